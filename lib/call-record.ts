@@ -1,0 +1,41 @@
+/**
+ * What happened to one call: filled by the stages as they learn it, read once at the end by the
+ * log line and the usage ledger. No bodies, no secrets.
+ */
+
+import type { Usage } from './events.ts'
+
+/** How a call ended. A caller who left is an outcome of its own, never an error. */
+export type Outcome = 'ok' | 'error' | 'client_closed'
+
+export interface CallRecord {
+  readonly endpoint: string
+  keyId?: string
+  /** As the caller wrote it. */
+  requestedModel?: string
+  /** The gateway id of the model that answered (or was last tried). */
+  modelId?: string
+  providerId?: string
+  streamed?: boolean
+  /** Requests made to providers, retries and fallbacks included. */
+  attempts: number
+  /** Why other routes were passed over: one short entry per failed attempt. */
+  failedAttempts?: string[]
+  upstreamRequestId?: string
+  /** Milliseconds spent waiting for the provider's answer head, over all attempts. */
+  upstreamWaitMs: number
+  /** Milliseconds from acceptance to the first byte of the answer. */
+  firstByteMs?: number
+  usage?: Usage
+  /** True when the provider reported no usage and it was estimated from the text. */
+  usageEstimated?: boolean
+  status?: number
+  errorCode?: string
+  /** The unexpected error or the upstream's words, for the log only. */
+  cause?: unknown
+  outcome?: Outcome
+}
+
+export function createCallRecord (endpoint: string): CallRecord {
+  return { endpoint, attempts: 0, upstreamWaitMs: 0 }
+}

@@ -1,0 +1,15 @@
+import type { Call } from './call.ts'
+import type { Reply } from './reply.ts'
+
+/** One path of the API: how its body comes in, and the pipeline that answers. */
+export interface Endpoint {
+  /** Stable, used by key scopes, the log and the books: `chat`, `embeddings`, … */
+  readonly name: string
+  readonly method: 'GET' | 'POST' | 'DELETE'
+  /** As @koa/router writes it: `/v1/models/*model`. */
+  readonly path: string
+  readonly body: 'none' | 'json' | 'multipart'
+  /** Largest body in bytes; a larger one is 413. */
+  readonly maxBodyBytes: number
+  readonly handle: (call: Call) => Promise<Reply>
+}

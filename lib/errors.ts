@@ -1,0 +1,266 @@
+/**
+ * One error class and one table of codes.
+ *
+ * A pipeline that rejects becomes an HTTP answer with `status` and `toBody()`; after the first
+ * batch the same body travels as the last message of the stream. Messages address the caller and
+ * never hold a key or the text of an upstream; what was really said is in `cause`, for the log.
+ */
+
+export type ErrorType =
+  | 'invalid_request_error'
+  | 'authentication_error'
+  | 'rate_limit_error'
+  | 'server_error'
+
+/** Whose fault it was, which decides what may be tried next (see `stages/provider-call`). */
+export type Failure =
+  /** Nothing another attempt could change: the request itself is at fault. */
+  | 'caller'
+  /** The request is too long for this model; another model of the list may take it. */
+  | 'context-length'
+  /** This credential cannot serve it (401, 402, 403, exhausted quota): try the next model. */
+  | 'credential'
+  /** 429: wait as told, or try the next model. */
+  | 'rate-limit'
+  /** Network, 5xx, unreadable answer: the same target may work in a moment. */
+  | 'transient'
+
+interface CodeRow { status: number, type: ErrorType, message: string, failure?: Failure }
+
+/** Every code Headgate sends, with its status, type and the sentence used when none is given. */
+export const codes = {
+  invalid_api_key: {
+    status: 401,
+    type: 'authentication_error',
+    message: 'Missing or invalid API key. Send it as `Authorization: Bearer <key>` or `X-API-Key`.'
+  },
+  insufficient_permissions: {
+    status: 403, type: 'authentication_error', message: 'This API key may not do that.'
+  },
+  invalid_provider_key: {
+    status: 401,
+    type: 'authentication_error',
+    message: 'The provider refused the key given in X-Provider-Key.',
+    failure: 'credential'
+  },
+  invalid_json: {
+    status: 400, type: 'invalid_request_error', message: 'The body is not a JSON object.'
+  },
+  invalid_value: {
+    status: 400, type: 'invalid_request_error', message: 'A parameter has a value that is not allowed.'
+  },
+  unsupported_parameter: {
+    status: 400, type: 'invalid_request_error', message: 'This model does not support that parameter.'
+  },
+  context_length_exceeded: {
+    status: 400,
+    type: 'invalid_request_error',
+    message: 'The input is longer than the model allows.',
+    failure: 'context-length'
+  },
+  content_policy_violation: {
+    status: 400, type: 'invalid_request_error', message: 'The provider refused the content of this request.'
+  },
+  invalid_document: {
+    status: 400, type: 'invalid_request_error', message: 'The document cannot be processed.'
+  },
+  unsupported_format: {
+    status: 400, type: 'invalid_request_error', message: 'The file format is not supported.'
+  },
+  upstream_invalid_request: {
+    status: 400, type: 'invalid_request_error', message: 'The provider refused the request.'
+  },
+  unknown_provider: {
+    status: 400, type: 'invalid_request_error', message: 'That provider is not configured.'
+  },
+  insufficient_quota: {
+    status: 402, type: 'invalid_request_error', message: 'The quota of this account is used up.'
+  },
+  not_found: { status: 404, type: 'invalid_request_error', message: 'There is nothing at this path.' },
+  model_not_found: {
+    status: 404, type: 'invalid_request_error', message: 'The model does not exist or is not enabled.'
+  },
+  deferred_completion_not_found: {
+    status: 404,
+    type: 'invalid_request_error',
+    message: 'No deferred completion has this id, or it has expired.'
+  },
+  method_not_allowed: {
+    status: 405, type: 'invalid_request_error', message: 'This path does not answer that method.'
+  },
+  request_timeout: {
+    status: 408, type: 'invalid_request_error', message: 'The request body did not arrive in time.'
+  },
+  conflict: {
+    status: 409, type: 'invalid_request_error', message: 'The request conflicts with another one.'
+  },
+  file_too_large: {
+    status: 413, type: 'invalid_request_error', message: 'The request body is too large.'
+  },
+  unsupported_media_type: {
+    status: 415,
+    type: 'invalid_request_error',
+    message: 'Send the body as application/json.'
+  },
+  rate_limit_exceeded: {
+    status: 429, type: 'rate_limit_error', message: 'Too many requests. Try again later.', failure: 'rate-limit'
+  },
+  client_closed_request: {
+    status: 499, type: 'server_error', message: 'The caller closed the connection.'
+  },
+  internal_error: {
+    status: 500, type: 'server_error', message: 'Headgate failed to handle the request.'
+  },
+  upstream_error: {
+    status: 502, type: 'server_error', message: 'The provider failed to answer.', failure: 'transient'
+  },
+  upstream_unreachable: {
+    status: 502, type: 'server_error', message: 'The provider could not be reached.', failure: 'transient'
+  },
+  upstream_invalid_response: {
+    status: 502,
+    type: 'server_error',
+    message: 'The provider gave an answer that cannot be read.',
+    failure: 'transient'
+  },
+  upstream_stream_interrupted: {
+    status: 502,
+    type: 'server_error',
+    message: 'The provider ended the stream before the answer was complete.',
+    failure: 'transient'
+  },
+  upstream_auth_failed: {
+    status: 502,
+    type: 'server_error',
+    message: 'The provider refused the credential of this gateway.',
+    failure: 'credential'
+  },
+  upstream_quota_exhausted: {
+    status: 503,
+    type: 'server_error',
+    message: 'The quota of this gateway at the provider is used up.',
+    failure: 'credential'
+  },
+  deferred_result_lost: {
+    status: 502,
+    type: 'server_error',
+    message: 'The provider handed the deferred result out, but it was lost on the way.'
+  },
+  upstream_overloaded: {
+    status: 503, type: 'server_error', message: 'The provider is overloaded.', failure: 'transient'
+  },
+  overloaded: {
+    status: 503, type: 'server_error', message: 'Headgate is at its limit of open calls. Try again.'
+  },
+  shutting_down: {
+    status: 503, type: 'server_error', message: 'Headgate is shutting down.'
+  },
+  upstream_timeout: {
+    status: 504,
+    type: 'server_error',
+    message: 'The provider did not answer in time.',
+    failure: 'transient'
+  },
+  timeout: {
+    status: 504, type: 'server_error', message: 'The call took longer than allowed.'
+  }
+} as const satisfies Record<string, CodeRow>
+
+export type ErrorCode = keyof typeof codes
+
+export interface GatewayErrorOptions {
+  /** Sentence for the caller; the table's when absent. */
+  message?: string | undefined
+  /** The parameter at fault, as the caller wrote it: `messages[0].content`. */
+  param?: string | undefined
+  /** Overrides the table's status, for upstream 4xx that pass through. */
+  status?: number | undefined
+  type?: ErrorType | undefined
+  /** The upstream's own code, when it is more use to the caller than ours. */
+  shownCode?: string | undefined
+  failure?: Failure | undefined
+  /** Seconds the upstream asked us to wait, already clamped to 1–60. */
+  retryAfterSeconds?: number | undefined
+  /** Only for the log. */
+  cause?: unknown
+}
+
+/** What a caller reads: section 4.1 of the wire contract. */
+export interface ErrorBody {
+  error: { message: string, type: ErrorType, code: string | null, param: string | null }
+}
+
+export class GatewayError extends Error {
+  readonly code: ErrorCode
+  readonly status: number
+  readonly type: ErrorType
+  readonly param: string | null
+  readonly failure: Failure
+  readonly retryAfterSeconds: number | undefined
+  readonly #shownCode: string | undefined
+
+  constructor (code: ErrorCode, options: GatewayErrorOptions = {}) {
+    const row: CodeRow = codes[code]
+    super(options.message ?? row.message, options.cause === undefined ? undefined : { cause: options.cause })
+    this.name = 'GatewayError'
+    this.code = code
+    this.status = options.status ?? row.status
+    this.type = options.type ?? row.type
+    this.param = options.param ?? null
+    this.failure = options.failure ?? row.failure ?? 'caller'
+    this.retryAfterSeconds = options.retryAfterSeconds
+    this.#shownCode = options.shownCode
+  }
+
+  /** The JSON body of the answer. */
+  toBody (): unknown {
+    const { message, type, param } = this
+    return { error: { message, type, code: this.#shownCode ?? this.code, param } } satisfies ErrorBody
+  }
+
+  /**
+   * Answer headers that go with the error: `retry-after` on every 429 and 503, and
+   * `x-should-retry: false` where the official clients would retry in vain.
+   */
+  headers (): Record<string, string> {
+    const headers: Record<string, string> = {}
+    const retryable = this.failure === 'transient' || this.failure === 'rate-limit' ||
+      this.code === 'overloaded' || this.code === 'shutting_down'
+    if (this.status === 429 || this.status === 503) {
+      headers['retry-after'] = String(this.retryAfterSeconds ?? 1)
+    }
+    if (!retryable && (this.status === 408 || this.status === 409 || this.status === 429 || this.status >= 500)) {
+      headers['x-should-retry'] = 'false'
+    }
+    return headers
+  }
+}
+
+/** One row of a 422 answer, in the vocabulary of pydantic 2. */
+export interface ValidationDetail {
+  loc: Array<string | number>
+  msg: string
+  type: string
+  input?: unknown
+  ctx?: Record<string, unknown>
+}
+
+/** A body of the wrong shape: 422 with `{ detail: [...] }`, section 4.1 of the wire contract. */
+export class ValidationError extends GatewayError {
+  readonly detail: ValidationDetail[]
+
+  constructor (detail: ValidationDetail[]) {
+    super('invalid_value', { status: 422, message: detail[0]?.msg ?? 'The request is invalid.' })
+    this.name = 'ValidationError'
+    this.detail = detail
+  }
+
+  override toBody (): unknown {
+    return { detail: this.detail }
+  }
+}
+
+/** The error as one of ours: anything unexpected becomes `internal_error` with itself as cause. */
+export function asGatewayError (error: unknown): GatewayError {
+  return error instanceof GatewayError ? error : new GatewayError('internal_error', { cause: error })
+}

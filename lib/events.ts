@@ -1,0 +1,137 @@
+/**
+ * What an answer is made of, one typed fact at a time.
+ *
+ * Every provider's answer, streamed or whole, becomes these events, and every answer of ours is
+ * made from them (`chat/chunk`). `choice` is the choice index, `call` the index of a tool call
+ * within its choice. Names are `noun-verb`; an answer holds, in this order per choice:
+ * `response-start` once, deltas, `choice-end` once per choice, `usage` at most once and last.
+ */
+
+/** Tokens as the provider counted them. Absent and zero differ: absent was not reported. */
+export interface Usage {
+  readonly promptTokens: number
+  readonly completionTokens: number
+  readonly totalTokens: number
+  readonly cachedTokens?: number
+  readonly cacheWriteTokens?: number
+  readonly promptAudioTokens?: number
+  readonly reasoningTokens?: number
+  readonly completionAudioTokens?: number
+  readonly acceptedPredictionTokens?: number
+  readonly rejectedPredictionTokens?: number
+}
+
+export type FinishReason = 'stop' | 'length' | 'tool_calls' | 'content_filter' | 'function_call'
+
+/** A provider's thinking block, verbatim: it must come back unchanged in the next turn. */
+export type ThinkingBlock =
+  | { readonly type: 'thinking', readonly thinking: string, readonly signature?: string }
+  | { readonly type: 'redacted_thinking', readonly data: string }
+
+/** Fields nobody here knows, exactly as the provider wrote them. */
+export type ExtraFields = Readonly<Record<string, unknown>>
+
+/** Log probabilities of one delta, in wire form: `[{ token, logprob, bytes, top_logprobs }]`. */
+export interface Logprobs {
+  readonly content?: readonly unknown[] | null
+  readonly refusal?: readonly unknown[] | null
+}
+
+/** How one tool call on the server went; `result` is what the tool answered. */
+export interface ToolResult {
+  readonly toolName: string
+  readonly serverName: string
+  readonly arguments: Readonly<Record<string, unknown>>
+  readonly isError: boolean
+  readonly result?: unknown
+  readonly durationMs?: number
+}
+
+/** Why a tool server could not help, and what to do about it. */
+export interface ToolServerError {
+  readonly message: string
+  readonly code?: string
+  readonly recommendation?: string
+}
+
+export interface ResponseStart {
+  readonly type: 'response-start'
+  /** Absent until `normalise` gives the gateway's own. */
+  readonly id?: string
+  readonly model?: string
+  /** Unix time. */
+  readonly createdSeconds?: number
+  readonly fingerprint?: string
+  readonly serviceTier?: string
+}
+
+export type ChatEvent =
+  | ResponseStart
+  | {
+    readonly type: 'text-delta'
+    readonly choice: number
+    readonly text: string
+    readonly logprobs?: Logprobs
+  }
+  | { readonly type: 'reasoning-delta', readonly choice: number, readonly text: string }
+  | {
+    readonly type: 'refusal-delta'
+    readonly choice: number
+    readonly text: string
+    readonly logprobs?: Logprobs
+  }
+  | { readonly type: 'thinking-block', readonly choice: number, readonly block: ThinkingBlock }
+  /** One of `id`, `data` (base64), `transcript`, `expires_at`, in wire form. */
+  | { readonly type: 'audio-delta', readonly choice: number, readonly audio: ExtraFields }
+  | {
+    readonly type: 'tool-call-start'
+    readonly choice: number
+    readonly call: number
+    readonly id: string
+    readonly name: string
+    /** `legacy` is the deprecated `function_call`: no id, no list. */
+    readonly kind: 'function' | 'custom' | 'legacy'
+    /** Unknown fields of the call, such as `extra_content.google.thought_signature`. */
+    readonly extra?: ExtraFields
+  }
+  /** A piece of the arguments (or of a custom tool's input), as text. */
+  | {
+    readonly type: 'tool-call-delta'
+    readonly choice: number
+    readonly call: number
+    readonly text: string
+    readonly kind: 'function' | 'custom' | 'legacy'
+  }
+  | { readonly type: 'tool-call-end', readonly choice: number, readonly call: number }
+  | {
+    readonly type: 'annotation-delta'
+    readonly choice: number
+    readonly annotations: readonly unknown[]
+  }
+  /** Unknown fields, kept where they stood: in the answer, in a choice, in its delta or message. */
+  | { readonly type: 'extra', readonly scope: 'answer', readonly fields: ExtraFields }
+  | {
+    readonly type: 'extra'
+    readonly scope: 'choice' | 'message'
+    readonly choice: number
+    readonly fields: ExtraFields
+  }
+  | { readonly type: 'choice-end', readonly choice: number, readonly reason: FinishReason }
+  | { readonly type: 'usage', readonly usage: Usage }
+  | { readonly type: 'tool-result', readonly result: ToolResult }
+  | {
+    readonly type: 'tool-servers-failed'
+    readonly errors: Readonly<Record<string, ToolServerError>>
+  }
+
+/** A spoken answer: the media type first, then bytes as they arrived, then usage if any. */
+export type SpeechEvent =
+  | { readonly type: 'audio-start', readonly mediaType: string }
+  | { readonly type: 'audio-chunk', readonly bytes: Uint8Array }
+  | { readonly type: 'usage', readonly usage: Usage }
+
+/** Any answer that is one JSON value. */
+export interface ResultEvent<T = unknown> {
+  readonly type: 'result'
+  readonly result: T
+}

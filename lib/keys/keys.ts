@@ -1,0 +1,11 @@
+/** What pipelines ask of the key store. */
+
+import type { ApiKey } from '../call.ts'
+
+export interface Keys {
+  /**
+   * The key behind what a caller presented; `undefined` for a missing, wrong, disabled or expired
+   * one alike. Synchronous: the store is read at start-up and kept up to date, never per call.
+   */
+  readonly check: (presented: string) => ApiKey | undefined
+}

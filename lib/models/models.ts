@@ -1,0 +1,43 @@
+/** What pipelines ask of the model catalogue. */
+
+import type { Route } from '../call.ts'
+
+export type ModelStatus = 'enabled' | 'disabled' | 'preview' | 'deprecated'
+
+/** A model as the catalogue knows it; absent means unknown. */
+export interface ModelEntry {
+  /** With the provider prefix. */
+  readonly id: string
+  readonly providerId: string
+  /** The name at the provider. */
+  readonly model: string
+  readonly createdAt: string
+  readonly displayName?: string
+  readonly description?: string
+  readonly status: ModelStatus
+  readonly upstreamApi: string
+  readonly capabilities: Readonly<Record<string, boolean | number>>
+  /** USD per million tokens, and the day they were read. */
+  readonly price?: {
+    readonly input?: number
+    readonly output?: number
+    readonly cachedInput?: number
+    readonly asOf: string
+  }
+  /** What this model accepts, where adapters must know (`sampling`, `thinking`, image rules, …). */
+  readonly traits?: Readonly<Record<string, unknown>>
+}
+
+export interface Models {
+  /**
+   * Routes for one id as the caller wrote it, best first: one for a model, several for a
+   * configured route, none for an unknown or disabled one. A model that the catalogue does not
+   * know goes to the enabled provider its prefix names.
+   */
+  readonly routes: (id: string) => readonly Route[]
+  /** The known id nearest to one that was not found. */
+  readonly suggest: (id: string) => string | undefined
+  readonly find: (id: string) => ModelEntry | undefined
+  /** Every model of an enabled provider that is not hidden, by id. */
+  readonly list: () => readonly ModelEntry[]
+}

@@ -1,0 +1,151 @@
+/**
+ * What a provider is to the pipelines: a transport that carries requests to it, and one adapter
+ * per capability that translates both ways.
+ *
+ * Adapters are synchronous and pure, so they are tested from files, run at loop speed and cannot
+ * leak a connection. `stages/provider-call` does the input and output for all of them.
+ */
+
+import type { EventSourceMessage } from 'eventsource-parser'
+import type { Route } from '../call.ts'
+import type { ChatEvent } from '../events.ts'
+import type { GatewayError } from '../errors.ts'
+import type { PromptedChat } from '../chat/prompt.ts'
+
+/** One question to one provider: the request with the route's settings merged in. */
+export interface Ask<R> {
+  readonly request: R
+  readonly route: Route
+  /** How this target deviates from its dialect, as data. */
+  readonly quirks: Quirks
+  readonly streamed: boolean
+}
+
+/** One HTTP request to a provider, without its address and its credential. */
+export interface UpstreamRequest {
+  readonly method: 'GET' | 'POST' | 'DELETE'
+  /** Appended to the provider's base URL: `/chat/completions`. */
+  readonly path: string
+  readonly headers: Readonly<Record<string, string>>
+  readonly body?: string | Uint8Array | (() => AsyncIterable<Uint8Array>)
+}
+
+/** Reads the messages of one event stream; keeps the state of one answer. */
+export interface StreamReader<E> {
+  /** Events of one SSE message. Unknown messages give none. */
+  readonly message: (message: EventSourceMessage) => E[]
+  /**
+   * The last events, once the stream has ended.
+   * @throws GatewayError `upstream_stream_interrupted` when the answer is not complete.
+   */
+  readonly end: () => E[]
+  /** True after the message that ends the answer (`[DONE]`): the rest is not read. */
+  readonly done: boolean
+}
+
+export interface Adapter<R, E> {
+  /** @throws GatewayError for questions this provider cannot answer, before anything is sent. */
+  readonly request: (ask: Ask<R>) => UpstreamRequest
+  /**
+   * A whole answer as the events a stream would have given.
+   * @throws GatewayError when the body holds an error or is not an answer.
+   */
+  readonly response: (body: unknown, ask: Ask<R>) => E[]
+  readonly stream: (ask: Ask<R>) => StreamReader<E>
+  /** What a status other than 2xx means. `body` is parsed JSON, else text. */
+  readonly error: (failure: UpstreamFailure) => GatewayError
+  /** Choices one upstream request may ask for; more are asked for in parallel. Default: all. */
+  readonly maxChoices?: (ask: Ask<R>) => number
+}
+
+export interface UpstreamFailure {
+  readonly status: number
+  readonly headers: Readonly<Record<string, string | string[] | undefined>>
+  readonly body: unknown
+  /** True when the caller's own provider key was used: 401 and 403 are then theirs to see. */
+  readonly callerKey: boolean
+}
+
+/** The answer head of a provider, and its body as it arrives. */
+export interface UpstreamAnswer {
+  readonly status: number
+  readonly headers: Readonly<Record<string, string | string[] | undefined>>
+  readonly body: UpstreamBody
+}
+
+/** Iterate it or read it whole, once. Leaving the iteration early closes the connection. */
+export interface UpstreamBody extends AsyncIterable<Uint8Array> {
+  /** @throws GatewayError `upstream_invalid_response` over `maxBytes`. */
+  readonly whole: (maxBytes: number) => Promise<Buffer>
+  /** Closes the connection; the rest is not wanted. */
+  readonly cancel: () => void
+}
+
+export interface SendOptions {
+  readonly signal: AbortSignal
+  /** Headers that carry the credential; never logged. */
+  readonly credential: Readonly<Record<string, string>>
+  readonly timeouts: Timeouts
+  readonly streamed: boolean
+}
+
+/** All in milliseconds. */
+export interface Timeouts {
+  readonly connectMs: number
+  /** Until the answer head of a streamed request. */
+  readonly firstByteMs: number
+  /** Until the answer head of a whole request, which comes only with its body. */
+  readonly wholeMs: number
+  /** Between two reads of a body, comments included. */
+  readonly idleBytesMs: number
+  /** Between two reads that held an event. */
+  readonly idleEventsMs: number
+}
+
+/**
+ * Carries requests to a provider: over HTTP (`lib/upstream`), or inside the process (sandbox).
+ *
+ * @throws GatewayError `upstream_unreachable`, `upstream_timeout`, or the signal's reason.
+ */
+export interface Transport {
+  readonly send: (request: UpstreamRequest, options: SendOptions) => Promise<UpstreamAnswer>
+}
+
+export interface Provider {
+  /** The prefix of its models: `openai`. */
+  readonly id: string
+  readonly transport: Transport
+  /** Headers that carry the credential: the caller's own key if given, else the configured one. */
+  readonly authorize: (callerKey?: string) => Readonly<Record<string, string>>
+  readonly timeouts: Timeouts
+  readonly retries: number
+  /** When the caller leaves: stop the provider, or read on so that the books stay exact. */
+  readonly onDisconnect: 'abort' | 'drain'
+  readonly quirks: Quirks
+  readonly chat?: Adapter<PromptedChat, ChatEvent>
+}
+
+/**
+ * How a server deviates from the dialect it speaks. Data, set by the kind of server in
+ * `providers/index` and by the operator in the configuration.
+ */
+export interface Quirks {
+  /** The only token-limit field it knows. Default: whichever the caller used. */
+  readonly tokenLimitField?: 'max_tokens' | 'max_completion_tokens'
+  /** Fields of a chat request it refuses; left out. */
+  readonly omit?: readonly string[]
+  /** False when it does not know `stream_options`. Default true. */
+  readonly streamUsage?: boolean
+  /** False when it takes one choice only; more are asked for in parallel. Default true. */
+  readonly choices?: boolean
+  /** True when a stream may end with `[DONE]` and no finish reason. Default false. */
+  readonly lenientFinish?: boolean
+  /** `object` sends `reasoning: {effort}`; default sends `reasoning_effort`. */
+  readonly reasoningEffort?: 'field' | 'object' | 'omit'
+  /** True when unknown `system`/`developer` distinction matters: send `system` only. */
+  readonly developerRole?: boolean
+  /** Tool-call ids must match this shape; others are mapped. */
+  readonly toolCallIds?: 'any' | 'nine-alphanumerics'
+  /** True when custom (free-form) tools are refused. */
+  readonly customTools?: boolean
+}

@@ -1,0 +1,13 @@
+/** What we send back. The HTTP edge adds `x-request-id` and the framing. */
+export interface Reply {
+  readonly status: number
+  readonly headers: Readonly<Record<string, string>>
+  /**
+   * A whole body is sent with its length; an iterable with back-pressure, one write per item.
+   * An iterable that throws cuts the connection: a text stream that wants to say why says so
+   * in its own words before it ends (see `stages/sse-encode`).
+   */
+  readonly body: string | Uint8Array | AsyncIterable<string | Uint8Array>
+  /** For streams: what to write when nothing else was written for a while. */
+  readonly keepAlive?: { readonly text: string, readonly everyMs: number }
+}

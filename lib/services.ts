@@ -1,0 +1,15 @@
+/** Everything a pipeline may depend on, as types: instances are made in `gateway`. */
+
+import type { Keys } from './keys/keys.ts'
+import type { Models } from './models/models.ts'
+import type { Provider } from './providers/provider.ts'
+import type { Settings } from './settings.ts'
+
+export type Providers = ReadonlyMap<string, Provider>
+
+export interface Services {
+  readonly settings: Settings
+  readonly keys: Keys
+  readonly models: Models
+  readonly providers: Providers
+}

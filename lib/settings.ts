@@ -1,0 +1,138 @@
+/**
+ * The checked configuration: what `lib/config` makes of the file, the environment and the
+ * defaults, and what every service is built from. Nothing else reads `process.env`.
+ */
+
+import type { Secret } from './call.ts'
+import type { Quirks, Timeouts } from './providers/provider.ts'
+
+export const providerKinds = [
+  'openai', 'anthropic', 'google', 'xai', 'mistral', 'groq', 'fireworks', 'deepseek',
+  'openai-compatible', 'ollama', 'vllm', 'sglang', 'llama.cpp', 'lm-studio', 'openrouter',
+  'together', 'azure-openai', 'sandbox', 'local'
+] as const
+export type ProviderKind = typeof providerKinds[number]
+
+export interface ProviderSettings {
+  /** The prefix of its models. */
+  readonly id: string
+  readonly kind: ProviderKind
+  readonly baseUrl: string
+  readonly apiKey?: Secret
+  /** Sent with every request to it. */
+  readonly headers: Readonly<Record<string, Secret>>
+  readonly timeouts: Timeouts
+  /** Further attempts at the same model after a transient failure, before the first byte. */
+  readonly retries: number
+  readonly onDisconnect: 'abort' | 'drain'
+  /** Sockets to it, per process. */
+  readonly connections: number
+  /** What the operator adds to the quirks of the kind. */
+  readonly quirks: Quirks
+  /** Merge the provider's own model list into ours. */
+  readonly listModels: boolean
+  /** Whatever only this kind understands (`api_version` of Azure, the pace of the sandbox). */
+  readonly options: Readonly<Record<string, unknown>>
+}
+
+/** One entry of `models:`: adds a model, changes one of the catalogue, aliases it, hides it. */
+export interface ModelSettings {
+  readonly id: string
+  readonly alias?: string
+  readonly hidden: boolean
+  readonly status?: 'enabled' | 'disabled' | 'preview' | 'deprecated'
+  readonly displayName?: string
+  readonly description?: string
+  readonly capabilities?: Readonly<Record<string, boolean | number>>
+  /** USD per million tokens. */
+  readonly price?: { readonly input?: number, readonly output?: number, readonly cachedInput?: number }
+}
+
+/** One entry of `routes:`: a name for a list of models, tried in order. */
+export interface RouteSettings {
+  readonly name: string
+  readonly models: readonly string[]
+}
+
+/** A tool server of the operator: remote, or a command run here (never from a request). */
+export interface ToolServerSettings {
+  /** `org/name` */
+  readonly slug: string
+  readonly url?: string
+  readonly headers: Readonly<Record<string, Secret>>
+  readonly command?: string
+  readonly args: readonly string[]
+  readonly env: Readonly<Record<string, Secret>>
+  readonly timeoutMs?: number
+  readonly allowedTools?: readonly string[]
+}
+
+/** A key given by the configuration or the environment; the text itself is digested at once. */
+export interface KeySettings {
+  readonly name: string
+  readonly key: Secret
+  readonly endpoints?: readonly string[]
+  readonly models?: readonly string[]
+  readonly expiresAtMs?: number
+}
+
+export interface Limits {
+  readonly jsonBodyBytes: number
+  readonly jsonDepth: number
+  readonly audioFileBytes: number
+  readonly documentBytes: number
+  /** Bytes of one whole answer of a provider, decoded. */
+  readonly answerBytes: number
+  /** Bytes of one event of a provider's stream. */
+  readonly eventBytes: number
+  /** Calls under way at once; more are 503 `overloaded`. */
+  readonly openCalls: number
+  /** Deadline of a call. */
+  readonly callMs: number
+  readonly bodyMs: number
+  readonly headersMs: number
+}
+
+export interface ToolSettings {
+  /** Resolving, connecting and listing all servers of a call, together. */
+  readonly connectMs: number
+  readonly callMs: number
+  /** Wall clock of all turns of a call. */
+  readonly loopMs: number
+  readonly resultBytes: number
+  readonly callsPerTurn: number
+  /** The same call with the same arguments, before the loop stops. */
+  readonly repeats: number
+  readonly listTtlMs: number
+  readonly sessionIdleMs: number
+  readonly sessions: number
+  /** Hosts or CIDR ranges callers' URLs may reach although they are not public. */
+  readonly allowedHosts: readonly string[]
+  readonly registryUrl?: string
+}
+
+export interface ServerSettings {
+  readonly host: string
+  readonly port: number
+  readonly workers: number
+  readonly logLevel: string
+  /** Where the embedded store lives. */
+  readonly dataDir: string
+  /** True: `/health` answers without a key. */
+  readonly openHealth: boolean
+  /** How long open calls may go on after SIGTERM. */
+  readonly drainMs: number
+  readonly keepAliveMs: number
+}
+
+export interface Settings {
+  readonly server: ServerSettings
+  readonly limits: Limits
+  readonly tools: ToolSettings
+  readonly providers: readonly ProviderSettings[]
+  readonly models: readonly ModelSettings[]
+  readonly routes: readonly RouteSettings[]
+  readonly toolServers: readonly ToolServerSettings[]
+  readonly keys: readonly KeySettings[]
+  readonly deferred: { readonly emulate: boolean, readonly keepMs: number, readonly pending: number }
+}

@@ -1,0 +1,87 @@
+/** Tools a caller offers, and how it wants them chosen: section 5 of the wire contract. */
+
+import { Type, type Static } from 'typebox'
+import { AnyObject, Nullable, OneOf } from './nullable.ts'
+
+export const FunctionDefinition = Type.Object({
+  name: Type.String({ minLength: 1 }),
+  description: Nullable(Type.String()),
+  parameters: Nullable(AnyObject),
+  strict: Nullable(Type.Boolean())
+})
+export type FunctionDefinition = Static<typeof FunctionDefinition>
+
+export const FunctionTool = Type.Object({
+  type: Type.Optional(Type.Literal('function')),
+  function: FunctionDefinition
+}, { description: 'A function the model may call. A tool without `type` is a function.' })
+export type FunctionTool = Static<typeof FunctionTool>
+
+export const CustomTool = Type.Object({
+  type: Type.Literal('custom'),
+  custom: Type.Object({
+    name: Type.String({ minLength: 1 }),
+    description: Nullable(Type.String()),
+    format: Nullable(Type.Union([
+      Type.Object({ type: Type.Literal('text') }),
+      Type.Object({
+        type: Type.Literal('grammar'),
+        grammar: Type.Object({ definition: Type.String(), syntax: OneOf(['lark', 'regex']) })
+      })
+    ]))
+  })
+}, { description: 'A tool with free-form input.' })
+export type CustomTool = Static<typeof CustomTool>
+
+export const Tool = Type.Union([FunctionTool, CustomTool])
+export type Tool = Static<typeof Tool>
+
+export const ToolChoice = Type.Union([
+  OneOf(['none', 'auto', 'required']),
+  Type.Object({ type: Type.Literal('function'), function: Type.Object({ name: Type.String() }) }),
+  Type.Object({ type: Type.Literal('custom'), custom: Type.Object({ name: Type.String() }) }),
+  Type.Object({
+    type: Type.Literal('allowed_tools'),
+    allowed_tools: Type.Object({ mode: OneOf(['auto', 'required']), tools: Type.Array(AnyObject) })
+  }),
+  Type.Object({
+    type: OneOf(['auto', 'any', 'none']),
+    disable_parallel_tool_use: Nullable(Type.Boolean())
+  }),
+  Type.Object({
+    type: Type.Literal('tool'),
+    name: Type.String(),
+    disable_parallel_tool_use: Nullable(Type.Boolean())
+  }),
+  Type.Object({ server_label: Type.String(), name: Type.String() })
+])
+export type ToolChoice = Static<typeof ToolChoice>
+
+export const ToolServerSpec = Type.Object({
+  slug: Nullable(Type.String({ pattern: '^[A-Za-z0-9_-]+/[A-Za-z0-9_-]+$' })),
+  url: Nullable(Type.String({ pattern: '^https?://' })),
+  version: Nullable(Type.String()),
+  name: Nullable(Type.String()),
+  credentials: Nullable(AnyObject),
+  metadata: Nullable(AnyObject),
+  headers: Nullable(Type.Record(Type.String(), Type.String())),
+  authorization: Nullable(Type.String()),
+  allowed_tools: Nullable(Type.Array(Type.String()))
+}, { description: 'A tool server by `slug` or by `url`: exactly one of them.' })
+export type ToolServerSpec = Static<typeof ToolServerSpec>
+
+export const ToolServer = Type.Union([
+  Type.String({ minLength: 1, description: 'A URL, or a slug `org/name` with an optional `@version`.' }),
+  ToolServerSpec
+])
+export type ToolServer = Static<typeof ToolServer>
+
+export const ToolServers = Type.Union([ToolServer, Type.Array(ToolServer)])
+
+const CredentialValue = Type.Union([Type.String(), Type.Integer(), Type.Boolean()])
+
+export const Credential = Type.Object({
+  connection_name: Type.String(),
+  values: Type.Record(Type.String(), CredentialValue)
+})
+export type Credential = Static<typeof Credential>
