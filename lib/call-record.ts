@@ -3,6 +3,7 @@
  * log line and the usage ledger. No bodies, no secrets.
  */
 
+import { asGatewayError } from './errors.ts'
 import type { Usage } from './events.ts'
 
 /** How a call ended. A caller who left is an outcome of its own, never an error. */
@@ -27,13 +28,23 @@ export interface CallRecord {
   /** Milliseconds from acceptance to the first byte of the answer. */
   firstByteMs?: number
   usage?: Usage
-  /** True when the provider reported no usage and it was estimated from the text. */
-  usageEstimated?: boolean
+  /** Length of the answer's text so far: what an estimate is made of when no usage came. */
+  outputCharacters?: number
   status?: number
   errorCode?: string
   /** The unexpected error or the upstream's words, for the log only. */
   cause?: unknown
   outcome?: Outcome
+}
+
+/** Notes how a call failed, and returns the outcome that makes it. The first note stays. */
+export function noteError (record: CallRecord, error: unknown): Outcome {
+  if (record.outcome !== undefined) return record.outcome
+  const failure = asGatewayError(error)
+  record.errorCode = failure.code
+  record.cause = failure.cause
+  record.outcome = failure.code === 'client_closed_request' ? 'client_closed' : 'error'
+  return record.outcome
 }
 
 export function createCallRecord (endpoint: string): CallRecord {

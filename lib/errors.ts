@@ -212,6 +212,11 @@ export class GatewayError extends Error {
     this.#shownCode = options.shownCode
   }
 
+  /** True when this provider cannot do it, but another one might. */
+  get unsupported (): boolean {
+    return this.code === 'unsupported_parameter'
+  }
+
   /** The JSON body of the answer. */
   toBody (): unknown {
     const { message, type, param } = this

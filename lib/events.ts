@@ -109,7 +109,13 @@ export type ChatEvent =
     readonly annotations: readonly unknown[]
   }
   /** Unknown fields, kept where they stood: in the answer, in a choice, in its delta or message. */
-  | { readonly type: 'extra', readonly scope: 'answer', readonly fields: ExtraFields }
+  | {
+    readonly type: 'extra'
+    readonly scope: 'answer'
+    readonly fields: ExtraFields
+    /** True: sent at once in a chunk of its own. Otherwise with the chunk that comes next. */
+    readonly alone?: boolean
+  }
   | {
     readonly type: 'extra'
     readonly scope: 'choice' | 'message'

@@ -142,10 +142,12 @@ export interface Quirks {
   readonly lenientFinish?: boolean
   /** `object` sends `reasoning: {effort}`; default sends `reasoning_effort`. */
   readonly reasoningEffort?: 'field' | 'object' | 'omit'
-  /** True when unknown `system`/`developer` distinction matters: send `system` only. */
-  readonly developerRole?: boolean
-  /** Tool-call ids must match this shape; others are mapped. */
-  readonly toolCallIds?: 'any' | 'nine-alphanumerics'
-  /** True when custom (free-form) tools are refused. */
+  /** Fields of the request that only this kind of server knows. */
+  readonly forward?: readonly string[]
+  /** Fields of assistant messages that it wants back in the history. */
+  readonly echo?: readonly string[]
+  /** True when it pads stream chunks with random text unless told not to. */
+  readonly obfuscation?: boolean
+  /** False when custom (free-form) tools are refused. Default true. */
   readonly customTools?: boolean
 }

@@ -1,0 +1,255 @@
+/**
+ * The one mapping from events to the wire: `chat.completion.chunk` objects.
+ *
+ * Streams print these objects and whole answers are folded from them, so the two cannot disagree.
+ */
+
+import type { ChatEvent, FinishReason, ResponseStart, ToolResult, ToolServerError, Usage } from '../events.ts'
+
+/** The same in every chunk of an answer. */
+interface ChunkHead {
+  id: string
+  object: 'chat.completion.chunk'
+  created: number
+  model: string
+  service_tier?: string
+  system_fingerprint?: string
+}
+
+export interface Chunk extends ChunkHead {
+  choices: ChunkChoice[]
+  usage?: WireUsage | null
+  [extra: string]: unknown
+}
+
+export interface ChunkChoice {
+  index: number
+  delta: ChunkDelta
+  logprobs?: unknown
+  finish_reason: FinishReason | null
+  [extra: string]: unknown
+}
+
+export interface ChunkDelta {
+  role?: 'assistant'
+  content?: string
+  reasoning_content?: string
+  refusal?: string
+  thinking_blocks?: unknown[]
+  audio?: Readonly<Record<string, unknown>>
+  annotations?: unknown[]
+  tool_calls?: ToolCallDelta[]
+  function_call?: { name?: string, arguments?: string }
+  [extra: string]: unknown
+}
+
+export interface ToolCallDelta {
+  index: number
+  id?: string
+  type?: 'function' | 'custom'
+  function?: { name?: string, arguments?: string }
+  custom?: { name?: string, input?: string }
+  [extra: string]: unknown
+}
+
+export interface WireUsage {
+  prompt_tokens: number
+  completion_tokens: number
+  total_tokens: number
+  prompt_tokens_details?: Record<string, number>
+  completion_tokens_details?: Record<string, number>
+}
+
+/** What `normalise` guarantees of the first event. */
+export type AnswerHead = Required<Pick<ResponseStart, 'id' | 'model' | 'createdSeconds'>> & ResponseStart
+
+type Fields = Record<string, unknown>
+
+/**
+ * Turns the events of one answer into chunks. Call `of` for every event in order, then `end`.
+ *
+ * The role comes in a chunk of its own, first for each choice; finish chunks and the usage chunk
+ * come from `end`, and the last of them carries what was done on the server (`tools_executed`,
+ * `mcp_tool_results`, `mcp_server_errors`).
+ */
+export class Chunks {
+  readonly #head: ChunkHead
+  readonly #withUsage: boolean
+  readonly #roles = new Set<number>()
+  readonly #finishes: Array<[number, FinishReason]> = []
+  #usage: Usage | undefined
+  #pending: Fields | undefined
+  readonly #toolResults: ToolResult[] = []
+  #serverErrors: Readonly<Record<string, ToolServerError>> | undefined
+
+  /** @param withUsage usage in a chunk of its own at the end, and `usage: null` in all others */
+  constructor (head: AnswerHead, withUsage: boolean) {
+    this.#withUsage = withUsage
+    this.#head = {
+      id: head.id,
+      object: 'chat.completion.chunk',
+      created: head.createdSeconds,
+      model: head.model,
+      ...(head.serviceTier === undefined ? {} : { service_tier: head.serviceTier }),
+      ...(head.fingerprint === undefined ? {} : { system_fingerprint: head.fingerprint })
+    }
+  }
+
+  of (event: ChatEvent): Chunk[] {
+    switch (event.type) {
+      case 'text-delta':
+        return this.#choice(event.choice, { content: event.text }, event.logprobs)
+      case 'reasoning-delta':
+        return this.#choice(event.choice, { reasoning_content: event.text })
+      case 'refusal-delta':
+        return this.#choice(event.choice, { refusal: event.text }, event.logprobs)
+      case 'thinking-block':
+        return this.#choice(event.choice, { thinking_blocks: [event.block] })
+      case 'audio-delta':
+        return this.#choice(event.choice, { audio: event.audio })
+      case 'annotation-delta':
+        return this.#choice(event.choice, { annotations: [...event.annotations] })
+      case 'tool-call-start':
+        return this.#choice(event.choice, callStart(event))
+      case 'tool-call-delta':
+        return this.#choice(event.choice, callPiece(event))
+      case 'extra':
+        return this.#extra(event)
+      case 'choice-end':
+        this.#finishes.push([event.choice, event.reason])
+        return []
+      case 'usage':
+        this.#usage = event.usage
+        return []
+      case 'tool-result':
+        this.#toolResults.push(event.result)
+        return []
+      case 'tool-servers-failed':
+        this.#serverErrors = { ...this.#serverErrors, ...event.errors }
+        return []
+      case 'response-start':
+      case 'tool-call-end':
+        return []
+    }
+  }
+
+  end (): Chunk[] {
+    const chunks: Chunk[] = []
+    for (const [choice, reason] of this.#finishes) {
+      const [...started] = this.#choice(choice, {})
+      const finish = started.at(-1)?.choices[0]
+      if (finish !== undefined) finish.finish_reason = reason
+      chunks.push(...started)
+    }
+    if (this.#withUsage && this.#usage !== undefined) {
+      chunks.push({ ...this.#chunk([]), usage: wireUsage(this.#usage) })
+    }
+    const last = chunks.at(-1)
+    if (last !== undefined) Object.assign(last, this.#takePending(), this.#serverReport())
+    return chunks
+  }
+
+  #choice (index: number, delta: ChunkDelta, logprobs?: unknown): Chunk[] {
+    const chunk = this.#chunk([{ index, delta, logprobs: logprobs ?? null, finish_reason: null }])
+    if (this.#roles.has(index)) return [chunk]
+    this.#roles.add(index)
+    const first = this.#chunk([
+      { index, delta: { role: 'assistant', content: '' }, logprobs: null, finish_reason: null }
+    ])
+    return [first, chunk]
+  }
+
+  #chunk (choices: ChunkChoice[]): Chunk {
+    return {
+      ...this.#head,
+      choices,
+      ...(this.#withUsage ? { usage: null } : {}),
+      ...this.#takePending()
+    }
+  }
+
+  #extra (event: ChatEvent & { type: 'extra' }): Chunk[] {
+    switch (event.scope) {
+      case 'message':
+        return this.#choice(event.choice, { ...event.fields })
+      case 'choice': {
+        const chunks = this.#choice(event.choice, {})
+        Object.assign(chunks.at(-1)?.choices[0] ?? {}, event.fields)
+        return chunks
+      }
+      case 'answer':
+        this.#pending = { ...this.#pending, ...event.fields }
+        return event.alone === true ? [this.#chunk([])] : []
+    }
+  }
+
+  #takePending (): Fields | undefined {
+    const pending = this.#pending
+    this.#pending = undefined
+    return pending
+  }
+
+  #serverReport (): Fields {
+    const report: Fields = {}
+    if (this.#toolResults.length > 0) {
+      report['tools_executed'] = [...new Set(this.#toolResults.map(result => result.toolName))]
+      report['mcp_tool_results'] = this.#toolResults.map(wireToolResult)
+    }
+    if (this.#serverErrors !== undefined) report['mcp_server_errors'] = this.#serverErrors
+    return report
+  }
+}
+
+function callStart ({ call, id, name, kind, extra }: ChatEvent & { type: 'tool-call-start' }): ChunkDelta {
+  switch (kind) {
+    case 'legacy': return { function_call: { name, arguments: '' } }
+    case 'custom': return { tool_calls: [{ index: call, id, type: 'custom', custom: { name, input: '' }, ...extra }] }
+    case 'function':
+      return { tool_calls: [{ index: call, id, type: 'function', function: { name, arguments: '' }, ...extra }] }
+  }
+}
+
+function callPiece ({ call, text, kind }: ChatEvent & { type: 'tool-call-delta' }): ChunkDelta {
+  switch (kind) {
+    case 'legacy': return { function_call: { arguments: text } }
+    case 'custom': return { tool_calls: [{ index: call, custom: { input: text } }] }
+    case 'function': return { tool_calls: [{ index: call, function: { arguments: text } }] }
+  }
+}
+
+export function wireUsage (usage: Usage): WireUsage {
+  const promptDetails = reported({
+    cached_tokens: usage.cachedTokens,
+    cache_write_tokens: usage.cacheWriteTokens,
+    audio_tokens: usage.promptAudioTokens
+  })
+  const completionDetails = reported({
+    reasoning_tokens: usage.reasoningTokens,
+    audio_tokens: usage.completionAudioTokens,
+    accepted_prediction_tokens: usage.acceptedPredictionTokens,
+    rejected_prediction_tokens: usage.rejectedPredictionTokens
+  })
+  return {
+    prompt_tokens: usage.promptTokens,
+    completion_tokens: usage.completionTokens,
+    total_tokens: usage.totalTokens,
+    ...(promptDetails === undefined ? {} : { prompt_tokens_details: promptDetails }),
+    ...(completionDetails === undefined ? {} : { completion_tokens_details: completionDetails })
+  }
+}
+
+function reported (counts: Record<string, number | undefined>): Record<string, number> | undefined {
+  const known = Object.entries(counts).filter((entry): entry is [string, number] => entry[1] !== undefined)
+  return known.length === 0 ? undefined : Object.fromEntries(known)
+}
+
+function wireToolResult (result: ToolResult): Fields {
+  return {
+    tool_name: result.toolName,
+    server_name: result.serverName,
+    arguments: result.arguments,
+    is_error: result.isError,
+    ...(result.result === undefined ? {} : { result: result.result }),
+    ...(result.durationMs === undefined ? {} : { duration_ms: result.durationMs })
+  }
+}

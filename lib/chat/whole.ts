@@ -1,0 +1,16 @@
+import { Chunks, type AnswerHead, type Chunk } from './chunk.ts'
+import { foldChunks, type Completion } from './fold.ts'
+import type { ChatEvent } from '../events.ts'
+
+/**
+ * All batches of one answer as a `chat.completion`.
+ *
+ * @param batches of `normalise`: the first event is a complete `response-start`
+ */
+export function wholeCompletion (batches: ReadonlyArray<{ readonly events: readonly ChatEvent[] }>): Completion {
+  const events = batches.flatMap(batch => batch.events)
+  const chunks = new Chunks(events[0] as AnswerHead, true) // by normalise
+  const all: Chunk[] = events.flatMap(event => chunks.of(event))
+  all.push(...chunks.end())
+  return foldChunks(all)
+}

@@ -1,0 +1,124 @@
+/**
+ * The Koa edge: requests become calls, replies become answers, whatever happens in between.
+ *
+ * Knows endpoints as they are given and nothing behind them. Koa's own body handling is passed by
+ * (`ctx.respond = false`): handing it a stream costs half as much again per event, and it would
+ * cut a stream without a word when it fails.
+ */
+
+import Koa, { type Context } from 'koa'
+import { Router } from '@koa/router'
+import { GatewayError, asGatewayError } from '../errors.ts'
+import { noteError } from '../call-record.ts'
+import { readCall, type EdgeLimits } from './read-call.ts'
+import { writeReply } from './write-reply.ts'
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { Call } from '../call.ts'
+import type { Endpoint } from '../endpoint.ts'
+import type { Reply } from '../reply.ts'
+
+export interface AppOptions {
+  /** Read anew for every call, so that a new configuration holds from the next call on. */
+  readonly endpoints: () => readonly Endpoint[]
+  readonly limits: EdgeLimits & { readonly openCalls: number }
+  /** After each call, once its answer is written or given up. */
+  readonly onEnd: (call: Call) => void
+}
+
+export interface App {
+  readonly handle: (request: IncomingMessage, response: ServerResponse) => void
+  /** Calls under way. */
+  readonly openCalls: () => number
+  /** Ends every call under way with `reason`. */
+  readonly abortAll: (reason: GatewayError) => void
+}
+
+/** @param options `endpoints()` must always give the same paths in the same order */
+export function createApp (options: AppOptions): App {
+  const app = new Koa()
+  const router = new Router()
+  const open = new Set<(reason: GatewayError) => void>()
+
+  const answer = async (context: Context, endpoint: Endpoint, params: Record<string, string>): Promise<void> => {
+    context.respond = false
+    const { req: request, res: response } = context
+    const { call, abort, close } = readCall(request, response, params, endpoint, options.limits)
+    open.add(abort)
+    try {
+      if (open.size > options.limits.openCalls) throw new GatewayError('overloaded')
+      await writeReply(response, await endpoint.handle(call), call)
+    } catch (error) {
+      await writeError(request, response, error, call)
+    } finally {
+      open.delete(abort)
+      close()
+      call.record.outcome ??= call.signal.aborted ? noteError(call.record, call.signal.reason) : 'ok'
+      options.onEnd(call)
+    }
+  }
+
+  for (const [index, { method, path }] of options.endpoints().entries()) {
+    router.register(path, [method.toLowerCase()], async context => {
+      const endpoint = options.endpoints()[index]
+      if (endpoint !== undefined) await answer(context, endpoint, context['params'] as Record<string, string>)
+    })
+  }
+
+  app.use(router.routes())
+  app.use(async context => {
+    const known = options.endpoints().filter(({ path }) => router.match(context.path, context.method).path.some(layer => layer.path === path))
+    const methods = [...new Set(known.map(({ method }) => method))]
+    const code = methods.length > 0 ? 'method_not_allowed' : 'not_found'
+    await answer(context, {
+      name: 'none',
+      method: 'GET',
+      path: context.path,
+      body: 'none',
+      maxBodyBytes: 0,
+      handle: async () => await Promise.reject(new GatewayError(code))
+    }, {})
+    if (methods.length > 0) context.set('allow', methods.join(', '))
+  })
+  app.silent = true
+  const callback = app.callback()
+
+  return {
+    handle: (request, response) => { void callback(request, response) },
+    openCalls: () => open.size,
+    abortAll: reason => { for (const abort of open) abort(reason) }
+  }
+}
+
+/** An error before the first byte is a status and a body; after it, the socket is all there is. */
+async function writeError (
+  request: IncomingMessage, response: ServerResponse, error: unknown, call: Call
+): Promise<void> {
+  const failure = asGatewayError(error)
+  noteError(call.record, failure)
+  call.record.status ??= failure.status
+  if (response.headersSent || response.destroyed) {
+    response.destroy()
+    return
+  }
+  await writeReply(response, errorReply(failure), call)
+  if (!request.complete) leaveUnread(request, response)
+}
+
+function errorReply (failure: GatewayError): Reply {
+  return {
+    status: failure.status,
+    headers: { 'content-type': 'application/json; charset=utf-8', ...failure.headers() },
+    body: JSON.stringify(failure.toBody())
+  }
+}
+
+/**
+ * The rest of a body that nobody will read. The caller may still be sending it and must get to
+ * read the answer: take it in for a moment and throw it away, then close.
+ */
+function leaveUnread (request: IncomingMessage, response: ServerResponse): void {
+  const timer = setTimeout(() => request.destroy(), 2000)
+  response.once('close', () => clearTimeout(timer))
+  request.once('end', () => clearTimeout(timer))
+  request.resume()
+}

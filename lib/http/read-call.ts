@@ -1,0 +1,79 @@
+/**
+ * A request of `node:http` as a `Call`: plain values, one signal, and a body that is read when a
+ * stage asks for it.
+ */
+
+import { createCallRecord } from '../call-record.ts'
+import { GatewayError } from '../errors.ts'
+import { requestId } from '../ids.ts'
+import { readJson } from './read-json.ts'
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { Call } from '../call.ts'
+import type { Endpoint } from '../endpoint.ts'
+
+export interface EdgeLimits {
+  /** Deadline of a call. */
+  readonly callMs: number
+  /** Time for a body to arrive. */
+  readonly bodyMs: number
+  readonly jsonDepth: number
+}
+
+/** A call, and what the edge needs to end it. */
+export interface OpenCall {
+  readonly call: Call
+  /** Aborts everything that hangs on the call. */
+  readonly abort: (reason: GatewayError) => void
+  /** To be called once when the answer is written or given up. */
+  readonly close: () => void
+}
+
+/** Opens a call. Its signal aborts when the connection closes before the answer is complete. */
+export function readCall (
+  request: IncomingMessage,
+  response: ServerResponse,
+  params: Readonly<Record<string, string>>,
+  endpoint: Endpoint,
+  limits: EdgeLimits
+): OpenCall {
+  const controller = new AbortController()
+  const abort = (reason: GatewayError): void => {
+    if (!controller.signal.aborted) controller.abort(reason)
+  }
+  const onClose = (): void => {
+    if (!response.writableFinished) abort(new GatewayError('client_closed_request'))
+  }
+  response.once('close', onClose)
+  const deadline = setTimeout(() => abort(new GatewayError('timeout')), limits.callMs)
+
+  const call: Call = {
+    id: requestId(request.headers['x-request-id']),
+    headers: request.headers,
+    params,
+    body: async () => await readBody(request, endpoint, limits, controller.signal),
+    signal: controller.signal,
+    receivedAtMs: performance.now(),
+    record: createCallRecord(endpoint.name)
+  }
+  return {
+    call,
+    abort,
+    close: () => {
+      clearTimeout(deadline)
+      response.off('close', onClose)
+    }
+  }
+}
+
+async function readBody (
+  request: IncomingMessage, endpoint: Endpoint, limits: EdgeLimits, signal: AbortSignal
+): Promise<unknown> {
+  switch (endpoint.body) {
+    case 'none': return undefined
+    case 'json':
+      return await readJson(request, {
+        maxBytes: endpoint.maxBodyBytes, maxDepth: limits.jsonDepth, timeoutMs: limits.bodyMs, signal
+      })
+    case 'multipart': throw new GatewayError('unsupported_media_type')
+  }
+}

@@ -1,0 +1,118 @@
+/**
+ * Reads a JSON body within limits. Read by hand rather than through koa-body, which costs a tenth
+ * to a fifth more of a small request, would read before the key is known, and answers hostile
+ * bodies in its own words.
+ */
+
+import { createBrotliDecompress, createGunzip, createInflate } from 'node:zlib'
+import { GatewayError } from '../errors.ts'
+import type { IncomingMessage } from 'node:http'
+import type { Transform } from 'node:stream'
+
+export interface JsonLimits {
+  /** After decompression. */
+  readonly maxBytes: number
+  readonly maxDepth: number
+  readonly timeoutMs: number
+  readonly signal: AbortSignal
+}
+
+/**
+ * @throws GatewayError `unsupported_media_type`, `file_too_large` (as soon as it is known),
+ *   `request_timeout`, `invalid_json` (also for nesting deeper than `maxDepth`), or the signal's
+ *   reason
+ */
+export async function readJson (request: IncomingMessage, limits: JsonLimits): Promise<unknown> {
+  const { headers } = request
+  const mediaType = headers['content-type']?.split(';', 1)[0]?.trim().toLowerCase()
+  if (mediaType !== undefined && mediaType !== 'application/json' && !mediaType.endsWith('+json')) {
+    throw new GatewayError('unsupported_media_type', {
+      message: `The body is \`${mediaType.slice(0, 100)}\`; send it as application/json.`
+    })
+  }
+  if (Number(headers['content-length']) > limits.maxBytes) throw tooLarge(limits)
+  const inflate = inflater(headers['content-encoding'])
+  const bytes = await readBytes(request, inflate, limits)
+  let value: unknown
+  try {
+    value = JSON.parse(bytes.toString())
+  } catch (cause) {
+    throw new GatewayError('invalid_json', { cause })
+  }
+  if (isDeeperThan(value, limits.maxDepth)) {
+    throw new GatewayError('invalid_json', { message: `The body is nested deeper than ${limits.maxDepth} levels.` })
+  }
+  return value
+}
+
+function inflater (encoding: string | undefined): Transform | undefined {
+  switch (encoding?.trim().toLowerCase()) {
+    case undefined:
+    case '':
+    case 'identity': return undefined
+    case 'gzip': return createGunzip()
+    case 'deflate': return createInflate()
+    case 'br': return createBrotliDecompress()
+    default:
+      throw new GatewayError('unsupported_media_type', { message: 'The content encoding of the body is not supported.' })
+  }
+}
+
+async function readBytes (
+  request: IncomingMessage, inflate: Transform | undefined, limits: JsonLimits
+): Promise<Buffer> {
+  const source = inflate ?? request
+  const { signal } = limits
+  return await new Promise((resolve, reject) => {
+    const pieces: Buffer[] = []
+    let sizeBytes = 0
+    const timer = setTimeout(() => settle(new GatewayError('request_timeout')), limits.timeoutMs)
+    const onAbort = (): void => settle(signal.reason)
+    const onData = (bytes: Buffer): void => {
+      sizeBytes += bytes.length
+      if (sizeBytes > limits.maxBytes) settle(tooLarge(limits))
+      else pieces.push(bytes)
+    }
+    const onEnd = (): void => settle(undefined)
+    const onError = (cause: unknown): void => settle(new GatewayError('invalid_json', { cause }))
+    const settle = (error: unknown): void => {
+      clearTimeout(timer)
+      signal.removeEventListener('abort', onAbort)
+      source.off('data', onData).off('end', onEnd)
+      if (inflate !== undefined) request.unpipe(inflate)
+      if (error !== undefined) {
+        request.pause()
+        reject(error)
+      } else {
+        resolve(pieces.length === 1 && pieces[0] !== undefined ? pieces[0] : Buffer.concat(pieces, sizeBytes))
+      }
+    }
+    if (signal.aborted) return settle(signal.reason)
+    signal.addEventListener('abort', onAbort, { once: true })
+    // Errors keep a listener for good: a socket may fail after the body was given up.
+    source.on('data', onData).on('end', onEnd).on('error', onError)
+    if (inflate !== undefined) request.on('error', onError).pipe(inflate)
+  })
+}
+
+function tooLarge ({ maxBytes }: JsonLimits): GatewayError {
+  return new GatewayError('file_too_large', { message: `The body is larger than ${maxBytes} bytes.` })
+}
+
+/** Walks without recursion: a hostile body must not choose the depth of our stack. */
+function isDeeperThan (value: unknown, maxDepth: number): boolean {
+  let level: unknown[] = [value]
+  for (let depth = 0; level.length > 0; depth++) {
+    if (depth > maxDepth) return true
+    const next: unknown[] = []
+    for (const item of level) {
+      if (typeof item !== 'object' || item === null) continue
+      for (const key in item) {
+        const child: unknown = Reflect.get(item, key)
+        if (typeof child === 'object' && child !== null) next.push(child)
+      }
+    }
+    level = next
+  }
+  return false
+}

@@ -1,0 +1,87 @@
+/**
+ * The only writer of answers.
+ */
+
+import { once } from 'node:events'
+import type { ServerResponse } from 'node:http'
+import type { Call } from '../call.ts'
+import type { Reply } from '../reply.ts'
+
+const graceMs = 5000
+
+/**
+ * Writes a reply. A whole body goes out with its length; an iterable with back-pressure, one
+ * write per item. An iterable that throws, or a caller who has gone, ends in a destroyed socket:
+ * a cut answer never looks like a complete one.
+ */
+export async function writeReply (response: ServerResponse, reply: Reply, call: Call): Promise<void> {
+  const { body } = reply
+  call.record.status = reply.status
+  if (typeof body === 'string' || body instanceof Uint8Array) {
+    response.writeHead(reply.status, headersOf(reply, call, { 'content-length': String(Buffer.byteLength(body)) }))
+    response.end(body)
+    call.record.firstByteMs ??= performance.now() - call.receivedAtMs
+    return
+  }
+  response.writeHead(reply.status, headersOf(reply, call))
+  await writeStream(response, body, reply, call)
+}
+
+/** Every answer says which call it was, and what the gateway itself took of the time. */
+function headersOf (reply: Reply, { id, record, receivedAtMs }: Call, more?: Record<string, string>): Record<string, string> {
+  const headers: Record<string, string> = {
+    ...reply.headers,
+    ...more,
+    'x-request-id': id,
+    'x-headgate-overhead-ms': (performance.now() - receivedAtMs - record.upstreamWaitMs).toFixed(2)
+  }
+  if (record.modelId !== undefined) headers['x-headgate-model'] = printable(record.modelId)
+  if (record.attempts > 0) headers['x-headgate-attempts'] = String(record.attempts)
+  if (record.upstreamRequestId !== undefined) headers['x-upstream-request-id'] = printable(record.upstreamRequestId)
+  return headers
+}
+
+/** A header value cannot hold everything that a model name can. */
+function printable (text: string): string {
+  return text.replace(/[^\x20-\x7e]/g, '?').slice(0, 256)
+}
+
+async function writeStream (
+  response: ServerResponse, body: AsyncIterable<string | Uint8Array>, { keepAlive }: Reply, call: Call
+): Promise<void> {
+  const timer = keepAlive === undefined
+    ? undefined
+    : setInterval(() => { if (!response.writableNeedDrain) response.write(keepAlive.text) }, keepAlive.everyMs)
+  try {
+    for await (const piece of body) {
+      if (response.destroyed) break
+      const room = response.write(piece)
+      call.record.firstByteMs ??= performance.now() - call.receivedAtMs
+      timer?.refresh()
+      if (!room) await drained(response, call.signal)
+    }
+    if (!response.destroyed) end(response, call.signal)
+  } catch (error) {
+    response.destroy()
+    throw error
+  } finally {
+    clearInterval(timer)
+  }
+}
+
+/** After a deadline, a caller who does not read its last words does not keep the socket. */
+function end (response: ServerResponse, signal: AbortSignal): void {
+  response.end()
+  if (!signal.aborted || response.writableFinished) return
+  const timer = setTimeout(() => response.destroy(), graceMs)
+  response.once('close', () => clearTimeout(timer))
+}
+
+/** Resolves when there is room again, or when there is nobody left to write for. */
+async function drained (response: ServerResponse, signal: AbortSignal): Promise<void> {
+  try {
+    await once(response, 'drain', { signal })
+  } catch (error) {
+    if (!signal.aborted) throw error
+  }
+}

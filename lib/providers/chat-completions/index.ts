@@ -1,0 +1,25 @@
+/**
+ * The chat-completions dialect: what OpenAI defined and most servers speak, each with deviations
+ * of its own (`Quirks`). Providers that speak it are this adapter, an address and their quirks.
+ */
+
+import { readError } from './errors.ts'
+import { chatRequest } from './request.ts'
+import { readResponse } from './response.ts'
+import { readStream } from './stream.ts'
+import type { PromptedChat } from '../../chat/prompt.ts'
+import type { ChatEvent } from '../../events.ts'
+import type { Adapter } from '../provider.ts'
+
+export const chatCompletions: Adapter<PromptedChat, ChatEvent> = {
+  request: chatRequest,
+  response: readResponse,
+  stream: readStream,
+  error: readError,
+  maxChoices: ({ quirks }) => quirks.choices === false ? 1 : 128
+}
+
+/** The credential of the dialect. */
+export function bearer (key: string): Record<string, string> {
+  return { authorization: `Bearer ${key}` }
+}

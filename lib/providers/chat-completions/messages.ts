@@ -1,0 +1,56 @@
+/**
+ * Messages with the fields the dialect knows. History comes back from callers with what other
+ * providers put into it (`reasoning_content`, thinking blocks, annotations, nulls): some servers
+ * refuse that, none needs it.
+ */
+
+import { GatewayError } from '../../errors.ts'
+import type { Message } from '../../../schemas/messages.ts'
+import type { Quirks } from '../provider.ts'
+
+const knownFields: Readonly<Record<Message['role'], readonly string[]>> = {
+  system: ['role', 'content', 'name'],
+  developer: ['role', 'content', 'name'],
+  user: ['role', 'content', 'name'],
+  assistant: ['role', 'content', 'name', 'refusal', 'tool_calls', 'audio', 'function_call'],
+  tool: ['role', 'content', 'tool_call_id'],
+  function: ['role', 'content', 'name']
+}
+
+/** @throws GatewayError `invalid_value` for an image address that no provider may be sent to */
+export function cleanMessages (messages: readonly Message[], quirks: Quirks): readonly Message[] {
+  return messages.map((message, index) => {
+    if (message.role === 'user' && typeof message.content !== 'string') checkImages(message.content, index)
+    return clean(message, quirks)
+  })
+}
+
+function clean (message: Message, { echo = [] }: Quirks): Message {
+  const known = knownFields[message.role]
+  let spare = false
+  for (const key in message) {
+    if (!known.includes(key) || Reflect.get(message, key) === null) spare = true
+  }
+  if (!spare) return message
+  const kept: Record<string, unknown> = {}
+  for (const key in message) {
+    const value: unknown = Reflect.get(message, key)
+    const wanted = known.includes(key) || (message.role === 'assistant' && echo.includes(key))
+    // A null content is meant: the answer was a tool call.
+    if (wanted && (value !== null || key === 'content')) kept[key] = value
+  }
+  return kept as Message // the same message with fewer optional fields
+}
+
+/** Self-hosted servers would open `file:` addresses; only the web and inline data are images. */
+function checkImages (parts: readonly unknown[], message: number): void {
+  for (const [index, part] of parts.entries()) {
+    const url: unknown = Reflect.get(Object(Reflect.get(Object(part), 'image_url')), 'url')
+    if (typeof url === 'string' && !/^(?:https?:\/\/|data:image\/)/i.test(url)) {
+      throw new GatewayError('invalid_value', {
+        message: 'An image is an https: or http: URL, or a data: URL with an image media type.',
+        param: `messages[${message}].content[${index}].image_url.url`
+      })
+    }
+  }
+}

@@ -1,0 +1,66 @@
+/**
+ * The fast path of a stream.
+ *
+ * Nearly all chunks of an answer are the same text around one changing string. Once a chunk has
+ * been parsed, its text around `delta.content` is remembered; a chunk that begins and ends alike
+ * differs in its content only, and needs no parser: about 0.2 µs instead of 1.5.
+ */
+
+import { objectOf } from './wire.ts'
+
+export class TextTemplate {
+  readonly #prefix: string
+  readonly #suffix: string
+
+  private constructor (prefix: string, suffix: string) {
+    this.#prefix = prefix
+    this.#suffix = suffix
+  }
+
+  /**
+   * The template of a chunk whose only news is the text of choice 0; `undefined` when its text
+   * cannot be found beyond doubt.
+   */
+  static of (data: string): TextTemplate | undefined {
+    const opening = /"content":\s?"/.exec(data)
+    if (opening === null) return undefined
+    const start = opening.index + opening[0].length
+    const end = closingQuote(data, start)
+    if (end === undefined) return undefined
+    const template = new TextTemplate(data.slice(0, start), data.slice(end))
+    return template.#speaksOf('probe') ? template : undefined
+  }
+
+  /** The text of a chunk that fits, else `undefined`: then it has to be parsed. */
+  textOf (data: string): string | undefined {
+    const start = this.#prefix.length
+    const end = data.length - this.#suffix.length
+    if (end <= start || !data.startsWith(this.#prefix) || !data.endsWith(this.#suffix)) return undefined
+    const literal = data.slice(start, end)
+    if (literal.includes('"')) return undefined
+    if (!literal.includes('\\')) return literal
+    try {
+      return JSON.parse(`"${literal}"`) as string // a JSON string literal parses to a string
+    } catch {
+      return undefined // ends in half an escape: the quote after it is part of the text
+    }
+  }
+
+  /** Whether what stands between prefix and suffix is the content of the delta, and nothing else. */
+  #speaksOf (text: string): boolean {
+    const chunk = objectOf(JSON.parse(`${this.#prefix}${text}${this.#suffix}`))
+    const choices = chunk?.['choices']
+    const choice = Array.isArray(choices) && choices.length === 1 ? objectOf(choices[0]) : undefined
+    return objectOf(choice?.['delta'])?.['content'] === text
+  }
+}
+
+/** Where the string literal that starts at `start` ends. */
+function closingQuote (data: string, start: number): number | undefined {
+  for (let at = start; at < data.length; at++) {
+    const character = data[at]
+    if (character === '"') return at
+    if (character === '\\') at++
+  }
+  return undefined
+}

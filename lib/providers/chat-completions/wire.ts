@@ -1,0 +1,56 @@
+/**
+ * The chat-completions dialect as servers really speak it: only what we read, all of it optional
+ * and of any type, because every field below has been seen missing, null or of another type.
+ */
+
+export interface WireAnswer {
+  id?: unknown
+  model?: unknown
+  created?: unknown
+  service_tier?: unknown
+  system_fingerprint?: unknown
+  choices?: unknown
+  usage?: unknown
+  error?: unknown
+}
+
+export interface WireChoice {
+  index?: unknown
+  finish_reason?: unknown
+  logprobs?: unknown
+  /** In a chunk. */
+  delta?: unknown
+  /** In a whole answer. */
+  message?: unknown
+}
+
+export interface WireDelta {
+  role?: unknown
+  content?: unknown
+  refusal?: unknown
+  reasoning_content?: unknown
+  reasoning?: unknown
+  audio?: unknown
+  annotations?: unknown
+  tool_calls?: unknown
+  function_call?: unknown
+}
+
+export interface WireToolCall {
+  index?: unknown
+  id?: unknown
+  type?: unknown
+  function?: unknown
+  custom?: unknown
+}
+
+/** The value as an object to read from, or `undefined`. */
+export function objectOf (value: unknown): Record<string, unknown> | undefined {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+    ? value as Record<string, unknown> // checked just above
+    : undefined
+}
+
+export function textOf (value: unknown): string | undefined {
+  return typeof value === 'string' && value !== '' ? value : undefined
+}

@@ -1,0 +1,54 @@
+/**
+ * Kinds of servers that speak the chat-completions dialect, and how each deviates from it. Data
+ * only: what holds for a kind holds for every entry of that kind in the configuration, which may
+ * add to it.
+ */
+
+import type { ProviderKind } from '../settings.ts'
+import type { Quirks } from './provider.ts'
+
+/** What servers without a notion of OpenAI's account features refuse or ignore. */
+const accountFields = [
+  'metadata', 'store', 'service_tier', 'safety_identifier', 'prompt_cache_key', 'prompt_cache_retention',
+  'web_search_options', 'prediction', 'verbosity', 'modalities', 'audio'
+]
+
+const selfHosted: Quirks = {
+  tokenLimitField: 'max_tokens',
+  omit: accountFields,
+  customTools: false
+}
+
+export const kindQuirks: Readonly<Partial<Record<ProviderKind, Quirks>>> = {
+  openai: { tokenLimitField: 'max_completion_tokens', obfuscation: true },
+  'azure-openai': { tokenLimitField: 'max_completion_tokens', omit: ['service_tier', 'safety_identifier'] },
+  sandbox: { tokenLimitField: 'max_completion_tokens' },
+  mistral: {
+    tokenLimitField: 'max_tokens',
+    omit: [...accountFields, 'logit_bias', 'logprobs', 'top_logprobs', 'user'],
+    forward: ['safe_prompt', 'prompt_mode'],
+    customTools: false
+  },
+  groq: { omit: [...accountFields.filter(field => field !== 'service_tier'), 'logit_bias'], choices: false, customTools: false },
+  fireworks: { tokenLimitField: 'max_tokens', omit: accountFields, forward: ['top_k'], customTools: false },
+  deepseek: {
+    tokenLimitField: 'max_tokens',
+    omit: [...accountFields, 'logit_bias', 'seed', 'user', 'parallel_tool_calls'],
+    choices: false,
+    echo: ['reasoning_content'],
+    customTools: false
+  },
+  together: { ...selfHosted, forward: ['top_k'] },
+  openrouter: { omit: ['store', 'service_tier'], forward: ['top_k'], reasoningEffort: 'object', customTools: false },
+  ollama: {
+    ...selfHosted,
+    omit: [...accountFields, 'logprobs', 'top_logprobs', 'logit_bias', 'parallel_tool_calls'],
+    choices: false,
+    lenientFinish: true
+  },
+  vllm: { ...selfHosted, forward: ['top_k'] },
+  sglang: { ...selfHosted, forward: ['top_k'] },
+  'llama.cpp': { ...selfHosted, choices: false, forward: ['top_k'] },
+  'lm-studio': { ...selfHosted, choices: false },
+  'openai-compatible': { tokenLimitField: 'max_tokens', customTools: false }
+}

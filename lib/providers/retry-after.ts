@@ -1,0 +1,29 @@
+/**
+ * How long a provider asks us to wait.
+ *
+ * `retry-after-ms` beats `retry-after` (seconds, or an HTTP date). Official clients sleep for
+ * whatever they are told, so the value is clamped: an hour passed on would freeze them.
+ *
+ * @returns whole seconds from 1 to 60, or `undefined` when nothing usable was said
+ */
+export function retryAfterSeconds (
+  headers: Readonly<Record<string, string | string[] | undefined>>,
+  nowMs: number = Date.now()
+): number | undefined {
+  const ms = Number(first(headers['retry-after-ms']) ?? Number.NaN)
+  if (Number.isFinite(ms) && ms >= 0) return clampSeconds(ms / 1000)
+  const given = first(headers['retry-after'])
+  if (given === undefined || given.trim() === '') return undefined
+  const seconds = Number(given)
+  if (Number.isFinite(seconds)) return seconds >= 0 ? clampSeconds(seconds) : undefined
+  const dateMs = Date.parse(given)
+  return Number.isNaN(dateMs) ? undefined : clampSeconds((dateMs - nowMs) / 1000)
+}
+
+export function clampSeconds (seconds: number): number {
+  return Math.min(60, Math.max(1, Math.ceil(seconds)))
+}
+
+function first (value: string | string[] | undefined): string | undefined {
+  return Array.isArray(value) ? value[0] : value
+}

@@ -1,0 +1,107 @@
+/**
+ * Makes every provider's answer one of ours: the gateway's own id, clock and model name, each
+ * choice ended once, usage in the books whether or not the caller asked to see it.
+ */
+
+import { completionId } from '../ids.ts'
+import type { Batch } from '../batch.ts'
+import type { Call, Route } from '../call.ts'
+import type { ChatEvent, Usage } from '../events.ts'
+import type { Stage } from '../stage.ts'
+
+/**
+ * Batches in, batches out. The first event is exactly one `response-start` with id, model and
+ * time; `choice-end` comes once per choice and `usage` at most once, in that order, in the last
+ * batch. What was read before an error still goes out before it.
+ */
+export function normalise<R> (): Stage<Batch<R, ChatEvent>> {
+  return async function * (source) {
+    let answer: AnswerState | undefined
+    let last: Batch<R, ChatEvent> | undefined
+    for await (const batch of source) {
+      answer ??= new AnswerState(batch.call)
+      last = batch
+      const events = answer.read(batch.events, batch.route)
+      if (events.length > 0) yield events === batch.events ? batch : { ...batch, events }
+    }
+    if (last !== undefined && answer !== undefined) yield { ...last, events: answer.end() }
+  }
+}
+
+class AnswerState {
+  readonly #call: Call
+  readonly #ends = new Map<number, ChatEvent & { type: 'choice-end' }>()
+  #started = false
+  #usage: Usage | undefined
+  #characters = 0
+
+  constructor (call: Call) {
+    this.#call = call
+  }
+
+  read (events: readonly ChatEvent[], route: Route): readonly ChatEvent[] {
+    if (this.#started && this.#onlyText(events)) return events
+    const passed: ChatEvent[] = []
+    for (const event of events) {
+      if (!this.#started) {
+        this.#started = true
+        passed.push(startOf(event, route))
+      }
+      switch (event.type) {
+        case 'response-start':
+          break
+        case 'choice-end':
+          if (!this.#ends.has(event.choice)) this.#ends.set(event.choice, event)
+          break
+        case 'usage':
+          this.#usage = event.usage
+          this.#call.record.usage = event.usage
+          break
+        default:
+          this.#count(event)
+          passed.push(event)
+      }
+    }
+    return passed
+  }
+
+  end (): ChatEvent[] {
+    const events: ChatEvent[] = [...this.#ends.values()]
+    if (this.#usage !== undefined) events.push({ type: 'usage', usage: this.#usage })
+    return events
+  }
+
+  /** The common batch of a stream goes through as it is. */
+  #onlyText (events: readonly ChatEvent[]): boolean {
+    let characters = 0
+    for (const event of events) {
+      if (event.type !== 'text-delta') return false
+      characters += event.text.length
+    }
+    this.#characters += characters
+    this.#estimate()
+    return true
+  }
+
+  #count (event: ChatEvent): void {
+    if (event.type === 'text-delta' || event.type === 'reasoning-delta' || event.type === 'tool-call-delta') {
+      this.#characters += event.text.length
+      this.#estimate()
+    }
+  }
+
+  /** Until the provider says, four characters count as a token: a cut answer is in the books too. */
+  #estimate (): void {
+    this.#call.record.outputCharacters = this.#characters
+  }
+}
+
+function startOf (event: ChatEvent, route: Route): ChatEvent {
+  const start = event.type === 'response-start' ? event : { type: 'response-start' as const }
+  return {
+    ...start,
+    id: completionId(),
+    model: route.modelId,
+    createdSeconds: Math.floor(Date.now() / 1000)
+  }
+}

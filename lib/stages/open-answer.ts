@@ -1,0 +1,300 @@
+/**
+ * One request to one provider, up to the point where its answer is real.
+ */
+
+import { GatewayError } from '../errors.ts'
+import { sseReader, type SseReader } from '../sse.ts'
+import type { Route, RoutedCall } from '../call.ts'
+import type { Adapter, Ask, Provider, StreamReader, UpstreamAnswer } from '../providers/provider.ts'
+import type { ProviderCallOptions, Streamable } from './provider-call.ts'
+
+/** An answer under way. */
+export interface OpenAnswer<E> {
+  /** The events of the next read; `undefined` after the last. Not before the previous one is back. */
+  readonly next: () => Promise<E[] | undefined>
+  /** Releases the connection, wherever the answer stands. */
+  readonly close: () => void
+}
+
+/** How long real output is waited for before what is there goes out. */
+const holdMs = 10_000
+const errorBodyBytes = 64 * 1024
+
+/**
+ * Sends the request and reads until the first real event.
+ *
+ * @throws GatewayError when the provider refuses, fails, or says nothing that can be read; its
+ *   connection is closed then
+ */
+export async function openAnswer<R extends Streamable, E extends { readonly type: string }> (
+  call: RoutedCall<R>,
+  route: Route,
+  provider: Provider,
+  adapter: Adapter<R, E>,
+  options: ProviderCallOptions
+): Promise<OpenAnswer<E>> {
+  const request = route.settings === undefined ? call.request : { ...route.settings, ...call.request }
+  const ask: Ask<R> = { request, route, quirks: provider.quirks, streamed: request.stream === true }
+  const upstreamRequest = adapter.request(ask)
+  const { record } = call
+  const sentAtMs = performance.now()
+  record.attempts++
+  let answer: UpstreamAnswer
+  try {
+    answer = await provider.transport.send(upstreamRequest, {
+      signal: call.signal,
+      credential: provider.authorize(call.providerKey?.reveal()),
+      timeouts: provider.timeouts,
+      streamed: ask.streamed
+    })
+  } finally {
+    record.upstreamWaitMs += performance.now() - sentAtMs
+  }
+  const upstreamId = answer.headers['x-request-id'] ?? answer.headers['request-id']
+  if (typeof upstreamId === 'string') record.upstreamRequestId = upstreamId
+
+  if (answer.status < 200 || answer.status > 299) {
+    throw adapter.error({
+      status: answer.status,
+      headers: answer.headers,
+      body: await readErrorBody(answer),
+      callerKey: call.providerKey !== undefined
+    })
+  }
+  if (!ask.streamed) return whole(await readWhole(answer, ask, adapter, options))
+  return await openStream(answer, ask, adapter, provider, options)
+}
+
+/** The words of a refusal, as far as they are short enough to be words. */
+async function readErrorBody ({ body }: UpstreamAnswer): Promise<unknown> {
+  let text: string
+  try {
+    text = (await body.whole(errorBodyBytes)).toString()
+  } catch (cause) {
+    return cause instanceof GatewayError ? '' : String(cause)
+  }
+  try {
+    return JSON.parse(text)
+  } catch {
+    return text.trimStart().startsWith('<') ? '' : text
+  }
+}
+
+/** A whole answer; some servers answer with a stream where none was asked for. */
+async function readWhole<R, E> (
+  { body }: UpstreamAnswer, ask: Ask<R>, adapter: Adapter<R, E>, { answerBytes, eventBytes }: ProviderCallOptions
+): Promise<E[]> {
+  const bytes = await body.whole(answerBytes)
+  const text = bytes.toString()
+  if (!looksLikeStream(text)) return adapter.response(parse(text), ask)
+  const reader = adapter.stream(ask)
+  const messages = sseReader(Math.max(eventBytes, answerBytes))
+  const events = readMessages(reader, messages.push(bytes))
+  if (!reader.done) events.push(...readMessages(reader, messages.end()))
+  if (!reader.done) events.push(...reader.end())
+  return events
+}
+
+function whole<E> (events: E[]): OpenAnswer<E> {
+  let given = false
+  return {
+    next: async () => {
+      if (given) return undefined
+      given = true
+      return events
+    },
+    close: () => { /* the body has been read to its end */ }
+  }
+}
+
+async function openStream<R, E extends { readonly type: string }> (
+  answer: UpstreamAnswer, ask: Ask<R>, adapter: Adapter<R, E>, provider: Provider, options: ProviderCallOptions
+): Promise<OpenAnswer<E>> {
+  const { body } = answer
+  const reader = adapter.stream(ask)
+  const reading = new StreamReading(body[Symbol.asyncIterator](), reader, sseReader(options.eventBytes), {
+    whole: text => adapter.response(parse(text), ask),
+    wholeBytes: options.answerBytes,
+    idleEventsMs: provider.timeouts.idleEventsMs,
+    cancel: () => body.cancel()
+  })
+  try {
+    await reading.hold()
+  } catch (error) {
+    body.cancel()
+    throw error
+  }
+  return reading
+}
+
+interface ReadingOptions<E> {
+  /** Reads an answer that turned out to be one JSON text. */
+  readonly whole: (text: string) => E[]
+  readonly wholeBytes: number
+  readonly idleEventsMs: number
+  readonly cancel: () => void
+}
+
+/** Bytes of a stream to events, one array per read. */
+class StreamReading<E extends { readonly type: string }> implements OpenAnswer<E> {
+  readonly #bytes: AsyncIterator<Uint8Array>
+  readonly #reader: StreamReader<E>
+  readonly #messages: SseReader
+  readonly #options: ReadingOptions<E>
+  #held: E[] = []
+  #pending: Promise<IteratorResult<Uint8Array>> | undefined
+  #started = false
+  #finished = false
+  #failure: unknown
+  #lastEventAtMs = performance.now()
+
+  constructor (
+    bytes: AsyncIterator<Uint8Array>, reader: StreamReader<E>, messages: SseReader, options: ReadingOptions<E>
+  ) {
+    this.#bytes = bytes
+    this.#reader = reader
+    this.#messages = messages
+    this.#options = options
+  }
+
+  /** Reads on until something real has come, the answer is over, or the hold is. */
+  async hold (): Promise<void> {
+    let timer: NodeJS.Timeout | undefined
+    const over = new Promise<'over'>(resolve => { timer = setTimeout(resolve, holdMs, 'over') })
+    try {
+      while (!this.#finished) {
+        this.#pending ??= this.#bytes.next()
+        const read = await Promise.race([this.#pending, over])
+        if (read === 'over') return
+        const events = await this.#readNext()
+        if (events === undefined) return
+        this.#held.push(...events)
+        if (events.some(isReal)) return
+      }
+    } finally {
+      clearTimeout(timer)
+    }
+  }
+
+  async next (): Promise<E[] | undefined> {
+    if (this.#held.length === 0) return await this.#readNext()
+    const events = this.#held
+    this.#held = []
+    return events
+  }
+
+  close (): void {
+    if (!this.#finished) this.#options.cancel()
+  }
+
+  async #readNext (): Promise<E[] | undefined> {
+    if (this.#failure !== undefined) throw this.#failure
+    if (this.#finished) return undefined
+    const { done, value } = await (this.#pending ?? this.#bytes.next())
+    this.#pending = undefined
+    return done === true ? this.#end() : await this.#read(value)
+  }
+
+  async #read (bytes: Uint8Array): Promise<E[] | undefined> {
+    if (!this.#started) {
+      const start = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString().trimStart()
+      if (start === '' || start === '\ufeff') return []
+      this.#started = true
+      if (start.startsWith('{') || start.startsWith('[')) return await this.#readJson(bytes)
+      if (start.startsWith('<')) throw new GatewayError('upstream_invalid_response', { cause: 'HTML' })
+    }
+    const events = this.#gather(() => this.#messages.push(bytes))
+    if (this.#reader.done) {
+      this.#finished = true
+      this.#readRest()
+    } else if (events.length > 0) {
+      this.#lastEventAtMs = performance.now()
+    } else if (performance.now() - this.#lastEventAtMs > this.#options.idleEventsMs) {
+      throw new GatewayError('upstream_timeout')
+    }
+    return events
+  }
+
+  #end (): E[] | undefined {
+    this.#finished = true
+    if (!this.#started) throw new GatewayError('upstream_invalid_response', { cause: 'empty body' })
+    return this.#gather(() => this.#messages.end(), () => this.#reader.end())
+  }
+
+  /**
+   * Events of messages; an error among them is thrown by the next call, so that what came before
+   * it goes out first.
+   */
+  #gather (
+    messages: () => ReturnType<SseReader['push']>, last?: () => E[]
+  ): E[] {
+    const events: E[] = []
+    try {
+      for (const message of messages()) {
+        if (this.#reader.done) break
+        events.push(...this.#reader.message(message))
+      }
+      if (last !== undefined && !this.#reader.done) events.push(...last())
+    } catch (error) {
+      if (events.length === 0) throw error
+      this.#failure = error
+    }
+    return events
+  }
+
+  /** One JSON text where a stream was asked for: an error, or the whole answer. */
+  async #readJson (first: Uint8Array): Promise<E[]> {
+    const pieces = [first]
+    let sizeBytes = first.length
+    for (;;) {
+      const { done, value } = await this.#bytes.next()
+      if (done === true) break
+      sizeBytes += value.length
+      if (sizeBytes > this.#options.wholeBytes) throw new GatewayError('upstream_invalid_response')
+      pieces.push(value)
+    }
+    this.#finished = true
+    return this.#options.whole(Buffer.concat(pieces).toString())
+  }
+
+  /**
+   * The answer is over but its body may not be: a moment more, and the connection can be used
+   * again instead of being torn down.
+   */
+  #readRest (): void {
+    const timer = setTimeout(this.#options.cancel, 1000).unref()
+    const next = (): void => {
+      this.#bytes.next().then(({ done }) => {
+        if (done === true) clearTimeout(timer)
+        else next()
+      }, () => clearTimeout(timer))
+    }
+    next()
+  }
+}
+
+/** Anything a caller could see; heads and empty deltas are not. */
+function isReal (event: { readonly type: string, readonly text?: string }): boolean {
+  return event.type !== 'response-start' && event.type !== 'extra' && event.text !== ''
+}
+
+function readMessages<E> (reader: StreamReader<E>, messages: ReturnType<SseReader['push']>): E[] {
+  const events: E[] = []
+  for (const message of messages) {
+    if (reader.done) break
+    events.push(...reader.message(message))
+  }
+  return events
+}
+
+function looksLikeStream (text: string): boolean {
+  return /^\ufeff?\s*(?:data|event|id|retry)?:/.test(text.slice(0, 200))
+}
+
+function parse (text: string): unknown {
+  try {
+    return JSON.parse(text.charCodeAt(0) === 0xfeff ? text.slice(1) : text)
+  } catch (cause) {
+    throw new GatewayError('upstream_invalid_response', { cause })
+  }
+}
