@@ -8,7 +8,7 @@
 
 import Koa, { type Context } from 'koa'
 import { Router } from '@koa/router'
-import { GatewayError, asGatewayError } from '../errors.ts'
+import { GatewayError, asGatewayError, type ErrorCode } from '../errors.ts'
 import { noteError } from '../call-record.ts'
 import { readCall, type EdgeLimits } from './read-call.ts'
 import { writeReply } from './write-reply.ts'
@@ -21,14 +21,16 @@ export interface AppOptions {
   /** Read anew for every call, so that a new configuration holds from the next call on. */
   readonly endpoints: () => readonly Endpoint[]
   readonly limits: EdgeLimits & { readonly openCalls: number }
+  /** True once no new calls should come over connections that are kept alive. */
+  readonly draining: () => boolean
   /** After each call, once its answer is written or given up. */
   readonly onEnd: (call: Call) => void
 }
 
 export interface App {
   readonly handle: (request: IncomingMessage, response: ServerResponse) => void
-  /** Calls under way. */
-  readonly openCalls: () => number
+  /** Resolves when the calls that are under way now have ended; later ones do not count. */
+  readonly settled: () => Promise<void>
   /** Ends every call under way with `reason`. */
   readonly abortAll: (reason: GatewayError) => void
 }
@@ -38,12 +40,14 @@ export function createApp (options: AppOptions): App {
   const app = new Koa()
   const router = new Router()
   const open = new Set<(reason: GatewayError) => void>()
+  const waiting = new Set<{ readonly calls: Set<unknown>, readonly resolve: () => void }>()
 
   const answer = async (context: Context, endpoint: Endpoint, params: Record<string, string>): Promise<void> => {
     context.respond = false
     const { req: request, res: response } = context
     const { call, abort, close } = readCall(request, response, params, endpoint, options.limits)
     open.add(abort)
+    if (options.draining()) response.shouldKeepAlive = false
     try {
       if (open.size > options.limits.openCalls) throw new GatewayError('overloaded')
       await writeReply(response, await endpoint.handle(call), call)
@@ -51,6 +55,12 @@ export function createApp (options: AppOptions): App {
       await writeError(request, response, error, call)
     } finally {
       open.delete(abort)
+      for (const waiter of waiting) {
+        waiter.calls.delete(abort)
+        if (waiter.calls.size > 0) continue
+        waiting.delete(waiter)
+        waiter.resolve()
+      }
       close()
       call.record.outcome ??= call.signal.aborted ? noteError(call.record, call.signal.reason) : 'ok'
       options.onEnd(call)
@@ -66,26 +76,31 @@ export function createApp (options: AppOptions): App {
 
   app.use(router.routes())
   app.use(async context => {
-    const known = options.endpoints().filter(({ path }) => router.match(context.path, context.method).path.some(layer => layer.path === path))
-    const methods = [...new Set(known.map(({ method }) => method))]
-    const code = methods.length > 0 ? 'method_not_allowed' : 'not_found'
-    await answer(context, {
-      name: 'none',
-      method: 'GET',
-      path: context.path,
-      body: 'none',
-      maxBodyBytes: 0,
-      handle: async () => await Promise.reject(new GatewayError(code))
-    }, {})
-    if (methods.length > 0) context.set('allow', methods.join(', '))
+    const methods = new Set(router.match(context.path, context.method).path.flatMap(layer => layer.methods))
+    if (methods.size > 0) context.res.setHeader('allow', [...methods].join(', '))
+    await answer(context, nothingAt(context.path, methods.size > 0 ? 'method_not_allowed' : 'not_found'), {})
   })
   app.silent = true
   const callback = app.callback()
 
   return {
     handle: (request, response) => { void callback(request, response) },
-    openCalls: () => open.size,
+    settled: async () => {
+      if (open.size === 0) return
+      await new Promise<void>(resolve => { waiting.add({ calls: new Set(open), resolve }) })
+    },
     abortAll: reason => { for (const abort of open) abort(reason) }
+  }
+}
+
+function nothingAt (path: string, code: ErrorCode): Endpoint {
+  return {
+    name: 'none',
+    method: 'GET',
+    path,
+    body: 'none',
+    maxBodyBytes: 0,
+    handle: async () => await Promise.reject(new GatewayError(code))
   }
 }
 

@@ -1,0 +1,18 @@
+import { sseReader } from '../../lib/sse.ts'
+import type { StreamReader } from '../../lib/providers/provider.ts'
+
+/** All events of a stream that arrives in these pieces. */
+export function readEvents<E> (pieces: Iterable<Uint8Array>, reader: StreamReader<E>): E[] {
+  const sse = sseReader(1_000_000)
+  const events: E[] = []
+  for (const piece of pieces) {
+    for (const message of sse.push(piece)) {
+      if (!reader.done) events.push(...reader.message(message))
+    }
+  }
+  for (const message of sse.end()) {
+    if (!reader.done) events.push(...reader.message(message))
+  }
+  if (!reader.done) events.push(...reader.end())
+  return events
+}
