@@ -19,8 +19,7 @@ export function inflated (body: UpstreamBody, encoding: string | string[] | unde
   if (encoding === undefined || encoding === '' || encoding === 'identity') return body
   const inflate = inflater(String(encoding).trim().toLowerCase())
   if (inflate === undefined) {
-    body.cancel()
-    return failing(new GatewayError('upstream_invalid_response', { cause: `content-encoding ${String(encoding)}` }))
+    return unreadable(body, new GatewayError('upstream_invalid_response', { cause: `content-encoding ${String(encoding)}` }))
   }
   // The callback owns every error of the chain; the reader below sees it as the stream's own.
   pipeline(Readable.from(body, { objectMode: false }), inflate, () => { /* see the reader */ })
@@ -58,10 +57,11 @@ async function * reading (inflate: Transform): AsyncGenerator<Uint8Array, undefi
   }
 }
 
-function failing (error: GatewayError): UpstreamBody {
-  return {
-    [Symbol.asyncIterator]: () => ({ next: async () => await Promise.reject(error) }),
-    whole: async () => await Promise.reject(error),
-    cancel: () => { /* nothing is open */ }
+/** Closes the connection when somebody tries to read. */
+function unreadable (body: UpstreamBody, error: GatewayError): UpstreamBody {
+  const refuse = async (): Promise<never> => {
+    body.cancel()
+    return await Promise.reject(error)
   }
+  return { [Symbol.asyncIterator]: () => ({ next: refuse }), whole: refuse, cancel: () => body.cancel() }
 }

@@ -43,6 +43,7 @@ export function httpTransport (options: UpstreamOptions): HttpTransport {
   const fixed: Record<string, string> = { 'user-agent': 'headgate', 'accept-encoding': 'identity' }
   for (const [name, value] of Object.entries(options.headers ?? {})) fixed[name] = value.reveal()
 
+  let closing: Promise<void> | undefined
   return {
     send: async (request, sendOptions) => {
       const exchange = new Exchange(sendOptions)
@@ -54,7 +55,7 @@ export function httpTransport (options: UpstreamOptions): HttpTransport {
       }, exchange)
       return await exchange.answer
     },
-    close: async () => await pool.close()
+    close: async () => await (closing ??= pool.close())
   }
 }
 

@@ -70,7 +70,7 @@ class Printer {
   }
 
   end (): string {
-    return this.#chunks.end().map(chunk => sseData(JSON.stringify(chunk))).join('')
+    return this.#textOf(this.#chunks.end())
   }
 
   #printSlowly (event: ChatEvent): string {
@@ -79,6 +79,10 @@ class Printer {
     if (event.type === 'text-delta' && this.#frames[event.choice] === undefined && !this.#obfuscated) {
       this.#frames[event.choice] = frameOf(this.#chunks.of({ type: 'text-delta', choice: event.choice, text: mark })[0])
     }
+    return this.#textOf(chunks)
+  }
+
+  #textOf (chunks: readonly Chunk[]): string {
     return chunks.map(chunk => sseData(JSON.stringify(this.#obfuscated ? obfuscated(chunk) : chunk))).join('')
   }
 }

@@ -109,7 +109,7 @@ async function play (script: Script, response: ServerResponse): Promise<void> {
   response.writeHead(script.status ?? 200, { 'content-type': 'application/json', ...script.headers })
   for await (const piece of script.pieces ?? []) {
     if (response.destroyed) return
-    if (!response.write(piece)) await Promise.race([once(response, 'drain'), once(response, 'close')])
+    if (!response.write(piece)) await drained(response)
   }
   switch (script.then ?? 'end') {
     case 'end': response.end(); break
@@ -117,6 +117,14 @@ async function play (script: Script, response: ServerResponse): Promise<void> {
     case 'fin': response.socket?.end(); break
     case 'stall': response.flushHeaders(); break
   }
+}
+
+/** Resolves when there is room again, or nobody left to write for. */
+async function drained (response: ServerResponse): Promise<void> {
+  const over = new AbortController()
+  const { signal } = over
+  await Promise.race([once(response, 'drain', { signal }), once(response, 'close', { signal })])
+  over.abort()
 }
 
 export const eventStream = { 'content-type': 'text/event-stream; charset=utf-8' }
