@@ -1,13 +1,14 @@
 /**
- * POST /v1/chat/completions: sections 5, 6 and 8 of the wire contract.
+ * The request of POST /v1/chat/completions. The answer is in `completion`.
  *
  * Unknown fields are accepted everywhere. A field that belongs to another provider than the
- * chosen one is ignored, except `response_format` (see `stages/route-model`).
+ * chosen one is ignored, except `response_format`, which some providers must refuse. Rules that
+ * compare fields with each other are in `lib/chat/rules`.
  */
 
 import { Type, type Static } from 'typebox'
-import { Message } from './messages.ts'
-import { AnyObject, Nullable, OneOf } from './nullable.ts'
+import { Message, TextPart } from './messages.ts'
+import { AnyObject, MapOf, Nullable, OneOf, type WithoutNulls } from './nullable.ts'
 import { Credential, FunctionDefinition, Tool, ToolChoice, ToolServers } from './tools.ts'
 
 export const ModelWithSettings = Type.Object({
@@ -37,103 +38,235 @@ export const Thinking = Type.Union([
   Type.Object({ type: Type.Literal('adaptive') })
 ])
 
+const SystemPrompt = Type.Union([
+  Type.String(), Type.Array(Type.Union([Type.String(), AnyObject]))
+])
+
 const Score = Type.Number({ minimum: 0, maximum: 1 })
-const Scores = Type.Record(Type.String(), Score)
 
-export const ChatRequest = Type.Object({
-  model: Type.Union([ModelChoice, Type.Array(ModelChoice, { minItems: 1 })]),
+/** What is asked, and in whose name the model answers. Precedence is in `lib/chat/prompt`. */
+const prompt = {
+  messages: Nullable(Type.Union([Type.String(), Type.Array(Message)]), {
+    description: 'The conversation so far; a string is one user message.'
+  }),
+  input: Nullable(Type.Union([Type.String(), Type.Array(Message)]), {
+    description: 'The conversation in the words of the Responses API; read when `messages` is left out.'
+  }),
+  instructions: Nullable(SystemPrompt, {
+    description: 'The system prompt that replaces every other one, system messages included.'
+  }),
+  system: Nullable(SystemPrompt, {
+    description: 'A system prompt that goes before the conversation and its system messages.'
+  }),
+  system_instruction: Nullable(Type.Union([Type.String(), AnyObject]), {
+    description: 'Another spelling of `system`, as text or `{ parts: [{ text }] }`; `system` wins.'
+  })
+}
 
-  messages: Nullable(Type.Union([Type.String(), Type.Array(Message)])),
-  input: Nullable(Type.Union([Type.String(), Type.Array(Message)])),
-  instructions: Nullable(Type.Union([Type.String(), Type.Array(AnyObject)])),
-  system: Nullable(Type.Union([Type.String(), Type.Array(AnyObject)])),
-  system_instruction: Nullable(Type.Union([Type.String(), AnyObject])),
+/** How tokens are drawn, and how many. */
+const sampling = {
+  temperature: Nullable(Type.Number({ minimum: 0, maximum: 2 }), {
+    default: 1,
+    description: 'How freely tokens are drawn: 0 is nearly deterministic. Change this or `top_p`.'
+  }),
+  top_p: Nullable(Type.Number({ minimum: 0, maximum: 1 }), {
+    default: 1,
+    description: 'Draw only from the likeliest tokens that together have this probability.'
+  }),
+  top_k: Nullable(Type.Integer({ minimum: 0 }), {
+    description: 'Draw only from this many of the likeliest tokens; Anthropic and Google models.'
+  }),
+  max_completion_tokens: Nullable(Type.Integer({ minimum: 1 }), {
+    description: 'Most tokens the model may write, reasoning included; wins over `max_tokens`.'
+  }),
+  max_tokens: Nullable(Type.Integer({ minimum: 1 }), {
+    description: 'Deprecated spelling of `max_completion_tokens`.'
+  }),
+  presence_penalty: Nullable(Type.Number({ minimum: -2, maximum: 2 }), {
+    default: 0,
+    description: 'Above zero, tokens that have occurred become less likely.'
+  }),
+  frequency_penalty: Nullable(Type.Number({ minimum: -2, maximum: 2 }), {
+    default: 0,
+    description: 'Above zero, tokens become less likely the more often they have occurred.'
+  }),
+  logit_bias: Nullable(MapOf(Type.Number({ minimum: -100, maximum: 100 })), {
+    description: 'Token id to the number added to its logit.'
+  }),
+  stop: Nullable(Type.Union([Type.String(), Type.Array(Type.String(), { maxItems: 4 })]), {
+    description: 'Texts that end the answer; they are not part of it.'
+  }),
+  stop_sequences: Nullable(Type.Array(Type.String(), { maxItems: 4 }), {
+    description: 'Another spelling of `stop`; read when that is left out.'
+  }),
+  seed: Nullable(Type.Integer(), {
+    description: 'The same seed and request give the same answer, as far as the provider can.'
+  }),
+  n: Nullable(Type.Integer({ minimum: 1, maximum: 128 }), {
+    default: 1, description: 'How many answers to give.'
+  }),
+  reasoning_effort: Nullable(OneOf(['none', 'minimal', 'low', 'medium', 'high', 'xhigh']), {
+    description: 'How much a reasoning model thinks before it answers.'
+  }),
+  thinking: Nullable(Thinking, {
+    description: 'Extended thinking of Anthropic models; its budget is part of the token limit.'
+  }),
+  prediction: Nullable(Type.Object({
+    type: Type.Literal('content'),
+    content: Type.Union([Type.String(), Type.Array(TextPart, { minItems: 1 })])
+  }), { description: 'Text the answer will mostly repeat, which makes it faster.' })
+}
 
-  temperature: Nullable(Type.Number({ minimum: 0, maximum: 2 })),
-  top_p: Nullable(Type.Number({ minimum: 0, maximum: 1 })),
-  top_k: Nullable(Type.Integer({ minimum: 0 })),
-  max_tokens: Nullable(Type.Integer({ minimum: 1 })),
-  max_completion_tokens: Nullable(Type.Integer({ minimum: 1 })),
-  presence_penalty: Nullable(Type.Number({ minimum: -2, maximum: 2 })),
-  frequency_penalty: Nullable(Type.Number({ minimum: -2, maximum: 2 })),
-  logit_bias: Nullable(Type.Record(Type.String(), Type.Number({ minimum: -100, maximum: 100 }))),
-  stop: Nullable(Type.Union([Type.String(), Type.Array(Type.String(), { maxItems: 4 })])),
-  stop_sequences: Nullable(Type.Array(Type.String(), { maxItems: 4 })),
-  seed: Nullable(Type.Integer()),
-  n: Nullable(Type.Integer({ minimum: 1, maximum: 128 })),
-  logprobs: Nullable(Type.Boolean()),
-  top_logprobs: Nullable(Type.Integer({ minimum: 0, maximum: 20 })),
-
-  stream: Nullable(Type.Boolean()),
+/** What the answer looks like and how it is sent. */
+const output = {
+  stream: Nullable(Type.Boolean(), {
+    default: false, description: 'Send the answer as server-sent events while it is written.'
+  }),
   stream_options: Nullable(Type.Object({
-    include_usage: Nullable(Type.Boolean()),
-    include_obfuscation: Nullable(Type.Boolean()),
-    include_tool_events: Nullable(Type.Boolean())
-  })),
-
-  response_format: Nullable(ResponseFormat),
-  reasoning_effort: Nullable(OneOf(['none', 'minimal', 'low', 'medium', 'high', 'xhigh'])),
-  thinking: Nullable(Thinking),
-  verbosity: Nullable(OneOf(['low', 'medium', 'high'])),
-  modalities: Nullable(Type.Array(Type.String())),
+    include_usage: Nullable(Type.Boolean(), {
+      default: false, description: 'One more chunk at the end with the tokens used.'
+    }),
+    include_obfuscation: Nullable(Type.Boolean(), {
+      default: false, description: 'Random padding on each chunk, so that sizes tell nothing.'
+    }),
+    include_tool_events: Nullable(Type.Boolean(), {
+      default: false, description: 'Also tell of tool calls made on the server, as they happen.'
+    })
+  }), { description: 'Has a meaning only with `stream`; ignored without.' }),
+  response_format: Nullable(ResponseFormat, {
+    description: 'Free text, any JSON, or JSON of a given schema. Not every provider can.'
+  }),
+  verbosity: Nullable(OneOf(['low', 'medium', 'high']), {
+    description: 'How wordy the answer is.'
+  }),
+  modalities: Nullable(Type.Array(Type.String()), {
+    default: ['text'], description: 'Kinds of output: `text`, `audio`, `image`.'
+  }),
   audio: Nullable(Type.Object({
     format: OneOf(['wav', 'aac', 'mp3', 'flac', 'opus', 'pcm16']),
     voice: Type.Union([Type.String(), AnyObject])
-  })),
-  prediction: Nullable(Type.Object({
-    type: Type.Literal('content'),
-    content: Type.Union([Type.String(), Type.Array(AnyObject, { minItems: 1 })])
-  })),
+  }), { description: 'Format and voice of a spoken answer; required when `modalities` has `audio`.' }),
+  logprobs: Nullable(Type.Boolean(), {
+    default: false, description: 'Also give the log probability of each token of the answer.'
+  }),
+  top_logprobs: Nullable(Type.Integer({ minimum: 0, maximum: 20 }), {
+    description: 'How many likely alternatives to list at each token; needs `logprobs`.'
+  })
+}
 
-  tools: Nullable(Type.Array(Tool)),
-  tool_choice: Nullable(ToolChoice),
-  parallel_tool_calls: Nullable(Type.Boolean()),
-  functions: Nullable(Type.Array(FunctionDefinition)),
-  function_call: Nullable(Type.Union([Type.String(), Type.Object({ name: Type.String() })])),
-  mcp_servers: Nullable(ToolServers),
-  credentials: Nullable(Type.Union([Credential, Type.Array(Credential)])),
-  max_turns: Nullable(Type.Integer({ minimum: 1, maximum: 100 })),
-  automatic_tool_execution: Nullable(Type.Boolean()),
-  auto_execute_tools: Nullable(Type.Boolean()),
+/** What the model may call, and who carries it out. */
+const tools = {
+  tools: Nullable(Type.Array(Tool), { description: 'Tools the caller carries out.' }),
+  tool_choice: Nullable(ToolChoice, {
+    default: 'auto', description: 'Whether and which tool must be called.'
+  }),
+  parallel_tool_calls: Nullable(Type.Boolean(), {
+    default: true, description: 'Let the model ask for several tool calls in one turn.'
+  }),
+  functions: Nullable(Type.Array(FunctionDefinition), {
+    description: 'Deprecated form of `tools`.'
+  }),
+  function_call: Nullable(Type.Union([Type.String(), Type.Object({ name: Type.String() })]), {
+    description: 'Deprecated form of `tool_choice`: `none`, `auto`, or a function.'
+  }),
+  mcp_servers: Nullable(ToolServers, {
+    description: 'Tool servers (MCP) whose tools Headgate offers and carries out itself.'
+  }),
+  credentials: Nullable(Type.Union([Credential, Type.Array(Credential)]), {
+    description: 'Credentials for tool servers, matched by connection name.'
+  }),
+  max_turns: Nullable(Type.Integer({ minimum: 1, maximum: 100 }), {
+    default: 10, description: 'Most model turns of one call when tools run on the server.'
+  }),
+  automatic_tool_execution: Nullable(Type.Boolean(), {
+    default: true,
+    description: 'False: run no tool on the server and return the model\'s tool calls as they are.'
+  }),
+  auto_execute_tools: Nullable(Type.Boolean(), {
+    default: true, description: 'Earlier name of `automatic_tool_execution`; false in either wins.'
+  })
+}
 
-  generation_config: Nullable(AnyObject),
+/** Fields only some providers know. */
+const providerFields = {
+  generation_config: Nullable(AnyObject, {
+    description: 'Google: merged over the generation config made from the other fields.'
+  }),
   safety_settings: Nullable(Type.Array(Type.Object({
     category: Type.String(),
     threshold: Type.String()
-  }))),
-  tool_config: Nullable(AnyObject),
-  disable_automatic_function_calling: Nullable(Type.Boolean()),
-  cached_content: Nullable(Type.String()),
-  cachedContent: Nullable(Type.String()),
+  })), { description: 'Google: what to block, by category and threshold.' }),
+  tool_config: Nullable(AnyObject, { description: 'Google: the mode of function calling.' }),
+  disable_automatic_function_calling: Nullable(Type.Boolean(), {
+    description: 'Google: return function calls instead of running tools on the server.'
+  }),
+  cached_content: Nullable(Type.String(), {
+    description: 'Google: name of cached content to put before the conversation.'
+  }),
+  cachedContent: Nullable(Type.String(), { description: 'Another spelling of `cached_content`.' }),
+  web_search_options: Nullable(AnyObject, { description: 'OpenAI: the built-in web search.' }),
+  search_parameters: Nullable(AnyObject, { description: 'xAI: live search; no search without it.' }),
+  deferred: Nullable(Type.Boolean(), {
+    default: false,
+    description: 'xAI: answer at once with a `request_id` under which the completion is fetched later.'
+  }),
+  safe_prompt: Nullable(Type.Boolean(), { description: 'Mistral: put its safety prompt first.' }),
+  prompt_mode: Nullable(Type.Union([Type.String(), AnyObject]), {
+    description: 'Mistral: `reasoning` adds its reasoning prompt.'
+  })
+}
 
-  web_search_options: Nullable(AnyObject),
-  search_parameters: Nullable(AnyObject),
-  deferred: Nullable(Type.Boolean()),
-  safe_prompt: Nullable(Type.Boolean()),
-  prompt_mode: Nullable(Type.Union([Type.String(), AnyObject])),
-
-  metadata: Nullable(Type.Record(
-    Type.String({ maxLength: 64 }), Type.String({ maxLength: 512 }), { maxProperties: 16 }
-  )),
-  store: Nullable(Type.Boolean()),
-  user: Nullable(Type.String()),
-  safety_identifier: Nullable(Type.String()),
-  prompt_cache_key: Nullable(Type.String()),
-  prompt_cache_retention: Nullable(Type.String()),
-  service_tier: Nullable(
-    OneOf(['auto', 'default', 'flex', 'priority', 'scale', 'standard_only'])
+/** Whose call it is, how it is kept and billed. */
+const bookkeeping = {
+  metadata: Nullable(
+    MapOf(Type.String({ maxLength: 512 }), { maxProperties: 16, propertyNames: { maxLength: 64 } }),
+    { description: 'Up to 16 pairs of short texts, kept with the call.' }
   ),
+  store: Nullable(Type.Boolean(), {
+    default: false, description: 'Let the provider keep the answer for later use.'
+  }),
+  user: Nullable(Type.String(), {
+    description: 'The end user; replaced by `safety_identifier` and `prompt_cache_key`.'
+  }),
+  safety_identifier: Nullable(Type.String(), {
+    description: 'A stable, preferably hashed id of the end user, against abuse.'
+  }),
+  prompt_cache_key: Nullable(Type.String(), {
+    description: 'Calls with the same key share the provider\'s prompt cache.'
+  }),
+  prompt_cache_retention: Nullable(Type.String(), {
+    description: 'How long the provider keeps the prompt cached: `in-memory` or `24h`.'
+  }),
+  service_tier: Nullable(
+    OneOf(['auto', 'default', 'flex', 'priority', 'scale', 'standard_only']),
+    { default: 'auto', description: 'Price and speed class; the answer says which one served it.' }
+  )
+}
 
-  model_attributes: Nullable(Type.Record(Type.String(), Scores)),
-  agent_attributes: Nullable(Scores),
-  guardrails: Nullable(Type.Array(AnyObject)),
-  handoff_config: Nullable(AnyObject)
-})
+/** Hints for choosing among several models. */
+const routing = {
+  model_attributes: Nullable(MapOf(MapOf(Score)), {
+    description: 'Per model, scores from 0 to 1 such as `intelligence`, `speed`, `cost`.'
+  }),
+  agent_attributes: Nullable(MapOf(Score), {
+    description: 'What this call needs, as scores from 0 to 1, such as `complexity`.'
+  }),
+  guardrails: Nullable(Type.Array(AnyObject), { description: 'Reserved; has no effect.' }),
+  handoff_config: Nullable(AnyObject, { description: 'Reserved; has no effect.' })
+}
 
-/** What the schema describes, as it arrives: a field may be null. */
-type ChatRequestOnTheWire = Static<typeof ChatRequest>
+export const ChatRequest = Type.Object({
+  model: Type.Union([ModelChoice, Type.Array(ModelChoice, { minItems: 1 })], {
+    description: 'A model by its id, or several in order of preference; the first that answers is used.'
+  }),
+  ...prompt,
+  ...sampling,
+  ...output,
+  ...tools,
+  ...providerFields,
+  ...bookkeeping,
+  ...routing
+}, { description: 'Asks for the next message of a conversation.' })
 
 /** After `validate`: a top-level null is gone. */
-export type ChatRequest = {
-  [K in keyof ChatRequestOnTheWire]: Exclude<ChatRequestOnTheWire[K], null>
-}
+export type ChatRequest = WithoutNulls<Static<typeof ChatRequest>>

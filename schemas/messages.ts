@@ -1,24 +1,36 @@
-/** The messages of a conversation: section 5.3 of the wire contract. */
+/**
+ * The messages of a conversation.
+ *
+ * Parts and messages are told apart by `type` and `role`. Keys that are not listed, such as
+ * `cache_control`, travel with their part or message.
+ */
 
 import { Type, type Static } from 'typebox'
 import { AnyObject, Nullable, OneOf } from './nullable.ts'
 
-export const TextPart = Type.Object({ type: Type.Literal('text'), text: Type.String() })
+export const TextPart = Type.Object({ type: Type.Literal('text'), text: Type.String() }, {
+  description: 'Plain text.'
+})
 export type TextPart = Static<typeof TextPart>
 
 export const ImagePart = Type.Object({
   type: Type.Literal('image_url'),
   image_url: Type.Object({
-    url: Type.String(),
-    detail: Nullable(OneOf(['auto', 'low', 'high']))
+    url: Type.String({ description: 'An address, or a `data:` URL that holds the image itself.' }),
+    detail: Nullable(OneOf(['auto', 'low', 'high']), {
+      default: 'auto', description: 'How closely the model looks.'
+    })
   })
-})
+}, { description: 'An image.' })
 export type ImagePart = Static<typeof ImagePart>
 
 export const AudioPart = Type.Object({
   type: Type.Literal('input_audio'),
-  input_audio: Type.Object({ data: Type.String(), format: OneOf(['wav', 'mp3']) })
-})
+  input_audio: Type.Object({
+    data: Type.String({ description: 'The recording in base64.' }),
+    format: OneOf(['wav', 'mp3'])
+  })
+}, { description: 'A recording.' })
 export type AudioPart = Static<typeof AudioPart>
 
 export const FilePart = Type.Object({
@@ -28,10 +40,12 @@ export const FilePart = Type.Object({
     file_id: Nullable(Type.String()),
     filename: Nullable(Type.String())
   })
-})
+}, { description: 'A file: its content as a `data:` URL, or the id the provider gave it.' })
 export type FilePart = Static<typeof FilePart>
 
-export const RefusalPart = Type.Object({ type: Type.Literal('refusal'), refusal: Type.String() })
+export const RefusalPart = Type.Object({ type: Type.Literal('refusal'), refusal: Type.String() }, {
+  description: 'Why the model would not answer.'
+})
 export type RefusalPart = Static<typeof RefusalPart>
 
 export const UserPart = Type.Union([TextPart, ImagePart, AudioPart, FilePart])
@@ -47,13 +61,15 @@ export const ToolCall = Type.Union([
     id: Type.String(),
     type: Type.Optional(Type.Literal('function')),
     function: FunctionCall,
-    extra_content: Nullable(AnyObject)
-  }),
+    extra_content: Nullable(AnyObject, {
+      description: 'What a provider wants back with the call, such as a thought signature.'
+    })
+  }, { description: 'A call of a function; `arguments` is JSON as text.' }),
   Type.Object({
     id: Type.String(),
     type: Type.Literal('custom'),
     custom: Type.Object({ name: Type.String(), input: Type.String() })
-  })
+  }, { description: 'A call of a tool with free-form input.' })
 ])
 export type ToolCall = Static<typeof ToolCall>
 
@@ -63,14 +79,14 @@ export const SystemMessage = Type.Object({
   role: OneOf(['system', 'developer']),
   content: text,
   name: Nullable(Type.String())
-})
+}, { description: 'Instructions of the developer.' })
 export type SystemMessage = Static<typeof SystemMessage>
 
 export const UserMessage = Type.Object({
   role: Type.Literal('user'),
   content: Type.Union([Type.String(), Type.Array(UserPart)]),
   name: Nullable(Type.String())
-})
+}, { description: 'What the end user says.' })
 export type UserMessage = Static<typeof UserMessage>
 
 export const AssistantMessage = Type.Object({
@@ -82,22 +98,24 @@ export const AssistantMessage = Type.Object({
   tool_calls: Nullable(Type.Array(ToolCall)),
   function_call: Nullable(FunctionCall),
   reasoning_content: Nullable(Type.String()),
-  thinking_blocks: Nullable(Type.Array(AnyObject))
-})
+  thinking_blocks: Nullable(Type.Array(AnyObject), {
+    description: 'Thinking of an earlier answer, given back unchanged.'
+  })
+}, { description: 'What the model said before; `content` may be missing beside tool calls.' })
 export type AssistantMessage = Static<typeof AssistantMessage>
 
 export const ToolMessage = Type.Object({
   role: Type.Literal('tool'),
   content: text,
   tool_call_id: Type.String()
-})
+}, { description: 'What a tool answered.' })
 export type ToolMessage = Static<typeof ToolMessage>
 
 export const FunctionMessage = Type.Object({
   role: Type.Literal('function'),
   name: Type.String(),
   content: Type.Union([Type.String(), Type.Null()])
-})
+}, { description: 'Deprecated form of a tool message.' })
 export type FunctionMessage = Static<typeof FunctionMessage>
 
 export const Message = Type.Union([

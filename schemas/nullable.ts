@@ -1,18 +1,46 @@
-import { Type, type TSchema } from 'typebox'
+/** The building blocks every schema of the API shares. */
+
+import { Type, type Static, type TSchema } from 'typebox'
+
+interface Notes {
+  readonly description?: string
+  /** What leaving the field out means. Told to readers; nothing fills it in. */
+  readonly default?: unknown
+}
 
 /**
  * An optional field whose `null` means the same as leaving it out: so it is in every request of
- * this API. `validate` removes such nulls, so the rest of the code meets `undefined` only.
+ * this API. `validate` removes such nulls at the top level, so the rest of the code meets
+ * `undefined` only.
  */
-export function Nullable<T extends TSchema> (schema: T) {
-  return Type.Optional(Type.Union([schema, Type.Null()]))
+export function Nullable<T extends TSchema> (schema: T, notes: Notes = {}) {
+  return Type.Optional(Type.Union([schema, Type.Null()], { ...notes }))
 }
+
+/** A request after `validate`: a field is there with a value, or not at all. */
+export type WithoutNulls<T> = { [K in keyof T]: Exclude<T[K], null> }
 
 /** One of a few words. */
 export function OneOf<const T extends string[]> (words: [...T], options: { description?: string } = {}) {
   return Type.Enum(words, { type: 'string', ...options })
 }
 
+interface MapOptions extends Notes {
+  readonly maxProperties?: number
+  /** What each key must look like. */
+  readonly propertyNames?: { readonly maxLength?: number, readonly pattern?: string }
+}
+
+/**
+ * An object of any keys, with values of one kind. `Type.Record` would say it with a pattern for
+ * the keys, which costs a regular expression per key and lets keys with a line break through.
+ */
+export function MapOf<T extends TSchema> (values: T, options: MapOptions = {}) {
+  return Type.Unsafe<Record<string, Static<T>>>({
+    type: 'object', additionalProperties: values, ...options
+  })
+}
+
 /** Any object; what is in it is somebody else's business. */
-export const AnyObject = Type.Record(Type.String(), Type.Unknown())
-export type AnyObject = Record<string, unknown>
+export const AnyObject = Type.Unsafe<Record<string, unknown>>({ type: 'object' })
+export type AnyObject = Static<typeof AnyObject>

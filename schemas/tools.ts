@@ -1,13 +1,20 @@
-/** Tools a caller offers, and how it wants them chosen: section 5 of the wire contract. */
+/**
+ * Tools a caller offers, and how it wants them chosen.
+ *
+ * The JSON schema of a function's parameters is never looked into: callers send every dialect,
+ * and what a model makes of it is the provider's business.
+ */
 
 import { Type, type Static } from 'typebox'
-import { AnyObject, Nullable, OneOf } from './nullable.ts'
+import { AnyObject, MapOf, Nullable, OneOf } from './nullable.ts'
 
 export const FunctionDefinition = Type.Object({
   name: Type.String({ minLength: 1 }),
   description: Nullable(Type.String()),
-  parameters: Nullable(AnyObject),
-  strict: Nullable(Type.Boolean())
+  parameters: Nullable(AnyObject, { description: 'JSON schema of the arguments.' }),
+  strict: Nullable(Type.Boolean(), {
+    default: false, description: 'Arguments follow the schema exactly.'
+  })
 })
 export type FunctionDefinition = Static<typeof FunctionDefinition>
 
@@ -58,15 +65,21 @@ export const ToolChoice = Type.Union([
 export type ToolChoice = Static<typeof ToolChoice>
 
 export const ToolServerSpec = Type.Object({
-  slug: Nullable(Type.String({ pattern: '^[A-Za-z0-9_-]+/[A-Za-z0-9_-]+$' })),
-  url: Nullable(Type.String({ pattern: '^https?://' })),
-  version: Nullable(Type.String()),
-  name: Nullable(Type.String()),
-  credentials: Nullable(AnyObject),
-  metadata: Nullable(AnyObject),
-  headers: Nullable(Type.Record(Type.String(), Type.String())),
-  authorization: Nullable(Type.String()),
-  allowed_tools: Nullable(Type.Array(Type.String()))
+  slug: Nullable(Type.String({ pattern: '^[A-Za-z0-9_-]+/[A-Za-z0-9_-]+$' }), {
+    description: 'Its name in the registry: `org/name`.'
+  }),
+  url: Nullable(Type.String({ pattern: '^https?://' }), { description: 'Its address.' }),
+  version: Nullable(Type.String(), { description: 'Of the slug; the newest when left out.' }),
+  name: Nullable(Type.String(), {
+    description: 'What credentials and errors call it; the slug or address when left out.'
+  }),
+  credentials: Nullable(AnyObject, { description: 'Sealed credentials by connection name.' }),
+  metadata: Nullable(AnyObject, { description: 'Has no effect.' }),
+  headers: Nullable(MapOf(Type.String()), { description: 'Sent to the server with every request.' }),
+  authorization: Nullable(Type.String(), { description: 'Sent as the `Authorization` header.' }),
+  allowed_tools: Nullable(Type.Array(Type.String()), {
+    description: 'Offer only these of its tools.'
+  })
 }, { description: 'A tool server by `slug` or by `url`: exactly one of them.' })
 export type ToolServerSpec = Static<typeof ToolServerSpec>
 
@@ -82,6 +95,6 @@ const CredentialValue = Type.Union([Type.String(), Type.Integer(), Type.Boolean(
 
 export const Credential = Type.Object({
   connection_name: Type.String(),
-  values: Type.Record(Type.String(), CredentialValue)
-})
+  values: MapOf(CredentialValue)
+}, { description: 'Values, such as tokens, for one connection of a tool server.' })
 export type Credential = Static<typeof Credential>

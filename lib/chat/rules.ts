@@ -1,0 +1,72 @@
+/**
+ * Rules of a chat request that compare fields with each other, which no schema can say and every
+ * provider would answer in its own words.
+ *
+ * Not here: names of tools and ids of tool calls, which each provider restricts differently; its
+ * adapter knows. Whether `response_format` is allowed depends on the chosen model.
+ */
+
+import { GatewayError, ValidationError } from '../errors.ts'
+import type { PromptedCall, PromptedChat } from './prompt.ts'
+
+/**
+ * Lets a call through unchanged when its fields agree with each other.
+ *
+ * @throws GatewayError `invalid_value` (400) with the parameter at fault.
+ * @throws ValidationError (422) for a tool server that is not named in exactly one way.
+ */
+export function checkChatRules (call: PromptedCall): PromptedCall {
+  const { request } = call
+  checkToolServers(request)
+  checkLogprobs(request)
+  checkAudio(request)
+  checkThinking(request)
+  return call
+}
+
+/** Two names may mean two servers, and none means none: either way we would be guessing. */
+function checkToolServers ({ mcp_servers: servers }: PromptedChat): void {
+  if (servers === undefined || typeof servers === 'string') return
+  const faults = [servers].flat().flatMap((server, index) => {
+    if (typeof server === 'string' || isGiven(server.slug) !== isGiven(server.url)) return []
+    return [{
+      loc: ['body', 'mcp_servers', ...(Array.isArray(servers) ? [index] : [])],
+      msg: 'Value error, give exactly one of slug and url',
+      type: 'value_error'
+    }]
+  })
+  if (faults.length > 0) throw new ValidationError(faults.slice(0, 20))
+}
+
+/** Alternatives are listed at the log probability of a token, which is not asked for. */
+function checkLogprobs ({ logprobs, top_logprobs: top }: PromptedChat): void {
+  if (top !== undefined && logprobs !== true) {
+    throw refused('top_logprobs', '`top_logprobs` needs `logprobs` to be true.')
+  }
+}
+
+/** Nobody can guess the voice and the format of a spoken answer. */
+function checkAudio ({ modalities, audio }: PromptedChat): void {
+  if (audio === undefined && modalities?.includes('audio') === true) {
+    throw refused('audio', 'A spoken answer needs `audio` with `format` and `voice`.')
+  }
+}
+
+/** Thinking is part of the answer's tokens, so its budget must leave some for the answer. */
+function checkThinking (request: PromptedChat): void {
+  const { thinking, max_completion_tokens: max = request.max_tokens } = request
+  if (thinking?.type === 'enabled' && max !== undefined && thinking.budget_tokens >= max) {
+    throw refused(
+      'thinking.budget_tokens',
+      `The thinking budget (${thinking.budget_tokens}) must be less than the token limit (${max}).`
+    )
+  }
+}
+
+function isGiven (name: string | null | undefined): boolean {
+  return name !== undefined && name !== null
+}
+
+function refused (param: string, message: string): GatewayError {
+  return new GatewayError('invalid_value', { param, message })
+}

@@ -1,0 +1,170 @@
+/**
+ * Says why a value does not match a schema, in the vocabulary of pydantic 2.
+ *
+ * Whether it matches is decided elsewhere by a compiled check, which stops at the first error and
+ * is safe with any input. This walk runs only for values that failed. It looks at each part of
+ * the value a bounded number of times, never goes deeper than the schema, and ends as soon as it
+ * has enough: a hundred thousand bad messages cost no more than twenty.
+ *
+ * @see https://docs.pydantic.dev/latest/errors/validation_errors/
+ */
+
+import type { TSchema } from 'typebox'
+import type { ValidationDetail } from '../errors.ts'
+import { Findings, show } from './findings.ts'
+import { fits, isObject, literals, typeOf, type JsonSchema } from './json-schema.ts'
+import {
+  checkLiteral, checkNumber, checkSize, checkText, expression, quote, wrongType
+} from './single-values.ts'
+import { unionOf } from './union.ts'
+
+export interface ExplainOptions {
+  /** Most details to give. Default 20. */
+  readonly limit?: number
+  /** Where the value stands. Default `['body']`. */
+  readonly loc?: ReadonlyArray<string | number>
+}
+
+/**
+ * Lists what is wrong with `value`, in the order of the schema; empty when nothing is, or when
+ * only a keyword that is not in `JsonSchema` is violated. Numbers are never taken from text, nor
+ * booleans for numbers. `input` is left out for objects and lists, and cut for long texts.
+ */
+export function explain (
+  schema: TSchema, value: unknown, { limit = 20, loc = ['body'] }: ExplainOptions = {}
+): ValidationDetail[] {
+  const found = new Findings(limit, [...loc])
+  check(schema, value, found)
+  return found.details
+}
+
+function check (schema: JsonSchema, value: unknown, found: Findings): void {
+  if (schema.allOf !== undefined) for (const part of schema.allOf) check(part, value, found)
+  if (schema.anyOf !== undefined) checkUnion(schema.anyOf, value, found)
+  else if (!fits(schema, value)) wrongType(schema, value, found)
+  else if (literals(schema) !== undefined) checkLiteral(schema, value, found)
+  else if (isObject(value)) checkObject(schema, value, found)
+  else if (Array.isArray(value)) checkList(schema, value, found)
+  else if (typeof value === 'string') checkText(schema, value, found)
+  else if (typeof value === 'number') checkNumber(schema, value, found)
+}
+
+function checkObject (schema: JsonSchema, value: Record<string, unknown>, found: Findings): void {
+  const properties = schema.properties ?? {}
+  for (const [key, property] of Object.entries(properties)) {
+    if (found.full) return
+    if (Object.hasOwn(value, key) && value[key] !== undefined) {
+      found.at(key, () => check(property, value[key], found))
+    } else if (schema.required?.includes(key)) {
+      found.at(key, () => found.add('missing', 'Field required', undefined))
+    }
+  }
+  checkOtherKeys(schema, value, found)
+  const { minProperties = 0, maxProperties = Infinity } = schema
+  if (minProperties > 0 || maxProperties < Infinity) {
+    checkSize('Dictionary', Object.keys(value).length, minProperties, maxProperties, found)
+  }
+}
+
+/** The keys of a map, and those beside the named ones where a schema has something to say on them. */
+function checkOtherKeys (
+  schema: JsonSchema, value: Record<string, unknown>, found: Findings
+): void {
+  const { properties = {}, patternProperties, additionalProperties = true, propertyNames } = schema
+  if (patternProperties === undefined && additionalProperties === true && propertyNames === undefined) return
+  const patterns = Object.entries(patternProperties ?? {})
+  for (const key of Object.keys(value)) {
+    if (found.full) return
+    found.at(key, () => {
+      if (propertyNames !== undefined) found.at('[key]', () => check(propertyNames, key, found))
+      const matching = patterns.filter(([pattern]) => expression(pattern).test(key))
+      for (const [, schema] of matching) check(schema, value[key], found)
+      if (matching.length > 0 || Object.hasOwn(properties, key)) return
+      if (additionalProperties === false) {
+        found.add('extra_forbidden', 'Extra inputs are not permitted', value[key])
+      } else if (additionalProperties !== true) check(additionalProperties, value[key], found)
+    })
+  }
+}
+
+function checkList (schema: JsonSchema, value: readonly unknown[], found: Findings): void {
+  checkSize('List', value.length, schema.minItems, schema.maxItems, found)
+  const { items } = schema
+  if (items === undefined) return
+  for (let index = 0; index < value.length && !found.full; index++) {
+    found.at(index, () => check(items, value[index], found))
+  }
+}
+
+/**
+ * Explains a union by the branch the caller meant: told by a tag such as `role`, else by the JSON
+ * type of the value, else the one with the fewest faults.
+ */
+function checkUnion (anyOf: readonly JsonSchema[], value: unknown, found: Findings): void {
+  const union = unionOf(anyOf)
+  const fitting = union.branches.filter(branch => fits(branch, value))
+  if (fitting.length === 0) {
+    // `null` only ever means absent: nobody is helped by being told to send it.
+    const wanted = union.branches.filter(branch => branch.type !== 'null')
+    for (const branch of distinct(wanted)) wrongType(branch, value, found)
+  } else if (isObject(value) && union.tag !== undefined && fitting.length > 1) {
+    checkTagged(union.tag, fitting, value, found)
+  } else {
+    checkNearest(fitting, value, found)
+  }
+}
+
+function checkTagged (
+  tag: string, branches: readonly JsonSchema[], value: Record<string, unknown>, found: Findings
+): void {
+  const given = Object.hasOwn(value, tag) ? value[tag] : undefined
+  const untagged = branches.filter(branch => tagsOf(branch, tag) === undefined)
+  if (untagged.some(branch => accepts(branch, value, found))) return
+  const tagged = branches.filter(branch => tagsOf(branch, tag) !== undefined)
+  const meant = tagged.filter(branch => given === undefined
+    ? branch.required?.includes(tag) !== true
+    : tagsOf(branch, tag)?.includes(given))
+  if (meant.length > 0) return checkNearest(meant, value, found)
+  if (given === undefined) return found.at(tag, () => found.add('missing', 'Field required', undefined))
+  const shown = String(show(given) ?? typeOf(given))
+  const expected = tagged.flatMap(branch => tagsOf(branch, tag) ?? []).map(quote).join(', ')
+  found.add(
+    'union_tag_invalid',
+    `Input tag '${shown}' found using '${tag}' does not match any of the expected tags: ${expected}`,
+    value,
+    { discriminator: `'${tag}'`, tag: shown, expected_tags: expected }
+  )
+}
+
+function checkNearest (branches: readonly JsonSchema[], value: unknown, found: Findings): void {
+  const [only, ...others] = branches
+  if (only !== undefined && others.length === 0) return check(only, value, found)
+  let nearest: Findings | undefined
+  for (const branch of branches) {
+    const trial = found.trial()
+    check(branch, value, trial)
+    if (trial.details.length === 0) return
+    if (nearest === undefined || trial.details.length < nearest.details.length) nearest = trial
+  }
+  if (nearest !== undefined) found.take(nearest)
+}
+
+function accepts (branch: JsonSchema, value: unknown, found: Findings): boolean {
+  const trial = found.trial(1)
+  check(branch, value, trial)
+  return trial.details.length === 0
+}
+
+function tagsOf (branch: JsonSchema, tag: string): readonly unknown[] | undefined {
+  return literals(branch.properties?.[tag])
+}
+
+/** One branch of each kind: three lists of different items are all just "a list". */
+function distinct (branches: readonly JsonSchema[]): JsonSchema[] {
+  const kinds = new Map<unknown, JsonSchema>()
+  for (const branch of branches) {
+    const kind = literals(branch) === undefined ? branch.type : branch
+    if (!kinds.has(kind)) kinds.set(kind, branch)
+  }
+  return [...kinds.values()]
+}

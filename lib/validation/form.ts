@@ -1,0 +1,151 @@
+/**
+ * The fields of a multipart form as the values a schema describes: a form knows only texts and
+ * files, so numbers, booleans and lists are read out of texts here.
+ */
+
+import type { TSchema } from 'typebox'
+import type { UploadedFile, UploadForm } from '../call.ts'
+import type { ValidationDetail } from '../errors.ts'
+import type { FileMark } from '../../schemas/form.ts'
+import { shorten } from './findings.ts'
+import { branchesOf, type JsonSchema } from './json-schema.ts'
+
+/** A form request after `validateForm`: files in place of their marks, no nulls. */
+export type FormRequest<T> = { [K in keyof T]: WithFiles<Exclude<T[K], null>> }
+type WithFiles<T> =
+  T extends FileMark ? UploadedFile : T extends readonly FileMark[] ? readonly UploadedFile[] : T
+
+export interface ReadForm {
+  /** What the schema is to be checked against: each file is its name. */
+  readonly values: Readonly<Record<string, unknown>>
+  /** The same with the files themselves. */
+  readonly request: Readonly<Record<string, unknown>>
+  /** Texts that are not what the schema wants. Their fields are in neither of the others. */
+  readonly faults: readonly ValidationDetail[]
+}
+
+/** Reads the fields the schema names. Whether the values are in range is for the check to say. */
+export function readForm (schema: TSchema, form: UploadForm): ReadForm {
+  const { properties = {} }: JsonSchema = schema
+  const values: Record<string, unknown> = {}
+  const request: Record<string, unknown> = {}
+  const faults: ValidationDetail[] = []
+  for (const [name, property] of Object.entries(properties)) {
+    const branches = branchesOf(property)
+    if (branches.some(isFile)) {
+      const files = entries(form.files, name)
+      if (files.length > 0) {
+        values[name] = isList(branches) ? files.map(file => file.name) : files.at(-1)?.name
+        request[name] = isList(branches) ? files : files.at(-1)
+      } else if (entries(form.fields, name).length > 0) {
+        faults.push({ loc: ['body', name], msg: 'Value error, expected a file', type: 'value_error' })
+      }
+      continue
+    }
+    const texts = entries(form.fields, name)
+    if (texts.length === 0) continue
+    try {
+      const value = isList(branches) ? readList(branches, texts) : readText(branches, texts.at(-1) ?? '')
+      if (value !== undefined) values[name] = request[name] = value
+    } catch (error) {
+      if (!(error instanceof Unreadable)) throw error
+      faults.push({ ...error.detail, loc: ['body', name, ...error.detail.loc] })
+    }
+  }
+  return { values, request, faults }
+}
+
+/** Everything sent under `name` and `name[]`, in order. */
+function entries<T> (
+  from: Readonly<Record<string, T | readonly T[]>>, name: string
+): readonly T[] {
+  return [name, `${name}[]`].flatMap(key => (Object.hasOwn(from, key) ? from[key] : undefined) ?? [])
+}
+
+function isFile (schema: JsonSchema): boolean {
+  return schema.contentMediaType !== undefined || schema.items?.contentMediaType !== undefined
+}
+
+function isList (branches: readonly JsonSchema[]): boolean {
+  return branches.some(branch => branch.type === 'array')
+}
+
+function readList (branches: readonly JsonSchema[], texts: readonly string[]): unknown[] {
+  const items = branches.find(branch => branch.type === 'array')?.items ?? {}
+  const parts = texts.flatMap(text => text.split(',')).map(text => text.trim()).filter(text => text !== '')
+  return parts.map((text, index) => readText(branchesOf(items), text, [index]))
+}
+
+/** A text no reading of which is what the schema wants. */
+class Unreadable extends Error {
+  readonly detail: ValidationDetail
+
+  constructor (detail: ValidationDetail) {
+    super(detail.msg)
+    this.detail = detail
+  }
+}
+
+/**
+ * The value a text stands for, by the first branch that can read it; text itself comes last. An
+ * empty text where no text is wanted is an empty field of a form: absent.
+ */
+function readText (
+  branches: readonly JsonSchema[], text: string, loc: number[] = []
+): unknown {
+  const wanted = branches.filter(branch => branch.type !== 'null')
+  const asText = wanted.some(branch => branch.type === 'string')
+  if (text === '' && !asText) return undefined
+  for (const { type } of wanted) {
+    const value = type === undefined ? undefined : readers[type]?.read(text.trim())
+    if (value !== undefined) return value
+  }
+  if (asText) return text
+  const fault = wanted.map(({ type = '' }) => readers[type]).find(reader => reader !== undefined)
+  if (fault === undefined) return text
+  throw new Unreadable({ loc, msg: fault.msg, type: fault.type, input: shorten(text) })
+}
+
+interface Reader {
+  readonly type: string
+  readonly msg: string
+  /** Undefined when the text does not say one. */
+  readonly read: (text: string) => unknown
+}
+
+const readers: Readonly<Record<string, Reader>> = {
+  integer: {
+    type: 'int_parsing',
+    msg: 'Input should be a valid integer, unable to parse string as an integer',
+    read: text => /^[+-]?\d+$/.test(text) ? Number(text) : undefined
+  },
+  number: {
+    type: 'float_parsing',
+    msg: 'Input should be a valid number, unable to parse string as a number',
+    read: text => /^[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?$/i.test(text) ? Number(text) : undefined
+  },
+  boolean: {
+    type: 'bool_parsing',
+    msg: 'Input should be a valid boolean, unable to interpret input',
+    read: text => booleans[text.toLowerCase()]
+  },
+  object: {
+    type: 'dict_type',
+    msg: 'Input should be a valid dictionary',
+    read: text => text.startsWith('{') ? parsed(text) : undefined
+  }
+}
+
+/** What pydantic takes for a boolean. */
+const booleans: Readonly<Record<string, boolean>> = Object.assign(Object.create(null), {
+  true: true, t: true, yes: true, y: true, on: true, 1: true,
+  false: false, f: false, no: false, n: false, off: false, 0: false
+})
+
+function parsed (text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return undefined
+  }
+}

@@ -1,0 +1,55 @@
+/** The keywords of JSON Schema that our TypeBox schemas use, and questions about them. */
+
+export interface JsonSchema {
+  readonly type?: string
+  readonly const?: unknown
+  readonly enum?: readonly unknown[]
+  readonly anyOf?: readonly JsonSchema[]
+  readonly allOf?: readonly JsonSchema[]
+  readonly required?: readonly string[]
+  readonly properties?: Readonly<Record<string, JsonSchema>>
+  readonly patternProperties?: Readonly<Record<string, JsonSchema>>
+  readonly additionalProperties?: boolean | JsonSchema
+  readonly propertyNames?: JsonSchema
+  readonly minProperties?: number
+  readonly maxProperties?: number
+  readonly items?: JsonSchema
+  readonly minItems?: number
+  readonly maxItems?: number
+  readonly minLength?: number
+  readonly maxLength?: number
+  readonly pattern?: string
+  readonly minimum?: number
+  readonly maximum?: number
+  readonly exclusiveMinimum?: number
+  readonly exclusiveMaximum?: number
+  readonly contentMediaType?: string
+}
+
+/** The values a `const` or `enum` allows; undefined for every other schema. */
+export function literals (schema: JsonSchema | undefined): readonly unknown[] | undefined {
+  if (schema?.enum !== undefined) return schema.enum
+  return schema !== undefined && 'const' in schema ? [schema.const] : undefined
+}
+
+/** The branches of a schema, unions within unions included; a schema without any is its own. */
+export function branchesOf (schema: JsonSchema): readonly JsonSchema[] {
+  return schema.anyOf === undefined ? [schema] : schema.anyOf.flatMap(branchesOf)
+}
+
+/** The JSON type of a value. A number is always `number`, whole or not. */
+export function typeOf (value: unknown): string {
+  if (value === null) return 'null'
+  return Array.isArray(value) ? 'array' : typeof value
+}
+
+/** True when a value is at least of the right JSON type for a schema without branches. */
+export function fits (schema: JsonSchema, value: unknown): boolean {
+  const type = typeOf(value)
+  if (schema.type !== undefined) return schema.type === type || (schema.type === 'integer' && type === 'number')
+  return literals(schema)?.some(literal => typeOf(literal) === type) ?? true
+}
+
+export function isObject (value: unknown): value is Record<string, unknown> {
+  return typeOf(value) === 'object'
+}

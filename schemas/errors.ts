@@ -1,0 +1,29 @@
+/** The two bodies a failed call may have. */
+
+import { Type, type Static } from 'typebox'
+import { AnyObject, OneOf } from './nullable.ts'
+
+export const ErrorBody = Type.Object({
+  error: Type.Object({
+    message: Type.String({ description: 'A sentence for a person.' }),
+    type: OneOf([
+      'invalid_request_error', 'authentication_error', 'rate_limit_error', 'server_error'
+    ]),
+    code: Type.Union([Type.String(), Type.Null()], { description: 'A word for a program.' }),
+    param: Type.Union([Type.String(), Type.Null()], { description: 'The parameter at fault.' })
+  })
+}, { description: 'What went wrong.' })
+export type ErrorBody = Static<typeof ErrorBody>
+
+export const ValidationErrorBody = Type.Object({
+  detail: Type.Array(Type.Object({
+    loc: Type.Array(Type.Union([Type.String(), Type.Integer()]), {
+      description: 'Where: `["body", "messages", 0, "role"]`.'
+    }),
+    msg: Type.String(),
+    type: Type.String({ description: 'A word for a program, such as `missing` or `string_type`.' }),
+    input: Type.Optional(Type.Unknown({ description: 'What was found there, shortened.' })),
+    ctx: Type.Optional(AnyObject)
+  }))
+}, { description: 'The request does not have the right shape. At most 20 reasons are listed.' })
+export type ValidationErrorBody = Static<typeof ValidationErrorBody>

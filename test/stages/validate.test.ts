@@ -1,0 +1,693 @@
+import assert from 'node:assert/strict'
+import fc from 'fast-check'
+import { Ajv2019 } from 'ajv/dist/2019.js'
+import t from 'tap'
+import { Type, type TSchema } from 'typebox'
+import type { AuthedCall, UploadedFile, UploadForm } from '../../lib/call.ts'
+import { createCallRecord } from '../../lib/call-record.ts'
+import { ValidationError, type ValidationDetail } from '../../lib/errors.ts'
+import { once } from '../../lib/stage.ts'
+import { validate, validateForm } from '../../lib/stages/validate.ts'
+import { explain } from '../../lib/validation/explain.ts'
+import { ChatRequest } from '../../schemas/chat.ts'
+import { FormFile } from '../../schemas/form.ts'
+import { MapOf, Nullable, OneOf } from '../../schemas/nullable.ts'
+
+const validChat = validate(ChatRequest)
+
+function callWith (body: unknown): AuthedCall {
+  return {
+    id: 'call-1',
+    headers: {},
+    params: {},
+    body: async () => body,
+    signal: new AbortController().signal,
+    receivedAtMs: 0,
+    record: createCallRecord('chat'),
+    key: { id: 'key-1', name: 'test' }
+  }
+}
+
+async function requestOf (body: unknown): Promise<unknown> {
+  for await (const call of validChat(once(callWith(body)))) return call.request
+  throw new Error('no call came out')
+}
+
+async function detailOf (attempt: Promise<unknown>): Promise<ValidationDetail[]> {
+  try {
+    await attempt
+  } catch (error) {
+    if (error instanceof ValidationError) return error.detail
+    throw error
+  }
+  return []
+}
+
+const hi = { role: 'user', content: 'hi' }
+const chat = { model: 'openai/gpt-5', messages: [hi] }
+const message = (message: unknown) => ({ messages: [message] })
+const part = (part: unknown) => message({ role: 'user', content: [part] })
+const call = { id: 'call_1', type: 'function', function: { name: 'add', arguments: '{}' } }
+const server = 'https://tools.example.com/mcp'
+
+/** Every field, with every form it may have. Each is sent beside a model and one message. */
+const accepted: Record<string, unknown[]> = {
+  model: [
+    'openai/gpt-5', ['openai/gpt-5', 'anthropic/claude'], { model: 'openai/gpt-5' },
+    { model: 'openai/gpt-5', settings: null },
+    [{ model: 'openai/gpt-5', settings: { temperature: 0 } }, 'xai/grok']
+  ],
+  messages: [
+    null, 'hi', [], [hi],
+    [{ role: 'developer', content: 'be brief', name: 'dev' }],
+    [{ role: 'system', content: [{ type: 'text', text: 'be brief', cache_control: { type: 'ephemeral' } }], name: null }],
+    [{
+      role: 'user',
+      name: 'ada',
+      content: [
+        { type: 'text', text: 'look' },
+        { type: 'image_url', image_url: { url: 'data:image/png;base64,AA==' } },
+        { type: 'image_url', image_url: { url: 'https://example.com/a.png', detail: 'low' } },
+        { type: 'image_url', image_url: { url: 'https://example.com/a.png', detail: null } },
+        { type: 'input_audio', input_audio: { data: 'AA==', format: 'wav' } },
+        { type: 'file', file: { file_data: 'data:application/pdf;base64,AA==', filename: 'a.pdf' } },
+        { type: 'file', file: { file_id: 'file_1' } }
+      ]
+    }],
+    [{ role: 'assistant' }],
+    [{ role: 'assistant', content: null, refusal: null, audio: { id: 'audio_1' }, name: null }],
+    [{ role: 'assistant', content: [{ type: 'text', text: 'a' }, { type: 'refusal', refusal: 'no' }] }],
+    [
+      { role: 'assistant', tool_calls: [call, { ...call, type: undefined }] },
+      { role: 'tool', tool_call_id: '', content: 'sunny' },
+      { role: 'tool', tool_call_id: 'call_1', content: [{ type: 'text', text: '3' }] }
+    ],
+    [{ role: 'assistant', tool_calls: [{ id: 'c', type: 'custom', custom: { name: 'sql', input: 'select 1' } }] }],
+    [{ role: 'assistant', tool_calls: [{ ...call, extra_content: { google: { thought_signature: 'x' } } }] }],
+    [{ role: 'assistant', content: 'a', reasoning_content: 'b', thinking_blocks: [{ type: 'thinking' }] }],
+    [{ role: 'assistant', function_call: { name: 'add', arguments: '{}' } }],
+    [{ role: 'function', name: 'add', content: null }]
+  ],
+  input: [null, 'hi', [hi]],
+  instructions: [null, 'be brief', [{ type: 'text', text: 'be brief' }], ['be brief'], [hi]],
+  system: [null, 'be brief', [{ type: 'text', text: 'be brief' }]],
+  system_instruction: [null, 'be brief', { parts: [{ text: 'be brief' }] }, { foo: 'bar' }],
+  temperature: [null, 0, 0.7, 2],
+  top_p: [null, 0, 1],
+  top_k: [null, 0, 40],
+  max_tokens: [null, 1],
+  max_completion_tokens: [null, 1, 100_000],
+  presence_penalty: [null, -2, 2],
+  frequency_penalty: [null, -2, 2],
+  logit_bias: [null, {}, { 50256: -100, 15: 100 }],
+  stop: [null, 'END', [], ['a', 'b', 'c', 'd']],
+  stop_sequences: [null, ['a', 'b', 'c', 'd']],
+  seed: [null, 0, -7, 2 ** 40],
+  n: [null, 1, 128],
+  logprobs: [null, true, false],
+  top_logprobs: [null, 0, 20],
+  stream: [null, true, false],
+  stream_options: [
+    null, {}, { include_usage: true, include_obfuscation: false },
+    { include_usage: null, include_tool_events: true }, { foo: 'bar' }
+  ],
+  response_format: [
+    null, { type: 'text' }, { type: 'json_object' },
+    { type: 'json_schema', json_schema: { name: 'answer_1-a' } },
+    {
+      type: 'json_schema',
+      json_schema: { name: 'a', description: 'an answer', schema: { any_of: [] }, strict: null }
+    }
+  ],
+  reasoning_effort: [null, 'none', 'minimal', 'low', 'medium', 'high', 'xhigh'],
+  thinking: [null, { type: 'enabled', budget_tokens: 1024 }, { type: 'disabled' }, { type: 'adaptive' }],
+  verbosity: [null, 'low', 'medium', 'high'],
+  modalities: [null, ['text'], ['text', 'audio', 'image'], ['string']],
+  audio: [null, { format: 'pcm16', voice: 'alloy' }, { format: 'mp3', voice: { id: 'voice_1' } }],
+  prediction: [
+    null, { type: 'content', content: 'a' },
+    { type: 'content', content: [{ type: 'text', text: 'a' }] }
+  ],
+  tools: [
+    null, [],
+    [{ type: 'function', function: { name: 'add' } }, { function: { name: 'sub' } }],
+    [{ type: 'function', function: { name: 'f', description: null, parameters: { any_of: [1] }, strict: true } }],
+    [{ type: 'function', function: { name: 'f', parameters: null, strict: null } }],
+    [{ type: 'custom', custom: { name: 'sql' } }],
+    [{ type: 'custom', custom: { name: 'sql', description: 'd', format: { type: 'text' } } }],
+    [{
+      type: 'custom',
+      custom: { name: 'sql', format: { type: 'grammar', grammar: { definition: 'a', syntax: 'lark' } } }
+    }]
+  ],
+  tool_choice: [
+    null, 'none', 'auto', 'required',
+    { type: 'function', function: { name: 'add' } },
+    { type: 'custom', custom: { name: 'sql' } },
+    { type: 'auto', disable_parallel_tool_use: true }, { type: 'any' }, { type: 'none' },
+    { type: 'tool', name: 'add', disable_parallel_tool_use: null },
+    { type: 'allowed_tools', allowed_tools: { mode: 'auto', tools: [{ type: 'function' }] } },
+    { server_label: 'weather', name: 'today' }, { type: 'mcp', server_label: 'weather', name: 'today' }
+  ],
+  parallel_tool_calls: [null, true, false],
+  functions: [null, [], [{ name: 'add', description: 'adds', parameters: { foo: 'bar' } }]],
+  function_call: [null, 'none', 'auto', 'add', { name: 'add' }],
+  mcp_servers: [
+    null, [], server, 'org/tools@1.2', ['org/tools', server], { slug: 'org/tools' },
+    [{ slug: 'org/tools', version: '1', url: null, name: null, credentials: { a: 'b' }, metadata: {} }],
+    [{ url: server, headers: { 'x-a': 'b' }, authorization: 'Bearer x', allowed_tools: ['a'] }]
+  ],
+  credentials: [
+    null, { connection_name: 'a', values: { token: 'x', port: 1, tls: true } },
+    [{ connection_name: 'a', values: {} }]
+  ],
+  max_turns: [null, 1, 100],
+  automatic_tool_execution: [null, true, false],
+  auto_execute_tools: [null, true, false],
+  generation_config: [null, { candidateCount: 1 }, { candidate_count: 1 }],
+  safety_settings: [null, [], [{ category: 'HARM_CATEGORY_UNSPECIFIED', threshold: 'ANYTHING' }]],
+  tool_config: [null, { function_calling_config: { mode: 'AUTO' } }, { functionCallingConfig: {} }],
+  disable_automatic_function_calling: [null, true],
+  cached_content: [null, 'cachedContents/1'],
+  cachedContent: [null, 'cachedContents/1'],
+  web_search_options: [null, {}, { search_context_size: 'low' }],
+  search_parameters: [null, { mode: 'auto' }],
+  deferred: [null, true, false],
+  safe_prompt: [null, true],
+  prompt_mode: [null, 'reasoning', { foo: 'bar' }],
+  metadata: [
+    null, {}, { a: 'b' }, { ['k'.repeat(64)]: 'v'.repeat(512) },
+    Object.fromEntries(Array.from({ length: 16 }, (_, index) => [`k${index}`, 'v']))
+  ],
+  store: [null, true, false],
+  user: [null, 'ada'],
+  safety_identifier: [null, 'hash'],
+  prompt_cache_key: [null, 'key'],
+  prompt_cache_retention: [null, '24h', 'in-memory'],
+  service_tier: [null, 'auto', 'default', 'flex', 'priority', 'scale', 'standard_only'],
+  model_attributes: [null, { 'gpt-5': { accuracy: 0.95, speed: 0 } }],
+  agent_attributes: [null, { complexity: 1 }],
+  guardrails: [null, [], [{ foo: 'bar' }]],
+  handoff_config: [null, { foo: 'bar' }],
+  cache_control: [null, { type: 'ephemeral' }],
+  something_new: [null, 1, 'a', [{}]]
+}
+
+t.test('a field of a chat request may have any of its forms', async t => {
+  for (const [field, forms] of Object.entries(accepted)) {
+    for (const form of forms) {
+      if (field === 'model' && form === null) continue
+      const body = { ...chat, [field]: form }
+      const without = Object.fromEntries(Object.entries(body).filter(([key]) => key !== field))
+      t.strictSame(
+        await requestOf(body),
+        form === null ? without : body,
+        `${field}: ${JSON.stringify(form).slice(0, 80)}`
+      )
+    }
+  }
+})
+
+t.test('every field the schema knows has its forms in the table', async t => {
+  t.strictSame(Object.keys(ChatRequest.properties).filter(field => !Object.hasOwn(accepted, field)), [])
+})
+
+const missing = { msg: 'Field required', type: 'missing' }
+const noString = { msg: 'Input should be a valid string', type: 'string_type' }
+const noList = { msg: 'Input should be a valid list', type: 'list_type' }
+const noObject = { msg: 'Input should be a valid dictionary', type: 'dict_type' }
+const noBoolean = { msg: 'Input should be a valid boolean', type: 'bool_type' }
+const noNumber = { msg: 'Input should be a valid number', type: 'float_type' }
+const noInteger = { msg: 'Input should be a valid integer', type: 'int_type' }
+const fraction = {
+  msg: 'Input should be a valid integer, got a number with a fractional part', type: 'int_from_float'
+}
+const atLeast = (ge: number) => ({
+  msg: `Input should be greater than or equal to ${ge}`, type: 'greater_than_equal', ctx: { ge }
+})
+const atMost = (le: number) => ({
+  msg: `Input should be less than or equal to ${le}`, type: 'less_than_equal', ctx: { le }
+})
+const oneOf = (expected: string) => ({
+  msg: `Input should be ${expected}`, type: 'literal_error', ctx: { expected }
+})
+const tag = (tag: string, name: string, expected: string) => ({
+  msg: `Input tag '${tag}' found using '${name}' does not match any of the expected tags: ${expected}`,
+  type: 'union_tag_invalid',
+  ctx: { discriminator: `'${name}'`, tag, expected_tags: expected }
+})
+const tooShort = (min: number, actual: number, unit = 'item') => ({
+  msg: `List should have at least ${min} ${unit} after validation, not ${actual}`,
+  type: 'too_short',
+  ctx: { field_type: 'List', actual_length: actual, min_length: min }
+})
+const tooLong = (max: number, actual: number, what = 'List') => ({
+  msg: `${what} should have at most ${max} items after validation, not ${actual}`,
+  type: 'too_long',
+  ctx: { field_type: what, actual_length: actual, max_length: max }
+})
+const mismatch = (pattern: string) => ({
+  msg: `String should match pattern '${pattern}'`, type: 'string_pattern_mismatch', ctx: { pattern }
+})
+const roles = "'system', 'developer', 'user', 'assistant', 'tool', 'function'"
+const parts = "'text', 'image_url', 'input_audio', 'file'"
+
+type Expected = Array<[loc: Array<string | number>, fault: object, input?: unknown]>
+
+/** What is sent beside a model and one message, and every detail that comes back. */
+const rejected: Array<[sent: Record<string, unknown>, expected: Expected]> = [
+  [{ model: undefined }, [[['model'], missing]]],
+  [{ model: null }, [[['model'], noString, null], [['model'], noObject, null], [['model'], noList, null]]],
+  [{ model: '' }, [[['model'], {
+    msg: 'String should have at least 1 character', type: 'string_too_short', ctx: { min_length: 1 }
+  }, '']]],
+  [{ model: [] }, [[['model'], tooShort(1, 0)]]],
+  [{ model: {} }, [[['model', 'model'], missing]]],
+  [{ model: ['a', 5] }, [[['model', 1], noString, 5], [['model', 1], noObject, 5]]],
+  [{ model: { model: 'a', settings: 1 } }, [[['model', 'settings'], noObject, 1]]],
+
+  [{ messages: 5 }, [[['messages'], noString, 5], [['messages'], noList, 5]]],
+  [{ messages: { role: 'user' } }, [[['messages'], noString], [['messages'], noList]]],
+  [{ messages: ['hi'] }, [[['messages', 0], noObject, 'hi']]],
+  [{ messages: [hi, { content: 'hi' }] }, [[['messages', 1, 'role'], missing]]],
+  [message({ role: 'bot', content: 'hi' }), [[['messages', 0], tag('bot', 'role', roles)]]],
+  [message({ role: 5 }), [[['messages', 0], tag('5', 'role', roles)]]],
+  [message({ role: ['user'] }), [[['messages', 0], tag('array', 'role', roles)]]],
+  [message({ role: 'user' }), [[['messages', 0, 'content'], missing]]],
+  [message({ role: 'user', content: null }), [
+    [['messages', 0, 'content'], noString, null], [['messages', 0, 'content'], noList, null]
+  ]],
+  [message({ role: 'system', content: [{ type: 'image_url' }] }), [
+    [['messages', 0, 'content', 0, 'type'], oneOf("'text'"), 'image_url'],
+    [['messages', 0, 'content', 0, 'text'], missing]
+  ]],
+  [message({ role: 'user', content: 'a', name: 1 }), [[['messages', 0, 'name'], noString, 1]]],
+  [message({ role: 'tool', content: 'a' }), [[['messages', 0, 'tool_call_id'], missing]]],
+  [message({ role: 'function', content: null }), [[['messages', 0, 'name'], missing]]],
+  [message({ role: 'function', name: 'f' }), [[['messages', 0, 'content'], missing]]],
+  [message({ role: 'assistant', audio: {} }), [[['messages', 0, 'audio', 'id'], missing]]],
+  [message({ role: 'assistant', tool_calls: {} }), [[['messages', 0, 'tool_calls'], noList]]],
+  [message({ role: 'assistant', tool_calls: [{ id: 'c', type: 'mcp' }] }), [
+    [['messages', 0, 'tool_calls', 0], tag('mcp', 'type', "'function', 'custom'")]
+  ]],
+  [message({ role: 'assistant', tool_calls: [{ id: 'c', function: { name: 'f', arguments: {} } }] }), [
+    [['messages', 0, 'tool_calls', 0, 'function', 'arguments'], noString]
+  ]],
+  [message({ role: 'assistant', content: [{ type: 'image_url' }] }), [
+    [['messages', 0, 'content', 0], tag('image_url', 'type', "'text', 'refusal'")]
+  ]],
+  [part({ type: 'video' }), [[['messages', 0, 'content', 0], tag('video', 'type', parts)]]],
+  [part({ text: 'a' }), [[['messages', 0, 'content', 0, 'type'], missing]]],
+  [part({ type: 'text' }), [[['messages', 0, 'content', 0, 'text'], missing]]],
+  [part({ type: 'image_url', image_url: 'https://a' }), [
+    [['messages', 0, 'content', 0, 'image_url'], noObject, 'https://a']
+  ]],
+  [part({ type: 'image_url', image_url: { url: 'a', detail: 'max' } }), [
+    [['messages', 0, 'content', 0, 'image_url', 'detail'], oneOf("'auto', 'low' or 'high'"), 'max']
+  ]],
+  [part({ type: 'input_audio', input_audio: { format: 'ogg' } }), [
+    [['messages', 0, 'content', 0, 'input_audio', 'data'], missing],
+    [['messages', 0, 'content', 0, 'input_audio', 'format'], oneOf("'wav' or 'mp3'"), 'ogg']
+  ]],
+  [part({ type: 'file', file: 'a' }), [[['messages', 0, 'content', 0, 'file'], noObject, 'a']]],
+
+  [{ input: true }, [[['input'], noString, true], [['input'], noList, true]]],
+  [{ instructions: 1 }, [[['instructions'], noString, 1], [['instructions'], noList, 1]]],
+  [{ system: [1] }, [[['system', 0], noString, 1], [['system', 0], noObject, 1]]],
+  [{ system_instruction: [] }, [[['system_instruction'], noString], [['system_instruction'], noObject]]],
+
+  [{ temperature: '1' }, [[['temperature'], noNumber, '1']]],
+  [{ temperature: true }, [[['temperature'], noNumber, true]]],
+  [{ temperature: 2.1 }, [[['temperature'], atMost(2), 2.1]]],
+  [{ temperature: -0.1 }, [[['temperature'], atLeast(0), -0.1]]],
+  [{ top_p: 1.1 }, [[['top_p'], atMost(1), 1.1]]],
+  [{ top_k: -1 }, [[['top_k'], atLeast(0), -1]]],
+  [{ top_k: 1.5 }, [[['top_k'], fraction, 1.5]]],
+  [{ max_tokens: 0 }, [[['max_tokens'], atLeast(1), 0]]],
+  [{ max_completion_tokens: 0 }, [[['max_completion_tokens'], atLeast(1), 0]]],
+  [{ max_completion_tokens: '5' }, [[['max_completion_tokens'], noInteger, '5']]],
+  [{ presence_penalty: -2.5 }, [[['presence_penalty'], atLeast(-2), -2.5]]],
+  [{ frequency_penalty: 3 }, [[['frequency_penalty'], atMost(2), 3]]],
+  [{ logit_bias: { 5: 101, 'a\nb': -101 } }, [
+    [['logit_bias', '5'], atMost(100), 101], [['logit_bias', 'a\nb'], atLeast(-100), -101]
+  ]],
+  [{ stop: ['a', 'b', 'c', 'd', 'e'] }, [[['stop'], tooLong(4, 5)]]],
+  [{ stop: [1] }, [[['stop', 0], noString, 1]]],
+  [{ stop_sequences: 'a' }, [[['stop_sequences'], noList, 'a']]],
+  [{ seed: 0.5 }, [[['seed'], fraction, 0.5]]],
+  [{ n: 0 }, [[['n'], atLeast(1), 0]]],
+  [{ n: 129 }, [[['n'], atMost(128), 129]]],
+  [{ logprobs: 1 }, [[['logprobs'], noBoolean, 1]]],
+  [{ top_logprobs: 21 }, [[['top_logprobs'], atMost(20), 21]]],
+  [{ stream: 'true' }, [[['stream'], noBoolean, 'true']]],
+  [{ stream_options: { include_usage: 1 } }, [[['stream_options', 'include_usage'], noBoolean, 1]]],
+  [{ response_format: { type: 'xml' } }, [
+    [['response_format'], tag('xml', 'type', "'text', 'json_object', 'json_schema'")]
+  ]],
+  [{ response_format: { type: 'json_schema' } }, [[['response_format', 'json_schema'], missing]]],
+  [{ response_format: { type: 'json_schema', json_schema: { name: 'a b' } } }, [
+    [['response_format', 'json_schema', 'name'], mismatch('^[A-Za-z0-9_-]+$'), 'a b']
+  ]],
+  [{ response_format: { type: 'json_schema', json_schema: { name: 'a'.repeat(65) } } }, [
+    [['response_format', 'json_schema', 'name'], {
+      msg: 'String should have at most 64 characters', type: 'string_too_long', ctx: { max_length: 64 }
+    }, 'a'.repeat(65)]
+  ]],
+  [{ reasoning_effort: 'huge' }, [
+    [['reasoning_effort'], oneOf("'none', 'minimal', 'low', 'medium', 'high' or 'xhigh'"), 'huge']
+  ]],
+  [{ thinking: { type: 'enabled' } }, [[['thinking', 'budget_tokens'], missing]]],
+  [{ thinking: { type: 'enabled', budget_tokens: 1023 } }, [
+    [['thinking', 'budget_tokens'], atLeast(1024), 1023]
+  ]],
+  [{ thinking: true }, [[['thinking'], noObject, true]]],
+  [{ verbosity: 'loud' }, [[['verbosity'], oneOf("'low', 'medium' or 'high'"), 'loud']]],
+  [{ modalities: 'text' }, [[['modalities'], noList, 'text']]],
+  [{ audio: { format: 'ogg' } }, [
+    [['audio', 'format'], oneOf("'wav', 'aac', 'mp3', 'flac', 'opus' or 'pcm16'"), 'ogg'],
+    [['audio', 'voice'], missing]
+  ]],
+  [{ prediction: { type: 'content', content: [] } }, [[['prediction', 'content'], tooShort(1, 0)]]],
+
+  [{ tools: {} }, [[['tools'], noList]]],
+  [{ tools: [{}] }, [[['tools', 0, 'function'], missing]]],
+  [{ tools: [{ type: 'web_search' }] }, [
+    [['tools', 0], tag('web_search', 'type', "'function', 'custom'")]
+  ]],
+  [{ tools: [{ type: 'function', function: { name: 5, strict: 'yes' } }] }, [
+    [['tools', 0, 'function', 'name'], noString, 5], [['tools', 0, 'function', 'strict'], noBoolean, 'yes']
+  ]],
+  [{ tools: [{ type: 'custom', custom: { name: 'a', format: { type: 'grammar', grammar: { definition: 'a', syntax: 'bnf' } } } }] }, [
+    [['tools', 0, 'custom', 'format', 'grammar', 'syntax'], oneOf("'lark' or 'regex'"), 'bnf']
+  ]],
+  [{ tool_choice: 'any' }, [[['tool_choice'], oneOf("'none', 'auto' or 'required'"), 'any']]],
+  [{ tool_choice: 5 }, [
+    [['tool_choice'], oneOf("'none', 'auto' or 'required'"), 5], [['tool_choice'], noObject, 5]
+  ]],
+  [{ tool_choice: { function: { name: 'a' } } }, [[['tool_choice', 'type'], missing]]],
+  [{ tool_choice: { type: 'tool' } }, [[['tool_choice', 'name'], missing]]],
+  [{ parallel_tool_calls: 'no' }, [[['parallel_tool_calls'], noBoolean, 'no']]],
+  [{ functions: [{}] }, [[['functions', 0, 'name'], missing]]],
+  [{ function_call: {} }, [[['function_call', 'name'], missing]]],
+  [{ mcp_servers: 5 }, [
+    [['mcp_servers'], noString, 5], [['mcp_servers'], noObject, 5], [['mcp_servers'], noList, 5]
+  ]],
+  [{ mcp_servers: [{ slug: 'tools', url: 'ftp://a' }] }, [
+    [['mcp_servers', 0, 'slug'], mismatch('^[A-Za-z0-9_-]+/[A-Za-z0-9_-]+$'), 'tools'],
+    [['mcp_servers', 0, 'url'], mismatch('^https?://'), 'ftp://a']
+  ]],
+  [{ credentials: {} }, [
+    [['credentials', 'connection_name'], missing], [['credentials', 'values'], missing]
+  ]],
+  [{ credentials: [{ connection_name: 'a', values: { port: 1.5 } }] }, [
+    [['credentials', 0, 'values', 'port'], fraction, 1.5]
+  ]],
+  [{ max_turns: 0 }, [[['max_turns'], atLeast(1), 0]]],
+  [{ max_turns: 101 }, [[['max_turns'], atMost(100), 101]]],
+  [{ automatic_tool_execution: 0 }, [[['automatic_tool_execution'], noBoolean, 0]]],
+  [{ auto_execute_tools: 0 }, [[['auto_execute_tools'], noBoolean, 0]]],
+
+  [{ generation_config: 'a' }, [[['generation_config'], noObject, 'a']]],
+  [{ safety_settings: [{ category: 'a' }] }, [[['safety_settings', 0, 'threshold'], missing]]],
+  [{ tool_config: [] }, [[['tool_config'], noObject]]],
+  [{ deferred: 'yes' }, [[['deferred'], noBoolean, 'yes']]],
+  [{ cached_content: {} }, [[['cached_content'], noString]]],
+  [{ prompt_mode: 1 }, [[['prompt_mode'], noString, 1], [['prompt_mode'], noObject, 1]]],
+  [{ metadata: { a: 1 } }, [[['metadata', 'a'], noString, 1]]],
+  [{ metadata: { ['k'.repeat(65)]: 'v' } }, [
+    [['metadata', 'k'.repeat(65), '[key]'], {
+      msg: 'String should have at most 64 characters', type: 'string_too_long', ctx: { max_length: 64 }
+    }, 'k'.repeat(65)]
+  ]],
+  [{ metadata: Object.fromEntries(Array.from({ length: 17 }, (_, index) => [`k${index}`, 'v'])) }, [
+    [['metadata'], tooLong(16, 17, 'Dictionary')]
+  ]],
+  [{ metadata: { a: 'v'.repeat(513) } }, [
+    [['metadata', 'a'], {
+      msg: 'String should have at most 512 characters', type: 'string_too_long', ctx: { max_length: 512 }
+    }, `${'v'.repeat(200)}…`]
+  ]],
+  [{ store: 'yes' }, [[['store'], noBoolean, 'yes']]],
+  [{ user: 5 }, [[['user'], noString, 5]]],
+  [{ service_tier: 'gold' }, [
+    [['service_tier'], oneOf("'auto', 'default', 'flex', 'priority', 'scale' or 'standard_only'"), 'gold']
+  ]],
+  [{ model_attributes: { a: { speed: 2 } } }, [[['model_attributes', 'a', 'speed'], atMost(1), 2]]],
+  [{ agent_attributes: { speed: -1 } }, [[['agent_attributes', 'speed'], atLeast(0), -1]]],
+  [{ guardrails: ['a'] }, [[['guardrails', 0], noObject, 'a']]],
+  [{ handoff_config: 'a' }, [[['handoff_config'], noObject, 'a']]],
+
+  // Several faults of one body are told together, in the order of the fields.
+  [{ model: 1, messages: [{}], temperature: 3, n: 0.5 }, [
+    [['model'], noString, 1], [['model'], noObject, 1], [['model'], noList, 1],
+    [['messages', 0, 'role'], missing],
+    [['temperature'], atMost(2), 3],
+    [['n'], fraction, 0.5]
+  ]]
+]
+
+t.test('what is wrong with a chat request is told exactly', async t => {
+  for (const [sent, expected] of rejected) {
+    const body = JSON.parse(JSON.stringify({ ...chat, ...sent })) as unknown // as it comes from the wire
+    const detail = expected.map(([loc, fault, input]) => ({
+      loc: ['body', ...loc], ...fault, ...(input !== undefined && { input })
+    }))
+    t.strictSame(await detailOf(requestOf(body)), detail, JSON.stringify(sent).slice(0, 80))
+  }
+})
+
+t.test('a body that is not an object is not JSON we can use', async t => {
+  for (const body of [undefined, null, 'text', 5, true, [], [chat]]) {
+    await t.rejects(requestOf(body), { code: 'invalid_json', status: 400 })
+  }
+})
+
+t.test('a body without nulls travels on as it came, and one with nulls is not changed', async t => {
+  const plain = { ...chat, temperature: 1 }
+  t.equal(await requestOf(plain), plain)
+  const nulls = { ...chat, temperature: null, stream_options: { include_usage: null } }
+  t.strictSame(await requestOf(nulls), { ...chat, stream_options: { include_usage: null } })
+  t.equal(nulls.temperature, null)
+})
+
+function deep (open: string, close: string): unknown {
+  return JSON.parse(open.repeat(10_000) + '1' + close.repeat(10_000))
+}
+
+t.test('hostile bodies', async t => {
+  t.test('a hundred thousand bad messages give twenty details', async t => {
+    const seen: unknown[] = []
+    const messages = new Proxy(Array.from({ length: 100_000 }, () => ({ role: 'bot' })), {
+      get (list, key) {
+        seen.push(key)
+        return Reflect.get(list, key) as unknown // whatever the list has there
+      }
+    })
+    const detail = await detailOf(requestOf({ ...chat, messages }))
+    t.equal(detail.length, 20)
+    t.strictSame(detail.at(-1)?.loc, ['body', 'messages', 19])
+    t.ok(seen.length < 500, `the list was looked at ${seen.length} times`)
+  })
+
+  t.test('nesting of any depth is harmless', async t => {
+    for (const [open, close] of [['[', ']'], ['{"a":', '}'], ['{"content":', '}'], ['{"model":', '}']] as const) {
+      for (const field of ['model', 'messages', 'metadata', 'tool_choice', 'thinking']) {
+        const detail = await detailOf(requestOf({ ...chat, [field]: deep(open, close) }))
+        t.ok(detail.length > 0 && JSON.stringify(detail).length < 2_000, `${field}: ${open}`)
+      }
+    }
+    const free = { ...chat, generation_config: deep('{"a":', '}'), anything: deep('[', ']') }
+    t.equal(await requestOf(free), free)
+  })
+
+  t.test('a key named __proto__ is a key like any other', async t => {
+    const body = JSON.parse('{"__proto__":{"model":"a","messages":"hi"},"temperature":null}') as unknown // from the wire
+    t.match(await detailOf(requestOf(body)), [{ loc: ['body', 'model'], type: 'missing' }])
+    const whole = await requestOf(JSON.parse('{"model":"a","__proto__":{"stream":true},"n":null}'))
+    t.equal(Object.getPrototypeOf(whole), Object.prototype)
+    t.match(await detailOf(requestOf(JSON.parse('{"model":"a","metadata":{"__proto__":5}}'))), [
+      { loc: ['body', 'metadata', '__proto__'], type: 'string_type', input: 5 }
+    ])
+    t.match(await detailOf(requestOf({ ...chat, messages: [JSON.parse('{"__proto__":{"role":"user"}}')] })), [
+      { loc: ['body', 'messages', 0, 'role'], type: 'missing' }
+    ])
+  })
+
+  t.test('long texts are not echoed', async t => {
+    const long = 'x'.repeat(1_000_000)
+    for (const sent of [
+      { temperature: long }, { verbosity: long }, { metadata: { [long]: 1 } },
+      message({ role: long }), { metadata: { a: long } }
+    ]) {
+      const detail = await detailOf(requestOf({ ...chat, ...sent }))
+      t.ok(detail.length > 0 && JSON.stringify(detail).length < 3_000, Object.keys(sent).join())
+    }
+  })
+})
+
+t.test('the walk finds a reason whenever the check says no, and none when it says yes', async () => {
+  const matches = new Ajv2019({ strict: true, strictTypes: false }).compile(ChatRequest)
+  const fields = Object.entries(accepted).flatMap(([field, forms]) => forms.map(form => ({ [field]: form })))
+  const anything = fc.oneof(
+    fc.constantFrom<unknown>(null, true, 0, -1, 1.5, 1e9, '', 'x', 'text', [], {}, [null], ['a'], [1], { type: 'text' }),
+    fc.constantFrom(...fields).map(field => Object.values(field)[0]),
+    fc.jsonValue({ maxDepth: 3 })
+  )
+  const places = fc.array(fc.nat(), { maxLength: 6 })
+  fc.assert(fc.property(
+    fc.array(fc.constantFrom(...fields), { maxLength: 4 }), fc.array(fc.tuple(places, anything), { maxLength: 3 }),
+    (chosen, changes) => {
+      let body: unknown = Object.assign({ ...chat }, ...chosen)
+      for (const [place, value] of changes) body = changed(body, place, value)
+      if (typeof body !== 'object' || body === null || Array.isArray(body)) return
+      // Only what can come from the wire: no undefined.
+      body = JSON.parse(JSON.stringify(body))
+      assert.equal(explain(ChatRequest, body).length === 0, matches(body))
+    }
+  ), { numRuns: 2_000 })
+})
+
+/** A copy with one value deep inside replaced; `place` picks a key at each level. */
+function changed (value: unknown, place: readonly number[], by: unknown): unknown {
+  const [pick, ...rest] = place
+  if (pick === undefined || typeof value !== 'object' || value === null) return by
+  const keys = Object.keys(value)
+  const key = keys[pick % (keys.length + 1)]
+  if (Array.isArray(value)) return key === undefined ? [...value, by] : value.with(Number(key), changed(value[Number(key)], rest, by))
+  if (key === undefined) return { ...value, extra: by }
+  return { ...value, [key]: changed((value as Record<string, unknown>)[key], rest, by) } // an object, as just checked
+}
+
+t.test('keywords that other endpoints use are explained too', async t => {
+  const rows: Array<[schema: TSchema, value: unknown, expected: object[]]> = [
+    [Type.Record(Type.String({ pattern: '^[a-z]+$' }), Type.Integer()), { a: 'x', B: 'y' }, [{ loc: ['body', 'a'], type: 'int_type' }]],
+    [Type.Object({}, { additionalProperties: false }), { a: 1 }, [{ loc: ['body', 'a'], type: 'extra_forbidden', input: 1 }]],
+    [Type.Number({ exclusiveMinimum: 0 }), 0, [{ type: 'greater_than', ctx: { gt: 0 } }]],
+    [Type.Number({ exclusiveMaximum: 1 }), 1, [{ type: 'less_than', ctx: { lt: 1 } }]],
+    [Type.Null(), 1, [{ type: 'none_required' }]],
+    [MapOf(Type.String(), { propertyNames: { pattern: '^a' } }), { b: 'c' }, [{ loc: ['body', 'b', '[key]'] }]],
+    [Type.Intersect([Type.Object({ a: Type.String() }), Type.Object({ b: Type.String() })]), {}, [
+      { loc: ['body', 'a'], type: 'missing' }, { loc: ['body', 'b'], type: 'missing' }
+    ]],
+    [Type.Object({ a: Type.String() }, { minProperties: 2 }), { a: 'b' }, [{ type: 'too_short', ctx: { min_length: 2 } }]],
+    // A string counts by characters, not by UTF-16 units.
+    [Type.String({ maxLength: 2 }), '🎈🎈', []],
+    [Type.String({ minLength: 3 }), '🎈🎈', [{ type: 'string_too_short' }]],
+    // Lists are told apart by the branch with the fewest faults.
+    [Type.Union([Type.Array(Type.String()), Type.Array(Type.Integer()), Type.Array(Type.Array(Type.Integer()))]), [[1], [1, 'x']], [
+      { loc: ['body', 1, 1], type: 'int_type' }
+    ]]
+  ]
+  for (const [schema, value, expected] of rows) {
+    const detail = explain(schema, value)
+    t.match(detail, expected, JSON.stringify(value))
+    t.equal(detail.length, expected.length)
+  }
+})
+
+t.test('a fault only the check knows is told as one of the whole body', async t => {
+  const stage = validate(Type.Object({ even: Type.Integer({ multipleOf: 2 }) }))
+  const detail = await detailOf((async () => {
+    for await (const call of stage(once(callWith({ even: 3 })))) t.fail(call.id)
+  })())
+  t.match(detail, [{ loc: ['body'], type: 'value_error' }])
+})
+
+const Upload = Type.Object({
+  file: FormFile(),
+  model: Type.String(),
+  language: Nullable(Type.String()),
+  response_format: Nullable(OneOf(['json', 'text'])),
+  temperature: Nullable(Type.Number({ minimum: 0, maximum: 1 })),
+  n: Nullable(Type.Integer({ minimum: 1 })),
+  stream: Nullable(Type.Boolean()),
+  include: Nullable(Type.Array(OneOf(['logprobs', 'words']))),
+  sizes: Nullable(Type.Array(Type.Integer())),
+  chunking: Nullable(Type.Union([Type.Literal('auto'), MapOf(Type.Unknown())])),
+  extra: Nullable(MapOf(Type.Unknown())),
+  images: Nullable(Type.Array(FormFile()))
+})
+
+const validUpload = validateForm(Upload)
+
+function upload (name: string): UploadedFile {
+  return { name, mediaType: 'audio/mpeg', sizeBytes: 0, open: async function * () {}, head: new Uint8Array() }
+}
+
+const song = upload('song.mp3')
+
+function formOf (fields: UploadForm['fields'], files: UploadForm['files'] = { file: [song] }): UploadForm {
+  return { fields, files }
+}
+
+async function uploadOf (form: unknown) {
+  for await (const call of validUpload(once(callWith(form)))) return call.request
+  throw new Error('no call came out')
+}
+
+t.test('a form', async t => {
+  t.test('gives numbers, booleans, lists and files as the schema describes them', async t => {
+    t.strictSame(await uploadOf(formOf({
+      model: 'whisper-1', language: '', temperature: '0.5', n: ' 2 ', stream: 'True', include: 'logprobs, words',
+      'sizes[]': ['1', '2'], response_format: 'text', chunking: '{"type":"server_vad"}', unknown: 'x'
+    })), {
+      file: song, model: 'whisper-1', language: '', temperature: 0.5, n: 2, stream: true,
+      include: ['logprobs', 'words'], sizes: [1, 2], response_format: 'text', chunking: { type: 'server_vad' }
+    })
+  })
+
+  t.test('may spell a list as name[], repeated or with commas', async t => {
+    for (const fields of [
+      { include: ['logprobs', 'words'] }, { 'include[]': ['logprobs', 'words'] },
+      { include: 'logprobs,words' }, { 'include[]': 'logprobs, words' }, { include: 'logprobs', 'include[]': 'words' }
+    ]) {
+      t.strictSame((await uploadOf(formOf({ model: 'm', ...fields }))).include, ['logprobs', 'words'])
+    }
+    const pictures = [upload('a.png'), upload('b.png')]
+    t.strictSame((await uploadOf(formOf({ model: 'm' }, { file: [song], 'images[]': pictures }))).images, pictures)
+  })
+
+  t.test('counts with the last value of a field sent twice, and an empty one as not sent', async t => {
+    const request = await uploadOf(formOf({ model: ['a', 'b'], n: '', temperature: '' }, { file: [upload('old'), song] }))
+    t.strictSame(request, { model: 'b', file: song })
+  })
+
+  t.test('is told what is wrong with it, at the name of the field', async t => {
+    const rows: Array<[UploadForm, object[]]> = [
+      [formOf({ model: 'm' }, {}), [{ loc: ['body', 'file'], msg: 'Field required', type: 'missing' }]],
+      [formOf({ model: 'm', file: 'text' }, {}), [{ loc: ['body', 'file'], msg: 'Value error, expected a file', type: 'value_error' }]],
+      [formOf({}), [{ loc: ['body', 'model'], msg: 'Field required', type: 'missing' }]],
+      [formOf({ model: 'm', n: '1.5' }), [{
+        loc: ['body', 'n'], type: 'int_parsing', input: '1.5',
+        msg: 'Input should be a valid integer, unable to parse string as an integer'
+      }]],
+      [formOf({ model: 'm', temperature: '0x1' }), [{
+        loc: ['body', 'temperature'], type: 'float_parsing', input: '0x1',
+        msg: 'Input should be a valid number, unable to parse string as a number'
+      }]],
+      [formOf({ model: 'm', stream: 'maybe' }), [{
+        loc: ['body', 'stream'], type: 'bool_parsing', input: 'maybe',
+        msg: 'Input should be a valid boolean, unable to interpret input'
+      }]],
+      [formOf({ model: 'm', sizes: '1,x' }), [{ loc: ['body', 'sizes', 1], type: 'int_parsing', input: 'x' }]],
+      [formOf({ model: 'm', chunking: '{"a"' }), [{ loc: ['body', 'chunking'], type: 'literal_error', input: '{"a"' }]],
+      [formOf({ model: 'm', extra: 'x' }), [{ loc: ['body', 'extra'], type: 'dict_type', input: 'x' }]],
+      [formOf({ model: 'm', temperature: '2', n: 'x' }), [
+        { loc: ['body', 'n'], type: 'int_parsing' }, { loc: ['body', 'temperature'], type: 'less_than_equal', ctx: { le: 1 } }
+      ]],
+      [formOf({ model: 'm', response_format: 'xml' }), [{ loc: ['body', 'response_format'], type: 'literal_error' }]],
+      [formOf({ model: 'm', include: 'x' }), [{ loc: ['body', 'include', 0], type: 'literal_error' }]]
+    ]
+    for (const [form, expected] of rows) {
+      const detail = await detailOf(uploadOf(form))
+      t.match(detail, expected)
+      t.equal(detail.length, expected.length)
+    }
+  })
+
+  t.test('is needed: any other body is refused', async t => {
+    for (const body of [undefined, null, 'x', {}, { fields: {} }]) {
+      await t.rejects(uploadOf(body), { code: 'unsupported_media_type', status: 415 })
+    }
+  })
+})
