@@ -1,0 +1,44 @@
+/** GET /v1/models and GET /v1/models/{id}: the model listing object of the wire contract. */
+
+import { Type, type Static } from 'typebox'
+import { statusNames } from './catalogue.ts'
+import { Nullable, OneOf } from './nullable.ts'
+
+/** The only provider labels strict clients accept. */
+export const providerLabels = [
+  'openai', 'anthropic', 'google', 'xai', 'mistral', 'groq', 'fireworks', 'deepseek'
+] as const
+export type ProviderLabel = typeof providerLabels[number]
+
+const Flag = Nullable(Type.Boolean())
+const Tokens = Nullable(Type.Integer())
+
+export const Model = Type.Object({
+  id: Type.String(),
+  object: Type.Literal('model'),
+  provider: OneOf([...providerLabels]),
+  created_at: Type.String({ description: 'ISO 8601' }),
+  display_name: Nullable(Type.String()),
+  description: Nullable(Type.String()),
+  capabilities: Type.Object({
+    text: Flag,
+    vision: Flag,
+    image_generation: Flag,
+    audio: Flag,
+    tools: Flag,
+    structured_output: Flag,
+    streaming: Flag,
+    thinking: Flag,
+    input_token_limit: Tokens,
+    output_token_limit: Tokens
+  }),
+  provider_info: Type.Object({
+    status: OneOf([...statusNames]),
+    upstream_api: Type.String(),
+    provider_id: Type.String({ description: 'Which of the configured providers serves it.' })
+  })
+})
+export type Model = Static<typeof Model>
+
+export const ModelList = Type.Object({ object: Type.Literal('list'), data: Type.Array(Model) })
+export type ModelList = Static<typeof ModelList>
