@@ -6,6 +6,7 @@
 import type { Route } from '../call.ts'
 import { nearest } from '../nearest.ts'
 import type { Settings } from '../settings.ts'
+import { collectModels } from './known-models.ts'
 import { buildIndex, resolve, routeOf } from './model-index.ts'
 import type { ModelEntry, Models } from './models.ts'
 
@@ -27,7 +28,8 @@ export function createModels (
   extra: readonly ModelEntry[] = []
 ): ModelRegistry {
   const discovered = new Map<string, readonly ModelEntry[]>()
-  const rebuild = () => buildIndex({ settings, enabled, extra, discovered })
+  const rebuild = () =>
+    buildIndex(collectModels({ settings, extra, discovered }), settings, enabled)
   let index = rebuild()
 
   return {

@@ -1,26 +1,13 @@
 /**
  * Everything lookups need, worked out beforehand: a call then costs one `Map.get`.
  *
- * What is said of a model later in this list wins over what was said earlier: the provider's own
- * list, the catalogue, what a provider brings along, the configuration. `routes:` and aliases win
- * over ids, ids over names without a prefix.
+ * When two things have one name, `routes:` win over aliases, aliases over ids, and ids over names
+ * without a prefix.
  */
 
-import { providerLabels } from '../../schemas/models.ts'
 import type { Route } from '../call.ts'
-import type { ModelSettings, Settings } from '../settings.ts'
-import { catalogue } from './catalogue.ts'
+import type { Settings } from '../settings.ts'
 import type { ModelEntry } from './models.ts'
-
-export interface ModelSources {
-  readonly settings: Settings
-  /** Providers the gateway may use. */
-  readonly enabled: ReadonlySet<string>
-  /** Models that providers bring along (the sandbox). */
-  readonly extra: readonly ModelEntry[]
-  /** What providers list themselves, by provider. */
-  readonly discovered: ReadonlyMap<string, readonly ModelEntry[]>
-}
 
 export interface ModelIndex {
   /** By whatever a caller may write: id, alias, route name, name without prefix. */
@@ -34,10 +21,15 @@ export interface ModelIndex {
   readonly owners: ReadonlyMap<string, readonly string[]>
 }
 
-/** @throws Error when a `models:` entry names a provider that does not exist. */
-export function buildIndex (sources: ModelSources): ModelIndex {
-  const { settings, enabled } = sources
-  const entries = collect(sources)
+/**
+ * @param entries every known model by id.
+ * @param enabled ids of the providers the gateway may use.
+ */
+export function buildIndex (
+  entries: ReadonlyMap<string, ModelEntry>,
+  settings: Settings,
+  enabled: ReadonlySet<string>
+): ModelIndex {
   const usable = [...entries.values()]
     .filter(({ providerId, status }) => enabled.has(providerId) && status !== 'disabled')
   const owners = ownersOf(usable)
@@ -90,6 +82,7 @@ export function resolve (
   return [{ providerId, model, modelId: id }]
 }
 
+/** The route to a known model. */
 export function routeOf ({ id, providerId, model }: ModelEntry): Route {
   return { providerId, model, modelId: id }
 }
@@ -98,78 +91,6 @@ export function routeOf ({ id, providerId, model }: ModelEntry): Route {
 export function unique (routes: readonly Route[]): Route[] {
   const seen = new Set<string>()
   return routes.filter(({ modelId }) => !seen.has(modelId) && seen.add(modelId))
-}
-
-function collect ({ settings, extra, discovered }: ModelSources): Map<string, ModelEntry> {
-  const kinds = new Map<string, string>(providerLabels.map(label => [label, label]))
-  for (const { id, kind } of settings.providers) kinds.set(id, kind)
-
-  const entries = new Map<string, ModelEntry>()
-  for (const models of discovered.values()) for (const model of models) entries.set(model.id, model)
-  for (const [providerId, kind] of kinds) {
-    for (const model of catalogue) {
-      if (model.providerId === kind) add(entries, under(providerId, model))
-    }
-  }
-  for (const model of extra) add(entries, model)
-  for (const model of settings.models) {
-    const known = entries.get(model.id) ?? newEntry(model, kinds)
-    entries.set(model.id, configured(known, model))
-  }
-  return entries
-}
-
-function add (entries: Map<string, ModelEntry>, model: ModelEntry): void {
-  entries.set(model.id, model)
-}
-
-/** A catalogue model under the name the operator gave its provider. */
-function under (providerId: string, model: ModelEntry): ModelEntry {
-  if (model.providerId === providerId) return model
-  const name = model.id.slice(model.id.indexOf('/') + 1)
-  return { ...model, id: `${providerId}/${name}`, providerId }
-}
-
-/** A model of which only its name is known. */
-export function bareEntry (providerId: string, model: string, kind: string): ModelEntry {
-  return {
-    id: `${providerId}/${model}`,
-    providerId,
-    model,
-    status: 'enabled',
-    upstreamApi: upstreamApis[kind] ?? 'openai-compatible',
-    capabilities: {}
-  }
-}
-
-const upstreamApis: Readonly<Record<string, string>> = {
-  openai: 'openai/chat/completions',
-  anthropic: 'anthropic/messages',
-  google: 'google/generateContent',
-  xai: 'xai/chat/completions'
-}
-
-function newEntry ({ id }: ModelSettings, kinds: ReadonlyMap<string, string>): ModelEntry {
-  const slash = id.indexOf('/')
-  const providerId = id.slice(0, Math.max(slash, 0))
-  const kind = kinds.get(providerId)
-  if (kind === undefined) {
-    throw new Error(`models: "${id}" does not start with the id of a provider and a slash.`)
-  }
-  return bareEntry(providerId, id.slice(slash + 1), kind)
-}
-
-function configured (known: ModelEntry, settings: ModelSettings): ModelEntry {
-  const { status, displayName, description, capabilities, price } = settings
-  const today = new Date().toISOString().slice(0, 10)
-  return {
-    ...known,
-    ...status !== undefined && { status },
-    ...displayName !== undefined && { displayName },
-    ...description !== undefined && { description },
-    ...price !== undefined && { price: { ...price, asOf: today } },
-    capabilities: { ...known.capabilities, ...capabilities }
-  }
 }
 
 /**
