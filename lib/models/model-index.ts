@@ -30,8 +30,12 @@ export function buildIndex (
   settings: Settings,
   enabled: ReadonlySet<string>
 ): ModelIndex {
+  const disabled = new Set<string>()
+  for (const { id, providerId, model, status } of entries.values()) {
+    if (status === 'disabled') disabled.add(id).add(`${providerId}/${model}`)
+  }
   const usable = [...entries.values()]
-    .filter(({ providerId, status }) => enabled.has(providerId) && status !== 'disabled')
+    .filter(({ id, providerId }) => enabled.has(providerId) && !disabled.has(id))
   const owners = ownersOf(usable)
   const routes = new Map<string, readonly Route[]>()
 
@@ -42,11 +46,6 @@ export function buildIndex (
     if (entry !== undefined) routes.set(name, [routeOf(entry)])
   }
   for (const entry of usable) routes.set(entry.id, [routeOf(entry)])
-
-  const disabled = new Set<string>()
-  for (const { id, providerId, model, status } of entries.values()) {
-    if (status === 'disabled') disabled.add(id).add(`${providerId}/${model}`)
-  }
   for (const { id, alias } of settings.models) {
     const target = routes.get(id)
     if (alias !== undefined && target !== undefined) routes.set(alias, target)

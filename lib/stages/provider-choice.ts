@@ -63,8 +63,11 @@ export function routesByChoice (
   const providerId = choice.providerId ?? known[0]?.providerId ?? prefixOf(name)
   if (!providers.has(providerId)) throw unknownProvider(providers, true)
   if (choice.model === undefined) {
-    // Aliases, names without prefix and configured routes, as far as they lead to this provider.
-    const there = known.filter(route => route.providerId === providerId)
+    // Aliases, names without prefix and configured routes; all of a route when no provider was
+    // named, so that `checkOneProvider` refuses one that leads to several.
+    const there = choice.providerId === undefined
+      ? known
+      : known.filter(route => route.providerId === providerId)
     if (there.length > 0) return there
   }
   const route = models.routeTo(providerId, choice.model ?? name)
