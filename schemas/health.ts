@@ -1,9 +1,10 @@
-/** The answer of GET /health. */
-
 import { Type, type Static } from 'typebox'
 
-/** `degraded`: calls go on, but something beside them, such as the store, does not. */
+/** GET /health */
 export const Health = Type.Object({
-  status: Type.String({ description: '`ok`, or `degraded` with more fields that say why.' })
-}, { description: 'How the service is.' })
+  status: Type.Literal('ok'),
+  degraded: Type.Optional(Type.Array(Type.String(), {
+    description: 'What does not work at the moment while calls go on.'
+  }))
+})
 export type Health = Static<typeof Health>

@@ -11,7 +11,8 @@ export interface ModelEntry {
   readonly providerId: string
   /** The name at the provider. */
   readonly model: string
-  readonly createdAt: string
+  /** ISO 8601, of its release; absent when the provider does not say. */
+  readonly createdAt?: string
   readonly displayName?: string
   readonly description?: string
   readonly status: ModelStatus
@@ -35,8 +36,14 @@ export interface Models {
    * know goes to the enabled provider its prefix names.
    */
   readonly routes: (id: string) => readonly Route[]
+  /**
+   * The route to one provider, configured or not, for a model named with or without its prefix:
+   * for callers who choose the provider. Absent when the operator disabled that model.
+   */
+  readonly routeTo: (providerId: string, model: string) => Route | undefined
   /** The known id nearest to one that was not found. */
   readonly suggest: (id: string) => string | undefined
+  /** What is known of a model by its full id, whether or not its provider is enabled. */
   readonly find: (id: string) => ModelEntry | undefined
   /** Every model of an enabled provider that is not hidden, by id. */
   readonly list: () => readonly ModelEntry[]

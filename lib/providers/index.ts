@@ -16,12 +16,19 @@ function kindOf (_settings: ProviderSettings): Kind {
   return compatible
 }
 
-/** @param transport carries requests to this provider */
-export function createProvider (settings: ProviderSettings, transport: Transport): Provider {
+/**
+ * @param transport carries requests to this provider
+ * @param options `enabled: false` for one the operator did not configure, which serves only calls
+ *   that bring their own key
+ */
+export function createProvider (
+  settings: ProviderSettings, transport: Transport, { enabled = true }: { enabled?: boolean } = {}
+): Provider {
   const { credential, ...adapters } = kindOf(settings)
   const own = settings.apiKey === undefined ? {} : credential(settings.apiKey.reveal())
   return {
     id: settings.id,
+    enabled,
     transport,
     authorize: callerKey => callerKey === undefined ? own : credential(callerKey),
     timeouts: settings.timeouts,

@@ -114,6 +114,11 @@ export interface Transport {
 export interface Provider {
   /** The prefix of its models: `openai`. */
   readonly id: string
+  /**
+   * True when the gateway may use it with what the operator configured. The others serve only
+   * calls that bring their own key (`X-Provider-Key`), and their models are not listed.
+   */
+  readonly enabled: boolean
   readonly transport: Transport
   /** Headers that carry the credential: the caller's own key if given, else the configured one. */
   readonly authorize: (callerKey?: string) => Readonly<Record<string, string>>

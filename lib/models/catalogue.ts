@@ -1,0 +1,74 @@
+/**
+ * The models Headgate knows from the start: `catalogue.json`, one reviewed file.
+ *
+ * Limits and prices come from the providers' own pages; a price says a day on which it held. The
+ * file is checked when it is read, because a mistyped price is a wrong bill that nobody notices.
+ */
+
+import { Ajv } from 'ajv'
+import { Catalogue, capabilityNames, type CatalogueModel } from '../../schemas/catalogue.ts'
+import data from './catalogue.json' with { type: 'json' }
+import type { ModelEntry } from './models.ts'
+
+/** Checked once, when the process starts. */
+export const catalogue: readonly ModelEntry[] = readCatalogue(data)
+
+/**
+ * Checks a catalogue and gives its entries, in order.
+ *
+ * @throws Error naming the position and the id of the first bad entry.
+ */
+export function readCatalogue (data: unknown): readonly ModelEntry[] {
+  const check = new Ajv().compile<Catalogue>(Catalogue)
+  if (!check(data)) {
+    const { instancePath = '', message = '' } = check.errors?.[0] ?? {}
+    throw new Error(`Model catalogue: ${describe(data, instancePath)} ${message}.`)
+  }
+  const seen = new Set<string>()
+  for (const [index, { id }] of data.models.entries()) {
+    if (seen.has(id)) throw new Error(`Model catalogue: /models/${index} repeats ${id}.`)
+    seen.add(id)
+  }
+  return data.models.map(toEntry)
+}
+
+/** `/models/3/price/input (openai/gpt-5)`, as far as there is an id to tell. */
+function describe (data: unknown, path: string): string {
+  const index = /^\/models\/(\d+)/.exec(path)?.[1]
+  if (index === undefined) return path === '' ? 'the file' : path
+  // The path is the checker's own, so the list and the entry exist; the entry may be anything.
+  const entry = (data as { models: unknown[] }).models[Number(index)]
+  const id = typeof entry === 'object' && entry !== null && 'id' in entry ? String(entry.id) : 'no id'
+  return `${path} (${id})`
+}
+
+function toEntry (model: CatalogueModel): ModelEntry {
+  const { id, can, price } = model
+  const slash = id.indexOf('/')
+  const capabilities: Record<string, boolean | number> = {}
+  for (const name of capabilityNames) capabilities[name] = can.includes(name)
+  if (model.input_token_limit !== undefined) capabilities.input_token_limit = model.input_token_limit
+  if (model.output_token_limit !== undefined) capabilities.output_token_limit = model.output_token_limit
+  return {
+    id,
+    providerId: id.slice(0, slash),
+    model: model.model ?? id.slice(slash + 1),
+    displayName: model.display_name,
+    description: model.description,
+    status: model.status,
+    upstreamApi: model.upstream_api,
+    capabilities,
+    ...model.created_at !== undefined && { createdAt: `${model.created_at}T00:00:00Z` },
+    ...price !== undefined && { price: toPrice(price) },
+    ...model.traits !== undefined && { traits: model.traits }
+  }
+}
+
+function toPrice (price: NonNullable<CatalogueModel['price']>): NonNullable<ModelEntry['price']> {
+  return {
+    input: price.input,
+    asOf: price.as_of,
+    ...price.output !== undefined && { output: price.output },
+    ...price.cached_input !== undefined && { cachedInput: price.cached_input }
+  }
+}

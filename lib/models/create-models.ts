@@ -1,0 +1,62 @@
+/**
+ * The models service: answers from an index that is built anew whenever what is known changes,
+ * which is at start-up and when a provider's own list has been read.
+ */
+
+import type { Route } from '../call.ts'
+import { nearest } from '../nearest.ts'
+import type { Settings } from '../settings.ts'
+import { collectModels } from './known-models.ts'
+import { buildIndex, resolve, routeOf } from './model-index.ts'
+import type { ModelEntry, Models } from './models.ts'
+
+export interface ModelRegistry extends Models {
+  /** Takes over what a provider lists, in place of what it listed before. */
+  readonly learn: (providerId: string, models: readonly ModelEntry[]) => void
+}
+
+/**
+ * Makes the models service.
+ *
+ * @param enabled ids of the providers the gateway may use.
+ * @param extra models that providers bring along, such as those of the sandbox.
+ * @throws Error when a `models:` entry names a provider that does not exist.
+ */
+export function createModels (
+  settings: Settings,
+  enabled: ReadonlySet<string>,
+  extra: readonly ModelEntry[] = []
+): ModelRegistry {
+  const discovered = new Map<string, readonly ModelEntry[]>()
+  const rebuild = () =>
+    buildIndex(collectModels({ settings, extra, discovered }), settings, enabled)
+  let index = rebuild()
+
+  return {
+    routes: id => resolve(id, index.routes, enabled, index.disabled),
+
+    routeTo (providerId, model): Route | undefined {
+      const prefix = `${providerId}/`
+      const name = model.startsWith(prefix) ? model.slice(prefix.length) : model
+      const modelId = prefix + name
+      if (index.disabled.has(modelId)) return undefined
+      const entry = index.entries.get(modelId)
+      return entry === undefined ? { providerId, model: name, modelId } : routeOf(entry)
+    },
+
+    suggest (id) {
+      const name = id.slice(id.indexOf('/') + 1)
+      const owner = (known: string | undefined) => index.owners.get(known ?? '')?.[0]
+      return owner(name) ?? nearest(id, index.routes.keys()) ?? owner(nearest(name, index.owners.keys()))
+    },
+
+    find: id => index.entries.get(id),
+
+    list: () => index.listed,
+
+    learn (providerId, models) {
+      discovered.set(providerId, models)
+      index = rebuild()
+    }
+  }
+}

@@ -1,0 +1,48 @@
+/** Finds what somebody meant: the "did you mean" of unknown entries, parameters and models. */
+
+/**
+ * The candidate nearest to a word, by Levenshtein distance without regard to case, `-`, `_` and
+ * spaces; the first one when several are equally near.
+ *
+ * @returns `undefined` when none is near: more than a third of the longer word would have to change.
+ */
+export function nearest (word: string, candidates: Iterable<string>): string | undefined {
+  const wanted = plain(word)
+  let best: string | undefined
+  let bestDistance = Infinity
+  for (const candidate of candidates) {
+    const text = plain(candidate)
+    const allowed = Math.max(1, Math.floor(Math.max(wanted.length, text.length) / 3))
+    const limit = Math.min(allowed, bestDistance - 1)
+    // Words of very different lengths cannot be near: most of a long catalogue ends here.
+    if (Math.abs(wanted.length - text.length) > limit) continue
+    const distance = levenshtein(wanted, text)
+    if (distance > limit) continue
+    best = candidate
+    bestDistance = distance
+  }
+  return best
+}
+
+function plain (word: string): string {
+  return word.toLowerCase().replace(/[-_\s]/g, '')
+}
+
+/** Insertions, deletions and replacements between two words; one row of the matrix at a time. */
+function levenshtein (a: string, b: string): number {
+  let previous = Array.from({ length: b.length + 1 }, (_, index) => index)
+  for (let i = 1; i <= a.length; i++) {
+    const row = [i]
+    for (let j = 1; j <= b.length; j++) {
+      const replaced = at(previous, j - 1) + (a[i - 1] === b[j - 1] ? 0 : 1)
+      row.push(Math.min(replaced, at(previous, j) + 1, at(row, j - 1) + 1))
+    }
+    previous = row
+  }
+  return at(previous, b.length)
+}
+
+/** Indices here are always within the row; the type checker cannot know. */
+function at (row: readonly number[], index: number): number {
+  return row[index] ?? Infinity
+}

@@ -1,0 +1,26 @@
+import { GatewayError } from '../errors.ts'
+import type { Reply } from '../reply.ts'
+import type { Sink } from '../stage.ts'
+
+export interface JsonReplyOptions<T> {
+  /** The HTTP status that goes with a value. Default 200. */
+  readonly status?: (value: T) => number
+}
+
+/**
+ * Ends a pipeline with its one value as JSON. The source is left after the first value.
+ *
+ * @throws whatever the stages throw; `internal_error` when they give no value.
+ */
+export function jsonReply<T> ({ status = () => 200 }: JsonReplyOptions<T> = {}): Sink<T, Reply> {
+  return async source => {
+    for await (const value of source) {
+      return {
+        status: status(value),
+        headers: { 'content-type': 'application/json; charset=utf-8' },
+        body: JSON.stringify(value)
+      }
+    }
+    throw new GatewayError('internal_error', { cause: new Error('The pipeline gave no value.') })
+  }
+}

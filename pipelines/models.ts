@@ -1,0 +1,88 @@
+import { pipe } from 'it-pipe'
+import { providerLabels, type Model, type ModelList, type ProviderLabel } from '../schemas/models.ts'
+import type { AuthedCall, Call } from '../lib/call.ts'
+import { GatewayError } from '../lib/errors.ts'
+import type { ModelEntry } from '../lib/models/models.ts'
+import { mayUse } from '../lib/models/scope.ts'
+import { jsonReply } from '../lib/replies/json.ts'
+import type { Reply } from '../lib/reply.ts'
+import type { Services } from '../lib/services.ts'
+import type { ProviderSettings } from '../lib/settings.ts'
+import { once, perCall } from '../lib/stage.ts'
+import { auth } from '../lib/stages/auth.ts'
+
+type ModelServices = Pick<Services, 'settings' | 'keys' | 'models'>
+
+/** GET /v1/models: the models this key may use. */
+export function listModels (
+  { settings, keys, models }: ModelServices
+): (call: Call) => Promise<Reply> {
+  const describe = modelDescriber(settings.providers)
+  const list = perCall(({ key }: AuthedCall): ModelList => ({
+    object: 'list',
+    data: models.list().filter(({ id }) => mayUse(key, id)).map(describe)
+  }))
+  return async call => await pipe(once(call), auth(keys), list, jsonReply<ModelList>())
+}
+
+/**
+ * GET /v1/models/{id}: one model, by any name a call may use for it (`call.params.model`).
+ * What the key may not use does not exist for it.
+ */
+export function retrieveModel (
+  { settings, keys, models }: ModelServices
+): (call: Call) => Promise<Reply> {
+  const describe = modelDescriber(settings.providers)
+  const retrieve = perCall(({ key, params }: AuthedCall): Model => {
+    const id = params.model ?? ''
+    const [route, other] = models.routes(id)
+    const entry = route !== undefined && other === undefined ? models.find(route.modelId) : undefined
+    const visible = entry !== undefined && (mayUse(key, id) || mayUse(key, entry.id))
+    if (!visible) throw new GatewayError('model_not_found', { param: 'model' })
+    return describe(entry)
+  })
+  return async call => await pipe(once(call), auth(keys), retrieve, jsonReply<Model>())
+}
+
+/** Makes the translation of a catalogue entry into the model object of the wire. */
+function modelDescriber (providers: readonly ProviderSettings[]): (entry: ModelEntry) => Model {
+  const kinds = new Map(providers.map(({ id, kind }) => [id, kind]))
+  return entry => ({
+    id: entry.id,
+    object: 'model',
+    provider: labelOf(kinds.get(entry.providerId) ?? entry.providerId),
+    // Required on the wire; the start of Unix time is how lists say that it is not known.
+    created_at: entry.createdAt ?? '1970-01-01T00:00:00Z',
+    display_name: entry.displayName ?? null,
+    description: entry.description ?? null,
+    capabilities: { ...unknownCapabilities, ...entry.capabilities },
+    provider_info: {
+      status: entry.status,
+      upstream_api: entry.upstreamApi,
+      provider_id: entry.providerId
+    }
+  })
+}
+
+const unknownCapabilities = {
+  text: null,
+  vision: null,
+  image_generation: null,
+  audio: null,
+  tools: null,
+  structured_output: null,
+  streaming: null,
+  thinking: null,
+  input_token_limit: null,
+  output_token_limit: null
+}
+
+/**
+ * The label of a provider. The wire knows eight, and one that is not among them makes a strict
+ * client refuse the whole list; so a server of another kind gets the label of the dialect it
+ * speaks, which is OpenAI's. Who really serves the model is said in its id, in
+ * `provider_info.provider_id` and, by `openai-compatible`, in `upstream_api`.
+ */
+function labelOf (kind: string): ProviderLabel {
+  return providerLabels.find(label => label === kind) ?? 'openai'
+}

@@ -1,0 +1,46 @@
+/** The shape of `lib/models/catalogue.json`, and of nothing that crosses the wire. */
+
+import { Type, type Static } from 'typebox'
+import { OneOf } from './nullable.ts'
+
+export const capabilityNames = [
+  'text', 'vision', 'image_generation', 'audio', 'tools', 'structured_output', 'streaming', 'thinking'
+] as const
+
+export const statusNames = ['enabled', 'disabled', 'preview', 'deprecated'] as const
+
+const Day = Type.String({ pattern: '^\\d{4}-\\d{2}-\\d{2}$', description: 'YYYY-MM-DD' })
+const Tokens = Type.Integer({ minimum: 1 })
+const Usd = Type.Number({ minimum: 0, description: 'USD per million tokens' })
+
+/** One model, as the gateway offers it. What is not known is left out, never guessed. */
+export const CatalogueModel = Type.Object({
+  id: Type.String({ pattern: '^[a-z]+/\\S+$', description: 'Provider label, slash, name.' }),
+  model: Type.Optional(Type.String({ description: 'Name at the provider, if not that of the id.' })),
+  display_name: Type.String({ minLength: 1 }),
+  description: Type.String({ minLength: 1 }),
+  created_at: Type.Optional(Day),
+  status: OneOf([...statusNames]),
+  upstream_api: Type.String({ minLength: 1 }),
+  can: Type.Array(OneOf([...capabilityNames]), {
+    uniqueItems: true,
+    description: 'What this gateway can do with it; what is not named it cannot.'
+  }),
+  input_token_limit: Type.Optional(Tokens),
+  output_token_limit: Type.Optional(Tokens),
+  price: Type.Optional(Type.Object({
+    input: Usd,
+    output: Type.Optional(Usd),
+    cached_input: Type.Optional(Usd),
+    as_of: Day
+  }, { additionalProperties: false })),
+  traits: Type.Optional(Type.Record(Type.String(), Type.Unknown(), {
+    description: 'What the model accepts, where a translation depends on it.'
+  }))
+}, { additionalProperties: false })
+export type CatalogueModel = Static<typeof CatalogueModel>
+
+export const Catalogue = Type.Object({
+  models: Type.Array(CatalogueModel)
+}, { additionalProperties: false })
+export type Catalogue = Static<typeof Catalogue>

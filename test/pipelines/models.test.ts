@@ -1,0 +1,157 @@
+import { Ajv } from 'ajv'
+import t from 'tap'
+import { ModelList, type Model } from '../../schemas/models.ts'
+import type { ApiKey, Call } from '../../lib/call.ts'
+import { createCallRecord } from '../../lib/call-record.ts'
+import { createModels } from '../../lib/models/create-models.ts'
+import type { ModelEntry } from '../../lib/models/models.ts'
+import { jsonReply } from '../../lib/replies/json.ts'
+import type { Reply } from '../../lib/reply.ts'
+import { health, livez, readyz } from '../../pipelines/health.ts'
+import { listModels, retrieveModel } from '../../pipelines/models.ts'
+import { modelSettings, providerSettings, settings } from '../support/settings.ts'
+
+const apiKeys: Record<string, ApiKey> = {
+  all: { id: 'all', name: 'all' }, google: { id: 'google', name: 'google', models: ['google/*'] }
+}
+const keys = { check: (presented: string) => apiKeys[presented] }
+const echo: ModelEntry = {
+  id: 'sandbox/echo',
+  providerId: 'sandbox',
+  model: 'echo',
+  displayName: 'Echo (simulator)',
+  status: 'enabled',
+  upstreamApi: 'sandbox',
+  capabilities: { text: true }
+}
+const config = settings({
+  providers: [providerSettings('mine', 'vllm'), providerSettings('eu', 'openai'), providerSettings('sandbox', 'sandbox')],
+  models: [modelSettings('mine/qwen'), modelSettings('google/gemini-2.5-pro', { alias: 'smart', hidden: true })],
+  routes: [{ name: 'fast', models: ['eu/gpt-5', 'mine/qwen'] }]
+})
+const services = {
+  settings: config,
+  keys,
+  models: createModels(config, new Set(['google', 'mine', 'eu', 'sandbox']), [echo])
+}
+const list = listModels(services)
+const retrieve = retrieveModel(services)
+
+function call (key: string | undefined, params: Record<string, string> = {}): Call {
+  return {
+    id: 'call-1',
+    headers: key === undefined ? {} : { authorization: `Bearer ${key}` },
+    params,
+    body: async () => undefined,
+    signal: new AbortController().signal,
+    receivedAtMs: 0,
+    record: createCallRecord('models')
+  }
+}
+
+function json ({ body }: Reply): unknown {
+  return typeof body === 'string' ? JSON.parse(body) : t.fail('the body is not a text')
+}
+
+const isList = new Ajv().compile<ModelList>(ModelList)
+const ready = () => true
+
+async function listed (key: string): Promise<Model[]> {
+  const value = json(await list(call(key)))
+  return isList(value) ? value.data : []
+}
+
+t.test('the list', async t => {
+  t.test('is JSON in which every entry has the shape of the wire', async t => {
+    const reply = await list(call('all'))
+    t.match(reply, { status: 200, headers: { 'content-type': /^application\/json/ } })
+    t.ok(isList(json(reply)), JSON.stringify(isList.errors))
+  })
+
+  t.test('tells what is known of a model, and null for what is not', async t => {
+    const models = await listed('all')
+    t.match(models.find(({ id }) => id === 'google/gemini-2.5-flash'), {
+      object: 'model',
+      provider: 'google',
+      created_at: '2025-06-17T00:00:00Z',
+      display_name: 'Gemini 2.5 Flash',
+      capabilities: { text: true, image_generation: false, input_token_limit: 1_048_576 },
+      provider_info: { status: 'enabled', upstream_api: 'google/generateContent' }
+    })
+    t.match(models.find(({ id }) => id === 'mine/qwen'), {
+      created_at: '1970-01-01T00:00:00Z',
+      display_name: null,
+      description: null,
+      capabilities: { text: null, vision: null, output_token_limit: null }
+    })
+  })
+
+  t.test('keeps to the provider labels of the wire and says elsewhere who serves a model', async t => {
+    const models = await listed('all')
+    const of = (id: string) => models.find(model => model.id === id)
+    t.match(of('mine/qwen'), {
+      provider: 'openai', provider_info: { provider_id: 'mine', upstream_api: 'openai-compatible' }
+    })
+    t.match(of('eu/gpt-5'), { provider: 'openai', provider_info: { provider_id: 'eu' } })
+    t.match(of('sandbox/echo'), { display_name: 'Echo (simulator)', provider_info: { provider_id: 'sandbox' } })
+  })
+
+  t.test('holds what the key may use', async t => {
+    const models = await listed('google')
+    t.ok(models.length > 0)
+    t.ok(models.every(({ provider }) => provider === 'google'))
+  })
+
+  t.test('needs a key', async t => {
+    await t.rejects(list(call(undefined)), { status: 401, code: 'invalid_api_key' })
+    await t.rejects(retrieve(call('wrong', { model: 'eu/gpt-5' })), { code: 'invalid_api_key' })
+  })
+})
+
+t.test('one model', async t => {
+  t.test('is given by its id, without a list around it', async t => {
+    t.match(json(await retrieve(call('all', { model: 'eu/gpt-5' }))), { id: 'eu/gpt-5', object: 'model' })
+  })
+
+  t.test('is found under its other names, hidden or not', async t => {
+    t.match(json(await retrieve(call('all', { model: 'smart' }))), { id: 'google/gemini-2.5-pro' })
+    t.match(json(await retrieve(call('all', { model: 'gpt-5' }))), { id: 'eu/gpt-5' })
+  })
+
+  t.test('is 404 when nothing is known of it or the key may not use it', async t => {
+    const missing = { status: 404, code: 'model_not_found', param: 'model' }
+    for (const model of ['openai/gpt-5', 'eu/gpt-5:beta', 'fast', '', 'nobody/x']) {
+      await t.rejects(retrieve(call('all', { model })), missing, model)
+    }
+    await t.rejects(retrieve(call('google', { model: 'eu/gpt-5' })), missing)
+    await t.rejects(retrieve(call('all')), missing)
+  })
+})
+
+t.test('health', async t => {
+  t.test('needs a key unless the operator opened it', async t => {
+    await t.rejects(health(services, { ready })(call(undefined)), { code: 'invalid_api_key' })
+    t.same(json(await health(services, { ready })(call('all'))), { status: 'ok' })
+    const open = { keys, settings: settings({ server: { ...config.server, openHealth: true } }) }
+    t.same(json(await health(open, { ready })(call(undefined))), { status: 'ok' })
+  })
+
+  t.test('names what does not work', async t => {
+    const reply = await health(services, { ready, degraded: () => ['ledger'] })(call('all'))
+    t.equal(reply.status, 200)
+    t.same(json(reply), { status: 'ok', degraded: ['ledger'] })
+  })
+
+  t.test('probes need no key, and readiness follows the state of the process', async t => {
+    let accepting = false
+    const probe = readyz({ ready: () => accepting })
+    t.match(await livez()(call(undefined)), { status: 200, body: '{"status":"ok"}' })
+    t.match(await probe(call(undefined)), { status: 503, body: '{"status":"unavailable"}' })
+    accepting = true
+    t.match(await probe(call(undefined)), { status: 200, body: '{"status":"ok"}' })
+  })
+})
+
+t.test('a pipeline without a value is an error of ours', async t => {
+  await t.rejects(jsonReply()((async function * () {})()), { code: 'internal_error' })
+})

@@ -1,0 +1,88 @@
+/** Settings and providers for tests that need some, with only what the test is about spelled out. */
+
+import type { Provider, Timeouts } from '../../lib/providers/provider.ts'
+import type { ModelSettings, ProviderKind, ProviderSettings, Settings } from '../../lib/settings.ts'
+
+const timeouts: Timeouts = {
+  connectMs: 1_000, firstByteMs: 1_000, wholeMs: 1_000, idleBytesMs: 1_000, idleEventsMs: 1_000
+}
+
+export function settings (parts: Partial<Settings> = {}): Settings {
+  return {
+    server: {
+      host: '127.0.0.1',
+      port: 0,
+      workers: 1,
+      logLevel: 'silent',
+      dataDir: '',
+      openHealth: false,
+      drainMs: 1_000,
+      keepAliveMs: 1_000
+    },
+    limits: {
+      jsonBodyBytes: 1_000_000,
+      jsonDepth: 64,
+      audioFileBytes: 1_000_000,
+      documentBytes: 1_000_000,
+      answerBytes: 1_000_000,
+      eventBytes: 1_000_000,
+      openCalls: 100,
+      callMs: 10_000,
+      bodyMs: 10_000,
+      headersMs: 10_000
+    },
+    tools: {
+      connectMs: 1_000,
+      callMs: 1_000,
+      loopMs: 1_000,
+      resultBytes: 10_000,
+      callsPerTurn: 8,
+      repeats: 3,
+      listTtlMs: 1_000,
+      sessionIdleMs: 1_000,
+      sessions: 8,
+      allowedHosts: []
+    },
+    providers: [],
+    models: [],
+    routes: [],
+    toolServers: [],
+    keys: [],
+    deferred: { emulate: false, keepMs: 1_000, pending: 10 },
+    ...parts
+  }
+}
+
+export function providerSettings (id: string, kind: ProviderKind): ProviderSettings {
+  return {
+    id,
+    kind,
+    baseUrl: 'http://127.0.0.1:9',
+    headers: {},
+    timeouts,
+    retries: 0,
+    onDisconnect: 'abort',
+    connections: 1,
+    quirks: {},
+    listModels: false,
+    options: {}
+  }
+}
+
+export function modelSettings (id: string, parts: Partial<ModelSettings> = {}): ModelSettings {
+  return { id, hidden: false, ...parts }
+}
+
+/** A provider that nobody is meant to send anything to. */
+export function provider (id: string, enabled = true): Provider {
+  return {
+    id,
+    enabled,
+    transport: { send: async () => await Promise.reject(new Error('nothing may be sent')) },
+    authorize: () => ({}),
+    timeouts,
+    retries: 0,
+    onDisconnect: 'abort',
+    quirks: {}
+  }
+}
