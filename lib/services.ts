@@ -12,4 +12,6 @@ export interface Services {
   readonly keys: Keys
   readonly models: Models
   readonly providers: Providers
+  /** False while the process is shutting down. */
+  readonly ready: () => boolean
 }

@@ -1,0 +1,107 @@
+/**
+ * The whole gateway: services, pipelines and the HTTP edge put together. The one place that knows
+ * everything, and the entry of the package:
+ *
+ * ```ts
+ * const gateway = await createGateway(settings, { keys, log })
+ * const { port } = await gateway.listen()
+ * ```
+ */
+
+import { createServer, type Server } from 'node:http'
+import { createEndpoints } from '../pipelines/index.ts'
+import { GatewayError } from './errors.ts'
+import { createApp } from './http/app.ts'
+import { openServices, type OpenServices } from './open-services.ts'
+import { logCall } from './telemetry/call-log.ts'
+import type { AddressInfo } from 'node:net'
+import type { Endpoint } from './endpoint.ts'
+import type { Keys } from './keys/keys.ts'
+import type { Services } from './services.ts'
+import type { Settings } from './settings.ts'
+import type { Log } from './telemetry/log.ts'
+
+export interface Gateway {
+  readonly services: Services
+  /** Starts to accept calls at `settings.server`; port 0 takes any free one. */
+  readonly listen: () => Promise<{ host: string, port: number }>
+  /**
+   * Takes a new configuration over. Calls under way end with the one they began with.
+   * `server` settings other than `openHealth` hold from the next start on.
+   */
+  readonly reload: (settings: Settings) => Promise<void>
+  /** Accepts no more, waits for calls under way up to `drainMs`, ends the rest, closes everything. */
+  readonly close: () => Promise<void>
+}
+
+export interface GatewayParts {
+  readonly keys: Keys
+  readonly log: Log
+}
+
+export async function createGateway (settings: Settings, { keys, log }: GatewayParts): Promise<Gateway> {
+  let draining = false
+  const ready = (): boolean => !draining
+  let services: OpenServices = openServices(settings, { keys, log, ready })
+  let endpoints: readonly Endpoint[] = createEndpoints(services)
+
+  const app = createApp({
+    endpoints: () => endpoints,
+    limits: settings.limits,
+    draining: () => draining,
+    onEnd: call => logCall(log, call)
+  })
+  const server = createServer({
+    keepAliveTimeout: settings.server.keepAliveMs,
+    headersTimeout: settings.limits.headersMs,
+    requestTimeout: 0, // bodies have a clock of their own
+    maxHeaderSize: 32 * 1024
+  }, app.handle)
+
+  return {
+    get services () { return services },
+    listen: async () => await listen(server, settings.server.host, settings.server.port),
+
+    reload: async next => {
+      const before = services
+      const opened = openServices(next, { keys, log, ready })
+      endpoints = createEndpoints(opened)
+      services = opened
+      void app.settled().then(async () => await before.close()).catch((error: unknown) => {
+        log.error({ error }, 'closing what the last configuration had opened failed')
+      })
+    },
+
+    close: async () => {
+      draining = true
+      const closed = new Promise<void>(resolve => { server.close(() => resolve()) })
+      server.closeIdleConnections()
+      await within(settings.server.drainMs, app.settled())
+      app.abortAll(new GatewayError('shutting_down'))
+      await within(1000, app.settled())
+      server.closeAllConnections()
+      if (server.listening) await closed
+      await services.close()
+    }
+  }
+}
+
+async function listen (server: Server, host: string, port: number): Promise<{ host: string, port: number }> {
+  await new Promise<void>((resolve, reject) => {
+    server.once('error', reject)
+    server.listen(port, host, () => {
+      server.off('error', reject)
+      resolve()
+    })
+  })
+  const address = server.address() as AddressInfo // listening on TCP, so it is one
+  return { host, port: address.port }
+}
+
+/** Resolves with `work`, or after `ms` if that comes first. */
+async function within (ms: number, work: Promise<void>): Promise<void> {
+  let timer: NodeJS.Timeout | undefined
+  const late = new Promise<void>(resolve => { timer = setTimeout(resolve, ms) })
+  await Promise.race([work, late])
+  clearTimeout(timer)
+}

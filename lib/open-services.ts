@@ -1,0 +1,63 @@
+/** Services out of settings: everything that holds sockets or state, and how to let go of it. */
+
+import { createModels } from './models/create-models.ts'
+import { startDiscovery } from './models/discovery.ts'
+import { createProvider } from './providers/index.ts'
+import { httpTransport } from './upstream.ts'
+import type { Keys } from './keys/keys.ts'
+import type { Provider } from './providers/provider.ts'
+import type { Services } from './services.ts'
+import type { ProviderSettings, Settings } from './settings.ts'
+import type { Log } from './telemetry/log.ts'
+
+export interface OpenServices extends Services {
+  /** Lets calls under way to providers end, then closes every socket and timer. */
+  readonly close: () => Promise<void>
+}
+
+export interface ServiceParts {
+  readonly keys: Keys
+  readonly log: Log
+  readonly ready: () => boolean
+}
+
+export function openServices (settings: Settings, { keys, log, ready }: ServiceParts): OpenServices {
+  const closing: Array<() => Promise<void>> = []
+  const over = new AbortController()
+  const providers = new Map<string, Provider>()
+  for (const entry of settings.providers) providers.set(entry.id, openProvider(entry, closing))
+
+  const enabled = new Set([...providers.values()].filter(({ enabled }) => enabled).map(({ id }) => id))
+  const models = createModels(settings, enabled)
+  const listed = settings.providers.filter(({ id, listModels }) => listModels && enabled.has(id))
+  void startDiscovery(listed.flatMap(({ id, kind }) => {
+    const provider = providers.get(id)
+    return provider === undefined ? [] : [{ provider, kind }]
+  }), models, {
+    signal: over.signal,
+    onFailure: (provider, error) => log.warn({ provider, error: String(error) }, 'the model list of a provider could not be read')
+  })
+
+  return {
+    settings,
+    keys,
+    models,
+    providers,
+    ready,
+    close: async () => {
+      over.abort()
+      await Promise.all(closing.map(async close => await close()))
+    }
+  }
+}
+
+function openProvider (settings: ProviderSettings, closing: Array<() => Promise<void>>): Provider {
+  const transport = httpTransport({
+    baseUrl: settings.baseUrl,
+    connections: settings.connections,
+    connectMs: settings.timeouts.connectMs,
+    headers: settings.headers
+  })
+  closing.push(transport.close)
+  return createProvider(settings, transport)
+}

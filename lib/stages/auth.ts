@@ -1,0 +1,33 @@
+/** Who is calling: before the body is looked at. */
+
+import { GatewayError } from '../errors.ts'
+import { perCall, type Stage } from '../stage.ts'
+import type { AuthedCall, Call } from '../call.ts'
+import type { Keys } from '../keys/keys.ts'
+
+/**
+ * One call in, the same call with its key out. The key comes as `Authorization: Bearer <key>`,
+ * where everything after the first space is the key, or as `X-API-Key`; `Authorization` wins.
+ *
+ * @throws GatewayError `invalid_api_key` alike for a missing, wrong, disabled or expired key;
+ *   `insufficient_permissions` for one that may not use this endpoint
+ */
+export function auth (keys: Keys): Stage<Call, AuthedCall> {
+  return perCall(call => {
+    const presented = presentedKey(call.headers)
+    const key = presented === undefined ? undefined : keys.check(presented)
+    if (key === undefined) throw new GatewayError('invalid_api_key')
+    call.record.keyId = key.id
+    if (key.endpoints !== undefined && !key.endpoints.includes(call.record.endpoint)) {
+      throw new GatewayError('insufficient_permissions')
+    }
+    return { ...call, key }
+  })
+}
+
+function presentedKey ({ authorization, 'x-api-key': apiKey }: Call['headers']): string | undefined {
+  if (typeof authorization === 'string' && /^bearer /i.test(authorization)) {
+    return authorization.slice('bearer '.length)
+  }
+  return typeof apiKey === 'string' ? apiKey : undefined
+}

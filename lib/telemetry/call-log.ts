@@ -1,0 +1,60 @@
+/** One line per call, once its answer is written or given up. */
+
+import { scrub } from '../scrub.ts'
+import type { Call } from '../call.ts'
+import type { CallRecord } from '../call-record.ts'
+import type { Log } from './log.ts'
+
+/** Says who called what, who answered, how it ended, how long it took and what it used. */
+export function logCall (log: Log, { id, record, receivedAtMs }: Call): void {
+  const level = levelOf(record)
+  if (!log.isLevelEnabled(level)) return
+  const totalMs = performance.now() - receivedAtMs
+  log[level]({
+    id,
+    key: record.keyId,
+    endpoint: record.endpoint,
+    requested: record.requestedModel,
+    model: record.modelId,
+    provider: record.providerId,
+    status: record.status,
+    outcome: record.outcome,
+    error: record.errorCode,
+    cause: record.cause === undefined ? undefined : causeOf(record.cause),
+    streamed: record.streamed,
+    attempts: record.attempts,
+    failed_attempts: record.failedAttempts,
+    upstream_id: record.upstreamRequestId,
+    total_ms: rounded(totalMs),
+    first_byte_ms: rounded(record.firstByteMs),
+    upstream_wait_ms: rounded(record.upstreamWaitMs),
+    usage: usageOf(record)
+  }, 'call')
+}
+
+function levelOf ({ outcome, errorCode, status = 0 }: CallRecord): 'info' | 'warn' | 'error' {
+  if (errorCode === 'internal_error') return 'error'
+  return outcome === 'error' && (status >= 500 || status < 400) ? 'warn' : 'info'
+}
+
+/** What is known of the tokens; an estimate says so. */
+function usageOf ({ usage, outputCharacters }: CallRecord): Record<string, number | boolean> | undefined {
+  if (usage !== undefined) {
+    return { prompt: usage.promptTokens, completion: usage.completionTokens, total: usage.totalTokens }
+  }
+  return outputCharacters === undefined
+    ? undefined
+    : { completion: Math.ceil(outputCharacters / 4), estimated: true }
+}
+
+/** Enough to find the fault, nothing of what was said by or to the caller. */
+function causeOf (cause: unknown): unknown {
+  if (!(cause instanceof Error)) return scrub(typeof cause === 'string' ? cause : JSON.stringify(cause) ?? '')
+  const code: unknown = Reflect.get(cause, 'code')
+  const at = cause.stack?.split('\n').slice(1, 4).map(line => line.trim())
+  return { name: cause.name, message: scrub(cause.message), code, at }
+}
+
+function rounded (ms: number | undefined): number | undefined {
+  return ms === undefined ? undefined : Math.round(ms * 100) / 100
+}

@@ -1,0 +1,18 @@
+/** Structured lines on standard output; never a body, a header or a secret. */
+
+import { destination, pino, type DestinationStream, type Logger } from 'pino'
+
+export type Log = Logger
+
+/**
+ * Lines are collected and written together; `flush` writes what is still held, before an exit.
+ *
+ * @param level `trace`, `debug`, `info`, `warn`, `error`, `fatal` or `silent`
+ * @param stream where lines go, for tests; default standard output
+ */
+export function createLog (level: string, stream?: DestinationStream): Log {
+  return pino(
+    { level, base: null, timestamp: () => `,"time":"${new Date().toISOString()}"` },
+    stream ?? destination({ dest: 1, sync: false, minLength: 4096, periodicFlush: 250 })
+  )
+}

@@ -1,0 +1,22 @@
+/** Every endpoint of the API: its path, its body, and the pipeline that answers. */
+
+import { chat } from './chat.ts'
+import { health, livez, readyz } from './health.ts'
+import { listModels, retrieveModel } from './models.ts'
+import type { Endpoint } from '../lib/endpoint.ts'
+import type { Services } from '../lib/services.ts'
+
+/** The same endpoints in the same order for any services. */
+export function createEndpoints (services: Services): Endpoint[] {
+  const { jsonBodyBytes } = services.settings.limits
+  const get = { method: 'GET', body: 'none', maxBodyBytes: 0 } as const
+  const post = { method: 'POST', body: 'json', maxBodyBytes: jsonBodyBytes } as const
+  return [
+    { ...post, name: 'chat', path: '/v1/chat/completions', handle: chat(services) },
+    { ...get, name: 'models', path: '/v1/models', handle: listModels(services) },
+    { ...get, name: 'models', path: '/v1/models/*model', handle: retrieveModel(services) },
+    { ...get, name: 'health', path: '/health', handle: health(services, services) },
+    { ...get, name: 'livez', path: '/livez', handle: livez() },
+    { ...get, name: 'readyz', path: '/readyz', handle: readyz(services) }
+  ]
+}
