@@ -1,8 +1,8 @@
 /** Finds what somebody meant: the "did you mean" of unknown entries, parameters and models. */
 
 /**
- * The candidate nearest to a word, by Levenshtein distance without regard to case, `-`, `_` and
- * spaces; the first one when several are equally near.
+ * The candidate nearest to a word, by Levenshtein distance with swaps, without regard to case, `-`,
+ * `_` and spaces; the first one when several are equally near.
  *
  * @returns `undefined` when none is near: more than a third of the longer word would have to change.
  */
@@ -16,7 +16,7 @@ export function nearest (word: string, candidates: Iterable<string>): string | u
     const limit = Math.min(allowed, bestDistance - 1)
     // Words of very different lengths cannot be near: most of a long catalogue ends here.
     if (Math.abs(wanted.length - text.length) > limit) continue
-    const distance = levenshtein(wanted, text)
+    const distance = distanceOf(wanted, text)
     if (distance > limit) continue
     best = candidate
     bestDistance = distance
@@ -28,15 +28,20 @@ function plain (word: string): string {
   return word.toLowerCase().replace(/[-_\s]/g, '')
 }
 
-/** Insertions, deletions and replacements between two words; one row of the matrix at a time. */
-function levenshtein (a: string, b: string): number {
+/** Insertions, deletions, replacements and swaps of neighbours that lead from one word to another. */
+function distanceOf (a: string, b: string): number {
+  let older: number[] = []
   let previous = Array.from({ length: b.length + 1 }, (_, index) => index)
   for (let i = 1; i <= a.length; i++) {
     const row = [i]
     for (let j = 1; j <= b.length; j++) {
       const replaced = at(previous, j - 1) + (a[i - 1] === b[j - 1] ? 0 : 1)
-      row.push(Math.min(replaced, at(previous, j) + 1, at(row, j - 1) + 1))
+      const swapped = i > 1 && j > 1 && a[i - 1] === b[j - 2] && a[i - 2] === b[j - 1]
+        ? at(older, j - 2) + 1
+        : Infinity
+      row.push(Math.min(replaced, swapped, at(previous, j) + 1, at(row, j - 1) + 1))
     }
+    older = previous
     previous = row
   }
   return at(previous, b.length)

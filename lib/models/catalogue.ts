@@ -36,8 +36,8 @@ export function readCatalogue (data: unknown): readonly ModelEntry[] {
 function describe (data: unknown, path: string): string {
   const index = /^\/models\/(\d+)/.exec(path)?.[1]
   if (index === undefined) return path === '' ? 'the file' : path
-  // The path is the checker's own, so the list and the entry exist; the entry may be anything.
-  const entry = (data as { models: unknown[] }).models[Number(index)]
+  const models: unknown = typeof data === 'object' && data !== null && 'models' in data ? data.models : []
+  const entry: unknown = Array.isArray(models) ? models[Number(index)] : undefined
   const id = typeof entry === 'object' && entry !== null && 'id' in entry ? String(entry.id) : 'no id'
   return `${path} (${id})`
 }

@@ -155,5 +155,5 @@ function day (value: unknown): Facts {
 }
 
 function limit (value: unknown, name: string): Record<string, number> {
-  return Number.isInteger(value) ? { [name]: value as number } : {}
+  return typeof value === 'number' && Number.isInteger(value) ? { [name]: value } : {}
 }

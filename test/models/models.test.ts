@@ -288,7 +288,7 @@ t.test('lists of providers', async t => {
     models.learn('mine', await listModels(listing('mine', { data: [{ id: 'a' }] }).provider, 'vllm', signal))
     const failures: string[] = []
     for (const { provider } of [
-      listing('mine', '<html>'), listing('mine', { data: 'no' }), listing('mine', {}, 500)
+      listing('mine', '<html>'), listing('mine', { data: 'no' }), listing('mine', { data: [] }, 500)
     ]) {
       const stop = new AbortController()
       await startDiscovery([{ provider, kind: 'vllm' }], models,
