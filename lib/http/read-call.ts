@@ -44,6 +44,8 @@ export function readCall (
     if (!response.writableFinished) abort(new GatewayError('client_closed_request'))
   }
   response.once('close', onClose)
+  // A broken connection is a caller who has gone; `close` follows.
+  response.on('error', onClose)
   const deadline = setTimeout(() => abort(new GatewayError('timeout')), limits.callMs)
 
   const call: Call = {

@@ -52,7 +52,9 @@ function causeOf (cause: unknown): unknown {
   if (!(cause instanceof Error)) return scrub(typeof cause === 'string' ? cause : JSON.stringify(cause) ?? '')
   const code: unknown = Reflect.get(cause, 'code')
   const at = cause.stack?.split('\n').slice(1, 4).map(line => line.trim())
-  return { name: cause.name, message: scrub(cause.message), code, at }
+  // A parser quotes the text it could not read.
+  const message = cause instanceof SyntaxError ? undefined : scrub(cause.message)
+  return { name: cause.name, message, code, at }
 }
 
 function rounded (ms: number | undefined): number | undefined {
