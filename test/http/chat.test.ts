@@ -1,0 +1,418 @@
+import { connect, type Socket } from 'node:net'
+import { once } from 'node:events'
+import { gzipSync } from 'node:zlib'
+import t from 'tap'
+import { chatAnswer, chatFrames, eventStream, fakeUpstream, type Script, type SeenRequest } from '../support/upstream.ts'
+import { testGateway, testKey, upstreamAt, type TestGateway } from '../support/gateway.ts'
+import { until } from '../support/until.ts'
+import { settings } from '../support/settings.ts'
+import type { FakeUpstream } from '../support/upstream.ts'
+import type { ProviderSettings, Settings } from '../../lib/settings.ts'
+import type { Test } from 'tap'
+
+const path = '/v1/chat/completions'
+const question = { model: 'openai/gpt-5', messages: 'hi' }
+
+interface Set { readonly upstream: FakeUpstream, readonly api: TestGateway }
+
+async function start (
+  t: Test,
+  script: Script | ((request: SeenRequest, number: number) => Script | Promise<Script>),
+  provider: Partial<ProviderSettings> = {},
+  parts: Partial<Settings> = {}
+): Promise<Set> {
+  const upstream = await fakeUpstream(script)
+  const api = await testGateway(t, { providers: [upstreamAt(`${upstream.url}/v1`, 'openai', 'openai', provider)], ...parts })
+  t.teardown(upstream.close)
+  return { upstream, api }
+}
+
+/** Answers as asked: a stream or one piece. */
+function answering (texts: readonly string[]): (request: SeenRequest) => Script {
+  return request => isStreamed(request)
+    ? { headers: eventStream, pieces: chatFrames(texts) }
+    : { pieces: [chatAnswer(texts.join(''))] }
+}
+
+function isStreamed ({ json }: SeenRequest): boolean {
+  return Reflect.get(Object(json), 'stream') === true
+}
+
+async function json (response: Response): Promise<Record<string, unknown>> {
+  return await response.json() as Record<string, unknown>
+}
+
+/** A connection on which a test writes its own bytes. */
+async function raw (t: Test, api: TestGateway): Promise<Socket> {
+  const socket = connect(Number(new URL(api.url).port), '127.0.0.1')
+  t.teardown(() => socket.destroy())
+  socket.on('error', () => undefined)
+  await once(socket, 'connect')
+  return socket
+}
+
+function requestText (body: string, headers: readonly string[] = []): string {
+  return [
+    `POST ${path} HTTP/1.1`, 'host: x', `authorization: Bearer ${testKey}`, 'content-type: application/json',
+    `content-length: ${Buffer.byteLength(body)}`, ...headers, '', body
+  ].join('\r\n')
+}
+
+t.test('a whole answer and a streamed one say the same, under the gateway\'s own name', async t => {
+  const { upstream, api } = await start(t, answering(['Hel', 'lo']))
+  const whole = await api.post(path, question)
+  t.equal(whole.status, 200)
+  t.match(whole.headers.get('content-type'), /^application\/json/)
+  t.match(await json(whole), {
+    id: /^chatcmpl-/, object: 'chat.completion', created: Number, model: 'openai/gpt-5',
+    choices: [{ index: 0, message: { role: 'assistant', content: 'Hello', refusal: null }, finish_reason: 'stop' }],
+    usage: { prompt_tokens: 3, completion_tokens: 1, total_tokens: 4 }
+  })
+  const streamed = await api.post(path, { ...question, stream: true, stream_options: { include_usage: true } })
+  t.equal(streamed.headers.get('content-type'), 'text/event-stream; charset=utf-8')
+  t.match(streamed.headers.get('cache-control'), 'no-cache')
+  const text = await streamed.text()
+  t.match(text, /"content":"Hel"/)
+  t.match(text, /"usage":\{"prompt_tokens":3,"completion_tokens":2,"total_tokens":5\}\}\n\ndata: \[DONE\]\n\n$/)
+  t.equal(upstream.requests.length, 2)
+  t.match(upstream.requests[0]?.json, { model: 'gpt-5', messages: [{ role: 'user', content: 'hi' }] })
+  t.notOk('authorization' in (upstream.requests[0]?.headers ?? {}), 'the caller\'s key goes no further')
+})
+
+t.test('every answer has an id, the time the gateway took, and a line in the log without secrets', async t => {
+  const { api } = await start(t, (_request, number) => number === 0
+    ? { headers: { 'x-request-id': 'up-7' }, pieces: [chatAnswer('Hi')] }
+    : { status: 401, pieces: [JSON.stringify({ error: { message: 'Incorrect API key provided: sk-canary1234' } })] })
+  const good = await api.post(path, { ...question, user: 'canary-body' }, { headers: { 'x-request-id': 'mine-1' } })
+  t.equal(good.headers.get('x-request-id'), 'mine-1')
+  t.equal(good.headers.get('x-upstream-request-id'), 'up-7')
+  t.match(good.headers.get('x-headgate-overhead-ms'), /^\d+\.\d\d$/)
+  const refused = await api.post(path, question, { headers: { 'x-request-id': 'bad id; drop' } })
+  t.match(refused.headers.get('x-request-id'), /^[0-9a-f-]{36}$/, 'an id that is not plain is replaced')
+  t.equal(refused.status, 502)
+  t.match(await json(refused), { error: { type: 'server_error', code: 'upstream_auth_failed', param: null } })
+  t.equal(refused.headers.get('x-should-retry'), 'false')
+  await api.post(path, question, { headers: { authorization: 'Bearer canary-key' } })
+  await until(() => api.lines.length === 3)
+  t.match(api.lines, [
+    { id: 'mine-1', key: 'key-1', endpoint: 'chat', requested: 'openai/gpt-5', model: 'openai/gpt-5', provider: 'openai', status: 200, outcome: 'ok', attempts: 1, usage: { total: 4 } },
+    { status: 502, outcome: 'error', error: 'upstream_auth_failed' },
+    { status: 401, error: 'invalid_api_key' }
+  ])
+  t.notMatch(JSON.stringify(api.lines), /canary|Bearer|My API Key/)
+})
+
+t.test('keys are asked for before anything else', async t => {
+  const { upstream, api } = await start(t, answering(['x']))
+  for (const headers of [{ authorization: '' }, { authorization: 'Basic abc' }, { authorization: 'Bearer wrong' }]) {
+    const response = await api.post(path, '{bad json', { headers })
+    t.equal(response.status, 401)
+    t.match(await json(response), { error: { type: 'authentication_error', code: 'invalid_api_key' } })
+  }
+  const alternative = await api.post(path, question, { headers: { authorization: '', 'x-api-key': testKey } })
+  t.equal(alternative.status, 200)
+  t.equal(upstream.requests.length, 1)
+})
+
+t.test('bodies that are no request are refused with a status of their own', async t => {
+  const { upstream, api } = await start(t, answering(['x']), {}, { limits: { ...settings().limits, jsonBodyBytes: 2000, jsonDepth: 8 } })
+  const row = async (body: string, status: number, expected: unknown, headers: Record<string, string> = {}): Promise<void> => {
+    const response = await api.post(path, body, { headers })
+    t.equal(response.status, status, body.slice(0, 40))
+    t.match(await json(response), expected as object)
+  }
+  await row('{bad', 400, { error: { code: 'invalid_json' } })
+  await row('"text"', 400, { error: { code: 'invalid_json' } })
+  await row('[]', 400, { error: { code: 'invalid_json' } })
+  await row('', 400, { error: { code: 'invalid_json' } })
+  await row('[['.repeat(10) + ']]'.repeat(10), 400, { error: { code: 'invalid_json', message: /deeper/ } })
+  await row('x'.repeat(3000), 413, { error: { code: 'file_too_large' } })
+  await row('a=b', 415, { error: { code: 'unsupported_media_type' } }, { 'content-type': 'application/x-www-form-urlencoded' })
+  await row('{}', 415, { error: { code: 'unsupported_media_type' } }, { 'content-encoding': 'zstd' })
+  await row('{}', 422, { detail: [{ loc: ['body', 'model'], type: 'missing' }] })
+  await row('{"model":5,"temperature":3,"messages":[{}]}', 422, { detail: Array })
+  await row('{"model":"openai/gpt-5","messages":"x","top_logprobs":3}', 400, { error: { param: 'top_logprobs' } })
+  await row('{"model":"openaj/gpt-5","messages":"x"}', 404, { error: { code: 'model_not_found', param: 'model', message: /openai\/gpt-5/ } })
+  t.equal(upstream.requests.length, 0)
+  const packed = await fetch(api.url + path, { method: 'POST', body: gzipSync(JSON.stringify(question)), headers: { 'x-api-key': testKey, 'content-type': 'application/json', 'content-encoding': 'gzip' } })
+  t.equal(packed.status, 200, 'a compressed body is read')
+  const bomb = await fetch(api.url + path, { method: 'POST', body: gzipSync(' '.repeat(1e6)), headers: { 'x-api-key': testKey, 'content-type': 'application/json', 'content-encoding': 'gzip' } })
+  t.equal(bomb.status, 413, 'within the limit of what it unpacks to')
+})
+
+t.test('paths and methods that are not there', async t => {
+  const { api } = await start(t, answering(['x']))
+  const missing = await api.post('/v2/nothing', {})
+  t.equal(missing.status, 404)
+  t.match(await json(missing), { error: { code: 'not_found' } })
+  const wrong = await api.get(path)
+  t.equal(wrong.status, 405)
+  t.match(wrong.headers.get('allow'), /POST/)
+  t.match(await json(wrong), { error: { code: 'method_not_allowed' } })
+  t.equal((await api.get('/v1/models/openai%2Fgpt-5')).status, 200)
+  t.equal((await api.get('/v1/models/openai/gpt-5')).status, 200)
+  t.equal((await api.get('/health', { headers: { authorization: '' } })).status, 401)
+  t.same(await json(await api.get('/livez', { headers: { authorization: '' } })), { status: 'ok' })
+})
+
+t.test('a slow body times out and a caller over the limit reads the answer', async t => {
+  const { api } = await start(t, answering(['x']), {}, { limits: { ...settings().limits, bodyMs: 30, jsonBodyBytes: 1000 } })
+  const slow = await raw(t, api)
+  slow.write(requestText('{"model":').replace('content-length: 9', 'content-length: 900'))
+  const [bytes] = await once(slow, 'data') as [Buffer]
+  t.match(bytes.toString(), /^HTTP\/1.1 408 /)
+  await once(slow, 'close')
+
+  const large = await raw(t, api)
+  large.write(requestText('').replace('content-length: 0', 'content-length: 5000000'))
+  large.write('x'.repeat(200_000))
+  const [refusal] = await once(large, 'data') as [Buffer]
+  t.match(refusal.toString(), /^HTTP\/1.1 413 /)
+})
+
+t.test('a caller who leaves is seen by the provider, wherever the call stands', async t => {
+  const { upstream, api } = await start(t, request => {
+    const text = JSON.stringify(request.json)
+    if (text.includes('silent')) return { silent: true }
+    const [head = '', first = ''] = chatFrames(['a'])
+    return { headers: eventStream, pieces: text.includes('waiting') ? [head] : [head, first], then: 'stall' }
+  })
+  for (const [number, [messages, stream]] of ([['silent', false], ['silent', true], ['waiting', true], ['speaking', true]] as const).entries()) {
+    const leaving = new AbortController()
+    const answer = api.post(path, { ...question, messages, stream }, { signal: leaving.signal })
+    answer.catch(() => undefined)
+    const seen = await upstream.request(number)
+    if (messages === 'speaking') await (await answer).body?.getReader().read()
+    leaving.abort()
+    await seen.aborted
+    t.pass(`${messages} ${String(stream)}`)
+  }
+  await until(() => api.lines.length === 4)
+  t.ok(api.lines.every(line => line['outcome'] === 'client_closed' && line['error'] === 'client_closed_request'))
+  t.ok(api.lines.every(line => line['level'] === 30), 'it is no error of ours')
+  const half = await raw(t, api)
+  half.write(requestText('{"model":').replace('content-length: 9', 'content-length: 900'))
+  half.destroy()
+  await until(() => api.lines.length === 5)
+  t.equal(api.lines[4]?.['outcome'], 'client_closed', 'before the body was there')
+  t.equal(upstream.requests.length, 4)
+})
+
+t.test('a provider that fails in the middle ends the stream with a named error', async t => {
+  for (const then of ['reset', 'fin', 'end'] as const) {
+    let go = (): void => undefined
+    const read = new Promise<void>(resolve => { go = resolve })
+    const { api } = await start(t, {
+      headers: eventStream,
+      pieces: (async function * () {
+        yield chatFrames(['a', 'b']).slice(0, 3).join('')
+        await read // a reset may overtake what was sent before it
+      })(),
+      then
+    })
+    const response = await api.post(path, { ...question, stream: true })
+    const reader = response.body?.getReader()
+    let text = ''
+    for (let next = await reader?.read(); next?.done === false; next = await reader?.read()) {
+      text += Buffer.from(next.value).toString()
+      go()
+    }
+    t.match(text, /"content":"b"/, then)
+    t.match(text, /event: error\ndata: \{"error":\{"message":"[^"]+","type":"server_error","code":"upstream_stream_interrupted","param":null\}\}\n\n$/)
+    t.notMatch(text, /DONE/)
+    await until(() => api.lines.length === 1)
+    t.match(api.lines[0], { outcome: 'error', error: 'upstream_stream_interrupted', usage: { estimated: true } })
+  }
+})
+
+t.test('before real output a failure is still a status, or another attempt', async t => {
+  const error = 'data: {"error":{"message":"busy","code":503}}\n\n'
+  const [head = ''] = chatFrames([])
+  const twice = await start(t, (_request, number) => number === 0
+    ? { headers: eventStream, pieces: [head, ': ping\n\n', error] }
+    : { headers: eventStream, pieces: chatFrames(['ok']) }, { retries: 1 })
+  const recovered = await twice.api.post(path, { ...question, stream: true })
+  t.equal(recovered.status, 200)
+  t.match(await recovered.text(), /"content":"ok"/)
+  t.equal(recovered.headers.get('x-headgate-attempts'), '2')
+
+  const once = await start(t, { headers: eventStream, pieces: [head, error] })
+  const failed = await once.api.post(path, { ...question, stream: true })
+  t.equal(failed.status, 503)
+  t.equal(failed.headers.get('retry-after'), '1')
+  t.match(await json(failed), { error: { code: 'upstream_overloaded' } })
+})
+
+t.test('a list of models is tried in order, each with its settings, until one answers', async t => {
+  const { upstream, api } = await start(t, request => {
+    switch (Reflect.get(Object(request.json), 'model')) {
+      case 'gpt-5': return { status: 429, headers: { 'retry-after': '7' }, pieces: ['{"error":{"message":"slow down"}}'] }
+      case 'gpt-5-mini': return { status: 500, pieces: ['<html>oops'] }
+      default: return { pieces: [chatAnswer('third')] }
+    }
+  })
+  const response = await api.post(path, {
+    messages: 'hi',
+    temperature: 0.5,
+    model: ['openai/gpt-5', { model: 'openai/gpt-5-mini', settings: { temperature: 1, seed: 7 } }, { model: 'openai/unheard-of', settings: { seed: 9 } }]
+  })
+  t.equal(response.status, 200)
+  t.match(await json(response), { model: 'openai/unheard-of', choices: [{ message: { content: 'third' } }] })
+  t.same(upstream.requests.map(({ json }) => [Reflect.get(Object(json), 'temperature'), Reflect.get(Object(json), 'seed')]), [[0.5, undefined], [0.5, 7], [0.5, 9]])
+  await until(() => api.lines.length === 1)
+  t.match(api.lines[0], { attempts: 3, failed_attempts: ['openai/gpt-5: rate_limit_exceeded', 'openai/gpt-5-mini: upstream_error'] })
+  const limited = await api.post(path, question)
+  t.equal(limited.status, 429)
+  t.equal(limited.headers.get('retry-after'), '7')
+  t.match(await json(limited), { error: { type: 'rate_limit_error', code: 'rate_limit_exceeded' } })
+})
+
+t.test('answers that are not what was asked for are read all the same', async t => {
+  const whole = chatAnswer('Hi')
+  const stream = chatFrames(['Hi']).join('')
+  const cases: Array<[string, Script, boolean]> = [
+    ['JSON where a stream was asked', { pieces: [whole] }, true],
+    ['JSON that calls itself a stream', { headers: eventStream, pieces: [`\n\n${whole}`] }, true],
+    ['a stream where JSON was asked', { headers: eventStream, pieces: [stream] }, false],
+    ['a stream that calls itself JSON', { pieces: [stream] }, true],
+    ['a stream with a byte order mark', { headers: eventStream, pieces: [`\ufeff${stream}`] }, true],
+    ['JSON after empty lines', { pieces: ['\n', '\n', '\n', whole] }, false],
+    ['a compressed stream', { headers: { ...eventStream, 'content-encoding': 'gzip' }, pieces: [gzipSync(stream)] }, true],
+    ['one byte at a time', { headers: eventStream, pieces: [...Buffer.from(stream)].map(byte => Buffer.of(byte)) }, true]
+  ]
+  for (const [name, script, streamed] of cases) {
+    const { api } = await start(t, script)
+    const response = await api.post(path, { ...question, stream: streamed })
+    t.equal(response.status, 200, name)
+    const text = await response.text()
+    t.match(text, streamed ? /"content":"Hi".*DONE/s : /"content":"Hi"/, name)
+  }
+  const bad: Array<[string, Script]> = [
+    ['HTML', { headers: { 'content-type': 'text/html' }, pieces: ['<html>gateway</html>'] }],
+    ['nothing', {}],
+    ['words', { pieces: ['ok'] }],
+    ['half an answer', { pieces: [whole.slice(0, 40)] }],
+    ['an error under status 200', { pieces: ['{"error":{"message":"no"}}'] }],
+    ['a redirect', { status: 302, headers: { location: 'http://127.0.0.1:1/' } }]
+  ]
+  for (const [name, script] of bad) {
+    for (const streamed of [true, false]) {
+      const { api } = await start(t, script)
+      const response = await api.post(path, { ...question, stream: streamed })
+      t.equal(response.status, 502, `${name} ${String(streamed)}`)
+      t.match(await json(response), { error: { type: 'server_error' } })
+    }
+  }
+})
+
+t.test('timeouts of each kind are answered, before and after the first byte', async t => {
+  const [head = '', first = ''] = chatFrames(['a'])
+  const timeouts = upstreamAt('').timeouts
+  const silent = await start(t, { silent: true }, { timeouts: { ...timeouts, firstByteMs: 20, wholeMs: 20 } })
+  for (const stream of [true, false]) {
+    const response = await silent.api.post(path, { ...question, stream })
+    t.equal(response.status, 504)
+    t.match(await json(response), { error: { code: 'upstream_timeout' } })
+  }
+  const idle = await start(t, { headers: eventStream, pieces: [head, first], then: 'stall' }, { timeouts: { ...timeouts, idleBytesMs: 20 } })
+  t.match(await (await idle.api.post(path, { ...question, stream: true })).text(), /event: error\n.*upstream_timeout/)
+  const chatter = (async function * () {
+    yield head + first
+    for (;;) {
+      yield ': keep-alive\n\n'
+      await new Promise(resolve => { setImmediate(resolve) })
+    }
+  })()
+  const busy = await start(t, { headers: eventStream, pieces: chatter }, { timeouts: { ...timeouts, idleEventsMs: 20 } })
+  t.match(await (await busy.api.post(path, { ...question, stream: true })).text(), /event: error\n.*upstream_timeout/, 'comments are no events')
+  const total = await start(t, { headers: eventStream, pieces: [head, first], then: 'stall' }, {}, { limits: { ...settings().limits, callMs: 50 } })
+  t.match(await (await total.api.post(path, { ...question, stream: true })).text(), /event: error\n.*"code":"timeout"/)
+})
+
+t.test('callers who never read hold up the provider, not the memory', async t => {
+  let written = 0
+  const frame = chatFrames(['x'.repeat(64_000)])[1] ?? ''
+  const { upstream, api } = await start(t, () => ({
+    headers: eventStream,
+    pieces: (async function * () {
+      for (let n = 0; n < 4000; n++) {
+        written += frame.length
+        yield frame
+      }
+    })()
+  }))
+  const callers = 10
+  const body = JSON.stringify({ ...question, stream: true })
+  const sockets = await Promise.all(Array.from({ length: callers }, async () => {
+    const socket = await raw(t, api)
+    socket.pause()
+    socket.write(requestText(body))
+    return socket
+  }))
+  await upstream.request(callers - 1)
+  let before = -1
+  while (before !== written) {
+    before = written
+    for (let turn = 0; turn < 300; turn++) await new Promise(resolve => { setImmediate(resolve) })
+  }
+  // The kernel holds several megabytes for each of the two connections of a call.
+  t.ok(written < callers * 40e6, `${Math.round(written / callers / 1e6)} of 256 MB each were taken from the provider`)
+  t.ok(process.memoryUsage().rss < 600e6, 'and they are not in our memory')
+  for (const socket of sockets) socket.destroy()
+  await until(() => api.lines.length === callers)
+  t.ok(api.lines.every(line => line['outcome'] === 'client_closed'))
+})
+
+t.test('a gateway that closes lets calls end, refuses new ones and then ends what is left', async t => {
+  const [head = '', first = '', ...rest] = chatFrames(['a', 'b'])
+  let go = (): void => undefined
+  const gate = new Promise<void>(resolve => { go = resolve })
+  const { api, upstream } = await start(t, {
+    headers: eventStream,
+    pieces: (async function * () {
+      yield head + first
+      await gate
+      yield rest.join('')
+    })()
+  })
+  const reader = (await api.post(path, { ...question, stream: true })).body?.getReader()
+  await reader?.read()
+  const closed = api.gateway.close()
+  await t.rejects(api.post(path, question), 'no new connections')
+  go()
+  let text = ''
+  for (let next = await reader?.read(); next?.done === false; next = await reader?.read()) text += Buffer.from(next.value).toString()
+  t.match(text, /"content":"b".*DONE/s, 'the call that was under way ends as it should')
+  await closed
+  await until(() => upstream.sockets() === 0)
+
+  const stuck = await start(t, { headers: eventStream, pieces: [head + first], then: 'stall' }, {}, { server: { ...settings().server, drainMs: 20 } })
+  const waiting = await stuck.api.post(path, { ...question, stream: true })
+  await stuck.api.gateway.close()
+  t.match(await waiting.text(), /event: error\n.*shutting_down/)
+})
+
+t.test('a new configuration holds from the next call on, and no call is dropped', async t => {
+  const { api, upstream } = await start(t, answering(['old']))
+  const other = await fakeUpstream(answering(['new']))
+  t.teardown(other.close)
+  const calls = Array.from({ length: 20 }, async () => await json(await api.post(path, question)))
+  const reloaded = api.gateway.reload(settings({ providers: [upstreamAt(`${other.url}/v1`)] }))
+  const after = await reloaded.then(async () => await json(await api.post(path, question)))
+  t.match(after, { choices: [{ message: { content: 'new' } }] })
+  for (const answer of await Promise.all(calls)) t.match(answer, { choices: [{ message: { content: /old|new/ } }] })
+  await until(() => upstream.sockets() === 0)
+  t.pass('connections to what is gone are closed')
+})
+
+t.test('the caller\'s own provider key is used and its refusal is theirs to see', async t => {
+  const { upstream, api } = await start(t, (_request, number) => number === 0
+    ? { pieces: [chatAnswer('Hi')] }
+    : { status: 401, pieces: ['{"error":{"message":"Incorrect API key provided"}}'] })
+  t.equal((await api.post(path, question, { headers: { 'x-provider-key': 'sk-mine' } })).status, 200)
+  t.equal(upstream.requests[0]?.headers.authorization, 'Bearer sk-mine')
+  const refused = await api.post(path, question, { headers: { 'x-provider-key': 'sk-mine' } })
+  t.equal(refused.status, 401)
+  t.match(await json(refused), { error: { type: 'authentication_error', code: 'invalid_provider_key' } })
+  t.equal((await api.post(path, question, { headers: { 'x-provider-key': 'k', 'x-provider': 'nobody' } })).status, 400)
+})
