@@ -34,6 +34,8 @@ const overrides = {
   HEADGATE_LOG_LEVEL: ['server', 'log_level']
 } as const
 
+const numeric: ReadonlySet<string> = new Set<keyof typeof overrides>(['PORT', 'HEADGATE_WORKERS'])
+
 const others = ['HEADGATE_CONFIG', 'HEADGATE_API_KEYS', 'HEADGATE_SANDBOX'] as const
 
 export type Variable = keyof typeof overrides | typeof others[number] |
@@ -104,11 +106,12 @@ export function applyEnvironment (value: Record<string, unknown>, environment: O
   for (const [name, path] of Object.entries(overrides)) {
     const variable = name as keyof typeof overrides // Object.entries widens the keys of a literal
     const text = environment.get(variable)
-    if (text !== undefined) write(path, /^\d{1,15}$/.test(text) ? Number(text) : text, variable)
+    if (text !== undefined) write(path, numeric.has(variable) && /^\d{1,15}$/.test(text) ? Number(text) : text, variable)
   }
   for (const [id, prefixes] of Object.entries(providerPrefixes)) {
-    const key = prefixes.map(prefix => `${prefix}_API_KEY` as const).find(environment.get, environment)
-    const url = prefixes.map(prefix => `${prefix}_BASE_URL` as const).find(environment.get, environment)
+    const given = (name: Variable): boolean => environment.get(name) !== undefined
+    const key = prefixes.map(prefix => `${prefix}_API_KEY` as const).find(given)
+    const url = prefixes.map(prefix => `${prefix}_BASE_URL` as const).find(given)
     const listed = entryAt(value, ['providers', id])
     if (key !== undefined && (!isMap(listed) || listed.api_key === undefined)) {
       write(['providers', id, 'api_key'], `env:${key}`, key)
@@ -121,6 +124,8 @@ export function applyEnvironment (value: Record<string, unknown>, environment: O
   return origins
 }
 
+const sandboxWords = new Map([['on', true], ['true', true], ['off', false], ['false', false]])
+
 function applySandbox (
   value: Record<string, unknown>,
   wish: string | undefined,
@@ -128,8 +133,7 @@ function applySandbox (
 ): void {
   const path = ['providers', 'sandbox', 'enabled']
   if (wish !== undefined) {
-    const words: Record<string, boolean> = { on: true, off: false }
-    write(path, words[wish] ?? wish, 'HEADGATE_SANDBOX')
+    write(path, sandboxWords.get(wish.toLowerCase()) ?? wish, 'HEADGATE_SANDBOX')
     return
   }
   const providers = value.providers ?? {}
