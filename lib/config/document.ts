@@ -3,7 +3,7 @@
 import { LineCounter, isAlias, isMap, isScalar, isSeq, parseDocument, visit } from 'yaml'
 import type { Document, Node, ParsedNode, YAMLError } from 'yaml'
 import { isMap as isPlainMap, type Path } from './path.ts'
-import { ConfigError, type Problem } from './problems.ts'
+import { ConfigError } from './problems.ts'
 
 /** Both from 1. */
 export interface Position {
@@ -44,29 +44,32 @@ export function emptyDocument (file: string): ConfigDocument {
  */
 export function readDocument (text: string, file: string): ConfigDocument {
   const lines = new LineCounter()
-  const fail = (problems: ReadonlyArray<{ at: number, message: string }>): never => {
-    throw new ConfigError(problems.map(({ at, message }): Problem => (
-      { file, ...position(lines, at), path: '', message }
-    )))
-  }
-  if (text.length > maxChars) fail([{ at: 0, message: 'larger than 1 MB' }])
+  const failure = (flaws: readonly Flaw[]): ConfigError => new ConfigError(
+    flaws.map(({ at, message }) => ({ file, ...position(lines, at), path: '', message }))
+  )
+  if (text.length > maxChars) throw failure([{ at: 0, message: 'larger than 1 MB' }])
   const document = parseDocument(text, {
     lineCounter: lines, prettyErrors: false, stringKeys: true, uniqueKeys: true
   })
-  const wrong = [
+  const flaws = [
     ...[...document.errors, ...document.warnings].map(error => (
       { at: error.pos[0], message: sentence(error) }
     )),
     ...wrongAliases(document)
   ]
-  if (wrong.length > 0) fail(wrong)
-  const value = withoutEmpties(plain(document, fail))
-  if (!isPlainMap(value)) fail([{ at: 0, message: 'must be a map of entries' }])
-  return {
-    file,
-    value: value as Record<string, unknown>, // `fail` has thrown otherwise
-    locate: (path, part) => position(lines, offset(document, path, part))
+  if (flaws.length > 0) throw failure(flaws)
+  const value = withoutEmpties(plain(document))
+  if (value === undefined) {
+    throw failure([{ at: 0, message: 'more copies by aliases than any configuration needs' }])
   }
+  if (!isPlainMap(value)) throw failure([{ at: 0, message: 'must be a map of entries' }])
+  return { file, value, locate: (path, part) => position(lines, offset(document, path, part)) }
+}
+
+/** Something wrong with the text itself, by its offset. */
+interface Flaw {
+  readonly at: number
+  readonly message: string
 }
 
 function position (lines: LineCounter, offset: number): Position {
@@ -88,8 +91,8 @@ function sentence ({ code, message }: YAMLError): string {
   }
 }
 
-function wrongAliases (document: Yaml): Array<{ at: number, message: string }> {
-  const wrong: Array<{ at: number, message: string }> = []
+function wrongAliases (document: Yaml): Flaw[] {
+  const wrong: Flaw[] = []
   visit(document, {
     Alias (_key, alias, ancestors) {
       const target = alias.resolve(document)
@@ -101,12 +104,13 @@ function wrongAliases (document: Yaml): Array<{ at: number, message: string }> {
   return wrong
 }
 
-/** The parser stops at 100 aliases' worth of copies, before a bomb of aliases goes off. */
-function plain (document: Yaml, fail: (problems: [{ at: number, message: string }]) => never): unknown {
+/** `undefined` for a bomb of aliases: the parser stops at 100 aliases' worth of copies. */
+function plain (document: Yaml): unknown {
   try {
     return document.toJS({ maxAliasCount: 100 }) ?? {}
-  } catch {
-    return fail([{ at: 0, message: 'more copies by aliases than any configuration needs' }])
+  } catch (error) {
+    if (error instanceof ReferenceError) return undefined
+    throw error
   }
 }
 

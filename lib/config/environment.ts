@@ -26,24 +26,22 @@ const providerPrefixes = {
 type Prefix = typeof providerPrefixes[keyof typeof providerPrefixes][number]
 
 /** Variables that stand for one entry each. */
-const overrides = {
-  PORT: ['server', 'port'],
-  HOST: ['server', 'host'],
-  HEADGATE_DATA_DIR: ['server', 'data_dir'],
-  HEADGATE_WORKERS: ['server', 'workers'],
-  HEADGATE_LOG_LEVEL: ['server', 'log_level']
-} as const
-
-const numeric: ReadonlySet<string> = new Set<keyof typeof overrides>(['PORT', 'HEADGATE_WORKERS'])
+const overrides = [
+  { variable: 'PORT', path: ['server', 'port'], numeric: true },
+  { variable: 'HOST', path: ['server', 'host'], numeric: false },
+  { variable: 'HEADGATE_DATA_DIR', path: ['server', 'data_dir'], numeric: false },
+  { variable: 'HEADGATE_WORKERS', path: ['server', 'workers'], numeric: true },
+  { variable: 'HEADGATE_LOG_LEVEL', path: ['server', 'log_level'], numeric: false }
+] as const
 
 const others = ['HEADGATE_CONFIG', 'HEADGATE_API_KEYS', 'HEADGATE_SANDBOX'] as const
 
-export type Variable = keyof typeof overrides | typeof others[number] |
+export type Variable = typeof overrides[number]['variable'] | typeof others[number] |
   `${Prefix}_API_KEY` | `${Prefix}_BASE_URL`
 
 /** Every variable Headgate itself reads. `env:NAME` in the file may name any other. */
 export const variables: readonly Variable[] = [
-  ...Object.keys(overrides) as Array<keyof typeof overrides>, // exactly its keys: it is a literal
+  ...overrides.map(({ variable }) => variable),
   ...others,
   ...Object.values(providerPrefixes).flat().flatMap(prefix => (
     [`${prefix}_API_KEY`, `${prefix}_BASE_URL`] as const
@@ -103,10 +101,10 @@ export function applyEnvironment (value: Record<string, unknown>, environment: O
   const write = (path: Path, entry: unknown, variable: Variable): void => {
     if (put(value, path, entry)) origins.set(formatPath(path), variable)
   }
-  for (const [name, path] of Object.entries(overrides)) {
-    const variable = name as keyof typeof overrides // Object.entries widens the keys of a literal
+  for (const { variable, path, numeric } of overrides) {
     const text = environment.get(variable)
-    if (text !== undefined) write(path, numeric.has(variable) && /^\d{1,15}$/.test(text) ? Number(text) : text, variable)
+    if (text === undefined) continue
+    write(path, numeric && /^\d{1,15}$/.test(text) ? Number(text) : text, variable)
   }
   for (const [id, prefixes] of Object.entries(providerPrefixes)) {
     const given = (name: Variable): boolean => environment.get(name) !== undefined
