@@ -53,8 +53,11 @@ const HttpUrl = (description: string) => Type.String({
   description
 })
 
+/** Where a secret is to be read from; anything else in its place may be the secret itself. */
+export const secretReference = '^(env:[A-Za-z_][A-Za-z0-9_]*|file:.+)$'
+
 const Secret = (description: string) => Type.String({
-  pattern: '^(env:[A-Za-z_][A-Za-z0-9_]*|file:.+)$',
+  pattern: secretReference,
   patternErrorMessage:
     'secrets are not written here: name a variable (env:NAME) or a file (file:PATH)',
   description: `${description} As \`env:NAME\` or \`file:PATH\`, never the secret itself.`
@@ -103,15 +106,16 @@ const QuirksConfig = Section({
   reasoning_effort: Type.Optional(OneOf(['field', 'object', 'omit'], {
     description: 'Send `reasoning_effort`, send `reasoning: {effort}`, or nothing.'
   })),
-  developer_role: Type.Optional(Type.Boolean({
-    description: 'True when `developer` messages must be sent as `system`.'
+  forward: Type.Optional(Type.Array(Text('A field.'), {
+    description: 'Fields of a request that only this kind of server knows; sent on.'
   })),
-  tool_call_ids: Type.Optional(OneOf(['any', 'nine-alphanumerics'], {
-    description: 'The shape tool-call ids must have; others are mapped.'
+  echo: Type.Optional(Type.Array(Text('A field.'), {
+    description: 'Fields of assistant messages that it wants back in the history.'
   })),
-  custom_tools: Type.Optional(Type.Boolean({
-    description: 'True when free-form tools are refused.'
-  }))
+  obfuscation: Type.Optional(Type.Boolean({
+    description: 'True when it pads its streams with random text unless told not to.'
+  })),
+  custom_tools: Type.Optional(Type.Boolean({ description: 'False when it refuses free-form tools.' }))
 }, 'How it deviates from its dialect, on top of what is known of its kind.')
 
 export const ProviderConfig = Closed({

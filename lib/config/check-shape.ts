@@ -23,7 +23,9 @@ export function checkShape (value: Record<string, unknown>, report: Report): Con
   let accepted: unknown = value
   for (let first = true; !isConfig(accepted); first = false) {
     const whole = accepted
-    const wrong = (isConfig.errors ?? []).map(error => ({ error, path: pathOf(error, whole) }))
+    // Of a name that breaks its rule, ajv says twice: once for the rule, once for the name.
+    const errors = (isConfig.errors ?? []).filter(error => error.propertyName === undefined)
+    const wrong = errors.map(error => ({ error, path: pathOf(error, whole) }))
     // Cutting out one entry can leave its map incomplete; that is not the operator's doing.
     if (first) for (const { error, path } of wrong) describe(error, path, report)
     for (const { path } of wrong) {
@@ -35,8 +37,6 @@ export function checkShape (value: Record<string, unknown>, report: Report): Con
 }
 
 function describe (error: ErrorObject, path: Path, report: Report): void {
-  // Of a name that breaks its rule, ajv says twice: once for the rule, once for the name.
-  if (error.propertyName !== undefined) return
   const { keyword, params, data, parentSchema = {} } = error
   switch (keyword) {
     case 'additionalProperties': {

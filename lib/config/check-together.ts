@@ -33,7 +33,7 @@ function checkProviders ({ providers }: Config, report: Report): void {
 function checkModels (config: Config, providerNames: readonly string[], report: Report): void {
   const { models, routes } = config
   // A provider may be off in one environment and on in another: its models are no mistake.
-  const prefixes = new Set([...providerNames, ...Object.keys(kinds)])
+  const prefixes = new Set([...Object.keys(kinds), ...providerNames])
   const names = new Set([...Object.keys(models), ...Object.keys(routes)])
   const checkId = (path: ReadonlyArray<string | number>, id: string, part: 'name' | 'value'): void => {
     const slash = id.indexOf('/')

@@ -1,7 +1,7 @@
 /** Reads YAML so that every entry can be found again: its value, and where it is written. */
 
 import { LineCounter, isAlias, isMap, isScalar, isSeq, parseDocument, visit } from 'yaml'
-import type { Document, Node, ParsedNode, YAMLError } from 'yaml'
+import type { Document, Node, YAMLError } from 'yaml'
 import { isMap as isPlainMap, type Path } from './path.ts'
 import { ConfigError } from './problems.ts'
 
@@ -23,12 +23,15 @@ export interface ConfigDocument {
   readonly locate: (path: Path, part: 'name' | 'value') => Position
 }
 
-type Yaml = Document.Parsed<ParsedNode>
+type Yaml = Document.Parsed
 
 const namedSections = new Set(['providers', 'models', 'mcp_servers'])
 
 /** Room for the largest configuration anybody writes; parsing it takes well under a second. */
 const maxChars = 1024 * 1024
+
+/** One missing bracket can be followed by as many flaws as there are lines. */
+const maxFlaws = 20
 
 /** A document without entries, for when there is no file. */
 export function emptyDocument (file: string): ConfigDocument {
@@ -57,7 +60,7 @@ export function readDocument (text: string, file: string): ConfigDocument {
     )),
     ...wrongAliases(document)
   ]
-  if (flaws.length > 0) throw failure(flaws)
+  if (flaws.length > 0) throw failure(flaws.slice(0, maxFlaws))
   const value = withoutEmpties(plain(document))
   if (value === undefined) {
     throw failure([{ at: 0, message: 'more copies by aliases than any configuration needs' }])

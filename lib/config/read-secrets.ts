@@ -7,6 +7,7 @@
 
 import { readFileSync } from 'node:fs'
 import { resolve } from 'node:path'
+import { secretReference } from '../../schemas/config.ts'
 import { Secret } from '../call.ts'
 import { errorCode } from './environment.ts'
 import { isMap, type Path } from './path.ts'
@@ -47,12 +48,14 @@ export function readSecrets (
   return secrets
 }
 
+const isReference = new RegExp(secretReference)
+
 interface Reference { readonly path: Path, readonly reference: string }
 
 function references (value: unknown, place: readonly string[], path: Path = []): Reference[] {
   const [step, ...rest] = place
   if (step === undefined) {
-    return typeof value === 'string' && /^(env|file):./.test(value) ? [{ path, reference: value }] : []
+    return typeof value === 'string' && isReference.test(value) ? [{ path, reference: value }] : []
   }
   if (Array.isArray(value)) {
     return value.flatMap((item, index) => references(item, rest, [...path, index]))
@@ -66,9 +69,10 @@ function references (value: unknown, place: readonly string[], path: Path = []):
 function read (reference: string, { environment, directory }: SecretSources): Secret | string {
   const target = reference.slice(reference.indexOf(':') + 1)
   if (reference.startsWith('env:')) {
+    // What does not look like a variable may be the secret itself, put behind `env:` by mistake.
+    const source = /^[A-Z0-9_]+$/.test(target) ? `the variable ${target}` : 'the variable named here'
     const value = environment.get(target)
-    if (value === undefined) return `the variable ${target} is not set`
-    return checked(value, `the variable ${target}`)
+    return value === undefined ? `${source} is not set` : checked(value, source)
   }
   try {
     return checked(readFileSync(resolve(directory, target), 'utf8').trim(), `the file ${target}`)

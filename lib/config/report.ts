@@ -32,8 +32,9 @@ export function createReport (document: ConfigDocument, origins: Origins): Repor
     },
     throwIfAny () {
       if (problems.size === 0) return
-      const sorted = [...problems.values()].sort((a, b) => a.line - b.line || a.column - b.column)
-      throw new ConfigError(sorted)
+      throw new ConfigError([...problems.values()].toSorted((a, b) => (
+        a.line - b.line || a.column - b.column
+      )))
     }
   }
 }

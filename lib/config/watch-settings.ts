@@ -2,7 +2,7 @@
 
 import { createHash } from 'node:crypto'
 import { watch, type FSWatcher } from 'node:fs'
-import { basename, dirname } from 'node:path'
+import { basename, dirname, resolve } from 'node:path'
 import { Secret } from '../call.ts'
 import { configFile, loadSettings, type ConfigSources } from '../config.ts'
 import type { Settings } from '../settings.ts'
@@ -32,7 +32,7 @@ export function watchSettings (
 ): SettingsWatch {
   const file = configFile(sources).path
   // Directories, not files: a file replaced by renaming is another file, and a watch on it is lost.
-  const names = new Map([[sources.cwd, new Set(['.env'])]])
+  const names = new Map([[resolve(sources.cwd), new Set(['.env'])]])
   names.set(dirname(file), new Set([...names.get(dirname(file)) ?? [], basename(file)]))
   let timer: NodeJS.Timeout | undefined
   let seen = attempt(sources).fingerprint
