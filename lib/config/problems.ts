@@ -27,7 +27,7 @@ export class ConfigError extends Error {
 /**
  * One line per problem, for terminals. Never holds a value of the configuration, so never a secret.
  *
- *     headgate.yaml:12:5  providers.openai.base_ulr  unknown entry; did you mean base_url?
+ *     headgate.yaml:12:5  providers.openai.base_ulr  unknown entry; did you mean providers.openai.base_url?
  */
 export function formatProblems (error: ConfigError): string {
   return error.message

@@ -375,6 +375,9 @@ t.test('a problem says its parts separately', async t => {
     'headgate.yaml:3:10  keys[1].name  another key has this name',
     'headgate.yaml:3:37  keys[1].expires_at  is not a date'
   ])
+  t.same(lines(t, 'providers: {mine: {base_url: 5}}'), [
+    'headgate.yaml:1:30  providers.mine.base_url  must be an http:// or https:// address without user, query and fragment'
+  ], 'what follows from a problem is not told as another')
   t.same(lines(t, 'models:\n  a: {alias: b}\n  b: {alias: a}\nroutes:\n  c: [c]'), [
     'headgate.yaml:2:14  models.a.alias  leads back to itself',
     'headgate.yaml:3:14  models.b.alias  leads back to itself',
@@ -442,7 +445,7 @@ t.test('a secret is never taken from the file, and never shown', async t => {
   }
   const broken = [
     `api_key: |${canary}\n  x`, `api_key: "\\x${canary}"`, `api_key: "${canary}`, `? [${canary}]\n: 1`,
-    `${canary}`, `api_key: {${canary}`, `providers: {openai: {base_url: 'http://a:${canary}@b/'}}`,
+    canary, `api_key: {${canary}`, `providers: {openai: {base_url: 'http://a:${canary}@b/'}}`,
     `providers: {openai: {on_disconnect: ${canary}}}`, `server: ${canary}`
   ]
   for (const yaml of broken) {
@@ -492,7 +495,7 @@ function entryNames (schema: unknown): string[] {
 t.test('.env.example lists exactly the variables that are read', async t => {
   const example = readFileSync(new URL('.env.example', root), 'utf8')
   const listed = [...example.matchAll(/^([A-Z_]+)=(.*)$/gm)]
-  t.same(listed.map(([, name]) => name).toSorted(), [...variables].toSorted())
+  t.same(listed.map(([, name]) => name ?? '').toSorted(), [...variables].toSorted())
   t.ok(listed.every(([, , value]) => value === ''), 'as it stands it says nothing')
 })
 
@@ -630,6 +633,7 @@ t.test('after it is closed a watch says nothing', async t => {
   const closed = observe(t, cwd)
   const open = observe(t, cwd)
   writeFileSync(join(cwd, 'headgate.yaml'), 'server: {port: 2}')
+  process.emit('SIGHUP')
   closed.close()
   t.equal(port(await open.next()), 2)
   t.same(closed.unheard, [])
