@@ -21,7 +21,9 @@ export function Nullable<T extends TSchema> (schema: T, notes: Notes = {}) {
 export type WithoutNulls<T> = { [K in keyof T]: Exclude<T[K], null> }
 
 /** One of a few words. */
-export function OneOf<const T extends string[]> (words: [...T], options: { description?: string } = {}) {
+export function OneOf<const T extends string[]> (
+  words: [...T], options: { description?: string, default?: T[number] } = {}
+) {
   return Type.Enum(words, { type: 'string', ...options })
 }
 

@@ -1,0 +1,80 @@
+/**
+ * File, environment and defaults → checked `Settings`.
+ *
+ *     const settings = loadSettings({ env: process.env, cwd: process.cwd() })
+ *
+ * The environment wins over the file, the file over the defaults of `schemas/config`. Whatever is
+ * wrong is reported at once, each problem with its place; nothing is skipped or guessed.
+ */
+
+import { readFileSync } from 'node:fs'
+import { dirname, isAbsolute, relative, resolve } from 'node:path'
+import { buildSettings } from './config/build-settings.ts'
+import { checkShape } from './config/check-shape.ts'
+import { checkTogether } from './config/check-together.ts'
+import { emptyDocument, readDocument, type ConfigDocument } from './config/document.ts'
+import { applyEnvironment, errorCode, readEnvironment } from './config/environment.ts'
+import { isMap } from './config/path.ts'
+import { ConfigError } from './config/problems.ts'
+import { readSecrets } from './config/read-secrets.ts'
+import { createReport } from './config/report.ts'
+import type { Settings } from './settings.ts'
+
+export interface ConfigSources {
+  /** `process.env`; the file `.env` in `cwd` adds to it. */
+  readonly env: Readonly<Record<string, string | undefined>>
+  readonly cwd: string
+  /** Default: `HEADGATE_CONFIG`, else `headgate.yaml` where there is one; relative to `cwd`. */
+  readonly file?: string | undefined
+}
+
+/**
+ * Reads the configuration.
+ *
+ * @throws ConfigError with every problem of the file and the environment.
+ */
+export function loadSettings (sources: ConfigSources): Settings {
+  const { env, cwd } = sources
+  const environment = readEnvironment(env, cwd)
+  const file = configFile(sources)
+  const document = openDocument(file, cwd)
+  const { value } = document
+  const report = createReport(document, applyEnvironment(value, environment))
+  const providerNames = isMap(value.providers) ? Object.keys(value.providers) : []
+  const secrets = readSecrets(value, { environment, directory: dirname(file.path) }, report)
+  const config = checkShape(value, report)
+  checkTogether(config, providerNames, report)
+  report.throwIfAny()
+  return buildSettings(config, { secrets, keys: environment.get('HEADGATE_API_KEYS'), cwd })
+}
+
+export interface ConfigFile {
+  /** Absolute. */
+  readonly path: string
+  /** True when somebody asked for this file: it must be there. */
+  readonly asked: boolean
+}
+
+/** Which file the configuration is read from. */
+export function configFile ({ env, cwd, file }: ConfigSources): ConfigFile {
+  const asked = file ?? readEnvironment(env, cwd).get('HEADGATE_CONFIG')
+  return { path: resolve(cwd, asked ?? 'headgate.yaml'), asked: asked !== undefined }
+}
+
+function openDocument ({ path, asked }: ConfigFile, cwd: string): ConfigDocument {
+  const shown = shownName(path, cwd)
+  try {
+    return readDocument(readFileSync(path, 'utf8'), shown)
+  } catch (error) {
+    if (error instanceof ConfigError) throw error
+    const code = errorCode(error)
+    if (code === 'ENOENT' && !asked) return emptyDocument(shown)
+    const message = code === 'ENOENT' ? 'there is no such file' : `cannot be read (${code})`
+    throw new ConfigError([{ file: shown, line: 0, column: 0, path: '', message }])
+  }
+}
+
+function shownName (path: string, cwd: string): string {
+  const name = relative(cwd, path)
+  return name.startsWith('..') || isAbsolute(name) ? path : name
+}

@@ -1,0 +1,99 @@
+/** Turns a checked configuration into the settings services are built from. */
+
+import { availableParallelism } from 'node:os'
+import { resolve } from 'node:path'
+import type { Config, ModelConfig, ProviderConfig, ToolServerConfig } from '../../schemas/config.ts'
+import { Secret } from '../call.ts'
+import type {
+  KeySettings, ModelSettings, ProviderSettings, ServerSettings, Settings, ToolServerSettings
+} from '../settings.ts'
+import { camelKeys } from './camel-keys.ts'
+import { kindOf, kinds } from './kinds.ts'
+
+export interface SettingsSources {
+  readonly secrets: ReadonlyMap<string, Secret>
+  /** `HEADGATE_API_KEYS`: separated by commas; a key may hold spaces, but not at its ends. */
+  readonly keys: string | undefined
+  readonly cwd: string
+}
+
+/** @param config without problems: every reference in it leads to one of the secrets */
+export function buildSettings (config: Config, { secrets, keys, cwd }: SettingsSources): Settings {
+  const secret = (reference: string): Secret => {
+    const found = secrets.get(reference)
+    if (found === undefined) throw new Error('a secret of the configuration was not read')
+    return found
+  }
+  return {
+    server: server(config.server, cwd),
+    limits: camelKeys(config.limits),
+    tools: camelKeys(config.tools),
+    providers: Object.entries(config.providers).filter(([, entry]) => entry.enabled)
+      .map(([id, entry]) => provider(id, entry, secret)),
+    models: Object.entries(config.models).map(([id, entry]) => model(id, entry)),
+    routes: Object.entries(config.routes).map(([name, models]) => ({ name, models })),
+    toolServers: Object.entries(config.mcp_servers)
+      .map(([slug, entry]) => toolServer(slug, entry, secret)),
+    keys: [...config.keys.map(entry => key(entry, secret)), ...environmentKeys(keys)],
+    deferred: camelKeys(config.deferred)
+  }
+}
+
+function server (entry: Config['server'], cwd: string): ServerSettings {
+  const { workers, data_dir: dataDir, ...rest } = entry
+  return {
+    ...camelKeys(rest),
+    workers: workers === 'auto' ? availableParallelism() : workers,
+    dataDir: resolve(cwd, dataDir)
+  }
+}
+
+type ReadSecret = (reference: string) => Secret
+
+function provider (id: string, entry: ProviderConfig, secret: ReadSecret): ProviderSettings {
+  const kind = kindOf(id, entry.kind)
+  const { api_key: apiKey, base_url: baseUrl = kinds[kind].baseUrl ?? '' } = entry
+  return {
+    id,
+    kind,
+    baseUrl: baseUrl.replace(/\/+$/, ''),
+    ...(apiKey === undefined ? {} : { apiKey: secret(apiKey) }),
+    headers: mapValues(entry.headers, secret),
+    timeouts: camelKeys(entry.timeouts),
+    retries: entry.retries,
+    onDisconnect: entry.on_disconnect,
+    connections: entry.connections,
+    quirks: camelKeys(entry.quirks),
+    listModels: entry.list_models ?? kinds[kind].listModels,
+    options: entry.options
+  }
+}
+
+function model (id: string, { price, ...entry }: ModelConfig): ModelSettings {
+  return { id, ...camelKeys(entry), ...(price === undefined ? {} : { price: camelKeys(price) }) }
+}
+
+function toolServer (slug: string, entry: ToolServerConfig, secret: ReadSecret): ToolServerSettings {
+  const { headers, env, ...rest } = entry
+  return {
+    slug, ...camelKeys(rest), headers: mapValues(headers, secret), env: mapValues(env, secret)
+  }
+}
+
+function key (entry: Config['keys'][number], secret: ReadSecret): KeySettings {
+  const { key, expires_at: expiresAt, ...rest } = entry
+  return {
+    ...rest,
+    key: secret(key),
+    ...(expiresAt === undefined ? {} : { expiresAtMs: Date.parse(expiresAt) })
+  }
+}
+
+function environmentKeys (keys = ''): KeySettings[] {
+  const texts = keys.split(',').map(text => text.trim()).filter(text => text !== '')
+  return texts.map((text, index) => ({ name: `environment-${index + 1}`, key: new Secret(text) }))
+}
+
+function mapValues (map: Record<string, string>, secret: ReadSecret): Record<string, Secret> {
+  return Object.fromEntries(Object.entries(map).map(([name, text]) => [name, secret(text)]))
+}

@@ -1,0 +1,158 @@
+/** Reads YAML so that every entry can be found again: its value, and where it is written. */
+
+import { LineCounter, isAlias, isMap, isScalar, isSeq, parseDocument, visit } from 'yaml'
+import type { Document, Node, YAMLError } from 'yaml'
+import { isMap as isPlainMap, type Path } from './path.ts'
+import { ConfigError } from './problems.ts'
+
+/** Both from 1. */
+export interface Position {
+  readonly line: number
+  readonly column: number
+}
+
+export interface ConfigDocument {
+  /** As problems name it. */
+  readonly file: string
+  /** Plain maps, lists and scalars; entries with nothing in them are left out. */
+  readonly value: Record<string, unknown>
+  /**
+   * Where an entry is written: its name, or its value where that is a scalar and the value is
+   * meant. The nearest entry above for one that is not there.
+   */
+  readonly locate: (path: Path, part: 'name' | 'value') => Position
+}
+
+type Yaml = Document.Parsed
+
+const namedSections = new Set(['providers', 'models', 'mcp_servers'])
+
+/** Room for the largest configuration anybody writes; parsing it takes well under a second. */
+const maxChars = 1024 * 1024
+
+/** One missing bracket can be followed by as many flaws as there are lines. */
+const maxFlaws = 20
+
+/** A document without entries, for when there is no file. */
+export function emptyDocument (file: string): ConfigDocument {
+  return { file, value: {}, locate: () => ({ line: 1, column: 1 }) }
+}
+
+/**
+ * Parses the text of a configuration file (YAML 1.2, one document, anchors allowed).
+ *
+ * @param file how problems name the file
+ * @throws ConfigError for text that is too long or not YAML, for an entry that is there twice, and
+ *   for aliases that are unknown, refer to themselves or grow beyond reason.
+ */
+export function readDocument (text: string, file: string): ConfigDocument {
+  const lines = new LineCounter()
+  const failure = (flaws: readonly Flaw[]): ConfigError => new ConfigError(
+    flaws.map(({ at, message }) => ({ file, ...position(lines, at), path: '', message }))
+  )
+  if (text.length > maxChars) throw failure([{ at: 0, message: 'larger than 1 MB' }])
+  const document = parseDocument(text, {
+    lineCounter: lines, prettyErrors: false, stringKeys: true, uniqueKeys: true
+  })
+  const flaws = [
+    ...[...document.errors, ...document.warnings].map(error => (
+      { at: error.pos[0], message: sentence(error) }
+    )),
+    ...wrongAliases(document)
+  ]
+  if (flaws.length > 0) throw failure(flaws.slice(0, maxFlaws))
+  const value = withoutEmpties(plain(document))
+  if (value === undefined) {
+    throw failure([{ at: 0, message: 'more copies by aliases than any configuration needs' }])
+  }
+  if (!isPlainMap(value)) throw failure([{ at: 0, message: 'must be a map of entries' }])
+  return { file, value, locate: (path, part) => position(lines, offset(document, path, part)) }
+}
+
+/** Something wrong with the text itself, by its offset. */
+interface Flaw {
+  readonly at: number
+  readonly message: string
+}
+
+function position (lines: LineCounter, offset: number): Position {
+  const { line, col } = lines.linePos(offset)
+  return { line: Math.max(1, line), column: Math.max(1, col) }
+}
+
+/** The parser quotes the text in some of its messages, and that text may be a secret. */
+function sentence ({ code, message }: YAMLError): string {
+  switch (code) {
+    case 'DUPLICATE_KEY': return 'this entry is there twice'
+    case 'MULTIPLE_DOCS': return 'only one document is allowed'
+    case 'NON_STRING_KEY': return 'the name of an entry must be text'
+    case 'UNEXPECTED_TOKEN': return 'not valid YAML: something is here that does not belong here'
+    case 'BAD_DQ_ESCAPE': return 'not valid YAML: unknown escape sequence'
+    case 'TAG_RESOLVE_FAILED': return 'tags (`!name`) are not known here'
+    case 'BAD_DIRECTIVE': return 'directives (`%NAME`) are not known here'
+    default: return `not valid YAML: ${message}`
+  }
+}
+
+function wrongAliases (document: Yaml): Flaw[] {
+  const wrong: Flaw[] = []
+  visit(document, {
+    Alias (_key, alias, ancestors) {
+      const target = alias.resolve(document)
+      const at = alias.range?.[0] ?? 0
+      if (target === undefined) wrong.push({ at, message: 'no anchor has this name' })
+      else if (ancestors.includes(target)) wrong.push({ at, message: 'an alias of what it is in' })
+    }
+  })
+  return wrong
+}
+
+/** `undefined` for a bomb of aliases: the parser stops at 100 aliases' worth of copies. */
+function plain (document: Yaml): unknown {
+  try {
+    return document.toJS({ maxAliasCount: 100 }) ?? {}
+  } catch (error) {
+    if (error instanceof ReferenceError) return undefined
+    throw error
+  }
+}
+
+/**
+ * `models:` with everything below it commented out means the same as no `models:` at all; but a
+ * name of the operator's choice with nothing after it (`sandbox:`) is an entry with its defaults.
+ */
+function withoutEmpties (value: unknown, section?: string): unknown {
+  if (Array.isArray(value)) return value.map(item => withoutEmpties(item, ''))
+  if (!isPlainMap(value)) return value
+  const named = section !== undefined && namedSections.has(section)
+  const kept: Array<[string, unknown]> = []
+  for (const [name, entry] of Object.entries(value)) {
+    if (entry !== null) kept.push([name, withoutEmpties(entry, section === undefined ? name : '')])
+    else if (named) kept.push([name, {}])
+  }
+  return Object.fromEntries(kept)
+}
+
+function offset (document: Yaml, path: Path, part: 'name' | 'value'): number {
+  let node: unknown = document.contents
+  let at = 0
+  for (const [depth, step] of path.entries()) {
+    const target = isAlias(node) ? node.resolve(document) : node
+    const last = depth === path.length - 1
+    let next: Node | null | undefined
+    if (isMap<Node, Node | null>(target)) {
+      const pair = target.items.find(({ key }) => isScalar(key) && key.value === step)
+      if (pair === undefined) break
+      next = pair.value
+      at = pair.key.range?.[0] ?? at
+    } else if (isSeq<Node>(target) && typeof step === 'number') {
+      next = target.items[step]
+      at = next?.range?.[0] ?? at
+    } else {
+      break
+    }
+    node = next
+    if (last && part === 'value' && isScalar(next)) at = next.range?.[0] ?? at
+  }
+  return at
+}

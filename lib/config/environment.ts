@@ -1,0 +1,158 @@
+/**
+ * What the environment says: its own variables, and those of a `.env` file beside it.
+ *
+ * The environment is written over the file's entries before these are checked, so that a variable
+ * goes through the same checks, and so that provider keys are references (`env:OPENAI_API_KEY`)
+ * like any other secret.
+ */
+
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { parseEnv } from 'node:util'
+import { formatPath, isMap, type Path } from './path.ts'
+import { ConfigError } from './problems.ts'
+
+/** Providers the environment can switch on, by the prefixes of their variables, best first. */
+const providerPrefixes = {
+  openai: ['OPENAI'],
+  anthropic: ['ANTHROPIC'],
+  google: ['GEMINI', 'GOOGLE'],
+  xai: ['XAI'],
+  mistral: ['MISTRAL'],
+  groq: ['GROQ'],
+  fireworks: ['FIREWORKS'],
+  deepseek: ['DEEPSEEK']
+} as const
+type Prefix = typeof providerPrefixes[keyof typeof providerPrefixes][number]
+
+/** Variables that stand for one entry each. */
+const overrides = [
+  { variable: 'PORT', path: ['server', 'port'], numeric: true },
+  { variable: 'HOST', path: ['server', 'host'], numeric: false },
+  { variable: 'HEADGATE_DATA_DIR', path: ['server', 'data_dir'], numeric: false },
+  { variable: 'HEADGATE_WORKERS', path: ['server', 'workers'], numeric: true },
+  { variable: 'HEADGATE_LOG_LEVEL', path: ['server', 'log_level'], numeric: false }
+] as const
+
+const others = ['HEADGATE_CONFIG', 'HEADGATE_API_KEYS', 'HEADGATE_SANDBOX'] as const
+
+export type Variable = typeof overrides[number]['variable'] | typeof others[number] |
+  `${Prefix}_API_KEY` | `${Prefix}_BASE_URL`
+
+/** Every variable Headgate itself reads. `env:NAME` in the file may name any other. */
+export const variables: readonly Variable[] = [
+  ...overrides.map(({ variable }) => variable),
+  ...others,
+  ...Object.values(providerPrefixes).flat().flatMap(prefix => (
+    [`${prefix}_API_KEY`, `${prefix}_BASE_URL`] as const
+  ))
+]
+
+/** Only what `variables` lists can be read: a new variable has to be entered there first. */
+export interface OwnVariables {
+  readonly get: (name: Variable) => string | undefined
+}
+
+/**
+ * The variables that have a value. Those of the environment win over those of `.env`, also when
+ * they are empty: `OPENAI_API_KEY= headgate start` switches off what `.env` switches on.
+ *
+ * @throws ConfigError when there is a `.env` that cannot be read.
+ */
+export function readEnvironment (
+  env: Readonly<Record<string, string | undefined>>, cwd: string
+): ReadonlyMap<string, string> {
+  const values = new Map<string, string>()
+  for (const [name, value] of Object.entries({ ...readDotenv(cwd), ...env })) {
+    if (value !== undefined && value.trim() !== '') values.set(name, value.trim())
+  }
+  return values
+}
+
+function readDotenv (cwd: string): Record<string, string | undefined> {
+  try {
+    return parseEnv(readFileSync(join(cwd, '.env'), 'utf8'))
+  } catch (error) {
+    const code = errorCode(error)
+    if (code === 'ENOENT') return {}
+    throw new ConfigError([
+      { file: '.env', line: 0, column: 0, path: '', message: `cannot be read (${code})` }
+    ])
+  }
+}
+
+/** `ENOENT` and the like: what went wrong with a file, without the system's sentence. */
+export function errorCode (error: unknown): string {
+  return error instanceof Error && 'code' in error ? String(error.code) : 'unknown error'
+}
+
+/** Entries that came from the environment: by the text of their path, the variable to blame. */
+export type Origins = ReadonlyMap<string, Variable>
+
+/**
+ * Writes the environment over the entries of a file, in place: addresses and settings replace
+ * what is there, keys of providers are added where there are none. The sandbox comes last, since
+ * it is for when nothing else is there.
+ *
+ * @param value entries as written, not yet checked: what has the wrong shape is left alone
+ */
+export function applyEnvironment (value: Record<string, unknown>, environment: OwnVariables): Origins {
+  const origins = new Map<string, Variable>()
+  const write = (path: Path, entry: unknown, variable: Variable): void => {
+    if (put(value, path, entry)) origins.set(formatPath(path), variable)
+  }
+  for (const { variable, path, numeric } of overrides) {
+    const text = environment.get(variable)
+    if (text === undefined) continue
+    write(path, numeric && /^\d{1,15}$/.test(text) ? Number(text) : text, variable)
+  }
+  for (const [id, prefixes] of Object.entries(providerPrefixes)) {
+    const given = (name: Variable): boolean => environment.get(name) !== undefined
+    const key = prefixes.map(prefix => `${prefix}_API_KEY` as const).find(given)
+    const url = prefixes.map(prefix => `${prefix}_BASE_URL` as const).find(given)
+    const listed = entryAt(value, ['providers', id])
+    if (key !== undefined && (!isMap(listed) || listed.api_key === undefined)) {
+      write(['providers', id, 'api_key'], `env:${key}`, key)
+    }
+    if (url !== undefined && isMap(entryAt(value, ['providers', id]))) {
+      write(['providers', id, 'base_url'], environment.get(url), url)
+    }
+  }
+  applySandbox(value, environment.get('HEADGATE_SANDBOX'), write)
+  return origins
+}
+
+const sandboxWords = new Map([['on', true], ['true', true], ['off', false], ['false', false]])
+
+function applySandbox (
+  value: Record<string, unknown>,
+  wish: string | undefined,
+  write: (path: Path, entry: unknown, variable: Variable) => void
+): void {
+  const path = ['providers', 'sandbox', 'enabled']
+  if (wish !== undefined) {
+    write(path, sandboxWords.get(wish.toLowerCase()) ?? wish, 'HEADGATE_SANDBOX')
+    return
+  }
+  const providers = value.providers ?? {}
+  if (!isMap(providers)) return
+  const others = Object.values(providers).filter(entry => !isMap(entry) || entry.enabled !== false)
+  if (others.length === 0 && providers.sandbox === undefined) put(value, path, true)
+}
+
+function entryAt (value: unknown, path: Path): unknown {
+  return path.reduce((entry, step) => isMap(entry) ? entry[step] : undefined, value)
+}
+
+/** Sets an entry, making the maps on the way; false where something else is in the way. */
+function put (value: Record<string, unknown>, path: Path, entry: unknown): boolean {
+  let map = value
+  for (const step of path.slice(0, -1)) {
+    const next = map[step] ??= {}
+    if (!isMap(next)) return false
+    map = next
+  }
+  const last = path.at(-1)
+  if (last !== undefined) map[last] = entry
+  return true
+}

@@ -1,0 +1,40 @@
+/** What is wrong with a configuration, said so that it can be found and mended. */
+
+export interface Problem {
+  /** As the operator would write it: relative where it lies below the working directory. */
+  readonly file: string
+  /** From 1; 0 where there are no lines, as in the environment. */
+  readonly line: number
+  readonly column: number
+  /** The entry: `providers.openai.base_url`, `keys[0].name`, or the name of a variable. */
+  readonly path: string
+  readonly message: string
+  /** What was probably meant: an entry, or one of the allowed words. */
+  readonly suggestion?: string
+}
+
+/** A configuration that cannot be used, with everything that is wrong with it. */
+export class ConfigError extends Error {
+  readonly problems: readonly Problem[]
+
+  constructor (problems: readonly Problem[]) {
+    super(problems.map(formatProblem).join('\n'))
+    this.name = 'ConfigError'
+    this.problems = problems
+  }
+}
+
+/**
+ * One line per problem, for terminals. Never holds a value of the configuration, so never a secret.
+ *
+ *     headgate.yaml:12:5  providers.openai.base_ulr  unknown entry; did you mean providers.openai.base_url?
+ */
+export function formatProblems (error: ConfigError): string {
+  return error.message
+}
+
+function formatProblem ({ file, line, column, path, message, suggestion }: Problem): string {
+  const place = line === 0 ? file : `${file}:${line}:${column}`
+  const hint = suggestion === undefined ? '' : `; did you mean ${suggestion}?`
+  return [place, path, message + hint].filter(part => part !== '').join('  ')
+}

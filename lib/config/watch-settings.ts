@@ -1,0 +1,94 @@
+/** Notices changes of the configuration while the gateway runs. */
+
+import { createHash } from 'node:crypto'
+import { watch, type FSWatcher } from 'node:fs'
+import { basename, dirname, resolve } from 'node:path'
+import { Secret } from '../call.ts'
+import { configFile, loadSettings, type ConfigSources } from '../config.ts'
+import type { Settings } from '../settings.ts'
+import { ConfigError } from './problems.ts'
+
+/** Editors and deployments write in several steps; one look after the last of them is enough. */
+const quietMs = 200
+
+export interface SettingsWatch {
+  /** Stops watching; nothing is called after it. */
+  readonly close: () => void
+}
+
+/**
+ * Calls `onSettings` with the new settings after each change of the configuration file or `.env`,
+ * and on SIGHUP, which also sees changed secret files. Changes without effect, such as comments,
+ * are passed over in silence.
+ *
+ * A configuration with problems goes to `onProblem`, once, and the settings that were given out
+ * last stay good. The next good one goes to `onSettings` even when nothing differs, so that the
+ * end of the problem is seen too.
+ */
+export function watchSettings (
+  sources: ConfigSources,
+  onSettings: (settings: Settings) => void,
+  onProblem: (error: ConfigError) => void
+): SettingsWatch {
+  const file = configFile(sources).path
+  // Directories, not files: a file replaced by renaming is another file, and a watch on it is lost.
+  const names = new Map([[resolve(sources.cwd), new Set(['.env'])]])
+  names.set(dirname(file), new Set([...names.get(dirname(file)) ?? [], basename(file)]))
+  let timer: NodeJS.Timeout | undefined
+  let seen = attempt(sources).fingerprint
+
+  const reload = (): void => {
+    const { fingerprint, outcome } = attempt(sources)
+    if (fingerprint === seen) return
+    seen = fingerprint
+    if (outcome instanceof ConfigError) onProblem(outcome)
+    else onSettings(outcome)
+  }
+  const reloadSoon = (): void => {
+    clearTimeout(timer)
+    timer = setTimeout(reload, quietMs)
+  }
+  const watchers = [...names].map(([directory, files]): FSWatcher => (
+    watch(directory, (_event, name) => {
+      // Names that begin with `..` are how mounted volumes swap all their files at once.
+      if (name === null || files.has(name) || name.startsWith('..')) reloadSoon()
+    }).on('error', error => {
+      const message = `changes are not noticed any more: ${error.message}`
+      onProblem(new ConfigError([{ file: directory, line: 0, column: 0, path: '', message }]))
+    })
+  ))
+  process.on('SIGHUP', reloadSoon)
+  return {
+    close () {
+      clearTimeout(timer)
+      process.off('SIGHUP', reloadSoon)
+      for (const watcher of watchers) watcher.close()
+    }
+  }
+}
+
+interface Attempt {
+  /** Equal for equal outcomes, secrets included. */
+  readonly fingerprint: string
+  readonly outcome: Settings | ConfigError
+}
+
+function attempt (sources: ConfigSources): Attempt {
+  try {
+    const outcome = loadSettings(sources)
+    return { outcome, fingerprint: digest(outcome) }
+  } catch (error) {
+    if (!(error instanceof ConfigError)) throw error
+    return { outcome: error, fingerprint: `problems: ${error.message}` }
+  }
+}
+
+/** A digest, so that no copy of a secret is kept in the clear. */
+function digest (settings: Settings): string {
+  const text = JSON.stringify(settings, function (this: Record<string, unknown>, name, value: unknown) {
+    // `value` is what toJSON made of a secret: all of them would look the same.
+    const original = this[name]
+    return original instanceof Secret ? original.reveal() : value
+  })
+  return createHash('sha256').update(text).digest('base64')
+}

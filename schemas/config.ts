@@ -1,0 +1,298 @@
+/**
+ * `headgate.yaml`: every entry, its range, its default and what it is for. The one place where
+ * defaults are written: `lib/config` fills them in from here, and editors show them from here.
+ *
+ * Types are those of a complete configuration, with the defaults filled in. Durations are whole
+ * milliseconds (`_ms`), sizes are bytes (`_bytes`), prices are USD per million tokens.
+ */
+
+import { Type, type Static, type TObject, type TProperties, type TSchema } from 'typebox'
+import { OneOf } from './nullable.ts'
+
+const hour = 3_600_000
+const day = 24 * hour
+const mebibyte = 1024 * 1024
+
+/** A map whose entries are all known: an unknown one is an error, not a silent nothing. */
+function Closed<T extends TProperties> (properties: T, options: object = {}): TObject<T> {
+  return Type.Object(properties, { additionalProperties: false, ...options })
+}
+
+/** A closed map that is there, with its own defaults, when the file does not have it. */
+function Section<T extends TProperties> (properties: T, description: string): TObject<T> {
+  return Closed(properties, { default: {}, description })
+}
+
+function Milliseconds (milliseconds: number, description: string, maximum = day) {
+  return Type.Integer({ minimum: 1, maximum, default: milliseconds, description })
+}
+
+function Bytes (bytes: number, description: string) {
+  return Type.Integer({ minimum: 1024, maximum: 1024 * mebibyte, default: bytes, description })
+}
+
+function Count (count: number, description: string, maximum = 1_000_000) {
+  return Type.Integer({ minimum: 1, maximum, default: count, description })
+}
+
+/** What a name must look like. `patternErrorMessage` is what editors say, and so do we. */
+interface NameRule { pattern: string, patternErrorMessage: string }
+
+const word: NameRule = { pattern: '^\\S+$', patternErrorMessage: 'a name has no spaces' }
+
+/** A map by names of the operator's choice. */
+function Named<T extends TSchema> (entry: T, description: string, name: NameRule = word) {
+  return Type.Record(Type.String(), entry, { default: {}, description, propertyNames: name })
+}
+
+const Text = (description: string) => Type.String({ minLength: 1, description })
+
+const HttpUrl = (description: string) => Type.String({
+  pattern: '^https?://[^\\s/?#@]+(/[^\\s?#]*)?$',
+  patternErrorMessage: 'must be an http:// or https:// address without user, query and fragment',
+  description
+})
+
+/** Where a secret is to be read from; anything else in its place may be the secret itself. */
+export const secretReference = '^(env:[A-Za-z_][A-Za-z0-9_]*|file:.+)$'
+
+const Secret = (description: string) => Type.String({
+  pattern: secretReference,
+  patternErrorMessage:
+    'secrets are not written here: name a variable (env:NAME) or a file (file:PATH)',
+  description: `${description} As \`env:NAME\` or \`file:PATH\`, never the secret itself.`
+})
+
+const Headers = (description: string) => Named(Secret('Value of this header.'), description, {
+  pattern: '^[A-Za-z0-9!#$%&\'*+.^_`|~-]+$',
+  patternErrorMessage: 'is not the name of a header'
+})
+
+/** In the order the documentation lists them. */
+export const ProviderKind = OneOf([
+  'openai', 'anthropic', 'google', 'xai', 'mistral', 'groq', 'fireworks', 'deepseek',
+  'openai-compatible', 'ollama', 'vllm', 'sglang', 'llama.cpp', 'lm-studio', 'openrouter',
+  'together', 'azure-openai', 'sandbox', 'local'
+], {
+  description: 'What it is. Default: the name of the entry where that is a kind, else ' +
+    '`openai-compatible`.'
+})
+export type ProviderKind = Static<typeof ProviderKind>
+
+const TimeoutsConfig = Section({
+  connect_ms: Milliseconds(10_000, 'Until the connection stands.'),
+  first_byte_ms: Milliseconds(60_000, 'Until a streamed answer begins.'),
+  whole_ms: Milliseconds(600_000, 'Until a whole answer begins, which comes only with its body.'),
+  idle_bytes_ms: Milliseconds(120_000, 'Between two reads of an answer, comments included.'),
+  idle_events_ms: Milliseconds(300_000, 'Between two reads that said something.')
+}, 'How long to wait for this provider.')
+
+const QuirksConfig = Section({
+  token_limit_field: Type.Optional(OneOf(['max_tokens', 'max_completion_tokens'], {
+    description: 'The only token limit it knows. Default: the one the caller used.'
+  })),
+  omit: Type.Optional(Type.Array(Text('A field.'), {
+    description: 'Fields of a chat request it refuses; they are left out.'
+  })),
+  stream_usage: Type.Optional(Type.Boolean({
+    description: 'False when it does not know `stream_options`.'
+  })),
+  choices: Type.Optional(Type.Boolean({
+    description: 'False when it gives one choice only; more are asked for in parallel.'
+  })),
+  lenient_finish: Type.Optional(Type.Boolean({
+    description: 'True when its streams may end without a finish reason.'
+  })),
+  reasoning_effort: Type.Optional(OneOf(['field', 'object', 'omit'], {
+    description: 'Send `reasoning_effort`, send `reasoning: {effort}`, or nothing.'
+  })),
+  forward: Type.Optional(Type.Array(Text('A field.'), {
+    description: 'Fields of a request that only this kind of server knows; sent on.'
+  })),
+  echo: Type.Optional(Type.Array(Text('A field.'), {
+    description: 'Fields of assistant messages that it wants back in the history.'
+  })),
+  obfuscation: Type.Optional(Type.Boolean({
+    description: 'True when it pads its streams with random text unless told not to.'
+  })),
+  custom_tools: Type.Optional(Type.Boolean({ description: 'False when it refuses free-form tools.' }))
+}, 'How it deviates from its dialect, on top of what is known of its kind.')
+
+export const ProviderConfig = Closed({
+  kind: Type.Optional(ProviderKind),
+  enabled: Type.Boolean({ default: true, description: 'False: as if the entry were not here.' }),
+  base_url: Type.Optional(HttpUrl('Default: the public address of the kind, where it has one.')),
+  api_key: Type.Optional(Secret(
+    'Default: the variable of the provider (`OPENAI_API_KEY`), where it has one. Without any, ' +
+    'callers bring their own key.'
+  )),
+  headers: Headers('Sent with every request to it.'),
+  timeouts: TimeoutsConfig,
+  retries: Type.Integer({
+    minimum: 0,
+    maximum: 10,
+    default: 2,
+    description: 'Further attempts at the same model after a transient failure, before the first byte.'
+  }),
+  on_disconnect: OneOf(['abort', 'drain'], {
+    default: 'abort',
+    description: 'When the caller leaves: stop the provider, or read on so that the books stay exact.'
+  }),
+  connections: Count(256, 'Sockets to it, per process.', 65_536),
+  quirks: QuirksConfig,
+  list_models: Type.Optional(Type.Boolean({
+    description: 'Merge its own model list into ours. Default: true for servers that run models ' +
+      'of your choice, false for those whose models the catalogue knows.'
+  })),
+  options: Type.Record(Type.String(), Type.Unknown(), {
+    default: {},
+    description: 'What only this kind understands: `api_version` of Azure, the pace of the sandbox.'
+  })
+}, { description: 'A provider. Its name is the prefix of its models.' })
+export type ProviderConfig = Static<typeof ProviderConfig>
+
+export const ModelConfig = Closed({
+  alias: Type.Optional(Text('Another model or route this name stands for.')),
+  hidden: Type.Boolean({ default: false, description: 'Usable, but not listed.' }),
+  status: Type.Optional(OneOf(['enabled', 'disabled', 'preview', 'deprecated'], {
+    description: 'A disabled model is not found; the others are usable.'
+  })),
+  display_name: Type.Optional(Text('For people.')),
+  description: Type.Optional(Text('One or two sentences.')),
+  capabilities: Type.Optional(Type.Record(
+    Type.String(),
+    Type.Unsafe<boolean | number>({ type: ['boolean', 'number'] }),
+    { description: 'What it can do, and its limits in tokens.', propertyNames: word }
+  )),
+  price: Type.Optional(Closed({
+    input: Type.Optional(Type.Number({ minimum: 0, description: 'Input tokens.' })),
+    output: Type.Optional(Type.Number({ minimum: 0, description: 'Output tokens.' })),
+    cached_input: Type.Optional(Type.Number({ minimum: 0, description: 'Input found in the cache.' }))
+  }, { description: 'USD per million tokens.' }))
+}, { description: 'A model of your own, or a change to one of the catalogue.' })
+export type ModelConfig = Static<typeof ModelConfig>
+
+export const ToolServerConfig = Closed({
+  url: Type.Optional(HttpUrl('Where a remote server is. Either this or `command`.')),
+  headers: Headers('Sent with every request to `url`.'),
+  command: Type.Optional(Text('A program to run here, looked up in PATH. Either this or `url`.')),
+  args: Type.Array(Type.String(), { default: [], description: 'Arguments of `command`.' }),
+  env: Named(Secret('Value of this variable.'), 'Environment of `command`.', {
+    pattern: '^[A-Za-z_][A-Za-z0-9_]*$',
+    patternErrorMessage: 'is not the name of a variable'
+  }),
+  timeout_ms: Type.Optional(Type.Integer({
+    minimum: 1, maximum: hour, description: 'Of one call. Default: `tools.call_ms`.'
+  })),
+  allowed_tools: Type.Optional(Type.Array(Text('A tool.'), {
+    description: 'The only tools models may call. Default: all.'
+  }))
+}, { description: 'A tool server (MCP): remote, or a command run here.' })
+export type ToolServerConfig = Static<typeof ToolServerConfig>
+
+export const KeyConfig = Closed({
+  name: Text('Whom or what it is for; shown in the log and the books.'),
+  key: Secret('What callers send.'),
+  endpoints: Type.Optional(Type.Array(Text('An endpoint: `chat`, `embeddings`, …'), {
+    description: 'The only endpoints it may call. Default: all.'
+  })),
+  models: Type.Optional(Type.Array(Text('A model id, or `provider/*`.'), {
+    description: 'The only models it may use. Default: all.'
+  })),
+  expires_at: Type.Optional(Type.String({
+    pattern: '^\\d{4}-\\d{2}-\\d{2}(T\\d{2}:\\d{2}(:\\d{2})?(Z|[+-]\\d{2}:\\d{2}))?$',
+    patternErrorMessage: 'must be a day (2030-12-31) or a moment (2030-12-31T18:00:00Z)',
+    description: 'A day, which counts from its first second in UTC, or a moment.'
+  }))
+}, { description: 'A key callers present to this gateway.' })
+export type KeyConfig = Static<typeof KeyConfig>
+
+const LimitsConfig = Section({
+  json_body_bytes: Bytes(50 * mebibyte, 'A JSON request.'),
+  json_depth: Count(100, 'Levels of a JSON request.', 1000),
+  audio_file_bytes: Bytes(25 * mebibyte, 'An uploaded audio file.'),
+  document_bytes: Bytes(50_000_000, 'A document to be read, decoded or fetched.'),
+  answer_bytes: Bytes(64 * mebibyte, 'One whole answer of a provider, decoded.'),
+  event_bytes: Bytes(8 * mebibyte, "One event of a provider's stream."),
+  open_calls: Count(10_000, 'Calls under way at once; more are refused with 503.'),
+  call_ms: Milliseconds(600_000, 'A call, from acceptance to the last byte.'),
+  body_ms: Milliseconds(60_000, 'Until a request body has arrived.'),
+  headers_ms: Milliseconds(30_000, 'Until request headers have arrived.')
+}, 'What one call may cost.')
+
+const ToolsConfig = Section({
+  connect_ms: Milliseconds(5000, 'Resolving, connecting and listing all servers of a call, together.'),
+  call_ms: Milliseconds(30_000, 'One call of a tool.'),
+  loop_ms: Milliseconds(300_000, 'All turns of a call, together.'),
+  result_bytes: Bytes(256 * 1024, 'One result; more is cut off.'),
+  calls_per_turn: Count(32, 'Tool calls a model may ask for in one turn.', 1024),
+  repeats: Count(3, 'The same call with the same arguments, before the loop stops.', 1000),
+  list_ttl_ms: Milliseconds(300_000, 'How long a list of tools is believed.'),
+  session_idle_ms: Milliseconds(300_000, 'How long an unused session stays open.'),
+  sessions: Count(256, 'Sessions open at once.', 65_536),
+  allowed_hosts: Type.Array(Type.String({
+    pattern: '^[A-Za-z0-9.:_-]+(/\\d{1,3})?$',
+    patternErrorMessage: 'must be a host, an address or a range (10.0.0.0/8)'
+  }), {
+    default: [],
+    description: "Hosts or address ranges callers' addresses may reach although they are not public."
+  }),
+  registry_url: Type.Optional(HttpUrl('Where the slugs of servers not listed here are looked up.'))
+}, 'The tool loop.')
+
+const ServerConfig = Section({
+  host: Type.String({
+    minLength: 1, default: '127.0.0.1', description: 'Address to listen on; `0.0.0.0` for all.'
+  }),
+  port: Type.Integer({ minimum: 0, maximum: 65_535, default: 8080, description: '0: any free one.' }),
+  workers: Type.Unsafe<number | 'auto'>({
+    type: ['integer', 'string'],
+    minimum: 1,
+    maximum: 1024,
+    pattern: '^auto$',
+    patternErrorMessage: 'must be a whole number or `auto`',
+    default: 1,
+    description: 'Processes that serve; `auto` for one per processor.'
+  }),
+  log_level: OneOf(['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'], {
+    default: 'info', description: 'The least that is logged.'
+  }),
+  data_dir: Type.String({
+    minLength: 1,
+    default: '.headgate',
+    description: 'Where the embedded store lives; relative to the working directory.'
+  }),
+  open_health: Type.Boolean({ default: false, description: 'Answer `/health` without a key.' }),
+  drain_ms: Milliseconds(30_000, 'How long open calls may go on after SIGTERM.'),
+  keep_alive_ms: Milliseconds(65_000, 'How long a quiet connection of a caller stays open.')
+}, 'The process and where it listens. Changes here need a restart.')
+
+const DeferredConfig = Section({
+  emulate: Type.Boolean({
+    default: false,
+    description: 'Defer answers also for providers that cannot; else they answer at once.'
+  }),
+  keep_ms: Milliseconds(day, 'How long an answer waits to be collected.', 30 * day),
+  pending: Count(1000, 'Deferred calls under way at once.', 100_000)
+}, 'Deferred completions.')
+
+export const Config = Closed({
+  providers: Named(ProviderConfig, 'Who answers. Any server that speaks the chat-completions ' +
+    'dialect is one entry with a name of your choice and its `base_url`.', {
+    pattern: '^[a-z0-9][a-z0-9._-]*$',
+    patternErrorMessage: 'a name is lower-case letters, digits, `.`, `_` and `-`'
+  }),
+  models: Named(ModelConfig, 'By id, with the provider prefix; or by any name, for an alias.'),
+  routes: Named(Type.Array(Text('A model id.'), { minItems: 1 }), 'Names for lists of models, ' +
+    'tried in order.'),
+  mcp_servers: Named(ToolServerConfig, 'Tool servers callers may name, by `org/name`.', {
+    pattern: '^[A-Za-z0-9_-]+/[A-Za-z0-9_-]+$',
+    patternErrorMessage: 'a tool server is named `org/name`'
+  }),
+  keys: Type.Array(KeyConfig, { default: [], description: 'Who may call.' }),
+  limits: LimitsConfig,
+  tools: ToolsConfig,
+  server: ServerConfig,
+  deferred: DeferredConfig
+}, { title: 'Headgate', description: 'Configuration of the Headgate AI gateway.' })
+export type Config = Static<typeof Config>
