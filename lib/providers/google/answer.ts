@@ -28,7 +28,7 @@ export class Answer {
   readonly #choices = new Map<number, Choice>()
   readonly #ids = new Set<string>()
   #started = false
-  #blocked = false
+  #blockReason: string | undefined
   #usage: UsageMetadata | undefined
 
   /** @param legacy true when calls go back as the deprecated `function_call` */
@@ -38,12 +38,12 @@ export class Answer {
 
   /** True when the prompt was refused, or something came back for it. */
   get any (): boolean {
-    return this.#blocked || this.#choices.size > 0
+    return this.#blockReason !== undefined || this.#choices.size > 0
   }
 
   /** True when the prompt was refused, or `count` candidates and all that began have ended. */
   isComplete (count: number): boolean {
-    if (this.#blocked && this.#choices.size === 0) return true
+    if (this.#refused) return true
     return this.#choices.size >= count && [...this.#choices.values()].every(({ finish }) => finish !== undefined)
   }
 
@@ -53,21 +53,29 @@ export class Answer {
       events.push(startOf(wire))
     }
     for (const candidate of objectsOf(wire.candidates)) this.#readCandidate(candidate, events)
-    if (wire.promptFeedback?.blockReason) this.#blocked = true
+    this.#blockReason ??= textOf(wire.promptFeedback?.blockReason)
     // Running totals: each message repeats and corrects the one before.
     if (objectOf(wire.usageMetadata) !== undefined) this.#usage = wire.usageMetadata
   }
 
   /** The end of every choice, then the usage: the last events of the answer. */
   end (events: ChatEvent[]): void {
-    if (this.#blocked && this.#choices.size === 0) {
-      events.push({ type: 'choice-end', choice: 0, reason: 'content_filter' })
+    if (this.#refused) {
+      events.push(
+        { type: 'refusal-delta', choice: 0, text: `The provider blocked the prompt: ${this.#blockReason}.` },
+        { type: 'choice-end', choice: 0, reason: 'content_filter' }
+      )
     }
     for (const [choice, { calls, finish }] of this.#choices) {
       const kind = calls === 0 ? 'none' : this.#legacy ? 'legacy' : 'tools'
       events.push({ type: 'choice-end', choice, reason: finishReasonOf(finish, kind) })
     }
     if (this.#usage !== undefined) events.push({ type: 'usage', usage: usageOf(this.#usage) })
+  }
+
+  /** The prompt itself was blocked: there are no candidates, and there will be none. */
+  get #refused (): boolean {
+    return this.#blockReason !== undefined && this.#choices.size === 0
   }
 
   #readCandidate (candidate: Candidate, events: ChatEvent[]): void {
