@@ -103,6 +103,33 @@ t.test('an error inside a stream is thrown as what it means, once wrapped in a l
   }
 })
 
+t.test('every reason to end is one of ours', async t => {
+  const reason = (finishReason: string, call = false): unknown => googleChat.response({
+    candidates: [{ finishReason, content: { parts: call ? [{ functionCall: { name: 'f' } }] : [{ text: 'x' }] } }]
+  }, googleAsk()).at(-1)
+  const ours = {
+    stop: ['STOP', 'OTHER', 'MALFORMED_FUNCTION_CALL', 'UNEXPECTED_TOOL_CALL', 'TOO_MANY_TOOL_CALLS', 'NO_IMAGE', 'IMAGE_OTHER',
+      'FINISH_REASON_UNSPECIFIED', 'NEWER_THAN_US', 'constructor', ''],
+    length: ['MAX_TOKENS', 'CONTINUATION'],
+    content_filter: ['SAFETY', 'RECITATION', 'LANGUAGE', 'BLOCKLIST', 'PROHIBITED_CONTENT', 'SPII', 'IMAGE_SAFETY',
+      'IMAGE_PROHIBITED_CONTENT', 'IMAGE_RECITATION']
+  }
+  for (const [expected, theirs] of Object.entries(ours)) {
+    for (const wire of theirs) t.match(reason(wire), { type: 'choice-end', reason: expected }, wire)
+  }
+  t.match(reason('STOP', true), { reason: 'tool_calls' })
+  t.match(reason('SAFETY', true), { reason: 'content_filter' })
+})
+
+t.test('a token that is part of a character has no bytes', async t => {
+  const [, text] = googleChat.response({
+    candidates: [{ finishReason: 'STOP', logprobsResult: { chosenCandidates: [{ token: '\uFFFD', logProbability: -1 }] } }]
+  }, googleAsk())
+  t.same(text, {
+    type: 'text-delta', choice: 0, text: '', logprobs: { content: [{ token: '\uFFFD', logprob: -1, bytes: null, top_logprobs: [] }] }
+  })
+})
+
 t.test('a whole body without an answer is an error', async t => {
   for (const bad of [{}, { candidates: [] }, { usageMetadata: {} }, [], 'text', null, { candidates: 'no' }]) {
     t.throws(() => googleChat.response(bad, googleAsk()), { code: 'upstream_invalid_response' }, JSON.stringify(bad))
@@ -121,7 +148,7 @@ t.test('a refusal by status is mapped, and its words reach only the caller at fa
   }
   const said = (code: number, status: string, message: string, details: unknown[] = []): unknown =>
     ({ error: { code, status, message, details } })
-  const badKey = said(400, 'INVALID_ARGUMENT', 'API key not valid.', [{ reason: 'API_KEY_INVALID' }])
+  const badKey = said(400, 'INVALID_ARGUMENT', 'It is not valid.', [{ reason: 'API_KEY_INVALID' }])
   const gatewayKey = { status: 502, code: 'upstream_auth_failed', failure: 'credential', message: /^(?!.*not valid)/ }
 
   row(400, said(400, 'INVALID_ARGUMENT', 'Temperature is 9.'), {
@@ -189,14 +216,14 @@ t.test('settings become a generation config, and the caller\'s own keys win one 
       top_p: 0.9, max_output_tokens: 3, maxOutputTokens: 4, topK: null, brand_new_key: { inner_key: 1 },
       response_json_schema: {
         type: 'object', required: ['city_name'], property_ordering: ['city_name'],
-        properties: { city_name: { any_of: [{ type: 'string', enum: ['a_b'] }] }, enum: { min_items: 1 } }
+        properties: { city_name: { any_of: [{ enum: [{ a_b: 1 }] }] }, enum: { min_items: 1 } }
       }
     }
   }), {
     temperature: 0.5, topP: 0.9, maxOutputTokens: 4, brandNewKey: { innerKey: 1 },
     responseJsonSchema: {
       type: 'object', required: ['city_name'], propertyOrdering: ['city_name'],
-      properties: { city_name: { anyOf: [{ type: 'string', enum: ['a_b'] }] }, enum: { minItems: 1 } }
+      properties: { city_name: { anyOf: [{ enum: [{ a_b: 1 }] }] }, enum: { minItems: 1 } }
     }
   })
 })
@@ -346,6 +373,18 @@ t.test('results follow their calls in one content, in the order of the calls', a
     'a signature that was lost is stood in for, on the first call only')
 })
 
+t.test('calls one after another are turns of their own', async t => {
+  const call = (id: string): PromptedChat['messages'][number] =>
+    ({ role: 'assistant', tool_calls: [{ id, type: 'function', function: { name: 'f', arguments: '{}' } }] })
+  const result = (id: string): PromptedChat['messages'][number] => ({ role: 'tool', tool_call_id: id, content: 'r' })
+  const kinds = (messages: PromptedChat['messages']): unknown =>
+    googleBody({ messages }).contents.map(({ parts }) => parts.map(part => `${Object.keys(part).join()} ${part.functionCall?.id ?? part.functionResponse?.id}`))
+  t.same(kinds([call('a'), result('a'), call('b'), result('b')]),
+    [['functionCall a'], ['functionResponse a'], ['functionCall b'], ['functionResponse b']])
+  t.same(kinds([call('a'), call('b'), result('b'), result('a')]),
+    [['functionCall a', 'functionCall b'], ['functionResponse a', 'functionResponse b']])
+})
+
 t.test('the deprecated functions are tools, and are answered as function_call', async t => {
   const request: Partial<PromptedChat> = {
     functions: [{ name: 'f', parameters: { type: 'object', properties: { a: { type: 'string' } } } }],
@@ -430,6 +469,9 @@ t.test('parameters are said in the keywords the provider takes', async t => {
   })
   t.match(schema({ $ref: '#/$defs/Root', $defs: { Root: { properties: { self: { $ref: '#/$defs/Root' } } } } }),
     { type: 'object', properties: { self: { $ref: '#/$defs/Root' } }, $defs: { Root: {} } }, 'a root that is only a reference')
+  const endless = { allOf: [{ $ref: '#/$defs/Loop' }, { properties: { a: { type: 'string' } } }] }
+  t.match(schema({ ...endless, $defs: { Loop: endless } }), { type: 'object', properties: { a: { type: 'string' } } },
+    'a schema that contains itself comes to an end')
 })
 
 t.test('tiers have other names there', async t => {
