@@ -61,7 +61,8 @@ function chatBody ({ request, route }: Ask<PromptedChat>): GenerateContentReques
 function refuseUnsupported (request: PromptedChat): void {
   if (request.response_format !== undefined) {
     throw new GatewayError('unsupported_parameter', {
-      message: 'This model does not support response_format. Use generation_config.responseMimeType and responseJsonSchema.',
+      message: 'This model does not support response_format. ' +
+        'Use generation_config.responseMimeType and responseJsonSchema.',
       param: 'response_format'
     })
   }

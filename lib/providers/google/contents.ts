@@ -90,7 +90,9 @@ class Turns {
         this.#answer(call => call.id === message.tool_call_id, textOf(message.content), `${param}.tool_call_id`)
         break
       case 'function':
-        this.#answer(call => call.id === undefined && call.name === message.name, message.content ?? '', `${param}.name`)
+        this.#answer(
+          call => call.id === undefined && call.name === message.name, message.content ?? '', `${param}.name`
+        )
         break
     }
   }

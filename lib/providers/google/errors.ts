@@ -52,7 +52,9 @@ function statusIn (body: unknown): ErrorStatus {
   return objectOf(outer?.['error']) ?? {}
 }
 
-function classify (status: number, said: ErrorStatus, waitSeconds: number | undefined, callerKey: boolean): GatewayError {
+function classify (
+  status: number, said: ErrorStatus, waitSeconds: number | undefined, callerKey: boolean
+): GatewayError {
   const message = typeof said.message === 'string' && said.message !== '' ? scrubbed(said.message) : undefined
   const cause = { status, said: said.status, message }
   const make = (code: ErrorCode, options: GatewayErrorOptions = {}): GatewayError =>
@@ -86,7 +88,7 @@ function classify (status: number, said: ErrorStatus, waitSeconds: number | unde
 function isCredentialProblem (status: number, { status: name, message, details }: ErrorStatus): boolean {
   if (status === 401 || status === 403) return true
   if (status !== 400) return false
-  return objectsOf(details).some(detail => detail['reason'] === 'API_KEY_INVALID' || detail['reason'] === 'API_KEY_EXPIRED') ||
+  return objectsOf(details).some(({ reason }) => reason === 'API_KEY_INVALID' || reason === 'API_KEY_EXPIRED') ||
     /api key (?:not valid|expired)/i.test(message ?? '') ||
     (name === 'FAILED_PRECONDITION' && /enable billing|location is not supported/i.test(message ?? ''))
 }

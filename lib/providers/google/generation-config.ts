@@ -1,6 +1,6 @@
 /** The generation config: translated from the common fields, then the caller's own keys on top. */
 
-import { camelKeysOf } from './camel-keys.ts'
+import { camelKeys } from './camel-keys.ts'
 import type { Capabilities } from './capabilities.ts'
 import type { GenerationConfig, ThinkingConfig, ThinkingLevel } from './wire.ts'
 import type { PromptedChat } from '../../chat/prompt.ts'
@@ -25,7 +25,7 @@ export function generationConfigOf (request: PromptedChat, capabilities: Capabil
 
 function ownKeys (given: Record<string, unknown>): Record<string, unknown> {
   // As everywhere in a request, null says the same as leaving the key out.
-  return camelKeysOf(Object.fromEntries(Object.entries(given).filter(([, value]) => value !== null)))
+  return camelKeys(Object.fromEntries(Object.entries(given).filter(([, value]) => value !== null)))
 }
 
 function translated (request: PromptedChat, capabilities: Capabilities): GenerationConfig {

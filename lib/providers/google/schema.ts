@@ -10,7 +10,7 @@
  */
 
 import { GatewayError } from '../../errors.ts'
-import { camelKeysOf } from './camel-keys.ts'
+import { repairSchemaKeywords } from '../../chat/json-schema.ts'
 import { objectOf } from './wire.ts'
 
 type Schema = Record<string, unknown>
@@ -27,7 +27,7 @@ const kept = new Set([
  * @throws GatewayError `invalid_value` when the schema describes something else than an object
  */
 export function functionSchema (parameters: Readonly<Schema>, param: string): Schema | undefined {
-  const given = camelKeysOf(parameters)
+  const given = repairSchemaKeywords(parameters)
   const definitions = { ...objectOf(given['definitions']), ...objectOf(given['$defs']) }
   const schemas = new Schemas(definitions)
   // Generators like to put the whole schema among the definitions and refer to it.

@@ -1,7 +1,7 @@
 /** Tools and how the model may choose among them; the deprecated functions are tools as well. */
 
 import { GatewayError } from '../../errors.ts'
-import { camelKeysOf } from './camel-keys.ts'
+import { camelKeys } from './camel-keys.ts'
 import { functionSchema } from './schema.ts'
 import { objectOf, type FunctionDeclaration, type Tool, type ToolConfig } from './wire.ts'
 import type { FunctionDefinition, ToolChoice } from '../../../schemas/tools.ts'
@@ -32,7 +32,7 @@ export function isLegacy (request: PromptedChat): boolean {
  */
 export function toolingOf (request: PromptedChat): Tooling {
   const declarations = declarationsOf(request)
-  const own = request.tool_config === undefined ? undefined : camelKeysOf(request.tool_config)
+  const own = request.tool_config === undefined ? undefined : camelKeys(request.tool_config)
   if (declarations.length === 0) return own === undefined ? {} : { toolConfig: own }
   const legacy = isLegacy(request)
   const choice = legacy ? legacyChoiceOf(request.function_call) : choiceOf(request.tool_choice)
@@ -71,7 +71,7 @@ function declarationOf ({ name, description, parameters }: FunctionDefinition, p
       param: `${param}.name`
     })
   }
-  const schema = objectOf(parameters) === undefined ? undefined : functionSchema(parameters ?? {}, `${param}.parameters`)
+  const schema = functionSchema(parameters ?? {}, `${param}.parameters`)
   return {
     name,
     ...(description ? { description } : {}),
