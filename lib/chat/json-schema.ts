@@ -1,0 +1,70 @@
+/**
+ * JSON Schema keywords as callers meant them.
+ *
+ * Official clients of this API rewrite every key of a body to snake_case, at any depth, tool
+ * schemas included: `anyOf` arrives as `any_of`, and providers refuse or overlook it. A keyword is
+ * a keyword only where a schema stands; the same word as the name of a property, or inside a
+ * default, is the caller's own and stays.
+ *
+ *     repairSchemaKeywords({ any_of: [{ properties: { any_of: { max_length: 3 } } }] })
+ *     // { anyOf: [{ properties: { any_of: { maxLength: 3 } } }] }
+ */
+
+/** How the value of a keyword is read: a schema or a list of them, or schemas by name. */
+const holdsSchemas = new Set([
+  'items', 'prefixItems', 'additionalItems', 'unevaluatedItems', 'contains',
+  'additionalProperties', 'unevaluatedProperties', 'propertyNames',
+  'anyOf', 'oneOf', 'allOf', 'not', 'if', 'then', 'else', 'contentSchema'
+])
+const holdsNamedSchemas = new Set([
+  'properties', 'patternProperties', '$defs', 'definitions', 'dependentSchemas', 'dependencies'
+])
+const otherCamelCased = [
+  'minLength', 'maxLength', 'minItems', 'maxItems', 'uniqueItems', 'minContains', 'maxContains',
+  'minProperties', 'maxProperties', 'dependentRequired', 'multipleOf', 'exclusiveMinimum',
+  'exclusiveMaximum', 'contentEncoding', 'contentMediaType', 'readOnly', 'writeOnly',
+  'propertyOrdering', '$dynamicRef', '$dynamicAnchor', '$recursiveRef', '$recursiveAnchor'
+]
+
+const spellings: ReadonlyMap<string, string> = new Map(
+  [...holdsSchemas, ...holdsNamedSchemas, ...otherCamelCased]
+    .map(keyword => [snakeCase(keyword), keyword] as const)
+    .filter(([snake, keyword]) => snake !== keyword)
+)
+
+/**
+ * A copy of the schema with its keywords in the spelling of the standard. Where a keyword is there
+ * in both spellings, the standard's wins. Unknown keywords are kept as they are.
+ */
+export function repairSchemaKeywords (schema: Readonly<Record<string, unknown>>): Record<string, unknown> {
+  const entries: Array<[string, unknown]> = []
+  for (const [key, value] of Object.entries(schema)) {
+    const keyword = spellings.get(key) ?? key
+    if (keyword !== key && Object.hasOwn(schema, keyword)) continue
+    entries.push([keyword, repairValue(keyword, value)])
+  }
+  // Unlike an assignment, this makes an own key of `__proto__` too.
+  return Object.fromEntries(entries)
+}
+
+function repairValue (keyword: string, value: unknown): unknown {
+  if (holdsSchemas.has(keyword)) return repairSchema(value)
+  if (holdsNamedSchemas.has(keyword) && isObject(value)) {
+    return Object.fromEntries(Object.entries(value).map(([name, schema]) => [name, repairSchema(schema)]))
+  }
+  return value
+}
+
+/** Schemas may also be `true` or `false`; `dependencies` may name properties instead. */
+function repairSchema (value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(repairSchema)
+  return isObject(value) ? repairSchemaKeywords(value) : value
+}
+
+function isObject (value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}
+
+function snakeCase (keyword: string): string {
+  return keyword.replace(/[A-Z]/g, letter => `_${letter.toLowerCase()}`)
+}

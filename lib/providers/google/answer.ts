@@ -1,0 +1,148 @@
+/**
+ * Reads Gemini's answers into events: every message of a stream, or a whole answer as if it were
+ * the only one. Both go through here, so they cannot disagree.
+ *
+ * How a candidate ended is told when the answer is over, because calls and the reason `STOP` may
+ * arrive in either order, and in different messages.
+ */
+
+import { toolCallId } from '../../ids.ts'
+import { finishReasonOf } from './finish-reason.ts'
+import { signatureExtra } from './function-call.ts'
+import { logprobsOf } from './logprobs.ts'
+import { usageOf } from './usage.ts'
+import { objectOf, objectsOf, textOf } from './wire.ts'
+import type { ChatEvent, ResponseStart } from '../../events.ts'
+import type { AnswerPart, Candidate, GenerateContentResponse, UsageMetadata } from './wire.ts'
+
+/** What has been seen of one candidate. */
+interface Choice {
+  calls: number
+  finish: string | undefined
+}
+
+const tiers = new Map<unknown, string>([['standard', 'default'], ['flex', 'flex'], ['priority', 'priority']])
+
+export class Answer {
+  readonly #legacy: boolean
+  readonly #choices = new Map<number, Choice>()
+  readonly #ids = new Set<string>()
+  #started = false
+  #blockReason: string | undefined
+  #usage: UsageMetadata | undefined
+
+  /** @param legacy true when calls go back as the deprecated `function_call` */
+  constructor (legacy: boolean) {
+    this.#legacy = legacy
+  }
+
+  /** True when the prompt was refused, or something came back for it. */
+  get any (): boolean {
+    return this.#blockReason !== undefined || this.#choices.size > 0
+  }
+
+  /** True when the prompt was refused, or `count` candidates and all that began have ended. */
+  isComplete (count: number): boolean {
+    if (this.#refused) return true
+    return this.#choices.size >= count && [...this.#choices.values()].every(({ finish }) => finish !== undefined)
+  }
+
+  read (wire: GenerateContentResponse, events: ChatEvent[]): void {
+    if (!this.#started) {
+      this.#started = true
+      events.push(startOf(wire))
+    }
+    for (const candidate of objectsOf(wire.candidates)) this.#readCandidate(candidate, events)
+    this.#blockReason ??= textOf(wire.promptFeedback?.blockReason)
+    // Running totals: each message repeats and corrects the one before.
+    if (objectOf(wire.usageMetadata) !== undefined) this.#usage = wire.usageMetadata
+  }
+
+  /** The end of every choice, then the usage: the last events of the answer. */
+  end (events: ChatEvent[]): void {
+    if (this.#refused) {
+      events.push(
+        { type: 'refusal-delta', choice: 0, text: `The provider blocked the prompt: ${this.#blockReason}.` },
+        { type: 'choice-end', choice: 0, reason: 'content_filter' }
+      )
+    }
+    for (const [choice, { calls, finish }] of this.#choices) {
+      const kind = calls === 0 ? 'none' : this.#legacy ? 'legacy' : 'tools'
+      events.push({ type: 'choice-end', choice, reason: finishReasonOf(finish, kind) })
+    }
+    if (this.#usage !== undefined) events.push({ type: 'usage', usage: usageOf(this.#usage) })
+  }
+
+  /** The prompt itself was blocked: there are no candidates, and there will be none. */
+  get #refused (): boolean {
+    return this.#blockReason !== undefined && this.#choices.size === 0
+  }
+
+  #readCandidate (candidate: Candidate, events: ChatEvent[]): void {
+    const index = typeof candidate.index === 'number' ? candidate.index : 0
+    const choice = this.#choice(index)
+    let logprobs = logprobsOf(candidate.logprobsResult)
+    for (const part of objectsOf(candidate.content?.parts)) {
+      const text = textOf(part.text)
+      if (text === undefined) {
+        this.#readCall(index, choice, part, events)
+      } else if (part.thought === true) {
+        events.push({ type: 'reasoning-delta', choice: index, text })
+      } else {
+        events.push({ type: 'text-delta', choice: index, text, ...(logprobs && { logprobs }) })
+        logprobs = undefined
+      }
+    }
+    if (logprobs !== undefined) events.push({ type: 'text-delta', choice: index, text: '', logprobs })
+    if (textOf(candidate.finishReason) !== undefined) this.#finish(index, choice, candidate, events)
+  }
+
+  #choice (index: number): Choice {
+    let choice = this.#choices.get(index)
+    if (choice === undefined) this.#choices.set(index, choice = { calls: 0, finish: undefined })
+    return choice
+  }
+
+  /** Calls arrive whole, often without an id. Parts that are no call say nothing to us. */
+  #readCall (index: number, choice: Choice, { functionCall, thoughtSignature }: AnswerPart, events: ChatEvent[]): void {
+    const name = textOf(functionCall?.name)
+    if (name === undefined) return
+    const call = choice.calls++
+    if (this.#legacy && call > 0) return // the deprecated answer has room for one
+    const kind = this.#legacy ? 'legacy' : 'function'
+    events.push({
+      type: 'tool-call-start',
+      choice: index,
+      call,
+      id: this.#legacy ? '' : this.#uniqueId(functionCall?.id),
+      name,
+      kind,
+      ...(thoughtSignature && !this.#legacy ? { extra: signatureExtra(thoughtSignature) } : {})
+    })
+    const text = JSON.stringify(functionCall?.args ?? {})
+    events.push({ type: 'tool-call-delta', choice: index, call, text, kind })
+    events.push({ type: 'tool-call-end', choice: index, call })
+  }
+
+  #uniqueId (given: unknown): string {
+    const upstream = textOf(given)
+    const id = upstream === undefined || this.#ids.has(upstream) ? toolCallId() : upstream
+    this.#ids.add(id)
+    return id
+  }
+
+  /** A refusal with an explanation is passed on as one. */
+  #finish (index: number, choice: Choice, { finishReason, finishMessage }: Candidate, events: ChatEvent[]): void {
+    const first = choice.finish === undefined
+    choice.finish ??= finishReason
+    const text = textOf(finishMessage)
+    if (first && text !== undefined && finishReasonOf(finishReason, 'none') === 'content_filter') {
+      events.push({ type: 'refusal-delta', choice: index, text })
+    }
+  }
+}
+
+function startOf ({ usageMetadata }: GenerateContentResponse): ResponseStart {
+  const serviceTier = tiers.get(textOf(usageMetadata?.serviceTier)?.toLowerCase())
+  return { type: 'response-start', ...(serviceTier === undefined ? {} : { serviceTier }) }
+}

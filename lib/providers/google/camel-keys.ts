@@ -1,0 +1,31 @@
+/**
+ * One spelling for the provider's own objects.
+ *
+ * Callers write them in camelCase, as the provider documents them, or in snake_case, because their
+ * client converts every key of a body. The provider takes both, but not both for one field.
+ *
+ *     camelKeys({ thinking_config: { thinking_budget: 0 } }) // { thinkingConfig: { thinkingBudget: 0 } }
+ */
+
+import { repairSchemaKeywords } from '../../chat/json-schema.ts'
+import { objectOf } from './wire.ts'
+
+type AnyObject = Readonly<Record<string, unknown>>
+
+/** In them stand names and data of the caller, which are nobody's to respell. */
+const schemas = new Set(['responseSchema', 'responseJsonSchema'])
+
+/** A copy with every key in camelCase; of JSON Schemas, the keywords only. */
+export function camelKeys (object: AnyObject): Record<string, unknown> {
+  return Object.fromEntries(Object.entries(object).map(([name, value]) => {
+    const key = name.replace(/(?<=.)_([a-z0-9])/g, (_, letter: string) => letter.toUpperCase())
+    const schema = schemas.has(key) ? objectOf(value) : undefined
+    return [key, schema === undefined ? within(value) : repairSchemaKeywords(schema)]
+  }))
+}
+
+function within (value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(within)
+  const object = objectOf(value)
+  return object === undefined ? value : camelKeys(object)
+}

@@ -1,0 +1,75 @@
+/** A chat request for `generateContent`, built by allow-list: what is not named here stays here. */
+
+import { GatewayError } from '../../errors.ts'
+import { capabilitiesOf } from './capabilities.ts'
+import { conversationOf } from './contents.ts'
+import { generationConfigOf } from './generation-config.ts'
+import { toolingOf } from './tools.ts'
+import type { GenerateContentRequest, ServiceTier } from './wire.ts'
+import type { PromptedChat } from '../../chat/prompt.ts'
+import type { Ask, UpstreamRequest } from '../provider.ts'
+
+const tiers: Readonly<Partial<Record<NonNullable<PromptedChat['service_tier']>, ServiceTier>>> = {
+  default: 'standard', standard_only: 'standard', flex: 'flex', priority: 'priority'
+}
+
+/**
+ * Model and manner of answering go into the path; the key travels in a header, never in the URL.
+ *
+ * @throws GatewayError 400 for what would give the caller something else than asked, with the
+ *   exact parameter
+ * @see https://ai.google.dev/api/generate-content
+ */
+export function chatRequest (ask: Ask<PromptedChat>): UpstreamRequest {
+  const method = ask.streamed ? 'streamGenerateContent?alt=sse' : 'generateContent'
+  return {
+    method: 'POST',
+    path: `/v1beta/models/${encodeURIComponent(ask.route.model)}:${method}`,
+    headers: {
+      'content-type': 'application/json',
+      accept: ask.streamed ? 'text/event-stream' : 'application/json'
+    },
+    body: JSON.stringify(chatBody(ask))
+  }
+}
+
+/** Candidates one request may ask for. */
+export function maxChoices ({ route }: Ask<PromptedChat>): number {
+  return capabilitiesOf(route.model).candidateMaximum
+}
+
+/** Candidates this request asks for, the caller's own config included. */
+export function candidateCount ({ request, route }: Ask<PromptedChat>): number {
+  return generationConfigOf(request, capabilitiesOf(route.model)).candidateCount ?? 1
+}
+
+function chatBody ({ request, route }: Ask<PromptedChat>): GenerateContentRequest {
+  refuseUnsupported(request)
+  const capabilities = capabilitiesOf(route.model)
+  const generationConfig = generationConfigOf(request, capabilities)
+  const tier = request.service_tier === undefined ? undefined : tiers[request.service_tier]
+  return {
+    ...conversationOf(request.messages, capabilities),
+    ...toolingOf(request),
+    ...(request.safety_settings === undefined ? {} : { safetySettings: request.safety_settings }),
+    ...(Object.keys(generationConfig).length === 0 ? {} : { generationConfig }),
+    ...(request.cached_content === undefined ? {} : { cachedContent: request.cached_content }),
+    ...(tier === undefined ? {} : { serviceTier: tier })
+  }
+}
+
+function refuseUnsupported (request: PromptedChat): void {
+  if (request.response_format !== undefined) {
+    throw new GatewayError('unsupported_parameter', {
+      message: 'This model does not support response_format. ' +
+        'Use generation_config.responseMimeType and responseJsonSchema.',
+      param: 'response_format'
+    })
+  }
+  if (request.modalities?.includes('audio') === true) refuseAudio('modalities')
+  if (request.audio !== undefined) refuseAudio('audio')
+}
+
+function refuseAudio (param: string): never {
+  throw new GatewayError('unsupported_parameter', { message: 'This model does not answer with audio.', param })
+}

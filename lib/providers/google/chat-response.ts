@@ -1,0 +1,28 @@
+import { GatewayError } from '../../errors.ts'
+import { Answer } from './answer.ts'
+import { inBandError } from './errors.ts'
+import { isLegacy } from './tools.ts'
+import { objectOf } from './wire.ts'
+import type { ChatEvent } from '../../events.ts'
+import type { PromptedChat } from '../../chat/prompt.ts'
+import type { Ask } from '../provider.ts'
+
+/**
+ * A whole answer as events: `response-start` first, `choice-end` per candidate, `usage` last. A
+ * refused prompt is one choice that the content filter ended.
+ *
+ * @throws GatewayError for a body that holds an error, and `upstream_invalid_response` for one
+ *   that holds neither candidates nor a refusal
+ */
+export function readResponse (body: unknown, ask: Ask<PromptedChat>): ChatEvent[] {
+  const wire = objectOf(Array.isArray(body) ? body[0] : body)
+  if (wire === undefined) throw new GatewayError('upstream_invalid_response', { cause: typeof body })
+  const error = inBandError(wire)
+  if (error !== undefined) throw error
+  const answer = new Answer(isLegacy(ask.request))
+  const events: ChatEvent[] = []
+  answer.read(wire, events)
+  if (!answer.any) throw new GatewayError('upstream_invalid_response', { cause: 'no candidates' })
+  answer.end(events)
+  return events
+}

@@ -1,0 +1,167 @@
+/**
+ * The conversation as Gemini wants it: two roles that alternate, no empty parts, and after every
+ * content with function calls one content with exactly their responses, in the order of the calls.
+ */
+
+import { GatewayError } from '../../errors.ts'
+import { argumentsOf, functionCallPart } from './function-call.ts'
+import { partOf, textPart } from './parts.ts'
+import type { Capabilities } from './capabilities.ts'
+import type { Content, Part } from './wire.ts'
+import type { AssistantMessage, Message } from '../../../schemas/messages.ts'
+
+export interface Conversation {
+  readonly contents: readonly Content[]
+  readonly systemInstruction?: Content
+}
+
+/** Stands in for a thought signature that was lost on the way; the provider documents it. */
+const lostSignature = 'skip_thought_signature_validator'
+
+/**
+ * @throws GatewayError `invalid_value` for a conversation that is empty, a tool call without its
+ *   result or a result without its call; `unsupported_parameter` for parts the provider cannot take
+ */
+export function conversationOf (messages: readonly Message[], capabilities: Capabilities): Conversation {
+  const turns = new Turns()
+  for (const [index, message] of messages.entries()) turns.read(message, `messages[${index}]`)
+  turns.settle()
+  const { contents, system } = turns
+  if (capabilities.signatures) fillSignatures(contents)
+  if (contents.length === 0 && system.length > 0) {
+    // Instructions alone are a question too, and there has to be one.
+    return { contents: [{ role: 'user', parts: system }] }
+  }
+  if (contents.length === 0) {
+    throw new GatewayError('invalid_value', { message: 'There is no text in the conversation.', param: 'messages' })
+  }
+  if (system.length === 0) return { contents }
+  if (capabilities.systemInstruction) return { contents, systemInstruction: { parts: system } }
+  return { contents: withSystemInFront(contents, system) }
+}
+
+function withSystemInFront (contents: readonly Content[], system: Part[]): Content[] {
+  const [first, ...rest] = contents
+  return first?.role === 'user'
+    ? [{ role: 'user', parts: [...system, ...first.parts] }, ...rest]
+    : [{ role: 'user', parts: system }, ...contents]
+}
+
+/** Only the first of parallel calls carries a signature, so only the first can have lost one. */
+function fillSignatures (contents: readonly Content[]): void {
+  for (const { parts } of contents) {
+    const first = parts.find(part => part.functionCall !== undefined)
+    if (first !== undefined) first.thoughtSignature ??= lostSignature
+  }
+}
+
+/** A call whose response has not been sent up yet. */
+interface OpenCall {
+  /** Absent for the deprecated `function_call`: its result is found by name. */
+  readonly id: string | undefined
+  readonly name: string
+  /** Where the call stands in the request. */
+  readonly param: string
+  output: string | undefined
+}
+
+class Turns {
+  readonly contents: Content[] = []
+  readonly system: Part[] = []
+  #open: OpenCall[] = []
+
+  read (message: Message, param: string): void {
+    switch (message.role) {
+      case 'system': case 'developer':
+        this.system.push(...textParts(message.content))
+        break
+      case 'user':
+        this.settle()
+        this.#add('user', typeof message.content === 'string'
+          ? textPart(message.content)
+          : message.content.flatMap((part, index) => partOf(part, `${param}.content[${index}]`)))
+        break
+      case 'assistant':
+        // Calls of neighbouring messages are one turn until the first result arrives.
+        if (this.#open.some(({ output }) => output !== undefined)) this.settle()
+        this.#readAssistant(message, param)
+        break
+      case 'tool':
+        this.#answer(call => call.id === message.tool_call_id, textOf(message.content), `${param}.tool_call_id`)
+        break
+      case 'function':
+        this.#answer(
+          call => call.id === undefined && call.name === message.name, message.content ?? '', `${param}.name`
+        )
+        break
+    }
+  }
+
+  /** Sends up the responses of the calls made so far. */
+  settle (): void {
+    if (this.#open.length === 0) return
+    const parts = this.#open.map(({ id, name, param, output }): Part => {
+      if (output === undefined) {
+        throw new GatewayError('invalid_value', {
+          message: 'Every tool call of the conversation needs its result right after it.', param
+        })
+      }
+      return { functionResponse: { ...(id ? { id } : {}), name, response: { output } } }
+    })
+    this.contents.push({ role: 'user', parts })
+    this.#open = []
+  }
+
+  #readAssistant (message: AssistantMessage, param: string): void {
+    const text = textParts(message.content)
+    const refusal = text.length === 0 ? textPart(message.refusal ?? '') : []
+    const parts = [...text, ...refusal]
+    for (const [index, call] of (message.tool_calls ?? []).entries()) {
+      const place = `${param}.tool_calls[${index}]`
+      if (call.type === 'custom') {
+        throw new GatewayError('unsupported_parameter', {
+          message: 'This model takes function tools only, no custom tools.', param: `${place}.type`
+        })
+      }
+      parts.push(functionCallPart(call, `${place}.function.arguments`))
+      this.#open.push({ id: call.id, name: call.function.name, param: `${place}.id`, output: undefined })
+    }
+    const legacy = message.function_call
+    if (legacy !== undefined && legacy !== null) {
+      const args = argumentsOf(legacy.arguments, `${param}.function_call.arguments`)
+      parts.push({ functionCall: { name: legacy.name, args } })
+      this.#open.push({ id: undefined, name: legacy.name, param: `${param}.function_call`, output: undefined })
+    }
+    this.#add('model', parts)
+  }
+
+  /** A second result for one id replaces the first. */
+  #answer (matches: (call: OpenCall) => boolean, output: string, param: string): void {
+    const calls = this.#open.filter(matches)
+    const call = calls.find(({ output }) => output === undefined) ?? calls[0]
+    if (call === undefined) {
+      throw new GatewayError('invalid_value', {
+        message: 'No call of the message before has this id or name.', param
+      })
+    }
+    call.output = output
+  }
+
+  #add (role: 'user' | 'model', parts: Part[]): void {
+    if (parts.length === 0) return
+    const last = this.contents.at(-1)
+    // Responses stand alone: newer models refuse text beside them.
+    const joins = last?.role === role && last.parts.every(part => part.functionResponse === undefined)
+    if (joins) last.parts.push(...parts)
+    else this.contents.push({ role, parts })
+  }
+}
+
+function textParts (content: AssistantMessage['content']): Part[] {
+  if (typeof content === 'string') return textPart(content)
+  return (content ?? []).flatMap(part => textPart(part.type === 'text' ? part.text : part.refusal))
+}
+
+function textOf (content: string | ReadonlyArray<{ text: string }>): string {
+  return typeof content === 'string' ? content : content.map(({ text }) => text).join('')
+}

@@ -1,0 +1,45 @@
+/** Function calls of the history: their arguments as an object, their signature beside them. */
+
+import { GatewayError } from '../../errors.ts'
+import { objectOf, type Part } from './wire.ts'
+import type { ToolCall } from '../../../schemas/messages.ts'
+
+type FunctionToolCall = Extract<ToolCall, { function: unknown }>
+
+/** @param param where the arguments stand in the request, for the error */
+export function functionCallPart (call: FunctionToolCall, param: string): Part {
+  const signature = objectOf(call.extra_content?.['google'])?.['thought_signature']
+  return {
+    functionCall: {
+      ...(call.id === '' ? {} : { id: call.id }),
+      name: call.function.name,
+      args: argumentsOf(call.function.arguments, param)
+    },
+    ...(typeof signature === 'string' && signature !== '' ? { thoughtSignature: signature } : {})
+  }
+}
+
+/** @throws GatewayError `invalid_value` for anything but a JSON object; no text is no arguments */
+export function argumentsOf (text: string, param: string): Record<string, unknown> {
+  if (text.trim() === '') return {}
+  let value: unknown
+  try {
+    value = JSON.parse(text)
+  } catch (cause) {
+    throw notAnObject(param, cause)
+  }
+  const object = objectOf(value)
+  if (object === undefined) throw notAnObject(param, typeof value)
+  return object
+}
+
+/** The `extra` of a tool call that carries a signature to the caller, to come back in the history. */
+export function signatureExtra (signature: string): Record<string, unknown> {
+  return { extra_content: { google: { thought_signature: signature } } }
+}
+
+function notAnObject (param: string, cause: unknown): GatewayError {
+  return new GatewayError('invalid_value', {
+    message: 'The arguments of a tool call are a JSON object, as text.', param, cause
+  })
+}

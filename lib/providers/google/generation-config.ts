@@ -1,0 +1,63 @@
+/** The generation config: translated from the common fields, then the caller's own keys on top. */
+
+import { camelKeys } from './camel-keys.ts'
+import type { Capabilities } from './capabilities.ts'
+import type { GenerationConfig, ThinkingConfig, ThinkingLevel } from './wire.ts'
+import type { PromptedChat } from '../../chat/prompt.ts'
+
+type Effort = NonNullable<PromptedChat['reasoning_effort']>
+
+/** Tokens of thinking for the models that take a budget, as the provider's own compatible API has it. */
+const budgets: Readonly<Record<Exclude<Effort, 'none'>, number>> = {
+  minimal: 1024, low: 1024, medium: 8192, high: 24576, xhigh: 24576
+}
+const levels: Readonly<Record<Effort, ThinkingLevel>> = {
+  none: 'LOW', minimal: 'LOW', low: 'LOW', medium: 'MEDIUM', high: 'HIGH', xhigh: 'HIGH'
+}
+
+/**
+ * Every key in camelCase. A key of `generation_config` replaces the translated one; those we do
+ * not know go up too, as they may be newer than this gateway.
+ */
+export function generationConfigOf (request: PromptedChat, capabilities: Capabilities): GenerationConfig {
+  return { ...translated(request, capabilities), ...ownKeys(request.generation_config ?? {}) }
+}
+
+function ownKeys (given: Record<string, unknown>): Record<string, unknown> {
+  // As everywhere in a request, null says the same as leaving the key out.
+  return camelKeys(Object.fromEntries(Object.entries(given).filter(([, value]) => value !== null)))
+}
+
+function translated (request: PromptedChat, capabilities: Capabilities): GenerationConfig {
+  const { n, top_k: topK, seed, reasoning_effort: effort } = request
+  const config: GenerationConfig = {}
+  const maxOutputTokens = request.max_completion_tokens ?? request.max_tokens
+  if (maxOutputTokens !== undefined) config.maxOutputTokens = maxOutputTokens
+  if (request.temperature !== undefined) config.temperature = request.temperature
+  if (request.top_p !== undefined) config.topP = request.top_p
+  if (topK !== undefined && topK > 0) config.topK = topK // 0 says no limit, which has no number here
+  const stop = [request.stop ?? []].flat().filter(sequence => sequence !== '')
+  if (stop.length > 0) config.stopSequences = stop
+  if (n !== undefined && n > 1) config.candidateCount = n
+  // 32 bits there; the same seed still gives the same number.
+  if (seed !== undefined) config.seed = seed | 0
+  if (capabilities.penalties) {
+    if (request.presence_penalty !== undefined) config.presencePenalty = request.presence_penalty
+    if (request.frequency_penalty !== undefined) config.frequencyPenalty = request.frequency_penalty
+  }
+  if (request.logprobs === true) {
+    config.responseLogprobs = true
+    if (request.top_logprobs !== undefined && request.top_logprobs > 0) config.logprobs = request.top_logprobs
+  }
+  const thinking = effort === undefined ? undefined : thinkingOf(effort, capabilities)
+  if (thinking !== undefined) config.thinkingConfig = thinking
+  return config
+}
+
+function thinkingOf (effort: Effort, { thinking, thinkingOff }: Capabilities): ThinkingConfig | undefined {
+  if (thinking === 'none') return undefined
+  const includeThoughts = effort !== 'none'
+  if (thinking === 'level') return { includeThoughts, thinkingLevel: levels[effort] }
+  if (effort !== 'none') return { includeThoughts, thinkingBudget: budgets[effort] }
+  return thinkingOff ? { includeThoughts, thinkingBudget: 0 } : undefined
+}

@@ -1,0 +1,25 @@
+/**
+ * Gemini, by its own API rather than the compatible one: thought summaries, signatures, safety
+ * settings and cached content exist only there. Base URL: https://generativelanguage.googleapis.com
+ */
+
+import { chatRequest, maxChoices } from './chat-request.ts'
+import { readResponse } from './chat-response.ts'
+import { readStream } from './chat-stream.ts'
+import { readError } from './errors.ts'
+import type { PromptedChat } from '../../chat/prompt.ts'
+import type { ChatEvent } from '../../events.ts'
+import type { Adapter } from '../provider.ts'
+
+export const googleChat: Adapter<PromptedChat, ChatEvent> = {
+  request: chatRequest,
+  response: readResponse,
+  stream: readStream,
+  error: readError,
+  maxChoices
+}
+
+/** The credential: a header, because addresses end up in logs. */
+export function googleHeaders (key: string): Record<string, string> {
+  return { 'x-goog-api-key': key }
+}

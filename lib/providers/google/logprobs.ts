@@ -1,0 +1,20 @@
+import { objectsOf, type LogprobsCandidate, type LogprobsResult } from './wire.ts'
+import type { Logprobs } from '../../events.ts'
+
+/** Gemini's log probabilities in the wire form of our answers; `undefined` when there are none. */
+export function logprobsOf (result: LogprobsResult | undefined): Logprobs | undefined {
+  const chosen = objectsOf(result?.chosenCandidates)
+  if (chosen.length === 0) return undefined
+  return {
+    content: chosen.map((candidate, position) => {
+      const alternatives = objectsOf(result?.topCandidates?.[position]?.candidates)
+      return Object.assign(tokenOf(candidate), { top_logprobs: alternatives.map(tokenOf) })
+    })
+  }
+}
+
+function tokenOf ({ token = '', logProbability = 0 }: LogprobsCandidate): Record<string, unknown> {
+  // A token that is part of a character arrives as U+FFFD: its bytes are lost.
+  const bytes = token.includes('\uFFFD') ? null : [...Buffer.from(token)]
+  return { token, logprob: logProbability, bytes }
+}

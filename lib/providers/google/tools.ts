@@ -1,0 +1,121 @@
+/** Tools and how the model may choose among them; the deprecated functions are tools as well. */
+
+import { GatewayError } from '../../errors.ts'
+import { camelKeys } from './camel-keys.ts'
+import { functionSchema } from './schema.ts'
+import { objectOf, type FunctionDeclaration, type Tool, type ToolConfig } from './wire.ts'
+import type { FunctionDefinition, ToolChoice } from '../../../schemas/tools.ts'
+import type { PromptedChat } from '../../chat/prompt.ts'
+
+export interface Tooling {
+  readonly tools?: readonly Tool[]
+  readonly toolConfig?: ToolConfig
+}
+
+/** What may be called: everything, some, or nothing; and whether something must be. */
+interface Choice {
+  readonly mode: 'auto' | 'any' | 'none'
+  readonly names?: readonly string[]
+}
+
+/** True when the caller speaks the deprecated `functions`: the answer is then a `function_call`. */
+export function isLegacy (request: PromptedChat): boolean {
+  return (request.functions?.length ?? 0) > 0 && (request.tools?.length ?? 0) === 0
+}
+
+/**
+ * `tools` and `toolConfig` of a request; the caller's own `tool_config` replaces what its
+ * `tool_choice` would give.
+ *
+ * @throws GatewayError `unsupported_parameter` for custom tools, `invalid_value` for names the
+ *   provider refuses and for a choice of tools that are not there
+ */
+export function toolingOf (request: PromptedChat): Tooling {
+  const declarations = declarationsOf(request)
+  const own = request.tool_config === undefined ? undefined : camelKeys(request.tool_config)
+  if (declarations.length === 0) return own === undefined ? {} : { toolConfig: own }
+  const legacy = isLegacy(request)
+  const choice = legacy ? legacyChoiceOf(request.function_call) : choiceOf(request.tool_choice)
+  checkNames(choice, declarations, legacy ? 'function_call' : 'tool_choice')
+  // Names may only be listed where a call is forced; otherwise the rest is simply not offered.
+  const offered = choice.mode === 'auto' && choice.names !== undefined
+    ? declarations.filter(({ name }) => choice.names?.includes(name))
+    : declarations
+  const toolConfig = own ?? configOf(choice)
+  return {
+    tools: [{ functionDeclarations: offered }],
+    ...(toolConfig === undefined ? {} : { toolConfig })
+  }
+}
+
+function declarationsOf (request: PromptedChat): FunctionDeclaration[] {
+  if (isLegacy(request)) {
+    return (request.functions ?? []).map((definition, index) => declarationOf(definition, `functions[${index}]`))
+  }
+  return (request.tools ?? []).map((tool, index) => {
+    if (tool.type === 'custom') {
+      throw new GatewayError('unsupported_parameter', {
+        message: 'This model takes function tools only, no custom tools.',
+        param: `tools[${index}].type`
+      })
+    }
+    return declarationOf(tool.function, `tools[${index}].function`)
+  })
+}
+
+function declarationOf ({ name, description, parameters }: FunctionDefinition, param: string): FunctionDeclaration {
+  if (!/^[A-Za-z_][\w.:-]{0,127}$/.test(name)) {
+    throw new GatewayError('invalid_value', {
+      message: 'A function name of this model starts with a letter or an underscore, then letters, ' +
+        'digits and _ . : - follow; at most 128 characters.',
+      param: `${param}.name`
+    })
+  }
+  const schema = functionSchema(parameters ?? {}, `${param}.parameters`)
+  return {
+    name,
+    ...(description ? { description } : {}),
+    ...(schema === undefined ? {} : { parametersJsonSchema: schema })
+  }
+}
+
+function choiceOf (choice: ToolChoice | undefined): Choice {
+  if (choice === undefined) return { mode: 'auto' }
+  if (typeof choice === 'string') return { mode: choice === 'required' ? 'any' : choice }
+  if ('server_label' in choice) return { mode: 'any', names: [choice.name] }
+  switch (choice.type) {
+    case 'function': return { mode: 'any', names: [choice.function.name] }
+    case 'tool': return { mode: 'any', names: [choice.name] }
+    case 'allowed_tools': {
+      const { mode, tools } = choice.allowed_tools
+      return { mode: mode === 'required' ? 'any' : 'auto', names: tools.map(allowedName) }
+    }
+    case 'custom': throw new GatewayError('unsupported_parameter', {
+      message: 'This model takes function tools only, no custom tools.',
+      param: 'tool_choice'
+    })
+    default: return { mode: choice.type }
+  }
+}
+
+function allowedName (tool: Record<string, unknown>): string {
+  return String(objectOf(tool['function'])?.['name'] ?? tool['name'])
+}
+
+function legacyChoiceOf (choice: PromptedChat['function_call']): Choice {
+  if (choice === undefined || choice === 'auto') return { mode: 'auto' }
+  if (choice === 'none') return { mode: 'none' }
+  return { mode: 'any', names: [typeof choice === 'string' ? choice : choice.name] }
+}
+
+function checkNames ({ names = [] }: Choice, declarations: readonly FunctionDeclaration[], param: string): void {
+  const missing = names.find(name => !declarations.some(declaration => declaration.name === name))
+  if (missing === undefined) return
+  throw new GatewayError('invalid_value', { message: `There is no tool named ${JSON.stringify(missing)}.`, param })
+}
+
+function configOf ({ mode, names }: Choice): ToolConfig | undefined {
+  if (mode === 'auto') return undefined
+  if (mode === 'none') return { functionCallingConfig: { mode: 'NONE' } }
+  return { functionCallingConfig: { mode: 'ANY', ...(names === undefined ? {} : { allowedFunctionNames: names }) } }
+}
