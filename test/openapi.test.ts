@@ -19,7 +19,7 @@ const call: Call = {
 }
 
 const reply = await openApi('1.2.3')(call)
-const document: unknown = JSON.parse(String(reply.body))
+const document: unknown = JSON.parse(typeof reply.body === 'string' ? reply.body : '')
 
 /** The value at a JSON pointer; undefined when there is none. */
 function at (pointer: string): unknown {
