@@ -6,20 +6,20 @@
  * megabytes). What is wrong is found by `validation/explain`, which is bounded.
  */
 
-import { Ajv2019 } from 'ajv/dist/2019.js'
+import { Ajv2019, type ValidateFunction } from 'ajv/dist/2019.js'
 import type { Static, TSchema } from 'typebox'
 import type { AuthedCall, UploadForm, ValidCall } from '../call.ts'
 import { GatewayError, ValidationError, type ValidationDetail } from '../errors.ts'
 import type { Stage } from '../stage.ts'
 import { explain } from '../validation/explain.ts'
 import { readForm, type FormRequest } from '../validation/form.ts'
-import { isObject } from '../validation/json-schema.ts'
+import { isObject, type JsonSchema } from '../validation/json-schema.ts'
 import type { WithoutNulls } from '../../schemas/nullable.ts'
 
 const DETAILS = 20
 
 // TypeBox writes draft 2019-09; `strictTypes` asks for a `type` beside every `anyOf`.
-const ajv = new Ajv2019({ strict: true, strictTypes: false, messages: false })
+const ajv = new Ajv2019({ strict: true, strictTypes: false, messages: false, inlineRefs: false })
 
 /**
  * Reads the JSON body of each call and yields the call with it as `request`: one call in, one
@@ -35,7 +35,7 @@ const ajv = new Ajv2019({ strict: true, strictTypes: false, messages: false })
 export function validate<S extends TSchema> (
   schema: S
 ): Stage<AuthedCall, ValidCall<WithoutNulls<Static<S>>>> {
-  const matches = ajv.compile(schema)
+  const matches = compile(schema)
   return async function * (source) {
     for await (const call of source) {
       const body = await call.body()
@@ -61,7 +61,7 @@ export function validate<S extends TSchema> (
 export function validateForm<S extends TSchema> (
   schema: S
 ): Stage<AuthedCall, ValidCall<FormRequest<Static<S>>>> {
-  const matches = ajv.compile(schema)
+  const matches = compile(schema)
   return async function * (source) {
     for await (const call of source) {
       const form = await call.body()
@@ -80,6 +80,18 @@ export function validateForm<S extends TSchema> (
       yield { ...call, request: request as FormRequest<Static<S>> }
     }
   }
+}
+
+/**
+ * Compiles each top-level field to a function of its own. All in one, the check of a chat request
+ * is too long a function for the engine to optimise: 24 µs for 20 messages instead of 5, and 2 µs
+ * for one text instead of 0.3 (Node 20).
+ */
+function compile (schema: TSchema): ValidateFunction {
+  const { properties }: JsonSchema = schema
+  if (properties === undefined) return ajv.compile(schema)
+  const references = Object.keys(properties).map(name => [name, { $ref: `#/$defs/${name}` }])
+  return ajv.compile({ ...schema, properties: Object.fromEntries(references), $defs: properties })
 }
 
 const unexplained: ValidationDetail = {

@@ -16,7 +16,7 @@ import { fits, isObject, literals, typeOf, type JsonSchema } from './json-schema
 import {
   checkLiteral, checkNumber, checkSize, checkText, expression, quote, wrongType
 } from './single-values.ts'
-import { unionOf } from './union.ts'
+import { unionOf, type Tag } from './union.ts'
 
 export interface ExplainOptions {
   /** Most details to give. Default 20. */
@@ -51,8 +51,9 @@ function check (schema: JsonSchema, value: unknown, found: Findings): void {
 
 function checkObject (schema: JsonSchema, value: Record<string, unknown>, found: Findings): void {
   const properties = schema.properties ?? {}
-  for (const [key, property] of Object.entries(properties)) {
-    if (found.full) return
+  for (const key in properties) {
+    const property = properties[key]
+    if (found.full || property === undefined) return
     if (Object.hasOwn(value, key) && value[key] !== undefined) {
       found.at(key, () => check(property, value[key], found))
     } else if (schema.required?.includes(key)) {
@@ -101,38 +102,30 @@ function checkList (schema: JsonSchema, value: readonly unknown[], found: Findin
  * type of the value, else the one with the fewest faults.
  */
 function checkUnion (anyOf: readonly JsonSchema[], value: unknown, found: Findings): void {
-  const union = unionOf(anyOf)
-  const fitting = union.branches.filter(branch => fits(branch, value))
-  if (fitting.length === 0) {
-    // `null` only ever means absent: nobody is helped by being told to send it.
-    const wanted = union.branches.filter(branch => branch.type !== 'null')
-    for (const branch of distinct(wanted)) wrongType(branch, value, found)
-  } else if (isObject(value) && union.tag !== undefined && fitting.length > 1) {
-    checkTagged(union.tag, fitting, value, found)
-  } else {
-    checkNearest(fitting, value, found)
-  }
+  const { branches, tag } = unionOf(anyOf)
+  if (tag !== undefined && isObject(value)) return checkTagged(tag, value, found)
+  const fitting = branches.filter(branch => fits(branch, value))
+  if (fitting.length > 0) return checkNearest(fitting, value, found)
+  // `null` only ever means absent: nobody is helped by being told to send it.
+  const wanted = branches.filter(branch => branch.type !== 'null')
+  for (const branch of distinct(wanted)) wrongType(branch, value, found)
 }
 
 function checkTagged (
-  tag: string, branches: readonly JsonSchema[], value: Record<string, unknown>, found: Findings
+  { name, meant, optional, untagged }: Tag, value: Record<string, unknown>, found: Findings
 ): void {
-  const given = Object.hasOwn(value, tag) ? value[tag] : undefined
-  const untagged = branches.filter(branch => tagsOf(branch, tag) === undefined)
   if (untagged.some(branch => accepts(branch, value, found))) return
-  const tagged = branches.filter(branch => tagsOf(branch, tag) !== undefined)
-  const meant = tagged.filter(branch => given === undefined
-    ? branch.required?.includes(tag) !== true
-    : tagsOf(branch, tag)?.includes(given))
-  if (meant.length > 0) return checkNearest(meant, value, found)
-  if (given === undefined) return found.at(tag, () => found.add('missing', 'Field required', undefined))
+  const given = Object.hasOwn(value, name) ? value[name] : undefined
+  const branches = given === undefined ? optional : meant.get(given) ?? []
+  if (branches.length > 0) return checkNearest(branches, value, found)
+  if (given === undefined) return found.at(name, () => found.add('missing', 'Field required', undefined))
   const shown = String(show(given) ?? typeOf(given))
-  const expected = tagged.flatMap(branch => tagsOf(branch, tag) ?? []).map(quote).join(', ')
+  const expected = [...meant.keys()].map(quote).join(', ')
   found.add(
     'union_tag_invalid',
-    `Input tag '${shown}' found using '${tag}' does not match any of the expected tags: ${expected}`,
+    `Input tag '${shown}' found using '${name}' does not match any of the expected tags: ${expected}`,
     value,
-    { discriminator: `'${tag}'`, tag: shown, expected_tags: expected }
+    { discriminator: `'${name}'`, tag: shown, expected_tags: expected }
   )
 }
 
@@ -153,10 +146,6 @@ function accepts (branch: JsonSchema, value: unknown, found: Findings): boolean 
   const trial = found.trial(1)
   check(branch, value, trial)
   return trial.details.length === 0
-}
-
-function tagsOf (branch: JsonSchema, tag: string): readonly unknown[] | undefined {
-  return literals(branch.properties?.[tag])
 }
 
 /** One branch of each kind: three lists of different items are all just "a list". */

@@ -1,9 +1,20 @@
-import { branchesOf, literals, type JsonSchema } from './json-schema.ts'
+import { branchesOf, fits, literals, type JsonSchema } from './json-schema.ts'
 
-/** A union, with the property that tells its object branches apart, such as `role` or `type`. */
+/** A union, and how its object branches are told apart, if by a tag such as `role` or `type`. */
 export interface Union {
   readonly branches: readonly JsonSchema[]
-  readonly tag: string | undefined
+  readonly tag: Tag | undefined
+}
+
+export interface Tag {
+  /** The property that has fixed values. */
+  readonly name: string
+  /** The branches of each of these values. */
+  readonly meant: ReadonlyMap<unknown, readonly JsonSchema[]>
+  /** Branches that know the tag but do not require it: meant when it is left out. */
+  readonly optional: readonly JsonSchema[]
+  /** Object branches that do not know the tag: meant only when they match. */
+  readonly untagged: readonly JsonSchema[]
 }
 
 const unions = new WeakMap<readonly JsonSchema[], Union>()
@@ -13,20 +24,31 @@ export function unionOf (anyOf: readonly JsonSchema[]): Union {
   let union = unions.get(anyOf)
   if (union === undefined) {
     const branches = anyOf.flatMap(branchesOf)
-    union = { branches, tag: tagOf(branches) }
+    union = { branches, tag: tagOf(branches.filter(branch => fits(branch, {}))) }
     unions.set(anyOf, union)
   }
   return union
 }
 
-/** The property that has fixed values in most branches, and in two at least. */
-function tagOf (branches: readonly JsonSchema[]): string | undefined {
+/** The tag is the property that has fixed values in most branches, and in two at least. */
+function tagOf (branches: readonly JsonSchema[]): Tag | undefined {
   const uses = new Map<string, number>()
   for (const { properties = {} } of branches) {
     for (const [name, property] of Object.entries(properties)) {
       if (literals(property) !== undefined) uses.set(name, (uses.get(name) ?? 0) + 1)
     }
   }
-  const [tag, most] = [...uses].reduce((best, use) => use[1] > best[1] ? use : best, ['', 1])
-  return most > 1 ? tag : undefined
+  const [name, most] = [...uses].reduce((best, use) => use[1] > best[1] ? use : best, ['', 1])
+  if (most < 2) return undefined
+
+  const meant = new Map<unknown, JsonSchema[]>()
+  const optional: JsonSchema[] = []
+  const untagged: JsonSchema[] = []
+  for (const branch of branches) {
+    const values = literals(branch.properties?.[name])
+    for (const value of values ?? []) meant.set(value, [...meant.get(value) ?? [], branch])
+    if (values === undefined) untagged.push(branch)
+    else if (branch.required?.includes(name) !== true) optional.push(branch)
+  }
+  return { name, meant, optional, untagged }
 }

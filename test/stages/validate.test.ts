@@ -489,6 +489,12 @@ t.test('hostile bodies', async t => {
     t.ok(seen.length < 500, `the list was looked at ${seen.length} times`)
   })
 
+  t.test('a field with two faults does not go past the twentieth', async t => {
+    const messages = Array.from({ length: 19 }, () => ({ role: 'bot' }))
+    const detail = await detailOf(requestOf({ ...chat, messages, tool_choice: 5 }))
+    t.equal(detail.length, 20)
+  })
+
   t.test('nesting of any depth is harmless', async t => {
     for (const [open, close] of [['[', ']'], ['{"a":', '}'], ['{"content":', '}'], ['{"model":', '}']] as const) {
       for (const field of ['model', 'messages', 'metadata', 'tool_choice', 'thinking']) {
@@ -570,6 +576,10 @@ t.test('keywords that other endpoints use are explained too', async t => {
       { loc: ['body', 'a'], type: 'missing' }, { loc: ['body', 'b'], type: 'missing' }
     ]],
     [Type.Object({ a: Type.String() }, { minProperties: 2 }), { a: 'b' }, [{ type: 'too_short', ctx: { min_length: 2 } }]],
+    // A branch that takes any object makes any tag right.
+    [Type.Union([
+      Type.Object({ type: Type.Literal('a') }), Type.Object({ type: Type.Literal('b') }), MapOf(Type.Unknown())
+    ]), { type: 'c' }, []],
     // A string counts by characters, not by UTF-16 units.
     [Type.String({ maxLength: 2 }), '🎈🎈', []],
     [Type.String({ minLength: 3 }), '🎈🎈', [{ type: 'string_too_short' }]],

@@ -1,0 +1,102 @@
+/**
+ * GET /openapi.json: what the API looks like, for people and for generators of clients.
+ *
+ * An endpoint that is added is described here; the document does the rest.
+ */
+
+import type { Call } from '../lib/call.ts'
+import { openApiDocument, type EndpointDoc } from '../lib/openapi.ts'
+import type { Reply } from '../lib/reply.ts'
+import { ChatRequest, ModelWithSettings } from '../schemas/chat.ts'
+import {
+  AnswerMessage, ChatCompletion, ChatCompletionChunk, ChoiceLogprobs, CompletionUsage, DeferredPending,
+  ToolServerFailure, ToolServerResult
+} from '../schemas/completion.ts'
+import { Health } from '../schemas/health.ts'
+import {
+  AssistantMessage, FunctionMessage, Message, SystemMessage, ToolCall, ToolMessage, UserMessage
+} from '../schemas/messages.ts'
+import { Model, ModelList } from '../schemas/models.ts'
+import { CustomTool, FunctionTool, ToolServerSpec } from '../schemas/tools.ts'
+
+/** Schemas that deserve a name of their own in the document. */
+const named = {
+  ChatRequest, ModelWithSettings,
+  Message, SystemMessage, UserMessage, AssistantMessage, ToolMessage, FunctionMessage, ToolCall,
+  FunctionTool, CustomTool, ToolServerSpec,
+  ChatCompletion, ChatCompletionChunk, AnswerMessage, ChoiceLogprobs, CompletionUsage,
+  ToolServerFailure, ToolServerResult, DeferredPending,
+  Model, ModelList, Health
+}
+
+const fromProvider = [
+  'model_not_found', 'unknown_provider', 'context_length_exceeded', 'content_policy_violation',
+  'upstream_invalid_request', 'insufficient_quota', 'upstream_error', 'upstream_unreachable',
+  'upstream_invalid_response', 'upstream_overloaded', 'upstream_timeout', 'timeout'
+] as const
+
+export const endpointDocs: readonly EndpointDoc[] = [
+  {
+    name: 'chat',
+    method: 'POST',
+    path: '/v1/chat/completions',
+    group: 'Chat',
+    summary: 'Ask a model for the next message of a conversation.',
+    request: { schema: ChatRequest },
+    answers: [
+      { description: 'The answer.', schema: ChatCompletion },
+      {
+        description: 'With `stream`, the answer in chunks.',
+        mediaType: 'text/event-stream',
+        schema: ChatCompletionChunk
+      }
+    ],
+    errors: ['invalid_value', 'unsupported_parameter', ...fromProvider]
+  },
+  {
+    name: 'deferred-completion',
+    method: 'GET',
+    path: '/v1/chat/deferred-completion/:request_id',
+    group: 'Chat',
+    summary: 'Fetch the answer to a chat call that was deferred.',
+    answers: [
+      { description: 'The answer.', schema: ChatCompletion },
+      { status: 202, description: 'Not there yet.', schema: DeferredPending }
+    ],
+    errors: ['deferred_completion_not_found', 'deferred_result_lost', ...fromProvider]
+  },
+  {
+    name: 'models',
+    method: 'GET',
+    path: '/v1/models',
+    group: 'Models',
+    summary: 'List the models that can be called.',
+    answers: [{ description: 'All of them.', schema: ModelList }]
+  },
+  {
+    name: 'model',
+    method: 'GET',
+    path: '/v1/models/*model',
+    group: 'Models',
+    summary: 'Describe one model. Its id may hold slashes, as they are or encoded.',
+    answers: [{ description: 'The model.', schema: Model }],
+    errors: ['model_not_found']
+  },
+  {
+    name: 'health',
+    method: 'GET',
+    path: '/health',
+    group: 'Service',
+    summary: 'Tell how the service is.',
+    answers: [{ description: 'It answers.', schema: Health }]
+  }
+]
+
+/** Answers with the document, which is printed once, at start-up. */
+export function openApi (
+  version: string, docs: readonly EndpointDoc[] = endpointDocs
+): (call: Call) => Promise<Reply> {
+  const body = JSON.stringify(openApiDocument(docs, { version, named }))
+  const reply: Reply = { status: 200, headers: { 'content-type': 'application/json; charset=utf-8' }, body }
+  return async () => reply
+}
