@@ -43,7 +43,7 @@ export function sseReader (maxBytes: number): SseReader {
   }
 
   return {
-    push: bytes => feed(decoder.write(bytes as Buffer)), // write takes any view; its type is older
+    push: bytes => feed(decoder.write(bytes)),
     // A blank line ends the open message, whether or not its last line was ended.
     end: () => feed(decoder.end() + '\n\n')
   }

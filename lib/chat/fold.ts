@@ -51,7 +51,7 @@ export function foldChunks (chunks: Iterable<Chunk>): Completion {
     if (usage !== undefined && usage !== null) answer.usage = usage
   }
   if (answer === undefined) throw new TypeError('an answer has at least one chunk')
-  answer.choices = [...choices.values()].map(choice => choice.result()).sort((a, b) => a.index - b.index)
+  answer.choices = [...choices.values()].map(choice => choice.result()).toSorted((a, b) => a.index - b.index)
   return answer
 }
 
@@ -132,7 +132,7 @@ function joined (key: string, before: unknown, value: unknown): unknown {
   switch (key) {
     case 'reasoning_content':
     case 'refusal':
-      return String(before) + String(value)
+      return `${before as string}${value as string}` // text by construction
     case 'annotations':
     case 'thinking_blocks':
       return [...before as unknown[], ...value as unknown[]] // ours: made in chunk

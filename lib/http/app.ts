@@ -70,7 +70,7 @@ export function createApp (options: AppOptions): App {
   for (const [index, { method, path }] of options.endpoints().entries()) {
     router.register(path, [method.toLowerCase()], async context => {
       const endpoint = options.endpoints()[index]
-      if (endpoint !== undefined) await answer(context, endpoint, context['params'] as Record<string, string>)
+      if (endpoint !== undefined) await answer(context, endpoint, context['params'])
     })
   }
 
