@@ -1,0 +1,44 @@
+/**
+ * Compiled, never run: stages in a wrong order are refused by the compiler. Each marked line must
+ * be an error, or the compiler complains about the mark.
+ */
+
+import { pipe } from 'it-pipe'
+import { checkChatRules } from '../../lib/chat/rules.ts'
+import { resolvePrompt, type PromptedChat } from '../../lib/chat/prompt.ts'
+import { wholeCompletion } from '../../lib/chat/whole.ts'
+import { streamOrWhole } from '../../lib/replies/stream-or-whole.ts'
+import { once, perCall } from '../../lib/stage.ts'
+import { auth } from '../../lib/stages/auth.ts'
+import { normalise } from '../../lib/stages/normalise.ts'
+import { providerCall } from '../../lib/stages/provider-call.ts'
+import { routeModel } from '../../lib/stages/route-model.ts'
+import { sseEncode } from '../../lib/stages/sse-encode.ts'
+import { validate } from '../../lib/stages/validate.ts'
+import { ChatRequest } from '../../schemas/chat.ts'
+import type { Call } from '../../lib/call.ts'
+import type { Services } from '../../lib/services.ts'
+
+export function orders (call: Call, { keys, models, providers, settings }: Services): unknown[] {
+  const source = once(call)
+  const ask = providerCall(providers, provider => provider.chat, settings.limits)
+  const prompt = perCall(resolvePrompt)
+  const rules = perCall(checkChatRules)
+  const route = routeModel<PromptedChat>(models, providers)
+  const reply = streamOrWhole({ streamed: sseEncode(), whole: wholeCompletion })
+  return [
+    pipe(source, auth(keys), validate(ChatRequest), prompt, rules, route, ask, normalise<PromptedChat>(), reply),
+    // @ts-expect-error a body is not looked at before the key
+    pipe(source, validate(ChatRequest), auth(keys), prompt, route, ask, reply),
+    // @ts-expect-error a model is chosen for a request, not for a call
+    pipe(source, auth(keys), route, ask, reply),
+    // @ts-expect-error the prompt is resolved before a provider sees it
+    pipe(source, auth(keys), validate(ChatRequest), ask, reply),
+    // @ts-expect-error a provider is asked once there is a route
+    pipe(source, auth(keys), validate(ChatRequest), prompt, ask, reply),
+    // @ts-expect-error events come from a provider
+    pipe(source, auth(keys), validate(ChatRequest), prompt, route, normalise<PromptedChat>(), reply),
+    // @ts-expect-error a reply is made of events
+    pipe(source, auth(keys), reply)
+  ]
+}
