@@ -6,7 +6,7 @@ import { jsonScript, type Script, type Step } from './script.ts'
 import type { Directives, Fault } from './directives.ts'
 
 const page = '<html><body>This is not JSON.</body></html>'
-const words = 'The sandbox was told to fail.'
+const sentence = 'The sandbox was told to fail.'
 
 /** @param streamed whether the script is a stream of frames, or one piece */
 export function actOut (script: Script, directives: Directives, streamed: boolean): Script {
@@ -19,8 +19,9 @@ export function actOut (script: Script, directives: Directives, streamed: boolea
   }
 }
 
-function failed (script: Script, { status, code, retryAfterSeconds, fault, after }: Directives, streamed: boolean): Script {
-  if (status !== undefined) return new Refusal(status, words, { code, retryAfterSeconds }).toScript()
+function failed (script: Script, directives: Directives, streamed: boolean): Script {
+  const { status, code, retryAfterSeconds, fault, after } = directives
+  if (status !== undefined) return new Refusal(status, sentence, { code, retryAfterSeconds }).toScript()
   if (fault === undefined || fault === 'filter') return script
   if (after === undefined && fault === 'stall') return { ...script, before: [{ type: 'pause', ms: Infinity }] }
   if (after === undefined && fault === 'cut') return { ...script, before: [{ type: 'lose' }] }
@@ -28,9 +29,10 @@ function failed (script: Script, { status, code, retryAfterSeconds, fault, after
     const ending = streamFaults[fault](code)
     return { ...script, body: after === undefined ? ending : broken(script.body, after, ending) }
   }
-  if (fault === 'error') return jsonScript(200, errorBody(500, words, { code }), script.headers)
+  if (fault === 'error') return jsonScript(200, errorBody(500, sentence, { code }), script.headers)
   if (fault === 'garbage') {
-    return { ...script, headers: { ...script.headers, 'content-type': 'text/html' }, body: [{ type: 'send', bytes: page }] }
+    const headers = { ...script.headers, 'content-type': 'text/html' }
+    return { ...script, headers, body: [{ type: 'send', bytes: page }] }
   }
   return { ...script, body: halved(script.body, wholeFaults[fault]) }
 }
@@ -46,7 +48,7 @@ const streamFaults: Readonly<Record<Exclude<Fault, 'filter'>, (code: string | un
   cut: () => wholeFaults.cut,
   end: () => wholeFaults.end,
   garbage: () => [{ type: 'send', bytes: `data: ${page}\n\n` }],
-  error: code => [{ type: 'send', bytes: dataOf(errorBody(500, words, { code })) }, { type: 'send', bytes: done }]
+  error: code => [{ type: 'send', bytes: dataOf(errorBody(500, sentence, { code })) + done }]
 }
 
 /** The steps up to so many words, then the ending. With fewer words than that, nothing happens. */

@@ -3,7 +3,7 @@
  * turns, at the pace that was asked for.
  */
 
-import { usageOf } from './chat-whole.ts'
+import { logprobsOf, usageOf } from './chat-whole.ts'
 import { tokenLogprobs } from './tokens.ts'
 import type { AnswerCall, AnswerChoice, ChatAnswer } from './answer.ts'
 import type { ChatBody } from './chat-body.ts'
@@ -11,7 +11,7 @@ import type { Step } from './script.ts'
 
 interface Piece {
   readonly delta: object
-  readonly logprobs?: object
+  readonly logprobs?: object | undefined
   readonly finish?: string
   /** 1 for a token, 0 for what frames it. */
   readonly words: 0 | 1
@@ -62,17 +62,14 @@ function * inTurns (choices: readonly AnswerChoice[], body: ChatBody): Generator
 
 function * piecesOf (choice: AnswerChoice, body: ChatBody): Generator<Piece, void> {
   const { reasoning, text, refused, calls, finish } = choice
+  const top = body.top_logprobs ?? 0
   const content = refused || calls.length > 0 ? null : ''
   yield { delta: { role: 'assistant', content, refusal: null }, words: 0 }
   for (const token of reasoning) yield { delta: { reasoning_content: token }, words: 1 }
   for (const [position, token] of text.entries()) {
     const delta = refused ? { refusal: token } : { content: token }
-    if (body.logprobs !== true) {
-      yield { delta, words: 1 }
-      continue
-    }
-    const list = [tokenLogprobs(token, position, body.top_logprobs ?? 0)]
-    yield { delta, logprobs: refused ? { content: null, refusal: list } : { content: list, refusal: null }, words: 1 }
+    const logprobs = body.logprobs === true ? logprobsOf(choice, [tokenLogprobs(token, position, top)]) : undefined
+    yield { delta, logprobs, words: 1 }
   }
   for (const [index, call] of calls.entries()) {
     yield { delta: startOf(call, index), words: 0 }

@@ -1,7 +1,7 @@
 /** An answer as one `chat.completion` object. */
 
 import { countCompletion, type AnswerCall, type AnswerChoice, type ChatAnswer } from './answer.ts'
-import { tokenLogprobs } from './tokens.ts'
+import { tokenLogprobs, type TokenLogprobs } from './tokens.ts'
 import type { ChatBody } from './chat-body.ts'
 
 export function completionOf (answer: ChatAnswer, body: ChatBody): object {
@@ -13,7 +13,7 @@ export function completionOf (answer: ChatAnswer, body: ChatBody): object {
     choices: answer.choices.map(choice => ({
       index: choice.index,
       message: messageOf(choice),
-      logprobs: logprobsOf(choice, body),
+      logprobs: allLogprobs(choice, body),
       finish_reason: choice.finish
     })),
     usage: usageOf(answer),
@@ -56,8 +56,13 @@ function callsOf (first: AnswerCall, calls: readonly AnswerCall[]): object {
   }
 }
 
-function logprobsOf ({ text, refused }: AnswerChoice, body: ChatBody): object | null {
-  if (body.logprobs !== true || text.length === 0) return null
-  const list = text.map((token, position) => tokenLogprobs(token, position, body.top_logprobs ?? 0))
+/** Log probabilities where they belong: to the text, or to the refusal. */
+export function logprobsOf ({ refused }: AnswerChoice, list: readonly TokenLogprobs[]): object {
   return refused ? { content: null, refusal: list } : { content: list, refusal: null }
+}
+
+function allLogprobs (choice: AnswerChoice, body: ChatBody): object | null {
+  if (body.logprobs !== true || choice.text.length === 0) return null
+  const top = body.top_logprobs ?? 0
+  return logprobsOf(choice, choice.text.map((token, position) => tokenLogprobs(token, position, top)))
 }

@@ -51,7 +51,7 @@ export interface Directives {
 }
 
 // Bounded, so that a page of open brackets costs no more than its length.
-const order = /\[sandbox:([^\]]{0,300})\]/gi
+const order = / ?\[sandbox:([^\]]{0,300})\]/gi
 const flags: ReadonlySet<string> = new Set([...faults, 'delay', 'drip', 'refuse'])
 const numbers: Readonly<Record<string, readonly [lowest: number, highest: number]>> = {
   words: [1, 10_000],
@@ -81,7 +81,8 @@ export function readDirectives (text: string, model: string, turn: number): Dire
 
 /** The message without its orders. */
 export function withoutDirectives (text: string): string {
-  return text.replaceAll(order, '').replace(/ {2,}/g, ' ').trim()
+  const rest = text.replaceAll(order, '')
+  return rest === text ? text : rest.trim()
 }
 
 function itemsOf (inner: string, whole: string): Map<string, string> {
@@ -90,7 +91,7 @@ function itemsOf (inner: string, whole: string): Map<string, string> {
     if (item === '') continue
     const [name = '', value = ''] = item.toLowerCase().split('=', 2)
     if (!understood(name, value)) {
-      throw new Refusal(400, `The sandbox does not understand "${item}" in "${whole}".`, { code: 'invalid_directive' })
+      throw new Refusal(400, `The sandbox does not understand "${item}" in "${whole.trim()}".`, { code: 'invalid_directive' })
     }
     items.set(name, value)
   }

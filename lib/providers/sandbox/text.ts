@@ -1,6 +1,7 @@
 /** Writes the sandbox's texts: the echo, the story, the reasoning, and what tools have answered. */
 
 import { hash, randomFrom } from './random.ts'
+import type { ChatBody } from './chat-body.ts'
 import type { Question } from './question.ts'
 import type { Character } from './models.ts'
 
@@ -8,10 +9,18 @@ import type { Character } from './models.ts'
 const longestQuote = 100_000
 const storyWords = 120
 
-const heroes = ['a young engineer', 'the old lighthouse', 'a patient robot', 'the night train', 'a curious fox', 'the last librarian']
+const heroes = [
+  'a young engineer', 'the old lighthouse', 'a patient robot', 'the night train', 'a curious fox', 'the last librarian'
+]
 const deeds = ['found', 'repaired', 'followed', 'remembered', 'built', 'listened to', 'wrote down', 'carried']
-const things = ['a quiet river', 'the missing key', 'seven small lanterns', 'a letter without an address', 'the broken clock', 'a song about rain']
-const places = ['beyond the harbour', 'under the bridge', 'before the morning came', 'in a town without streets', 'while the snow fell', 'at the edge of the map']
+const things = [
+  'a quiet river', 'the missing key', 'seven small lanterns', 'a letter without an address', 'the broken clock',
+  'a song about rain'
+]
+const places = [
+  'beyond the harbour', 'under the bridge', 'before the morning came', 'in a town without streets',
+  'while the snow fell', 'at the edge of the map'
+]
 const thoughts = [
   'First I look at what was asked.',
   'I am a simulator, so I have no knowledge to draw on.',
@@ -22,6 +31,7 @@ const thoughts = [
   'The same question must always get the same answer.',
   'That settles it.'
 ]
+const sentences = { none: 0, minimal: 1, low: 2, medium: 4, high: 6, xhigh: 8 }
 
 export interface TextOptions {
   readonly voice: Character['voice']
@@ -44,10 +54,9 @@ export function composeText (question: Question, { voice, words, seed, choice }:
   return words === undefined ? text : fitted(text, words, random)
 }
 
-/** @param effort of the request; `none` gives no reasoning, anything else a few sentences */
-export function composeReasoning (effort: string | undefined): string {
-  const sentences: Readonly<Record<string, number>> = { none: 0, minimal: 1, low: 2, medium: 4, high: 6 }
-  return thoughts.slice(0, Object.hasOwn(sentences, effort ?? 'medium') ? sentences[effort ?? 'medium'] : undefined).join(' ')
+/** @param effort of the request: from `none`, which gives no reasoning, to `xhigh` */
+export function composeReasoning (effort: ChatBody['reasoning_effort']): string {
+  return thoughts.slice(0, sentences[effort ?? 'medium']).join(' ')
 }
 
 function echoOf ({ text, instructions, attachments }: Question): string {

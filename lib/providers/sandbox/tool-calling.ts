@@ -130,10 +130,11 @@ function named (tools: readonly Tool[], question: Question): PlannedCall[] {
 
 /** The tools whose words are all in the question. */
 function meant (tools: readonly Tool[], question: Question): PlannedCall[] {
-  const words = wordsOf(question.text)
+  // An identifier is one word here: `forget_weather` does not ask for the weather.
+  const words = new Set(question.text.toLowerCase().match(/[\p{L}\p{N}_]+/gu))
   return tools
     .filter(({ name }) => {
-      const all = [...wordsOf(name)]
+      const all = wordsOf(name)
       const telling = all.filter(word => !verbs.has(word))
       const needed = telling.length > 0 ? telling : all
       return needed.length > 0 && needed.every(word => words.has(word))
@@ -142,9 +143,8 @@ function meant (tools: readonly Tool[], question: Question): PlannedCall[] {
 }
 
 /** `getWeather`, `get_weather` and `get-weather` are `get` and `weather`. */
-function wordsOf (text: string): Set<string> {
-  const words = text.replace(/(\p{Ll})(\p{Lu})/gu, '$1 $2').toLowerCase().match(/[\p{L}\p{N}]+/gu)
-  return new Set(words)
+function wordsOf (name: string): string[] {
+  return name.replace(/(\p{Ll})(\p{Lu})/gu, '$1 $2').toLowerCase().match(/[\p{L}\p{N}]+/gu) ?? []
 }
 
 /** A call with what stands behind its name: JSON, or for a custom tool a quote; else made up. */
