@@ -1,0 +1,197 @@
+/**
+ * A value that validates against a JSON schema, always the same one for the same schema.
+ *
+ * Knows types, `enum`, `const`, `default`, ranges, lengths, `pattern`, `format`, objects, arrays,
+ * `$ref` inside the document, `allOf`, and takes the first branch of `anyOf` and `oneOf`. Rules
+ * that exclude (`not`, `if`, `dependentRequired`) are not looked at.
+ */
+
+import { numberFor } from './number-for.ts'
+import { stringFor } from './string-for.ts'
+import { numberOf, objectOf, type Schema } from './schema.ts'
+import { Refusal } from './refusal.ts'
+import type { Hints } from './hints.ts'
+
+export interface JsonOptions {
+  /** True to fill in what is not required as well, as far as that does not go on for ever. */
+  readonly optional: boolean
+  /** Which of several different values, from 0. */
+  readonly variant?: number
+  /** What free strings and numbers may be filled with. */
+  readonly hints?: Hints
+}
+
+// Optional things end here; only what is required goes deeper.
+const deep = 4
+const deepest = 64
+const mostValues = 10_000
+
+/** @throws Refusal 400 for a schema that no finite value fits, or only a huge one */
+export function jsonFromSchema (schema: unknown, options: JsonOptions): unknown {
+  return new Composer(schema, options).value(schema, { depth: 0, variant: options.variant ?? 0, name: '' })
+}
+
+interface Place {
+  readonly depth: number
+  readonly variant: number
+  /** The property the value is for. */
+  readonly name: string
+}
+
+class Composer {
+  readonly #root: unknown
+  readonly #options: JsonOptions
+  readonly #strings: string[]
+  readonly #numbers: number[]
+  #values = 0
+
+  constructor (root: unknown, options: JsonOptions) {
+    this.#root = root
+    this.#options = options
+    this.#strings = [...options.hints?.strings ?? []]
+    this.#numbers = [...options.hints?.numbers ?? []]
+  }
+
+  value (given: unknown, place: Place): unknown {
+    if (++this.#values > mostValues || place.depth > deepest) {
+      throw new Refusal(400, 'The sandbox makes no value as large as this schema asks for.', { param: 'schema' })
+    }
+    const schema = this.#flat(given, place.depth)
+    if ('const' in schema) return schema['const']
+    const { enum: values } = schema
+    if (Array.isArray(values) && values.length > 0) return this.#oneOf(values, place)
+    if ('default' in schema && place.variant === 0) return schema['default']
+    switch (typeOf(schema)) {
+      case 'object': return this.#object(schema, place)
+      case 'array': return this.#array(schema, place)
+      case 'integer': return this.#number(schema, place, true)
+      case 'number': return this.#number(schema, place, false)
+      case 'boolean': return place.variant % 2 === 0
+      case 'null': return null
+      default: return this.#string(schema, place)
+    }
+  }
+
+  /** The schema with references followed, one branch chosen, and `allOf` merged in. */
+  #flat (given: unknown, depth: number, followed = 0): Schema {
+    let schema = objectOf(given) ?? {}
+    const { $ref: ref, allOf, anyOf, oneOf, ...rest } = schema
+    const parts: unknown[] = []
+    if (typeof ref === 'string') parts.push(resolved(this.#root, ref))
+    if (Array.isArray(allOf)) parts.push(...allOf)
+    for (const branches of [anyOf, oneOf]) {
+      if (Array.isArray(branches)) parts.push(depth < deep ? branches[0] : plainest(branches))
+    }
+    if (parts.length === 0) return schema
+    if (followed > deepest) throw new Refusal(400, 'The schema refers to itself without end.', { param: 'schema' })
+    schema = rest
+    for (const part of parts) schema = merged(schema, this.#flat(part, depth, followed + 1))
+    return schema
+  }
+
+  #object (schema: Schema, place: Place): Record<string, unknown> {
+    const properties = objectOf(schema['properties']) ?? {}
+    const { required, additionalProperties: others } = schema
+    const needed = Array.isArray(required) ? required.filter(name => typeof name === 'string') : []
+    const wanted = this.#options.optional && place.depth < deep ? Object.keys(properties) : []
+    const names = new Set<string>([...wanted, ...needed])
+    const least = Math.min(numberOf(schema['minProperties']) ?? 0, mostValues)
+    for (const name of Object.keys(properties)) if (names.size < least) names.add(name)
+    for (let i = 1; names.size < least; i++) names.add(`field_${i}`)
+    const most = numberOf(schema['maxProperties']) ?? Infinity
+
+    const entries: Array<[string, unknown]> = []
+    for (const name of [...needed, ...names]) {
+      if (!names.delete(name)) continue
+      if (entries.length >= most) break
+      const inner = Object.hasOwn(properties, name) ? properties[name] : others
+      entries.push([name, this.value(inner, { depth: place.depth + 1, variant: place.variant, name })])
+    }
+    // In the order of the schema, which is the order a model would write them in.
+    const order = [...Object.keys(properties), ...entries.map(([name]) => name)]
+    entries.sort(([a], [b]) => order.indexOf(a) - order.indexOf(b))
+    return Object.fromEntries(entries)
+  }
+
+  #array (schema: Schema, place: Place): unknown[] {
+    const { items, prefixItems } = schema
+    const first = Array.isArray(prefixItems) ? prefixItems : Array.isArray(items) ? items : []
+    const most = numberOf(schema['maxItems']) ?? Infinity
+    const usual = this.#options.optional && place.depth < deep ? Math.max(1, first.length) : 0
+    const count = Math.max(numberOf(schema['minItems']) ?? 0, Math.min(usual, most))
+    const list: unknown[] = []
+    for (let i = 0; i < count; i++) {
+      const inner = first[i] ?? (Array.isArray(items) ? schema['additionalItems'] : items)
+      list.push(this.value(inner, { depth: place.depth + 1, variant: place.variant + i, name: place.name }))
+    }
+    return list
+  }
+
+  #oneOf (values: readonly unknown[], { variant }: Place): unknown {
+    const text = this.#options.hints?.text.toLowerCase()
+    const said = text === undefined
+      ? undefined
+      : values.find(value => typeof value === 'string' && value !== '' && text.includes(value.toLowerCase()))
+    return said ?? values[variant % values.length]
+  }
+
+  #number (schema: Schema, { variant }: Place, integer: boolean): number {
+    const hint = this.#numbers[0]
+    const number = numberFor(schema, { integer, variant, hint })
+    if (number === hint) this.#numbers.shift()
+    return number
+  }
+
+  #string (schema: Schema, { variant, name }: Place): string {
+    const { hints } = this.#options
+    const whole = /^(?:query|question|prompt|text|message|input)$/i.test(name)
+    const hint = whole ? hints?.text : this.#strings[0] ?? hints?.text
+    const string = stringFor(schema, { variant, hint })
+    if (string === this.#strings[0] && this.#strings.length > 1) this.#strings.shift()
+    return string
+  }
+}
+
+function typeOf (schema: Schema): string {
+  const { type } = schema
+  if (typeof type === 'string') return type
+  if (Array.isArray(type) && typeof type[0] === 'string') return type[0]
+  const has = (...keywords: string[]): boolean => keywords.some(keyword => keyword in schema)
+  if (has('properties', 'required', 'additionalProperties', 'minProperties')) return 'object'
+  if (has('items', 'prefixItems', 'minItems')) return 'array'
+  if (has('minimum', 'maximum', 'exclusiveMinimum', 'exclusiveMaximum', 'multipleOf')) return 'number'
+  return 'string'
+}
+
+/** Both at once: properties and requirements add up, the narrower limit wins. */
+function merged (a: Schema, b: Schema): Schema {
+  const both: Record<string, unknown> = { ...a, ...b }
+  for (const key of Object.keys(a)) {
+    const [one, two] = [a[key], b[key]]
+    if (two === undefined) continue
+    if (key === 'properties') both[key] = { ...objectOf(one), ...objectOf(two) }
+    else if (key === 'required' && Array.isArray(one) && Array.isArray(two)) both[key] = [...one, ...two]
+    else if (key === 'enum' && Array.isArray(one) && Array.isArray(two)) both[key] = one.filter(value => two.includes(value))
+    else if (typeof one === 'number' && typeof two === 'number') {
+      both[key] = /^(?:min|exclusiveMin)/.test(key) ? Math.max(one, two) : Math.min(one, two)
+    }
+  }
+  return both
+}
+
+/** The branch that ends soonest: no reference, and neither object nor array if there is a choice. */
+function plainest (branches: readonly unknown[]): unknown {
+  const plain = branches.filter(branch => objectOf(branch)?.['$ref'] === undefined)
+  return plain.find(branch => !['object', 'array'].includes(typeOf(objectOf(branch) ?? {}))) ?? plain[0] ?? branches[0]
+}
+
+/** What a reference into the same document points at. */
+function resolved (root: unknown, ref: string): unknown {
+  if (!ref.startsWith('#')) return undefined
+  let at = root
+  for (const part of ref.slice(1).split('/').slice(1)) {
+    const key = part.replaceAll('~1', '/').replaceAll('~0', '~')
+    at = typeof at === 'object' && at !== null && Object.hasOwn(at, key) ? Reflect.get(at, key) : undefined
+  }
+  return at
+}

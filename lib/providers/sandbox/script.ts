@@ -1,0 +1,34 @@
+/**
+ * What the sandbox is going to do for one request, as data.
+ *
+ * Handlers are pure: they write a script, and the transport plays it with real pauses. So an
+ * answer, a failure and a slow answer are all made of the same four steps, and only the transport
+ * has timers to look after.
+ */
+
+export type Step =
+  /** Bytes for the caller. `words` says how many words of the answer they hold; default none. */
+  | { readonly type: 'send', readonly bytes: string | Uint8Array, readonly words?: number }
+  /** Silence, in milliseconds. `Infinity` is a provider that hangs. */
+  | { readonly type: 'pause', readonly ms: number }
+  /** The connection is lost, as when a server is killed. */
+  | { readonly type: 'lose' }
+
+export interface Script {
+  /** What happens before the head of the answer; holds no `send`. */
+  readonly before: readonly Step[]
+  readonly status: number
+  readonly headers: Readonly<Record<string, string>>
+  /** Made while it is read, so an answer that nobody reads to its end costs little. */
+  readonly body: Iterable<Step>
+}
+
+/** A script that answers at once with one JSON value. */
+export function jsonScript (status: number, value: unknown, headers: Readonly<Record<string, string>> = {}): Script {
+  return {
+    before: [],
+    status,
+    headers: { 'content-type': 'application/json', ...headers },
+    body: [{ type: 'send', bytes: JSON.stringify(value) }]
+  }
+}
