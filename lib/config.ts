@@ -18,7 +18,7 @@ import { isMap } from './config/path.ts'
 import { ConfigError } from './config/problems.ts'
 import { readSecrets } from './config/read-secrets.ts'
 import { createReport } from './config/report.ts'
-import type { Settings } from './settings.ts'
+import { providerLabels, type Settings } from './settings.ts'
 
 export interface ConfigSources {
   /** `process.env`; the file `.env` in `cwd` adds to it. */
@@ -42,6 +42,7 @@ export function loadSettings (sources: ConfigSources): Settings {
   const report = createReport(document, applyEnvironment(value, environment))
   const providerNames = isMap(value.providers) ? Object.keys(value.providers) : []
   const secrets = readSecrets(value, { environment, directory: dirname(file.path) }, report)
+  if (isMap(value.providers)) for (const label of providerLabels) value.providers[label] ??= { enabled: false }
   const config = checkShape(value, report)
   checkTogether(config, providerNames, report)
   report.throwIfAny()

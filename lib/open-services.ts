@@ -3,6 +3,8 @@
 import { createModels } from './models/create-models.ts'
 import { startDiscovery } from './models/discovery.ts'
 import { createProvider } from './providers/index.ts'
+import { sandboxModels } from './providers/sandbox/models.ts'
+import { sandboxTransport } from './providers/sandbox/transport.ts'
 import { httpTransport } from './upstream.ts'
 import type { Keys } from './keys/keys.ts'
 import type { Provider } from './providers/provider.ts'
@@ -28,7 +30,7 @@ export function openServices (settings: Settings, { keys, log, ready }: ServiceP
   for (const entry of settings.providers) providers.set(entry.id, openProvider(entry, closing))
 
   const enabled = new Set([...providers.values()].filter(({ enabled }) => enabled).map(({ id }) => id))
-  const models = createModels(settings, enabled)
+  const models = createModels(settings, enabled, enabled.has('sandbox') ? sandboxModels : [])
   const listed = settings.providers.filter(({ id, listModels }) => listModels && enabled.has(id))
   void startDiscovery(listed.flatMap(({ id, kind }) => {
     const provider = providers.get(id)
@@ -52,6 +54,7 @@ export function openServices (settings: Settings, { keys, log, ready }: ServiceP
 }
 
 function openProvider (settings: ProviderSettings, closing: Array<() => Promise<void>>): Provider {
+  if (settings.kind === 'sandbox') return createProvider(settings, sandboxTransport(settings.options))
   const transport = httpTransport({
     baseUrl: settings.baseUrl,
     connections: settings.connections,

@@ -13,10 +13,17 @@ export const providerKinds = [
 ] as const
 export type ProviderKind = typeof providerKinds[number]
 
+/** Providers with an API of their own or a public address: callers may bring a key to any of them. */
+export const providerLabels = [
+  'openai', 'anthropic', 'google', 'xai', 'mistral', 'groq', 'fireworks', 'deepseek'
+] as const satisfies readonly ProviderKind[]
+
 export interface ProviderSettings {
   /** The prefix of its models. */
   readonly id: string
   readonly kind: ProviderKind
+  /** False: only for calls that bring their own key to it. */
+  readonly enabled: boolean
   readonly baseUrl: string
   readonly apiKey?: Secret
   /** Sent with every request to it. */

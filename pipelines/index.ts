@@ -2,6 +2,8 @@
 
 import { chat } from './chat.ts'
 import { health, livez, readyz } from './health.ts'
+import { openApi } from './openapi.ts'
+import { version } from '../lib/version.ts'
 import { listModels, retrieveModel } from './models.ts'
 import type { Endpoint } from '../lib/endpoint.ts'
 import type { Services } from '../lib/services.ts'
@@ -15,6 +17,7 @@ export function createEndpoints (services: Services): Endpoint[] {
     { ...post, name: 'chat', path: '/v1/chat/completions', handle: chat(services) },
     { ...get, name: 'models', path: '/v1/models', handle: listModels(services) },
     { ...get, name: 'models', path: '/v1/models/*model', handle: retrieveModel(services) },
+    { ...get, name: 'openapi', path: '/openapi.json', handle: openApi(version) },
     { ...get, name: 'health', path: '/health', handle: health(services, services) },
     { ...get, name: 'livez', path: '/livez', handle: livez() },
     { ...get, name: 'readyz', path: '/readyz', handle: readyz(services) }

@@ -96,7 +96,9 @@ export const endpointDocs: readonly EndpointDoc[] = [
 export function openApi (
   version: string, docs: readonly EndpointDoc[] = endpointDocs
 ): (call: Call) => Promise<Reply> {
-  const body = JSON.stringify(openApiDocument(docs, { version, named }))
-  const reply: Reply = { status: 200, headers: { 'content-type': 'application/json; charset=utf-8' }, body }
-  return async () => reply
+  let body: string | undefined
+  return async () => {
+    body ??= JSON.stringify(openApiDocument(docs, { version, named }))
+    return { status: 200, headers: { 'content-type': 'application/json; charset=utf-8' }, body }
+  }
 }

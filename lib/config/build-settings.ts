@@ -9,6 +9,7 @@ import type {
 } from '../settings.ts'
 import { camelKeys } from './camel-keys.ts'
 import { kindOf, kinds } from './kinds.ts'
+import { providerLabels } from '../settings.ts'
 
 export interface SettingsSources {
   readonly secrets: ReadonlyMap<string, Secret>
@@ -28,7 +29,7 @@ export function buildSettings (config: Config, { secrets, keys, cwd }: SettingsS
     server: server(config.server, cwd),
     limits: camelKeys(config.limits),
     tools: camelKeys(config.tools),
-    providers: Object.entries(config.providers).filter(([, entry]) => entry.enabled)
+    providers: Object.entries(config.providers).filter(([id, { enabled }]) => enabled || isLabel(id))
       .map(([id, entry]) => provider(id, entry, secret)),
     models: Object.entries(config.models).map(([id, entry]) => model(id, entry)),
     routes: Object.entries(config.routes).map(([name, models]) => ({ name, models })),
@@ -48,6 +49,11 @@ function server (entry: Config['server'], cwd: string): ServerSettings {
   }
 }
 
+/** Callers may bring a key to these although the gateway has none. */
+function isLabel (id: string): boolean {
+  return providerLabels.some(label => label === id)
+}
+
 type ReadSecret = (reference: string) => Secret
 
 function provider (id: string, entry: ProviderConfig, secret: ReadSecret): ProviderSettings {
@@ -56,9 +62,11 @@ function provider (id: string, entry: ProviderConfig, secret: ReadSecret): Provi
   return {
     id,
     kind,
+    enabled: entry.enabled,
     baseUrl: baseUrl.replace(/\/+$/, ''),
-    ...(apiKey === undefined ? {} : { apiKey: secret(apiKey) }),
-    headers: mapValues(entry.headers, secret),
+    // What is switched off may name secrets that are not there.
+    ...(apiKey === undefined || !entry.enabled ? {} : { apiKey: secret(apiKey) }),
+    headers: entry.enabled ? mapValues(entry.headers, secret) : {},
     timeouts: camelKeys(entry.timeouts),
     retries: entry.retries,
     onDisconnect: entry.on_disconnect,

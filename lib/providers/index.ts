@@ -1,8 +1,9 @@
 /** Providers out of their settings: an address, a credential, and the adapters of their kind. */
 
 import { bearer, chatCompletions } from './chat-completions/index.ts'
+import { googleChat, googleHeaders } from './google/index.ts'
 import { kindQuirks } from './kinds.ts'
-import type { ProviderSettings } from '../settings.ts'
+import type { ProviderKind, ProviderSettings } from '../settings.ts'
 import type { Provider, Transport } from './provider.ts'
 
 /** What a provider of this kind can do, and how it wants to be told who is asking. */
@@ -12,23 +13,17 @@ interface Kind extends Pick<Provider, 'chat'> {
 
 const compatible: Kind = { chat: chatCompletions, credential: bearer }
 
-function kindOf (_settings: ProviderSettings): Kind {
-  return compatible
+const kinds: Readonly<Partial<Record<ProviderKind, Kind>>> = {
+  google: { chat: googleChat, credential: googleHeaders }
 }
 
-/**
- * @param transport carries requests to this provider
- * @param options `enabled: false` for one the operator did not configure, which serves only calls
- *   that bring their own key
- */
-export function createProvider (
-  settings: ProviderSettings, transport: Transport, { enabled = true }: { enabled?: boolean } = {}
-): Provider {
-  const { credential, ...adapters } = kindOf(settings)
+/** @param transport carries requests to this provider */
+export function createProvider (settings: ProviderSettings, transport: Transport): Provider {
+  const { credential, ...adapters } = kinds[settings.kind] ?? compatible
   const own = settings.apiKey === undefined ? {} : credential(settings.apiKey.reveal())
   return {
     id: settings.id,
-    enabled,
+    enabled: settings.enabled,
     transport,
     authorize: callerKey => callerKey === undefined ? own : credential(callerKey),
     timeouts: settings.timeouts,

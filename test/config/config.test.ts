@@ -10,7 +10,7 @@ import { ConfigError, formatProblems, type Problem } from '../../lib/config/prob
 import { watchSettings, type SettingsWatch } from '../../lib/config/watch-settings.ts'
 import { nearest } from '../../lib/nearest.ts'
 import type { Quirks } from '../../lib/providers/provider.ts'
-import { providerKinds, type ProviderSettings, type Settings } from '../../lib/settings.ts'
+import { providerKinds, providerLabels, type ProviderSettings, type Settings } from '../../lib/settings.ts'
 import { Config } from '../../schemas/config.ts'
 
 const root = new URL('../../../', import.meta.url)
@@ -56,11 +56,14 @@ function provider (settings: Settings, id: string): ProviderSettings {
   return found
 }
 
-const ids = (settings: Settings): string[] => settings.providers.map(({ id }) => id)
+/** What the gateway itself may use; callers may bring a key to any of the labels. */
+const ids = (settings: Settings): string[] => settings.providers.filter(({ enabled }) => enabled).map(({ id }) => id)
 
 t.test('without a file and an environment everything has its default', async t => {
   const cwd = directory(t)
-  t.same(loadSettings({ env: {}, cwd }), {
+  const all = loadSettings({ env: {}, cwd })
+  t.same(all.providers.filter(({ enabled }) => !enabled).map(({ id }) => id), [...providerLabels])
+  t.same({ ...all, providers: all.providers.filter(({ enabled }) => enabled) }, {
     server: {
       host: '127.0.0.1',
       port: 8080,
@@ -98,6 +101,7 @@ t.test('without a file and an environment everything has its default', async t =
     providers: [{
       id: 'sandbox',
       kind: 'sandbox',
+      enabled: true,
       baseUrl: 'sandbox:',
       headers: {},
       timeouts: {
@@ -471,7 +475,7 @@ mcp_servers: {a/b: {command: x, env: {T: env:CANARY}}}`
 t.test('the example file is right, with and without its entries, and complete', async t => {
   const example = readFileSync(new URL('headgate.example.yaml', root), 'utf8')
   t.match(example, /^# yaml-language-server: \$schema=\.\/build\/headgate\.schema\.json\n/)
-  t.same(load(t, example).providers.map(({ id }) => id), ['sandbox'])
+  t.same(ids(load(t, example)), ['sandbox'])
   // Prose begins with `# ` and a word; everything else behind a `#` is an entry.
   const whole = example.replace(/^#(?! \S)/gm, '')
   const names = [...whole.matchAll(/env:(\w+)/g)].map(([, name]) => name ?? '')

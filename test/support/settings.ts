@@ -57,6 +57,7 @@ export function providerSettings (id: string, kind: ProviderKind): ProviderSetti
   return {
     id,
     kind,
+    enabled: true,
     baseUrl: 'http://127.0.0.1:9',
     headers: {},
     timeouts,
