@@ -69,9 +69,9 @@ function samplingFields (
   { temperature, top_p: topP, top_k: topK }: PromptedChat, { sampling }: Capabilities, thinking: WireThinking | undefined
 ): Pick<MessagesRequest, 'temperature' | 'top_p' | 'top_k'> {
   if (!sampling) return {}
-  // A thinking model samples as it likes, but for a top_p from 0.95.
+  // A thinking model samples as it likes: of all three it takes a top_p from 0.95 only.
   if (thinking !== undefined && thinking.type !== 'disabled') {
-    return temperature === undefined && topP !== undefined && topP >= 0.95 ? { top_p: topP } : {}
+    return topP !== undefined && topP >= 0.95 ? { top_p: topP } : {}
   }
   return {
     ...(temperature === undefined ? {} : { temperature: Math.min(1, temperature) }),
@@ -82,7 +82,7 @@ function samplingFields (
 
 const email = /[^\s@]+@[^\s@]+\.[^\s@]+/
 /** A plus, or groups of digits, or as many digits as a number with its area code has. */
-const phone = /^\s*(?:\+[\d\s().-]{7,}|\(?\d{2,4}\)?[\s.-][\d\s().-]{5,}|\d{10,15})\s*$/
+const phone = /^\s*(?:\+[\d\s().-]{7,}|\(?\d{2,5}\)?[\s.-][\d\s().-]{5,}|\d{10,15})\s*$/
 
 /** The provider wants an opaque id and refuses requests that name a person. */
 function anonymousUserId ({ safety_identifier: identifier, user }: PromptedChat): string | undefined {
