@@ -208,6 +208,32 @@ t.test('what this provider cannot do is refused before anything is sent, with th
   refused({ thinking, functions: [{ name: 'now' }], function_call: { name: 'now' } }, 'function_call', unsupported)
 })
 
+t.test('each model is asked for no more than it takes', async t => {
+  const everything: Partial<PromptedChat> = { reasoning_effort: 'low', temperature: 0.5, max_tokens: 200_000 }
+  const row = (models: string[], maxTokens: number, thinks: 'adaptive' | 'enabled' | 'not', samples: boolean): void => {
+    for (const model of models) {
+      const { max_tokens: limit, thinking } = body(everything, model)
+      const { temperature } = body({ temperature: 0.5 }, model)
+      t.strictSame([limit, thinking?.type ?? 'not', temperature], [maxTokens, thinks, samples ? 0.5 : undefined], model)
+    }
+  }
+  row(['claude-sonnet-5-5', 'claude-opus-5', 'claude-fable-5-1', 'claude-opus-4-7', 'claude-next'], 128_000, 'adaptive', false)
+  row(['claude-opus-4-6', 'claude-sonnet-4-6-20260101'], 128_000, 'adaptive', true)
+  row(['claude-haiku-4-5-20251001', 'claude-sonnet-4-20250514', 'claude-3-7-sonnet-latest'], 64_000, 'enabled', true)
+  row(['claude-opus-4-20250514', 'claude-opus-4-1-20250805'], 32_000, 'enabled', true)
+  row(['claude-3-5-sonnet-20241022'], 8192, 'not', true)
+  row(['claude-3-opus-20240229', 'claude-instant-1.2'], 4096, 'not', true)
+  row(['somebody-elses-model'], 200_000, 'enabled', true)
+})
+
+t.test('the tier that served an answer is told in our words', async t => {
+  const tiers = ['standard', 'batch', 'priority', 'unheard of', null].map(tier => {
+    const [head] = anthropicChat.response({ content: [], usage: { service_tier: tier } }, ask())
+    return head?.type === 'response-start' ? head.serviceTier : 'no head'
+  })
+  t.strictSame(tiers, ['default', 'default', 'priority', undefined, undefined])
+})
+
 t.test('ids of tool calls become legal, stay the same, and never meet', async t => {
   t.equal(toolUseId('toolu_01-A'), 'toolu_01-A')
   fc.assert(fc.property(fc.string(), fc.string(), (a, b) => {
@@ -280,7 +306,9 @@ t.test('mistakes that other gateways made in the answer', async t => {
       t.throws(() => streamOf(...messages), { code: 'upstream_stream_interrupted', status: 502 })
     }
     t.throws(() => readEvents([Buffer.concat([sse([start, textStart, half]), Buffer.from('event: message_delta\ndata: {"type":"mess')])], anthropicChat.stream(ask())), GatewayError)
-    t.match(streamOf(start, textStart, half, finish).at(-1), { type: 'usage' })
+    for (const reason of ['end_turn', 'yet to be invented']) {
+      t.match(streamOf(start, textStart, half, { ...finish, delta: { stop_reason: reason } }).at(-1), { type: 'usage' })
+    }
   })
   await t.test('an error after a good status is an error, first or half-way', async t => {
     const error = (type: string): object => ({ type: 'error', error: { type, message: 'x' }, request_id: 'req_1' })
