@@ -1,0 +1,179 @@
+/**
+ * Content blocks of one answer as events. A stream feeds it block by block and piece by piece, a
+ * whole answer block by block; both go through here, so they cannot disagree.
+ */
+
+import { toolCallId } from '../../ids.ts'
+import { objectOf, textOf } from '../chat-completions/wire.ts'
+import { finishReasonOf } from './finish-reason.ts'
+import { servedServiceTier } from './service-tier.ts'
+import { UsageCount } from './usage.ts'
+import type { ChatEvent, FinishReason } from '../../events.ts'
+import type { WireAnswer, WireBlock, WireBlockDelta, WireCitation } from './wire.ts'
+
+/** A block under way. Blocks of the provider's own tools, and unknown ones, are not opened. */
+type OpenBlock =
+  | { readonly type: 'text', readonly startIndex: number, readonly citations: Array<WireCitation | undefined> }
+  | { readonly type: 'thinking', thinking: string, signature: string }
+  | { readonly type: 'tool_use', readonly call: number, readonly input: unknown, streamed: boolean }
+
+const choice = 0
+
+export class Answer {
+  readonly usage = new UsageCount()
+  readonly #kind: 'function' | 'legacy'
+  readonly #blocks = new Map<unknown, OpenBlock>()
+  #calls = 0
+  #textLength = 0
+  #finish: FinishReason | undefined
+
+  /** @param legacy the caller offered deprecated functions: one call, in the deprecated form */
+  constructor (legacy: boolean) {
+    this.#kind = legacy ? 'legacy' : 'function'
+  }
+
+  /** True once the provider has said why the answer ends. */
+  get finished (): boolean {
+    return this.#finish !== undefined
+  }
+
+  start ({ usage }: WireAnswer, events: ChatEvent[]): void {
+    this.usage.read(usage)
+    const serviceTier = servedServiceTier(objectOf(usage)?.['service_tier'])
+    events.push({ type: 'response-start', ...(serviceTier === undefined ? {} : { serviceTier }) })
+  }
+
+  /** A block begins; in a whole answer it is also complete. */
+  startBlock (index: unknown, block: WireBlock, events: ChatEvent[]): void {
+    switch (block.type) {
+      case 'text': {
+        const citations = Array.isArray(block.citations) ? block.citations.map(objectOf) : []
+        this.#blocks.set(index, { type: 'text', startIndex: this.#textLength, citations })
+        this.#addText(block.text, events)
+        break
+      }
+      case 'thinking': {
+        const open = { type: 'thinking' as const, thinking: '', signature: textOf(block.signature) ?? '' }
+        this.#blocks.set(index, open)
+        addThinking(open, block.thinking, events)
+        break
+      }
+      case 'redacted_thinking': {
+        const data = textOf(block.data)
+        if (data !== undefined) {
+          events.push({ type: 'thinking-block', choice, block: { type: 'redacted_thinking', data } })
+        }
+        break
+      }
+      case 'tool_use':
+        this.#startCall(index, block, events)
+    }
+  }
+
+  addToBlock (index: unknown, delta: WireBlockDelta, events: ChatEvent[]): void {
+    const open = this.#blocks.get(index)
+    if (open === undefined) return
+    switch (delta.type) {
+      case 'text_delta':
+        if (open.type === 'text') this.#addText(delta.text, events)
+        break
+      case 'citations_delta':
+        if (open.type === 'text') open.citations.push(objectOf(delta.citation))
+        break
+      case 'thinking_delta':
+        if (open.type === 'thinking') addThinking(open, delta.thinking, events)
+        break
+      case 'signature_delta':
+        if (open.type === 'thinking') open.signature = textOf(delta.signature) ?? open.signature
+        break
+      case 'input_json_delta': {
+        const text = textOf(delta.partial_json)
+        if (open.type !== 'tool_use' || text === undefined) break
+        open.streamed = true
+        events.push({ type: 'tool-call-delta', choice, call: open.call, text, kind: this.#kind })
+      }
+    }
+  }
+
+  endBlock (index: unknown, events: ChatEvent[]): void {
+    const open = this.#blocks.get(index)
+    if (open === undefined) return
+    this.#blocks.delete(index)
+    switch (open.type) {
+      case 'text': {
+        const annotations = annotationsOf(open.citations, open.startIndex, this.#textLength)
+        if (annotations.length > 0) events.push({ type: 'annotation-delta', choice, annotations })
+        break
+      }
+      case 'thinking': {
+        const { thinking, signature } = open
+        if (thinking === '' && signature === '') break
+        const block = { type: 'thinking' as const, thinking, ...(signature === '' ? {} : { signature }) }
+        events.push({ type: 'thinking-block', choice, block })
+        break
+      }
+      case 'tool_use': {
+        if (!open.streamed) {
+          // A call without arguments streams none, but clients parse them: `{}`, not nothing.
+          const text = JSON.stringify(objectOf(open.input) ?? {})
+          events.push({ type: 'tool-call-delta', choice, call: open.call, text, kind: this.#kind })
+        }
+        events.push({ type: 'tool-call-end', choice, call: open.call })
+      }
+    }
+  }
+
+  /** Why the answer ends; a later reason replaces an earlier one, none changes nothing. */
+  finish ({ stop_reason: reason, stop_details: details }: WireAnswer, events: ChatEvent[]): void {
+    if (textOf(reason) === undefined) return
+    this.#finish = finishReasonOf(reason)
+    const explanation = reason === 'refusal' ? textOf(objectOf(details)?.['explanation']) : undefined
+    if (explanation !== undefined) events.push({ type: 'refusal-delta', choice, text: explanation })
+  }
+
+  /** The last events of the answer. */
+  end (events: ChatEvent[]): void {
+    for (const index of this.#blocks.keys()) this.endBlock(index, events)
+    const reason = this.#finish ?? (this.#calls > 0 ? 'tool_calls' : 'stop')
+    const legacyCall = reason === 'tool_calls' && this.#kind === 'legacy'
+    events.push({ type: 'choice-end', choice, reason: legacyCall ? 'function_call' : reason })
+    const usage = this.usage.total()
+    if (usage !== undefined) events.push({ type: 'usage', usage })
+  }
+
+  #addText (value: unknown, events: ChatEvent[]): void {
+    const text = textOf(value)
+    if (text === undefined) return
+    this.#textLength += text.length
+    events.push({ type: 'text-delta', choice, text })
+  }
+
+  /** Calls are counted on their own: their index is not that of the block. */
+  #startCall (index: unknown, block: WireBlock, events: ChatEvent[]): void {
+    const name = textOf(block.name)
+    if (name === undefined || (this.#kind === 'legacy' && this.#calls > 0)) return
+    const call = this.#calls++
+    this.#blocks.set(index, { type: 'tool_use', call, input: block.input, streamed: false })
+    const id = this.#kind === 'legacy' ? '' : textOf(block.id) ?? toolCallId()
+    events.push({ type: 'tool-call-start', choice, call, id, name, kind: this.#kind })
+  }
+}
+
+function addThinking (open: { thinking: string }, value: unknown, events: ChatEvent[]): void {
+  const text = textOf(value)
+  if (text === undefined) return
+  open.thinking += text
+  events.push({ type: 'reasoning-delta', choice, text })
+}
+
+/** Pages of the web that a text block rests on; the whole block is what they are cited for. */
+function annotationsOf (
+  citations: ReadonlyArray<WireCitation | undefined>, startIndex: number, endIndex: number
+): unknown[] {
+  return citations.flatMap(citation => {
+    const url = textOf(citation?.url)
+    if (citation?.type !== 'web_search_result_location' || url === undefined) return []
+    const title = textOf(citation.title) ?? ''
+    return [{ type: 'url_citation', url_citation: { start_index: startIndex, end_index: endIndex, url, title } }]
+  })
+}

@@ -1,0 +1,91 @@
+/**
+ * The upstream body, built by allow-list: the server refuses a request over any field it does not
+ * know. Fields that only tune and have no counterpart here are left out; those that would change
+ * what the caller gets are refused.
+ */
+
+import { GatewayError } from '../../errors.ts'
+import { capabilitiesOf, type Capabilities } from './capabilities.ts'
+import { wireConversation } from './messages.ts'
+import { askedServiceTier } from './service-tier.ts'
+import { thinkingFields } from './thinking.ts'
+import { toolFields } from './tools.ts'
+import type { PromptedChat } from '../../chat/prompt.ts'
+import type { Ask, UpstreamRequest } from '../provider.ts'
+import type { MessagesRequest, WireThinking } from './wire.ts'
+
+/**
+ * The version whose models still take temperature, top_p and top_k: later ones refuse all three.
+ * @see https://docs.claude.com/en/api/versioning
+ */
+const version = { 'content-type': 'application/json', 'anthropic-version': '2023-06-01' }
+const wholeHeaders = { ...version, accept: 'application/json' }
+const streamHeaders = { ...version, accept: 'text/event-stream' }
+
+/** @throws GatewayError for what this provider cannot take, with the parameter's name */
+export function chatRequest (ask: Ask<PromptedChat>): UpstreamRequest {
+  return {
+    method: 'POST',
+    path: '/v1/messages',
+    headers: ask.streamed ? streamHeaders : wholeHeaders,
+    body: JSON.stringify(messagesRequest(ask))
+  }
+}
+
+export function messagesRequest ({ request, route, streamed }: Ask<PromptedChat>): MessagesRequest {
+  checkSupported(request)
+  const capabilities = capabilitiesOf(route.model)
+  const conversation = wireConversation(request.messages)
+  const tools = toolFields(request, capabilities)
+  const thinking = thinkingFields(request, capabilities, conversation.messages, tools.tool_choice)
+  const stop = [request.stop ?? []].flat().filter(text => text !== '')
+  const userId = anonymousUserId(request)
+  const tier = askedServiceTier(request.service_tier)
+  return {
+    model: route.model,
+    ...thinking,
+    ...conversation,
+    ...samplingFields(request, capabilities, thinking.thinking),
+    ...(stop.length === 0 ? {} : { stop_sequences: stop }),
+    ...(streamed ? { stream: true } : {}),
+    ...tools,
+    ...(userId === undefined ? {} : { metadata: { user_id: userId } }),
+    ...(tier === undefined ? {} : { service_tier: tier })
+  }
+}
+
+function checkSupported ({ response_format: format, audio, modalities }: PromptedChat): void {
+  if (format !== undefined) throw unsupported('response_format')
+  if (audio !== undefined) throw unsupported('audio')
+  if (modalities?.includes('audio') === true) throw unsupported('modalities')
+}
+
+function unsupported (param: string): GatewayError {
+  return new GatewayError('unsupported_parameter', { message: `This provider does not support \`${param}\`.`, param })
+}
+
+/** Our temperature goes to 2, theirs to 1; newer models refuse temperature together with top_p. */
+function samplingFields (
+  { temperature, top_p: topP, top_k: topK }: PromptedChat, { sampling }: Capabilities, thinking: WireThinking | undefined
+): Pick<MessagesRequest, 'temperature' | 'top_p' | 'top_k'> {
+  if (!sampling) return {}
+  // A thinking model samples as it likes: of all three it takes a top_p from 0.95 only.
+  if (thinking !== undefined && thinking.type !== 'disabled') {
+    return topP !== undefined && topP >= 0.95 ? { top_p: topP } : {}
+  }
+  return {
+    ...(temperature === undefined ? {} : { temperature: Math.min(1, temperature) }),
+    ...(temperature === undefined && topP !== undefined ? { top_p: topP } : {}),
+    ...(topK === undefined ? {} : { top_k: topK })
+  }
+}
+
+const email = /[^\s@]+@[^\s@]+\.[^\s@]+/
+/** A plus, or groups of digits, or as many digits as a number with its area code has. */
+const phone = /^\s*(?:\+[\d\s().-]{7,}|\(?\d{2,5}\)?[\s.-][\d\s().-]{5,}|\d{10,15})\s*$/
+
+/** The provider wants an opaque id and refuses requests that name a person. */
+function anonymousUserId ({ safety_identifier: identifier, user }: PromptedChat): string | undefined {
+  const id = identifier ?? user
+  return id === undefined || id.trim() === '' || email.test(id) || phone.test(id) ? undefined : id
+}

@@ -1,0 +1,22 @@
+/** Anthropic: the Messages API behind our chat completions. */
+
+import { chatRequest } from './chat-request.ts'
+import { readResponse } from './chat-response.ts'
+import { readStream } from './chat-stream.ts'
+import { readError } from './errors.ts'
+import type { PromptedChat } from '../../chat/prompt.ts'
+import type { ChatEvent } from '../../events.ts'
+import type { Adapter } from '../provider.ts'
+
+export const anthropicChat: Adapter<PromptedChat, ChatEvent> = {
+  request: chatRequest,
+  response: readResponse,
+  stream: readStream,
+  error: readError,
+  maxChoices: () => 1
+}
+
+/** The credential, as this provider wants it. */
+export function anthropicHeaders (key: string): Record<string, string> {
+  return { 'x-api-key': key }
+}

@@ -1,0 +1,19 @@
+import type { PromptedChat } from '../../chat/prompt.ts'
+import type { MessagesRequest } from './wire.ts'
+
+/** `default` forces the standard price; `priority` takes reserved capacity where there is some. */
+const asked: Readonly<Record<string, MessagesRequest['service_tier']>> = {
+  auto: 'auto', priority: 'auto', default: 'standard_only', standard_only: 'standard_only'
+}
+const served: ReadonlyMap<unknown, string> = new Map([
+  ['standard', 'default'], ['batch', 'default'], ['priority', 'priority']
+])
+
+export function askedServiceTier (tier: PromptedChat['service_tier']): MessagesRequest['service_tier'] {
+  return tier === undefined ? undefined : asked[tier]
+}
+
+/** The tier an answer says it was served from, in our words. */
+export function servedServiceTier (tier: unknown): string | undefined {
+  return served.get(tier)
+}

@@ -1,0 +1,120 @@
+/**
+ * How long the model may think and answer. Both come out of one limit, `max_tokens`, so they are
+ * settled together; the caller's limit is never raised.
+ *
+ * `thinking` is an order: what stands in its way is an error. `reasoning_effort` is a wish: where
+ * the provider would refuse it, the model answers without.
+ */
+
+import { GatewayError } from '../../errors.ts'
+import { choiceParam, isForced } from './tools.ts'
+import type { PromptedChat } from '../../chat/prompt.ts'
+import type { Capabilities } from './capabilities.ts'
+import type { Effort, MessagesRequest, WireMessage, WireToolChoice } from './wire.ts'
+
+type ThinkingFields = Pick<MessagesRequest, 'max_tokens' | 'thinking' | 'output_config'>
+
+/** Tokens for the answer itself when the caller sets no limit; thinking comes on top. */
+const defaultTokens = 4096
+const minBudget = 1024
+const budgets: Readonly<Record<Effort, number>> = { low: 1024, medium: 2048, high: 4096 }
+const efforts: Readonly<Record<NonNullable<PromptedChat['reasoning_effort']>, Effort | undefined>> = {
+  none: undefined, minimal: 'low', low: 'low', medium: 'medium', high: 'high', xhigh: 'high'
+}
+
+/**
+ * @param messages the conversation as it goes up: it may forbid thinking
+ * @throws GatewayError for an explicit `thinking` whose budget leaves no tokens for the answer, or
+ *   that meets a forced tool
+ */
+export function thinkingFields (
+  request: PromptedChat,
+  capabilities: Capabilities,
+  messages: readonly WireMessage[],
+  choice: WireToolChoice | undefined
+): ThinkingFields {
+  const { thinking, reasoning_effort: wish } = request
+  const effort = wish === undefined ? undefined : efforts[wish]
+  switch (thinking?.type) {
+    case 'enabled': {
+      checkNotForced(request, choice)
+      const limit = tokenLimit(request, capabilities, thinking.budget_tokens)
+      checkBudget(thinking.budget_tokens, limit)
+      return capabilities.adaptive && !capabilities.budgets
+        ? { max_tokens: limit, thinking: { type: 'adaptive' } } // asked to think, it thinks as it can
+        : { max_tokens: limit, thinking: { type: 'enabled', budget_tokens: thinking.budget_tokens } }
+    }
+    case 'adaptive':
+      checkNotForced(request, choice)
+      return adaptive(request, capabilities, effort)
+    case 'disabled': {
+      const limit = { max_tokens: tokenLimit(request, capabilities) }
+      const knows = capabilities.thinkingOff && (capabilities.budgets || capabilities.adaptive)
+      return knows ? { ...limit, thinking: { type: 'disabled' } } : limit
+    }
+    case undefined:
+  }
+  if (effort === undefined || isForced(choice) || forbidsThinking(messages)) {
+    return { max_tokens: tokenLimit(request, capabilities) }
+  }
+  if (capabilities.adaptive) return adaptive(request, capabilities, effort)
+  return capabilities.budgets ? budgeted(request, capabilities, effort) : { max_tokens: tokenLimit(request, capabilities) }
+}
+
+function adaptive (request: PromptedChat, capabilities: Capabilities, effort: Effort | undefined): ThinkingFields {
+  return {
+    max_tokens: tokenLimit(request, capabilities, budgets[effort ?? 'high']),
+    thinking: { type: 'adaptive' },
+    ...(effort === undefined ? {} : { output_config: { effort } })
+  }
+}
+
+/** A budget below the least the provider takes is no thinking. */
+function budgeted (request: PromptedChat, capabilities: Capabilities, effort: Effort): ThinkingFields {
+  const limit = tokenLimit(request, capabilities, budgets[effort])
+  const budget = Math.min(budgets[effort], limit - 1)
+  return budget < minBudget
+    ? { max_tokens: limit }
+    : { max_tokens: limit, thinking: { type: 'enabled', budget_tokens: budget } }
+}
+
+function tokenLimit (
+  { max_completion_tokens: total, max_tokens: legacy }: PromptedChat, { maxOutputTokens }: Capabilities, thinking = 0
+): number {
+  return Math.min(total ?? legacy ?? defaultTokens + thinking, maxOutputTokens ?? Infinity)
+}
+
+function checkBudget (budget: number, limit: number): void {
+  if (budget < limit) return
+  throw new GatewayError('invalid_value', {
+    message: `The thinking budget must be below the token limit, which is ${limit}.`, param: 'thinking.budget_tokens'
+  })
+}
+
+function checkNotForced (request: PromptedChat, choice: WireToolChoice | undefined): void {
+  if (!isForced(choice)) return
+  throw new GatewayError('unsupported_parameter', {
+    message: 'This provider cannot force a tool while the model is thinking.', param: choiceParam(request)
+  })
+}
+
+/**
+ * True when the last turn has begun without thinking, and so must end: the server refuses a turn
+ * with tool calls that lacks its thinking, and an answer begun by the caller.
+ */
+function forbidsThinking (messages: readonly WireMessage[]): boolean {
+  let start = messages.length
+  while (start > 0 && continuesTurn(messages[start - 1])) start--
+  const content = messages[start]?.content
+  if (content === undefined) return false
+  const [first] = content
+  return typeof first !== 'object' || (first.type !== 'thinking' && first.type !== 'redacted_thinking') ||
+    messages.at(-1)?.role === 'assistant'
+}
+
+/** The assistant's own messages, and the results of its calls with nothing else beside them. */
+function continuesTurn (message: WireMessage | undefined): boolean {
+  if (message === undefined) return false
+  return message.role === 'assistant' ||
+    (typeof message.content !== 'string' && message.content.every(block => block.type === 'tool_result'))
+}

@@ -1,0 +1,139 @@
+/** Tools and their choice, with the deprecated functions as one more way to offer tools. */
+
+import { GatewayError } from '../../errors.ts'
+import { repairSchemaKeywords } from '../../chat/json-schema.ts'
+import { cacheControlOf } from './cache-control.ts'
+import { objectOf } from '../chat-completions/wire.ts'
+import type { PromptedChat } from '../../chat/prompt.ts'
+import type { FunctionDefinition } from '../../../schemas/tools.ts'
+import type { Capabilities } from './capabilities.ts'
+import type { WireTool, WireToolChoice } from './wire.ts'
+
+export interface ToolFields {
+  tools?: WireTool[]
+  tool_choice?: WireToolChoice
+}
+
+const legalName = /^[a-zA-Z0-9_-]{1,128}$/
+
+/** True when the caller speaks the deprecated form only, and expects the answer in it. */
+export function offersFunctionsOnly ({ tools = [], functions = [] }: PromptedChat): boolean {
+  return tools.length === 0 && functions.length > 0
+}
+
+/**
+ * The tools of a request and how they are to be chosen; neither when there are no tools.
+ *
+ * @throws GatewayError `unsupported_parameter` for custom tools and for a choice the model cannot
+ *   be held to; `invalid_value` for a name the provider refuses
+ */
+export function toolFields (request: PromptedChat, capabilities: Capabilities): ToolFields {
+  const choice = toolChoice(request)
+  const tools = allowedTools([...requestTools(request), ...requestFunctions(request)], request)
+  if (tools.length === 0) return {}
+  if (choice === undefined) return { tools }
+  if (isForced(choice) && !capabilities.forcedTools) {
+    throw new GatewayError('unsupported_parameter', {
+      message: 'This model cannot be forced to use a tool.', param: choiceParam(request)
+    })
+  }
+  return { tools, tool_choice: choice }
+}
+
+export function isForced (choice: WireToolChoice | undefined): boolean {
+  return choice?.type === 'any' || choice?.type === 'tool'
+}
+
+/** The field a caller has to change to get another tool choice. */
+export function choiceParam (request: PromptedChat): string {
+  return request.tool_choice === undefined && request.function_call !== undefined ? 'function_call' : 'tool_choice'
+}
+
+function requestTools ({ tools = [] }: PromptedChat): WireTool[] {
+  return tools.map((tool, index) => {
+    if (tool.type === 'custom') {
+      throw new GatewayError('unsupported_parameter', {
+        message: 'This provider takes function tools only.', param: `tools[${index}].type`
+      })
+    }
+    // Keys that the schema does not name survive validation: clients mark tools for the cache on either object.
+    const cache = cacheControlOf(tool) ?? cacheControlOf(tool.function)
+    return {
+      ...wireTool(tool.function, `tools[${index}].function.name`),
+      ...(cache === undefined ? {} : { cache_control: cache })
+    }
+  })
+}
+
+function requestFunctions ({ tools = [], functions = [] }: PromptedChat): WireTool[] {
+  const taken = new Set(tools.map(tool => tool.type === 'custom' ? undefined : tool.function.name))
+  return functions.flatMap((definition, index) => {
+    return taken.has(definition.name) ? [] : [wireTool(definition, `functions[${index}].name`)]
+  })
+}
+
+function wireTool ({ name, description, parameters }: FunctionDefinition, param: string): WireTool {
+  if (!legalName.test(name)) {
+    throw new GatewayError('invalid_value', {
+      message: 'A tool name is 1 to 128 letters, digits, underscores and hyphens.', param
+    })
+  }
+  return {
+    name,
+    ...(typeof description === 'string' && description !== '' ? { description } : {}),
+    input_schema: inputSchema(parameters ?? {})
+  }
+}
+
+/** The root must be an object; a tool without parameters has an object without properties. */
+function inputSchema (parameters: Readonly<Record<string, unknown>>): WireTool['input_schema'] {
+  const schema = repairSchemaKeywords(parameters)
+  return Object.keys(schema).length === 0
+    ? { type: 'object', properties: {} }
+    : { ...schema, type: 'object' }
+}
+
+/** With `allowed_tools` the model is shown no others. */
+function allowedTools (tools: WireTool[], { tool_choice: choice }: PromptedChat): WireTool[] {
+  if (typeof choice !== 'object' || !('allowed_tools' in choice)) return tools
+  const names = new Set(choice.allowed_tools.tools.map(tool => objectOf(tool['function'])?.['name'] ?? tool['name']))
+  const allowed = tools.filter(tool => names.has(tool.name))
+  if (allowed.length > 0 || tools.length === 0) return allowed
+  throw new GatewayError('invalid_value', {
+    message: 'None of the allowed tools is among `tools`.', param: 'tool_choice.allowed_tools.tools'
+  })
+}
+
+function toolChoice (request: PromptedChat): WireToolChoice | undefined {
+  const { tool_choice: given, parallel_tool_calls: parallel } = request
+  const legacy = offersFunctionsOnly(request)
+  const choice = given === undefined && legacy ? functionChoice(request) : namedChoice(given)
+  // A deprecated function call is one call: there is no list to put a second one into.
+  const single = parallel === false || legacy ||
+    (typeof given === 'object' && 'disable_parallel_tool_use' in given && given.disable_parallel_tool_use === true)
+  if (!single) return choice
+  if (choice?.type === 'none') return choice
+  return { ...(choice ?? { type: 'auto' }), disable_parallel_tool_use: true }
+}
+
+function namedChoice (choice: PromptedChat['tool_choice']): WireToolChoice | undefined {
+  if (choice === undefined) return undefined
+  if (typeof choice === 'string') return choice === 'required' ? { type: 'any' } : { type: choice }
+  if (!('type' in choice)) return { type: 'tool', name: choice.name }
+  switch (choice.type) {
+    case 'function': return { type: 'tool', name: choice.function.name }
+    case 'tool': return { type: 'tool', name: choice.name }
+    case 'allowed_tools': return { type: choice.allowed_tools.mode === 'required' ? 'any' : 'auto' }
+    case 'custom':
+      throw new GatewayError('unsupported_parameter', {
+        message: 'This provider takes function tools only.', param: 'tool_choice.type'
+      })
+    default: return { type: choice.type }
+  }
+}
+
+function functionChoice ({ function_call: choice }: PromptedChat): WireToolChoice | undefined {
+  if (choice === undefined) return undefined
+  if (typeof choice === 'object') return { type: 'tool', name: choice.name }
+  return choice === 'none' || choice === 'auto' ? { type: choice } : { type: 'tool', name: choice }
+}

@@ -1,0 +1,46 @@
+import { objectOf } from '../chat-completions/wire.ts'
+import type { Usage } from '../../events.ts'
+import type { WireUsage } from './wire.ts'
+
+/**
+ * The token counts of one answer, gathered from its reports.
+ *
+ * Each report of a stream holds totals so far, so the last value of each counter counts and none
+ * are added up; a counter that is null or missing keeps its value.
+ */
+export class UsageCount {
+  #input: number | undefined
+  #cacheRead: number | undefined
+  #cacheWrite: number | undefined
+  #output: number | undefined
+  #thinking: number | undefined
+
+  read (report: unknown): void {
+    const usage: WireUsage | undefined = objectOf(report)
+    if (usage === undefined) return
+    this.#input = count(usage.input_tokens) ?? this.#input
+    this.#cacheRead = count(usage.cache_read_input_tokens) ?? this.#cacheRead
+    this.#cacheWrite = count(usage.cache_creation_input_tokens) ?? this.#cacheWrite
+    this.#output = count(usage.output_tokens) ?? this.#output
+    this.#thinking = count(objectOf(usage.output_tokens_details)?.['thinking_tokens']) ?? this.#thinking
+  }
+
+  /** Ours counts cached tokens as part of the prompt; theirs counts them beside it. */
+  total (): Usage | undefined {
+    if (this.#input === undefined && this.#output === undefined) return undefined
+    const promptTokens = (this.#input ?? 0) + (this.#cacheRead ?? 0) + (this.#cacheWrite ?? 0)
+    const completionTokens = this.#output ?? 0
+    return {
+      promptTokens,
+      completionTokens,
+      totalTokens: promptTokens + completionTokens,
+      ...(this.#cacheRead === undefined ? {} : { cachedTokens: this.#cacheRead }),
+      ...(this.#cacheWrite === undefined ? {} : { cacheWriteTokens: this.#cacheWrite }),
+      ...(this.#thinking === undefined ? {} : { reasoningTokens: this.#thinking })
+    }
+  }
+}
+
+function count (value: unknown): number | undefined {
+  return typeof value === 'number' && Number.isFinite(value) ? Math.max(0, Math.round(value)) : undefined
+}
