@@ -1,5 +1,6 @@
 /** Providers out of their settings: an address, a credential, and the adapters of their kind. */
 
+import { anthropicChat, anthropicHeaders } from './anthropic/index.ts'
 import { bearer, chatCompletions } from './chat-completions/index.ts'
 import { googleChat, googleHeaders } from './google/index.ts'
 import { kindQuirks } from './kinds.ts'
@@ -14,6 +15,7 @@ interface Kind extends Pick<Provider, 'chat'> {
 const compatible: Kind = { chat: chatCompletions, credential: bearer }
 
 const kinds: Readonly<Partial<Record<ProviderKind, Kind>>> = {
+  anthropic: { chat: anthropicChat, credential: anthropicHeaders },
   google: { chat: googleChat, credential: googleHeaders }
 }
 
