@@ -1,0 +1,207 @@
+/**
+ * Gateway keys: those of the configuration and those made with `headgate keys`.
+ *
+ * Only SHA-256 digests are kept. All digests in use are in memory, so that `check` never waits;
+ * the store is asked once a second whether another process has made or revoked a key. Asking is
+ * one query over a small table, works on any database and any file system, and costs a running
+ * gateway some 30 µs a second, where a watch on the file would wake up for every unrelated write.
+ */
+
+import { hash, randomBytes, timingSafeEqual } from 'node:crypto'
+import type { ApiKey } from '../call.ts'
+import type { KeySettings } from '../settings.ts'
+import type { Database, KeyRow } from '../stores/database.ts'
+import type { Keys } from './keys.ts'
+
+export interface NewKey {
+  readonly name: string
+  /** Endpoint names it may call; absent means all. */
+  readonly endpoints?: readonly string[] | undefined
+  /** Model ids or `provider/*` patterns it may use; absent means all. */
+  readonly models?: readonly string[] | undefined
+  /** Unix time in milliseconds; absent means never. */
+  readonly expiresAtMs?: number | undefined
+}
+
+/** A key as the operator sees it in a list. */
+export interface ListedKey extends ApiKey {
+  readonly source: 'configuration' | 'store'
+  readonly status: 'active' | 'expired' | 'revoked'
+  readonly createdAtMs?: number
+  readonly revokedAtMs?: number
+}
+
+export interface KeyStore extends Keys {
+  /**
+   * Makes a key. Its text is in the answer and nowhere else.
+   *
+   * @throws KeyNameError when a key in use has that name
+   */
+  readonly create: (wanted: NewKey) => Promise<{ readonly id: string, readonly key: string }>
+  /** Every key there is or was, revoked ones too, oldest first; those of the configuration first. */
+  readonly list: () => Promise<readonly ListedKey[]>
+  /** Ends a key of the store for good; `undefined` when none in use has that id or name. */
+  readonly revoke: (idOrName: string) => Promise<ApiKey | undefined>
+  /** Takes over the keys of a new configuration in place of those of the last one. */
+  readonly replaceConfigured: (configured: readonly KeySettings[]) => void
+  /** Reads the store now. */
+  readonly refresh: () => Promise<void>
+  /** Stops looking for changes. The database stays open: it belongs to whoever opened it. */
+  readonly close: () => void
+}
+
+export interface KeyStoreOptions {
+  /** Milliseconds between two looks at the store. Default 1000. */
+  readonly everyMs?: number
+  /** Hears of looks that failed; the keys known so far stay good. */
+  readonly onFailure?: (error: unknown) => void
+}
+
+/** The name of a new key is taken. */
+export class KeyNameError extends Error {
+  constructor (name: string) {
+    super(`There is a key named "${name}" already.`)
+    this.name = 'KeyNameError'
+  }
+}
+
+interface Entry {
+  readonly key: ApiKey
+  readonly digest: Buffer
+}
+
+/** By digest. */
+type Entries = ReadonlyMap<string, Entry>
+
+/** @throws whatever the database throws when it cannot be read at all */
+export async function openKeyStore (
+  database: Database,
+  configured: readonly KeySettings[],
+  { everyMs = 1_000, onFailure = () => {} }: KeyStoreOptions = {}
+): Promise<KeyStore> {
+  const { query } = database
+  let fromConfiguration = entriesOf(configured.map(ofSettings))
+  let fromStore: Entries = new Map()
+  let seen = ''
+
+  /** Rows are only ever added and revoked, so two counts tell whether anything has changed. */
+  const count = async (): Promise<string> => {
+    const { made, revoked } = await query.selectFrom('keys')
+      .select(({ fn }) => [fn.countAll().as('made'), fn.count('revoked_at_ms').as('revoked')])
+      .executeTakeFirstOrThrow()
+    return `${made} ${revoked}`
+  }
+  const read = async (found: string): Promise<void> => {
+    const rows = await query.selectFrom('keys').selectAll().where('revoked_at_ms', 'is', null).execute()
+    fromStore = entriesOf(rows.map(row => [row.digest, ofRow(row)]))
+    seen = found
+  }
+  const refresh = async (): Promise<void> => await read(await count())
+  const look = async (): Promise<void> => {
+    const found = await count()
+    if (found !== seen) await read(found)
+  }
+
+  const revokeBy = async (column: 'id' | 'name', text: string): Promise<KeyRow | undefined> => (
+    await query.updateTable('keys').set({ revoked_at_ms: Date.now() })
+      .where(column, '=', text).where('revoked_at_ms', 'is', null)
+      .returningAll().executeTakeFirst()
+  )
+
+  await refresh()
+  const timer = setInterval(() => { look().catch(onFailure) }, everyMs).unref()
+
+  return {
+    check: presented => {
+      const text = digestOf(presented)
+      const entry = fromConfiguration.get(text) ?? fromStore.get(text)
+      // Even the digest is compared in constant time: the map's own comparison is not.
+      if (entry === undefined || !timingSafeEqual(Buffer.from(text, 'base64'), entry.digest)) return undefined
+      return isExpired(entry.key) ? undefined : entry.key
+    },
+
+    create: async ({ name, endpoints, models, expiresAtMs }) => {
+      const taken = [...fromConfiguration.values()].some(({ key }) => key.name === name)
+      if (taken) throw new KeyNameError(name)
+      const id = `key_${randomBytes(8).toString('hex')}`
+      const key = `hg_${randomBytes(32).toString('base64url')}`
+      const added = await query.insertInto('keys').values({
+        id,
+        name,
+        digest: digestOf(key),
+        endpoints: listText(endpoints),
+        models: listText(models),
+        created_at_ms: Date.now(),
+        expires_at_ms: expiresAtMs ?? null,
+        revoked_at_ms: null
+      }).onConflict(conflict => conflict.doNothing()).executeTakeFirstOrThrow()
+      if (added.numInsertedOrUpdatedRows === 0n) throw new KeyNameError(name)
+      await refresh()
+      return { id, key }
+    },
+
+    list: async () => {
+      const rows = await query.selectFrom('keys').selectAll().orderBy('created_at_ms').execute()
+      return [
+        ...[...fromConfiguration.values()].map(({ key }): ListedKey => (
+          { ...key, source: 'configuration', status: isExpired(key) ? 'expired' : 'active' }
+        )),
+        ...rows.map(listed)
+      ]
+    },
+
+    revoke: async idOrName => {
+      const row = await revokeBy('id', idOrName) ?? await revokeBy('name', idOrName)
+      await refresh()
+      return row === undefined ? undefined : ofRow(row)
+    },
+
+    replaceConfigured: next => { fromConfiguration = entriesOf(next.map(ofSettings)) },
+    refresh,
+    close: () => clearInterval(timer)
+  }
+}
+
+function digestOf (text: string): string {
+  return hash('sha256', text, 'base64')
+}
+
+function isExpired ({ expiresAtMs = Infinity }: ApiKey): boolean {
+  return expiresAtMs <= Date.now()
+}
+
+function entriesOf (keys: ReadonlyArray<readonly [digest: string, key: ApiKey]>): Entries {
+  return new Map(keys.map(([digest, key]) => [digest, { key, digest: Buffer.from(digest, 'base64') }]))
+}
+
+function ofSettings ({ key, name, ...scope }: KeySettings): readonly [string, ApiKey] {
+  return [digestOf(key.reveal()), { id: `configured:${name}`, name, ...scope }]
+}
+
+function ofRow ({ id, name, endpoints, models, expires_at_ms: expiresAtMs }: KeyRow): ApiKey {
+  return {
+    id,
+    name,
+    ...endpoints !== null && { endpoints: parseList(endpoints) },
+    ...models !== null && { models: parseList(models) },
+    ...expiresAtMs !== null && { expiresAtMs }
+  }
+}
+
+function listed (row: KeyRow): ListedKey {
+  const key = ofRow(row)
+  const { created_at_ms: createdAtMs, revoked_at_ms: revokedAtMs } = row
+  const status = revokedAtMs !== null ? 'revoked' : isExpired(key) ? 'expired' : 'active'
+  return { ...key, source: 'store', status, createdAtMs, ...revokedAtMs !== null && { revokedAtMs } }
+}
+
+function listText (list: readonly string[] | undefined): string | null {
+  return list === undefined ? null : JSON.stringify(list)
+}
+
+/** @throws SyntaxError for a text that this store did not write; a scope is never guessed. */
+function parseList (text: string): readonly string[] {
+  const list: unknown = JSON.parse(text)
+  if (!Array.isArray(list)) throw new SyntaxError('a scope in the store is not a list')
+  return list.map(String)
+}

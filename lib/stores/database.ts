@@ -1,0 +1,154 @@
+/**
+ * The embedded store: SQLite in one file of the data directory, opened through Kysely.
+ *
+ * Several processes may have it open at once: readers never wait, and the one writer at a time is
+ * waited for. Times are Unix milliseconds. Values bound here are strings, finite numbers, `null`
+ * and bytes only: the driver turns other objects into `null` without a word.
+ */
+
+import { closeSync, mkdirSync, openSync } from 'node:fs'
+import { join } from 'node:path'
+import { migrate } from './migrations.ts'
+import type { DatabaseSyncInstance, StatementSyncInstance } from '@photostructure/sqlite'
+import type { Kysely, SqliteDatabase } from 'kysely'
+
+/** A gateway key. Rows are never deleted, so that old ids in logs keep their name. */
+export interface KeyRow {
+  readonly id: string
+  readonly name: string
+  /** SHA-256 of the key, base64. */
+  readonly digest: string
+  /** JSON list of endpoint names; `null` means all. */
+  readonly endpoints: string | null
+  /** JSON list of model ids and patterns; `null` means all. */
+  readonly models: string | null
+  readonly created_at_ms: number
+  readonly expires_at_ms: number | null
+  readonly revoked_at_ms: number | null
+}
+
+export interface Tables {
+  keys: KeyRow
+}
+
+export interface Database {
+  readonly path: string
+  readonly query: Kysely<Tables>
+  /** @throws StoreError when nothing can be written: read-only, or locked for too long. */
+  readonly checkWritable: () => void
+  readonly close: () => Promise<void>
+}
+
+/** The store cannot be used; the message names its file and says why. */
+export class StoreError extends Error {
+  constructor (path: string, cause: unknown) {
+    const reason = cause instanceof Error ? cause.message : String(cause)
+    super(`The store ${path} cannot be used: ${reason}.`, { cause })
+    this.name = 'StoreError'
+  }
+}
+
+const busyTimeoutMs = 5_000
+const cachedStatements = 500
+
+/** The file of the store in a data directory. */
+export function databasePath (dataDir: string): string {
+  return join(dataDir, 'headgate.db')
+}
+
+/**
+ * Opens the store, creating what is not there: the directory and the file for their owner only.
+ * Its tables are brought to the present shape first.
+ *
+ * The libraries are loaded here and not with this module: together they take a tenth of a second,
+ * and half of the commands never open the store.
+ *
+ * @throws StoreError
+ */
+export async function openDatabase (dataDir: string): Promise<Database> {
+  const path = databasePath(dataDir)
+  const [{ DatabaseSync }, { Kysely, SqliteDialect }] = await Promise.all([
+    import('@photostructure/sqlite'), import('kysely')
+  ])
+  let file: DatabaseSyncInstance
+  try {
+    createPrivately(dataDir, path)
+    file = new DatabaseSync(path, { timeout: busyTimeoutMs })
+    prepareFile(file)
+  } catch (error) {
+    throw new StoreError(path, error)
+  }
+  const query = new Kysely<Tables>({ dialect: new SqliteDialect({ database: statementCache(file) }) })
+  return {
+    path,
+    query,
+    checkWritable: () => {
+      try {
+        file.exec('begin immediate; rollback')
+      } catch (error) {
+        throw new StoreError(path, error)
+      }
+    },
+    close: async () => {
+      await query.destroy()
+      // Kysely closes only what it has used.
+      if (file.isOpen) file.close()
+    }
+  }
+}
+
+/** The files SQLite puts beside it (`-wal`, `-shm`) take over the mode of the first. */
+function createPrivately (dataDir: string, path: string): void {
+  mkdirSync(dataDir, { recursive: true, mode: 0o700 })
+  closeSync(openSync(path, 'a', 0o600))
+}
+
+function prepareFile (file: DatabaseSyncInstance): void {
+  try {
+    // NORMAL with a write-ahead log: a power cut may lose the last commits, never the file.
+    file.exec('pragma journal_mode = wal; pragma synchronous = normal; pragma foreign_keys = on')
+    migrate(file)
+  } catch (error) {
+    file.close()
+    throw error
+  }
+}
+
+/** Kysely prepares every query anew; a prepared statement is worth keeping. */
+function statementCache (file: DatabaseSyncInstance): SqliteDatabase {
+  const cache = new Map<string, ReturnType<SqliteDatabase['prepare']>>()
+  return {
+    close: () => {
+      cache.clear()
+      file.close()
+    },
+    prepare: sql => {
+      const known = cache.get(sql)
+      if (known !== undefined) return known
+      if (cache.size >= cachedStatements) cache.clear()
+      const statement = adapt(file.prepare(sql))
+      cache.set(sql, statement)
+      return statement
+    }
+  }
+}
+
+function adapt (statement: StatementSyncInstance): ReturnType<SqliteDatabase['prepare']> {
+  return {
+    reader: statement.columns().length > 0,
+    all: values => statement.all(...values.map(bindable)),
+    run: values => statement.run(...values.map(bindable)),
+    iterate: values => statement.iterate(...values.map(bindable))
+  }
+}
+
+type Bindable = string | number | bigint | null | Uint8Array
+
+/** @throws TypeError for what SQLite has no column type for, which would be stored as `null`. */
+function bindable (value: unknown): Bindable {
+  if (value === null || typeof value === 'string' || typeof value === 'bigint') return value
+  if (typeof value === 'number' && Number.isFinite(value)) return value
+  if (typeof value === 'boolean') return Number(value)
+  if (value instanceof Uint8Array) return value
+  throw new TypeError(`a value of type ${typeof value} cannot be stored`)
+}

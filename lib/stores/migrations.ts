@@ -1,0 +1,68 @@
+/**
+ * The shape of the store, as the numbered steps that lead to it.
+ *
+ * Forward only: a step that has been released is never changed, the next one mends it. The SQL
+ * keeps to what PostgreSQL takes as well.
+ */
+
+import type { DatabaseSyncInstance } from '@photostructure/sqlite'
+
+interface Migration {
+  readonly number: number
+  readonly sql: string
+}
+
+export const migrations: readonly Migration[] = [
+  {
+    number: 1,
+    sql: `
+      create table keys (
+        id text primary key,
+        name text not null,
+        digest text not null unique,
+        endpoints text,
+        models text,
+        created_at_ms bigint not null,
+        expires_at_ms bigint,
+        revoked_at_ms bigint
+      );
+      create unique index keys_in_use on keys (name) where revoked_at_ms is null`
+  }
+]
+
+/**
+ * Takes the steps that a file lacks, all or none. Of several processes that start at once the
+ * first takes them while the others wait.
+ *
+ * @throws Error for a file that a newer version has changed, and those of SQLite
+ */
+export function migrate (file: DatabaseSyncInstance, steps: readonly Migration[] = migrations): void {
+  const newest = steps.at(-1)?.number ?? 0
+  const found = reached(file)
+  if (found > newest) throw new Error(`it was made by a newer version (step ${found} of ${newest})`)
+  if (found === newest) return
+  file.exec('begin immediate')
+  try {
+    file.exec('create table if not exists migrations (number bigint primary key, applied_at_ms bigint not null)')
+    // Asked again: another process may have been here in the meantime.
+    const done = reached(file)
+    const note = file.prepare('insert into migrations (number, applied_at_ms) values (?, ?)')
+    for (const { number, sql } of steps) {
+      if (number <= done) continue
+      file.exec(sql)
+      note.run(number, Date.now())
+    }
+    file.exec('commit')
+  } catch (error) {
+    file.exec('rollback')
+    throw error
+  }
+}
+
+/** The last step taken; 0 for a new file. */
+function reached (file: DatabaseSyncInstance): number {
+  const known = file.prepare("select 1 from sqlite_master where type = 'table' and name = 'migrations'").get()
+  if (known === undefined) return 0
+  const row = file.prepare('select max(number) as number from migrations').get()
+  return Number(row?.['number'] ?? 0)
+}

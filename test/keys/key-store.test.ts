@@ -1,0 +1,190 @@
+import { fork, type ChildProcess } from 'node:child_process'
+import { once } from 'node:events'
+import { readFileSync, readdirSync, statSync } from 'node:fs'
+import { join } from 'node:path'
+import t, { type Test } from 'tap'
+import { Secret } from '../../lib/call.ts'
+import { openKeyStore, type KeyStore } from '../../lib/keys/key-store.ts'
+import { databasePath, openDatabase, type Database } from '../../lib/stores/database.ts'
+import { migrations } from '../../lib/stores/migrations.ts'
+import { until } from '../support/until.ts'
+import type { KeySettings } from '../../lib/settings.ts'
+
+interface Opened {
+  readonly database: Database
+  readonly keys: KeyStore
+}
+
+async function open (
+  t: Test, dataDir = t.testdir(), configured: readonly KeySettings[] = [], everyMs = 60_000
+): Promise<Opened> {
+  const database = await openDatabase(dataDir)
+  const keys = await openKeyStore(database, configured, { everyMs })
+  t.teardown(async () => {
+    keys.close()
+    await database.close()
+  })
+  return { database, keys }
+}
+
+t.test('a key that was made is good, and says what it may do', async t => {
+  const { keys } = await open(t)
+  const { id, key } = await keys.create({
+    name: 'ci', endpoints: ['chat'], models: ['openai/*'], expiresAtMs: Date.now() + 60_000
+  })
+  t.match(key, /^hg_[\w-]{43}$/)
+  t.match(keys.check(key), { id, name: 'ci', endpoints: ['chat'], models: ['openai/*'] })
+  const all = await keys.create({ name: 'all' })
+  t.same(keys.check(all.key), { id: all.id, name: 'all' }, 'no scope means everything')
+})
+
+t.test('missing, wrong, revoked and expired keys look alike', async t => {
+  const { keys } = await open(t)
+  const past = await keys.create({ name: 'past', expiresAtMs: Date.now() - 1 })
+  const gone = await keys.create({ name: 'gone' })
+  t.equal((await keys.revoke('gone'))?.id, gone.id)
+  for (const text of ['', 'hg_wrong', ' ', past.key, gone.key, `${gone.key} `, gone.id, 'é\0💥'.repeat(4_000)]) {
+    t.equal(keys.check(text), undefined)
+  }
+})
+
+t.test('a key ends at its moment, not when the store is read next', async t => {
+  const { keys } = await open(t)
+  const clock = t.intercept(Date, 'now', { value: () => 1_000 })
+  t.teardown(() => clock.restore())
+  const { key } = await keys.create({ name: 'short', expiresAtMs: 2_000 })
+  t.ok(keys.check(key))
+  t.intercept(Date, 'now', { value: () => 2_000 })
+  t.equal(keys.check(key), undefined)
+})
+
+t.test('configured keys hold as they are, spaces and all', async t => {
+  const configured: KeySettings[] = [
+    { name: 'team', key: new Secret('two words, ünïcode') },
+    { name: 'old', key: new Secret('old'), expiresAtMs: 1 },
+    { name: 'narrow', key: new Secret('narrow'), endpoints: [], models: ['sandbox/*'] }
+  ]
+  const { keys } = await open(t, t.testdir(), configured)
+  t.match(keys.check('two words, ünïcode'), { id: 'configured:team', name: 'team' })
+  t.equal(keys.check('old'), undefined)
+  t.same(keys.check('narrow')?.endpoints, [], 'an empty scope allows nothing, and is not "all"')
+  await t.rejects(keys.create({ name: 'team' }), { name: 'KeyNameError' })
+
+  keys.replaceConfigured([{ name: 'new', key: new Secret('new') }])
+  t.equal(keys.check('two words, ünïcode'), undefined, 'what the new configuration lacks is over')
+  t.match(keys.check('new'), { name: 'new' })
+})
+
+t.test('the list tells what each key is, revoked ones too, and never a key', async t => {
+  const { keys } = await open(t, t.testdir(), [{ name: 'team', key: new Secret('team-key') }])
+  const a = await keys.create({ name: 'a' })
+  await keys.create({ name: 'b', expiresAtMs: 1 })
+  await keys.revoke(a.id)
+  const again = await keys.create({ name: 'a' })
+  const list = await keys.list()
+  t.same(list.map(({ name, status, source }) => [name, status, source]), [
+    ['team', 'active', 'configuration'], ['a', 'revoked', 'store'],
+    ['b', 'expired', 'store'], ['a', 'active', 'store']
+  ])
+  t.notMatch(JSON.stringify(list), /team-key|hg_|digest/)
+  t.equal((await keys.revoke('a'))?.id, again.id, 'by name: the one in use')
+  t.equal(await keys.revoke('a'), undefined)
+  t.equal(await keys.revoke('team'), undefined, 'a configured key is revoked in the configuration')
+})
+
+t.test('names in use are not given twice', async t => {
+  const { keys } = await open(t)
+  const first = await keys.create({ name: 'ci' })
+  await t.rejects(keys.create({ name: 'ci' }), { message: 'There is a key named "ci" already.' })
+  t.ok(keys.check(first.key), 'the first one is still good')
+})
+
+t.test('nothing on disk holds a key', async t => {
+  const dataDir = t.testdir()
+  const { keys } = await open(t, dataDir, [{ name: 'team', key: new Secret('canary-of-the-team') }])
+  const { key } = await keys.create({ name: 'ci' })
+  for (const file of readdirSync(dataDir)) {
+    const bytes = readFileSync(join(dataDir, file))
+    t.notOk(bytes.includes(key) || bytes.includes(key.slice(3)) || bytes.includes('canary'), file)
+  }
+})
+
+t.test('what another process makes and revokes is seen without a restart', async t => {
+  const dataDir = t.testdir()
+  const here = await open(t, dataDir, [], 5)
+  const there = await open(t, dataDir)
+  const { key } = await there.keys.create({ name: 'made elsewhere' })
+  await until(() => here.keys.check(key) !== undefined)
+  await there.keys.revoke('made elsewhere')
+  await until(() => here.keys.check(key) === undefined)
+  t.pass('both were seen')
+})
+
+t.test('keys stay good while the store cannot be read, and somebody hears of it', async t => {
+  const database = await openDatabase(t.testdir())
+  const failures: unknown[] = []
+  const keys = await openKeyStore(database, [], { everyMs: 5, onFailure: error => failures.push(error) })
+  const { key } = await keys.create({ name: 'ci' })
+  await database.close()
+  await until(() => failures.length > 0)
+  t.ok(keys.check(key))
+  keys.close()
+})
+
+t.test('the store is made for its owner only, and kept between two openings', async t => {
+  const dataDir = join(t.testdir(), 'deep', 'data')
+  const first = await openDatabase(dataDir)
+  const { key } = await (await openKeyStore(first, [])).create({ name: 'ci' })
+  t.equal(statSync(dataDir).mode & 0o777, 0o700)
+  for (const file of readdirSync(dataDir)) t.equal(statSync(join(dataDir, file)).mode & 0o777, 0o600, file)
+  first.checkWritable()
+  await first.close()
+  const { keys } = await open(t, dataDir)
+  t.ok(keys.check(key))
+})
+
+t.test('a store that cannot be used is refused with its path and a reason', async t => {
+  const dataDir = t.testdir({ 'headgate.db': 'not a database, and long enough to be sure of it'.repeat(99) })
+  const reason = { name: 'StoreError', message: `The store ${databasePath(dataDir)} cannot be used: file is not a database.` }
+  await t.rejects(openDatabase(dataDir), reason)
+  const file = join(t.testdir({ file: '' }), 'file')
+  await t.rejects(openDatabase(file), { name: 'StoreError', message: /EEXIST|ENOTDIR/ })
+})
+
+t.test('a store that a newer version has changed is left alone', async t => {
+  const dataDir = t.testdir()
+  const database = await openDatabase(dataDir)
+  const { sql } = await import('kysely')
+  const newest = migrations.length
+  await sql`insert into migrations (number, applied_at_ms) values (${newest + 1}, 0)`.execute(database.query)
+  await database.close()
+  await t.rejects(openDatabase(dataDir), {
+    message: new RegExp(`made by a newer version \\(step ${newest + 1} of ${newest}\\)`)
+  })
+})
+
+t.test('values without a column type are refused instead of being stored as null', async t => {
+  const { database } = await open(t)
+  const { sql } = await import('kysely')
+  await t.rejects(sql`select ${new Date()} as moment`.execute(database.query), TypeError)
+  await t.rejects(sql`select ${NaN} as number`.execute(database.query), TypeError)
+  const { rows } = await sql`select ${true} as claim, ${null} as empty`.execute(database.query)
+  t.same(rows, [{ claim: 1, empty: null }])
+})
+
+t.test('several processes may make the store at the same moment', async t => {
+  const directory = t.testdir({
+    'open.mjs': `import { openDatabase } from ${JSON.stringify(String(new URL('../../lib/stores/database.js', import.meta.url)))}
+      process.once('message', async dataDir => {
+        const database = await openDatabase(dataDir)
+        await database.close()
+        process.disconnect()
+      })
+      process.send('ready')`
+  })
+  const children = Array.from({ length: 3 }, (): ChildProcess => fork(join(directory, 'open.mjs'), { execArgv: [] }))
+  await Promise.all(children.map(async child => await once(child, 'message')))
+  const ends = children.map(async child => await once(child, 'exit'))
+  for (const child of children) child.send(join(directory, 'data'))
+  t.same((await Promise.all(ends)).map(([code]: unknown[]) => code), [0, 0, 0])
+})
