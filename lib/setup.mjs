@@ -126,7 +126,7 @@ async function build () {
 /** A test that was deleted or renamed would run for ever from its last compilation. */
 function removeStale (folder, files) {
   for (const output of walk(folder)) {
-    const source = output.slice('build/'.length).replace(/\.js(\.map)?$/, '.ts')
+    const source = output.slice('build/'.length).replace(/\.(js(\.map)?|d\.ts)$/, '.ts')
     if (!files.has(source)) rmSync(join(root, output))
   }
 }
