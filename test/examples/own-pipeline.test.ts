@@ -21,7 +21,8 @@ async function streamedText (): Promise<string> {
 
 t.test('a stage of one\'s own between two of ours changes streamed and whole answers alike', async t => {
   const { body } = await askLoudly(question, false, new AbortController().signal)
-  const whole = JSON.parse(String(body)) as { choices: Array<{ message: { content: string } }> }
+  if (typeof body !== 'string') throw new Error('not one text')
+  const whole = JSON.parse(body) as { choices: Array<{ message: { content: string } }> }
   const text = whole.choices[0]?.message.content ?? ''
   t.match(text, /IS ANYBODY THERE\?/)
   t.equal(text, text.toUpperCase())
