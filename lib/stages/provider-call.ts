@@ -45,6 +45,7 @@ export function providerCall<R extends Streamable, E extends { readonly type: st
   const attempts = new Attempts()
   return async function * (source) {
     for await (const call of source) {
+      call.record.streamed = call.request.stream === true
       const { route, answer } = await firstAnswer(call, providers, pick, options, attempts)
       try {
         for (;;) {
