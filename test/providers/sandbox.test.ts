@@ -1,11 +1,15 @@
 import t from 'tap'
 import fc from 'fast-check'
 import { Ajv2020 } from 'ajv/dist/2020.js'
+import { chatCompletions } from '../../lib/providers/chat-completions/index.ts'
 import { sandboxModels } from '../../lib/providers/sandbox/models.ts'
 import { stringFromPattern } from '../../lib/providers/sandbox/string-from-pattern.ts'
 import { countTokens, tokensOf } from '../../lib/providers/sandbox/tokens.ts'
 import { sandboxTransport } from '../../lib/providers/sandbox/transport.ts'
-import type { SendOptions, UpstreamAnswer } from '../../lib/providers/provider.ts'
+import { readEvents } from '../support/read-events.ts'
+import type { PromptedChat } from '../../lib/chat/prompt.ts'
+import type { ChatEvent } from '../../lib/events.ts'
+import type { Ask, SendOptions, UpstreamAnswer } from '../../lib/providers/provider.ts'
 
 // What the tests read of an answer. A stream is folded into the same shape.
 interface Logprob { token: string, logprob: number, bytes: number[], top_logprobs: Logprob[] }
@@ -182,7 +186,7 @@ t.test('the frames of a stream come in the order of the dialect', async t => {
   t.same(list.map(chunk => chunk.usage === null), [...Array(8).fill(true), false], 'usage stands in the last chunk only')
   t.equal(new Set(list.map(chunk => chunk.id)).size, 1)
   const without = await chunks({ messages: user('Hi') })
-  t.notOk(without.some(chunk => 'usage' in chunk), 'no usage unless it is asked for')
+  t.notOk(without.some(chunk => 'usage' in chunk || chunk.choices.length === 0), 'no usage unless it is asked for')
 })
 
 t.test('the echo repeats question, instructions and attachments, and says that it is a simulator', async t => {
@@ -233,11 +237,13 @@ t.test('a text has as many words as are asked for', async t => {
 
 t.test('limits, stop sequences and usage agree with each other', async t => {
   const cut = await whole({ messages: user('Hi'), max_completion_tokens: 4, max_tokens: 9 })
-  t.match(cut, { choices: [{ finish_reason: 'length', message: { content: "This is Headgate's sandbox," } }] })
+  t.equal(cut.choices[0]?.finish_reason, 'length')
+  t.equal(cut.choices[0]?.message.content, "This is Headgate's sandbox,")
   t.equal(cut.usage?.completion_tokens, 4)
   t.equal((await whole({ messages: user('Hi'), max_tokens: 5 })).usage?.completion_tokens, 5)
   const stopped = await whole({ messages: user('Hi'), stop: ['nowhere', ' model', 'sandbox'] })
-  t.match(stopped, { choices: [{ finish_reason: 'stop', message: { content: "This is Headgate's " } }] })
+  t.equal(stopped.choices[0]?.finish_reason, 'stop')
+  t.equal(stopped.choices[0]?.message.content, "This is Headgate's ")
   t.equal((await message({ messages: user('Hi'), stop: ',' })).content, "This is Headgate's sandbox")
 
   const { choices: [choice], usage } = await whole({ model: 'thinker', messages: user('Hi') })
@@ -255,6 +261,7 @@ t.test('tokens join to the text they come from', t => {
     return tokens.join('') === text && tokens.length === countTokens(text)
   }))
   t.equal(tokensOf(`a ${'b'.repeat(40)}`).length, 4)
+  t.same(tokensOf('🌍'.repeat(17)), ['🌍'.repeat(16), '🌍'], 'no character is cut in two')
   t.end()
 })
 
@@ -346,6 +353,8 @@ t.test('tool results are answered with a text that holds them', async t => {
   const rounds = 'weather [sandbox: rounds=2]'
   t.match(await message({ messages: after(1, rounds), tools }), { tool_calls: [{}] })
   t.match(await message({ messages: after(2, rounds), tools }), { content: /1 degrees/ })
+  t.match(await message({ messages: [...after(1), ...user('weather')], tools }), { tool_calls: [{}] }, 'a new question, a first turn')
+  t.match(await message({ messages: after(1), functions: [weather.function, time.function] }), { function_call: { name: 'get_time' } })
   t.match(await message({
     messages: [...user('weather'), { role: 'assistant', content: null, function_call: { name: 'get_weather', arguments: '{}' } },
       { role: 'function', name: 'get_weather', content: 'rain' }],
@@ -362,20 +371,24 @@ const scalar = fc.oneof(
   fc.record({ type: fc.constant('boolean') }),
   fc.record({ type: fc.constant('null') }),
   fc.record({ enum: fc.uniqueArray(fc.oneof(fc.string(), fc.integer()), { minLength: 1 }) }),
-  fc.record({ const: fc.jsonValue() }),
+  fc.record({ const: fc.oneof(fc.string(), fc.double({ noNaN: true, noDefaultInfinity: true }), fc.constant({ a: [null] })) }),
   fc.tuple(fc.nat(40), fc.nat(40)).map(([a, b]) => ({ type: 'string', minLength: Math.min(a, b), maxLength: Math.max(a, b) })),
   fc.constantFrom('^[A-Z]{3}-\\d{4}$', '^(?:a|b)+c?$', '^[^a-z]x*$', '^#[0-9a-fA-F]{6}$', '\\w+@\\w+\\.com')
     .chain(pattern => fc.nat(8).map(minLength => pattern.includes('+') ? { type: 'string', pattern, minLength } : { type: 'string', pattern })),
   fc.tuple(fc.integer({ min: -99, max: 99 }), fc.integer({ min: 8, max: 99 }), fc.integer({ min: 1, max: 4 }))
     .map(([minimum, span, multipleOf]) => ({ type: 'integer', minimum, maximum: minimum + span, multipleOf })),
+  fc.tuple(fc.integer({ min: -99, max: 99 }), fc.integer({ min: 9, max: 99 }), fc.integer({ min: 1, max: 4 }))
+    .map(([low, span, multipleOf]) => ({ type: 'integer', exclusiveMinimum: low, exclusiveMaximum: low + span, multipleOf })),
   fc.tuple(fc.double({ min: -9, max: 9, noNaN: true }), fc.integer({ min: 1, max: 9 }))
     .map(([low, span]) => ({ type: ['number', 'null'], exclusiveMinimum: low, exclusiveMaximum: low + span }))
 )
+// The validator looks over a property of this name, and then finds it unexpected.
+const propertyName = fc.string().filter(name => name !== '__proto__')
 const { schema: anySchema } = fc.letrec<{ schema: object }>(tie => ({
   schema: fc.oneof({ maxDepth: 4 },
     scalar,
     fc.tuple(tie('schema'), fc.nat(3), fc.nat(3)).map(([items, a, b]) => ({ type: 'array', items, minItems: Math.min(a, b), maxItems: a + b })),
-    fc.tuple(fc.dictionary(fc.string(), tie('schema'), { maxKeys: 4 }), fc.boolean()).map(([properties, strict]) => ({
+    fc.tuple(fc.dictionary(propertyName, tie('schema'), { maxKeys: 4 }), fc.boolean()).map(([properties, strict]) => ({
       type: 'object', properties, additionalProperties: false, required: strict ? Object.keys(properties) : []
     })),
     fc.array(tie('schema'), { minLength: 1, maxLength: 3 }).map(anyOf => ({ anyOf }))
@@ -459,6 +472,7 @@ t.test('orders hold for the model and the turn they name, add up, and are not re
   t.equal((await send({ messages: second })).status, 500)
   t.equal((await send({ messages: [...second, ...user('Next')] })).status, 200, 'only the last user message counts')
   t.match((await message({ messages: user(`Say ${order} it`) })).content, '"Say it"')
+  t.match((await message({ messages: user(' a  b ') })).content, '" a  b "', 'nothing else is touched')
   t.match((await message({ messages: user('[sandbox: words=40] [SANDBOX: refuse]') })).refusal, 'told to refuse')
   for (const slip of ['wat', 'status', 'status=200', 'words=x', 'words=0', 'stall=1', 'after=-1', '__proto__=1', 'code', 'ms=1e9']) {
     const answer = await send({ messages: user(`[sandbox: ${slip}]`) })
@@ -601,4 +615,46 @@ t.test('whoever leaves early ends the pause and the answer', async t => {
 t.test('a body over the limit is not read to its end', async t => {
   const { body } = await send({ messages: user('Hi') })
   await t.rejects(body.whole(10), { code: 'upstream_invalid_response' })
+})
+
+t.test('the adapter of the dialect reads a stream and a whole answer alike', async t => {
+  const gather = (events: readonly ChatEvent[]): object => {
+    const seen: Record<string, unknown> = {}
+    for (const event of events) {
+      const key = [event.type, 'choice' in event ? event.choice : '', 'call' in event ? event.call : ''].join(' ')
+      const { [key]: before } = seen
+      const text = typeof before === 'string' ? before : ''
+      seen[key] = 'text' in event ? text + event.text : { ...event, id: '' }
+    }
+    return seen
+  }
+  const { signal } = new AbortController()
+  const through = async (request: object, streamed: boolean): Promise<ChatEvent[]> => {
+    const ask: Ask<PromptedChat> = {
+      request: { model: 'sandbox/thinker', messages: [{ role: 'user', content: 'Hi' }], n: 2, ...request },
+      route: { providerId: 'sandbox', model: 'thinker', modelId: 'sandbox/thinker' },
+      quirks: { tokenLimitField: 'max_completion_tokens' },
+      streamed
+    }
+    const answer = await transport.send(chatCompletions.request(ask), { signal, credential: {}, timeouts, streamed })
+    const bytes = await answer.body.whole(1e8)
+    return streamed
+      ? readEvents([bytes], chatCompletions.stream(ask))
+      : chatCompletions.response(JSON.parse(bytes.toString()), ask)
+  }
+  for (const request of [
+    { reasoning_effort: 'low' },
+    { messages: user('weather and time, and run_sql with "x"'), tools: [weather, time, query] },
+    { messages: user('weather'), functions: [weather.function] },
+    { messages: user('[sandbox: refuse]'), max_tokens: 3 }
+  ]) {
+    const whole = gather(await through(request, false))
+    t.same(gather(await through(request, true)), whole, JSON.stringify(request))
+    t.match(whole, { 'choice-end 0 ': {}, 'choice-end 1 ': {}, 'usage  ': {} })
+  }
+  const told = (order: string) => ({ messages: user(`Hi [sandbox: ${order}]`) })
+  await t.rejects(through(told('end after=2'), true), { code: 'upstream_stream_interrupted' })
+  await t.rejects(through(told('garbage after=2'), true), { code: 'upstream_invalid_response' })
+  await t.rejects(through(told('error code=rate_limit_exceeded'), true), { code: 'rate_limit_exceeded' })
+  await t.rejects(through(told('error code=rate_limit_exceeded'), false), { code: 'rate_limit_exceeded' })
 })
