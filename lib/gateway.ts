@@ -14,6 +14,7 @@ import { GatewayError } from './errors.ts'
 import { createApp } from './http/app.ts'
 import { openServices, type OpenServices } from './open-services.ts'
 import { logCall } from './telemetry/call-log.ts'
+import { within } from './within.ts'
 import type { AddressInfo } from 'node:net'
 import type { Endpoint } from './endpoint.ts'
 import type { Keys } from './keys/keys.ts'
@@ -96,12 +97,4 @@ async function listen (server: Server, host: string, port: number): Promise<{ ho
   })
   const address = server.address() as AddressInfo // listening on TCP, so it is one
   return { host, port: address.port }
-}
-
-/** Resolves with `work`, or after `ms` if that comes first. */
-async function within (ms: number, work: Promise<void>): Promise<void> {
-  let timer: NodeJS.Timeout | undefined
-  const late = new Promise<void>(resolve => { timer = setTimeout(resolve, ms) })
-  await Promise.race([work, late])
-  clearTimeout(timer)
 }

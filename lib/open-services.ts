@@ -13,6 +13,8 @@ import type { ProviderSettings, Settings } from './settings.ts'
 import type { Log } from './telemetry/log.ts'
 
 export interface OpenServices extends Services {
+  /** Resolves once every provider's own list has been read for the first time, or has failed to be. */
+  readonly listed: Promise<void>
   /** Lets calls under way to providers end, then closes every socket and timer. */
   readonly close: () => Promise<void>
 }
@@ -31,8 +33,8 @@ export function openServices (settings: Settings, { keys, log, ready }: ServiceP
 
   const enabled = new Set([...providers.values()].filter(({ enabled }) => enabled).map(({ id }) => id))
   const models = createModels(settings, enabled, enabled.has('sandbox') ? sandboxModels : [])
-  const listed = settings.providers.filter(({ id, listModels }) => listModels && enabled.has(id))
-  void startDiscovery(listed.flatMap(({ id, kind }) => {
+  const listing = settings.providers.filter(({ id, listModels }) => listModels && enabled.has(id))
+  const listed = startDiscovery(listing.flatMap(({ id, kind }) => {
     const provider = providers.get(id)
     return provider === undefined ? [] : [{ provider, kind }]
   }), models, {
@@ -46,6 +48,7 @@ export function openServices (settings: Settings, { keys, log, ready }: ServiceP
     models,
     providers,
     ready,
+    listed,
     close: async () => {
       over.abort()
       await Promise.all(closing.map(async close => await close()))

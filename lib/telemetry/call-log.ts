@@ -1,6 +1,6 @@
 /** One line per call, once its answer is written or given up. */
 
-import { scrub } from '../scrub.ts'
+import { causeOf } from './cause.ts'
 import type { Call } from '../call.ts'
 import type { CallRecord } from '../call-record.ts'
 import type { Log } from './log.ts'
@@ -45,16 +45,6 @@ function usageOf ({ usage, outputCharacters }: CallRecord): Record<string, numbe
   return outputCharacters === undefined
     ? undefined
     : { completion: Math.ceil(outputCharacters / 4), estimated: true }
-}
-
-/** Enough to find the fault, nothing of what was said by or to the caller. */
-function causeOf (cause: unknown): unknown {
-  if (!(cause instanceof Error)) return scrub(typeof cause === 'string' ? cause : JSON.stringify(cause) ?? '')
-  const code: unknown = Reflect.get(cause, 'code')
-  const at = cause.stack?.split('\n').slice(1, 4).map(line => line.trim())
-  // A parser quotes the text it could not read.
-  const message = cause instanceof SyntaxError ? undefined : scrub(cause.message)
-  return { name: cause.name, message, code, at }
 }
 
 function rounded (ms: number | undefined): number | undefined {

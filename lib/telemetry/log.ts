@@ -16,3 +16,8 @@ export function createLog (level: string, stream?: DestinationStream): Log {
     stream ?? destination({ dest: 1, sync: false, minLength: 4096, periodicFlush: 250 })
   )
 }
+
+/** Resolves when all lines so far are written, or cannot be. */
+export async function flushed (log: Log): Promise<void> {
+  await new Promise<void>(resolve => { log.flush(() => resolve()) })
+}

@@ -1,0 +1,73 @@
+/** What a gateway says to whoever started it: where it is, who answers, and lines to try it with. */
+
+import type { Models } from '../models/models.ts'
+import type { ProviderSettings } from '../settings.ts'
+
+export interface Address {
+  readonly host: string
+  readonly port: number
+}
+
+export interface BannerFacts {
+  readonly address: Address
+  /** Those that are enabled. */
+  readonly providers: readonly ProviderSettings[]
+  readonly models: Models
+  /** The key that was made just now, if one was. */
+  readonly key?: string | undefined
+}
+
+/** The lines can be pasted into a shell as they are, once `$HEADGATE_KEY` is set where it is named. */
+export function banner ({ address, providers, models, key }: BannerFacts): string {
+  const url = urlOf(address)
+  const model = exampleModel(providers, models)
+  const bearer = key ?? '$HEADGATE_KEY'
+  const curl = (options: string, request: object): string =>
+    `  curl ${options}${url}/v1/chat/completions -H "Authorization: Bearer ${bearer}"` +
+    ` -H "Content-Type: application/json" -d '${JSON.stringify(request)}'`
+  const messages = (content: string) => [{ role: 'user', content }]
+  return [
+    `Headgate listens on ${url}`,
+    ...providers.length === 0 ? ['No provider is enabled: set OPENAI_API_KEY or another provider\'s key.'] : [],
+    ...providers.map(({ id, kind }) => kind === 'sandbox'
+      ? `  ${id}: a simulator; its answers are made up and cost nothing`
+      : `  ${id}`),
+    '',
+    ...key === undefined ? ['Try it with one of your keys in HEADGATE_KEY:'] : [keyNotice(key), '', 'Try it:'],
+    '',
+    curl('', { model, messages: messages('Say hello.') }),
+    '',
+    curl('-N ', { model, stream: true, messages: messages('Say hello.') }),
+    '',
+    curl('', { model, messages: messages('What is the weather in Paris?'), tools: [weather] }),
+    ''
+  ].join('\n')
+}
+
+/** Shown even where banners are not: nobody could use the gateway otherwise. */
+export function keyNotice (key: string): string {
+  return `API key, made because there was none, and not shown again: ${key}`
+}
+
+const weather = {
+  type: 'function',
+  function: {
+    name: 'get_weather',
+    parameters: { type: 'object', properties: { city: { type: 'string' } }, required: ['city'] }
+  }
+}
+
+/** An address that listens everywhere is not one to connect to. */
+function urlOf ({ host, port }: Address): string {
+  const reachable = host === '0.0.0.0' || host === '::' ? 'localhost' : host
+  return `http://${reachable.includes(':') ? `[${reachable}]` : reachable}:${port}`
+}
+
+/** The simulator where it is on, else a model known to chat and call tools, else a placeholder. */
+function exampleModel (providers: readonly ProviderSettings[], models: Models): string {
+  const sandbox = providers.find(({ kind }) => kind === 'sandbox')
+  if (sandbox !== undefined) return `${sandbox.id}/echo`
+  const chats = models.list().find(({ status, capabilities }) =>
+    status === 'enabled' && capabilities['text'] === true && capabilities['tools'] === true)
+  return chats?.id ?? `${providers[0]?.id ?? 'provider'}/MODEL`
+}

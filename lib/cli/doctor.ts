@@ -1,0 +1,148 @@
+/** `headgate doctor`: what is on, what is missing, and whether each provider answers. */
+
+import { accessSync, constants, existsSync } from 'node:fs'
+import { dirname } from 'node:path'
+import { parseArgs } from 'node:util'
+import { configFile, loadSettings, type ConfigSources } from '../config.ts'
+import { variables } from '../config/environment.ts'
+import { openKeyStore } from '../keys/key-store.ts'
+import { listModels } from '../models/discovery.ts'
+import { openServices } from '../open-services.ts'
+import { scrub } from '../scrub.ts'
+import { databasePath, openDatabase } from '../stores/database.ts'
+import { createLog } from '../telemetry/log.ts'
+import { within } from '../within.ts'
+import type { Provider } from '../providers/provider.ts'
+import type { ProviderSettings, Settings } from '../settings.ts'
+import type { Command } from './command.ts'
+import { table } from './table.ts'
+
+interface Finding {
+  readonly about: string
+  /** `note`: nothing is wrong, but it may be worth knowing. */
+  readonly state: 'ok' | 'note' | 'problem'
+  readonly text: string
+}
+
+const answerMs = 5_000
+
+export const doctor: Command = {
+  usage: `Usage: headgate doctor [-c FILE] [--json]
+
+Looks at everything a gateway needs, and asks each provider for its list of models, which costs
+nothing. A configuration with problems ends it at once: they are printed as "headgate check" does.
+
+  -c, --config FILE
+  --json`,
+
+  run: async (args, terminal) => {
+    const { values: { config: file, json } } = parseArgs({
+      args: [...args],
+      options: { config: { type: 'string', short: 'c' }, json: { type: 'boolean', default: false } }
+    })
+    const sources = { env: terminal.env, cwd: terminal.cwd, file }
+    const settings = loadSettings(sources)
+    const findings: Finding[] = [
+      { about: 'node', state: 'ok', text: process.version },
+      configuration(sources),
+      ...await store(settings),
+      ...await providers(settings)
+    ]
+    const ok = findings.every(({ state }) => state !== 'problem')
+    terminal.out(json
+      ? JSON.stringify({ ok, findings }, null, 2)
+      : table(findings.map(({ about, state, text }) => [state, about, text])))
+    return ok ? 0 : 1
+  }
+}
+
+function configuration (sources: ConfigSources): Finding {
+  const { path } = configFile(sources)
+  return existsSync(path)
+    ? { about: 'configuration', state: 'ok', text: path }
+    : { about: 'configuration', state: 'note', text: 'no file: environment and defaults only' }
+}
+
+/** Looks without leaving anything behind: a store that is not there yet is not made. */
+async function store ({ server: { dataDir }, keys: configured }: Settings): Promise<Finding[]> {
+  const path = databasePath(dataDir)
+  try {
+    if (!existsSync(path)) {
+      accessSync(nearestFolder(dataDir), constants.W_OK)
+      return [
+        { about: 'store', state: 'ok', text: `${path} will be made` },
+        keyFinding(configured.length, 'the first start makes one')
+      ]
+    }
+    const database = await openDatabase(dataDir)
+    try {
+      database.checkWritable()
+      const keys = await openKeyStore(database, configured)
+      keys.close()
+      const active = (await keys.list()).filter(({ status }) => status === 'active').length
+      return [
+        { about: 'store', state: 'ok', text: `${path} is writable` },
+        keyFinding(active, 'make one with "headgate keys create"')
+      ]
+    } finally {
+      await database.close()
+    }
+  } catch (error) {
+    return [{ about: 'store', state: 'problem', text: messageOf(error) }]
+  }
+}
+
+function keyFinding (active: number, advice: string): Finding {
+  return active === 0
+    ? { about: 'keys', state: 'note', text: `none that works: ${advice}` }
+    : { about: 'keys', state: 'ok', text: `${active} in use` }
+}
+
+function nearestFolder (path: string): string {
+  return existsSync(path) ? path : nearestFolder(dirname(path))
+}
+
+async function providers (settings: Settings): Promise<Finding[]> {
+  // Lists are asked for here, one by one and with a verdict, not in the background.
+  const quiet = settings.providers.filter(({ enabled }) => enabled)
+    .map(provider => ({ ...provider, listModels: false }))
+  const services = openServices({ ...settings, providers: quiet }, {
+    keys: { check: () => undefined }, log: createLog('silent'), ready: () => false
+  })
+  try {
+    const findings = await Promise.all(quiet.map(async entry => await ask(entry, services.providers.get(entry.id))))
+    return [...findings, ...nobody(quiet)]
+  } finally {
+    await services.close()
+  }
+}
+
+/** Says how to get an answer that is not made up, where there is none to be had. */
+function nobody (providers: readonly ProviderSettings[]): Finding[] {
+  if (providers.some(({ kind }) => kind !== 'sandbox')) return []
+  const names = variables.filter(name => name.endsWith('_API_KEY')).join(', ')
+  return providers.length === 0
+    ? [{ about: 'providers', state: 'problem', text: `none is enabled; set one of ${names}` }]
+    : [{ about: 'providers', state: 'note', text: `only the simulator is on; for others set ${names}` }]
+}
+
+async function ask ({ id, kind }: ProviderSettings, provider: Provider | undefined): Promise<Finding> {
+  if (kind === 'sandbox') return { about: id, state: 'ok', text: 'a simulator inside the gateway' }
+  if (kind === 'local' || provider === undefined) return { about: id, state: 'ok', text: 'inside the gateway' }
+  const began = performance.now()
+  try {
+    // The signal ends the request; the race ends even one that does not heed it.
+    const list = await within(answerMs, listModels(provider, kind, AbortSignal.timeout(answerMs)))
+    if (list === undefined) return { about: id, state: 'problem', text: `no answer within ${answerMs / 1000} s` }
+    const ms = Math.round(performance.now() - began)
+    return { about: id, state: 'ok', text: `answers in ${ms} ms and lists ${list.length} models` }
+  } catch (error) {
+    return { about: id, state: 'problem', text: messageOf(error) }
+  }
+}
+
+function messageOf (error: unknown): string {
+  if (!(error instanceof Error)) return String(error)
+  const reason = error.cause instanceof Error ? ` (${error.cause.message})` : ''
+  return scrub(error.message + reason)
+}

@@ -1,0 +1,49 @@
+/** `headgate models`: what callers of this gateway can use. */
+
+import { parseArgs } from 'node:util'
+import { loadSettings } from '../config.ts'
+import type { ModelEntry } from '../models/models.ts'
+import { openServices } from '../open-services.ts'
+import { createLog } from '../telemetry/log.ts'
+import type { Command } from './command.ts'
+import { table } from './table.ts'
+import { within } from '../within.ts'
+
+const listsMs = 5_000
+
+export const models: Command = {
+  usage: `Usage: headgate models [-c FILE] [--json]
+
+Lists the models of all enabled providers: those of the catalogue and the configuration, and those
+that servers list themselves and that answer within five seconds.
+
+  -c, --config FILE
+  --json`,
+
+  run: async (args, terminal) => {
+    const { values: { config: file, json } } = parseArgs({
+      args: [...args],
+      options: { config: { type: 'string', short: 'c' }, json: { type: 'boolean', default: false } }
+    })
+    const settings = loadSettings({ ...terminal, file })
+    const warnings = { write: (text: string) => terminal.error(text.trimEnd()) }
+    const services = openServices(settings, {
+      keys: { check: () => undefined }, log: createLog('warn', warnings), ready: () => false
+    })
+    try {
+      await within(listsMs, services.listed)
+      const found = services.models.list()
+      if (json) terminal.out(JSON.stringify(found, null, 2))
+      else if (found.length === 0) terminal.out('There are no models: no provider is enabled.')
+      else terminal.out(table([['MODEL', 'STATUS', 'CAN'], ...found.map(row)]))
+      return 0
+    } finally {
+      await services.close()
+    }
+  }
+}
+
+function row ({ id, status, capabilities }: ModelEntry): string[] {
+  const can = Object.entries(capabilities).filter(([, value]) => value === true).map(([name]) => name)
+  return [id, status, can.join(' ')]
+}

@@ -1,0 +1,149 @@
+/**
+ * The primary process of several workers, which share its port. It makes the first key, starts
+ * a new worker for each that dies, and passes signals on.
+ */
+
+import cluster, { type Worker } from 'node:cluster'
+import { openKeyStore } from '../keys/key-store.ts'
+import { openServices } from '../open-services.ts'
+import { openDatabase } from '../stores/database.ts'
+import { createLog, flushed, type Log } from '../telemetry/log.ts'
+import type { Settings } from '../settings.ts'
+import { announce } from './announce.ts'
+import type { Address } from './banner.ts'
+import { CommandError, type ExitCode, type Terminal } from './command.ts'
+import { firstKey } from './first-key.ts'
+import type { ServeOptions } from './serve.ts'
+import { stopMessage } from './worker.ts'
+
+/** A worker that dies sooner than this is restarted later each time, up to the longest wait. */
+const soundMs = 10_000
+const firstWaitMs = 100
+const longestWaitMs = 30_000
+
+/** Leads the workers until a signal ends them. */
+export async function lead ({ settings, log }: ServeOptions, terminal: Terminal): Promise<ExitCode> {
+  const key = await makeFirstKey(settings)
+  const crew = startCrew(settings.server.workers, log)
+  const address = await Promise.race([crew.ready, crew.ended])
+  if (address !== undefined) announce({ address, settings, models: await modelsOf(settings), key }, log, terminal)
+  await crew.ended
+  await flushed(log)
+  return 0
+}
+
+async function makeFirstKey (settings: Settings): Promise<string | undefined> {
+  const database = await openDatabase(settings.server.dataDir)
+  try {
+    const keys = await openKeyStore(database, settings.keys)
+    keys.close()
+    return await firstKey(keys)
+  } finally {
+    await database.close()
+  }
+}
+
+/** What the banner's example needs to know; the workers have their own. */
+async function modelsOf (settings: Settings): Promise<ReturnType<typeof openServices>['models']> {
+  const providers = settings.providers.map(provider => ({ ...provider, listModels: false }))
+  const services = openServices({ ...settings, providers }, {
+    keys: { check: () => undefined }, log: createLog('silent'), ready: () => false
+  })
+  await services.close()
+  return services.models
+}
+
+interface Crew {
+  /** Where all listen, once all do; rejects with a CommandError when the first ones cannot. */
+  readonly ready: Promise<Address>
+  /** Resolves when all have ended after a signal. */
+  readonly ended: Promise<void>
+}
+
+function startCrew (count: number, log: Log): Crew {
+  const serving = new Set<Worker>()
+  let complete = false
+  let stopping = false
+  let waitMs = firstWaitMs
+  const { promise: ready, resolve: setReady, reject: fail } = deferred<Address>()
+  const { promise: ended, resolve: end } = deferred<void>()
+
+  const workers = (): Worker[] => Object.values(cluster.workers ?? {}).filter(worker => worker !== undefined)
+  const abandon = (reason: string): void => {
+    stopping = true
+    for (const worker of workers()) worker.process.kill('SIGKILL')
+    fail(new CommandError(reason))
+  }
+  const hire = (): void => {
+    const beganMs = performance.now()
+    const worker = cluster.fork()
+    worker.on('message', (message: unknown) => {
+      const failure = failureIn(message)
+      if (failure === undefined) return
+      if (!complete) abandon(failure)
+      else log.error({ pid: worker.process.pid, failure }, 'a worker could not start')
+    })
+    worker.once('listening', ({ address, port }: { address: string | null, port: number }) => {
+      serving.add(worker)
+      if (serving.size < count) return
+      complete = true
+      setReady({ host: address ?? '::', port })
+    })
+    worker.once('exit', (code, signal) => {
+      serving.delete(worker)
+      if (stopping) {
+        if (workers().length === 0) end()
+        return
+      }
+      if (!complete) {
+        abandon(`a worker ended while starting (${signal ?? `exit code ${code}`})`)
+        return
+      }
+      waitMs = performance.now() - beganMs > soundMs ? firstWaitMs : Math.min(waitMs * 2, longestWaitMs)
+      log.error({ pid: worker.process.pid, code, signal, restart_ms: waitMs }, 'a worker died; another follows')
+      setTimeout(() => { if (!stopping) hire() }, waitMs)
+    })
+  }
+
+  const onStop = (): void => {
+    if (stopping) {
+      for (const worker of workers()) worker.process.kill('SIGKILL')
+      process.exit(1)
+    }
+    stopping = true
+    log.info('draining: calls under way may end; a second signal stops at once')
+    for (const worker of workers()) {
+      // One that is only starting has nothing to drain, and would not hear.
+      if (serving.has(worker)) worker.send(stopMessage)
+      else worker.process.kill('SIGKILL')
+    }
+    if (workers().length === 0) end()
+  }
+  process.on('SIGTERM', onStop)
+  process.on('SIGINT', onStop)
+  process.on('SIGHUP', () => { for (const worker of workers()) worker.process.kill('SIGHUP') })
+  for (let number = 0; number < count; number++) hire()
+  return { ready, ended }
+}
+
+function failureIn (message: unknown): string | undefined {
+  return typeof message === 'object' && message !== null && 'failure' in message
+    ? String(message.failure)
+    : undefined
+}
+
+interface Deferred<T> {
+  readonly promise: Promise<T>
+  readonly resolve: (value: T) => void
+  readonly reject: (error: Error) => void
+}
+
+function deferred<T> (): Deferred<T> {
+  let resolve: (value: T) => void = () => {}
+  let reject: (error: Error) => void = () => {}
+  const promise = new Promise<T>((onValue, onError) => {
+    resolve = onValue
+    reject = onError
+  })
+  return { promise, resolve, reject }
+}

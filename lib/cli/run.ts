@@ -1,0 +1,111 @@
+/**
+ * The command line: finds the command, and turns whatever it throws into words and an exit code.
+ *
+ * Commands are loaded when they are called for: a gateway takes half a second to load, which
+ * `headgate keys --help` need not wait for.
+ */
+
+import { ConfigError, formatProblems } from '../config/problems.ts'
+import { KeyNameError } from '../keys/key-store.ts'
+import { nearest } from '../nearest.ts'
+import { StoreError } from '../stores/database.ts'
+import { version } from '../version.ts'
+import { CommandError, type Command, type ExitCode, type Terminal } from './command.ts'
+
+interface Entry {
+  readonly summary: string
+  readonly load: () => Promise<Command>
+}
+
+const commands: ReadonlyMap<string, Entry> = new Map<string, Entry>([
+  ['start', {
+    summary: 'run the gateway',
+    load: async () => (await import('./start.ts')).start
+  }],
+  ['check', {
+    summary: 'say what is wrong with a configuration',
+    load: async () => (await import('./check.ts')).check
+  }],
+  ['keys', {
+    summary: 'make, list and revoke gateway keys',
+    load: async () => (await import('./keys.ts')).keys
+  }],
+  ['models', {
+    summary: 'list the models that callers can use',
+    load: async () => (await import('./models.ts')).models
+  }],
+  ['doctor', {
+    summary: 'find out what is on, what is missing and who answers',
+    load: async () => (await import('./doctor.ts')).doctor
+  }]
+])
+
+const usage = `Usage: headgate COMMAND [OPTIONS]
+
+Commands
+${[...commands].map(([name, { summary }]) => `  ${name.padEnd(8)}${summary}`).join('\n')}
+
+"headgate COMMAND --help" says more. Exit codes: 0 ok, 1 a problem was found, 2 wrong use.`
+
+/** Runs one command line. */
+export async function run (args: readonly string[], terminal: Terminal): Promise<ExitCode> {
+  const [name = '', ...rest] = args
+  if (['help', '--help', '-h'].includes(name)) return say(terminal, usage)
+  if (['--version', '-v'].includes(name)) return say(terminal, version)
+  const entry = commands.get(name)
+  if (entry === undefined) {
+    terminal.error(name === '' ? usage : unknown(name))
+    return 2
+  }
+  const command = await entry.load()
+  if (asksForHelp(rest)) return say(terminal, command.usage)
+  try {
+    return await command.run(rest, terminal)
+  } catch (error) {
+    return explain(error, name, terminal)
+  }
+}
+
+function say (terminal: Terminal, text: string): ExitCode {
+  terminal.out(text)
+  return 0
+}
+
+function unknown (name: string): string {
+  const meant = nearest(name, commands.keys())
+  const hint = meant === undefined ? 'See "headgate --help".' : `Did you mean "${meant}"?`
+  return `headgate: there is no command "${name}". ${hint}`
+}
+
+/** Behind `--` everything is a value. */
+function asksForHelp (args: readonly string[]): boolean {
+  const end = args.indexOf('--')
+  const options = end === -1 ? args : args.slice(0, end)
+  return options.includes('--help') || options.includes('-h')
+}
+
+function explain (error: unknown, name: string, terminal: Terminal): ExitCode {
+  if (error instanceof ConfigError) {
+    terminal.error(formatProblems(error))
+    return 1
+  }
+  if (isWrongUse(error)) {
+    terminal.error(`headgate ${name}: ${error.message}\nSee "headgate ${name} --help".`)
+    return 2
+  }
+  if (error instanceof CommandError) {
+    terminal.error(`headgate ${name}: ${error.message}`)
+    return error.exitCode
+  }
+  const explained = error instanceof StoreError || error instanceof KeyNameError
+  terminal.error(`headgate ${name}: ${explained ? error.message : trace(error)}`)
+  return 1
+}
+
+function isWrongUse (error: unknown): error is Error {
+  return error instanceof Error && 'code' in error && String(error.code).startsWith('ERR_PARSE_ARGS')
+}
+
+function trace (error: unknown): string {
+  return error instanceof Error ? error.stack ?? error.message : String(error)
+}

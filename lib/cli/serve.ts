@@ -1,0 +1,116 @@
+/** One process that answers calls: store, keys, gateway and the watch on the configuration. */
+
+import { formatProblems } from '../config/problems.ts'
+import { watchSettings, type SettingsWatch } from '../config/watch-settings.ts'
+import { createGateway, type Gateway } from '../gateway.ts'
+import { openKeyStore, type KeyStore } from '../keys/key-store.ts'
+import { openDatabase } from '../stores/database.ts'
+import { causeOf } from '../telemetry/cause.ts'
+import type { ConfigSources } from '../config.ts'
+import type { ServerSettings, Settings } from '../settings.ts'
+import type { Log } from '../telemetry/log.ts'
+import type { Address } from './banner.ts'
+import { CommandError } from './command.ts'
+
+export interface ServeOptions {
+  /** Where the settings come from, to see them change. */
+  readonly sources: ConfigSources
+  readonly settings: Settings
+  readonly log: Log
+  /** Makes the first key, before the first call can come. */
+  readonly prepare?: (keys: KeyStore) => Promise<string | undefined>
+}
+
+export interface Serving {
+  readonly gateway: Gateway
+  readonly address: Address
+  /** What `prepare` gave. */
+  readonly key: string | undefined
+  /** Drains and lets go of everything. */
+  readonly close: () => Promise<void>
+}
+
+/**
+ * Opens everything and listens.
+ *
+ * @throws StoreError, or CommandError when the address cannot be used; nothing is left open
+ */
+export async function serve ({ sources, settings, log, prepare }: ServeOptions): Promise<Serving> {
+  const closing: Array<() => Promise<void> | void> = []
+  const close = async (): Promise<void> => {
+    for (const end of closing.splice(0).toReversed()) await end()
+  }
+  try {
+    const database = await openDatabase(settings.server.dataDir)
+    closing.push(database.close)
+    const keys = await openKeyStore(database, settings.keys, {
+      onFailure: error => log.warn({ cause: causeOf(error) }, 'the store cannot be read; the keys known so far stay good')
+    })
+    closing.push(keys.close)
+    const key = await prepare?.(keys)
+    const gateway = await createGateway(settings, { keys, log })
+    closing.push(gateway.close)
+    const address = await listen(gateway, settings.server)
+    const watch = watchForChanges(sources, { gateway, keys, log })
+    closing.push(() => watch?.close())
+    surviveFaults(log)
+    return { gateway, address, key, close }
+  } catch (error) {
+    await close()
+    throw error
+  }
+}
+
+async function listen (gateway: Gateway, { host, port }: ServerSettings): Promise<Address> {
+  try {
+    return await gateway.listen()
+  } catch (cause) {
+    const code = cause instanceof Error && 'code' in cause ? String(cause.code) : ''
+    const reason = listenFailures.get(code) ?? (cause instanceof Error ? cause.message : String(cause))
+    throw new CommandError(
+      `cannot listen on ${host} port ${port}: ${reason}. ` +
+      'Choose another with PORT and HOST, or server.port and server.host in the configuration.',
+      { cause }
+    )
+  }
+}
+
+const listenFailures: ReadonlyMap<string, string> = new Map([
+  ['EADDRINUSE', 'another program listens there'],
+  ['EACCES', 'it takes more rights than this process has'],
+  ['EADDRNOTAVAIL', 'this machine does not have that address'],
+  ['ENOTFOUND', 'there is no such host']
+])
+
+interface Changeable {
+  readonly gateway: Gateway
+  readonly keys: KeyStore
+  readonly log: Log
+}
+
+/** A gateway that cannot watch is better than none. */
+function watchForChanges (sources: ConfigSources, { gateway, keys, log }: Changeable): SettingsWatch | undefined {
+  const takeOver = async (settings: Settings): Promise<void> => {
+    await gateway.reload(settings)
+    keys.replaceConfigured(settings.keys)
+    log.level = settings.server.logLevel
+    log.info('the new configuration holds from now on')
+  }
+  try {
+    return watchSettings(sources, settings => {
+      takeOver(settings).catch((error: unknown) => {
+        log.error({ cause: causeOf(error) }, 'the new configuration could not be taken over; the last one holds')
+      })
+    }, error => log.error({ problems: formatProblems(error).split('\n') }, 'the configuration is not good; the last one holds'))
+  } catch (error) {
+    log.warn({ cause: causeOf(error) }, 'changes of the configuration are not noticed')
+    return undefined
+  }
+}
+
+/** From here on no input may end the process: what nobody caught is logged, and calls go on. */
+function surviveFaults (log: Log): void {
+  const note = (error: unknown): void => log.error({ cause: causeOf(error) }, 'a fault that nobody caught')
+  process.on('uncaughtException', note)
+  process.on('unhandledRejection', note)
+}
