@@ -13,6 +13,7 @@ import { createEndpoints } from '../pipelines/index.ts'
 import { GatewayError } from './errors.ts'
 import { createApp } from './http/app.ts'
 import { openServices, type OpenServices } from './open-services.ts'
+import { warmUp } from './stages/validate.ts'
 import { logCall } from './telemetry/call-log.ts'
 import { within } from './within.ts'
 import type { AddressInfo } from 'node:net'
@@ -61,7 +62,11 @@ export async function createGateway (settings: Settings, { keys, log }: GatewayP
 
   return {
     get services () { return services },
-    listen: async () => await listen(server, settings.server.host, settings.server.port),
+    listen: async () => {
+      const address = await listen(server, settings.server.host, settings.server.port)
+      setImmediate(warmUp).unref()
+      return address
+    },
 
     reload: async next => {
       const before = services
