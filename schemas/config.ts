@@ -115,7 +115,18 @@ const QuirksConfig = Section({
   obfuscation: Type.Optional(Type.Boolean({
     description: 'True when it pads its streams with random text unless told not to.'
   })),
-  custom_tools: Type.Optional(Type.Boolean({ description: 'False when it refuses free-form tools.' }))
+  custom_tools: Type.Optional(Type.Boolean({ description: 'False when it refuses free-form tools.' })),
+  legacy_functions: Type.Optional(Type.Boolean({
+    description: 'True when it knows the deprecated `functions`; else they are sent as tools.'
+  })),
+  rename: Type.Optional(Type.Record(Type.String(), Text('Its name there.'), {
+    description: 'Fields of a chat request that it calls otherwise.', propertyNames: word
+  })),
+  tool_call_id_length: Type.Optional(Type.Integer({
+    minimum: 8,
+    maximum: 40,
+    description: 'Letters and digits an id of a tool call must have; others are replaced.'
+  }))
 }, 'How it deviates from its dialect, on top of what is known of its kind.')
 
 export const ProviderConfig = Closed({

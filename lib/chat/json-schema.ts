@@ -33,31 +33,40 @@ const spellings: ReadonlyMap<string, string> = new Map(
 )
 
 /**
- * A copy of the schema with its keywords in the spelling of the standard. Where a keyword is there
- * in both spellings, the standard's wins. Unknown keywords are kept as they are.
+ * The schema with its keywords in the spelling of the standard; the same object where nothing is to
+ * be repaired, which is nearly always. Where a keyword is there in both spellings, the standard's
+ * wins. Unknown keywords are kept as they are.
  */
-export function repairSchemaKeywords (schema: Readonly<Record<string, unknown>>): Record<string, unknown> {
+export function repairSchemaKeywords<T extends Readonly<Record<string, unknown>>> (schema: T): T {
+  let repaired = false
   const entries: Array<[string, unknown]> = []
   for (const [key, value] of Object.entries(schema)) {
     const keyword = spellings.get(key) ?? key
+    const fresh = repairValue(keyword, value)
+    if (keyword !== key || fresh !== value) repaired = true
     if (keyword !== key && Object.hasOwn(schema, keyword)) continue
-    entries.push([keyword, repairValue(keyword, value)])
+    entries.push([keyword, fresh])
   }
-  // Unlike an assignment, this makes an own key of `__proto__` too.
-  return Object.fromEntries(entries)
+  // Unlike an assignment, this makes an own key of `__proto__` too. Still a schema of its kind.
+  return repaired ? Object.fromEntries(entries) as T : schema
 }
 
 function repairValue (keyword: string, value: unknown): unknown {
   if (holdsSchemas.has(keyword)) return repairSchema(value)
-  if (holdsNamedSchemas.has(keyword) && isObject(value)) {
-    return Object.fromEntries(Object.entries(value).map(([name, schema]) => [name, repairSchema(schema)]))
-  }
-  return value
+  return holdsNamedSchemas.has(keyword) && isObject(value) ? repairNamed(value) : value
+}
+
+function repairNamed (schemas: Record<string, unknown>): Record<string, unknown> {
+  const entries = Object.entries(schemas).map(([name, schema]) => [name, repairSchema(schema)] as const)
+  return entries.every(([name, schema]) => schema === schemas[name]) ? schemas : Object.fromEntries(entries)
 }
 
 /** Schemas may also be `true` or `false`; `dependencies` may name properties instead. */
 function repairSchema (value: unknown): unknown {
-  if (Array.isArray(value)) return value.map(repairSchema)
+  if (Array.isArray(value)) {
+    const items = value.map(repairSchema)
+    return items.every((item, index) => item === value[index]) ? value : items
+  }
   return isObject(value) ? repairSchemaKeywords(value) : value
 }
 

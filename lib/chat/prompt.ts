@@ -1,6 +1,6 @@
 /**
  * One conversation out of `messages`, `input`, `instructions`, `system`, `system_instruction`,
- * and one spelling out of each pair of aliases.
+ * and one spelling out of each pair of aliases and of each way to choose tools.
  *
  * `instructions` replaces every other system prompt. Without it `system` goes first, then every
  * system and developer message stays where it is: none is lost. `system_instruction` is read
@@ -10,6 +10,7 @@
 import type { ValidCall } from '../call.ts'
 import { ValidationError } from '../errors.ts'
 import { isObject } from '../validation/json-schema.ts'
+import { plainToolChoice } from './tool-choice.ts'
 import type { ChatRequest } from '../../schemas/chat.ts'
 import type { Message, SystemMessage, TextPart } from '../../schemas/messages.ts'
 
@@ -50,6 +51,11 @@ export function resolvePrompt (call: ValidCall<ChatRequest>): PromptedCall {
       : [replacement, ...(conversation ?? []).filter(message => !isSystem(message))]
   }
   if (rest.stop === undefined && stopSequences !== undefined) request.stop = stopSequences
+  if (rest.tool_choice !== undefined) {
+    const { choice, parallel } = plainToolChoice(rest.tool_choice)
+    request.tool_choice = choice
+    if (parallel === false) request.parallel_tool_calls = false
+  }
   if (autoExecute === false) request.automatic_tool_execution = false
   if (rest.cached_content === undefined && cachedContent !== undefined) request.cached_content = cachedContent
   return { ...call, request }

@@ -1,9 +1,11 @@
 /** Providers out of their settings: an address, a credential, and the adapters of their kind. */
 
 import { anthropicChat, anthropicHeaders } from './anthropic/index.ts'
+import { azureChat, azureHeaders } from './azure-openai/index.ts'
 import { bearer, chatCompletions } from './chat-completions/index.ts'
 import { googleChat, googleHeaders } from './google/index.ts'
 import { kindQuirks } from './kinds.ts'
+import { xaiChat } from './xai/index.ts'
 import type { ProviderKind, ProviderSettings } from '../settings.ts'
 import type { Provider, Transport } from './provider.ts'
 
@@ -16,12 +18,19 @@ const compatible: Kind = { chat: chatCompletions, credential: bearer }
 
 const kinds: Readonly<Partial<Record<ProviderKind, Kind>>> = {
   anthropic: { chat: anthropicChat, credential: anthropicHeaders },
-  google: { chat: googleChat, credential: googleHeaders }
+  google: { chat: googleChat, credential: googleHeaders },
+  xai: { chat: xaiChat, credential: bearer }
+}
+
+function kindOf ({ kind, options }: ProviderSettings): Kind {
+  if (kind !== 'azure-openai') return kinds[kind] ?? compatible
+  const version = options['api_version']
+  return { chat: azureChat(typeof version === 'string' ? version : undefined), credential: azureHeaders }
 }
 
 /** @param transport carries requests to this provider */
 export function createProvider (settings: ProviderSettings, transport: Transport): Provider {
-  const { credential, ...adapters } = kinds[settings.kind] ?? compatible
+  const { credential, ...adapters } = kindOf(settings)
   const own = settings.apiKey === undefined ? {} : credential(settings.apiKey.reveal())
   return {
     id: settings.id,

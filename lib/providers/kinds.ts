@@ -19,17 +19,36 @@ const selfHosted: Quirks = {
   customTools: false
 }
 
+/** Not in the API of xAI, which documents `logit_bias` as unsupported. */
+const unknownToXai = [
+  'metadata', 'store', 'verbosity', 'prediction', 'modalities', 'audio', 'safety_identifier',
+  'prompt_cache_retention', 'logit_bias'
+]
+
 export const kindQuirks: Readonly<Partial<Record<ProviderKind, Quirks>>> = {
-  openai: { tokenLimitField: 'max_completion_tokens', obfuscation: true },
-  'azure-openai': { tokenLimitField: 'max_completion_tokens', omit: ['service_tier', 'safety_identifier'] },
-  sandbox: { tokenLimitField: 'max_completion_tokens' },
+  openai: { tokenLimitField: 'max_completion_tokens', obfuscation: true, legacyFunctions: true },
+  'azure-openai': {
+    tokenLimitField: 'max_completion_tokens',
+    omit: ['service_tier', 'safety_identifier'],
+    legacyFunctions: true
+  },
+  sandbox: { tokenLimitField: 'max_completion_tokens', legacyFunctions: true },
+  xai: { omit: unknownToXai, customTools: false },
   mistral: {
     tokenLimitField: 'max_tokens',
     omit: [...accountFields, 'logit_bias', 'logprobs', 'top_logprobs', 'user'],
     forward: ['safe_prompt', 'prompt_mode'],
+    rename: { seed: 'random_seed' },
+    // Its streams end with the usage anyway.
+    streamUsage: false,
+    toolCallIdLength: 9,
     customTools: false
   },
-  groq: { omit: [...accountFields.filter(field => field !== 'service_tier'), 'logit_bias'], choices: false, customTools: false },
+  groq: {
+    omit: [...accountFields.filter(field => field !== 'service_tier'), 'logit_bias', 'logprobs', 'top_logprobs'],
+    choices: false,
+    customTools: false
+  },
   fireworks: { tokenLimitField: 'max_tokens', omit: accountFields, forward: ['top_k'], customTools: false },
   deepseek: {
     tokenLimitField: 'max_tokens',
@@ -39,7 +58,13 @@ export const kindQuirks: Readonly<Partial<Record<ProviderKind, Quirks>>> = {
     customTools: false
   },
   together: { ...selfHosted, forward: ['top_k'] },
-  openrouter: { omit: ['store', 'service_tier'], forward: ['top_k'], reasoningEffort: 'object', customTools: false },
+  openrouter: {
+    omit: ['store', 'service_tier'],
+    forward: ['top_k'],
+    choices: false,
+    reasoningEffort: 'object',
+    customTools: false
+  },
   ollama: {
     ...selfHosted,
     omit: [...accountFields, 'logprobs', 'top_logprobs', 'logit_bias', 'parallel_tool_calls'],

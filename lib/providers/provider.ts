@@ -155,4 +155,10 @@ export interface Quirks {
   readonly obfuscation?: boolean
   /** False when custom (free-form) tools are refused. Default true. */
   readonly customTools?: boolean
+  /** True when it knows the deprecated `functions`. Default false: they are sent as tools. */
+  readonly legacyFunctions?: boolean
+  /** Fields of the request that it calls otherwise: ours to its. */
+  readonly rename?: Readonly<Record<string, string>>
+  /** Letters and digits an id of a tool call must have; others are replaced in the history. */
+  readonly toolCallIdLength?: number
 }

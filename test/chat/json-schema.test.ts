@@ -37,7 +37,7 @@ t.test('the same words stay where they are names or data', async t => {
     dependencies: { any_of: ['max_length'] },
     x_vendor: { any_of: [] }
   }
-  t.same(repairSchemaKeywords(schema), schema)
+  t.equal(repairSchemaKeywords(schema), schema, 'and nothing is copied')
 })
 
 t.test('a keyword in both spellings keeps the value of the right one', async t => {

@@ -169,3 +169,23 @@ t.test('fields that disagree with each other are refused, and the others pass', 
     else t.match(thrown(() => checkChatRules(call)), error, JSON.stringify(given))
   }
 })
+
+t.test('every way to choose tools becomes the one of the dialect', async t => {
+  const named = { type: 'function' as const, function: { name: 'f' } }
+  const row = (given: NonNullable<ChatRequest['tool_choice']>, choice: unknown, parallel?: boolean): void => {
+    t.match(resolved({ messages: 'hi', tool_choice: given }), { tool_choice: choice, parallel_tool_calls: parallel }, JSON.stringify(given))
+  }
+  for (const plain of ['none', 'auto', 'required'] as const) row(plain, plain)
+  row(named, named)
+  row({ type: 'custom', custom: { name: 'f' } }, { type: 'custom' })
+  row({ type: 'allowed_tools', allowed_tools: { mode: 'auto', tools: [] } }, { type: 'allowed_tools' })
+  row({ type: 'auto' }, 'auto')
+  row({ type: 'any' }, 'required')
+  row({ type: 'none', disable_parallel_tool_use: true }, 'none')
+  row({ type: 'tool', name: 'f' }, named)
+  row({ type: 'any', disable_parallel_tool_use: true }, 'required', false)
+  row({ type: 'auto', disable_parallel_tool_use: null }, 'auto')
+  row({ server_label: 'weather', name: 'f' }, named)
+  t.equal(resolved({ messages: 'hi', tool_choice: { type: 'any', disable_parallel_tool_use: false }, parallel_tool_calls: false }).parallel_tool_calls, false)
+  t.notOk('tool_choice' in resolved({ messages: 'hi' }))
+})

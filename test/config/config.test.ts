@@ -536,7 +536,10 @@ t.test('the file knows every kind and every quirk code knows', async t => {
     forward: 'forward',
     echo: 'echo',
     obfuscation: 'obfuscation',
-    customTools: 'custom_tools'
+    customTools: 'custom_tools',
+    legacyFunctions: 'legacy_functions',
+    rename: 'rename',
+    toolCallIdLength: 'tool_call_id_length'
   }
   const entry = Config.properties.providers.patternProperties['^.*$']
   t.same(Object.keys(entry.properties.quirks.properties).toSorted(), Object.values(quirks).toSorted())

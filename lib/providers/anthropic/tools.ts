@@ -1,6 +1,7 @@
 /** Tools and their choice, with the deprecated functions as one more way to offer tools. */
 
 import { GatewayError } from '../../errors.ts'
+import { offersFunctionsOnly } from '../../chat/legacy-functions.ts'
 import { repairSchemaKeywords } from '../../chat/json-schema.ts'
 import { cacheControlOf } from './cache-control.ts'
 import { objectOf } from '../chat-completions/wire.ts'
@@ -15,11 +16,6 @@ export interface ToolFields {
 }
 
 const legalName = /^[a-zA-Z0-9_-]{1,128}$/
-
-/** True when the caller speaks the deprecated form only, and expects the answer in it. */
-export function offersFunctionsOnly ({ tools = [], functions = [] }: PromptedChat): boolean {
-  return tools.length === 0 && functions.length > 0
-}
 
 /**
  * The tools of a request and how they are to be chosen; neither when there are no tools.

@@ -12,7 +12,7 @@ import type { ChatEvent } from '../../events.ts'
 import type { Adapter } from '../provider.ts'
 
 export const chatCompletions: Adapter<PromptedChat, ChatEvent> = {
-  request: chatRequest,
+  request: ask => chatRequest(ask),
   response: readResponse,
   stream: readStream,
   error: readError,

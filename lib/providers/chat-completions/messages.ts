@@ -5,6 +5,7 @@
  */
 
 import { GatewayError } from '../../errors.ts'
+import { withToolCallIds } from './tool-call-id.ts'
 import type { Message } from '../../../schemas/messages.ts'
 import type { Quirks } from '../provider.ts'
 
@@ -21,7 +22,8 @@ const knownFields: Readonly<Record<Message['role'], readonly string[]>> = {
 export function cleanMessages (messages: readonly Message[], quirks: Quirks): readonly Message[] {
   return messages.map((message, index) => {
     if (message.role === 'user' && typeof message.content !== 'string') checkImages(message.content, index)
-    return clean(message, quirks)
+    const cleaned = clean(message, quirks)
+    return quirks.toolCallIdLength === undefined ? cleaned : withToolCallIds(cleaned, quirks.toolCallIdLength)
   })
 }
 

@@ -4,8 +4,11 @@
  */
 
 import { GatewayError } from '../../errors.ts'
+import { repairSchemaKeywords } from '../../chat/json-schema.ts'
+import { functionsAsTools } from '../../chat/legacy-functions.ts'
 import { cleanMessages } from './messages.ts'
 import type { PromptedChat } from '../../chat/prompt.ts'
+import type { FunctionDefinition, Tool } from '../../../schemas/tools.ts'
 import type { Ask, UpstreamRequest } from '../provider.ts'
 
 /** Fields whose value goes up as the caller sent it. */
@@ -19,17 +22,21 @@ const forwarded = [
 const jsonHeaders = { 'content-type': 'application/json', accept: 'application/json' }
 const streamHeaders = { 'content-type': 'application/json', accept: 'text/event-stream' }
 
-/** @throws GatewayError for what this server cannot take, with the parameter's name */
-export function chatRequest (ask: Ask<PromptedChat>): UpstreamRequest {
+/**
+ * @param body for servers that want more than quirks can say of it
+ * @throws GatewayError for what this server cannot take, with the parameter's name
+ */
+export function chatRequest (ask: Ask<PromptedChat>, body = chatBody(ask)): UpstreamRequest {
   return {
     method: 'POST',
     path: '/chat/completions',
     headers: ask.streamed ? streamHeaders : jsonHeaders,
-    body: JSON.stringify(chatBody(ask))
+    body: JSON.stringify(body)
   }
 }
 
-export function chatBody (ask: Ask<PromptedChat>): Record<string, unknown> {
+export function chatBody (given: Ask<PromptedChat>): Record<string, unknown> {
+  const ask = given.quirks.legacyFunctions === true ? given : { ...given, request: functionsAsTools(given.request) }
   const { request, route, quirks } = ask
   const body: Record<string, unknown> = {
     model: route.model,
@@ -45,11 +52,17 @@ export function chatBody (ask: Ask<PromptedChat>): Record<string, unknown> {
   const { stop, service_tier: tier } = request
   if (stop !== undefined && stop.length > 0) body['stop'] = stop
   if (tier !== undefined) body['service_tier'] = tier === 'standard_only' ? 'default' : tier
+  if (quirks.choices === false) delete body['n']
   addTokenLimit(body, ask)
   addReasoningEffort(body, ask)
   addTools(body, ask)
   if (ask.streamed) addStreamOptions(body, ask)
   for (const field of quirks.omit ?? []) delete body[field] // our own object, just made
+  for (const [field, name] of Object.entries(quirks.rename ?? {})) {
+    if (body[field] === undefined) continue
+    body[name] = body[field]
+    delete body[field]
+  }
   return body
 }
 
@@ -70,7 +83,7 @@ function addReasoningEffort (body: Record<string, unknown>, { request, quirks }:
 
 function addTools (body: Record<string, unknown>, { request, quirks }: Ask<PromptedChat>): void {
   const { tools, functions } = request
-  if (functions !== undefined && functions.length > 0) body['functions'] = functions
+  if (functions !== undefined && functions.length > 0) body['functions'] = functions.map(repaired)
   else delete body['function_call']
   if (tools === undefined || tools.length === 0) return
   const custom = tools.findIndex(tool => tool.type === 'custom')
@@ -79,9 +92,25 @@ function addTools (body: Record<string, unknown>, { request, quirks }: Ask<Promp
       message: 'This provider takes function tools only.', param: `tools[${custom}].type`
     })
   }
-  body['tools'] = tools.map(tool => tool.type === undefined ? { ...tool, type: 'function' } : tool)
+  body['tools'] = tools.map(wireTool)
   if (request.tool_choice !== undefined) body['tool_choice'] = request.tool_choice
   if (request.parallel_tool_calls !== undefined) body['parallel_tool_calls'] = request.parallel_tool_calls
+}
+
+/** A tool without `type` is a function; its schema goes up in the spelling of the standard. */
+function wireTool (tool: Tool): Tool {
+  if (tool.type === 'custom') return tool
+  const definition = repaired(tool.function)
+  return tool.type !== undefined && definition === tool.function
+    ? tool
+    : { ...tool, type: 'function', function: definition }
+}
+
+function repaired (definition: FunctionDefinition): FunctionDefinition {
+  const { parameters } = definition
+  if (parameters === undefined || parameters === null) return definition
+  const fresh = repairSchemaKeywords(parameters)
+  return fresh === parameters ? definition : { ...definition, parameters: fresh }
 }
 
 /** Usage is always asked for: every call ends in the books, whether or not the caller asked. */

@@ -1,5 +1,6 @@
 /** Reads one event stream of the dialect; keeps the state of one answer. */
 
+import { asFunctionCall, offersFunctionsOnly } from '../../chat/legacy-functions.ts'
 import { GatewayError } from '../../errors.ts'
 import { Answer, parseObject } from './answer.ts'
 import { inBandError } from './errors.ts'
@@ -18,13 +19,14 @@ import type { Ask, StreamReader } from '../provider.ts'
  */
 export function readStream (ask: Ask<PromptedChat>): StreamReader<ChatEvent> {
   const answer = new Answer()
+  const inCallersForm = offersFunctionsOnly(ask.request) ? asFunctionCall : (events: ChatEvent[]) => events
   let template: TextTemplate | undefined
   let done = false
 
   const finish = (): ChatEvent[] => {
     const events: ChatEvent[] = []
     answer.end(events)
-    return events
+    return inCallersForm(events)
   }
 
   return {
@@ -41,8 +43,9 @@ export function readStream (ask: Ask<PromptedChat>): StreamReader<ChatEvent> {
       const chunk = event === 'error' ? errorPayload(data) : parseObject(data)
       const error = inBandError(chunk, event === 'error')
       if (error !== undefined) throw error
-      const events: ChatEvent[] = []
-      answer.read(chunk, events)
+      const read: ChatEvent[] = []
+      answer.read(chunk, read)
+      const events = inCallersForm(read)
       const [only] = events
       if (events.length === 1 && only?.type === 'text-delta' && only.choice === 0 && only.logprobs === undefined) {
         template = TextTemplate.of(data)

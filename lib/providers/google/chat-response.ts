@@ -1,7 +1,7 @@
+import { offersFunctionsOnly } from '../../chat/legacy-functions.ts'
 import { GatewayError } from '../../errors.ts'
 import { Answer } from './answer.ts'
 import { inBandError } from './errors.ts'
-import { isLegacy } from './tools.ts'
 import { objectOf } from './wire.ts'
 import type { ChatEvent } from '../../events.ts'
 import type { PromptedChat } from '../../chat/prompt.ts'
@@ -19,7 +19,7 @@ export function readResponse (body: unknown, ask: Ask<PromptedChat>): ChatEvent[
   if (wire === undefined) throw new GatewayError('upstream_invalid_response', { cause: typeof body })
   const error = inBandError(wire)
   if (error !== undefined) throw error
-  const answer = new Answer(isLegacy(ask.request))
+  const answer = new Answer(offersFunctionsOnly(ask.request))
   const events: ChatEvent[] = []
   answer.read(wire, events)
   if (!answer.any) throw new GatewayError('upstream_invalid_response', { cause: 'no candidates' })

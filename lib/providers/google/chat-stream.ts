@@ -1,10 +1,10 @@
 /** Reads one event stream of Gemini: every message is a fragment in the shape of a whole answer. */
 
+import { offersFunctionsOnly } from '../../chat/legacy-functions.ts'
 import { GatewayError } from '../../errors.ts'
 import { Answer } from './answer.ts'
 import { candidateCount } from './chat-request.ts'
 import { inBandError } from './errors.ts'
-import { isLegacy } from './tools.ts'
 import { objectOf } from './wire.ts'
 import type { EventSourceMessage } from 'eventsource-parser'
 import type { ChatEvent } from '../../events.ts'
@@ -19,7 +19,7 @@ import type { Ask, StreamReader } from '../provider.ts'
  *   that is not JSON, and `upstream_stream_interrupted` from `end()` when a candidate is not over
  */
 export function readStream (ask: Ask<PromptedChat>): StreamReader<ChatEvent> {
-  const answer = new Answer(isLegacy(ask.request))
+  const answer = new Answer(offersFunctionsOnly(ask.request))
 
   return {
     done: false,

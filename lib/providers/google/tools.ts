@@ -1,5 +1,6 @@
 /** Tools and how the model may choose among them; the deprecated functions are tools as well. */
 
+import { offersFunctionsOnly } from '../../chat/legacy-functions.ts'
 import { GatewayError } from '../../errors.ts'
 import { camelKeys } from './camel-keys.ts'
 import { functionSchema } from './schema.ts'
@@ -18,11 +19,6 @@ interface Choice {
   readonly names?: readonly string[]
 }
 
-/** True when the caller speaks the deprecated `functions`: the answer is then a `function_call`. */
-export function isLegacy (request: PromptedChat): boolean {
-  return (request.functions?.length ?? 0) > 0 && (request.tools?.length ?? 0) === 0
-}
-
 /**
  * `tools` and `toolConfig` of a request; the caller's own `tool_config` replaces what its
  * `tool_choice` would give.
@@ -34,7 +30,7 @@ export function toolingOf (request: PromptedChat): Tooling {
   const declarations = declarationsOf(request)
   const own = request.tool_config === undefined ? undefined : camelKeys(request.tool_config)
   if (declarations.length === 0) return own === undefined ? {} : { toolConfig: own }
-  const legacy = isLegacy(request)
+  const legacy = offersFunctionsOnly(request)
   const choice = legacy ? legacyChoiceOf(request.function_call) : choiceOf(request.tool_choice)
   checkNames(choice, declarations, legacy ? 'function_call' : 'tool_choice')
   // Names may only be listed where a call is forced; otherwise the rest is simply not offered.
@@ -49,7 +45,7 @@ export function toolingOf (request: PromptedChat): Tooling {
 }
 
 function declarationsOf (request: PromptedChat): FunctionDeclaration[] {
-  if (isLegacy(request)) {
+  if (offersFunctionsOnly(request)) {
     return (request.functions ?? []).map((definition, index) => declarationOf(definition, `functions[${index}]`))
   }
   return (request.tools ?? []).map((tool, index) => {

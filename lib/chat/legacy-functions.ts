@@ -1,0 +1,84 @@
+/**
+ * The deprecated `functions` and `function_call`, for providers that know tools only: the request
+ * is put into tools, the answer back into a `function_call`.
+ */
+
+import type { ChatEvent } from '../events.ts'
+import type { PromptedChat } from './prompt.ts'
+import type { AssistantMessage, Message } from '../../schemas/messages.ts'
+import type { ToolChoice } from '../../schemas/tools.ts'
+
+/** True when the caller offers functions and no tools: the answer is then a `function_call`. */
+export function offersFunctionsOnly ({ tools = [], functions = [] }: PromptedChat): boolean {
+  return tools.length === 0 && functions.length > 0
+}
+
+/**
+ * The request with its functions, the choice among them and the calls in its history as tools; the
+ * same object when there is nothing deprecated in it. Of two with one name the tool is kept.
+ */
+export function functionsAsTools (request: PromptedChat): PromptedChat {
+  const messages = callsAsToolCalls(request.messages)
+  const { functions = [], function_call: called, ...rest } = request
+  if (functions.length === 0) return messages === request.messages ? request : { ...request, messages }
+  const taken = new Set(request.tools?.map(tool => tool.type === 'custom' ? undefined : tool.function.name))
+  const added = functions.filter(({ name }) => !taken.has(name))
+  const converted: PromptedChat = {
+    ...rest,
+    messages,
+    tools: [...request.tools ?? [], ...added.map(definition => ({ type: 'function' as const, function: definition }))]
+  }
+  if (!offersFunctionsOnly(request)) return converted
+  // The deprecated answer has room for one call.
+  converted.parallel_tool_calls = false
+  if (called !== undefined) converted.tool_choice = choiceOf(called)
+  return converted
+}
+
+function choiceOf (called: NonNullable<PromptedChat['function_call']>): ToolChoice {
+  if (called === 'none' || called === 'auto') return called
+  return { type: 'function', function: { name: typeof called === 'string' ? called : called.name } }
+}
+
+/** A call had no id; the result that follows is that of the last call of its name. */
+function callsAsToolCalls (messages: readonly Message[]): readonly Message[] {
+  if (!messages.some(isDeprecated)) return messages
+  const ids = new Map<string, string>()
+  return messages.map((message, index) => {
+    if (message.role === 'function') {
+      return { role: 'tool', tool_call_id: ids.get(message.name) ?? idAt(index), content: message.content ?? '' }
+    }
+    if (message.role !== 'assistant' || !hasCall(message)) return message
+    const { function_call: call, ...rest } = message
+    ids.set(call.name, idAt(index))
+    return { ...rest, tool_calls: [...rest.tool_calls ?? [], { id: idAt(index), type: 'function', function: call }] }
+  })
+}
+
+function isDeprecated (message: Message): boolean {
+  return message.role === 'function' || (message.role === 'assistant' && hasCall(message))
+}
+
+function hasCall (
+  message: AssistantMessage
+): message is AssistantMessage & { function_call: NonNullable<AssistantMessage['function_call']> } {
+  return message.function_call !== undefined && message.function_call !== null
+}
+
+/** Letters and digits only, nine of them: the narrowest rule any provider has for an id. */
+function idAt (index: number): string {
+  return `call${String(index % 100_000).padStart(5, '0')}`
+}
+
+/** Events of an answer with tool calls as events of one with a `function_call`, which is one call. */
+export function asFunctionCall (events: readonly ChatEvent[]): ChatEvent[] {
+  return events.flatMap((event): ChatEvent[] => {
+    switch (event.type) {
+      case 'tool-call-start': return event.call === 0 ? [{ ...event, id: '', kind: 'legacy' }] : []
+      case 'tool-call-delta': return event.call === 0 ? [{ ...event, kind: 'legacy' }] : []
+      case 'tool-call-end': return event.call === 0 ? [event] : []
+      case 'choice-end': return [event.reason === 'tool_calls' ? { ...event, reason: 'function_call' } : event]
+      default: return [event]
+    }
+  })
+}

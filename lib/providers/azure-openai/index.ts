@@ -1,0 +1,31 @@
+/**
+ * Azure OpenAI: the dialect at other addresses and with another credential header. The model is
+ * the name of a deployment. Base URL: `https://<resource>.openai.azure.com`.
+ *
+ * @see https://learn.microsoft.com/azure/ai-foundry/openai/reference
+ */
+
+import { chatCompletions } from '../chat-completions/index.ts'
+import type { PromptedChat } from '../../chat/prompt.ts'
+import type { ChatEvent } from '../../events.ts'
+import type { Adapter } from '../provider.ts'
+
+/** @param apiVersion addresses deployments one by one; without it the unversioned API is used */
+export function azureChat (apiVersion?: string): Adapter<PromptedChat, ChatEvent> {
+  return {
+    ...chatCompletions,
+    request: ask => {
+      const request = chatCompletions.request(ask)
+      const path = apiVersion === undefined
+        ? `/openai/v1${request.path}`
+        : `/openai/deployments/${encodeURIComponent(ask.route.model)}${request.path}` +
+          `?api-version=${encodeURIComponent(apiVersion)}`
+      return { ...request, path }
+    }
+  }
+}
+
+/** The credential: a key of the resource. */
+export function azureHeaders (key: string): Record<string, string> {
+  return { 'api-key': key }
+}

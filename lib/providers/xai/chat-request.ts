@@ -1,0 +1,58 @@
+/**
+ * The upstream body: the dialect's, with what xAI takes otherwise. Fields that only tune and that
+ * it does not know are left out (`providers/kinds`); those that would change what the caller gets
+ * are refused.
+ */
+
+import { GatewayError } from '../../errors.ts'
+import { chatBody, chatRequest as dialectRequest } from '../chat-completions/request.ts'
+import { objectOf } from '../chat-completions/wire.ts'
+import type { PromptedChat } from '../../chat/prompt.ts'
+import type { Message } from '../../../schemas/messages.ts'
+import type { Ask, UpstreamRequest } from '../provider.ts'
+
+/** Alternatives per token. Fewer than asked for would look like all there are. */
+const mostAlternatives = 8
+
+/**
+ * @throws GatewayError `unsupported_parameter` for custom tools, a spoken answer, more than eight
+ *   alternatives per token, and a seed of more than 32 bits
+ */
+export function chatRequest (ask: Ask<PromptedChat>): UpstreamRequest {
+  return dialectRequest(ask, xaiBody(ask))
+}
+
+export function xaiBody (ask: Ask<PromptedChat>): Record<string, unknown> {
+  const { request } = ask
+  refuseUnsupported(request)
+  const messages = request.messages.map(withoutName)
+  const body = chatBody({ ...ask, request: { ...request, messages } })
+  if (typeof body['stop'] === 'string') body['stop'] = [body['stop']]
+  if (body['reasoning_effort'] === 'minimal') body['reasoning_effort'] = 'low'
+  const { service_tier: tier, search_parameters: search } = request
+  if (tier !== 'default' && tier !== 'priority') delete body['service_tier']
+  if (search !== undefined && objectOf(search)?.['mode'] !== 'off') body['search_parameters'] = search
+  return body
+}
+
+function refuseUnsupported ({ modalities, audio, top_logprobs: alternatives, seed }: PromptedChat): void {
+  if (modalities?.includes('audio') === true) throw unsupported('modalities', 'This model does not answer with audio.')
+  if (audio !== undefined) throw unsupported('audio', 'This model does not answer with audio.')
+  if (alternatives !== undefined && alternatives > mostAlternatives) {
+    throw unsupported('top_logprobs', `This model lists at most ${mostAlternatives} alternatives per token.`)
+  }
+  if (seed !== undefined && seed !== (seed | 0)) {
+    throw unsupported('seed', 'A seed of this model is a whole number of 32 bits.')
+  }
+}
+
+function unsupported (param: string, message: string): GatewayError {
+  return new GatewayError('unsupported_parameter', { message, param })
+}
+
+/** Only users have names there. */
+function withoutName (message: Message): Message {
+  if (message.role === 'user' || message.role === 'tool' || message.role === 'function' || message.name === undefined) return message
+  const { name: _, ...rest } = message
+  return rest
+}

@@ -1,0 +1,15 @@
+import type { ChatEvent } from '../../events.ts'
+
+/**
+ * Usage as every client of the dialect expects it. xAI counts reasoning beside the completion
+ * (`32 + 9 + 94 = 135`), everybody else as part of it; which of the two an answer did is told by
+ * its total. Other events pass as they are.
+ */
+export function inclusiveUsage (event: ChatEvent): ChatEvent {
+  if (event.type !== 'usage') return event
+  const { promptTokens, completionTokens, totalTokens, reasoningTokens = 0 } = event.usage
+  const beside = reasoningTokens > 0 && promptTokens + completionTokens + reasoningTokens === totalTokens
+  return beside
+    ? { ...event, usage: { ...event.usage, completionTokens: completionTokens + reasoningTokens } }
+    : event
+}

@@ -1,0 +1,134 @@
+import t from 'tap'
+import { kindQuirks } from '../../lib/providers/kinds.ts'
+import { createProvider } from '../../lib/providers/index.ts'
+import { Secret } from '../../lib/call.ts'
+import { providerKinds, type ProviderKind } from '../../lib/settings.ts'
+import { provider, providerSettings } from '../support/settings.ts'
+import type { PromptedChat } from '../../lib/chat/prompt.ts'
+import type { Ask, Provider, UpstreamRequest } from '../../lib/providers/provider.ts'
+
+function made (kind: ProviderKind, options: Record<string, unknown> = {}): Provider {
+  return createProvider({ ...providerSettings('x', kind), apiKey: new Secret('k-1'), options }, provider('x').transport)
+}
+
+function ask (quirks: Provider['quirks'], request: Partial<PromptedChat> = {}): Ask<PromptedChat> {
+  return {
+    request: { model: 'x/m 1', messages: [{ role: 'user', content: 'hi' }], ...request },
+    route: { providerId: 'x', model: 'm 1', modelId: 'x/m 1' },
+    quirks,
+    streamed: true
+  }
+}
+
+function sent (kind: ProviderKind, request: Partial<PromptedChat> = {}, options?: Record<string, unknown>): UpstreamRequest {
+  const { chat, quirks } = made(kind, options)
+  if (chat === undefined) throw new Error(`no chat for ${kind}`)
+  return chat.request(ask(quirks, request))
+}
+
+function body (kind: ProviderKind, request: Partial<PromptedChat>): Record<string, unknown> {
+  return JSON.parse(String(sent(kind, request).body)) as Record<string, unknown> // as printed
+}
+
+t.test('every kind is told who asks in its own header, at its own address', async t => {
+  const header: Partial<Record<ProviderKind, Record<string, string>>> = {
+    anthropic: { 'x-api-key': 'k-1' }, google: { 'x-goog-api-key': 'k-1' }, 'azure-openai': { 'api-key': 'k-1' }
+  }
+  const path: Partial<Record<ProviderKind, string>> = {
+    anthropic: '/v1/messages',
+    google: '/v1beta/models/m%201:streamGenerateContent?alt=sse',
+    'azure-openai': '/openai/v1/chat/completions'
+  }
+  for (const kind of providerKinds) {
+    t.same(made(kind).authorize(), header[kind] ?? { authorization: 'Bearer k-1' }, kind)
+    t.notMatch(JSON.stringify(made(kind).authorize('k-2')), 'k-1', 'a caller\'s own key replaces it')
+    t.equal(sent(kind).path, path[kind] ?? '/chat/completions', kind)
+  }
+  t.equal(sent('azure-openai', {}, { api_version: '2024-10-21' }).path, '/openai/deployments/m%201/chat/completions?api-version=2024-10-21')
+})
+
+/** What becomes of one request at every kind that speaks the dialect: only what is changed. */
+t.test('each kind gets the request without what it refuses', async t => {
+  const everything: Partial<PromptedChat> = {
+    max_completion_tokens: 9, metadata: { a: 'b' }, store: true, service_tier: 'flex', safety_identifier: 's', prompt_cache_key: 'k',
+    prompt_cache_retention: '24h', web_search_options: {}, prediction: { type: 'content', content: 'x' }, verbosity: 'low',
+    modalities: ['text'], logit_bias: { 1: 2 }, logprobs: true, top_logprobs: 2, user: 'u', seed: 7, n: 2, top_k: 3, safe_prompt: true,
+    reasoning_effort: 'low', tools: [{ function: { name: 'f' } }], parallel_tool_calls: false
+  }
+  const dialect = [
+    'model', 'messages', 'stream', 'stream_options', 'max_completion_tokens', 'metadata', 'store', 'service_tier', 'safety_identifier',
+    'prompt_cache_key', 'prompt_cache_retention', 'web_search_options', 'prediction', 'verbosity', 'modalities', 'logit_bias', 'logprobs',
+    'top_logprobs', 'user', 'seed', 'n', 'reasoning_effort', 'tools', 'parallel_tool_calls'
+  ]
+  const account = ['metadata', 'store', 'service_tier', 'safety_identifier', 'prompt_cache_key', 'prompt_cache_retention', 'web_search_options', 'prediction', 'verbosity', 'modalities']
+  const tokens = 'max_completion_tokens→max_tokens'
+  const changes: Partial<Record<ProviderKind, string[]>> = {
+    openai: [],
+    sandbox: [],
+    'azure-openai': ['-service_tier', '-safety_identifier'],
+    xai: ['-metadata', '-store', '-service_tier', '-safety_identifier', '-prompt_cache_retention', '-prediction', '-verbosity', '-modalities', '-logit_bias'],
+    mistral: [...account.map(field => `-${field}`), tokens, 'seed→random_seed', '-logit_bias', '-logprobs', '-top_logprobs', '-user', '-stream_options', '+safe_prompt'],
+    groq: [...account.filter(field => field !== 'service_tier').map(field => `-${field}`), '-logit_bias', '-logprobs', '-top_logprobs', '-n'],
+    fireworks: [...account.map(field => `-${field}`), tokens, '+top_k'],
+    deepseek: [...account.map(field => `-${field}`), tokens, '-logit_bias', '-seed', '-user', '-parallel_tool_calls', '-n'],
+    together: [...account.map(field => `-${field}`), tokens, '+top_k'],
+    openrouter: ['-store', '-service_tier', 'reasoning_effort→reasoning', '+top_k', '-n'],
+    ollama: [...account.map(field => `-${field}`), tokens, '-logprobs', '-top_logprobs', '-logit_bias', '-parallel_tool_calls', '-n'],
+    vllm: [...account.map(field => `-${field}`), tokens, '+top_k'],
+    sglang: [...account.map(field => `-${field}`), tokens, '+top_k'],
+    'llama.cpp': [...account.map(field => `-${field}`), tokens, '+top_k', '-n'],
+    'lm-studio': [...account.map(field => `-${field}`), tokens, '-n'],
+    'openai-compatible': [tokens]
+  }
+  for (const [kind, rows] of Object.entries(changes)) {
+    const expected = new Set(dialect)
+    for (const row of rows) {
+      const [from = '', to] = row.split('→')
+      if (to !== undefined) expected.add(to)
+      if (row.startsWith('+')) expected.add(row.slice(1))
+      else expected.delete(from.replace(/^-/, ''))
+    }
+    t.same(Object.keys(body(kind as ProviderKind, everything)).toSorted(), [...expected].toSorted(), kind) // a key of the table
+  }
+  t.same(Object.keys(kindQuirks).toSorted(), Object.keys(changes).toSorted(), 'every kind with quirks is in the table')
+})
+
+t.test('only OpenAI and Azure see the deprecated functions; the others see tools and answer in functions', async t => {
+  const legacy: Partial<PromptedChat> = { functions: [{ name: 'f', parameters: { any_of: [] } }], function_call: { name: 'f' } }
+  for (const kind of ['openai', 'azure-openai', 'vllm', 'mistral'] as const) {
+    const known = kindQuirks[kind]?.legacyFunctions === true
+    t.match(body(kind, legacy), known
+      ? { functions: [{ name: 'f', parameters: { anyOf: [] } }], function_call: { name: 'f' }, tools: undefined }
+      : { functions: undefined, function_call: undefined, tools: [{ type: 'function', function: { name: 'f' } }], tool_choice: { function: { name: 'f' } } }, kind)
+  }
+  const { chat, quirks } = made('vllm')
+  const call = { id: 'c1', type: 'function', function: { name: 'f', arguments: '{}' } }
+  const answer = { choices: [{ index: 0, message: { role: 'assistant', content: null, tool_calls: [call, { ...call, id: 'c2' }] }, finish_reason: 'tool_calls' }] }
+  const expected = [
+    { type: 'response-start' },
+    { type: 'tool-call-start', choice: 0, call: 0, id: '', name: 'f', kind: 'legacy' },
+    { type: 'tool-call-delta', choice: 0, call: 0, text: '{}', kind: 'legacy' },
+    { type: 'tool-call-end', choice: 0, call: 0 },
+    { type: 'choice-end', choice: 0, reason: 'function_call' }
+  ]
+  t.same(chat?.response(answer, ask(quirks, legacy)), expected)
+  const reader = chat?.stream(ask(quirks, legacy))
+  const message = { data: JSON.stringify(answer), event: undefined, id: undefined }
+  t.same([...reader?.message(message) ?? [], ...reader?.message({ ...message, data: '[DONE]' }) ?? []], expected)
+  t.match(chat?.response(answer, ask(quirks, { ...legacy, tools: [{ function: { name: 'g' } }] })).at(-1), { reason: 'tool_calls' }, 'with tools beside them the answer is in tools')
+  t.match(body('vllm', { ...legacy, tools: [{ function: { name: 'f' } }, { function: { name: 'g' } }] })['tools'], { length: 2 }, 'and a name is offered once')
+})
+
+t.test('ids of tool calls fit the server that is strict about them, and still match', async t => {
+  const call = (id: string) => ({ id, type: 'function' as const, function: { name: 'f', arguments: '{}' } })
+  const messages: PromptedChat['messages'] = [
+    { role: 'assistant', content: null, tool_calls: [call('call_0123456789'), call('abcDEF123')] },
+    { role: 'tool', content: '1', tool_call_id: 'call_0123456789' },
+    { role: 'tool', content: '2', tool_call_id: 'abcDEF123' }
+  ]
+  const sentMessages = body('mistral', { messages })['messages'] as Array<{ tool_calls: Array<{ id: string }>, tool_call_id: string }> // as above
+  const ids = sentMessages[0]?.tool_calls.map(({ id }) => id)
+  t.match(ids?.[0], /^[0-9a-f]{9}$/)
+  t.equal(ids?.[1], 'abcDEF123')
+  t.same(sentMessages.slice(1).map(message => message.tool_call_id), ids)
+})

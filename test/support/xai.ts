@@ -1,0 +1,19 @@
+import { kindQuirks } from '../../lib/providers/kinds.ts'
+import { xaiChat } from '../../lib/providers/xai/index.ts'
+import type { PromptedChat } from '../../lib/chat/prompt.ts'
+import type { Ask } from '../../lib/providers/provider.ts'
+
+/** A question to Grok; a greeting unless the request says otherwise. */
+export function xaiAsk (request: Partial<PromptedChat> = {}, streamed = false): Ask<PromptedChat> {
+  return {
+    request: { model: 'xai/grok-4.6', messages: [{ role: 'user', content: 'hi' }], ...request },
+    route: { providerId: 'xai', model: 'grok-4.6', modelId: 'xai/grok-4.6' },
+    quirks: kindQuirks.xai ?? {},
+    streamed
+  }
+}
+
+/** The body that goes up for it. */
+export function xaiBody (request: Partial<PromptedChat>, streamed = false): Record<string, unknown> {
+  return JSON.parse(String(xaiChat.request(xaiAsk(request, streamed)).body)) as Record<string, unknown> // as printed
+}
