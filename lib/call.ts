@@ -6,6 +6,7 @@
  */
 
 import type { CallRecord } from './call-record.ts'
+import type { LongText } from './long-text.ts'
 
 export interface Call {
   /** Unique; sent back as `x-request-id`. */
@@ -22,6 +23,11 @@ export interface Call {
    *   `request_timeout`, `client_closed_request`.
    */
   readonly body: () => Promise<unknown>
+  /**
+   * The long strings of the body, by the stand-in that the body holds in their place. Only for
+   * endpoints with `longStringBytes`; filled when the body is read.
+   */
+  readonly longTexts?: ReadonlyMap<string, LongText>
   /**
    * Aborts when the caller has gone or the deadline has passed, from the moment the call was
    * accepted until the answer is written. Every request, timer and tool call hangs on it. Its

@@ -11,5 +11,7 @@ export interface Endpoint {
   readonly body: 'none' | 'json' | 'multipart'
   /** Largest body in bytes; a larger one is 413. */
   readonly maxBodyBytes: number
+  /** Strings of a JSON body that are longer than this are kept as bytes: see `Call.longTexts`. */
+  readonly longStringBytes?: number
   readonly handle: (call: Call) => Promise<Reply>
 }

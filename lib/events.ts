@@ -136,6 +136,30 @@ export type SpeechEvent =
   | { readonly type: 'audio-chunk', readonly bytes: Uint8Array }
   | { readonly type: 'usage', readonly usage: Usage }
 
+/** One image of an answer that came in one piece, in wire form. */
+export interface ImageData {
+  readonly url?: string
+  readonly b64_json?: string
+  readonly revised_prompt?: string
+}
+
+/**
+ * Images: either one frame after the other, each the one line of JSON that the provider wrote,
+ * unread because it holds megabytes; or the whole answer at once. Then usage if any.
+ */
+export type ImageEvent =
+  | { readonly type: 'image-partial', readonly json: string }
+  | { readonly type: 'image-end', readonly json: string }
+  | {
+    readonly type: 'image-answer'
+    /** Unix time. */
+    readonly createdSeconds: number
+    readonly data: readonly ImageData[]
+    /** `usage`, `size`, `quality`, `background`, `output_format`, as far as the provider said. */
+    readonly about: ExtraFields
+  }
+  | { readonly type: 'usage', readonly usage: Usage }
+
 /** Any answer that is one JSON value. */
 export interface ResultEvent<T = unknown> {
   readonly type: 'result'

@@ -2,6 +2,8 @@
 
 import { chat } from './chat.ts'
 import { health, livez, readyz } from './health.ts'
+import { images } from './images.ts'
+import { ocr } from './ocr.ts'
 import { openApi } from './openapi.ts'
 import { version } from '../lib/version.ts'
 import { listModels, retrieveModel } from './models.ts'
@@ -10,11 +12,21 @@ import type { Services } from '../lib/services.ts'
 
 /** The same endpoints in the same order for any services. */
 export function createEndpoints (services: Services): Endpoint[] {
-  const { jsonBodyBytes } = services.settings.limits
+  const { jsonBodyBytes, documentBytes } = services.settings.limits
   const get = { method: 'GET', body: 'none', maxBodyBytes: 0 } as const
   const post = { method: 'POST', body: 'json', maxBodyBytes: jsonBodyBytes } as const
   return [
     { ...post, name: 'chat', path: '/v1/chat/completions', handle: chat(services) },
+    { ...post, name: 'images', path: '/v1/images/generations', handle: images(services) },
+    {
+      ...post,
+      name: 'ocr',
+      path: '/v1/ocr',
+      // A document in base64, and what stands around it.
+      maxBodyBytes: Math.max(jsonBodyBytes, Math.ceil(documentBytes / 3) * 4 + 1024 * 1024),
+      longStringBytes: 64 * 1024,
+      handle: ocr(services)
+    },
     { ...get, name: 'models', path: '/v1/models', handle: listModels(services) },
     { ...get, name: 'models', path: '/v1/models/*model', handle: retrieveModel(services) },
     { ...get, name: 'openapi', path: '/openapi.json', handle: openApi(version) },

@@ -6,6 +6,7 @@
 import { createCallRecord } from '../call-record.ts'
 import { GatewayError } from '../errors.ts'
 import { requestId } from '../ids.ts'
+import { LongStrings } from './long-strings.ts'
 import { readJson } from './read-json.ts'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Call } from '../call.ts'
@@ -48,11 +49,13 @@ export function readCall (
   response.on('error', onClose)
   const deadline = setTimeout(() => abort(new GatewayError('timeout')), limits.callMs)
 
+  const longStrings = endpoint.longStringBytes === undefined ? undefined : new LongStrings(endpoint.longStringBytes)
   const call: Call = {
     id: requestId(request.headers['x-request-id']),
     headers: request.headers,
     params,
-    body: async () => await readBody(request, endpoint, limits, controller.signal),
+    body: async () => await readBody(request, endpoint, limits, controller.signal, longStrings),
+    ...(longStrings !== undefined && { longTexts: longStrings.texts }),
     signal: controller.signal,
     receivedAtMs: performance.now(),
     record: createCallRecord(endpoint.name)
@@ -68,13 +71,14 @@ export function readCall (
 }
 
 async function readBody (
-  request: IncomingMessage, endpoint: Endpoint, limits: EdgeLimits, signal: AbortSignal
+  request: IncomingMessage, endpoint: Endpoint, limits: EdgeLimits, signal: AbortSignal, longStrings: LongStrings | undefined
 ): Promise<unknown> {
   switch (endpoint.body) {
     case 'none': return undefined
     case 'json':
       return await readJson(request, {
-        maxBytes: endpoint.maxBodyBytes, maxDepth: limits.jsonDepth, timeoutMs: limits.bodyMs, signal
+        maxBytes: endpoint.maxBodyBytes, maxDepth: limits.jsonDepth, timeoutMs: limits.bodyMs, signal,
+        ...(longStrings !== undefined && { longStrings })
       })
     case 'multipart': throw new GatewayError('unsupported_media_type')
   }

@@ -8,6 +8,7 @@ import { createBrotliDecompress, createGunzip, createInflate } from 'node:zlib'
 import { GatewayError } from '../errors.ts'
 import type { IncomingMessage } from 'node:http'
 import type { Transform } from 'node:stream'
+import type { LongStrings } from './long-strings.ts'
 
 export interface JsonLimits {
   /** After decompression. */
@@ -15,6 +16,8 @@ export interface JsonLimits {
   readonly maxDepth: number
   readonly timeoutMs: number
   readonly signal: AbortSignal
+  /** Takes the long strings out of the body; a stand-in is left for each. */
+  readonly longStrings?: LongStrings
 }
 
 /**
@@ -32,10 +35,10 @@ export async function readJson (request: IncomingMessage, limits: JsonLimits): P
   }
   if (Number(headers['content-length']) > limits.maxBytes) throw tooLarge(limits)
   const inflate = inflater(headers['content-encoding'])
-  const bytes = await readBytes(request, inflate, limits)
+  const text = await readText(request, inflate, limits)
   let value: unknown
   try {
-    value = JSON.parse(bytes.toString())
+    value = JSON.parse(text)
   } catch (cause) {
     throw new GatewayError('invalid_json', { cause })
   }
@@ -58,11 +61,11 @@ function inflater (encoding: string | undefined): Transform | undefined {
   }
 }
 
-async function readBytes (
+async function readText (
   request: IncomingMessage, inflate: Transform | undefined, limits: JsonLimits
-): Promise<Buffer> {
+): Promise<string> {
   const source = inflate ?? request
-  const { signal } = limits
+  const { signal, longStrings } = limits
   return await new Promise((resolve, reject) => {
     const pieces: Buffer[] = []
     let sizeBytes = 0
@@ -71,7 +74,8 @@ async function readBytes (
     const onData = (bytes: Buffer): void => {
       sizeBytes += bytes.length
       if (sizeBytes > limits.maxBytes) settle(tooLarge(limits))
-      else pieces.push(bytes)
+      else if (longStrings === undefined) pieces.push(bytes)
+      else longStrings.push(bytes)
     }
     const onEnd = (): void => settle(undefined)
     const onError = (cause: unknown): void => settle(new GatewayError('invalid_json', { cause }))
@@ -84,7 +88,7 @@ async function readBytes (
         request.pause()
         reject(error)
       } else {
-        resolve(pieces.length === 1 && pieces[0] !== undefined ? pieces[0] : Buffer.concat(pieces, sizeBytes))
+        resolve(longStrings === undefined ? textOf(pieces) : longStrings.end())
       }
     }
     if (signal.aborted) return settle(signal.reason)
@@ -93,6 +97,11 @@ async function readBytes (
     source.on('data', onData).on('end', onEnd).on('error', onError)
     if (inflate !== undefined) request.on('error', onError).pipe(inflate)
   })
+}
+
+function textOf (pieces: readonly Buffer[]): string {
+  const [first] = pieces
+  return (pieces.length === 1 && first !== undefined ? first : Buffer.concat(pieces)).toString()
 }
 
 function tooLarge ({ maxBytes }: JsonLimits): GatewayError {

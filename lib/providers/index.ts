@@ -5,27 +5,39 @@ import { azureChat, azureHeaders } from './azure-openai/index.ts'
 import { bearer, chatCompletions } from './chat-completions/index.ts'
 import { googleChat, googleHeaders } from './google/index.ts'
 import { kindQuirks } from './kinds.ts'
+import { mistralOcr } from './mistral/ocr.ts'
+import { openaiImages } from './openai/images.ts'
 import { xaiChat } from './xai/index.ts'
 import type { ProviderKind, ProviderSettings } from '../settings.ts'
 import type { Provider, Transport } from './provider.ts'
 
+type Adapters = Pick<Provider, 'chat' | 'images' | 'imageEdits' | 'imageVariations' | 'ocr'>
+
 /** What a provider of this kind can do, and how it wants to be told who is asking. */
-interface Kind extends Pick<Provider, 'chat'> {
+interface Kind extends Adapters {
   readonly credential: (key: string) => Record<string, string>
 }
 
+/** A server of the dialect, with nothing but chat for sure. */
 const compatible: Kind = { chat: chatCompletions, credential: bearer }
 
 const kinds: Readonly<Partial<Record<ProviderKind, Kind>>> = {
+  openai: { ...compatible, images: openaiImages },
   anthropic: { chat: anthropicChat, credential: anthropicHeaders },
   google: { chat: googleChat, credential: googleHeaders },
-  xai: { chat: xaiChat, credential: bearer }
+  xai: { chat: xaiChat, images: openaiImages, credential: bearer },
+  mistral: { ...compatible, ocr: mistralOcr },
+  together: { ...compatible, images: openaiImages },
+  'openai-compatible': { ...compatible, images: openaiImages }
 }
 
 function kindOf ({ kind, options }: ProviderSettings): Kind {
   if (kind !== 'azure-openai') return kinds[kind] ?? compatible
   const version = options['api_version']
-  return { chat: azureChat(typeof version === 'string' ? version : undefined), credential: azureHeaders }
+  return {
+    chat: azureChat(typeof version === 'string' ? version : undefined),
+    credential: azureHeaders
+  }
 }
 
 /** @param transport carries requests to this provider */

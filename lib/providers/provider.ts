@@ -8,9 +8,12 @@
 
 import type { EventSourceMessage } from 'eventsource-parser'
 import type { Route } from '../call.ts'
-import type { ChatEvent } from '../events.ts'
+import type { ChatEvent, ImageEvent, ResultEvent } from '../events.ts'
 import type { GatewayError } from '../errors.ts'
 import type { PromptedChat } from '../chat/prompt.ts'
+import type { ImageEdit, ImageVariation } from '../images/requests.ts'
+import type { OcrPages, OcrQuestion } from '../ocr/question.ts'
+import type { ImageRequest } from '../../schemas/images.ts'
 
 /** One question to one provider: the request with the route's settings merged in. */
 export interface Ask<R> {
@@ -128,6 +131,10 @@ export interface Provider {
   readonly onDisconnect: 'abort' | 'drain'
   readonly quirks: Quirks
   readonly chat?: Adapter<PromptedChat, ChatEvent>
+  readonly images?: Adapter<ImageRequest, ImageEvent>
+  readonly imageEdits?: Adapter<ImageEdit, ImageEvent>
+  readonly imageVariations?: Adapter<ImageVariation, ImageEvent>
+  readonly ocr?: Adapter<OcrQuestion, ResultEvent<OcrPages>>
 }
 
 /**

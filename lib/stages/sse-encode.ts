@@ -1,46 +1,20 @@
-/**
- * Batches to the text of an event stream, one piece per batch.
- */
+/** Chat events to the frames of an event stream, one piece of text per batch. */
 
 import { randomBytes } from 'node:crypto'
 import { Chunks, type AnswerHead, type Chunk } from '../chat/chunk.ts'
-import { asGatewayError } from '../errors.ts'
-import { noteError } from '../call-record.ts'
-import { sseData, sseEvent } from '../sse.ts'
+import { sseData } from '../sse.ts'
+import { sseStream, type FramePrinter } from './sse-stream.ts'
 import type { Batch } from '../batch.ts'
-import type { Call } from '../call.ts'
 import type { ChatEvent } from '../events.ts'
 import type { PromptedChat } from '../chat/prompt.ts'
 import type { Stage } from '../stage.ts'
 
-/**
- * Ends with `[DONE]`. An error after the first batch is written as the last message, named
- * `error`, and nothing follows it; an error before is thrown, so that it can be a status. When
- * the caller has gone the text just ends.
- */
+/** The event stream of a chat answer. */
 export function sseEncode (): Stage<Batch<PromptedChat, ChatEvent>, string> {
-  return async function * (source) {
-    let printer: Printer | undefined
-    let call: Call | undefined
-    try {
-      for await (const batch of source) {
-        call = batch.call
-        printer ??= new Printer(batch)
-        const text = printer.print(batch.events)
-        if (text !== '') yield text
-      }
-      if (printer !== undefined) yield `${printer.end()}data: [DONE]\n\n`
-    } catch (error) {
-      if (call === undefined || printer === undefined) throw error
-      if (call.signal.aborted && noteError(call.record, call.signal.reason) === 'client_closed') return
-      const failure = asGatewayError(error)
-      noteError(call.record, failure)
-      yield sseEvent('error', JSON.stringify(failure.toBody()))
-    }
-  }
+  return sseStream(first => new Printer(first))
 }
 
-class Printer {
+class Printer implements FramePrinter<ChatEvent> {
   readonly #chunks: Chunks
   readonly #obfuscated: boolean
   /** What stands around the text of a delta, per choice: printed once, used for every delta. */

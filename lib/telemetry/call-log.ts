@@ -28,7 +28,8 @@ export function logCall (log: Log, { id, record, receivedAtMs }: Call): void {
     total_ms: rounded(totalMs),
     first_byte_ms: rounded(record.firstByteMs),
     upstream_wait_ms: rounded(record.upstreamWaitMs),
-    usage: usageOf(record)
+    usage: usageOf(record),
+    pages: record.pages
   }, 'call')
 }
 

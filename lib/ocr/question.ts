@@ -1,0 +1,17 @@
+import type { OcrDocument } from './document.ts'
+import type { OcrRequest } from '../../schemas/ocr.ts'
+import type { WithoutNulls } from '../../schemas/nullable.ts'
+
+/** An OCR request whose document has been read. */
+export interface OcrQuestion extends Pick<WithoutNulls<OcrRequest>, 'model'> {
+  readonly document: OcrDocument
+  /** True when a provider has found that what is at the address is an image. */
+  readonly asImage?: boolean
+  /** The answer comes in one piece. */
+  readonly stream?: undefined
+}
+
+/** What a provider read. */
+export interface OcrPages {
+  readonly pages: ReadonlyArray<{ readonly index: number, readonly markdown: string }>
+}

@@ -1,0 +1,73 @@
+/**
+ * Pages and text of PDFs, read in a worker with limits: a file can be made to take minutes and
+ * gigabytes, and that must not be the gateway's own.
+ */
+
+import { Worker } from 'node:worker_threads'
+
+export type PdfJob = 'count' | 'text'
+
+const limitMs = 20_000
+const resourceLimits = { maxOldGenerationSizeMb: 512, maxYoungGenerationSizeMb: 64, stackSizeMb: 4 }
+/** Workers at once: each takes a core and up to half a gigabyte. */
+const workers = 2
+
+let running = 0
+const waiting: Array<() => void> = []
+
+/**
+ * @param bytes shared with the worker when they are in a `SharedArrayBuffer`, else copied
+ * @returns undefined when it cannot be counted within 20 seconds
+ * @throws the signal's reason
+ */
+export async function countPages (bytes: Uint8Array, signal: AbortSignal): Promise<number | undefined> {
+  const pages = await inWorker('count', bytes, signal)
+  return typeof pages === 'number' ? pages : undefined
+}
+
+/**
+ * The text layer of each page, in order; empty for a page that is only a picture.
+ *
+ * @returns undefined when it cannot be read within 20 seconds
+ * @throws the signal's reason
+ */
+export async function pageTexts (bytes: Uint8Array, signal: AbortSignal): Promise<readonly string[] | undefined> {
+  const texts = await inWorker('text', bytes, signal)
+  return Array.isArray(texts) ? texts.map(String) : undefined
+}
+
+async function inWorker (job: PdfJob, bytes: Uint8Array, signal: AbortSignal): Promise<unknown> {
+  if (running >= workers) await new Promise<void>(resolve => { waiting.push(resolve) })
+  else running++
+  try {
+    signal.throwIfAborted()
+    return await run(job, bytes, signal)
+  } finally {
+    const next = waiting.shift()
+    if (next === undefined) running--
+    else next()
+  }
+}
+
+async function run (job: PdfJob, bytes: Uint8Array, signal: AbortSignal): Promise<unknown> {
+  const worker = new Worker(new URL('./pdf-worker.js', import.meta.url), {
+    workerData: { bytes, job }, resourceLimits, env: {}, stdout: true, stderr: true
+  })
+  let timer: NodeJS.Timeout | undefined
+  let onAbort = (): void => undefined
+  try {
+    return await new Promise((resolve, reject) => {
+      timer = setTimeout(resolve, limitMs)
+      onAbort = () => reject(signal.reason)
+      signal.addEventListener('abort', onAbort)
+      worker.once('message', resolve)
+      // A file that cannot be read, or one that is too much: no answer either way.
+      worker.once('error', () => resolve(undefined))
+      worker.once('exit', () => resolve(undefined))
+    })
+  } finally {
+    clearTimeout(timer)
+    signal.removeEventListener('abort', onAbort)
+    await worker.terminate()
+  }
+}

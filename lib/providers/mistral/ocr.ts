@@ -1,0 +1,93 @@
+/**
+ * Mistral's OCR.
+ *
+ * Images must be named as such: sent as a document they are refused. A document that is held as
+ * bytes goes up as base64 that is written while it is sent.
+ *
+ * @see https://docs.mistral.ai/api/endpoint/ocr
+ */
+
+import { GatewayError } from '../../errors.ts'
+import { readError } from '../chat-completions/errors.ts'
+import { objectOf, textOf } from '../chat-completions/wire.ts'
+import type { ResultEvent } from '../../events.ts'
+import type { OcrPages, OcrQuestion } from '../../ocr/question.ts'
+import type { Adapter, Ask, UpstreamFailure, UpstreamRequest } from '../provider.ts'
+
+export const mistralOcr: Adapter<OcrQuestion, ResultEvent<OcrPages>> = {
+  request: ocrRequest,
+  response: readPages,
+  stream: () => { throw new GatewayError('upstream_invalid_response', { cause: 'a stream' }) },
+  error: readOcrError
+}
+
+const headers = { 'content-type': 'application/json', accept: 'application/json' }
+/** Bytes per piece of base64; a multiple of three, so that pieces can be put together. */
+const pieceBytes = 3 * 64 * 1024
+
+function ocrRequest ({ request: { document, asImage }, route }: Ask<OcrQuestion>): UpstreamRequest {
+  const method = 'POST'
+  const path = '/ocr'
+  if (document.kind === 'address') {
+    const type = document.isImage || asImage === true ? 'image_url' : 'document_url'
+    return { method, path, headers, body: bodyText(route.model, type, document.url) }
+  }
+  const { bytes, mediaType } = document
+  const type = mediaType === 'application/pdf' ? 'document_url' : 'image_url'
+  // No media type and no name holds what JSON would write differently.
+  const [before = '', after = ''] = bodyText(route.model, type, `data:${mediaType};base64,@`).split(',@')
+  const [head, tail] = [Buffer.from(`${before},`), Buffer.from(after)]
+  const sizeBytes = head.length + Math.ceil(bytes.length / 3) * 4 + tail.length
+  return {
+    method,
+    path,
+    headers: { ...headers, 'content-length': String(sizeBytes) },
+    body: async function * () {
+      yield head
+      for (let at = 0; at < bytes.length; at += pieceBytes) {
+        yield Buffer.from(bytes.toString('base64', at, Math.min(at + pieceBytes, bytes.length)), 'latin1')
+      }
+      yield tail
+    }
+  }
+}
+
+function bodyText (model: string, type: 'document_url' | 'image_url', url: string): string {
+  return JSON.stringify({ document: { type, [type]: url }, model, include_image_base64: false })
+}
+
+/** The pages in order, counted from 0 whatever the provider counts from. */
+function readPages (body: unknown): Array<ResultEvent<OcrPages>> {
+  const pages = objectOf(body)?.['pages']
+  if (!Array.isArray(pages)) throw new GatewayError('upstream_invalid_response', { cause: 'no pages' })
+  const read = pages.map((value, position) => {
+    const page = objectOf(value) ?? {}
+    const { index, markdown } = page
+    return { index: typeof index === 'number' ? index : position, markdown: typeof markdown === 'string' ? markdown : '' }
+  })
+  const inOrder = read.toSorted((a, b) => a.index - b.index)
+  return [{ type: 'result', result: { pages: inOrder.map(({ markdown }, index) => ({ index, markdown })) } }]
+}
+
+/**
+ * A refusal of the request that this adapter wrote is our fault, unless it is about the document.
+ * Its `input` repeats the whole request and is never looked at.
+ */
+function readOcrError (failure: UpstreamFailure): GatewayError {
+  const { status, body } = failure
+  const said = objectOf(body) ?? {}
+  const message = textOf(said['message']) ?? textOf(objectOf(said['message'])?.['detail']) ?? ''
+  if (status === 400 && /image\/\w+ is not supported/i.test(message)) {
+    return new GatewayError('unsupported_format', { param: 'document', cause: { status, message } })
+  }
+  if (status === 422) {
+    const detail = Array.isArray(said['detail']) ? said['detail'] : []
+    const aboutDocument = detail.some(row => JSON.stringify(objectOf(row)?.['loc'] ?? '').includes('document'))
+    return aboutDocument || detail.length === 0
+      ? new GatewayError('invalid_document', { param: 'document', cause: { status } })
+      : new GatewayError('upstream_error', { failure: 'caller', cause: { status } })
+  }
+  const error = readError({ ...failure, body: { message, type: said['type'], code: said['code'] } })
+  if (error.code !== 'upstream_invalid_request') return error
+  return new GatewayError('invalid_document', { message: error.message, param: 'document', cause: error.cause })
+}

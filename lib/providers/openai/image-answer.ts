@@ -1,0 +1,61 @@
+/** A whole answer of the image API as events. */
+
+import { GatewayError } from '../../errors.ts'
+import { inBandError } from '../chat-completions/errors.ts'
+import { objectOf } from '../chat-completions/wire.ts'
+import type { ImageData, ImageEvent, Usage } from '../../events.ts'
+
+const aboutFields = ['usage', 'size', 'quality', 'background', 'output_format']
+
+/**
+ * `image-answer`, then `usage` if it was reported. No images at all are an answer too: some
+ * providers leave out what their moderation stopped.
+ *
+ * @throws GatewayError for a body that holds an error, `upstream_invalid_response` for one that
+ *   is no answer
+ */
+export function readImageAnswer (body: unknown): ImageEvent[] {
+  const answer = objectOf(body)
+  if (answer === undefined) throw new GatewayError('upstream_invalid_response', { cause: typeof body })
+  const error = inBandError(answer, false)
+  if (error !== undefined) throw error
+  const { created, data } = answer
+  if (!Array.isArray(data) && created === undefined) {
+    throw new GatewayError('upstream_invalid_response', { cause: 'neither data nor created' })
+  }
+  const about: Record<string, unknown> = {}
+  for (const field of aboutFields) {
+    if (answer[field] !== undefined && answer[field] !== null) about[field] = answer[field]
+  }
+  const events: ImageEvent[] = [{
+    type: 'image-answer',
+    createdSeconds: typeof created === 'number' ? Math.floor(created) : Math.floor(Date.now() / 1000),
+    data: (Array.isArray(data) ? data : []).map(imageOf),
+    about
+  }]
+  const usage = imageUsage(answer['usage'])
+  if (usage !== undefined) events.push({ type: 'usage', usage })
+  return events
+}
+
+function imageOf (value: unknown): ImageData {
+  const { url, b64_json: base64, revised_prompt: prompt } = objectOf(value) ?? {}
+  return {
+    ...(typeof url === 'string' && { url }),
+    ...(typeof base64 === 'string' && { b64_json: base64 }),
+    ...(typeof prompt === 'string' && { revised_prompt: prompt })
+  }
+}
+
+/** Token counts as the image API names them; undefined when none were reported. */
+export function imageUsage (value: unknown): Usage | undefined {
+  const { input_tokens: input, output_tokens: output, total_tokens: total } = objectOf(value) ?? {}
+  if (typeof input !== 'number' && typeof output !== 'number' && typeof total !== 'number') return undefined
+  const promptTokens = typeof input === 'number' ? input : 0
+  const completionTokens = typeof output === 'number' ? output : 0
+  return {
+    promptTokens,
+    completionTokens,
+    totalTokens: typeof total === 'number' ? total : promptTokens + completionTokens
+  }
+}

@@ -1,0 +1,58 @@
+/**
+ * OpenAI's image API: new images, answered as a whole or as a stream of named events.
+ *
+ * @see https://platform.openai.com/docs/api-reference/images
+ */
+
+import { readError } from '../chat-completions/errors.ts'
+import { readImageAnswer } from './image-answer.ts'
+import { readImageStream } from './image-stream.ts'
+import type { ImageEvent } from '../../events.ts'
+import type { ImageRequest } from '../../../schemas/images.ts'
+import type { Adapter, Ask, UpstreamRequest } from '../provider.ts'
+
+/** Fields whose value goes up as the caller sent it. */
+const forwarded = [
+  'prompt', 'n', 'size', 'style', 'response_format', 'output_format', 'background', 'moderation', 'user'
+] as const satisfies ReadonlyArray<keyof ImageRequest>
+
+export const openaiImages: Adapter<ImageRequest, ImageEvent> = {
+  request: imageRequest,
+  response: readImageAnswer,
+  stream: readImageStream,
+  error: readError
+}
+
+function imageRequest (ask: Ask<ImageRequest>): UpstreamRequest {
+  return {
+    method: 'POST',
+    path: '/images/generations',
+    headers: {
+      'content-type': 'application/json',
+      accept: ask.streamed ? 'text/event-stream' : 'application/json'
+    },
+    body: JSON.stringify({ ...pick(ask.request, forwarded), ...outputFields(ask), model: ask.route.model })
+  }
+}
+
+/** What every image request may say of its output, by the rules of the provider. */
+export function outputFields ({ request, streamed }: Ask<Pick<ImageRequest, 'quality' | 'output_compression' | 'partial_images'>>): Record<string, unknown> {
+  const { quality, output_compression: compression, partial_images: partials } = request
+  return {
+    // Older models do not know the word for what they do anyway.
+    ...(quality !== undefined && quality !== 'auto' && { quality }),
+    // The default, which is refused in words where it has no meaning.
+    ...(compression !== undefined && compression !== 100 && { output_compression: compression }),
+    ...(streamed && { stream: true }),
+    ...(streamed && partials !== undefined && { partial_images: partials })
+  }
+}
+
+/** The named fields that are there. */
+export function pick<T extends object> (from: T, fields: ReadonlyArray<keyof T>): Partial<T> {
+  const picked: Partial<T> = {}
+  for (const field of fields) {
+    if (from[field] !== undefined) picked[field] = from[field]
+  }
+  return picked
+}

@@ -1,0 +1,48 @@
+/**
+ * Batches to the text of an event stream: what every streamed answer has in common, whatever its
+ * events are and however they are printed.
+ */
+
+import { asGatewayError } from '../errors.ts'
+import { noteError } from '../call-record.ts'
+import { sseData, sseEvent } from '../sse.ts'
+import type { Batch } from '../batch.ts'
+import type { Call } from '../call.ts'
+import type { Stage } from '../stage.ts'
+
+/** Prints the frames of one answer. */
+export interface FramePrinter<E> {
+  /** The frames of a batch, or the empty text. */
+  readonly print: (events: readonly E[]) => string
+  /** What is left to say before `[DONE]`. */
+  readonly end: () => string
+}
+
+/**
+ * Ends with `[DONE]`. An error after the first batch is written as the last message, named
+ * `error`, and nothing follows it; an error before is thrown, so that it can be a status. When
+ * the caller has gone the text just ends.
+ *
+ * @param printerOf makes the printer of an answer, given its first batch
+ */
+export function sseStream<R, E> (printerOf: (first: Batch<R, E>) => FramePrinter<E>): Stage<Batch<R, E>, string> {
+  return async function * (source) {
+    let printer: FramePrinter<E> | undefined
+    let call: Call | undefined
+    try {
+      for await (const batch of source) {
+        call = batch.call
+        printer ??= printerOf(batch)
+        const text = printer.print(batch.events)
+        if (text !== '') yield text
+      }
+      if (printer !== undefined) yield printer.end() + sseData('[DONE]')
+    } catch (error) {
+      if (call === undefined || printer === undefined) throw error
+      if (call.signal.aborted && noteError(call.record, call.signal.reason) === 'client_closed') return
+      const failure = asGatewayError(error)
+      noteError(call.record, failure)
+      yield sseEvent('error', JSON.stringify(failure.toBody()))
+    }
+  }
+}

@@ -1,0 +1,86 @@
+/** POST /v1/images/…: a prompt, or an image and a prompt, in; images out. */
+
+import { pipe } from 'it-pipe'
+import { checkImageFile } from '../lib/images/files.ts'
+import { needsNewestFamily, type ImageParameters } from '../lib/images/rules.ts'
+import { wholeImages } from '../lib/images/whole.ts'
+import { streamOrWhole } from '../lib/replies/stream-or-whole.ts'
+import { once } from '../lib/stage.ts'
+import { auth } from '../lib/stages/auth.ts'
+import { imageFrames } from '../lib/stages/image-frames.ts'
+import { imageRules } from '../lib/stages/image-rules.ts'
+import { noteUsage } from '../lib/stages/note-usage.ts'
+import { providerCall, type ProviderCallOptions } from '../lib/stages/provider-call.ts'
+import { routeModel } from '../lib/stages/route-model.ts'
+import { validate, validateForm } from '../lib/stages/validate.ts'
+import { ImageEditRequest, ImageRequest, ImageVariationRequest } from '../schemas/images.ts'
+import type { Call } from '../lib/call.ts'
+import type { ImageEvent } from '../lib/events.ts'
+import type { ImageEdit, ImageVariation } from '../lib/images/requests.ts'
+import type { Reply } from '../lib/reply.ts'
+import type { Services } from '../lib/services.ts'
+import type { Limits } from '../lib/settings.ts'
+
+const oldest = 'openai/dall-e-2'
+const newest = 'openai/gpt-image-1'
+
+/** POST /v1/images/generations */
+export function images ({ keys, models, providers, settings }: Services): (call: Call) => Promise<Reply> {
+  const stages = [
+    auth(keys),
+    validate(ImageRequest),
+    routeModel<ImageRequest>(models, providers, { defaultModel }),
+    imageRules<ImageRequest>(models, { task: 'generation' }),
+    providerCall(providers, provider => provider.images, sizes(settings.limits)),
+    noteUsage<ImageRequest, ImageEvent>()
+  ] as const
+  const reply = streamOrWhole({ streamed: imageFrames<ImageRequest>('image_generation'), whole: wholeImages<ImageRequest> })
+  return async call => await pipe(once(call), ...stages, reply)
+}
+
+/** POST /v1/images/edits */
+export function imageEdits ({ keys, models, providers, settings }: Services): (call: Call) => Promise<Reply> {
+  const stages = [
+    auth(keys),
+    validateForm(ImageEditRequest),
+    routeModel<ImageEdit>(models, providers, { defaultModel }),
+    imageRules<ImageEdit>(models, {
+      task: 'edit',
+      checkFiles: ({ image, mask }, family) => {
+        for (const file of image) checkImageFile(file, 'image', family)
+        if (mask !== undefined) checkImageFile(mask, 'mask', family)
+      }
+    }),
+    providerCall(providers, provider => provider.imageEdits, sizes(settings.limits)),
+    noteUsage<ImageEdit, ImageEvent>()
+  ] as const
+  const reply = streamOrWhole({ streamed: imageFrames<ImageEdit>('image_edit'), whole: wholeImages<ImageEdit> })
+  return async call => await pipe(once(call), ...stages, reply)
+}
+
+/** POST /v1/images/variations */
+export function imageVariations ({ keys, models, providers, settings }: Services): (call: Call) => Promise<Reply> {
+  const stages = [
+    auth(keys),
+    validateForm(ImageVariationRequest),
+    routeModel<ImageVariation>(models, providers, { defaultModel: () => oldest }),
+    imageRules<ImageVariation>(models, {
+      task: 'variation', checkFiles: ({ image }, family) => checkImageFile(image, 'image', family)
+    }),
+    providerCall(providers, provider => provider.imageVariations, sizes(settings.limits)),
+    noteUsage<ImageVariation, ImageEvent>()
+  ] as const
+  const reply = streamOrWhole({ streamed: imageFrames<ImageVariation>('image_edit'), whole: wholeImages<ImageVariation> })
+  return async call => await pipe(once(call), ...stages, reply)
+}
+
+/** A request that names no model and asks for what only the newest can do means that one. */
+function defaultModel (request: ImageParameters): string {
+  return needsNewestFamily(request) ? newest : oldest
+}
+
+/** One event holds a whole image, and a whole answer up to ten of them. */
+function sizes ({ eventBytes, answerBytes }: Limits): ProviderCallOptions {
+  const imageBytes = 64 * 1024 * 1024
+  return { eventBytes: Math.max(eventBytes, imageBytes), answerBytes: Math.max(answerBytes, 4 * imageBytes) }
+}

@@ -1,0 +1,107 @@
+/**
+ * POST /v1/images/generations, /v1/images/edits and /v1/images/variations.
+ *
+ * A schema says what any image model may be asked. What one model allows of it, its sizes for
+ * instance, is in `lib/images/rules`.
+ */
+
+import { Type, type Static } from 'typebox'
+import { ModelChoice } from './chat.ts'
+import { FormFile } from './form.ts'
+import { AnyObject, Nullable, OneOf, type WithoutNulls } from './nullable.ts'
+
+const n = Nullable(Type.Integer({ minimum: 1, maximum: 10 }), {
+  default: 1, description: 'How many images.'
+})
+const size = Nullable(Type.String({ pattern: '^(?:auto|[1-9]\\d{0,4}x[1-9]\\d{0,4})$' }), {
+  description: '`auto`, or width and height in pixels: `1024x1024`.'
+})
+const user = Nullable(Type.String(), { description: 'A stable name of the end user.' })
+const responseFormat = Nullable(OneOf(['url', 'b64_json']), {
+  description: 'How images come, from models that can do both. An address works for 60 minutes.'
+})
+
+/** What newer models take, for new images as for changed ones. */
+const output = {
+  quality: Nullable(OneOf(['auto', 'high', 'medium', 'low', 'hd', 'standard']), { default: 'auto' }),
+  output_format: Nullable(OneOf(['png', 'jpeg', 'webp']), { default: 'png' }),
+  output_compression: Nullable(Type.Integer({ minimum: 0, maximum: 100 }), {
+    default: 100, description: 'Percent, for `webp` and `jpeg`.'
+  }),
+  background: Nullable(OneOf(['transparent', 'opaque', 'auto']), { default: 'auto' }),
+  moderation: Nullable(OneOf(['low', 'auto']), { default: 'auto' }),
+  stream: Nullable(Type.Boolean(), { default: false, description: 'Send images as events while they are made.' }),
+  partial_images: Nullable(Type.Integer({ minimum: 0, maximum: 3 }), {
+    description: 'How many unfinished images to send before the finished one, with `stream`.'
+  })
+}
+
+export const ImageRequest = Type.Object({
+  prompt: Type.String({ minLength: 1, description: 'What to show.' }),
+  model: Nullable(Type.Union([ModelChoice, Type.Array(ModelChoice, { minItems: 1 })]), {
+    description: 'A model, or several in order of preference.'
+  }),
+  n,
+  size,
+  style: Nullable(OneOf(['vivid', 'natural'])),
+  response_format: responseFormat,
+  ...output,
+  user
+})
+/** As pipelines see it: absent fields are absent, never null. */
+export type ImageRequest = WithoutNulls<Static<typeof ImageRequest>>
+
+/** Models of a form: text has no settings to go with it. */
+const formModel = Nullable(Type.Union([
+  Type.String({ minLength: 1 }), Type.Array(Type.String({ minLength: 1 }), { minItems: 1 })
+]), { description: 'A model, or several in order of preference.' })
+
+export const ImageEditRequest = Type.Object({
+  image: Type.Array(FormFile('PNG, WebP or JPEG.'), {
+    minItems: 1, maxItems: 16, description: 'What to change; several are put together.'
+  }),
+  prompt: Type.String({ minLength: 1, description: 'What to show instead.' }),
+  mask: Type.Optional(FormFile('A PNG whose transparent parts say where the first image may change.')),
+  model: formModel,
+  n,
+  size,
+  response_format: responseFormat,
+  input_fidelity: Nullable(OneOf(['high', 'low']), { description: 'How closely to keep to the images.' }),
+  ...output,
+  user
+})
+export type ImageEditRequest = Static<typeof ImageEditRequest>
+
+export const ImageVariationRequest = Type.Object({
+  image: FormFile('A square PNG.'),
+  model: formModel,
+  n,
+  size,
+  response_format: responseFormat,
+  stream: output.stream,
+  user
+})
+export type ImageVariationRequest = Static<typeof ImageVariationRequest>
+
+export const ImageAnswer = Type.Object({
+  created: Type.Integer({ description: 'Unix time in seconds.' }),
+  data: Type.Array(Type.Object({
+    url: Type.Optional(Type.String()),
+    b64_json: Type.Optional(Type.String({ description: 'The image in base64.' })),
+    revised_prompt: Type.Optional(Type.String({ description: 'What the model made of the prompt.' }))
+  })),
+  usage: Type.Optional(AnyObject)
+})
+export type ImageAnswer = Static<typeof ImageAnswer>
+
+/** One message of an image stream: any number of unfinished images, then each finished one. */
+export const ImageStreamEvent = Type.Object({
+  type: OneOf([
+    'image_generation.partial_image', 'image_generation.completed',
+    'image_edit.partial_image', 'image_edit.completed'
+  ]),
+  b64_json: Type.String(),
+  partial_image_index: Type.Optional(Type.Integer()),
+  usage: Type.Optional(AnyObject)
+})
+export type ImageStreamEvent = Static<typeof ImageStreamEvent>
