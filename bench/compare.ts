@@ -2,18 +2,17 @@
  * Whole gateways side by side: `npm run bench:compare -- [--quick] [--rounds 4] [--seconds 2]
  * [--only 'bare pipe,Headgate'] [--lanes JSON]`.
  *
- * Each round runs every contender once in every lane, in an order that changes; the first run of
- * each is warm-up. What is reported are medians over the rounds, and ratios to the bare pipe taken
+ * Each round runs every contender once in every lane, in an order that changes; one more
+ * round before them is warm-up. What is reported are medians over the rounds, and ratios to the bare pipe taken
  * round by round, which hold on a noisy machine where absolute numbers do not.
  */
 
 import { cpus, totalmem } from 'node:os'
 import { parseArgs } from 'node:util'
-import { fileURLToPath } from 'node:url'
 import { contenders, type Contender, type Running } from './support/contenders.ts'
 import { deafCallers, lanes, slowStreams, type Lane } from './support/lanes.ts'
-import { measureLane, startLoad, type Sample, type Times } from './support/measure-lane.ts'
-import { cores, freePort, start, type Started } from './support/processes.ts'
+import { measureLane, startLoad, startMock, type Sample, type Times } from './support/measure-lane.ts'
+import type { Started } from './support/processes.ts'
 import { coldStartTable, heldTable, laneTable, type Round } from './support/report.ts'
 
 const { values: flags } = parseArgs({
@@ -59,14 +58,15 @@ async function compareLanes (selected: readonly Lane[]): Promise<void> {
     if (contender.start !== undefined) running.set(contender, await opened(contender))
   }
   const results = new Map<Lane, Round[]>(selected.map(lane => [lane, []]))
-  for (let round = 0; round < rounds; round++) {
+  // Round 0 is for the compiler of V8, and thrown away.
+  for (let round = 0; round <= rounds; round++) {
     for (const [lane, all] of results) {
       const samples = new Map<string, Sample>()
       for (const contender of rotated(chosen, round)) {
         const target = running.get(contender) ?? { port: upstreamPort, pid: mock.pid }
         samples.set(contender.name, await measureLane(load, lane, contender, target, upstreamPort, times))
       }
-      all.push(samples)
+      if (round > 0) all.push(samples)
     }
   }
   for (const [lane, all] of results) console.log(laneTable(lane, all))
@@ -108,16 +108,6 @@ async function opened (contender: Contender): Promise<Running> {
 async function closed (running: Running): Promise<void> {
   await running.stop()
   open.delete(running)
-}
-
-async function startMock (): Promise<{ upstreamPort: number, mock: Started }> {
-  const port = await freePort()
-  const file = fileURLToPath(new URL('support/mock.js', import.meta.url))
-  const started = await start(
-    { file: process.execPath, args: [file, String(port)], cores: cores.mock },
-    async () => await fetch(`http://127.0.0.1:${port}/`).then(({ ok }) => ok, () => false)
-  )
-  return { upstreamPort: port, mock: started }
 }
 
 /** Starts one further on each round, and turns around every second time. */

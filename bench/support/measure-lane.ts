@@ -2,7 +2,7 @@
 
 import { fileURLToPath } from 'node:url'
 import { path, type Contender, type Running } from './contenders.ts'
-import { cores, cpuUs, rssBytes, start, type Started } from './processes.ts'
+import { cores, cpuUs, freePort, rssBytes, start, type Started } from './processes.ts'
 import type { Lane } from './lanes.ts'
 import type { Job, JobResult, LoadMessage } from './load.ts'
 
@@ -21,6 +21,17 @@ export interface Times { readonly warmUpMs: number, readonly durationMs: number 
 export async function startLoad (): Promise<Started> {
   const file = fileURLToPath(new URL('load.js', import.meta.url))
   return await start({ file: process.execPath, args: [file], cores: cores.load, messages: true }, async () => true)
+}
+
+/** Starts the mock that all contenders forward to. */
+export async function startMock (): Promise<{ upstreamPort: number, mock: Started }> {
+  const port = await freePort()
+  const file = fileURLToPath(new URL('mock.js', import.meta.url))
+  const started = await start(
+    { file: process.execPath, args: [file, String(port)], cores: cores.mock },
+    async () => await fetch(`http://127.0.0.1:${port}/`).then(({ ok }) => ok, () => false)
+  )
+  return { upstreamPort: port, mock: started }
 }
 
 /**
