@@ -1,0 +1,123 @@
+/**
+ * Whole gateways side by side: `npm run bench:compare -- [--quick] [--rounds 4] [--seconds 2]
+ * [--only 'bare pipe,Headgate'] [--lanes JSON]`.
+ *
+ * Each round runs every contender once in every lane, in an order that changes; one more
+ * round before them is warm-up. What is reported are medians over the rounds, and ratios to the bare pipe taken
+ * round by round, which hold on a noisy machine where absolute numbers do not.
+ */
+
+import { cpus, totalmem } from 'node:os'
+import { parseArgs } from 'node:util'
+import { contenders, type Contender, type Running } from './support/contenders.ts'
+import { deafCallers, lanes, slowStreams, type Lane } from './support/lanes.ts'
+import { measureLane, startLoad, startMock, type Sample, type Times } from './support/measure-lane.ts'
+import type { Started } from './support/processes.ts'
+import { coldStartTable, heldTable, laneTable, type Round } from './support/report.ts'
+
+const { values: flags } = parseArgs({
+  options: {
+    quick: { type: 'boolean', default: false },
+    rounds: { type: 'string' },
+    seconds: { type: 'string' },
+    only: { type: 'string' },
+    lanes: { type: 'string' }
+  }
+})
+const rounds = bounded(flags.rounds, flags.quick ? 2 : 4, 20)
+const times: Times = { warmUpMs: 500, durationMs: bounded(flags.seconds, flags.quick ? 1 : 2, 30) * 1000 }
+
+const chosen = contenders.filter(({ name, missing }) => {
+  if (flags.only !== undefined && !flags.only.split(',').includes(name)) return false
+  const reason = missing?.()
+  if (reason !== undefined) console.log(`Without ${name}: ${reason}.`)
+  return reason === undefined
+})
+const { upstreamPort, mock } = await startMock()
+const load = await startLoad()
+const open = new Set<Started>([mock, load])
+
+try {
+  console.log(`Node ${process.version}, ${cpus().length} × ${cpus()[0]?.model}, ` +
+    `${Math.round(totalmem() / 2 ** 30)} GiB, ${rounds} rounds of ${times.durationMs} ms per lane\n`)
+  await compareLanes(lanes.filter(wanted))
+  if (wanted(slowStreams)) console.log(heldTable(slowStreams, await inTurn(slowStreams, 5_000)))
+  if (wanted(deafCallers)) console.log(heldTable(deafCallers, await inTurn(deafCallers, 3_000)))
+  if (flags.lanes === undefined || 'cold start'.includes(flags.lanes)) await compareStarts()
+} finally {
+  await Promise.all([...open].map(async started => await started.stop()))
+}
+
+function wanted ({ name, quick }: Lane): boolean {
+  return flags.lanes === undefined ? quick || !flags.quick : flags.lanes.split(';').some(part => name.includes(part))
+}
+
+async function compareLanes (selected: readonly Lane[]): Promise<void> {
+  const running = new Map<Contender, Running>()
+  for (const contender of chosen) {
+    if (contender.start !== undefined) running.set(contender, await opened(contender))
+  }
+  const results = new Map<Lane, Round[]>(selected.map(lane => [lane, []]))
+  // Round 0 is for the compiler of V8, and thrown away.
+  for (let round = 0; round <= rounds; round++) {
+    for (const [lane, all] of results) {
+      const samples = new Map<string, Sample>()
+      for (const contender of rotated(chosen, round)) {
+        const target = running.get(contender) ?? { port: upstreamPort, pid: mock.pid }
+        samples.set(contender.name, await measureLane(load, lane, contender, target, upstreamPort, times))
+      }
+      if (round > 0) all.push(samples)
+    }
+  }
+  for (const [lane, all] of results) console.log(laneTable(lane, all))
+  for (const contender of running.values()) await closed(contender)
+}
+
+/** One contender after the other, each in a fresh process. */
+async function inTurn (lane: Lane, durationMs: number): Promise<Map<string, Sample>> {
+  const samples = new Map<string, Sample>()
+  for (const contender of chosen) {
+    if (contender.start === undefined) continue
+    const running = await opened(contender)
+    samples.set(contender.name, await measureLane(load, lane, contender, running, upstreamPort, { warmUpMs: 0, durationMs }))
+    await closed(running)
+  }
+  return samples
+}
+
+async function compareStarts (): Promise<void> {
+  const readyMs = new Map<string, number[]>()
+  for (let round = 0; round < rounds + 1; round++) {
+    for (const contender of rotated(chosen, round)) {
+      if (contender.start === undefined) continue
+      const running = await opened(contender)
+      readyMs.set(contender.name, [...readyMs.get(contender.name) ?? [], running.readyMs])
+      await closed(running)
+    }
+  }
+  console.log(coldStartTable(readyMs))
+}
+
+async function opened (contender: Contender): Promise<Running> {
+  if (contender.start === undefined) throw new Error(`${contender.name} is not a process`)
+  const running = await contender.start(upstreamPort)
+  open.add(running)
+  return running
+}
+
+async function closed (running: Running): Promise<void> {
+  await running.stop()
+  open.delete(running)
+}
+
+/** Starts one further on each round, and turns around every second time. */
+function rotated<T> (list: readonly T[], round: number): T[] {
+  const at = round % list.length
+  const turned = [...list.slice(at), ...list.slice(0, at)]
+  return round % 2 === 0 ? turned : turned.toReversed()
+}
+
+function bounded (flag: string | undefined, normal: number, most: number): number {
+  const value = Number(flag ?? normal)
+  return Number.isFinite(value) && value > 0 ? Math.min(value, most) : normal
+}

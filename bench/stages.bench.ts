@@ -1,0 +1,131 @@
+/** What each stage of a chat call costs, from the call as it comes to its answer normalised. */
+
+import { deepEqual, equal } from 'node:assert/strict'
+import { pipe } from 'it-pipe'
+import { createCallRecord } from '../lib/call-record.ts'
+import { checkChatRules } from '../lib/chat/rules.ts'
+import { resolvePrompt, type PromptedChat } from '../lib/chat/prompt.ts'
+import { createModels } from '../lib/models/create-models.ts'
+import { createProvider } from '../lib/providers/index.ts'
+import { once, perCall, type Stage } from '../lib/stage.ts'
+import { auth } from '../lib/stages/auth.ts'
+import { normalise } from '../lib/stages/normalise.ts'
+import { routeModel } from '../lib/stages/route-model.ts'
+import { validate } from '../lib/stages/validate.ts'
+import { ChatRequest } from '../schemas/chat.ts'
+import { requestBody, texts, type BodySize } from './support/answers.ts'
+import { benchKey, benchSettings } from './support/settings.ts'
+import type { Batch } from '../lib/batch.ts'
+import type { AuthedCall, Call, RoutedCall, ValidCall } from '../lib/call.ts'
+import type { ChatEvent } from '../lib/events.ts'
+import type { Scenario } from './support/scenario.ts'
+
+const key = { id: 'key-bench', name: 'bench' }
+const settings = benchSettings(0, 1)
+const models = createModels(settings, new Set(['mock']))
+const providers = new Map(settings.providers.map(entry => [
+  entry.id, createProvider(entry, { send: async () => await Promise.reject(new Error('nothing is sent')) })
+]))
+
+const authStage = auth({ check: presented => presented === benchKey ? key : undefined })
+const validateStage = validate(ChatRequest)
+const promptStage = perCall(resolvePrompt)
+const rulesStage = perCall(checkChatRules)
+const routeStage = routeModel<PromptedChat>(models, providers)
+const normaliseStage = normalise<PromptedChat>()
+
+export function callOf (size: BodySize, streamed = false): Call {
+  const body: unknown = JSON.parse(requestBody('json', size, streamed))
+  return {
+    id: 'req-bench',
+    headers: { authorization: `Bearer ${benchKey}` },
+    params: {},
+    body: async () => await Promise.resolve(body),
+    signal: new AbortController().signal,
+    receivedAtMs: performance.now(),
+    record: createCallRecord('chat')
+  }
+}
+
+export async function routedCall (streamed = false): Promise<RoutedCall<PromptedChat>> {
+  return await first(pipe(
+    once(callOf('1 KB', streamed)), authStage, validateStage, promptStage, rulesStage, routeStage
+  ))
+}
+
+async function first<T> (source: AsyncIterable<T>): Promise<T> {
+  for await (const value of source) return value
+  throw new Error('a stage gave nothing')
+}
+
+/** One call through one stage, its generators included. */
+function oneCall<In, Out> (name: string, stage: Stage<In, Out>, call: In, check: (call: Out) => void): Scenario {
+  return {
+    name: `stage: ${name}`,
+    per: 'call',
+    count: 1,
+    run: async () => await first(stage(once(call))),
+    check: result => check(result as Out) // what the stage gave
+  }
+}
+
+const plain = callOf('1 KB')
+const authed: AuthedCall = { ...plain, key }
+const large: AuthedCall = { ...callOf('33 KB'), key }
+const valid = await first(validateStage(once(authed)))
+const prompted = resolvePrompt(valid)
+const routed = await routedCall()
+
+/** 200 text events between a start and an end, so many to a batch. */
+export function batches (perBatch: number, call: RoutedCall<PromptedChat>): Array<Batch<PromptedChat, ChatEvent>> {
+  const [route] = call.routes
+  const events: ChatEvent[] = [
+    { type: 'response-start' },
+    ...texts.map((text): ChatEvent => ({ type: 'text-delta', choice: 0, text })),
+    { type: 'choice-end', choice: 0, reason: 'stop' },
+    { type: 'usage', usage: { promptTokens: 1, completionTokens: 200, totalTokens: 201 } }
+  ]
+  const all: Array<Batch<PromptedChat, ChatEvent>> = []
+  for (let at = 0; at < events.length; at += perBatch) {
+    all.push({ call, route, events: events.slice(at, at + perBatch) })
+  }
+  return all
+}
+
+function normalising (perBatch: number): Scenario {
+  const given = batches(perBatch, routed)
+  return {
+    name: `stage: normalise, 200 events, ${perBatch} per read`,
+    per: 'event',
+    count: texts.length,
+    run: async () => {
+      const events: ChatEvent[] = []
+      for await (const batch of normaliseStage(each(given))) events.push(...batch.events)
+      return events
+    },
+    check: result => equal((result as ChatEvent[]).length, texts.length + 3)
+  }
+}
+
+export async function * each<T> (values: readonly T[]): AsyncGenerator<T, void, undefined> {
+  yield * values
+}
+
+export const scenarios: readonly Scenario[] = [
+  oneCall<Call, AuthedCall>('auth', authStage, plain, call => equal(call.key.id, key.id)),
+  oneCall<AuthedCall, ValidCall<ChatRequest>>('validate, 1 KB', validateStage, authed, call => equal(call.request.messages?.length, 2)),
+  oneCall<AuthedCall, ValidCall<ChatRequest>>('validate, 33 KB', validateStage, large, call => equal(call.request.messages?.length, 40)),
+  oneCall('resolve-prompt', promptStage, valid, call => equal(call.request.messages.length, 2)),
+  oneCall('check-chat-rules', rulesStage, prompted, call => equal(call, prompted)),
+  oneCall('route-model', routeStage, prompted, call => deepEqual(call.routes.map(({ modelId }) => modelId), ['mock/json'])),
+  {
+    name: 'stages: auth to route-model, 1 KB',
+    per: 'call',
+    count: 1,
+    run: async () => await routedCall(),
+    check: result => equal((result as RoutedCall<PromptedChat>).routes.length, 1)
+  },
+  normalising(1),
+  normalising(8),
+  normalising(200)
+]

@@ -1,0 +1,139 @@
+/** What one event of a stream costs on its way: bytes, messages, events, text; and the fold. */
+
+import { equal } from 'node:assert/strict'
+import { pipe } from 'it-pipe'
+import { wholeCompletion } from '../lib/chat/whole.ts'
+import { chatCompletions } from '../lib/providers/chat-completions/index.ts'
+import { sseReader } from '../lib/sse.ts'
+import { normalise } from '../lib/stages/normalise.ts'
+import { sseEncode } from '../lib/stages/sse-encode.ts'
+import { batches, each, routedCall } from './stages.bench.ts'
+import { eventCount, frameCount, streamPieces, texts, wholeAnswer, wholeText } from './support/answers.ts'
+import type { Batch } from '../lib/batch.ts'
+import type { Completion } from '../lib/chat/fold.ts'
+import type { PromptedChat } from '../lib/chat/prompt.ts'
+import type { ChatEvent } from '../lib/events.ts'
+import type { Scenario } from './support/scenario.ts'
+
+const call = await routedCall(true)
+const [route] = call.routes
+const ask = { request: call.request, route, quirks: {}, streamed: true }
+const expectedText = texts.join('')
+const perRead = [1, 8, 200] as const
+
+const readers = perRead.map((count): Scenario => {
+  const pieces = streamPieces(count).map(piece => Buffer.from(piece))
+  return {
+    name: `sse read: 200 events, ${count} per read`,
+    per: 'event',
+    count: eventCount,
+    run: () => {
+      const reader = sseReader(1_000_000)
+      let messages = 0
+      for (const piece of pieces) messages += reader.push(piece).length
+      return messages
+    },
+    check: result => equal(result, frameCount(eventCount))
+  }
+})
+
+/** A stream of text, or one whose chunks carry what the fast path cannot take. */
+function adapterRead (name: string, change: (frame: string, index: number) => string): Scenario {
+  const sse = sseReader(1_000_000)
+  const changed = streamPieces(1).map(change).join('')
+  const messages = sse.push(Buffer.from(changed))
+  return {
+    name: `adapter read: chat-completions, 200 events, ${name}`,
+    per: 'event',
+    count: eventCount,
+    run: () => {
+      const reader = chatCompletions.stream(ask)
+      const events: ChatEvent[] = []
+      for (const message of messages) events.push(...reader.message(message))
+      return events
+    },
+    check: result => equal(textOf(result as ChatEvent[]), expectedText)
+  }
+}
+
+function textOf (events: readonly ChatEvent[]): string {
+  return events.map(event => event.type === 'text-delta' ? event.text : '').join('')
+}
+
+const encoders = perRead.map((count): Scenario => {
+  const given = batches(count, call)
+  return {
+    name: `normalise and encode: 200 events, ${count} per read`,
+    per: 'event',
+    count: eventCount,
+    run: async () => await joined(pipe(each(given), normalise<PromptedChat>(), sseEncode())),
+    check: checkText
+  }
+})
+
+async function joined (source: AsyncIterable<string>): Promise<string> {
+  let text = ''
+  for await (const piece of source) text += piece
+  return text
+}
+
+function checkText (result: unknown): void {
+  equal(String(result).split('\n\n').length - 1, frameCount(eventCount))
+}
+
+const through = perRead.map((count): Scenario => {
+  const pieces = streamPieces(count).map(piece => Buffer.from(piece))
+  const read = async function * (): AsyncGenerator<Batch<PromptedChat, ChatEvent>> {
+    const sse = sseReader(1_000_000)
+    const reader = chatCompletions.stream(ask)
+    for (const piece of pieces) {
+      const events: ChatEvent[] = []
+      for (const message of sse.push(piece)) events.push(...reader.message(message))
+      yield { call, route, events }
+    }
+  }
+  return {
+    name: `bytes to bytes: 200 events, ${count} per read`,
+    per: 'event',
+    count: eventCount,
+    run: async () => await joined(pipe(read(), normalise<PromptedChat>(), sseEncode())),
+    check: checkText
+  }
+})
+
+const normalised: Array<Batch<PromptedChat, ChatEvent>> = []
+for await (const batch of normalise<PromptedChat>()(each(batches(8, call)))) normalised.push(batch)
+
+export const scenarios: readonly Scenario[] = [
+  ...readers,
+  adapterRead('text only', frame => frame),
+  adapterRead('none alike', (frame, index) => frame.replace('fp_0123456789', `fp_${index}`)),
+  ...encoders,
+  ...through,
+  {
+    name: 'fold: 200 events',
+    per: 'event',
+    count: eventCount,
+    run: () => wholeCompletion(normalised),
+    check: result => equal((result as Completion).choices[0]?.message.content, expectedText)
+  },
+  {
+    name: 'whole answer: parse, read, normalise, fold, print',
+    per: 'call',
+    count: 1,
+    run: async () => {
+      const events = chatCompletions.response(JSON.parse(wholeAnswer), ask)
+      const all: Array<Batch<PromptedChat, ChatEvent>> = []
+      for await (const batch of normalise<PromptedChat>()(each([{ call, route, events }]))) all.push(batch)
+      return JSON.stringify(wholeCompletion(all))
+    },
+    check: result => equal(String(result).includes(wholeText), true)
+  },
+  {
+    name: 'upstream request: 1 KB',
+    per: 'call',
+    count: 1,
+    run: () => chatCompletions.request(ask).body,
+    check: result => equal(String(result).includes('"model":"json"'), true)
+  }
+]

@@ -1,0 +1,77 @@
+/**
+ * Whether an answer is the one that was asked for: all its frames, and nothing but its text.
+ *
+ * Every answer is either byte for byte the same as one that was read in full, or has its frames
+ * counted; of the latter, one in sixteen and every one of another length is read in full.
+ */
+
+import { isObject } from '../../lib/validation/json-schema.ts'
+
+export interface Expected {
+  /** SSE frames, `[DONE]` included; 0 for a whole JSON answer. */
+  readonly frames: number
+  /** The text of all deltas; absent for one that says when it was written. */
+  readonly text?: string
+}
+
+const fullCheckEvery = 16
+const frameEnd = '\n\n'
+
+export class AnswerCheck {
+  /** True when the text of its events is the time at which they were written. */
+  readonly stamped: boolean
+  readonly #expected: Expected
+  #sample: Buffer | undefined
+  #answers = 0
+
+  constructor (expected: Expected) {
+    this.#expected = expected
+    this.stamped = expected.text === undefined
+  }
+
+  /**
+   * @param pieces the body, without the framing of HTTP
+   * @returns frames in it
+   * @throws Error when a frame is missing or wrong
+   */
+  answer (pieces: readonly Buffer[]): number {
+    const [first] = pieces
+    const body = pieces.length === 1 && first !== undefined ? first : Buffer.concat(pieces)
+    const { frames } = this.#expected
+    if (this.#sample?.equals(body) === true) return frames
+    if (this.#answers++ % fullCheckEvery === 0 || body.length !== this.#sample?.length) this.#readInFull(body)
+    else if (frames !== countFrames(body)) throw new Error('a frame is missing')
+    return frames
+  }
+
+  #readInFull (body: Buffer): void {
+    const text = body.toString()
+    const { frames, text: expected } = this.#expected
+    if (frames === 0) {
+      if (contentOf(text, 'message') !== expected) throw new Error(`another answer came: ${text.slice(0, 300)}`)
+    } else {
+      const found = text.split(frameEnd).filter(frame => frame !== '')
+      if (found.length !== frames) throw new Error(`${frames} frames were sent, ${found.length} came`)
+      if (found.pop() !== 'data: [DONE]') throw new Error('the stream does not end with [DONE]')
+      const said = found.map(frame => contentOf(frame.slice('data: '.length), 'delta')).join('')
+      if (expected !== undefined && said !== expected) throw new Error(`another text came: ${said.slice(0, 300)}`)
+    }
+    this.#sample = body
+  }
+}
+
+function countFrames (body: Buffer): number {
+  let count = 0
+  for (let at = body.indexOf(frameEnd); at !== -1; at = body.indexOf(frameEnd, at + 2)) count++
+  return count
+}
+
+/** `choices[0].<place>.content` of an answer or a chunk; empty text where there is none. */
+function contentOf (json: string, place: 'message' | 'delta'): string {
+  const answer: unknown = JSON.parse(json)
+  const choices = isObject(answer) ? answer['choices'] : undefined
+  if (!Array.isArray(choices)) throw new Error(`not an answer: ${json.slice(0, 300)}`)
+  const choice: unknown = choices[0]
+  const holder = isObject(choice) ? choice[place] : undefined
+  return isObject(holder) && typeof holder['content'] === 'string' ? holder['content'] : ''
+}

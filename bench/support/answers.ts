@@ -1,0 +1,102 @@
+/**
+ * What the benchmarks send and what they get back: request bodies of two sizes, a whole answer and
+ * a stream of 200 events. The model of a request names the shape of its answer, so the mock needs
+ * no other instructions: `mock/eights`.
+ */
+
+/** Text events of a full stream; the role, the finish, the usage and `[DONE]` come on top. */
+export const eventCount = 200
+
+/** Frames of a stream of so many texts. */
+export const frameCount = (texts: number): number => texts + 4
+
+/** Tokens as models write them: short, some of them escaped in JSON, some of several bytes. */
+export const texts: readonly string[] = Array.from({ length: eventCount }, (_, index) => {
+  if (index % 24 === 23) return '.\n\n'
+  if (index % 40 === 39) return ' “naïve”'
+  return [' the', ' gateway', ' reads', ' a', ' batch', ' of', ' events', ','][index % 8] ?? ''
+})
+
+const head = {
+  id: 'chatcmpl-9f8e7d6c5b4a39281706',
+  object: 'chat.completion.chunk',
+  created: 1_763_686_800,
+  model: 'bench-1-2025-11-21',
+  service_tier: 'default',
+  system_fingerprint: 'fp_0123456789'
+}
+const usage = { prompt_tokens: 220, completion_tokens: eventCount, total_tokens: 220 + eventCount }
+
+/** One frame with a text of choice 0. */
+export function textFrame (content: string): string {
+  return frame({ content }, null)
+}
+
+export const roleFrame = frame({ role: 'assistant', content: '' }, null)
+
+/** What follows the last text: finish, usage, end. */
+export const lastFrames =
+  `${frame({}, 'stop')}data: ${JSON.stringify({ ...head, choices: [], usage })}\n\ndata: [DONE]\n\n`
+
+function frame (delta: unknown, finish: string | null): string {
+  const choices = [{ index: 0, delta, logprobs: null, finish_reason: finish }]
+  return `data: ${JSON.stringify({ ...head, choices, usage: null })}\n\n`
+}
+
+/** All frames of a stream, as they are written: the role travels with the first text. */
+export function streamPieces (perPiece: number, all: readonly string[] = texts): string[] {
+  const pieces: string[] = []
+  for (let at = 0; at < all.length; at += perPiece) {
+    pieces.push(all.slice(at, at + perPiece).map(textFrame).join(''))
+  }
+  pieces[0] = roleFrame + (pieces[0] ?? '')
+  pieces.push((pieces.pop() ?? '') + lastFrames)
+  return pieces
+}
+
+/** The text of the whole answer: its JSON is about 1 KB. */
+export const wholeText = 'The gateway reads a batch of events and writes one piece. '.repeat(12)
+
+export const wholeAnswer = JSON.stringify({
+  ...head,
+  object: 'chat.completion',
+  choices: [{
+    index: 0,
+    message: { role: 'assistant', content: wholeText, refusal: null, annotations: [] },
+    logprobs: null,
+    finish_reason: 'stop'
+  }],
+  usage
+})
+
+export type BodySize = '1 KB' | '33 KB'
+
+/** A chat request whose answer has the given shape. */
+export function requestBody (shape: string, size: BodySize, streamed: boolean): string {
+  const turns = size === '1 KB' ? 1 : 20
+  const messages: unknown[] = [{ role: 'system', content: 'Answer in one paragraph and name your sources.' }]
+  for (let turn = 0; turn < turns; turn++) {
+    messages.push({ role: 'user', content: `Turn ${turn}: what does a gateway do with "quoted" text? `.repeat(15) })
+    if (turn < turns - 1) messages.push({ role: 'assistant', content: wholeText + wholeText.slice(0, 180) })
+  }
+  return JSON.stringify({
+    model: `mock/${shape}`,
+    messages,
+    temperature: 0.7,
+    max_tokens: 1024,
+    ...(streamed ? { stream: true, stream_options: { include_usage: true } } : {})
+  })
+}
+
+/** A text that says when it was written: microseconds of the machine's monotonic clock. */
+export function stamp (): string {
+  return `t=${nowUs().toString().padStart(15, '0')};`
+}
+
+export const stampPattern = 't='
+export const stampDigits = 15
+
+/** The same clock in every process of a machine. */
+export function nowUs (): number {
+  return Number(process.hrtime.bigint() / 1000n)
+}

@@ -1,0 +1,167 @@
+/** One caller on one connection, with as much HTTP as it takes to find the end of an answer. */
+
+import { connect, type Socket } from 'node:net'
+import { nowUs, stampDigits, stampPattern } from './answers.ts'
+import type { AnswerCheck } from './answer-check.ts'
+
+export interface CallerOptions {
+  readonly port: number
+  readonly request: Buffer
+  readonly check: AnswerCheck
+}
+
+export class Caller {
+  latencies: number[] = []
+  firstBytes: number[] = []
+  /** Milliseconds from the stamp in an event to its arrival. */
+  events: number[] = []
+  frames = 0
+  seconds = 0
+  closed = false
+  readonly #options: CallerOptions
+  #socket: Socket | undefined
+  #askedAtMs = 0
+  #pieces: Buffer[] = []
+  /** Bytes of a head or of a chunk's size line that have come so far. */
+  #begun: Buffer | undefined
+  #state: 'head' | 'whole' | 'chunks' = 'head'
+  /** Bytes to come: of a whole body, or of a chunk and the line end after it. */
+  #left = 0
+  #first: (() => void) | undefined
+  #answered: (() => void) | undefined
+  #failed: ((error: Error) => void) | undefined
+
+  constructor (options: CallerOptions) {
+    this.#options = options
+  }
+
+  /** Asks again and again until then; resolves when the last answer is complete. */
+  async loop (untilMs: number): Promise<void> {
+    await this.#connect()
+    const startMs = performance.now()
+    while (performance.now() < untilMs) {
+      await new Promise<void>((resolve, reject) => {
+        this.#answered = resolve
+        this.#failed = reject
+        this.#ask()
+      })
+    }
+    this.seconds = (performance.now() - startMs) / 1000
+  }
+
+  /** Asks once and resolves with the first byte; a deaf caller reads nothing at all. */
+  async open (deaf: boolean): Promise<void> {
+    await this.#connect()
+    await new Promise<void>((resolve, reject) => {
+      this.#first = resolve
+      this.#failed = reject
+      this.#ask()
+      if (!deaf) return
+      this.#socket?.pause()
+      resolve()
+    })
+  }
+
+  forget (): void {
+    this.latencies = []
+    this.firstBytes = []
+    this.events = []
+    this.frames = 0
+  }
+
+  close (): void {
+    this.#socket?.destroy()
+  }
+
+  async #connect (): Promise<void> {
+    if (this.#socket !== undefined) return
+    this.#socket = await new Promise<Socket>((resolve, reject) => {
+      const socket = connect(this.#options.port, '127.0.0.1', () => resolve(socket))
+      socket.setNoDelay(true)
+      socket.once('error', reject)
+    })
+    this.#socket.on('data', bytes => this.#read(bytes))
+    const over = (): void => {
+      this.closed = true
+      this.#failed?.(new Error('the connection was closed before the answer was complete'))
+    }
+    this.#socket.on('error', over).on('close', over)
+  }
+
+  #ask (): void {
+    this.#state = 'head'
+    this.#askedAtMs = performance.now()
+    this.#socket?.write(this.#options.request)
+  }
+
+  #read (bytes: Buffer): void {
+    try {
+      if (this.#begun !== undefined) bytes = Buffer.concat([this.#begun, bytes])
+      this.#begun = undefined
+      const at = this.#state === 'head' ? this.#readHead(bytes) : 0
+      if (at === undefined) this.#begun = bytes
+      else if (this.#state === 'whole') this.#readWhole(bytes.subarray(at))
+      else this.#readChunks(bytes, at)
+    } catch (error) {
+      this.#failed?.(error as Error) // only errors of our own are thrown in there
+      this.close()
+    }
+  }
+
+  #readHead (bytes: Buffer): number | undefined {
+    const end = bytes.indexOf('\r\n\r\n')
+    if (end === -1) return undefined
+    const head = bytes.toString('latin1', 0, end)
+    if (!head.startsWith('HTTP/1.1 200')) throw new Error(`${head.split('\r\n')[0]} ${bytes.toString('utf8', end).slice(0, 300)}`)
+    const length = /\r\ncontent-length: *(\d+)/i.exec(head)?.[1]
+    this.#state = length === undefined ? 'chunks' : 'whole'
+    this.#left = Number(length ?? 0)
+    return end + 4
+  }
+
+  #readWhole (bytes: Buffer): void {
+    if (bytes.length > 0) this.#take(bytes)
+    this.#left -= bytes.length
+    if (this.#left <= 0) this.#complete()
+  }
+
+  #readChunks (bytes: Buffer, at: number): void {
+    while (at < bytes.length) {
+      if (this.#left > 0) {
+        const end = Math.min(at + this.#left, bytes.length)
+        const dataEnd = Math.min(at + this.#left - 2, end)
+        if (dataEnd > at) this.#take(bytes.subarray(at, dataEnd))
+        this.#left -= end - at
+        at = end
+        continue
+      }
+      const lineEnd = bytes.indexOf('\r\n', at)
+      if (lineEnd === -1) break
+      const size = parseInt(bytes.toString('latin1', at, lineEnd), 16)
+      if (size === 0 && bytes.length < lineEnd + 4) break
+      if (size === 0) return this.#complete()
+      this.#left = size + 2
+      at = lineEnd + 2
+    }
+    if (at < bytes.length) this.#begun = bytes.subarray(at)
+  }
+
+  #take (bytes: Buffer): void {
+    if (this.#pieces.push(bytes) === 1) {
+      this.firstBytes.push(performance.now() - this.#askedAtMs)
+      this.#first?.()
+    }
+    if (!this.#options.check.stamped) return
+    for (let at = bytes.indexOf(stampPattern); at !== -1; at = bytes.indexOf(stampPattern, at + stampDigits)) {
+      const us = Number(bytes.toString('latin1', at + stampPattern.length, at + stampPattern.length + stampDigits))
+      if (us > 0) this.events.push((nowUs() - us) / 1000)
+    }
+  }
+
+  #complete (): void {
+    this.latencies.push(performance.now() - this.#askedAtMs)
+    this.frames += this.#options.check.answer(this.#pieces)
+    this.#pieces = []
+    this.#answered?.()
+  }
+}

@@ -1,0 +1,138 @@
+/** Who is compared: how each is started, and which headers its callers send. */
+
+import { spawnSync } from 'node:child_process'
+import { existsSync, mkdtempSync, writeFileSync } from 'node:fs'
+import { request } from 'node:http'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { requestBody } from './answers.ts'
+import { portkeyEntry } from './portkey.ts'
+import { cores, freePort, start, type Started } from './processes.ts'
+import { benchKey } from './settings.ts'
+
+export interface Contender {
+  readonly name: string
+  readonly headers: (upstreamPort: number) => Record<string, string>
+  /** Why it cannot take part here, if so. */
+  readonly missing?: () => string | undefined
+  /** Starts it and waits for its first answer. `undefined`: callers speak to the mock itself. */
+  readonly start?: (upstreamPort: number, options?: StartOptions) => Promise<Running>
+}
+
+export interface StartOptions {
+  /** Further options for `node`, such as `--cpu-prof`. */
+  readonly nodeOptions?: readonly string[]
+}
+
+export interface Running extends Started {
+  readonly port: number
+}
+
+export const path = '/v1/chat/completions'
+const scratch = mkdtempSync(join(tmpdir(), 'headgate-bench-'))
+const bearer = { authorization: `Bearer ${benchKey}` }
+
+export const contenders: readonly Contender[] = [
+  { name: 'direct', headers: () => bearer },
+  {
+    name: 'nginx',
+    headers: () => bearer,
+    missing: () => spawnSync(nginx, ['-v']).status === 0 ? undefined : 'nginx is not installed',
+    start: async upstreamPort => {
+      const port = await freePort()
+      const file = join(scratch, 'nginx.conf')
+      writeFileSync(file, nginxConfiguration(port, upstreamPort))
+      return await started(port, bearer, { file: nginx, args: ['-p', scratch, '-c', file, '-e', 'stderr'], cores: cores.gateway })
+    }
+  },
+  {
+    name: 'bare pipe',
+    headers: () => bearer,
+    start: async (upstreamPort, options) => {
+      const port = await freePort()
+      return await started(port, bearer, node('pipe.js', [port, upstreamPort], options))
+    }
+  },
+  {
+    name: 'Portkey',
+    headers: portkeyHeaders,
+    missing: () => existsSync(portkeyEntry) ? undefined : 'Portkey is not installed: npm run bench:portkey',
+    start: async upstreamPort => {
+      const port = await freePort()
+      const args = [portkeyEntry, `--port=${port}`, '--headless']
+      return await started(port, portkeyHeaders(upstreamPort), { file: process.execPath, args, cores: cores.gateway })
+    }
+  },
+  headgate('Headgate', 1),
+  headgate('Headgate, 2 processes', 2)
+]
+
+const nginx = '/usr/sbin/nginx'
+
+function headgate (name: string, workers: number): Contender {
+  return {
+    name,
+    headers: () => bearer,
+    start: async (upstreamPort, options) => {
+      const port = await freePort()
+      const command = node('gateway.js', [port, upstreamPort, workers], options)
+      return await started(port, bearer, {
+        ...command,
+        cores: workers === 1 ? cores.gateway : cores.twoGateways,
+        output: join(scratch, `headgate-${port}.log`)
+      })
+    }
+  }
+}
+
+function node (name: string, args: readonly number[], { nodeOptions = [] }: StartOptions = {}) {
+  const file = fileURLToPath(new URL(name, import.meta.url))
+  return { file: process.execPath, args: [...nodeOptions, file, ...args.map(String)], cores: cores.gateway }
+}
+
+async function started (port: number, headers: Record<string, string>, command: Parameters<typeof start>[0]): Promise<Running> {
+  return { ...await start(command, async () => await answers(port, headers)), port }
+}
+
+/** Whether a chat request gets its 200: being ready means nothing less. */
+async function answers (port: number, headers: Record<string, string>): Promise<boolean> {
+  return await new Promise(resolve => {
+    const asking = request({
+      host: '127.0.0.1', port, path, method: 'POST', agent: false, headers: { ...headers, 'content-type': 'application/json' }
+    }, response => {
+      response.resume().on('end', () => resolve(response.statusCode === 200)).on('error', () => resolve(false))
+    })
+    asking.on('error', () => resolve(false))
+    asking.end(requestBody('json', '1 KB', false))
+  })
+}
+
+function portkeyHeaders (upstreamPort: number): Record<string, string> {
+  return {
+    ...bearer,
+    'x-portkey-provider': 'openai',
+    'x-portkey-custom-host': `http://127.0.0.1:${upstreamPort}/v1`
+  }
+}
+
+/** One process that forwards as it is: what a proxy in C costs. */
+function nginxConfiguration (port: number, upstreamPort: number): string {
+  return `
+    daemon off; master_process off; worker_processes 1; pid ${join(scratch, 'nginx.pid')};
+    events { worker_connections 8192; }
+    http {
+      access_log ${join(scratch, 'nginx.log')};
+      client_body_temp_path ${scratch}; proxy_temp_path ${scratch}; fastcgi_temp_path ${scratch};
+      uwsgi_temp_path ${scratch}; scgi_temp_path ${scratch};
+      client_body_buffer_size 64k; keepalive_requests 1000000;
+      upstream mock { server 127.0.0.1:${upstreamPort}; keepalive 512; keepalive_requests 1000000; }
+      server {
+        listen 127.0.0.1:${port} backlog=4096;
+        location / {
+          proxy_pass http://mock; proxy_http_version 1.1; proxy_set_header connection "";
+          proxy_buffering off;
+        }
+      }
+    }`
+}

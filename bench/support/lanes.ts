@@ -1,0 +1,78 @@
+/** What is measured: shapes of load, each named by what it looks like. */
+
+import { eventCount, frameCount, requestBody, texts, wholeText, type BodySize } from './answers.ts'
+import type { Expected } from './answer-check.ts'
+import type { Job } from './load.ts'
+
+export interface Lane {
+  readonly name: string
+  /** What CPU time is divided by. */
+  readonly unit: 'request' | 'event'
+  readonly callers: number
+  readonly body: string
+  readonly expected: Expected
+  readonly mode: Job['mode']
+  /** True for the short selection of `--quick`. */
+  readonly quick: boolean
+}
+
+const wholeExpected: Expected = { frames: 0, text: wholeText }
+const streamExpected: Expected = { frames: frameCount(eventCount), text: texts.join('') }
+
+function json (size: BodySize, callers: number, quick = false): Lane {
+  return {
+    name: `JSON, ${size} body, ${callers} callers`,
+    unit: 'request',
+    callers,
+    body: requestBody('json', size, false),
+    expected: wholeExpected,
+    mode: 'loop',
+    quick
+  }
+}
+
+function stream (
+  name: string, shape: string, callers: number, more: Partial<Lane> = {}
+): Lane {
+  return {
+    name,
+    unit: 'event',
+    callers,
+    body: requestBody(shape, '1 KB', true),
+    expected: streamExpected,
+    mode: 'loop',
+    quick: false,
+    ...more
+  }
+}
+
+const stamped = (events: number): Expected => ({ frames: frameCount(events) })
+
+export const lanes: readonly Lane[] = [
+  json('1 KB', 1),
+  json('1 KB', 8),
+  json('1 KB', 32, true),
+  json('1 KB', 64),
+  json('33 KB', 32),
+  stream('one-event stream, 32 callers', 'one', 32, {
+    unit: 'request', expected: { frames: frameCount(1), text: texts[0] ?? '' }
+  }),
+  stream('200 events, 8 per write, 8 callers', 'eights', 8, { quick: true }),
+  stream('200 events, all at once, 8 callers', 'chunks', 8),
+  stream('200 events, one per write, paced 5 ms, 16 callers', 'paced-5', 16, {
+    expected: stamped(eventCount), quick: true
+  }),
+  stream('first token, 16 callers', 'paced-10-10', 16, {
+    unit: 'request', expected: stamped(10), quick: true
+  })
+]
+
+/** Open streams with an event a second each: memory per stream, and how late an event may be. */
+export const slowStreams = stream('2,000 slow streams', 'paced-1000', 2000, {
+  expected: stamped(eventCount), mode: 'hold'
+})
+
+/** Callers who ask for 64 MB and never read: what they cost must not grow with the answer. */
+export const deafCallers = stream('100 callers who never read', 'endless', 100, {
+  expected: stamped(0), mode: 'deaf'
+})

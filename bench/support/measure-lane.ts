@@ -1,0 +1,73 @@
+/** One lane against one contender: what the callers saw, and what it cost the gateway. */
+
+import { fileURLToPath } from 'node:url'
+import { path, type Contender, type Running } from './contenders.ts'
+import { cores, cpuUs, freePort, rssBytes, start, type Started } from './processes.ts'
+import type { Lane } from './lanes.ts'
+import type { Job, JobResult, LoadMessage } from './load.ts'
+
+export interface Sample extends JobResult {
+  /** Of the gateway process; of the mock when callers speak to it directly. */
+  readonly cpuUsPerUnit: number
+  readonly unitsPerSecond: number
+  readonly rssBytes: number
+  /** How much memory grew from before the job to its end. */
+  readonly grownBytes: number
+}
+
+export interface Times { readonly warmUpMs: number, readonly durationMs: number }
+
+/** Starts the callers' process. */
+export async function startLoad (): Promise<Started> {
+  const file = fileURLToPath(new URL('load.js', import.meta.url))
+  return await start({ file: process.execPath, args: [file], cores: cores.load, messages: true }, async () => true)
+}
+
+/** Starts the mock that all contenders forward to. */
+export async function startMock (): Promise<{ upstreamPort: number, mock: Started }> {
+  const port = await freePort()
+  const file = fileURLToPath(new URL('mock.js', import.meta.url))
+  const started = await start(
+    { file: process.execPath, args: [file, String(port)], cores: cores.mock },
+    async () => await fetch(`http://127.0.0.1:${port}/`).then(({ ok }) => ok, () => false)
+  )
+  return { upstreamPort: port, mock: started }
+}
+
+/**
+ * @param target where callers go, and the process whose costs count
+ * @throws Error when an answer was wrong, lost or late
+ */
+export async function measureLane (
+  load: Started, lane: Lane, contender: Contender, target: Pick<Running, 'port' | 'pid'>, upstreamPort: number, times: Times
+): Promise<Sample> {
+  const job: Job = { ...lane, ...times, port: target.port, path, headers: contender.headers(upstreamPort) }
+  const rssBefore = rssBytes(target.pid)
+  let cpuBefore = 0
+  const { result, cpu, rss } = await new Promise<{ result: JobResult, cpu: number, rss: number }>((resolve, reject) => {
+    const onMessage = (message: LoadMessage): void => {
+      switch (message.type) {
+        case 'begin':
+          cpuBefore = cpuUs(target.pid)
+          return
+        case 'result':
+          resolve({ result: message.result, cpu: cpuUs(target.pid) - cpuBefore, rss: rssBytes(target.pid) })
+          break
+        case 'failed':
+          reject(new Error(`${lane.name}, ${contender.name}: ${message.message}`))
+      }
+      load.process.off('message', onMessage)
+    }
+    load.process.on('message', onMessage)
+    load.process.send(job)
+  })
+  // A stream that is still open when the time is over has no frames to its name, only events.
+  const units = lane.unit === 'request' ? result.requests : lane.mode === 'loop' ? result.frames : result.event.count
+  return {
+    ...result,
+    cpuUsPerUnit: cpu / units,
+    unitsPerSecond: units / (lane.mode === 'loop' ? result.seconds : times.durationMs / 1000),
+    rssBytes: rss,
+    grownBytes: rss - rssBefore
+  }
+}

@@ -1,0 +1,119 @@
+/**
+ * A provider that costs next to nothing: answers are rendered once, requests are looked at only
+ * as far as the model's name, which says what to answer (`answerTo`).
+ *
+ * Run as `node mock.js <port>`.
+ */
+
+import { createServer, type Socket } from 'node:net'
+import {
+  eventCount, lastFrames, roleFrame, stamp, streamPieces, textFrame, texts, wholeAnswer
+} from './answers.ts'
+
+const endlessBytes = 64 * 1024 * 1024
+
+const streamHead = 'HTTP/1.1 200 OK\r\ncontent-type: text/event-stream; charset=utf-8\r\n' +
+  'transfer-encoding: chunked\r\n\r\n'
+const bodyEnd = '0\r\n\r\n'
+
+const json = Buffer.from('HTTP/1.1 200 OK\r\ncontent-type: application/json\r\n' +
+  `content-length: ${Buffer.byteLength(wholeAnswer)}\r\n\r\n${wholeAnswer}`)
+const oneEvent = Buffer.from(streamHead + streamPieces(1, texts.slice(0, 1)).map(chunk).join('') + bodyEnd)
+const atOnce = Buffer.from(streamHead + streamPieces(1).map(chunk).join('') + bodyEnd)
+const eights = writes(streamPieces(8))
+const block = Buffer.from(chunk(streamPieces(8)[1] ?? ''))
+
+createServer({ noDelay: true }, socket => {
+  let pending: Buffer | undefined
+  socket.on('error', () => socket.destroy())
+  socket.on('data', bytes => {
+    pending = pending === undefined ? bytes : Buffer.concat([pending, bytes])
+    for (let end = requestEnd(pending); end !== undefined; end = requestEnd(pending)) {
+      answerTo(shapeOf(pending), socket)
+      pending = pending.subarray(end)
+    }
+    if (pending.length === 0) pending = undefined
+  })
+}).listen(Number(process.argv[2]), '127.0.0.1', 4096)
+
+/**
+ * `json`, `one` event, 200 events: `eights` (one write each, unpaced), `chunks` (one write for
+ * all, an HTTP chunk each), `paced-<ms>[-<events>]` (one write each, with the time in its text),
+ * `endless` for callers who do not read.
+ */
+function answerTo (shape: string, socket: Socket): void {
+  const [kind, ...numbers] = shape.split('-')
+  switch (kind) {
+    case 'one': socket.write(oneEvent); break
+    case 'chunks': socket.write(atOnce); break
+    case 'eights': writeInTurns(socket, 0); break
+    case 'paced': writePaced(socket, Number(numbers[0]), Number(numbers[1] ?? eventCount)); break
+    case 'endless': writeEndless(socket); break
+    default: socket.write(json)
+  }
+}
+
+function requestEnd (bytes: Buffer): number | undefined {
+  const headEnd = bytes.indexOf('\r\n\r\n')
+  if (headEnd === -1) return undefined
+  const head = bytes.toString('latin1', 0, headEnd)
+  const length = /\r\ncontent-length: *(\d+)/i.exec(head)?.[1]
+  if (length === undefined && /\r\ntransfer-encoding: *chunked/i.test(head)) {
+    const end = bytes.indexOf('\r\n0\r\n\r\n', headEnd)
+    return end === -1 ? undefined : end + 7
+  }
+  const end = headEnd + 4 + Number(length ?? 0)
+  return bytes.length < end ? undefined : end
+}
+
+function shapeOf (bytes: Buffer): string {
+  const at = bytes.indexOf('"model":"')
+  if (at === -1) return 'json'
+  const name = bytes.toString('latin1', at + 9, bytes.indexOf('"', at + 9))
+  return name.slice(name.lastIndexOf('/') + 1)
+}
+
+function chunk (text: string): string {
+  return `${Buffer.byteLength(text).toString(16)}\r\n${text}\r\n`
+}
+
+/** One HTTP chunk per write; the head goes with the first, the end of the body with the last. */
+function writes (pieces: readonly string[]): Buffer[] {
+  return pieces.map((piece, index) => Buffer.from(
+    (index === 0 ? streamHead : '') + chunk(piece) + (index === pieces.length - 1 ? bodyEnd : '')
+  ))
+}
+
+/** A turn of the loop between two writes, so that they do not become one. */
+function writeInTurns (socket: Socket, index: number): void {
+  const piece = eights[index]
+  if (piece === undefined || socket.destroyed) return
+  socket.write(piece)
+  setImmediate(writeInTurns, socket, index + 1)
+}
+
+function writePaced (socket: Socket, everyMs: number, events: number): void {
+  let written = 1
+  socket.write(streamHead + chunk(roleFrame + textFrame(stamp())))
+  const timer = setInterval(() => {
+    if (socket.destroyed || ++written >= events) clearInterval(timer)
+    if (socket.destroyed) return
+    const text = textFrame(stamp())
+    socket.write(written < events ? chunk(text) : chunk(text + lastFrames) + bodyEnd)
+  }, everyMs)
+}
+
+function writeEndless (socket: Socket): void {
+  let sizeBytes = 0
+  socket.write(streamHead + chunk(roleFrame))
+  const more = (): void => {
+    while (!socket.destroyed && sizeBytes < endlessBytes) {
+      sizeBytes += block.length
+      if (!socket.write(block)) {
+        socket.once('drain', more)
+        return
+      }
+    }
+  }
+  more()
+}

@@ -1,0 +1,29 @@
+/**
+ * Puts the Portkey gateway beside us, to be compared with: `npm run bench:portkey`. It is no
+ * dependency of ours and lives in a cache folder.
+ */
+
+import { spawnSync } from 'node:child_process'
+import { mkdirSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+
+const folder = fileURLToPath(new URL('../../../node_modules/.cache/headgate-bench/portkey/', import.meta.url))
+/** The releases of hono after these cannot stream on Node 20. */
+const packages = [
+  '@portkey-ai/gateway@1.15.2', 'hono@4.9.7', '@hono/node-server@1.13.5', '@hono/node-ws@1.2.0'
+]
+
+export const portkeyEntry = join(folder, 'node_modules/@portkey-ai/gateway/build/start-server.js')
+
+/** Installs it through npm, without running scripts of any package. */
+export function installPortkey (): void {
+  mkdirSync(folder, { recursive: true })
+  writeFileSync(join(folder, 'package.json'), '{ "private": true }\n')
+  const { status } = spawnSync('npm', ['install', '--no-audit', '--no-fund', '--ignore-scripts', ...packages], {
+    cwd: folder, stdio: 'inherit'
+  })
+  if (status !== 0) throw new Error('npm could not install Portkey')
+}
+
+if (process.argv[1] === fileURLToPath(import.meta.url)) installPortkey()

@@ -1,0 +1,104 @@
+/** Starts the processes of a benchmark, each on its core, and reads what they cost from /proc. */
+
+import { spawn, spawnSync, type ChildProcess } from 'node:child_process'
+import { once } from 'node:events'
+import { openSync, readFileSync } from 'node:fs'
+import { createServer, type AddressInfo } from 'node:net'
+import { availableParallelism } from 'node:os'
+import { setTimeout as sleep } from 'node:timers/promises'
+
+export interface Started {
+  readonly pid: number
+  readonly process: ChildProcess
+  /** Milliseconds from its start to its first answer with status 200. */
+  readonly readyMs: number
+  readonly stop: () => Promise<void>
+}
+
+export interface Command {
+  readonly file: string
+  readonly args: readonly string[]
+  readonly env?: Readonly<Record<string, string>>
+  /** CPU cores it may run on; any when `taskset` is missing. */
+  readonly cores: readonly number[]
+  /** Where standard output and errors go. */
+  readonly output?: string
+  /** True to talk to it by messages. */
+  readonly messages?: boolean
+}
+
+const lastCore = availableParallelism() - 1
+
+/** The gateway has a core of its own; mock and callers share the others, starting from the last. */
+export const cores = {
+  gateway: [0],
+  twoGateways: lastCore > 1 ? [0, 1] : [0, lastCore],
+  mock: [lastCore],
+  load: [lastCore > 2 ? lastCore - 1 : lastCore]
+} as const
+
+const pinned = spawnSync('taskset', ['--version']).status === 0
+
+/** @param ready asks whether it answers; polled until it does, for at most 20 seconds */
+export async function start (command: Command, ready: () => Promise<boolean>): Promise<Started> {
+  const { file, args, env, output = '/dev/null', messages = false } = command
+  const [run = file, ...rest] = pinned ? ['taskset', '-c', command.cores.join(','), file, ...args] : [file, ...args]
+  const log = openSync(output, 'a')
+  const startMs = performance.now()
+  const child = spawn(run, rest, {
+    stdio: messages ? ['ignore', log, log, 'ipc'] : ['ignore', log, log],
+    env: { ...process.env, ...env }
+  })
+  await once(child, 'spawn')
+  while (!await ready()) {
+    if (child.exitCode !== null || performance.now() - startMs > 20_000) {
+      child.kill('SIGKILL')
+      throw new Error(`${file} ${args.join(' ')} did not start:\n${readFileSync(output, 'utf8').slice(-2000)}`)
+    }
+    await sleep(2)
+  }
+  return {
+    pid: child.pid ?? 0,
+    process: child,
+    readyMs: performance.now() - startMs,
+    stop: async () => {
+      if (child.exitCode !== null || child.signalCode !== null) return
+      const exit = once(child, 'exit')
+      const timer = setTimeout(() => child.kill('SIGKILL'), 3000)
+      child.kill('SIGTERM')
+      await exit
+      clearTimeout(timer)
+    }
+  }
+}
+
+/** CPU time of a process and its children so far, user and system, in microseconds. */
+export function cpuUs (pid: number): number {
+  return family(pid).reduce((sum, id) => {
+    // After the name, which may hold anything: fields 14 and 15 are ticks of 10 ms.
+    const fields = readFileSync(`/proc/${id}/stat`, 'latin1').split(') ').at(-1)?.split(' ') ?? []
+    return sum + (Number(fields[11]) + Number(fields[12])) * 10_000
+  }, 0)
+}
+
+/** Resident memory of a process and its children, in bytes. */
+export function rssBytes (pid: number): number {
+  return family(pid).reduce((sum, id) => {
+    const kilobytes = /VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${id}/status`, 'latin1'))?.[1]
+    return sum + Number(kilobytes ?? 0) * 1024
+  }, 0)
+}
+
+function family (pid: number): number[] {
+  const children = readFileSync(`/proc/${pid}/task/${pid}/children`, 'latin1').split(' ').filter(id => id !== '')
+  return [pid, ...children.flatMap(id => family(Number(id)))]
+}
+
+export async function freePort (): Promise<number> {
+  const server = createServer().listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const { port } = server.address() as AddressInfo // listening on TCP, so it is one
+  server.close()
+  await once(server, 'close')
+  return port
+}

@@ -1,0 +1,48 @@
+/**
+ * The runner of micro benchmarks: a file ending in `.bench.ts` exports `scenarios`, and `run.ts`
+ * measures them in fresh processes.
+ */
+
+import { median } from './statistics.ts'
+
+export interface Scenario {
+  /** Says its shape: `sse read: 200 events, 8 per read`. */
+  readonly name: string
+  readonly per: 'event' | 'call'
+  /** Events or calls in one `run`. */
+  readonly count: number
+  readonly run: () => unknown
+  /** @throws when the result of a run is wrong: a fast wrong answer is no answer */
+  readonly check: (result: unknown) => void
+}
+
+export interface Measured { readonly name: string, readonly per: Scenario['per'], readonly us: number }
+
+const warmUpMs = 300
+const batches = 7
+
+/** Median over a few batches, after a warm-up; the result is checked before and after. */
+export async function measure (scenario: Scenario, batchMs: number): Promise<Measured> {
+  const { name, per, count, run, check } = scenario
+  check(await run())
+  const runsPerMs = await runFor(run, warmUpMs) / warmUpMs
+  const runs = Math.max(1, Math.round(runsPerMs * batchMs))
+  const all: number[] = []
+  for (let batch = 0; batch < batches; batch++) {
+    const startMs = performance.now()
+    for (let index = 0; index < runs; index++) {
+      const result = run()
+      if (result instanceof Promise) await result
+    }
+    all.push((performance.now() - startMs) * 1000 / (runs * count))
+  }
+  check(await run())
+  return { name, per, us: median(all) }
+}
+
+async function runFor (run: () => unknown, ms: number): Promise<number> {
+  const untilMs = performance.now() + ms
+  let runs = 0
+  for (; performance.now() < untilMs; runs++) await run()
+  return runs
+}

@@ -1,0 +1,66 @@
+/** The configuration the benchmarks run Headgate with: the defaults of production, one provider. */
+
+import { Secret } from '../../lib/call.ts'
+import type { Settings } from '../../lib/settings.ts'
+
+export const benchKey = 'hg_bench_0123456789abcdef0123456789abcdef'
+
+export function benchSettings (port: number, upstreamPort: number): Settings {
+  return {
+    server: {
+      host: '127.0.0.1',
+      port,
+      workers: 1,
+      logLevel: 'info',
+      dataDir: '',
+      openHealth: true,
+      drainMs: 1_000,
+      keepAliveMs: 60_000
+    },
+    limits: {
+      jsonBodyBytes: 20_000_000,
+      jsonDepth: 64,
+      audioFileBytes: 25_000_000,
+      documentBytes: 50_000_000,
+      answerBytes: 50_000_000,
+      eventBytes: 8_000_000,
+      openCalls: 5_000,
+      callMs: 600_000,
+      bodyMs: 30_000,
+      headersMs: 30_000
+    },
+    tools: {
+      connectMs: 10_000,
+      callMs: 30_000,
+      loopMs: 300_000,
+      resultBytes: 100_000,
+      callsPerTurn: 16,
+      repeats: 3,
+      listTtlMs: 300_000,
+      sessionIdleMs: 300_000,
+      sessions: 256,
+      allowedHosts: []
+    },
+    providers: [{
+      id: 'mock',
+      kind: 'openai',
+      baseUrl: `http://127.0.0.1:${upstreamPort}/v1`,
+      apiKey: new Secret('sk-mock'),
+      headers: {},
+      timeouts: {
+        connectMs: 10_000, firstByteMs: 60_000, wholeMs: 600_000, idleBytesMs: 60_000, idleEventsMs: 120_000
+      },
+      retries: 2,
+      onDisconnect: 'abort',
+      connections: 4_096,
+      quirks: {},
+      listModels: false,
+      options: {}
+    }],
+    models: [],
+    routes: [],
+    toolServers: [],
+    keys: [],
+    deferred: { emulate: false, keepMs: 60_000, pending: 100 }
+  }
+}
