@@ -19,7 +19,8 @@ export const catalogue: readonly ModelEntry[] = readCatalogue(data)
  * @throws Error naming the position and the id of the first bad entry.
  */
 export function readCatalogue (data: unknown): readonly ModelEntry[] {
-  const check = new Ajv().compile<Catalogue>(Catalogue)
+  // The schema is ours and well-formed: no need to compile the schema of schemas first.
+  const check = new Ajv({ meta: false, validateSchema: false }).compile<Catalogue>(Catalogue)
   if (!check(data)) {
     const { instancePath = '', message = '' } = check.errors?.[0] ?? {}
     throw new Error(`Model catalogue: ${describe(data, instancePath)} ${message}.`)

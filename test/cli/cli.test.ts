@@ -1,0 +1,311 @@
+import { spawn, type ChildProcess } from 'node:child_process'
+import { once } from 'node:events'
+import { existsSync, writeFileSync } from 'node:fs'
+import { createServer } from 'node:http'
+import { join } from 'node:path'
+import { createInterface } from 'node:readline'
+import t, { type Test } from 'tap'
+import { request } from 'undici'
+import { run } from '../../lib/cli/run.ts'
+import { fakeUpstream } from '../support/upstream.ts'
+import type { AddressInfo } from 'node:net'
+
+const main = join(import.meta.dirname, '../../lib/main.js')
+
+/** Only what the test says: no provider of whoever runs the tests is switched on. */
+const bare = { PATH: process.env['PATH'] ?? '' }
+
+interface Ended {
+  readonly code: number | null
+  readonly out: string
+  readonly error: string
+}
+
+interface Running {
+  readonly child: ChildProcess
+  /** Resolves with the first line of standard output that matches, from the first line on. */
+  readonly line: (pattern: RegExp) => Promise<RegExpExecArray>
+  readonly ended: Promise<Ended>
+}
+
+function launch (t: Test, args: readonly string[], cwd: string, env: Record<string, string> = {}): Running {
+  const child = spawn(process.execPath, [main, ...args], { cwd, env: { ...bare, ...env } })
+  t.teardown(() => child.kill('SIGKILL'))
+  const lines: string[] = []
+  const errors: string[] = []
+  const waiting = new Set<() => void>()
+  createInterface(child.stdout).on('line', line => {
+    lines.push(line)
+    for (const look of waiting) look()
+  })
+  child.stderr.on('data', (bytes: Buffer) => errors.push(String(bytes)))
+  const ended = once(child, 'close').then(([code]: unknown[]): Ended => ({
+    code: typeof code === 'number' ? code : null, out: lines.join('\n'), error: errors.join('')
+  }))
+  return {
+    child,
+    ended,
+    line: async pattern => await Promise.race([
+      new Promise<RegExpExecArray>(resolve => {
+        const look = (): void => {
+          const found = lines.map(line => pattern.exec(line)).find(match => match !== null)
+          if (found === undefined) return
+          waiting.delete(look)
+          resolve(found)
+        }
+        waiting.add(look)
+        look()
+      }),
+      ended.then(end => { throw new Error(`ended before ${pattern}: ${JSON.stringify(end)}`) })
+    ])
+  }
+}
+
+/** A command that comes to an end by itself: the same as its own process, without starting one. */
+async function headgate (t: Test, args: readonly string[], cwd = t.testdir()): Promise<Ended> {
+  const out: string[] = []
+  const error: string[] = []
+  const code = await run(args, {
+    env: bare, cwd, out: text => out.push(text), error: text => error.push(text)
+  })
+  return { code, out: out.join('\n'), error: error.join('\n') }
+}
+
+/** A gateway on a free port, and the key it made for its first start. */
+async function startGateway (t: Test, cwd: string, env: Record<string, string> = {}, args: readonly string[] = []) {
+  const running = launch(t, ['start', ...args], cwd, { PORT: '0', ...env })
+  const [, url = ''] = await running.line(/^Headgate listens on (\S+)$/)
+  return { ...running, url }
+}
+
+async function ask (url: string, key: string, model = 'sandbox/echo'): Promise<{ status: number, body: unknown }> {
+  const { statusCode, body } = await request(`${url}/v1/chat/completions`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
+    body: JSON.stringify({ model, messages: [{ role: 'user', content: 'ping' }] })
+  })
+  return { status: statusCode, body: await body.json() }
+}
+
+t.test('says how to be used, and what was meant', async t => {
+  t.match(await headgate(t, ['--help']), { code: 0, out: /Usage: headgate COMMAND[^]*doctor/, error: '' })
+  t.match(await headgate(t, []), { code: 2, out: '', error: /Usage: headgate COMMAND/ })
+  t.match(await headgate(t, ['strat']), { code: 2, error: /no command "strat". Did you mean "start"\?/ })
+  t.match(await headgate(t, ['keys', '--help']), { code: 0, out: /headgate keys create --name NAME/ })
+  t.match(await headgate(t, ['keys', 'crate']), { code: 2, error: /did you mean "create"/ })
+  t.match(await launch(t, ['strat'], t.testdir()).ended, { code: 2, out: '', error: /no command/ }, 'as a process')
+  t.match(await headgate(t, ['check', '--jsn']), { code: 2, error: /Unknown option '--jsn'[^]*check --help/ })
+})
+
+t.test('check names every problem of a configuration with its place', async t => {
+  const directory = t.testdir({
+    'headgate.yaml': 'server:\n  prt: 1\nproviders:\n  sandbox: {}\n',
+    'good.yaml': 'providers:\n  sandbox: {}\n'
+  })
+  t.match(await headgate(t, ['check'], directory), { code: 1, out: '', error: /headgate.yaml:2:3 .*did you mean .*port/ })
+  const json = await headgate(t, ['check', '--json'], directory)
+  t.equal(json.code, 1)
+  t.match(JSON.parse(json.out), { ok: false, problems: [{ line: 2, path: 'server.prt', suggestion: 'port' }] })
+  t.match(await headgate(t, ['check', 'good.yaml'], directory), { code: 0, out: /good[^]*providers: sandbox/ })
+  t.match(await headgate(t, ['check', 'none.yaml'], directory), { code: 1, error: /none.yaml {2}there is no such file/ })
+})
+
+t.test('keys are made, listed and revoked, and shown only once', async t => {
+  const directory = t.testdir()
+  const made = await headgate(t, [
+    'keys', 'create', '--name', 'ci', '--endpoint', 'chat', '--model', 'sandbox/*', '--expires', '30d', '--json'
+  ], directory)
+  t.equal(made.code, 0)
+  const { id, key }: { id: string, key: string } = JSON.parse(made.out)
+  const list = await headgate(t, ['keys', 'list', '--json'], directory)
+  t.match(JSON.parse(list.out), [
+    { id, name: 'ci', status: 'active', endpoints: ['chat'], models: ['sandbox/*'], expiresAtMs: Number }
+  ])
+  t.notMatch(list.out, key)
+  t.match(await headgate(t, ['keys', 'create', '--name', 'ci'], directory), { code: 1, error: /a key named "ci" already/ })
+  t.match(await headgate(t, ['keys', 'revoke', 'ci'], directory), { code: 0, out: new RegExp(id) })
+  t.match(await headgate(t, ['keys', 'revoke', 'ci'], directory), { code: 1, error: /no key in use/ })
+  t.match(await headgate(t, ['keys', 'list'], directory), { code: 0, out: /ci +revoked/ })
+})
+
+t.test('keys with a wish that cannot be are not made', async t => {
+  const directory = t.testdir()
+  for (const args of [[], ['--name', ' '], ['--name', 'a', '--expires', 'soon'], ['--name', 'a', '--expires', '2001-01-01']]) {
+    t.equal((await headgate(t, ['keys', 'create', ...args], directory)).code, 2, args.join(' '))
+  }
+  t.notOk(existsSync(join(directory, '.headgate')), 'the store was not even opened')
+})
+
+t.test('models lists what callers can use', async t => {
+  const { code, out } = await headgate(t, ['models', '--json'])
+  t.equal(code, 0)
+  t.match(JSON.parse(out), [{ id: 'sandbox/echo', status: 'enabled' }])
+  t.match(await headgate(t, ['models']), { code: 0, out: /^MODEL[^]*\nsandbox\/echo +enabled +text/ })
+})
+
+t.test('doctor tells who answers, and leaves nothing behind', async t => {
+  const upstream = await fakeUpstream(({ path }) => path === '/v1/models'
+    ? { headers: { 'content-type': 'application/json' }, pieces: ['{"data":[{"id":"m"}]}'] }
+    : { status: 401, pieces: ['{}'] })
+  t.teardown(upstream.close)
+  const directory = t.testdir({
+    'headgate.yaml': `providers:
+  good: {base_url: '${upstream.url}/v1'}
+  locked: {base_url: '${upstream.url}/other'}
+  gone: {base_url: 'http://127.0.0.1:1'}
+`
+  })
+  const { code, out } = await headgate(t, ['doctor', '--json'], directory)
+  t.equal(code, 1, 'not everybody answers')
+  const report: { findings: Array<{ about: string, state: string, text: string }> } = JSON.parse(out)
+  const found = new Map(report.findings.map(finding => [finding.about, finding]))
+  t.match(found.get('good'), { state: 'ok', text: /lists 1 models/ })
+  t.match(found.get('locked'), { state: 'problem', text: /status 401/ })
+  t.match(found.get('gone'), { state: 'problem', text: /could not be reached.*ECONNREFUSED/ })
+  t.match(found.get('keys'), { state: 'note' })
+  t.notOk(existsSync(join(directory, '.headgate')))
+  t.match(await headgate(t, ['doctor']), { code: 0, out: /only the simulator is on/ })
+})
+
+t.test('the first start makes a key, shows it once and says how to try it', async t => {
+  const directory = t.testdir()
+  const first = await startGateway(t, directory)
+  const [, key = ''] = await first.line(/not shown again: (hg_\S+)$/)
+  t.match(await ask(first.url, key), { status: 200, body: { model: 'sandbox/echo' } })
+  t.match(await ask(first.url, `${key}x`), { status: 401, body: { error: { code: 'invalid_api_key' } } })
+
+  // The lines of the banner, as a shell would run them, less what a test does not need.
+  const banner: string[] = []
+  for (const pattern of [/^ {2}curl http.*"Say hello/, /^ {2}curl -N .*"stream":true/, /^ {2}curl .*"tools":\[/]) {
+    banner.push((await first.line(pattern)).input)
+  }
+  for (const line of banner) {
+    const [, url = '', authorization = '', body = ''] = /curl (?:-N )?(\S+) -H "Authorization: ([^"]+)".* -d '(.*)'$/.exec(line) ?? []
+    const answer = await request(url, { method: 'POST', body, headers: { authorization, 'content-type': 'application/json' } })
+    t.equal(answer.statusCode, 200, line)
+    await answer.body.text()
+  }
+
+  first.child.kill('SIGTERM')
+  const { code, out, error } = await first.ended
+  t.match({ code, error }, { code: 0, error: '' })
+  const log = out.split('\n').filter(line => line.startsWith('{')).map((line): unknown => JSON.parse(line))
+  t.match(log, [{ endpoint: 'chat', status: 200, provider: 'sandbox' }], 'calls are in the log')
+  t.notMatch(JSON.stringify(log), key)
+
+  const second = await startGateway(t, directory)
+  await second.line(/Bearer \$HEADGATE_KEY"/)
+  t.match(await ask(second.url, key), { status: 200 }, 'the key is still good')
+  second.child.kill('SIGINT')
+  const end = await second.ended
+  t.match(end, { code: 0, out: /sandbox: a simulator/ })
+  t.notMatch(end.out, key)
+})
+
+t.test('without news in the log there is no banner, but a new key is shown', async t => {
+  const { child, line, ended } = launch(t, ['start'], t.testdir(), { PORT: '0', HEADGATE_LOG_LEVEL: 'warn' })
+  await line(/not shown again: hg_/)
+  child.kill('SIGTERM')
+  t.match(await ended, { code: 0, out: /^API key, [^\n]*$/ })
+})
+
+t.test('keys made and revoked by another process hold without a restart', async t => {
+  const directory = t.testdir()
+  const gateway = await startGateway(t, directory)
+  const { out } = await headgate(t, ['keys', 'create', '--name', 'late', '--json'], directory)
+  const { key }: { key: string } = JSON.parse(out)
+  while ((await ask(gateway.url, key)).status !== 200);
+  t.pass('it is taken')
+  await headgate(t, ['keys', 'revoke', 'late'], directory)
+  while ((await ask(gateway.url, key)).status !== 401);
+  t.pass('it is refused')
+})
+
+t.test('a call under way ends before the process does, and a second signal does not wait', async t => {
+  let answer = (): void => {}
+  const upstream = await fakeUpstream(async () => {
+    await new Promise<void>(resolve => { answer = resolve })
+    return {
+      headers: { 'content-type': 'application/json' },
+      pieces: [JSON.stringify({ choices: [{ index: 0, finish_reason: 'stop', message: { role: 'assistant', content: 'late' } }] })]
+    }
+  })
+  t.teardown(upstream.close)
+  const directory = t.testdir({
+    'headgate.yaml': `providers:\n  slow: {base_url: '${upstream.url}', list_models: false}\n`
+  })
+  const env = { HEADGATE_API_KEYS: 'a key, another' }
+
+  const patient = await startGateway(t, directory, env)
+  const reply = ask(patient.url, 'a key', 'slow/m')
+  await upstream.request(0)
+  patient.child.kill('SIGTERM')
+  await patient.line(/draining/)
+  answer()
+  t.match(await reply, { status: 200, body: { choices: [{ message: { content: 'late' } }] } })
+  t.match(await patient.ended, { code: 0 })
+
+  const hasty = await startGateway(t, directory, env)
+  const cut = t.rejects(ask(hasty.url, 'another', 'slow/m'))
+  await upstream.request(1)
+  hasty.child.kill('SIGINT')
+  await hasty.line(/draining/)
+  hasty.child.kill('SIGINT')
+  t.match(await hasty.ended, { code: 1 })
+  await cut
+})
+
+t.test('a changed configuration holds without a restart, a bad one changes nothing', async t => {
+  const directory = t.testdir({ 'headgate.yaml': 'providers:\n  sandbox: {}\n' })
+  const file = join(directory, 'headgate.yaml')
+  const gateway = await startGateway(t, directory, { HEADGATE_API_KEYS: 'one' })
+  writeFileSync(file, 'providers:\n  sandbox: {}\n  nobody: 5\n')
+  await gateway.line(/"problems":\["headgate.yaml:3:/)
+  t.match(await ask(gateway.url, 'one'), { status: 200 })
+  writeFileSync(file, 'providers:\n  sandbox: {}\nroutes:\n  quick: [sandbox/echo]\n')
+  await gateway.line(/the new configuration holds/)
+  t.match(await ask(gateway.url, 'one', 'quick'), { status: 200 })
+})
+
+t.test('a start that fails says why and how to mend it', async t => {
+  const other = createServer()
+  await new Promise<void>(resolve => { other.listen(0, '127.0.0.1', resolve) })
+  t.teardown(() => other.close())
+  const { port } = other.address() as AddressInfo // listening on TCP, so it is one
+  const taken = { PORT: String(port), HOST: '127.0.0.1' }
+  const message = new RegExp(`^headgate start: cannot listen on 127.0.0.1 port ${port}: another program listens there. .*PORT.*server.port`)
+  t.match(await launch(t, ['start'], t.testdir(), taken).ended, { code: 1, error: message })
+  const workers = await launch(t, ['start'], t.testdir(), { ...taken, HEADGATE_WORKERS: '2' }).ended
+  t.match(workers, { code: 1, error: message })
+  t.equal(workers.error.trim().split('\n').length, 1, 'workers fail with one voice')
+
+  const directory = t.testdir({ store: 'a file, not a directory' })
+  t.match(await launch(t, ['start'], directory, { PORT: '0', HEADGATE_DATA_DIR: 'store' }).ended, {
+    code: 1, error: /^headgate start: The store .*store\/headgate.db cannot be used/
+  })
+})
+
+t.test('workers share the port and the key, and one that dies is replaced', async t => {
+  const gateway = await startGateway(t, t.testdir(), { HEADGATE_WORKERS: '2' })
+  const [, key = ''] = await gateway.line(/not shown again: (hg_\S+)$/)
+  for (let call = 0; call < 4; call++) t.match(await ask(gateway.url, key), { status: 200 })
+
+  const pids = await childrenOf(gateway.child.pid ?? 0)
+  t.equal(pids.length, 2)
+  process.kill(pids[0] ?? 0, 'SIGKILL')
+  await gateway.line(/a worker died; another follows/)
+  t.match(await ask(gateway.url, key), { status: 200 }, 'the other one answers meanwhile')
+  let alive = await childrenOf(gateway.child.pid ?? 0)
+  while (alive.length < 2) alive = await childrenOf(gateway.child.pid ?? 0)
+  t.ok(alive.includes(pids[1] ?? 0) && !alive.includes(pids[0] ?? 0))
+
+  gateway.child.kill('SIGTERM')
+  t.match(await gateway.ended, { code: 0 })
+  for (const pid of alive) t.throws(() => process.kill(pid, 0), { code: 'ESRCH' })
+})
+
+async function childrenOf (pid: number): Promise<number[]> {
+  const { readFile } = await import('node:fs/promises')
+  const text = await readFile(`/proc/${pid}/task/${pid}/children`, 'utf8')
+  return text.split(' ').filter(part => part !== '').map(Number)
+}
