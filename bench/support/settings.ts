@@ -44,6 +44,7 @@ export function benchSettings (port: number, upstreamPort: number): Settings {
     providers: [{
       id: 'mock',
       kind: 'openai',
+        enabled: true,
       baseUrl: `http://127.0.0.1:${upstreamPort}/v1`,
       apiKey: new Secret('sk-mock'),
       headers: {},
