@@ -212,6 +212,12 @@ export class GatewayError extends Error {
     this.#shownCode = options.shownCode
   }
 
+  /** The same error about another parameter. */
+  withParam (param: string): GatewayError {
+    const { code, message, status, type, failure, retryAfterSeconds, cause } = this
+    return new GatewayError(code, { message, status, type, failure, retryAfterSeconds, cause, param, shownCode: this.#shownCode })
+  }
+
   /** True when this provider cannot do it, but another one might. */
   get unsupported (): boolean {
     return this.code === 'unsupported_parameter'

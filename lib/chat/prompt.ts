@@ -24,6 +24,15 @@ type Alias =
  */
 export interface PromptedChat extends Omit<ChatRequest, Alias> {
   readonly messages: readonly Message[]
+  /** What the caller wrote, where `messages` is not it: so that errors can name places in it. */
+  readonly written?: Written
+}
+
+export interface Written {
+  readonly field: 'messages' | 'input'
+  readonly messages: readonly Message[]
+  /** Where the system prompt in front came from. */
+  readonly preface: 'instructions' | 'system' | 'system_instruction'
 }
 
 export type PromptedCall = ValidCall<PromptedChat>
@@ -44,11 +53,19 @@ export function resolvePrompt (call: ValidCall<ChatRequest>): PromptedCall {
   const replacement = systemMessage(instructions, 'instructions')
   if (conversation === undefined && replacement === undefined) throw nothingAsked(messages)
 
-  const request: PromptedChat = {
+  const own = replacement === undefined ? systemMessage(system, 'system') : undefined
+  const request: { -readonly [K in keyof PromptedChat]: PromptedChat[K] } = {
     ...rest,
     messages: replacement === undefined
-      ? withPreface(systemMessage(system, 'system') ?? fromGoogle(systemInstruction), conversation ?? [])
+      ? withPreface(own ?? fromGoogle(systemInstruction), conversation ?? [])
       : [replacement, ...(conversation ?? []).filter(message => !isSystem(message))]
+  }
+  if (request.messages !== messages) {
+    request.written = {
+      field: conversationOf(messages) === undefined ? 'input' : 'messages',
+      messages: conversation ?? [],
+      preface: replacement !== undefined ? 'instructions' : own !== undefined ? 'system' : 'system_instruction'
+    }
   }
   if (rest.stop === undefined && stopSequences !== undefined) request.stop = stopSequences
   if (rest.tool_choice !== undefined) {

@@ -1,5 +1,6 @@
 /** Providers out of their settings: an address, a credential, and the adapters of their kind. */
 
+import { withWrittenParams } from '../chat/written-params.ts'
 import { anthropicChat, anthropicHeaders } from './anthropic/index.ts'
 import { azureChat, azureHeaders } from './azure-openai/index.ts'
 import { bearer, chatCompletions } from './chat-completions/index.ts'
@@ -42,7 +43,7 @@ function kindOf ({ kind, options }: ProviderSettings): Kind {
 
 /** @param transport carries requests to this provider */
 export function createProvider (settings: ProviderSettings, transport: Transport): Provider {
-  const { credential, ...adapters } = kindOf(settings)
+  const { credential, chat, ...adapters } = kindOf(settings)
   const own = settings.apiKey === undefined ? {} : credential(settings.apiKey.reveal())
   return {
     id: settings.id,
@@ -53,6 +54,7 @@ export function createProvider (settings: ProviderSettings, transport: Transport
     retries: settings.retries,
     onDisconnect: settings.onDisconnect,
     quirks: { ...kindQuirks[settings.kind], ...settings.quirks },
+    ...(chat === undefined ? {} : { chat: withWrittenParams(chat) }),
     ...adapters
   }
 }

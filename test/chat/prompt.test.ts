@@ -4,6 +4,8 @@ import { createCallRecord } from '../../lib/call-record.ts'
 import { ValidationError } from '../../lib/errors.ts'
 import { resolvePrompt, type PromptedChat } from '../../lib/chat/prompt.ts'
 import { checkChatRules } from '../../lib/chat/rules.ts'
+import { withWrittenParams } from '../../lib/chat/written-params.ts'
+import { chatCompletions } from '../../lib/providers/chat-completions/index.ts'
 import type { ChatRequest } from '../../schemas/chat.ts'
 import type { Message } from '../../schemas/messages.ts'
 
@@ -188,4 +190,19 @@ t.test('every way to choose tools becomes the one of the dialect', async t => {
   row({ server_label: 'weather', name: 'f' }, named)
   t.equal(resolved({ messages: 'hi', tool_choice: { type: 'any', disable_parallel_tool_use: false }, parallel_tool_calls: false }).parallel_tool_calls, false)
   t.notOk('tool_choice' in resolved({ messages: 'hi' }))
+})
+
+t.test('an error of a provider names the place the caller wrote', async t => {
+  const bad: Message = { role: 'user', content: [{ type: 'text', text: 'a' }, { type: 'image_url', image_url: { url: 'file:///x' } }] }
+  const adapter = withWrittenParams(chatCompletions)
+  const route = { providerId: 'x', model: 'm', modelId: 'x/m' }
+  const paramOf = (body: Partial<ChatRequest>): unknown => {
+    const request = resolved(body)
+    return Reflect.get(Object(thrown(() => adapter.request({ request, route, quirks: {}, streamed: false }))), 'param')
+  }
+  const place = '[1].content[1].image_url.url'
+  t.equal(paramOf({ messages: [brief, bad] }), `messages${place}`)
+  t.equal(paramOf({ messages: [brief, bad], system: 'more' }), `messages${place}`)
+  t.equal(paramOf({ messages: [brief, bad], instructions: 'instead' }), `messages${place}`)
+  t.equal(paramOf({ input: [brief, bad], system_instruction: 'more' }), `input${place}`)
 })
