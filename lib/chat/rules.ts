@@ -2,8 +2,8 @@
  * Rules of a chat request that compare fields with each other, which no schema can say and every
  * provider would answer in its own words.
  *
- * Not here: names of tools and ids of tool calls, which each provider restricts differently; its
- * adapter knows. Whether `response_format` is allowed depends on the chosen model.
+ * Not here: what only some providers restrict, such as names of tools, ids of tool calls, budgets
+ * of thinking and `response_format`: their adapters know, and the others ignore it.
  */
 
 import { GatewayError, ValidationError } from '../errors.ts'
@@ -20,7 +20,6 @@ export function checkChatRules (call: PromptedCall): PromptedCall {
   checkToolServers(request)
   checkLogprobs(request)
   checkAudio(request)
-  checkThinking(request)
   return call
 }
 
@@ -49,17 +48,6 @@ function checkLogprobs ({ logprobs, top_logprobs: top }: PromptedChat): void {
 function checkAudio ({ modalities, audio }: PromptedChat): void {
   if (audio === undefined && modalities?.includes('audio') === true) {
     throw refused('audio', 'A spoken answer needs `audio` with `format` and `voice`.')
-  }
-}
-
-/** Thinking is part of the answer's tokens, so its budget must leave some for the answer. */
-function checkThinking (request: PromptedChat): void {
-  const { thinking, max_completion_tokens: max = request.max_tokens } = request
-  if (thinking?.type === 'enabled' && max !== undefined && thinking.budget_tokens >= max) {
-    throw refused(
-      'thinking.budget_tokens',
-      `The thinking budget (${thinking.budget_tokens}) must be less than the token limit (${max}).`
-    )
   }
 }
 
