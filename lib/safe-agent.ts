@@ -14,7 +14,7 @@
 import { lookup as resolveName, type LookupAddress, type LookupOptions } from 'node:dns'
 import { isIP } from 'node:net'
 import ipaddr from 'ipaddr.js'
-import { Agent, buildConnector, fetch, Headers, Response, type RequestInit } from 'undici'
+import { Agent, buildConnector, fetch, Headers, Response, type Dispatcher, type RequestInit } from 'undici'
 
 export interface SafeAgentOptions {
   /** Exceptions: `host`, `host:port`, an address or a CIDR range. */
@@ -38,12 +38,14 @@ export class AddressRefused extends Error {
 /**
  * Makes a dispatcher that connects to public unicast addresses and to what is allowed besides.
  *
- * Sockets to one host are not limited in number: each tool session holds one open for news.
+ * Sockets to one host are not limited in number, and a body may pause for as long as the request's
+ * signal lets it: each tool session holds one open for news.
  * Requests fail with `AddressRefused` as their cause, before anything is sent.
  */
 export function createSafeAgent ({ allowed = [], connectMs = 5000 }: SafeAgentOptions = {}): Agent {
   const exceptions = new Exceptions(allowed)
   return new Agent({
+    bodyTimeout: 0,
     connect: (options, callback) => {
       const host = bare(options.hostname)
       const admits = (address: string): boolean =>
@@ -74,11 +76,13 @@ export function isPublicAddress (address: string): boolean {
 }
 
 export interface SafeFetchOptions {
-  readonly agent: Agent
+  readonly agent: Dispatcher
   /** Bytes of the answer, decoded; one more and reading its body fails. */
   readonly maxBytes: number
   /** Redirects followed, each checked anew. Default 3. */
   readonly maxRedirects?: number
+  /** Called when the body of the answer has been read, has failed or is not wanted any more. */
+  readonly onEnd?: () => void
 }
 
 /**
@@ -91,7 +95,7 @@ export interface SafeFetchOptions {
  * @throws TypeError with the network's error, or `AddressRefused`, as its cause.
  */
 export async function safeFetch (
-  url: string | URL, init: RequestInit, { agent, maxBytes, maxRedirects = 3 }: SafeFetchOptions
+  url: string | URL, init: RequestInit, { agent, maxBytes, maxRedirects = 3, onEnd = () => {} }: SafeFetchOptions
 ): Promise<Response> {
   let current = new URL(url)
   let headers = new Headers(init.headers)
@@ -101,7 +105,7 @@ export async function safeFetch (
       ...init, headers, dispatcher: agent, redirect: 'manual'
     })
     const next = followed < maxRedirects ? redirectOf(response, current, init) : undefined
-    if (next === undefined) return capped(response, current, maxBytes)
+    if (next === undefined) return capped(response, current, maxBytes, onEnd)
     await response.body?.cancel()
     if (next.origin !== current.origin) headers = harmless(headers)
     current = next
@@ -129,16 +133,38 @@ function harmless (headers: Headers): Headers {
 }
 
 /** The same answer with a body that fails once it is too long. */
-function capped (response: Response, url: URL, maxBytes: number): Response {
-  if (response.body === null) return response
+function capped (response: Response, url: URL, maxBytes: number, onEnd: () => void): Response {
+  const reader = response.body?.getReader()
+  if (reader === undefined) {
+    onEnd()
+    return response
+  }
   let bytes = 0
-  const body = response.body.pipeThrough(new TransformStream<Uint8Array, Uint8Array>({
-    transform (chunk, controller) {
-      bytes += chunk.byteLength
-      if (bytes > maxBytes) controller.error(new TypeError(`The answer is longer than ${maxBytes} bytes.`))
-      else controller.enqueue(chunk)
+  const body = new ReadableStream<Uint8Array>({
+    async pull (controller) {
+      try {
+        const { done, value } = await reader.read()
+        if (done) {
+          onEnd()
+          controller.close()
+          return
+        }
+        bytes += value.byteLength
+        if (bytes > maxBytes) {
+          await reader.cancel()
+          throw new TypeError(`The answer is longer than ${maxBytes} bytes.`)
+        }
+        controller.enqueue(value)
+      } catch (error) {
+        onEnd()
+        throw error
+      }
+    },
+    async cancel (reason) {
+      onEnd()
+      await reader.cancel(reason)
     }
-  }))
+  }, { highWaterMark: 0 })
   const { status, statusText, headers } = response
   const copy = new Response(body, { status, statusText, headers })
   Object.defineProperty(copy, 'url', { value: url.href })
@@ -182,7 +208,7 @@ class Exceptions {
     if (this.#hosts.has(name) || this.#hosts.has(`${name}:${number}`)) return true
     const parsed = parse(address)
     return parsed !== undefined && this.#ranges.some(range =>
-      range[0].kind() === parsed.kind() && parsed.match(range as [ipaddr.IPv4 & ipaddr.IPv6, number]))
+      range[0].kind() === parsed.kind() && parsed.match(range))
   }
 }
 
