@@ -1,9 +1,10 @@
-/** A signal that aborts with another one or after a while, and the way to call the clock off. */
+/** A signal that aborts with another one, after a while, or at the end of the work it is for. */
 export interface Deadline {
   readonly signal: AbortSignal
   /** True when it was the clock that aborted it. */
   readonly passed: () => boolean
-  readonly clear: () => void
+  /** Stops the clock, and whatever still hangs on the signal. */
+  readonly end: () => void
 }
 
 /** @param reason what the signal's reason will be when the time is up */
@@ -21,9 +22,10 @@ export function deadline (ms: number, parent: AbortSignal, reason: unknown): Dea
   return {
     signal: controller.signal,
     passed: () => passed,
-    clear: () => {
+    end: () => {
       clearTimeout(timer)
       parent.removeEventListener('abort', follow)
+      controller.abort(reason)
     }
   }
 }

@@ -23,10 +23,10 @@ export function sessionFetch (agent: Dispatcher, maxBytes: number): FetchLike {
       init?.signal?.removeEventListener('abort', forward)
       underWay.delete(id)
     }
-    // Node's fetch types and undici's describe the same objects under two names.
+    // Node's types and undici's describe the same objects under two names.
     const options = { ...init, signal: request.signal } as unknown as RequestInit
     try {
-      return await safeFetch(url, options, { agent, maxBytes, onEnd }) as unknown as globalThis.Response
+      return await safeFetch(url, options, { agent, maxBytes, onEnd })
     } catch (error) {
       onEnd()
       throw error

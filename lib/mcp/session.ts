@@ -39,6 +39,7 @@ export class Session {
   constructor (client: Client, options: SessionOptions) {
     this.#client = client
     this.#options = options
+    // oxlint-disable-next-line unicorn/prefer-add-event-listener -- the client is no EventTarget
     client.onclose = () => { this.#closed = true }
   }
 

@@ -29,14 +29,19 @@ export function nameTools<T> (tools: ReadonlyArray<NamedTool<T>>, taken: Readonl
   const prefixedCounts = countOf([...prefixed, ...taken])
   const named = new Map<string, T>()
   for (const [index, { server, tool, value }] of tools.entries()) {
-    let name = prefixed[index] ?? ''
-    const fits = name.length <= maxLength && prefixedCounts.get(name) === 1
-    for (let salt = 0; !fits && (salt === 0 || named.has(name) || taken.has(name)); salt++) {
-      name = `${(prefixed[index] ?? '').slice(0, maxLength - 9)}_${digest(server, tool, salt)}`
-    }
-    if (!named.has(name)) named.set(name, value)
+    const name = prefixed[index] ?? ''
+    const fits = name.length <= maxLength && prefixedCounts.get(name) === 1 && !named.has(name)
+    named.set(fits ? name : digested(name, server, tool, candidate => named.has(candidate) || taken.has(candidate)), value)
   }
   return named
+}
+
+function digested (name: string, server: string, tool: string, isTaken: (name: string) => boolean): string {
+  const room = name.slice(0, maxLength - 9)
+  for (let salt = 0; ; salt++) {
+    const digest = createHash('sha256').update(JSON.stringify([server, tool, salt])).digest('hex').slice(0, 8)
+    if (!isTaken(`${room}_${digest}`)) return `${room}_${digest}`
+  }
 }
 
 function legal (name: string): string {
@@ -53,8 +58,4 @@ function countOf (names: readonly string[]): Map<string, number> {
   const counts = new Map<string, number>()
   for (const name of names) counts.set(name, (counts.get(name) ?? 0) + 1)
   return counts
-}
-
-function digest (server: string, tool: string, salt: number): string {
-  return createHash('sha256').update(JSON.stringify([server, tool, salt])).digest('hex').slice(0, 8)
 }

@@ -138,7 +138,7 @@ async function openTools (
       errors[wanted.name] = (timeUp.passed() ? late(phase, error) : asFailure(error, phase)).toError()
       return []
     }
-  })).finally(timeUp.clear)
+  })).finally(timeUp.end)
 
   const named = nameTools(listed.flat().map(value => ({
     server: value.target.name, tool: value.tool.name, value

@@ -1,0 +1,70 @@
+/** How the tools of a request are to be chosen, as far as the tool loop has a say in it. */
+
+import type { ToolChoice } from '../../schemas/tools.ts'
+import type { PromptedChat } from './prompt.ts'
+
+/** True when the model must not call any tool. */
+export function forbidsTools ({ tool_choice: choice }: PromptedChat): boolean {
+  return choice === 'none' || (typeof choice === 'object' && 'type' in choice && choice.type === 'none')
+}
+
+/**
+ * The choice with a tool server's tool under the name it was offered by.
+ *
+ * @param offered finds that name, by the tool's own and perhaps its server's
+ */
+export function namedToolChoice (
+  choice: ToolChoice, offered: (tool: string, server?: string) => string | undefined
+): ToolChoice {
+  if (typeof choice === 'string') return choice
+  if ('server_label' in choice) {
+    const name = offered(choice.name, choice.server_label) ?? choice.name
+    return { type: 'function', function: { name } }
+  }
+  if (choice.type === 'function') {
+    return { ...choice, function: { name: offered(choice.function.name) ?? choice.function.name } }
+  }
+  return choice.type === 'tool' ? { ...choice, name: offered(choice.name) ?? choice.name } : choice
+}
+
+/**
+ * What changes for the turns after the first: a model that is forced to call a tool, and is forced
+ * again when it has the result, would never come to an answer.
+ */
+export function relaxedChoice (request: PromptedChat): Partial<PromptedChat> {
+  const { tool_choice: choice, function_call: legacy, tool_config: config } = request
+  return {
+    ...(choice === undefined ? {} : { tool_choice: relaxed(choice) }),
+    ...(legacy === undefined || legacy === 'none' ? {} : { function_call: 'auto' }),
+    ...(config === undefined ? {} : { tool_config: relaxedConfig(config) })
+  }
+}
+
+function relaxed (choice: ToolChoice): ToolChoice {
+  if (typeof choice === 'string') return choice === 'required' ? 'auto' : choice
+  if (!('type' in choice)) return 'auto'
+  switch (choice.type) {
+    case 'function':
+    case 'custom':
+      return 'auto'
+    case 'allowed_tools':
+      return { ...choice, allowed_tools: { ...choice.allowed_tools, mode: 'auto' } }
+    case 'any':
+    case 'tool':
+      return {
+        type: 'auto',
+        ...(choice.disable_parallel_tool_use === undefined ? {} : { disable_parallel_tool_use: choice.disable_parallel_tool_use })
+      }
+    default:
+      return choice
+  }
+}
+
+/** Google's own way to say it, in both spellings; `ANY` forces a call. */
+function relaxedConfig (config: Record<string, unknown>): Record<string, unknown> {
+  return Object.fromEntries(Object.entries(config).map(([name, value]) => {
+    const isCalling = name === 'function_calling_config' || name === 'functionCallingConfig'
+    const forces = isCalling && typeof value === 'object' && value !== null && 'mode' in value && value.mode === 'ANY'
+    return [name, forces ? { mode: 'AUTO' } : value]
+  }))
+}
