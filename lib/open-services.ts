@@ -1,5 +1,6 @@
 /** Services out of settings: everything that holds sockets or state, and how to let go of it. */
 
+import { createToolServers } from './mcp/tool-servers.ts'
 import { createModels } from './models/create-models.ts'
 import { startDiscovery } from './models/discovery.ts'
 import { createProvider } from './providers/index.ts'
@@ -42,11 +43,14 @@ export function openServices (settings: Settings, { keys, log, ready }: ServiceP
     onFailure: (provider, error) => log.warn({ provider, error: String(error) }, 'the model list of a provider could not be read')
   })
 
+  const tools = createToolServers(settings)
+  closing.push(tools.close)
   return {
     settings,
     keys,
     models,
     providers,
+    tools,
     ready,
     listed,
     close: async () => {

@@ -1,6 +1,7 @@
 /** Everything a pipeline may depend on, as types: instances are made in `gateway`. */
 
 import type { Keys } from './keys/keys.ts'
+import type { ToolServers } from './mcp/tool-servers.ts'
 import type { Models } from './models/models.ts'
 import type { Provider } from './providers/provider.ts'
 import type { Settings } from './settings.ts'
@@ -12,6 +13,7 @@ export interface Services {
   readonly keys: Keys
   readonly models: Models
   readonly providers: Providers
+  readonly tools: ToolServers
   /** False while the process is shutting down. */
   readonly ready: () => boolean
 }

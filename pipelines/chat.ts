@@ -11,6 +11,7 @@ import { normalise } from '../lib/stages/normalise.ts'
 import { providerCall } from '../lib/stages/provider-call.ts'
 import { routeModel } from '../lib/stages/route-model.ts'
 import { sseEncode } from '../lib/stages/sse-encode.ts'
+import { toolExecute } from '../lib/stages/tool-execute.ts'
 import { validate } from '../lib/stages/validate.ts'
 import { ChatRequest } from '../schemas/chat.ts'
 import type { Call } from '../lib/call.ts'
@@ -18,14 +19,15 @@ import type { PromptedChat } from '../lib/chat/prompt.ts'
 import type { Reply } from '../lib/reply.ts'
 import type { Services } from '../lib/services.ts'
 
-export function chat ({ keys, models, providers, settings }: Services): (call: Call) => Promise<Reply> {
+export function chat ({ keys, models, providers, tools, settings }: Services): (call: Call) => Promise<Reply> {
+  const ask = providerCall(providers, provider => provider.chat, settings.limits)
   const stages = [
     auth(keys),
     validate(ChatRequest),
     perCall(resolvePrompt),
     perCall(checkChatRules),
     routeModel<PromptedChat>(models, providers),
-    providerCall(providers, provider => provider.chat, settings.limits),
+    toolExecute(tools, ask, settings.tools),
     normalise<PromptedChat>()
   ] as const
   const reply = streamOrWhole({ streamed: sseEncode(), whole: wholeCompletion })

@@ -10,8 +10,9 @@
 import type { ValidCall } from '../call.ts'
 import { ValidationError } from '../errors.ts'
 import { isObject } from '../validation/json-schema.ts'
-import { plainToolChoice } from './tool-choice.ts'
+import { plainToolChoice } from './plain-tool-choice.ts'
 import type { ChatRequest } from '../../schemas/chat.ts'
+import type { ToolChoice } from '../../schemas/tools.ts'
 import type { Message, SystemMessage, TextPart } from '../../schemas/messages.ts'
 
 type Alias =
@@ -68,7 +69,8 @@ export function resolvePrompt (call: ValidCall<ChatRequest>): PromptedCall {
     }
   }
   if (rest.stop === undefined && stopSequences !== undefined) request.stop = stopSequences
-  if (rest.tool_choice !== undefined) {
+  // A server's tool is found under its own name once the servers have been asked.
+  if (rest.tool_choice !== undefined && !(rest.mcp_servers !== undefined && namesServer(rest.tool_choice))) {
     const { choice, parallel } = plainToolChoice(rest.tool_choice)
     request.tool_choice = choice
     if (parallel === false) request.parallel_tool_calls = false
@@ -88,6 +90,10 @@ function withPreface (
   preface: SystemMessage | undefined, conversation: readonly Message[]
 ): readonly Message[] {
   return preface === undefined ? conversation : [preface, ...conversation]
+}
+
+function namesServer (choice: ToolChoice): boolean {
+  return typeof choice === 'object' && 'server_label' in choice
 }
 
 function isSystem (message: Message): boolean {

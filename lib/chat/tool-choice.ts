@@ -1,43 +1,70 @@
-/**
- * One spelling out of the three a caller may choose tools in: OpenAI's own, Anthropic's
- * (`{ type: 'any', disable_parallel_tool_use: true }`) and a tool server's (`{ server_label, name }`).
- */
+/** How the tools of a request are to be chosen, as far as the tool loop has a say in it. */
 
 import type { ToolChoice } from '../../schemas/tools.ts'
+import type { PromptedChat } from './prompt.ts'
 
-/** What the chat-completions dialect knows. */
-export interface PlainChoice {
-  readonly choice: ToolChoice
-  /** Set when the choice says how many tools one turn may call. */
-  readonly parallel?: false
+/** True when the model must not call any tool. */
+export function forbidsTools ({ tool_choice: choice }: PromptedChat): boolean {
+  return choice === 'none' || (typeof choice === 'object' && 'type' in choice && choice.type === 'none')
 }
 
-/** The choice in OpenAI's words; the same object when it is in them already. */
-export function plainToolChoice (given: ToolChoice): PlainChoice {
-  if (typeof given === 'string') return { choice: given }
-  if ('server_label' in given) return { choice: named(given.name) }
-  switch (given.type) {
+/**
+ * The choice with a tool server's tool under the name it was offered by.
+ *
+ * @param offered finds that name, by the tool's own and perhaps its server's
+ */
+export function namedToolChoice (
+  choice: ToolChoice, offered: (tool: string, server?: string) => string | undefined
+): ToolChoice {
+  if (typeof choice === 'string') return choice
+  if ('server_label' in choice) {
+    const name = offered(choice.name, choice.server_label) ?? choice.name
+    return { type: 'function', function: { name } }
+  }
+  if (choice.type === 'function') {
+    return { ...choice, function: { name: offered(choice.function.name) ?? choice.function.name } }
+  }
+  return choice.type === 'tool' ? { ...choice, name: offered(choice.name) ?? choice.name } : choice
+}
+
+/**
+ * What changes for the turns after the first: a model that is forced to call a tool, and is forced
+ * again when it has the result, would never come to an answer.
+ */
+export function relaxedChoice (request: PromptedChat): Partial<PromptedChat> {
+  const { tool_choice: choice, function_call: legacy, tool_config: config } = request
+  return {
+    ...(choice === undefined ? {} : { tool_choice: relaxed(choice) }),
+    ...(legacy === undefined || legacy === 'none' ? {} : { function_call: 'auto' }),
+    ...(config === undefined ? {} : { tool_config: relaxedConfig(config) })
+  }
+}
+
+function relaxed (choice: ToolChoice): ToolChoice {
+  if (typeof choice === 'string') return choice === 'required' ? 'auto' : choice
+  if (!('type' in choice)) return 'auto'
+  switch (choice.type) {
     case 'function':
     case 'custom':
+      return 'auto'
     case 'allowed_tools':
-      return { choice: given }
-    default: {
-      const single = given.disable_parallel_tool_use === true && given.type !== 'none'
-      return { choice: choiceOf(given), ...(single ? { parallel: false } : {}) }
-    }
+      return { ...choice, allowed_tools: { ...choice.allowed_tools, mode: 'auto' } }
+    case 'any':
+    case 'tool':
+      return {
+        type: 'auto',
+        ...(choice.disable_parallel_tool_use === undefined ? {} : { disable_parallel_tool_use: choice.disable_parallel_tool_use })
+      }
+    default:
+      return choice
   }
 }
 
-type AnthropicChoice = Extract<ToolChoice, { type: 'auto' | 'any' | 'none' | 'tool' }>
-
-function choiceOf (given: AnthropicChoice): ToolChoice {
-  switch (given.type) {
-    case 'tool': return named(given.name)
-    case 'any': return 'required'
-    default: return given.type
-  }
-}
-
-function named (name: string): ToolChoice {
-  return { type: 'function', function: { name } }
+/** Google's own way to say it, in both spellings; `ANY` forces a call. */
+function relaxedConfig (config: Record<string, unknown>): Record<string, unknown> {
+  return Object.fromEntries(Object.entries(config).map(([name, value]) => {
+    const isCalling = name === 'function_calling_config' || name === 'functionCallingConfig'
+    const forces = isCalling && typeof value === 'object' && value !== null && 'mode' in value && value.mode === 'ANY'
+    return [name, forces ? { mode: 'AUTO' } : value]
+  }))
 }

@@ -1,0 +1,43 @@
+/**
+ * One spelling out of the three a caller may choose tools in: OpenAI's own, Anthropic's
+ * (`{ type: 'any', disable_parallel_tool_use: true }`) and a tool server's (`{ server_label, name }`).
+ */
+
+import type { ToolChoice } from '../../schemas/tools.ts'
+
+/** What the chat-completions dialect knows. */
+export interface PlainChoice {
+  readonly choice: ToolChoice
+  /** Set when the choice says how many tools one turn may call. */
+  readonly parallel?: false
+}
+
+/** The choice in OpenAI's words; the same object when it is in them already. */
+export function plainToolChoice (given: ToolChoice): PlainChoice {
+  if (typeof given === 'string') return { choice: given }
+  if ('server_label' in given) return { choice: named(given.name) }
+  switch (given.type) {
+    case 'function':
+    case 'custom':
+    case 'allowed_tools':
+      return { choice: given }
+    default: {
+      const single = given.disable_parallel_tool_use === true && given.type !== 'none'
+      return { choice: choiceOf(given), ...(single ? { parallel: false } : {}) }
+    }
+  }
+}
+
+type AnthropicChoice = Extract<ToolChoice, { type: 'auto' | 'any' | 'none' | 'tool' }>
+
+function choiceOf (given: AnthropicChoice): ToolChoice {
+  switch (given.type) {
+    case 'tool': return named(given.name)
+    case 'any': return 'required'
+    default: return given.type
+  }
+}
+
+function named (name: string): ToolChoice {
+  return { type: 'function', function: { name } }
+}

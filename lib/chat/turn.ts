@@ -1,0 +1,118 @@
+/** One turn of a model: its events as the message the next turn has to begin with. */
+
+import type { AssistantMessage, ToolCall } from '../../schemas/messages.ts'
+import type { ChatEvent, ExtraFields, FinishReason, ThinkingBlock, Usage } from '../events.ts'
+
+/** A function the model wants called. */
+export interface TurnCall {
+  readonly id: string
+  readonly name: string
+  /** As the model wrote them; `undefined` when that is not a JSON object. */
+  readonly arguments: Readonly<Record<string, unknown>> | undefined
+  readonly argumentsText: string
+  /** Unknown fields that must come back with the call, such as thought signatures. */
+  readonly extra: ExtraFields
+}
+
+/** Gathers the first choice of one turn. */
+export class Turn {
+  #text = ''
+  #refusal = ''
+  #reasoning = ''
+  readonly #blocks: ThinkingBlock[] = []
+  readonly #calls = new Map<number, { id: string, name: string, text: string, extra: ExtraFields }>()
+  #reason: FinishReason | undefined
+  #usage: Usage | undefined
+
+  add (event: ChatEvent): void {
+    if ('choice' in event && event.choice !== 0) return
+    switch (event.type) {
+      case 'text-delta':
+        this.#text += event.text
+        break
+      case 'refusal-delta':
+        this.#refusal += event.text
+        break
+      case 'reasoning-delta':
+        this.#reasoning += event.text
+        break
+      case 'thinking-block':
+        this.#blocks.push(event.block)
+        break
+      case 'tool-call-start':
+        if (event.kind === 'function') {
+          this.#calls.set(event.call, { id: event.id, name: event.name, text: '', extra: event.extra ?? {} })
+        }
+        break
+      case 'tool-call-delta': {
+        const call = this.#calls.get(event.call)
+        if (call !== undefined) call.text += event.text
+        break
+      }
+      case 'choice-end':
+        this.#reason = event.reason
+        break
+      case 'usage':
+        this.#usage = event.usage
+        break
+      default:
+    }
+  }
+
+  /** Why the model stopped; absent until it has. */
+  get reason (): FinishReason | undefined {
+    return this.#reason
+  }
+
+  get usage (): Usage | undefined {
+    return this.#usage
+  }
+
+  /** In the order the model made them. */
+  calls (): TurnCall[] {
+    return [...this.#calls.values()].map(({ id, name, text, extra }) => ({
+      id, name, extra, argumentsText: text, arguments: asArguments(text)
+    }))
+  }
+
+  /** What the model said, with everything its provider wants to see again. */
+  message (): AssistantMessage {
+    const calls = this.calls()
+    return {
+      role: 'assistant',
+      content: this.#text === '' ? null : this.#text,
+      ...(this.#refusal === '' ? {} : { refusal: this.#refusal }),
+      ...(this.#reasoning === '' ? {} : { reasoning_content: this.#reasoning }),
+      ...(this.#blocks.length === 0 ? {} : { thinking_blocks: this.#blocks.map(block => ({ ...block })) }),
+      ...(calls.length === 0 ? {} : { tool_calls: calls.map(asToolCall) })
+    }
+  }
+}
+
+/** Adds up what the turns of an answer used; what none of them reported stays absent. */
+export function addUsage (sum: Usage | undefined, usage: Usage | undefined): Usage | undefined {
+  if (sum === undefined || usage === undefined) return sum ?? usage
+  const total: Record<string, number> = {}
+  for (const part of [sum, usage]) {
+    for (const [name, tokens] of Object.entries(part)) total[name] = (total[name] ?? 0) + Number(tokens)
+  }
+  return { ...sum, ...total }
+}
+
+/** Providers parse the arguments of earlier calls, so what cannot be parsed is not sent back. */
+function asToolCall ({ id, name, arguments: args, argumentsText, extra }: TurnCall): ToolCall {
+  const text = args === undefined || argumentsText === '' ? '{}' : argumentsText
+  return { id, type: 'function', function: { name, arguments: text }, ...extra }
+}
+
+/** Models leave the arguments of functions without parameters empty. */
+function asArguments (text: string): TurnCall['arguments'] {
+  if (text.trim() === '') return {}
+  try {
+    const value: unknown = JSON.parse(text)
+    // A JSON object has string keys, whatever is in it.
+    return typeof value === 'object' && value !== null && !Array.isArray(value) ? value as Record<string, unknown> : undefined
+  } catch {
+    return undefined // the model is told so in place of a result
+  }
+}

@@ -1,0 +1,31 @@
+/** A signal that aborts with another one, after a while, or at the end of the work it is for. */
+export interface Deadline {
+  readonly signal: AbortSignal
+  /** True when it was the clock that aborted it. */
+  readonly passed: () => boolean
+  /** Stops the clock, and whatever still hangs on the signal. */
+  readonly end: () => void
+}
+
+/** @param reason what the signal's reason will be when the time is up */
+export function deadline (ms: number, parent: AbortSignal, reason: unknown): Deadline {
+  const controller = new AbortController()
+  let passed = false
+  const follow = (): void => controller.abort(parent.reason)
+  const timer = setTimeout(() => {
+    passed = true
+    controller.abort(reason)
+  }, ms)
+  timer.unref()
+  if (parent.aborted) follow()
+  else parent.addEventListener('abort', follow, { once: true })
+  return {
+    signal: controller.signal,
+    passed: () => passed,
+    end: () => {
+      clearTimeout(timer)
+      parent.removeEventListener('abort', follow)
+      controller.abort(reason)
+    }
+  }
+}

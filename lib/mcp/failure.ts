@@ -1,0 +1,126 @@
+/**
+ * What went wrong with a tool server, in words for the caller: which step failed, why, and what to
+ * do about it. The server's own words are not repeated; they may hold anything.
+ */
+
+import { addressRefused } from '../safe-agent.ts'
+import type { ToolServerError } from '../events.ts'
+
+/** The steps on the way to a tool's answer. */
+export type Phase = 'resolve' | 'connect' | 'initialize' | 'list' | 'call'
+
+export class ToolServerFailure extends Error {
+  readonly phase: Phase
+  readonly recommendation: string | undefined
+
+  constructor (phase: Phase, message: string, options: { recommendation?: string, cause?: unknown } = {}) {
+    super(message, options.cause === undefined ? undefined : { cause: options.cause })
+    this.name = 'ToolServerFailure'
+    this.phase = phase
+    this.recommendation = options.recommendation
+  }
+
+  /** As it is told to the caller: `code` is the phase. */
+  toError (): ToolServerError {
+    const { message, phase, recommendation } = this
+    return { message, code: phase, ...(recommendation === undefined ? {} : { recommendation }) }
+  }
+}
+
+/** The error as one of ours; `phase` says what was under way. */
+export function asFailure (error: unknown, phase: Phase): ToolServerFailure {
+  if (error instanceof ToolServerFailure) return error
+  const chain = [...causes(error)]
+  const codes = new Set(chain.map(link => property(link, 'code')))
+  const status = httpStatus(error)
+  if (codes.has(addressRefused)) {
+    return new ToolServerFailure('connect', 'The address of the tool server is not public.', {
+      recommendation: 'Use a public address, or ask the operator to list the host in `tools.allowed_hosts`.',
+      cause: error
+    })
+  }
+  if (status === 401 || status === 403) {
+    return new ToolServerFailure(phase === 'connect' ? 'initialize' : phase,
+      `The tool server refused access (HTTP ${status}).`, {
+        recommendation: 'Send credentials for it in `authorization`, `headers` or `credentials` of its entry in `mcp_servers`.',
+        cause: error
+      })
+  }
+  if (status !== undefined) {
+    return new ToolServerFailure(phase === 'connect' ? 'initialize' : phase,
+      `The tool server answered with HTTP ${status}.`, { recommendation: adviceFor(status), cause: error })
+  }
+  const network = chain.find(isNetworkError)
+  if (network !== undefined) {
+    return new ToolServerFailure(phase, `The tool server could not be reached (${String(property(network, 'code'))}).`, {
+      recommendation: 'Check the address, and that the server is running.', cause: error
+    })
+  }
+  if (codes.has('REQUEST_TIMEOUT')) return late(phase, error)
+  return new ToolServerFailure(phase === 'connect' ? 'initialize' : phase,
+    'The tool server did not speak the protocol as expected.', {
+      recommendation: 'Check that the address is that of an MCP server.', cause: error
+    })
+}
+
+/** The server took longer than it was given. */
+export function late (phase: Phase, cause?: unknown): ToolServerFailure {
+  return new ToolServerFailure(phase, 'The tool server did not answer in time.', {
+    recommendation: 'Try again later, or leave the server out.', cause
+  })
+}
+
+/** True when the server no longer knows the session: it did nothing, and a new one will help. */
+export function sessionExpired (error: unknown): boolean {
+  const status = httpStatus(error)
+  if (status === 404) return true
+  // Servers that answer 400 here are common; they do say that it is about the session.
+  return status === 400 && [...causes(error)].some(link => /session/i.test(String(property(link, 'message'))))
+}
+
+/** True when the connection itself failed, rather than a tool or the patience of a caller. */
+export function sessionBroken (error: unknown): boolean {
+  return httpStatus(error) !== undefined || [...causes(error)].some(isNetworkError)
+}
+
+/** The HTTP status at the bottom of an error of the client library. */
+export function httpStatus (error: unknown): number | undefined {
+  for (const link of causes(error)) {
+    const status = property(link, 'status') ?? property(property(link, 'data'), 'status')
+    if (typeof status === 'number') return status
+    const code = property(link, 'code') // of the older transport: the status itself
+    if (typeof code === 'number' && code >= 400 && code < 600) return code
+    const told = /\(HTTP (\d{3})\)/.exec(String(property(link, 'message')))
+    if (told !== null) return Number(told[1])
+  }
+  return undefined
+}
+
+const networkCodes = new Set([
+  'ECONNREFUSED', 'ECONNRESET', 'EHOSTUNREACH', 'ENETUNREACH', 'ENOTFOUND', 'EAI_AGAIN', 'EPIPE', 'ETIMEDOUT',
+  'UND_ERR_CONNECT_TIMEOUT', 'UND_ERR_SOCKET', 'UND_ERR_HEADERS_TIMEOUT', 'ENOENT', 'EACCES',
+  'CERT_HAS_EXPIRED', 'DEPTH_ZERO_SELF_SIGNED_CERT', 'ERR_TLS_CERT_ALTNAME_INVALID',
+  'UNABLE_TO_VERIFY_LEAF_SIGNATURE', 'SELF_SIGNED_CERT_IN_CHAIN', 'CONNECTION_CLOSED'
+])
+
+function isNetworkError (link: unknown): boolean {
+  return networkCodes.has(String(property(link, 'code')))
+}
+
+function adviceFor (status: number): string {
+  if (status === 404) return 'Check the address: there is no MCP server at it.'
+  if (status === 429) return 'Try again later: the tool server limits its callers.'
+  return status >= 500 ? 'Try again later, or leave the server out.' : 'Check the address and the headers of the server.'
+}
+
+/** The error, its cause, the cause of that, …; of several errors at once, all. */
+function * causes (error: unknown, depth = 0): Generator {
+  if (typeof error !== 'object' || error === null || depth > 8) return
+  yield error
+  if (error instanceof AggregateError) for (const one of error.errors) yield * causes(one, depth + 1)
+  yield * causes(property(error, 'cause') ?? property(property(error, 'data'), 'cause'), depth + 1)
+}
+
+function property (value: unknown, name: string): unknown {
+  return typeof value === 'object' && value !== null ? Reflect.get(value, name) : undefined
+}

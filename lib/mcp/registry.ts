@@ -1,0 +1,133 @@
+/**
+ * Finds tool servers by slug in a registry that speaks the MCP Registry API.
+ *
+ * Registry names are reverse-DNS (`io.github.org/name`). A slug that is one is asked for directly;
+ * the slug `org/name` stands for the one name that is it or ends with `.org/name`.
+ *
+ * @see https://github.com/modelcontextprotocol/registry/blob/main/docs/reference/api/openapi.yaml
+ */
+
+import { request, type Dispatcher } from 'undici'
+import { ExpiringMap } from './expiring-map.ts'
+import { ToolServerFailure } from './failure.ts'
+
+/** Where a registry says a server is, and what it must be sent. */
+export interface RegisteredServer {
+  readonly url: string
+  /** Names of headers without which it does not work. */
+  readonly requiredHeaders: readonly string[]
+}
+
+export interface Registry {
+  /** @throws ToolServerFailure of phase `resolve` */
+  readonly find: (slug: string, version: string | undefined, signal: AbortSignal) => Promise<RegisteredServer>
+}
+
+const maxBytes = 1024 * 1024
+const knownMs = 600_000
+/** A server that was not found is looked for again soon: it may have been published meanwhile. */
+const unknownMs = 30_000
+
+export function createRegistry (baseUrl: string, dispatcher: Dispatcher): Registry {
+  const base = /\/v0(\.\d+)?\/?$/.test(baseUrl) ? baseUrl.replace(/\/$/, '') : `${baseUrl.replace(/\/$/, '')}/v0`
+  const known = new ExpiringMap<RegisteredServer | ToolServerFailure>(1000)
+
+  async function ask (path: string, signal: AbortSignal): Promise<unknown> {
+    const { statusCode, body } = await request(`${base}${path}`, { dispatcher, signal, headers: { accept: 'application/json' } })
+    if (statusCode === 404) {
+      await body.dump()
+      return undefined
+    }
+    const parts: Buffer[] = []
+    let bytes = 0
+    for await (const part of body as AsyncIterable<Buffer>) { // undici's bodies give buffers
+      bytes += part.length
+      if (bytes > maxBytes) throw new Error('the answer of the registry is too long')
+      parts.push(part)
+    }
+    if (statusCode !== 200) throw new Error(`the registry answered with HTTP ${statusCode}`)
+    return JSON.parse(Buffer.concat(parts).toString())
+  }
+
+  async function lookUp (slug: string, version: string | undefined, signal: AbortSignal): Promise<RegisteredServer> {
+    const name = slug.split('/')[0]?.includes('.') === true ? slug : await fullName(slug, signal)
+    const found = name === undefined
+      ? undefined
+      : await ask(`/servers/${encodeURIComponent(name)}/versions/${encodeURIComponent(version ?? 'latest')}`, signal)
+    if (found === undefined) throw notFound(slug, version)
+    return remoteOf(found, slug)
+  }
+
+  async function fullName (slug: string, signal: AbortSignal): Promise<string | undefined> {
+    const listed = await ask(`/servers?search=${encodeURIComponent(slug)}&version=latest&limit=100`, signal)
+    const names = list(field(listed, 'servers')).map(entry => String(field(serverOf(entry), 'name')))
+    if (names.includes(slug)) return slug
+    const candidates = [...new Set(names.filter(name => name.endsWith(`.${slug}`)))]
+    if (candidates.length < 2) return candidates[0]
+    throw new ToolServerFailure('resolve', `More than one registered tool server is called \`${slug}\`.`, {
+      recommendation: `Use the full name: ${candidates.slice(0, 5).join(', ')}.`
+    })
+  }
+
+  return {
+    find: async (slug, version, signal) => {
+      const key = `${slug}@${version ?? ''}`
+      const remembered = known.get(key)
+      if (remembered instanceof ToolServerFailure) throw remembered
+      if (remembered !== undefined) return remembered
+      try {
+        const found = await lookUp(slug, version, signal)
+        known.set(key, found, knownMs)
+        return found
+      } catch (error) {
+        if (signal.aborted) throw error
+        if (!(error instanceof ToolServerFailure)) {
+          throw new ToolServerFailure('resolve', 'The registry of tool servers could not be asked.', {
+            recommendation: 'Try again later, or give the URL of the server.', cause: error
+          })
+        }
+        known.set(key, error, unknownMs)
+        throw error
+      }
+    }
+  }
+}
+
+export function notFound (slug: string, version?: string): ToolServerFailure {
+  const name = version === undefined ? slug : `${slug}@${version}`
+  return new ToolServerFailure('resolve', `No tool server is known as \`${name}\`.`, {
+    recommendation: 'Check the slug, or give the URL of the server.'
+  })
+}
+
+function remoteOf (answer: unknown, slug: string): RegisteredServer {
+  const remotes = list(field(serverOf(answer), 'remotes'))
+  const remote = remotes.find(entry => typeOf(entry) === 'streamable-http') ?? remotes.find(entry => typeOf(entry) === 'sse')
+  const url = field(remote, 'url')
+  if (typeof url !== 'string' || !/^https?:\/\//.test(url) || url.includes('{')) {
+    throw new ToolServerFailure('resolve', `The tool server \`${slug}\` has no address that can be called from here.`, {
+      recommendation: 'Run it yourself and give its URL, or ask the operator to configure it.'
+    })
+  }
+  const requiredHeaders = list(field(remote, 'headers'))
+    .filter(header => field(header, 'isRequired') === true && typeof field(header, 'value') !== 'string')
+    .map(header => String(field(header, 'name')))
+  return { url, requiredHeaders }
+}
+
+/** Newer registries wrap the server in `{ server, _meta }`. */
+function serverOf (entry: unknown): unknown {
+  return field(entry, 'server') ?? entry
+}
+
+function typeOf (remote: unknown): unknown {
+  return field(remote, 'type') ?? field(remote, 'transport_type')
+}
+
+function field (value: unknown, name: string): unknown {
+  return typeof value === 'object' && value !== null ? Reflect.get(value, name) : undefined
+}
+
+function list (value: unknown): unknown[] {
+  return Array.isArray(value) ? value : []
+}

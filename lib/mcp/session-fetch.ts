@@ -1,0 +1,45 @@
+/**
+ * The `fetch` of one tool session.
+ *
+ * It bounds what comes back and lets go of requests that were cancelled: the protocol's
+ * `notifications/cancelled` asks the server to stop, but a server need not answer a request it has
+ * stopped, and the stream that waits for that answer would stay open as long as the session.
+ */
+
+import { safeFetch } from '../safe-agent.ts'
+import type { FetchLike } from '@modelcontextprotocol/client'
+import type { Dispatcher, RequestInit } from 'undici'
+
+export function sessionFetch (agent: Dispatcher, maxBytes: number): FetchLike {
+  const underWay = new Map<unknown, AbortController>()
+  return async (url, init) => {
+    const { id, cancels } = readMessage(init?.body)
+    const request = new AbortController()
+    const forward = (): void => request.abort(init?.signal?.reason)
+    if (init?.signal?.aborted === true) forward()
+    init?.signal?.addEventListener('abort', forward)
+    if (id !== undefined) underWay.set(id, request)
+    const onEnd = (): void => {
+      init?.signal?.removeEventListener('abort', forward)
+      underWay.delete(id)
+    }
+    // Node's types and undici's describe the same objects under two names.
+    const options = { ...init, signal: request.signal } as unknown as RequestInit
+    try {
+      return await safeFetch(url, options, { agent, maxBytes, onEnd })
+    } catch (error) {
+      onEnd()
+      throw error
+    } finally {
+      underWay.get(cancels)?.abort()
+    }
+  }
+}
+
+/** The id of a request, or the id of the request that a notification cancels. */
+function readMessage (body: unknown): { id?: unknown, cancels?: unknown } {
+  if (typeof body !== 'string') return {}
+  const { id, method, params } = JSON.parse(body) // written by the client library a moment ago
+  if (method === 'notifications/cancelled') return { cancels: params?.requestId }
+  return method === undefined ? {} : { id }
+}

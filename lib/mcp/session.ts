@@ -1,0 +1,104 @@
+/** One open connection to a tool server, used by many calls at once. */
+
+import type { Client, CallToolResult, Tool as ServerTool } from '@modelcontextprotocol/client'
+import { ToolServerFailure } from './failure.ts'
+
+export type { CallToolResult, ServerTool }
+
+export interface Progress {
+  readonly progress: number
+  readonly total?: number | undefined
+  readonly message?: string | undefined
+}
+
+export interface SessionCall {
+  readonly signal: AbortSignal
+  readonly timeoutMs: number
+  readonly onProgress?: (progress: Progress) => void
+}
+
+export interface SessionOptions {
+  readonly listTtlMs: number
+  readonly listTimeoutMs: number
+  /** Ends the session at the server; afterwards the client is closed. */
+  readonly terminate: () => Promise<void>
+}
+
+/** More tools than any model can choose from; a longer list is a fault or an attack. */
+const maxTools = 1000
+/** A server that does not answer the goodbye is left without one. */
+const goodbyeMs = 2000
+
+export class Session {
+  readonly #client: Client
+  readonly #options: SessionOptions
+  #tools: Promise<readonly ServerTool[]> | undefined
+  #toolsUntilMs = 0
+  #closed = false
+
+  constructor (client: Client, options: SessionOptions) {
+    this.#client = client
+    this.#options = options
+    // oxlint-disable-next-line unicorn/prefer-add-event-listener -- the client is no EventTarget
+    client.onclose = () => { this.#closed = true }
+  }
+
+  /** True when the connection is gone: nothing can be asked any more. */
+  get closed (): boolean {
+    return this.#closed
+  }
+
+  get protocolVersion (): string | undefined {
+    return this.#client.getNegotiatedProtocolVersion()
+  }
+
+  /** Every page of the tool list; asked for once, until it expires or the server says it changed. */
+  async tools (): Promise<readonly ServerTool[]> {
+    if (this.#tools === undefined || performance.now() > this.#toolsUntilMs) {
+      const { listTtlMs, listTimeoutMs } = this.#options
+      this.#toolsUntilMs = performance.now() + listTtlMs
+      const listing = this.#client.listTools(undefined, { timeout: listTimeoutMs, cacheMode: 'refresh' }).then(checkedList)
+      this.#tools = listing
+      listing.catch(() => { if (this.#tools === listing) this.#tools = undefined })
+    }
+    return await this.#tools
+  }
+
+  forgetTools (): void {
+    this.#tools = undefined
+  }
+
+  /** @throws an error of the client library, or the signal's reason */
+  async call (
+    name: string, args: Readonly<Record<string, unknown>>, { signal, timeoutMs, onProgress }: SessionCall
+  ): Promise<CallToolResult> {
+    try {
+      return await this.#client.callTool({ name, arguments: { ...args } }, {
+        signal, timeout: timeoutMs, ...(onProgress === undefined ? {} : { onprogress: onProgress })
+      })
+    } catch (error) {
+      throw signal.aborted ? signal.reason : error
+    }
+  }
+
+  /** Says goodbye and closes sockets, timers and the child process. Never throws. */
+  async close (): Promise<void> {
+    if (!this.#closed) await Promise.race([this.#options.terminate().catch(ignoreGoodbye), after(goodbyeMs)])
+    this.#closed = true
+    await this.#client.close().catch(ignoreGoodbye)
+  }
+}
+
+function checkedList ({ tools }: { tools: ServerTool[] }): ServerTool[] {
+  if (tools.length > maxTools) {
+    throw new ToolServerFailure('list', `The tool server lists more than ${maxTools} tools.`)
+  }
+  return tools
+}
+
+/** A server that is gone, or does not know goodbyes, is no reason to fail anything. */
+function ignoreGoodbye (): void {}
+
+async function after (ms: number): Promise<void> {
+  await new Promise<void>(resolve => { setTimeout(resolve, ms).unref() })
+}

@@ -1,0 +1,61 @@
+/**
+ * Names under which the tools of several servers are offered to a model.
+ *
+ * Every provider takes letters, digits, `_` and `-`, at most 64 of them, starting with a letter or
+ * `_`. A tool keeps its own name where that is legal and nobody else has it. Where two tools, or
+ * a tool and a function of the caller, would share a name, the server's name goes in front; what
+ * is then too long or still not unique ends in a digest. The names of a list of servers are
+ * always the same, so providers can cache prompts that hold them.
+ */
+
+import { createHash } from 'node:crypto'
+
+export interface NamedTool<T> {
+  readonly server: string
+  readonly tool: string
+  readonly value: T
+}
+
+const maxLength = 64
+
+/** @param taken names the caller uses for functions of its own; they are left alone */
+export function nameTools<T> (tools: ReadonlyArray<NamedTool<T>>, taken: ReadonlySet<string>): Map<string, T> {
+  const plain = tools.map(({ tool }) => legal(tool))
+  const counts = countOf([...plain, ...taken])
+  const prefixed = tools.map(({ server }, index) => {
+    const name = plain[index] ?? ''
+    return counts.get(name) === 1 ? name : `${label(server)}__${name}`
+  })
+  const prefixedCounts = countOf([...prefixed, ...taken])
+  const named = new Map<string, T>()
+  for (const [index, { server, tool, value }] of tools.entries()) {
+    const name = prefixed[index] ?? ''
+    const fits = name.length <= maxLength && prefixedCounts.get(name) === 1 && !named.has(name)
+    named.set(fits ? name : digested(name, server, tool, candidate => named.has(candidate) || taken.has(candidate)), value)
+  }
+  return named
+}
+
+function digested (name: string, server: string, tool: string, isTaken: (name: string) => boolean): string {
+  const room = name.slice(0, maxLength - 9)
+  for (let salt = 0; ; salt++) {
+    const digest = createHash('sha256').update(JSON.stringify([server, tool, salt])).digest('hex').slice(0, 8)
+    if (!isTaken(`${room}_${digest}`)) return `${room}_${digest}`
+  }
+}
+
+function legal (name: string): string {
+  const letters = name.replace(/[^a-zA-Z0-9_-]/g, '_')
+  return /^[a-zA-Z_]/.test(letters) ? letters : `_${letters}`
+}
+
+/** A server as it reads in front of a name: the last part of its slug, or its host. */
+function label (server: string): string {
+  return legal(URL.canParse(server) ? new URL(server).hostname : server.split('/').at(-1) ?? server).slice(0, 24)
+}
+
+function countOf (names: readonly string[]): Map<string, number> {
+  const counts = new Map<string, number>()
+  for (const name of names) counts.set(name, (counts.get(name) ?? 0) + 1)
+  return counts
+}

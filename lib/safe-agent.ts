@@ -1,0 +1,228 @@
+/**
+ * The only way out to addresses that callers name: tool servers, documents, images by URL.
+ *
+ * A name is looked up once, every address it has is checked, and the socket goes to an address
+ * that was checked, so a name that changes its mind between the check and the connection gains
+ * nothing. Addresses written as numbers, in whatever form, are checked as what they are.
+ *
+ * ```ts
+ * const agent = createSafeAgent({ allowed: ['tools.internal:8080', '10.1.0.0/16'] })
+ * const answer = await safeFetch('https://example.com/mcp', {}, { agent, maxBytes: 1e6 })
+ * ```
+ */
+
+import { lookup as resolveName, type LookupAddress, type LookupOptions } from 'node:dns'
+import { isIP } from 'node:net'
+import ipaddr from 'ipaddr.js'
+import { Agent, buildConnector, fetch, Headers, Response, type Dispatcher, type RequestInit } from 'undici'
+
+export interface SafeAgentOptions {
+  /** Exceptions: `host`, `host:port`, an address or a CIDR range. */
+  readonly allowed?: readonly string[]
+  readonly connectMs?: number
+}
+
+/** What `AddressRefused.code` says, also at the end of the `cause` chain of a failed fetch. */
+export const addressRefused = 'ADDRESS_REFUSED'
+
+/** Somebody asked for an address that is not theirs to reach. */
+export class AddressRefused extends Error {
+  readonly code = addressRefused
+
+  constructor () {
+    super('The address is not public.')
+    this.name = 'AddressRefused'
+  }
+}
+
+/**
+ * Makes a dispatcher that connects to public unicast addresses and to what is allowed besides.
+ *
+ * Sockets to one host are not limited in number, and a body may pause for as long as the request's
+ * signal lets it: each tool session holds one open for news.
+ * Requests fail with `AddressRefused` as their cause, before anything is sent.
+ */
+export function createSafeAgent ({ allowed = [], connectMs = 5000 }: SafeAgentOptions = {}): Agent {
+  const exceptions = new Exceptions(allowed)
+  return new Agent({
+    bodyTimeout: 0,
+    connect: (options, callback) => {
+      const host = bare(options.hostname)
+      const admits = (address: string): boolean =>
+        isPublicAddress(address) || exceptions.admit(host, options.port, options.protocol, address)
+      if (isIP(host) !== 0 && !admits(host)) {
+        callback(new AddressRefused(), null)
+        return
+      }
+      // One connector per connection: the lookup has to know the port that was asked for.
+      buildConnector({ timeout: connectMs, lookup: checkedLookup(admits) })(options, callback)
+    }
+  })
+}
+
+/**
+ * Says whether an address belongs to the public internet: unicast, and for version 6 within
+ * 2000::/3, the only part that is given out. Everything that embeds a version 4 address
+ * (mapped, compatible, 6to4, Teredo, NAT64) is judged by it or refused.
+ *
+ * @see https://www.iana.org/assignments/iana-ipv6-special-registry
+ */
+export function isPublicAddress (address: string): boolean {
+  const parsed = parse(address)
+  if (parsed === undefined || parsed.range() !== 'unicast') return false
+  if (parsed.kind() === 'ipv4') return true
+  const first = (parsed as ipaddr.IPv6).parts[0] ?? 0 // its kind was just asked
+  return first >= 0x2000 && first <= 0x3fff
+}
+
+export interface SafeFetchOptions {
+  readonly agent: Dispatcher
+  /** Bytes of the answer, decoded; one more and reading its body fails. */
+  readonly maxBytes: number
+  /** Redirects followed, each checked anew. Default 3. */
+  readonly maxRedirects?: number
+  /** Called when the body of the answer has been read, has failed or is not wanted any more. */
+  readonly onEnd?: () => void
+}
+
+/**
+ * Fetches from an address a caller named.
+ *
+ * Redirects are followed when they keep the method. On the way to another origin every header but
+ * the harmless ones is left behind, and a body is not carried along: such an answer is returned
+ * as it is. The clock is the caller's `signal`.
+ *
+ * @throws TypeError with the network's error, or `AddressRefused`, as its cause.
+ */
+export async function safeFetch (
+  url: string | URL, init: RequestInit, { agent, maxBytes, maxRedirects = 3, onEnd = () => {} }: SafeFetchOptions
+): Promise<Response> {
+  let current = new URL(url)
+  let headers = new Headers(init.headers)
+  for (let followed = 0; ; followed++) {
+    if (!/^https?:$/.test(current.protocol)) throw new TypeError('Only http and https are fetched.')
+    const response = await fetch(current, {
+      ...init, headers, dispatcher: agent, redirect: 'manual'
+    })
+    const next = followed < maxRedirects ? redirectOf(response, current, init) : undefined
+    if (next === undefined) return capped(response, current, maxBytes, onEnd)
+    await response.body?.cancel()
+    if (next.origin !== current.origin) headers = harmless(headers)
+    current = next
+  }
+}
+
+const redirects = new Set([301, 302, 303, 307, 308])
+
+function redirectOf (response: Response, from: URL, { method = 'GET' }: RequestInit): URL | undefined {
+  const location = response.headers.get('location')
+  if (location === null || !redirects.has(response.status) || !URL.canParse(location, from.href)) return undefined
+  const to = new URL(location, from)
+  if (/^(get|head)$/i.test(method)) return to
+  const keepsMethod = response.status === 307 || response.status === 308
+  return keepsMethod && to.origin === from.origin ? to : undefined
+}
+
+function harmless (headers: Headers): Headers {
+  const kept = new Headers()
+  for (const name of ['accept', 'accept-language', 'user-agent']) {
+    const value = headers.get(name)
+    if (value !== null) kept.set(name, value)
+  }
+  return kept
+}
+
+/** The same answer with a body that fails once it is too long. */
+function capped (response: Response, url: URL, maxBytes: number, onEnd: () => void): Response {
+  const reader = response.body?.getReader()
+  if (reader === undefined) {
+    onEnd()
+    return response
+  }
+  let bytes = 0
+  const body = new ReadableStream<Uint8Array>({
+    async pull (controller) {
+      try {
+        const { done, value } = await reader.read()
+        if (done) {
+          onEnd()
+          controller.close()
+          return
+        }
+        bytes += value.byteLength
+        if (bytes > maxBytes) {
+          await reader.cancel()
+          throw new TypeError(`The answer is longer than ${maxBytes} bytes.`)
+        }
+        controller.enqueue(value)
+      } catch (error) {
+        onEnd()
+        throw error
+      }
+    },
+    async cancel (reason) {
+      onEnd()
+      await reader.cancel(reason)
+    }
+  }, { highWaterMark: 0 })
+  const { status, statusText, headers } = response
+  const copy = new Response(body, { status, statusText, headers })
+  Object.defineProperty(copy, 'url', { value: url.href })
+  return copy
+}
+
+/** `dns.lookup` that fails when any address of the name is refused. */
+function checkedLookup (admits: (address: string) => boolean) {
+  return (
+    name: string,
+    options: LookupOptions,
+    callback: (error: Error | null, address: string | LookupAddress[], family?: number) => void
+  ): void => {
+    resolveName(name, { ...options, all: true }, (error, addresses) => {
+      const [first] = addresses ?? []
+      if (error !== null || first === undefined) callback(error ?? new Error('no address'), '')
+      else if (!addresses.every(({ address }) => admits(address))) callback(new AddressRefused(), '')
+      else if (options.all === true) callback(null, addresses)
+      else callback(null, first.address, first.family)
+    })
+  }
+}
+
+/** What the operator listed: names with or without a port, addresses, ranges. */
+class Exceptions {
+  readonly #hosts = new Set<string>()
+  readonly #ranges: Array<[ipaddr.IPv4 | ipaddr.IPv6, number]> = []
+
+  constructor (allowed: readonly string[]) {
+    for (const entry of allowed) {
+      const address = parse(entry)
+      if (ipaddr.isValidCIDR(entry)) this.#ranges.push(ipaddr.parseCIDR(entry))
+      else if (address !== undefined) this.#ranges.push([address, address.kind() === 'ipv4' ? 32 : 128])
+      else this.#hosts.add(withoutBrackets(entry.toLowerCase()))
+    }
+  }
+
+  admit (host: string, port: string, protocol: string, address: string): boolean {
+    const name = host.toLowerCase()
+    const number = port === '' ? (protocol === 'https:' ? '443' : '80') : port
+    if (this.#hosts.has(name) || this.#hosts.has(`${name}:${number}`)) return true
+    const parsed = parse(address)
+    return parsed !== undefined && this.#ranges.some(range =>
+      range[0].kind() === parsed.kind() && parsed.match(range))
+  }
+}
+
+/** Mapped version 4 addresses come out as version 4. */
+function parse (address: string): ipaddr.IPv4 | ipaddr.IPv6 | undefined {
+  const [plain = ''] = bare(address).split('%')
+  return isIP(plain) === 0 ? undefined : ipaddr.process(plain)
+}
+
+function bare (host: string): string {
+  return host.replace(/^\[|\]$/g, '')
+}
+
+/** `[::1]` and `[::1]:80` as hosts are compared: `::1`, `::1:80`. */
+function withoutBrackets (entry: string): string {
+  return entry.replace(/^\[([^\]]*)\]/, '$1')
+}

@@ -1,0 +1,262 @@
+/**
+ * Lets a model use the tools of tool servers: asks, runs what it calls, asks again with the
+ * results, until it answers. Whole and streamed answers of every provider go through the same
+ * turns; a call that names no tool server goes straight to `ask`.
+ *
+ * The caller sees one answer. Text appears as it is written, calls of server tools do not appear;
+ * calls of the caller's own functions end the answer with `tool_calls`, after the server calls of
+ * the same turn have been run and reported. An answer that ends although server calls are pending
+ * shows those calls, and says why in `tool_loop_stopped`: `max_turns`, `deadline`,
+ * `calls_per_turn` or `repeated_call`.
+ */
+
+import { forbidsTools, namedToolChoice, relaxedChoice } from '../chat/tool-choice.ts'
+import { ShownEvents } from '../chat/shown-events.ts'
+import { addUsage, Turn, type TurnCall } from '../chat/turn.ts'
+import { deadline } from '../deadline.ts'
+import { GatewayError } from '../errors.ts'
+import { once } from '../stage.ts'
+import { runTools, type RanCall } from './run-tools.ts'
+import type { Message } from '../../schemas/messages.ts'
+import type { Batch } from '../batch.ts'
+import type { RoutedCall } from '../call.ts'
+import type { PromptedChat } from '../chat/prompt.ts'
+import type { ChatEvent, ToolServerError, Usage } from '../events.ts'
+import type { OpenTools, ToolServers } from '../mcp/tool-servers.ts'
+import type { ToolSettings } from '../settings.ts'
+import type { Stage } from '../stage.ts'
+
+type ChatCall = RoutedCall<PromptedChat>
+type ChatBatch = Batch<PromptedChat, ChatEvent>
+type Ask = Stage<ChatCall, ChatBatch>
+
+export type ToolLimits = Pick<ToolSettings, 'loopMs' | 'callsPerTurn' | 'repeats'>
+
+/** Why the loop ended although the model had called server tools. */
+export type StopReason = 'max_turns' | 'deadline' | 'calls_per_turn' | 'repeated_call'
+
+const defaultTurns = 10
+
+/**
+ * One call in, its answer out, with the shape `ask` alone would give it: one `response-start`, one
+ * `choice-end` per choice, at most one `usage`, which is the sum over the turns. All turns after
+ * the first go to the route that answered it.
+ *
+ * @param ask the provider-call stage
+ * @throws GatewayError `unsupported_parameter` when `n` is greater than 1 while tools are to be
+ *   run: there is one conversation to go on with. Else what `ask` throws.
+ */
+export function toolExecute (tools: ToolServers, ask: Ask, limits: ToolLimits): Ask {
+  return async function * (source) {
+    for await (const call of source) {
+      const { request } = call
+      if (!namesServers(request) || forbidsTools(request)) yield * ask(once(call))
+      else if (runsTools(call)) yield * answerWithTools(call, tools, ask, limits)
+      else yield * offerTools(call, tools, ask)
+    }
+  }
+}
+
+function namesServers ({ mcp_servers: servers }: PromptedChat): boolean {
+  return servers !== undefined && !(Array.isArray(servers) && servers.length === 0)
+}
+
+/** Google has a field of its own for it, which other providers do not know. */
+function runsTools ({ request, routes }: ChatCall): boolean {
+  if (request.automatic_tool_execution === false) return false
+  return !(request.disable_automatic_function_calling === true && routes[0].providerId === 'google')
+}
+
+/** The tools are offered; whatever is called is left to the caller. */
+async function * offerTools (call: ChatCall, tools: ToolServers, ask: Ask): AsyncGenerator<ChatBatch> {
+  const open = await openTools(call, tools)
+  let report = failureReport(open.errors)
+  for await (const batch of ask(once({ ...call, request: withTools(call.request, open) }))) {
+    const [first, ...rest] = batch.events
+    const events = first?.type === 'response-start' ? [first, ...report, ...rest] : [...report, ...batch.events]
+    yield { ...batch, call, events }
+    report = []
+  }
+}
+
+async function * answerWithTools (
+  call: ChatCall, tools: ToolServers, ask: Ask, limits: ToolLimits
+): AsyncGenerator<ChatBatch> {
+  if ((call.request.n ?? 1) > 1) {
+    throw new GatewayError('unsupported_parameter', {
+      message: '`n` greater than 1 cannot be combined with `mcp_servers`, unless `automatic_tool_execution` is false.',
+      param: 'n'
+    })
+  }
+  const open = await openTools(call, tools)
+  const loop = new ToolLoop(call, open, ask, limits)
+  try {
+    yield * loop.turns()
+  } finally {
+    loop.end()
+  }
+}
+
+class ToolLoop {
+  readonly #call: ChatCall
+  readonly #open: OpenTools
+  readonly #ask: Ask
+  readonly #limits: ToolLimits
+  readonly #maxTurns: number
+  readonly #own: ReadonlySet<string>
+  readonly #clock
+  readonly #errors: Record<string, ToolServerError>
+  /** How often each call was made, by name and arguments. */
+  readonly #made = new Map<string, number>()
+  #usage: Usage | undefined
+
+  constructor (call: ChatCall, open: OpenTools, ask: Ask, limits: ToolLimits) {
+    this.#call = call
+    this.#open = open
+    this.#ask = ask
+    this.#limits = limits
+    this.#maxTurns = call.request.max_turns ?? defaultTurns
+    this.#own = ownFunctions(call.request)
+    this.#clock = deadline(limits.loopMs, call.signal, undefined)
+    this.#errors = { ...open.errors }
+  }
+
+  /** Lets go of the clock and of tools that nobody waits for any more. */
+  end (): void {
+    this.#clock.end()
+  }
+
+  async * turns (): AsyncGenerator<ChatBatch> {
+    let asked: ChatCall = { ...this.#call, request: withTools(this.#call.request, this.#open) }
+    let before: string | undefined
+    for (let number = 1; ; number++) {
+      const isLast = number === this.#maxTurns
+      const shown = new ShownEvents(name => !isLast && this.#isServerTool(name), before)
+      const turn = new Turn()
+      let route = asked.routes[0]
+      for await (const batch of this.#ask(once(asked))) {
+        route = batch.route
+        for (const event of batch.events) turn.add(event)
+        const events = shown.read(batch.events)
+        if (events.length > 0) yield { call: this.#call, route, events }
+      }
+      this.#count(turn)
+      const calls = wantsCalls(turn) ? turn.calls().filter(({ name }) => this.#isServerTool(name)) : []
+      let stop = this.#stopReason(calls, isLast)
+      if (calls.length > 0 && stop === undefined) {
+        const ran = yield * this.#run(calls, route)
+        if (this.#call.signal.aborted) throw this.#call.signal.reason
+        if (ran.some(({ outcome }) => outcome === undefined)) stop = 'deadline'
+        else if (shown.callsShown === 0) {
+          asked = nextTurn(asked, route, [turn.message(), ...ran.map(asToolMessage)])
+          before = shown.lastText
+          continue
+        }
+      }
+      yield { call: this.#call, route, events: this.#ending(shown, stop, number) }
+      return
+    }
+  }
+
+  /** What the model calls and nobody else could mean: a name it made up is answered here too. */
+  #isServerTool (name: string): boolean {
+    return this.#open.tools.length > 0 && !this.#own.has(name)
+  }
+
+  #count ({ usage }: Turn): void {
+    this.#usage = addUsage(this.#usage, usage)
+    // In the books at once: a later turn may never end.
+    if (this.#usage !== undefined) this.#call.record.usage = this.#usage
+  }
+
+  #stopReason (calls: readonly TurnCall[], isLast: boolean): StopReason | undefined {
+    if (calls.length === 0) return undefined
+    if (isLast) return 'max_turns'
+    if (this.#clock.passed()) return 'deadline'
+    if (calls.length > this.#limits.callsPerTurn) return 'calls_per_turn'
+    let repeated = false
+    for (const { name, argumentsText } of calls) {
+      const key = JSON.stringify([name, argumentsText])
+      const times = this.#made.get(key) ?? 0
+      this.#made.set(key, times + 1)
+      repeated ||= times >= this.#limits.repeats
+    }
+    return repeated ? 'repeated_call' : undefined
+  }
+
+  async * #run (calls: readonly TurnCall[], route: ChatBatch['route']): AsyncGenerator<ChatBatch, RanCall[]> {
+    const told = this.#call.request.stream_options?.include_tool_events === true
+    const running = runTools(calls, this.#open, this.#clock.signal, told)
+    for (;;) {
+      const step = await running.next()
+      if (step.done !== true) {
+        yield { call: this.#call, route, events: step.value }
+        continue
+      }
+      const outcomes = step.value.flatMap(({ outcome }) => outcome ?? [])
+      for (const { result, failure } of outcomes) if (failure !== undefined) this.#errors[result.serverName] = failure
+      const events = outcomes.map(({ result }): ChatEvent => ({ type: 'tool-result', result }))
+      if (events.length > 0) yield { call: this.#call, route, events }
+      return step.value
+    }
+  }
+
+  #ending (shown: ShownEvents, stop: StopReason | undefined, turns: number): ChatEvent[] {
+    const stopped: ChatEvent[] = stop === undefined
+      ? []
+      : [...shown.release(), { type: 'extra', scope: 'answer', fields: { tool_loop_stopped: { reason: stop, turns } } }]
+    return [
+      ...shown.blocks(),
+      ...stopped,
+      ...failureReport(this.#errors),
+      ...shown.ends(),
+      ...(this.#usage === undefined ? [] : [{ type: 'usage', usage: this.#usage } as const])
+    ]
+  }
+}
+
+/** A turn cut off in the middle of a call has not really made it. */
+function wantsCalls ({ reason }: Turn): boolean {
+  return reason === 'tool_calls' || reason === 'stop'
+}
+
+async function openTools ({ request, key, signal }: ChatCall, tools: ToolServers): Promise<OpenTools> {
+  return await tools.open({ request, keyId: key.id, taken: ownFunctions(request), signal })
+}
+
+function ownFunctions ({ tools = [], functions = [] }: PromptedChat): Set<string> {
+  return new Set([
+    ...tools.map(tool => 'custom' in tool ? tool.custom.name : tool.function.name),
+    ...functions.map(({ name }) => name)
+  ])
+}
+
+function withTools (request: PromptedChat, { tools, offered }: OpenTools): PromptedChat {
+  const own = ownFunctions(request)
+  const choice = request.tool_choice
+  const nameOf = (wanted: string, server?: string): string | undefined => own.has(wanted) && server === undefined
+    ? wanted
+    : offered.find(({ tool, serverName }) => tool.name === wanted && (server === undefined || serverName === server))?.name
+  return {
+    ...request,
+    ...(tools.length === 0 ? {} : { tools: [...request.tools ?? [], ...tools] }),
+    ...(choice === undefined ? {} : { tool_choice: namedToolChoice(choice, nameOf) })
+  }
+}
+
+function nextTurn (call: ChatCall, route: ChatBatch['route'], added: readonly Message[]): ChatCall {
+  const { request } = call
+  return {
+    ...call,
+    routes: [route],
+    request: { ...request, ...relaxedChoice(request), messages: [...request.messages, ...added] }
+  }
+}
+
+function asToolMessage ({ call, outcome }: RanCall): Message {
+  return { role: 'tool', tool_call_id: call.id, content: outcome?.text ?? '' }
+}
+
+function failureReport (errors: Readonly<Record<string, ToolServerError>>): ChatEvent[] {
+  return Object.keys(errors).length === 0 ? [] : [{ type: 'tool-servers-failed', errors }]
+}

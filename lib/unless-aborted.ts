@@ -1,0 +1,12 @@
+/**
+ * What `work` gives, or the signal's reason as soon as it aborts: for work that goes on for others
+ * or is slow to notice. Nothing is left listening.
+ */
+export async function unlessAborted<T> (work: Promise<T>, signal: AbortSignal): Promise<T> {
+  return await new Promise<T>((resolve, reject) => {
+    const stop = (): void => reject(signal.reason)
+    if (signal.aborted) stop()
+    else signal.addEventListener('abort', stop, { once: true })
+    work.then(resolve, reject).finally(() => signal.removeEventListener('abort', stop))
+  })
+}
