@@ -8,6 +8,7 @@ import { createInterface } from 'node:readline'
 import t, { type Test } from 'tap'
 import { request } from 'undici'
 import { run } from '../../lib/cli/run.ts'
+import { plainNode } from '../support/plain-node.ts'
 import { fakeUpstream } from '../support/upstream.ts'
 import type { AddressInfo } from 'node:net'
 
@@ -30,7 +31,8 @@ interface Running {
 }
 
 function launch (t: Test, args: readonly string[], cwd: string, env: Record<string, string> = {}): Running {
-  const child = spawn(process.execPath, [main, ...args], { cwd, env: { ...bare, ...env } })
+  const [command, parameters] = plainNode(main, ...args)
+  const child = spawn(command, parameters, { cwd, env: { ...bare, ...env } })
   t.teardown(() => child.kill('SIGKILL'))
   const lines: string[] = []
   const errors: string[] = []
