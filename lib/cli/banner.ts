@@ -25,7 +25,6 @@ export function banner ({ address, providers, models, key }: BannerFacts): strin
   const curl = (options: string, request: object): string =>
     `  curl ${options}${url}/v1/chat/completions -H "Authorization: Bearer ${bearer}"` +
     ` -H "Content-Type: application/json" -d '${JSON.stringify(request)}'`
-  const messages = (content: string) => [{ role: 'user', content }]
   return [
     `Headgate listens on ${url}`,
     ...providers.length === 0 ? ['No provider is enabled: set OPENAI_API_KEY or another provider\'s key.'] : [],
@@ -35,11 +34,11 @@ export function banner ({ address, providers, models, key }: BannerFacts): strin
     '',
     ...key === undefined ? ['Try it with one of your keys in HEADGATE_KEY:'] : [keyNotice(key), '', 'Try it:'],
     '',
-    curl('', { model, messages: messages('Say hello.') }),
+    curl('', { model, messages: hello }),
     '',
-    curl('-N ', { model, stream: true, messages: messages('Say hello.') }),
+    curl('-N ', { model, stream: true, messages: hello }),
     '',
-    curl('', { model, messages: messages('What is the weather in Paris?'), tools: [weather] }),
+    curl('', { model, messages: question, tools: [weather] }),
     ''
   ].join('\n')
 }
@@ -49,6 +48,8 @@ export function keyNotice (key: string): string {
   return `API key, made because there was none, and not shown again: ${key}`
 }
 
+const hello = [{ role: 'user', content: 'Say hello.' }]
+const question = [{ role: 'user', content: 'What is the weather in Paris?' }]
 const weather = {
   type: 'function',
   function: {

@@ -24,10 +24,15 @@ const longestWaitMs = 30_000
 /** Leads the workers until a signal ends them. */
 export async function lead ({ settings, log }: ServeOptions, terminal: Terminal): Promise<ExitCode> {
   const key = await makeFirstKey(settings)
-  const crew = startCrew(settings.server.workers, log)
-  const address = await Promise.race([crew.ready, crew.ended])
-  if (address !== undefined) announce({ address, settings, models: await modelsOf(settings), key }, log, terminal)
-  await crew.ended
+  await new Promise<void>((resolve, reject) => {
+    startCrew(settings.server.workers, log, {
+      onReady: address => {
+        modelsOf(settings).then(models => announce({ address, settings, models, key }, log, terminal)).catch(reject)
+      },
+      onFailure: reason => reject(new CommandError(reason)),
+      onEnd: resolve
+    })
+  })
   await flushed(log)
   return 0
 }
@@ -53,26 +58,25 @@ async function modelsOf (settings: Settings): Promise<ReturnType<typeof openServ
   return services.models
 }
 
-interface Crew {
-  /** Where all listen, once all do; rejects with a CommandError when the first ones cannot. */
-  readonly ready: Promise<Address>
-  /** Resolves when all have ended after a signal. */
-  readonly ended: Promise<void>
+interface CrewEvents {
+  /** Where all listen, once all do. */
+  readonly onReady: (address: Address) => void
+  /** The first ones cannot start; all have been ended. */
+  readonly onFailure: (reason: string) => void
+  /** All have ended after a signal. */
+  readonly onEnd: () => void
 }
 
-function startCrew (count: number, log: Log): Crew {
+function startCrew (count: number, log: Log, { onReady, onFailure, onEnd }: CrewEvents): void {
   const serving = new Set<Worker>()
   let complete = false
   let stopping = false
   let waitMs = firstWaitMs
-  const { promise: ready, resolve: setReady, reject: fail } = deferred<Address>()
-  const { promise: ended, resolve: end } = deferred<void>()
 
-  const workers = (): Worker[] => Object.values(cluster.workers ?? {}).filter(worker => worker !== undefined)
   const abandon = (reason: string): void => {
     stopping = true
     for (const worker of workers()) worker.process.kill('SIGKILL')
-    fail(new CommandError(reason))
+    onFailure(reason)
   }
   const hire = (): void => {
     const beganMs = performance.now()
@@ -85,14 +89,14 @@ function startCrew (count: number, log: Log): Crew {
     })
     worker.once('listening', ({ address, port }: { address: string | null, port: number }) => {
       serving.add(worker)
-      if (serving.size < count) return
+      if (complete || serving.size < count) return
       complete = true
-      setReady({ host: address ?? '::', port })
+      onReady({ host: address ?? '::', port })
     })
     worker.once('exit', (code, signal) => {
       serving.delete(worker)
       if (stopping) {
-        if (workers().length === 0) end()
+        if (workers().length === 0) onEnd()
         return
       }
       if (!complete) {
@@ -117,33 +121,21 @@ function startCrew (count: number, log: Log): Crew {
       if (serving.has(worker)) worker.send(stopMessage)
       else worker.process.kill('SIGKILL')
     }
-    if (workers().length === 0) end()
+    if (workers().length === 0) onEnd()
   }
   process.on('SIGTERM', onStop)
   process.on('SIGINT', onStop)
-  process.on('SIGHUP', () => { for (const worker of workers()) worker.process.kill('SIGHUP') })
+  process.on('SIGHUP', () => { for (const worker of serving) worker.process.kill('SIGHUP') })
   for (let number = 0; number < count; number++) hire()
-  return { ready, ended }
+}
+
+/** Those that have not ended. */
+function workers (): Worker[] {
+  return Object.values(cluster.workers ?? {}).filter(worker => worker !== undefined)
 }
 
 function failureIn (message: unknown): string | undefined {
   return typeof message === 'object' && message !== null && 'failure' in message
     ? String(message.failure)
     : undefined
-}
-
-interface Deferred<T> {
-  readonly promise: Promise<T>
-  readonly resolve: (value: T) => void
-  readonly reject: (error: Error) => void
-}
-
-function deferred<T> (): Deferred<T> {
-  let resolve: (value: T) => void = () => {}
-  let reject: (error: Error) => void = () => {}
-  const promise = new Promise<T>((onValue, onError) => {
-    resolve = onValue
-    reject = onError
-  })
-  return { promise, resolve, reject }
 }

@@ -1,12 +1,14 @@
 import { spawn, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
 import { existsSync, writeFileSync } from 'node:fs'
+import { readFile } from 'node:fs/promises'
 import { createServer } from 'node:http'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import t, { type Test } from 'tap'
 import { request } from 'undici'
 import { run } from '../../lib/cli/run.ts'
+import { plainNode } from '../support/plain-node.ts'
 import { fakeUpstream } from '../support/upstream.ts'
 import type { AddressInfo } from 'node:net'
 
@@ -29,7 +31,8 @@ interface Running {
 }
 
 function launch (t: Test, args: readonly string[], cwd: string, env: Record<string, string> = {}): Running {
-  const child = spawn(process.execPath, [main, ...args], { cwd, env: { ...bare, ...env } })
+  const [command, parameters] = plainNode(main, ...args)
+  const child = spawn(command, parameters, { cwd, env: { ...bare, ...env } })
   t.teardown(() => child.kill('SIGKILL'))
   const lines: string[] = []
   const errors: string[] = []
@@ -300,12 +303,13 @@ t.test('workers share the port and the key, and one that dies is replaced', asyn
   t.ok(alive.includes(pids[1] ?? 0) && !alive.includes(pids[0] ?? 0))
 
   gateway.child.kill('SIGTERM')
-  t.match(await gateway.ended, { code: 0 })
+  const { code, out } = await gateway.ended
+  t.equal(code, 0)
+  t.equal(out.match(/Headgate listens/g)?.length, 1, 'the banner is shown once')
   for (const pid of alive) t.throws(() => process.kill(pid, 0), { code: 'ESRCH' })
 })
 
 async function childrenOf (pid: number): Promise<number[]> {
-  const { readFile } = await import('node:fs/promises')
   const text = await readFile(`/proc/${pid}/task/${pid}/children`, 'utf8')
   return text.split(' ').filter(part => part !== '').map(Number)
 }

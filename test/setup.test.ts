@@ -1,0 +1,82 @@
+import { spawnSync } from 'node:child_process'
+import { cpSync, existsSync, mkdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import t, { type Test } from 'tap'
+import { plainNode } from './support/plain-node.ts'
+
+const root = join(import.meta.dirname, '../..')
+
+/** A project of two files with nothing to install, set up by our script. */
+function project (t: Test): string {
+  const directory = t.testdir({
+    'package.json': '{"name": "p", "type": "module", "engines": {"node": ">=18"}}',
+    'package-lock.json': '{"lockfileVersion": 3, "packages": {"": {}}}',
+    'tsconfig.json': JSON.stringify({
+      compilerOptions: { module: 'nodenext', target: 'es2022', types: [], rootDir: '.', outDir: 'build', strict: true },
+      include: ['lib', 'test']
+    }),
+    lib: { config: { 'write-schema.ts': "export const written: string = 'yes'\n" } },
+    test: { 'old.test.ts': 'export const old: number = 1\n' },
+    '.tap': { plugins: {} }
+  })
+  cpSync(join(root, 'lib/setup.mjs'), join(directory, 'lib/setup.mjs'))
+  mkdirSync(join(directory, 'node_modules/.bin'), { recursive: true })
+  symlinkSync(join(root, 'node_modules/.bin/tsc'), join(directory, 'node_modules/.bin/tsc'))
+  return directory
+}
+
+function setup (directory: string, ...args: string[]): { code: number | null, error: string } {
+  const [command, parameters] = plainNode(join(directory, 'lib/setup.mjs'), ...args)
+  const { status, stderr } = spawnSync(command, parameters, { encoding: 'utf8' })
+  return { code: status, error: stderr }
+}
+
+t.test('compiles what has changed, and is silent when nothing has', async t => {
+  const directory = project(t)
+  t.same(setup(directory), { code: 0, error: 'headgate: compiling …\n' })
+  t.ok(existsSync(join(directory, 'build/test/old.test.js')))
+  t.same(setup(directory, '--tests'), { code: 0, error: '' })
+
+  rmSync(join(directory, 'test/old.test.ts'))
+  writeFileSync(join(directory, 'test/new.test.ts'), 'export const fresh = 1\n')
+  t.same(setup(directory), { code: 0, error: 'headgate: compiling …\n' })
+  t.notOk(existsSync(join(directory, 'build/test/old.test.js')), 'what has no source any more is gone')
+  t.ok(existsSync(join(directory, 'build/test/new.test.js')))
+  t.same(setup(directory, '--force'), { code: 0, error: 'headgate: compiling …\n' })
+})
+
+t.test('a step that fails stops with its output, and is tried again', async t => {
+  const directory = project(t)
+  writeFileSync(join(directory, 'test/bad.test.ts'), "export const bad: number = 'text'\n")
+  for (const time of ['first', 'second']) {
+    const { code, error } = setup(directory)
+    t.equal(code, 1, time)
+    t.match(error, /bad\.test\.ts.*TS2322[^]*headgate: compiling failed: tsc/)
+  }
+  t.notOk(existsSync(join(directory, '.setup.lock')))
+})
+
+t.test('a set-up that was killed holds nobody up', async t => {
+  const directory = project(t)
+  const { pid } = spawnSync(process.execPath, ['-e', ''])
+  writeFileSync(join(directory, '.setup.lock'), String(pid))
+  t.match(setup(directory), { code: 0 })
+})
+
+t.test('says so when Node.js is too old', async t => {
+  const directory = project(t)
+  writeFileSync(join(directory, 'package.json'), '{"engines": {"node": ">=99.1.0"}}')
+  t.same(setup(directory), {
+    code: 1, error: `Headgate needs Node.js 99.1.0 or newer; this is ${process.versions.node}.\n`
+  })
+})
+
+t.test('notices when the lock file asks for something else than what is installed', async t => {
+  const directory = project(t)
+  setup(directory)
+  const missing = { lockfileVersion: 3, packages: { '': {}, 'node_modules/x': { version: '1.0.0', dev: true } } }
+  writeFileSync(join(directory, 'package-lock.json'), JSON.stringify(missing))
+  writeFileSync(join(directory, 'tsconfig.production.json'), '{"extends": "./tsconfig.json", "include": ["lib"]}')
+  t.match(setup(directory), { code: 0 }, 'development dependencies are not needed to run')
+  t.match(JSON.parse(readFileSync(join(directory, 'node_modules/.headgate-stamp'), 'utf8')), { runtime: true, development: false })
+})

@@ -1,0 +1,74 @@
+import t from 'tap'
+import { createCallRecord } from '../../lib/call-record.ts'
+import { once } from '../../lib/stage.ts'
+import { auth } from '../../lib/stages/auth.ts'
+import type { ApiKey, AuthedCall, Call } from '../../lib/call.ts'
+import type { Keys } from '../../lib/keys/keys.ts'
+
+const known = new Map<string, ApiKey>([
+  ['good', { id: 'key_1', name: 'good' }],
+  ['with some spaces', { id: 'key_2', name: 'spaces' }],
+  ['narrow', { id: 'key_3', name: 'narrow', endpoints: ['models'] }],
+  ['nothing', { id: 'key_4', name: 'nothing', endpoints: [] }]
+])
+const keys: Keys = { check: presented => known.get(presented) }
+
+function callWith (headers: Call['headers'], endpoint = 'chat'): Call {
+  return {
+    id: 'call_1',
+    headers,
+    params: {},
+    body: async () => await Promise.reject(new Error('the body was read')),
+    signal: new AbortController().signal,
+    receivedAtMs: 0,
+    record: createCallRecord(endpoint)
+  }
+}
+
+async function authed (call: Call): Promise<AuthedCall> {
+  for await (const authed of auth(keys)(once(call))) return authed
+  throw new Error('nothing came out')
+}
+
+t.test('a key is taken from either header, and noted on the call', async t => {
+  const accepted: ReadonlyArray<readonly [Call['headers'], string]> = [
+    [{ authorization: 'Bearer good' }, 'key_1'],
+    [{ authorization: 'bearer good' }, 'key_1'],
+    [{ authorization: 'BEARER good' }, 'key_1'],
+    [{ 'x-api-key': 'good' }, 'key_1'],
+    [{ authorization: 'Bearer with some spaces' }, 'key_2'],
+    [{ authorization: 'Bearer good', 'x-api-key': 'wrong' }, 'key_1']
+  ]
+  for (const [headers, id] of accepted) {
+    const call = await authed(callWith(headers))
+    t.equal(call.key.id, id, JSON.stringify(headers))
+    t.equal(call.record.keyId, id)
+  }
+})
+
+t.test('anything else is refused alike, before the body is read', async t => {
+  const refused: ReadonlyArray<Call['headers']> = [
+    {}, { authorization: '' }, { authorization: 'Bearer' }, { authorization: 'Bearer ' },
+    { authorization: 'good' }, { authorization: 'Basic good' }, { authorization: 'Bearer wrong' },
+    { authorization: 'Bearer  good' }, { authorization: 'Bearer wrong', 'x-api-key': 'good' },
+    { 'x-api-key': '' }, { 'x-api-key': ['good', 'good'] }
+  ]
+  const bodies = new Set<string>()
+  for (const headers of refused) {
+    const call = callWith(headers)
+    const error: unknown = await authed(call).catch((error: unknown) => error)
+    t.match(error, { code: 'invalid_api_key', status: 401 }, JSON.stringify(headers))
+    t.equal(call.record.keyId, undefined)
+    bodies.add(JSON.stringify(error))
+  }
+  t.equal(bodies.size, 1)
+})
+
+t.test('a key may call only the endpoints it is for', async t => {
+  t.equal((await authed(callWith({ 'x-api-key': 'narrow' }, 'models'))).key.id, 'key_3')
+  for (const [key, endpoint] of [['narrow', 'chat'], ['nothing', 'models']] as const) {
+    const call = callWith({ 'x-api-key': key }, endpoint)
+    await t.rejects(authed(call), { code: 'insufficient_permissions', status: 403 })
+    t.ok(call.record.keyId, 'the log tells whose key it was')
+  }
+})

@@ -1,0 +1,8 @@
+/**
+ * The command that runs Node.js as a user would. tap puts its loaders into the environment of every
+ * process a test starts; they double the time of a start, and the compiler cannot run with them.
+ * `env` takes them out again and becomes the process, so signals and its id are those of Node.js.
+ */
+export function plainNode (...args: readonly string[]): readonly [command: string, args: readonly string[]] {
+  return ['env', ['-u', 'NODE_OPTIONS', process.execPath, ...args]]
+}

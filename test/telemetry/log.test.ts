@@ -1,0 +1,75 @@
+import t from 'tap'
+import { createCallRecord, noteError, type CallRecord } from '../../lib/call-record.ts'
+import { GatewayError } from '../../lib/errors.ts'
+import { logCall } from '../../lib/telemetry/call-log.ts'
+import { createLog } from '../../lib/telemetry/log.ts'
+import type { Call } from '../../lib/call.ts'
+
+function logged (record: Partial<CallRecord>, level = 'info'): Array<Record<string, unknown>> {
+  const lines: Array<Record<string, unknown>> = []
+  const log = createLog(level, { write: line => { lines.push(JSON.parse(line)) } })
+  const call: Call = {
+    id: 'call_1',
+    headers: { authorization: 'Bearer canary-of-a-caller' },
+    params: {},
+    body: async () => await Promise.resolve('canary of a body'),
+    signal: new AbortController().signal,
+    receivedAtMs: performance.now(),
+    record: { ...createCallRecord('chat'), ...record }
+  }
+  logCall(log, call)
+  return lines
+}
+
+const info = 30
+const warn = 40
+const error = 50
+
+t.test('one line says who called what, who answered and what it used', async t => {
+  const lines = logged({
+    keyId: 'key_1', requestedModel: 'quick', modelId: 'openai/m', providerId: 'openai', status: 200,
+    outcome: 'ok', attempts: 2, streamed: true, firstByteMs: 1.23456, upstreamWaitMs: 1,
+    usage: { promptTokens: 3, completionTokens: 4, totalTokens: 7 }
+  })
+  t.match(lines, [{
+    level: info, id: 'call_1', key: 'key_1', endpoint: 'chat', requested: 'quick', model: 'openai/m',
+    provider: 'openai', status: 200, outcome: 'ok', attempts: 2, streamed: true, first_byte_ms: 1.23,
+    total_ms: Number, usage: { prompt: 3, completion: 4, total: 7 }
+  }])
+  t.notMatch(JSON.stringify(lines), 'canary')
+})
+
+t.test('the level tells whose fault it was', async t => {
+  const level = (record: Partial<CallRecord>): unknown => logged(record, 'info')[0]?.['level']
+  t.equal(level({ outcome: 'ok', status: 200 }), info)
+  t.equal(level({ outcome: 'client_closed', status: 499 }), info)
+  t.equal(level({ outcome: 'error', status: 404, errorCode: 'model_not_found' }), info)
+  t.equal(level({ outcome: 'error', status: 502, errorCode: 'upstream_error' }), warn)
+  t.equal(level({ outcome: 'error', status: 200, errorCode: 'upstream_stream_interrupted' }), warn, 'cut in the middle')
+  t.equal(level({ outcome: 'error', status: 500, errorCode: 'internal_error' }), error)
+})
+
+t.test('nothing is written below the level', async t => {
+  t.same(logged({ outcome: 'ok', status: 200 }, 'warn'), [])
+  t.same(logged({ outcome: 'error', status: 500, errorCode: 'internal_error' }, 'silent'), [])
+})
+
+t.test('causes are told without keys', async t => {
+  const keys = [
+    'sk-proj-canary0123456789', 'xai-canary0123456789', 'AIzaCanary0123456789', 'hg_canary0123456789',
+    'Bearer canary0123456789', 'gsk_canary0123456789'
+  ]
+  for (const key of keys) {
+    const causes = [
+      Object.assign(new Error(`Incorrect API key provided: ${key}.`), { code: 'E1' }),
+      `refused ${key}`, { error: { message: `refused ${key}` } }
+    ]
+    for (const cause of causes) {
+      const record = createCallRecord('chat')
+      noteError(record, new GatewayError('upstream_error', { cause }))
+      const [line] = logged({ ...record, status: 502 })
+      t.ok(line?.['cause'], key)
+      t.notMatch(JSON.stringify(line), /canary/i, key)
+    }
+  }
+})
