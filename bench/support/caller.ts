@@ -35,17 +35,17 @@ export class Caller {
     this.#options = options
   }
 
-  /** Asks again and again until then; resolves when the last answer is complete. */
+  /** Asks once, and again and again until then; resolves when the last answer is complete. */
   async loop (untilMs: number): Promise<void> {
     await this.#connect()
     const startMs = performance.now()
-    while (performance.now() < untilMs) {
+    do {
       await new Promise<void>((resolve, reject) => {
         this.#answered = resolve
         this.#failed = reject
         this.#ask()
       })
-    }
+    } while (performance.now() < untilMs)
     this.seconds = (performance.now() - startMs) / 1000
   }
 

@@ -1,0 +1,69 @@
+/** The benchmarks themselves: a fast wrong answer must fail them, and they must not rot. */
+
+import t from 'tap'
+import { scenarios as stages } from '../../bench/stages.bench.ts'
+import { scenarios as streams } from '../../bench/streams.bench.ts'
+import { AnswerCheck } from '../../bench/support/answer-check.ts'
+import { lastFrames, roleFrame, streamPieces, texts, wholeAnswer, wholeText } from '../../bench/support/answers.ts'
+import { contenders } from '../../bench/support/contenders.ts'
+import { lanes } from '../../bench/support/lanes.ts'
+import { measureLane, startLoad, startMock } from '../../bench/support/measure-lane.ts'
+import { median, percentile } from '../../bench/support/statistics.ts'
+
+t.test('every micro benchmark gives the result it checks for', async t => {
+  for (const { name, run, check } of [...stages, ...streams]) {
+    const result = await run()
+    t.doesNotThrow(() => check(result), name)
+  }
+})
+
+t.test('a scenario has a name of its own', async t => {
+  const names = [...stages, ...streams, ...lanes].map(({ name }) => name)
+  t.equal(new Set(names).size, names.length)
+})
+
+t.test('an answer passes that has every frame and the text, however it is cut', async t => {
+  const whole = Buffer.from(streamPieces(8).join(''))
+  const check = new AnswerCheck({ frames: texts.length + 4, text: texts.join('') })
+  t.equal(check.answer([whole]), texts.length + 4)
+  t.equal(check.answer([whole.subarray(0, 700), whole.subarray(700)]), texts.length + 4)
+  t.equal(new AnswerCheck({ frames: 0, text: wholeText }).answer([Buffer.from(wholeAnswer)]), 0)
+})
+
+t.test('an answer fails that lost a frame, changed a text or broke off', async t => {
+  const pieces = streamPieces(1)
+  const stream = (parts: readonly string[]): Buffer[] => [Buffer.from(parts.join(''))]
+  const check = (): AnswerCheck => new AnswerCheck({ frames: texts.length + 4, text: texts.join('') })
+  t.throws(() => check().answer(stream(pieces.toSpliced(7, 1))), /204 frames were sent, 203 came/)
+  t.throws(() => check().answer(stream(pieces.toSpliced(7, 1, pieces[8] ?? ''))), /another text came/)
+  t.throws(() => check().answer(stream([...pieces.slice(0, -1), pieces[7] ?? ''])), /frames were sent/)
+  t.throws(() => check().answer(stream([...pieces, roleFrame].toSpliced(7, 1))), /does not end/)
+  t.throws(() => new AnswerCheck({ frames: 0, text: wholeText }).answer([Buffer.from('{"choices":[]}')]), /another answer/)
+  t.match(lastFrames, /data: \[DONE\]\n\n$/)
+})
+
+t.test('medians and percentiles are values that were seen', async t => {
+  t.equal(median([3, 1, 2]), 2)
+  t.equal(percentile([1, 2, 3, 4], 0.99), 4)
+  t.ok(Number.isNaN(percentile([], 0.5)))
+})
+
+t.test('a lane runs against the gateway and the bare pipe, and all its answers are right', {
+  skip: process.platform === 'linux' ? false : 'costs are read from /proc'
+}, async t => {
+  const { upstreamPort, mock } = await startMock()
+  t.teardown(mock.stop)
+  const load = await startLoad()
+  t.teardown(load.stop)
+  const times = { warmUpMs: 0, durationMs: 1 }
+  for (const contender of contenders.filter(({ name }) => name === 'Headgate' || name === 'bare pipe')) {
+    const running = await contender.start?.(upstreamPort)
+    if (running === undefined) throw new Error(`${contender.name} is a process`)
+    t.teardown(running.stop)
+    for (const lane of lanes.filter(({ quick, name }) => quick && !name.includes('paced'))) {
+      const sample = await measureLane(load, lane, contender, running, upstreamPort, times)
+      t.ok(sample.requests >= lane.callers, `${contender.name}: ${lane.name}`)
+      t.equal(sample.frames, sample.requests * lane.expected.frames)
+    }
+  }
+})
