@@ -6,7 +6,8 @@
  * The client library takes a tenth of a second to load, so it is loaded for the first session.
  */
 
-import { httpStatus } from './failure.ts'
+import { deadline } from '../deadline.ts'
+import { httpStatus, late } from './failure.ts'
 import { Session } from './session.ts'
 import { sessionFetch } from './session-fetch.ts'
 import type {
@@ -27,19 +28,20 @@ export interface ConnectOptions {
   readonly listTtlMs: number
 }
 
-export type Connect = (target: ToolServerTarget) => Promise<Session>
+export type Connect = (target: ToolServerTarget, signal: AbortSignal) => Promise<Session>
 
 /** @throws an error of the client library, after at most about `timeoutMs`, with nothing left open */
 export function createConnect (options: ConnectOptions): Connect {
-  return async ({ via }) => {
-    const deadline = new AbortController()
-    const timer = setTimeout(() => deadline.abort(), options.timeoutMs)
+  return async ({ via }, signal) => {
+    const timeUp = deadline(options.timeoutMs, signal, new Error('the time to connect is up'))
     try {
       return via.kind === 'local'
-        ? await connectLocal(via, options, deadline.signal)
-        : await connectRemote(via, options, deadline.signal)
+        ? await connectLocal(via, options, timeUp.signal)
+        : await connectRemote(via, options, timeUp.signal)
+    } catch (error) {
+      throw timeUp.passed() ? late('connect', error) : error
     } finally {
-      clearTimeout(timer)
+      timeUp.end()
     }
   }
 }

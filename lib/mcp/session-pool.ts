@@ -30,7 +30,7 @@ export class SessionPool {
   /** In order of last use. */
   readonly #entries = new Map<string, Entry>()
   readonly #leaving = new Set<Promise<void>>()
-  #closed = false
+  readonly #over = new AbortController()
 
   constructor (options: SessionPoolOptions) {
     this.#options = options
@@ -60,7 +60,7 @@ export class SessionPool {
 
   /** Closes every session; those in use as well. Resolves when the last is closed. */
   async close (): Promise<void> {
-    this.#closed = true
+    this.#over.abort(new Error('the pool is closed'))
     for (const [key, entry] of this.#entries) this.#drop(key, entry)
     await Promise.all(this.#leaving)
   }
@@ -100,8 +100,8 @@ export class SessionPool {
   }
 
   #open (target: ToolServerTarget): Entry {
-    const pooled = !this.#closed && this.#makeRoom()
-    const entry: Entry = { opening: this.#options.connect(target), users: 0, pooled }
+    const pooled = !this.#over.signal.aborted && this.#makeRoom()
+    const entry: Entry = { opening: this.#options.connect(target, this.#over.signal), users: 0, pooled }
     entry.opening.then(session => { entry.session = session }, () => {
       // Whoever waits for it is told; here it only must not count as unhandled.
       this.#drop(target.sessionKey, entry)
@@ -135,7 +135,7 @@ export class SessionPool {
     entry.pooled = false
     clearTimeout(entry.timer)
     if (this.#entries.get(key) === entry) this.#entries.delete(key)
-    if (entry.users === 0 || this.#closed) this.#end(entry)
+    if (entry.users === 0 || this.#over.signal.aborted) this.#end(entry)
   }
 
   #end (entry: Entry): void {

@@ -1,0 +1,210 @@
+/**
+ * A tool server that does what a test says: raw JSON-RPC over `node:http`, streamable HTTP.
+ *
+ * Tools: `echo`, `slow` (never answers by itself), `fail`, `image`, `flood`, `counted` (says how
+ * often it ran), `drop` (cuts the connection), `refuse` (a JSON-RPC error), `progress`.
+ */
+
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
+import { json } from 'node:stream/consumers'
+import type { AddressInfo, Socket } from 'node:net'
+import type { Test } from 'tap'
+
+interface RpcMessage {
+  readonly id?: number | string
+  readonly method: string
+  readonly params?: { name?: string, arguments?: Record<string, unknown>, requestId?: unknown, _meta?: { progressToken?: unknown }, cursor?: string }
+}
+
+export interface ToolServerBehaviour {
+  /** Answers every request with this status. */
+  status?: number
+  /** Does not answer these methods at all. */
+  silent?: string[]
+  /** What `initialize` or `tools/list` answers instead of the truth. */
+  lies?: Record<string, unknown>
+  /** Names of further tools. */
+  more?: string[]
+  /** Tools on a page of the list. */
+  pageSize?: number
+}
+
+export interface TestToolServer {
+  readonly url: string
+  readonly behaviour: ToolServerBehaviour
+  /** Requests by method: JSON-RPC methods, and `DELETE`. */
+  readonly counts: Readonly<Record<string, number>>
+  readonly headers: ReadonlyArray<IncomingMessage['headers']>
+  /** Ids of calls that were cancelled. */
+  readonly cancelled: unknown[]
+  /** Sessions that are known now. */
+  readonly sessions: Set<string>
+  readonly sockets: Set<Socket>
+  /** Sessions that listen for news. */
+  readonly streams: ReadonlySet<ServerResponse>
+  /** Tells every open session that the list of tools has changed. */
+  readonly announceChange: () => void
+  /** Forgets all sessions: the next request of each is 404. */
+  readonly forget: () => void
+}
+
+const ownTools = ['echo', 'slow', 'fail', 'image', 'flood', 'counted', 'drop', 'refuse', 'progress']
+
+export async function startToolServer (t: Test, behaviour: ToolServerBehaviour = {}): Promise<TestToolServer> {
+  const counts: Record<string, number> = {}
+  const headers: Array<IncomingMessage['headers']> = []
+  const cancelled: unknown[] = []
+  const sessions = new Set<string>()
+  const sockets = new Set<Socket>()
+  const streams = new Set<ServerResponse>()
+  let opened = 0
+
+  async function handle (request: IncomingMessage, response: ServerResponse): Promise<void> {
+    headers.push(request.headers)
+    if (behaviour.status !== undefined) {
+      count(`HTTP ${behaviour.status}`)
+      response.writeHead(behaviour.status).end('secret words of the server')
+      return
+    }
+    const session = request.headers['mcp-session-id']
+    const known = typeof session === 'string' && sessions.has(session)
+    if (request.method === 'DELETE') {
+      count('DELETE')
+      sessions.delete(String(session))
+      response.writeHead(204).end()
+      return
+    }
+    if (request.method === 'GET') {
+      streams.add(response)
+      response.on('close', () => streams.delete(response))
+      response.writeHead(200, { 'content-type': 'text/event-stream' })
+      response.flushHeaders()
+      return
+    }
+    const message = await json(request) as RpcMessage // written by the client library
+    count(message.method)
+    if (behaviour.silent?.includes(message.method) === true) return
+    if (message.method === 'initialize') {
+      const id = `session-${++opened}`
+      sessions.add(id)
+      response.setHeader('mcp-session-id', id)
+      answer(response, message, behaviour.lies?.['initialize'] ?? {
+        protocolVersion: '2025-06-18', capabilities: { tools: { listChanged: true } }, serverInfo: { name: 'test', version: '1' }
+      })
+      return
+    }
+    if (message.method === 'server/discover') {
+      refuse(response, message, -32601, 'Method not found')
+      return
+    }
+    if (!known) {
+      response.writeHead(404).end()
+      return
+    }
+    if (message.id === undefined) {
+      if (message.method === 'notifications/cancelled') cancelled.push(message.params?.requestId)
+      response.writeHead(202).end()
+      return
+    }
+    if (message.method === 'tools/list') {
+      answer(response, message, behaviour.lies?.['tools/list'] ?? listPage(message))
+      return
+    }
+    callTool(message, response)
+  }
+
+  function listPage ({ params }: RpcMessage): unknown {
+    const names = [...ownTools, ...behaviour.more ?? []]
+    const from = Number(params?.cursor ?? 0)
+    const size = behaviour.pageSize ?? names.length
+    const tools = names.slice(from, from + size).map(name => ({
+      name, description: `Tool ${name}.`, inputSchema: { type: 'object' }, annotations: { readOnlyHint: name === 'echo' }
+    }))
+    return { tools, ...(from + size < names.length ? { nextCursor: String(from + size) } : {}) }
+  }
+
+  function callTool (message: RpcMessage, response: ServerResponse): void {
+    const { name = '', arguments: args = {}, _meta: meta } = message.params ?? {}
+    count(`tool ${name}`)
+    const text = (words: string): unknown => ({ content: [{ type: 'text', text: words }] })
+    switch (name) {
+      case 'slow':
+        return
+      case 'drop':
+        response.destroy()
+        return
+      case 'refuse':
+        refuse(response, message, -32602, 'a is missing')
+        return
+      case 'fail':
+        answer(response, message, { content: [{ type: 'text', text: 'no luck' }], isError: true })
+        return
+      case 'flood':
+        answer(response, message, text('é'.repeat(50_000)))
+        return
+      case 'counted':
+        answer(response, message, { ...Object(text('')), structuredContent: { times: counts['tool counted'] } })
+        return
+      case 'image':
+        answer(response, message, {
+          content: [
+            { type: 'image', data: 'AAAA', mimeType: 'image/png' },
+            { type: 'resource', resource: { uri: 'file:///a.txt', text: 'inside' } },
+            { type: 'resource_link', uri: 'file:///b.txt', name: 'b' }
+          ]
+        })
+        return
+      case 'progress':
+        response.writeHead(200, { 'content-type': 'text/event-stream' })
+        response.write(`data: ${JSON.stringify({
+          jsonrpc: '2.0', method: 'notifications/progress', params: { progressToken: meta?.progressToken, progress: 1, total: 2 }
+        })}\n\n`)
+        response.end(`data: ${JSON.stringify({ jsonrpc: '2.0', id: message.id, result: text('done') })}\n\n`)
+        return
+      default:
+        answer(response, message, text(`${name}: ${JSON.stringify(args)}`))
+    }
+  }
+
+  function count (method: string): void {
+    counts[method] = (counts[method] ?? 0) + 1
+  }
+
+  const server = createServer((request, response) => {
+    handle(request, response).catch(() => { response.destroy() })
+  })
+  server.on('connection', socket => {
+    sockets.add(socket)
+    socket.on('close', () => sockets.delete(socket))
+  })
+  await new Promise<void>(resolve => { server.listen(0, '127.0.0.1', resolve) })
+  t.teardown(() => {
+    server.closeAllConnections()
+    server.close()
+  })
+  const { port } = server.address() as AddressInfo // listening on TCP
+  return {
+    url: `http://127.0.0.1:${port}/mcp`,
+    behaviour,
+    counts,
+    headers,
+    cancelled,
+    sessions,
+    sockets,
+    streams,
+    forget: () => sessions.clear(),
+    announceChange: () => {
+      for (const stream of streams) {
+        stream.write(`data: ${JSON.stringify({ jsonrpc: '2.0', method: 'notifications/tools/list_changed' })}\n\n`)
+      }
+    }
+  }
+}
+
+function answer (response: ServerResponse, { id }: RpcMessage, result: unknown): void {
+  response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify({ jsonrpc: '2.0', id, result }))
+}
+
+function refuse (response: ServerResponse, { id }: RpcMessage, code: number, message: string): void {
+  response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify({ jsonrpc: '2.0', id, error: { code, message } }))
+}
