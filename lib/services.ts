@@ -4,6 +4,7 @@ import type { Keys } from './keys/keys.ts'
 import type { Models } from './models/models.ts'
 import type { Provider } from './providers/provider.ts'
 import type { Settings } from './settings.ts'
+import type { Drains } from './drains.ts'
 
 export type Providers = ReadonlyMap<string, Provider>
 
@@ -12,6 +13,7 @@ export interface Services {
   readonly keys: Keys
   readonly models: Models
   readonly providers: Providers
+  readonly drains: Drains
   /** False while the process is shutting down. */
   readonly ready: () => boolean
 }

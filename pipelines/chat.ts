@@ -18,14 +18,14 @@ import type { PromptedChat } from '../lib/chat/prompt.ts'
 import type { Reply } from '../lib/reply.ts'
 import type { Services } from '../lib/services.ts'
 
-export function chat ({ keys, models, providers, settings }: Services): (call: Call) => Promise<Reply> {
+export function chat ({ keys, models, providers, drains, settings }: Services): (call: Call) => Promise<Reply> {
   const stages = [
     auth(keys),
     validate(ChatRequest),
     perCall(resolvePrompt),
     perCall(checkChatRules),
     routeModel<PromptedChat>(models, providers),
-    providerCall(providers, provider => provider.chat, settings.limits),
+    providerCall(providers, provider => provider.chat, settings.limits, drains),
     normalise<PromptedChat>()
   ] as const
   const reply = streamOrWhole({ streamed: sseEncode(), whole: wholeCompletion })
