@@ -51,7 +51,7 @@ t.test('what a caller leaves behind is read to its end, and the log waits for wh
   go()
   await until(() => api.lines.length === 2)
   for (const line of api.lines) t.match(line, { outcome: 'client_closed', error: 'client_closed_request', level: 30, usage: { prompt: 3, total: Number } })
-  t.same(api.lines.map(line => Reflect.get(Object(line['usage']), 'total')).toSorted(), [4, 6])
+  t.same(new Set(api.lines.map(line => Reflect.get(Object(line['usage']), 'total'))), new Set([4, 6]))
 })
 
 t.test('a gateway that closes gives up what it was reading on', async t => {
