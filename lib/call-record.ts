@@ -37,6 +37,11 @@ export interface CallRecord {
   /** The unexpected error or the upstream's words, for the log only. */
   cause?: unknown
   outcome?: Outcome
+  /**
+   * Set when the answer is read on although the caller has left: resolves, and never rejects, when
+   * the record is complete.
+   */
+  settled?: Promise<void>
 }
 
 /** Notes how a call failed, and returns the outcome that makes it. The first note stays. */

@@ -84,6 +84,7 @@ export async function createGateway (settings: Settings, { keys, log }: GatewayP
       server.closeIdleConnections()
       await within(settings.server.drainMs, app.settled())
       app.abortAll(new GatewayError('shutting_down'))
+      services.drains.stop()
       await within(1000, app.settled())
       server.closeAllConnections()
       if (server.listening) await closed

@@ -1,6 +1,7 @@
 /** Services out of settings: everything that holds sockets or state, and how to let go of it. */
 
 import { createToolServers } from './mcp/tool-servers.ts'
+import { Drains } from './drains.ts'
 import { createModels } from './models/create-models.ts'
 import { startDiscovery } from './models/discovery.ts'
 import { createProvider } from './providers/index.ts'
@@ -29,6 +30,7 @@ export interface ServiceParts {
 export function openServices (settings: Settings, { keys, log, ready }: ServiceParts): OpenServices {
   const closing: Array<() => Promise<void>> = []
   const over = new AbortController()
+  const drains = new Drains()
   const providers = new Map<string, Provider>()
   for (const entry of settings.providers) providers.set(entry.id, openProvider(entry, closing))
 
@@ -51,10 +53,12 @@ export function openServices (settings: Settings, { keys, log, ready }: ServiceP
     models,
     providers,
     tools,
+    drains,
     ready,
     listed,
     close: async () => {
       over.abort()
+      drains.stop()
       await Promise.all(closing.map(async close => await close()))
     }
   }

@@ -5,6 +5,7 @@ import type { ToolServers } from './mcp/tool-servers.ts'
 import type { Models } from './models/models.ts'
 import type { Provider } from './providers/provider.ts'
 import type { Settings } from './settings.ts'
+import type { Drains } from './drains.ts'
 
 export type Providers = ReadonlyMap<string, Provider>
 
@@ -14,6 +15,7 @@ export interface Services {
   readonly models: Models
   readonly providers: Providers
   readonly tools: ToolServers
+  readonly drains: Drains
   /** False while the process is shutting down. */
   readonly ready: () => boolean
 }

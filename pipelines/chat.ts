@@ -19,8 +19,8 @@ import type { PromptedChat } from '../lib/chat/prompt.ts'
 import type { Reply } from '../lib/reply.ts'
 import type { Services } from '../lib/services.ts'
 
-export function chat ({ keys, models, providers, tools, settings }: Services): (call: Call) => Promise<Reply> {
-  const ask = providerCall(providers, provider => provider.chat, settings.limits)
+export function chat ({ keys, models, providers, drains, tools, settings }: Services): (call: Call) => Promise<Reply> {
+  const ask = providerCall(providers, provider => provider.chat, settings.limits, drains)
   const stages = [
     auth(keys),
     validate(ChatRequest),

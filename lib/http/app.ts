@@ -23,7 +23,7 @@ export interface AppOptions {
   readonly limits: EdgeLimits & { readonly openCalls: number }
   /** True once no new calls should come over connections that are kept alive. */
   readonly draining: () => boolean
-  /** After each call, once its answer is written or given up. */
+  /** After each call, once its answer is written or given up and its record is complete. */
   readonly onEnd: (call: Call) => void
 }
 
@@ -54,6 +54,7 @@ export function createApp (options: AppOptions): App {
     } catch (error) {
       await writeError(request, response, error, call)
     } finally {
+      await call.record.settled
       open.delete(abort)
       for (const waiter of waiting) {
         waiter.calls.delete(abort)

@@ -4,14 +4,19 @@
 
 import { GatewayError } from '../errors.ts'
 import { sseReader, type SseReader } from '../sse.ts'
-import type { Route, RoutedCall } from '../call.ts'
+import type { RoutedCall } from '../call.ts'
 import type { Adapter, Ask, Provider, StreamReader, UpstreamAnswer } from '../providers/provider.ts'
 import type { ProviderCallOptions, Streamable } from './provider-call.ts'
+
+/** What of a call a request to a provider hangs on. */
+export type AskedCall = Pick<RoutedCall<unknown>, 'signal' | 'record' | 'providerKey'>
 
 /** An answer under way. */
 export interface OpenAnswer<E> {
   /** The events of the next read; `undefined` after the last. Not before the previous one is back. */
   readonly next: () => Promise<E[] | undefined>
+  /** Bytes read so far. */
+  readonly sizeBytes: () => number
   /** Releases the connection, wherever the answer stands. */
   readonly close: () => void
 }
@@ -27,14 +32,12 @@ const errorBodyBytes = 64 * 1024
  *   connection is closed then
  */
 export async function openAnswer<R extends Streamable, E extends { readonly type: string }> (
-  call: RoutedCall<R>,
-  route: Route,
+  call: AskedCall,
+  ask: Ask<R>,
   provider: Provider,
   adapter: Adapter<R, E>,
   options: ProviderCallOptions
 ): Promise<OpenAnswer<E>> {
-  const request = route.settings === undefined ? call.request : { ...route.settings, ...call.request }
-  const ask: Ask<R> = { request, route, quirks: provider.quirks, streamed: request.stream === true }
   const upstreamRequest = adapter.request(ask)
   const { record } = call
   const sentAtMs = performance.now()
@@ -61,7 +64,7 @@ export async function openAnswer<R extends Streamable, E extends { readonly type
       callerKey: call.providerKey !== undefined
     })
   }
-  if (!ask.streamed) return whole(await readWhole(answer, ask, adapter, options))
+  if (!ask.streamed) return wholeAnswer(await readWhole(answer, ask, adapter, options))
   return await openStream(answer, ask, adapter, provider, options)
 }
 
@@ -95,7 +98,8 @@ async function readWhole<R, E> (
   return events
 }
 
-function whole<E> (events: E[]): OpenAnswer<E> {
+/** An answer that has been read to its end. */
+export function wholeAnswer<E> (events: E[]): OpenAnswer<E> {
   let given = false
   return {
     next: async () => {
@@ -103,6 +107,7 @@ function whole<E> (events: E[]): OpenAnswer<E> {
       given = true
       return events
     },
+    sizeBytes: () => 0,
     close: () => { /* the body has been read to its end */ }
   }
 }
@@ -144,6 +149,7 @@ class StreamReading<E extends { readonly type: string }> implements OpenAnswer<E
   #held: E[] = []
   #pending: Promise<IteratorResult<Uint8Array>> | undefined
   #started = false
+  #sizeBytes = 0
   #finished = false
   #failure: unknown
   #lastEventAtMs = performance.now()
@@ -183,6 +189,10 @@ class StreamReading<E extends { readonly type: string }> implements OpenAnswer<E
     return events
   }
 
+  sizeBytes (): number {
+    return this.#sizeBytes
+  }
+
   close (): void {
     if (!this.#finished) this.#options.cancel()
   }
@@ -192,7 +202,9 @@ class StreamReading<E extends { readonly type: string }> implements OpenAnswer<E
     if (this.#finished) return undefined
     const { done, value } = await (this.#pending ?? this.#bytes.next())
     this.#pending = undefined
-    return done === true ? this.#end() : await this.#read(value)
+    if (done === true) return this.#end()
+    this.#sizeBytes += value.length
+    return await this.#read(value)
   }
 
   async #read (bytes: Uint8Array): Promise<E[] | undefined> {

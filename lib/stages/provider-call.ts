@@ -8,11 +8,13 @@
  */
 
 import { GatewayError, asGatewayError } from '../errors.ts'
-import { openAnswer, type OpenAnswer } from './open-answer.ts'
 import { Attempts } from './attempts.ts'
+import { Drains } from '../drains.ts'
+import { openChoices, type AnyEvent } from './fan-out.ts'
+import type { OpenAnswer } from './open-answer.ts'
 import type { Batch } from '../batch.ts'
 import type { Route, RoutedCall } from '../call.ts'
-import type { Adapter, Provider } from '../providers/provider.ts'
+import type { Adapter, Ask, Provider } from '../providers/provider.ts'
 import type { Providers } from '../services.ts'
 import type { Stage } from '../stage.ts'
 
@@ -34,19 +36,27 @@ export interface Streamable {
  * end of the answer. A whole answer is one batch.
  *
  * @param pick the adapter of a provider for this kind of request
+ * @param drains reads on for providers whose answers are wanted to the end when the caller leaves
  * @throws GatewayError before the first batch when no route could answer; after it when the
  *   answer broke off
  */
-export function providerCall<R extends Streamable, E extends { readonly type: string }> (
+export function providerCall<R extends Streamable, E extends AnyEvent> (
   providers: Providers,
   pick: (provider: Provider) => Adapter<R, E> | undefined,
-  options: ProviderCallOptions
+  options: ProviderCallOptions,
+  drains: Drains = new Drains()
 ): Stage<RoutedCall<R>, Batch<R, E>> {
   const attempts = new Attempts()
+  const open = async (call: RoutedCall<R>, route: Route, provider: Provider, adapter: Adapter<R, E>): Promise<OpenAnswer<E>> => {
+    const ask = askOf(call.request, route, provider)
+    return provider.onDisconnect === 'drain'
+      ? await drains.open(call, async asked => await openChoices(asked, ask, provider, adapter, options))
+      : await openChoices(call, ask, provider, adapter, options)
+  }
   return async function * (source) {
     for await (const call of source) {
       call.record.streamed = call.request.stream === true
-      const { route, answer } = await firstAnswer(call, providers, pick, options, attempts)
+      const { route, answer } = await firstAnswer(call, providers, pick, open, attempts)
       try {
         for (;;) {
           const events = await answer.next()
@@ -60,11 +70,11 @@ export function providerCall<R extends Streamable, E extends { readonly type: st
   }
 }
 
-async function firstAnswer<R extends Streamable, E extends { readonly type: string }> (
+async function firstAnswer<R, E> (
   call: RoutedCall<R>,
   providers: Providers,
   pick: (provider: Provider) => Adapter<R, E> | undefined,
-  options: ProviderCallOptions,
+  open: (call: RoutedCall<R>, route: Route, provider: Provider, adapter: Adapter<R, E>) => Promise<OpenAnswer<E>>,
   attempts: Attempts
 ): Promise<{ route: Route, answer: OpenAnswer<E> }> {
   const { record, signal } = call
@@ -84,7 +94,7 @@ async function firstAnswer<R extends Streamable, E extends { readonly type: stri
     for (let retry = 0; ; retry++) {
       try {
         attempts.count(provider.id, retry)
-        return { route, answer: await openAnswer(call, route, provider, adapter, options) }
+        return { route, answer: await open(call, route, provider, adapter) }
       } catch (error) {
         if (signal.aborted) throw signal.reason
         failure = asGatewayError(error)
@@ -97,6 +107,12 @@ async function firstAnswer<R extends Streamable, E extends { readonly type: stri
     if (failure.failure === 'caller' && !failure.unsupported) throw failure
   }
   throw failure ?? new GatewayError('model_not_found', { param: 'model' })
+}
+
+/** What the caller asked for, with the route's settings where it asked for nothing. */
+function askOf<R extends Streamable> (given: R, route: Route, { quirks }: Provider): Ask<R> {
+  const request = route.settings === undefined ? given : { ...route.settings, ...given }
+  return { request, route, quirks, streamed: request.stream === true }
 }
 
 function noteAttempt<R> ({ record }: RoutedCall<R>, route: Route, failure: GatewayError): void {

@@ -173,7 +173,7 @@ t.test('history goes up without what other providers put into it', async t => {
     { role: 'tool' as const, content: 'ok', tool_call_id: 'a' }
   ]
   t.same(body({ messages: history })['messages'], [
-    { role: 'assistant', content: null, tool_calls: [{ id: 'a', function: { name: 'f', arguments: '{}' } }] },
+    { role: 'assistant', content: null, tool_calls: [{ id: 'a', type: 'function', function: { name: 'f', arguments: '{}' } }] },
     { role: 'tool', content: 'ok', tool_call_id: 'a' }
   ])
   t.match(body({ messages: history }, { echo: ['reasoning_content'] })['messages'], [{ reasoning_content: 'hm' }])

@@ -22,7 +22,7 @@ const knownFields: Readonly<Record<Message['role'], readonly string[]>> = {
 export function cleanMessages (messages: readonly Message[], quirks: Quirks): readonly Message[] {
   return messages.map((message, index) => {
     if (message.role === 'user' && typeof message.content !== 'string') checkImages(message.content, index)
-    const cleaned = clean(message, quirks)
+    const cleaned = withTypedCalls(clean(message, quirks))
     return quirks.toolCallIdLength === undefined ? cleaned : withToolCallIds(cleaned, quirks.toolCallIdLength)
   })
 }
@@ -42,6 +42,15 @@ function clean (message: Message, { echo = [] }: Quirks): Message {
     if (wanted && (value !== null || key === 'content')) kept[key] = value
   }
   return kept as Message // the same message with fewer optional fields
+}
+
+/** Callers may leave the type of a call out; OpenAI insists on it. */
+function withTypedCalls (message: Message): Message {
+  if (message.role !== 'assistant' || message.tool_calls?.some(call => call.type === undefined) !== true) return message
+  return {
+    ...message,
+    tool_calls: message.tool_calls.map(call => call.type === undefined ? { ...call, type: 'function' } : call)
+  }
 }
 
 /** Self-hosted servers would open `file:` addresses; only the web and inline data are images. */

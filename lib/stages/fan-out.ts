@@ -1,0 +1,200 @@
+/**
+ * Several choices from a provider that gives fewer at once: as many requests as it takes, side by
+ * side, read as one answer.
+ *
+ * Batches come out in the order they arrive, each choice under its index in the whole answer. There
+ * is one `response-start`, and one `usage` with the sum. The first failure cancels everything.
+ */
+
+import { openAnswer, wholeAnswer, type AskedCall, type OpenAnswer } from './open-answer.ts'
+import type { Adapter, Ask, Provider } from '../providers/provider.ts'
+import type { Usage } from '../events.ts'
+import type { ProviderCallOptions, Streamable } from './provider-call.ts'
+
+/** What of an event the merge looks at. */
+export interface AnyEvent {
+  readonly type: string
+  readonly choice?: number
+  readonly usage?: Usage
+}
+
+/** Requests of one call under way at once. */
+const width = 8
+
+/** One of the requests, and where its choices stand in the whole answer. */
+interface Part<R> {
+  readonly ask: Ask<R>
+  readonly offset: number
+}
+
+/**
+ * Opens an answer with all choices that are asked for; of as many requests as there must be.
+ *
+ * A streamed answer is open when the first of them says something real, a whole one when all have
+ * ended: until then a failure is one of the whole, and another route may be tried.
+ *
+ * @throws what `openAnswer` throws
+ */
+export async function openChoices<R extends Streamable, E extends AnyEvent> (
+  call: AskedCall, ask: Ask<R>, provider: Provider, adapter: Adapter<R, E>, options: ProviderCallOptions
+): Promise<OpenAnswer<E>> {
+  const most = adapter.maxChoices?.(ask) ?? Infinity
+  const wanted = ask.request.n ?? 1
+  if (wanted <= most) return await openAnswer(call, ask, provider, adapter, options)
+
+  const { record } = call
+  const waitedMs = record.upstreamWaitMs
+  const startedAtMs = performance.now()
+  const answer = new FanOut<R, E>(partsOf(ask, wanted, most), async (part, signal) => {
+    return await openAnswer({ ...call, signal: AbortSignal.any([call.signal, signal]) }, part, provider, adapter, options)
+  })
+  try {
+    return ask.streamed ? await answer.begun() : await answer.whole()
+  } finally {
+    // They waited side by side, not one after the other.
+    record.upstreamWaitMs = waitedMs + performance.now() - startedAtMs
+  }
+}
+
+function partsOf<R extends Streamable> (ask: Ask<R>, wanted: number, most: number): Array<Part<R>> {
+  const parts: Array<Part<R>> = []
+  for (let offset = 0; offset < wanted; offset += most) {
+    const n = Math.min(most, wanted - offset)
+    parts.push({ ask: { ...ask, request: { ...ask.request, n: n === 1 ? undefined : n } }, offset })
+  }
+  return parts
+}
+
+/** A batch that waits to be taken; its request is not read on before. */
+interface Offer<E> {
+  readonly events: E[]
+  readonly taken: () => void
+}
+
+class FanOut<R, E extends AnyEvent> implements OpenAnswer<E> {
+  readonly #waiting: Array<Part<R>>
+  readonly #open: (ask: Ask<R>, signal: AbortSignal) => Promise<OpenAnswer<E>>
+  readonly #cancelled = new AbortController()
+  readonly #answers = new Set<OpenAnswer<E>>()
+  readonly #offers: Array<Offer<E>> = []
+  #running = 0
+  #wake: (() => void) | undefined
+  #failure: unknown
+  #failed = false
+  #started = false
+  #sizeBytes = 0
+  #usages: Array<Usage | undefined> = []
+
+  constructor (parts: Array<Part<R>>, open: (ask: Ask<R>, signal: AbortSignal) => Promise<OpenAnswer<E>>) {
+    this.#waiting = parts
+    this.#open = open
+    this.#running = Math.min(width, parts.length)
+    for (let runner = this.#running; runner > 0; runner--) void this.#run()
+  }
+
+  /** Waits for the first batch, which stays to be read. */
+  async begun (): Promise<this> {
+    await this.#changed()
+    if (this.#failed) throw this.#failure
+    return this
+  }
+
+  /** Reads everything into one batch. */
+  async whole (): Promise<OpenAnswer<E>> {
+    const all: E[] = []
+    for (let events = await this.next(); events !== undefined; events = await this.next()) all.push(...events)
+    return wholeAnswer(all)
+  }
+
+  async next (): Promise<E[] | undefined> {
+    await this.#changed()
+    if (this.#failed) throw this.#failure
+    const offer = this.#offers.shift()
+    offer?.taken()
+    return offer?.events ?? this.#last()
+  }
+
+  sizeBytes (): number {
+    let size = this.#sizeBytes
+    for (const answer of this.#answers) size += answer.sizeBytes()
+    return size
+  }
+
+  close (): void {
+    this.#waiting.length = 0
+    this.#cancelled.abort()
+    for (const answer of this.#answers) answer.close()
+    for (const { taken } of this.#offers.splice(0)) taken()
+  }
+
+  /** Resolves when there is a batch, a failure, or nothing more to come. */
+  async #changed (): Promise<void> {
+    while (this.#offers.length === 0 && !this.#failed && this.#running > 0) {
+      await new Promise<void>(resolve => { this.#wake = resolve })
+    }
+  }
+
+  async #run (): Promise<void> {
+    try {
+      for (let part = this.#waiting.shift(); part !== undefined; part = this.#waiting.shift()) await this.#read(part)
+    } catch (error) {
+      if (!this.#failed) {
+        this.#failed = true
+        this.#failure = error
+        this.close()
+      }
+    } finally {
+      this.#running--
+      this.#wake?.()
+    }
+  }
+
+  async #read ({ ask, offset }: Part<R>): Promise<void> {
+    const answer = await this.#open(ask, this.#cancelled.signal)
+    this.#answers.add(answer)
+    let usage: Usage | undefined
+    try {
+      for (let read = await answer.next(); read !== undefined; read = await answer.next()) {
+        const events: E[] = []
+        for (const event of read) {
+          if (event.type === 'usage') usage = event.usage
+          else if (event.type !== 'response-start' || !this.#started) events.push(shifted(event, offset))
+          if (event.type === 'response-start') this.#started = true
+        }
+        if (events.length > 0) await this.#offer(events)
+      }
+    } finally {
+      answer.close()
+      this.#answers.delete(answer)
+      this.#sizeBytes += answer.sizeBytes()
+    }
+    this.#usages.push(usage)
+  }
+
+  async #offer (events: E[]): Promise<void> {
+    if (this.#cancelled.signal.aborted) return
+    await new Promise<void>(taken => {
+      this.#offers.push({ events, taken })
+      this.#wake?.()
+    })
+  }
+
+  /** The sum, where every request reported: less than all of it would be a wrong bill. */
+  #last (): E[] | undefined {
+    const usages = this.#usages.splice(0)
+    const [first, ...others] = usages
+    if (first === undefined || others.includes(undefined)) return undefined
+    const usage = others.reduce<Usage>((sum, next) => added(sum, next ?? {}), first)
+    return [{ type: 'usage', usage } as unknown as E] // of the union every answer with usage is made of
+  }
+}
+
+function shifted<E extends AnyEvent> (event: E, offset: number): E {
+  return offset === 0 || event.choice === undefined ? event : { ...event, choice: event.choice + offset }
+}
+
+function added (sum: Usage, next: Partial<Usage>): Usage {
+  const total: Record<string, number> = { ...sum }
+  for (const [name, tokens] of Object.entries(next)) total[name] = (total[name] ?? 0) + tokens
+  return total as unknown as Usage // the names of both
+}
