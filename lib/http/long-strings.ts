@@ -2,7 +2,7 @@
  * Takes the long strings out of a JSON text while it arrives.
  *
  * Each is replaced by a short stand-in that nobody can guess, so what is left is JSON of ordinary
- * size, and the string is kept as a `LongText`. Of escapes only `\\/` is undone, which some
+ * size, and the string is kept as a `LongText`. Of escapes only `\/` is undone, which some
  * languages write for every slash; a long string with others stays where it is.
  */
 
@@ -126,7 +126,7 @@ export class LongStrings {
   }
 }
 
-/** The bytes with every `\\/` as `/`, in their place; undefined, and unchanged, for other escapes. */
+/** The bytes with every `\/` as `/`, in their place; undefined, and unchanged, for other escapes. */
 function withoutEscapes (bytes: Buffer): Buffer | undefined {
   for (let at = bytes.indexOf(backslash); at !== -1; at = bytes.indexOf(backslash, at + 2)) {
     if (bytes[at + 1] !== slash) return undefined

@@ -4,6 +4,7 @@ import { anthropicChat, anthropicHeaders } from './anthropic/index.ts'
 import { bearer, chatCompletions } from './chat-completions/index.ts'
 import { googleChat, googleHeaders } from './google/index.ts'
 import { kindQuirks } from './kinds.ts'
+import { bytesOnly } from './local/bytes-only.ts'
 import { mistralOcr } from './mistral/ocr.ts'
 import { openaiImages } from './openai/images.ts'
 import type { ProviderKind, ProviderSettings } from '../settings.ts'
@@ -24,10 +25,12 @@ const withImages: Kind = { ...compatible, images: openaiImages }
 const kinds: Readonly<Partial<Record<ProviderKind, Kind>>> = {
   anthropic: { chat: anthropicChat, credential: anthropicHeaders },
   google: { chat: googleChat, credential: googleHeaders },
+  local: { ocr: { ...mistralOcr, request: ask => mistralOcr.request(bytesOnly(ask)) }, credential: () => ({}) },
   mistral: { ...compatible, ocr: mistralOcr },
   openai: withImages,
   'azure-openai': withImages,
   xai: withImages,
+  sandbox: { ...withImages, ocr: mistralOcr },
   together: withImages,
   'openai-compatible': withImages
 }
