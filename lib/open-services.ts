@@ -5,6 +5,8 @@ import { Drains } from './drains.ts'
 import { createModels } from './models/create-models.ts'
 import { startDiscovery } from './models/discovery.ts'
 import { createProvider } from './providers/index.ts'
+import { localModels } from './providers/local/models.ts'
+import { localTransport } from './providers/local/transport.ts'
 import { sandboxModels } from './providers/sandbox/models.ts'
 import { sandboxTransport } from './providers/sandbox/transport.ts'
 import { httpTransport } from './upstream.ts'
@@ -47,6 +49,10 @@ export function openServices (settings: Settings, { keys, log, ready }: ServiceP
 
   const tools = createToolServers(settings)
   closing.push(tools.close)
+  for (const { id, kind } of settings.providers) {
+    if (kind === 'local' && enabled.has(id)) void localModels(id).then(found => models.learn(id, found))
+  }
+
   return {
     settings,
     keys,
@@ -65,6 +71,7 @@ export function openServices (settings: Settings, { keys, log, ready }: ServiceP
 }
 
 function openProvider (settings: ProviderSettings, closing: Array<() => Promise<void>>): Provider {
+  if (settings.kind === 'local') return createProvider(settings, localTransport())
   if (settings.kind === 'sandbox') return createProvider(settings, sandboxTransport(settings.options))
   const transport = httpTransport({
     baseUrl: settings.baseUrl,

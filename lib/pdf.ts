@@ -8,7 +8,7 @@ import { Worker } from 'node:worker_threads'
 export type PdfJob = 'count' | 'text'
 
 const limitMs = 20_000
-const resourceLimits = { maxOldGenerationSizeMb: 512, maxYoungGenerationSizeMb: 64, stackSizeMb: 4 }
+const resourceLimits = { maxOldGenerationSizeMb: 256, maxYoungGenerationSizeMb: 64, stackSizeMb: 4 }
 /** Workers at once: each takes a core and up to half a gigabyte. */
 const workers = 2
 
@@ -21,6 +21,7 @@ const waiting: Array<() => void> = []
  * @throws the signal's reason
  */
 export async function countPages (bytes: Uint8Array, signal: AbortSignal): Promise<number | undefined> {
+  if (!hasIndex(bytes)) return undefined
   const pages = await inWorker('count', bytes, signal)
   return typeof pages === 'number' ? pages : undefined
 }
@@ -34,6 +35,14 @@ export async function countPages (bytes: Uint8Array, signal: AbortSignal): Promi
 export async function pageTexts (bytes: Uint8Array, signal: AbortSignal): Promise<readonly string[] | undefined> {
   const texts = await inWorker('text', bytes, signal)
   return Array.isArray(texts) ? texts.map(String) : undefined
+}
+
+/**
+ * Whether there is a table of what is where. Without one a reader has to search byte by byte, which
+ * takes ten times the size of the file in memory, and nobody's own PDF is like that.
+ */
+function hasIndex (bytes: Uint8Array): boolean {
+  return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).includes('startxref')
 }
 
 async function inWorker (job: PdfJob, bytes: Uint8Array, signal: AbortSignal): Promise<unknown> {

@@ -2,8 +2,8 @@
  * Takes the long strings out of a JSON text while it arrives.
  *
  * Each is replaced by a short stand-in that nobody can guess, so what is left is JSON of ordinary
- * size, and the string is kept as a `LongText`. A long string with escapes in it stays where it
- * is: to be read it must be written anew.
+ * size, and the string is kept as a `LongText`. Of escapes only `\/` is undone, which some
+ * languages write for every slash; a long string with others stays where it is.
  */
 
 import { randomUUID } from 'node:crypto'
@@ -11,13 +11,17 @@ import { LongText } from '../long-text.ts'
 
 const quote = 0x22
 const backslash = 0x5c
+const slash = 0x2f
 
 export class LongStrings {
   readonly texts = new Map<string, LongText>()
   readonly #longBytes: number
   /** What is left of the text, as ranges of the pieces that came. */
   readonly #rest: Buffer[] = []
-  /** The string that is open, without its quotes; its beginning may be pieces ago. */
+  #roomBytes = 0
+  #room: Buffer | undefined
+  #used = 0
+  /** The string that is open, without its quotes: ranges of pieces, as long as it is short. */
   #open: Buffer[] | undefined
   #openBytes = 0
   #hasEscapes = false
@@ -29,7 +33,15 @@ export class LongStrings {
     this.#longBytes = longBytes
   }
 
-  /** Ranges are made per piece and per long string, however many short ones there are. */
+  /** To be called first. Memory is taken with the first long string, and used as it fills. */
+  expect (bytes: number): void {
+    this.#roomBytes = bytes
+  }
+
+  /**
+   * Takes the next piece, which must not change any more. Ranges are made per piece and per long
+   * string, however many short strings there are.
+   */
   push (piece: Buffer): void {
     let kept = 0
     let at = 0
@@ -37,24 +49,17 @@ export class LongStrings {
       const end = this.#endOfString(piece, 0)
       if (end === -1) return this.#keepOpen(piece)
       this.#close(piece.subarray(0, end))
-      kept = at = end
-      at++
+      kept = end
+      at = end + 1
     }
-    for (;;) {
-      const start = piece.indexOf(quote, at)
-      if (start === -1) break
+    for (let start = piece.indexOf(quote, at); start !== -1; start = piece.indexOf(quote, at)) {
       this.#hasEscapes = false
       const end = this.#endOfString(piece, start + 1)
-      if (end === -1) {
+      if (end === -1 || end - start > this.#longBytes) {
         this.#rest.push(piece.subarray(kept, start + 1))
         this.#open = []
         this.#openBytes = 0
-        return this.#keepOpen(piece.subarray(start + 1))
-      }
-      if (end - start > this.#longBytes && !this.#hasEscapes) {
-        this.#rest.push(piece.subarray(kept, start + 1))
-        this.#open = []
-        this.#openBytes = 0
+        if (end === -1) return this.#keepOpen(piece.subarray(start + 1))
         this.#close(piece.subarray(start + 1, end))
         kept = end
       }
@@ -65,23 +70,17 @@ export class LongStrings {
 
   /** The JSON that is left. */
   end (): string {
-    this.#rest.push(...this.#open ?? [])
     return Buffer.concat(this.#rest).toString()
   }
 
   /** Where the string that is open at `from` ends in this piece, or -1. */
   #endOfString (piece: Buffer, from: number): number {
-    let at = from
-    if (this.#midEscape) {
-      this.#midEscape = false
-      at++
-    }
-    const escapes = piece.indexOf(backslash, at)
+    let at = this.#midEscape ? from + 1 : from
+    this.#midEscape = false
     let end = piece.indexOf(quote, at)
-    if (escapes === -1 || (end !== -1 && end < escapes)) return end
-    this.#hasEscapes = true
-    for (let escape = escapes; escape !== -1; escape = piece.indexOf(backslash, at)) {
+    for (let escape = piece.indexOf(backslash, at); escape !== -1; escape = piece.indexOf(backslash, at)) {
       if (end !== -1 && end < escape) return end
+      this.#hasEscapes = true
       at = escape + 2
       if (at > piece.length) {
         this.#midEscape = true
@@ -93,20 +92,52 @@ export class LongStrings {
   }
 
   #keepOpen (bytes: Buffer): void {
-    this.#open?.push(bytes)
+    const isStored = this.#openBytes > this.#longBytes
     this.#openBytes += bytes.length
+    if (this.#openBytes <= this.#longBytes) this.#open?.push(bytes)
+    else {
+      if (!isStored) for (const before of this.#open ?? []) this.#store(before)
+      this.#store(bytes)
+    }
+  }
+
+  #store (bytes: Buffer): void {
+    this.#room ??= Buffer.from(new SharedArrayBuffer(this.#roomBytes))
+    this.#used += bytes.copy(this.#room, this.#used)
   }
 
   #close (last: Buffer): void {
     this.#keepOpen(last)
-    const pieces = this.#open ?? []
+    const short = this.#open ?? []
     this.#open = undefined
-    if (this.#openBytes < this.#longBytes || this.#hasEscapes) {
-      this.#rest.push(...pieces)
+    if (this.#openBytes <= this.#longBytes || this.#room === undefined) {
+      this.#rest.push(...short)
       return
     }
-    const standIn = `(${this.#openBytes} characters, ${randomUUID()})`
-    this.texts.set(standIn, new LongText(pieces, this.#openBytes))
+    const stored = this.#room.subarray(this.#used - this.#openBytes, this.#used)
+    const bytes = this.#hasEscapes ? withoutEscapes(stored) : stored
+    if (bytes === undefined) {
+      this.#rest.push(stored)
+      return
+    }
+    const standIn = `(${bytes.length} bytes, ${randomUUID()})`
+    this.texts.set(standIn, new LongText(bytes))
     this.#rest.push(Buffer.from(standIn))
   }
+}
+
+/** The bytes with every `\/` as `/`, in their place; undefined, and unchanged, for other escapes. */
+function withoutEscapes (bytes: Buffer): Buffer | undefined {
+  for (let at = bytes.indexOf(backslash); at !== -1; at = bytes.indexOf(backslash, at + 2)) {
+    if (bytes[at + 1] !== slash) return undefined
+  }
+  let written = 0
+  let read = 0
+  for (let at = bytes.indexOf(backslash); at !== -1; at = bytes.indexOf(backslash, read)) {
+    bytes.copyWithin(written, read, at)
+    written += at - read
+    read = at + 1
+  }
+  bytes.copyWithin(written, read)
+  return bytes.subarray(0, written + bytes.length - read)
 }

@@ -35,6 +35,8 @@ export async function readJson (request: IncomingMessage, limits: JsonLimits): P
   }
   if (Number(headers['content-length']) > limits.maxBytes) throw tooLarge(limits)
   const inflate = inflater(headers['content-encoding'])
+  const length = Number(headers['content-length'] ?? Number.NaN)
+  limits.longStrings?.expect(inflate === undefined && length >= 0 ? length : limits.maxBytes)
   const text = await readText(request, inflate, limits)
   let value: unknown
   try {

@@ -6,6 +6,7 @@ import { azureChat, azureHeaders } from './azure-openai/index.ts'
 import { bearer, chatCompletions } from './chat-completions/index.ts'
 import { googleChat, googleHeaders } from './google/index.ts'
 import { kindQuirks } from './kinds.ts'
+import { bytesOnly } from './local/bytes-only.ts'
 import { mistralOcr } from './mistral/ocr.ts'
 import { openaiImages } from './openai/images.ts'
 import { xaiChat } from './xai/index.ts'
@@ -29,7 +30,9 @@ const kinds: Readonly<Partial<Record<ProviderKind, Kind>>> = {
   xai: { chat: xaiChat, images: openaiImages, credential: bearer },
   mistral: { ...compatible, ocr: mistralOcr },
   together: { ...compatible, images: openaiImages },
-  'openai-compatible': { ...compatible, images: openaiImages }
+  'openai-compatible': { ...compatible, images: openaiImages },
+  sandbox: { ...compatible, images: openaiImages, ocr: mistralOcr },
+  local: { ocr: { ...mistralOcr, request: ask => mistralOcr.request(bytesOnly(ask)) }, credential: () => ({}) }
 }
 
 function kindOf ({ kind, options }: ProviderSettings): Kind {

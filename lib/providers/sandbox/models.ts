@@ -18,6 +18,10 @@ export const characters: ReadonlyMap<string, Character> = new Map<string, Charac
   ['slow', { voice: 'echo', thinks: false, wordsPerSecond: 4 }]
 ])
 
+/** The model of the image paths, and that of OCR. */
+export const painter = 'painter'
+export const reader = 'reader'
+
 /** Tokens of one answer at most, all its choices together. */
 export const outputTokenLimit = 32_768
 
@@ -25,7 +29,18 @@ export const sandboxModels: readonly ModelEntry[] = [
   entry('echo', 'Sandbox echo (simulator)', 'repeats what it was asked and calls the tools it is told to'),
   entry('story', 'Sandbox story (simulator)', 'writes a made-up story of as many words as are asked for'),
   entry('thinker', 'Sandbox thinker (simulator)', 'shows made-up reasoning before it answers', true),
-  entry('slow', 'Sandbox slow (simulator)', 'answers like echo, four words a second')
+  entry('slow', 'Sandbox slow (simulator)', 'answers like echo, four words a second'),
+  {
+    ...entry(painter, 'Sandbox painter (simulator)', 'makes patterns out of prompts'),
+    upstreamApi: 'openai/images',
+    capabilities: { vision: true, image_generation: true, streaming: true }
+  },
+  {
+    ...entry(reader, 'Sandbox reader (simulator)', 'makes up the text of documents'),
+    upstreamApi: 'openai-compatible',
+    capabilities: { text: true, vision: true },
+    traits: { ocr: true }
+  }
 ]
 
 function entry (model: string, displayName: string, does: string, thinking = false): ModelEntry {

@@ -1,13 +1,19 @@
 /** What the sandbox answers to, by method and path. A further endpoint is one file and one line. */
 
 import { chatCompletions } from './chat-completions.ts'
+import { changeImages, makeImages } from './images.ts'
+import { readDocuments } from './ocr.ts'
 import type { SandboxOptions } from './options.ts'
 import type { Script } from './script.ts'
 import type { UpstreamRequest } from '../provider.ts'
 
 /** @throws Refusal for a request that a provider would refuse */
-export type SandboxRoute = (request: UpstreamRequest, options: SandboxOptions) => Script
+export type SandboxRoute = (request: UpstreamRequest, options: SandboxOptions) => Script | Promise<Script>
 
-export const routes: ReadonlyMap<string, SandboxRoute> = new Map([
-  ['POST /chat/completions', chatCompletions]
+export const routes: ReadonlyMap<string, SandboxRoute> = new Map<string, SandboxRoute>([
+  ['POST /chat/completions', chatCompletions],
+  ['POST /images/generations', makeImages],
+  ['POST /images/edits', changeImages],
+  ['POST /images/variations', changeImages],
+  ['POST /ocr', readDocuments]
 ])

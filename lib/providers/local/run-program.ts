@@ -1,0 +1,56 @@
+/** Runs a program of the operating system: bytes in, bytes out, and gone when the call is. */
+
+import { spawn } from 'node:child_process'
+
+export interface RunOptions {
+  /** Written to its standard input. */
+  readonly input?: Uint8Array
+  /** Kills it. */
+  readonly signal: AbortSignal
+  /** Of standard output; more kills it. */
+  readonly maxBytes: number
+}
+
+/** It sees nothing of our environment, where keys are. One thread each: they run side by side. */
+const env = { PATH: '/usr/local/bin:/usr/bin:/bin:/opt/homebrew/bin', OMP_THREAD_LIMIT: '1' }
+/** Of its complaints, for the log. */
+const errorCharacters = 500
+
+/**
+ * @throws Error when it cannot be started, fails, or says too much; the signal's reason when that
+ *   aborts
+ */
+export async function runProgram (
+  path: string, args: readonly string[], { input, signal, maxBytes }: RunOptions
+): Promise<Buffer> {
+  signal.throwIfAborted()
+  const child = spawn(path, args, { env, stdio: ['pipe', 'pipe', 'pipe'] })
+  const pieces: Buffer[] = []
+  let sizeBytes = 0
+  let complaint = ''
+  const onAbort = (): void => { child.kill('SIGKILL') }
+  signal.addEventListener('abort', onAbort, { once: true })
+  try {
+    return await new Promise<Buffer>((resolve, reject) => {
+      child.stdout.on('data', (bytes: Buffer) => {
+        sizeBytes += bytes.length
+        if (sizeBytes > maxBytes) child.kill('SIGKILL')
+        else pieces.push(bytes)
+      })
+      child.stderr.on('data', (bytes: Buffer) => {
+        if (complaint.length < errorCharacters) complaint += bytes.toString('latin1', 0, errorCharacters)
+      })
+      // It may end without reading all of its input; how it ends is what counts.
+      child.stdin.on('error', () => undefined)
+      child.once('error', reject)
+      child.once('close', code => {
+        if (signal.aborted) reject(signal.reason)
+        else if (code === 0) resolve(Buffer.concat(pieces, sizeBytes))
+        else reject(new Error(`${path} ended with ${String(code)}: ${complaint}`))
+      })
+      child.stdin.end(input)
+    })
+  } finally {
+    signal.removeEventListener('abort', onAbort)
+  }
+}

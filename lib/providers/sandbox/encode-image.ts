@@ -1,0 +1,22 @@
+import { Refusal } from './refusal.ts'
+import { encodePng, type Raster } from './png.ts'
+
+export type ImageFormat = 'png' | 'jpeg' | 'webp'
+
+/**
+ * The bytes of an image file. PNG is written here; the others by sharp, which is an optional
+ * dependency and loaded with the first of them.
+ *
+ * @param quality 0–100, for JPEG and WebP
+ * @throws Refusal 400 when sharp is not installed
+ */
+export async function encodeImage (raster: Raster, format: ImageFormat, quality: number): Promise<Buffer> {
+  if (format === 'png') return encodePng(raster)
+  const { default: sharp } = await import('sharp').catch(() => {
+    throw new Refusal(400, 'The sandbox makes only PNG here: sharp is not installed.', { param: 'output_format' })
+  })
+  const { pixels, width, height } = raster
+  const image = sharp(pixels, { raw: { width, height, channels: 4 } })
+  const options = { quality: Math.max(1, quality) }
+  return await (format === 'jpeg' ? image.jpeg(options) : image.webp(options)).toBuffer()
+}
