@@ -39,7 +39,7 @@ t.test('every kind is told who asks in its own header, at its own address', asyn
     google: '/v1beta/models/m%201:streamGenerateContent?alt=sse',
     'azure-openai': '/openai/v1/chat/completions'
   }
-  for (const kind of providerKinds) {
+  for (const kind of providerKinds.filter(kind => kind !== 'local')) { // programs of this machine: no key, no chat
     t.same(made(kind).authorize(), header[kind] ?? { authorization: 'Bearer k-1' }, kind)
     t.notMatch(JSON.stringify(made(kind).authorize('k-2')), 'k-1', 'a caller\'s own key replaces it')
     t.equal(sent(kind).path, path[kind] ?? '/chat/completions', kind)
