@@ -1,0 +1,39 @@
+import t from 'tap'
+import { createEndpoints } from '../../pipelines/index.ts'
+import { testGateway, testKey } from '../support/gateway.ts'
+import { providerSettings } from '../support/settings.ts'
+
+const sandbox = { ...providerSettings('sandbox', 'sandbox'), baseUrl: 'sandbox:', options: { words_per_second: 0 } }
+
+/** The only endpoints that answer a stranger: they tell nothing but that the gateway is there. */
+const open = new Set(['livez', 'readyz', 'openapi'])
+
+t.test('every endpoint against every kind of caller', async t => {
+  const api = await testGateway(t, { providers: [sandbox] }, {
+    'elsewhere only': { id: 'key-2', name: 'scoped', endpoints: ['nothing'] },
+    'one model only': { id: 'key-3', name: 'scoped', models: ['sandbox/story'] }
+  })
+  const endpoints = createEndpoints(api.gateway.services)
+  t.ok(endpoints.length >= 6)
+  for (const { name, method, path } of endpoints) {
+    const url = api.url + path.replace(/[:*]\w+/g, 'x')
+    const status = async (key?: string): Promise<number> => (await fetch(url, {
+      method,
+      headers: key === undefined ? {} : { authorization: `Bearer ${key}` },
+      ...(method === 'POST' ? { body: '{' } : {})
+    })).status
+    if (open.has(name)) {
+      t.equal(await status(), 200, `${name} is open`)
+      continue
+    }
+    t.equal(await status(), 401, `${method} ${path} without a key`)
+    t.equal(await status('wrong'), 401, `${method} ${path} with a wrong key`)
+    t.equal(await status('elsewhere only'), 403, `${method} ${path} with a key for another endpoint`)
+    t.notOk([401, 403].includes(await status(testKey)), `${method} ${path} with a key`)
+  }
+  const ask = async (model: string): Promise<number> => (await api.post('/v1/chat/completions', { model, messages: 'hi' }, {
+    headers: { authorization: 'Bearer one model only' }
+  })).status
+  t.equal(await ask('sandbox/story'), 200)
+  t.equal(await ask('sandbox/echo'), 403, 'a model outside the scope')
+})
