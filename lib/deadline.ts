@@ -1,3 +1,5 @@
+import { setMaxListeners } from 'node:events'
+
 /** A signal that aborts with another one, after a while, or at the end of the work it is for. */
 export interface Deadline {
   readonly signal: AbortSignal
@@ -10,6 +12,7 @@ export interface Deadline {
 /** @param reason what the signal's reason will be when the time is up */
 export function deadline (ms: number, parent: AbortSignal, reason: unknown): Deadline {
   const controller = new AbortController()
+  setMaxListeners(0, controller.signal) // many things hang on it, and each lets go of it
   let passed = false
   const follow = (): void => controller.abort(parent.reason)
   const timer = setTimeout(() => {

@@ -6,6 +6,7 @@
  * stopped, and the stream that waits for that answer would stay open as long as the session.
  */
 
+import { setMaxListeners } from 'node:events'
 import { safeFetch } from '../safe-agent.ts'
 import type { FetchLike } from '@modelcontextprotocol/client'
 import type { Dispatcher, RequestInit } from 'undici'
@@ -15,12 +16,16 @@ export function sessionFetch (agent: Dispatcher, maxBytes: number): FetchLike {
   return async (url, init) => {
     const { id, cancels } = readMessage(init?.body)
     const request = new AbortController()
-    const forward = (): void => request.abort(init?.signal?.reason)
-    if (init?.signal?.aborted === true) forward()
-    init?.signal?.addEventListener('abort', forward)
+    const session = init?.signal
+    const forward = (): void => request.abort(session?.reason)
+    if (session != null) {
+      if (session.aborted) forward()
+      setMaxListeners(0, session) // one for each request under way
+      session.addEventListener('abort', forward)
+    }
     if (id !== undefined) underWay.set(id, request)
     const onEnd = (): void => {
-      init?.signal?.removeEventListener('abort', forward)
+      session?.removeEventListener('abort', forward)
       underWay.delete(id)
     }
     // Node's types and undici's describe the same objects under two names.

@@ -3,6 +3,7 @@
  * it. A session nobody uses is closed after a while; beyond the cap, the one idle for longest.
  */
 
+import { setMaxListeners } from 'node:events'
 import { unlessAborted } from '../unless-aborted.ts'
 import { sessionBroken, sessionExpired } from './failure.ts'
 import type { Connect } from './connect.ts'
@@ -34,6 +35,7 @@ export class SessionPool {
 
   constructor (options: SessionPoolOptions) {
     this.#options = options
+    setMaxListeners(0, this.#over.signal) // one for each session that is being opened
   }
 
   /** Sessions that are open or being opened. */

@@ -1,0 +1,130 @@
+/** The reference server of the protocol's authors, over each of its transports, and the command line on it. */
+
+import { spawn } from 'node:child_process'
+import { connect, createServer } from 'node:net'
+import { fileURLToPath } from 'node:url'
+import t, { type Test } from 'tap'
+import { toolsCommand } from '../../lib/cli/tools.ts'
+import { createToolServers } from '../../lib/mcp/tool-servers.ts'
+import { nameTools } from '../../lib/mcp/tool-names.ts'
+import { settings } from '../support/settings.ts'
+import type { AddressInfo } from 'node:net'
+import type { ToolServerSettings } from '../../lib/settings.ts'
+
+const everything = fileURLToPath(import.meta.resolve('@modelcontextprotocol/server-everything/dist/index.js'))
+const { signal } = new AbortController()
+
+const local: ToolServerSettings = {
+  slug: 'local/everything', command: process.execPath, args: [everything, 'stdio'], env: {}, headers: {}
+}
+const parts = {
+  toolServers: [local],
+  tools: { ...settings().tools, connectMs: 60_000, callMs: 60_000, sessionIdleMs: 60_000, allowedHosts: ['127.0.0.1'] }
+}
+
+t.test('the reference server is spoken to over every transport', async t => {
+  const [http, sse] = await Promise.all([startEverything(t, 'streamableHttp', '/mcp'), startEverything(t, 'sse', '/sse')])
+  const servers = createToolServers(parts)
+  t.teardown(async () => await servers.close())
+
+  for (const server of [http, sse, 'local/everything']) {
+    const open = await servers.open({ request: { mcp_servers: server }, keyId: 'key', taken: new Set(), signal })
+    t.strictSame(open.errors, {}, server)
+    t.match(await open.call('echo', { message: 'hé' }, { signal }), { text: 'Echo: hé', result: { isError: false } })
+    t.match(await open.call('get-sum', { a: 2, b: 3 }, { signal }), { text: /5/ })
+    t.match(await open.call('get-sum', { a: 'x' }, { signal }), { result: { isError: true } })
+    t.match(await open.call('get-structured-content', { location: 'New York' }, { signal }), {
+      text: /^{"temperature":[^\n]*}$/, result: { result: { temperature: Number, conditions: String } }
+    })
+    t.match(await open.call('get-tiny-image', {}, { signal }), { text: /\[image image\/png, \d+ bytes, not shown\]/ })
+  }
+
+  const together = await servers.open({ request: { mcp_servers: [http, sse] }, keyId: 'key', taken: new Set(['echo']), signal })
+  const names = together.tools.map(tool => tool.function.name)
+  t.equal(new Set(names).size, names.length)
+  t.ok(names.every(name => /^[a-zA-Z_][a-zA-Z0-9_-]{0,63}$/.test(name) && name !== 'echo'))
+
+  const progress: unknown[] = []
+  const long = await servers.open({ request: { mcp_servers: http }, keyId: 'key', taken: new Set(), signal })
+  await long.call('trigger-long-running-operation', { duration: 0.2, steps: 2 }, {
+    signal, onProgress: step => progress.push(step.progress)
+  })
+  t.strictSame(progress, [1, 2])
+
+  await t.test('the command line lists and calls', async t => {
+    const list = await run(['list', http])
+    t.equal(list.code, 0)
+    t.match(list.out, /^echo\b.*\n {4}\S/m)
+    const json = await run(['list', 'local/everything', '--json'])
+    t.match(JSON.parse(json.out).map((tool: { name: string }) => tool.name), ['echo'])
+    t.match(await run(['call', http, 'echo', '{"message":"hi"}']), { code: 0, out: 'Echo: hi\n' })
+    const call = await run(['call', http, 'get-sum', '{"a":1,"b":2}', '--json', '-H', 'x-team: a'])
+    t.match(JSON.parse(call.out), { toolName: 'get-sum', arguments: { a: 1, b: 2 }, isError: false })
+    t.match(await run(['call', http, 'get-sum', '{}']), { code: 1, out: /error/ })
+    t.match(await run(['call', http, 'nothing']), { code: 1, error: /no tool `nothing`.*echo/ })
+  })
+})
+
+t.test('the command line explains what is wrong', async t => {
+  t.match(await run(['--help']), { code: 0, out: /^Usage/ })
+  t.match(await run(['list', 'no/such']), { code: 1, error: /No tool server is known as `no\/such`/ })
+  for (const args of [[], ['dance'], ['list'], ['call', 'a/b'], ['call', 'a/b', 'c', '{'], ['call', 'a/b', 'c', '[]'], ['list', 'a/b', 'c'], ['--what']]) {
+    t.match(await run(args), { code: 2, error: /Usage/ }, args.join(' '))
+  }
+})
+
+t.test('names are legal, unique, stable, and a tool keeps its own where it can', async t => {
+  const named = (tools: Array<[server: string, tool: string]>, ...taken: string[]): Array<[string, string]> =>
+    [...nameTools(tools.map(([server, tool]) => ({ server, tool, value: `${server} ${tool}` })), new Set(taken))]
+  t.strictSame(named([['a/one', 'read'], ['b/two', 'write.file']]), [['read', 'a/one read'], ['write_file', 'b/two write.file']])
+  t.strictSame(named([['a/one', 'read'], ['b/two', 'read']]), [['one__read', 'a/one read'], ['two__read', 'b/two read']])
+  t.strictSame(named([['https://x.example/mcp', 'read']], 'read'), [['x_example__read', 'https://x.example/mcp read']])
+  t.strictSame(named([['a/one', '2nd']]), [['_2nd', 'a/one 2nd']])
+  const long = 'x'.repeat(100)
+  const hard: Array<[string, string]> = [
+    ['a/one', long], ['a/one', `${long}y`], ['b/one', 'a.b'], ['b/one', 'a_b'], ['c/one', 'same'], ['d/one', 'same'], ['e', ''],
+    ['e', '日本'], ['e', '中国'], ['f', '1'.repeat(64)]
+  ]
+  const names = named(hard, 'one__same')
+  t.equal(names.length, hard.length)
+  t.ok(names.every(([name]) => /^[a-zA-Z_][a-zA-Z0-9_-]{0,63}$/.test(name) && name !== 'one__same'))
+  t.strictSame(names.map(([, value]) => value), hard.map(entry => entry.join(' ')), 'each name leads back to its tool')
+  t.strictSame(named(hard, 'one__same'), names)
+})
+
+async function run (args: string[]): Promise<{ code: number, out: string, error: string }> {
+  let out = ''
+  let error = ''
+  const code = await toolsCommand(args, parts, {
+    out: text => { out += text }, error: text => { error += text }
+  })
+  return { code, out, error }
+}
+
+/** Starts the server with nothing of our environment: one of its tools prints it. */
+async function startEverything (t: Test, transport: string, path: string): Promise<string> {
+  const port = await freePort()
+  const child = spawn(process.execPath, [everything, transport], { env: { PORT: String(port) }, stdio: 'ignore' })
+  t.teardown(() => { child.kill() })
+  while (!await accepts(port)) await new Promise(resolve => { setImmediate(resolve) })
+  return `http://127.0.0.1:${port}${path}`
+}
+
+async function freePort (): Promise<number> {
+  const server = createServer()
+  await new Promise<void>(resolve => { server.listen(0, '127.0.0.1', resolve) })
+  const { port } = server.address() as AddressInfo // listening on TCP
+  await new Promise(resolve => { server.close(resolve) })
+  return port
+}
+
+async function accepts (port: number): Promise<boolean> {
+  return await new Promise(resolve => {
+    const socket = connect(port, '127.0.0.1')
+    socket.on('connect', () => {
+      socket.destroy()
+      resolve(true)
+    })
+    socket.on('error', () => resolve(false))
+  })
+}

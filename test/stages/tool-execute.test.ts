@@ -1,0 +1,435 @@
+import t, { type Test } from 'tap'
+import { createCallRecord } from '../../lib/call-record.ts'
+import { createToolServers, type OpenTools, type ToolServers } from '../../lib/mcp/tool-servers.ts'
+import { once } from '../../lib/stage.ts'
+import { toolExecute, type ToolLimits } from '../../lib/stages/tool-execute.ts'
+import { settings } from '../support/settings.ts'
+import { startToolServer } from '../support/tool-server.ts'
+import { until } from '../support/until.ts'
+import type { Batch } from '../../lib/batch.ts'
+import type { Route, RoutedCall } from '../../lib/call.ts'
+import type { PromptedChat } from '../../lib/chat/prompt.ts'
+import type { ChatEvent } from '../../lib/events.ts'
+import type { Stage } from '../../lib/stage.ts'
+
+type ChatCall = RoutedCall<PromptedChat>
+type ChatBatch = Batch<PromptedChat, ChatEvent>
+
+const limits: ToolLimits = { loopMs: 60_000, callsPerTurn: 8, repeats: 2 }
+const first: Route = { providerId: 'one', model: 'm', modelId: 'one/m' }
+const second: Route = { providerId: 'two', model: 'm', modelId: 'two/m' }
+
+const start: ChatEvent = { type: 'response-start' }
+const ownTool = named('mine_own')
+
+const noTools: ToolServers = {
+  open: async (): Promise<OpenTools> => { throw new Error('nobody asked for tools') },
+  close: async () => {}
+}
+
+t.test('without tool servers the call goes to the model as it is', async t => {
+  const model = scripted([[...text('hi'), end('stop')]])
+  for (const request of [{}, { mcp_servers: [] }, { mcp_servers: 'a/b', tool_choice: 'none' as const }]) {
+    const call = chatCall(request)
+    await collect(toolExecute(noTools, model.ask, limits), call)
+    t.equal(model.calls.at(-1), call)
+  }
+})
+
+t.test('turns', async t => {
+  t.test('a model gets the results of its calls, in order, and the caller one answer', async t => {
+    const server = await startToolServer(t)
+    const thinking = { type: 'thinking', thinking: 'hm', signature: 'sig' } as const
+    const model = scripted([
+      [
+        start, ...text('Let me look.'), { type: 'reasoning-delta', choice: 0, text: 'hm' },
+        { type: 'thinking-block', choice: 0, block: thinking },
+        ...toolCall(0, 'a', 'echo', '{"x":1}', { extra_content: { google: { thought_signature: 's' } } }),
+        ...toolCall(1, 'b', 'fail', ''), end('tool_calls'), usage(10, 5, 2)
+      ],
+      [start, ...text('It is 1.'), end('stop'), usage(20, 7)]
+    ])
+    const call = chatCall({ mcp_servers: { url: server.url, name: 'mine' }, tools: [ownTool], tool_choice: 'required' })
+    const batches = await collect(toolExecute(realTools(t), model.ask, limits), call)
+
+    t.ok(batches.every(batch => batch.call === call))
+    const events = batches.flatMap(batch => batch.events)
+    t.match(events, [
+      { type: 'response-start' },
+      { type: 'text-delta', text: 'Let me look.' },
+      { type: 'reasoning-delta' },
+      { type: 'tool-result', result: { toolName: 'echo', serverName: 'mine', arguments: { x: 1 }, isError: false } },
+      { type: 'tool-result', result: { toolName: 'fail', isError: true } },
+      { type: 'text-delta', text: '\n\n' },
+      { type: 'text-delta', text: 'It is 1.' },
+      { type: 'choice-end', reason: 'stop' },
+      { type: 'usage', usage: { promptTokens: 30, completionTokens: 12, totalTokens: 42, reasoningTokens: 2 } }
+    ])
+    t.equal(events.length, 9)
+    t.equal(call.record.usage?.totalTokens, 42)
+
+    const [one, two] = model.calls
+    t.strictSame(one?.request.tools?.slice(0, 2).map(nameOf), ['mine_own', 'echo'])
+    t.equal(one?.request.tool_choice, 'required')
+    t.equal(two?.request.tool_choice, 'auto', 'a model forced to call again would never answer')
+    t.strictSame(two?.routes, [second], 'later turns stay with the model that answered')
+    t.strictSame(two?.request.messages.slice(1), [
+      {
+        role: 'assistant',
+        content: 'Let me look.',
+        reasoning_content: 'hm',
+        thinking_blocks: [thinking],
+        tool_calls: [
+          {
+            id: 'a', type: 'function', function: { name: 'echo', arguments: '{"x":1}' },
+            extra_content: { google: { thought_signature: 's' } }
+          },
+          { id: 'b', type: 'function', function: { name: 'fail', arguments: '{}' } }
+        ]
+      },
+      { role: 'tool', tool_call_id: 'a', content: 'echo: {"x":1}' },
+      { role: 'tool', tool_call_id: 'b', content: 'The tool reported an error:\nno luck' }
+    ])
+  })
+
+  t.test('text goes out as it is written, before the turn has ended', async t => {
+    const server = await startToolServer(t)
+    let asked = 0
+    const ask: Stage<ChatCall, ChatBatch> = async function * (source) {
+      for await (const call of source) {
+        if (++asked === 2) {
+          yield { call, route: first, events: [...text('done'), end('stop')] }
+          return
+        }
+        yield { call, route: first, events: [start, ...text('now')] }
+        t.equal(shown, 'now')
+        yield { call, route: first, events: [...toolCall(0, 'a', 'echo', '{}'), end('tool_calls')] }
+      }
+    }
+    let shown = ''
+    for await (const { events } of toolExecute(realTools(t), ask, limits)(once(chatCall({ mcp_servers: server.url })))) {
+      for (const event of events) if (event.type === 'text-delta') shown += event.text
+    }
+    t.equal(shown, 'now\n\ndone')
+  })
+
+  t.test("the caller's own calls end the answer after server calls of the turn have been run", async t => {
+    const server = await startToolServer(t)
+    const block: ChatEvent = { type: 'thinking-block', choice: 0, block: { type: 'redacted_thinking', data: 'x' } }
+    const model = scripted([
+      [start, ...toolCall(0, 'z', 'echo', '{}'), end('tool_calls')],
+      [block, ...toolCall(0, 'a', 'echo', '{}'), ...toolCall(1, 'b', 'mine_own', '{"q":1}'), ...toolCall(2, 'c', 'counted', ''), end('stop')]
+    ])
+    const events = await answer(t, model.ask, { mcp_servers: server.url, tools: [ownTool] })
+    t.match(events.slice(2), [
+      { type: 'tool-call-start', call: 0, id: 'b', name: 'mine_own' },
+      { type: 'tool-call-delta', call: 0, text: '{"q":1}' },
+      { type: 'tool-call-end', call: 0 },
+      { type: 'tool-result', result: { toolName: 'echo' } },
+      { type: 'tool-result', result: { toolName: 'counted', result: { times: 1 } } },
+      { type: 'thinking-block' },
+      { type: 'choice-end', reason: 'tool_calls' }
+    ])
+    t.equal(model.calls.length, 2)
+  })
+
+  t.test('a call with broken arguments or of no known tool is answered with what is wrong', async t => {
+    const server = await startToolServer(t)
+    const model = scripted([
+      [...toolCall(0, 'a', 'echo', '{"x":'), ...toolCall(1, 'b', 'imagined', '{}'), end('tool_calls')],
+      [...text('sorry'), end('stop')]
+    ])
+    await answer(t, model.ask, { mcp_servers: server.url })
+    t.match(model.calls[1]?.request.messages.slice(1), [
+      { tool_calls: [{ function: { arguments: '{}' } }, {}] },
+      { tool_call_id: 'a', content: /not a JSON object/ },
+      { tool_call_id: 'b', content: /no such tool/ }
+    ])
+    t.equal(server.counts['tool echo'], undefined)
+  })
+
+  t.test('an answer cut off in the middle of a call ends there', async t => {
+    const server = await startToolServer(t)
+    const model = scripted([[...toolCall(0, 'a', 'echo', '{"x":'), end('length')]])
+    t.match(await answer(t, model.ask, { mcp_servers: server.url }), [{ type: 'choice-end', reason: 'length' }])
+    t.equal(model.calls.length, 1)
+  })
+
+  t.test('a failure of a later turn comes after what was done', async t => {
+    const server = await startToolServer(t)
+    let asked = 0
+    const ask: Stage<ChatCall, ChatBatch> = async function * (source) {
+      for await (const call of source) {
+        if (++asked === 2) throw new Error('overloaded')
+        yield { call, route: first, events: [...toolCall(0, 'a', 'echo', '{}'), end('tool_calls')] }
+      }
+    }
+    const events: ChatEvent[] = []
+    await t.rejects(async () => {
+      for await (const batch of toolExecute(realTools(t), ask, limits)(once(chatCall({ mcp_servers: server.url })))) events.push(...batch.events)
+    }, /overloaded/)
+    t.match(events, [{ type: 'tool-result' }])
+  })
+})
+
+t.test('what the request says about tools', async t => {
+  t.test('with automatic execution off the calls come back as they are', async t => {
+    const server = await startToolServer(t)
+    for (const request of [{ automatic_tool_execution: false, n: 2 }, { disable_automatic_function_calling: true }]) {
+      const model = scripted([[start, ...toolCall(0, 'a', 'echo', '{}'), end('tool_calls')]])
+      const routes: ChatCall['routes'] = [{ ...first, providerId: 'google' }]
+      const events = await answer(t, model.ask, { mcp_servers: [server.url, 'no/such'], ...request }, { routes })
+      t.match(events, [
+        { type: 'response-start' }, { type: 'tool-servers-failed', errors: { 'no/such': { code: 'resolve' } } },
+        { type: 'tool-call-start', name: 'echo' }, {}, {}, { type: 'choice-end', reason: 'tool_calls' }
+      ])
+      t.equal(model.calls[0]?.request.tools?.length, 9)
+    }
+    t.equal(server.counts['tools/call'], undefined)
+  })
+
+  t.test('more than one choice cannot be combined with tools that are run', async t => {
+    await t.rejects(answer(t, scripted([]).ask, { mcp_servers: 'a/b', n: 2 }), {
+      code: 'unsupported_parameter', status: 400, param: 'n'
+    })
+  })
+
+  t.test('a tool is chosen by its own name or by that of its server, and only in the first turn', async t => {
+    const server = await startToolServer(t)
+    const choose = async (request: Partial<PromptedChat>): Promise<unknown[]> => {
+      const model = scripted([[...toolCall(0, 'a', 's__echo', '{}'), end('tool_calls')], [end('stop')]])
+      await answer(t, model.ask, { mcp_servers: { url: server.url, name: 's' }, tools: [named('echo')], ...request })
+      return model.calls.map(({ request }) => request.tool_choice ?? request.tool_config ?? request.function_call)
+    }
+    const asFunction = (name: string): unknown => ({ type: 'function', function: { name } })
+    t.strictSame(await choose({ tool_choice: { server_label: 's', name: 'echo' } }), [asFunction('s__echo'), 'auto'])
+    t.strictSame(await choose({ tool_choice: { type: 'function', function: { name: 'echo' } } }), [asFunction('echo'), 'auto'])
+    t.strictSame(await choose({ tool_choice: { type: 'tool', name: 'fail', disable_parallel_tool_use: true } }), [
+      { type: 'tool', name: 'fail', disable_parallel_tool_use: true }, { type: 'auto', disable_parallel_tool_use: true }
+    ])
+    t.strictSame(await choose({ tool_choice: { type: 'allowed_tools', allowed_tools: { mode: 'required', tools: [] } } }), [
+      { type: 'allowed_tools', allowed_tools: { mode: 'required', tools: [] } },
+      { type: 'allowed_tools', allowed_tools: { mode: 'auto', tools: [] } }
+    ])
+    t.strictSame(await choose({ tool_choice: 'auto' }), ['auto', 'auto'])
+    t.strictSame(await choose({ tool_config: { functionCallingConfig: { mode: 'ANY' }, other: 1 } }), [
+      { functionCallingConfig: { mode: 'ANY' }, other: 1 }, { functionCallingConfig: { mode: 'AUTO' }, other: 1 }
+    ])
+    t.strictSame(await choose({ function_call: { name: 'x' } }), [{ name: 'x' }, 'auto'])
+  })
+
+  t.test('servers that fail are reported once, at the end, with those that failed later', async t => {
+    const server = await startToolServer(t)
+    const model = scripted([
+      [start, ...toolCall(0, 'a', 'drop', '{}'), end('tool_calls')], [...text('well'), end('stop'), usage(1, 1)]
+    ])
+    const events = await answer(t, model.ask, { mcp_servers: [{ url: server.url, name: 'mine' }, 'no/such'] })
+    t.match(events.slice(-3), [
+      { type: 'tool-servers-failed', errors: { 'no/such': { code: 'resolve' }, mine: { code: 'call' } } },
+      { type: 'choice-end' }, { type: 'usage' }
+    ])
+    const none = scripted([[start, ...text('alone'), end('stop')]])
+    t.match(await answer(t, none.ask, { mcp_servers: 'no/such' }), [
+      {}, { text: 'alone' }, { type: 'tool-servers-failed' }, { type: 'choice-end' }
+    ])
+    t.equal(none.calls[0]?.request.tools, undefined)
+  })
+
+  t.test('tool events tell what happens while it happens', async t => {
+    const server = await startToolServer(t)
+    const model = scripted([
+      [start, ...toolCall(0, 'a', 'progress', '{}'), end('tool_calls')], [...text('done'), end('stop')]
+    ])
+    const events = await answer(t, model.ask, {
+      mcp_servers: { url: server.url, name: 'mine' }, stream_options: { include_tool_events: true }
+    })
+    const told = events.flatMap(event => event.type === 'extra' && event.scope === 'answer' && event.alone === true ? [event.fields['tool_event']] : [])
+    t.match(told, [
+      { type: 'tool-start', id: 'a', name: 'progress', server_name: 'mine' },
+      { type: 'tool-progress', progress: 1, total: 2 },
+      { type: 'tool-end', is_error: false, duration_ms: Number }
+    ])
+    t.equal(told.length, 3)
+  })
+})
+
+t.test('an answer that stops early shows the pending calls and says why', async t => {
+  const server = await startToolServer(t)
+  const turn = (args = '{}', calls = 1): ChatEvent[] => [
+    ...Array.from({ length: calls }, (_, index) => toolCall(index, `c${index}`, 'echo', args)).flat(), end('tool_calls'), usage(1, 1)
+  ]
+  const pending = (reason: string, turns: number): unknown[] => [
+    { type: 'tool-call-start', call: 0, id: 'c0', name: 'echo' }, { type: 'tool-call-delta', call: 0 }, { type: 'tool-call-end', call: 0 },
+    { type: 'extra', scope: 'answer', fields: { tool_loop_stopped: { reason, turns } } },
+    { type: 'choice-end', reason: 'tool_calls' }, { type: 'usage', usage: { totalTokens: 2 * turns } }
+  ]
+
+  await t.test('at max_turns', async t => {
+    for (const max_turns of [1, 2]) {
+      const model = scripted([turn('{"a":1}'), turn('{"a":2}'), turn('{"a":3}')])
+      const events = await answer(t, model.ask, { mcp_servers: server.url, max_turns })
+      t.match(events.slice(-6), pending('max_turns', max_turns))
+      t.equal(model.calls.length, max_turns)
+    }
+  })
+
+  await t.test('when nothing is said, after ten turns', async t => {
+    const model = scripted(Array.from({ length: 20 }, (_, number) => turn(`{"a":${number}}`)))
+    await answer(t, model.ask, { mcp_servers: server.url })
+    t.equal(model.calls.length, 10)
+  })
+
+  await t.test('when the same call is made again and again', async t => {
+    const model = scripted([turn(), turn(), turn(), turn()])
+    t.match((await answer(t, model.ask, { mcp_servers: server.url })).slice(-6), pending('repeated_call', 3))
+  })
+
+  await t.test('when a turn makes too many calls', async t => {
+    const model = scripted([turn('{}', 9)])
+    const events = await answer(t, model.ask, { mcp_servers: server.url })
+    t.match(events.filter(({ type }) => type === 'extra'), [{ fields: { tool_loop_stopped: { reason: 'calls_per_turn', turns: 1 } } }])
+    t.strictSame(events.flatMap(event => event.type === 'tool-call-start' ? [event.call] : []), [0, 1, 2, 3, 4, 5, 6, 7, 8])
+  })
+
+  await t.test('when the time of all turns is up', async t => {
+    const model = scripted([[...toolCall(0, 'c0', 'slow', '{}'), end('tool_calls')]])
+    const events = await collect(toolExecute(realTools(t), model.ask, { ...limits, loopMs: 100 }), chatCall({ mcp_servers: server.url }))
+    t.match(events.flatMap(batch => batch.events), [
+      { type: 'tool-call-start', id: 'c0' }, {}, {},
+      { type: 'extra', fields: { tool_loop_stopped: { reason: 'deadline', turns: 1 } } }, { type: 'choice-end' }
+    ])
+    await until(() => server.cancelled.length > 0)
+  })
+})
+
+t.test('a caller who leaves', async t => {
+  t.test('cancels the tools that run', async t => {
+    const server = await startToolServer(t)
+    const leaving = new AbortController()
+    const model = scripted([[...toolCall(0, 'a', 'slow', '{}'), end('tool_calls')]])
+    const answering = answer(t, model.ask, { mcp_servers: server.url }, { signal: leaving.signal })
+    await until(() => server.counts['tool slow'] === 1)
+    leaving.abort(new Error('gone'))
+    await t.rejects(answering, /gone/)
+    await until(() => server.cancelled.length === 1)
+  })
+
+  t.test('in the middle of tool events leaves nothing running', async t => {
+    const server = await startToolServer(t)
+    const model = scripted([[...toolCall(0, 'a', 'slow', '{}'), end('tool_calls')]])
+    const call = chatCall({ mcp_servers: server.url, stream_options: { include_tool_events: true } })
+    for await (const batch of toolExecute(realTools(t), model.ask, limits)(once(call))) {
+      t.match(batch.events, [{ type: 'extra' }])
+      await until(() => server.counts['tool slow'] === 1)
+      break
+    }
+    await until(() => server.cancelled.length === 1)
+  })
+
+  t.test('returns the answer of the model', async t => {
+    const server = await startToolServer(t)
+    let returned = false
+    const ask: Stage<ChatCall, ChatBatch> = async function * (source) {
+      for await (const call of source) {
+        try {
+          for (;;) yield { call, route: first, events: text('on and on') }
+        } finally {
+          returned = true
+        }
+      }
+    }
+    for await (const batch of toolExecute(realTools(t), ask, limits)(once(chatCall({ mcp_servers: server.url })))) {
+      t.ok(batch)
+      break
+    }
+    t.ok(returned)
+  })
+})
+
+function named (name: string) {
+  return { type: 'function' as const, function: { name } }
+}
+
+function nameOf (tool: NonNullable<PromptedChat['tools']>[number]): string {
+  return 'custom' in tool ? tool.custom.name : tool.function.name
+}
+
+function text (words: string): ChatEvent[] {
+  return [{ type: 'text-delta', choice: 0, text: words }]
+}
+
+function toolCall (call: number, id: string, name: string, args: string, extra?: Record<string, unknown>): ChatEvent[] {
+  return [
+    { type: 'tool-call-start', choice: 0, call, id, name, kind: 'function', ...(extra === undefined ? {} : { extra }) },
+    { type: 'tool-call-delta', choice: 0, call, text: args, kind: 'function' },
+    { type: 'tool-call-end', choice: 0, call }
+  ]
+}
+
+function end (reason: 'stop' | 'tool_calls' | 'length'): ChatEvent {
+  return { type: 'choice-end', choice: 0, reason }
+}
+
+function usage (promptTokens: number, completionTokens: number, reasoningTokens?: number): ChatEvent {
+  return {
+    type: 'usage',
+    usage: {
+      promptTokens, completionTokens, totalTokens: promptTokens + completionTokens,
+      ...(reasoningTokens === undefined ? {} : { reasoningTokens })
+    }
+  }
+}
+
+/** A model that says these things, turn by turn, each event in a read of its own; its last route answers. */
+function scripted (turns: ChatEvent[][]): { ask: Stage<ChatCall, ChatBatch>, calls: ChatCall[] } {
+  const calls: ChatCall[] = []
+  return {
+    calls,
+    ask: async function * (source) {
+      for await (const call of source) {
+        const events = turns[Math.min(calls.length, turns.length - 1)] ?? []
+        calls.push(call)
+        for (const event of events) yield { call, route: call.routes.at(-1) ?? first, events: [event] }
+      }
+    }
+  }
+}
+
+function chatCall (request: Partial<PromptedChat>, parts: Partial<ChatCall> = {}): ChatCall {
+  return {
+    id: 'id',
+    headers: {},
+    params: {},
+    body: async () => undefined,
+    signal: new AbortController().signal,
+    receivedAtMs: 0,
+    record: createCallRecord('chat'),
+    key: { id: 'key', name: 'test' },
+    routes: [first, second],
+    request: { model: 'm', messages: [{ role: 'user', content: 'go' }], ...request },
+    ...parts
+  }
+}
+
+async function collect (stage: Stage<ChatCall, ChatBatch>, call: ChatCall): Promise<ChatBatch[]> {
+  const batches: ChatBatch[] = []
+  for await (const batch of stage(once(call))) batches.push(batch)
+  return batches
+}
+
+async function answer (
+  t: Test, ask: Stage<ChatCall, ChatBatch>, request: Partial<PromptedChat>, parts: Partial<ChatCall> = {}
+): Promise<ChatEvent[]> {
+  const batches = await collect(toolExecute(realTools(t), ask, limits), chatCall(request, parts))
+  return batches.flatMap(batch => batch.events)
+}
+
+function realTools (t: Test): ToolServers {
+  const { tools } = settings()
+  const servers = createToolServers({
+    toolServers: [],
+    tools: { ...tools, connectMs: 20_000, callMs: 20_000, listTtlMs: 60_000, sessionIdleMs: 60_000, allowedHosts: ['127.0.0.1'] }
+  })
+  t.teardown(async () => await servers.close())
+  return servers
+}
