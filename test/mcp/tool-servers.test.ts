@@ -112,11 +112,12 @@ t.test('servers that fail are told of, with the phase, and hold nobody up', asyn
   const good = await startToolServer(t)
   const refusing = await startToolServer(t, { status: 401 })
   const broken = await startToolServer(t, { status: 500 })
+  const lost = await startToolServer(t, { status: 404 })
   const lying = await startToolServer(t, { lies: { initialize: { protocolVersion: 7 } } })
   const garbled = await startToolServer(t, { lies: { 'tools/list': { tools: 'many' } } })
   const hanging = await startToolServer(t, { silent: ['tools/list'] })
   const mute = await startToolServer(t, { silent: ['server/discover'] })
-  const named = [{ good }, { refusing }, { broken }, { lying }, { garbled }, { hanging }, { mute }].flatMap(entry =>
+  const named = [{ good }, { refusing }, { broken }, { lost }, { lying }, { garbled }, { hanging }, { mute }].flatMap(entry =>
     Object.entries(entry).map(([name, { url }]) => ({ name, url })))
   const servers = toolServers(t, { connectMs: 400, allowedHosts: ['127.0.0.0/8'] })
   const { offered, errors } = await open(servers, {
@@ -134,6 +135,7 @@ t.test('servers that fail are told of, with the phase, and hold nobody up', asyn
   t.strictSame(phases, {
     refusing: 'initialize',
     broken: 'initialize',
+    lost: 'initialize',
     lying: 'initialize',
     garbled: 'list',
     hanging: 'list',
@@ -145,6 +147,7 @@ t.test('servers that fail are told of, with the phase, and hold nobody up', asyn
     'no/such': 'resolve'
   })
   t.match(errors['refusing'], { message: /refused access \(HTTP 401\)/, recommendation: /authorization/ })
+  t.equal(lost.counts['HTTP 404'], 3, 'asked once in each way a server may be spoken to')
   t.match(errors['gone'], { message: /ECONNREFUSED/ })
   t.match(errors['inner'], { message: /not public/, recommendation: /allowed_hosts/ })
   t.match(errors['mute'], { message: /in time/ })
@@ -186,14 +189,13 @@ t.test('calls', async t => {
   t.test('a caller who leaves cancels the call at the server and closes its socket', async t => {
     const server = await startToolServer(t)
     const tools = await open(toolServers(t, { callMs: 60_000 }), { mcp_servers: server.url })
-    const before = server.sockets.size
     const leaving = new AbortController()
     const slow = tools.call('slow', {}, { signal: leaving.signal })
     await until(() => server.counts['tool slow'] === 1)
     const reason = new Error('gone')
     leaving.abort(reason)
     await t.rejects(slow, reason)
-    await until(() => server.cancelled.length === 1 && server.sockets.size <= before)
+    await until(() => server.cancelled.length === 1 && server.waiting.size === 0)
     t.match(await call(tools, 'echo'), { text: 'echo: {}' })
     t.equal(server.counts['initialize'], 1)
   })

@@ -323,7 +323,7 @@ t.test('a caller who leaves', async t => {
       await until(() => server.counts['tool slow'] === 1)
       break
     }
-    await until(() => server.cancelled.length === 1)
+    await until(() => server.cancelled.length === 1 && server.waiting.size === 0)
   })
 
   t.test('returns the answer of the model', async t => {
@@ -428,7 +428,7 @@ function realTools (t: Test): ToolServers {
   const { tools } = settings()
   const servers = createToolServers({
     toolServers: [],
-    tools: { ...tools, connectMs: 20_000, callMs: 20_000, listTtlMs: 60_000, sessionIdleMs: 60_000, allowedHosts: ['127.0.0.1'] }
+    tools: { ...tools, connectMs: 20_000, callMs: 600_000, listTtlMs: 60_000, sessionIdleMs: 60_000, allowedHosts: ['127.0.0.1'] }
   })
   t.teardown(async () => await servers.close())
   return servers

@@ -40,6 +40,8 @@ export interface TestToolServer {
   /** Sessions that are known now. */
   readonly sessions: Set<string>
   readonly sockets: Set<Socket>
+  /** Calls of `slow` whose connection is still open. */
+  readonly waiting: ReadonlySet<ServerResponse>
   /** Sessions that listen for news. */
   readonly streams: ReadonlySet<ServerResponse>
   /** Tells every open session that the list of tools has changed. */
@@ -57,6 +59,7 @@ export async function startToolServer (t: Test, behaviour: ToolServerBehaviour =
   const sessions = new Set<string>()
   const sockets = new Set<Socket>()
   const streams = new Set<ServerResponse>()
+  const waiting = new Set<ServerResponse>()
   let opened = 0
 
   async function handle (request: IncomingMessage, response: ServerResponse): Promise<void> {
@@ -129,6 +132,8 @@ export async function startToolServer (t: Test, behaviour: ToolServerBehaviour =
     const text = (words: string): unknown => ({ content: [{ type: 'text', text: words }] })
     switch (name) {
       case 'slow':
+        waiting.add(response)
+        response.on('close', () => waiting.delete(response))
         return
       case 'drop':
         response.destroy()
@@ -191,6 +196,7 @@ export async function startToolServer (t: Test, behaviour: ToolServerBehaviour =
     cancelled,
     sessions,
     sockets,
+    waiting,
     streams,
     forget: () => sessions.clear(),
     announceChange: () => {
