@@ -1,0 +1,181 @@
+/**
+ * Tools executed on the server, driven by the official clients: two tool servers, one dead one,
+ * one function of the caller's own; whole and streamed; in the sandbox and on providers that
+ * others wrote.
+ */
+
+import { LLMock } from '@copilotkit/aimock'
+import Dedalus from 'dedalus-labs'
+import OpenAI from 'openai'
+import t from 'tap'
+import { startToolServer, type TestToolServer } from '../support/tool-server.ts'
+import { chatFrames, eventStream, fakeUpstream } from '../support/upstream.ts'
+import { testGateway, testKey, upstreamAt, type TestGateway } from '../support/gateway.ts'
+import { settings } from '../support/settings.ts'
+import { until } from '../support/until.ts'
+import type { ProviderSettings } from '../../lib/settings.ts'
+import type { Test } from 'tap'
+
+const models: Readonly<Record<string, { model: string, settings: (url: string) => ProviderSettings }>> = {
+  sandbox: { model: 'sandbox/echo', settings: () => ({ ...upstreamAt('sandbox:', 'sandbox', 'sandbox'), options: { words_per_second: 0 } }) },
+  openai: { model: 'openai/gpt-5', settings: url => upstreamAt(`${url}/v1`) },
+  anthropic: { model: 'anthropic/claude-sonnet-4-5', settings: url => upstreamAt(url, 'anthropic', 'anthropic') },
+  google: { model: 'google/gemini-2.5-pro', settings: url => upstreamAt(url, 'google', 'google') }
+}
+
+interface Asked { readonly messages: ReadonlyArray<{ readonly role: string }> }
+
+const results = ({ messages }: Asked): number => messages.filter(({ role }) => role === 'tool').length
+
+interface Set {
+  readonly api: TestGateway
+  readonly model: string
+  readonly first: TestToolServer
+  readonly second: TestToolServer
+  readonly servers: Array<string | { url: string, allowed_tools: string[] }>
+  /** Nobody listens there. */
+  readonly dead: string
+}
+
+async function start (t: Test, name: string): Promise<Set> {
+  const mock = new LLMock({ port: 0 })
+  const reply = (calls: number, own: boolean): { predicate: (asked: Asked) => boolean } => ({
+    predicate: asked => results(asked) === calls && JSON.stringify(asked).includes('own_function please') === own
+  })
+  const both = [{ name: 'echo', arguments: '{"message":"one"}' }, { name: 'second_only', arguments: '{}' }]
+  mock.on(reply(0, false), { toolCalls: both })
+  mock.on(reply(2, false), { toolCalls: [{ name: 'echo', arguments: '{"message":"two"}' }] })
+  mock.on(reply(3, false), { content: 'Both servers have answered.' })
+  mock.on(reply(0, true), { toolCalls: [...both, { name: 'own_function', arguments: '{"x":1}' }] })
+  await mock.start()
+  t.teardown(async () => await mock.stop())
+  const chosen = models[name]
+  if (chosen === undefined) throw new Error(name)
+  const [first, second] = [await startToolServer(t), await startToolServer(t, { more: ['second_only'] })]
+  const { tools } = settings()
+  const api = await testGateway(t, {
+    providers: [chosen.settings(mock.url)],
+    tools: { ...tools, connectMs: 5000, callMs: 10_000, loopMs: 20_000, resultBytes: 100_000, sessionIdleMs: 20_000, listTtlMs: 20_000, allowedHosts: ['127.0.0.0/8'] }
+  })
+  const gone = await fakeUpstream({})
+  await gone.close()
+  const dead = `${gone.url}/mcp`
+  return { api, first, second, dead, servers: [first.url, { url: second.url, allowed_tools: ['second_only'] }, dead], model: chosen.model }
+}
+
+/** The sandbox is told what to call, turn by turn; the fake knows by itself. */
+const question = 'use echo with {"message":"one"} and second_only with {} [sandbox: rounds=2]'
+const ownQuestion = 'use echo with {"message":"one"} and second_only with {} and own_function please with {"x":1}'
+const ownFunction = { type: 'function' as const, function: { name: 'own_function', parameters: { type: 'object', properties: { x: { type: 'number' } } } } }
+
+interface Report {
+  readonly tools_executed?: string[]
+  readonly mcp_tool_results?: Array<{ tool_name: string, server_name: string, is_error: boolean, duration_ms: number }>
+  readonly mcp_server_errors?: Record<string, { message: string, code: string, recommendation?: string }>
+}
+
+/** What the gateway says beside what the clients' types know. */
+function checkReport (t: Test, said: unknown, dead: string, turns: number): void {
+  const { tools_executed: executed, mcp_tool_results: ran = [], mcp_server_errors: errors = {} } = said as Report
+  t.ok(executed?.some(name => name === 'echo') && executed.includes('second_only'), `${String(executed)} were executed`)
+  t.ok(ran.length >= turns + 1, `${ran.length} calls`)
+  t.ok(ran.every(({ is_error: failed, duration_ms: ms }) => !failed && ms >= 0))
+  t.same(new Set(ran.map(({ server_name: name }) => name)).size, 2, 'on both servers')
+  t.match(errors, { [dead]: { code: 'connect', message: String, recommendation: String } }, 'the dead one is told, and harms nobody')
+}
+
+for (const name of Object.keys(models)) {
+  t.test(`a run with tools of two servers: ${name}`, async t => {
+    const { api, model, servers, dead, first, second } = await start(t, name)
+    const openai = new OpenAI({ baseURL: `${api.url}/v1`, apiKey: testKey, maxRetries: 0 })
+    const dedalus = new Dedalus({ baseURL: api.url, apiKey: testKey, maxRetries: 0 })
+    const messages = [{ role: 'user' as const, content: question }]
+    const extra: object = { mcp_servers: servers } // a field of this service, unknown to OpenAI's client
+
+    const whole = await openai.chat.completions.create({ model, messages, ...extra })
+    t.equal(whole.choices[0]?.finish_reason, 'stop')
+    t.match(whole.choices[0]?.message, { content: /\w/, tool_calls: undefined })
+    checkReport(t, whole, dead, 2)
+    t.ok((first.counts['tools/call'] ?? 0) >= 2 && (second.counts['tools/call'] ?? 0) >= 1, 'they were really called')
+
+    let text = ''
+    const finishes: string[] = []
+    let roles = 0
+    let last: unknown
+    const ids = new Set<string>()
+    for await (const chunk of await openai.chat.completions.create({ model, messages, stream: true, stream_options: { include_usage: true }, ...extra })) {
+      const [choice] = chunk.choices
+      text += choice?.delta.content ?? ''
+      if (choice?.delta.role !== undefined) roles++
+      if (choice?.finish_reason) finishes.push(choice.finish_reason)
+      t.notOk(choice?.delta.tool_calls, 'calls of server tools are not shown')
+      ids.add(chunk.id)
+      last = chunk
+    }
+    t.match(text, /\w/)
+    t.same(finishes, ['stop'], 'one finish')
+    t.equal(roles, 1, 'one role')
+    t.equal(ids.size, 1, 'one id')
+    checkReport(t, last, dead, 2)
+    t.match(last, { choices: [], usage: { total_tokens: Number } })
+
+    const theirs = await dedalus.chat.completions.create({ model, messages, ...extra })
+    t.match(theirs.choices[0]?.message.content, /\w/)
+    checkReport(t, theirs, dead, 2)
+    let streamed = ''
+    for await (const chunk of await dedalus.chat.completions.create({ model, messages, ...extra, stream: true })) {
+      streamed += chunk.choices[0]?.delta.content ?? ''
+    }
+    t.match(streamed, /\w/)
+    const initialised = (first.counts['initialize'] ?? 0) + (second.counts['initialize'] ?? 0)
+    t.equal(initialised, 2, 'sessions are used again')
+  })
+
+  t.test(`a turn that also calls the caller's own function: ${name}`, async t => {
+    const { api, model, servers, dead } = await start(t, name)
+    const openai = new OpenAI({ baseURL: `${api.url}/v1`, apiKey: testKey, maxRetries: 0 })
+    const messages = [{ role: 'user' as const, content: ownQuestion }]
+    const extra: object = { mcp_servers: servers }
+    const whole = await openai.chat.completions.create({ model, messages, tools: [ownFunction], ...extra })
+    t.match(whole.choices[0], { finish_reason: 'tool_calls', message: { tool_calls: [{ type: 'function', function: { name: 'own_function' } }] } })
+    t.equal(whole.choices[0]?.message.tool_calls?.length, 1, 'only the caller\'s own')
+    checkReport(t, whole, dead, 1)
+
+    const final = await openai.chat.completions.stream({ model, messages, tools: [ownFunction], ...extra }).finalChatCompletion()
+    t.match(final.choices[0], { finish_reason: 'tool_calls', message: { tool_calls: [{ function: { name: 'own_function' } }] } })
+    t.equal(final.choices[0]?.message.tool_calls?.length, 1)
+
+    const raw = await openai.chat.completions.create({ model, messages, tools: [ownFunction], ...extra, ...{ automatic_tool_execution: false } })
+    t.equal(raw.choices[0]?.message.tool_calls?.length, 3, 'nothing is run when the caller says so')
+    t.notOk('tools_executed' in raw)
+  })
+}
+
+t.test('a caller who leaves while a tool runs: the tool is cancelled and nothing stays open', async t => {
+  const { api, servers, first } = await start(t, 'sandbox')
+  const leaving = new AbortController()
+  const answer = api.post('/v1/chat/completions', { model: 'sandbox/echo', messages: 'use slow with {}', mcp_servers: servers, stream: true }, { signal: leaving.signal })
+  answer.catch(() => undefined)
+  await until(() => (first.counts['tools/call'] ?? 0) === 1)
+  leaving.abort()
+  await until(() => first.cancelled.length === 1)
+  await until(() => api.lines.length === 1)
+  t.match(api.lines[0], { outcome: 'client_closed' })
+  await api.gateway.close()
+  await until(() => first.sockets.size === 0)
+  t.ok((first.counts['DELETE'] ?? 0) >= 1, 'the session is ended properly')
+})
+
+t.test('a model call that is cut off in a later turn ends the stream with a named error', async t => {
+  const [head = '', ...rest] = chatFrames(['half'])
+  const call = `data: ${JSON.stringify({ id: 'x', choices: [{ index: 0, delta: { role: 'assistant', tool_calls: [{ index: 0, id: 'a', type: 'function', function: { name: 'echo', arguments: '{"message":"hi"}' } }] }, finish_reason: 'tool_calls' }] })}\n\ndata: [DONE]\n\n`
+  const upstream = await fakeUpstream((_request, number) => ({ headers: eventStream, pieces: number === 0 ? [call] : [head, rest[0] ?? ''] }))
+  t.teardown(upstream.close)
+  const server = await startToolServer(t)
+  const api = await testGateway(t, { providers: [upstreamAt(`${upstream.url}/v1`)], tools: { ...settings().tools, allowedHosts: ['127.0.0.1'] } })
+  const text = await (await api.post('/v1/chat/completions', { model: 'openai/gpt-5', messages: 'hi', stream: true, mcp_servers: server.url })).text()
+  t.match(text, /"content":"half"/)
+  t.match(text, /event: error\n.*upstream_stream_interrupted/)
+  t.notMatch(text, /DONE/)
+  t.match(upstream.requests[1]?.json, { messages: [{ role: 'user' }, { role: 'assistant', tool_calls: [{ id: 'a' }] }, { role: 'tool', tool_call_id: 'a' }] })
+})
