@@ -145,7 +145,8 @@ for (const name of Object.keys(models)) {
     t.match(final.choices[0], { finish_reason: 'tool_calls', message: { tool_calls: [{ function: { name: 'own_function' } }] } })
     t.equal(final.choices[0]?.message.tool_calls?.length, 1)
 
-    const raw = await openai.chat.completions.create({ model, messages, tools: [ownFunction], ...extra, ...{ automatic_tool_execution: false } })
+    const notRun: object = { ...extra, automatic_tool_execution: false }
+    const raw = await openai.chat.completions.create({ model, messages, tools: [ownFunction], ...notRun })
     t.equal(raw.choices[0]?.message.tool_calls?.length, 3, 'nothing is run when the caller says so')
     t.notOk('tools_executed' in raw)
   })
