@@ -50,7 +50,7 @@ export function httpTransport (options: UpstreamOptions): HttpTransport {
       pool.dispatch({
         path: prefix + request.path + base.search,
         method: request.method,
-        headers: { ...fixed, ...request.headers, ...sendOptions.credential },
+        headers: Object.assign({}, fixed, request.headers, sendOptions.credential),
         body: dispatchBody(request)
       }, exchange)
       return await exchange.answer

@@ -56,10 +56,10 @@ export function resolvePrompt (call: ValidCall<ChatRequest>): PromptedCall {
 
   const own = replacement === undefined ? systemMessage(system, 'system') : undefined
   const request: { -readonly [K in keyof PromptedChat]: PromptedChat[K] } = {
-    ...rest,
     messages: replacement === undefined
       ? withPreface(own ?? fromGoogle(systemInstruction), conversation ?? [])
-      : [replacement, ...(conversation ?? []).filter(message => !isSystem(message))]
+      : [replacement, ...(conversation ?? []).filter(message => !isSystem(message))],
+    ...rest
   }
   if (request.messages !== messages) {
     request.written = {

@@ -30,15 +30,13 @@ export async function writeReply (response: ServerResponse, reply: Reply, call: 
 /** Every answer says which call it was, and what the gateway itself took of the time. */
 function headersOf (reply: Reply, { id, record, receivedAtMs }: Call, more?: Record<string, string>): Record<string, string> {
   const headers: Record<string, string> = {
-    ...reply.headers,
-    ...more,
     'x-request-id': id,
     'x-headgate-overhead-ms': (performance.now() - receivedAtMs - record.upstreamWaitMs).toFixed(2)
   }
   if (record.modelId !== undefined) headers['x-headgate-model'] = printable(record.modelId)
   if (record.attempts > 0) headers['x-headgate-attempts'] = String(record.attempts)
   if (record.upstreamRequestId !== undefined) headers['x-upstream-request-id'] = printable(record.upstreamRequestId)
-  return headers
+  return Object.assign(headers, reply.headers, more)
 }
 
 /** A header value cannot hold everything that a model name can. */

@@ -21,7 +21,7 @@ export function auth (keys: Keys): Stage<Call, AuthedCall> {
     if (key.endpoints !== undefined && !key.endpoints.includes(call.record.endpoint)) {
       throw new GatewayError('insufficient_permissions')
     }
-    return { ...call, key }
+    return { key, ...call }
   })
 }
 

@@ -6,7 +6,7 @@
 import { completionId } from '../ids.ts'
 import type { Batch } from '../batch.ts'
 import type { Call, Route } from '../call.ts'
-import type { ChatEvent, Usage } from '../events.ts'
+import type { ChatEvent, ResponseStart, Usage } from '../events.ts'
 import type { Stage } from '../stage.ts'
 
 /**
@@ -97,11 +97,13 @@ class AnswerState {
 }
 
 function startOf (event: ChatEvent, route: Route): ChatEvent {
-  const start = event.type === 'response-start' ? event : { type: 'response-start' as const }
+  const { fingerprint, serviceTier }: Partial<ResponseStart> = event.type === 'response-start' ? event : {}
   return {
-    ...start,
+    type: 'response-start',
     id: completionId(),
     model: route.modelId,
-    createdSeconds: Math.floor(Date.now() / 1000)
+    createdSeconds: Math.floor(Date.now() / 1000),
+    ...fingerprint !== undefined && { fingerprint },
+    ...serviceTier !== undefined && { serviceTier }
   }
 }

@@ -61,9 +61,9 @@ export function routeModel<R extends ModelRequest> (
     // Every choice has given at least one route, and there is at least one choice.
     if (first === undefined) throw missingModel()
     return {
-      ...call,
       routes: [first, ...others],
-      ...byHeader?.key !== undefined && { providerKey: byHeader.key }
+      ...byHeader?.key !== undefined && { providerKey: byHeader.key },
+      ...call
     }
   })
 }

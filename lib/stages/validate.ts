@@ -45,7 +45,7 @@ export function validate<S extends TSchema> (
       if (!matches(body)) throw new ValidationError(reasons(schema, body))
       // The check has just shown that it is one, and the nulls go here.
       const request = withoutNulls(body) as WithoutNulls<Static<S>>
-      yield { ...call, request }
+      yield { request, ...call }
     }
   }
 }
@@ -79,7 +79,7 @@ export function validateForm<S extends TSchema> (
         throw new ValidationError(detail.length > 0 ? detail : [unexplained])
       }
       // The check has just shown it; files stand where the schema has a `FormFile`.
-      yield { ...call, request: request as FormRequest<Static<S>> }
+      yield { request: request as FormRequest<Static<S>>, ...call }
     }
   }
 }

@@ -1,6 +1,7 @@
 /** The benchmarks themselves: a fast wrong answer must fail them, and they must not rot. */
 
 import t from 'tap'
+import { scenarios as pipelines } from '../../bench/pipelines.bench.ts'
 import { scenarios as stages } from '../../bench/stages.bench.ts'
 import { scenarios as streams } from '../../bench/streams.bench.ts'
 import { AnswerCheck } from '../../bench/support/answer-check.ts'
@@ -11,14 +12,14 @@ import { measureLane, startLoad, startMock } from '../../bench/support/measure-l
 import { median, percentile } from '../../bench/support/statistics.ts'
 
 t.test('every micro benchmark gives the result it checks for', async t => {
-  for (const { name, run, check } of [...stages, ...streams]) {
+  for (const { name, run, check } of [...pipelines, ...stages, ...streams]) {
     const result = await run()
     t.doesNotThrow(() => check(result), name)
   }
 })
 
 t.test('a scenario has a name of its own', async t => {
-  const names = [...stages, ...streams, ...lanes].map(({ name }) => name)
+  const names = [...pipelines, ...stages, ...streams, ...lanes].map(({ name }) => name)
   t.equal(new Set(names).size, names.length)
 })
 
