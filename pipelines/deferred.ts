@@ -53,9 +53,10 @@ export function runDeferred (
     const call = callOf(JSON.parse(task) as DeferredTask, AbortSignal.any([signal, deadline.signal])) // stored by us
     try {
       const { status, body } = await answer(once(call))
+      if (typeof body !== 'string') throw new GatewayError('internal_error', { cause: 'a deferred call was streamed' })
       call.record.status = status
       call.record.outcome = 'ok'
-      return { status, body: String(body) } // whole, as nothing deferred is streamed
+      return { status, body }
     } catch (error) {
       if (signal.aborted) {
         noteError(call.record, signal.reason)

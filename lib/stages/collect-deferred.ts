@@ -96,7 +96,7 @@ export function notFound (): GatewayError {
 }
 
 async function fetchOnce (fetch: Fetch, { store, owner }: Deferrals, { deferred, limits }: Services['settings']): Promise<Reply> {
-  const { call, ticket, provider, id, again } = fetch
+  const { call, ticket, id, again } = fetch
   const keep = async (answer: StoredAnswer): Promise<Reply> => {
     await store.finish(id, owner, answer, ticket.createdSeconds * 1000 + deferred.keepMs)
     return storedReply(answer)
