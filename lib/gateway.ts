@@ -9,7 +9,10 @@
  */
 
 import { createServer, type Server } from 'node:http'
+import { runDeferred } from '../pipelines/deferred.ts'
 import { createEndpoints } from '../pipelines/index.ts'
+import { openDeferrals } from './deferred/deferrals.ts'
+import { TaskRunner } from './deferred/task-runner.ts'
 import { GatewayError } from './errors.ts'
 import { createApp } from './http/app.ts'
 import { openServices, type OpenServices } from './open-services.ts'
@@ -20,6 +23,7 @@ import type { AddressInfo } from 'node:net'
 import type { Endpoint } from './endpoint.ts'
 import type { Keys } from './keys/keys.ts'
 import type { Services } from './services.ts'
+import type { Database } from './stores/database.ts'
 import type { Settings } from './settings.ts'
 import type { Log } from './telemetry/log.ts'
 
@@ -39,12 +43,16 @@ export interface Gateway {
 export interface GatewayParts {
   readonly keys: Keys
   readonly log: Log
+  /** Where deferred completions are kept; it stays open until after `close`. */
+  readonly database?: Database
 }
 
-export async function createGateway (settings: Settings, { keys, log }: GatewayParts): Promise<Gateway> {
+export async function createGateway (settings: Settings, { keys, log, database }: GatewayParts): Promise<Gateway> {
   let draining = false
   const ready = (): boolean => !draining
-  let services: OpenServices = openServices(settings, { keys, log, ready })
+  const deferrals = database === undefined ? undefined : await openDeferrals(database)
+  const parts = { keys, log, ready, ...(deferrals === undefined ? {} : { deferrals }) }
+  let services: OpenServices = openServices(settings, parts)
   let endpoints: readonly Endpoint[] = createEndpoints(services)
 
   const app = createApp({
@@ -52,6 +60,11 @@ export async function createGateway (settings: Settings, { keys, log }: GatewayP
     limits: settings.limits,
     draining: () => draining,
     onEnd: call => logCall(log, call)
+  })
+  const tasks = deferrals === undefined ? undefined : new TaskRunner(deferrals, {
+    run: async (task, signal) => await runDeferred(services, call => logCall(log, call))(task, signal),
+    keepMs: () => services.settings.deferred.keepMs,
+    onFailure: error => log.error({ error: String(error) }, 'the store of deferred completions failed')
   })
   const server = createServer({
     keepAliveTimeout: settings.server.keepAliveMs,
@@ -64,13 +77,14 @@ export async function createGateway (settings: Settings, { keys, log }: GatewayP
     get services () { return services },
     listen: async () => {
       const address = await listen(server, settings.server.host, settings.server.port)
+      tasks?.start()
       setImmediate(warmUp).unref()
       return address
     },
 
     reload: async next => {
       const before = services
-      const opened = openServices(next, { keys, log, ready })
+      const opened = openServices(next, parts)
       endpoints = createEndpoints(opened)
       services = opened
       void app.settled().then(async () => await before.close()).catch((error: unknown) => {
@@ -88,6 +102,7 @@ export async function createGateway (settings: Settings, { keys, log }: GatewayP
       await within(1000, app.settled())
       server.closeAllConnections()
       if (server.listening) await closed
+      await tasks?.stop()
       await services.close()
     }
   }

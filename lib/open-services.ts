@@ -10,6 +10,7 @@ import { localTransport } from './providers/local/transport.ts'
 import { sandboxModels } from './providers/sandbox/models.ts'
 import { sandboxTransport } from './providers/sandbox/transport.ts'
 import { httpTransport } from './upstream.ts'
+import type { Deferrals } from './deferred/deferrals.ts'
 import type { Keys } from './keys/keys.ts'
 import type { Provider } from './providers/provider.ts'
 import type { Services } from './services.ts'
@@ -27,9 +28,10 @@ export interface ServiceParts {
   readonly keys: Keys
   readonly log: Log
   readonly ready: () => boolean
+  readonly deferrals?: Deferrals
 }
 
-export function openServices (settings: Settings, { keys, log, ready }: ServiceParts): OpenServices {
+export function openServices (settings: Settings, { keys, log, ready, deferrals }: ServiceParts): OpenServices {
   const closing: Array<() => Promise<void>> = []
   const over = new AbortController()
   const drains = new Drains()
@@ -60,6 +62,7 @@ export function openServices (settings: Settings, { keys, log, ready }: ServiceP
     providers,
     tools,
     drains,
+    ...(deferrals === undefined ? {} : { deferrals }),
     ready,
     listed,
     close: async () => {

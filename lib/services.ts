@@ -5,6 +5,7 @@ import type { ToolServers } from './mcp/tool-servers.ts'
 import type { Models } from './models/models.ts'
 import type { Provider } from './providers/provider.ts'
 import type { Settings } from './settings.ts'
+import type { Deferrals } from './deferred/deferrals.ts'
 import type { Drains } from './drains.ts'
 
 export type Providers = ReadonlyMap<string, Provider>
@@ -16,6 +17,8 @@ export interface Services {
   readonly providers: Providers
   readonly tools: ToolServers
   readonly drains: Drains
+  /** Absent without a store: nothing is deferred then, calls are answered at once. */
+  readonly deferrals?: Deferrals
   /** False while the process is shutting down. */
   readonly ready: () => boolean
 }

@@ -4,9 +4,11 @@ import { pipe } from 'it-pipe'
 import { checkChatRules } from '../lib/chat/rules.ts'
 import { resolvePrompt } from '../lib/chat/prompt.ts'
 import { wholeCompletion } from '../lib/chat/whole.ts'
+import { onCall } from '../lib/replies/on-call.ts'
 import { streamOrWhole } from '../lib/replies/stream-or-whole.ts'
 import { once, perCall } from '../lib/stage.ts'
 import { auth } from '../lib/stages/auth.ts'
+import { deferCall } from '../lib/stages/defer-call.ts'
 import { normalise } from '../lib/stages/normalise.ts'
 import { providerCall } from '../lib/stages/provider-call.ts'
 import { routeModel } from '../lib/stages/route-model.ts'
@@ -14,22 +16,32 @@ import { sseEncode } from '../lib/stages/sse-encode.ts'
 import { toolExecute } from '../lib/stages/tool-execute.ts'
 import { validate } from '../lib/stages/validate.ts'
 import { ChatRequest } from '../schemas/chat.ts'
-import type { Call } from '../lib/call.ts'
+import type { Call, RoutedCall } from '../lib/call.ts'
 import type { PromptedChat } from '../lib/chat/prompt.ts'
 import type { Reply } from '../lib/reply.ts'
 import type { Services } from '../lib/services.ts'
+import type { Sink } from '../lib/stage.ts'
 
-export function chat ({ keys, models, providers, drains, tools, settings }: Services): (call: Call) => Promise<Reply> {
-  const ask = providerCall(providers, provider => provider.chat, settings.limits, drains)
+export function chat (services: Services): (call: Call) => Promise<Reply> {
+  const { keys, models, providers } = services
   const stages = [
     auth(keys),
     validate(ChatRequest),
     perCall(resolvePrompt),
     perCall(checkChatRules),
-    routeModel<PromptedChat>(models, providers),
+    routeModel<PromptedChat>(models, providers)
+  ] as const
+  const reply = onCall(deferCall(services, answerChat(services)))
+  return async call => await pipe(once(call), ...stages, reply)
+}
+
+/** From a routed call to its answer: also how a deferred call is answered, later. */
+export function answerChat ({ providers, drains, tools, settings }: Services): Sink<RoutedCall<PromptedChat>, Reply> {
+  const ask = providerCall(providers, provider => provider.chat, settings.limits, drains)
+  const reply = streamOrWhole({ streamed: sseEncode(), whole: wholeCompletion })
+  const stages = [
     toolExecute(tools, ask, settings.tools),
     normalise<PromptedChat>()
   ] as const
-  const reply = streamOrWhole({ streamed: sseEncode(), whole: wholeCompletion })
-  return async call => await pipe(once(call), ...stages, reply)
+  return async source => await pipe(source, ...stages, reply)
 }

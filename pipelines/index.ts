@@ -1,6 +1,7 @@
 /** Every endpoint of the API: its path, its body, and the pipeline that answers. */
 
 import { chat } from './chat.ts'
+import { cancelDeferred, retrieveDeferred } from './deferred.ts'
 import { health, livez, readyz } from './health.ts'
 import { images } from './images.ts'
 import { ocr } from './ocr.ts'
@@ -10,6 +11,9 @@ import { listModels, retrieveModel } from './models.ts'
 import type { Endpoint } from '../lib/endpoint.ts'
 import type { Services } from '../lib/services.ts'
 
+/** Under the right to chat: whoever may ask may fetch. */
+const deferredPath = '/v1/chat/deferred-completion/:request_id'
+
 /** The same endpoints in the same order for any services. */
 export function createEndpoints (services: Services): Endpoint[] {
   const { jsonBodyBytes, documentBytes } = services.settings.limits
@@ -17,6 +21,8 @@ export function createEndpoints (services: Services): Endpoint[] {
   const post = { method: 'POST', body: 'json', maxBodyBytes: jsonBodyBytes } as const
   return [
     { ...post, name: 'chat', path: '/v1/chat/completions', handle: chat(services) },
+    { ...get, name: 'chat', path: deferredPath, handle: retrieveDeferred(services) },
+    { ...get, name: 'chat', method: 'DELETE', path: deferredPath, handle: cancelDeferred(services) },
     { ...post, name: 'images', path: '/v1/images/generations', handle: images(services) },
     {
       ...post,

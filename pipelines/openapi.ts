@@ -9,8 +9,8 @@ import { openApiDocument, type EndpointDoc } from '../lib/openapi.ts'
 import type { Reply } from '../lib/reply.ts'
 import { ChatRequest, ModelWithSettings } from '../schemas/chat.ts'
 import {
-  AnswerMessage, ChatCompletion, ChatCompletionChunk, ChoiceLogprobs, CompletionUsage, DeferredPending,
-  ToolServerFailure, ToolServerResult
+  AnswerMessage, ChatCompletion, ChatCompletionChunk, ChoiceLogprobs, CompletionUsage, DeferredCancelled,
+  DeferredPending, ToolServerFailure, ToolServerResult
 } from '../schemas/completion.ts'
 import { Health } from '../schemas/health.ts'
 import {
@@ -64,6 +64,15 @@ export const endpointDocs: readonly EndpointDoc[] = [
       { status: 202, description: 'Not there yet.', schema: DeferredPending }
     ],
     errors: ['deferred_completion_not_found', 'deferred_result_lost', ...fromProvider]
+  },
+  {
+    name: 'cancel-deferred-completion',
+    method: 'DELETE',
+    path: '/v1/chat/deferred-completion/:request_id',
+    group: 'Chat',
+    summary: 'Cancel a deferred call that this gateway runs itself and that is not done.',
+    answers: [{ description: 'It will not be answered.', schema: DeferredCancelled }],
+    errors: ['deferred_completion_not_found']
   },
   {
     name: 'models',

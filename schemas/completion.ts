@@ -189,3 +189,9 @@ export const DeferredPending = Type.Object({
   status: Type.Literal('pending')
 }, { description: 'The completion is not there yet.' })
 export type DeferredPending = Static<typeof DeferredPending>
+
+export const DeferredCancelled = Type.Object({
+  request_id: Type.String(),
+  status: Type.Literal('cancelled')
+}, { description: 'The completion will not be made.' })
+export type DeferredCancelled = Static<typeof DeferredCancelled>

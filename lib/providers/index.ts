@@ -9,11 +9,12 @@ import { kindQuirks } from './kinds.ts'
 import { bytesOnly } from './local/bytes-only.ts'
 import { mistralOcr } from './mistral/ocr.ts'
 import { openaiImages } from './openai/images.ts'
+import { xaiDeferred } from './xai/deferred.ts'
 import { xaiChat } from './xai/index.ts'
 import type { ProviderKind, ProviderSettings } from '../settings.ts'
 import type { Provider, Transport } from './provider.ts'
 
-type Adapters = Pick<Provider, 'chat' | 'images' | 'imageEdits' | 'imageVariations' | 'ocr'>
+type Adapters = Pick<Provider, 'chat' | 'deferred' | 'images' | 'imageEdits' | 'imageVariations' | 'ocr'>
 
 /** What a provider of this kind can do, and how it wants to be told who is asking. */
 interface Kind extends Adapters {
@@ -27,7 +28,7 @@ const kinds: Readonly<Partial<Record<ProviderKind, Kind>>> = {
   openai: { ...compatible, images: openaiImages },
   anthropic: { chat: anthropicChat, credential: anthropicHeaders },
   google: { chat: googleChat, credential: googleHeaders },
-  xai: { chat: xaiChat, images: openaiImages, credential: bearer },
+  xai: { chat: xaiChat, deferred: xaiDeferred, images: openaiImages, credential: bearer },
   mistral: { ...compatible, ocr: mistralOcr },
   together: { ...compatible, images: openaiImages },
   'openai-compatible': { ...compatible, images: openaiImages },

@@ -131,10 +131,19 @@ export interface Provider {
   readonly onDisconnect: 'abort' | 'drain'
   readonly quirks: Quirks
   readonly chat?: Adapter<PromptedChat, ChatEvent>
+  readonly deferred?: DeferredChat
   readonly images?: Adapter<ImageRequest, ImageEvent>
   readonly imageEdits?: Adapter<ImageEdit, ImageEvent>
   readonly imageVariations?: Adapter<ImageVariation, ImageEvent>
   readonly ocr?: Adapter<OcrQuestion, ResultEvent<OcrPages>>
+}
+
+/** A provider that can be asked now and answers later, once. */
+export interface DeferredChat {
+  /** Its one event holds the provider's id of the completion to come. */
+  readonly start: Adapter<PromptedChat, ResultEvent<string>>
+  /** Asks for the completion: 202 while it is not there, its answer exactly once, then an error. */
+  readonly fetch: (upstreamId: string) => UpstreamRequest
 }
 
 /**

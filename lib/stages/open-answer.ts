@@ -69,7 +69,7 @@ export async function openAnswer<R extends Streamable, E extends { readonly type
 }
 
 /** The words of a refusal, as far as they are short enough to be words. */
-async function readErrorBody ({ body }: UpstreamAnswer): Promise<unknown> {
+export async function readErrorBody ({ body }: UpstreamAnswer): Promise<unknown> {
   let text: string
   try {
     text = (await body.whole(errorBodyBytes)).toString()
@@ -89,7 +89,7 @@ async function readWhole<R, E> (
 ): Promise<E[]> {
   const bytes = await body.whole(answerBytes)
   const text = bytes.toString()
-  if (!looksLikeStream(text)) return adapter.response(parse(text), ask)
+  if (!looksLikeStream(text)) return adapter.response(parseAnswer(text), ask)
   const reader = adapter.stream(ask)
   const messages = sseReader(Math.max(eventBytes, answerBytes))
   const events = readMessages(reader, messages.push(bytes))
@@ -118,7 +118,7 @@ async function openStream<R, E extends { readonly type: string }> (
   const { body } = answer
   const reader = adapter.stream(ask)
   const reading = new StreamReading(body[Symbol.asyncIterator](), reader, sseReader(options.eventBytes), {
-    whole: text => adapter.response(parse(text), ask),
+    whole: text => adapter.response(parseAnswer(text), ask),
     wholeBytes: options.answerBytes,
     idleEventsMs: provider.timeouts.idleEventsMs,
     cancel: () => body.cancel()
@@ -303,7 +303,7 @@ function looksLikeStream (text: string): boolean {
   return /^\ufeff?\s*(?:data|event|id|retry)?:/.test(text.slice(0, 200))
 }
 
-function parse (text: string): unknown {
+export function parseAnswer (text: string): unknown {
   try {
     return JSON.parse(text.charCodeAt(0) === 0xfeff ? text.slice(1) : text)
   } catch (cause) {

@@ -27,8 +27,35 @@ export interface KeyRow {
   readonly revoked_at_ms: number | null
 }
 
+/** A secret of the gateway itself, the same for every process that shares the store. */
+export interface SecretRow {
+  readonly name: string
+  /** base64 */
+  readonly value: string
+}
+
+/** One deferred completion: while it runs, and until its answer expires. */
+export interface DeferredRow {
+  /** SHA-256 of the id the caller has, base64url. */
+  readonly id: string
+  /** `fetching` at a provider; `queued` or `running` here; `done`. */
+  readonly state: 'fetching' | 'queued' | 'running' | 'done'
+  /** The process that fetches or runs it. */
+  readonly owner: string | null
+  /** When whoever has it is taken for dead. */
+  readonly lease_until_ms: number
+  /** JSON of what is to be run; gone once it is done. */
+  readonly task: string | null
+  /** HTTP status and JSON body of the answer. */
+  readonly status: number | null
+  readonly body: string | null
+  readonly expires_at_ms: number
+}
+
 export interface Tables {
   keys: KeyRow
+  secrets: SecretRow
+  deferred: DeferredRow
 }
 
 export interface Database {

@@ -27,6 +27,26 @@ export const migrations: readonly Migration[] = [
         revoked_at_ms bigint
       );
       create unique index keys_in_use on keys (name) where revoked_at_ms is null`
+  },
+  {
+    number: 2,
+    sql: `
+      create table secrets (
+        name text primary key,
+        value text not null
+      );
+      create table deferred (
+        id text primary key,
+        state text not null,
+        owner text,
+        lease_until_ms bigint not null,
+        task text,
+        status bigint,
+        body text,
+        expires_at_ms bigint not null
+      );
+      create index deferred_by_state on deferred (state, lease_until_ms);
+      create index deferred_by_expiry on deferred (expires_at_ms)`
   }
 ]
 

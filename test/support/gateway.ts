@@ -1,6 +1,6 @@
 /** A whole gateway on a free port, in front of whatever providers a test gives it. */
 
-import { createGateway, type Gateway } from '../../lib/gateway.ts'
+import { createGateway, type Gateway, type GatewayParts } from '../../lib/gateway.ts'
 import { createLog } from '../../lib/telemetry/log.ts'
 import { providerSettings, settings } from './settings.ts'
 import type { ApiKey } from '../../lib/call.ts'
@@ -21,12 +21,12 @@ export interface TestGateway {
 }
 
 /** Starts a gateway that is closed when the test ends. */
-export async function testGateway (t: Test, parts: Partial<Settings> = {}, keys: Readonly<Record<string, ApiKey>> = {}): Promise<TestGateway> {
+export async function testGateway (t: Test, parts: Partial<Settings> = {}, keys: Readonly<Record<string, ApiKey>> = {}, more: Partial<GatewayParts> = {}): Promise<TestGateway> {
   const known: Readonly<Record<string, ApiKey>> = { [testKey]: { id: 'key-1', name: 'test' }, ...keys }
   const lines: Array<Record<string, unknown>> = []
   const log = createLog('info', { write: line => { lines.push(JSON.parse(line) as Record<string, unknown>) } })
   const all = settings(parts)
-  const gateway = await createGateway(all, { keys: { check: presented => known[presented] }, log })
+  const gateway = await createGateway(all, { keys: { check: presented => known[presented] }, log, ...more })
   const { port } = await gateway.listen()
   t.teardown(async () => await gateway.close())
   const url = `http://127.0.0.1:${port}`

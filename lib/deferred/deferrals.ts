@@ -1,0 +1,29 @@
+/** Everything about deferred completions that outlives a call and a configuration. */
+
+import { EventEmitter } from 'node:events'
+import { randomUUID } from 'node:crypto'
+import { DeferredStore } from './deferred-store.ts'
+import { TicketSeal } from './ticket.ts'
+import type { Database } from '../stores/database.ts'
+
+interface News {
+  /** A task waits to be run. */
+  added: []
+  /** Nobody wants this task any more: its id in the store. */
+  cancelled: [id: string]
+}
+
+export interface Deferrals {
+  readonly store: DeferredStore
+  readonly seal: TicketSeal
+  /** What this process calls itself in the store. */
+  readonly owner: string
+  /** What happens in this process; others find out by looking. */
+  readonly news: EventEmitter<News>
+}
+
+/** @throws StoreError and the errors of the store */
+export async function openDeferrals (database: Pick<Database, 'query'>): Promise<Deferrals> {
+  const store = new DeferredStore(database)
+  return { store, seal: new TicketSeal(await store.secret()), owner: randomUUID(), news: new EventEmitter() }
+}

@@ -1,0 +1,132 @@
+/**
+ * What is kept of deferred completions: answers until they expire, and calls this gateway runs
+ * itself until they are done. Ids here are digests of the ids callers have.
+ *
+ * Whoever works on a row owns it for a while (a lease), so a process that dies holds nothing up.
+ */
+
+import { randomBytes } from 'node:crypto'
+import type { Kysely } from 'kysely'
+import type { Database, DeferredRow, Tables } from '../stores/database.ts'
+
+export interface StoredAnswer {
+  readonly status: number
+  /** JSON. */
+  readonly body: string
+}
+
+export interface Lease {
+  readonly owner: string
+  readonly untilMs: number
+}
+
+export interface StoredTask {
+  readonly id: string
+  /** JSON. */
+  readonly task: string
+}
+
+export class DeferredStore {
+  readonly #query: Kysely<Tables>
+
+  constructor ({ query }: Pick<Database, 'query'>) {
+    this.#query = query
+  }
+
+  /** The 32 bytes all processes share; made by the first. */
+  async secret (): Promise<Buffer> {
+    const made = { name: 'deferred', value: randomBytes(32).toString('base64') }
+    await this.#query.insertInto('secrets').values(made).onConflict(conflict => conflict.column('name').doNothing()).execute()
+    const { value } = await this.#query.selectFrom('secrets').select('value').where('name', '=', 'deferred').executeTakeFirstOrThrow()
+    return Buffer.from(value, 'base64')
+  }
+
+  async find (id: string, nowMs: number): Promise<DeferredRow | undefined> {
+    return await this.#query.selectFrom('deferred').selectAll()
+      .where('id', '=', id).where('expires_at_ms', '>', nowMs).executeTakeFirst()
+  }
+
+  /**
+   * Notes that a completion is about to be fetched. `again` says that somebody tried before and it
+   * is not known how that went.
+   *
+   * @returns `undefined` when another has it, or it is done
+   */
+  async claim (id: string, lease: Lease, expiresAtMs: number, nowMs: number): Promise<'first' | 'again' | undefined> {
+    const row = { id, state: 'fetching' as const, owner: lease.owner, lease_until_ms: lease.untilMs, expires_at_ms: expiresAtMs }
+    const made = await this.#query.insertInto('deferred').values(row)
+      .onConflict(conflict => conflict.column('id').doNothing()).returning('id').executeTakeFirst()
+    if (made !== undefined) return 'first'
+    const taken = await this.#query.updateTable('deferred')
+      .set({ owner: lease.owner, lease_until_ms: lease.untilMs })
+      .where('id', '=', id).where('state', '=', 'fetching').where('lease_until_ms', '<=', nowMs)
+      .returning('id').executeTakeFirst()
+    return taken === undefined ? undefined : 'again'
+  }
+
+  /** It was not there yet: as if nobody had tried. */
+  async forget (id: string, owner: string): Promise<void> {
+    await this.#query.deleteFrom('deferred').where('id', '=', id).where('owner', '=', owner).execute()
+  }
+
+  /** How a fetch went is not known: the next one finds out. */
+  async release (id: string, owner: string): Promise<void> {
+    await this.#query.updateTable('deferred').set({ lease_until_ms: 0 })
+      .where('id', '=', id).where('owner', '=', owner).where('state', '=', 'fetching').execute()
+  }
+
+  /** A task that has to begin anew, here or elsewhere. */
+  async requeue (id: string, owner: string): Promise<void> {
+    await this.#query.updateTable('deferred').set({ state: 'queued', lease_until_ms: 0 })
+      .where('id', '=', id).where('owner', '=', owner).where('state', '=', 'running').execute()
+  }
+
+  /** Keeps an answer, unless the row is no longer the owner's; what was asked goes. */
+  async finish (id: string, owner: string, answer: StoredAnswer, expiresAtMs: number): Promise<boolean> {
+    const row = await this.#query.updateTable('deferred')
+      .set({ state: 'done', task: null, owner: null, status: answer.status, body: answer.body, expires_at_ms: expiresAtMs })
+      .where('id', '=', id).where('owner', '=', owner).where('state', '!=', 'done')
+      .returning('id').executeTakeFirst()
+    return row !== undefined
+  }
+
+  /** @returns false when `most` tasks wait or run already */
+  async add ({ id, task }: StoredTask, expiresAtMs: number, most: number): Promise<boolean> {
+    return await this.#query.transaction().execute(async query => {
+      const { count } = await query.selectFrom('deferred').select(({ fn }) => fn.countAll<number>().as('count'))
+        .where('state', 'in', ['queued', 'running']).executeTakeFirstOrThrow()
+      if (count >= most) return false
+      await query.insertInto('deferred').values({ id, task, state: 'queued', lease_until_ms: 0, expires_at_ms: expiresAtMs }).execute()
+      return true
+    })
+  }
+
+  /** A task that waits, or one whose owner has died. */
+  async take (lease: Lease, nowMs: number): Promise<StoredTask | undefined> {
+    const row = await this.#query.updateTable('deferred')
+      .set({ state: 'running', owner: lease.owner, lease_until_ms: lease.untilMs })
+      .where('id', '=', query => query.selectFrom('deferred').select('id')
+        .where('state', 'in', ['queued', 'running']).where('lease_until_ms', '<=', nowMs)
+        .where('expires_at_ms', '>', nowMs).limit(1))
+      .returning(['id', 'task']).executeTakeFirst()
+    return row?.task == null ? undefined : { id: row.id, task: row.task }
+  }
+
+  /** @returns false when the task was cancelled or taken over: it need not go on */
+  async renew (id: string, { owner, untilMs }: Lease): Promise<boolean> {
+    const row = await this.#query.updateTable('deferred').set({ lease_until_ms: untilMs })
+      .where('id', '=', id).where('owner', '=', owner).where('state', '=', 'running').returning('id').executeTakeFirst()
+    return row !== undefined
+  }
+
+  /** @returns false when there is nothing that waits or runs under this id */
+  async cancel (id: string): Promise<boolean> {
+    const row = await this.#query.deleteFrom('deferred')
+      .where('id', '=', id).where('state', 'in', ['queued', 'running']).returning('id').executeTakeFirst()
+    return row !== undefined
+  }
+
+  async expire (nowMs: number): Promise<void> {
+    await this.#query.deleteFrom('deferred').where('expires_at_ms', '<=', nowMs).execute()
+  }
+}

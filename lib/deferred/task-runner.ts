@@ -1,0 +1,114 @@
+/**
+ * Runs the deferred calls that this gateway answers itself.
+ *
+ * A task is run at least once and has one answer: it is leased while it runs, and a process that
+ * dies loses its lease to another. Closing gives tasks back, so the next start goes on with them.
+ */
+
+import { GatewayError } from '../errors.ts'
+import type { Deferrals } from './deferrals.ts'
+import type { Lease, StoredAnswer, StoredTask } from './deferred-store.ts'
+
+export interface TaskRunnerOptions {
+  /** @throws the signal's reason when it was aborted; every other failure is an answer */
+  readonly run: (task: string, signal: AbortSignal) => Promise<StoredAnswer>
+  /** How long an answer is kept. */
+  readonly keepMs: () => number
+  /** The store failed; it is tried again. */
+  readonly onFailure: (error: unknown) => void
+  /** Tasks at once. Default 16. */
+  readonly parallel?: number
+  /** After this long without a sign of life a task is another's. Default 30 seconds. */
+  readonly leaseMs?: number
+}
+
+export class TaskRunner {
+  readonly #deferrals: Deferrals
+  readonly #options: Required<TaskRunnerOptions>
+  readonly #running = new Map<string, AbortController>()
+  readonly #work = new Set<Promise<void>>()
+  #looking: Promise<void> | undefined
+  #lookAgain = false
+  #timer: NodeJS.Timeout | undefined
+  #stopped = false
+
+  constructor (deferrals: Deferrals, options: TaskRunnerOptions) {
+    this.#deferrals = deferrals
+    this.#options = { parallel: 16, leaseMs: 30_000, ...options }
+  }
+
+  /** Takes up what waits, now and whenever something is added; looks for tasks of the dead. */
+  start (): void {
+    const { news, store } = this.#deferrals
+    news.on('added', this.#look).on('cancelled', this.#cancel)
+    this.#timer = setInterval(() => {
+      store.expire(Date.now()).catch(this.#options.onFailure)
+      this.#look()
+    }, this.#options.leaseMs / 3).unref()
+    this.#look()
+  }
+
+  /** Gives back what runs. */
+  async stop (): Promise<void> {
+    this.#stopped = true
+    clearInterval(this.#timer)
+    this.#deferrals.news.off('added', this.#look).off('cancelled', this.#cancel)
+    await this.#looking
+    for (const running of this.#running.values()) running.abort(new GatewayError('shutting_down'))
+    await Promise.all(this.#work)
+  }
+
+  readonly #cancel = (id: string): void => {
+    this.#running.get(id)?.abort(new GatewayError('client_closed_request'))
+  }
+
+  /** One look at a time; one more after it if something was added meanwhile. */
+  readonly #look = (): void => {
+    if (this.#looking !== undefined) {
+      this.#lookAgain = true
+      return
+    }
+    this.#looking = this.#takeAll().catch(this.#options.onFailure).finally(() => {
+      this.#looking = undefined
+      if (!this.#lookAgain) return
+      this.#lookAgain = false
+      this.#look()
+    })
+  }
+
+  async #takeAll (): Promise<void> {
+    while (!this.#stopped && this.#running.size < this.#options.parallel) {
+      const task = await this.#deferrals.store.take(this.#lease(), Date.now())
+      if (task === undefined) return
+      const controller = new AbortController()
+      this.#running.set(task.id, controller)
+      const work = this.#carryOut(task, controller).catch(this.#options.onFailure).finally(() => {
+        this.#running.delete(task.id)
+        this.#work.delete(work)
+        this.#look()
+      })
+      this.#work.add(work)
+    }
+  }
+
+  async #carryOut ({ id, task }: StoredTask, controller: AbortController): Promise<void> {
+    const { store, owner } = this.#deferrals
+    const { run, keepMs, onFailure, leaseMs } = this.#options
+    const pulse = setInterval(() => {
+      store.renew(id, this.#lease()).then(mine => { if (!mine) this.#cancel(id) }, onFailure)
+    }, leaseMs / 3)
+    try {
+      const answer = await run(task, controller.signal)
+      await store.finish(id, owner, answer, Date.now() + keepMs())
+    } catch (error) {
+      if (!controller.signal.aborted) throw error
+      await store.requeue(id, owner) // a cancelled one is gone already
+    } finally {
+      clearInterval(pulse)
+    }
+  }
+
+  #lease (): Lease {
+    return { owner: this.#deferrals.owner, untilMs: Date.now() + this.#options.leaseMs }
+  }
+}

@@ -1,0 +1,70 @@
+/**
+ * The id of a deferred completion: everything that is needed to fetch it, sealed with a secret of
+ * the store, so that any process with the same store can serve it and nobody else can read or make
+ * one.
+ */
+
+import { createCipheriv, createDecipheriv, createHash, randomBytes } from 'node:crypto'
+
+/** Where a completion is, and who may have it. */
+export interface Ticket {
+  /** Id of the gateway key that asked. */
+  readonly key: string
+  /** Unix time. */
+  readonly createdSeconds: number
+  /** The gateway's name of the model. */
+  readonly modelId: string
+  /** Absent for a completion that this gateway makes itself. */
+  readonly at?: {
+    readonly providerId: string
+    /** The model's name there. */
+    readonly model: string
+    readonly upstreamId: string
+    /** Digest of the credential it was asked for with: it belongs to the same account. */
+    readonly credential: string
+    /** True when the answer is expected as a deprecated `function_call`. */
+    readonly legacy: boolean
+  }
+}
+
+const algorithm = 'aes-256-gcm'
+const ivBytes = 12
+const tagBytes = 16
+const prefix = 'dfr_'
+
+export class TicketSeal {
+  readonly #secret: Buffer
+
+  /** @param secret 32 bytes */
+  constructor (secret: Buffer) {
+    this.#secret = secret
+  }
+
+  /** Different every time, also for the same ticket. */
+  seal (ticket: Ticket): string {
+    const iv = randomBytes(ivBytes)
+    const cipher = createCipheriv(algorithm, this.#secret, iv)
+    const sealed = [iv, cipher.update(JSON.stringify(ticket)), cipher.final(), cipher.getAuthTag()]
+    return prefix + Buffer.concat(sealed).toString('base64url')
+  }
+
+  /** The ticket; `undefined` for anything that was not sealed here, to the last bit. */
+  open (id: string): Ticket | undefined {
+    const bytes = Buffer.from(id.slice(prefix.length), 'base64url')
+    // One spelling only: base64 can be written in several ways.
+    if (id !== prefix + bytes.toString('base64url') || bytes.length < ivBytes + tagBytes) return undefined
+    const decipher = createDecipheriv(algorithm, this.#secret, bytes.subarray(0, ivBytes))
+    decipher.setAuthTag(bytes.subarray(-tagBytes))
+    try {
+      const text = decipher.update(bytes.subarray(ivBytes, -tagBytes), undefined, 'utf8') + decipher.final('utf8')
+      return JSON.parse(text) as Ticket // sealed by us
+    } catch {
+      return undefined
+    }
+  }
+}
+
+/** What stands for an id or a credential where the thing itself must not. */
+export function digest (text: string): string {
+  return createHash('sha256').update(text).digest('base64url')
+}

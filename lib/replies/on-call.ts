@@ -1,0 +1,15 @@
+import { GatewayError } from '../errors.ts'
+import type { Reply } from '../reply.ts'
+import type { Sink } from '../stage.ts'
+
+/**
+ * Makes the end of a pipeline of what answers one call: `onCall(collectDeferred(services))`.
+ *
+ * @throws whatever the stages and `answer` throw; `internal_error` when there is no call
+ */
+export function onCall<C> (answer: (call: C) => Promise<Reply>): Sink<C, Reply> {
+  return async source => {
+    for await (const call of source) return await answer(call)
+    throw new GatewayError('internal_error', { cause: 'a pipeline without a call' })
+  }
+}

@@ -1,0 +1,90 @@
+/**
+ * Deferred chat completions: fetching one, cancelling one, and running those that the gateway
+ * answers itself. They are made by `chat`.
+ */
+
+import { pipe } from 'it-pipe'
+import { createCallRecord, noteError } from '../lib/call-record.ts'
+import { GatewayError, asGatewayError } from '../lib/errors.ts'
+import { onCall } from '../lib/replies/on-call.ts'
+import { jsonReply } from '../lib/replies/json.ts'
+import { once, perCall } from '../lib/stage.ts'
+import { auth } from '../lib/stages/auth.ts'
+import { collectDeferred, notFound, openTicket } from '../lib/stages/collect-deferred.ts'
+import { answerChat } from './chat.ts'
+import type { DeferredCancelled } from '../schemas/completion.ts'
+import type { AuthedCall, Call, RoutedCall } from '../lib/call.ts'
+import type { PromptedChat } from '../lib/chat/prompt.ts'
+import type { StoredAnswer } from '../lib/deferred/deferred-store.ts'
+import type { DeferredTask } from '../lib/stages/defer-call.ts'
+import type { Reply } from '../lib/reply.ts'
+import type { Services } from '../lib/services.ts'
+
+/** GET /v1/chat/deferred-completion/{request_id} */
+export function retrieveDeferred (services: Services): (call: Call) => Promise<Reply> {
+  return async call => await pipe(once(call), auth(services.keys), onCall(collectDeferred(services)))
+}
+
+/** DELETE /v1/chat/deferred-completion/{request_id}: only what runs here can be called off. */
+export function cancelDeferred ({ keys, deferrals, settings }: Services): (call: Call) => Promise<Reply> {
+  const cancel = perCall(async (call: AuthedCall): Promise<DeferredCancelled> => {
+    if (deferrals === undefined) throw notFound()
+    const { id } = openTicket(call, deferrals, settings.deferred.keepMs)
+    if (!await deferrals.store.cancel(id)) throw notFound()
+    deferrals.news.emit('cancelled', id)
+    return { request_id: call.params['request_id'] ?? '', status: 'cancelled' }
+  })
+  return async call => await pipe(once(call), auth(keys), cancel, jsonReply<DeferredCancelled>())
+}
+
+/**
+ * Runs a stored call as it would have been run at once.
+ *
+ * @param onEnd what is done with every call that has ended
+ * @returns the answer, be it an error; rejects with the signal's reason when that aborts
+ */
+export function runDeferred (
+  services: Services, onEnd: (call: Call) => void
+): (task: string, signal: AbortSignal) => Promise<StoredAnswer> {
+  const answer = answerChat(services)
+  return async (task, signal) => {
+    const deadline = new AbortController()
+    const timer = setTimeout(() => deadline.abort(new GatewayError('timeout')), services.settings.limits.callMs)
+    const call = callOf(JSON.parse(task) as DeferredTask, AbortSignal.any([signal, deadline.signal])) // stored by us
+    try {
+      const { status, body } = await answer(once(call))
+      if (typeof body !== 'string') throw new GatewayError('internal_error', { cause: 'a deferred call was streamed' })
+      call.record.status = status
+      call.record.outcome = 'ok'
+      return { status, body }
+    } catch (error) {
+      if (signal.aborted) {
+        noteError(call.record, signal.reason)
+        throw signal.reason
+      }
+      const failure = asGatewayError(error)
+      noteError(call.record, failure)
+      call.record.status = failure.status
+      return { status: failure.status, body: JSON.stringify(failure.toBody()) }
+    } finally {
+      clearTimeout(timer)
+      onEnd(call)
+    }
+  }
+}
+
+function callOf ({ id, key, request, routes }: DeferredTask, signal: AbortSignal): RoutedCall<PromptedChat> {
+  const record = { ...createCallRecord('chat'), keyId: key.id, requestedModel: routes.map(route => route.modelId).join(', ') }
+  return {
+    id,
+    headers: {},
+    params: {},
+    body: async () => undefined,
+    signal,
+    receivedAtMs: performance.now(),
+    record,
+    key,
+    request,
+    routes
+  }
+}

@@ -1,0 +1,303 @@
+import t from 'tap'
+import { chatAnswer, fakeUpstream, type FakeUpstream, type Script, type SeenRequest } from '../support/upstream.ts'
+import { testGateway, upstreamAt, type TestGateway } from '../support/gateway.ts'
+import { until } from '../support/until.ts'
+import { openDeferrals } from '../../lib/deferred/deferrals.ts'
+import { DeferredStore } from '../../lib/deferred/deferred-store.ts'
+import { TaskRunner } from '../../lib/deferred/task-runner.ts'
+import { digest } from '../../lib/deferred/ticket.ts'
+import { openDatabase, type Database } from '../../lib/stores/database.ts'
+import type { ProviderSettings, Settings } from '../../lib/settings.ts'
+import type { Test } from 'tap'
+
+const path = '/v1/chat/completions'
+const question = { model: 'xai/grok-4.6', messages: 'canary-question', deferred: true }
+const otherKey = 'another key'
+
+interface Place { readonly database: Database, readonly api: TestGateway }
+
+async function store (t: Test): Promise<Database> {
+  const database = await openDatabase(t.testdir())
+  t.teardown(database.close)
+  return database
+}
+
+async function gateway (t: Test, upstream: FakeUpstream, database: Database, parts: Partial<Settings> = {}, provider: Partial<ProviderSettings> = {}): Promise<TestGateway> {
+  return await testGateway(t, {
+    providers: [
+      upstreamAt(upstream.url, 'xai', 'xai', provider),
+      upstreamAt(upstream.url)
+    ],
+    deferred: { emulate: false, keepMs: 86_400_000, pending: 10 },
+    ...parts
+  }, { [otherKey]: { id: 'key-2', name: 'other' } }, { database })
+}
+
+/** A gateway with a store in front of a provider that answers as told. */
+async function start (t: Test, script: (request: SeenRequest, number: number) => Script | Promise<Script>, parts: Partial<Settings> = {}): Promise<Place & { upstream: FakeUpstream }> {
+  const upstream = await fakeUpstream(script)
+  t.teardown(upstream.close)
+  const database = await store(t)
+  return { upstream, database, api: await gateway(t, upstream, database, parts) }
+}
+
+const accepted: Script = { pieces: ['{"request_id":"f15c114e-f47d"}'] }
+
+async function json (response: Response): Promise<Record<string, unknown>> {
+  return await response.json() as Record<string, unknown>
+}
+
+async function begin (api: TestGateway, more: object = {}): Promise<string> {
+  const response = await api.post(path, { ...question, ...more })
+  t.equal(response.status, 200)
+  return String((await json(response))['request_id'])
+}
+
+async function fetched (api: TestGateway, id: string, init?: RequestInit): Promise<Response> {
+  return await api.get(`/v1/chat/deferred-completion/${id}`, init)
+}
+
+t.test('a receipt, then pending, then the completion, as often as it is asked for', async t => {
+  let ready = false
+  const { upstream, api } = await start(t, ({ method }) => {
+    if (method === 'POST') return accepted
+    return ready ? { pieces: [chatAnswer('later')] } : { status: 202 }
+  })
+  const response = await api.post(path, question)
+  const receipt = await json(response)
+  const id = String(receipt['request_id'])
+  t.match(receipt, { id, object: 'chat.completion', created: Number, model: 'xai/grok-4.6', choices: [] })
+  t.match(id, /^dfr_[\w-]+$/)
+  t.notMatch(Buffer.from(id.slice(4), 'base64url').toString('latin1'), /f15c114e|grok|key-1/, 'it tells nothing')
+  t.match(upstream.requests[0]?.json, { model: 'grok-4.6', deferred: true, messages: [{ content: 'canary-question' }] })
+
+  const waiting = await fetched(api, id)
+  t.equal(waiting.status, 202)
+  t.match(waiting.headers.get('retry-after'), /^\d$/)
+  t.same(await json(waiting), { request_id: id, status: 'pending' })
+  t.equal(upstream.requests[1]?.path, '/chat/deferred-completion/f15c114e-f47d')
+
+  ready = true
+  const first = await (await fetched(api, id)).text()
+  t.match(JSON.parse(first), { id: /^chatcmpl-/, model: 'xai/grok-4.6', choices: [{ message: { content: 'later' } }], usage: { total_tokens: 4 } })
+  t.equal(await (await fetched(api, id)).text(), first)
+  t.equal(upstream.requests.length, 3, 'and the provider is asked no more')
+  await until(() => api.lines.length === 4)
+  t.match(api.lines[2], { endpoint: 'chat', model: 'xai/grok-4.6', provider: 'xai', usage: { total: 4 } })
+  t.notMatch(JSON.stringify(api.lines), /canary/)
+})
+
+t.test('an id is for the key it was given to, and for nobody who changes it', async t => {
+  const { upstream, api } = await start(t, ({ method }) => method === 'POST' ? accepted : { pieces: [chatAnswer('x')] })
+  const id = await begin(api)
+  const own = await api.post(path, question, { headers: { 'x-provider-key': 'mine' } })
+  const ownId = String((await json(own))['request_id'])
+  const refused = async (id: string, headers: Record<string, string> = {}, method = 'GET'): Promise<void> => {
+    const response = await fetched(api, id, { headers, method })
+    t.equal(response.status, 404)
+    t.match(await json(response), { error: { code: 'deferred_completion_not_found', param: 'request_id' } })
+  }
+  await refused(id, { authorization: `Bearer ${otherKey}` })
+  for (const at of [4, 20, 60, id.length - 1]) await refused(id.slice(0, at) + (id[at] === 'A' ? 'B' : 'A') + id.slice(at + 1))
+  for (const odd of [`${id}=`, id.slice(4), id.slice(0, -4), 'dfr_', 'f15c114e-f47d', '..%2F..%2Fmodels']) await refused(odd)
+  await refused(ownId, {})
+  await refused(ownId, { 'x-provider-key': 'theirs' })
+  await refused(id, { 'x-provider-key': 'mine' })
+  await refused(id, {}, 'DELETE')
+  t.equal(upstream.requests.length, 2, 'and none of it reaches the provider')
+  t.equal((await fetched(api, ownId, { headers: { 'x-provider-key': 'mine' } })).status, 200)
+  t.equal((await fetched(api, id)).status, 200)
+  t.equal((await fetched(api, id, { headers: { authorization: '' } })).status, 401)
+})
+
+t.test('what cannot be deferred is refused, and what nobody defers is answered at once', async t => {
+  const { upstream, api } = await start(t, ({ json }) => Reflect.get(Object(json), 'deferred') === true ? accepted : { pieces: [chatAnswer('now')] })
+  for (const [more, param] of [[{ stream: true }, 'stream'], [{ mcp_servers: ['org/name'] }, 'mcp_servers']] as const) {
+    const response = await api.post(path, { ...question, ...more })
+    t.equal(response.status, 400)
+    t.match(await json(response), { error: { code: 'unsupported_parameter', param } })
+  }
+  t.equal(upstream.requests.length, 0)
+  const now = await api.post(path, { ...question, model: 'openai/gpt-5' })
+  t.match(await json(now), { choices: [{ message: { content: 'now' } }] })
+  const list = await api.post(path, { ...question, model: ['openai/gpt-5', 'xai/grok-4.6'] })
+  t.match(await json(list), { choices: [{ message: { content: 'now' } }] }, 'the first of a list decides')
+  t.match(await json(await api.post(path, { ...question, deferred: false })), { choices: [{ message: { content: 'now' } }] })
+})
+
+t.test('an id of the provider that leads elsewhere is no id', async t => {
+  for (const id of ['../models', '..', 'a/b', '%2e', '', 'x'.repeat(257), 7]) {
+    const { upstream, api } = await start(t, () => ({ pieces: [JSON.stringify({ request_id: id })] }))
+    const response = await api.post(path, question)
+    t.equal(response.status, 502, String(id))
+    t.match(await json(response), { error: { code: 'upstream_invalid_response' } })
+    t.equal(upstream.requests.length, 1)
+  }
+})
+
+t.test('a completion that failed answers as the call would have, and goes on doing so', async t => {
+  const cases: Array<[Script, number, string, boolean]> = [
+    [{ status: 403, pieces: ['{"code":"permission-denied","error":"Content violates usage guidelines. Team: t"}'] }, 400, 'content_policy_violation', true],
+    [{ pieces: ['{"code":"Client specified an invalid argument","error":"no"}'] }, 400, 'Client specified an invalid argument', true],
+    [{ pieces: ['<html>'] }, 502, 'upstream_invalid_response', true],
+    [{ pieces: ['{"id":"half'], then: 'fin' }, 502, 'deferred_result_lost', true],
+    [{ status: 404, pieces: ['{"error":"not found"}'] }, 404, 'deferred_completion_not_found', false],
+    [{ status: 429, pieces: ['{"error":"slow"}'] }, 429, 'rate_limit_exceeded', false],
+    [{ status: 500 }, 502, 'upstream_error', false]
+  ]
+  for (const [script, status, code, kept] of cases) {
+    const { upstream, api } = await start(t, ({ method }) => method === 'POST' ? accepted : script)
+    const id = await begin(api)
+    for (const asked of [1, 2]) {
+      const response = await fetched(api, id)
+      t.equal(response.status, status, `${code} ${asked}`)
+      t.match(await json(response), { error: { code } })
+    }
+    t.equal(upstream.requests.length, kept ? 2 : 3, `${code} is ${kept ? 'kept' : 'asked for again'}`)
+  }
+})
+
+t.test('nothing is lost between fetching and answering', async t => {
+  let go = (): void => undefined
+  const gate = new Promise<void>(resolve => { go = resolve })
+  const { upstream, api } = await start(t, async ({ method }, number) => {
+    if (method === 'POST') return accepted
+    if (number > 1) return { status: 404 }
+    await gate
+    return { pieces: [chatAnswer('once')] }
+  })
+  const id = await begin(api)
+  const leaving = new AbortController()
+  const given = fetched(api, id, { signal: leaving.signal })
+  given.catch(() => undefined)
+  await upstream.request(1)
+  t.equal((await fetched(api, id)).status, 202, 'two do not fetch at once')
+  leaving.abort()
+  go()
+  await until(() => api.lines.length === 3)
+  t.match(await json(await fetched(api, id)), { choices: [{ message: { content: 'once' } }] }, 'whoever left may come back')
+  t.equal(upstream.requests.length, 2)
+})
+
+t.test('a completion that went down with its process is said to be lost', async t => {
+  const { api, database } = await start(t, ({ method }) => method === 'POST' ? accepted : { status: 404 })
+  const id = await begin(api)
+  // What the store holds when a process dies in the middle of a fetch.
+  await new DeferredStore(database).claim(digest(id), { owner: 'dead', untilMs: 1 }, Date.now() + 60_000, Date.now())
+  for (const _ of [1, 2]) {
+    const response = await fetched(api, id)
+    t.equal(response.status, 502)
+    t.match(await json(response), { error: { code: 'deferred_result_lost' } })
+    t.equal(response.headers.get('x-should-retry'), 'false')
+  }
+})
+
+t.test('another process with the same store serves the id, one with another store does not', async t => {
+  const { upstream, api, database } = await start(t, ({ method }) => method === 'POST' ? accepted : { pieces: [chatAnswer('shared')] })
+  const id = await begin(api)
+  const second = await gateway(t, upstream, database)
+  t.match(await json(await fetched(second, id)), { choices: [{ message: { content: 'shared' } }] })
+  await api.gateway.close()
+  const third = await gateway(t, upstream, database)
+  t.match(await json(await fetched(third, id)), { choices: [{ message: { content: 'shared' } }] }, 'also after a restart')
+  const stranger = await start(t, () => accepted)
+  t.equal((await fetched(stranger.api, id)).status, 404)
+})
+
+const emulated: Partial<Settings> = { deferred: { emulate: true, keepMs: 60_000, pending: 2 } }
+const later = { model: 'openai/gpt-5' }
+
+t.test('the gateway defers for providers that cannot, and keeps no question it has answered', async t => {
+  let go = (): void => undefined
+  const gate = new Promise<void>(resolve => { go = resolve })
+  const { api, database, upstream } = await start(t, async () => {
+    await gate
+    return { pieces: [chatAnswer('emulated')] }
+  }, emulated)
+  const id = await begin(api, later)
+  await upstream.request(0)
+  t.equal((await fetched(api, id)).status, 202)
+  t.equal((await fetched(api, id, { headers: { authorization: `Bearer ${otherKey}` } })).status, 404)
+  go()
+  await until(() => api.lines.some(line => Reflect.get(Object(line['usage']), 'total') === 4))
+  let answer = await fetched(api, id)
+  while (answer.status === 202) answer = await fetched(api, id)
+  t.match(await json(answer), { model: 'openai/gpt-5', choices: [{ message: { content: 'emulated' } }] })
+  const rows = await database.query.selectFrom('deferred').selectAll().execute()
+  t.notMatch(JSON.stringify(rows), /canary/)
+  t.notOk('deferred' in Object(upstream.requests[0]?.json))
+  t.equal((await fetched(api, id, { method: 'DELETE' })).status, 404, 'what is done cannot be cancelled')
+})
+
+t.test('a deferred call that fails has its error as answer', async t => {
+  const { api } = await start(t, () => ({ status: 400, pieces: ['{"error":{"message":"bad","code":"odd"}}'] }), emulated)
+  const id = await begin(api, later)
+  let answer = await fetched(api, id)
+  while (answer.status === 202) answer = await fetched(api, id)
+  t.equal(answer.status, 400)
+  t.match(await json(answer), { error: { code: 'odd', message: 'bad' } })
+})
+
+t.test('waiting calls are bounded, can be cancelled, and are not kept with a key of the caller', async t => {
+  const { api, upstream } = await start(t, () => ({ silent: true }), emulated)
+  const ids = [await begin(api, later), await begin(api, later)]
+  const full = await api.post(path, { ...question, ...later })
+  t.equal(full.status, 503)
+  t.match(await json(full), { error: { code: 'overloaded' } })
+  await upstream.request(1)
+  for (const id of ids) {
+    const cancelled = await fetched(api, id, { method: 'DELETE' })
+    t.equal(cancelled.status, 200)
+    t.same(await json(cancelled), { request_id: id, status: 'cancelled' })
+    t.equal((await fetched(api, id)).status, 404)
+    t.equal((await fetched(api, id, { method: 'DELETE' })).status, 404)
+  }
+  for (const { aborted } of upstream.requests) await aborted
+  t.ok(await begin(api, later), 'there is room again')
+  const own = await api.post(path, { ...question, ...later }, { headers: { 'x-provider-key': 'mine' } })
+  t.equal(own.status, 400)
+  t.match(await json(own), { error: { param: 'deferred' } })
+})
+
+t.test('a call that was waiting or running when the gateway closed is answered after the next start', async t => {
+  let open = false
+  const { api, upstream, database } = await start(t, () => open ? { pieces: [chatAnswer('after')] } : { silent: true }, emulated)
+  const id = await begin(api, later)
+  await upstream.request(0)
+  await api.gateway.close()
+  open = true
+  const next = await gateway(t, upstream, database, emulated)
+  let answer = await fetched(next, id)
+  while (answer.status === 202) answer = await fetched(next, id)
+  t.match(await json(answer), { choices: [{ message: { content: 'after' } }] })
+})
+
+t.test('the task of a dead process is taken over, and its late answer is not taken', async t => {
+  const database = await store(t)
+  const deferrals = await openDeferrals(database)
+  const { store: rows } = deferrals
+  await rows.add({ id: 'a', task: '{}' }, Date.now() + 60_000, 1)
+  t.equal(await rows.add({ id: 'b', task: '{}' }, Date.now() + 60_000, 1), false)
+  const dead = { owner: 'dead', untilMs: Date.now() - 1 }
+  t.match(await rows.take(dead, Date.now()), { id: 'a' })
+  const ran = new Promise<void>(resolve => {
+    const runner = new TaskRunner(deferrals, {
+      run: async () => {
+        resolve()
+        return { status: 200, body: '"alive"' }
+      },
+      keepMs: () => 60_000,
+      onFailure: error => t.fail(String(error))
+    })
+    runner.start()
+    t.teardown(async () => await runner.stop())
+  })
+  await ran
+  let row = await rows.find('a', Date.now())
+  while (row?.state !== 'done') row = await rows.find('a', Date.now())
+  t.equal(await rows.finish('a', 'dead', { status: 200, body: '"dead"' }, Date.now() + 60_000), false)
+  t.match(await rows.find('a', Date.now()), { body: '"alive"', task: null, owner: null })
+  t.equal(await rows.renew('a', dead), false)
+  await rows.expire(Date.now() + 120_000)
+  t.equal(await rows.find('a', 0), undefined)
+})
