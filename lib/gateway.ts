@@ -12,6 +12,7 @@ import { createServer, type Server } from 'node:http'
 import { createEndpoints } from '../pipelines/index.ts'
 import { GatewayError } from './errors.ts'
 import { createApp } from './http/app.ts'
+import { sweepUploads } from './http/upload-directory.ts'
 import { openServices, type OpenServices } from './open-services.ts'
 import { warmUp } from './stages/validate.ts'
 import { logCall } from './telemetry/call-log.ts'
@@ -63,6 +64,9 @@ export async function createGateway (settings: Settings, { keys, log }: GatewayP
   return {
     get services () { return services },
     listen: async () => {
+      await sweepUploads().catch((error: unknown) => {
+        log.warn({ error }, 'uploads of an earlier process could not be deleted')
+      })
       const address = await listen(server, settings.server.host, settings.server.port)
       setImmediate(warmUp).unref()
       return address
