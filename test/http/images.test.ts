@@ -5,6 +5,8 @@ import Dedalus from 'dedalus-labs'
 import OpenAI from 'openai'
 import t from 'tap'
 import { pngSize } from '../../lib/images/files.ts'
+import { paint } from '../../lib/providers/sandbox/paint.ts'
+import { encodePng } from '../../lib/providers/sandbox/png.ts'
 import { testGateway, testKey, upstreamAt, type TestGateway } from '../support/gateway.ts'
 import { providerSettings, settings } from '../support/settings.ts'
 import { until } from '../support/until.ts'
@@ -279,6 +281,61 @@ t.test('the sandbox paints real images, the same for the same prompt', async t =
   t.equal((await api.post(path, { model: 'sandbox/painter', prompt: 'x', size: '9000x9000' })).status, 400)
 })
 
+const square = encodePng(paint({ text: 'x', number: 0, width: 16, height: 16, transparent: false, squares: 4 }))
+const wide = encodePng(paint({ text: 'x', number: 0, width: 16, height: 8, transparent: false, squares: 4 }))
+
+function form (fields: Readonly<Record<string, string>>, files: ReadonlyArray<readonly [name: string, bytes: Buffer]>): FormData {
+  const form = new FormData()
+  for (const [name, value] of Object.entries(fields)) form.append(name, value)
+  for (const [name, bytes] of files) form.append(name, new File([new Uint8Array(bytes)], 'C:\\photos\\cat"1".bin'))
+  return form
+}
+
+async function postForm (api: TestGateway, path: string, body: FormData): Promise<Response> {
+  return await fetch(api.url + path, { method: 'POST', body, headers: { 'x-api-key': testKey } })
+}
+
+t.test('edits and variations go up as forms, each file under what it is', async t => {
+  const { upstream, api } = await start(t, { pieces: ['{"created":1,"data":[{"b64_json":"AAAA"}]}'] })
+  const edit = await postForm(api, '/v1/images/edits', form(
+    { prompt: 'more hats', model: newest, n: '2', background: 'auto', quality: 'high', extra: '1' },
+    [['image[]', square], ['image[]', wide], ['mask', square]]
+  ))
+  t.equal(edit.status, 200)
+  t.same(await edit.json(), { created: 1, data: [{ b64_json: 'AAAA' }] })
+  const { text = '', headers = {}, path } = upstream.requests[0] ?? {}
+  t.equal(path, '/v1/images/edits')
+  t.match(headers['content-type'], /^multipart\/form-data; boundary=/)
+  const names = [...text.matchAll(/ name="([^"]+)"(?:; filename="[^"]+\.(\w+)"\r\nContent-Type: (\S+))?/g)]
+  t.same(names.map(([, ...found]) => found.filter(part => part !== undefined).join(' ')), [
+    'model', 'prompt', 'n', 'background', 'quality', 'image[] png image/png', 'image[] png image/png', 'mask png image/png'
+  ])
+  t.match(text, /name="model"\r\n\r\ngpt-image-1\r\n/)
+  t.equal((await postForm(api, '/v1/images/variations', form({ size: '256x256' }, [['image', square]]))).status, 200)
+  t.equal(upstream.requests[1]?.path, '/v1/images/variations')
+  t.match(upstream.requests[1]?.text, /name="model"\r\n\r\ndall-e-2\r\n[^]*name="image"; filename/)
+  await postForm(api, '/v1/images/edits', form({ prompt: 'x' }, [['image', square]]))
+  t.match(upstream.requests[2]?.text, /\ndall-e-2\r\n/)
+
+  const before = upstream.requests.length
+  const refused = async (body: FormData, status: number, expected: object, path = '/v1/images/edits'): Promise<void> => {
+    const response = await postForm(api, path, body)
+    t.equal(response.status, status, JSON.stringify(expected))
+    t.match(await response.json(), expected)
+  }
+  await refused(form({ prompt: 'x' }, []), 422, { detail: [{ loc: ['body', 'image'], type: 'missing' }] })
+  await refused(form({}, [['image', square]]), 422, { detail: [{ loc: ['body', 'prompt'], type: 'missing' }] })
+  await refused(form({ prompt: 'x', n: 'two' }, [['image', square]]), 422, { detail: [{ loc: ['body', 'n'], type: 'int_parsing' }] })
+  await refused(form({ prompt: 'x' }, [['image', wide]]), 400, { error: { code: 'invalid_value', param: 'image' } })
+  await refused(form({ prompt: 'x' }, [['image', Buffer.from('GIF89a')]]), 400, { error: { code: 'unsupported_format', param: 'image' } })
+  await refused(form({ prompt: 'x' }, [['image', square], ['mask', wide]]), 400, { error: { param: 'mask' } })
+  await refused(form({ prompt: 'x', model: 'openai/dall-e-3' }, [['image', square]]), 400, { error: { code: 'unsupported_parameter', param: 'model' } })
+  await refused(form({ model: newest }, [['image', square]]), 400, { error: { param: 'model' } }, '/v1/images/variations')
+  await refused(form({ prompt: 'x', model: 'openai/dall-e-2', stream: 'true' }, [['image', square]]), 400, { error: { param: 'stream' } })
+  t.equal((await api.post('/v1/images/edits', { prompt: 'x' })).status, 415)
+  t.equal(upstream.requests.length, before)
+})
+
 t.test('official clients get their images', async t => {
   const api = await sandbox(t)
   const openai = new OpenAI({ baseURL: `${api.url}/v1`, apiKey: testKey, maxRetries: 0 })
@@ -293,6 +350,18 @@ t.test('official clients get their images', async t => {
   t.same(seen, ['image_generation.partial_image', 'image_generation.completed'])
   const theirs = await dedalus.images.generate(request)
   t.match(theirs, { created: Number, data: [{ b64_json: String }, { b64_json: String }] })
+
+  const { model, prompt } = request
+  const image = await OpenAI.toFile(square, 'cat.png')
+  const edited = await openai.images.edit({ model, prompt, image: [image, image], mask: image, size: '256x256' })
+  t.same(pngSize(Buffer.from(edited.data?.[0]?.b64_json ?? '', 'base64')), { width: 256, height: 256 })
+  const steps: string[] = []
+  for await (const event of await openai.images.edit({ model, prompt, image, stream: true, partial_images: 1 })) steps.push(event.type)
+  t.same(steps, ['image_edit.partial_image', 'image_edit.completed'])
+  t.equal((await openai.images.createVariation({ model, image, n: 2 })).data?.length, 2)
+  t.match(await dedalus.images.edit({ model, prompt, image }), { data: [{ b64_json: String }] })
+  t.match(await dedalus.images.createVariation({ model, image, n: 1 }), { data: [{ b64_json: String }] })
+
   await t.rejects(openai.images.generate({ ...request, n: 99 }), { message: /^422 / })
   await t.rejects(dedalus.images.generate({ ...request, model: 'nobody/x' }), { message: /^404 / })
 })
