@@ -2,6 +2,7 @@
 
 import { equal } from 'node:assert/strict'
 import { createModels } from '../lib/models/create-models.ts'
+import { Drains } from '../lib/drains.ts'
 import { createProvider } from '../lib/providers/index.ts'
 import { chat } from '../pipelines/chat.ts'
 import { callOf } from './stages.bench.ts'
@@ -32,6 +33,8 @@ function pipelineTo (pieces: readonly Buffer[]): (streamed: boolean) => Promise<
     keys: { check: presented => presented === benchKey ? key : undefined },
     models: createModels(settings, new Set(['mock'])),
     providers: new Map(settings.providers.map(entry => [entry.id, createProvider(entry, transport)])),
+    tools: { open: async () => await Promise.reject(new Error('no tools here')), close: async () => {} },
+    drains: new Drains(),
     ready: () => true
   })
   return async streamed => await textOf(await handle(callOf('1 KB', streamed)))

@@ -9,7 +9,7 @@ export interface Endpoint {
   /** As @koa/router writes it: `/v1/models/*model`. */
   readonly path: string
   readonly body: 'none' | 'json' | 'multipart'
-  /** Largest body in bytes; a larger one is 413. */
+  /** Largest body in bytes, of a form all its files together; a larger one is 413. */
   readonly maxBodyBytes: number
   /** Strings of a JSON body that are longer than this are kept as bytes: see `Call.longTexts`. */
   readonly longStringBytes?: number

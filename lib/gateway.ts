@@ -15,6 +15,7 @@ import { openDeferrals } from './deferred/deferrals.ts'
 import { TaskRunner } from './deferred/task-runner.ts'
 import { GatewayError } from './errors.ts'
 import { createApp } from './http/app.ts'
+import { sweepUploads } from './http/upload-directory.ts'
 import { openServices, type OpenServices } from './open-services.ts'
 import { warmUp } from './stages/validate.ts'
 import { logCall } from './telemetry/call-log.ts'
@@ -76,6 +77,9 @@ export async function createGateway (settings: Settings, { keys, log, database }
   return {
     get services () { return services },
     listen: async () => {
+      await sweepUploads().catch((error: unknown) => {
+        log.warn({ error }, 'uploads of an earlier process could not be deleted')
+      })
       const address = await listen(server, settings.server.host, settings.server.port)
       tasks?.start()
       setImmediate(warmUp).unref()

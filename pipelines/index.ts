@@ -3,7 +3,7 @@
 import { chat } from './chat.ts'
 import { cancelDeferred, retrieveDeferred } from './deferred.ts'
 import { health, livez, readyz } from './health.ts'
-import { images } from './images.ts'
+import { imageEdits, imageVariations, images } from './images.ts'
 import { ocr } from './ocr.ts'
 import { openApi } from './openapi.ts'
 import { version } from '../lib/version.ts'
@@ -19,11 +19,15 @@ export function createEndpoints (services: Services): Endpoint[] {
   const { jsonBodyBytes, documentBytes } = services.settings.limits
   const get = { method: 'GET', body: 'none', maxBodyBytes: 0 } as const
   const post = { method: 'POST', body: 'json', maxBodyBytes: jsonBodyBytes } as const
+  // As many images as an edit may have, of the size they usually are.
+  const imageForm = { method: 'POST', body: 'multipart', maxBodyBytes: Math.max(jsonBodyBytes, 16 * 4 * 1024 * 1024) } as const
   return [
     { ...post, name: 'chat', path: '/v1/chat/completions', handle: chat(services) },
     { ...get, name: 'chat', path: deferredPath, handle: retrieveDeferred(services) },
     { ...get, name: 'chat', method: 'DELETE', path: deferredPath, handle: cancelDeferred(services) },
     { ...post, name: 'images', path: '/v1/images/generations', handle: images(services) },
+    { ...imageForm, name: 'images', path: '/v1/images/edits', handle: imageEdits(services) },
+    { ...imageForm, name: 'images', path: '/v1/images/variations', handle: imageVariations(services) },
     {
       ...post,
       name: 'ocr',

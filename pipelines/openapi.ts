@@ -5,7 +5,7 @@
  */
 
 import type { Call } from '../lib/call.ts'
-import { openApiDocument, type EndpointDoc } from '../lib/openapi.ts'
+import { openApiDocument, type AnswerDoc, type EndpointDoc } from '../lib/openapi.ts'
 import type { Reply } from '../lib/reply.ts'
 import { ChatRequest, ModelWithSettings } from '../schemas/chat.ts'
 import {
@@ -14,9 +14,13 @@ import {
 } from '../schemas/completion.ts'
 import { Health } from '../schemas/health.ts'
 import {
+  ImageAnswer, ImageEditRequest, ImageRequest, ImageStreamEvent, ImageVariationRequest
+} from '../schemas/images.ts'
+import {
   AssistantMessage, FunctionMessage, Message, SystemMessage, ToolCall, ToolMessage, UserMessage
 } from '../schemas/messages.ts'
 import { Model, ModelList } from '../schemas/models.ts'
+import { OcrAnswer, OcrRequest } from '../schemas/ocr.ts'
 import { CustomTool, FunctionTool, ToolServerSpec } from '../schemas/tools.ts'
 
 /** Schemas that deserve a name of their own in the document. */
@@ -26,6 +30,7 @@ const named = {
   FunctionTool, CustomTool, ToolServerSpec,
   ChatCompletion, ChatCompletionChunk, AnswerMessage, ChoiceLogprobs, CompletionUsage,
   ToolServerFailure, ToolServerResult, DeferredPending,
+  ImageRequest, ImageEditRequest, ImageVariationRequest, ImageAnswer, ImageStreamEvent, OcrRequest, OcrAnswer,
   Model, ModelList, Health
 }
 
@@ -34,6 +39,11 @@ const fromProvider = [
   'upstream_invalid_request', 'insufficient_quota', 'upstream_error', 'upstream_unreachable',
   'upstream_invalid_response', 'upstream_overloaded', 'upstream_timeout', 'timeout'
 ] as const
+
+const imageAnswers: readonly AnswerDoc[] = [
+  { description: 'The images.', schema: ImageAnswer },
+  { description: 'With `stream`, images while they are made.', mediaType: 'text/event-stream', schema: ImageStreamEvent }
+]
 
 export const endpointDocs: readonly EndpointDoc[] = [
   {
@@ -73,6 +83,46 @@ export const endpointDocs: readonly EndpointDoc[] = [
     summary: 'Cancel a deferred call that this gateway runs itself and that is not done.',
     answers: [{ description: 'It will not be answered.', schema: DeferredCancelled }],
     errors: ['deferred_completion_not_found']
+  },
+  {
+    name: 'images',
+    method: 'POST',
+    path: '/v1/images/generations',
+    group: 'Images',
+    summary: 'Make images out of a prompt.',
+    request: { schema: ImageRequest },
+    answers: imageAnswers,
+    errors: ['invalid_value', 'unsupported_parameter', ...fromProvider]
+  },
+  {
+    name: 'image-edits',
+    method: 'POST',
+    path: '/v1/images/edits',
+    group: 'Images',
+    summary: 'Change images as a prompt says.',
+    request: { schema: ImageEditRequest, mediaType: 'multipart/form-data' },
+    answers: imageAnswers,
+    errors: ['invalid_value', 'unsupported_parameter', 'unsupported_format', ...fromProvider]
+  },
+  {
+    name: 'image-variations',
+    method: 'POST',
+    path: '/v1/images/variations',
+    group: 'Images',
+    summary: 'Make other images like one.',
+    request: { schema: ImageVariationRequest, mediaType: 'multipart/form-data' },
+    answers: [{ description: 'The images.', schema: ImageAnswer }],
+    errors: ['invalid_value', 'unsupported_parameter', 'unsupported_format', ...fromProvider]
+  },
+  {
+    name: 'ocr',
+    method: 'POST',
+    path: '/v1/ocr',
+    group: 'Documents',
+    summary: 'Read a PDF or an image into Markdown, page by page.',
+    request: { schema: OcrRequest },
+    answers: [{ description: 'The pages.', schema: OcrAnswer }],
+    errors: ['invalid_value', 'unsupported_parameter', 'unsupported_format', 'invalid_document', ...fromProvider]
   },
   {
     name: 'models',

@@ -37,6 +37,10 @@ const commands: ReadonlyMap<string, Entry> = new Map<string, Entry>([
   ['doctor', {
     summary: 'find out what is on, what is missing and who answers',
     load: async () => (await import('./doctor.ts')).doctor
+  }],
+  ['tools', {
+    summary: 'list and call the tools of a tool server',
+    load: async () => (await import('./tools.ts')).tools
   }]
 ])
 

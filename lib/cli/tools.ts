@@ -2,7 +2,9 @@
 
 import { parseArgs } from 'node:util'
 import { createToolServers, type OfferedTool, type OpenTools } from '../mcp/tool-servers.ts'
+import { loadSettings } from '../config.ts'
 import type { Settings } from '../settings.ts'
+import type { Command } from './command.ts'
 
 const usage = `Usage:
   headgate tools list <url|slug> [options]
@@ -16,6 +18,23 @@ Options:
       --json                  print JSON
   -h, --help                  show this
 `
+
+/** Whoever runs this may reach whatever this machine reaches, unlike a caller of the gateway. */
+const everywhere = ['0.0.0.0/0', '::/0']
+
+export const tools: Command = {
+  usage,
+  run: async (args, { env, cwd, out, error }) => {
+    const settings = loadSettings({ env, cwd })
+    const code = await toolsCommand([...args], {
+      toolServers: settings.toolServers, tools: { ...settings.tools, allowedHosts: everywhere }
+    }, {
+      out: text => out(text.replace(/\n$/, '')),
+      error: text => error(text.replace(/\n$/, ''))
+    })
+    return code === 0 || code === 1 ? code : 2
+  }
+}
 
 /** Where the words go; standard output and standard error unless told otherwise. */
 export interface Output {

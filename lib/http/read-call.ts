@@ -7,6 +7,7 @@ import { createCallRecord } from '../call-record.ts'
 import { GatewayError } from '../errors.ts'
 import { requestId } from '../ids.ts'
 import { LongStrings } from './long-strings.ts'
+import { readForm, type OpenForm } from './read-form.ts'
 import { readJson } from './read-json.ts'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Call } from '../call.ts'
@@ -48,13 +49,24 @@ export function readCall (
   // A broken connection is a caller who has gone; `close` follows.
   response.on('error', onClose)
   const deadline = setTimeout(() => abort(new GatewayError('timeout')), limits.callMs)
+  let upload: OpenForm | undefined
 
   const longStrings = endpoint.longStringBytes === undefined ? undefined : new LongStrings(endpoint.longStringBytes)
   const call: Call = {
     id: requestId(request.headers['x-request-id']),
     headers: request.headers,
     params,
-    body: async () => await readBody(request, endpoint, limits, controller.signal, longStrings),
+    body: async () => {
+      const { maxBodyBytes: maxBytes } = endpoint
+      const common = { maxBytes, timeoutMs: limits.bodyMs, signal: controller.signal }
+      switch (endpoint.body) {
+        case 'none': return undefined
+        case 'json': return await readJson(request, {
+          ...common, maxDepth: limits.jsonDepth, ...(longStrings !== undefined && { longStrings })
+        })
+        case 'multipart': return (upload = await readForm(request, common)).form
+      }
+    },
     ...(longStrings !== undefined && { longTexts: longStrings.texts }),
     signal: controller.signal,
     receivedAtMs: performance.now(),
@@ -66,20 +78,8 @@ export function readCall (
     close: () => {
       clearTimeout(deadline)
       response.off('close', onClose)
+      // What cannot be deleted now goes with the process.
+      upload?.remove().catch(() => undefined)
     }
-  }
-}
-
-async function readBody (
-  request: IncomingMessage, endpoint: Endpoint, limits: EdgeLimits, signal: AbortSignal, longStrings: LongStrings | undefined
-): Promise<unknown> {
-  switch (endpoint.body) {
-    case 'none': return undefined
-    case 'json':
-      return await readJson(request, {
-        maxBytes: endpoint.maxBodyBytes, maxDepth: limits.jsonDepth, timeoutMs: limits.bodyMs, signal,
-        ...(longStrings !== undefined && { longStrings })
-      })
-    case 'multipart': throw new GatewayError('unsupported_media_type')
   }
 }

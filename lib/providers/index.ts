@@ -8,6 +8,7 @@ import { googleChat, googleHeaders } from './google/index.ts'
 import { kindQuirks } from './kinds.ts'
 import { bytesOnly } from './local/bytes-only.ts'
 import { mistralOcr } from './mistral/ocr.ts'
+import { openaiImageEdits, openaiImageVariations } from './openai/image-forms.ts'
 import { openaiImages } from './openai/images.ts'
 import { xaiDeferred } from './xai/deferred.ts'
 import { xaiChat } from './xai/index.ts'
@@ -24,15 +25,18 @@ interface Kind extends Adapters {
 /** A server of the dialect, with nothing but chat for sure. */
 const compatible: Kind = { chat: chatCompletions, credential: bearer }
 
+/** The image API; a server that does not have it answers so. */
+const imageApi = { images: openaiImages, imageEdits: openaiImageEdits, imageVariations: openaiImageVariations }
+
 const kinds: Readonly<Partial<Record<ProviderKind, Kind>>> = {
-  openai: { ...compatible, images: openaiImages },
+  openai: { ...compatible, ...imageApi },
   anthropic: { chat: anthropicChat, credential: anthropicHeaders },
   google: { chat: googleChat, credential: googleHeaders },
   xai: { chat: xaiChat, deferred: xaiDeferred, images: openaiImages, credential: bearer },
   mistral: { ...compatible, ocr: mistralOcr },
-  together: { ...compatible, images: openaiImages },
-  'openai-compatible': { ...compatible, images: openaiImages },
-  sandbox: { ...compatible, images: openaiImages, ocr: mistralOcr },
+  together: { ...compatible, ...imageApi },
+  'openai-compatible': { ...compatible, ...imageApi },
+  sandbox: { ...compatible, ...imageApi, ocr: mistralOcr },
   local: { ocr: { ...mistralOcr, request: ask => mistralOcr.request(bytesOnly(ask)) }, credential: () => ({}) }
 }
 

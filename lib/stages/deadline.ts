@@ -6,7 +6,7 @@ import type { Stage } from '../stage.ts'
  * Gives calls less time than the rest of the gateway does: one call in, one out, whose signal also
  * aborts `ms` milliseconds from now. The timer goes when the stages after this one have ended.
  */
-export function deadline<C extends Call> (ms: number): Stage<C> {
+export function deadline<C extends Pick<Call, 'signal'>> (ms: number): Stage<C> {
   return async function * (source) {
     for await (const call of source) {
       const controller = new AbortController()

@@ -68,7 +68,7 @@ function statusIn ({ code, type }: Said): number {
   const number = Number(code)
   if (Number.isInteger(number) && number >= 400 && number <= 599) return number
   if (type === 'rate_limit_error' || code === 'rate_limit_exceeded') return 429
-  if (type === 'invalid_request_error' || code === 'tool_use_failed') return 400
+  if (type === 'invalid_request_error' || code === 'tool_use_failed' || policyCodes.has(code ?? '')) return 400
   return 500
 }
 

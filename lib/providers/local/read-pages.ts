@@ -74,8 +74,8 @@ async function recognisePages (
 /** @param number of the page, from 1 */
 async function paint (file: string, number: number, { pdftoppm = '' }: LocalPrograms, signal: AbortSignal): Promise<Buffer> {
   const page = String(number)
-  // However large a page says it is, it is painted on a sheet of this size at most.
-  const args = ['-r', dpi, '-scale-to', '4000', '-gray', '-png', '-f', page, '-l', page, file]
+  // The longer side of A4 at that resolution, however large a page says it is.
+  const args = ['-scale-to', '2245', '-gray', '-png', '-f', page, '-l', page, file]
   return await runProgram(pdftoppm, args, { signal, maxBytes: imageBytes })
 }
 

@@ -1,0 +1,217 @@
+/**
+ * Reads a multipart form within limits: fields as texts, files onto disk as they arrive.
+ *
+ * koa-body and the parser under it are loaded with the first form. They get a stream of ours in
+ * place of the request, which counts what passes and ends with the call: the parser itself notices
+ * neither a deadline nor a body that never stops.
+ */
+
+import { createReadStream } from 'node:fs'
+import { open } from 'node:fs/promises'
+import { Transform, type TransformCallback } from 'node:stream'
+import { GatewayError } from '../errors.ts'
+import { createUploadDirectory, removeUploadDirectory } from './upload-directory.ts'
+import type { IncomingMessage } from 'node:http'
+import type { Context } from 'koa'
+import type { ExtendedFormidableOptions } from 'koa-body'
+import type { UploadedFile, UploadForm } from '../call.ts'
+
+/** Bounds on what is not a file. */
+const fieldBytes = 1024 * 1024
+const maxFields = 100
+const maxFiles = 32
+/** Boundaries and headers of the parts. */
+const framingBytes = 256 * 1024
+/** As much as recognising a format takes. */
+const headBytes = 4100
+
+export interface FormLimits {
+  /** Bytes of all files together. */
+  readonly maxBytes: number
+  readonly timeoutMs: number
+  readonly signal: AbortSignal
+}
+
+/** A form whose files exist until `remove` is called. */
+export interface OpenForm {
+  readonly form: UploadForm
+  readonly remove: () => Promise<void>
+}
+
+type ParsedFile = Parameters<NonNullable<ExtendedFormidableOptions['onFileBegin']>>[1]
+
+/**
+ * Reads the body to its end. A file part that a browser sends for "no file chosen", without a name
+ * and without bytes, counts as absent.
+ *
+ * @throws GatewayError `unsupported_media_type`, `file_too_large` as soon as it is known (`param`
+ *   is the field of the file), `request_timeout`, `invalid_value` for a form that is broken, has
+ *   too many parts or an empty file, or the signal's reason; nothing is left on disk then
+ */
+export async function readForm (request: IncomingMessage, limits: FormLimits): Promise<OpenForm> {
+  checkHeaders(request)
+  const directory = await createUploadDirectory()
+  const remove = async (): Promise<void> => await removeUploadDirectory(directory)
+  try {
+    return { form: await parse(request, directory, limits), remove }
+  } catch (error) {
+    await remove()
+    throw limits.signal.aborted ? limits.signal.reason : error
+  }
+}
+
+function checkHeaders ({ headers }: IncomingMessage): void {
+  const contentType = headers['content-type'] ?? ''
+  const encoding = headers['content-encoding'] ?? 'identity'
+  if (!/^multipart\/form-data\s*(;|$)/i.test(contentType)) {
+    throw new GatewayError('unsupported_media_type', { message: 'Send the body as multipart/form-data.' })
+  }
+  if (encoding.trim().toLowerCase() !== 'identity') {
+    throw new GatewayError('unsupported_media_type', { message: 'The content encoding of the body is not supported.' })
+  }
+  if (!/;\s*boundary=("[^"]+"|[^\s;"]+)/i.test(contentType)) {
+    throw malformed('The content type of the form names no boundary.')
+  }
+}
+
+async function parse (request: IncomingMessage, directory: string, limits: FormLimits): Promise<UploadForm> {
+  const { koaBody } = await import('koa-body')
+  const { signal } = limits
+  if (signal.aborted) throw signal.reason
+  const source = new BoundedBody(request, limits.maxBytes + fieldBytes + framingBytes)
+  const onAbort = (): void => { source.destroy(asError(signal.reason)) }
+  const timer = setTimeout(() => source.destroy(new GatewayError('request_timeout')), limits.timeoutMs)
+  let field: string | undefined
+  const middleware = koaBody({
+    multipart: true,
+    json: false,
+    text: false,
+    urlencoded: false,
+    formidable: {
+      uploadDir: directory,
+      maxFields,
+      maxFieldsSize: fieldBytes,
+      maxFiles,
+      maxFileSize: limits.maxBytes,
+      maxTotalFileSize: limits.maxBytes,
+      allowEmptyFiles: true,
+      minFileSize: 0,
+      onFileBegin: name => { field = name },
+      onPart: (part, handlePart) => {
+        if (part.name === null) return
+        // The parser takes a part for a file when it has a type. It is one when it has a file name.
+        part.mimetype = part.originalFilename === null ? null : part.mimetype ?? 'application/octet-stream'
+        handlePart(part)
+      }
+    }
+  })
+  // The parts of a Koa context that koa-body reads when it need not choose between kinds of body.
+  const context = { method: 'POST', req: source, request: {}, is: () => 'multipart/form-data' } as unknown as Context
+  signal.addEventListener('abort', onAbort, { once: true })
+  try {
+    request.pipe(source)
+    // The parser begins to listen late: an error before that would pass it by.
+    await Promise.race([middleware(context, async () => undefined), source.failed])
+  } catch (error) {
+    throw explained(error, field, limits)
+  } finally {
+    clearTimeout(timer)
+    signal.removeEventListener('abort', onAbort)
+    request.unpipe(source)
+    source.destroy()
+  }
+  // As koa-body types them, but for the values it takes from JSON bodies.
+  return await formOf(context.request.body as UploadForm['fields'], context.request.files ?? {})
+}
+
+/** The request body, passed on piece by piece and cut off above a limit. */
+class BoundedBody extends Transform {
+  readonly headers: IncomingMessage['headers']
+  /** Rejects with the first error. */
+  readonly failed: Promise<never>
+  #bytesLeft: number
+
+  constructor (request: IncomingMessage, maxBytes: number) {
+    super()
+    this.headers = request.headers
+    this.#bytesLeft = maxBytes
+    this.failed = new Promise((_resolve, reject) => { this.once('error', reject) })
+  }
+
+  override _transform (bytes: Buffer, _encoding: BufferEncoding, done: TransformCallback): void {
+    this.#bytesLeft -= bytes.length
+    if (this.#bytesLeft < 0) done(new GatewayError('file_too_large'))
+    else done(null, bytes)
+  }
+}
+
+/** Numbers of the parser's errors. */
+const tooLarge = new Set([1006, 1009, 1016])
+const tooMany = new Set([1007, 1015])
+const broken = new Set([1012, 1014])
+
+function explained (error: unknown, field: string | undefined, { maxBytes }: FormLimits): unknown {
+  const code: unknown = error instanceof Error && 'code' in error ? error.code : undefined
+  if (error instanceof GatewayError && error.code !== 'file_too_large') return error
+  if (code === 'file_too_large' || tooLarge.has(Number(code))) {
+    return code === 1006
+      ? new GatewayError('file_too_large', { message: `The fields of the form are larger than ${fieldBytes} bytes.` })
+      : new GatewayError('file_too_large', { message: `The file is larger than ${maxBytes} bytes.`, param: field })
+  }
+  if (tooMany.has(Number(code))) {
+    return malformed(`A form may have up to ${maxFields} fields and ${maxFiles} files.`)
+  }
+  if (broken.has(Number(code))) return malformed('The body is not a well-formed multipart form.')
+  return error
+}
+
+function malformed (message: string): GatewayError {
+  return new GatewayError('invalid_value', { message })
+}
+
+async function formOf (
+  fields: UploadForm['fields'], parsed: Readonly<Record<string, ParsedFile | ParsedFile[]>>
+): Promise<UploadForm> {
+  const files: Record<string, UploadedFile[]> = Object.create(null) // any name is only a name
+  for (const [name, value] of Object.entries(parsed)) {
+    for (const file of [value].flat()) {
+      if (file.size === 0) {
+        if ((file.originalFilename ?? '') === '') continue
+        throw new GatewayError('invalid_value', { message: 'The file is empty.', param: name })
+      }
+      const list = files[name] ??= []
+      list.push(await fileOf(file))
+    }
+  }
+  return { fields, files }
+}
+
+async function fileOf ({ filepath, originalFilename, mimetype, size }: ParsedFile): Promise<UploadedFile> {
+  return {
+    name: plainName(originalFilename ?? ''),
+    mediaType: mimetype ?? 'application/octet-stream',
+    sizeBytes: size,
+    head: await readHead(filepath),
+    open: () => createReadStream(filepath)
+  }
+}
+
+/** Without any path and whatever a header or a terminal could stumble over. */
+function plainName (name: string): string {
+  const last = name.slice(Math.max(name.lastIndexOf('/'), name.lastIndexOf('\\')) + 1)
+  return last.replace(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu, '').slice(-255)
+}
+
+async function readHead (path: string): Promise<Uint8Array> {
+  const file = await open(path)
+  try {
+    const { buffer, bytesRead } = await file.read(Buffer.alloc(headBytes), 0, headBytes, 0)
+    return buffer.subarray(0, bytesRead)
+  } finally {
+    await file.close()
+  }
+}
+
+function asError (reason: unknown): Error {
+  return reason instanceof Error ? reason : new Error('aborted', { cause: reason })
+}

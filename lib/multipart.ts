@@ -1,0 +1,69 @@
+/** Fields and files as an outgoing `multipart/form-data` body. */
+
+import { randomUUID } from 'node:crypto'
+
+export interface FormField {
+  /** Names of lists end in `[]`, and come once per value. */
+  readonly name: string
+  readonly value: string
+}
+
+export interface FormFilePart {
+  readonly name: string
+  readonly fileName: string
+  readonly mediaType: string
+  readonly sizeBytes: number
+  /** Opens the bytes anew. */
+  readonly open: () => AsyncIterable<Uint8Array>
+}
+
+export type FormPart = FormField | FormFilePart
+
+export interface MultipartBody {
+  /** Content type with the boundary, and the content length. */
+  readonly headers: Readonly<Record<string, string>>
+  /** Opens the body: as often as it is sent. Files pass through read by read. */
+  readonly open: () => AsyncIterable<Uint8Array>
+}
+
+/** Parts go out in the order given. */
+export function multipartBody (parts: readonly FormPart[]): MultipartBody {
+  const boundary = `headgate-${randomUUID()}`
+  const pieces = parts.map(part => ({ part, head: Buffer.from(`--${boundary}\r\n${headOf(part)}\r\n\r\n`) }))
+  const end = Buffer.from(`--${boundary}--\r\n`)
+  let sizeBytes = end.length
+  for (const { part, head } of pieces) sizeBytes += head.length + sizeOf(part) + lineEnd.length
+  return {
+    headers: {
+      'content-type': `multipart/form-data; boundary=${boundary}`,
+      'content-length': String(sizeBytes)
+    },
+    open: async function * () {
+      for (const { part, head } of pieces) {
+        yield head
+        if ('value' in part) yield Buffer.from(part.value)
+        else yield * part.open()
+        yield lineEnd
+      }
+      yield end
+    }
+  }
+}
+
+const lineEnd = Buffer.from('\r\n')
+
+function sizeOf (part: FormPart): number {
+  return 'value' in part ? Buffer.byteLength(part.value) : part.sizeBytes
+}
+
+function headOf (part: FormPart): string {
+  const disposition = `Content-Disposition: form-data; name="${escaped(part.name)}"`
+  return 'value' in part
+    ? disposition
+    : `${disposition}; filename="${escaped(part.fileName)}"\r\nContent-Type: ${part.mediaType.replace(/[\r\n]/g, '')}`
+}
+
+/** What would end the quoted text or the header, as the form encoding of HTML writes it. */
+function escaped (name: string): string {
+  return name.replace(/["\r\n]/g, character => encodeURIComponent(character))
+}

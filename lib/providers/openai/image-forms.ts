@@ -1,0 +1,64 @@
+/**
+ * The two paths of the image API that take files: forms there, the same answers back.
+ *
+ * @see https://platform.openai.com/docs/api-reference/images/createEdit
+ */
+
+import { randomUUID } from 'node:crypto'
+import { imageKind } from '../../images/files.ts'
+import { multipartBody, type FormPart } from '../../multipart.ts'
+import { readError } from '../chat-completions/errors.ts'
+import { readImageAnswer } from './image-answer.ts'
+import { readImageStream } from './image-stream.ts'
+import { outputFields, pick } from './images.ts'
+import type { UploadedFile } from '../../call.ts'
+import type { ImageEvent } from '../../events.ts'
+import type { ImageEdit, ImageVariation } from '../../images/requests.ts'
+import type { Adapter, UpstreamRequest } from '../provider.ts'
+
+export const openaiImageEdits: Adapter<ImageEdit, ImageEvent> = {
+  request: ask => {
+    const { image, mask, ...request } = ask.request
+    const fields = {
+      model: ask.route.model,
+      ...pick(request, [
+        'prompt', 'n', 'size', 'response_format', 'input_fidelity', 'output_format', 'background', 'moderation', 'user'
+      ]),
+      ...outputFields(ask)
+    }
+    // Older models know the field by its plain name only, and take one image.
+    const name = image.length > 1 ? 'image[]' : 'image'
+    const files = image.map(file => filePart(name, file))
+    return formRequest('/images/edits', fields, mask === undefined ? files : [...files, filePart('mask', mask)], ask.streamed)
+  },
+  response: readImageAnswer,
+  stream: readImageStream,
+  error: readError
+}
+
+export const openaiImageVariations: Adapter<ImageVariation, ImageEvent> = {
+  request: ask => {
+    const { image, ...request } = ask.request
+    const fields = { model: ask.route.model, ...pick(request, ['n', 'size', 'response_format', 'user']) }
+    return formRequest('/images/variations', fields, [filePart('image', image)], false)
+  },
+  response: readImageAnswer,
+  stream: readImageStream,
+  error: readError
+}
+
+function formRequest (
+  path: string, fields: Readonly<Record<string, unknown>>, files: readonly FormPart[], streamed: boolean
+): UpstreamRequest {
+  const texts = Object.entries(fields).map(([name, value]): FormPart => ({ name, value: String(value) }))
+  // Files last, so that a server that reads as it goes knows what to do with them.
+  const { headers, open } = multipartBody([...texts, ...files])
+  const accept = streamed ? 'text/event-stream' : 'application/json'
+  return { method: 'POST', path, headers: { ...headers, accept }, body: open }
+}
+
+/** Named and typed by what it is: the provider goes by both, and callers often know neither. */
+function filePart (name: string, { head, sizeBytes, open }: UploadedFile): FormPart {
+  const { mediaType, extension } = imageKind(head) ?? { mediaType: 'application/octet-stream', extension: 'bin' }
+  return { name, fileName: `${randomUUID()}.${extension}`, mediaType, sizeBytes, open }
+}

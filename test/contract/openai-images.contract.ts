@@ -1,0 +1,63 @@
+/**
+ * What the image adapter sends and what the sandbox answers, against the API's description. The
+ * description is not part of this repository: without it beside the checkout there is nothing to
+ * compare with.
+ */
+
+import { existsSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { Ajv } from 'ajv'
+import t from 'tap'
+import { openaiImages } from '../../lib/providers/openai/images.ts'
+import { makeImages } from '../../lib/providers/sandbox/images.ts'
+import type { Ask } from '../../lib/providers/provider.ts'
+import type { ImageRequest } from '../../schemas/images.ts'
+
+const description = join(import.meta.dirname, '../../../../shared/specs/openai.json')
+
+const requests: ReadonlyArray<Omit<ImageRequest, 'prompt'>> = [
+  {},
+  { model: 'openai/dall-e-2', n: 10, size: '256x256', response_format: 'url', user: 'u', quality: 'auto' },
+  { model: 'openai/dall-e-3', n: 1, size: '1792x1024', response_format: 'b64_json', quality: 'hd', style: 'vivid' },
+  { n: 2, size: 'auto', quality: 'high', background: 'transparent', moderation: 'low', output_format: 'webp', output_compression: 50 },
+  { stream: true, partial_images: 2 },
+  { stream: false, partial_images: 2 }
+]
+
+function askFor (request: Omit<ImageRequest, 'prompt'>, model: string): Ask<ImageRequest> {
+  const route = { providerId: 'openai', model, modelId: `openai/${model}` }
+  return { request: { prompt: 'a cat', ...request }, route, quirks: {}, streamed: request.stream === true }
+}
+
+if (!existsSync(description)) {
+  t.plan(0, 'skipped: there is no description of the image API at ../shared/specs/openai.json')
+} else {
+  const schemas = JSON.parse(readFileSync(description, 'utf8')) as { $id: string } // a JSON Schema
+  const ajv = new Ajv({ strict: false, allErrors: true, validateFormats: false }).addSchema(schemas)
+  const check = (definition: string, value: unknown, name: string): void => {
+    const validate = ajv.getSchema(`${schemas.$id}#/definitions/${definition}`)
+    if (validate === undefined) throw new Error(`the description has no ${definition}`)
+    t.ok(validate(value), name, { errors: validate.errors })
+  }
+
+  for (const request of requests) {
+    const { body } = openaiImages.request(askFor(request, 'gpt-image-1'))
+    check('CreateImageRequest', JSON.parse(String(body)), `request: ${JSON.stringify(request)}`)
+  }
+
+  // The sandbox stands in for the provider, so it must answer like it.
+  for (const request of [{ n: 2, size: '8x8' }, { size: '8x8', stream: true, partial_images: 2 }]) {
+    const { body } = await makeImages(openaiImages.request(askFor(request, 'painter')), { wordsPerSecond: 0 })
+    for (const step of body) {
+      if (step.type !== 'send') continue
+      const text = String(step.bytes)
+      if (request.stream === undefined) {
+        const answer = JSON.parse(text) as { size: string } // a check follows
+        check('ImagesResponse', { ...answer, size: '1024x1024' }, 'whole answer, but for its small size')
+      } else {
+        const event = JSON.parse(text.slice(text.indexOf('data: ') + 6)) as { size: string } // a check follows
+        check('ImageGenStreamEvent', { ...event, size: '1024x1024' }, 'event of a stream, but for its small size')
+      }
+    }
+  }
+}

@@ -1,0 +1,291 @@
+import { readdirSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import t from 'tap'
+import { LongStrings } from '../../lib/http/long-strings.ts'
+import { localPrograms } from '../../lib/providers/local/programs.ts'
+import { runProgram } from '../../lib/providers/local/run-program.ts'
+import { once } from '../../lib/stage.ts'
+import { deadline } from '../../lib/stages/deadline.ts'
+import { testGateway, upstreamAt, type TestGateway } from '../support/gateway.ts'
+import { scannedPdf, textPdf } from '../support/pdf.ts'
+import { providerSettings, settings } from '../support/settings.ts'
+import { until } from '../support/until.ts'
+import { fakeUpstream, type FakeUpstream, type Script, type SeenRequest } from '../support/upstream.ts'
+import type { Call } from '../../lib/call.ts'
+import type { Settings } from '../../lib/settings.ts'
+import type { Test } from 'tap'
+
+const path = '/v1/ocr'
+const png = Buffer.from('89504e470d0a1a0a0000000d49484452', 'hex')
+const pages = (...markdown: string[]): string => JSON.stringify({
+  pages: markdown.map((markdown, index) => ({ index, markdown, images: [], dimensions: null })),
+  model: 'mistral-ocr-2512',
+  document_annotation: null,
+  usage_info: { pages_processed: markdown.length, doc_size_bytes: 5 }
+})
+
+async function start (
+  t: Test, script: Script | ((request: SeenRequest, number: number) => Script), limits: Partial<Settings['limits']> = {}
+): Promise<{ upstream: FakeUpstream, api: TestGateway, read: (url: unknown, more?: object) => Promise<Response> }> {
+  const upstream = await fakeUpstream(script)
+  const api = await testGateway(t, {
+    providers: [upstreamAt(`${upstream.url}/v1`, 'mistral', 'mistral')], limits: { ...settings().limits, ...limits }
+  })
+  t.teardown(upstream.close)
+  return {
+    upstream,
+    api,
+    read: async (url, more = {}) => await api.post(path, { document: { type: 'document_url', document_url: url }, ...more })
+  }
+}
+
+function dataUrl (bytes: Uint8Array, type = 'application/octet-stream'): string {
+  return `data:${type};base64,${Buffer.from(bytes).toString('base64')}`
+}
+
+t.test('documents go up in the form the provider takes, and only pages come back', async t => {
+  const { upstream, api, read } = await start(t, { pieces: [pages('# One', 'Two')] })
+  const response = await read('https://example.com/paper.pdf')
+  t.equal(response.status, 200)
+  t.same(await response.json(), {
+    pages: [{ index: 0, markdown: '# One' }, { index: 1, markdown: 'Two' }], model: 'mistral/mistral-ocr-latest'
+  })
+  await read('https://example.com/scan.JPG?x=.pdf', { model: 'mistral-ocr-latest' })
+  await read(dataUrl(png, 'application/pdf'), { model: 'mistral/mistral-ocr-latest' })
+  await read(dataUrl(textPdf([['hello']]), 'image/png'), { model: null })
+  await api.post(path, { document: { document_url: 'https://example.com/a.png' } })
+  const bodies = upstream.requests.map(({ json }) => json)
+  const rest = { model: 'mistral-ocr-latest', include_image_base64: false }
+  t.same(bodies, [
+    { document: { type: 'document_url', document_url: 'https://example.com/paper.pdf' }, ...rest },
+    { document: { type: 'image_url', image_url: 'https://example.com/scan.JPG?x=.pdf' }, ...rest },
+    { document: { type: 'image_url', image_url: dataUrl(png, 'image/png') }, ...rest },
+    { document: { type: 'document_url', document_url: dataUrl(textPdf([['hello']]), 'application/pdf') }, ...rest },
+    { document: { type: 'image_url', image_url: 'https://example.com/a.png' }, ...rest }
+  ], 'by what the bytes are, whatever is said of them')
+  t.equal(upstream.requests[0]?.path, '/v1/ocr')
+  await until(() => api.lines.length === 5)
+  t.match(api.lines[0], { endpoint: 'ocr', pages: 2, model: 'mistral/mistral-ocr-latest' })
+})
+
+t.test('pages are in order and counted from 0, whatever the provider does', async t => {
+  const odd = [{ index: 3, markdown: 'c' }, { index: 1, markdown: 'a' }, { index: 2 }]
+  const { read } = await start(t, { pieces: [JSON.stringify({ pages: odd })] })
+  t.match(await (await read('https://example.com/a')).json(), {
+    pages: [{ index: 0, markdown: 'a' }, { index: 1, markdown: '' }, { index: 2, markdown: 'c' }]
+  })
+})
+
+t.test('documents that cannot be read are refused before anything is sent', async t => {
+  const { upstream, api, read } = await start(t, {}, { documentBytes: 100_000 })
+  const row = async (url: unknown, status: number, code: string, name = String(url)): Promise<void> => {
+    const response = await read(url)
+    t.equal(response.status, status, name.slice(0, 60))
+    t.match(await response.json(), status === 422
+      ? { detail: [{ loc: ['body', 'document', 'document_url'], type: code }] }
+      : { error: { type: 'invalid_request_error', code, param: 'document' } })
+  }
+  await row(5, 422, 'string_type')
+  await row('', 400, 'invalid_value')
+  await row('nowhere', 400, 'invalid_value')
+  for (const url of ['http://example.com/a.pdf', 'file:///etc/passwd', 'ftp://example.com/a', 'javascript:1', 'HTTP://x']) {
+    await row(url, 400, 'invalid_value')
+  }
+  await row('https://user:word@example.com/a.pdf', 400, 'invalid_value')
+  await row(`https://example.com/${'a'.repeat(9000)}`, 400, 'invalid_value')
+  await row(`https://example.com/${'a'.repeat(90_000)}`, 400, 'invalid_value', 'a very long address')
+  await row('data:application/pdf,hello', 400, 'invalid_value')
+  await row('data:application/pdf;base64', 400, 'invalid_value')
+  await row('data:application/pdf;base64,', 400, 'invalid_value')
+  await row('data:application/pdf;base64,@@@@', 400, 'invalid_value')
+  await row(`${dataUrl(png)}é`, 400, 'invalid_value')
+  await row(`${dataUrl(png)}=AAAA`, 400, 'invalid_value')
+  await row(`${dataUrl(Buffer.concat([png, Buffer.alloc(90_000)]))}Ł`, 400, 'invalid_value', 'a long one with a strange end')
+  await row(dataUrl(Buffer.from('<html>')), 400, 'unsupported_format')
+  await row(dataUrl(Buffer.from('GIF89a')), 400, 'unsupported_format')
+  await row(dataUrl(Buffer.concat([png, Buffer.alloc(100_001 - png.length)])), 413, 'file_too_large', 'one byte too many')
+  const missing = await api.post(path, { model: 'mistral-ocr-latest' })
+  t.equal(missing.status, 422)
+  t.match(await missing.json(), { detail: [{ loc: ['body', 'document'], type: 'missing' }] })
+  const file = await api.post(path, { document: { type: 'image_url', document_url: 'https://example.com/a.png' } })
+  t.match(await file.json(), { detail: [{ loc: ['body', 'document', 'type'], type: 'literal_error' }] })
+  t.equal(upstream.requests.length, 0)
+  const exact = Buffer.concat([png, Buffer.alloc(100_000 - png.length)])
+  t.equal((await read(dataUrl(exact))).status, 502, 'the largest goes up')
+  t.match(upstream.requests[0]?.json, { document: { image_url: dataUrl(exact, 'image/png') } })
+})
+
+t.test('a document of the full size passes through unchanged, also one with every slash escaped', async t => {
+  const { upstream, api } = await start(t, { pieces: [pages('x')] }, { documentBytes: 50_000_000, callMs: 60_000, bodyMs: 60_000 })
+  const noise = (sizeBytes: number): Buffer => {
+    const bytes = Buffer.alloc(sizeBytes)
+    for (let at = 0; at < sizeBytes; at += 4) bytes.writeInt32LE(Math.imul(at, 0x9e3779b1), at)
+    png.copy(bytes)
+    return bytes
+  }
+  for (const [number, sizeBytes] of [50_000_000, 1_000_000].entries()) {
+    const bytes = noise(sizeBytes)
+    const body = JSON.stringify({ document: { document_url: dataUrl(bytes) } })
+    t.equal((await api.post(path, number === 0 ? body : body.replaceAll('/', '\\/'))).status, 200)
+    const { text = '', headers } = upstream.requests[number] ?? {}
+    t.ok(text.includes(dataUrl(bytes, 'image/png')), 'byte by byte')
+    t.equal(headers?.['content-length'], String(text.length), 'with its length')
+  }
+})
+
+t.test('long strings are taken out of JSON at any cut, and nothing else is touched', async t => {
+  const long = 'x'.repeat(50)
+  const texts = [
+    JSON.stringify({ a: long, b: 'short', [long]: 1, c: ['', '"', '\\', `\\"${long}`, long] }),
+    `{"a":"${long}\\/${long}","b":"\\u0041${long}","c":"${'\\\\'.repeat(30)}"}`,
+    JSON.stringify(long), '{}'
+  ]
+  for (const text of texts) {
+    for (const size of [1, 2, 3, 7, 49, 1000]) {
+      const strings = new LongStrings(20)
+      const bytes = Buffer.from(text)
+      strings.expect(bytes.length)
+      for (let at = 0; at < bytes.length; at += size) strings.push(bytes.subarray(at, at + size))
+      let rest = strings.end()
+      for (const [standIn, { bytes }] of strings.texts) {
+        t.ok(bytes.length > 20)
+        rest = rest.replace(standIn, () => bytes.toString())
+      }
+      t.same(JSON.parse(rest), JSON.parse(text), `${size}: ${text.slice(0, 30)}`)
+    }
+  }
+  for (const broken of [`"${long}`, '"\\', '{"a":"b']) {
+    const strings = new LongStrings(20)
+    strings.expect(100)
+    strings.push(Buffer.from(broken))
+    t.throws(() => JSON.parse(strings.end()), 'what has no end is no JSON')
+  }
+  const many = new LongStrings(64 * 1024)
+  const hostile = Buffer.from(JSON.stringify(Array.from({ length: 200_000 }, () => '')))
+  many.expect(hostile.length)
+  many.push(hostile)
+  t.equal(many.end().length, hostile.length)
+  t.equal(many.texts.size, 0)
+})
+
+t.test('too many pages: counted here for a PDF that came along, else in the answer', async t => {
+  const { upstream, read } = await start(t, () => ({ pieces: [pages(...Array.from({ length: 1001 }, () => 'x'))] }))
+  const tooMany = { error: { code: 'invalid_document', param: 'document', message: /1001 pages/ } }
+  const here = await read(dataUrl(textPdf(Array.from({ length: 1001 }, () => ['x']))))
+  t.equal(here.status, 400)
+  t.match(await here.json(), tooMany)
+  t.equal(upstream.requests.length, 0)
+  const there = await read('https://example.com/long.pdf')
+  t.equal(there.status, 400)
+  t.match(await there.json(), tooMany)
+
+  const garbage = Buffer.concat([Buffer.from('%PDF-1.7\nstartxref\n'), Buffer.alloc(10_000, 7)])
+  await read(dataUrl(garbage))
+  t.equal(upstream.requests.length, 2, 'what cannot be counted is passed on')
+})
+
+t.test('an address that turns out to be an image is asked for again, once', async t => {
+  const refusal = '{"object":"error","message":"Invalid document type. image/png is not supported.","type":"invalid_request_error","code":"3000"}'
+  const { upstream, read } = await start(t, (_request, number) => number === 0 ? { status: 400, pieces: [refusal] } : { pieces: [pages('x')] })
+  t.equal((await read('https://example.com/download?id=7')).status, 200)
+  t.match(upstream.requests[1]?.json, { document: { type: 'image_url', image_url: 'https://example.com/download?id=7' } })
+
+  const stubborn = await start(t, { status: 400, pieces: [refusal] })
+  const response = await stubborn.read('https://example.com/download')
+  t.equal(response.status, 400)
+  t.match(await response.json(), { error: { code: 'unsupported_format', param: 'document' } })
+  t.equal(stubborn.upstream.requests.length, 2)
+})
+
+t.test('what the provider says of failures, without the document in it', async t => {
+  const canary = 'Q0FOQVJZ'.repeat(20)
+  const rows: Array<[Script, number, object]> = [
+    [{ status: 400, pieces: ['{"object":"error","message":"Document is not a valid PDF.","type":"document_parser_invalid_file","code":"3740"}'] }, 400, { code: 'invalid_document', message: 'Document is not a valid PDF.', param: 'document' }],
+    [{ status: 422, pieces: [JSON.stringify({ detail: [{ type: 'x', loc: ['body', 'document', 'document_url'], msg: 'bad', input: canary }] })] }, 400, { code: 'invalid_document' }],
+    [{ status: 422, pieces: [JSON.stringify({ detail: [{ type: 'x', loc: ['body', 'bbox'], msg: 'bad', input: canary }] })] }, 502, { code: 'upstream_error' }],
+    [{ status: 422, pieces: [JSON.stringify({ detail: [{ loc: ['body', 'document'], input: canary.repeat(1000) }] })] }, 400, { code: 'invalid_document' }],
+    [{ status: 401, pieces: ['{"message":"Unauthorized","request_id":"1"}'] }, 502, { code: 'upstream_auth_failed' }],
+    [{ status: 404, pieces: ['{"detail":"Not Found"}'] }, 404, { code: 'model_not_found' }],
+    [{ status: 429, headers: { 'retry-after': '3' }, pieces: ['{"message":"Requests rate limit exceeded"}'] }, 429, { code: 'rate_limit_exceeded' }],
+    [{ status: 502, headers: { 'content-type': 'text/html' }, pieces: ['<html>'] }, 502, { code: 'upstream_error' }],
+    [{ pieces: ['{"pages":"none"}'] }, 502, { code: 'upstream_invalid_response' }],
+    [{ pieces: ['[]'] }, 502, { code: 'upstream_invalid_response' }]
+  ]
+  for (const [script, status, error] of rows) {
+    const { api, read } = await start(t, script)
+    const response = await read('https://example.com/a.pdf')
+    t.equal(response.status, status, JSON.stringify(script).slice(0, 60))
+    const text = await response.text()
+    t.match(JSON.parse(text), { error })
+    await until(() => api.lines.length === 1)
+    t.notMatch(text + JSON.stringify(api.lines), canary)
+  }
+})
+
+t.test('a caller who leaves ends the request, and so does the deadline', async t => {
+  const { upstream, api, read } = await start(t, { silent: true }, { callMs: 10_000 })
+  const leaving = new AbortController()
+  const answer = api.post(path, { document: { document_url: 'https://example.com/a.pdf' } }, { signal: leaving.signal })
+  answer.catch(() => undefined)
+  const seen = await upstream.request(0)
+  leaving.abort()
+  await seen.aborted
+  await until(() => api.lines.length === 1)
+  t.match(api.lines[0], { outcome: 'client_closed' })
+
+  const short = deadline<Pick<Call, 'signal'>>(5)
+  const source = once({ signal: new AbortController().signal })
+  for await (const { signal } of short(source)) {
+    await new Promise(resolve => { signal.addEventListener('abort', resolve) })
+    t.match(signal.reason, { code: 'timeout', status: 504 })
+  }
+})
+
+t.test('the sandbox makes up pages, as many as there are and always the same', async t => {
+  const api = await testGateway(t, { providers: [{ ...providerSettings('sandbox', 'sandbox') }] })
+  const read = async (bytes: Buffer, model = 'sandbox/reader'): Promise<unknown> =>
+    await (await api.post(path, { model, document: { document_url: dataUrl(bytes) } })).json()
+  const three = textPdf([['a'], ['b'], ['c']])
+  const first = await read(three)
+  t.match(first, { model: 'sandbox/reader', pages: [{ index: 0, markdown: /^# Page 1 of 3/ }, { index: 1 }, { index: 2 }] })
+  t.same(await read(three), first)
+  t.match(await read(png), { pages: [{ markdown: /Page 1 of 1/ }] })
+  t.match(await read(png, 'sandbox/echo'), { error: { code: 'model_not_found' } })
+})
+
+t.test('the local engine reads text layers, and recognises what has none', async t => {
+  const { tesseract, pdftoppm } = await localPrograms()
+  const api = await testGateway(t, { providers: [providerSettings('local', 'local')] })
+  const post = async (url: string): Promise<Response> => await api.post(path, { model: 'local/ocr', document: { document_url: url } })
+  const textOf = async (bytes: Buffer): Promise<string> => {
+    const { pages } = await (await post(dataUrl(bytes))).json() as { pages: Array<{ markdown: string }> } // what is tested
+    return pages.map(({ markdown }) => markdown).join('\n---\n')
+  }
+  const lines = ['The quick brown fox jumps', 'over the lazy dog.', 'Invoice number 48213']
+  const page = textPdf([lines])
+  t.match(await textOf(textPdf([lines, ['Second page']])), /quick brown fox[^]*48213[^]*---\nSecond page/)
+  const address = await post('https://example.com/a.pdf')
+  t.equal(address.status, 400)
+  t.match(await address.json(), { error: { code: 'unsupported_parameter' } })
+  t.equal((await post(dataUrl(Buffer.from('%PDF-1.4\nnothing')))).status, 400)
+  if (tesseract === undefined || pdftoppm === undefined) {
+    t.comment('tesseract-ocr and poppler-utils are not installed: nothing is recognised')
+    return t.pass('the rest needs programs')
+  }
+  const { signal } = new AbortController()
+  const painted = async (kind: '-png' | '-jpeg'): Promise<Buffer> =>
+    await runProgram(pdftoppm, ['-r', '192', '-gray', kind, '-singlefile', '-'], { input: page, signal, maxBytes: 1e8 })
+  for (const [name, bytes] of [['an image', await painted('-png')], ['a scan', scannedPdf(await painted('-jpeg'), 1632, 2112)]] as const) {
+    const text = await textOf(bytes)
+    for (const line of lines) t.ok(text.includes(line), `${name}: ${line}`)
+  }
+  await until(() => api.gateway.services.models.find('local/ocr') !== undefined)
+  t.match((await (await api.get('/v1/models')).json()), { data: [{ id: 'local/ocr' }] })
+  t.equal((await post(dataUrl(png))).status, 400, 'half an image')
+
+  const leaving = new AbortController()
+  const slow = runProgram(tesseract, ['stdin', 'stdout'], { signal: leaving.signal, maxBytes: 1000, input: await painted('-png') })
+  leaving.abort(new Error('gone'))
+  await t.rejects(slow, { message: 'gone' })
+  t.same(readdirSync(tmpdir()).filter(name => name.startsWith('headgate-ocr-')), [], 'no files are left')
+})

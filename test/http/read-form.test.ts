@@ -1,0 +1,202 @@
+import { createServer, request as httpRequest, type IncomingMessage } from 'node:http'
+import { existsSync, mkdirSync, statSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
+import { once } from 'node:events'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { buffer } from 'node:stream/consumers'
+import t from 'tap'
+import { asGatewayError, GatewayError } from '../../lib/errors.ts'
+import { readForm, type FormLimits, type OpenForm } from '../../lib/http/read-form.ts'
+import { sweepUploads } from '../../lib/http/upload-directory.ts'
+import { keptUploads } from '../support/uploads.ts'
+import type { AddressInfo } from 'node:net'
+import type { Test } from 'tap'
+
+const limits: FormLimits = { maxBytes: 100_000, timeoutMs: 10_000, signal: new AbortController().signal }
+
+interface Reader {
+  readonly url: string
+  /** What became of the next request. */
+  readonly next: () => Promise<OpenForm | GatewayError>
+}
+
+/** A server that reads forms, and answers errors as the gateway does: the rest is read and dropped. */
+async function reader (t: Test, parts: Partial<FormLimits> = {}): Promise<Reader> {
+  const results: Array<Promise<OpenForm | GatewayError>> = []
+  const read = async (request: IncomingMessage): Promise<OpenForm | GatewayError> => {
+    try {
+      return await readForm(request, { ...limits, ...parts })
+    } catch (error) {
+      return asGatewayError(error)
+    }
+  }
+  const server = createServer((request, response) => {
+    const result = read(request)
+    results.push(result)
+    void result.then(value => {
+      response.writeHead(value instanceof GatewayError ? value.status : 200).end()
+      request.resume()
+    })
+  })
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  t.teardown(() => { server.closeAllConnections(); server.close() })
+  const { port } = server.address() as AddressInfo
+  return {
+    url: `http://127.0.0.1:${port}`,
+    next: async () => {
+      while (results.length === 0) await once(server, 'request')
+      return await results.shift()!
+    }
+  }
+}
+
+const boundary = 'xyz'
+const type = `multipart/form-data; boundary=${boundary}`
+
+/** A form written by hand, with exactly these headers in each part. */
+function written (parts: ReadonlyArray<readonly [headers: string, body: string]>, end = `--${boundary}--\r\n`): string {
+  return parts.map(([headers, body]) => `--${boundary}\r\n${headers}\r\n\r\n${body}\r\n`).join('') + end
+}
+
+async function send (url: string, body: string, contentType = type): Promise<number> {
+  return (await fetch(url, { method: 'POST', body, headers: { 'content-type': contentType } })).status
+}
+
+t.test('fields and files come as they were sent, and files can be read again and again', async t => {
+  const { url, next } = await reader(t)
+  const form = new FormData()
+  const bytes = Buffer.alloc(9000, 'a multi-byte ü ')
+  form.append('model', 'whisper-1')
+  form.append('include[]', 'a')
+  form.append('include[]', 'b')
+  form.append('__proto__', 'x')
+  form.append('file', new Blob([bytes], { type: 'audio/wav' }), '../up/C:\\dir\\so\u0007 "ü".wav')
+  form.append('image', new Blob(['1']), 'one.png')
+  form.append('image', new Blob(['2']), 'two.png')
+  t.equal((await fetch(url, { method: 'POST', body: form })).status, 200)
+  const open = await next() as OpenForm
+  const { fields, files } = open.form
+  t.equal(fields['model'], 'whisper-1')
+  t.same(fields['include[]'], ['a', 'b'])
+  t.notOk(Object.keys(fields).includes('polluted'))
+  const [file] = files['file'] ?? []
+  t.equal(file?.name, 'so "ü".wav')
+  t.equal(file?.mediaType, 'audio/wav')
+  t.equal(file?.sizeBytes, bytes.length)
+  t.same(file?.head, bytes.subarray(0, 4100))
+  for (const time of ['first', 'second']) {
+    const again = file === undefined ? undefined : await buffer(file.open())
+    t.ok(again?.equals(bytes), `the ${time} time`)
+  }
+  t.same(files['image']?.map(({ name, mediaType, sizeBytes }) => [name, mediaType, sizeBytes]), [
+    ['one.png', 'application/octet-stream', 1], ['two.png', 'application/octet-stream', 1]
+  ])
+  const directory = readdirSync(tmpdir()).find(name => name.startsWith(`headgate-uploads-${process.pid}-`))
+  t.equal(statSync(join(tmpdir(), directory ?? '')).mode & 0o777, 0o700, 'nobody else may look')
+  t.equal(keptUploads().length, 1)
+  await open.remove()
+  t.same(keptUploads(), [])
+})
+
+t.test('a part with a file name is a file, any other a field, whatever its type says', async t => {
+  const { url, next } = await reader(t)
+  await send(url, written([
+    ['Content-Disposition: form-data; name="file"; filename="a.mp3"', 'sound'],
+    ['Content-Disposition: form-data; name="model"\r\nContent-Type: text/plain; charset=utf-8', 'whisper-1'],
+    ['Content-Disposition: form-data; name="mask"; filename=""\r\nContent-Type: application/octet-stream', ''],
+    ['Content-Disposition: form-data', 'no name']
+  ]))
+  const { form, remove } = await next() as OpenForm
+  t.same(form.fields, { model: 'whisper-1' })
+  t.same(Object.keys(form.files), ['file'])
+  t.match(form.files['file'], [{ name: 'a.mp3', mediaType: 'application/octet-stream', sizeBytes: 5 }])
+  await remove()
+})
+
+t.test('forms that cannot be taken leave nothing behind', async t => {
+  const { url, next } = await reader(t)
+  const field = ['Content-Disposition: form-data; name="a"', 'b'] as const
+  const file = (name: string, body: string): readonly [string, string] =>
+    [`Content-Disposition: form-data; name="${name}"; filename="${name}.wav"\r\nContent-Type: audio/wav`, body]
+  const rows: ReadonlyArray<readonly [name: string, body: string, expected: object, contentType?: string]> = [
+    ['JSON', '{}', { status: 415, code: 'unsupported_media_type' }, 'application/json'],
+    ['another multipart', written([field]), { status: 415, code: 'unsupported_media_type' }, `multipart/mixed; boundary=${boundary}`],
+    ['no boundary', written([field]), { status: 400, code: 'invalid_value', message: /boundary/ }, 'multipart/form-data'],
+    ['an empty boundary', written([field]), { status: 400, code: 'invalid_value' }, 'multipart/form-data; boundary='],
+    ['another boundary', written([field]), { status: 400, code: 'invalid_value' }, 'multipart/form-data; boundary=abc'],
+    ['cut in a part', written([field, file('file', 'sou')], ''), { status: 400, code: 'invalid_value', message: /well-formed/ }],
+    ['an unknown transfer encoding', written([[`${field[0]}\r\nContent-Transfer-Encoding: rot13`, 'b']]), { status: 400, code: 'invalid_value' }],
+    ['too many fields', written(Array.from({ length: 101 }, () => field)), { status: 400, code: 'invalid_value', message: /100 fields/ }],
+    ['too many files', written(Array.from({ length: 33 }, () => file('file', 'x'))), { status: 400, code: 'invalid_value', message: /32 files/ }],
+    ['an empty file', written([file('file', '')]), { status: 400, code: 'invalid_value', param: 'file', message: /empty/ }],
+    ['a large file', written([field, file('photo', 'x'.repeat(100_001))]), { status: 413, code: 'file_too_large', param: 'photo', message: /100000 bytes/ }],
+    ['large files', written([file('first', 'x'.repeat(60_000)), file('second', 'x'.repeat(60_000))]), { status: 413, code: 'file_too_large', param: 'second' }],
+    ['a large field', written([[field[0], 'x'.repeat(1_050_000)]]), { status: 413, code: 'file_too_large', param: null }],
+    ['a header without end', `--${boundary}\r\nX-Long: ${'x'.repeat(2_000_000)}`, { status: 413, code: 'file_too_large' }]
+  ]
+  for (const [name, body, expected, contentType = type] of rows) {
+    const status = await send(url, body, contentType)
+    const failure = await next()
+    t.match(failure, expected, name)
+    t.equal(status, Reflect.get(expected, 'status'), `${name}: the caller reads it`)
+    t.same(keptUploads(), [], `${name}: no files`)
+  }
+  const packed = await fetch(url, { method: 'POST', body: 'x', headers: { 'content-type': type, 'content-encoding': 'gzip' } })
+  t.equal(packed.status, 415)
+  await next()
+  const whole = await send(url, written([field, file('file', 'x'.repeat(100_000))]))
+  t.equal(whole, 200, 'as large as allowed')
+  const taken = await next() as OpenForm
+  await taken.remove()
+})
+
+t.test('the limit holds for a body that does not tell its length', async t => {
+  const { url, next } = await reader(t)
+  const request = httpRequest(url, { method: 'POST', headers: { 'content-type': type } })
+  request.on('error', () => undefined)
+  request.write(`--${boundary}\r\nContent-Disposition: form-data; name="file"; filename="x"\r\n\r\n`)
+  request.write('x'.repeat(300_000))
+  t.match(await next(), { code: 'file_too_large', param: 'file' })
+  t.same(keptUploads(), [])
+  const [response] = await once(request, 'response') as [IncomingMessage]
+  t.equal(response.statusCode, 413, 'long before the body has ended')
+  request.destroy()
+})
+
+t.test('a caller who leaves and a body that does not come in time leave nothing behind', async t => {
+  const leaving = new AbortController()
+  const gone = new GatewayError('client_closed_request')
+  const aborted = await reader(t, { signal: leaving.signal })
+  const slow = await reader(t, { timeoutMs: 50 })
+  for (const { url, next } of [aborted, slow]) {
+    const request = httpRequest(url, { method: 'POST', headers: { 'content-type': type } })
+    request.on('error', () => undefined)
+    request.write(`--${boundary}\r\nContent-Disposition: form-data; name="file"; filename="x"\r\n\r\n${'x'.repeat(50_000)}`)
+    const result = next()
+    if (url === aborted.url) {
+      await once(request, 'socket')
+      leaving.abort(gone)
+      t.equal(await result, gone)
+    } else {
+      t.match(await result, { code: 'request_timeout', status: 408 })
+    }
+    t.same(keptUploads(), [])
+    request.destroy()
+  }
+})
+
+t.test('what a dead process left is deleted, what a living one keeps is not', async t => {
+  const dead = join(tmpdir(), `headgate-uploads-${2 ** 22 + 1}-dead`)
+  const alive = join(tmpdir(), `headgate-uploads-${process.ppid}-alive`)
+  const other = join(tmpdir(), `headgate-uploads-other-${process.pid}`)
+  for (const directory of [dead, alive, other]) {
+    mkdirSync(join(directory, 'call-1'), { recursive: true })
+    writeFileSync(join(directory, 'call-1', 'file'), 'private')
+  }
+  await sweepUploads()
+  t.notOk(existsSync(dead))
+  t.ok(existsSync(alive))
+  t.ok(existsSync(other), 'not one of ours')
+  for (const directory of [alive, other]) rmSync(directory, { recursive: true })
+})
