@@ -92,13 +92,17 @@ export class DeferredStore {
 
   /** @returns false when `most` tasks wait or run already */
   async add ({ id, task }: StoredTask, expiresAtMs: number, most: number): Promise<boolean> {
-    return await this.#query.transaction().execute(async query => {
-      const { count } = await query.selectFrom('deferred').select(({ fn }) => fn.countAll<number>().as('count'))
-        .where('state', 'in', ['queued', 'running']).executeTakeFirstOrThrow()
-      if (count >= most) return false
-      await query.insertInto('deferred').values({ id, task, state: 'queued', lease_until_ms: 0, expires_at_ms: expiresAtMs }).execute()
-      return true
-    })
+    // One statement: counting first would be two, between which another process may add one.
+    const waiting = this.#query.selectFrom('deferred').select(({ fn }) => fn.countAll<number>().as('count'))
+      .where('state', 'in', ['queued', 'running'])
+    const values = this.#query.selectNoFrom(build => [
+      build.val(id).as('id'), build.val(task).as('task'), build.val('queued' as const).as('state'),
+      build.val(0).as('lease'), build.val(expiresAtMs).as('expires')
+    ]).where(waiting, '<', most)
+    const row = await this.#query.insertInto('deferred')
+      .columns(['id', 'task', 'state', 'lease_until_ms', 'expires_at_ms']).expression(values)
+      .returning('id').executeTakeFirst()
+    return row !== undefined
   }
 
   /** A task that waits, or one whose owner has died. */

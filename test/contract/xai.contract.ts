@@ -7,7 +7,8 @@ import { existsSync, readFileSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { Ajv } from 'ajv'
 import t from 'tap'
-import { xaiBody } from '../support/xai.ts'
+import { xaiDeferred } from '../../lib/providers/xai/deferred.ts'
+import { xaiAsk, xaiBody } from '../support/xai.ts'
 import type { PromptedChat } from '../../lib/chat/prompt.ts'
 
 const root = join(import.meta.dirname, '../../..')
@@ -29,6 +30,8 @@ if (!existsSync(description)) {
   for (const { name, request } of requests) {
     for (const streamed of [false, true]) check('ChatRequest', xaiBody(request, streamed), `request: ${name}`)
   }
+  const { body } = xaiDeferred.start.request(xaiAsk())
+  check('ChatRequest', JSON.parse(String(body)), 'request: deferred')
   for (const name of readdirSync(fixtures).filter(name => name.endsWith('.sse'))) {
     for (const line of readFileSync(join(fixtures, name), 'utf8').split('\n')) {
       if (line.startsWith('data: {')) check('ChatResponseChunk', JSON.parse(line.slice(6)), `answer: ${name}`)
