@@ -20,7 +20,7 @@ import { openServices, type OpenServices } from './open-services.ts'
 import { warmUp } from './stages/validate.ts'
 import { logCall } from './telemetry/call-log.ts'
 import { within } from './within.ts'
-import type { AddressInfo } from 'node:net'
+import { Server as NetServer, type AddressInfo } from 'node:net'
 import type { Endpoint } from './endpoint.ts'
 import type { Keys } from './keys/keys.ts'
 import type { Services } from './services.ts'
@@ -74,6 +74,9 @@ export async function createGateway (settings: Settings, { keys, log, database }
     maxHeaderSize: 32 * 1024
   }, app.handle)
 
+  /** Calls that come over connections kept alive while others end are waited for as well. */
+  const idle = async (): Promise<void> => { while (app.underWay() > 0) await app.settled() }
+
   return {
     get services () { return services },
     listen: async () => {
@@ -98,14 +101,15 @@ export async function createGateway (settings: Settings, { keys, log, database }
 
     close: async () => {
       draining = true
-      const closed = new Promise<void>(resolve => { server.close(() => resolve()) })
-      server.closeIdleConnections()
-      await within(settings.server.drainMs, app.settled())
+      // Not yet `server.close()`: it destroys sockets whose last bytes are still on their way.
+      const closed = new Promise<void>(resolve => { NetServer.prototype.close.call(server, () => resolve()) })
+      await within(settings.server.drainMs, idle())
       app.abortAll(new GatewayError('shutting_down'))
       services.drains.stop()
       await within(1000, app.settled())
+      server.close()
       server.closeAllConnections()
-      if (server.listening) await closed
+      await closed
       await tasks?.stop()
       await services.close()
     }

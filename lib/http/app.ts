@@ -31,6 +31,7 @@ export interface App {
   readonly handle: (request: IncomingMessage, response: ServerResponse) => void
   /** Resolves when the calls that are under way now have ended; later ones do not count. */
   readonly settled: () => Promise<void>
+  readonly underWay: () => number
   /** Ends every call under way with `reason`. */
   readonly abortAll: (reason: GatewayError) => void
 }
@@ -52,8 +53,9 @@ export function createApp (options: AppOptions): App {
       if (open.size > options.limits.openCalls) throw new GatewayError('overloaded')
       await writeReply(response, await endpoint.handle(call), call)
     } catch (error) {
-      await writeError(request, response, error, call)
+      await writeError(response, error, call)
     } finally {
+      if (!request.complete) leaveUnread(request)
       await call.record.settled
       open.delete(abort)
       for (const waiter of waiting) {
@@ -90,6 +92,7 @@ export function createApp (options: AppOptions): App {
       if (open.size === 0) return
       await new Promise<void>(resolve => { waiting.add({ calls: new Set(open), resolve }) })
     },
+    underWay: () => open.size,
     abortAll: reason => { for (const abort of open) abort(reason) }
   }
 }
@@ -107,7 +110,7 @@ function nothingAt (path: string, code: ErrorCode): Endpoint {
 
 /** An error before the first byte is a status and a body; after it, the socket is all there is. */
 async function writeError (
-  request: IncomingMessage, response: ServerResponse, error: unknown, call: Call
+  response: ServerResponse, error: unknown, call: Call
 ): Promise<void> {
   const failure = asGatewayError(error)
   noteError(call.record, failure)
@@ -117,7 +120,6 @@ async function writeError (
     return
   }
   await writeReply(response, errorReply(failure), call)
-  if (!request.complete) leaveUnread(request, response)
 }
 
 function errorReply (failure: GatewayError): Reply {
@@ -132,9 +134,9 @@ function errorReply (failure: GatewayError): Reply {
  * The rest of a body that nobody will read. The caller may still be sending it and must get to
  * read the answer: take it in for a moment and throw it away, then close.
  */
-function leaveUnread (request: IncomingMessage, response: ServerResponse): void {
+function leaveUnread (request: IncomingMessage): void {
+  // Not the response's `close`: that comes as soon as the answer is written.
   const timer = setTimeout(() => request.destroy(), 2000)
-  response.once('close', () => clearTimeout(timer))
-  request.once('end', () => clearTimeout(timer))
+  request.once('close', () => clearTimeout(timer))
   request.resume()
 }

@@ -21,6 +21,7 @@ export async function writeReply (response: ServerResponse, reply: Reply, call: 
     response.writeHead(reply.status, headersOf(reply, call, { 'content-length': String(Buffer.byteLength(body)) }))
     response.end(body)
     call.record.firstByteMs ??= performance.now() - call.receivedAtMs
+    await written(response, call.signal)
     return
   }
   response.writeHead(reply.status, headersOf(reply, call))
@@ -50,29 +51,43 @@ async function writeStream (
   const timer = keepAlive === undefined
     ? undefined
     : setInterval(() => { if (!response.writableNeedDrain) response.write(keepAlive.text) }, keepAlive.everyMs)
+  // A head that has nothing to wait for goes out with the first piece, in one packet.
+  const head = setImmediate(() => { response.flushHeaders() })
   try {
     for await (const piece of body) {
+      clearImmediate(head)
       if (response.destroyed) break
       const room = response.write(piece)
       call.record.firstByteMs ??= performance.now() - call.receivedAtMs
       timer?.refresh()
       if (!room) await drained(response, call.signal)
     }
-    if (!response.destroyed) end(response, call.signal)
+    clearInterval(timer)
+    if (!response.destroyed) response.end()
+    await written(response, call.signal)
   } catch (error) {
     response.destroy()
     throw error
   } finally {
+    clearImmediate(head)
     clearInterval(timer)
   }
 }
 
-/** After a deadline, a caller who does not read its last words does not keep the socket. */
-function end (response: ServerResponse, signal: AbortSignal): void {
-  response.end()
-  if (!signal.aborted || response.writableFinished) return
-  const timer = setTimeout(() => response.destroy(), graceMs)
-  response.once('close', () => clearTimeout(timer))
+/**
+ * Resolves when the last byte has left or the connection is gone: until then the call is under
+ * way, so that it counts, has its deadline and is waited for. After a deadline, a caller who does
+ * not read its last words does not keep the socket.
+ */
+async function written (response: ServerResponse, signal: AbortSignal): Promise<void> {
+  if (response.closed) return
+  let timer: NodeJS.Timeout | undefined
+  const giveUp = (): void => { timer = setTimeout(() => response.destroy(), graceMs) }
+  if (signal.aborted) giveUp()
+  else signal.addEventListener('abort', giveUp, { once: true })
+  await new Promise<void>(resolve => { response.once('close', resolve) })
+  clearTimeout(timer)
+  signal.removeEventListener('abort', giveUp)
 }
 
 /** Resolves when there is room again, or when there is nobody left to write for. */

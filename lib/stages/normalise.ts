@@ -42,11 +42,11 @@ class AnswerState {
   read (events: readonly ChatEvent[], route: Route): readonly ChatEvent[] {
     if (this.#started && this.#onlyText(events)) return events
     const passed: ChatEvent[] = []
+    if (!this.#started) {
+      this.#started = true
+      passed.push(startOf(events[0], route))
+    }
     for (const event of events) {
-      if (!this.#started) {
-        this.#started = true
-        passed.push(startOf(event, route))
-      }
       switch (event.type) {
         case 'response-start':
           break
@@ -96,8 +96,8 @@ class AnswerState {
   }
 }
 
-function startOf (event: ChatEvent, route: Route): ChatEvent {
-  const { fingerprint, serviceTier }: Partial<ResponseStart> = event.type === 'response-start' ? event : {}
+function startOf (event: ChatEvent | undefined, route: Route): ChatEvent {
+  const { fingerprint, serviceTier }: Partial<ResponseStart> = event?.type === 'response-start' ? event : {}
   return {
     type: 'response-start',
     id: completionId(),

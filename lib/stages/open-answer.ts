@@ -151,6 +151,8 @@ class StreamReading<E extends { readonly type: string }> implements OpenAnswer<E
   #started = false
   #sizeBytes = 0
   #finished = false
+  /** The hold ended without anything real: one read may be empty, so that the caller gets a head. */
+  #overdue = false
   #failure: unknown
   #lastEventAtMs = performance.now()
 
@@ -171,11 +173,15 @@ class StreamReading<E extends { readonly type: string }> implements OpenAnswer<E
       while (!this.#finished) {
         this.#pending ??= this.#bytes.next()
         const read = await Promise.race([this.#pending, over])
-        if (read === 'over') return
+        if (read === 'over') {
+          this.#overdue = true
+          return
+        }
         const events = await this.#readNext()
         if (events === undefined) return
         this.#held.push(...events)
         if (events.some(isReal)) return
+        if (this.#failure !== undefined) throw this.#failure
       }
     } finally {
       clearTimeout(timer)
@@ -183,7 +189,8 @@ class StreamReading<E extends { readonly type: string }> implements OpenAnswer<E
   }
 
   async next (): Promise<E[] | undefined> {
-    if (this.#held.length === 0) return await this.#readNext()
+    if (this.#held.length === 0 && !this.#overdue) return await this.#readNext()
+    this.#overdue = false
     const events = this.#held
     this.#held = []
     return events

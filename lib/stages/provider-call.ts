@@ -58,10 +58,10 @@ export function providerCall<R extends Streamable, E extends AnyEvent> (
       call.record.streamed = call.request.stream === true
       const { route, answer } = await firstAnswer(call, providers, pick, open, attempts)
       try {
-        for (;;) {
+        for (let begun = false; ; begun = true) {
           const events = await answer.next()
           if (events === undefined) break
-          if (events.length > 0) yield { call, route, events }
+          if (events.length > 0 || !begun) yield { call, route, events }
         }
       } finally {
         answer.close()

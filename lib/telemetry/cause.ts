@@ -5,7 +5,8 @@ import { scrub } from '../scrub.ts'
 export function causeOf (cause: unknown): unknown {
   if (!(cause instanceof Error)) return scrub(typeof cause === 'string' ? cause : JSON.stringify(cause) ?? '')
   const code: unknown = Reflect.get(cause, 'code')
-  const at = cause.stack?.split('\n').slice(1, 4).map(line => line.trim())
+  // Not by position: a message may have lines of its own.
+  const at = cause.stack?.split('\n').map(line => line.trim()).filter(line => /^at .*:\d+:\d+\)?$/.test(line)).slice(0, 3)
   // A parser quotes the text it could not read.
   const message = cause instanceof SyntaxError ? undefined : scrub(cause.message)
   return { name: cause.name, message, code, at }
