@@ -1,6 +1,7 @@
 /** A whole chat call in the process: every stage, and a provider that answers from memory. */
 
 import { equal } from 'node:assert/strict'
+import { createTokenCounter } from '../lib/embeddings/token-counter.ts'
 import { createModels } from '../lib/models/create-models.ts'
 import { Drains } from '../lib/drains.ts'
 import { createProvider } from '../lib/providers/index.ts'
@@ -35,6 +36,7 @@ function pipelineTo (pieces: readonly Buffer[]): (streamed: boolean) => Promise<
     providers: new Map(settings.providers.map(entry => [entry.id, createProvider(entry, transport)])),
     tools: { open: async () => await Promise.reject(new Error('no tools here')), close: async () => {} },
     drains: new Drains(),
+    tokens: createTokenCounter(),
     ready: () => true
   })
   return async streamed => await textOf(await handle(callOf('1 KB', streamed)))

@@ -28,6 +28,8 @@ export interface CallRecord {
   /** Milliseconds from acceptance to the first byte of the answer. */
   firstByteMs?: number
   usage?: Usage
+  /** True when the provider reported nothing and `usage` is a guess of the gateway. */
+  usageEstimated?: boolean
   /** Pages of a document that were read: what OCR is billed by. */
   pages?: number
   /** Length of the answer's text so far: what an estimate is made of when no usage came. */

@@ -7,6 +7,8 @@
  * `response-start` once, deltas, `choice-end` once per choice, `usage` at most once and last.
  */
 
+import type { Vector } from './embeddings/vector.ts'
+
 /** Tokens as the provider counted them. Absent and zero differ: absent was not reported. */
 export interface Usage {
   readonly promptTokens: number
@@ -158,6 +160,11 @@ export type ImageEvent =
     /** `usage`, `size`, `quality`, `background`, `output_format`, as far as the provider said. */
     readonly about: ExtraFields
   }
+  | { readonly type: 'usage', readonly usage: Usage }
+
+/** Vectors, one per input and in their order; then usage if any. */
+export type EmbeddingsEvent =
+  | { readonly type: 'embeddings', readonly vectors: readonly Vector[] }
   | { readonly type: 'usage', readonly usage: Usage }
 
 /** Any answer that is one JSON value. */

@@ -2,6 +2,7 @@
 
 import { createToolServers } from './mcp/tool-servers.ts'
 import { Drains } from './drains.ts'
+import { createTokenCounter } from './embeddings/token-counter.ts'
 import { createModels } from './models/create-models.ts'
 import { startDiscovery } from './models/discovery.ts'
 import { createProvider } from './providers/index.ts'
@@ -55,6 +56,9 @@ export function openServices (settings: Settings, { keys, log, ready, deferrals 
     if (kind === 'local' && enabled.has(id)) void localModels(id).then(found => models.learn(id, found))
   }
 
+  const tokens = createTokenCounter()
+  closing.push(tokens.close)
+
   return {
     settings,
     keys,
@@ -63,6 +67,7 @@ export function openServices (settings: Settings, { keys, log, ready, deferrals 
     tools,
     drains,
     ...(deferrals === undefined ? {} : { deferrals }),
+    tokens,
     ready,
     listed,
     close: async () => {

@@ -1,5 +1,6 @@
 /** Everything a pipeline may depend on, as types: instances are made in `gateway`. */
 
+import type { TokenCounter } from './embeddings/token-counter.ts'
 import type { Keys } from './keys/keys.ts'
 import type { ToolServers } from './mcp/tool-servers.ts'
 import type { Models } from './models/models.ts'
@@ -19,6 +20,7 @@ export interface Services {
   readonly drains: Drains
   /** Absent without a store: nothing is deferred then, calls are answered at once. */
   readonly deferrals?: Deferrals
+  readonly tokens: TokenCounter
   /** False while the process is shutting down. */
   readonly ready: () => boolean
 }

@@ -2,6 +2,7 @@
 
 import { chat } from './chat.ts'
 import { cancelDeferred, retrieveDeferred } from './deferred.ts'
+import { embeddings } from './embeddings.ts'
 import { health, livez, readyz } from './health.ts'
 import { imageEdits, imageVariations, images } from './images.ts'
 import { ocr } from './ocr.ts'
@@ -25,6 +26,7 @@ export function createEndpoints (services: Services): Endpoint[] {
     { ...post, name: 'chat', path: '/v1/chat/completions', handle: chat(services) },
     { ...get, name: 'chat', path: deferredPath, handle: retrieveDeferred(services) },
     { ...get, name: 'chat', method: 'DELETE', path: deferredPath, handle: cancelDeferred(services) },
+    { ...post, name: 'embeddings', path: '/v1/embeddings', handle: embeddings(services) },
     { ...post, name: 'images', path: '/v1/images/generations', handle: images(services) },
     { ...imageForm, name: 'images', path: '/v1/images/edits', handle: imageEdits(services) },
     { ...imageForm, name: 'images', path: '/v1/images/variations', handle: imageVariations(services) },

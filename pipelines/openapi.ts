@@ -12,6 +12,7 @@ import {
   AnswerMessage, ChatCompletion, ChatCompletionChunk, ChoiceLogprobs, CompletionUsage, DeferredCancelled,
   DeferredPending, ToolServerFailure, ToolServerResult
 } from '../schemas/completion.ts'
+import { EmbeddingInput, EmbeddingList, EmbeddingsRequest } from '../schemas/embeddings.ts'
 import { Health } from '../schemas/health.ts'
 import {
   ImageAnswer, ImageEditRequest, ImageRequest, ImageStreamEvent, ImageVariationRequest
@@ -31,6 +32,7 @@ const named = {
   ChatCompletion, ChatCompletionChunk, AnswerMessage, ChoiceLogprobs, CompletionUsage,
   ToolServerFailure, ToolServerResult, DeferredPending,
   ImageRequest, ImageEditRequest, ImageVariationRequest, ImageAnswer, ImageStreamEvent, OcrRequest, OcrAnswer,
+  EmbeddingsRequest, EmbeddingInput, EmbeddingList,
   Model, ModelList, Health
 }
 
@@ -123,6 +125,16 @@ export const endpointDocs: readonly EndpointDoc[] = [
     request: { schema: OcrRequest },
     answers: [{ description: 'The pages.', schema: OcrAnswer }],
     errors: ['invalid_value', 'unsupported_parameter', 'unsupported_format', 'invalid_document', ...fromProvider]
+  },
+  {
+    name: 'embeddings',
+    method: 'POST',
+    path: '/v1/embeddings',
+    group: 'Embeddings',
+    summary: 'Turn texts into vectors, for search and comparison.',
+    request: { schema: EmbeddingsRequest },
+    answers: [{ description: 'A vector for each input.', schema: EmbeddingList }],
+    errors: ['invalid_value', 'unsupported_parameter', ...fromProvider]
   },
   {
     name: 'models',

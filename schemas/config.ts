@@ -126,6 +126,9 @@ const QuirksConfig = Section({
     minimum: 8,
     maximum: 40,
     description: 'Letters and digits an id of a tool call must have; others are replaced.'
+  })),
+  base64_embeddings: Type.Optional(Type.Boolean({
+    description: 'False when it does not know embeddings in base64; they are made here.'
   }))
 }, 'How it deviates from its dialect, on top of what is known of its kind.')
 

@@ -31,6 +31,7 @@ const owners: Readonly<Record<string, RegExp>> = {
   kysely: /^lib\/(?:stores|keys|deferred)\//,
   '@photostructure/sqlite': /^lib\/stores\//,
   '@modelcontextprotocol/client': /^lib\/mcp\//,
+  'gpt-tokenizer': /^lib\/embeddings\/count-tokens/,
   yaml: /^lib\/config\//
 }
 

@@ -4,10 +4,12 @@ import { withWrittenParams } from '../chat/written-params.ts'
 import { anthropicChat, anthropicHeaders } from './anthropic/index.ts'
 import { azureChat, azureHeaders } from './azure-openai/index.ts'
 import { bearer, chatCompletions } from './chat-completions/index.ts'
+import { googleEmbeddings } from './google/embeddings.ts'
 import { googleChat, googleHeaders } from './google/index.ts'
 import { kindQuirks } from './kinds.ts'
 import { bytesOnly } from './local/bytes-only.ts'
 import { mistralOcr } from './mistral/ocr.ts'
+import { openaiEmbeddings } from './openai/embeddings.ts'
 import { openaiImageEdits, openaiImageVariations } from './openai/image-forms.ts'
 import { openaiImages } from './openai/images.ts'
 import { xaiDeferred } from './xai/deferred.ts'
@@ -15,15 +17,15 @@ import { xaiChat } from './xai/index.ts'
 import type { ProviderKind, ProviderSettings } from '../settings.ts'
 import type { Provider, Transport } from './provider.ts'
 
-type Adapters = Pick<Provider, 'chat' | 'deferred' | 'images' | 'imageEdits' | 'imageVariations' | 'ocr'>
+type Adapters = Pick<Provider, 'chat' | 'deferred' | 'embeddings' | 'images' | 'imageEdits' | 'imageVariations' | 'ocr'>
 
 /** What a provider of this kind can do, and how it wants to be told who is asking. */
 interface Kind extends Adapters {
   readonly credential: (key: string) => Record<string, string>
 }
 
-/** A server of the dialect, with nothing but chat for sure. */
-const compatible: Kind = { chat: chatCompletions, credential: bearer }
+/** A server of the dialect, with nothing but chat and embeddings for sure. */
+const compatible: Kind = { chat: chatCompletions, embeddings: openaiEmbeddings, credential: bearer }
 
 /** The image API; a server that does not have it answers so. */
 const imageApi = { images: openaiImages, imageEdits: openaiImageEdits, imageVariations: openaiImageVariations }
@@ -31,7 +33,7 @@ const imageApi = { images: openaiImages, imageEdits: openaiImageEdits, imageVari
 const kinds: Readonly<Partial<Record<ProviderKind, Kind>>> = {
   openai: { ...compatible, ...imageApi },
   anthropic: { chat: anthropicChat, credential: anthropicHeaders },
-  google: { chat: googleChat, credential: googleHeaders },
+  google: { chat: googleChat, embeddings: googleEmbeddings, credential: googleHeaders },
   xai: { chat: xaiChat, deferred: xaiDeferred, images: openaiImages, credential: bearer },
   mistral: { ...compatible, ocr: mistralOcr },
   together: { ...compatible, ...imageApi },

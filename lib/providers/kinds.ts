@@ -42,14 +42,21 @@ export const kindQuirks: Readonly<Partial<Record<ProviderKind, Quirks>>> = {
     // Its streams end with the usage anyway.
     streamUsage: false,
     toolCallIdLength: 9,
-    customTools: false
+    customTools: false,
+    base64Embeddings: false
   },
   groq: {
     omit: [...accountFields.filter(field => field !== 'service_tier'), 'logit_bias', 'logprobs', 'top_logprobs'],
     choices: false,
     customTools: false
   },
-  fireworks: { tokenLimitField: 'max_tokens', omit: accountFields, forward: ['top_k'], customTools: false },
+  fireworks: {
+    tokenLimitField: 'max_tokens',
+    omit: accountFields,
+    forward: ['top_k'],
+    customTools: false,
+    base64Embeddings: false
+  },
   deepseek: {
     tokenLimitField: 'max_tokens',
     omit: [...accountFields, 'logit_bias', 'seed', 'user', 'parallel_tool_calls'],
@@ -57,7 +64,7 @@ export const kindQuirks: Readonly<Partial<Record<ProviderKind, Quirks>>> = {
     echo: ['reasoning_content'],
     customTools: false
   },
-  together: { ...selfHosted, forward: ['top_k'] },
+  together: { ...selfHosted, forward: ['top_k'], base64Embeddings: false },
   openrouter: {
     omit: ['store', 'service_tier'],
     forward: ['top_k'],
@@ -69,11 +76,12 @@ export const kindQuirks: Readonly<Partial<Record<ProviderKind, Quirks>>> = {
     ...selfHosted,
     omit: [...accountFields, 'logprobs', 'top_logprobs', 'logit_bias', 'parallel_tool_calls'],
     choices: false,
-    lenientFinish: true
+    lenientFinish: true,
+    base64Embeddings: false
   },
   vllm: { ...selfHosted, forward: ['top_k'] },
-  sglang: { ...selfHosted, forward: ['top_k'] },
+  sglang: { ...selfHosted, forward: ['top_k'], base64Embeddings: false },
   'llama.cpp': { ...selfHosted, choices: false, forward: ['top_k'] },
-  'lm-studio': { ...selfHosted, choices: false },
+  'lm-studio': { ...selfHosted, choices: false, base64Embeddings: false },
   'openai-compatible': { tokenLimitField: 'max_tokens', customTools: false }
 }

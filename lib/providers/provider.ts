@@ -8,11 +8,12 @@
 
 import type { EventSourceMessage } from 'eventsource-parser'
 import type { Route } from '../call.ts'
-import type { ChatEvent, ImageEvent, ResultEvent } from '../events.ts'
+import type { ChatEvent, EmbeddingsEvent, ImageEvent, ResultEvent } from '../events.ts'
 import type { GatewayError } from '../errors.ts'
 import type { PromptedChat } from '../chat/prompt.ts'
 import type { ImageEdit, ImageVariation } from '../images/requests.ts'
 import type { OcrPages, OcrQuestion } from '../ocr/question.ts'
+import type { EmbeddingsRequest } from '../../schemas/embeddings.ts'
 import type { ImageRequest } from '../../schemas/images.ts'
 
 /** One question to one provider: the request with the route's settings merged in. */
@@ -49,6 +50,8 @@ export interface StreamReader<E> {
 export interface Adapter<R, E> {
   /** @throws GatewayError for questions this provider cannot answer, before anything is sent. */
   readonly request: (ask: Ask<R>) => UpstreamRequest
+  /** What `response` is given: parsed JSON (default), or the bytes of an answer too large for that. */
+  readonly reads?: 'json' | 'bytes'
   /**
    * A whole answer as the events a stream would have given.
    * @throws GatewayError when the body holds an error or is not an answer.
@@ -59,6 +62,22 @@ export interface Adapter<R, E> {
   readonly error: (failure: UpstreamFailure) => GatewayError
   /** Choices one upstream request may ask for; more are asked for in parallel. Default: all. */
   readonly maxChoices?: (ask: Ask<R>) => number
+  /** For a provider that takes only so much in one request. */
+  readonly slices?: Slices<R, E>
+}
+
+/** How a question too large for one request is asked in several, and whole. */
+export interface Slices<R, E> {
+  /** The questions, at least one, none of them streamed. One alone is asked as it is. */
+  readonly split: (ask: Ask<R>) => ReadonlyArray<Ask<R>>
+  /** Their answers, in the order of the questions, as one. */
+  readonly join: (answers: readonly E[][]) => E[]
+}
+
+/** The body that an adapter with `reads: 'bytes'` is given. */
+export function bytesOf (body: unknown): Buffer {
+  if (!Buffer.isBuffer(body)) throw new TypeError('the answer was to be given as bytes')
+  return body
 }
 
 export interface UpstreamFailure {
@@ -136,6 +155,7 @@ export interface Provider {
   readonly imageEdits?: Adapter<ImageEdit, ImageEvent>
   readonly imageVariations?: Adapter<ImageVariation, ImageEvent>
   readonly ocr?: Adapter<OcrQuestion, ResultEvent<OcrPages>>
+  readonly embeddings?: Adapter<EmbeddingsRequest, EmbeddingsEvent>
 }
 
 /** A provider that can be asked now and answers later, once. */
@@ -177,4 +197,6 @@ export interface Quirks {
   readonly rename?: Readonly<Record<string, string>>
   /** Letters and digits an id of a tool call must have; others are replaced in the history. */
   readonly toolCallIdLength?: number
+  /** False when it does not know base64 embeddings; the gateway makes them. Default true. */
+  readonly base64Embeddings?: boolean
 }

@@ -88,6 +88,7 @@ async function readWhole<R, E> (
   { body }: UpstreamAnswer, ask: Ask<R>, adapter: Adapter<R, E>, { answerBytes, eventBytes }: ProviderCallOptions
 ): Promise<E[]> {
   const bytes = await body.whole(answerBytes)
+  if (adapter.reads === 'bytes') return adapter.response(bytes, ask)
   const text = bytes.toString()
   if (!looksLikeStream(text)) return adapter.response(parseAnswer(text), ask)
   const reader = adapter.stream(ask)

@@ -11,6 +11,7 @@ import { GatewayError, asGatewayError } from '../errors.ts'
 import { Attempts } from './attempts.ts'
 import { Drains } from '../drains.ts'
 import { openChoices, type AnyEvent } from './fan-out.ts'
+import { openSlices } from './open-slices.ts'
 import type { OpenAnswer } from './open-answer.ts'
 import type { Batch } from '../batch.ts'
 import type { Route, RoutedCall } from '../call.ts'
@@ -49,9 +50,10 @@ export function providerCall<R extends Streamable, E extends AnyEvent> (
   const attempts = new Attempts()
   const open = async (call: RoutedCall<R>, route: Route, provider: Provider, adapter: Adapter<R, E>): Promise<OpenAnswer<E>> => {
     const ask = askOf(call.request, route, provider)
+    const openParts = adapter.slices === undefined ? openChoices<R, E> : openSlices<R, E>
     return provider.onDisconnect === 'drain'
-      ? await drains.open(call, async asked => await openChoices(asked, ask, provider, adapter, options))
-      : await openChoices(call, ask, provider, adapter, options)
+      ? await drains.open(call, async asked => await openParts(asked, ask, provider, adapter, options))
+      : await openParts(call, ask, provider, adapter, options)
   }
   return async function * (source) {
     for await (const call of source) {

@@ -39,9 +39,10 @@ function levelOf ({ outcome, errorCode, status = 0 }: CallRecord): 'info' | 'war
 }
 
 /** What is known of the tokens; an estimate says so. */
-function usageOf ({ usage, outputCharacters }: CallRecord): Record<string, number | boolean> | undefined {
+function usageOf ({ usage, usageEstimated: estimated, outputCharacters }: CallRecord): Record<string, number | boolean> | undefined {
   if (usage !== undefined) {
-    return { prompt: usage.promptTokens, completion: usage.completionTokens, total: usage.totalTokens }
+    const { promptTokens: prompt, completionTokens: completion, totalTokens: total } = usage
+    return { prompt, completion, total, ...estimated === true && { estimated } }
   }
   return outputCharacters === undefined
     ? undefined

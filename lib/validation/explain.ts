@@ -12,7 +12,7 @@
 import type { TSchema } from 'typebox'
 import type { ValidationDetail } from '../errors.ts'
 import { Findings, show } from './findings.ts'
-import { fits, isObject, literals, typeOf, type JsonSchema } from './json-schema.ts'
+import { branchesOf, fits, isObject, literals, typeOf, type JsonSchema } from './json-schema.ts'
 import {
   checkLiteral, checkNumber, checkSize, checkText, expression, quote, wrongType
 } from './single-values.ts'
@@ -104,11 +104,19 @@ function checkList (schema: JsonSchema, value: readonly unknown[], found: Findin
 function checkUnion (anyOf: readonly JsonSchema[], value: unknown, found: Findings): void {
   const { branches, tag } = unionOf(anyOf)
   if (tag !== undefined && isObject(value)) return checkTagged(tag, value, found)
-  const fitting = branches.filter(branch => fits(branch, value))
+  const fitting = meantList(branches.filter(branch => fits(branch, value)), value)
   if (fitting.length > 0) return checkNearest(fitting, value, found)
   // `null` only ever means absent: nobody is helped by being told to send it.
   const wanted = branches.filter(branch => branch.type !== 'null')
   for (const branch of distinct(wanted)) wrongType(branch, value, found)
+}
+
+/** A list is meant as a list of what its first item is, where the union knows one of those. */
+function meantList (branches: readonly JsonSchema[], value: unknown): readonly JsonSchema[] {
+  if (branches.length < 2 || !Array.isArray(value) || value.length === 0) return branches
+  const first: unknown = value[0]
+  const meant = branches.filter(({ items = {} }) => branchesOf(items).some(item => fits(item, first)))
+  return meant.length > 0 ? meant : branches
 }
 
 function checkTagged (

@@ -539,7 +539,8 @@ t.test('the file knows every kind and every quirk code knows', async t => {
     customTools: 'custom_tools',
     legacyFunctions: 'legacy_functions',
     rename: 'rename',
-    toolCallIdLength: 'tool_call_id_length'
+    toolCallIdLength: 'tool_call_id_length',
+    base64Embeddings: 'base64_embeddings'
   }
   const entry = Config.properties.providers.patternProperties['^.*$']
   t.same(Object.keys(entry.properties.quirks.properties).toSorted(), Object.values(quirks).toSorted())

@@ -96,6 +96,16 @@ export interface ThinkingConfig {
 export type ThinkingLevel = 'LOW' | 'MEDIUM' | 'HIGH'
 export type ServiceTier = 'standard' | 'flex' | 'priority'
 
+/** `models/NAME:batchEmbedContents`; at most a hundred requests. */
+export interface BatchEmbedContentsRequest {
+  requests: ReadonlyArray<{
+    /** With `models/` in front, the same in every request. */
+    model: string
+    content: Content
+    outputDimensionality?: number
+  }>
+}
+
 // What we read.
 
 /** A whole answer, or one message of a stream: each is a complete object of this shape. */

@@ -25,6 +25,9 @@ export const reader = 'reader'
 /** Tokens of one answer at most, all its choices together. */
 export const outputTokenLimit = 32_768
 
+/** The one model that makes vectors. */
+export const embeddingModel = { name: 'embedding', dimensions: 256, inputTokenLimit: 8192 } as const
+
 export const sandboxModels: readonly ModelEntry[] = [
   entry('echo', 'Sandbox echo (simulator)', 'repeats what it was asked and calls the tools it is told to'),
   entry('story', 'Sandbox story (simulator)', 'writes a made-up story of as many words as are asked for'),
@@ -40,6 +43,12 @@ export const sandboxModels: readonly ModelEntry[] = [
     upstreamApi: 'openai-compatible',
     capabilities: { text: true, vision: true },
     traits: { ocr: true }
+  },
+  {
+    ...entry(embeddingModel.name, 'Sandbox embedding (simulator)', 'makes vectors of the words and letters of a text'),
+    upstreamApi: 'openai/embeddings',
+    capabilities: { text: true, input_token_limit: embeddingModel.inputTokenLimit },
+    traits: { dimensions: embeddingModel.dimensions, resizable: true }
   }
 ]
 

@@ -1,6 +1,7 @@
 /** What the sandbox answers to, by method and path. A further endpoint is one file and one line. */
 
 import { chatCompletions } from './chat-completions.ts'
+import { embeddings } from './embeddings.ts'
 import { changeImages, makeImages } from './images.ts'
 import { readDocuments } from './ocr.ts'
 import type { SandboxOptions } from './options.ts'
@@ -15,5 +16,6 @@ export const routes: ReadonlyMap<string, SandboxRoute> = new Map<string, Sandbox
   ['POST /images/generations', makeImages],
   ['POST /images/edits', changeImages],
   ['POST /images/variations', changeImages],
-  ['POST /ocr', readDocuments]
+  ['POST /ocr', readDocuments],
+  ['POST /embeddings', embeddings]
 ])

@@ -1,0 +1,68 @@
+/**
+ * Counts tokens of cl100k_base, no further than a limit. Only the worker thread loads this: the
+ * vocabulary costs 200 ms and 40 MB, and counting takes as long as it takes.
+ *
+ * Tokenizers are quadratic in the length of a run without a break: 100 kB of one letter take ten
+ * seconds. So runs are cut. A cut moves the count by one or two either way, which is why a count
+ * comes with its `doubt`: less that, it is never too high, and a text without long runs is counted
+ * exactly.
+ */
+
+import { countTokens as countPiece } from 'gpt-tokenizer/encoding/cl100k_base'
+import { CL100K_TOKEN_SPLIT_REGEX as pieces } from 'gpt-tokenizer/encodingParams/constants'
+import type { Excess, Text, TokenLimits } from './tokens.ts'
+
+/** Characters of a run that are counted in one go. */
+const longestRun = 128
+/** How far one cut may move a count. */
+const doubtPerCut = 2
+/** Words come up again and again, and so do the pieces of a text made to be hard. */
+const cacheSize = 50_000
+const longestCached = 32
+/** `<|endoftext|>` in a text is a text. */
+const plain = { disallowedSpecial: new Set<string>() }
+
+const cache = new Map<string, number>()
+
+export interface Count {
+  /** Exact when `doubt` is 0. */
+  readonly tokens: number
+  readonly doubt: number
+}
+
+/** Counts the tokens of a text, and stops once it is surely over the limit. */
+export function countTokens (text: string, limit: number = Infinity): Count {
+  let tokens = 0
+  let doubt = 0
+  for (const [piece] of text.matchAll(pieces)) {
+    for (let at = 0; at < piece.length; at += longestRun) {
+      tokens += tokensOf(piece.slice(at, at + longestRun))
+      if (at > 0) doubt += doubtPerCut
+      if (tokens - doubt > limit) return { tokens, doubt }
+    }
+  }
+  return { tokens, doubt }
+}
+
+/** The first input that is surely too long, or that makes them too long together. */
+export function findExcess (texts: readonly Text[], limits: TokenLimits): Excess | undefined {
+  let sum = 0
+  for (const { index, text } of texts) {
+    const { tokens, doubt } = countTokens(text, limits.perInput)
+    if (tokens - doubt > limits.perInput) return { what: 'input', index }
+    sum += tokens - doubt
+    if (sum > limits.perRequest) return { what: 'request' }
+  }
+  return undefined
+}
+
+function tokensOf (piece: string): number {
+  if (piece.length > longestCached) return countPiece(piece, plain)
+  let tokens = cache.get(piece)
+  if (tokens === undefined) {
+    tokens = countPiece(piece, plain)
+    if (cache.size >= cacheSize) cache.clear()
+    cache.set(piece, tokens)
+  }
+  return tokens
+}

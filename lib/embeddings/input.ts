@@ -1,0 +1,55 @@
+import { GatewayError } from '../errors.ts'
+import type { ValidCall } from '../call.ts'
+import type { EmbeddingInput, EmbeddingsRequest } from '../../schemas/embeddings.ts'
+
+/** The inputs one by one: texts, or lists of tokens. */
+export function inputsOf (input: EmbeddingInput): readonly string[] | ReadonlyArray<readonly number[]> {
+  if (typeof input === 'string') return [input]
+  return isTokens(input) ? [input] : input
+}
+
+/** How many vectors an input asks for. */
+export function countInputs (input: EmbeddingInput): number {
+  return typeof input === 'string' || isTokens(input) ? 1 : input.length
+}
+
+/** The schema has shown that all items of a list are of the kind of its first. */
+function isTokens (input: Exclude<EmbeddingInput, string>): input is number[] {
+  return typeof input[0] === 'number'
+}
+
+/** An error that blames the messages of a conversation, which there are none of here. */
+export function aboutInput (error: GatewayError): GatewayError {
+  return error.param === 'messages' ? error.withParam('input') : error
+}
+
+/**
+ * Lets a call through when some model may answer it, with the fields of the request that mean
+ * something here and no others (`stream` would).
+ *
+ * @throws GatewayError `invalid_value` for an empty text in a list, and for a list of models
+ */
+export function checkEmbeddings (call: ValidCall<EmbeddingsRequest>): ValidCall<EmbeddingsRequest> {
+  const { input, model, encoding_format: form, dimensions, user } = call.request
+  if (Array.isArray(model) && model.length > 1) {
+    throw new GatewayError('invalid_value', {
+      message: 'Name one model: every model has a space of its own, so vectors of another that ' +
+        'stepped in could not be compared with those you have.',
+      param: 'model'
+    })
+  }
+  const empty = Array.isArray(input) ? input.findIndex(item => item === '') : -1
+  if (empty !== -1) {
+    throw new GatewayError('invalid_value', { message: `The text at index ${empty} of \`input\` is empty.`, param: 'input' })
+  }
+  return {
+    ...call,
+    request: {
+      input,
+      model,
+      ...form !== undefined && { encoding_format: form },
+      ...dimensions !== undefined && { dimensions },
+      ...user !== undefined && { user }
+    }
+  }
+}

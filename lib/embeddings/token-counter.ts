@@ -1,0 +1,116 @@
+/**
+ * Counts tokens without holding up anybody else: in one worker thread, which starts with the
+ * first text that has to be counted and goes when there was none for a while.
+ *
+ * A count only spares callers a round trip: the provider checks again. So whatever goes wrong
+ * here (a full queue, a text that takes too long, a thread that dies) says nothing against the
+ * request.
+ */
+
+import { Worker } from 'node:worker_threads'
+import type { Excess, Text, TokenLimits } from './tokens.ts'
+
+export interface CountJob {
+  readonly texts: readonly Text[]
+  readonly limits: TokenLimits
+}
+
+export interface TokenCounter {
+  /**
+   * What is surely too long, or `undefined`: nothing is, or it is not known.
+   * @throws the signal's reason when it aborts first
+   */
+  readonly excess: (job: CountJob, signal: AbortSignal) => Promise<Excess | undefined>
+  /** Ends the thread; jobs under way stay without a verdict. */
+  readonly close: () => Promise<void>
+}
+
+export interface TokenCounterOptions {
+  /** For one job, the start of the thread included. Default 5 s. */
+  readonly jobMs?: number
+  /** Without a job, until the thread ends. Default 60 s. */
+  readonly idleMs?: number
+  /** Jobs waiting at once. Default 64. */
+  readonly queueLength?: number
+}
+
+interface Waiting {
+  readonly job: CountJob
+  readonly settle: (excess: Excess | undefined) => void
+}
+
+const heapMb = 256
+
+export function createTokenCounter ({ jobMs = 5000, idleMs = 60_000, queueLength = 64 }: TokenCounterOptions = {}): TokenCounter {
+  const queue: Waiting[] = []
+  let worker: Worker | undefined
+  let current: Waiting | undefined
+  let timer: NodeJS.Timeout | undefined
+
+  const startWorker = (): Worker => {
+    const started = new Worker(new URL('./token-worker.js', import.meta.url), {
+      resourceLimits: { maxOldGenerationSizeMb: heapMb }, env: {}, stdout: true, stderr: true
+    })
+    started.unref()
+    // One that was given up may have had its last word under way.
+    started.on('message', ({ excess }: { excess: Excess | undefined }) => { if (worker === started) settle(excess) })
+    // After an error it exits; by then there may be another one at work.
+    started.on('error', () => undefined)
+    started.on('exit', () => { if (worker === started) stop() })
+    return started
+  }
+  const next = (): void => {
+    if (current !== undefined) return
+    clearTimeout(timer)
+    current = queue.shift()
+    timer = setTimeout(stop, current === undefined ? idleMs : jobMs).unref()
+    if (current === undefined) return
+    worker ??= startWorker()
+    worker.postMessage(current.job)
+  }
+  const settle = (excess?: Excess): void => {
+    current?.settle(excess)
+    current = undefined
+    next()
+  }
+  /** Ends the thread, busy or idle; the next job gets a new one. */
+  const stop = (): void => {
+    clearTimeout(timer)
+    void worker?.terminate()
+    worker = undefined
+    if (current !== undefined) settle()
+  }
+
+  return {
+    excess: async (job, signal) => {
+      signal.throwIfAborted()
+      if (queue.length >= queueLength) return undefined
+      return await new Promise((resolve, reject) => {
+        const onAbort = (): void => {
+          const position = queue.indexOf(waiting)
+          if (position !== -1) queue.splice(position, 1)
+          reject(signal.reason as Error) // a `GatewayError`, as every reason of a call's signal
+        }
+        const waiting: Waiting = {
+          job,
+          settle: excess => {
+            signal.removeEventListener('abort', onAbort)
+            resolve(excess)
+          }
+        }
+        signal.addEventListener('abort', onAbort, { once: true })
+        queue.push(waiting)
+        next()
+      })
+    },
+    close: async () => {
+      clearTimeout(timer)
+      const ending = worker
+      worker = undefined
+      for (const { settle } of queue.splice(0)) settle(undefined)
+      current?.settle(undefined)
+      current = undefined
+      await ending?.terminate()
+    }
+  }
+}

@@ -1,0 +1,9 @@
+/** The thread that counts tokens: one job at a time, an answer for each, in order. */
+
+import { parentPort } from 'node:worker_threads'
+import { findExcess } from './count-tokens.ts'
+import type { CountJob } from './token-counter.ts'
+
+parentPort?.on('message', ({ texts, limits }: CountJob) => {
+  parentPort?.postMessage({ excess: findExcess(texts, limits) })
+})

@@ -1,0 +1,98 @@
+/**
+ * Embeddings as OpenAI defined them and most servers speak them. The body is closed: what is not
+ * named here stays here.
+ *
+ * @see https://platform.openai.com/docs/api-reference/embeddings
+ */
+
+import { aboutInput, countInputs } from '../../embeddings/input.ts'
+import { JsonOutline } from '../../embeddings/json-outline.ts'
+import { readVector, type Vector, type VectorForm } from '../../embeddings/vector.ts'
+import { GatewayError } from '../../errors.ts'
+import { inBandError, readError } from '../chat-completions/errors.ts'
+import { usageOf } from '../chat-completions/usage.ts'
+import { objectOf } from '../chat-completions/wire.ts'
+import { bytesOf, type Adapter, type Ask, type UpstreamRequest } from '../provider.ts'
+import type { EmbeddingsEvent } from '../../events.ts'
+import type { EmbeddingsRequest } from '../../../schemas/embeddings.ts'
+
+export const openaiEmbeddings: Adapter<EmbeddingsRequest, EmbeddingsEvent> = {
+  request: embeddingsRequest,
+  reads: 'bytes',
+  response: (body, ask) => readAnswer(bytesOf(body), ask),
+  stream: () => { throw new GatewayError('upstream_invalid_response', { cause: 'a stream of vectors' }) },
+  error: failure => aboutInput(readError(failure))
+}
+
+function embeddingsRequest ({ request, route, quirks }: Ask<EmbeddingsRequest>): UpstreamRequest {
+  const { input, encoding_format: form, dimensions, user } = request
+  const body: Record<string, unknown> = { model: route.model, input }
+  if (form !== undefined && quirks.base64Embeddings !== false) body['encoding_format'] = form
+  if (dimensions !== undefined) body['dimensions'] = dimensions
+  if (user !== undefined && quirks.omit?.includes('user') !== true) body['user'] = user
+  return {
+    method: 'POST',
+    path: '/embeddings',
+    headers: { 'content-type': 'application/json', accept: 'application/json' },
+    body: JSON.stringify(body)
+  }
+}
+
+interface Item { index: number | undefined, vector: Vector }
+
+/** One `embeddings` event with a vector per input, in their order; then `usage`, if reported. */
+function readAnswer (bytes: Buffer, { request }: Ask<EmbeddingsRequest>): EmbeddingsEvent[] {
+  const wanted = request.encoding_format ?? 'float'
+  const answer = new JsonOutline(bytes)
+  let items: Item[] = []
+  let usage: unknown
+  for (const key of answer.keys()) {
+    if (key === 'data' && !answer.isNull) items = readItems(answer, wanted)
+    else if (key === 'usage') usage = answer.parse()
+    else answer.skip()
+  }
+  answer.end()
+  if (items.length === 0) throw errorIn(bytes)
+  const vectors = inOrder(items, countInputs(request.input))
+  const reported = usageOf(usage)
+  return [{ type: 'embeddings', vectors }, ...(reported === undefined ? [] : [{ type: 'usage' as const, usage: reported }])]
+}
+
+function readItems (answer: JsonOutline, wanted: VectorForm): Item[] {
+  const items: Item[] = []
+  for (const _ of answer.items()) {
+    let index: unknown
+    let vector: Vector | undefined
+    for (const key of answer.keys()) {
+      if (key === 'index') index = answer.parse()
+      else if (key === 'embedding') vector = readVector(answer.take(), wanted)
+      else answer.skip()
+    }
+    if (vector === undefined) throw invalid('an item without a vector')
+    items.push({ index: typeof index === 'number' ? index : undefined, vector })
+  }
+  return items
+}
+
+/** By index; servers that give none at all keep the order of the inputs. */
+function inOrder (items: readonly Item[], count: number): Vector[] {
+  if (items.length !== count) throw invalid(`${items.length} vectors for ${count} inputs`)
+  if (items.every(({ index }) => index === undefined)) return items.map(({ vector }) => vector)
+  const vectors = new Map<number, Vector>()
+  for (const { index = -1, vector } of items) vectors.set(index, vector)
+  return items.map((_, index) => {
+    const vector = vectors.get(index)
+    if (vector === undefined) throw invalid(`no vector for input ${index}`)
+    return vector
+  })
+}
+
+/** Some servers put an error under status 200. */
+function errorIn (bytes: Buffer): GatewayError {
+  const body = objectOf(new JsonOutline(bytes).parse()) ?? {}
+  return inBandError(body, false) ?? invalid('no vectors')
+}
+
+function invalid (cause: string): GatewayError {
+  return new GatewayError('upstream_invalid_response', { cause })
+}

@@ -1,0 +1,71 @@
+/** The end of the embeddings pipeline: vectors as the list the API answers with. */
+
+import { scheduler } from 'node:timers/promises'
+import { printVector, type Vector, type VectorForm } from '../embeddings/vector.ts'
+import { estimateTokens } from '../embeddings/tokens.ts'
+import { GatewayError } from '../errors.ts'
+import type { Batch } from '../batch.ts'
+import type { EmbeddingsEvent, Usage } from '../events.ts'
+import type { Reply } from '../reply.ts'
+import type { Sink } from '../stage.ts'
+import type { EmbeddingsRequest } from '../../schemas/embeddings.ts'
+
+/** Above this, pieces are written as they are instead of being put together first. */
+const wholeBytes = 256 * 1024
+/** Longer texts are vectors that were converted. */
+const turnBytes = 1024
+const headers = { 'content-type': 'application/json; charset=utf-8' }
+
+/**
+ * Takes the one batch of an answer. The usage goes into the books too; where the provider
+ * reported none it is estimated, and says so there.
+ */
+export function embeddingsReply (): Sink<Batch<EmbeddingsRequest, EmbeddingsEvent>, Reply> {
+  return async source => {
+    for await (const { call, route, events } of source) {
+      const { request, record } = call
+      const vectors: Vector[] = []
+      let usage: Usage | undefined
+      for (const event of events) {
+        if (event.type === 'usage') usage = event.usage
+        else vectors.push(...event.vectors)
+      }
+      record.usageEstimated = usage === undefined
+      record.usage = usage ??= estimate(request)
+      const pieces = printed(vectors, request.encoding_format ?? 'float', route.modelId, usage)
+      const isLarge = vectors.reduce((bytes, { json }) => bytes + json.length, 0) > wholeBytes
+      return { status: 200, headers, body: isLarge ? inTurns(pieces) : Buffer.concat([...pieces].map(bytesOf)) }
+    }
+    throw new GatewayError('internal_error', { cause: 'a pipeline without an answer' })
+  }
+}
+
+function estimate ({ input }: EmbeddingsRequest): Usage {
+  const tokens = estimateTokens(input)
+  return { promptTokens: tokens, completionTokens: 0, totalTokens: tokens }
+}
+
+/** The text of the answer in pieces; the bytes of a vector are a piece of their own, not copied. */
+function * printed (
+  vectors: readonly Vector[], form: VectorForm, model: string, { promptTokens, totalTokens }: Usage
+): Generator<Buffer | string, void, undefined> {
+  yield '{"object":"list","data":['
+  for (const [index, vector] of vectors.entries()) {
+    yield `${index === 0 ? '' : ','}{"object":"embedding","index":${index},"embedding":`
+    yield printVector(vector, form)
+    yield '}'
+  }
+  yield `],"model":${JSON.stringify(model)},"usage":{"prompt_tokens":${promptTokens},"total_tokens":${totalTokens}}}`
+}
+
+function bytesOf (piece: Buffer | string): Buffer {
+  return typeof piece === 'string' ? Buffer.from(piece) : piece
+}
+
+/** Converting many vectors takes long, so others get their turn after each; bytes are ready. */
+async function * inTurns (pieces: Iterable<Buffer | string>): AsyncGenerator<Buffer | string, void, undefined> {
+  for (const piece of pieces) {
+    yield piece
+    if (piece.length > turnBytes && typeof piece === 'string') await scheduler.yield()
+  }
+}

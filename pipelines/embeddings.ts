@@ -1,0 +1,28 @@
+/** POST /v1/embeddings: texts in, a vector for each out. */
+
+import { pipe } from 'it-pipe'
+import { checkEmbeddings } from '../lib/embeddings/input.ts'
+import { embeddingsReply } from '../lib/replies/embeddings.ts'
+import { once, perCall } from '../lib/stage.ts'
+import { auth } from '../lib/stages/auth.ts'
+import { embeddingLimits } from '../lib/stages/embedding-limits.ts'
+import { providerCall } from '../lib/stages/provider-call.ts'
+import { routeModel } from '../lib/stages/route-model.ts'
+import { validate } from '../lib/stages/validate.ts'
+import { EmbeddingsRequest } from '../schemas/embeddings.ts'
+import type { Call } from '../lib/call.ts'
+import type { Reply } from '../lib/reply.ts'
+import type { Services } from '../lib/services.ts'
+
+export function embeddings ({ keys, models, providers, settings, tokens }: Services): (call: Call) => Promise<Reply> {
+  const stages = [
+    auth(keys),
+    validate(EmbeddingsRequest),
+    perCall(checkEmbeddings),
+    routeModel<EmbeddingsRequest>(models, providers),
+    embeddingLimits(models, tokens),
+    providerCall(providers, provider => provider.embeddings, settings.limits)
+  ] as const
+  const reply = embeddingsReply()
+  return async call => await pipe(once(call), ...stages, reply)
+}

@@ -1,0 +1,81 @@
+/**
+ * What goes up for embeddings, and what comes back to callers, against the descriptions of the
+ * APIs. They are not part of this repository: without them beside the checkout there is nothing
+ * to compare with.
+ */
+
+import { existsSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { Ajv } from 'ajv'
+import t from 'tap'
+import { embeddingsReply } from '../../lib/replies/embeddings.ts'
+import { createCallRecord } from '../../lib/call-record.ts'
+import { googleEmbeddings } from '../../lib/providers/google/embeddings.ts'
+import { openaiEmbeddings } from '../../lib/providers/openai/embeddings.ts'
+import { once } from '../../lib/stage.ts'
+import type { Route, RoutedCall } from '../../lib/call.ts'
+import type { Ask } from '../../lib/providers/provider.ts'
+import type { EmbeddingsRequest } from '../../schemas/embeddings.ts'
+
+const folder = join(import.meta.dirname, '../../../../shared/specs')
+const route: Route = { providerId: 'p', model: 'text-embedding-3-small', modelId: 'p/text-embedding-3-small' }
+
+const requests: ReadonlyArray<Omit<EmbeddingsRequest, 'model'>> = [
+  { input: 'hi' },
+  { input: ['a', 'b'], encoding_format: 'base64', dimensions: 256, user: 'me' },
+  { input: Array.from({ length: 250 }, () => 'x'), encoding_format: 'float' },
+  { input: [1, 2, 3] },
+  { input: [[1], [2, 3]] }
+]
+
+function askOf (request: Omit<EmbeddingsRequest, 'model'>): Ask<EmbeddingsRequest> {
+  return { request: { model: route.modelId, ...request }, route, quirks: {}, streamed: false }
+}
+
+if (!existsSync(folder)) {
+  t.plan(0, 'skipped: there are no descriptions of the APIs at ../shared/specs')
+} else {
+  const checker = (file: string) => {
+    const schemas = JSON.parse(readFileSync(join(folder, file), 'utf8')) as { $id: string } // a JSON Schema
+    const ajv = new Ajv({ strict: false, allErrors: true }).addSchema(schemas)
+    return (definition: string, value: unknown, name: string): void => {
+      const validate = ajv.getSchema(`${schemas.$id}#/definitions/${definition}`)
+      if (validate === undefined) throw new Error(`the description has no ${definition}`)
+      t.ok(validate(value), name, { errors: validate.errors, value })
+    }
+  }
+  const openai = checker('openai.json')
+  const gemini = checker('gemini.json')
+
+  for (const request of requests) {
+    const ask = askOf(request)
+    const name = JSON.stringify(request).slice(0, 60)
+    openai('CreateEmbeddingRequest', JSON.parse(String(openaiEmbeddings.request(ask).body)), name)
+    if (typeof [request.input].flat(2)[0] !== 'string') continue
+    for (const slice of googleEmbeddings.slices?.split(ask) ?? []) {
+      gemini('BatchEmbedContentsRequest', JSON.parse(String(googleEmbeddings.request(slice).body)), name)
+    }
+  }
+
+  const request: EmbeddingsRequest = { model: route.modelId, input: ['a', 'b'] }
+  const answers = [
+    openaiEmbeddings.response(Buffer.from('{"data":[{"embedding":[0.5]},{"embedding":"AAAAPw=="}]}'), askOf(request)),
+    googleEmbeddings.response(Buffer.from('{"embeddings":[{"values":[1,2]},{"values":[3]}]}'), askOf(request))
+  ]
+  for (const events of answers) {
+    const call: RoutedCall<EmbeddingsRequest> = {
+      id: 'c',
+      headers: {},
+      params: {},
+      body: async () => request,
+      signal: new AbortController().signal,
+      receivedAtMs: 0,
+      record: createCallRecord('embeddings'),
+      key: { id: 'k', name: 'k' },
+      request,
+      routes: [route]
+    }
+    const { body } = await embeddingsReply()(once({ call, route, events }))
+    openai('CreateEmbeddingResponse', body instanceof Uint8Array ? JSON.parse(Buffer.from(body).toString()) : undefined, 'the answer')
+  }
+}
