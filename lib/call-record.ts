@@ -23,7 +23,7 @@ export interface CallRecord {
   /** Why other routes were passed over: one short entry per failed attempt. */
   failedAttempts?: string[]
   upstreamRequestId?: string
-  /** Milliseconds spent waiting for the provider's answer head, over all attempts. */
+  /** Milliseconds spent waiting for others until the head of the answer: providers and tool servers. */
   upstreamWaitMs: number
   /** Milliseconds from acceptance to the first byte of the answer. */
   firstByteMs?: number

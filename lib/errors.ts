@@ -18,6 +18,8 @@ export type Failure =
   | 'caller'
   /** The request is too long for this model; another model of the list may take it. */
   | 'context-length'
+  /** This provider does not have the model; another of the list may be had. */
+  | 'model'
   /** This credential cannot serve it (401, 402, 403, exhausted quota): try the next model. */
   | 'credential'
   /** 429: wait as told, or try the next model. */
@@ -78,7 +80,10 @@ export const codes = {
   },
   not_found: { status: 404, type: 'invalid_request_error', message: 'There is nothing at this path.' },
   model_not_found: {
-    status: 404, type: 'invalid_request_error', message: 'The model does not exist or is not enabled.'
+    status: 404,
+    type: 'invalid_request_error',
+    message: 'The model does not exist or is not enabled.',
+    failure: 'model'
   },
   deferred_completion_not_found: {
     status: 404,
@@ -212,10 +217,12 @@ export class GatewayError extends Error {
     this.#shownCode = options.shownCode
   }
 
-  /** The same error about another parameter. */
-  withParam (param: string): GatewayError {
+  /** The same error in other words, or about another parameter. */
+  with (changes: Pick<GatewayErrorOptions, 'message' | 'param' | 'cause'>): GatewayError {
     const { code, message, status, type, failure, retryAfterSeconds, cause } = this
-    return new GatewayError(code, { message, status, type, failure, retryAfterSeconds, cause, param, shownCode: this.#shownCode })
+    const shownCode = this.#shownCode
+    const param = this.param ?? undefined
+    return new GatewayError(code, { message, status, type, failure, retryAfterSeconds, cause, param, shownCode, ...changes })
   }
 
   /** True when this provider cannot do it, but another one might. */

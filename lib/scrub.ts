@@ -1,3 +1,6 @@
+import { GatewayError } from './errors.ts'
+import type { Secret } from './call.ts'
+
 /**
  * Takes out of a provider's words what is nobody's business: keys and pieces of keys,
  * organisations, projects, teams, e-mail addresses.
@@ -15,4 +18,26 @@ export function scrub (text: string): string {
   let clean = text.length > maxLength ? `${text.slice(0, maxLength)}…` : text
   for (const [pattern, replacement] of secrets) clean = clean.replace(pattern, replacement)
   return clean
+}
+
+/**
+ * The error without the secrets themselves, wherever a provider quoted them: patterns only know
+ * keys of the usual shapes.
+ *
+ * @param own the caller's own key at the provider
+ */
+export function withoutSecrets (error: GatewayError, secrets?: readonly Secret[], own?: Secret): GatewayError
+export function withoutSecrets (error: unknown, secrets?: readonly Secret[], own?: Secret): unknown
+export function withoutSecrets (error: unknown, secrets: readonly Secret[] = [], own?: Secret): unknown {
+  if (!(error instanceof GatewayError)) return error
+  const texts = [...secrets, ...own === undefined ? [] : [own]].map(secret => secret.reveal()).filter(text => text.length > 3)
+  const told = `${error.message} ${printed(error.cause)}`
+  if (!texts.some(text => told.includes(text))) return error
+  const without = (text: string): string => texts.reduce((left, secret) => left.replaceAll(secret, '[redacted]'), text)
+  return error.with({ message: without(error.message), cause: without(printed(error.cause)) })
+}
+
+function printed (cause: unknown): string {
+  if (cause instanceof Error) return cause.message
+  return typeof cause === 'string' ? cause : JSON.stringify(cause) ?? ''
 }

@@ -41,7 +41,7 @@ export function httpTransport (options: UpstreamOptions): HttpTransport {
     keepAliveTimeout: 30_000
   })
   const fixed: Record<string, string> = { 'user-agent': 'headgate', 'accept-encoding': 'identity' }
-  for (const [name, value] of Object.entries(options.headers ?? {})) fixed[name] = value.reveal()
+  for (const [name, value] of Object.entries(options.headers ?? {})) fixed[name.toLowerCase()] = value.reveal()
 
   let closing: Promise<void> | undefined
   return {

@@ -2,6 +2,7 @@
 
 import { pipe } from 'it-pipe'
 import { checkChatRules } from '../lib/chat/rules.ts'
+import { chatSettings } from '../lib/chat/model-settings.ts'
 import { resolvePrompt } from '../lib/chat/prompt.ts'
 import { wholeCompletion } from '../lib/chat/whole.ts'
 import { onCall } from '../lib/replies/on-call.ts'
@@ -29,7 +30,7 @@ export function chat (services: Services): (call: Call) => Promise<Reply> {
     validate(ChatRequest),
     perCall(resolvePrompt),
     perCall(checkChatRules),
-    routeModel<PromptedChat>(models, providers)
+    routeModel<PromptedChat>(models, providers, { settings: chatSettings })
   ] as const
   const reply = onCall(deferCall(services, answerChat(services)))
   return async call => await pipe(once(call), ...stages, reply)

@@ -11,13 +11,6 @@ import { Message, TextPart } from './messages.ts'
 import { AnyObject, MapOf, Nullable, OneOf, type WithoutNulls } from './nullable.ts'
 import { Credential, FunctionDefinition, Tool, ToolChoice, ToolServers } from './tools.ts'
 
-export const ModelWithSettings = Type.Object({
-  model: Type.String({ minLength: 1 }),
-  settings: Nullable(AnyObject)
-}, { description: 'A model and the defaults that hold when it is the one that answers.' })
-
-export const ModelChoice = Type.Union([Type.String({ minLength: 1 }), ModelWithSettings])
-
 export const ResponseFormat = Type.Union([
   Type.Object({ type: Type.Literal('text') }),
   Type.Object({ type: Type.Literal('json_object') }),
@@ -254,6 +247,27 @@ const routing = {
   guardrails: Nullable(Type.Array(AnyObject), { description: 'Reserved; has no effect.' }),
   handoff_config: Nullable(AnyObject, { description: 'Reserved; has no effect.' })
 }
+
+const { stream: _stream, stream_options: _streamOptions, ...form } = output
+const { deferred: _deferred, cachedContent: _cachedContent, ...ofProviders } = providerFields
+
+/** What a model may be given as defaults: how it answers, not what it is asked or how it is sent. */
+export const ModelSettings = Type.Object({
+  ...sampling,
+  ...form,
+  tools: tools.tools,
+  tool_choice: tools.tool_choice,
+  parallel_tool_calls: tools.parallel_tool_calls,
+  ...ofProviders,
+  service_tier: bookkeeping.service_tier
+}, { description: 'Fields of a chat request; other fields are ignored.' })
+
+export const ModelWithSettings = Type.Object({
+  model: Type.String({ minLength: 1 }),
+  settings: Nullable(ModelSettings)
+}, { description: 'A model and the defaults that hold when it is the one that answers.' })
+
+export const ModelChoice = Type.Union([Type.String({ minLength: 1 }), ModelWithSettings])
 
 export const ChatRequest = Type.Object({
   model: Type.Union([ModelChoice, Type.Array(ModelChoice, { minItems: 1 })], {

@@ -23,7 +23,7 @@ export function withWrittenParams (adapter: ChatAdapter): ChatAdapter {
       } catch (error) {
         if (!(error instanceof GatewayError) || error.param === null) throw error
         const param = writtenParam(error.param, ask.request)
-        throw param === error.param ? error : error.withParam(param)
+        throw param === error.param ? error : error.with({ param })
       }
     }
   }

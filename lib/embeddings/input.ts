@@ -20,7 +20,7 @@ function isTokens (input: Exclude<EmbeddingInput, string>): input is number[] {
 
 /** An error that blames the messages of a conversation, which there are none of here. */
 export function aboutInput (error: GatewayError): GatewayError {
-  return error.param === 'messages' ? error.withParam('input') : error
+  return error.param === 'messages' ? error.with({ param: 'input' }) : error
 }
 
 /**

@@ -59,6 +59,7 @@ export function createProvider (settings: ProviderSettings, transport: Transport
     id: settings.id,
     enabled: settings.enabled,
     transport,
+    secrets: [...settings.apiKey === undefined ? [] : [settings.apiKey], ...Object.values(settings.headers)],
     authorize: callerKey => callerKey === undefined ? own : credential(callerKey),
     timeouts: settings.timeouts,
     retries: settings.retries,

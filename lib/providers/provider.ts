@@ -7,7 +7,7 @@
  */
 
 import type { EventSourceMessage } from 'eventsource-parser'
-import type { Route } from '../call.ts'
+import type { Route, Secret } from '../call.ts'
 import type { ChatEvent, EmbeddingsEvent, ImageEvent, ResultEvent } from '../events.ts'
 import type { GatewayError } from '../errors.ts'
 import type { PromptedChat } from '../chat/prompt.ts'
@@ -142,6 +142,8 @@ export interface Provider {
    */
   readonly enabled: boolean
   readonly transport: Transport
+  /** What nobody may be told: its key, and the values of the headers sent with every request. */
+  readonly secrets: readonly Secret[]
   /** Headers that carry the credential: the caller's own key if given, else the configured one. */
   readonly authorize: (callerKey?: string) => Readonly<Record<string, string>>
   readonly timeouts: Timeouts

@@ -1,8 +1,9 @@
 /**
  * When another attempt at the same model is worth it, and after how long.
  *
- * Retries are a tenth of a provider's calls at most, so a provider in trouble is not buried under
- * them. What it said about waiting holds for every call that would go to it.
+ * Retries are a tenth of what an endpoint asks of a provider at most, so a provider in trouble is
+ * not buried under them. What it said about waiting holds for every call on the gateway's own
+ * credential; a caller with a key of their own has an account of their own.
  */
 
 import { setTimeout as sleep } from 'node:timers/promises'
@@ -15,15 +16,19 @@ const longestBackoffMs = 4000
 /** Retries that are free, before the tenth counts. */
 const spareRetries = 10
 
-interface Account { retriesLeft: number, notBeforeMs: number }
-
-export class Attempts {
-  readonly #accounts = new Map<string, Account>()
+/** What is known of one credential at one provider. */
+export class Account {
+  #retriesLeft = spareRetries
+  #notBeforeMs = 0
 
   /** Every first attempt earns a tenth of a retry; every retry costs one. */
-  count (providerId: string, retry: number): void {
-    const account = this.#account(providerId)
-    account.retriesLeft = Math.min(spareRetries, account.retriesLeft + (retry === 0 ? 0.1 : -1))
+  count (retry: number): void {
+    this.#retriesLeft = Math.min(spareRetries, this.#retriesLeft + (retry === 0 ? 0.1 : -1))
+  }
+
+  /** True while the provider has asked to be left alone. */
+  get held (): boolean {
+    return this.#notBeforeMs > performance.now()
   }
 
   /**
@@ -31,32 +36,36 @@ export class Attempts {
    * the caller's or the credential's, the wait is too long, the budget is used up, or another
    * model of the list can be asked at once.
    */
-  waitMs (providerId: string, failure: GatewayError, retry: number, isLast: boolean): number | undefined {
-    const account = this.#account(providerId)
+  waitMs (failure: GatewayError, retry: number, isLast: boolean): number | undefined {
     const askedMs = (failure.retryAfterSeconds ?? 0) * 1000
-    if (askedMs > 0) account.notBeforeMs = Math.max(account.notBeforeMs, performance.now() + askedMs)
+    if (askedMs > 0) this.#notBeforeMs = Math.max(this.#notBeforeMs, performance.now() + askedMs)
     if (failure.failure !== 'transient' && failure.failure !== 'rate-limit') return undefined
     if (!isLast && (failure.failure === 'rate-limit' || retry > 0)) return undefined
-    if (account.retriesLeft < 1) return undefined
-    const held = account.notBeforeMs - performance.now()
+    if (this.#retriesLeft < 1) return undefined
+    const heldMs = this.#notBeforeMs - performance.now()
     const backoffMs = retry === 0 && wasStaleSocket(failure) ? 0 : jitter(firstBackoffMs * 2 ** retry)
-    const waitMs = Math.max(held, Math.min(backoffMs, longestBackoffMs))
+    const waitMs = Math.max(heldMs, Math.min(backoffMs, longestBackoffMs))
     return waitMs > longestWaitMs ? undefined : waitMs
   }
+}
 
-  /** @throws the signal's reason when it aborts first */
-  async wait (ms: number, signal: AbortSignal): Promise<void> {
-    try {
-      await sleep(ms, undefined, { signal })
-    } catch (error) {
-      throw signal.aborted ? signal.reason : error
-    }
-  }
+/** The accounts of the gateway's own credentials, by provider. */
+export class Accounts {
+  readonly #accounts = new Map<string, Account>()
 
-  #account (providerId: string): Account {
+  of (providerId: string): Account {
     let account = this.#accounts.get(providerId)
-    if (account === undefined) this.#accounts.set(providerId, account = { retriesLeft: spareRetries, notBeforeMs: 0 })
+    if (account === undefined) this.#accounts.set(providerId, account = new Account())
     return account
+  }
+}
+
+/** @throws the signal's reason when it aborts first */
+export async function pause (ms: number, signal: AbortSignal): Promise<void> {
+  try {
+    await sleep(ms, undefined, { signal })
+  } catch (error) {
+    throw signal.aborted ? signal.reason : error
   }
 }
 

@@ -42,18 +42,10 @@ export async function openChoices<R extends Streamable, E extends AnyEvent> (
   const wanted = ask.request.n ?? 1
   if (wanted <= most) return await openAnswer(call, ask, provider, adapter, options)
 
-  const { record } = call
-  const waitedMs = record.upstreamWaitMs
-  const startedAtMs = performance.now()
   const answer = new FanOut<R, E>(partsOf(ask, wanted, most), async (part, signal) => {
     return await openAnswer({ ...call, signal: AbortSignal.any([call.signal, signal]) }, part, provider, adapter, options)
   })
-  try {
-    return ask.streamed ? await answer.begun() : await answer.whole()
-  } finally {
-    // They waited side by side, not one after the other.
-    record.upstreamWaitMs = waitedMs + performance.now() - startedAtMs
-  }
+  return ask.streamed ? await answer.begun() : await answer.whole()
 }
 
 function partsOf<R extends Streamable> (ask: Ask<R>, wanted: number, most: number): Array<Part<R>> {

@@ -40,19 +40,13 @@ export async function openAnswer<R extends Streamable, E extends { readonly type
 ): Promise<OpenAnswer<E>> {
   const upstreamRequest = adapter.request(ask)
   const { record } = call
-  const sentAtMs = performance.now()
   record.attempts++
-  let answer: UpstreamAnswer
-  try {
-    answer = await provider.transport.send(upstreamRequest, {
-      signal: call.signal,
-      credential: provider.authorize(call.providerKey?.reveal()),
-      timeouts: provider.timeouts,
-      streamed: ask.streamed
-    })
-  } finally {
-    record.upstreamWaitMs += performance.now() - sentAtMs
-  }
+  const answer = await provider.transport.send(upstreamRequest, {
+    signal: call.signal,
+    credential: provider.authorize(call.providerKey?.reveal()),
+    timeouts: provider.timeouts,
+    streamed: ask.streamed
+  })
   const upstreamId = answer.headers['x-request-id'] ?? answer.headers['request-id']
   if (typeof upstreamId === 'string') record.upstreamRequestId = upstreamId
 
@@ -155,7 +149,8 @@ class StreamReading<E extends { readonly type: string }> implements OpenAnswer<E
   /** The hold ended without anything real: one read may be empty, so that the caller gets a head. */
   #overdue = false
   #failure: unknown
-  #lastEventAtMs = performance.now()
+  /** Waited since the last event; a pause of the caller's does not count. */
+  #idleMs = 0
 
   constructor (
     bytes: AsyncIterator<Uint8Array>, reader: StreamReader<E>, messages: SseReader, options: ReadingOptions<E>
@@ -208,8 +203,10 @@ class StreamReading<E extends { readonly type: string }> implements OpenAnswer<E
   async #readNext (): Promise<E[] | undefined> {
     if (this.#failure !== undefined) throw this.#failure
     if (this.#finished) return undefined
+    const askedAtMs = performance.now()
     const { done, value } = await (this.#pending ?? this.#bytes.next())
     this.#pending = undefined
+    this.#idleMs += performance.now() - askedAtMs
     if (done === true) return this.#end()
     this.#sizeBytes += value.length
     return await this.#read(value)
@@ -228,8 +225,8 @@ class StreamReading<E extends { readonly type: string }> implements OpenAnswer<E
       this.#finished = true
       this.#readRest()
     } else if (events.length > 0) {
-      this.#lastEventAtMs = performance.now()
-    } else if (performance.now() - this.#lastEventAtMs > this.#options.idleEventsMs) {
+      this.#idleMs = 0
+    } else if (this.#idleMs > this.#options.idleEventsMs) {
       throw new GatewayError('upstream_timeout')
     }
     return events

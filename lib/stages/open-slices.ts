@@ -23,9 +23,6 @@ export async function openSlices<R extends Streamable, E extends { readonly type
   const [only = ask, ...others] = asks
   if (slices === undefined || others.length === 0) return await openAnswer(call, only, provider, adapter, options)
 
-  const { record } = call
-  const waitedMs = record.upstreamWaitMs
-  const startMs = performance.now()
   const failed = new AbortController()
   const signal = AbortSignal.any([call.signal, failed.signal])
   const answers: E[][] = []
@@ -40,9 +37,6 @@ export async function openSlices<R extends Streamable, E extends { readonly type
   } catch (error) {
     failed.abort(error)
     throw error
-  } finally {
-    // Waits that went on at the same time are one wait.
-    record.upstreamWaitMs = Math.min(record.upstreamWaitMs, waitedMs + performance.now() - startMs)
   }
   return wholeAnswer(slices.join(answers))
 }

@@ -8,11 +8,12 @@
  */
 
 import { GatewayError, asGatewayError } from '../errors.ts'
-import { Attempts } from './attempts.ts'
+import { Account, Accounts, pause } from './attempts.ts'
 import { Drains } from '../drains.ts'
 import { openChoices, type AnyEvent } from './fan-out.ts'
 import { openSlices } from './open-slices.ts'
 import type { OpenAnswer } from './open-answer.ts'
+import { withoutSecrets } from '../scrub.ts'
 import type { Batch } from '../batch.ts'
 import type { Route, RoutedCall } from '../call.ts'
 import type { Adapter, Ask, Provider } from '../providers/provider.ts'
@@ -47,7 +48,7 @@ export function providerCall<R extends Streamable, E extends AnyEvent> (
   options: ProviderCallOptions,
   drains: Drains = new Drains()
 ): Stage<RoutedCall<R>, Batch<R, E>> {
-  const attempts = new Attempts()
+  const accounts = new Accounts()
   const open = async (call: RoutedCall<R>, route: Route, provider: Provider, adapter: Adapter<R, E>): Promise<OpenAnswer<E>> => {
     const ask = askOf(call.request, route, provider)
     const openParts = adapter.slices === undefined ? openChoices<R, E> : openSlices<R, E>
@@ -58,13 +59,15 @@ export function providerCall<R extends Streamable, E extends AnyEvent> (
   return async function * (source) {
     for await (const call of source) {
       call.record.streamed = call.request.stream === true
-      const { route, answer } = await firstAnswer(call, providers, pick, open, attempts)
+      const { route, answer } = await firstAnswer(call, providers, pick, open, accounts)
       try {
         for (let begun = false; ; begun = true) {
           const events = await answer.next()
           if (events === undefined) break
           if (events.length > 0 || !begun) yield { call, route, events }
         }
+      } catch (error) {
+        throw withoutSecrets(error, providers.get(route.providerId)?.secrets, call.providerKey)
       } finally {
         answer.close()
       }
@@ -77,7 +80,7 @@ async function firstAnswer<R, E> (
   providers: Providers,
   pick: (provider: Provider) => Adapter<R, E> | undefined,
   open: (call: RoutedCall<R>, route: Route, provider: Provider, adapter: Adapter<R, E>) => Promise<OpenAnswer<E>>,
-  attempts: Attempts
+  accounts: Accounts
 ): Promise<{ route: Route, answer: OpenAnswer<E> }> {
   const { record, signal } = call
   let failure: GatewayError | undefined
@@ -90,20 +93,28 @@ async function firstAnswer<R, E> (
       })
       continue
     }
+    const isLast = index === call.routes.length - 1
+    const account = call.providerKey === undefined ? accounts.of(provider.id) : new Account()
+    if (account.held && !isLast) {
+      noteAttempt(call, route, 'held')
+      continue
+    }
     record.modelId = route.modelId
     record.providerId = provider.id
-    const isLast = index === call.routes.length - 1
     for (let retry = 0; ; retry++) {
+      const startedAtMs = performance.now()
       try {
-        attempts.count(provider.id, retry)
+        account.count(retry)
         return { route, answer: await open(call, route, provider, adapter) }
       } catch (error) {
         if (signal.aborted) throw signal.reason
-        failure = asGatewayError(error)
-        noteAttempt(call, route, failure)
-        const waitMs = retry < provider.retries ? attempts.waitMs(provider.id, failure, retry, isLast) : undefined
+        failure = withoutSecrets(asGatewayError(error), provider.secrets, call.providerKey)
+        noteAttempt(call, route, failure.code)
+        const waitMs = retry < provider.retries ? account.waitMs(failure, retry, isLast) : undefined
         if (waitMs === undefined) break
-        await attempts.wait(waitMs, signal)
+        await pause(waitMs, signal)
+      } finally {
+        record.upstreamWaitMs += performance.now() - startedAtMs
       }
     }
     if (failure.failure === 'caller' && !failure.unsupported) throw failure
@@ -117,7 +128,7 @@ function askOf<R extends Streamable> (given: R, route: Route, { quirks }: Provid
   return { request, route, quirks, streamed: request.stream === true }
 }
 
-function noteAttempt<R> ({ record }: RoutedCall<R>, route: Route, failure: GatewayError): void {
+function noteAttempt<R> ({ record }: RoutedCall<R>, route: Route, why: string): void {
   record.failedAttempts ??= []
-  record.failedAttempts.push(`${route.modelId}: ${failure.code}`)
+  record.failedAttempts.push(`${route.modelId}: ${why}`)
 }

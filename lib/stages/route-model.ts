@@ -26,6 +26,8 @@ export interface ModelRequest {
 export interface RouteModelOptions<R> {
   /** The model of a request that names none. Default: there must be one. */
   readonly defaultModel?: (request: R) => string
+  /** What of `{ model, settings }` holds for this endpoint. Default: nothing. */
+  readonly settings?: (given: Readonly<Record<string, unknown>>) => Readonly<Record<string, unknown>>
 }
 
 /**
@@ -39,7 +41,7 @@ export interface RouteModelOptions<R> {
 export function routeModel<R extends ModelRequest> (
   models: Models,
   providers: Providers,
-  { defaultModel }: RouteModelOptions<R> = {}
+  { defaultModel, settings }: RouteModelOptions<R> = {}
 ): Stage<ValidCall<R>, RoutedCall<R>> {
   return perCall(call => {
     const choices = choicesOf(call.request.model ?? defaultModel?.(call.request))
@@ -53,7 +55,7 @@ export function routeModel<R extends ModelRequest> (
         ? models.routes(name)
         : routesByChoice(byHeader, name, models, providers)
       if (found.length === 0) throw modelNotFound(name, models)
-      for (const route of allowed(found, name, call.key)) routes.push(withSettings(route, choice))
+      for (const route of allowed(found, name, call.key)) routes.push(withSettings(route, choice, settings))
     }
     if (byHeader?.key !== undefined) checkOneProvider(routes)
 
@@ -82,9 +84,9 @@ function nameOf (choice: Choice): string {
   return typeof choice === 'string' ? choice : choice.model
 }
 
-function withSettings (route: Route, choice: Choice): Route {
-  if (typeof choice === 'string' || choice.settings == null) return route
-  return { ...route, settings: choice.settings }
+function withSettings (route: Route, choice: Choice, read: RouteModelOptions<never>['settings']): Route {
+  if (typeof choice === 'string' || choice.settings == null || read === undefined) return route
+  return { ...route, settings: read(choice.settings) }
 }
 
 /**

@@ -186,6 +186,7 @@ class ToolLoop {
 
   async * #run (calls: readonly TurnCall[], route: ChatBatch['route']): AsyncGenerator<ChatBatch, RanCall[]> {
     const told = this.#call.request.stream_options?.include_tool_events === true
+    const startedAtMs = performance.now()
     const running = runTools(calls, this.#open, this.#clock.signal, told)
     for (;;) {
       const step = await running.next()
@@ -193,6 +194,7 @@ class ToolLoop {
         yield { call: this.#call, route, events: step.value }
         continue
       }
+      this.#call.record.upstreamWaitMs += performance.now() - startedAtMs
       const outcomes = step.value.flatMap(({ outcome }) => outcome ?? [])
       for (const { result, failure } of outcomes) if (failure !== undefined) this.#errors[result.serverName] = failure
       const events = outcomes.map(({ result }): ChatEvent => ({ type: 'tool-result', result }))
@@ -220,8 +222,11 @@ function wantsCalls ({ reason }: Turn): boolean {
   return reason === 'tool_calls' || reason === 'stop'
 }
 
-async function openTools ({ request, key, signal }: ChatCall, tools: ToolServers): Promise<OpenTools> {
-  return await tools.open({ request, keyId: key.id, taken: ownFunctions(request), signal })
+async function openTools ({ request, key, signal, record }: ChatCall, tools: ToolServers): Promise<OpenTools> {
+  const startedAtMs = performance.now()
+  const open = await tools.open({ request, keyId: key.id, taken: ownFunctions(request), signal })
+  record.upstreamWaitMs += performance.now() - startedAtMs
+  return open
 }
 
 function ownFunctions ({ tools = [], functions = [] }: PromptedChat): Set<string> {

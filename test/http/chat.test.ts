@@ -5,6 +5,7 @@ import t from 'tap'
 import { chatAnswer, chatFrames, eventStream, fakeUpstream, type Script, type SeenRequest } from '../support/upstream.ts'
 import { testGateway, testKey, upstreamAt, type TestGateway } from '../support/gateway.ts'
 import { until } from '../support/until.ts'
+import { Secret } from '../../lib/call.ts'
 import { settings } from '../support/settings.ts'
 import type { FakeUpstream } from '../support/upstream.ts'
 import type { ProviderSettings, Settings } from '../../lib/settings.ts'
@@ -415,4 +416,53 @@ t.test('the caller\'s own provider key is used and its refusal is theirs to see'
   t.equal(refused.status, 401)
   t.match(await json(refused), { error: { type: 'authentication_error', code: 'invalid_provider_key' } })
   t.equal((await api.post(path, question, { headers: { 'x-provider-key': 'k', 'x-provider': 'nobody' } })).status, 400)
+})
+
+t.test('settings that come with a model are checked, and only shape the answer', async t => {
+  const { upstream, api } = await start(t, answering(['x']))
+  const row = async (settings: object, detail: object): Promise<void> => {
+    const response = await api.post(path, { messages: 'hi', model: ['openai/gpt-5', { model: 'openai/gpt-5-mini', settings }] })
+    t.equal(response.status, 422, JSON.stringify(settings))
+    t.match(await json(response), { detail: [detail] })
+  }
+  await row({ n: 1e9 }, { loc: ['body', 'model', 1, 'settings', 'n'], type: 'less_than_equal' })
+  await row({ tools: 5 }, { loc: ['body', 'model', 1, 'settings', 'tools'] })
+  await row({ tools: [null] }, { loc: ['body', 'model', 1, 'settings', 'tools', 0] })
+  await row({ temperature: 99 }, { loc: ['body', 'model', 1, 'settings', 'temperature'] })
+  const whole = await api.post(path, {
+    messages: 'hi',
+    model: { model: 'openai/gpt-5', settings: { stream: true, messages: 'other', seed: 4, stop_sequences: ['x'], tool_choice: { type: 'any' }, temperature: null, unheard: 1 } }
+  })
+  t.match(whole.headers.get('content-type'), /json/)
+  t.same(upstream.requests[0]?.json, { model: 'gpt-5', messages: [{ role: 'user', content: 'hi' }], seed: 4, stop: ['x'] })
+})
+
+t.test('what the gateway is known by at a provider is told to nobody, whatever it looks like', async t => {
+  const key = 'plainlookingcredential0123456789'
+  const errors = [{ status: 400, pieces: [JSON.stringify({ error: { message: `no: ${key} is odd` } })] }, { headers: eventStream, pieces: [chatFrames(['a'])[1] ?? '', `data: {"error":{"message":"${key}","code":400}}\n\n`] }]
+  const { api } = await start(t, (_request, number) => errors[number] ?? {}, { apiKey: new Secret(key), headers: { 'x-team': new Secret('teamsecret') } })
+  t.match(await json(await api.post(path, question)), { error: { message: 'no: [redacted] is odd' } })
+  t.match(await (await api.post(path, { ...question, stream: true })).text(), /event: error\n.*\[redacted\]/)
+  await until(() => api.lines.length === 2)
+  t.notMatch(JSON.stringify(api.lines), key)
+})
+
+t.test('a caller\'s own key has its own patience with a provider', async t => {
+  let calls = 0
+  const { api } = await start(t, request => {
+    calls++
+    if (request.headers.authorization === 'Bearer sk-mine') return { status: 429, headers: { 'retry-after': '60' }, pieces: ['{"error":{"message":"slow"}}'] }
+    return calls === 2 ? { status: 500, pieces: ['{}'] } : { pieces: [chatAnswer('ok')] }
+  }, { retries: 1 })
+  t.equal((await api.post(path, question, { headers: { 'x-provider-key': 'sk-mine' } })).status, 429)
+  t.equal((await api.post(path, question)).status, 200, 'others are retried as before')
+})
+
+t.test('a model that its provider does not have is passed over for the next of the list', async t => {
+  const { api } = await start(t, request => Reflect.get(Object(request.json), 'model') === 'gpt-5'
+    ? { status: 404, pieces: ['{"error":{"message":"gone","code":"model_not_found"}}'] }
+    : { pieces: [chatAnswer('second')] })
+  t.match(await json(await api.post(path, { ...question, model: ['openai/gpt-5', 'openai/gpt-5-mini'] })), { model: 'openai/gpt-5-mini' })
+  const alone = await api.post(path, question)
+  t.equal(alone.status, 404)
 })

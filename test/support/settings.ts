@@ -80,6 +80,7 @@ export function provider (id: string, enabled = true): Provider {
     id,
     enabled,
     transport: { send: async () => await Promise.reject(new Error('nothing may be sent')) },
+    secrets: [],
     authorize: () => ({}),
     timeouts,
     retries: 0,

@@ -1,7 +1,7 @@
 import { GatewayError } from '../../errors.ts'
 import type { FinishReason } from '../../events.ts'
 
-const reasons: Readonly<Record<string, FinishReason>> = {
+const reasons: ReadonlyMap<string, FinishReason> = new Map(Object.entries({
   stop: 'stop',
   eos: 'stop',
   eos_token: 'stop',
@@ -21,7 +21,7 @@ const reasons: Readonly<Record<string, FinishReason>> = {
   'content-filter': 'content_filter',
   safety: 'content_filter',
   recitation: 'content_filter'
-}
+}))
 
 /** Words some servers use for an answer that failed half-way. */
 const failures = new Set(['abort', 'error', 'cancel', 'insufficient_system_resource'])
@@ -34,7 +34,7 @@ const failures = new Set(['abort', 'error', 'cancel', 'insufficient_system_resou
  */
 export function finishReasonOf (value: unknown): FinishReason | undefined {
   if (typeof value !== 'string' || value === '') return undefined
-  const reason = reasons[value] ?? reasons[value.toLowerCase()]
+  const reason = reasons.get(value) ?? reasons.get(value.toLowerCase())
   if (reason !== undefined) return reason
   if (failures.has(value.toLowerCase())) {
     throw new GatewayError('upstream_stream_interrupted', { cause: `finish_reason ${value}` })
