@@ -1,6 +1,8 @@
 /** A whole chat call in the process: every stage, and a provider that answers from memory. */
 
 import { equal } from 'node:assert/strict'
+import { Drains } from '../lib/drains.ts'
+import { createToolServers } from '../lib/mcp/tool-servers.ts'
 import { createModels } from '../lib/models/create-models.ts'
 import { createProvider } from '../lib/providers/index.ts'
 import { chat } from '../pipelines/chat.ts'
@@ -32,6 +34,8 @@ function pipelineTo (pieces: readonly Buffer[]): (streamed: boolean) => Promise<
     keys: { check: presented => presented === benchKey ? key : undefined },
     models: createModels(settings, new Set(['mock'])),
     providers: new Map(settings.providers.map(entry => [entry.id, createProvider(entry, transport)])),
+    tools: createToolServers(settings),
+    drains: new Drains(),
     ready: () => true
   })
   return async streamed => await textOf(await handle(callOf('1 KB', streamed)))
