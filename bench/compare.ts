@@ -79,7 +79,13 @@ async function inTurn (lane: Lane, durationMs: number): Promise<Map<string, Samp
   for (const contender of chosen) {
     if (contender.start === undefined) continue
     const running = await opened(contender)
-    samples.set(contender.name, await measureLane(load, lane, contender, running, upstreamPort, { warmUpMs: 0, durationMs }))
+    try {
+      samples.set(contender.name, await measureLane(load, lane, contender, running, upstreamPort, { warmUpMs: 0, durationMs }))
+    } catch (error) {
+      // The others can still be compared; the run has failed all the same.
+      console.log(String(error))
+      process.exitCode = 1
+    }
     await closed(running)
   }
   return samples

@@ -1,9 +1,10 @@
 /** A whole chat call in the process: every stage, and a provider that answers from memory. */
 
 import { equal } from 'node:assert/strict'
-import { createTokenCounter } from '../lib/embeddings/token-counter.ts'
-import { createModels } from '../lib/models/create-models.ts'
 import { Drains } from '../lib/drains.ts'
+import { createTokenCounter } from '../lib/embeddings/token-counter.ts'
+import { createToolServers } from '../lib/mcp/tool-servers.ts'
+import { createModels } from '../lib/models/create-models.ts'
 import { createProvider } from '../lib/providers/index.ts'
 import { chat } from '../pipelines/chat.ts'
 import { callOf } from './stages.bench.ts'
@@ -34,7 +35,7 @@ function pipelineTo (pieces: readonly Buffer[]): (streamed: boolean) => Promise<
     keys: { check: presented => presented === benchKey ? key : undefined },
     models: createModels(settings, new Set(['mock'])),
     providers: new Map(settings.providers.map(entry => [entry.id, createProvider(entry, transport)])),
-    tools: { open: async () => await Promise.reject(new Error('no tools here')), close: async () => {} },
+    tools: createToolServers(settings),
     drains: new Drains(),
     tokens: createTokenCounter(),
     ready: () => true

@@ -76,17 +76,19 @@ function headgate (name: string, workers: number): Contender {
     headers: () => bearer,
     start: async (upstreamPort, options) => {
       const port = await freePort()
-      const command = node('gateway.js', [port, upstreamPort, workers], options)
+      const file = join(scratch, `headgate-${port}.yaml`)
+      writeFileSync(file, headgateConfiguration(port, upstreamPort, workers))
       return await started(port, bearer, {
-        ...command,
+        ...node('../../lib/main.js', ['start', '--config', file], options),
         cores: workers === 1 ? cores.gateway : cores.twoGateways,
+        env: { BENCH_KEY: benchKey, BENCH_UPSTREAM_KEY: 'sk-mock', HEADGATE_WORKERS: String(workers) },
         output: join(scratch, `headgate-${port}.log`)
       })
     }
   }
 }
 
-function node (name: string, args: readonly number[], { nodeOptions = [] }: StartOptions = {}) {
+function node (name: string, args: ReadonlyArray<number | string>, { nodeOptions = [] }: StartOptions = {}) {
   const file = fileURLToPath(new URL(name, import.meta.url))
   return { file: process.execPath, args: [...nodeOptions, file, ...args.map(String)], cores: cores.gateway }
 }
@@ -114,6 +116,23 @@ function portkeyHeaders (upstreamPort: number): Record<string, string> {
     'x-portkey-provider': 'openai',
     'x-portkey-custom-host': `http://127.0.0.1:${upstreamPort}/v1`
   }
+}
+
+/** As in production: keys, limits, validation, usage and the log are on, all with their defaults. */
+function headgateConfiguration (port: number, upstreamPort: number, workers: number): string {
+  return JSON.stringify({
+    server: { port, workers, data_dir: join(scratch, `data-${port}`) },
+    providers: {
+      mock: {
+        kind: 'openai',
+        base_url: `http://127.0.0.1:${upstreamPort}/v1`,
+        api_key: 'env:BENCH_UPSTREAM_KEY',
+        connections: 4096,
+        list_models: false
+      }
+    },
+    keys: [{ name: 'bench', key: 'env:BENCH_KEY' }]
+  })
 }
 
 /** One process that forwards as it is: what a proxy in C costs. */

@@ -39,16 +39,25 @@ export const cores = {
 
 const pinned = spawnSync('taskset', ['--version']).status === 0
 
+const children = new Set<ChildProcess>()
+
+// Nothing started here outlives us, however we end.
+process.once('exit', () => { for (const child of children) child.kill('SIGKILL') })
+for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => process.exit(1))
+
 /** @param ready asks whether it answers; polled until it does, for at most 20 seconds */
 export async function start (command: Command, ready: () => Promise<boolean>): Promise<Started> {
   const { file, args, env, output = '/dev/null', messages = false } = command
-  const [run = file, ...rest] = pinned ? ['taskset', '-c', command.cores.join(','), file, ...args] : [file, ...args]
+  const pin = pinned ? ['taskset', '-c', command.cores.join(',')] : []
+  const [run = file, ...rest] = [...pin, file, ...args]
   const log = openSync(output, 'a')
   const startMs = performance.now()
   const child = spawn(run, rest, {
     stdio: messages ? ['ignore', log, log, 'ipc'] : ['ignore', log, log],
     env: { ...process.env, ...env }
   })
+  children.add(child)
+  child.once('exit', () => children.delete(child))
   await once(child, 'spawn')
   while (!await ready()) {
     if (child.exitCode !== null || performance.now() - startMs > 20_000) {

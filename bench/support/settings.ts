@@ -1,4 +1,4 @@
-/** The configuration the benchmarks run Headgate with: the defaults of production, one provider. */
+/** Settings for benchmarks inside one process: generous limits, one provider. */
 
 import { Secret } from '../../lib/call.ts'
 import type { Settings } from '../../lib/settings.ts'

@@ -214,7 +214,7 @@ class StreamReading<E extends { readonly type: string }> implements OpenAnswer<E
 
   async #read (bytes: Uint8Array): Promise<E[] | undefined> {
     if (!this.#started) {
-      const start = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).toString().trimStart()
+      const start = opening(bytes)
       if (start === '' || start === '\ufeff') return []
       this.#started = true
       if (start.startsWith('{') || start.startsWith('[')) return await this.#readJson(bytes)
@@ -288,6 +288,15 @@ class StreamReading<E extends { readonly type: string }> implements OpenAnswer<E
     }
     next()
   }
+}
+
+/**
+ * What stands first but for white space: decoding all of a first read to look at one character
+ * would cost as much as reading its messages.
+ */
+function opening ({ buffer, byteOffset, byteLength }: Uint8Array): string {
+  const start = Buffer.from(buffer, byteOffset, Math.min(byteLength, 64)).toString().trimStart()
+  return start === '' ? Buffer.from(buffer, byteOffset, byteLength).toString().trimStart() : start
 }
 
 /** Anything a caller could see; heads and empty deltas are not. */
