@@ -223,7 +223,7 @@ t.test('what the provider says of failures, without the document in it', async t
 })
 
 t.test('a caller who leaves ends the request, and so does the deadline', async t => {
-  const { upstream, api, read } = await start(t, { silent: true }, { callMs: 10_000 })
+  const { upstream, api } = await start(t, { silent: true }, { callMs: 10_000 })
   const leaving = new AbortController()
   const answer = api.post(path, { document: { document_url: 'https://example.com/a.pdf' } }, { signal: leaving.signal })
   answer.catch(() => undefined)
