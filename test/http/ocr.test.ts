@@ -138,6 +138,7 @@ t.test('long strings are taken out of JSON at any cut, and nothing else is touch
   const texts = [
     JSON.stringify({ a: long, b: 'short', [long]: 1, c: ['', '"', '\\', `\\"${long}`, long] }),
     `{"a":"${long}\\/${long}","b":"\\u0041${long}","c":"${'\\\\'.repeat(30)}"}`,
+    JSON.stringify({ a: '"', b: Array.from({ length: 30 }, (_, index) => index), c: '\\' }), // nothing long but numbers
     JSON.stringify(long), '{}'
   ]
   for (const text of texts) {
