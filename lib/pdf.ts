@@ -4,16 +4,14 @@
  */
 
 import { Worker } from 'node:worker_threads'
+import { Gate } from './gate.ts'
 
 export type PdfJob = 'count' | 'text'
 
 const limitMs = 20_000
 const resourceLimits = { maxOldGenerationSizeMb: 256, maxYoungGenerationSizeMb: 64, stackSizeMb: 4 }
 /** Workers at once: each takes a core and up to half a gigabyte. */
-const workers = 2
-
-let running = 0
-const waiting: Array<() => void> = []
+const gate = new Gate(2)
 
 /**
  * @param bytes shared with the worker when they are in a `SharedArrayBuffer`, else copied
@@ -46,19 +44,11 @@ function hasIndex (bytes: Uint8Array): boolean {
 }
 
 async function inWorker (job: PdfJob, bytes: Uint8Array, signal: AbortSignal): Promise<unknown> {
-  if (running >= workers) await new Promise<void>(resolve => { waiting.push(resolve) })
-  else running++
-  try {
-    signal.throwIfAborted()
-    return await run(job, bytes, signal)
-  } finally {
-    const next = waiting.shift()
-    if (next === undefined) running--
-    else next()
-  }
+  return await gate.pass(async () => await run(job, bytes, signal), signal)
 }
 
 async function run (job: PdfJob, bytes: Uint8Array, signal: AbortSignal): Promise<unknown> {
+  signal.throwIfAborted()
   const worker = new Worker(new URL('./pdf-worker.js', import.meta.url), {
     workerData: { bytes, job }, resourceLimits, env: {}, stdout: true, stderr: true
   })

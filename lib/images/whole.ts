@@ -4,19 +4,22 @@ import { GatewayError } from '../errors.ts'
 import type { Batch } from '../batch.ts'
 import type { ImageData, ImageEvent } from '../events.ts'
 
-/** `{ created, data, … }`, with `data` always there. */
+/** `{ created, data, … }`, with `data` always there: the images of all requests it took. */
 export function wholeImages<R> (batches: ReadonlyArray<Batch<R, ImageEvent>>): object {
   let answer: ImageEvent & { type: 'image-answer' } | undefined
   const data: ImageData[] = []
   for (const { events } of batches) {
     for (const event of events) {
-      if (event.type === 'image-answer') answer = event
+      if (event.type === 'image-answer') {
+        answer ??= event
+        data.push(...event.data)
+      }
       // A provider that streamed although a whole answer was asked for.
       if (event.type === 'image-end') data.push(imageIn(event.json))
     }
   }
   const { createdSeconds = Math.floor(Date.now() / 1000), about = {} } = answer ?? {}
-  return { created: createdSeconds, data: [...answer?.data ?? [], ...data], ...about }
+  return { created: createdSeconds, data, ...about }
 }
 
 function imageIn (json: string): ImageData {

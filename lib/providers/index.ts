@@ -5,6 +5,7 @@ import { anthropicChat, anthropicHeaders } from './anthropic/index.ts'
 import { azureChat, azureHeaders } from './azure-openai/index.ts'
 import { bearer, chatCompletions } from './chat-completions/index.ts'
 import { googleEmbeddings } from './google/embeddings.ts'
+import { googleImages } from './google/images.ts'
 import { googleChat, googleHeaders } from './google/index.ts'
 import { kindQuirks } from './kinds.ts'
 import { bytesOnly } from './local/bytes-only.ts'
@@ -33,7 +34,7 @@ const imageApi = { images: openaiImages, imageEdits: openaiImageEdits, imageVari
 const kinds: Readonly<Partial<Record<ProviderKind, Kind>>> = {
   openai: { ...compatible, ...imageApi },
   anthropic: { chat: anthropicChat, credential: anthropicHeaders },
-  google: { chat: googleChat, embeddings: googleEmbeddings, credential: googleHeaders },
+  google: { chat: googleChat, embeddings: googleEmbeddings, images: googleImages, credential: googleHeaders },
   xai: { chat: xaiChat, deferred: xaiDeferred, images: openaiImages, credential: bearer },
   mistral: { ...compatible, ocr: mistralOcr },
   together: { ...compatible, ...imageApi },

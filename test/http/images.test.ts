@@ -8,7 +8,7 @@ import { pngSize } from '../../lib/images/files.ts'
 import { paint } from '../../lib/providers/sandbox/paint.ts'
 import { encodePng } from '../../lib/providers/sandbox/png.ts'
 import { testGateway, testKey, upstreamAt, type TestGateway } from '../support/gateway.ts'
-import { providerSettings, settings } from '../support/settings.ts'
+import { providerSettings } from '../support/settings.ts'
 import { until } from '../support/until.ts'
 import { eventStream, fakeUpstream, type FakeUpstream, type Script, type SeenRequest } from '../support/upstream.ts'
 import type { Settings } from '../../lib/settings.ts'
@@ -279,6 +279,49 @@ t.test('the sandbox paints real images, the same for the same prompt', async t =
   t.equal((await api.post(path, { model: 'sandbox/painter', prompt: 'x [sandbox: status=429]' })).status, 429)
   t.equal((await api.post(path, { model: 'sandbox/echo', prompt: 'x' })).status, 404)
   t.equal((await api.post(path, { model: 'sandbox/painter', prompt: 'x', size: '9000x9000' })).status, 400)
+})
+
+t.test('Gemini paints too, one picture per request', async t => {
+  const answer = (parts: object[], more: object = {}): string => JSON.stringify({
+    candidates: [{ content: { parts }, finishReason: 'STOP', ...more }],
+    usageMetadata: { promptTokenCount: 2, candidatesTokenCount: 3, totalTokenCount: 5 }
+  })
+  const upstream = await fakeUpstream(({ text }) => {
+    if (text.includes('forbidden')) return { pieces: [JSON.stringify({ candidates: [{ finishReason: 'IMAGE_SAFETY' }] })] }
+    if (text.includes('blocked')) return { pieces: ['{"promptFeedback":{"blockReason":"PROHIBITED_CONTENT"}}'] }
+    if (text.includes('in words')) return { pieces: [answer([{ text: 'I would rather not.' }])] }
+    return { pieces: [answer([
+      { inlineData: { mimeType: 'image/png', data: 'DRAFT' }, thought: true },
+      { text: 'Here you are.' },
+      { inlineData: { mimeType: 'image/png', data: 'AAAA' } }
+    ])] }
+  })
+  t.teardown(upstream.close)
+  const api = await testGateway(t, { providers: [upstreamAt(upstream.url, 'google', 'google')] })
+  const model = 'google/gemini-2.5-flash-image'
+  const whole = await api.post(path, { model, prompt: 'cat', n: 3, size: '1792x1024' })
+  t.match(await whole.json(), { created: Number, data: [{ b64_json: 'AAAA' }, { b64_json: 'AAAA' }, { b64_json: 'AAAA' }] })
+  t.equal(upstream.requests.length, 3)
+  t.match(upstream.requests[0], {
+    path: '/v1beta/models/gemini-2.5-flash-image:generateContent',
+    json: {
+      contents: [{ role: 'user', parts: [{ text: 'cat' }] }],
+      generationConfig: { responseModalities: ['IMAGE'], imageConfig: { aspectRatio: '16:9' } }
+    }
+  })
+  await until(() => api.lines.length === 1)
+  t.match(api.lines[0], { usage: { total: 15 } })
+  const streamed = messages(await (await api.post(path, { model, prompt: 'cat', stream: true })).text())
+  t.match(JSON.parse(streamed[0] ?? ''), { type: 'image_generation.completed', b64_json: 'AAAA' })
+  for (const [prompt, status, code] of [
+    ['forbidden', 400, 'content_policy_violation'], ['blocked', 400, 'content_policy_violation'], ['in words', 502, 'upstream_invalid_response']
+  ] as const) {
+    const response = await api.post(path, { model, prompt })
+    t.equal(response.status, status)
+    t.match(await response.json(), { error: { code } })
+  }
+  const linked = await api.post(path, { model, prompt: 'cat', response_format: 'url' })
+  t.match(await linked.json(), { error: { code: 'unsupported_parameter', param: 'response_format' } })
 })
 
 const square = encodePng(paint({ text: 'x', number: 0, width: 16, height: 16, transparent: false, squares: 4 }))

@@ -84,6 +84,8 @@ export interface GenerationConfig {
   responseLogprobs?: boolean
   logprobs?: number
   thinkingConfig?: ThinkingConfig
+  responseModalities?: ReadonlyArray<'TEXT' | 'IMAGE'>
+  imageConfig?: { aspectRatio?: string }
 }
 
 /** A budget or a level, never both. */
@@ -125,6 +127,7 @@ export interface Candidate {
 
 export interface AnswerPart {
   text?: string
+  inlineData?: { mimeType?: string, data?: string }
   /** True for a summary of the model's thinking. */
   thought?: boolean
   functionCall?: { id?: string, name?: string, args?: Record<string, unknown> }

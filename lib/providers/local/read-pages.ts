@@ -6,9 +6,9 @@
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { availableParallelism, tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { Gate } from '../../gate.ts'
 import { pngSize } from '../../images/files.ts'
 import { pageTexts } from '../../pdf.ts'
-import { Gate } from './gate.ts'
 import { runProgram } from './run-program.ts'
 import type { LocalPrograms } from './programs.ts'
 

@@ -26,7 +26,7 @@ const formats = ['png', 'jpeg', 'webp'] as const
 /** @throws Refusal 400 for what is no image request, or one for an image that is too large */
 export async function readImageBody (request: UpstreamRequest): Promise<ImageBody> {
   const fields = await readFields(request)
-  const text = (name: string): string => String(fields.get(name) ?? '')
+  const text = (name: string): string => fields.get(name) ?? ''
   const size = text('size') === '' || text('size') === 'auto' ? '1024x1024' : text('size')
   const [width = 0, height = 0] = size.split('x').map(Number)
   if (!(width >= 1 && width <= 4096 && height >= 1 && height <= 4096)) {
@@ -50,12 +50,16 @@ export async function readImageBody (request: UpstreamRequest): Promise<ImageBod
 }
 
 /** Files as texts of their own, so that other images give other pictures. */
-async function readFields ({ body, headers }: UpstreamRequest): Promise<Map<string, unknown>> {
+async function readFields ({ body, headers }: UpstreamRequest): Promise<Map<string, string>> {
   const bytes = await wholeBody(body)
   const type = headers['content-type'] ?? ''
   try {
-    if (!type.startsWith('multipart/')) return new Map(Object.entries(JSON.parse(bytes.toString()) as object)) // ours
-    const fields = new Map<string, unknown>()
+    const fields = new Map<string, string>()
+    if (!type.startsWith('multipart/')) {
+      const json = JSON.parse(bytes.toString()) as object // written by the adapter
+      for (const [name, value] of Object.entries(json)) fields.set(name, String(value))
+      return fields
+    }
     for (const [name, value] of await new Response(bytes, { headers: { 'content-type': type } }).formData()) {
       const text = typeof value === 'string' ? value : Buffer.from(await value.arrayBuffer()).toString('latin1')
       fields.set(name.replace('[]', ''), text)

@@ -20,7 +20,7 @@ export async function readDocuments ({ body }: UpstreamRequest): Promise<Script>
   const count = await pagesOf(url)
   const seed = createHash('sha256').update(url).digest().readUInt32BE()
   return jsonScript(200, {
-    pages: Array.from({ length: count }, (_, index) => ({ index, markdown: pageText(seed, index, count) })),
+    pages: Array.from({ length: count }, (_, index) => ({ index, markdown: pageText(seed, index, count), images: [], dimensions: null })),
     model: reader,
     usage_info: { pages_processed: count, doc_size_bytes: url.length }
   })

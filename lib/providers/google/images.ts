@@ -1,0 +1,106 @@
+/**
+ * Images of Gemini's image models, which answer `generateContent` with pictures in place of text.
+ *
+ * One comes per request; more are asked for side by side. A stream would not bring a picture
+ * sooner or in part, so whole answers are asked for, always.
+ *
+ * @see https://ai.google.dev/gemini-api/docs/image-generation
+ */
+
+import { GatewayError } from '../../errors.ts'
+import { inBandError, readError } from './errors.ts'
+import { finishReasonOf } from './finish-reason.ts'
+import { usageOf } from './usage.ts'
+import {
+  objectOf, objectsOf, type AnswerPart, type GenerateContentRequest, type GenerateContentResponse
+} from './wire.ts'
+import type { ImageData, ImageEvent } from '../../events.ts'
+import type { ImageRequest } from '../../../schemas/images.ts'
+import type { Adapter, Ask, UpstreamRequest } from '../provider.ts'
+
+export const googleImages: Adapter<ImageRequest, ImageEvent> = {
+  request: imageRequest,
+  response: readImages,
+  stream: () => ({ done: false, message: unasked, end: unasked }),
+  error: readError,
+  maxChoices: () => 1
+}
+
+function unasked (): never {
+  throw new GatewayError('upstream_invalid_response', { cause: 'a stream' })
+}
+
+const aspectRatios = ['1:1', '2:3', '3:2', '3:4', '4:3', '4:5', '5:4', '9:16', '16:9', '21:9']
+
+function imageRequest ({ request, route }: Ask<ImageRequest>): UpstreamRequest {
+  refuseUnsupported(request)
+  const aspectRatio = aspectRatioOf(request.size)
+  const body: GenerateContentRequest = {
+    contents: [{ role: 'user', parts: [{ text: request.prompt }] }],
+    generationConfig: {
+      responseModalities: ['IMAGE'],
+      ...(aspectRatio !== undefined && { imageConfig: { aspectRatio } })
+    }
+  }
+  return {
+    method: 'POST',
+    path: `/v1beta/models/${encodeURIComponent(route.model)}:generateContent`,
+    headers: { 'content-type': 'application/json', accept: 'application/json' },
+    body: JSON.stringify(body)
+  }
+}
+
+/** What would give the caller something else than asked; what only tunes is left out. */
+function refuseUnsupported ({ response_format: format, background, output_format: output = 'png' }: ImageRequest): void {
+  const param = format === 'url'
+    ? 'response_format'
+    : background === 'transparent' ? 'background' : output !== 'png' ? 'output_format' : undefined
+  if (param !== undefined) {
+    throw new GatewayError('unsupported_parameter', { message: `This model does not support this \`${param}\`.`, param })
+  }
+}
+
+/** These models choose the size and take its shape: the one nearest to what was asked for. */
+function aspectRatioOf (size: string | undefined): string | undefined {
+  if (size === undefined || size === 'auto') return undefined
+  const [width = 1, height = 1] = size.split('x').map(Number)
+  const distance = (ratio: string): number => {
+    const [x = 1, y = 1] = ratio.split(':').map(Number)
+    return Math.abs(Math.log(width / height * y / x))
+  }
+  return aspectRatios.reduce((best, ratio) => distance(ratio) < distance(best) ? ratio : best)
+}
+
+/**
+ * `image-answer`, then `usage`.
+ *
+ * @throws GatewayError `content_policy_violation` when a filter took the picture, and
+ *   `upstream_invalid_response` when there is none for no reason
+ */
+function readImages (body: unknown): ImageEvent[] {
+  const wire: GenerateContentResponse | undefined = objectOf(Array.isArray(body) ? body[0] : body)
+  if (wire === undefined) throw new GatewayError('upstream_invalid_response', { cause: typeof body })
+  const error = inBandError({ ...wire })
+  if (error !== undefined) throw error
+  const data = objectsOf(wire.candidates).flatMap(({ content }) => objectsOf(content?.parts).flatMap(imageIn))
+  if (data.length === 0) throw noImage(wire)
+  const events: ImageEvent[] = [{
+    type: 'image-answer', createdSeconds: Math.floor(Date.now() / 1000), data, about: {}
+  }]
+  if (wire.usageMetadata !== undefined) events.push({ type: 'usage', usage: usageOf(wire.usageMetadata) })
+  return events
+}
+
+function imageIn ({ inlineData, thought }: AnswerPart): ImageData[] {
+  // Pictures of a thought are drafts.
+  return typeof inlineData?.data === 'string' && thought !== true ? [{ b64_json: inlineData.data }] : []
+}
+
+function noImage ({ candidates, promptFeedback }: GenerateContentResponse): GatewayError {
+  const reasons = objectsOf(candidates).map(({ finishReason }) => finishReason)
+  const filtered = promptFeedback?.blockReason !== undefined ||
+    reasons.some(reason => finishReasonOf(reason, 'none') === 'content_filter')
+  return filtered
+    ? new GatewayError('content_policy_violation', { param: 'prompt', cause: { reasons } })
+    : new GatewayError('upstream_invalid_response', { message: 'The model answered without an image.', cause: { reasons } })
+}
