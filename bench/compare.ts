@@ -43,13 +43,18 @@ try {
   await compareLanes(lanes.filter(wanted))
   if (wanted(slowStreams)) console.log(heldTable(slowStreams, await inTurn(slowStreams, 5_000)))
   if (wanted(deafCallers)) console.log(heldTable(deafCallers, await inTurn(deafCallers, 3_000)))
-  if (flags.lanes === undefined || 'cold start'.includes(flags.lanes)) await compareStarts()
+  if (named('cold start')) await compareStarts()
 } finally {
   await Promise.all([...open].map(async started => await started.stop()))
 }
 
 function wanted ({ name, quick }: Lane): boolean {
-  return flags.lanes === undefined ? quick || !flags.quick : flags.lanes.split(';').some(part => name.includes(part))
+  return named(name) && (quick || !flags.quick)
+}
+
+/** Whether `--lanes` asks for it, as everything does that is not asked for otherwise. */
+function named (name: string): boolean {
+  return flags.lanes?.split(';').some(part => name.includes(part)) ?? true
 }
 
 async function compareLanes (selected: readonly Lane[]): Promise<void> {

@@ -65,7 +65,7 @@ export const contenders: readonly Contender[] = [
     }
   },
   headgate('Headgate', 1),
-  headgate('Headgate, 2 processes', 2)
+  headgate('Headgate × 2', 2)
 ]
 
 const nginx = '/usr/sbin/nginx'

@@ -59,6 +59,6 @@ function take (round: Round, name: string, value: (sample: Sample) => number): n
 }
 
 function table (title: string, head: readonly string[], rows: ReadonlyArray<readonly string[]>): string {
-  const line = (cells: readonly string[]): string => `| ${cells.map(cell => cell === 'NaN' ? '–' : cell).join(' | ')} |`
+  const line = (cells: readonly string[]): string => `| ${cells.map(cell => cell.replaceAll('NaN', '–')).join(' | ')} |`
   return [`### ${title}`, '', line(head), line(head.map((_, index) => index === 0 ? '---' : '---:')), ...rows.map(line), ''].join('\n')
 }
