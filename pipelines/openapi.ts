@@ -4,6 +4,7 @@
  * An endpoint that is added is described here; the document does the rest.
  */
 
+import { Type } from 'typebox'
 import type { Call } from '../lib/call.ts'
 import { openApiDocument, type AnswerDoc, type EndpointDoc } from '../lib/openapi.ts'
 import type { Reply } from '../lib/reply.ts'
@@ -22,6 +23,11 @@ import {
 } from '../schemas/messages.ts'
 import { Model, ModelList } from '../schemas/models.ts'
 import { OcrAnswer, OcrRequest } from '../schemas/ocr.ts'
+import { SpeechRequest, SpeechStreamEvent } from '../schemas/speech.ts'
+import {
+  TranscriptionRequest, Transcription, TranscriptionStreamEvent, TranscriptSegment, TranscriptWord, VerboseTranscription
+} from '../schemas/transcription.ts'
+import { Translation, TranslationRequest, VerboseTranslation } from '../schemas/translation.ts'
 import { CustomTool, FunctionTool, ToolServerSpec } from '../schemas/tools.ts'
 
 /** Schemas that deserve a name of their own in the document. */
@@ -33,6 +39,9 @@ const named = {
   ToolServerFailure, ToolServerResult, DeferredPending,
   ImageRequest, ImageEditRequest, ImageVariationRequest, ImageAnswer, ImageStreamEvent, OcrRequest, OcrAnswer,
   EmbeddingsRequest, EmbeddingInput, EmbeddingList,
+  SpeechRequest, SpeechStreamEvent,
+  TranscriptionRequest, Transcription, VerboseTranscription, TranscriptSegment, TranscriptWord, TranscriptionStreamEvent,
+  TranslationRequest, Translation, VerboseTranslation,
   Model, ModelList, Health
 }
 
@@ -46,6 +55,11 @@ const imageAnswers: readonly AnswerDoc[] = [
   { description: 'The images.', schema: ImageAnswer },
   { description: 'With `stream`, images while they are made.', mediaType: 'text/event-stream', schema: ImageStreamEvent }
 ]
+const texts = [
+  { description: 'With the format `text` or `srt`.', mediaType: 'text/plain' },
+  { description: 'With the format `vtt`.', mediaType: 'text/vtt' }
+]
+const fromRecording = ['invalid_value', 'unsupported_parameter', 'unsupported_format', ...fromProvider] as const
 
 export const endpointDocs: readonly EndpointDoc[] = [
   {
@@ -135,6 +149,48 @@ export const endpointDocs: readonly EndpointDoc[] = [
     request: { schema: EmbeddingsRequest },
     answers: [{ description: 'A vector for each input.', schema: EmbeddingList }],
     errors: ['invalid_value', 'unsupported_parameter', ...fromProvider]
+  },
+  {
+    name: 'speech',
+    method: 'POST',
+    path: '/v1/audio/speech',
+    group: 'Audio',
+    summary: 'Say a text.',
+    request: { schema: SpeechRequest },
+    answers: [
+      ...['audio/mpeg', 'audio/opus', 'audio/aac', 'audio/flac', 'audio/wav', 'audio/pcm'].map((mediaType, index) => ({
+        description: index === 0 ? 'The sound, as it is made.' : '', mediaType
+      })),
+      { description: 'With `stream_format` sse, pieces of it.', mediaType: 'text/event-stream', schema: SpeechStreamEvent }
+    ],
+    errors: ['unsupported_parameter', ...fromProvider]
+  },
+  {
+    name: 'transcriptions',
+    method: 'POST',
+    path: '/v1/audio/transcriptions',
+    group: 'Audio',
+    summary: 'Write down what is said in a recording.',
+    request: { schema: TranscriptionRequest, mediaType: 'multipart/form-data' },
+    answers: [
+      { description: 'The text, with more about it when the format is `verbose_json`.', schema: Type.Union([VerboseTranscription, Transcription]) },
+      ...texts,
+      { description: 'With `stream`, the text as it is understood.', mediaType: 'text/event-stream', schema: TranscriptionStreamEvent }
+    ],
+    errors: fromRecording
+  },
+  {
+    name: 'translations',
+    method: 'POST',
+    path: '/v1/audio/translations',
+    group: 'Audio',
+    summary: 'Write down in English what is said in a recording.',
+    request: { schema: TranslationRequest, mediaType: 'multipart/form-data' },
+    answers: [
+      { description: 'The text, with more about it when the format is `verbose_json`.', schema: Type.Union([VerboseTranslation, Translation]) },
+      ...texts
+    ],
+    errors: fromRecording
   },
   {
     name: 'models',

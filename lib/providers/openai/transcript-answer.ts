@@ -83,7 +83,7 @@ function transcriptOf (answer: Record<string, unknown>, text: string): Transcrip
 }
 
 function wordOf ({ word, start, end }: Record<string, unknown>): TranscriptWord {
-  return { word: String(word ?? ''), start: numberOf(start) ?? 0, end: numberOf(end) ?? 0 }
+  return { word: typeof word === 'string' ? word : '', start: numberOf(start) ?? 0, end: numberOf(end) ?? 0 }
 }
 
 /** Every field is promised to callers; servers of other makes leave some out. */
@@ -106,7 +106,7 @@ function segmentOf (segment: Record<string, unknown>, index: number): Transcript
 
 function logprobsOf (value: unknown): TokenLogprob[] | undefined {
   return objectsOf(value)?.map(({ token, logprob, bytes }) => ({
-    token: String(token ?? ''),
+    token: typeof token === 'string' ? token : '',
     logprob: numberOf(logprob) ?? 0,
     bytes: Array.isArray(bytes) ? bytes.filter(byte => typeof byte === 'number') : []
   }))
