@@ -28,6 +28,7 @@ const transcribe: ListeningModel = {
 
 const listening: ReadonlyArray<readonly [RegExp, ListeningModel]> = [
   [/^gpt-.*transcribe-diarize/, { ...transcribe, formats: ['json', 'text'], logprobs: false, prompt: false }],
+  [/^gpt-transcribe/, { ...transcribe, logprobs: false }],
   [/^gpt-.*transcribe/, transcribe],
   // Whisper as Groq and others host it.
   [/whisper-large-v3-turbo|distil-whisper/, { ...whisper, formats: ['json', 'text', 'verbose_json'], translates: false }],
