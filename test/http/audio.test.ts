@@ -4,8 +4,9 @@ import Dedalus from 'dedalus-labs'
 import { eventStream, fakeUpstream, type Script, type SeenRequest } from '../support/upstream.ts'
 import { testGateway, testKey, upstreamAt, type TestGateway } from '../support/gateway.ts'
 import { partsOf, wavOf } from '../support/forms.ts'
+import { secondsOf } from '../support/sound-frames.ts'
 import { keptUploads } from '../support/uploads.ts'
-import { settings } from '../support/settings.ts'
+import { providerSettings, settings } from '../support/settings.ts'
 import { until } from '../support/until.ts'
 import type { FakeUpstream } from '../support/upstream.ts'
 import type { ProviderSettings, Settings } from '../../lib/settings.ts'
@@ -443,4 +444,47 @@ t.test('the official clients speak and listen', async t => {
   t.same(types, ['transcript.text.delta', 'transcript.text.done'])
   const wrong: unknown = await openai.audio.transcriptions.create({ file: await file(), model: 'none/x' }).catch((error: unknown) => error)
   t.ok(wrong instanceof OpenAI.NotFoundError)
+})
+
+t.test('the sandbox speaks in files that players can read, as long as the text takes', async t => {
+  const api = await testGateway(t, { providers: [{ ...providerSettings('sandbox', 'sandbox'), options: { words_per_second: 0 } }] })
+  const input = 'A sentence of words, spoken by nobody. '.repeat(10).trim()
+  const expected = input.length / 15
+  for (const [format, mediaType] of [
+    ['wav', 'audio/wav'], ['pcm', 'audio/pcm'], ['mp3', 'audio/mpeg'], ['aac', 'audio/aac'], ['flac', 'audio/flac'], ['opus', 'audio/opus']
+  ] as const) {
+    for (const speed of [1, 4]) {
+      const response = await api.post(speech, { model: 'sandbox/speaker', input, voice: 'any', response_format: format, speed })
+      t.equal(response.headers.get('content-type'), mediaType)
+      const seconds = secondsOf(format, Buffer.from(await response.arrayBuffer()))
+      t.ok(seconds >= expected / speed - 0.001 && seconds <= expected / speed + 0.05, `${format}: ${seconds} for ${expected / speed}`)
+    }
+  }
+  const streamed = await (await api.post(speech, { model: 'sandbox/speaker', input: 'Hi there', voice: 'any', response_format: 'wav', stream_format: 'sse' })).text()
+  const pieces = [...streamed.matchAll(/"audio":"([^"]+)"/g)].map(([, audio = '']) => Buffer.from(audio, 'base64'))
+  t.equal(pieces.length, 2, 'one a word')
+  t.ok(secondsOf('wav', Buffer.concat(pieces)) > 0.5)
+  t.match(streamed, /"speech\.audio\.done","usage":\{"input_tokens":2,/)
+})
+
+t.test('the sandbox writes down what it was sent, the same in every format', async t => {
+  const api = await testGateway(t, { providers: [{ ...providerSettings('sandbox', 'sandbox'), options: { words_per_second: 0 } }] })
+  const ask = async (fields: Readonly<Record<string, string>>, path = transcriptions): Promise<Response> =>
+    await sendForm(api, path, { model: 'sandbox/listener', ...fields }, { bytes: wavOf(2) })
+  const text = 'This is the sandbox, which hears nothing. It was given talk.wav, which has 32044 bytes. That is 2.00 seconds of sound.'
+  const plain = await json(await ask({ include: 'logprobs' }))
+  t.match(plain, { text, usage: { type: 'tokens', input_tokens: 20 } })
+  t.equal((plain['logprobs'] as Array<{ token: string }>).map(({ token }) => token).join(''), text)
+  t.equal(await (await ask({ response_format: 'text' })).text(), `${text}\n`)
+  t.match(await (await ask({ response_format: 'srt' })).text(), /^1\n00:00:00,000 --> 00:00:00,\d{3}\nThis is the sandbox/)
+  t.match(await (await ask({ response_format: 'vtt' })).text(), /^WEBVTT\n\n00:00:00\.000 --> [^]*--> 00:00:02\.000\n/)
+  const long = await json(await ask({ 'response_format': 'verbose_json', 'timestamp_granularities[]': 'word' }))
+  const spans = long['words'] as Array<{ word: string, start: number, end: number }>
+  t.equal(spans.map(({ word }) => word).join(' '), text)
+  t.equal(spans.at(-1)?.end, 2)
+  const streamed = await (await ask({ stream: 'true' })).text()
+  t.equal([...streamed.matchAll(/"delta":"([^"]*)"/g)].map(([, delta]) => delta).join(''), text)
+  t.same(await json(await ask({}, translations)), { text })
+  const wrong = await ask({ model: 'sandbox/speaker' })
+  t.equal(wrong.status, 404)
 })

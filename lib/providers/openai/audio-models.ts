@@ -26,10 +26,14 @@ const transcribe: ListeningModel = {
   formats: ['json'], logprobs: true, streams: true, chunking: true, prompt: true, translates: false
 }
 
+/** The sandbox's, which can do everything. */
+const everything: ListeningModel = { ...whisper, logprobs: true, streams: true, chunking: true }
+
 const listening: ReadonlyArray<readonly [RegExp, ListeningModel]> = [
   [/^gpt-.*transcribe-diarize/, { ...transcribe, formats: ['json', 'text'], logprobs: false, prompt: false }],
   [/^gpt-transcribe/, { ...transcribe, logprobs: false }],
   [/^gpt-.*transcribe/, transcribe],
+  [/^listener$/, everything],
   // Whisper as Groq and others host it.
   [/whisper-large-v3-turbo|distil-whisper/, { ...whisper, formats: ['json', 'text', 'verbose_json'], translates: false }],
   [/whisper-large/, { ...whisper, formats: ['json', 'text', 'verbose_json'] }]
