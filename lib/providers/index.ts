@@ -50,7 +50,7 @@ const kinds: Readonly<Partial<Record<ProviderKind, Kind>>> = {
   vllm: { ...compatible, ...audio },
   'openai-compatible': { ...compatible, ...audio, ...imageApi },
   sandbox: { ...compatible, ...audio, ...imageApi, ocr: mistralOcr },
-  local: { ocr: { ...mistralOcr, request: ask => mistralOcr.request(bytesOnly(ask)) }, credential: () => ({}) }
+  local: { speech, ocr: { ...mistralOcr, request: ask => mistralOcr.request(bytesOnly(ask)) }, credential: () => ({}) }
 }
 
 function kindOf ({ kind, options }: ProviderSettings): Kind {

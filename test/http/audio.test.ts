@@ -1,6 +1,7 @@
 import t from 'tap'
 import OpenAI, { toFile } from 'openai'
 import Dedalus from 'dedalus-labs'
+import { localPrograms } from '../../lib/providers/local/programs.ts'
 import { eventStream, fakeUpstream, type Script, type SeenRequest } from '../support/upstream.ts'
 import { testGateway, testKey, upstreamAt, type TestGateway } from '../support/gateway.ts'
 import { partsOf, wavOf } from '../support/forms.ts'
@@ -487,4 +488,26 @@ t.test('the sandbox writes down what it was sent, the same in every format', asy
   t.same(await json(await ask({}, translations)), { text })
   const wrong = await ask({ model: 'sandbox/speaker' })
   t.equal(wrong.status, 404)
+})
+
+const { espeak } = await localPrograms()
+
+t.test('the voice of this machine speaks', { skip: espeak === undefined && 'eSpeak NG is not installed' }, async t => {
+  const api = await testGateway(t, { providers: [providerSettings('local', 'local')] })
+  const input = 'One, two, three, four, five, six.'
+  const say = async (more: object = {}): Promise<Response> => await api.post(speech, { model: 'local/tts', input, voice: 'alloy', ...more })
+  await until(() => api.gateway.services.models.routes('local/tts').length > 0)
+  const wav = await say()
+  t.equal(wav.headers.get('content-type'), 'audio/wav')
+  const seconds = secondsOf('wav', Buffer.from(await wav.arrayBuffer()))
+  t.ok(seconds > 1 && seconds < 10, `${seconds} s`)
+  const pcm = Buffer.from(await (await say({ response_format: 'pcm' })).arrayBuffer())
+  t.ok(Math.abs(secondsOf('pcm', pcm) - seconds) < 0.01, 'as long at another rate')
+  t.ok(pcm.some(byte => byte !== 0), 'and not silent')
+  const fast = Buffer.from(await (await say({ speed: 2, response_format: 'wav' })).arrayBuffer())
+  t.ok(secondsOf('wav', fast) < seconds * 0.8)
+  t.equal((await say({ voice: '-w /tmp/x', input: '--help' })).status, 200, 'neither voice nor text are options')
+  const mp3 = await say({ response_format: 'mp3' })
+  t.equal(mp3.status, 400)
+  t.match(await json(mp3), { error: { code: 'unsupported_parameter', param: 'response_format' } })
 })
