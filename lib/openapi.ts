@@ -113,7 +113,7 @@ function answersOf ({ answers }: EndpointDoc, names: Names): Record<string, Json
     statuses.set(status, [...statuses.get(status) ?? [], answer])
   }
   return Object.fromEntries([...statuses].map(([status, answers]) => [status, {
-    description: answers.map(({ description }) => description).filter(text => text !== '').join(' '),
+    description: answers.map(({ description }) => description).join(' '),
     content: Object.fromEntries(answers.map(({ mediaType = 'application/json', schema }) => [
       mediaType, schema === undefined ? {} : { schema: print(schema, names) }
     ]))

@@ -158,9 +158,7 @@ export const endpointDocs: readonly EndpointDoc[] = [
     summary: 'Say a text.',
     request: { schema: SpeechRequest },
     answers: [
-      ...['audio/mpeg', 'audio/opus', 'audio/aac', 'audio/flac', 'audio/wav', 'audio/pcm'].map((mediaType, index) => ({
-        description: index === 0 ? 'The sound, as it is made.' : '', mediaType
-      })),
+      { description: 'The sound, as it is made.', mediaType: 'audio/*' },
       { description: 'With `stream_format` sse, pieces of it.', mediaType: 'text/event-stream', schema: SpeechStreamEvent }
     ],
     errors: ['unsupported_parameter', ...fromProvider]

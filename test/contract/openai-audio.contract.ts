@@ -14,6 +14,7 @@ import { speech } from '../../lib/providers/openai/speech.ts'
 import { readTranscript } from '../../lib/providers/openai/transcript-answer.ts'
 import { transcription, translation } from '../../lib/providers/openai/transcription.ts'
 import { partsOf, wavOf } from '../support/forms.ts'
+import type { TranscriptEvent } from '../../lib/events.ts'
 import type { Recording } from '../../lib/audio/recording.ts'
 import type { SpeechQuestion } from '../../lib/audio/speech-question.ts'
 import type { Adapter, Ask } from '../../lib/providers/provider.ts'
@@ -36,7 +37,7 @@ function asked<R> (request: R, model: string): Ask<R> {
 }
 
 /** The fields of a form as the values its schema describes. */
-async function formValues (adapter: Adapter<Recording, unknown>, request: Recording, model: string): Promise<Record<string, unknown>> {
+async function formValues (adapter: Adapter<Recording, TranscriptEvent>, request: Recording, model: string): Promise<Record<string, unknown>> {
   const { headers, body } = adapter.request(asked(request, model))
   if (typeof body !== 'function') throw new Error('a form is opened anew for each attempt')
   const values: Record<string, unknown> = {}
