@@ -172,12 +172,12 @@ t.test('another model speaks when the first cannot, also when its refusal says 2
     { status: 500, pieces: ['{}'] }, { pieces: ['{"error":{"message":"busy","code":503}}'] },
     { headers: { 'content-type': 'audio/mpeg' }, pieces: [] }
   ][number] ?? { headers: { 'content-type': 'audio/mpeg' }, pieces: [sound] })
-  const model = ['openai/tts-1', { model: 'openai/tts-1-hd', settings: { speed: 2 } }, 'openai/gpt-4o-mini-tts', 'openai/gpt-4o-mini-tts-2025']
+  const model = ['openai/tts-1', { model: 'openai/tts-1-hd', settings: { temperature: 1 } }, 'openai/gpt-4o-mini-tts', 'openai/gpt-4o-mini-tts-2025']
   const response = await api.post(speech, { ...said, model })
   t.equal(response.status, 200)
   t.equal(response.headers.get('x-headgate-model'), 'openai/gpt-4o-mini-tts-2025')
   t.equal(upstream.requests.length, 4)
-  t.match(upstream.requests[1]?.json, { speed: 2 })
+  t.same(upstream.requests[1]?.json, { model: 'tts-1-hd', input: 'Hello', voice: 'alloy' }, 'settings are for chat')
 })
 
 t.test('a recording goes up part by part as it came', async t => {

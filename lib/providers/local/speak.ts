@@ -1,6 +1,6 @@
 /** Speech by eSpeak NG: not a pretty voice, but a real one, in a hundred languages. */
 
-import { Gate } from './gate.ts'
+import { Gate } from '../../gate.ts'
 import { runProgram } from './run-program.ts'
 
 /** What of a speech request it understands. */
