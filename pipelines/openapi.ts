@@ -4,7 +4,6 @@
  * An endpoint that is added is described here; the document does the rest.
  */
 
-import { Type } from 'typebox'
 import type { Call } from '../lib/call.ts'
 import { openApiDocument, type AnswerDoc, type EndpointDoc } from '../lib/openapi.ts'
 import type { Reply } from '../lib/reply.ts'
@@ -25,9 +24,10 @@ import { Model, ModelList } from '../schemas/models.ts'
 import { OcrAnswer, OcrRequest } from '../schemas/ocr.ts'
 import { SpeechRequest, SpeechStreamEvent } from '../schemas/speech.ts'
 import {
-  TranscriptionRequest, Transcription, TranscriptionStreamEvent, TranscriptSegment, TranscriptWord, VerboseTranscription
+  TranscriptionRequest, Transcription, TranscriptionAnswer, TranscriptionStreamEvent, TranscriptSegment, TranscriptWord,
+  VerboseTranscription
 } from '../schemas/transcription.ts'
-import { Translation, TranslationRequest, VerboseTranslation } from '../schemas/translation.ts'
+import { Translation, TranslationAnswer, TranslationRequest, VerboseTranslation } from '../schemas/translation.ts'
 import { CustomTool, FunctionTool, ToolServerSpec } from '../schemas/tools.ts'
 
 /** Schemas that deserve a name of their own in the document. */
@@ -171,7 +171,7 @@ export const endpointDocs: readonly EndpointDoc[] = [
     summary: 'Write down what is said in a recording.',
     request: { schema: TranscriptionRequest, mediaType: 'multipart/form-data' },
     answers: [
-      { description: 'The text, with more about it when the format is `verbose_json`.', schema: Type.Union([VerboseTranscription, Transcription]) },
+      { description: 'The text, with more about it when the format is `verbose_json`.', schema: TranscriptionAnswer },
       ...texts,
       { description: 'With `stream`, the text as it is understood.', mediaType: 'text/event-stream', schema: TranscriptionStreamEvent }
     ],
@@ -185,7 +185,7 @@ export const endpointDocs: readonly EndpointDoc[] = [
     summary: 'Write down in English what is said in a recording.',
     request: { schema: TranslationRequest, mediaType: 'multipart/form-data' },
     answers: [
-      { description: 'The text, with more about it when the format is `verbose_json`.', schema: Type.Union([VerboseTranslation, Translation]) },
+      { description: 'The text, with more about it when the format is `verbose_json`.', schema: TranslationAnswer },
       ...texts
     ],
     errors: fromRecording

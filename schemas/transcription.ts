@@ -101,6 +101,9 @@ export const VerboseTranscription = Type.Object({
 })
 export type VerboseTranscription = Static<typeof VerboseTranscription>
 
+/** Verbose first: whatever fits it fits the other too. */
+export const TranscriptionAnswer = Type.Union([VerboseTranscription, Transcription])
+
 /** One message of a streamed answer; `[DONE]` follows the last. */
 export const TranscriptionStreamEvent = Type.Union([
   Type.Object({

@@ -16,3 +16,6 @@ export const VerboseTranslation = Type.Object({
   segments: Type.Optional(Type.Array(TranscriptSegment))
 })
 export type VerboseTranslation = Static<typeof VerboseTranslation>
+
+/** Verbose first: whatever fits it fits the other too. */
+export const TranslationAnswer = Type.Union([VerboseTranslation, Translation])
