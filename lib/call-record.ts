@@ -34,6 +34,10 @@ export interface CallRecord {
   pages?: number
   /** Length of the answer's text so far: what an estimate is made of when no usage came. */
   outputCharacters?: number
+  /** Length of the sound that was listened to, as the provider counted it. */
+  audioSeconds?: number
+  /** Length of the text that was spoken: what speech is paid by. */
+  spokenCharacters?: number
   status?: number
   errorCode?: string
   /** The unexpected error or the upstream's words, for the log only. */

@@ -8,6 +8,8 @@
  */
 
 import type { Vector } from './embeddings/vector.ts'
+import type { Transcript } from './audio/transcript.ts'
+import type { TokenLogprob } from '../schemas/transcription.ts'
 
 /** Tokens as the provider counted them. Absent and zero differ: absent was not reported. */
 export interface Usage {
@@ -132,10 +134,13 @@ export type ChatEvent =
     readonly errors: Readonly<Record<string, ToolServerError>>
   }
 
-/** A spoken answer: the media type first, then bytes as they arrived, then usage if any. */
+/** A spoken answer: bytes as they arrived, or base64 in an event stream; then usage if any. */
 export type SpeechEvent =
+  /** Before the first chunk of bytes. */
   | { readonly type: 'audio-start', readonly mediaType: string }
   | { readonly type: 'audio-chunk', readonly bytes: Uint8Array }
+  /** A piece of the sound in base64, each piece complete in itself. */
+  | { readonly type: 'speech-delta', readonly audio: string }
   | { readonly type: 'usage', readonly usage: Usage }
 
 /** One image of an answer that came in one piece, in wire form. */
@@ -166,6 +171,11 @@ export type ImageEvent =
 export type EmbeddingsEvent =
   | { readonly type: 'embeddings', readonly vectors: readonly Vector[] }
   | { readonly type: 'usage', readonly usage: Usage }
+
+/** What was said: pieces of it as they are understood, then all of it once and last. */
+export type TranscriptEvent =
+  | { readonly type: 'transcript-delta', readonly text: string, readonly logprobs?: readonly TokenLogprob[] }
+  | { readonly type: 'transcript-end', readonly transcript: Transcript }
 
 /** Any answer that is one JSON value. */
 export interface ResultEvent<T = unknown> {

@@ -7,6 +7,9 @@ import { health, livez, readyz } from './health.ts'
 import { imageEdits, imageVariations, images } from './images.ts'
 import { ocr } from './ocr.ts'
 import { openApi } from './openapi.ts'
+import { speech } from './speech.ts'
+import { transcription } from './transcription.ts'
+import { translation } from './translation.ts'
 import { version } from '../lib/version.ts'
 import { listModels, retrieveModel } from './models.ts'
 import type { Endpoint } from '../lib/endpoint.ts'
@@ -17,16 +20,20 @@ const deferredPath = '/v1/chat/deferred-completion/:request_id'
 
 /** The same endpoints in the same order for any services. */
 export function createEndpoints (services: Services): Endpoint[] {
-  const { jsonBodyBytes, documentBytes } = services.settings.limits
+  const { jsonBodyBytes, documentBytes, audioFileBytes } = services.settings.limits
   const get = { method: 'GET', body: 'none', maxBodyBytes: 0 } as const
   const post = { method: 'POST', body: 'json', maxBodyBytes: jsonBodyBytes } as const
   // As many images as an edit may have, of the size they usually are.
   const imageForm = { method: 'POST', body: 'multipart', maxBodyBytes: Math.max(jsonBodyBytes, 16 * 4 * 1024 * 1024) } as const
+  const recording = { method: 'POST', body: 'multipart', maxBodyBytes: audioFileBytes } as const
   return [
     { ...post, name: 'chat', path: '/v1/chat/completions', handle: chat(services) },
     { ...get, name: 'chat', path: deferredPath, handle: retrieveDeferred(services) },
     { ...get, name: 'chat', method: 'DELETE', path: deferredPath, handle: cancelDeferred(services) },
     { ...post, name: 'embeddings', path: '/v1/embeddings', handle: embeddings(services) },
+    { ...post, name: 'speech', path: '/v1/audio/speech', handle: speech(services) },
+    { ...recording, name: 'transcriptions', path: '/v1/audio/transcriptions', handle: transcription(services) },
+    { ...recording, name: 'translations', path: '/v1/audio/translations', handle: translation(services) },
     { ...post, name: 'images', path: '/v1/images/generations', handle: images(services) },
     { ...imageForm, name: 'images', path: '/v1/images/edits', handle: imageEdits(services) },
     { ...imageForm, name: 'images', path: '/v1/images/variations', handle: imageVariations(services) },

@@ -22,6 +22,12 @@ import {
 } from '../schemas/messages.ts'
 import { Model, ModelList } from '../schemas/models.ts'
 import { OcrAnswer, OcrRequest } from '../schemas/ocr.ts'
+import { SpeechRequest, SpeechStreamEvent } from '../schemas/speech.ts'
+import {
+  TranscriptionRequest, Transcription, TranscriptionAnswer, TranscriptionStreamEvent, TranscriptSegment, TranscriptWord,
+  VerboseTranscription
+} from '../schemas/transcription.ts'
+import { Translation, TranslationAnswer, TranslationRequest, VerboseTranslation } from '../schemas/translation.ts'
 import { CustomTool, FunctionTool, ToolServerSpec } from '../schemas/tools.ts'
 
 /** Schemas that deserve a name of their own in the document. */
@@ -33,6 +39,9 @@ const named = {
   ToolServerFailure, ToolServerResult, DeferredPending,
   ImageRequest, ImageEditRequest, ImageVariationRequest, ImageAnswer, ImageStreamEvent, OcrRequest, OcrAnswer,
   EmbeddingsRequest, EmbeddingInput, EmbeddingList,
+  SpeechRequest, SpeechStreamEvent,
+  TranscriptionRequest, Transcription, VerboseTranscription, TranscriptSegment, TranscriptWord, TranscriptionStreamEvent,
+  TranslationRequest, Translation, VerboseTranslation,
   Model, ModelList, Health
 }
 
@@ -46,6 +55,11 @@ const imageAnswers: readonly AnswerDoc[] = [
   { description: 'The images.', schema: ImageAnswer },
   { description: 'With `stream`, images while they are made.', mediaType: 'text/event-stream', schema: ImageStreamEvent }
 ]
+const texts = [
+  { description: 'With the format `text` or `srt`.', mediaType: 'text/plain' },
+  { description: 'With the format `vtt`.', mediaType: 'text/vtt' }
+]
+const fromRecording = ['invalid_value', 'unsupported_parameter', 'unsupported_format', ...fromProvider] as const
 
 export const endpointDocs: readonly EndpointDoc[] = [
   {
@@ -135,6 +149,46 @@ export const endpointDocs: readonly EndpointDoc[] = [
     request: { schema: EmbeddingsRequest },
     answers: [{ description: 'A vector for each input.', schema: EmbeddingList }],
     errors: ['invalid_value', 'unsupported_parameter', ...fromProvider]
+  },
+  {
+    name: 'speech',
+    method: 'POST',
+    path: '/v1/audio/speech',
+    group: 'Audio',
+    summary: 'Say a text.',
+    request: { schema: SpeechRequest },
+    answers: [
+      { description: 'The sound, as it is made.', mediaType: 'audio/*' },
+      { description: 'With `stream_format` sse, pieces of it.', mediaType: 'text/event-stream', schema: SpeechStreamEvent }
+    ],
+    errors: ['unsupported_parameter', ...fromProvider]
+  },
+  {
+    name: 'transcriptions',
+    method: 'POST',
+    path: '/v1/audio/transcriptions',
+    group: 'Audio',
+    summary: 'Write down what is said in a recording.',
+    request: { schema: TranscriptionRequest, mediaType: 'multipart/form-data' },
+    answers: [
+      { description: 'The text, with more about it when the format is `verbose_json`.', schema: TranscriptionAnswer },
+      ...texts,
+      { description: 'With `stream`, the text as it is understood.', mediaType: 'text/event-stream', schema: TranscriptionStreamEvent }
+    ],
+    errors: fromRecording
+  },
+  {
+    name: 'translations',
+    method: 'POST',
+    path: '/v1/audio/translations',
+    group: 'Audio',
+    summary: 'Write down in English what is said in a recording.',
+    request: { schema: TranslationRequest, mediaType: 'multipart/form-data' },
+    answers: [
+      { description: 'The text, with more about it when the format is `verbose_json`.', schema: TranslationAnswer },
+      ...texts
+    ],
+    errors: fromRecording
   },
   {
     name: 'models',

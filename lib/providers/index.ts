@@ -13,12 +13,17 @@ import { mistralOcr } from './mistral/ocr.ts'
 import { openaiEmbeddings } from './openai/embeddings.ts'
 import { openaiImageEdits, openaiImageVariations } from './openai/image-forms.ts'
 import { openaiImages } from './openai/images.ts'
+import { speech } from './openai/speech.ts'
+import { transcription, translation } from './openai/transcription.ts'
 import { xaiDeferred } from './xai/deferred.ts'
 import { xaiChat } from './xai/index.ts'
 import type { ProviderKind, ProviderSettings } from '../settings.ts'
 import type { Provider, Transport } from './provider.ts'
 
-type Adapters = Pick<Provider, 'chat' | 'deferred' | 'embeddings' | 'images' | 'imageEdits' | 'imageVariations' | 'ocr'>
+type Adapters = Pick<Provider,
+  'chat' | 'deferred' | 'embeddings' | 'images' | 'imageEdits' | 'imageVariations' | 'ocr' |
+  'speech' | 'transcription' | 'translation'
+>
 
 /** What a provider of this kind can do, and how it wants to be told who is asking. */
 interface Kind extends Adapters {
@@ -31,16 +36,21 @@ const compatible: Kind = { chat: chatCompletions, embeddings: openaiEmbeddings, 
 /** The image API; a server that does not have it answers so. */
 const imageApi = { images: openaiImages, imageEdits: openaiImageEdits, imageVariations: openaiImageVariations }
 
+/** OpenAI's API for sound, which others have copied as they did its chat. */
+const audio = { speech, transcription, translation }
+
 const kinds: Readonly<Partial<Record<ProviderKind, Kind>>> = {
-  openai: { ...compatible, ...imageApi },
+  openai: { ...compatible, ...audio, ...imageApi },
   anthropic: { chat: anthropicChat, credential: anthropicHeaders },
   google: { chat: googleChat, embeddings: googleEmbeddings, images: googleImages, credential: googleHeaders },
   xai: { chat: xaiChat, deferred: xaiDeferred, images: openaiImages, credential: bearer },
   mistral: { ...compatible, ocr: mistralOcr },
-  together: { ...compatible, ...imageApi },
-  'openai-compatible': { ...compatible, ...imageApi },
-  sandbox: { ...compatible, ...imageApi, ocr: mistralOcr },
-  local: { ocr: { ...mistralOcr, request: ask => mistralOcr.request(bytesOnly(ask)) }, credential: () => ({}) }
+  groq: { ...compatible, ...audio },
+  together: { ...compatible, ...audio, ...imageApi },
+  vllm: { ...compatible, ...audio },
+  'openai-compatible': { ...compatible, ...audio, ...imageApi },
+  sandbox: { ...compatible, ...audio, ...imageApi, ocr: mistralOcr },
+  local: { speech, ocr: { ...mistralOcr, request: ask => mistralOcr.request(bytesOnly(ask)) }, credential: () => ({}) }
 }
 
 function kindOf ({ kind, options }: ProviderSettings): Kind {

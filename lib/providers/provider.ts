@@ -8,13 +8,17 @@
 
 import type { EventSourceMessage } from 'eventsource-parser'
 import type { Route, Secret } from '../call.ts'
-import type { ChatEvent, EmbeddingsEvent, ImageEvent, ResultEvent } from '../events.ts'
+import type {
+  ChatEvent, EmbeddingsEvent, ImageEvent, ResultEvent, SpeechEvent, TranscriptEvent
+} from '../events.ts'
 import type { GatewayError } from '../errors.ts'
 import type { PromptedChat } from '../chat/prompt.ts'
 import type { ImageEdit, ImageVariation } from '../images/requests.ts'
 import type { OcrPages, OcrQuestion } from '../ocr/question.ts'
 import type { EmbeddingsRequest } from '../../schemas/embeddings.ts'
 import type { ImageRequest } from '../../schemas/images.ts'
+import type { Recording } from '../audio/recording.ts'
+import type { SpeechQuestion } from '../audio/speech-question.ts'
 
 /** One question to one provider: the request with the route's settings merged in. */
 export interface Ask<R> {
@@ -58,6 +62,13 @@ export interface Adapter<R, E> {
    */
   readonly response: (body: unknown, ask: Ask<R>) => E[]
   readonly stream: (ask: Ask<R>) => StreamReader<E>
+  /**
+   * For answers of bytes: the events of each read of this one, whose head is given; `undefined`
+   * when it is JSON or an event stream after all. The first read counts as real output.
+   */
+  readonly bytes?: (head: UpstreamHead, ask: Ask<R>) => ((bytes: Uint8Array) => E[]) | undefined
+  /** For answers of plain text: true when this one is. `response` is then given the text. */
+  readonly isText?: (head: UpstreamHead, ask: Ask<R>) => boolean
   /** What a status other than 2xx means. `body` is parsed JSON, else text. */
   readonly error: (failure: UpstreamFailure) => GatewayError
   /** Choices one upstream request may ask for; more are asked for in parallel. Default: all. */
@@ -88,10 +99,13 @@ export interface UpstreamFailure {
   readonly callerKey: boolean
 }
 
-/** The answer head of a provider, and its body as it arrives. */
-export interface UpstreamAnswer {
+export interface UpstreamHead {
   readonly status: number
   readonly headers: Readonly<Record<string, string | string[] | undefined>>
+}
+
+/** The answer head of a provider, and its body as it arrives. */
+export interface UpstreamAnswer extends UpstreamHead {
   readonly body: UpstreamBody
 }
 
@@ -158,6 +172,9 @@ export interface Provider {
   readonly imageVariations?: Adapter<ImageVariation, ImageEvent>
   readonly ocr?: Adapter<OcrQuestion, ResultEvent<OcrPages>>
   readonly embeddings?: Adapter<EmbeddingsRequest, EmbeddingsEvent>
+  readonly speech?: Adapter<SpeechQuestion, SpeechEvent>
+  readonly transcription?: Adapter<Recording, TranscriptEvent>
+  readonly translation?: Adapter<Recording, TranscriptEvent>
 }
 
 /** A provider that can be asked now and answers later, once. */

@@ -58,6 +58,11 @@ export async function openAnswer<R extends Streamable, E extends { readonly type
       callerKey: call.providerKey !== undefined
     })
   }
+  const readBytes = adapter.bytes?.(answer, ask)
+  if (readBytes !== undefined) return await openBytes(answer, readBytes)
+  if (adapter.isText?.(answer, ask) === true) {
+    return wholeAnswer(adapter.response((await answer.body.whole(options.answerBytes)).toString(), ask))
+  }
   if (!ask.streamed) return wholeAnswer(await readWhole(answer, ask, adapter, options))
   return await openStream(answer, ask, adapter, provider, options)
 }
@@ -104,6 +109,28 @@ export function wholeAnswer<E> (events: E[]): OpenAnswer<E> {
     },
     sizeBytes: () => 0,
     close: () => { /* the body has been read to its end */ }
+  }
+}
+
+/** Bytes as they arrive: the first of them are awaited, so that a failure before is still a status. */
+async function openBytes<E> ({ body }: UpstreamAnswer, read: (bytes: Uint8Array) => E[]): Promise<OpenAnswer<E>> {
+  const source = body[Symbol.asyncIterator]()
+  const first = await source.next()
+  if (first.done === true) throw new GatewayError('upstream_invalid_response', { cause: 'empty body' })
+  let next: IteratorResult<Uint8Array> | undefined = first
+  let sizeBytes = 0
+  let ended = false
+  return {
+    next: async () => {
+      const { done, value } = next ?? await source.next()
+      next = undefined
+      ended = done === true
+      if (done === true) return undefined
+      sizeBytes += value.length
+      return read(value)
+    },
+    sizeBytes: () => sizeBytes,
+    close: () => { if (!ended) body.cancel() }
   }
 }
 

@@ -29,7 +29,9 @@ export function logCall (log: Log, { id, record, receivedAtMs }: Call): void {
     first_byte_ms: rounded(record.firstByteMs),
     upstream_wait_ms: rounded(record.upstreamWaitMs),
     usage: usageOf(record),
-    pages: record.pages
+    pages: record.pages,
+    audio_seconds: record.audioSeconds,
+    spoken_characters: record.spokenCharacters
   }, 'call')
 }
 

@@ -26,6 +26,7 @@ export interface SeenRequest {
   readonly method: string
   readonly path: string
   readonly headers: IncomingMessage['headers']
+  readonly bytes: Buffer
   readonly text: string
   readonly json: unknown
   /** Resolves when the connection of this request has closed before its answer ended. */
@@ -83,11 +84,13 @@ export async function fakeUpstream (
 async function see (request: IncomingMessage, response: ServerResponse): Promise<SeenRequest> {
   const pieces: Buffer[] = []
   for await (const piece of request) pieces.push(piece as Buffer)
-  const text = Buffer.concat(pieces).toString()
+  const bytes = Buffer.concat(pieces)
+  const text = bytes.toString()
   return {
     method: request.method ?? '',
     path: request.url ?? '',
     headers: request.headers,
+    bytes,
     text,
     json: parse(text),
     aborted: new Promise(resolve => {

@@ -1,32 +1,52 @@
 /**
- * A provider inside the process that reads documents with the programs of this machine. It answers
- * in the dialect of Mistral's OCR, so calls to it pass the same stages as any other.
+ * A provider inside the process that reads documents and speaks with the programs of this machine.
+ * It answers in the dialects of Mistral's OCR and of OpenAI's speech, so calls to it pass the same
+ * stages as any other.
  */
 
 import { wholeBody } from '../../whole-body.ts'
-import { localPrograms } from './programs.ts'
+import { localPrograms, type LocalPrograms } from './programs.ts'
 import { readPages, Unreadable } from './read-pages.ts'
+import { speak } from './speak.ts'
+import type { SpeechRequest } from '../../../schemas/speech.ts'
 import type { Transport, UpstreamAnswer, UpstreamBody, UpstreamRequest } from '../provider.ts'
-
-const headers = { 'content-type': 'application/json' }
 
 /** Looks for the programs at once, and waits for what it finds with the first call. */
 export function localTransport (): Transport {
   const found = localPrograms()
   return {
     send: async (request, { signal }) => {
-      if (request.path !== '/ocr') return answer(404, { message: 'There is no such thing here.', code: 'not_found' })
-      const document = await documentIn(request)
-      if (document === undefined) return answer(400, { message: 'There is no document in the request.' })
-      try {
-        const pages = await readPages(document.bytes, document.isPdf, await found, signal)
-        return answer(200, { pages: pages.map((markdown, index) => ({ index, markdown })), model: 'ocr' })
-      } catch (error) {
-        if (!(error instanceof Unreadable)) throw error
-        return answer(400, { object: 'error', message: error.message, type: 'invalid_document' })
+      switch (request.path) {
+        case '/ocr': return await readDocument(request, await found, signal)
+        case '/audio/speech': return await say(request, await found, signal)
+        default: return answer(404, { message: 'There is no such thing here.', code: 'not_found' })
       }
     }
   }
+}
+
+async function readDocument (request: UpstreamRequest, programs: LocalPrograms, signal: AbortSignal): Promise<UpstreamAnswer> {
+  const document = await documentIn(request)
+  if (document === undefined) return answer(400, { message: 'There is no document in the request.' })
+  try {
+    const pages = await readPages(document.bytes, document.isPdf, programs, signal)
+    return answer(200, { pages: pages.map((markdown, index) => ({ index, markdown })), model: 'ocr' })
+  } catch (error) {
+    if (!(error instanceof Unreadable)) throw error
+    return answer(400, { object: 'error', message: error.message, type: 'invalid_document' })
+  }
+}
+
+/** Without a format it is a WAV file: to make an MP3 takes more than a voice. */
+async function say ({ body }: UpstreamRequest, { espeak }: LocalPrograms, signal: AbortSignal): Promise<UpstreamAnswer> {
+  if (espeak === undefined) return answer(404, { message: 'eSpeak NG is not installed.', code: 'model_not_found' })
+  // The adapter writes this body out of a request that was validated.
+  const request = JSON.parse((await wholeBody(body)).toString()) as SpeechRequest
+  const { input, voice, speed = 1, response_format: format = 'wav' } = request
+  if (format !== 'wav' && format !== 'pcm') {
+    return answer(400, { error: { message: 'The local voice speaks wav and pcm.', code: 'unsupported_parameter', param: 'response_format' } })
+  }
+  return bytesAnswer(200, `audio/${format}`, await speak({ input, voice, speed, format }, espeak, signal))
 }
 
 /** The data URL that the adapter has put into the body. */
@@ -41,11 +61,14 @@ async function documentIn ({ body }: UpstreamRequest): Promise<{ bytes: Buffer, 
 }
 
 function answer (status: number, value: object): UpstreamAnswer {
-  const bytes = Buffer.from(JSON.stringify(value))
+  return bytesAnswer(status, 'application/json', Buffer.from(JSON.stringify(value)))
+}
+
+function bytesAnswer (status: number, contentType: string, bytes: Buffer): UpstreamAnswer {
   const body: UpstreamBody = {
     [Symbol.asyncIterator]: async function * () { yield bytes },
     whole: async () => bytes,
     cancel: () => undefined
   }
-  return { status, headers, body }
+  return { status, headers: { 'content-type': contentType }, body }
 }

@@ -18,9 +18,11 @@ export const characters: ReadonlyMap<string, Character> = new Map<string, Charac
   ['slow', { voice: 'echo', thinks: false, wordsPerSecond: 4 }]
 ])
 
-/** The model of the image paths, and that of OCR. */
+/** The models of the image paths, of OCR, of speech, and of transcriptions. */
 export const painter = 'painter'
 export const reader = 'reader'
+export const speaker = 'speaker'
+export const listener = 'listener'
 
 /** Tokens of one answer at most, all its choices together. */
 export const outputTokenLimit = 32_768
@@ -49,6 +51,16 @@ export const sandboxModels: readonly ModelEntry[] = [
     upstreamApi: 'openai/embeddings',
     capabilities: { text: true, input_token_limit: embeddingModel.inputTokenLimit },
     traits: { dimensions: embeddingModel.dimensions, resizable: true }
+  },
+  {
+    ...entry(speaker, 'Sandbox speaker (simulator)', 'makes sound files as long as a text'),
+    upstreamApi: 'openai/audio/speech',
+    capabilities: { audio: true, streaming: true }
+  },
+  {
+    ...entry(listener, 'Sandbox listener (simulator)', 'makes up what is said in recordings'),
+    upstreamApi: 'openai/audio/transcriptions',
+    capabilities: { text: true, audio: true, streaming: true }
   }
 ]
 

@@ -4,6 +4,8 @@ import { chatCompletions } from './chat-completions.ts'
 import { embeddings } from './embeddings.ts'
 import { changeImages, makeImages } from './images.ts'
 import { readDocuments } from './ocr.ts'
+import { speak } from './speech.ts'
+import { transcribe, translate } from './transcriptions.ts'
 import type { SandboxOptions } from './options.ts'
 import type { Script } from './script.ts'
 import type { UpstreamRequest } from '../provider.ts'
@@ -16,6 +18,9 @@ export const routes: ReadonlyMap<string, SandboxRoute> = new Map<string, Sandbox
   ['POST /images/generations', makeImages],
   ['POST /images/edits', changeImages],
   ['POST /images/variations', changeImages],
+  ['POST /audio/speech', speak],
+  ['POST /audio/transcriptions', transcribe],
+  ['POST /audio/translations', translate],
   ['POST /ocr', readDocuments],
   ['POST /embeddings', embeddings]
 ])

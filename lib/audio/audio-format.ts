@@ -1,0 +1,39 @@
+/**
+ * Which recordings are taken, by their first bytes and their name.
+ *
+ * Providers decide by the extension of the file name alone, and clients send the type
+ * `application/octet-stream` for everything, so a name without a usable extension gets the one
+ * its bytes call for.
+ */
+
+import { GatewayError } from '../errors.ts'
+import type { UploadedFile } from '../call.ts'
+
+const extensions = ['mp3', 'mp4', 'mpeg', 'mpga', 'm4a', 'wav', 'webm']
+
+/** What the bytes are called by file-type, to the extension that fits. */
+const recognised: Readonly<Record<string, string>> = {
+  mp3: 'mp3', mp2: 'mpga', mp1: 'mpga', mpg: 'mpeg', mp4: 'mp4', m4v: 'mp4', m4a: 'm4a', m4b: 'm4a', wav: 'wav', webm: 'webm'
+}
+
+/**
+ * The name to send the recording under: the caller's, if its extension is one of the formats.
+ *
+ * @throws GatewayError `unsupported_format` for bytes that are something else, and for bytes that
+ *   say nothing under a name that says nothing either
+ */
+export async function audioFileName ({ name, head }: UploadedFile): Promise<string> {
+  const { fileTypeFromBuffer } = await import('file-type')
+  const found = (await fileTypeFromBuffer(head))?.ext
+  const named = /\.([A-Za-z0-9]+)$/.exec(name)?.[1]?.toLowerCase()
+  const isNamed = named !== undefined && extensions.includes(named)
+  if (found === undefined && isNamed) return name
+  const extension = recognised[found ?? '']
+  if (extension === undefined) {
+    const is = found === undefined ? '' : ` This one is ${found}.`
+    throw new GatewayError('unsupported_format', {
+      message: `The file must be one of ${extensions.join(', ')}.${is}`, param: 'file'
+    })
+  }
+  return isNamed ? name : `${name.replace(/\.[^.]*$/, '') || 'audio'}.${extension}`
+}

@@ -1,0 +1,87 @@
+/** A transcript, and the forms in which callers get it. */
+
+import { GatewayError } from '../errors.ts'
+import { srt, vtt } from './subtitles.ts'
+import type {
+  TokenLogprob, TranscriptFormat, TranscriptSegment, Transcription, TranscriptionUsage, TranscriptWord,
+  VerboseTranscription
+} from '../../schemas/transcription.ts'
+import type { Recording } from './recording.ts'
+
+/** What a provider understood: as much of it as it told. */
+export interface Transcript {
+  /** The words, or the file itself when the provider wrote the subtitles. */
+  readonly text: string
+  /** Set when `text` is such a file. */
+  readonly written?: 'srt' | 'vtt'
+  /** The English name of it: `german`. */
+  readonly language?: string
+  readonly durationSeconds?: number
+  readonly words?: readonly TranscriptWord[]
+  readonly segments?: readonly TranscriptSegment[]
+  readonly logprobs?: readonly TokenLogprob[]
+  readonly usage?: TranscriptionUsage
+}
+
+/** An answer in one piece. */
+export interface WrittenTranscript {
+  readonly mediaType: string
+  readonly text: string
+}
+
+const mediaTypes: Readonly<Record<TranscriptFormat, string>> = {
+  json: 'application/json; charset=utf-8',
+  verbose_json: 'application/json; charset=utf-8',
+  text: 'text/plain; charset=utf-8',
+  srt: 'text/plain; charset=utf-8',
+  vtt: 'text/vtt; charset=utf-8'
+}
+
+/**
+ * The transcript in the form that was asked for.
+ *
+ * @throws GatewayError `upstream_invalid_response` for subtitles of a transcript without times
+ */
+export function writeTranscript (transcript: Transcript, recording: Recording): WrittenTranscript {
+  const { format } = recording
+  return { mediaType: mediaTypes[format], text: textOf(transcript, recording) }
+}
+
+function textOf (transcript: Transcript, recording: Recording): string {
+  const { text, segments, written } = transcript
+  const { format } = recording
+  if (written !== undefined && written === format) return text
+  switch (format) {
+    case 'text': return text.endsWith('\n') ? text : `${text}\n`
+    case 'json': return JSON.stringify(plain(transcript, recording))
+    case 'verbose_json': return JSON.stringify(verbose(transcript, recording))
+    case 'srt':
+    case 'vtt':
+      if (segments === undefined) throw new GatewayError('upstream_invalid_response', { cause: 'no segments' })
+      return format === 'srt' ? srt(segments) : vtt(segments)
+  }
+}
+
+function plain ({ text, logprobs, usage }: Transcript, { task }: Recording): Transcription {
+  if (task === 'translate') return { text }
+  return {
+    text,
+    ...logprobs !== undefined && { logprobs: [...logprobs] },
+    ...usage !== undefined && { usage }
+  }
+}
+
+function verbose (transcript: Transcript, recording: Recording): VerboseTranscription {
+  const { text, words, segments, usage } = transcript
+  const { task, granularities } = recording
+  const wantsWords = granularities.includes('word')
+  const wantsSegments = !wantsWords || granularities.includes('segment')
+  return {
+    language: transcript.language ?? (task === 'translate' ? 'english' : recording.language ?? ''),
+    duration: transcript.durationSeconds ?? segments?.at(-1)?.end ?? 0,
+    text,
+    ...wantsWords && words !== undefined && { words: [...words] },
+    ...wantsSegments && segments !== undefined && { segments: [...segments] },
+    ...task === 'transcribe' && usage !== undefined && { usage }
+  }
+}

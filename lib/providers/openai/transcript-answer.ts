@@ -1,0 +1,134 @@
+/** Transcripts as providers write them: a text, JSON, or events. */
+
+import { GatewayError } from '../../errors.ts'
+import { inBandError } from '../chat-completions/errors.ts'
+import { objectOf } from '../chat-completions/wire.ts'
+import { numberOf, objectsOf, parseObject } from './wire.ts'
+import type { Transcript } from '../../audio/transcript.ts'
+import type { TranscriptEvent } from '../../events.ts'
+import type {
+  TokenLogprob, TranscriptFormat, TranscriptionUsage, TranscriptSegment, TranscriptWord
+} from '../../../schemas/transcription.ts'
+import type { StreamReader } from '../provider.ts'
+
+/**
+ * @param body parsed JSON, or the text of an answer that is one
+ * @param format what the provider was asked for
+ * @throws GatewayError for an error in it, and `upstream_invalid_response` when there is no text
+ */
+export function readTranscript (body: unknown, format: TranscriptFormat): TranscriptEvent[] {
+  if (typeof body === 'string') {
+    const written = format === 'srt' || format === 'vtt' ? { written: format } : {}
+    return [{ type: 'transcript-end', transcript: { text: body, ...written } }]
+  }
+  const answer = objectOf(body)
+  const error = answer === undefined ? undefined : inBandError(answer, false)
+  if (error !== undefined) throw error
+  if (answer === undefined || typeof answer['text'] !== 'string') {
+    throw new GatewayError('upstream_invalid_response', { cause: 'no text' })
+  }
+  return [{ type: 'transcript-end', transcript: transcriptOf(answer, answer['text']) }]
+}
+
+/** Deltas as they come, and the whole once, from the message that ends the transcript. */
+export function readTranscriptStream (): StreamReader<TranscriptEvent> {
+  let complete = false
+  let done = false
+  return {
+    get done () { return done },
+
+    message ({ event, data }) {
+      if (data.trim() === '[DONE]') {
+        done = true
+        return this.end()
+      }
+      const message = parseObject(data)
+      const error = inBandError(message, event === 'error')
+      if (error !== undefined) throw error
+      const { type, delta, text } = message
+      if (type === 'transcript.text.delta' && typeof delta === 'string') {
+        const logprobs = logprobsOf(message['logprobs'])
+        return [{ type: 'transcript-delta', text: delta, ...logprobs !== undefined && { logprobs } }]
+      }
+      if (type !== 'transcript.text.done' || typeof text !== 'string') return []
+      complete = true
+      return [{ type: 'transcript-end', transcript: transcriptOf(message, text) }]
+    },
+
+    end: () => {
+      if (!complete) throw new GatewayError('upstream_stream_interrupted')
+      return []
+    }
+  }
+}
+
+function transcriptOf (answer: Record<string, unknown>, text: string): Transcript {
+  const { language } = answer
+  const found = {
+    durationSeconds: numberOf(answer['duration']),
+    words: objectsOf(answer['words'])?.map(wordOf),
+    segments: objectsOf(answer['segments'])?.map(segmentOf),
+    logprobs: logprobsOf(answer['logprobs']),
+    usage: usageOf(answer['usage'])
+  }
+  return {
+    text,
+    ...typeof language === 'string' && { language },
+    ...found.durationSeconds !== undefined && { durationSeconds: found.durationSeconds },
+    ...found.words !== undefined && { words: found.words },
+    ...found.segments !== undefined && { segments: found.segments },
+    ...found.logprobs !== undefined && { logprobs: found.logprobs },
+    ...found.usage !== undefined && { usage: found.usage }
+  }
+}
+
+function wordOf ({ word, start, end }: Record<string, unknown>): TranscriptWord {
+  return { word: typeof word === 'string' ? word : '', start: numberOf(start) ?? 0, end: numberOf(end) ?? 0 }
+}
+
+/** Every field is promised to callers; servers of other makes leave some out. */
+function segmentOf (segment: Record<string, unknown>, index: number): TranscriptSegment {
+  const { tokens, text } = segment
+  const number = (name: keyof TranscriptSegment, otherwise = 0): number => numberOf(segment[name]) ?? otherwise
+  return {
+    id: number('id', index),
+    seek: number('seek'),
+    start: number('start'),
+    end: number('end'),
+    text: typeof text === 'string' ? text : '',
+    tokens: Array.isArray(tokens) ? tokens.filter(token => typeof token === 'number') : [],
+    temperature: number('temperature'),
+    avg_logprob: number('avg_logprob'),
+    compression_ratio: number('compression_ratio'),
+    no_speech_prob: number('no_speech_prob')
+  }
+}
+
+function logprobsOf (value: unknown): TokenLogprob[] | undefined {
+  return objectsOf(value)?.map(({ token, logprob, bytes }) => ({
+    token: typeof token === 'string' ? token : '',
+    logprob: numberOf(logprob) ?? 0,
+    bytes: Array.isArray(bytes) ? bytes.filter(byte => typeof byte === 'number') : []
+  }))
+}
+
+function usageOf (value: unknown): TranscriptionUsage | undefined {
+  const usage = objectOf(value)
+  const seconds = numberOf(usage?.['seconds'])
+  if (seconds !== undefined) return { type: 'duration', seconds }
+  const input = numberOf(usage?.['input_tokens'])
+  const output = numberOf(usage?.['output_tokens'])
+  if (input === undefined || output === undefined) return undefined
+  const details = objectOf(usage?.['input_token_details'])
+  const text = numberOf(details?.['text_tokens'])
+  const audio = numberOf(details?.['audio_tokens'])
+  return {
+    type: 'tokens',
+    input_tokens: input,
+    ...details !== undefined && {
+      input_token_details: { ...text !== undefined && { text_tokens: text }, ...audio !== undefined && { audio_tokens: audio } }
+    },
+    output_tokens: output,
+    total_tokens: numberOf(usage?.['total_tokens']) ?? input + output
+  }
+}

@@ -1,0 +1,95 @@
+/**
+ * `POST /audio/transcriptions` and `/audio/translations`: a form there; JSON, a text or events
+ * back.
+ *
+ * A format the model does not write is asked for in one from which the gateway can write it.
+ *
+ * @see https://platform.openai.com/docs/api-reference/audio/createTranscription
+ */
+
+import { GatewayError } from '../../errors.ts'
+import { multipartBody, type FormPart } from '../../multipart.ts'
+import { readError } from '../chat-completions/errors.ts'
+import { listeningModel, type ListeningModel } from './audio-models.ts'
+import { readTranscript, readTranscriptStream } from './transcript-answer.ts'
+import { contentTypeOf } from './wire.ts'
+import type { Recording } from '../../audio/recording.ts'
+import type { TranscriptEvent } from '../../events.ts'
+import type { TranscriptFormat } from '../../../schemas/transcription.ts'
+import type { Adapter, Ask, UpstreamHead, UpstreamRequest } from '../provider.ts'
+
+export const transcription: Adapter<Recording, TranscriptEvent> = {
+  request: ask => formRequest('/audio/transcriptions', ask),
+  isText,
+  response: (body, ask) => readTranscript(body, formatFor(ask)),
+  stream: readTranscriptStream,
+  error: readError
+}
+
+export const translation: Adapter<Recording, TranscriptEvent> = {
+  ...transcription,
+  request: ask => {
+    if (!listeningModel(ask.route.model).translates) throw unsupported(ask, 'model', 'translate')
+    return formRequest('/audio/translations', ask)
+  }
+}
+
+function formRequest (path: string, ask: Ask<Recording>): UpstreamRequest {
+  const { request, route } = ask
+  const model = listeningModel(route.model)
+  checkSupport(ask, model)
+  const { file, language, prompt, temperature, chunking } = request
+  const parts: FormPart[] = [{ name: 'model', value: route.model }, { name: 'response_format', value: formatFor(ask) }]
+  const add = (name: string, value: string | number | undefined): void => {
+    if (value !== undefined) parts.push({ name, value: String(value) })
+  }
+  add('language', language)
+  add('prompt', prompt)
+  add('temperature', temperature)
+  if (request.logprobs) add('include[]', 'logprobs')
+  for (const granularity of request.granularities) add('timestamp_granularities[]', granularity)
+  if (chunking !== undefined) add('chunking_strategy', typeof chunking === 'string' ? chunking : JSON.stringify(chunking))
+  if (request.stream && model.streams) add('stream', 'true')
+  // Last, so that a server that reads as it goes knows what to do with it.
+  parts.push({ name: 'file', fileName: file.name, mediaType: file.mediaType, sizeBytes: file.sizeBytes, open: file.open })
+  const { headers, open } = multipartBody(parts)
+  return { method: 'POST', path, headers, body: open }
+}
+
+/** What the model would refuse or, worse, leave out without a word. */
+function checkSupport (ask: Ask<Recording>, model: ListeningModel): void {
+  const { logprobs, format, chunking, prompt } = ask.request
+  if (logprobs && !model.logprobs) throw unsupported(ask, 'include', 'give log probabilities')
+  if (logprobs && format !== 'json') throw unsupported(ask, 'include', `put log probabilities into ${format}`)
+  if (chunking !== undefined && !model.chunking) throw unsupported(ask, 'chunking_strategy', 'take a chunking strategy')
+  if (prompt !== undefined && !model.prompt) throw unsupported(ask, 'prompt', 'take a prompt')
+}
+
+/**
+ * The format to ask this model for.
+ *
+ * @throws GatewayError `unsupported_parameter` when no format it writes holds what was asked for
+ */
+function formatFor (ask: Ask<Recording>): TranscriptFormat {
+  const { format } = ask.request
+  const { formats } = listeningModel(ask.route.model)
+  if (formats.includes(format)) return format
+  const source = sources[format]
+  if (source !== undefined && formats.includes(source)) return source
+  throw unsupported(ask, 'response_format', `answer in ${format}`)
+}
+
+/** Formats that are written out of another. */
+const sources: Readonly<Partial<Record<TranscriptFormat, TranscriptFormat>>> = {
+  text: 'json', srt: 'verbose_json', vtt: 'verbose_json'
+}
+
+/** Texts are never parsed, whatever they look like; servers that know JSON only say that it is. */
+function isText (head: UpstreamHead, ask: Ask<Recording>): boolean {
+  const format = formatFor(ask)
+  return (format === 'text' || format === 'srt' || format === 'vtt') && !/json|event-stream/.test(contentTypeOf(head))
+}
+
+function unsupported ({ route }: Ask<Recording>, param: string, what: string): GatewayError {
+  return new GatewayError('unsupported_parameter', { message: `The model \`${route.modelId}\` cannot ${what}.`, param })
+}

@@ -1,0 +1,32 @@
+/** Small readings that the answers of these APIs have in common. */
+
+import { GatewayError } from '../../errors.ts'
+import { objectOf } from '../chat-completions/wire.ts'
+import type { UpstreamHead } from '../provider.ts'
+
+/** Without parameters, in small letters; empty when there is none. */
+export function contentTypeOf ({ headers }: UpstreamHead): string {
+  return String(headers['content-type'] ?? '').split(';', 1)[0]?.trim().toLowerCase() ?? ''
+}
+
+/** @throws GatewayError `upstream_invalid_response` for anything else */
+export function parseObject (data: string): Record<string, unknown> {
+  let value: unknown
+  try {
+    value = JSON.parse(data)
+  } catch (cause) {
+    throw new GatewayError('upstream_invalid_response', { cause })
+  }
+  const object = objectOf(value)
+  if (object === undefined) throw new GatewayError('upstream_invalid_response', { cause: 'not an object' })
+  return object
+}
+
+export function numberOf (value: unknown): number | undefined {
+  return typeof value === 'number' && Number.isFinite(value) ? value : undefined
+}
+
+/** The objects of a list; `undefined` when it is no list. */
+export function objectsOf (value: unknown): Array<Record<string, unknown>> | undefined {
+  return Array.isArray(value) ? value.map(objectOf).filter(item => item !== undefined) : undefined
+}

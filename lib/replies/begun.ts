@@ -1,0 +1,31 @@
+import { GatewayError } from '../errors.ts'
+
+/** A source whose first value is known. */
+export interface Begun<T> {
+  readonly first: T
+  /** All of it, the first included. Leaving it early returns the source. */
+  readonly all: AsyncIterable<T>
+}
+
+/**
+ * Waits for the first value, which decides the head of a reply.
+ *
+ * @throws what the source throws before it; `internal_error` when there is none
+ */
+export async function begun<T> (source: AsyncIterable<T>): Promise<Begun<T>> {
+  const rest = source[Symbol.asyncIterator]()
+  const first = await rest.next()
+  if (first.done === true) throw new GatewayError('internal_error', { cause: 'a pipeline without an answer' })
+  let given = false
+  const all: AsyncIterable<T> = {
+    [Symbol.asyncIterator]: () => ({
+      next: async () => {
+        if (given) return await rest.next()
+        given = true
+        return first
+      },
+      return: async () => await rest.return?.() ?? { done: true, value: undefined }
+    })
+  }
+  return { first: first.value, all }
+}

@@ -1,0 +1,39 @@
+/** The end of a pipeline that answers with sound, or with a stream of pieces of it. */
+
+import { GatewayError } from '../errors.ts'
+import { begun } from './begun.ts'
+import { eventStream } from './event-stream.ts'
+import type { Batch } from '../batch.ts'
+import type { SpeechEvent } from '../events.ts'
+import type { Reply } from '../reply.ts'
+import type { Sink, Stage } from '../stage.ts'
+
+/**
+ * Waits for the first batch, which decides: bytes go out as they came in, read by read, under the
+ * media type of `audio-start`; anything else is an event stream. When the provider breaks off, the
+ * body throws and the connection is cut: half a sound must not pass for a whole one.
+ *
+ * @param streamed batches to the text of an event stream, for callers who asked for one
+ * @throws GatewayError `upstream_invalid_response` for events nobody asked for
+ */
+export function bytesReply<R extends { readonly stream?: boolean }> (
+  streamed: Stage<Batch<R, SpeechEvent>, string>
+): Sink<Batch<R, SpeechEvent>, Reply> {
+  return async source => {
+    const { first, all } = await begun(source)
+    const start = first.events.find(event => event.type === 'audio-start')
+    if (start !== undefined) {
+      return { status: 200, headers: { 'content-type': start.mediaType }, body: bytesOf(all) }
+    }
+    if (first.call.request.stream === true) return eventStream(streamed(all))
+    throw new GatewayError('upstream_invalid_response', { cause: 'events instead of sound' })
+  }
+}
+
+async function * bytesOf<R> (source: AsyncIterable<Batch<R, SpeechEvent>>): AsyncGenerator<Uint8Array, void, undefined> {
+  for await (const { events } of source) {
+    for (const event of events) {
+      if (event.type === 'audio-chunk') yield event.bytes
+    }
+  }
+}

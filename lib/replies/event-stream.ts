@@ -1,0 +1,14 @@
+import type { Reply } from '../reply.ts'
+
+const headers = {
+  'content-type': 'text/event-stream; charset=utf-8',
+  'cache-control': 'no-cache, no-transform',
+  'x-accel-buffering': 'no'
+}
+/** One comment line: the event that follows is glued to it, so every client reads it. */
+const keepAlive = { text: ': ping\n', everyMs: 15_000 }
+
+/** The text of an event stream as a reply. */
+export function eventStream (text: AsyncIterable<string>): Reply {
+  return { status: 200, headers, body: text, keepAlive }
+}

@@ -1,0 +1,31 @@
+/** POST /v1/audio/translations: a recording in; what was said out, in English. */
+
+import { pipe } from 'it-pipe'
+import { readTranslation, type Recording } from '../lib/audio/recording.ts'
+import { noteTranscript, transcriptReply, wholeTranscript } from '../lib/audio/whole-transcript.ts'
+import { streamOrWhole } from '../lib/replies/stream-or-whole.ts'
+import { once, perCall } from '../lib/stage.ts'
+import { auth } from '../lib/stages/auth.ts'
+import { providerCall } from '../lib/stages/provider-call.ts'
+import { routeModel } from '../lib/stages/route-model.ts'
+import { transcriptFrames } from '../lib/stages/transcript-frames.ts'
+import { validateForm } from '../lib/stages/validate.ts'
+import { TranslationRequest } from '../schemas/translation.ts'
+import type { Call } from '../lib/call.ts'
+import type { Reply } from '../lib/reply.ts'
+import type { Services } from '../lib/services.ts'
+
+export function translation ({ keys, models, providers, settings, drains }: Services): (call: Call) => Promise<Reply> {
+  const stages = [
+    auth(keys),
+    validateForm(TranslationRequest),
+    perCall(readTranslation),
+    routeModel<Recording>(models, providers),
+    providerCall(providers, provider => provider.translation, settings.limits, drains),
+    perCall(noteTranscript)
+  ] as const
+  const reply = streamOrWhole({
+    streamed: transcriptFrames<Recording>(), whole: wholeTranscript, write: transcriptReply
+  })
+  return async call => await pipe(once(call), ...stages, reply)
+}

@@ -1,0 +1,39 @@
+/** The request of POST /v1/audio/speech. It answers with sound, or with a stream of pieces of it. */
+
+import { Type, type Static } from 'typebox'
+import { ModelChoice } from './chat.ts'
+import { Nullable, OneOf, type WithoutNulls } from './nullable.ts'
+
+export const SpeechFormat = OneOf(['mp3', 'opus', 'aac', 'flac', 'wav', 'pcm'])
+export type SpeechFormat = Static<typeof SpeechFormat>
+
+export const SpeechRequest = Type.Object({
+  model: Type.Union([ModelChoice, Type.Array(ModelChoice, { minItems: 1 })], {
+    description: 'The model that speaks, or a list of them: the first that can answers.'
+  }),
+  input: Type.String({ minLength: 1, maxLength: 4096, description: 'What is to be said.' }),
+  voice: Type.String({ minLength: 1, maxLength: 256, description: 'Who says it; each provider has voices of its own.' }),
+  instructions: Nullable(Type.String({ maxLength: 4096 }), {
+    description: 'How it is to be said. The models tts-1 and tts-1-hd take no instructions and ignore them.'
+  }),
+  response_format: Nullable(SpeechFormat, {
+    default: 'mp3', description: 'pcm is 24,000 samples a second, 16 bit, little-endian, one channel, no header.'
+  }),
+  speed: Nullable(Type.Number({ minimum: 0.25, maximum: 4 }), { default: 1 }),
+  stream_format: Nullable(OneOf(['audio', 'sse']), {
+    default: 'audio', description: 'Models that cannot send events answer with the sound itself.'
+  })
+})
+export type SpeechRequest = WithoutNulls<Static<typeof SpeechRequest>>
+
+const Count = Type.Integer({ minimum: 0 })
+
+/** One message of a streamed answer; `[DONE]` follows the last. */
+export const SpeechStreamEvent = Type.Union([
+  Type.Object({ type: Type.Literal('speech.audio.delta'), audio: Type.String({ description: 'Base64.' }) }),
+  Type.Object({
+    type: Type.Literal('speech.audio.done'),
+    usage: Type.Optional(Type.Object({ input_tokens: Count, output_tokens: Count, total_tokens: Count }))
+  })
+])
+export type SpeechStreamEvent = Static<typeof SpeechStreamEvent>

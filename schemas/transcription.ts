@@ -1,0 +1,121 @@
+/** The form of POST /v1/audio/transcriptions, and what it answers with. */
+
+import { Type, type Static } from 'typebox'
+import { FormFile } from './form.ts'
+import { Nullable, OneOf } from './nullable.ts'
+
+export const TranscriptFormat = OneOf(['json', 'text', 'srt', 'verbose_json', 'vtt'])
+export type TranscriptFormat = Static<typeof TranscriptFormat>
+
+/** What transcriptions and translations are asked with alike. */
+export const audioForm = {
+  file: FormFile('The recording: mp3, mp4, mpeg, mpga, m4a, wav or webm, up to 25 MB.'),
+  model: Type.Array(Type.String({ minLength: 1 }), {
+    minItems: 1, maxItems: 32, description: 'The model that listens, or several: the first that can answers.'
+  }),
+  prompt: Nullable(Type.String(), { description: 'Text in the style and with the names to be expected.' }),
+  response_format: Nullable(TranscriptFormat, { default: 'json' }),
+  temperature: Nullable(Type.Number({ minimum: 0, maximum: 1 }))
+}
+
+export const ChunkingStrategy = Type.Union([
+  OneOf(['auto']),
+  Type.Object({
+    type: Type.Literal('server_vad'),
+    prefix_padding_ms: Type.Optional(Type.Integer({ minimum: 0 })),
+    silence_duration_ms: Type.Optional(Type.Integer({ minimum: 0 })),
+    threshold: Type.Optional(Type.Number({ minimum: 0, maximum: 1 }))
+  })
+])
+export type ChunkingStrategy = Static<typeof ChunkingStrategy>
+
+export const TranscriptionRequest = Type.Object({
+  ...audioForm,
+  language: Nullable(Type.String({ maxLength: 64 }), {
+    description: 'The language that is spoken, in ISO 639-1: it makes the answer better and faster.'
+  }),
+  include: Nullable(Type.Array(OneOf(['logprobs'])), {
+    description: 'More that the answer is to hold. Needs a model that knows it, and the format json.'
+  }),
+  timestamp_granularities: Nullable(Type.Array(OneOf(['word', 'segment'])), {
+    description: 'What is to be timed. Needs the format verbose_json; segments by default.'
+  }),
+  stream: Nullable(Type.Boolean(), { default: false }),
+  chunking_strategy: Nullable(ChunkingStrategy, { description: 'How long recordings are cut into pieces.' })
+})
+export type TranscriptionRequest = Static<typeof TranscriptionRequest>
+
+export const TokenLogprob = Type.Object({
+  token: Type.String(), logprob: Type.Number(), bytes: Type.Array(Type.Number())
+})
+export type TokenLogprob = Static<typeof TokenLogprob>
+
+const Count = Type.Integer({ minimum: 0 })
+
+export const TranscriptionUsage = Type.Union([
+  Type.Object({
+    type: Type.Literal('tokens'),
+    input_tokens: Count,
+    input_token_details: Type.Optional(Type.Object({
+      text_tokens: Type.Optional(Count), audio_tokens: Type.Optional(Count)
+    })),
+    output_tokens: Count,
+    total_tokens: Count
+  }),
+  Type.Object({ type: Type.Literal('duration'), seconds: Type.Number() })
+])
+export type TranscriptionUsage = Static<typeof TranscriptionUsage>
+
+/** Times are seconds from the start of the recording. */
+export const TranscriptWord = Type.Object({ word: Type.String(), start: Type.Number(), end: Type.Number() })
+export type TranscriptWord = Static<typeof TranscriptWord>
+
+export const TranscriptSegment = Type.Object({
+  id: Type.Integer(),
+  seek: Type.Integer(),
+  start: Type.Number(),
+  end: Type.Number(),
+  text: Type.String(),
+  tokens: Type.Array(Type.Integer()),
+  temperature: Type.Number(),
+  avg_logprob: Type.Number({ description: 'Below -1: the text is doubtful.' }),
+  compression_ratio: Type.Number({ description: 'Above 2.4: the text repeats itself.' }),
+  no_speech_prob: Type.Number({ description: 'Near 1, with a low avg_logprob: silence.' })
+})
+export type TranscriptSegment = Static<typeof TranscriptSegment>
+
+export const Transcription = Type.Object({
+  text: Type.String(),
+  logprobs: Type.Optional(Type.Array(TokenLogprob)),
+  usage: Type.Optional(TranscriptionUsage)
+})
+export type Transcription = Static<typeof Transcription>
+
+export const VerboseTranscription = Type.Object({
+  language: Type.String(),
+  duration: Type.Number({ description: 'Seconds.' }),
+  text: Type.String(),
+  words: Type.Optional(Type.Array(TranscriptWord)),
+  segments: Type.Optional(Type.Array(TranscriptSegment)),
+  usage: Type.Optional(TranscriptionUsage)
+})
+export type VerboseTranscription = Static<typeof VerboseTranscription>
+
+/** Verbose first: whatever fits it fits the other too. */
+export const TranscriptionAnswer = Type.Union([VerboseTranscription, Transcription])
+
+/** One message of a streamed answer; `[DONE]` follows the last. */
+export const TranscriptionStreamEvent = Type.Union([
+  Type.Object({
+    type: Type.Literal('transcript.text.delta'),
+    delta: Type.String(),
+    logprobs: Type.Optional(Type.Array(TokenLogprob))
+  }),
+  Type.Object({
+    type: Type.Literal('transcript.text.done'),
+    text: Type.String(),
+    logprobs: Type.Optional(Type.Array(TokenLogprob)),
+    usage: Type.Optional(TranscriptionUsage)
+  })
+])
+export type TranscriptionStreamEvent = Static<typeof TranscriptionStreamEvent>

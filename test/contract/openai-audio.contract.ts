@@ -1,0 +1,97 @@
+/**
+ * What the adapters for sound send to OpenAI and what we answer with, against the API's
+ * description. It is not part of this repository: without it there is nothing to compare with.
+ */
+
+import { existsSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { buffer } from 'node:stream/consumers'
+import { Readable } from 'node:stream'
+import { Ajv } from 'ajv'
+import t from 'tap'
+import { writeTranscript } from '../../lib/audio/transcript.ts'
+import { speech } from '../../lib/providers/openai/speech.ts'
+import { readTranscript } from '../../lib/providers/openai/transcript-answer.ts'
+import { transcription, translation } from '../../lib/providers/openai/transcription.ts'
+import { partsOf, wavOf } from '../support/forms.ts'
+import type { TranscriptEvent } from '../../lib/events.ts'
+import type { Recording } from '../../lib/audio/recording.ts'
+import type { SpeechQuestion } from '../../lib/audio/speech-question.ts'
+import type { Adapter, Ask } from '../../lib/providers/provider.ts'
+
+const description = join(import.meta.dirname, '../../..', '../shared/specs/openai.json')
+const wav = wavOf(0.1)
+
+const recording: Recording = {
+  task: 'transcribe',
+  model: ['whisper-1'],
+  file: { name: 'a.wav', mediaType: 'audio/wav', sizeBytes: wav.length, head: wav, open: () => Readable.from([wav]) },
+  format: 'json',
+  stream: false,
+  logprobs: false,
+  granularities: []
+}
+
+function asked<R> (request: R, model: string): Ask<R> {
+  return { request, route: { providerId: 'openai', model, modelId: `openai/${model}` }, quirks: {}, streamed: false }
+}
+
+/** The fields of a form as the values its schema describes. */
+async function formValues (adapter: Adapter<Recording, TranscriptEvent>, request: Recording, model: string): Promise<Record<string, unknown>> {
+  const { headers, body } = adapter.request(asked(request, model))
+  if (typeof body !== 'function') throw new Error('a form is opened anew for each attempt')
+  const values: Record<string, unknown> = {}
+  for (const [name, value] of await partsOf({ bytes: await buffer(body()), headers })) {
+    const text = typeof value === 'string' ? value : value.name
+    if (name.endsWith('[]')) {
+      const key = name.slice(0, -2)
+      values[key] = [values[key] ?? [], text].flat()
+    } else {
+      values[name] = name === 'temperature' || name === 'stream' || text.startsWith('{') ? JSON.parse(text) : text
+    }
+  }
+  return values
+}
+
+if (!existsSync(description)) {
+  t.plan(0, 'skipped: there is no description of the OpenAI API at ../shared/specs/openai.json')
+} else {
+  const schemas = JSON.parse(readFileSync(description, 'utf8')) as { $id: string } // a JSON Schema
+  const ajv = new Ajv({ strict: true, allErrors: true }).addSchema(schemas)
+  const check = (definition: string, value: unknown, name: string): void => {
+    const validate = ajv.getSchema(`${schemas.$id}#/definitions/${definition}`)
+    if (validate === undefined) throw new Error(`the description has no ${definition}`)
+    t.ok(validate(value), `${definition}: ${name}`, { errors: validate.errors, value })
+  }
+
+  const said: SpeechQuestion = { model: 'x', input: 'Hi', voice: 'alloy', stream: false }
+  const speeches: ReadonlyArray<readonly [name: string, request: SpeechQuestion]> = [
+    ['least', said],
+    ['most', { ...said, instructions: 'softly', response_format: 'flac', speed: 2, stream_format: 'sse', stream: true }]
+  ]
+  for (const [name, request] of speeches) {
+    for (const model of ['tts-1', 'gpt-4o-mini-tts']) {
+      check('CreateSpeechRequest', JSON.parse(String(speech.request(asked(request, model)).body)), `${name}, ${model}`)
+    }
+  }
+
+  const whole: Recording = { ...recording, language: 'en', prompt: 'Names', temperature: 0.5 }
+  const rows: ReadonlyArray<readonly [name: string, request: Recording, model: string]> = [
+    ['least', recording, 'whisper-1'],
+    ['timed', { ...whole, format: 'verbose_json', granularities: ['word', 'segment'] }, 'whisper-1'],
+    ['subtitles', { ...whole, format: 'vtt' }, 'whisper-1'],
+    ['streamed', { ...whole, stream: true, logprobs: true, chunking: 'auto' }, 'gpt-4o-transcribe'],
+    ['cut', { ...recording, chunking: { type: 'server_vad', threshold: 0.5 } }, 'gpt-4o-transcribe-diarize']
+  ]
+  for (const [name, request, model] of rows) {
+    check('CreateTranscriptionRequest', await formValues(transcription, request, model), name)
+  }
+  check('CreateTranslationRequest', await formValues(translation, { ...recording, task: 'translate', prompt: 'x', temperature: 0 }, 'whisper-1'), 'all')
+
+  const [end] = readTranscript({ language: 'english', duration: 1, text: 'Hi', words: [{ word: 'Hi', start: 0, end: 1 }], segments: [{ start: 0, end: 1, text: 'Hi' }], usage: { type: 'duration', seconds: 1 } }, 'verbose_json')
+  if (end?.type === 'transcript-end') {
+    const answer = (request: Recording): unknown => JSON.parse(writeTranscript(end.transcript, request).text)
+    check('CreateTranscriptionResponseJson', answer(recording), 'ours')
+    check('CreateTranscriptionResponseVerboseJson', answer({ ...recording, format: 'verbose_json', granularities: ['word', 'segment'] }), 'ours')
+  }
+}

@@ -1,0 +1,513 @@
+import t from 'tap'
+import OpenAI, { toFile } from 'openai'
+import Dedalus from 'dedalus-labs'
+import { localPrograms } from '../../lib/providers/local/programs.ts'
+import { eventStream, fakeUpstream, type Script, type SeenRequest } from '../support/upstream.ts'
+import { testGateway, testKey, upstreamAt, type TestGateway } from '../support/gateway.ts'
+import { partsOf, wavOf } from '../support/forms.ts'
+import { secondsOf } from '../support/sound-frames.ts'
+import { keptUploads } from '../support/uploads.ts'
+import { providerSettings, settings } from '../support/settings.ts'
+import { until } from '../support/until.ts'
+import type { FakeUpstream } from '../support/upstream.ts'
+import type { ProviderSettings, Settings } from '../../lib/settings.ts'
+import type { Test } from 'tap'
+
+const speech = '/v1/audio/speech'
+const transcriptions = '/v1/audio/transcriptions'
+const translations = '/v1/audio/translations'
+const said = { model: 'openai/tts-1', input: 'Hello', voice: 'alloy' }
+const sound = Buffer.from(Array.from({ length: 256 }, (_, index) => index))
+const wav = wavOf(0.1)
+
+async function start (
+  t: Test,
+  script: Script | ((request: SeenRequest, number: number) => Script | Promise<Script>),
+  provider: Partial<ProviderSettings> = {},
+  parts: Partial<Settings> = {}
+): Promise<{ upstream: FakeUpstream, api: TestGateway }> {
+  const upstream = await fakeUpstream(script)
+  const providers = [
+    upstreamAt(`${upstream.url}/v1`, 'openai', 'openai', provider),
+    upstreamAt(`${upstream.url}/groq`, 'groq', 'groq', provider)
+  ]
+  const api = await testGateway(t, { providers, ...parts })
+  t.teardown(upstream.close)
+  return { upstream, api }
+}
+
+interface FormOptions { readonly name?: string, readonly bytes?: Uint8Array, readonly signal?: AbortSignal }
+
+/** Sends a form: the fields, and a recording unless its bytes are empty. */
+async function sendForm (
+  api: TestGateway, path: string, fields: Readonly<Record<string, string | readonly string[]>>,
+  { name = 'talk.wav', bytes = wav, signal }: FormOptions = {}
+): Promise<Response> {
+  const form = new FormData()
+  for (const [key, value] of Object.entries(fields)) for (const text of [value].flat()) form.append(key, text)
+  if (bytes.length > 0) form.append('file', new Blob([new Uint8Array(bytes)], { type: 'application/octet-stream' }), name)
+  return await fetch(api.url + path, {
+    method: 'POST', body: form, headers: { authorization: `Bearer ${testKey}` }, ...signal !== undefined && { signal }
+  })
+}
+
+async function json (response: Response): Promise<Record<string, unknown>> {
+  return await response.json() as Record<string, unknown>
+}
+
+const segment = {
+  id: 0, seek: 0, start: 0, end: 1.5, text: ' Hello.', tokens: [1, 2], temperature: 0, avg_logprob: -0.2, compression_ratio: 0.8, no_speech_prob: 0.01
+}
+const words = [{ word: 'Hello', start: 0, end: 1.5 }]
+const verbose = { task: 'transcribe', language: 'english', duration: 1.5, text: 'Hello.', words, segments: [segment], usage: { type: 'duration', seconds: 2 } }
+const logprobs = [{ token: 'Hello', logprob: -0.1, bytes: [72] }]
+const usage = { type: 'tokens', input_tokens: 14, input_token_details: { text_tokens: 4, audio_tokens: 10 }, output_tokens: 3, total_tokens: 17 }
+
+t.test('speech goes out as it comes in, under the media type of its format', async t => {
+  const { upstream, api } = await start(t, ({ json }) => {
+    const format = Reflect.get(Object(json), 'response_format') as string | undefined
+    return { headers: { 'content-type': format === 'opus' ? 'audio/ogg; codecs=opus' : 'application/octet-stream' }, pieces: [sound] }
+  })
+  const rows = [
+    [undefined, 'audio/mpeg'], ['mp3', 'audio/mpeg'], ['opus', 'audio/ogg'], ['aac', 'audio/aac'],
+    ['flac', 'audio/flac'], ['wav', 'audio/wav'], ['pcm', 'audio/pcm']
+  ] as const
+  for (const [format, mediaType] of rows) {
+    const response = await api.post(speech, { ...said, response_format: format, speed: 4, instructions: 'softly', unknown: 1 })
+    t.equal(response.status, 200)
+    t.equal(response.headers.get('content-type'), mediaType)
+    t.same(Buffer.from(await response.arrayBuffer()), sound, 'unchanged')
+    t.same(upstream.requests.at(-1)?.json, {
+      model: 'tts-1', input: 'Hello', voice: 'alloy', speed: 4, ...format !== undefined && { response_format: format }
+    }, 'without what this model does not know')
+  }
+  t.equal(upstream.requests[0]?.path, '/v1/audio/speech')
+  await api.post(speech, { ...said, model: 'gpt-4o-mini-tts', instructions: 'softly', stream_format: 'sse' })
+  t.match(upstream.requests.at(-1)?.json, { model: 'gpt-4o-mini-tts', instructions: 'softly', stream_format: 'sse' })
+  await until(() => api.lines.length === 8)
+  t.match(api.lines[0], { endpoint: 'speech', outcome: 'ok', model: 'openai/tts-1', spoken_characters: 5 })
+})
+
+t.test('the first bytes of speech reach the caller before the last are there', async t => {
+  let finish = (): void => undefined
+  const heard = new Promise<void>(resolve => { finish = resolve })
+  const { api } = await start(t, {
+    headers: { 'content-type': 'audio/mpeg' },
+    pieces: (async function * () { yield sound.subarray(0, 100); await heard; yield sound.subarray(100) })()
+  })
+  const reader = (await api.post(speech, said)).body?.getReader()
+  const pieces: Uint8Array[] = []
+  for (let next = await reader?.read(); next?.done === false; next = await reader?.read()) {
+    pieces.push(next.value)
+    finish()
+  }
+  t.same(Buffer.from(pieces[0] ?? []), sound.subarray(0, 100))
+  t.same(Buffer.concat(pieces), sound)
+})
+
+t.test('a provider that breaks off in the middle of a sound cuts the connection', async t => {
+  for (const then of ['reset', 'fin'] as const) {
+    let fail = (): void => undefined
+    const heard = new Promise<void>(resolve => { fail = resolve })
+    const { api } = await start(t, {
+      headers: { 'content-type': 'audio/mpeg' }, pieces: (async function * () { yield sound; await heard })(), then
+    })
+    const reader = (await api.post(speech, said)).body?.getReader()
+    t.equal((await reader?.read())?.value?.length, 256)
+    fail()
+    const end = await reader?.read().then(() => 'an end', () => 'a cut')
+    t.equal(end, 'a cut', `${then}: nothing that looks like an end`)
+    await until(() => api.lines.length === 1)
+    t.match(api.lines[0], { outcome: 'error', error: 'upstream_stream_interrupted' })
+  }
+})
+
+t.test('speech in events is relayed without names, and falls back to sound', async t => {
+  const deltas = ['UklG', 'Rg=='].map(audio => `data: {"type":"speech.audio.delta","audio":"${audio}"}\n\n`)
+  const end = 'event: speech.audio.done\ndata: {"type":"speech.audio.done","usage":{"input_tokens":14,"output_tokens":101,"total_tokens":115}}\n\n'
+  const { api, upstream } = await start(t, (_request, number) => {
+    if (number === 1) return { headers: eventStream, pieces: deltas }
+    if (number === 2) return { headers: { 'content-type': 'audio/mpeg' }, pieces: [sound] }
+    return { headers: eventStream, pieces: [...deltas, end] }
+  })
+  const ask = { ...said, model: 'openai/gpt-4o-mini-tts', stream_format: 'sse' }
+  const streamed = await api.post(speech, ask)
+  t.equal(streamed.headers.get('content-type'), 'text/event-stream; charset=utf-8')
+  t.equal(await streamed.text(), deltas.join('') + end.slice(end.indexOf('data:')) + 'data: [DONE]\n\n')
+  const cut = await (await api.post(speech, ask)).text()
+  t.match(cut, /event: error\ndata: \{"error":\{.*"code":"upstream_stream_interrupted"/)
+  t.notMatch(cut, /DONE|audio\.done/)
+  const plain = await api.post(speech, { ...ask, model: 'openai/tts-1' })
+  t.equal(plain.headers.get('content-type'), 'audio/mpeg')
+  t.notOk(Reflect.has(Object(upstream.requests[2]?.json), 'stream_format'))
+  await until(() => api.lines.length === 3)
+  t.match(api.lines[0], { usage: { prompt: 14, completion: 101, total: 115 } })
+})
+
+t.test('what is no request for speech is refused', async t => {
+  const { upstream, api } = await start(t, { pieces: ['{"error":{"message":"odd","code":"unsupported_value","param":"voice"}}'], status: 400 })
+  const rows: ReadonlyArray<readonly [change: object, type: string, field: string]> = [
+    [{ input: '' }, 'string_too_short', 'input'], [{ input: 'x'.repeat(4097) }, 'string_too_long', 'input'],
+    [{ input: undefined }, 'missing', 'input'], [{ model: undefined }, 'missing', 'model'],
+    [{ voice: undefined }, 'missing', 'voice'], [{ voice: 5 }, 'string_type', 'voice'],
+    [{ instructions: 'x'.repeat(4097) }, 'string_too_long', 'instructions'],
+    [{ response_format: 'ogg' }, 'literal_error', 'response_format'], [{ stream_format: 'x' }, 'literal_error', 'stream_format'],
+    [{ speed: 0.2 }, 'greater_than_equal', 'speed'], [{ speed: 4.1 }, 'less_than_equal', 'speed']
+  ]
+  for (const [change, type, field] of rows) {
+    const response = await api.post(speech, { ...said, ...change })
+    t.equal(response.status, 422, `${field} ${type}`)
+    t.match(await json(response), { detail: [{ loc: ['body', field], type }] })
+  }
+  t.equal((await api.post(speech, { ...said, model: 'openai/none-such' })).status, 400, 'a model we do not know is for its provider to judge')
+  t.equal((await api.post(speech, { ...said, input: '🎉'.repeat(4096) })).status, 400, 'characters are counted, not their halves')
+  t.equal(upstream.requests.length, 2)
+  const refused = await api.post(speech, said)
+  t.equal(refused.status, 400, 'the provider\'s own refusal, though success would be bytes')
+  t.match(await json(refused), { error: { code: 'unsupported_value', param: 'voice' } })
+})
+
+t.test('another model speaks when the first cannot, also when its refusal says 200', async t => {
+  const { upstream, api } = await start(t, (_request, number) => [
+    { status: 500, pieces: ['{}'] }, { pieces: ['{"error":{"message":"busy","code":503}}'] },
+    { headers: { 'content-type': 'audio/mpeg' }, pieces: [] }
+  ][number] ?? { headers: { 'content-type': 'audio/mpeg' }, pieces: [sound] })
+  const model = ['openai/tts-1', { model: 'openai/tts-1-hd', settings: { temperature: 1 } }, 'openai/gpt-4o-mini-tts', 'openai/gpt-4o-mini-tts-2025']
+  const response = await api.post(speech, { ...said, model })
+  t.equal(response.status, 200)
+  t.equal(response.headers.get('x-headgate-model'), 'openai/gpt-4o-mini-tts-2025')
+  t.equal(upstream.requests.length, 4)
+  t.same(upstream.requests[1]?.json, { model: 'tts-1-hd', input: 'Hello', voice: 'alloy' }, 'settings are for chat')
+})
+
+t.test('a recording goes up part by part as it came', async t => {
+  const { upstream, api } = await start(t, { pieces: [JSON.stringify(verbose)] })
+  const response = await sendForm(api, transcriptions, {
+    'model': 'openai/whisper-1',
+    'language': 'en',
+    'prompt': 'Names: "Ada"\r\n',
+    'response_format': 'verbose_json',
+    'temperature': '0.5',
+    'timestamp_granularities[]': ['word', 'segment'],
+    'user': 'left out'
+  }, { name: '../my "talk"\u0007.WAV' })
+  t.equal(response.status, 200)
+  const { task: _task, ...shown } = verbose
+  t.same(await json(response), shown)
+  const [request] = upstream.requests
+  t.equal(request?.path, '/v1/audio/transcriptions')
+  t.equal(request?.headers['content-length'], String(request?.bytes.length))
+  t.notOk(request?.headers['transfer-encoding'])
+  t.same(request === undefined ? [] : await partsOf(request), [
+    ['model', 'whisper-1'], ['response_format', 'verbose_json'], ['language', 'en'], ['prompt', 'Names: "Ada"\r\n'],
+    ['temperature', '0.5'], ['timestamp_granularities[]', 'word'], ['timestamp_granularities[]', 'segment'],
+    ['file', { name: 'my "talk".WAV', type: 'application/octet-stream', base64: wav.toString('base64') }]
+  ])
+  await until(() => api.lines.length === 1)
+  t.match(api.lines[0], { endpoint: 'transcriptions', audio_seconds: 2 })
+  await until(() => keptUploads().length === 0)
+})
+
+t.test('each format has its own body and media type, written here where the model cannot', async t => {
+  const native: Readonly<Record<string, readonly [body: string, type: string]>> = {
+    json: ['{"text":"Hello.","usage":{"type":"duration","seconds":2}}', 'application/json'],
+    verbose_json: [JSON.stringify(verbose), 'application/json'],
+    text: ['{"looks": "like JSON"}\n', 'text/plain; charset=utf-8'],
+    srt: ['1\n00:00:00,000 --> 00:00:01,500\nNative.\n\n', 'text/plain; charset=utf-8'],
+    vtt: ['WEBVTT\n\n00:00.000 --> 00:01.500\nNative.\n\n', 'text/plain; charset=utf-8']
+  }
+  const { upstream, api } = await start(t, async request => {
+    const format = (await partsOf(request)).find(([name]) => name === 'response_format')?.[1]
+    const [body = '', type = ''] = native[typeof format === 'string' ? format : ''] ?? []
+    return { headers: { 'content-type': type }, pieces: [body] }
+  })
+  const json = 'application/json; charset=utf-8'
+  const plain = 'text/plain; charset=utf-8'
+  const cue = '00:00:00,000 --> 00:00:01,500'
+  const rows: ReadonlyArray<readonly [model: string, format: string, asked: string, type: string, body: string | RegExp]> = [
+    ['openai/whisper-1', '', 'json', json, '{"text":"Hello.","usage":{"type":"duration","seconds":2}}'],
+    ['openai/whisper-1', 'text', 'text', plain, '{"looks": "like JSON"}\n'],
+    ['openai/whisper-1', 'srt', 'srt', plain, native['srt']?.[0] ?? ''],
+    ['openai/whisper-1', 'vtt', 'vtt', 'text/vtt; charset=utf-8', native['vtt']?.[0] ?? ''],
+    ['openai/whisper-1', 'verbose_json', 'verbose_json', json, /^\{"language":"english","duration":1.5,"text":"Hello.","segments":\[\{"id":0.*"usage":/],
+    ['openai/gpt-4o-transcribe', 'text', 'json', plain, 'Hello.\n'],
+    ['groq/whisper-large-v3', 'srt', 'verbose_json', plain, `1\n${cue}\nHello.\n\n`],
+    ['groq/whisper-large-v3', 'vtt', 'verbose_json', 'text/vtt; charset=utf-8', `WEBVTT\n\n${cue.replaceAll(',', '.')}\nHello.\n\n`]
+  ]
+  for (const [model, format, asked, type, body] of rows) {
+    const response = await sendForm(api, transcriptions, { model, ...format !== '' && { response_format: format } })
+    t.equal(response.status, 200, `${model} ${format}`)
+    t.equal(response.headers.get('content-type'), type)
+    const text = await response.text()
+    if (typeof body === 'string') t.equal(text, body)
+    else t.match(text, body)
+    t.notMatch(text, '"words"', 'nobody asked for words')
+    const sent = upstream.requests.at(-1)
+    t.same(sent && (await partsOf(sent)).find(([name]) => name === 'response_format'), ['response_format', asked])
+  }
+})
+
+t.test('words and segments are there when they were asked for', async t => {
+  const { api } = await start(t, { pieces: [JSON.stringify({ ...verbose, segments: [{ start: 0, end: 1, text: 'x' }] })] })
+  const keys = async (granularities: readonly string[]): Promise<string[]> => Object.keys(await json(await sendForm(api, transcriptions, {
+    'model': 'whisper-1', 'response_format': 'verbose_json', 'timestamp_granularities[]': granularities
+  })))
+  t.same(await keys([]), ['language', 'duration', 'text', 'segments', 'usage'])
+  t.same(await keys(['word']), ['language', 'duration', 'text', 'words', 'usage'])
+  t.same(await keys(['word', 'segment']), ['language', 'duration', 'text', 'words', 'segments', 'usage'])
+  const comma = await sendForm(api, transcriptions, { model: 'whisper-1', response_format: 'verbose_json', timestamp_granularities: 'word,segment' })
+  t.match(await json(comma), { words, segments: [{ id: 0, seek: 0, tokens: [], temperature: 0, avg_logprob: 0, compression_ratio: 0, no_speech_prob: 0 }] })
+})
+
+t.test('a transcript is streamed, and where the model does not stream it still comes in events', async t => {
+  const frames = [
+    'data: {"type":"transcript.text.delta","delta":"Hel","logprobs":[{"token":"Hel","logprob":-0.1,"bytes":[72]}]}\n\n',
+    'data: {"type":"transcript.text.delta","delta":"lo."}\n\n'
+  ]
+  const done = `data: ${JSON.stringify({ type: 'transcript.text.done', text: 'Hello.', logprobs, usage })}\n\n`
+  const { upstream, api } = await start(t, (_request, number) => [
+    { headers: eventStream, pieces: [...frames, done, 'data: [DONE]\n\n'] },
+    { pieces: [JSON.stringify({ text: 'Hello.', usage: { type: 'duration', seconds: 2 } })] },
+    { headers: eventStream, pieces: frames },
+    { headers: eventStream, pieces: [...frames, done] }
+  ][number] ?? { silent: true })
+  const streamed = await sendForm(api, transcriptions, {
+    model: 'openai/gpt-4o-transcribe', stream: 'true', include: 'logprobs', chunking_strategy: '{"type":"server_vad","threshold":0.5}'
+  })
+  t.equal(streamed.headers.get('content-type'), 'text/event-stream; charset=utf-8')
+  t.equal(await streamed.text(), frames.join('') + done + 'data: [DONE]\n\n')
+  const parts = upstream.requests[0] === undefined ? [] : await partsOf(upstream.requests[0])
+  t.same(parts.slice(2, 5), [['include[]', 'logprobs'], ['chunking_strategy', '{"type":"server_vad","threshold":0.5}'], ['stream', 'true']])
+
+  const made = await sendForm(api, transcriptions, { model: 'openai/whisper-1', stream: 'true' })
+  t.equal(await made.text(), [
+    'data: {"type":"transcript.text.delta","delta":"Hello."}',
+    'data: {"type":"transcript.text.done","text":"Hello.","usage":{"type":"duration","seconds":2}}', 'data: [DONE]', ''
+  ].join('\n\n'))
+  const asked = upstream.requests[1] === undefined ? [] : await partsOf(upstream.requests[1])
+  t.notOk(asked.some(([name]) => name === 'stream'), 'it would be ignored')
+
+  const cut = await (await sendForm(api, transcriptions, { model: 'openai/gpt-4o-transcribe', stream: 'true' })).text()
+  t.match(cut, /event: error\ndata: .*upstream_stream_interrupted/)
+  const whole = await sendForm(api, transcriptions, { model: 'openai/gpt-4o-transcribe' })
+  t.same(await json(whole), { text: 'Hello.', logprobs, usage }, 'events where none were asked for')
+  await until(() => api.lines.length === 4)
+  t.match(api.lines[0], { usage: { prompt: 14, completion: 3, total: 17 }, streamed: true })
+})
+
+t.test('translations are English text, and are asked for with less', async t => {
+  const { upstream, api } = await start(t, (_request, number) => ({ pieces: [JSON.stringify(number === 0 ? { text: 'Hi.', usage } : { ...verbose, language: undefined })] }))
+  const response = await sendForm(api, translations, { model: 'openai/whisper-1', language: 'de', prompt: '', temperature: '0' })
+  t.same(await json(response), { text: 'Hi.' })
+  const [request] = upstream.requests
+  t.equal(request?.path, '/v1/audio/translations')
+  t.same((request === undefined ? [] : await partsOf(request)).map(([name]) => name), ['model', 'response_format', 'temperature', 'file'])
+  const long = await sendForm(api, translations, { model: 'whisper-1', response_format: 'verbose_json' })
+  t.same(await json(long), { language: 'english', duration: 1.5, text: 'Hello.', segments: [segment] })
+  const refused = await sendForm(api, translations, { model: 'openai/gpt-4o-transcribe' })
+  t.equal(refused.status, 400)
+  t.match(await json(refused), { error: { code: 'unsupported_parameter', param: 'model' } })
+})
+
+t.test('what is no request for a transcript is refused, each with its place', async t => {
+  const { upstream, api } = await start(t, { pieces: ['{"text":"x"}'] })
+  const model = 'openai/whisper-1'
+  const newer = 'openai/gpt-4o-transcribe'
+  const png = Buffer.from('89504e470d0a1a0a0000000d49484452000000010000000108060000001f15c489', 'hex')
+  const ogg = Buffer.concat([Buffer.from('OggS'), Buffer.alloc(24), Buffer.from('OpusHead'), Buffer.alloc(40)])
+  type Fields = Parameters<typeof sendForm>[2]
+  const rows: ReadonlyArray<readonly [fields: Fields, status: number, expected: object, options?: FormOptions]> = [
+    [{ model }, 422, { detail: [{ loc: ['body', 'file'], type: 'missing' }] }, { bytes: Buffer.alloc(0) }],
+    [{ model, file: 'text' }, 422, { detail: [{ loc: ['body', 'file'] }] }, { bytes: Buffer.alloc(0) }],
+    [{}, 422, { detail: [{ loc: ['body', 'model'], type: 'missing' }] }],
+    [{ model, temperature: '1.5' }, 422, { detail: [{ loc: ['body', 'temperature'], type: 'less_than_equal' }] }],
+    [{ model, temperature: 'warm' }, 422, { detail: [{ loc: ['body', 'temperature'], type: 'float_parsing' }] }],
+    [{ model, response_format: 'pdf' }, 422, { detail: [{ loc: ['body', 'response_format'], type: 'literal_error' }] }],
+    [{ model, stream: 'perhaps' }, 422, { detail: [{ loc: ['body', 'stream'], type: 'bool_parsing' }] }],
+    [{ model, 'include[]': 'all' }, 422, { detail: [{ loc: ['body', 'include', 0] }] }],
+    [{ model, chunking_strategy: 'never' }, 422, { detail: [{ loc: ['body', 'chunking_strategy'] }] }],
+    [{ model: 'openaj/whisper-1' }, 404, { error: { code: 'model_not_found', param: 'model' } }],
+    [{ model, 'timestamp_granularities[]': 'word' }, 400, { error: { code: 'invalid_value', param: 'timestamp_granularities' } }],
+    [{ model, include: 'logprobs' }, 400, { error: { code: 'unsupported_parameter', param: 'include' } }],
+    [{ model, chunking_strategy: 'auto' }, 400, { error: { code: 'unsupported_parameter', param: 'chunking_strategy' } }],
+    [{ model: newer, response_format: 'srt' }, 400, { error: { code: 'unsupported_parameter', param: 'response_format' } }],
+    [{ model: newer, response_format: 'verbose_json' }, 400, { error: { code: 'unsupported_parameter', param: 'response_format' } }],
+    [{ model: newer, response_format: 'text', include: 'logprobs' }, 400, { error: { code: 'unsupported_parameter', param: 'include' } }],
+    [{ model: 'openai/gpt-4o-transcribe-diarize', prompt: 'x' }, 400, { error: { code: 'unsupported_parameter', param: 'prompt' } }],
+    [{ model }, 400, { error: { code: 'unsupported_format', param: 'file', message: /png/ } }, { bytes: png, name: 'talk.mp3' }],
+    [{ model }, 400, { error: { code: 'unsupported_format', param: 'file' } }, { bytes: ogg, name: 'talk.ogg' }],
+    [{ model }, 400, { error: { code: 'unsupported_format', param: 'file' } }, { bytes: Buffer.from('hello'), name: 'talk.txt' }]
+  ]
+  for (const [fields, status, expected, options] of rows) {
+    const response = await sendForm(api, transcriptions, fields, options)
+    t.equal(response.status, status, JSON.stringify(fields))
+    t.match(await json(response), expected)
+  }
+  const asJson = await api.post(transcriptions, { model })
+  t.equal(asJson.status, 415)
+  t.match(await json(asJson), { error: { code: 'unsupported_media_type', message: /multipart/ } })
+  t.equal(upstream.requests.length, 0)
+  t.equal((await fetch(api.url + transcriptions, { method: 'POST', body: new FormData() })).status, 401, 'the key comes first')
+  await until(() => keptUploads().length === 0)
+})
+
+t.test('a name without a usable ending gets the one its bytes call for', async t => {
+  const { upstream, api } = await start(t, { pieces: ['{"text":"x"}'] })
+  const mp3 = Buffer.concat([Buffer.from('ID3\u0004\0\0\0\0\0\0'), Buffer.from('fff344c4', 'hex'), Buffer.alloc(140)])
+  const mp4 = Buffer.from('0000001c667479704d344120000002004d34412069736f6d69736f32', 'hex')
+  const webm = Buffer.from('1a45dfa39f4286810142f7810142f2810442f381084282847765626d42878104428581021853806701', 'hex')
+  const rows: ReadonlyArray<readonly [sent: string, bytes: Uint8Array, expected: string]> = [
+    ['blob', wav, 'blob.wav'], ['rec.bin', mp3, 'rec.mp3'], ['.x', mp4, 'audio.m4a'], ['note.opus', webm, 'note.webm'],
+    ['keep.mpga', mp3, 'keep.mpga'], ['a.b.MP4', mp4, 'a.b.MP4'], ['raw.mp3', Buffer.alloc(100, 1), 'raw.mp3']
+  ]
+  for (const [name, bytes, expected] of rows) {
+    const response = await sendForm(api, transcriptions, { model: 'whisper-1' }, { name, bytes })
+    t.equal(response.status, 200, name)
+    const last = upstream.requests.at(-1)
+    const file = last === undefined ? undefined : (await partsOf(last)).find(([part]) => part === 'file')?.[1]
+    t.equal(Object(file).name, expected)
+  }
+})
+
+t.test('25 MB are taken, one byte more is not', async t => {
+  const audioFileBytes = 25 * 1024 * 1024
+  const { upstream, api } = await start(t, { pieces: ['{"text":"x"}'] }, {}, { limits: { ...settings().limits, audioFileBytes } })
+  const bytes = Buffer.alloc(audioFileBytes + 1)
+  wav.copy(bytes)
+  const over = await sendForm(api, transcriptions, { model: 'whisper-1' }, { bytes })
+  t.equal(over.status, 413)
+  t.match(await json(over), { error: { code: 'file_too_large', param: 'file', type: 'invalid_request_error' } })
+  t.equal(upstream.requests.length, 0)
+  t.equal((await sendForm(api, transcriptions, { model: 'whisper-1' }, { bytes: bytes.subarray(0, -1) })).status, 200)
+  t.ok((upstream.requests[0]?.bytes.length ?? 0) > audioFileBytes)
+  await until(() => keptUploads().length === 0)
+})
+
+t.test('another model listens when the first cannot, and a retry sends the recording again', async t => {
+  const subtitles = '1\n00:00:00,000 --> 00:00:01,000\nx\n\n'
+  const { upstream, api } = await start(t, (_request, number) => number === 0
+    ? { status: 503, pieces: ['{}'] }
+    : { headers: { 'content-type': 'text/plain' }, pieces: [subtitles] }, { retries: 1 })
+  const response = await sendForm(api, transcriptions, {
+    'model[]': ['openai/gpt-4o-transcribe', 'openai/whisper-1'], 'response_format': 'srt'
+  })
+  t.equal(await response.text(), subtitles)
+  t.equal(response.headers.get('x-headgate-model'), 'openai/whisper-1')
+  t.equal(upstream.requests.length, 2, 'the model that cannot was not even asked')
+  for (const request of upstream.requests) {
+    const parts = await partsOf(request)
+    t.same(parts[0], ['model', 'whisper-1'])
+    t.equal(Object(parts.at(-1)?.[1]).base64, wav.toString('base64'))
+  }
+  await sendForm(api, transcriptions, { model: 'openai/gpt-4o-transcribe,openai/whisper-1' })
+  t.same((await partsOf(upstream.requests[2] ?? { bytes: Buffer.alloc(0), headers: {} }))[0], ['model', 'gpt-4o-transcribe'])
+})
+
+t.test('a caller who leaves ends the call at the provider and leaves no file', async t => {
+  const { upstream, api } = await start(t, { silent: true })
+  const leaving = new AbortController()
+  const answer = sendForm(api, transcriptions, { model: 'whisper-1' }, { signal: leaving.signal })
+  answer.catch(() => undefined)
+  const seen = await upstream.request(0)
+  t.equal(keptUploads().length, 1)
+  leaving.abort()
+  await seen.aborted
+  await until(() => api.lines.length === 1 && keptUploads().length === 0)
+  t.match(api.lines[0], { outcome: 'client_closed' })
+})
+
+t.test('the official clients speak and listen', async t => {
+  const frames = ['data: {"type":"transcript.text.delta","delta":"Hi"}\n\n', 'data: {"type":"transcript.text.done","text":"Hi"}\n\ndata: [DONE]\n\n']
+  const { api } = await start(t, async request => {
+    if (request.path.endsWith('speech')) return { headers: { 'content-type': 'audio/mpeg' }, pieces: [sound] }
+    const parts = new Map(await partsOf(request))
+    if (parts.get('stream') === 'true') return { headers: eventStream, pieces: frames }
+    const format = parts.get('response_format')
+    return format === 'vtt' ? { headers: { 'content-type': 'text/plain' }, pieces: ['WEBVTT\n\n'] } : { pieces: [JSON.stringify(verbose)] }
+  })
+  const openai = new OpenAI({ baseURL: `${api.url}/v1`, apiKey: testKey, maxRetries: 0 })
+  const dedalus = new Dedalus({ baseURL: api.url, apiKey: testKey, maxRetries: 0, environment: null as unknown as 'development' })
+  const file = async (): Promise<File> => await toFile(wav, 'talk.wav')
+  for (const client of [openai, dedalus]) {
+    const spoken = await client.audio.speech.create({ model: 'openai/tts-1', input: 'Hi', voice: 'alloy', stream_format: 'sse' })
+    t.same(Buffer.from(await spoken.arrayBuffer()), sound)
+    const heard = await client.audio.transcriptions.create({ file: await file(), model: 'openai/whisper-1', temperature: 0.2 })
+    t.match(heard, { text: 'Hello.' })
+    const subtitles: unknown = await client.audio.transcriptions.create({ file: await file(), model: 'openai/whisper-1', response_format: 'vtt' })
+    t.equal(subtitles, 'WEBVTT\n\n')
+    t.match(await client.audio.translations.create({ file: await file(), model: 'openai/whisper-1' }), { text: 'Hello.' })
+  }
+  const timed = await openai.audio.transcriptions.create({ file: await file(), model: 'whisper-1', response_format: 'verbose_json', timestamp_granularities: ['word'] })
+  t.same(timed.words, words)
+  const stream = await openai.audio.transcriptions.create({ file: await file(), model: 'openai/gpt-4o-transcribe', stream: true, include: ['logprobs'] })
+  const types: string[] = []
+  for await (const event of stream) types.push(event.type)
+  t.same(types, ['transcript.text.delta', 'transcript.text.done'])
+  const wrong: unknown = await openai.audio.transcriptions.create({ file: await file(), model: 'none/x' }).catch((error: unknown) => error)
+  t.ok(wrong instanceof OpenAI.NotFoundError)
+})
+
+t.test('the sandbox speaks in files that players can read, as long as the text takes', async t => {
+  const api = await testGateway(t, { providers: [{ ...providerSettings('sandbox', 'sandbox'), options: { words_per_second: 0 } }] })
+  const input = 'A sentence of words, spoken by nobody. '.repeat(10).trim()
+  const expected = input.length / 15
+  for (const [format, mediaType] of [
+    ['wav', 'audio/wav'], ['pcm', 'audio/pcm'], ['mp3', 'audio/mpeg'], ['aac', 'audio/aac'], ['flac', 'audio/flac'], ['opus', 'audio/opus']
+  ] as const) {
+    for (const speed of [1, 4]) {
+      const response = await api.post(speech, { model: 'sandbox/speaker', input, voice: 'any', response_format: format, speed })
+      t.equal(response.headers.get('content-type'), mediaType)
+      const seconds = secondsOf(format, Buffer.from(await response.arrayBuffer()))
+      t.ok(seconds >= expected / speed - 0.001 && seconds <= expected / speed + 0.05, `${format}: ${seconds} for ${expected / speed}`)
+    }
+  }
+  const streamed = await (await api.post(speech, { model: 'sandbox/speaker', input: 'Hi there', voice: 'any', response_format: 'wav', stream_format: 'sse' })).text()
+  const pieces = [...streamed.matchAll(/"audio":"([^"]+)"/g)].map(([, audio = '']) => Buffer.from(audio, 'base64'))
+  t.equal(pieces.length, 2, 'one a word')
+  t.ok(secondsOf('wav', Buffer.concat(pieces)) > 0.5)
+  t.match(streamed, /"speech\.audio\.done","usage":\{"input_tokens":2,/)
+})
+
+t.test('the sandbox writes down what it was sent, the same in every format', async t => {
+  const api = await testGateway(t, { providers: [{ ...providerSettings('sandbox', 'sandbox'), options: { words_per_second: 0 } }] })
+  const ask = async (fields: Readonly<Record<string, string>>, path = transcriptions): Promise<Response> =>
+    await sendForm(api, path, { model: 'sandbox/listener', ...fields }, { bytes: wavOf(2) })
+  const text = 'This is the sandbox, which hears nothing. It was given talk.wav, which has 32044 bytes. That is 2.00 seconds of sound.'
+  const plain = await json(await ask({ include: 'logprobs' }))
+  t.match(plain, { text, usage: { type: 'tokens', input_tokens: 20 } })
+  t.equal((plain['logprobs'] as Array<{ token: string }>).map(({ token }) => token).join(''), text)
+  t.equal(await (await ask({ response_format: 'text' })).text(), `${text}\n`)
+  t.match(await (await ask({ response_format: 'srt' })).text(), /^1\n00:00:00,000 --> 00:00:00,\d{3}\nThis is the sandbox/)
+  t.match(await (await ask({ response_format: 'vtt' })).text(), /^WEBVTT\n\n00:00:00\.000 --> [^]*--> 00:00:02\.000\n/)
+  const long = await json(await ask({ 'response_format': 'verbose_json', 'timestamp_granularities[]': 'word' }))
+  const spans = long['words'] as Array<{ word: string, start: number, end: number }>
+  t.equal(spans.map(({ word }) => word).join(' '), text)
+  t.equal(spans.at(-1)?.end, 2)
+  const streamed = await (await ask({ stream: 'true' })).text()
+  t.equal([...streamed.matchAll(/"delta":"([^"]*)"/g)].map(([, delta]) => delta).join(''), text)
+  t.same(await json(await ask({}, translations)), { text })
+  const wrong = await ask({ model: 'sandbox/speaker' })
+  t.equal(wrong.status, 404)
+})
+
+const { espeak } = await localPrograms()
+
+t.test('the voice of this machine speaks', { skip: espeak === undefined && 'eSpeak NG is not installed' }, async t => {
+  const api = await testGateway(t, { providers: [providerSettings('local', 'local')] })
+  const input = 'One, two, three, four, five, six.'
+  const say = async (more: object = {}): Promise<Response> => await api.post(speech, { model: 'local/tts', input, voice: 'alloy', ...more })
+  await until(() => api.gateway.services.models.routes('local/tts').length > 0)
+  const wav = await say()
+  t.equal(wav.headers.get('content-type'), 'audio/wav')
+  const seconds = secondsOf('wav', Buffer.from(await wav.arrayBuffer()))
+  t.ok(seconds > 1 && seconds < 10, `${seconds} s`)
+  const pcm = Buffer.from(await (await say({ response_format: 'pcm' })).arrayBuffer())
+  t.ok(Math.abs(secondsOf('pcm', pcm) - seconds) < 0.01, 'as long at another rate')
+  t.ok(pcm.some(byte => byte !== 0), 'and not silent')
+  const fast = Buffer.from(await (await say({ speed: 2, response_format: 'wav' })).arrayBuffer())
+  t.ok(secondsOf('wav', fast) < seconds * 0.8)
+  t.equal((await say({ voice: '-w /tmp/x', input: '--help' })).status, 200, 'neither voice nor text are options')
+  const mp3 = await say({ response_format: 'mp3' })
+  t.equal(mp3.status, 400)
+  t.match(await json(mp3), { error: { code: 'unsupported_parameter', param: 'response_format' } })
+})
