@@ -103,12 +103,12 @@ t.test('a list of models: those that cannot do it are passed over, the rest are 
     : { pieces: ['{"created":1,"data":[{"b64_json":"AAAA"}]}'] })
   const response = await api.post(path, { prompt: 'x', size: '2048x2048', model: ['openai/dall-e-2', 'openai/gpt-image-2'] })
   t.equal(response.status, 200)
-  const fallback = await api.post(path, { prompt: 'x', background: 'opaque', model: ['openai/dall-e-3', newest, { model: 'openai/gpt-image-2', settings: { quality: 'low' } }] })
+  const fallback = await api.post(path, { prompt: 'x', background: 'opaque', model: ['openai/dall-e-3', newest, 'openai/gpt-image-2'] })
   t.equal(fallback.headers.get('x-headgate-model'), 'openai/gpt-image-2')
   t.same(upstream.requests.map(({ json }) => json), [
     { model: 'gpt-image-2', prompt: 'x', size: '2048x2048' },
     { model: 'gpt-image-1', prompt: 'x', background: 'opaque' },
-    { model: 'gpt-image-2', prompt: 'x', background: 'opaque', quality: 'low' }
+    { model: 'gpt-image-2', prompt: 'x', background: 'opaque' }
   ])
 })
 
