@@ -3,7 +3,6 @@
  * stage asks for it.
  */
 
-import { setMaxListeners } from 'node:events'
 import { createCallRecord } from '../call-record.ts'
 import { GatewayError } from '../errors.ts'
 import { requestId } from '../ids.ts'
@@ -40,7 +39,6 @@ export function readCall (
   limits: EdgeLimits
 ): OpenCall {
   const controller = new AbortController()
-  setMaxListeners(0, controller.signal) // everything the call does hangs on it
   const abort = (reason: GatewayError): void => {
     if (!controller.signal.aborted) controller.abort(reason)
   }

@@ -15,7 +15,7 @@ import { ShownEvents } from '../chat/shown-events.ts'
 import { addUsage, Turn, type TurnCall } from '../chat/turn.ts'
 import { deadline } from '../deadline.ts'
 import { GatewayError } from '../errors.ts'
-import { once } from '../stage.ts'
+import { once, perCallSource } from '../stage.ts'
 import { runTools, type RanCall } from './run-tools.ts'
 import type { Message } from '../../schemas/messages.ts'
 import type { Batch } from '../batch.ts'
@@ -47,14 +47,11 @@ const defaultTurns = 10
  *   run: there is one conversation to go on with. Else what `ask` throws.
  */
 export function toolExecute (tools: ToolServers, ask: Ask, limits: ToolLimits): Ask {
-  return async function * (source) {
-    for await (const call of source) {
-      const { request } = call
-      if (!namesServers(request) || forbidsTools(request)) yield * ask(once(call))
-      else if (runsTools(call)) yield * answerWithTools(call, tools, ask, limits)
-      else yield * offerTools(call, tools, ask)
-    }
-  }
+  return perCallSource(call => {
+    const { request } = call
+    if (!namesServers(request) || forbidsTools(request)) return ask(once(call))
+    return runsTools(call) ? answerWithTools(call, tools, ask, limits) : offerTools(call, tools, ask)
+  })
 }
 
 function namesServers ({ mcp_servers: servers }: PromptedChat): boolean {

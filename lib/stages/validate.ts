@@ -10,7 +10,7 @@ import { Ajv2019 } from 'ajv/dist/2019.js'
 import type { Static, TSchema } from 'typebox'
 import type { AuthedCall, UploadForm, ValidCall } from '../call.ts'
 import { GatewayError, ValidationError, type ValidationDetail } from '../errors.ts'
-import type { Stage } from '../stage.ts'
+import { perCall, type Stage } from '../stage.ts'
 import { explain } from '../validation/explain.ts'
 import { readForm, type FormRequest } from '../validation/form.ts'
 import { isObject, type JsonSchema } from '../validation/json-schema.ts'
@@ -38,16 +38,14 @@ export function validate<S extends TSchema> (
   schema: S
 ): Stage<AuthedCall, ValidCall<WithoutNulls<Static<S>>>> {
   const matches = compile(schema)
-  return async function * (source) {
-    for await (const call of source) {
-      const body = await call.body()
-      if (!isObject(body)) throw new GatewayError('invalid_json')
-      if (!matches(body)) throw new ValidationError(reasons(schema, body))
-      // The check has just shown that it is one, and the nulls go here.
-      const request = withoutNulls(body) as WithoutNulls<Static<S>>
-      yield { request, ...call }
-    }
-  }
+  return perCall(async call => {
+    const body = await call.body()
+    if (!isObject(body)) throw new GatewayError('invalid_json')
+    if (!matches(body)) throw new ValidationError(reasons(schema, body))
+    // The check has just shown that it is one, and the nulls go here.
+    const request = withoutNulls(body) as WithoutNulls<Static<S>>
+    return { request, ...call }
+  })
 }
 
 /**
