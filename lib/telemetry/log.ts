@@ -13,7 +13,7 @@ export type Log = Logger
 export function createLog (level: string, stream?: DestinationStream): Log {
   return pino(
     { level, base: null, timestamp },
-    stream ?? destination({ dest: 1, sync: false, minLength: 32 * 1024, periodicFlush: 250 })
+    stream ?? destination({ dest: 1, sync: false, minLength: 12 * 1024, periodicFlush: 250 })
   )
 }
 
