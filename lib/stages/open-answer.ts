@@ -21,8 +21,6 @@ export interface OpenAnswer<E> {
   readonly close: () => void
 }
 
-/** How long real output is waited for before what is there goes out. */
-const holdMs = 10_000
 const errorBodyBytes = 64 * 1024
 
 /**
@@ -146,7 +144,7 @@ async function openStream<R, E extends { readonly type: string }> (
     cancel: () => body.cancel()
   })
   try {
-    await reading.hold()
+    await reading.hold(options.holdMs ?? 10_000)
   } catch (error) {
     body.cancel()
     throw error
@@ -189,7 +187,7 @@ class StreamReading<E extends { readonly type: string }> implements OpenAnswer<E
   }
 
   /** Reads on until something real has come, the answer is over, or the hold is. */
-  async hold (): Promise<void> {
+  async hold (holdMs: number): Promise<void> {
     let timer: NodeJS.Timeout | undefined
     const over = new Promise<'over'>(resolve => { timer = setTimeout(resolve, holdMs, 'over') })
     try {
