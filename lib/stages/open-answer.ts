@@ -70,8 +70,8 @@ export async function readErrorBody ({ body }: UpstreamAnswer): Promise<unknown>
   let text: string
   try {
     text = (await body.whole(errorBodyBytes)).toString()
-  } catch (cause) {
-    return cause instanceof GatewayError ? '' : String(cause)
+  } catch {
+    return '' // what broke here is not what the provider said
   }
   try {
     return JSON.parse(text)
@@ -91,7 +91,7 @@ async function readWhole<R, E> (
   const reader = adapter.stream(ask)
   const messages = sseReader(Math.max(eventBytes, answerBytes))
   const events = readMessages(reader, messages.push(bytes))
-  if (!reader.done) events.push(...readMessages(reader, messages.end()))
+  if (!reader.done) events.push(...atEnd(() => readMessages(reader, messages.end())))
   if (!reader.done) events.push(...reader.end())
   return events
 }
@@ -260,7 +260,7 @@ class StreamReading<E extends { readonly type: string }> implements OpenAnswer<E
   #end (): E[] | undefined {
     this.#finished = true
     if (!this.#started) throw new GatewayError('upstream_invalid_response', { cause: 'empty body' })
-    return this.#gather(() => this.#messages.end(), () => this.#reader.end())
+    return atEnd(() => this.#gather(() => this.#messages.end(), () => this.#reader.end()))
   }
 
   /**
@@ -336,6 +336,16 @@ function readMessages<E> (reader: StreamReader<E>, messages: ReturnType<SseReade
     events.push(...reader.message(message))
   }
   return events
+}
+
+/** Reads what was still open when the stream ended: a message that cannot be read was cut. */
+function atEnd<E> (read: () => E[]): E[] {
+  try {
+    return read()
+  } catch (error) {
+    if (!(error instanceof GatewayError) || error.code !== 'upstream_invalid_response') throw error
+    throw new GatewayError('upstream_stream_interrupted', { cause: error })
+  }
 }
 
 function looksLikeStream (text: string): boolean {
