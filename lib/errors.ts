@@ -190,7 +190,7 @@ export interface GatewayErrorOptions {
   cause?: unknown
 }
 
-/** What a caller reads: section 4.1 of the wire contract. */
+/** What a caller reads: all four fields are always there, `code` and `param` null where they say nothing. */
 export interface ErrorBody {
   error: { message: string, type: ErrorType, code: string | null, param: string | null }
 }
@@ -263,7 +263,10 @@ export interface ValidationDetail {
   ctx?: Record<string, unknown>
 }
 
-/** A body of the wrong shape: 422 with `{ detail: [...] }`, section 4.1 of the wire contract. */
+/**
+ * A body of the wrong shape: 422 with `{ detail: [...] }` in place of `{ error }`, one row for each
+ * field at fault.
+ */
 export class ValidationError extends GatewayError {
   readonly detail: ValidationDetail[]
 

@@ -34,7 +34,8 @@ export interface Gateway {
   readonly listen: () => Promise<{ host: string, port: number }>
   /**
    * Takes a new configuration over. Calls under way end with the one they began with.
-   * `server` settings other than `openHealth` hold from the next start on.
+   * `server` settings other than `openHealth` hold from the next start on, and so do the limits of
+   * the edge: `openCalls`, `callMs`, `bodyMs`, `headersMs` and `jsonDepth`.
    */
   readonly reload: (settings: Settings) => Promise<void>
   /** Accepts no more, waits for calls under way up to `drainMs`, ends the rest, closes everything. */
@@ -84,6 +85,8 @@ export async function createGateway (settings: Settings, { keys, log, database }
         log.warn({ error }, 'uploads of an earlier process could not be deleted')
       })
       const address = await listen(server, settings.server.host, settings.server.port)
+      // A connection that could not be accepted is no reason to end those that were.
+      server.on('error', error => log.error({ error }, 'the server failed to accept a connection'))
       tasks?.start()
       setImmediate(warmUp).unref()
       return address

@@ -4,19 +4,23 @@
  * One undici pool per provider, driven through `dispatch`: the body is read by events and handed
  * on with back-pressure, which costs about four fifths of `request` and a sixth of `fetch`.
  * Redirects are never followed, so a credential cannot travel to another host.
+ *
+ * Requests wait for a socket in a line of our own: undici keeps what is queued, with its body, even
+ * after it was aborted, and the clock of an answer should not run before its request is sent.
  */
 
 import { Pool, type Dispatcher } from 'undici'
 import { BodyQueue } from './body-queue.ts'
 import { inflated } from './inflate.ts'
 import { GatewayError } from './errors.ts'
+import { Slots } from './slots.ts'
 import type { Secret } from './call.ts'
 import type { SendOptions, Transport, UpstreamAnswer, UpstreamRequest } from './providers/provider.ts'
 
 export interface UpstreamOptions {
-  /** `https://host/prefix`; request paths are appended to it. */
+  /** `https://host/prefix`; request paths are appended to it, and its query to theirs. */
   readonly baseUrl: string
-  /** Sockets to it at most; further requests wait for a free one. */
+  /** Sockets to it at most; further requests wait for a free one, as long as their signal lets them. */
   readonly connections: number
   readonly connectMs: number
   /** Sent with every request. */
@@ -43,20 +47,35 @@ export function httpTransport (options: UpstreamOptions): HttpTransport {
   const fixed: Record<string, string> = { 'user-agent': 'headgate', 'accept-encoding': 'identity' }
   for (const [name, value] of Object.entries(options.headers ?? {})) fixed[name.toLowerCase()] = value.reveal()
 
+  const slots = new Slots(options.connections)
+  const close = async (): Promise<void> => {
+    // Who holds every slot has seen the last request off, those in line included.
+    for (let held = 0; held < options.connections; held++) await new Promise<void>(resolve => { slots.take(resolve) })
+    await pool.close()
+    for (let held = options.connections; held > 0; held--) slots.release() // a later request is refused by the pool
+  }
   let closing: Promise<void> | undefined
   return {
     send: async (request, sendOptions) => {
-      const exchange = new Exchange(sendOptions)
-      pool.dispatch({
-        path: prefix + request.path + base.search,
+      const { signal, credential } = sendOptions
+      if (signal.aborted) throw signal.reason
+      const dispatchOptions = {
+        path: withQuery(prefix + request.path, base.search),
         method: request.method,
-        headers: Object.assign({}, fixed, request.headers, sendOptions.credential),
+        headers: Object.assign({}, fixed, request.headers, credential),
         body: dispatchBody(request)
-      }, exchange)
+      }
+      const exchange = new Exchange(sendOptions, slots)
+      exchange.start(() => pool.dispatch(dispatchOptions, exchange))
       return await exchange.answer
     },
-    close: async () => await (closing ??= pool.close())
+    close: async () => await (closing ??= close())
   }
+}
+
+/** @param search a query with its `?`, or the empty text */
+function withQuery (path: string, search: string): string {
+  return path.includes('?') ? path + search.replace('?', '&') : path + search
 }
 
 /** A body that may be sent again, for a retry, is a function that opens it anew. */
@@ -68,31 +87,44 @@ function dispatchBody ({ body }: UpstreamRequest): Exclude<Dispatcher.DispatchOp
 }
 
 /**
- * One request under way. Settles `answer` with the head, then feeds the body's queue. A single
- * timer guards whichever wait is the current one: for the head, then between two reads.
+ * One request, from its place in line on. Settles `answer` with the head, then feeds the body's
+ * queue. A single timer guards whichever wait is the current one: for the head, then between two
+ * reads. The slot is free again when undici has let go of the request, however it ended.
  */
 class Exchange implements Dispatcher.DispatchHandler {
   readonly answer: Promise<UpstreamAnswer>
   readonly #options: SendOptions
+  readonly #slots: Slots
   readonly #onAbort: () => void
   #resolve!: (answer: UpstreamAnswer) => void
   #reject!: (error: unknown) => void
   #controller: Dispatcher.DispatchController | undefined
   #queue: BodyQueue | undefined
-  #timer: NodeJS.Timeout
+  #enter: () => void = () => undefined
+  #inside = false
+  #timer: NodeJS.Timeout | undefined
   #failure: unknown
 
-  constructor (options: SendOptions) {
+  constructor (options: SendOptions, slots: Slots) {
     this.#options = options
+    this.#slots = slots
     this.answer = new Promise((resolve, reject) => {
       this.#resolve = resolve
       this.#reject = reject
     })
-    const { signal, timeouts, streamed } = options
-    this.#timer = setTimeout(() => this.#timedOut(), streamed ? timeouts.firstByteMs : timeouts.wholeMs)
-    this.#onAbort = () => this.#stop(signal.reason)
-    if (signal.aborted) this.#stop(signal.reason)
-    else signal.addEventListener('abort', this.#onAbort, { once: true })
+    this.#onAbort = () => this.#stop(options.signal.reason)
+    options.signal.addEventListener('abort', this.#onAbort, { once: true })
+  }
+
+  /** Calls `dispatch` when there is a slot, unless the signal aborts before. */
+  start (dispatch: () => void): void {
+    const { timeouts, streamed } = this.#options
+    this.#enter = () => {
+      this.#inside = true
+      this.#timer = setTimeout(() => this.#timedOut(), streamed ? timeouts.firstByteMs : timeouts.wholeMs)
+      dispatch()
+    }
+    this.#slots.take(this.#enter)
   }
 
   onRequestStart (controller: Dispatcher.DispatchController): void {
@@ -125,39 +157,48 @@ class Exchange implements Dispatcher.DispatchHandler {
   }
 
   onResponseData (_controller: Dispatcher.DispatchController, bytes: Buffer): void {
-    this.#timer.refresh()
+    this.#timer?.refresh()
     this.#queue?.push(bytes)
   }
 
   onResponseEnd (): void {
-    this.#release()
+    this.#letGo()
     this.#queue?.end()
+    this.#leaveSlot()
   }
 
   onResponseError (_controller: Dispatcher.DispatchController, error: Error): void {
     this.#fail(this.#failure ?? (this.#queue === undefined
       ? new GatewayError('upstream_unreachable', { cause: error })
       : new GatewayError('upstream_stream_interrupted', { cause: error })))
+    this.#leaveSlot()
   }
 
   #timedOut (): void {
     this.#stop(new GatewayError('upstream_timeout'))
   }
 
-  /** Ends the exchange from our side; the socket is closed, now or as soon as there is one. */
+  /** Ends the exchange from our side; its socket is closed, now or as soon as there is one. */
   #stop (reason: unknown): void {
     this.#failure ??= reason
     this.#fail(this.#failure)
+    if (this.#slots.leave(this.#enter)) return
     this.#controller?.abort(asError(this.#failure))
   }
 
   #fail (error: unknown): void {
-    this.#release()
+    this.#letGo()
     this.#reject(error)
     this.#queue?.fail(error)
   }
 
-  #release (): void {
+  #leaveSlot (): void {
+    if (!this.#inside) return
+    this.#inside = false
+    this.#slots.release()
+  }
+
+  #letGo (): void {
     clearTimeout(this.#timer)
     this.#options.signal.removeEventListener('abort', this.#onAbort)
   }

@@ -16,9 +16,9 @@ const question: UpstreamRequest = { method: 'POST', path: '/chat/completions', h
 
 interface Pair { readonly upstream: FakeUpstream, readonly transport: HttpTransport }
 
-async function pair (t: Test, script: Parameters<typeof fakeUpstream>[0]): Promise<Pair> {
+async function pair (t: Test, script: Parameters<typeof fakeUpstream>[0], connections = 4): Promise<Pair> {
   const upstream = await fakeUpstream(script)
-  const transport = httpTransport({ baseUrl: `${upstream.url}/v1/?api-version=7`, connections: 4, connectMs: 2000, headers: { 'x-fixed': new Secret('yes') } })
+  const transport = httpTransport({ baseUrl: `${upstream.url}/v1/?api-version=7`, connections, connectMs: 2000, headers: { 'x-fixed': new Secret('yes') } })
   t.teardown(async () => {
     await upstream.close()
     await transport.close()
@@ -26,8 +26,8 @@ async function pair (t: Test, script: Parameters<typeof fakeUpstream>[0]): Promi
   return { upstream, transport }
 }
 
-async function send (transport: HttpTransport, options: Partial<SendOptions> = {}): Promise<UpstreamAnswer> {
-  return await transport.send(question, { signal: new AbortController().signal, credential: { authorization: 'Bearer k' }, timeouts, streamed: true, ...options })
+async function send (transport: HttpTransport, options: Partial<SendOptions> = {}, request = question): Promise<UpstreamAnswer> {
+  return await transport.send(request, { signal: new AbortController().signal, credential: { authorization: 'Bearer k' }, timeouts, streamed: true, ...options })
 }
 
 async function textOf (answer: UpstreamAnswer): Promise<string> {
@@ -49,6 +49,12 @@ t.test('a request goes out whole and its answer comes back as it arrives', async
   await textOf(await send(transport))
   await textOf(await send(transport))
   t.ok(upstream.sockets() <= 2, 'connections are used again')
+})
+
+t.test('a query of the address and one of the request go together', async t => {
+  const { upstream, transport } = await pair(t, { pieces: ['ok'] })
+  await textOf(await send(transport, {}, { ...question, path: '/models?limit=5' }))
+  t.equal(upstream.requests[0]?.path, '/v1/models?limit=5&api-version=7')
 })
 
 t.test('a body that is opened anew can be sent twice', async t => {
@@ -108,6 +114,72 @@ t.test('an abort closes the connection, whatever the request is waiting for', as
 
   await t.rejects(send(transport, { signal: AbortSignal.abort(reason) }), reason, 'before it began')
   t.equal(upstream.requests.length, 2)
+})
+
+t.test('who waits for a socket can leave, and keeps nobody waiting', async t => {
+  const { upstream, transport } = await pair(t, (_request, number) => number === 0 ? { silent: true } : { pieces: [String(number)] }, 1)
+  const first = new AbortController()
+  const silent = send(transport, { signal: first.signal })
+  await upstream.request(0)
+
+  const leaving = new AbortController()
+  const sent = { body: 0 }
+  const left = send(transport, { signal: leaving.signal }, {
+    ...question,
+    body: async function * () {
+      sent.body++
+      yield Buffer.from('never')
+    }
+  })
+  const patient = Promise.all([send(transport).then(textOf), send(transport).then(textOf), send(transport).then(textOf)])
+  leaving.abort(new GatewayError('client_closed_request'))
+  await t.rejects(left, { code: 'client_closed_request' }, 'while the socket is still taken')
+  await t.rejects(send(transport, { signal: leaving.signal }), { code: 'client_closed_request' }, 'before it gets in line')
+  first.abort(new GatewayError('timeout'))
+  await t.rejects(silent, { code: 'timeout' })
+  t.same(await patient, ['1', '2', '3'], 'the others, in the order they came')
+  t.equal(sent.body, 0, 'nothing of the one that left was sent')
+  t.equal(upstream.requests.length, 4)
+})
+
+t.test('the clock of an answer starts when its request is sent', async t => {
+  let go = (): void => undefined
+  const gate = new Promise<void>(resolve => { go = resolve })
+  const { upstream, transport } = await pair(t, (_request, number) => number === 0
+    ? { pieces: (async function * () { await gate; yield 'slow' })() }
+    : { pieces: ['fast'] }, 1)
+  const slow = send(transport)
+  await upstream.request(0)
+  const waiting = send(transport, { timeouts: { ...timeouts, firstByteMs: 200 } })
+  setTimeout(go, 300)
+  t.equal(await textOf(await slow), 'slow')
+  t.equal(await textOf(await waiting), 'fast', 'although it was longer in line than it may wait for its first byte')
+})
+
+t.test('a socket is free again however its request ended', async t => {
+  const ends: Script[] = [
+    { pieces: ['whole'] }, { pieces: ['cut'], then: 'reset' }, { pieces: ['cut'], then: 'fin' }, { pieces: ['stalled'], then: 'stall' },
+    { silent: true }, { pieces: ['left'], then: 'stall' }
+  ]
+  const { upstream, transport } = await pair(t, (_request, number) => ends[number] ?? { pieces: ['ok'] }, 1)
+  t.equal(await textOf(await send(transport)), 'whole')
+  await t.rejects(send(transport).then(textOf))
+  await t.rejects(send(transport).then(textOf))
+  await t.rejects(send(transport, { timeouts: { ...timeouts, idleBytesMs: 30 } }).then(textOf), { code: 'upstream_timeout' })
+  await t.rejects(send(transport, { timeouts: { ...timeouts, firstByteMs: 30 } }), { code: 'upstream_timeout' })
+  const left = await send(transport)
+  left.body.cancel()
+  t.equal(await textOf(await send(transport)), 'ok')
+  t.equal(upstream.requests.length, 7)
+})
+
+t.test('closing waits for those in line and refuses those after', async t => {
+  const { transport } = await pair(t, { pieces: ['ok'] }, 1)
+  const answers = Promise.all([1, 2, 3].map(async () => await textOf(await send(transport))))
+  const closed = transport.close()
+  t.same(await answers, ['ok', 'ok', 'ok'])
+  await closed
+  await t.rejects(send(transport), { code: 'upstream_unreachable' })
 })
 
 t.test('leaving the body early closes the connection', async t => {

@@ -117,13 +117,18 @@ class ChoiceFold {
 
   #addLogprobs (logprobs: Partial<Logprobs> | null | undefined): void {
     if (logprobs === null || logprobs === undefined) return
-    const { content = null, refusal = null } = this.#logprobs ?? {}
-    this.#logprobs = { content: concat(content, logprobs.content), refusal: concat(refusal, logprobs.refusal) }
+    const all = this.#logprobs ??= { content: null, refusal: null }
+    all.content = grown(all.content, logprobs.content)
+    all.refusal = grown(all.refusal, logprobs.refusal)
   }
 }
 
-function concat (a: unknown[] | null, b: unknown[] | null | undefined): unknown[] | null {
-  return b === null || b === undefined ? a : [...(a ?? []), ...b]
+/** The first list, longer: a new one for every token of a long answer would cost its square. */
+function grown (list: unknown[] | null, more: readonly unknown[] | null | undefined): unknown[] | null {
+  if (more === null || more === undefined) return list
+  const all = list ?? []
+  for (const item of more) all.push(item)
+  return all
 }
 
 /** Text that streams is concatenated, lists grow, audio and a legacy call join part by part. */

@@ -8,7 +8,7 @@
 
 import Koa, { type Context } from 'koa'
 import { Router } from '@koa/router'
-import { GatewayError, asGatewayError, type ErrorCode } from '../errors.ts'
+import { GatewayError, asGatewayError } from '../errors.ts'
 import { noteError } from '../call-record.ts'
 import { readCall, type EdgeLimits } from './read-call.ts'
 import { writeReply } from './write-reply.ts'
@@ -46,14 +46,18 @@ export function createApp (options: AppOptions): App {
   const answer = async (context: Context, endpoint: Endpoint, params: Record<string, string>): Promise<void> => {
     context.respond = false
     const { req: request, res: response } = context
-    const { call, abort, close } = readCall(request, response, params, endpoint, options.limits)
+    const { limits } = options
+    const { call, abort, close } = readCall(request, response, params, endpoint, limits)
     open.add(abort)
     if (options.draining()) response.shouldKeepAlive = false
     try {
-      if (open.size > options.limits.openCalls) throw new GatewayError('overloaded')
-      await writeReply(response, await endpoint.handle(call), call)
+      // Without a body a call asks for little: a process that is busy must still say that it lives.
+      if (open.size > limits.openCalls && endpoint.body !== 'none') throw new GatewayError('overloaded')
+      await writeReply(response, await endpoint.handle(call), call, limits.graceMs)
     } catch (error) {
-      await writeError(response, error, call)
+      const failure = asGatewayError(error)
+      abort(failure) // what the pipeline has open, it has open for nobody now
+      await writeError(response, failure, call, limits.graceMs)
     } finally {
       if (!request.complete) leaveUnread(request)
       await call.record.settled
@@ -77,11 +81,15 @@ export function createApp (options: AppOptions): App {
     })
   }
 
+  app.use(async (context, next) => {
+    if (readableUrl(context)) return await next()
+    await answer(context, failing('', new GatewayError('invalid_value', { message: 'The URL of the request cannot be read.' })), {})
+  })
   app.use(router.routes())
   app.use(async context => {
     const methods = new Set(router.match(context.path, context.method).path.flatMap(layer => layer.methods))
     if (methods.size > 0) context.res.setHeader('allow', [...methods].join(', '))
-    await answer(context, nothingAt(context.path, methods.size > 0 ? 'method_not_allowed' : 'not_found'), {})
+    await answer(context, failing(context.path, new GatewayError(methods.size > 0 ? 'method_not_allowed' : 'not_found')), {})
   })
   app.silent = true
   const callback = app.callback()
@@ -97,29 +105,38 @@ export function createApp (options: AppOptions): App {
   }
 }
 
-function nothingAt (path: string, code: ErrorCode): Endpoint {
+/** The target of a request is whatever the caller wrote: `http://[` is none that can be taken apart. */
+function readableUrl (context: Context): boolean {
+  try {
+    return typeof context.path === 'string'
+  } catch {
+    return false
+  }
+}
+
+/** Where no endpoint is: a call like any other, so that it has an id and a line in the log. */
+function failing (path: string, error: GatewayError): Endpoint {
   return {
     name: 'none',
     method: 'GET',
     path,
     body: 'none',
     maxBodyBytes: 0,
-    handle: async () => await Promise.reject(new GatewayError(code))
+    handle: async () => await Promise.reject(error)
   }
 }
 
 /** An error before the first byte is a status and a body; after it, the socket is all there is. */
 async function writeError (
-  response: ServerResponse, error: unknown, call: Call
+  response: ServerResponse, failure: GatewayError, call: Call, graceMs?: number
 ): Promise<void> {
-  const failure = asGatewayError(error)
   noteError(call.record, failure)
   call.record.status ??= failure.status
   if (response.headersSent || response.destroyed) {
     response.destroy()
     return
   }
-  await writeReply(response, errorReply(failure), call)
+  await writeReply(response, errorReply(failure), call, graceMs)
 }
 
 function errorReply (failure: GatewayError): Reply {

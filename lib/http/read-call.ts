@@ -19,6 +19,8 @@ export interface EdgeLimits {
   /** Time for a body to arrive. */
   readonly bodyMs: number
   readonly jsonDepth: number
+  /** Time for the last bytes of an answer to leave once its call was ended; default 5 s. */
+  readonly graceMs?: number
 }
 
 /** A call, and what the edge needs to end it. */

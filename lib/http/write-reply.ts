@@ -7,25 +7,32 @@ import type { ServerResponse } from 'node:http'
 import type { Call } from '../call.ts'
 import type { Reply } from '../reply.ts'
 
-const graceMs = 5000
-
 /**
  * Writes a reply. A whole body goes out with its length; an iterable with back-pressure, one
  * write per item. An iterable that throws, or a caller who has gone, ends in a destroyed socket:
  * a cut answer never looks like a complete one.
+ *
+ * @param graceMs how long the last bytes may take to leave once the call's signal has aborted
+ * @throws TypeError for headers that cannot be sent, before anything is; the body is returned then
  */
-export async function writeReply (response: ServerResponse, reply: Reply, call: Call): Promise<void> {
+export async function writeReply (response: ServerResponse, reply: Reply, call: Call, graceMs = 5000): Promise<void> {
   const { body } = reply
   call.record.status = reply.status
   if (typeof body === 'string' || body instanceof Uint8Array) {
     response.writeHead(reply.status, headersOf(reply, call, { 'content-length': String(Buffer.byteLength(body)) }))
     response.end(body)
     call.record.firstByteMs ??= performance.now() - call.receivedAtMs
-    await written(response, call.signal)
+    await written(response, call.signal, graceMs)
     return
   }
-  response.writeHead(reply.status, headersOf(reply, call))
+  try {
+    response.writeHead(reply.status, headersOf(reply, call))
+  } catch (error) {
+    await body[Symbol.asyncIterator]().return?.()
+    throw error
+  }
   await writeStream(response, body, reply, call)
+  await written(response, call.signal, graceMs)
 }
 
 /** Every answer says which call it was, and what the gateway itself took of the time. */
@@ -62,9 +69,7 @@ async function writeStream (
       timer?.refresh()
       if (!room) await drained(response, call.signal)
     }
-    clearInterval(timer)
     if (!response.destroyed) response.end()
-    await written(response, call.signal)
   } catch (error) {
     response.destroy()
     throw error
@@ -79,7 +84,7 @@ async function writeStream (
  * way, so that it counts, has its deadline and is waited for. After a deadline, a caller who does
  * not read its last words does not keep the socket.
  */
-async function written (response: ServerResponse, signal: AbortSignal): Promise<void> {
+async function written (response: ServerResponse, signal: AbortSignal, graceMs: number): Promise<void> {
   if (response.closed) return
   let timer: NodeJS.Timeout | undefined
   const giveUp = (): void => { timer = setTimeout(() => response.destroy(), graceMs) }

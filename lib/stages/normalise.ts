@@ -90,7 +90,7 @@ class AnswerState {
     }
   }
 
-  /** Until the provider says, four characters count as a token: a cut answer is in the books too. */
+  /** Kept up to date as the answer grows: one that is cut short, without usage, is in the books too. */
   #estimate (): void {
     this.#call.record.outputCharacters = this.#characters
   }

@@ -21,8 +21,6 @@ export interface OpenAnswer<E> {
   readonly close: () => void
 }
 
-/** How long real output is waited for before what is there goes out. */
-const holdMs = 10_000
 const errorBodyBytes = 64 * 1024
 
 /**
@@ -72,8 +70,8 @@ export async function readErrorBody ({ body }: UpstreamAnswer): Promise<unknown>
   let text: string
   try {
     text = (await body.whole(errorBodyBytes)).toString()
-  } catch (cause) {
-    return cause instanceof GatewayError ? '' : String(cause)
+  } catch {
+    return '' // what broke here is not what the provider said
   }
   try {
     return JSON.parse(text)
@@ -93,7 +91,7 @@ async function readWhole<R, E> (
   const reader = adapter.stream(ask)
   const messages = sseReader(Math.max(eventBytes, answerBytes))
   const events = readMessages(reader, messages.push(bytes))
-  if (!reader.done) events.push(...readMessages(reader, messages.end()))
+  if (!reader.done) events.push(...atEnd(() => readMessages(reader, messages.end())))
   if (!reader.done) events.push(...reader.end())
   return events
 }
@@ -146,7 +144,7 @@ async function openStream<R, E extends { readonly type: string }> (
     cancel: () => body.cancel()
   })
   try {
-    await reading.hold()
+    await reading.hold(options.holdMs ?? 10_000)
   } catch (error) {
     body.cancel()
     throw error
@@ -189,7 +187,7 @@ class StreamReading<E extends { readonly type: string }> implements OpenAnswer<E
   }
 
   /** Reads on until something real has come, the answer is over, or the hold is. */
-  async hold (): Promise<void> {
+  async hold (holdMs: number): Promise<void> {
     let timer: NodeJS.Timeout | undefined
     const over = new Promise<'over'>(resolve => { timer = setTimeout(resolve, holdMs, 'over') })
     try {
@@ -262,7 +260,7 @@ class StreamReading<E extends { readonly type: string }> implements OpenAnswer<E
   #end (): E[] | undefined {
     this.#finished = true
     if (!this.#started) throw new GatewayError('upstream_invalid_response', { cause: 'empty body' })
-    return this.#gather(() => this.#messages.end(), () => this.#reader.end())
+    return atEnd(() => this.#gather(() => this.#messages.end(), () => this.#reader.end()))
   }
 
   /**
@@ -338,6 +336,16 @@ function readMessages<E> (reader: StreamReader<E>, messages: ReturnType<SseReade
     events.push(...reader.message(message))
   }
   return events
+}
+
+/** Reads what was still open when the stream ended: a message that cannot be read was cut. */
+function atEnd<E> (read: () => E[]): E[] {
+  try {
+    return read()
+  } catch (error) {
+    if (!(error instanceof GatewayError) || error.code !== 'upstream_invalid_response') throw error
+    throw new GatewayError('upstream_stream_interrupted', { cause: error })
+  }
 }
 
 function looksLikeStream (text: string): boolean {

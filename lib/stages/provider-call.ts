@@ -25,6 +25,8 @@ export interface ProviderCallOptions {
   readonly answerBytes: number
   /** Bytes of one event of a stream. */
   readonly eventBytes: number
+  /** How long real output is waited for before what is there goes out; default 10 s. */
+  readonly holdMs?: number
 }
 
 /** A request whose answer may be streamed. */

@@ -39,9 +39,10 @@ export function sseStream<R, E> (printerOf: (first: Batch<R, E>) => FramePrinter
       if (printer !== undefined) yield printer.end() + sseData('[DONE]')
     } catch (error) {
       if (call === undefined || printer === undefined) throw error
-      if (call.signal.aborted && noteError(call.record, call.signal.reason) === 'client_closed') return
       const failure = asGatewayError(error)
-      noteError(call.record, failure)
+      // Why the call was ended says more than what broke off because of it.
+      const outcome = noteError(call.record, call.signal.aborted ? call.signal.reason : failure)
+      if (outcome === 'client_closed') return
       yield sseEvent('error', JSON.stringify(failure.toBody()))
     }
   }

@@ -1,9 +1,9 @@
-import { connect, type Socket } from 'node:net'
 import { once } from 'node:events'
 import { gzipSync } from 'node:zlib'
 import t from 'tap'
 import { chatAnswer, chatFrames, eventStream, fakeUpstream, type Script, type SeenRequest } from '../support/upstream.ts'
 import { testGateway, testKey, upstreamAt, type TestGateway } from '../support/gateway.ts'
+import { raw, requestText } from '../support/raw.ts'
 import { until } from '../support/until.ts'
 import { Secret } from '../../lib/call.ts'
 import { settings } from '../support/settings.ts'
@@ -41,22 +41,6 @@ function isStreamed ({ json }: SeenRequest): boolean {
 
 async function json (response: Response): Promise<Record<string, unknown>> {
   return await response.json() as Record<string, unknown>
-}
-
-/** A connection on which a test writes its own bytes. */
-async function raw (t: Test, api: TestGateway): Promise<Socket> {
-  const socket = connect(Number(new URL(api.url).port), '127.0.0.1')
-  t.teardown(() => socket.destroy())
-  socket.on('error', () => undefined)
-  await once(socket, 'connect')
-  return socket
-}
-
-function requestText (body: string, headers: readonly string[] = []): string {
-  return [
-    `POST ${path} HTTP/1.1`, 'host: x', `authorization: Bearer ${testKey}`, 'content-type: application/json',
-    `content-length: ${Buffer.byteLength(body)}`, ...headers, '', body
-  ].join('\r\n')
 }
 
 t.test('a whole answer and a streamed one say the same, under the gateway\'s own name', async t => {
@@ -158,13 +142,13 @@ t.test('paths and methods that are not there', async t => {
 
 t.test('a slow body times out and a caller over the limit reads the answer', async t => {
   const { api } = await start(t, answering(['x']), {}, { limits: { ...settings().limits, bodyMs: 30, jsonBodyBytes: 1000 } })
-  const slow = await raw(t, api)
+  const slow = await raw(t, api.url)
   slow.write(requestText('{"model":').replace('content-length: 9', 'content-length: 900'))
   const [bytes] = await once(slow, 'data') as [Buffer]
   t.match(bytes.toString(), /^HTTP\/1.1 408 /)
   await once(slow, 'close')
 
-  const large = await raw(t, api)
+  const large = await raw(t, api.url)
   large.write(requestText('').replace('content-length: 0', 'content-length: 5000000'))
   large.write('x'.repeat(200_000))
   const [refusal] = await once(large, 'data') as [Buffer]
@@ -191,7 +175,7 @@ t.test('a caller who leaves is seen by the provider, wherever the call stands', 
   await until(() => api.lines.length === 4)
   t.ok(api.lines.every(line => line['outcome'] === 'client_closed' && line['error'] === 'client_closed_request'))
   t.ok(api.lines.every(line => line['level'] === 30), 'it is no error of ours')
-  const half = await raw(t, api)
+  const half = await raw(t, api.url)
   half.write(requestText('{"model":').replace('content-length: 9', 'content-length: 900'))
   half.destroy()
   await until(() => api.lines.length === 5)
@@ -224,6 +208,21 @@ t.test('a provider that fails in the middle ends the stream with a named error',
     await until(() => api.lines.length === 1)
     t.match(api.lines[0], { outcome: 'error', error: 'upstream_stream_interrupted', usage: { estimated: true } })
   }
+})
+
+t.test('a stream that ends in the middle of an event was interrupted', async t => {
+  const [head = '', first = '', second = ''] = chatFrames(['a', 'b'])
+  for (const pieces of [[head + first, second.slice(0, 40)], [head + first + second.slice(0, 40)]]) {
+    const { api } = await start(t, { headers: eventStream, pieces })
+    const text = await (await api.post(path, { ...question, stream: true })).text()
+    t.match(text, /"content":"a".*event: error\n.*"code":"upstream_stream_interrupted"/s)
+  }
+  const early = await start(t, { headers: eventStream, pieces: [head.slice(0, 40)] })
+  t.match(await json(await early.api.post(path, { ...question, stream: true })), { error: { code: 'upstream_stream_interrupted' } })
+  const whole = await start(t, { headers: eventStream, pieces: [head + first.slice(0, 40)] })
+  t.match(await json(await whole.api.post(path, question)), { error: { code: 'upstream_stream_interrupted' } })
+  const wrong = await start(t, { headers: eventStream, pieces: ['data: {"id":\n\n'] })
+  t.match(await json(await wrong.api.post(path, { ...question, stream: true })), { error: { code: 'upstream_invalid_response' } })
 })
 
 t.test('before real output a failure is still a status, or another attempt', async t => {
@@ -345,7 +344,7 @@ t.test('callers who never read hold up the provider, not the memory', async t =>
   const callers = 10
   const body = JSON.stringify({ ...question, stream: true })
   const sockets = await Promise.all(Array.from({ length: callers }, async () => {
-    const socket = await raw(t, api)
+    const socket = await raw(t, api.url)
     socket.pause()
     socket.write(requestText(body))
     return socket

@@ -23,7 +23,9 @@ export function readStream (ask: Ask<PromptedChat>): StreamReader<ChatEvent> {
   let template: TextTemplate | undefined
   let done = false
 
-  const finish = (): ChatEvent[] => {
+  const end = (): ChatEvent[] => {
+    const lenient = (done && ask.quirks.lenientFinish === true) && answer.anyChoice
+    if (!answer.complete && !lenient) throw new GatewayError('upstream_stream_interrupted')
     const events: ChatEvent[] = []
     answer.end(events)
     return inCallersForm(events)
@@ -37,7 +39,7 @@ export function readStream (ask: Ask<PromptedChat>): StreamReader<ChatEvent> {
       if (text !== undefined) return [{ type: 'text-delta', choice: 0, text }]
       if (isDone(data)) {
         done = true
-        return this.end()
+        return end()
       }
       if (event !== undefined && event !== 'error' && event !== 'message') return []
       const chunk = event === 'error' ? errorPayload(data) : parseObject(data)
@@ -53,11 +55,7 @@ export function readStream (ask: Ask<PromptedChat>): StreamReader<ChatEvent> {
       return events
     },
 
-    end: () => {
-      const lenient = (done && ask.quirks.lenientFinish === true) && answer.anyChoice
-      if (!answer.complete && !lenient) throw new GatewayError('upstream_stream_interrupted')
-      return finish()
-    }
+    end
   }
 }
 

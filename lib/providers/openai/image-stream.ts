@@ -32,13 +32,18 @@ export function readImageStream ({ request }: Ask<{ readonly n?: number }>): Str
   let usage: Usage | undefined
   let done = false
 
+  const end = (): ImageEvent[] => {
+    if (finished === 0 || (!done && finished < (request.n ?? 1))) throw new GatewayError('upstream_stream_interrupted')
+    return usage === undefined ? [] : [{ type: 'usage', usage }]
+  }
+
   return {
     get done () { return done },
 
     message ({ event, data }: EventSourceMessage): ImageEvent[] {
       if (data.length < 16 && data.trim() === '[DONE]') {
         done = true
-        return this.end()
+        return end()
       }
       if (data.length <= parsedCharacters) throwError(data, event)
       const name = event ?? typeIn(data)
@@ -51,10 +56,7 @@ export function readImageStream ({ request }: Ask<{ readonly n?: number }>): Str
       return [{ type: kind, json: withType(oneLine(data), name) }]
     },
 
-    end: () => {
-      if (finished === 0 || (!done && finished < (request.n ?? 1))) throw new GatewayError('upstream_stream_interrupted')
-      return usage === undefined ? [] : [{ type: 'usage', usage }]
-    }
+    end
   }
 }
 

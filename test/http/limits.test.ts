@@ -1,0 +1,284 @@
+import { createHook } from 'node:async_hooks'
+import { subscribe, unsubscribe } from 'node:diagnostics_channel'
+import { once } from 'node:events'
+import { createServer, type Server } from 'node:http'
+import { gzipSync } from 'node:zlib'
+import t from 'tap'
+import { GatewayError } from '../../lib/errors.ts'
+import { createApp } from '../../lib/http/app.ts'
+import { readErrorBody } from '../../lib/stages/open-answer.ts'
+import { testGateway, upstreamAt, type TestGateway } from '../support/gateway.ts'
+import { raw, requestText, rest } from '../support/raw.ts'
+import { settings } from '../support/settings.ts'
+import { until } from '../support/until.ts'
+import { chatAnswer, chatFrames, eventStream, fakeUpstream, type FakeUpstream, type Script } from '../support/upstream.ts'
+import type { AddressInfo } from 'node:net'
+import type { Test } from 'tap'
+import type { Call } from '../../lib/call.ts'
+import type { Endpoint } from '../../lib/endpoint.ts'
+import type { Limits, ProviderSettings, Settings } from '../../lib/settings.ts'
+
+const path = '/v1/chat/completions'
+const question = { model: 'openai/gpt-5', messages: 'hi' }
+const streamed = JSON.stringify({ ...question, stream: true })
+const [head = '', first = '', ...last] = chatFrames(['a'])
+
+async function start (
+  t: Test, script: Parameters<typeof fakeUpstream>[0], provider: Partial<ProviderSettings> = {}, parts: Partial<Settings> = {}
+): Promise<{ readonly upstream: FakeUpstream, readonly api: TestGateway }> {
+  const upstream = await fakeUpstream(script)
+  t.teardown(upstream.close)
+  return { upstream, api: await testGateway(t, { providers: [upstreamAt(`${upstream.url}/v1`, 'openai', 'openai', provider)], ...parts }) }
+}
+
+/** Limits, with those that are no settings but can be given by whoever builds a pipeline or the edge. */
+function limits (parts: Partial<Limits> & { readonly holdMs?: number, readonly graceMs?: number }): Limits {
+  return { ...settings().limits, ...parts }
+}
+
+/** A stream that waits for `go` after its first word. */
+function gated (): { readonly script: Script, readonly go: () => void } {
+  let go = (): void => undefined
+  const gate = new Promise<void>(resolve => { go = resolve })
+  const pieces = (async function * () {
+    yield head + first
+    await gate
+    yield last.join('')
+  })()
+  return { script: { headers: eventStream, pieces }, go: () => go() }
+}
+
+/** The edge alone, in front of one endpoint. */
+async function edge (t: Test, handle: Endpoint['handle']): Promise<{ readonly url: string, readonly ended: Call[] }> {
+  const ended: Call[] = []
+  const app = createApp({
+    endpoints: () => [{ name: 'test', method: 'POST', path: '/test', body: 'json', maxBodyBytes: 1000, handle }],
+    limits: settings().limits,
+    draining: () => false,
+    onEnd: call => { ended.push(call) }
+  })
+  const server = createServer(app.handle).listen(0, '127.0.0.1')
+  t.teardown(() => { server.close().closeAllConnections() })
+  await once(server, 'listening')
+  const { port } = server.address() as AddressInfo // listening on TCP, so it is one
+  return { url: `http://127.0.0.1:${port}/test`, ended }
+}
+
+t.test('nesting is found at the end of a wide body, through lists and objects', async t => {
+  const { api } = await start(t, { pieces: [chatAnswer('x')] }, {}, { limits: limits({ jsonBodyBytes: 1e7, jsonDepth: 4 }) })
+  const answerTo = async (deep: string): Promise<unknown> => {
+    const response = await api.post(path, `{"model":"openai/gpt-5","messages":"x","metadata":{"a":[${'0,'.repeat(2e5)}${'[],'.repeat(2e5)}${deep}]}}`)
+    return [response.status, await response.text()]
+  }
+  t.match(await answerTo('{"b":[{}]}'), [400, /nested deeper than 4 levels/])
+  t.match(await answerTo('{"b":[]}'), [422, /metadata/], 'one level less is for the rules of the endpoint')
+})
+
+t.test('a large answer that is under way arrives whole although the gateway closes', async t => {
+  const { api } = await start(t, { pieces: [chatAnswer('x'.repeat(30e6))] }, {}, {
+    limits: limits({ answerBytes: 1e8 }), server: { ...settings().server, drainMs: 10_000 }
+  })
+  const socket = await raw(t, api.url)
+  socket.write(requestText(JSON.stringify(question)))
+  await once(socket, 'readable')
+  const begun = String(socket.read(1000))
+  const closed = api.gateway.close()
+  const text = begun + await rest(socket)
+  await closed
+  const [answerHead = '', body = ''] = text.split('\r\n\r\n', 2)
+  t.equal(body.length, Number(/content-length: (\d+)/.exec(answerHead)?.[1]))
+  t.equal(api.lines[0]?.['outcome'], 'ok')
+})
+
+t.test('a call over a connection that was open before the gateway began to close is served', async t => {
+  const one = gated()
+  const two = gated()
+  const { api, upstream } = await start(t, (_request, number) => number === 0 ? one.script : two.script, {}, {
+    server: { ...settings().server, drainMs: 10_000 }
+  })
+  const before = await raw(t, api.url)
+  const during = await raw(t, api.url)
+  const text = requestText(streamed)
+  before.write(text)
+  during.write(text.slice(0, 60))
+  await once(before, 'data')
+  const closed = api.gateway.close()
+  during.write(text.slice(60))
+  await upstream.request(1)
+  one.go()
+  await until(() => api.lines.length === 1)
+  two.go()
+  const answer = await rest(during)
+  await closed
+  t.match(answer, /^HTTP\/1.1 200 .*connection: close.*"content":"a".*DONE/is)
+  t.same(api.lines.map(line => line['outcome']), ['ok', 'ok'])
+})
+
+t.test('who does not read a whole answer is under way, until the deadline and a moment more', async t => {
+  const { api, upstream } = await start(t, (_request, number) => ({ pieces: [chatAnswer(number < 2 ? 'x'.repeat(20e6) : 'x')] }), {}, {
+    limits: limits({ answerBytes: 1e8, openCalls: 2, callMs: 2000, graceMs: 20 })
+  })
+  const sockets = await Promise.all([raw(t, api.url), raw(t, api.url)])
+  for (const socket of sockets) socket.write(requestText(JSON.stringify(question)))
+  await Promise.all(sockets.map(async socket => await once(socket, 'readable')))
+  t.match(await (await api.post(path, question)).text(), /"overloaded"/)
+  t.equal(upstream.requests.length, 2)
+  for (const probe of ['/livez', '/readyz']) {
+    t.equal((await api.get(probe)).status, 200, `${probe} is answered by a gateway that is at its limit`)
+  }
+  await until(() => api.lines.length === 5)
+  t.match(api.lines.slice(3), [{ outcome: 'error', error: 'timeout' }, { outcome: 'error', error: 'timeout' }])
+  t.equal((await api.post(path, question)).status, 200, 'there is room again')
+})
+
+t.test('who sends a body that nobody reads is not listened to for ever', async t => {
+  const { api } = await start(t, {})
+  const endless = 'content-length: 1000000000\r\n\r\n'
+  await Promise.all([
+    [`POST ${path} HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\n${endless}`, /^HTTP\/1.1 401 /] as const,
+    [`GET /livez HTTP/1.1\r\nhost: x\r\n${endless}`, /^HTTP\/1.1 200 /] as const
+  ].map(async ([request, expected]) => {
+    const socket = await raw(t, api.url)
+    socket.write(request)
+    const dripping = setInterval(() => socket.write('x'), 50)
+    t.teardown(() => clearInterval(dripping))
+    let text = ''
+    socket.on('data', (bytes: Buffer) => { text += bytes.toString() })
+    await new Promise(resolve => { socket.once('close', resolve) }) // with an error or without
+    t.match(text, expected)
+  }))
+})
+
+t.test('nothing of a body that cannot be read is in the log', async t => {
+  const { api } = await start(t, {})
+  for (const body of ['{"a":\nmy private diary\n}', '{"messages":"private words\nand more"}', 'private', '{"a":1}\nat private:1:2']) {
+    t.equal((await api.post(path, body)).status, 400)
+  }
+  await until(() => api.lines.length === 4)
+  t.match(api.lines[0], { error: 'invalid_json', cause: { name: 'SyntaxError', at: [/read-json/] } })
+  t.notMatch(JSON.stringify(api.lines), /private|diary|words|more/)
+})
+
+t.test('a model that says nothing for long still shows that it is there', async t => {
+  for (const pieces of [[': thinking\n\n'], [head], []]) {
+    const { api } = await start(t, { headers: eventStream, pieces, then: 'stall' }, {}, { limits: limits({ holdMs: 20 }) })
+    const response = await api.post(path, streamed)
+    t.equal(response.status, 200, 'the head of the answer, long before there is anything in it')
+    await response.body?.cancel()
+  }
+})
+
+t.test('an error right behind the head is answered by another attempt at once', async t => {
+  const { api } = await start(t, (_request, number) => number === 0
+    ? { headers: eventStream, pieces: [`${head}data: {"error":{"message":"busy","code":503}}\n\n`], then: 'stall' }
+    : { headers: eventStream, pieces: chatFrames(['ok']) }, { retries: 1 })
+  const response = await api.post(path, streamed)
+  t.equal(response.headers.get('x-headgate-attempts'), '2')
+  t.match(await response.text(), /"content":"ok"/)
+})
+
+t.test('a compressed body that was refused is not unpacked any further', async t => {
+  let steps = 0
+  const inflating = new Set<number>()
+  const hook = createHook({
+    init: (id, type) => { if (type === 'ZLIB') inflating.add(id) },
+    before: id => { if (inflating.has(id)) steps++ }
+  }).enable()
+  t.teardown(() => hook.disable())
+  const { api } = await start(t, {}, {}, { limits: limits({ jsonBodyBytes: 200_000 }) })
+  const bomb = gzipSync(Buffer.alloc(150e6, 32))
+  const socket = await raw(t, api.url)
+  socket.write(requestText('', ['content-encoding: gzip']).replace('content-length: 0', `content-length: ${bomb.length}`))
+  socket.write(bomb)
+  const [answer] = await once(socket, 'data') as [Buffer]
+  t.match(answer.toString(), /^HTTP\/1.1 413 /)
+  let before = -1
+  while (before !== steps) {
+    before = steps
+    for (let turn = 0; turn < 500; turn++) await new Promise(resolve => { setImmediate(resolve) })
+  }
+  t.ok(steps < 200, `${steps} of more than 9,000 steps were taken`)
+})
+
+t.test('much may hang on one call without a warning', async t => {
+  const warnings: Error[] = []
+  const note = (warning: Error): void => { warnings.push(warning) }
+  process.on('warning', note)
+  t.teardown(() => process.off('warning', note))
+  const { url } = await edge(t, async ({ signal }) => {
+    for (let n = 0; n < 20; n++) signal.addEventListener('abort', () => undefined)
+    return { status: 200, headers: {}, body: 'ok' }
+  })
+  t.equal((await fetch(url, { method: 'POST' })).status, 200)
+  await new Promise(resolve => { setImmediate(resolve) })
+  t.same(warnings, [])
+})
+
+t.test('a request target that is no URL is refused like any other request', async t => {
+  const { api } = await start(t, {})
+  for (const target of ['http://[', '//[', '*']) {
+    const socket = await raw(t, api.url)
+    socket.write(`GET ${target} HTTP/1.1\r\nhost: x\r\nx-request-id: mine-1\r\nconnection: close\r\n\r\n`)
+    t.match(await rest(socket), /^HTTP\/1.1 (400|404) .*x-request-id: mine-1\r\n.*\r\n\r\n\{"error":\{/is, target)
+  }
+  const socket = await raw(t, api.url)
+  socket.write('GET http://[ HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n')
+  t.match(await rest(socket), /^HTTP\/1.1 400 .*"type":"invalid_request_error","code":"invalid_value"/s)
+  await until(() => api.lines.length === 4)
+  t.match(api.lines[3], { status: 400, outcome: 'error', error: 'invalid_value' })
+  t.equal((await api.get('/v1/models/%ff')).status, 404, 'a path that cannot be decoded names nothing')
+})
+
+t.test('a reply that cannot be written leaves nothing open', async t => {
+  let returned = false
+  let call: Call | undefined
+  const { url, ended } = await edge(t, async given => {
+    call = given
+    const body = (async function * () {
+      try {
+        yield 'a'
+        yield 'b'
+      } finally {
+        returned = true
+      }
+    })()
+    await body.next()
+    return { status: 200, headers: { 'x-bad': 'a\nb' }, body }
+  })
+  const response = await fetch(url, { method: 'POST' })
+  t.equal(response.status, 500)
+  t.match(await response.json(), { error: { code: 'internal_error' } })
+  await until(() => ended.length === 1)
+  t.ok(returned, 'the source was returned')
+  t.ok(call?.signal.aborted, 'and what hangs on the call was told')
+  t.match(ended[0]?.record, { outcome: 'error', errorCode: 'internal_error', status: 500 })
+})
+
+t.test('a call that fails lets go of what it had opened', async t => {
+  let call: Call | undefined
+  const { url, ended } = await edge(t, async given => {
+    call = given
+    throw new GatewayError('upstream_error')
+  })
+  t.equal((await fetch(url, { method: 'POST' })).status, 502)
+  await until(() => ended.length === 1)
+  t.match(call?.signal.reason, { code: 'upstream_error' })
+})
+
+t.test('a connection that cannot be accepted is logged, and the others live on', async t => {
+  const { api } = await start(t, {})
+  let server: Server | undefined
+  const learn = (message: unknown): void => { ({ server } = message as { server: Server }) } // of node:http, documented
+  subscribe('http.server.request.start', learn)
+  await (await api.get('/livez')).text()
+  unsubscribe('http.server.request.start', learn)
+  server?.emit('error', new Error('accept EMFILE'))
+  t.match(api.lines.at(-1), { level: 50, msg: /accept a connection/ })
+  t.equal((await api.get('/livez')).status, 200)
+})
+
+t.test('a refusal whose body breaks says nothing', async t => {
+  const broken = async (): Promise<never> => await Promise.reject(new Error('read ECONNRESET 10.0.0.7'))
+  const body = { [Symbol.asyncIterator]: () => ({ next: broken }), whole: broken, cancel: () => undefined }
+  t.equal(await readErrorBody({ status: 400, headers: {}, body }), '')
+})
