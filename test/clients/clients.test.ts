@@ -177,3 +177,24 @@ t.test('the service\'s own client: whole, streamed, tools with keys in snake cas
     for await (const _ of stream) continue
   })(), Dedalus.APIError)
 })
+
+t.test('the service\'s own client rewrites every key; no provider sees a keyword of a schema in that spelling', async t => {
+  const schema = {
+    type: 'object',
+    properties: { pierName: { anyOf: [{ type: 'string', minLength: 1 }, { type: 'null' }] } },
+    required: ['pierName'],
+    additionalProperties: false
+  }
+  for (const [id, model] of [['openai', 'gpt-5'], ['anthropic', 'claude-haiku-4-5'], ['google', 'gemini-2.5-flash'], ['xai', 'grok-4'], ['mistral', 'mistral-large-latest'], ['groq', 'llama-x']] as const) {
+    const upstream = await fakeUpstream({ status: 400 })
+    t.teardown(upstream.close)
+    const client = dedalus(await testGateway(t, { providers: [upstreamAt(upstream.url, id, id)] }))
+    const tools = [{ type: 'function' as const, function: { name: 'piers', parameters: schema } }]
+    await throws(t, client.chat.completions.create({ model: `${id}/${model}`, messages: [{ role: 'user', content: 'hi' }], tools }), Dedalus.BadRequestError)
+    const { text = '' } = upstream.requests[0] ?? {}
+    t.match(text, /"additionalProperties":false/, id)
+    t.match(text, /"anyOf":\[\{"type":"string"/, id)
+    t.notMatch(text, /any_of|additional_properties|min_length/, id)
+    t.match(text, /"pier_name":/, 'a name stays as it was sent')
+  }
+})

@@ -8,6 +8,8 @@ import Dedalus from 'dedalus-labs'
 import OpenAI from 'openai'
 import t from 'tap'
 import { testGateway, testKey, upstreamAt, type TestGateway } from '../support/gateway.ts'
+import { strictProviders } from '../support/strict-providers.ts'
+import { eventStream, fakeUpstream } from '../support/upstream.ts'
 import type { ProviderSettings } from '../../lib/settings.ts'
 import type { Test } from 'tap'
 
@@ -103,23 +105,44 @@ async function gather (stream: AsyncIterable<unknown>): Promise<Record<string, u
   return message
 }
 
-for (const name of Object.keys(models)) {
-  t.test(`three turns with tools and thinking: ${name}`, async t => {
-    const { api, model, signed } = await start(t, name)
-    const openai = new OpenAI({ baseURL: `${api.url}/v1`, apiKey: testKey, maxRetries: 0 })
-    const dedalus = new Dedalus({ baseURL: api.url, apiKey: testKey, maxRetries: 0 })
-    // Messages come back as the gateway gave them, unknown fields included.
-    const asOpenAi = (messages: object[]): OpenAI.ChatCompletionMessageParam[] => messages as OpenAI.ChatCompletionMessageParam[]
-    const asDedalus = (messages: object[]): DedalusMessages => messages as DedalusMessages
-    const common = { model, tools, reasoning_effort: 'low' as const }
+/** Holds the conversation with each official client, whole and streamed. */
+async function converseInEveryWay (t: Test, { api, model, signed }: { api: TestGateway, model: string, signed: boolean }): Promise<void> {
+  const openai = new OpenAI({ baseURL: `${api.url}/v1`, apiKey: testKey, maxRetries: 0 })
+  const dedalus = new Dedalus({ baseURL: api.url, apiKey: testKey, maxRetries: 0 })
+  // Messages come back as the gateway gave them, unknown fields included.
+  const asOpenAi = (messages: object[]): OpenAI.ChatCompletionMessageParam[] => messages as OpenAI.ChatCompletionMessageParam[]
+  const asDedalus = (messages: object[]): DedalusMessages => messages as DedalusMessages
+  const common = { model, tools, reasoning_effort: 'low' as const }
 
-    await t.test('openai, whole', async t => await converse(t, async messages =>
-      ({ ...(await openai.chat.completions.create({ ...common, messages: asOpenAi(messages) })).choices[0]?.message }), signed))
-    await t.test('openai, streamed', async t => await converse(t, async messages =>
-      await gather(await openai.chat.completions.create({ ...common, messages: asOpenAi(messages), stream: true })), signed))
-    await t.test('dedalus, whole', async t => await converse(t, async messages =>
-      ({ ...(await dedalus.chat.completions.create({ ...common, messages: asDedalus(messages) })).choices[0]?.message }), signed))
-    await t.test('dedalus, streamed', async t => await converse(t, async messages =>
-      await gather(await dedalus.chat.completions.create({ ...common, messages: asDedalus(messages), stream: true })), signed))
+  await t.test('openai, whole', async t => await converse(t, async messages =>
+    ({ ...(await openai.chat.completions.create({ ...common, messages: asOpenAi(messages) })).choices[0]?.message }), signed))
+  await t.test('openai, streamed', async t => await converse(t, async messages =>
+    await gather(await openai.chat.completions.create({ ...common, messages: asOpenAi(messages), stream: true })), signed))
+  await t.test('dedalus, whole', async t => await converse(t, async messages =>
+    ({ ...(await dedalus.chat.completions.create({ ...common, messages: asDedalus(messages) })).choices[0]?.message }), signed))
+  await t.test('dedalus, streamed', async t => await converse(t, async messages =>
+    await gather(await dedalus.chat.completions.create({ ...common, messages: asDedalus(messages), stream: true })), signed))
+}
+
+for (const name of Object.keys(models)) {
+  t.test(`three turns with tools and thinking: ${name}`, async t => { await converseInEveryWay(t, await start(t, name)) })
+}
+
+for (const name of ['anthropic', 'google'] as const) {
+  t.test(`thoughts come back with their signatures, or this provider refuses: ${name}`, async t => {
+    const { model, signed, see, answer, stream } = strictProviders[name]
+    const upstream = await fakeUpstream(({ json, path }) => {
+      const { results, intact } = see(Object(json) as Record<string, unknown>)
+      if (!intact) return { status: 400, pieces: ['{"error":{"type":"invalid_request_error","message":"a signature is missing"}}'] }
+      const at = results === 0 ? 0 : results === 2 ? 1 : 2 // two results after the first turn, a third after the second
+      const streamed = path.includes('stream') || Reflect.get(Object(json), 'stream') === true
+      return streamed
+        ? { headers: eventStream, pieces: stream(at).map(event => `event: ${String(Reflect.get(event, 'type'))}\ndata: ${JSON.stringify(event)}\n\n`) }
+        : { pieces: [JSON.stringify(answer(at))] }
+    })
+    t.teardown(upstream.close)
+    const api = await testGateway(t, { providers: [upstreamAt(upstream.url, name, name)] })
+    await converseInEveryWay(t, { api, model, signed })
+    t.equal(upstream.requests.length, 12, 'every turn of every conversation was answered')
   })
 }

@@ -1,6 +1,8 @@
+import Dedalus from 'dedalus-labs'
+import OpenAI from 'openai'
 import t from 'tap'
 import { chatAnswer, fakeUpstream, type FakeUpstream, type Script, type SeenRequest } from '../support/upstream.ts'
-import { testGateway, upstreamAt, type TestGateway } from '../support/gateway.ts'
+import { testGateway, testKey, upstreamAt, type TestGateway } from '../support/gateway.ts'
 import { until } from '../support/until.ts'
 import { openDeferrals } from '../../lib/deferred/deferrals.ts'
 import { DeferredStore } from '../../lib/deferred/deferred-store.ts'
@@ -85,6 +87,34 @@ t.test('a receipt, then pending, then the completion, as often as it is asked fo
   await until(() => api.lines.length === 4)
   t.match(api.lines[2], { endpoint: 'chat', model: 'xai/grok-4.6', provider: 'xai', usage: { total: 4 } })
   t.notMatch(JSON.stringify(api.lines), /canary/)
+})
+
+t.test('the official clients read the receipt and then the completion', async t => {
+  let ready = false
+  const { api } = await start(t, ({ method }) => {
+    if (method === 'POST') return accepted
+    return ready ? { pieces: [chatAnswer('later')] } : { status: 202 }
+  })
+  const messages = [{ role: 'user' as const, content: 'hi' }]
+  const openai = new OpenAI({ baseURL: `${api.url}/v1`, apiKey: testKey, maxRetries: 0 })
+  const dedalus = new Dedalus({ baseURL: api.url, apiKey: testKey, maxRetries: 0 })
+  const deferred: object = { deferred: true } // a field that OpenAI's client does not know
+  const receipts: ReadonlyArray<{ id: string, choices: unknown[] }> = [
+    await dedalus.chat.completions.create({ model: 'xai/grok-4.6', messages, deferred: true }),
+    await openai.chat.completions.create({ model: 'xai/grok-4.6', messages, ...deferred })
+  ]
+  const ask = async (id: string): Promise<unknown[]> => {
+    const path = `/chat/deferred-completion/${encodeURIComponent(id)}`
+    return [await openai.get(path), await dedalus.get(`/v1${path}`)]
+  }
+  for (const { id, choices } of receipts) {
+    t.same(choices, [])
+    for (const answer of await ask(id)) t.same(answer, { request_id: id, status: 'pending' })
+  }
+  ready = true
+  for (const { id } of receipts) {
+    for (const answer of await ask(id)) t.match(answer, { choices: [{ message: { content: 'later' } }] })
+  }
 })
 
 t.test('an id is for the key it was given to, and for nobody who changes it', async t => {
@@ -240,6 +270,7 @@ t.test('a deferred call that fails has its error as answer', async t => {
 
 t.test('waiting calls are bounded, can be cancelled, and are not kept with a key of the caller', async t => {
   const { api, upstream } = await start(t, () => ({ silent: true }), emulated)
+  t.equal((await api.post(path, { ...question, ...later, stream: true })).status, 400, 'and none is streamed')
   const ids = [await begin(api, later), await begin(api, later)]
   const full = await api.post(path, { ...question, ...later })
   t.equal(full.status, 503)

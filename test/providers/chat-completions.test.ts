@@ -33,6 +33,11 @@ function refusal (work: () => unknown): unknown {
   }
 }
 
+/** The code that a caller reads. */
+function shownCode (error: GatewayError): unknown {
+  return Reflect.get(Object(Reflect.get(Object(error.toBody()), 'error')), 'code')
+}
+
 /** Ids that the reader makes differ from run to run. */
 function plain (events: readonly ChatEvent[]): unknown {
   return JSON.parse(JSON.stringify(events).replace(/call_[0-9a-f]{24}/g, 'call_made'))
@@ -71,6 +76,9 @@ t.test('an error inside a stream is thrown as what it means', async t => {
     ['data: [{"error":{"code":503,"message":"busy"}}]\n\n', 'upstream_overloaded', 503],
     ['data: {"id":"g","error":{"code":502,"message":"Provider disconnected"},"choices":[{"index":0,"delta":{"content":""},"finish_reason":"error"}]}\n\n', 'upstream_error', 502],
     ['data: {"id":"g","choices":[{"index":0,"delta":{},"finish_reason":"abort"}]}\n\n', 'upstream_stream_interrupted', 502],
+    ['data: {"id":"g","choices":[{"index":0,"delta":{"content":"a"},"finish_reason":"insufficient_system_resource"}]}\n\n', 'upstream_stream_interrupted', 502],
+    ['data: {"id":"g","choices":[{"index":0,"delta":{},"finish_reason":null}],"x_groq":{"error":"over capacity"}}\n\n', 'upstream_stream_interrupted', 502],
+    ['data: {"error":{"message":"no call came out","type":"invalid_request_error","code":"tool_use_failed"}}\n\n', 'upstream_invalid_request', 400],
     ['data: <html>\n\n', 'upstream_invalid_response', 502]
   ]
   for (const [text, code, status] of cases) {
@@ -83,7 +91,7 @@ t.test('a refusal by status is mapped, and its words reach only the caller at fa
     status: number, text: unknown, expected: Record<string, unknown>, headers = {}, callerKey = false
   ): void => {
     const error = chatCompletions.error({ status, headers, body: text, callerKey })
-    t.match({ status: error.status, code: error.code, message: error.message, failure: error.failure, param: error.param, after: error.retryAfterSeconds }, expected, JSON.stringify(text))
+    t.match({ status: error.status, code: error.code, message: error.message, failure: error.failure, param: error.param, after: error.retryAfterSeconds, type: error.type, shown: shownCode(error) }, expected, JSON.stringify(text))
   }
   const said = (message: string, code: string | null = null, type: string | null = null, param: string | null = null): unknown =>
     ({ error: { message, type, code, param } })
@@ -106,6 +114,14 @@ t.test('a refusal by status is mapped, and its words reach only the caller at fa
   row(503, '', { status: 503, code: 'upstream_overloaded' })
   row(504, '', { status: 504, code: 'upstream_timeout' })
   row(301, '', { status: 502, code: 'upstream_error' })
+  row(402, said('no balance'), { status: 402, code: 'insufficient_quota', type: 'invalid_request_error' }, {}, true)
+  row(404, said('no such deployment', 'DeploymentNotFound'), { status: 404, code: 'model_not_found' })
+  row(400, said('filtered', 'content_filter', null, 'prompt'), { status: 400, code: 'content_policy_violation', shown: 'content_filter', param: 'prompt' })
+  row(400, said('no call came out', 'tool_use_failed'), { status: 400, code: 'upstream_invalid_request', shown: 'tool_use_failed' })
+  row(400, { object: 'error', message: 'bad', type: 'BadRequestError', param: null, code: 400 }, { status: 400, message: 'bad', shown: 'upstream_invalid_request' })
+  row(400, { error: { code: 400, message: 'exceeds the available context size', type: 'exceed_context_size_error' } }, { code: 'context_length_exceeded', failure: 'context-length' })
+  row(498, said('at capacity'), { status: 503, code: 'upstream_overloaded', failure: 'transient' })
+  row(503, { error: { code: 503, message: 'Loading model', type: 'unavailable_error' } }, { status: 503, code: 'upstream_overloaded' })
 })
 
 t.test('a whole answer gives the events of the stream that says the same', async t => {

@@ -3,8 +3,9 @@
  * it were one chunk. Both go through here, so they cannot disagree.
  *
  * The finish of a choice is held back until the answer is over, because servers have been seen to
- * send text and tool calls after it. Fields that nobody here knows are passed on where they stood,
- * each once as long as it does not change.
+ * send text and tool calls after it. Fields that nobody here knows are passed on where they stood:
+ * those of a delta always, because the same piece twice is two pieces; those around it once, as
+ * long as they do not change.
  */
 
 import { GatewayError } from '../../errors.ts'
@@ -116,7 +117,7 @@ export class Answer {
     }
     this.#readLegacyCall(index, choice, delta.function_call, events)
 
-    const inMessage = this.#unknown(delta, deltaFields, `message ${index}`)
+    const inMessage = this.#unknown(delta, deltaFields)
     if (inMessage !== undefined) events.push({ type: 'extra', scope: 'message', choice: index, fields: inMessage })
     const inChoice = this.#unknown(wire, choiceFields, `choice ${index}`)
     if (inChoice !== undefined) events.push({ type: 'extra', scope: 'choice', choice: index, fields: inChoice })
@@ -170,16 +171,19 @@ export class Answer {
     if (text !== undefined) events.push({ type: 'tool-call-delta', choice: index, call: 0, text, kind: 'legacy' })
   }
 
-  #unknown (object: object, known: ReadonlySet<string>, place: string): Record<string, unknown> | undefined {
+  /** @param place where values are remembered, so as not to repeat them; absent: all are news */
+  #unknown (object: object, known: ReadonlySet<string>, place?: string): Record<string, unknown> | undefined {
     let extra: Record<string, unknown> | undefined
     for (const key in object) {
       if (known.has(key) || key === '__proto__') continue
       const value: unknown = Reflect.get(object, key)
       if (value === null || value === undefined) continue
-      const text = JSON.stringify(value)
-      const name = `${place} ${key}`
-      if (this.#seen.get(name) === text) continue
-      this.#seen.set(name, text)
+      if (place !== undefined) {
+        const text = JSON.stringify(value)
+        const name = `${place} ${key}`
+        if (this.#seen.get(name) === text) continue
+        this.#seen.set(name, text)
+      }
       extra ??= {}
       extra[key] = value
     }

@@ -84,7 +84,7 @@ function classify (status: number, said: Said, waitSeconds: number | undefined, 
   if (quotaCodes.has(known) || said.type === 'insufficient_quota' || status === 402) {
     return callerKey ? make('insufficient_quota') : make('upstream_quota_exhausted', { failure: 'credential' })
   }
-  if (contextCodes.has(known) || /context (length|window)|maximum context/i.test(said.message ?? '')) {
+  if (contextCodes.has(known) || /context (length|window|size)|maximum context/i.test(said.message ?? '')) {
     return make('context_length_exceeded', callersFault(said, { param: said.param ?? 'messages' }))
   }
   switch (status) {
@@ -102,7 +102,8 @@ function classify (status: number, said: Said, waitSeconds: number | undefined, 
   }
   if (status >= 400 && status < 500) {
     const code = policyCodes.has(known) ? 'content_policy_violation' : 'upstream_invalid_request'
-    return make(code, callersFault(said, { shownCode: said.code ?? code, status: status === 422 ? 400 : status }))
+    const named = said.code !== undefined && !/^\d+$/.test(said.code) // some repeat the status there
+    return make(code, callersFault(said, { shownCode: named ? said.code : code, status: status === 422 ? 400 : status }))
   }
   return make('upstream_error')
 }

@@ -62,8 +62,8 @@ export class ToolCalls {
         extra: undefined
       }
       this.#open.push(open)
-    } else if (text !== '' && text === open.text && isJson(text)) {
-      text = '' // all arguments once more, at the end
+    } else if (open.kind === 'function' && text !== '' && text === open.text && isJson(text)) {
+      text = '' // all arguments once more, at the end; free text may well repeat itself
     }
     open.extra ??= extraOf(delta)
     if (open.call === undefined && name !== undefined) {
