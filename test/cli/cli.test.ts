@@ -94,6 +94,9 @@ t.test('says how to be used, and what was meant', async t => {
   t.match(await headgate(t, ['--help']), { code: 0, out: /Usage: headgate COMMAND[^]*doctor/, error: '' })
   t.match(await headgate(t, []), { code: 2, out: '', error: /Usage: headgate COMMAND/ })
   t.match(await headgate(t, ['strat']), { code: 2, error: /no command "strat". Did you mean "start"\?/ })
+  for (const command of ['start', 'check', 'models', 'doctor', 'tools']) {
+    t.match(await headgate(t, [command, '--help']), { code: 0, out: new RegExp(`headgate ${command}`), error: '' })
+  }
   t.match(await headgate(t, ['keys', '--help']), { code: 0, out: /headgate keys create --name NAME/ })
   t.match(await headgate(t, ['keys', 'crate']), { code: 2, error: /did you mean "create"/ })
   t.match(await launch(t, ['strat'], t.testdir()).ended, { code: 2, out: '', error: /no command/ }, 'as a process')

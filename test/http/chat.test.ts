@@ -64,6 +64,34 @@ t.test('a whole answer and a streamed one say the same, under the gateway\'s own
   t.notOk('authorization' in (upstream.requests[0]?.headers ?? {}), 'the caller\'s key goes no further')
 })
 
+t.test('a stream is padded and counted when asked to be, and such wishes mean nothing without one', async t => {
+  const { upstream, api } = await start(t, answering(['Hel', 'lo']))
+  const ask = async (more: object): Promise<string> => await (await api.post(path, { ...question, ...more })).text()
+  const options = { include_usage: true, include_obfuscation: true }
+  const padded = await ask({ stream: true, stream_options: options })
+  t.equal(padded.match(/"obfuscation":"[^"]+"/g)?.length, 4, 'the role, two words and the finish')
+  t.match(padded, /"usage":\{/)
+  t.notMatch(await ask({ stream: true }), /obfuscation|usage/)
+  t.notMatch(await ask({ stream: true, stream_options: { include_usage: false } }), /usage/)
+  for (const more of [{ stream_options: options }, { stream: false, stream_options: options }, { stream: null, stream_options: null }]) {
+    t.match(JSON.parse(await ask(more)), { object: 'chat.completion', usage: { total_tokens: 4 } })
+  }
+  t.match(upstream.requests[1]?.json, { stream_options: { include_usage: true, include_obfuscation: false } }, 'for the books')
+  t.notOk('stream_options' in Object(upstream.requests.at(-1)?.json))
+})
+
+t.test('what clients send along changes nothing', async t => {
+  const { upstream, api } = await start(t, answering(['Hello']))
+  const headers = { accept: 'application/json', 'idempotency-key': 'stainless-node-retry-1', 'x-stainless-retry-count': '2', 'x-stainless-timeout': '60', 'x-sdk-version': '1.0.0', 'user-agent': 'Dedalus/JS' }
+  for (const accept of ['application/json', 'audio/mpeg', 'nothing/here']) {
+    const response = await api.post(path, { ...question, stream: true }, { headers: { ...headers, accept } })
+    t.equal(response.status, 200)
+    t.match(response.headers.get('content-type'), /event-stream/, 'the body decides')
+    t.match(await response.text(), /DONE/)
+  }
+  t.notMatch(JSON.stringify(upstream.requests.map(({ headers }) => headers)), /stainless|Dedalus|audio/)
+})
+
 t.test('every answer has an id, the time the gateway took, and a line in the log without secrets', async t => {
   const { api } = await start(t, (_request, number) => number === 0
     ? { headers: { 'x-request-id': 'up-7' }, pieces: [chatAnswer('Hi')] }
@@ -411,6 +439,7 @@ t.test('the caller\'s own provider key is used and its refusal is theirs to see'
     : { status: 401, pieces: ['{"error":{"message":"Incorrect API key provided"}}'] })
   t.equal((await api.post(path, question, { headers: { 'x-provider-key': 'sk-mine' } })).status, 200)
   t.equal(upstream.requests[0]?.headers.authorization, 'Bearer sk-mine')
+  t.notOk('x-provider-key' in (upstream.requests[0]?.headers ?? {}))
   const refused = await api.post(path, question, { headers: { 'x-provider-key': 'sk-mine' } })
   t.equal(refused.status, 401)
   t.match(await json(refused), { error: { type: 'authentication_error', code: 'invalid_provider_key' } })

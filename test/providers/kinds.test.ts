@@ -93,6 +93,19 @@ t.test('each kind gets the request without what it refuses', async t => {
   t.same(Object.keys(kindQuirks).toSorted(), Object.keys(changes).toSorted(), 'every kind with quirks is in the table')
 })
 
+t.test('a spoken answer is refused where it would be dropped', async t => {
+  const audio = { format: 'wav' as const, voice: 'alloy' }
+  for (const kind of ['mistral', 'groq', 'fireworks', 'deepseek', 'together', 'ollama', 'vllm', 'sglang', 'llama.cpp', 'lm-studio', 'xai'] as const) {
+    const refused = { code: 'unsupported_parameter', status: 400 }
+    t.throws(() => body(kind, { modalities: ['text', 'audio'], audio }), { ...refused, param: 'modalities' }, kind)
+    t.throws(() => body(kind, { audio }), { ...refused, param: 'audio' }, kind)
+    t.notOk('modalities' in body(kind, { modalities: ['text'] }), kind)
+  }
+  for (const kind of ['openai', 'azure-openai', 'openrouter', 'openai-compatible'] as const) {
+    t.match(body(kind, { modalities: ['text', 'audio'], audio }), { modalities: ['text', 'audio'], audio }, kind)
+  }
+})
+
 t.test('only OpenAI and Azure see the deprecated functions; the others see tools and answer in functions', async t => {
   const legacy: Partial<PromptedChat> = { functions: [{ name: 'f', parameters: { any_of: [] } }], function_call: { name: 'f' } }
   for (const kind of ['openai', 'azure-openai', 'vllm', 'mistral'] as const) {

@@ -9,7 +9,7 @@ import { functionsAsTools } from '../../chat/legacy-functions.ts'
 import { cleanMessages } from './messages.ts'
 import type { PromptedChat } from '../../chat/prompt.ts'
 import type { FunctionDefinition, Tool } from '../../../schemas/tools.ts'
-import type { Ask, UpstreamRequest } from '../provider.ts'
+import type { Ask, Quirks, UpstreamRequest } from '../provider.ts'
 
 /** Fields whose value goes up as the caller sent it. */
 const forwarded = [
@@ -38,6 +38,7 @@ export function chatRequest (ask: Ask<PromptedChat>, body = chatBody(ask)): Upst
 export function chatBody (given: Ask<PromptedChat>): Record<string, unknown> {
   const ask = given.quirks.legacyFunctions === true ? given : { ...given, request: functionsAsTools(given.request) }
   const { request, route, quirks } = ask
+  refuseAudio(request, quirks)
   const body: Record<string, unknown> = {
     model: route.model,
     messages: cleanMessages(request.messages, quirks)
@@ -64,6 +65,17 @@ export function chatBody (given: Ask<PromptedChat>): Record<string, unknown> {
     delete body[field]
   }
   return body
+}
+
+/** Fields that only tune are left out where they are not known; a voice would be missed. */
+function refuseAudio ({ modalities, audio }: PromptedChat, { omit = [] }: Quirks): void {
+  const message = 'This model does not answer with audio.'
+  if (modalities?.includes('audio') === true && omit.includes('modalities')) {
+    throw new GatewayError('unsupported_parameter', { message, param: 'modalities' })
+  }
+  if (audio !== undefined && omit.includes('audio')) {
+    throw new GatewayError('unsupported_parameter', { message, param: 'audio' })
+  }
 }
 
 /** One limit under the one name the server knows; `max_completion_tokens` wins. */

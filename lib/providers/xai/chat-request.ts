@@ -35,9 +35,7 @@ export function xaiBody (ask: Ask<PromptedChat>): Record<string, unknown> {
   return body
 }
 
-function refuseUnsupported ({ modalities, audio, top_logprobs: alternatives, seed }: PromptedChat): void {
-  if (modalities?.includes('audio') === true) throw unsupported('modalities', 'This model does not answer with audio.')
-  if (audio !== undefined) throw unsupported('audio', 'This model does not answer with audio.')
+function refuseUnsupported ({ top_logprobs: alternatives, seed }: PromptedChat): void {
   if (alternatives !== undefined && alternatives > mostAlternatives) {
     throw unsupported('top_logprobs', `This model lists at most ${mostAlternatives} alternatives per token.`)
   }

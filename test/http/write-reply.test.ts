@@ -1,0 +1,69 @@
+import { createServer } from 'node:http'
+import { once } from 'node:events'
+import t from 'tap'
+import { createCallRecord } from '../../lib/call-record.ts'
+import { writeReply } from '../../lib/http/write-reply.ts'
+import { eventStream } from '../../lib/replies/event-stream.ts'
+import { sseReader } from '../../lib/sse.ts'
+import type { AddressInfo } from 'node:net'
+import type { Call } from '../../lib/call.ts'
+import type { Reply } from '../../lib/reply.ts'
+import type { Test } from 'tap'
+
+/** Sends the reply to a caller of its own. */
+async function asked (t: Test, reply: Reply): Promise<Response> {
+  const call: Call = {
+    id: 'call_1',
+    headers: {},
+    params: {},
+    body: async () => ({}),
+    signal: new AbortController().signal,
+    receivedAtMs: performance.now(),
+    record: createCallRecord('chat')
+  }
+  const server = createServer((_request, response) => {
+    writeReply(response, reply, call).catch(() => undefined) // the caller sees the cut
+  })
+  server.listen(0, '127.0.0.1')
+  t.teardown(() => server.closeAllConnections())
+  t.teardown(() => server.close())
+  await once(server, 'listening')
+  const { port } = server.address() as AddressInfo // listening on TCP
+  return await fetch(`http://127.0.0.1:${port}`)
+}
+
+t.test('a quiet stream shows that it lives, by a line that stands in front of the next event', async t => {
+  let speak = (): void => undefined
+  const pinged = new Promise<void>(resolve => { speak = resolve })
+  const { keepAlive, ...reply } = eventStream((async function * () {
+    yield 'data: a\n\n'
+    await pinged
+    yield 'data: b\n\n'
+  })())
+  t.same(keepAlive, { text: ': ping\n', everyMs: 15_000 })
+  const response = await asked(t, { ...reply, keepAlive: { text: ': ping\n', everyMs: 1 } })
+  t.equal(response.headers.get('x-accel-buffering'), 'no')
+  let text = ''
+  for await (const piece of response.body ?? []) {
+    text += Buffer.from(piece).toString()
+    if (text.includes('ping')) speak()
+  }
+  t.match(text, /^data: a\n\n(?:: ping\n)+data: b\n\n(?:: ping\n)*$/)
+  t.same(sseReader(1e6).push(Buffer.from(text)).map(({ data }) => data), ['a', 'b'])
+})
+
+t.test('a body that fails cuts the connection: it never looks complete', async t => {
+  let fail = (): void => undefined
+  const begun = new Promise<void>(resolve => { fail = resolve })
+  const response = await asked(t, {
+    status: 200,
+    headers: {},
+    body: (async function * () {
+      yield 'half'
+      await begun
+      throw new Error('broken')
+    })()
+  })
+  fail()
+  await t.rejects(response.text())
+})
