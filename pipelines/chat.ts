@@ -14,7 +14,7 @@ import { normalise } from '../lib/stages/normalise.ts'
 import { providerCall } from '../lib/stages/provider-call.ts'
 import { routeModel } from '../lib/stages/route-model.ts'
 import { sseEncode } from '../lib/stages/sse-encode.ts'
-import { toolExecute } from '../lib/stages/tool-execute.ts'
+import { toolExecute, type SeesImages } from '../lib/stages/tool-execute.ts'
 import { validate } from '../lib/stages/validate.ts'
 import { ChatRequest } from '../schemas/chat.ts'
 import type { Call, RoutedCall } from '../lib/call.ts'
@@ -37,12 +37,19 @@ export function chat (services: Services): (call: Call) => Promise<Reply> {
 }
 
 /** From a routed call to its answer: also how a deferred call is answered, later. */
-export function answerChat ({ providers, drains, tools, settings }: Services): Sink<RoutedCall<PromptedChat>, Reply> {
+export function answerChat (services: Services): Sink<RoutedCall<PromptedChat>, Reply> {
+  const { providers, drains, tools, settings } = services
   const ask = providerCall(providers, provider => provider.chat, settings.limits, drains)
   const reply = streamOrWhole({ streamed: sseEncode(), whole: wholeCompletion })
   const stages = [
-    toolExecute(tools, ask, settings.tools),
+    toolExecute(tools, ask, settings.tools, seesImages(services)),
     normalise<PromptedChat>()
   ] as const
   return async source => await pipe(source, ...stages, reply)
+}
+
+/** Of a model that nobody knows to see, nothing is hoped: a picture could fail the whole call. */
+function seesImages ({ models, providers }: Services): SeesImages {
+  return ({ modelId, providerId }) => providers.get(providerId)?.quirks.toolImages !== false &&
+    models.find(modelId)?.capabilities['vision'] === true
 }

@@ -127,6 +127,9 @@ const QuirksConfig = Section({
     maximum: 40,
     description: 'Letters and digits an id of a tool call must have; others are replaced.'
   })),
+  tool_images: Type.Optional(Type.Boolean({
+    description: 'False when pictures from tools cannot be shown to its models: it takes no user message after those of tools.'
+  })),
   base64_embeddings: Type.Optional(Type.Boolean({
     description: 'False when it does not know embeddings in base64; they are made here.'
   }))

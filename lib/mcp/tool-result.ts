@@ -1,22 +1,42 @@
 /**
  * What a tool answered, as a model can read it and as a caller is told of it.
  *
- * The message of a tool is text in the dialect all providers share, so pictures and sounds are
- * named rather than shown. Structured content is JSON. Whatever the tool wrote is data.
+ * The message of a tool is text in the dialect all providers share, so pictures are handed over
+ * apart from it, and only to a model that can see; sounds are named. Structured content is JSON.
+ * Whatever the tool wrote is data.
  */
 
+import { imageKind } from '../images/files.ts'
 import type { CallToolResult } from './session.ts'
 
 type ContentBlock = CallToolResult['content'][number]
 
-/** The result as the text of a tool message, at most `maxBytes` of it and a note where it was cut. */
-export function resultText (result: CallToolResult, maxBytes: number): string {
-  const blocks = result.content.map(blockText)
+/** Base64 characters of the pictures of one result: more than any provider takes in one. */
+const maxImageCharacters = 5_000_000
+
+/** A result as a model gets it. */
+export interface ReadResult {
+  /** The content of a tool message: at most `maxBytes` of it and a note where it was cut. */
+  readonly text: string
+  /** Its pictures as data URLs, in order; none for a model that cannot see. */
+  readonly images: readonly string[]
+}
+
+export function readResult (result: CallToolResult, maxBytes: number, seesImages: boolean): ReadResult {
+  const images: string[] = []
+  let room = seesImages ? maxImageCharacters : 0
+  const blocks = result.content.map(block => {
+    const image = imageOf(block)
+    if (image === undefined || image.length > room) return blockText(block)
+    room -= image.length
+    images.push(image)
+    return `[image ${images.length}, shown after the results]`
+  })
   const { structuredContent: structured } = result
   // Servers should say the same in text for clients that do not know structured content.
   if (structured !== undefined && !blocks.some(text => sameJson(text, structured))) blocks.push(JSON.stringify(structured))
   const text = blocks.filter(block => block !== '').join('\n') || '(no content)'
-  return cutText(result.isError === true ? `The tool reported an error:\n${text}` : text, maxBytes)
+  return { text: cutText(result.isError === true ? `The tool reported an error:\n${text}` : text, maxBytes), images }
 }
 
 /** The result as callers find it in `mcp_tool_results`: structured content, or else the text. */
@@ -42,6 +62,21 @@ function blockText (block: ContentBlock): string {
     default:
       return '[content of a kind that is not known here]'
   }
+}
+
+/**
+ * A block that is a picture, as a data URL. What counts is what its bytes are, not what is said of
+ * them: a provider refuses the whole request for a picture that is none.
+ */
+function imageOf (block: ContentBlock): string | undefined {
+  const data = dataOf(block)
+  const kind = data === undefined ? undefined : imageKind(Buffer.from(data.slice(0, 16), 'base64'))
+  return kind === undefined ? undefined : `data:${kind.mediaType};base64,${data}`
+}
+
+function dataOf (block: ContentBlock): string | undefined {
+  if (block.type === 'image') return block.data
+  return block.type === 'resource' && 'blob' in block.resource ? block.resource.blob : undefined
 }
 
 /** Of base64, without decoding it. */

@@ -19,7 +19,7 @@ import { createRegistry } from './registry.ts'
 import { createResolve, type Resolve } from './resolve.ts'
 import { SessionPool } from './session-pool.ts'
 import { nameTools } from './tool-names.ts'
-import { cutText, reportedResult, resultText } from './tool-result.ts'
+import { cutText, readResult, reportedResult } from './tool-result.ts'
 import { wantedServers } from './wanted.ts'
 import type { FunctionTool } from '../../schemas/tools.ts'
 import type { PromptedChat } from '../chat/prompt.ts'
@@ -70,11 +70,15 @@ export type Arguments = Readonly<Record<string, unknown>>
 export interface ToolCallOptions {
   readonly signal: AbortSignal
   readonly onProgress?: (progress: Progress) => void
+  /** True when the model can be shown pictures; else they are only named in the text. */
+  readonly seesImages?: boolean
 }
 
 export interface ToolOutcome {
   /** For the model: the content of a tool message. */
   readonly text: string
+  /** For the model too: data URLs of the pictures that the text refers to. */
+  readonly images?: readonly string[]
   /** For the caller, under the tool's own name. */
   readonly result: ToolResult
   /** Set when it was the server that failed, not the tool. */
@@ -170,7 +174,7 @@ function asFunction (name: string, { description, inputSchema }: ServerTool): Fu
 
 async function callTool (
   listed: ListedTool | undefined, name: string, args: Arguments,
-  { signal, onProgress }: ToolCallOptions, settings: ToolSettings, pool: SessionPool
+  { signal, onProgress, seesImages = false }: ToolCallOptions, settings: ToolSettings, pool: SessionPool
 ): Promise<ToolOutcome> {
   if (listed === undefined) return failed({ toolName: name, serverName: '', arguments: args }, 'There is no such tool.')
   const { target, tool } = listed
@@ -182,7 +186,7 @@ async function callTool (
     const result = await pool.use(target, signal, async session => await session.call(tool.name, args, {
       signal, timeoutMs: target.timeoutMs ?? settings.callMs, ...(onProgress === undefined ? {} : { onProgress })
     }))
-    return succeeded({ ...call, ...duration() }, result, resultBytes)
+    return succeeded({ ...call, ...duration() }, result, resultBytes, seesImages)
   } catch (error) {
     if (signal.aborted) throw signal.reason
     // The server is there and said no, in words that help the model to do better.
@@ -194,10 +198,10 @@ async function callTool (
 
 type CallFacts = Pick<ToolResult, 'toolName' | 'serverName' | 'arguments' | 'durationMs'>
 
-function succeeded (call: CallFacts, result: CallToolResult, maxBytes: number): ToolOutcome {
-  const text = resultText(result, maxBytes)
+function succeeded (call: CallFacts, result: CallToolResult, maxBytes: number, seesImages: boolean): ToolOutcome {
+  const { text, images } = readResult(result, maxBytes, seesImages)
   return {
-    text, result: { ...call, isError: result.isError === true, result: reportedResult(result, text, maxBytes) }
+    text, images, result: { ...call, isError: result.isError === true, result: reportedResult(result, text, maxBytes) }
   }
 }
 

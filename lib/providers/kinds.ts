@@ -42,6 +42,7 @@ export const kindQuirks: Readonly<Partial<Record<ProviderKind, Quirks>>> = {
     // Its streams end with the usage anyway.
     streamUsage: false,
     toolCallIdLength: 9,
+    toolImages: false,
     customTools: false,
     base64Embeddings: false
   },

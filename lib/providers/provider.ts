@@ -216,6 +216,8 @@ export interface Quirks {
   readonly rename?: Readonly<Record<string, string>>
   /** Letters and digits an id of a tool call must have; others are replaced in the history. */
   readonly toolCallIdLength?: number
+  /** False when no message of the user may follow those of tools, which is how their pictures travel. Default true. */
+  readonly toolImages?: boolean
   /** False when it does not know base64 embeddings; the gateway makes them. Default true. */
   readonly base64Embeddings?: boolean
 }

@@ -2,12 +2,19 @@
 
 import type { TurnCall } from '../chat/turn.ts'
 import type { ChatEvent } from '../events.ts'
-import type { OfferedTool, OpenTools, ToolOutcome } from '../mcp/tool-servers.ts'
+import type { OfferedTool, OpenTools, ToolCallOptions, ToolOutcome } from '../mcp/tool-servers.ts'
 
 /** A call and what came of it; no outcome when there was no time left for one. */
 export interface RanCall {
   readonly call: TurnCall
   readonly outcome: ToolOutcome | undefined
+}
+
+export interface RunOptions {
+  readonly signal: AbortSignal
+  /** Whether the caller wants to be told what happens. */
+  readonly told: boolean
+  readonly seesImages: boolean
 }
 
 /**
@@ -16,11 +23,12 @@ export interface RanCall {
  * cancelled at its server.
  */
 export async function * runTools (
-  calls: readonly TurnCall[], open: OpenTools, signal: AbortSignal, told: boolean
+  calls: readonly TurnCall[], open: OpenTools, { signal, told, seesImages }: RunOptions
 ): AsyncGenerator<ChatEvent[], RanCall[]> {
   const news = new News()
+  const options = { signal, seesImages }
   const tell = told ? (fields: ToolEvent) => news.push(fields) : undefined
-  const running = Promise.all(calls.map(async call => await runOne(call, open, signal, tell))).finally(() => news.end())
+  const running = Promise.all(calls.map(async call => await runOne(call, open, options, tell))).finally(() => news.end())
   running.catch(() => undefined) // it is awaited below, unless the caller leaves before that
   for (;;) {
     const events = await news.next()
@@ -55,14 +63,15 @@ class News {
 }
 
 async function runOne (
-  call: TurnCall, open: OpenTools, signal: AbortSignal, tell?: (fields: ToolEvent) => void
+  call: TurnCall, open: OpenTools, options: ToolCallOptions, tell?: (fields: ToolEvent) => void
 ): Promise<RanCall> {
   const offered = open.offered.find(({ name }) => name === call.name)
   const facts = { id: call.id, name: offered?.tool.name ?? call.name, server_name: offered?.serverName ?? null }
   tell?.({ type: 'tool-start', ...facts })
-  const outcome = await outcomeOf(call, offered, open, signal, tell === undefined
-    ? undefined
-    : ({ progress, total, message }) => tell({ type: 'tool-progress', ...facts, progress, total, message }))
+  const outcome = await outcomeOf(call, offered, open, tell === undefined ? options : {
+    ...options,
+    onProgress: ({ progress, total, message }) => tell({ type: 'tool-progress', ...facts, progress, total, message })
+  })
   tell?.({
     type: 'tool-end', ...facts, is_error: outcome?.result.isError ?? true, duration_ms: outcome?.result.durationMs
   })
@@ -70,14 +79,13 @@ async function runOne (
 }
 
 async function outcomeOf (
-  { name, arguments: args }: TurnCall, offered: OfferedTool | undefined, open: OpenTools, signal: AbortSignal,
-  onProgress: Parameters<OpenTools['call']>[2]['onProgress']
+  { name, arguments: args }: TurnCall, offered: OfferedTool | undefined, open: OpenTools, options: ToolCallOptions
 ): Promise<ToolOutcome | undefined> {
   if (args === undefined) return notRun(name, offered, 'The arguments were not a JSON object.')
   try {
-    return await open.call(name, args, { signal, ...(onProgress === undefined ? {} : { onProgress }) })
+    return await open.call(name, args, options)
   } catch (error) {
-    if (signal.aborted) return undefined
+    if (options.signal.aborted) return undefined
     throw error
   }
 }

@@ -17,9 +17,9 @@ import { deadline } from '../deadline.ts'
 import { GatewayError } from '../errors.ts'
 import { once, perCallSource } from '../stage.ts'
 import { runTools, type RanCall } from './run-tools.ts'
-import type { Message } from '../../schemas/messages.ts'
+import type { Message, UserPart } from '../../schemas/messages.ts'
 import type { Batch } from '../batch.ts'
-import type { RoutedCall } from '../call.ts'
+import type { Route, RoutedCall } from '../call.ts'
 import type { PromptedChat } from '../chat/prompt.ts'
 import type { ChatEvent, ToolServerError, Usage } from '../events.ts'
 import type { OpenTools, ToolServers } from '../mcp/tool-servers.ts'
@@ -32,10 +32,15 @@ type Ask = Stage<ChatCall, ChatBatch>
 
 export type ToolLimits = Pick<ToolSettings, 'loopMs' | 'callsPerTurn' | 'repeats'>
 
+/** Whether the model of a route can be shown the pictures that tools return. */
+export type SeesImages = (route: Route) => boolean
+
 /** Why the loop ended although the model had called server tools. */
 export type StopReason = 'max_turns' | 'deadline' | 'calls_per_turn' | 'repeated_call'
 
 const defaultTurns = 10
+/** Characters of data URLs in one answer: every turn sends all of them again. */
+const maxImageCharacters = 20_000_000
 
 /**
  * One call in, its answer out, with the shape `ask` alone would give it: one `response-start`, one
@@ -43,14 +48,17 @@ const defaultTurns = 10
  * the first go to the route that answered it.
  *
  * @param ask the provider-call stage
+ * @param seesImages default: no model can, and pictures are only named
  * @throws GatewayError `unsupported_parameter` when `n` is greater than 1 while tools are to be
  *   run: there is one conversation to go on with. Else what `ask` throws.
  */
-export function toolExecute (tools: ToolServers, ask: Ask, limits: ToolLimits): Ask {
+export function toolExecute (
+  tools: ToolServers, ask: Ask, limits: ToolLimits, seesImages: SeesImages = () => false
+): Ask {
   return perCallSource(call => {
     const { request } = call
     if (!namesServers(request) || forbidsTools(request)) return ask(once(call))
-    return runsTools(call) ? answerWithTools(call, tools, ask, limits) : offerTools(call, tools, ask)
+    return runsTools(call) ? answerWithTools(call, tools, ask, limits, seesImages) : offerTools(call, tools, ask)
   })
 }
 
@@ -77,7 +85,7 @@ async function * offerTools (call: ChatCall, tools: ToolServers, ask: Ask): Asyn
 }
 
 async function * answerWithTools (
-  call: ChatCall, tools: ToolServers, ask: Ask, limits: ToolLimits
+  call: ChatCall, tools: ToolServers, ask: Ask, limits: ToolLimits, seesImages: SeesImages
 ): AsyncGenerator<ChatBatch> {
   if ((call.request.n ?? 1) > 1) {
     throw new GatewayError('unsupported_parameter', {
@@ -86,7 +94,7 @@ async function * answerWithTools (
     })
   }
   const open = await openTools(call, tools)
-  const loop = new ToolLoop(call, open, ask, limits)
+  const loop = new ToolLoop(call, open, ask, limits, seesImages)
   try {
     yield * loop.turns()
   } finally {
@@ -99,6 +107,7 @@ class ToolLoop {
   readonly #open: OpenTools
   readonly #ask: Ask
   readonly #limits: ToolLimits
+  readonly #seesImages: SeesImages
   readonly #maxTurns: number
   readonly #own: ReadonlySet<string>
   readonly #clock
@@ -106,12 +115,14 @@ class ToolLoop {
   /** How often each call was made, by name and arguments. */
   readonly #made = new Map<string, number>()
   #usage: Usage | undefined
+  #imageCharacters = 0
 
-  constructor (call: ChatCall, open: OpenTools, ask: Ask, limits: ToolLimits) {
+  constructor (call: ChatCall, open: OpenTools, ask: Ask, limits: ToolLimits, seesImages: SeesImages) {
     this.#call = call
     this.#open = open
     this.#ask = ask
     this.#limits = limits
+    this.#seesImages = seesImages
     this.#maxTurns = call.request.max_turns ?? defaultTurns
     this.#own = ownFunctions(call.request)
     this.#clock = deadline(limits.loopMs, call.signal, undefined)
@@ -145,7 +156,7 @@ class ToolLoop {
         if (this.#call.signal.aborted) throw this.#call.signal.reason
         if (ran.some(({ outcome }) => outcome === undefined)) stop = 'deadline'
         else if (shown.callsShown === 0) {
-          asked = nextTurn(asked, route, [turn.message(), ...ran.map(asToolMessage)])
+          asked = nextTurn(asked, route, [turn.message(), ...ran.map(asToolMessage), ...asImageMessage(ran)])
           before = shown.lastText
           continue
         }
@@ -184,7 +195,8 @@ class ToolLoop {
   async * #run (calls: readonly TurnCall[], route: ChatBatch['route']): AsyncGenerator<ChatBatch, RanCall[]> {
     const told = this.#call.request.stream_options?.include_tool_events === true
     const startedAtMs = performance.now()
-    const running = runTools(calls, this.#open, this.#clock.signal, told)
+    const seesImages = this.#imageCharacters < maxImageCharacters && this.#seesImages(route)
+    const running = runTools(calls, this.#open, { signal: this.#clock.signal, told, seesImages })
     for (;;) {
       const step = await running.next()
       if (step.done !== true) {
@@ -193,7 +205,10 @@ class ToolLoop {
       }
       this.#call.record.upstreamWaitMs += performance.now() - startedAtMs
       const outcomes = step.value.flatMap(({ outcome }) => outcome ?? [])
-      for (const { result, failure } of outcomes) if (failure !== undefined) this.#errors[result.serverName] = failure
+      for (const { result, failure, images = [] } of outcomes) {
+        if (failure !== undefined) this.#errors[result.serverName] = failure
+        for (const image of images) this.#imageCharacters += image.length
+      }
       const events = outcomes.map(({ result }): ChatEvent => ({ type: 'tool-result', result }))
       if (events.length > 0) yield { call: this.#call, route, events }
       return step.value
@@ -257,6 +272,18 @@ function nextTurn (call: ChatCall, route: ChatBatch['route'], added: readonly Me
 
 function asToolMessage ({ call, outcome }: RanCall): Message {
   return { role: 'tool', tool_call_id: call.id, content: outcome?.text ?? '' }
+}
+
+/**
+ * The pictures of the results: not every provider takes them in the message of a tool, every one
+ * takes them in a message after it.
+ */
+function asImageMessage (ran: readonly RanCall[]): Message[] {
+  const parts = ran.flatMap(({ call, outcome }) => (outcome?.images ?? []).flatMap((url, index): UserPart[] => [
+    { type: 'text', text: `Image ${index + 1} of the result of ${call.name} (${call.id}):` },
+    { type: 'image_url', image_url: { url } }
+  ]))
+  return parts.length === 0 ? [] : [{ role: 'user', content: parts }]
 }
 
 function failureReport (errors: Readonly<Record<string, ToolServerError>>): ChatEvent[] {

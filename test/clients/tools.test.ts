@@ -152,6 +152,142 @@ for (const name of Object.keys(models)) {
   })
 }
 
+/** What a tool returns in the tests below: the beginning of a PNG file. */
+const picture = Buffer.from('\x89PNG\r\n\x1a\n', 'latin1').toString('base64')
+const signature = 'c2lnbmF0dXJl'
+const input = { data: picture }
+
+interface Signing {
+  readonly model: string
+  readonly settings: (url: string) => ProviderSettings
+  /** First turn: thinks, signs, calls `image`. Second turn: `A picture.` Each as it is whole and as it is streamed. */
+  readonly turns: ReadonlyArray<{ readonly whole: object, readonly events: readonly object[] }>
+  /** What the second request must hold. */
+  readonly expected: object
+}
+
+function claude (stop: string, ...blocks: Array<{ block: object, deltas: object[], done?: object }>): Signing['turns'][number] {
+  const head = { id: 'msg_1', type: 'message', role: 'assistant', model: 'claude', stop_reason: null, usage: { input_tokens: 3, output_tokens: 1 } }
+  return {
+    whole: { ...head, content: blocks.map(({ block, done }) => ({ ...block, ...done })), stop_reason: stop },
+    events: [
+      { type: 'message_start', message: { ...head, content: [] } },
+      ...blocks.flatMap(({ block, deltas }, index) => [
+        { type: 'content_block_start', index, content_block: block },
+        ...deltas.map(delta => ({ type: 'content_block_delta', index, delta })),
+        { type: 'content_block_stop', index }
+      ]),
+      { type: 'message_delta', delta: { stop_reason: stop }, usage: { output_tokens: 9 } },
+      { type: 'message_stop' }
+    ]
+  }
+}
+
+function gemini (...parts: object[]): Signing['turns'][number] {
+  const whole = {
+    candidates: [{ content: { role: 'model', parts }, finishReason: 'STOP', index: 0 }],
+    usageMetadata: { promptTokenCount: 3, candidatesTokenCount: 9, totalTokenCount: 12 }
+  }
+  return { whole, events: [whole] }
+}
+
+const signing: Readonly<Record<string, Signing>> = {
+  anthropic: {
+    model: 'anthropic/claude-sonnet-4-5',
+    settings: url => upstreamAt(url, 'anthropic', 'anthropic'),
+    turns: [
+      claude('tool_use', {
+        block: { type: 'thinking', thinking: '', signature: '' },
+        deltas: [{ type: 'thinking_delta', thinking: 'Hm.' }, { type: 'signature_delta', signature }],
+        done: { thinking: 'Hm.', signature }
+      }, {
+        block: { type: 'redacted_thinking', data: 'c2VjcmV0' }, deltas: []
+      }, {
+        block: { type: 'tool_use', id: 'toolu_1', name: 'image', input: {} },
+        deltas: [{ type: 'input_json_delta', partial_json: JSON.stringify(input) }],
+        done: { input }
+      }),
+      claude('end_turn', { block: { type: 'text', text: '' }, deltas: [{ type: 'text_delta', text: 'A picture.' }], done: { text: 'A picture.' } })
+    ],
+    expected: {
+      messages: [
+        { role: 'user' },
+        {
+          role: 'assistant',
+          content: [
+            { type: 'thinking', thinking: 'Hm.', signature }, { type: 'redacted_thinking', data: 'c2VjcmV0' },
+            { type: 'tool_use', id: 'toolu_1', name: 'image', input }
+          ]
+        },
+        {
+          role: 'user',
+          content: [
+            { type: 'tool_result', tool_use_id: 'toolu_1', content: /^\[image 1/ }, { type: 'text' },
+            { type: 'image', source: { type: 'base64', media_type: 'image/png', data: picture } }
+          ]
+        }
+      ]
+    }
+  },
+  google: {
+    model: 'google/gemini-2.5-pro',
+    settings: url => upstreamAt(url, 'google', 'google'),
+    turns: [
+      gemini({ text: 'Hm.', thought: true }, { functionCall: { name: 'image', args: input }, thoughtSignature: signature }),
+      gemini({ text: 'A picture.' })
+    ],
+    expected: {
+      contents: [
+        { role: 'user' },
+        { role: 'model', parts: [{ functionCall: { name: 'image', args: input }, thoughtSignature: signature }] },
+        { role: 'user', parts: [{ functionResponse: { name: 'image', response: { output: /^\[image 1/ } } }] },
+        { role: 'user', parts: [{ text: /image/ }, { inlineData: { mimeType: 'image/png', data: picture } }] }
+      ]
+    }
+  }
+}
+
+for (const [name, { model, settings: provider, turns, expected }] of Object.entries(signing)) {
+  t.test(`what ${name} signed goes back to it with the results, pictures and all`, async t => {
+    const upstream = await fakeUpstream((request, number) => {
+      const { whole, events } = turns[number % turns.length] ?? {}
+      const streamed = /stream/.test(request.path) || /"stream":true/.test(request.text)
+      return streamed
+        ? { headers: eventStream, pieces: (events ?? []).map(event => `data: ${JSON.stringify(event)}\n\n`) }
+        : { pieces: [JSON.stringify(whole)] }
+    })
+    t.teardown(upstream.close)
+    const server = await startToolServer(t)
+    const api = await testGateway(t, { providers: [provider(upstream.url)], tools: { ...settings().tools, callMs: 10_000, loopMs: 20_000, allowedHosts: ['127.0.0.1'] } })
+    for (const stream of [false, true]) {
+      const response = await api.post('/v1/chat/completions', { model, messages: 'draw', stream, mcp_servers: server.url, reasoning_effort: 'low' })
+      t.match(await response.text(), /"content":"A picture\."/)
+      t.match(upstream.requests.at(-1)?.json, expected, stream ? 'streamed' : 'whole')
+    }
+    t.equal(upstream.requests.length, 4)
+  })
+}
+
+t.test('official clients read past the events of tools', async t => {
+  const { api, model, servers, first } = await start(t, 'sandbox')
+  const messages = [{ role: 'user' as const, content: 'use progress with {} and second_only with {}' }]
+  const extra: object = { mcp_servers: servers, stream_options: { include_usage: true, include_tool_events: true } }
+  const told = await (await api.post('/v1/chat/completions', { model, messages, stream: true, ...extra })).text()
+  for (const type of ['tool-start', 'tool-progress', 'tool-end']) t.match(told, `"type":"${type}"`)
+
+  const openai = new OpenAI({ baseURL: `${api.url}/v1`, apiKey: testKey, maxRetries: 0 })
+  const final = await openai.chat.completions.stream({ model, messages, ...extra }).finalChatCompletion()
+  t.match(final.choices, [{ finish_reason: 'stop', message: { role: 'assistant', content: /done/ } }])
+  t.equal(final.choices.length, 1)
+  const dedalus = new Dedalus({ baseURL: api.url, apiKey: testKey, maxRetries: 0 })
+  let text = ''
+  for await (const chunk of await dedalus.chat.completions.create({ model, messages, ...extra, stream: true })) {
+    text += chunk.choices[0]?.delta.content ?? ''
+  }
+  t.equal(text, final.choices[0]?.message.content)
+  t.equal(first.counts['tool progress'], 3)
+})
+
 t.test('a caller who leaves while a tool runs: the tool is cancelled and nothing stays open', async t => {
   const { api, servers, first } = await start(t, 'sandbox')
   const leaving = new AbortController()

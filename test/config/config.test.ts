@@ -540,6 +540,7 @@ t.test('the file knows every kind and every quirk code knows', async t => {
     legacyFunctions: 'legacy_functions',
     rename: 'rename',
     toolCallIdLength: 'tool_call_id_length',
+    toolImages: 'tool_images',
     base64Embeddings: 'base64_embeddings'
   }
   const entry = Config.properties.providers.patternProperties['^.*$']

@@ -170,6 +170,17 @@ t.test('calls', async t => {
     t.match(await call(tools, 'no such tool'), { text: /no such tool/, result: { isError: true } })
   })
 
+  t.test('pictures are handed over when the model can see them, and only what is one', async t => {
+    const server = await startToolServer(t)
+    const tools = await open(toolServers(t), { mcp_servers: server.url })
+    const jpeg = Buffer.from('ffd8ffe000104a46494600', 'hex').toString('base64')
+    const ask = async (data: string, seesImages: boolean): Promise<ToolOutcome> => await tools.call('image', { data }, { signal, seesImages })
+    t.match(await ask(jpeg, true), { text: /^\[image 1, shown after the results\]\n\[resource/, images: [`data:image/jpeg;base64,${jpeg}`] }, 'by its bytes')
+    t.match(await ask(jpeg, false), { text: /^\[image image\/png, 11 bytes, not shown\]/, images: [] })
+    t.match(await ask('AAAA', true), { text: /not shown/, images: [] }, 'a provider would refuse it')
+    t.match(await ask('/9j/'.repeat(1_250_000), true), { text: /not shown/, images: [] }, 'too large')
+  })
+
   t.test('a result that is too long is cut between characters, with a note', async t => {
     const server = await startToolServer(t)
     const tools = await open(toolServers(t, { resultBytes: 1001 }), { mcp_servers: server.url })

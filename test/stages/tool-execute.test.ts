@@ -148,6 +148,28 @@ t.test('turns', async t => {
     t.equal(server.counts['tool echo'], undefined)
   })
 
+  t.test('pictures come after the results of the turn, for a model that can see', async t => {
+    const server = await startToolServer(t)
+    const png = Buffer.from('\x89PNG\r\n\x1a\n', 'latin1').toString('base64')
+    const model = scripted([
+      [...toolCall(0, 'a', 'image', `{"data":"${png}"}`), ...toolCall(1, 'b', 'echo', '{}'), end('tool_calls')],
+      [...text('a picture'), end('stop')]
+    ])
+    const look = async (route: Route): Promise<unknown> => {
+      const stage = toolExecute(realTools(t), model.ask, limits, ({ modelId }) => modelId === second.modelId)
+      await collect(stage, chatCall({ mcp_servers: server.url }, { routes: [route] }))
+      return model.calls.at(-1)?.request.messages.slice(2)
+    }
+    t.match(await look(second), [
+      { role: 'tool', tool_call_id: 'a', content: /^\[image 1, shown after the results\]/ },
+      { role: 'tool', tool_call_id: 'b' },
+      { role: 'user', content: [{ type: 'text', text: /image \(a\)/ }, { type: 'image_url', image_url: { url: `data:image/png;base64,${png}` } }] }
+    ])
+    model.calls.length = 0
+    t.match(await look(first), [{ content: /not shown/ }, { role: 'tool', tool_call_id: 'b' }])
+    t.equal(model.calls.at(-1)?.request.messages.length, 4)
+  })
+
   t.test('an answer cut off in the middle of a call ends there', async t => {
     const server = await startToolServer(t)
     const model = scripted([[...toolCall(0, 'a', 'echo', '{"x":'), end('length')]])

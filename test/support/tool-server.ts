@@ -1,7 +1,7 @@
 /**
  * A tool server that does what a test says: raw JSON-RPC over `node:http`, streamable HTTP.
  *
- * Tools: `echo`, `slow` (never answers by itself), `fail`, `image`, `flood`, `counted` (says how
+ * Tools: `echo`, `slow` (never answers by itself), `fail`, `image` (of the base64 `data`), `flood`, `counted` (says how
  * often it ran), `drop` (cuts the connection), `refuse` (a JSON-RPC error), `progress`.
  */
 
@@ -153,7 +153,7 @@ export async function startToolServer (t: Test, behaviour: ToolServerBehaviour =
       case 'image':
         answer(response, message, {
           content: [
-            { type: 'image', data: 'AAAA', mimeType: 'image/png' },
+            { type: 'image', data: args['data'] ?? 'AAAA', mimeType: 'image/png' },
             { type: 'resource', resource: { uri: 'file:///a.txt', text: 'inside' } },
             { type: 'resource_link', uri: 'file:///b.txt', name: 'b' }
           ]
