@@ -1,7 +1,9 @@
 /** The benchmarks themselves: a fast wrong answer must fail them, and they must not rot. */
 
 import t from 'tap'
+import { scenarios as endpoints } from '../../bench/endpoints.bench.ts'
 import { scenarios as pipelines } from '../../bench/pipelines.bench.ts'
+import { scenarios as providers } from '../../bench/providers.bench.ts'
 import { scenarios as stages } from '../../bench/stages.bench.ts'
 import { scenarios as streams } from '../../bench/streams.bench.ts'
 import { AnswerCheck } from '../../bench/support/answer-check.ts'
@@ -11,15 +13,17 @@ import { lanes } from '../../bench/support/lanes.ts'
 import { measureLane, startLoad, startMock } from '../../bench/support/measure-lane.ts'
 import { median, percentile } from '../../bench/support/statistics.ts'
 
+const all = [...pipelines, ...providers, ...endpoints, ...stages, ...streams]
+
 t.test('every micro benchmark gives the result it checks for', async t => {
-  for (const { name, run, check } of [...pipelines, ...stages, ...streams]) {
+  for (const { name, run, check } of all) {
     const result = await run()
     t.doesNotThrow(() => check(result), name)
   }
 })
 
 t.test('a scenario has a name of its own', async t => {
-  const names = [...pipelines, ...stages, ...streams, ...lanes].map(({ name }) => name)
+  const names = [...all, ...lanes].map(({ name }) => name)
   t.equal(new Set(names).size, names.length)
 })
 

@@ -1,0 +1,72 @@
+/** The same answer as each provider writes it: a stream of 200 text events, and one in one piece. */
+
+import { streamPieces, texts, wholeAnswer, wholeText } from './answers.ts'
+import type { ProviderKind } from '../../lib/settings.ts'
+
+export interface Dialect {
+  readonly kind: ProviderKind
+  readonly whole: string
+  /** The stream, so many events to a piece. */
+  readonly pieces: (perPiece: number) => string[]
+}
+
+const anthropicHead = { id: 'msg_01', type: 'message', role: 'assistant', model: 'claude', stop_sequence: null }
+const anthropicUsage = { input_tokens: 220, cache_creation_input_tokens: 0, cache_read_input_tokens: 0, output_tokens: 200 }
+
+const anthropic: Dialect = {
+  kind: 'anthropic',
+  whole: JSON.stringify({
+    ...anthropicHead, content: [{ type: 'text', text: wholeText }], stop_reason: 'end_turn', usage: anthropicUsage
+  }),
+  pieces: perPiece => inPieces(perPiece, text => named({ type: 'content_block_delta', index: 0, delta: { type: 'text_delta', text } }), {
+    before: named({ type: 'message_start', message: { ...anthropicHead, content: [], stop_reason: null, usage: { ...anthropicUsage, output_tokens: 1 } } }) +
+      named({ type: 'content_block_start', index: 0, content_block: { type: 'text', text: '' } }),
+    after: named({ type: 'content_block_stop', index: 0 }) +
+      named({ type: 'message_delta', delta: { stop_reason: 'end_turn', stop_sequence: null }, usage: { output_tokens: 200 } }) +
+      named({ type: 'message_stop' })
+  })
+}
+
+const googleUsage = { promptTokenCount: 220, candidatesTokenCount: 200, totalTokenCount: 420 }
+
+const google: Dialect = {
+  kind: 'google',
+  whole: JSON.stringify(googleAnswer(wholeText, { finishReason: 'STOP' })),
+  pieces: perPiece => inPieces(perPiece, text => unnamed(googleAnswer(text)), {
+    before: '', after: unnamed(googleAnswer('', { finishReason: 'STOP' }))
+  })
+}
+
+/** The dialect of OpenAI; xAI counts its tokens otherwise. */
+function openai (kind: ProviderKind): Dialect {
+  return { kind, whole: wholeAnswer, pieces: streamPieces }
+}
+
+export const dialects: readonly Dialect[] = [openai('openai'), openai('xai'), anthropic, google]
+
+function googleAnswer (text: string, more: object = {}): object {
+  return {
+    candidates: [{ content: { parts: [{ text }], role: 'model' }, index: 0, ...more }],
+    usageMetadata: googleUsage,
+    modelVersion: 'gemini-2.5-flash',
+    responseId: 'r1'
+  }
+}
+
+function inPieces (perPiece: number, frame: (text: string) => string, { before, after }: { before: string, after: string }): string[] {
+  const pieces = [before]
+  for (const [index, text] of texts.entries()) {
+    if (index > 0 && index % perPiece === 0) pieces.push('')
+    pieces.push((pieces.pop() ?? '') + frame(text))
+  }
+  pieces.push((pieces.pop() ?? '') + after)
+  return pieces
+}
+
+function named (event: { readonly type: string, readonly [field: string]: unknown }): string {
+  return `event: ${event.type}\n${unnamed(event)}`
+}
+
+function unnamed (event: object): string {
+  return `data: ${JSON.stringify(event)}\n\n`
+}

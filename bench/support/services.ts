@@ -1,0 +1,53 @@
+/** A gateway's services inside the process, in front of a provider that answers from memory. */
+
+import { Drains } from '../../lib/drains.ts'
+import { createTokenCounter } from '../../lib/embeddings/token-counter.ts'
+import { createToolServers } from '../../lib/mcp/tool-servers.ts'
+import { createModels } from '../../lib/models/create-models.ts'
+import { createProvider } from '../../lib/providers/index.ts'
+import { benchKey, benchSettings } from './settings.ts'
+import type { Transport } from '../../lib/providers/provider.ts'
+import type { Reply } from '../../lib/reply.ts'
+import type { Services } from '../../lib/services.ts'
+import type { ProviderSettings } from '../../lib/settings.ts'
+
+const key = { id: 'key-bench', name: 'bench' }
+
+/**
+ * @param pieces of the provider's answer, one network read each
+ * @param provider what it is, where that matters
+ */
+export function servicesTo (pieces: readonly Buffer[], provider: Partial<ProviderSettings> = {}): Services {
+  const all = benchSettings(0, 1)
+  const settings = { ...all, providers: all.providers.map(entry => ({ ...entry, ...provider })) }
+  const transport: Transport = {
+    send: async () => await Promise.resolve({
+      status: 200,
+      headers: {},
+      body: {
+        whole: async () => await Promise.resolve(Buffer.concat(pieces)),
+        cancel: () => { /* nothing is held */ },
+        async * [Symbol.asyncIterator] () { yield * pieces }
+      }
+    })
+  }
+  const providers = new Map(settings.providers.map(entry => [entry.id, createProvider(entry, transport)]))
+  return {
+    settings,
+    keys: { check: presented => presented === benchKey ? key : undefined },
+    models: createModels(settings, new Set(providers.keys())),
+    providers,
+    tools: createToolServers(settings),
+    drains: new Drains(),
+    tokens: createTokenCounter(),
+    ready: () => true
+  }
+}
+
+/** The body of a reply, read to its end. */
+export async function textOf ({ body }: Reply): Promise<string> {
+  if (typeof body === 'string' || body instanceof Uint8Array) return body.toString()
+  let text = ''
+  for await (const piece of body) text += piece.toString()
+  return text
+}
