@@ -3,6 +3,7 @@
  * stage asks for it.
  */
 
+import { setMaxListeners } from 'node:events'
 import { createCallRecord } from '../call-record.ts'
 import { GatewayError } from '../errors.ts'
 import { requestId } from '../ids.ts'
@@ -41,6 +42,7 @@ export function readCall (
   limits: EdgeLimits
 ): OpenCall {
   const controller = new AbortController()
+  setMaxListeners(0, controller.signal) // everything the call does hangs on it
   const abort = (reason: GatewayError): void => {
     if (!controller.signal.aborted) controller.abort(reason)
   }

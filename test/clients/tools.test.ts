@@ -13,7 +13,7 @@ import { chatFrames, eventStream, fakeUpstream } from '../support/upstream.ts'
 import { testGateway, testKey, upstreamAt, type TestGateway } from '../support/gateway.ts'
 import { settings } from '../support/settings.ts'
 import { until } from '../support/until.ts'
-import type { ProviderSettings } from '../../lib/settings.ts'
+import type { ProviderSettings, Settings } from '../../lib/settings.ts'
 import type { Test } from 'tap'
 
 const models: Readonly<Record<string, { model: string, settings: (url: string) => ProviderSettings }>> = {
@@ -301,6 +301,65 @@ t.test('a caller who leaves while a tool runs: the tool is cancelled and nothing
   await api.gateway.close()
   await until(() => first.sockets.size === 0)
   t.ok((first.counts['DELETE'] ?? 0) >= 1, 'the session is ended properly')
+})
+
+/** A model that calls `name` in its first turn and does not answer in the second. */
+async function calling (t: Test, name: string, limits: Partial<Settings['limits']>) {
+  const call = { index: 0, id: 'a', type: 'function', function: { name, arguments: '{}' } }
+  const turn = JSON.stringify({ choices: [{ index: 0, message: { role: 'assistant', content: null, tool_calls: [call] }, finish_reason: 'tool_calls' }] })
+  const upstream = await fakeUpstream((_request, number) => number === 0 ? { pieces: [turn] } : { silent: true })
+  t.teardown(upstream.close)
+  const server = await startToolServer(t)
+  const all = settings()
+  const api = await testGateway(t, {
+    providers: [upstreamAt(`${upstream.url}/v1`)],
+    limits: { ...all.limits, ...limits },
+    tools: { ...all.tools, callMs: 20_000, loopMs: 20_000, sessionIdleMs: 20_000, allowedHosts: ['127.0.0.1'] }
+  })
+  const ask = async (signal?: AbortSignal): Promise<Response> => await api.post(
+    '/v1/chat/completions', { model: 'openai/gpt-5', messages: 'go', mcp_servers: server.url }, signal === undefined ? {} : { signal }
+  )
+  return { api, upstream, server, ask }
+}
+
+t.test('a caller who leaves while the model has the results: the provider is told', async t => {
+  const { upstream, server, ask, api } = await calling(t, 'echo', {})
+  const leaving = new AbortController()
+  ask(leaving.signal).catch(() => undefined)
+  const second = await upstream.request(1)
+  leaving.abort()
+  await second.aborted
+  await until(() => upstream.sockets() <= 1) // the first turn's may be kept for the next call
+  await api.gateway.close()
+  await until(() => server.sockets.size === 0 && upstream.sockets() === 0)
+})
+
+t.test('a call whose time is up ends its tools with it', async t => {
+  const { upstream, server, ask, api } = await calling(t, 'slow', { callMs: 300 })
+  const response = await ask()
+  t.equal(response.status, 504)
+  t.match(await response.json(), { error: { type: 'server_error', code: 'timeout' } })
+  await until(() => server.cancelled.length === 1 && server.waiting.size === 0)
+  t.equal(upstream.requests.length, 1, 'and no further turn is asked for')
+  await api.gateway.close()
+  await until(() => server.sockets.size === 0 && upstream.sockets() === 0)
+})
+
+t.test('a call too many neither asks the model nor opens a session', async t => {
+  const { upstream, server, ask, api } = await calling(t, 'slow', { openCalls: 1 })
+  const leaving = new AbortController()
+  ask(leaving.signal).catch(() => undefined)
+  await until(() => server.counts['tool slow'] === 1)
+  const before = { requests: upstream.requests.length, headers: server.headers.length, sockets: server.sockets.size }
+  const response = await ask()
+  t.equal(response.status, 503)
+  t.match(response.headers.get('retry-after'), /^\d+$/)
+  t.match(await response.json(), { error: { type: 'server_error', code: 'overloaded' } })
+  t.same({ requests: upstream.requests.length, headers: server.headers.length, sockets: server.sockets.size }, before)
+  leaving.abort()
+  await until(() => api.lines.length === 2)
+  await api.gateway.close()
+  await until(() => server.sockets.size === 0 && upstream.sockets() === 0)
 })
 
 t.test('a model call that is cut off in a later turn ends the stream with a named error', async t => {

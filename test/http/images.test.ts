@@ -89,6 +89,22 @@ t.test('requests are refused before anything is sent: shapes with 422, rules of 
   await row({ prompt: 'x', size: 'large' }, 422, { detail: [{ loc: ['body', 'size'], type: 'string_pattern_mismatch' }] })
   await row({ prompt: 'x', partial_images: 4 }, 422, { detail: [{ loc: ['body', 'partial_images'] }] })
   await row({ prompt: 'x', output_compression: 101 }, 422, { detail: [{ loc: ['body', 'output_compression'] }] })
+  for (const [name, values] of Object.entries({
+    prompt: [null, ['x']],
+    model: [5, '', []],
+    n: [1.5, '2'],
+    quality: [5, 'ultra'],
+    response_format: ['png', true],
+    output_format: ['gif'],
+    output_compression: [-1, 0.5],
+    stream: ['yes', 1],
+    partial_images: [-1, 1.5],
+    size: [5, '0x0', '1024'],
+    moderation: ['high'],
+    background: ['blue'],
+    style: ['bold'],
+    user: [5]
+  })) for (const value of values) await row({ prompt: 'x', [name]: value }, 422, { detail: [{ loc: ['body', name], msg: String, type: String }] })
   await row({ prompt: 'x', model: 'openai/dall-e-2', stream: true }, 400, { error: { code: 'unsupported_parameter', param: 'stream', type: 'invalid_request_error' } })
   await row({ prompt: 'x', model: newest, response_format: 'url' }, 400, { error: { code: 'unsupported_parameter', param: 'response_format' } })
   await row({ prompt: 'x'.repeat(1001) }, 400, { error: { code: 'invalid_value', param: 'prompt' } })
@@ -272,9 +288,14 @@ t.test('the sandbox paints real images, the same for the same prompt', async t =
 
   const stream = await api.post(path, { model: 'sandbox/painter', prompt: 'x', size: '8x8', stream: true, partial_images: 2 })
   const frames = messages(await stream.text())
-  t.same(frames.slice(0, 3).map(text => (JSON.parse(text) as { type: string }).type), [ // as the wire says
+  const painted = frames.slice(0, 3).map(text => JSON.parse(text) as { type: string, b64_json: string }) // as the wire says
+  t.same(painted.map(({ type }) => type), [
     'image_generation.partial_image', 'image_generation.partial_image', 'image_generation.completed'
   ])
+  for (const { type, b64_json: base64 } of painted) {
+    const bytes = Buffer.from(base64, 'base64')
+    t.same([pngSize(bytes), pngPixels(bytes).length], [{ width: 8, height: 8 }, 8 * (1 + 8 * 4)], `${type} is a whole image`)
+  }
   t.equal(frames[3], '[DONE]')
   t.equal((await api.post(path, { model: 'sandbox/painter', prompt: 'x [sandbox: status=429]' })).status, 429)
   t.equal((await api.post(path, { model: 'sandbox/echo', prompt: 'x' })).status, 404)

@@ -1,12 +1,14 @@
 import { readdirSync } from 'node:fs'
 import { tmpdir } from 'node:os'
+import Dedalus from 'dedalus-labs'
+import OpenAI from 'openai'
 import t from 'tap'
 import { LongStrings } from '../../lib/http/long-strings.ts'
 import { localPrograms } from '../../lib/providers/local/programs.ts'
 import { runProgram } from '../../lib/providers/local/run-program.ts'
 import { once } from '../../lib/stage.ts'
 import { deadline } from '../../lib/stages/deadline.ts'
-import { testGateway, upstreamAt, type TestGateway } from '../support/gateway.ts'
+import { testGateway, testKey, upstreamAt, type TestGateway } from '../support/gateway.ts'
 import { scannedPdf, textPdf } from '../support/pdf.ts'
 import { providerSettings, settings } from '../support/settings.ts'
 import { until } from '../support/until.ts'
@@ -252,6 +254,13 @@ t.test('the sandbox makes up pages, as many as there are and always the same', a
   t.same(await read(three), first)
   t.match(await read(png), { pages: [{ markdown: /Page 1 of 1/ }] })
   t.match(await read(png, 'sandbox/echo'), { error: { code: 'model_not_found' } })
+
+  // The official clients have no method for it, but a way to post what they do not know.
+  const body = { model: 'sandbox/reader', document: { type: 'document_url', document_url: dataUrl(three) } }
+  const dedalus = new Dedalus({ baseURL: api.url, apiKey: testKey, environment: null as unknown as 'development', maxRetries: 0 })
+  t.same(await dedalus.post(path, { body }), first)
+  const openai = new OpenAI({ baseURL: api.url, apiKey: testKey, maxRetries: 0 })
+  t.same(await openai.post(path, { body }), first)
 })
 
 t.test('the local engine reads text layers, and recognises what has none', async t => {

@@ -8,7 +8,9 @@ import { toolsCommand } from '../../lib/cli/tools.ts'
 import { createToolServers } from '../../lib/mcp/tool-servers.ts'
 import { nameTools } from '../../lib/mcp/tool-names.ts'
 import { settings } from '../support/settings.ts'
+import { until } from '../support/until.ts'
 import type { AddressInfo } from 'node:net'
+import type { OpenOptions } from '../../lib/mcp/tool-servers.ts'
 import type { ToolServerSettings } from '../../lib/settings.ts'
 
 const everything = fileURLToPath(import.meta.resolve('@modelcontextprotocol/server-everything/dist/index.js'))
@@ -63,6 +65,35 @@ t.test('the reference server is spoken to over every transport', async t => {
     t.match(await run(['call', http, 'get-sum', '{}']), { code: 1, out: /error/ })
     t.match(await run(['call', http, 'nothing']), { code: 1, error: /no tool `nothing`.*echo/ })
   })
+})
+
+/** Processes this one has started and that have not ended. */
+function children (): number {
+  return process.getActiveResourcesInfo().filter(name => name === 'ProcessWrap').length
+}
+
+t.test('a command runs as long as its session, and only if the operator wrote it down', async t => {
+  const before = children()
+  const open = async (mcp_servers: NonNullable<OpenOptions['request']['mcp_servers']>, sessionIdleMs: number) => {
+    const servers = createToolServers({ ...parts, tools: { ...parts.tools, sessionIdleMs } })
+    t.teardown(async () => await servers.close())
+    return { servers, opened: await servers.open({ request: { mcp_servers }, keyId: 'key', taken: new Set(), signal }) }
+  }
+  const { servers, opened } = await open('local/everything', 60_000)
+  t.match(await opened.call('echo', { message: 'hi' }, { signal }), { text: 'Echo: hi' })
+  t.equal(children(), before + 1)
+  await servers.close()
+  await until(() => children() === before)
+
+  const idle = await open('local/everything', 1)
+  t.strictSame(idle.opened.errors, {})
+  await until(() => children() === before)
+
+  const command: object = { name: 'mine', command: process.execPath, args: [everything, 'stdio'] }
+  const named = await open([command, { ...command, slug: 'mine/own' }, 'stdio:node', `file://${everything}`], 60_000)
+  t.strictSame(new Set(Object.values(named.opened.errors).map(({ code }) => code)), new Set(['resolve']))
+  t.strictSame(named.opened.offered, [])
+  t.equal(children(), before, 'what a request says starts nothing')
 })
 
 t.test('the command line explains what is wrong', async t => {
