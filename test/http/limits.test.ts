@@ -2,7 +2,8 @@ import { createHook } from 'node:async_hooks'
 import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import { once } from 'node:events'
 import { createServer, type Server } from 'node:http'
-import { gzipSync } from 'node:zlib'
+import { promisify } from 'node:util'
+import { gunzip, gzipSync } from 'node:zlib'
 import t from 'tap'
 import { GatewayError } from '../../lib/errors.ts'
 import { createApp } from '../../lib/http/app.ts'
@@ -179,9 +180,10 @@ t.test('an error right behind the head is answered by another attempt at once', 
 
 t.test('a compressed body that was refused is not unpacked any further', async t => {
   let steps = 0
+  let recording = true
   const inflating = new Set<number>()
   const hook = createHook({
-    init: (id, type) => { if (type === 'ZLIB') inflating.add(id) },
+    init: (id, type) => { if (recording && type === 'ZLIB') inflating.add(id) },
     before: id => { if (inflating.has(id)) steps++ }
   }).enable()
   t.teardown(() => hook.disable())
@@ -192,11 +194,8 @@ t.test('a compressed body that was refused is not unpacked any further', async t
   socket.write(bomb)
   const [answer] = await once(socket, 'data') as [Buffer]
   t.match(answer.toString(), /^HTTP\/1.1 413 /)
-  let before = -1
-  while (before !== steps) {
-    before = steps
-    for (let turn = 0; turn < 500; turn++) await new Promise(resolve => { setImmediate(resolve) })
-  }
+  recording = false
+  await promisify(gunzip)(bomb) // the same work once more: time enough for the other to go on, if it does
   t.ok(steps < 200, `${steps} of more than 9,000 steps were taken`)
 })
 
