@@ -1,0 +1,16 @@
+import t from 'tap'
+import { startGateway } from '../../examples/whole-gateway.ts'
+
+t.test('a program of one\'s own runs the whole gateway, with keys of its own', async t => {
+  const { gateway, url } = await startGateway({ PORT: '0' }, t.testdir())
+  t.teardown(async () => await gateway.close())
+  const ask = async (key: string): Promise<Response> => await fetch(`${url}/v1/chat/completions`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
+    body: JSON.stringify({ model: 'sandbox/echo', messages: 'Is anybody there?' })
+  })
+  t.equal((await ask('wrong')).status, 401)
+  const answer = await ask('secret')
+  t.equal(answer.status, 200)
+  t.match(await answer.json(), { model: 'sandbox/echo', choices: [{ message: { content: /anybody/ } }] })
+})
