@@ -1,9 +1,10 @@
-/** Whole calls in the process to endpoints with large answers: vectors and pictures. */
+/** Whole calls in the process to endpoints with large answers: vectors, pictures, sounds. */
 
 import { equal, ok } from 'node:assert/strict'
 import { createCallRecord } from '../lib/call-record.ts'
 import { embeddings } from '../pipelines/embeddings.ts'
 import { images } from '../pipelines/images.ts'
+import { speech } from '../pipelines/speech.ts'
 import { benchKey } from './support/settings.ts'
 import { servicesTo, textOf } from './support/services.ts'
 import type { Call } from '../lib/call.ts'
@@ -70,6 +71,10 @@ function imageFrame (kind: string, more: object): string {
 const paint = images(servicesTo(inReads(Buffer.from(frames.join('')))))
 const prompt = { model: 'mock/gpt-image-1', prompt: 'a gate', stream: true, partial_images: 2 }
 
+const sound = Buffer.alloc(5_000_000, 'headgate')
+const speak = speech(servicesTo(inReads(sound)))
+const words = { model: 'mock/tts-1', input: 'The gate is open.', voice: 'alloy' }
+
 export const scenarios: readonly Scenario[] = [
   embedding('float as it came', 'float', numbers),
   embedding('base64 as it came', 'base64', base64),
@@ -80,6 +85,13 @@ export const scenarios: readonly Scenario[] = [
     count: 1,
     run: async () => await sizeOf(await paint(callTo('images', prompt))),
     check: result => equal(result, frames.join('').replaceAll(/^event: .*\n/gm, '').length + 'data: [DONE]\n\n'.length)
+  },
+  {
+    name: 'pipeline: speech, 5 MB',
+    per: 'call',
+    count: 1,
+    run: async () => await sizeOf(await speak(callTo('speech', words))),
+    check: result => equal(result, sound.length)
   }
 ]
 

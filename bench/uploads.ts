@@ -1,8 +1,8 @@
 /**
  * Large bodies through the gateway: `npm run bench:uploads -- [--at-once 20]`.
  *
- * A recording of 25 MB as a form and a document of 67 MB of JSON, alone and many at once. Printed
- * are the memory the process took at most beyond what it had, in times the bytes of the bodies, and
+ * Recordings of 10 and 25 MB as forms and a document of 67 MB of JSON, alone and many at once.
+ * Printed are the CPU time of a body, the memory the process took at most beyond what it had, in times the bytes of the bodies, and
  * how late its event loop was: other calls wait for that long.
  */
 
@@ -13,7 +13,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
 import { Agent } from 'undici'
-import { cores, freePort, rssBytes, start } from './support/processes.ts'
+import { cores, cpuUs, freePort, rssBytes, start } from './support/processes.ts'
 import { benchKey } from './support/settings.ts'
 import type { LoopDelay } from './support/loop-delay.ts'
 
@@ -46,10 +46,10 @@ const gateway = await start({
 try {
   console.log(`Node ${process.version}
 
-| | added at most, MB | × the bodies | event loop late, ms p99 | max |
-| --- | ---: | ---: | ---: | ---: |`)
-  for (const upload of [recording(), document()]) {
-    await send({ ...upload, body: upload.body }) // for the compiler of V8
+| | CPU ms each | added at most, MB | × the bodies | event loop late, ms p99 | max |
+| --- | ---: | ---: | ---: | ---: | ---: |`)
+  for (const upload of [recording(10), recording(25), document()]) {
+    await send(upload) // for the compiler of V8
     for (const count of [1, atOnce]) console.log(await measured(upload, count))
   }
 } finally {
@@ -62,11 +62,13 @@ async function measured (upload: Upload, count: number): Promise<string> {
   const before = rssBytes(gateway.pid)
   writeFileSync(`/proc/${gateway.pid}/clear_refs`, '5') // the peak counts from now on
   await loopDelay()
+  const cpuBefore = cpuUs(gateway.pid)
   await Promise.all(Array.from({ length: count }, async () => await send(upload)))
+  const cpu = ((cpuUs(gateway.pid) - cpuBefore) / count / 1000).toFixed(0)
   const { p99, max } = await loopDelay()
   const added = Math.max(0, peakBytes() - before)
   const factor = added / (count * upload.body.length)
-  return `| ${count} × ${upload.name} | ${(added / 1e6).toFixed(0)} | ${factor.toFixed(2)} | ${p99.toFixed(1)} | ${max.toFixed(1)} |`
+  return `| ${count} × ${upload.name} | ${cpu} | ${(added / 1e6).toFixed(0)} | ${factor.toFixed(2)} | ${p99.toFixed(1)} | ${max.toFixed(1)} |`
 }
 
 async function send ({ path, type, body }: Upload): Promise<void> {
@@ -100,16 +102,16 @@ async function loopDelay (): Promise<LoopDelay> {
   }
 }
 
-function recording (): Upload {
+function recording (megabytes: number): Upload {
   const head = Buffer.from('RIFF\0\0\0\0WAVEfmt ')
-  const file = Buffer.concat([head, Buffer.alloc(25_000_000 - head.length, 7)])
+  const file = Buffer.concat([head, Buffer.alloc(megabytes * 1_000_000 - head.length, 7)])
   const part = (name: string, value: string | Buffer, more = ''): Buffer[] => [
     Buffer.from(`--b\r\ncontent-disposition: form-data; name="${name}"${more}\r\n\r\n`), Buffer.from(value), Buffer.from('\r\n')
   ]
   const body = Buffer.concat([
     ...part('model', 'mock/whisper-1'), ...part('file', file, '; filename="a.wav"'), Buffer.from('--b--\r\n')
   ])
-  return { name: 'recording, 25 MB', path: '/v1/audio/transcriptions', type: 'multipart/form-data; boundary=b', body }
+  return { name: `recording, ${megabytes} MB`, path: '/v1/audio/transcriptions', type: 'multipart/form-data; boundary=b', body }
 }
 
 function document (): Upload {

@@ -42,9 +42,9 @@ export function ocr ({ keys, models, providers, settings }: Services): (call: Ca
 }
 
 function documentReader (maxBytes: number) {
-  return (call: ValidCall<WithoutNulls<OcrRequest>>): ValidCall<OcrQuestion> => {
+  return async (call: ValidCall<WithoutNulls<OcrRequest>>): Promise<ValidCall<OcrQuestion>> => {
     const { model, document: { document_url: url } } = call.request
-    const document = readDocument(call.longTexts?.get(url) ?? url, maxBytes)
+    const document = await readDocument(call.longTexts?.get(url) ?? url, maxBytes, call.signal)
     return { ...call, request: { ...(model !== undefined && { model }), document } }
   }
 }

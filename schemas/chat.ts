@@ -96,7 +96,7 @@ const sampling = {
     description: 'The same seed and request give the same answer, as far as the provider can.'
   }),
   n: Nullable(Type.Integer({ minimum: 1, maximum: 128 }), {
-    default: 1, description: 'How many answers to give.'
+    default: 1, description: 'How many answers to give. Only one where tools of `mcp_servers` are carried out.'
   }),
   reasoning_effort: Nullable(OneOf(['none', 'minimal', 'low', 'medium', 'high', 'xhigh']), {
     description: 'How much a reasoning model thinks before it answers.'
@@ -151,7 +151,8 @@ const output = {
 const tools = {
   tools: Nullable(Type.Array(Tool), { description: 'Tools the caller carries out.' }),
   tool_choice: Nullable(ToolChoice, {
-    default: 'auto', description: 'Whether and which tool must be called.'
+    default: 'auto',
+    description: 'Whether and which tool must be called. Where tools are carried out, this holds for the first turn; in later ones the model may choose.'
   }),
   parallel_tool_calls: Nullable(Type.Boolean(), {
     default: true, description: 'Let the model ask for several tool calls in one turn.'

@@ -20,21 +20,22 @@ const longestAddress = 8192
 /** A media type and its parameters. */
 const longestPrefix = 1024
 /** A multiple of four, so that pieces can be decoded one by one. */
-const pieceCharacters = 64 * 1024
+const pieceCharacters = 256 * 1024
 const param = 'document'
 
 /**
  * @param text of `document_url`; a long one is used up
  * @param maxBytes of the decoded document
  * @throws GatewayError `invalid_value` for an address that may not be used or a broken data URL,
- *   `file_too_large`, `unsupported_format` for bytes that are neither PDF nor PNG, JPEG or WebP
+ *   `file_too_large`, `unsupported_format` for bytes that are neither PDF nor PNG, JPEG or WebP;
+ *   the reason of the signal
  */
-export function readDocument (text: string | LongText, maxBytes: number): OcrDocument {
+export async function readDocument (text: string | LongText, maxBytes: number, signal: AbortSignal): Promise<OcrDocument> {
   const head = typeof text === 'string' ? text.slice(0, longestPrefix) : text.bytes.toString('latin1', 0, longestPrefix)
   if (!/^data:/i.test(head)) return readAddress(text)
   const prefix = /^data:[\x20-\x2b\x2d-\x7e]*;base64,/i.exec(head)?.[0]
   if (prefix === undefined) throw invalid('A data URL must hold base64: `data:application/pdf;base64,…`.')
-  const bytes = decode(typeof text === 'string' ? shared(text) : text.bytes, prefix.length, maxBytes)
+  const bytes = await decode(typeof text === 'string' ? shared(text) : text.bytes, prefix.length, maxBytes, signal)
   const mediaType = documentType(bytes)
   if (mediaType === undefined) {
     throw new GatewayError('unsupported_format', { message: 'The document is neither PDF nor PNG, JPEG or WebP.', param })
@@ -67,8 +68,11 @@ function shared (text: string): Buffer {
   return bytes
 }
 
-/** Decodes in place: what has been read makes room for what it means. */
-function decode (text: Buffer, from: number, maxBytes: number): Buffer {
+/**
+ * Decodes in place: what has been read makes room for what it means. A large document takes a
+ * tenth of a second, so other calls get their turn between the pieces.
+ */
+async function decode (text: Buffer, from: number, maxBytes: number, signal: AbortSignal): Promise<Buffer> {
   const padding = /={0,2}$/.exec(text.toString('latin1', Math.max(from, text.length - 2)))?.[0].length ?? 0
   const sizeBytes = Math.floor((text.length - from - padding) * 3 / 4)
   if (sizeBytes > maxBytes) {
@@ -76,11 +80,17 @@ function decode (text: Buffer, from: number, maxBytes: number): Buffer {
   }
   let written = 0
   for (let at = from; at < text.length; at += pieceCharacters) {
+    if (at > from) await nextTurn()
+    signal.throwIfAborted()
     written += text.write(text.toString('latin1', at, at + pieceCharacters), written, 'base64')
   }
   // The decoder leaves out what is not base64; then there are fewer bytes than characters say.
   if (written === 0 || written !== sizeBytes) throw invalid('The data URL is not valid base64.')
   return text.subarray(0, written)
+}
+
+async function nextTurn (): Promise<void> {
+  await new Promise<void>(resolve => { setImmediate(resolve) })
 }
 
 function invalid (message: string): GatewayError {

@@ -15,6 +15,7 @@ import { wholeBody } from '../../lib/whole-body.ts'
 import { textPdf } from '../support/pdf.ts'
 import type { OcrDocument } from '../../lib/ocr/document.ts'
 
+const { signal } = new AbortController()
 const description = join(import.meta.dirname, '../../../../shared/specs/mistral-ocr.json')
 
 if (!existsSync(description)) {
@@ -38,8 +39,8 @@ if (!existsSync(description)) {
   const pdf = `data:application/pdf;base64,${textPdf([['a'], ['b']]).toString('base64')}`
   for (const url of [
     'https://example.com/a.pdf', 'https://example.com/a.png', pdf, 'data:x;base64,/9j/4AAQSkZJRgABAQ=='
-  ]) check('OCRRequest', await sent(readDocument(url, 1e6)), url.slice(0, 40))
-  check('OCRRequest', await sent(readDocument('https://example.com/a', 1e6), true), 'as an image after all')
+  ]) check('OCRRequest', await sent(await readDocument(url, 1e6, signal)), url.slice(0, 40))
+  check('OCRRequest', await sent(await readDocument('https://example.com/a', 1e6, signal), true), 'as an image after all')
 
   // The sandbox stands in for the provider, so it must answer like it.
   const body = JSON.stringify({ model: 'reader', document: { type: 'document_url', document_url: pdf } })

@@ -4,6 +4,7 @@ import Dedalus from 'dedalus-labs'
 import OpenAI from 'openai'
 import t from 'tap'
 import { LongStrings } from '../../lib/http/long-strings.ts'
+import { readDocument } from '../../lib/ocr/document.ts'
 import { localPrograms } from '../../lib/providers/local/programs.ts'
 import { runProgram } from '../../lib/providers/local/run-program.ts'
 import { once } from '../../lib/stage.ts'
@@ -133,6 +134,22 @@ t.test('a document of the full size passes through unchanged, also one with ever
     t.ok(text.includes(dataUrl(bytes, 'image/png')), 'byte by byte')
     t.equal(headers?.['content-length'], String(text.length), 'with its length')
   }
+})
+
+t.test('other calls have their turn while a document is decoded, and one that is not wanted any more is not', async t => {
+  let turns = 0
+  let next = setImmediate(function count () {
+    turns++
+    next = setImmediate(count)
+  })
+  t.teardown(() => clearImmediate(next))
+  const url = dataUrl(Buffer.concat([png, Buffer.alloc(5_000_000)]))
+  const leaving = new AbortController()
+  t.match(await readDocument(url, 10_000_000, leaving.signal), { kind: 'bytes', mediaType: 'image/png' })
+  t.ok(turns >= 20, `${turns} turns`)
+  const given = readDocument(url, 10_000_000, leaving.signal)
+  leaving.abort(new Error('gone'))
+  await t.rejects(given, { message: 'gone' })
 })
 
 t.test('long strings are taken out of JSON at any cut, and nothing else is touched', async t => {
