@@ -230,7 +230,7 @@ t.test('the sandbox is there when nothing else is, or when asked for', async t =
   ]
   for (const [what, yaml, env, expected] of cases) t.same(ids(load(t, yaml, env)), expected, what)
   t.same(lines(t, '', { HEADGATE_SANDBOX: 'maybe' }), [
-    'environment  HEADGATE_SANDBOX  must be true or false'
+    'environment  HEADGATE_SANDBOX  must be on or off'
   ])
 })
 
