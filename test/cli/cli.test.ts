@@ -8,6 +8,7 @@ import { createInterface } from 'node:readline'
 import t, { type Test } from 'tap'
 import { request } from 'undici'
 import { run } from '../../lib/cli/run.ts'
+import { localModels } from '../../lib/providers/local/models.ts'
 import { plainNode } from '../support/plain-node.ts'
 import { fakeUpstream } from '../support/upstream.ts'
 import type { AddressInfo } from 'node:net'
@@ -147,6 +148,12 @@ t.test('models lists what callers can use', async t => {
   t.equal(code, 0)
   t.match(JSON.parse(out), [{ id: 'sandbox/echo', status: 'enabled' }])
   t.match(await headgate(t, ['models']), { code: 0, out: /^MODEL[^]*\nsandbox\/echo +enabled +text/ })
+
+  const directory = t.testdir({ 'headgate.yaml': 'providers:\n  here: {kind: local}\n' })
+  const local = await headgate(t, ['models', '--json'], directory)
+  const listed: Array<{ id: string }> = JSON.parse(local.out)
+  const able = await localModels('here')
+  t.same(listed.map(({ id }) => id).toSorted(), able.map(({ id }) => id).toSorted(), 'what programs of this machine can do')
 })
 
 t.test('doctor tells who answers, and leaves nothing behind', async t => {
