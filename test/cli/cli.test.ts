@@ -101,7 +101,9 @@ t.test('says how to be used, and what was meant', async t => {
   t.match(await headgate(t, ['keys', '--help']), { code: 0, out: /headgate keys create --name NAME/ })
   t.match(await headgate(t, ['keys', 'crate']), { code: 2, error: /did you mean "create"/ })
   t.match(await launch(t, ['strat'], t.testdir()).ended, { code: 2, out: '', error: /no command/ }, 'as a process')
-  t.match(await headgate(t, ['check', '--jsn']), { code: 2, error: /Unknown option '--jsn'[^]*check --help/ })
+  t.match(await headgate(t, ['check', '--jsn']), { code: 2, error: /Unknown option '--jsn'\nSee [^]*check --help/ })
+  t.match(await headgate(t, ['models', 'x']), { code: 2, error: /Unexpected argument 'x'\nSee / })
+  t.match(await headgate(t, ['tools', 'list', '--jsn']), { code: 2, error: /^Unknown option '--jsn'\.\n\nUsage/ })
 })
 
 t.test('check names every problem of a configuration with its place', async t => {
