@@ -139,9 +139,12 @@ t.test('keys are made, listed and revoked, and shown only once', async t => {
 
 t.test('keys with a wish that cannot be are not made', async t => {
   const directory = t.testdir()
-  for (const args of [[], ['--name', ' '], ['--name', 'a', '--expires', 'soon'], ['--name', 'a', '--expires', '2001-01-01']]) {
+  for (const args of [[], ['--name', ' '], ['--name', 'a', '--expires', 'soon'], ['--name', 'a', '--expires', '2001-01-01'], ['--name', 'a', '--endpoint', 'cha']]) {
     t.equal((await headgate(t, ['keys', 'create', ...args], directory)).code, 2, args.join(' '))
   }
+  t.match(await headgate(t, ['keys', 'create', '--name', 'a', '--endpoint', 'ebmeddings'], directory), {
+    error: /"ebmeddings" is not known: did you mean "embeddings"\?/
+  })
   t.notOk(existsSync(join(directory, '.headgate')), 'the store was not even opened')
 })
 
