@@ -1,6 +1,12 @@
 import type { Call } from './call.ts'
 import type { Reply } from './reply.ts'
 
+/** Every name of an endpoint, as scopes of keys may list them. */
+export const endpointNames: readonly string[] = [
+  'chat', 'embeddings', 'speech', 'transcriptions', 'translations', 'images', 'ocr', 'models',
+  'openapi', 'health', 'livez', 'readyz'
+]
+
 /** One path of the API: how its body comes in, and the pipeline that answers. */
 export interface Endpoint {
   /** Stable, used by key scopes, the log and the books: `chat`, `embeddings`, … */

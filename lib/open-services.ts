@@ -42,19 +42,26 @@ export function openServices (settings: Settings, { keys, log, ready, deferrals 
   const enabled = new Set([...providers.values()].filter(({ enabled }) => enabled).map(({ id }) => id))
   const models = createModels(settings, enabled, enabled.has('sandbox') ? sandboxModels : [])
   const listing = settings.providers.filter(({ id, listModels }) => listModels && enabled.has(id))
-  const listed = startDiscovery(listing.flatMap(({ id, kind }) => {
+  const onFailure = (provider: string, error: unknown): void => {
+    log.warn({ provider, error: String(error) }, 'the model list of a provider could not be read')
+  }
+  const discovered = startDiscovery(listing.flatMap(({ id, kind }) => {
     const provider = providers.get(id)
     return provider === undefined ? [] : [{ provider, kind }]
   }), models, {
-    signal: over.signal,
-    onFailure: (provider, error) => log.warn({ provider, error: String(error) }, 'the model list of a provider could not be read')
+    signal: over.signal, onFailure
+  })
+  const local = settings.providers.filter(({ id, kind }) => kind === 'local' && enabled.has(id))
+  const learned = local.map(async ({ id }) => {
+    try {
+      models.learn(id, await localModels(id))
+    } catch (error) {
+      onFailure(id, error)
+    }
   })
 
   const tools = createToolServers(settings)
   closing.push(tools.close)
-  for (const { id, kind } of settings.providers) {
-    if (kind === 'local' && enabled.has(id)) void localModels(id).then(found => models.learn(id, found))
-  }
 
   const tokens = createTokenCounter()
   closing.push(tokens.close)
@@ -69,7 +76,7 @@ export function openServices (settings: Settings, { keys, log, ready, deferrals 
     ...(deferrals === undefined ? {} : { deferrals }),
     tokens,
     ready,
-    listed,
+    listed: Promise.all([discovered, ...learned]).then(() => undefined),
     close: async () => {
       over.abort()
       drains.stop()

@@ -33,3 +33,13 @@ export class CommandError extends Error {
     this.exitCode = exitCode
   }
 }
+
+/**
+ * What `parseArgs` finds wrong: its first sentence, since the rest is advice of several lines
+ * that buries it. `undefined` for any other error.
+ */
+export function wrongUse (error: unknown): string | undefined {
+  if (!(error instanceof Error && 'code' in error)) return undefined
+  if (!String(error.code).startsWith('ERR_PARSE_ARGS')) return undefined
+  return error.message.split(/\.\s/, 1)[0]
+}

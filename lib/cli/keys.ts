@@ -2,6 +2,7 @@
 
 import { parseArgs } from 'node:util'
 import { loadSettings } from '../config.ts'
+import { endpointNames } from '../endpoint.ts'
 import { openKeyStore, type KeyStore, type ListedKey } from '../keys/key-store.ts'
 import { nearest } from '../nearest.ts'
 import { openDatabase } from '../stores/database.ts'
@@ -26,11 +27,13 @@ A key is printed once, when it is made; only its digest is kept. A running gatew
 within a second or two.
 
   --name NAME      how logs and lists call it
-  --endpoint NAME  an endpoint it may call (chat, models, ...); default: all
+  --endpoint NAME  an endpoint it may call, one of those below; default: all
   --model ID       a model it may use, or a pattern such as "openai/*"; default: all
   --expires WHEN   a day (2030-12-31), a moment (2030-12-31T18:00:00Z) or a time from now (30d, 12h)
   -c, --config FILE
-  --json`,
+  --json
+
+Endpoints: ${endpointNames.join(', ')}`,
 
   run: async (args, terminal) => {
     const { values, positionals: [action = '', ...rest] } = parseArgs({
@@ -67,6 +70,7 @@ function create ({ name, endpoint: endpoints, model: models, expires, json }: Va
   if (name === undefined || name.trim() === '') {
     throw new CommandError('a key needs a name: --name NAME', { exitCode: 2 })
   }
+  for (const endpoint of endpoints ?? []) checkEndpoint(endpoint)
   const expiresAtMs = expires === undefined ? undefined : momentOf(expires, Date.now())
   return async (store, { out }) => {
     const { id, key } = await store.create({ name, endpoints, models, expiresAtMs })
@@ -75,6 +79,14 @@ function create ({ name, endpoint: endpoints, model: models, expires, json }: Va
       : `${key}\n\nThis is "${name}" (${id}). Keep it now: it is not shown again.`)
     return 0
   }
+}
+
+/** @throws CommandError for an endpoint there is not */
+function checkEndpoint (name: string): void {
+  if (endpointNames.includes(name)) return
+  const meant = nearest(name, endpointNames)
+  const hint = meant === undefined ? `there is ${endpointNames.join(', ')}` : `did you mean "${meant}"?`
+  throw new CommandError(`--endpoint "${name}" is not known: ${hint}`, { exitCode: 2 })
 }
 
 function list ({ json }: Values): Perform {

@@ -10,7 +10,7 @@ import { KeyNameError } from '../keys/key-store.ts'
 import { nearest } from '../nearest.ts'
 import { StoreError } from '../stores/database.ts'
 import { version } from '../version.ts'
-import { CommandError, type Command, type ExitCode, type Terminal } from './command.ts'
+import { CommandError, wrongUse, type Command, type ExitCode, type Terminal } from './command.ts'
 
 interface Entry {
   readonly summary: string
@@ -93,8 +93,9 @@ function explain (error: unknown, name: string, terminal: Terminal): ExitCode {
     terminal.error(formatProblems(error))
     return 1
   }
-  if (isWrongUse(error)) {
-    terminal.error(`headgate ${name}: ${error.message}\nSee "headgate ${name} --help".`)
+  const mistake = wrongUse(error)
+  if (mistake !== undefined) {
+    terminal.error(`headgate ${name}: ${mistake}\nSee "headgate ${name} --help".`)
     return 2
   }
   if (error instanceof CommandError) {
@@ -104,10 +105,6 @@ function explain (error: unknown, name: string, terminal: Terminal): ExitCode {
   const explained = error instanceof StoreError || error instanceof KeyNameError
   terminal.error(`headgate ${name}: ${explained ? error.message : trace(error)}`)
   return 1
-}
-
-function isWrongUse (error: unknown): error is Error {
-  return error instanceof Error && 'code' in error && String(error.code).startsWith('ERR_PARSE_ARGS')
 }
 
 function trace (error: unknown): string {

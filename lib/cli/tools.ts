@@ -4,7 +4,7 @@ import { parseArgs } from 'node:util'
 import { createToolServers, type OfferedTool, type OpenTools } from '../mcp/tool-servers.ts'
 import { loadSettings } from '../config.ts'
 import type { Settings } from '../settings.ts'
-import type { Command } from './command.ts'
+import { wrongUse, type Command } from './command.ts'
 
 const usage = `Usage:
   headgate tools list <url|slug> [options]
@@ -106,7 +106,10 @@ function readArgs (args: string[]): Question | string {
     const headers = Object.fromEntries((values.header ?? []).map(readHeader))
     return { command, server, tool, args: { ...parsed }, headers, json: values.json === true }
   } catch (error) {
-    return error instanceof SyntaxError ? 'The arguments of a tool are a JSON object.' : String(error)
+    if (error instanceof SyntaxError) return 'The arguments of a tool are a JSON object.'
+    const mistake = wrongUse(error)
+    if (mistake === undefined) throw error
+    return `${mistake}.`
   }
 }
 

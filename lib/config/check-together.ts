@@ -1,7 +1,9 @@
 /** Rules that need more than one entry: names that must differ, and names that must exist. */
 
 import type { Config } from '../../schemas/config.ts'
+import { endpointNames } from '../endpoint.ts'
 import { nearest } from '../nearest.ts'
+import { SandboxOptionError, sandboxOptionNames, sandboxOptions } from '../providers/sandbox/options.ts'
 import { kindOf, kinds } from './kinds.ts'
 import type { Report } from './report.ts'
 
@@ -18,7 +20,8 @@ export function checkTogether (config: Config, providerNames: readonly string[],
 }
 
 function checkProviders ({ providers }: Config, report: Report): void {
-  for (const [id, { kind, base_url: baseUrl }] of Object.entries(providers)) {
+  for (const [id, { kind, base_url: baseUrl, options }] of Object.entries(providers)) {
+    if (kindOf(id, kind) === 'sandbox') checkSandboxOptions(id, options, report)
     if (baseUrl !== undefined) {
       if (!URL.canParse(baseUrl)) report.add(['providers', id, 'base_url'], 'is not an address')
     } else if (kinds[kindOf(id, kind)].baseUrl === undefined) {
@@ -27,6 +30,21 @@ function checkProviders ({ providers }: Config, report: Report): void {
         part: 'name', suggestion: meant === undefined ? undefined : `providers.${meant}`
       })
     }
+  }
+}
+
+/** Other kinds leave their options to the provider; these are ours to know. */
+function checkSandboxOptions (id: string, options: Readonly<Record<string, unknown>>, report: Report): void {
+  const path = ['providers', id, 'options']
+  for (const name of Object.keys(options)) {
+    if (sandboxOptionNames.includes(name)) continue
+    report.add([...path, name], 'unknown entry', { part: 'name', suggestion: nearest(name, sandboxOptionNames) })
+  }
+  try {
+    sandboxOptions(options)
+  } catch (error) {
+    if (!(error instanceof SandboxOptionError)) throw error
+    report.add([...path, error.option], error.rule)
   }
 }
 
@@ -89,9 +107,15 @@ function checkToolServers ({ mcp_servers: servers }: Config, report: Report): vo
 
 function checkKeys ({ keys }: Config, report: Report): void {
   const names = new Set<string>()
-  for (const [index, { name, expires_at: expiresAt }] of keys.entries()) {
+  for (const [index, { name, endpoints = [], expires_at: expiresAt }] of keys.entries()) {
     if (names.has(name)) report.add(['keys', index, 'name'], 'another key has this name')
     names.add(name)
+    for (const [position, endpoint] of endpoints.entries()) {
+      if (endpointNames.includes(endpoint)) continue
+      report.add(['keys', index, 'endpoints', position], `must be one of ${endpointNames.join(', ')}`, {
+        suggestion: nearest(endpoint, endpointNames)
+      })
+    }
     if (expiresAt !== undefined && Number.isNaN(Date.parse(expiresAt))) {
       report.add(['keys', index, 'expires_at'], 'is not a date')
     }

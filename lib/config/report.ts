@@ -1,7 +1,7 @@
 /** Gathers problems of one configuration, and knows where each entry came from. */
 
 import type { ConfigDocument } from './document.ts'
-import type { Origins } from './environment.ts'
+import { ownRules, type Origins } from './environment.ts'
 import { formatPath, type Path } from './path.ts'
 import { ConfigError, type Problem } from './problems.ts'
 
@@ -28,7 +28,7 @@ export function createReport (document: ConfigDocument, origins: Origins): Repor
       const variable = origins.get(text)
       problems.set(text, variable === undefined
         ? { file: document.file, ...document.locate(path, part), path: text, message, ...hint }
-        : { file: 'environment', line: 0, column: 0, path: variable, message, ...hint })
+        : { file: 'environment', line: 0, column: 0, path: variable, message: ownRules[variable] ?? message, ...hint })
     },
     throwIfAny () {
       if (problems.size === 0) return

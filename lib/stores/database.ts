@@ -6,8 +6,8 @@
  * and bytes only: the driver turns other objects into `null` without a word.
  */
 
-import { closeSync, mkdirSync, openSync } from 'node:fs'
-import { join } from 'node:path'
+import { closeSync, existsSync, mkdirSync, openSync } from 'node:fs'
+import { dirname, join } from 'node:path'
 import { migrate } from './migrations.ts'
 import type { DatabaseSyncInstance, StatementSyncInstance } from '@photostructure/sqlite'
 import type { Kysely, SqliteDatabase } from 'kysely'
@@ -126,8 +126,24 @@ export async function openDatabase (dataDir: string): Promise<Database> {
 
 /** The files SQLite puts beside it (`-wal`, `-shm`) take over the mode of the first. */
 function createPrivately (dataDir: string, path: string): void {
-  mkdirSync(dataDir, { recursive: true, mode: 0o700 })
+  createDirectory(dataDir)
   closeSync(openSync(path, 'a', 0o600))
+}
+
+/**
+ * Creates a directory and those above it, one at a time. Node's recursive form goes back and forth
+ * for ever where a directory exists but answers ENOENT to whoever wants to add to it, as `/proc` does.
+ */
+function createDirectory (path: string): void {
+  if (existsSync(path)) return
+  const parent = dirname(path)
+  if (parent !== path) createDirectory(parent)
+  try {
+    mkdirSync(path, { mode: 0o700 })
+  } catch (error) {
+    // Another process of the same gateway may have been faster.
+    if (!existsSync(path)) throw error
+  }
 }
 
 function prepareFile (file: DatabaseSyncInstance): void {

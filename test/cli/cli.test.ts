@@ -8,6 +8,7 @@ import { createInterface } from 'node:readline'
 import t, { type Test } from 'tap'
 import { request } from 'undici'
 import { run } from '../../lib/cli/run.ts'
+import { localModels } from '../../lib/providers/local/models.ts'
 import { plainNode } from '../support/plain-node.ts'
 import { fakeUpstream } from '../support/upstream.ts'
 import type { AddressInfo } from 'node:net'
@@ -100,7 +101,9 @@ t.test('says how to be used, and what was meant', async t => {
   t.match(await headgate(t, ['keys', '--help']), { code: 0, out: /headgate keys create --name NAME/ })
   t.match(await headgate(t, ['keys', 'crate']), { code: 2, error: /did you mean "create"/ })
   t.match(await launch(t, ['strat'], t.testdir()).ended, { code: 2, out: '', error: /no command/ }, 'as a process')
-  t.match(await headgate(t, ['check', '--jsn']), { code: 2, error: /Unknown option '--jsn'[^]*check --help/ })
+  t.match(await headgate(t, ['check', '--jsn']), { code: 2, error: /Unknown option '--jsn'\nSee [^]*check --help/ })
+  t.match(await headgate(t, ['models', 'x']), { code: 2, error: /Unexpected argument 'x'\nSee / })
+  t.match(await headgate(t, ['tools', 'list', '--jsn']), { code: 2, error: /^Unknown option '--jsn'\.\n\nUsage/ })
 })
 
 t.test('check names every problem of a configuration with its place', async t => {
@@ -136,9 +139,12 @@ t.test('keys are made, listed and revoked, and shown only once', async t => {
 
 t.test('keys with a wish that cannot be are not made', async t => {
   const directory = t.testdir()
-  for (const args of [[], ['--name', ' '], ['--name', 'a', '--expires', 'soon'], ['--name', 'a', '--expires', '2001-01-01']]) {
+  for (const args of [[], ['--name', ' '], ['--name', 'a', '--expires', 'soon'], ['--name', 'a', '--expires', '2001-01-01'], ['--name', 'a', '--endpoint', 'cha']]) {
     t.equal((await headgate(t, ['keys', 'create', ...args], directory)).code, 2, args.join(' '))
   }
+  t.match(await headgate(t, ['keys', 'create', '--name', 'a', '--endpoint', 'ebmeddings'], directory), {
+    error: /"ebmeddings" is not known: did you mean "embeddings"\?/
+  })
   t.notOk(existsSync(join(directory, '.headgate')), 'the store was not even opened')
 })
 
@@ -147,6 +153,12 @@ t.test('models lists what callers can use', async t => {
   t.equal(code, 0)
   t.match(JSON.parse(out), [{ id: 'sandbox/echo', status: 'enabled' }])
   t.match(await headgate(t, ['models']), { code: 0, out: /^MODEL[^]*\nsandbox\/echo +enabled +text/ })
+
+  const directory = t.testdir({ 'headgate.yaml': 'providers:\n  here: {kind: local}\n' })
+  const local = await headgate(t, ['models', '--json'], directory)
+  const listed: Array<{ id: string }> = JSON.parse(local.out)
+  const able = await localModels('here')
+  t.same(listed.map(({ id }) => id).toSorted(), able.map(({ id }) => id).toSorted(), 'what programs of this machine can do')
 })
 
 t.test('doctor tells who answers, and leaves nothing behind', async t => {

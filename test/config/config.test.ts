@@ -230,7 +230,7 @@ t.test('the sandbox is there when nothing else is, or when asked for', async t =
   ]
   for (const [what, yaml, env, expected] of cases) t.same(ids(load(t, yaml, env)), expected, what)
   t.same(lines(t, '', { HEADGATE_SANDBOX: 'maybe' }), [
-    'environment  HEADGATE_SANDBOX  must be true or false'
+    'environment  HEADGATE_SANDBOX  must be on or off'
   ])
 })
 
@@ -386,6 +386,16 @@ t.test('a problem says its parts separately', async t => {
     'headgate.yaml:2:14  models.a.alias  leads back to itself',
     'headgate.yaml:3:14  models.b.alias  leads back to itself',
     'headgate.yaml:5:7  routes.c[0]  leads back to itself'
+  ])
+  t.same(lines(t, `providers:
+  sandbox: {options: {words_per_second: fast}}
+  play: {kind: sandbox, options: {word_per_second: 5}}
+keys:
+  - {name: a, key: env:KEY, endpoints: [chat, ebmeddings]}`, { KEY: 'k' }), [
+    'headgate.yaml:2:41  providers.sandbox.options.words_per_second  must be a number, 0 or more',
+    'headgate.yaml:3:35  providers.play.options.word_per_second  unknown entry; did you mean words_per_second?',
+    'headgate.yaml:5:47  keys[0].endpoints[1]  must be one of chat, embeddings, speech, transcriptions, ' +
+      'translations, images, ocr, models, openapi, health, livez, readyz; did you mean embeddings?'
   ])
   t.same(lines(t, 'server: {port: 1}', { PORT: 'http', OPENAI_API_KEY: 'x', OPENAI_BASE_URL: 'api' }), [
     'environment  OPENAI_BASE_URL  must be an http:// or https:// address without user, query and fragment',

@@ -149,6 +149,7 @@ t.test('a store that cannot be used is refused with its path and a reason', asyn
   await t.rejects(openDatabase(dataDir), reason)
   const file = join(t.testdir({ file: '' }), 'file')
   await t.rejects(openDatabase(file), { name: 'StoreError', message: /EEXIST|ENOTDIR/ })
+  await t.rejects(openDatabase('/proc/headgate/store'), { name: 'StoreError' }, 'a place where nothing can be made')
 })
 
 t.test('a store that a newer version has changed is left alone', async t => {

@@ -5,11 +5,29 @@ export interface SandboxOptions {
   readonly wordsPerSecond: number
 }
 
-/** @throws Error for a value that is not a number, or is negative; at start-up */
+/** As the configuration writes them. */
+export const sandboxOptionNames: readonly string[] = ['words_per_second']
+
+/** A value that an option cannot have. */
+export class SandboxOptionError extends Error {
+  /** As the configuration writes it. */
+  readonly option: string
+  /** What follows its name in a sentence. */
+  readonly rule: string
+
+  constructor (option: string, rule: string) {
+    super(`The sandbox option ${option} ${rule}.`)
+    this.name = 'SandboxOptionError'
+    this.option = option
+    this.rule = rule
+  }
+}
+
+/** @throws SandboxOptionError for a value that is not a number, or is negative */
 export function sandboxOptions (given: Readonly<Record<string, unknown>>): SandboxOptions {
   const { words_per_second: wordsPerSecond = 50 } = given
   if (typeof wordsPerSecond !== 'number' || !(wordsPerSecond >= 0)) {
-    throw new Error('The sandbox option words_per_second must be a number, 0 or more.')
+    throw new SandboxOptionError('words_per_second', 'must be a number, 0 or more')
   }
   return { wordsPerSecond }
 }
