@@ -1,6 +1,6 @@
 import { spawn, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
-import { existsSync, writeFileSync } from 'node:fs'
+import { existsSync, rmSync, writeFileSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
 import { createServer } from 'node:http'
 import { join } from 'node:path'
@@ -283,6 +283,11 @@ t.test('a changed configuration holds without a restart, a bad one changes nothi
   writeFileSync(file, 'providers:\n  sandbox: {}\nroutes:\n  quick: [sandbox/echo]\n')
   await gateway.line(/the new configuration holds/)
   t.match(await ask(gateway.url, 'one', 'quick'), { status: 200 })
+  rmSync(file)
+  await gateway.line(/"problems":\["headgate.yaml {2}there is no such file"\].*the last one holds/)
+  t.match(await ask(gateway.url, 'one', 'quick'), { status: 200 })
+  writeFileSync(file, 'server: {keep_alive_ms: 5, open_health: true, port: 1}\n')
+  await gateway.line(/"entries":\["server.keep_alive_ms"\].*from the next start/)
 })
 
 t.test('a start that fails says why and how to mend it', async t => {
