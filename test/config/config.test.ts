@@ -490,7 +490,7 @@ t.test('the example file is right, with and without its entries, and complete', 
   const whole = example.replace(/^#(?! \S)/gm, '')
   const names = [...whole.matchAll(/env:(\w+)/g)].map(([, name]) => name ?? '')
   const env = Object.fromEntries(names.map(name => [name, 'x']))
-  t.same(ids(load(t, whole, env)), ['openai', 'ollama', 'team-gpu', 'sandbox'])
+  t.same(ids(load(t, whole, env)), ['openai', 'ollama', 'team-gpu', 'sandbox', 'local'])
   t.same(entryNames(Config).filter(name => !new RegExp(`^ *(- )?${name}:`, 'm').test(whole)), [])
   const defaults = load(t, '')
   const { limits, tools, deferred } = load(t, whole, env)
