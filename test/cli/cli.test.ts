@@ -182,7 +182,11 @@ t.test('doctor tells who answers, and leaves nothing behind', async t => {
   t.match(found.get('gone'), { state: 'problem', text: /could not be reached.*ECONNREFUSED/ })
   t.match(found.get('keys'), { state: 'note' })
   t.notOk(existsSync(join(directory, '.headgate')))
-  t.match(await headgate(t, ['doctor']), { code: 0, out: /only the simulator is on/ })
+  const alone = await headgate(t, ['doctor'])
+  t.match(alone, { code: 0, out: /only the simulator is on; for others set [^]*GEMINI_API_KEY/ })
+  t.notMatch(alone.out, 'GOOGLE_API_KEY', 'another name for the same provider')
+  const local = await headgate(t, ['doctor'], t.testdir({ 'headgate.yaml': 'providers:\n  local:\n' }))
+  t.match(local, { code: 0, out: /local +tesseract is .+, pdftoppm is .+, espeak-ng is / })
 })
 
 t.test('the first start makes a key, shows it once and says how to try it', async t => {
@@ -213,6 +217,7 @@ t.test('the first start makes a key, shows it once and says how to try it', asyn
 
   const second = await startGateway(t, directory)
   await second.line(/Bearer \$HEADGATE_KEY"/)
+  await second.line(/^ {2}npx headgate keys create --name NAME$/)
   t.match(await ask(second.url, key), { status: 200 }, 'the key is still good')
   second.child.kill('SIGINT')
   const end = await second.ended
