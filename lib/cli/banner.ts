@@ -32,7 +32,7 @@ export function banner ({ address, providers, models, key }: BannerFacts): strin
       ? `  ${id}: a simulator; its answers are made up and cost nothing`
       : `  ${id}`),
     '',
-    ...key === undefined ? ['Try it with one of your keys in HEADGATE_KEY:'] : [keyNotice(key), '', 'Try it:'],
+    ...key === undefined ? [...lostKeyNotice, '', 'Try it with one of your keys in HEADGATE_KEY:'] : [keyNotice(key), '', 'Try it:'],
     '',
     curl('', { model, messages: hello }),
     '',
@@ -47,6 +47,12 @@ export function banner ({ address, providers, models, key }: BannerFacts): strin
 export function keyNotice (key: string): string {
   return `API key, made because there was none, and not shown again: ${key}`
 }
+
+const lostKeyNotice = [
+  'Keys are shown once, when they are made. To make another:',
+  '  npx headgate keys create --name NAME',
+  '  npm run headgate -- keys create --name NAME  # in a clone of the repository'
+]
 
 const hello = [{ role: 'user', content: 'Say hello.' }]
 const question = [{ role: 'user', content: 'What is the weather in Paris?' }]

@@ -4,10 +4,11 @@ import { accessSync, constants, existsSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { parseArgs } from 'node:util'
 import { configFile, loadSettings, type ConfigSources } from '../config.ts'
-import { variables } from '../config/environment.ts'
+import { providerKeys } from '../config/environment.ts'
 import { openKeyStore } from '../keys/key-store.ts'
 import { listModels } from '../models/discovery.ts'
 import { openServices } from '../open-services.ts'
+import { localPrograms } from '../providers/local/programs.ts'
 import { scrub } from '../scrub.ts'
 import { databasePath, openDatabase } from '../stores/database.ts'
 import { createLog } from '../telemetry/log.ts'
@@ -120,7 +121,7 @@ async function providers (settings: Settings): Promise<Finding[]> {
 /** Says how to get an answer that is not made up, where there is none to be had. */
 function nobody (providers: readonly ProviderSettings[]): Finding[] {
   if (providers.some(({ kind }) => kind !== 'sandbox')) return []
-  const names = variables.filter(name => name.endsWith('_API_KEY')).join(', ')
+  const names = providerKeys.join(', ')
   return providers.length === 0
     ? [{ about: 'providers', state: 'problem', text: `none is enabled; set one of ${names}` }]
     : [{ about: 'providers', state: 'note', text: `only the simulator is on; for others set ${names}` }]
@@ -128,7 +129,8 @@ function nobody (providers: readonly ProviderSettings[]): Finding[] {
 
 async function ask ({ id, kind }: ProviderSettings, provider: Provider | undefined): Promise<Finding> {
   if (kind === 'sandbox') return { about: id, state: 'ok', text: 'a simulator inside the gateway' }
-  if (kind === 'local' || provider === undefined) return { about: id, state: 'ok', text: 'inside the gateway' }
+  if (kind === 'local') return await localFinding(id)
+  if (provider === undefined) return { about: id, state: 'ok', text: 'inside the gateway' }
   const began = performance.now()
   try {
     // The signal ends the request; the race ends even one that does not heed it.
@@ -139,6 +141,15 @@ async function ask ({ id, kind }: ProviderSettings, provider: Provider | undefin
   } catch (error) {
     return { about: id, state: 'problem', text: messageOf(error) }
   }
+}
+
+/** Without a program, what needs it is not offered; that may be just what is wanted. */
+async function localFinding (about: string): Promise<Finding> {
+  const { tesseract, pdftoppm, espeak } = await localPrograms()
+  const programs = Object.entries({ tesseract, pdftoppm, 'espeak-ng': espeak })
+  const found = programs.map(([name, path]) => `${name} ${path === undefined ? 'is not installed' : `is ${path}`}`)
+  const whole = programs.every(([, path]) => path !== undefined)
+  return { about, state: whole ? 'ok' : 'note', text: found.join(', ') }
 }
 
 function messageOf (error: unknown): string {

@@ -51,7 +51,7 @@ export async function serve ({ sources, settings, log, prepare }: ServeOptions):
     const gateway = await createGateway(settings, { keys, log, database })
     closing.push(gateway.close)
     const address = await listen(gateway, settings.server)
-    const watch = watchForChanges(sources, { gateway, keys, log })
+    const watch = watchForChanges(sources, { gateway, keys, log, server: settings.server })
     closing.push(() => watch?.close())
     surviveFaults(log)
     return { gateway, address, key, close }
@@ -86,15 +86,19 @@ interface Changeable {
   readonly gateway: Gateway
   readonly keys: KeyStore
   readonly log: Log
+  /** As the process was started with. */
+  readonly server: ServerSettings
 }
 
 /** A gateway that cannot watch is better than none. */
-function watchForChanges (sources: ConfigSources, { gateway, keys, log }: Changeable): SettingsWatch | undefined {
+function watchForChanges (sources: ConfigSources, { gateway, keys, log, server }: Changeable): SettingsWatch | undefined {
   const takeOver = async (settings: Settings): Promise<void> => {
     await gateway.reload(settings)
     keys.replaceConfigured(settings.keys)
     log.level = settings.server.logLevel
     log.info('the new configuration holds from now on')
+    const entries = fixedChanges(server, settings.server)
+    if (entries.length > 0) log.warn({ entries }, 'these changes hold from the next start on')
   }
   try {
     return watchSettings(sources, settings => {
@@ -106,6 +110,22 @@ function watchForChanges (sources: ConfigSources, { gateway, keys, log }: Change
     log.warn({ cause: causeOf(error) }, 'changes of the configuration are not noticed')
     return undefined
   }
+}
+
+/** Settings of the process that a running one cannot change, by their entries in the file. */
+const fixed = {
+  host: 'server.host',
+  port: 'server.port',
+  workers: 'server.workers',
+  dataDir: 'server.data_dir',
+  drainMs: 'server.drain_ms',
+  keepAliveMs: 'server.keep_alive_ms'
+} as const satisfies Record<Exclude<keyof ServerSettings, 'openHealth' | 'logLevel'>, string>
+
+function fixedChanges (running: ServerSettings, wanted: ServerSettings): string[] {
+  return Object.entries(fixed).filter(([name]) => (
+    Reflect.get(running, name) !== Reflect.get(wanted, name)
+  )).map(([, entry]) => entry)
 }
 
 /** From here on no input may end the process: what nobody caught is logged, and calls go on. */

@@ -48,6 +48,10 @@ export const variables: readonly Variable[] = [
   ))
 ]
 
+/** One variable for each provider: those that switch them on, without their other names. */
+export const providerKeys: readonly Variable[] = Object.values(providerPrefixes)
+  .map(([prefix]) => `${prefix}_API_KEY` as const)
+
 /** Only what `variables` lists can be read: a new variable has to be entered there first. */
 export interface OwnVariables {
   readonly get: (name: Variable) => string | undefined

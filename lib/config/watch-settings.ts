@@ -1,7 +1,7 @@
 /** Notices changes of the configuration while the gateway runs. */
 
 import { createHash } from 'node:crypto'
-import { watch, type FSWatcher } from 'node:fs'
+import { existsSync, watch, type FSWatcher } from 'node:fs'
 import { basename, dirname, resolve } from 'node:path'
 import { Secret } from '../call.ts'
 import { configFile, loadSettings, type ConfigSources } from '../config.ts'
@@ -21,6 +21,9 @@ export interface SettingsWatch {
  * and on SIGHUP, which also sees changed secret files. Changes without effect, such as comments,
  * are passed over in silence.
  *
+ * A file that was there and is gone is a problem like any other: more likely a deployment half done
+ * than the wish to run without one.
+ *
  * A configuration with problems goes to `onProblem`, once, and the settings that were given out
  * last stay good. The next good one goes to `onSettings` even when nothing differs, so that the
  * end of the problem is seen too.
@@ -35,10 +38,12 @@ export function watchSettings (
   const names = new Map([[resolve(sources.cwd), new Set(['.env'])]])
   names.set(dirname(file), new Set([...names.get(dirname(file)) ?? [], basename(file)]))
   let timer: NodeJS.Timeout | undefined
-  let seen = attempt(sources).fingerprint
+  let expected = existsSync(file)
+  let seen = attempt(sources, expected).fingerprint
 
   const reload = (): void => {
-    const { fingerprint, outcome } = attempt(sources)
+    expected ||= existsSync(file)
+    const { fingerprint, outcome } = attempt(sources, expected)
     if (fingerprint === seen) return
     seen = fingerprint
     if (outcome instanceof ConfigError) onProblem(outcome)
@@ -73,9 +78,11 @@ interface Attempt {
   readonly outcome: Settings | ConfigError
 }
 
-function attempt (sources: ConfigSources): Attempt {
+/** @param expected whether a file that nobody asked for must be there all the same */
+function attempt (sources: ConfigSources, expected: boolean): Attempt {
   try {
-    const outcome = loadSettings(sources)
+    const { path, asked } = configFile(sources)
+    const outcome = loadSettings(expected && !asked ? { ...sources, file: path } : sources)
     return { outcome, fingerprint: digest(outcome) }
   } catch (error) {
     if (!(error instanceof ConfigError)) throw error

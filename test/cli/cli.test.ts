@@ -1,6 +1,6 @@
 import { spawn, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
-import { existsSync, writeFileSync } from 'node:fs'
+import { existsSync, rmSync, writeFileSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
 import { createServer } from 'node:http'
 import { join } from 'node:path'
@@ -182,7 +182,11 @@ t.test('doctor tells who answers, and leaves nothing behind', async t => {
   t.match(found.get('gone'), { state: 'problem', text: /could not be reached.*ECONNREFUSED/ })
   t.match(found.get('keys'), { state: 'note' })
   t.notOk(existsSync(join(directory, '.headgate')))
-  t.match(await headgate(t, ['doctor']), { code: 0, out: /only the simulator is on/ })
+  const alone = await headgate(t, ['doctor'])
+  t.match(alone, { code: 0, out: /only the simulator is on; for others set [^]*GEMINI_API_KEY/ })
+  t.notMatch(alone.out, 'GOOGLE_API_KEY', 'another name for the same provider')
+  const local = await headgate(t, ['doctor'], t.testdir({ 'headgate.yaml': 'providers:\n  local:\n' }))
+  t.match(local, { code: 0, out: /local +tesseract is .+, pdftoppm is .+, espeak-ng is / })
 })
 
 t.test('the first start makes a key, shows it once and says how to try it', async t => {
@@ -213,6 +217,7 @@ t.test('the first start makes a key, shows it once and says how to try it', asyn
 
   const second = await startGateway(t, directory)
   await second.line(/Bearer \$HEADGATE_KEY"/)
+  await second.line(/^ {2}npx headgate keys create --name NAME$/)
   t.match(await ask(second.url, key), { status: 200 }, 'the key is still good')
   second.child.kill('SIGINT')
   const end = await second.ended
@@ -283,6 +288,11 @@ t.test('a changed configuration holds without a restart, a bad one changes nothi
   writeFileSync(file, 'providers:\n  sandbox: {}\nroutes:\n  quick: [sandbox/echo]\n')
   await gateway.line(/the new configuration holds/)
   t.match(await ask(gateway.url, 'one', 'quick'), { status: 200 })
+  rmSync(file)
+  await gateway.line(/"problems":\["headgate.yaml {2}there is no such file"\].*the last one holds/)
+  t.match(await ask(gateway.url, 'one', 'quick'), { status: 200 })
+  writeFileSync(file, 'server: {keep_alive_ms: 5, open_health: true, port: 1}\n')
+  await gateway.line(/"entries":\["server.keep_alive_ms"\].*from the next start/)
 })
 
 t.test('a start that fails says why and how to mend it', async t => {
