@@ -1,3 +1,5 @@
+import { once } from 'node:events'
+import { createServer, type AddressInfo } from 'node:net'
 import { subscribe, unsubscribe } from 'node:diagnostics_channel'
 import { brotliCompressSync, deflateSync, gzipSync } from 'node:zlib'
 import fc from 'fast-check'
@@ -178,6 +180,21 @@ t.test('closing waits for those in line and refuses those after', async t => {
   t.same(await answers, ['ok', 'ok', 'ok'])
   await closed
   await t.rejects(send(transport), { code: 'upstream_unreachable' })
+})
+
+t.test('a connection that does not come about in its own time is given up', async t => {
+  const mute = createServer(socket => socket.on('error', () => undefined)) // takes the connection, never shakes hands
+  mute.listen(0, '127.0.0.1')
+  await once(mute, 'listening')
+  const { port } = mute.address() as AddressInfo // listening on TCP
+  const transport = httpTransport({ baseUrl: `https://127.0.0.1:${port}`, connections: 1, connectMs: 20 })
+  t.teardown(async () => {
+    mute.close()
+    await transport.close()
+  })
+  // Well before undici's own ten seconds.
+  const error = await send(transport, { signal: AbortSignal.timeout(5000) }).catch((error: unknown) => error)
+  t.match(error, { code: 'upstream_unreachable', failure: 'transient', cause: { code: 'UND_ERR_CONNECT_TIMEOUT' } })
 })
 
 t.test('leaving the body early closes the connection', async t => {
