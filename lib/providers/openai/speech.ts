@@ -8,7 +8,8 @@ import { GatewayError } from '../../errors.ts'
 import { inBandError, readError } from '../chat-completions/errors.ts'
 import { objectOf } from '../chat-completions/wire.ts'
 import { speaksPlainly } from './audio-models.ts'
-import { contentTypeOf, parseObject } from './wire.ts'
+import { typedStream } from './typed-stream.ts'
+import { contentTypeOf } from './wire.ts'
 import type { SpeechQuestion } from '../../audio/speech-question.ts'
 import type { SpeechEvent } from '../../events.ts'
 import type { SpeechFormat } from '../../../schemas/speech.ts'
@@ -65,31 +66,10 @@ function refuseJson (body: unknown): never {
 }
 
 function readStream (): StreamReader<SpeechEvent> {
-  let complete = false
-  let done = false
-  return {
-    get done () { return done },
-
-    message ({ event, data }) {
-      if (data.trim() === '[DONE]') {
-        done = true
-        return this.end()
-      }
-      const message = parseObject(data)
-      const error = inBandError(message, event === 'error')
-      if (error !== undefined) throw error
-      const { type, audio, usage } = message
-      if (type === 'speech.audio.delta' && typeof audio === 'string') return [{ type: 'speech-delta', audio }]
-      if (type !== 'speech.audio.done') return []
-      complete = true
-      return usageOf(usage)
-    },
-
-    end: () => {
-      if (!complete) throw new GatewayError('upstream_stream_interrupted')
-      return []
-    }
-  }
+  return typedStream<SpeechEvent>(({ type, audio, usage }) => {
+    if (type === 'speech.audio.delta' && typeof audio === 'string') return [{ type: 'speech-delta', audio }]
+    return type === 'speech.audio.done' ? usageOf(usage) : []
+  }, ({ type }) => type === 'speech.audio.done')
 }
 
 function usageOf (value: unknown): SpeechEvent[] {

@@ -3,7 +3,8 @@
 import { GatewayError } from '../../errors.ts'
 import { inBandError } from '../chat-completions/errors.ts'
 import { objectOf } from '../chat-completions/wire.ts'
-import { numberOf, objectsOf, parseObject } from './wire.ts'
+import { typedStream } from './typed-stream.ts'
+import { numberOf, objectsOf } from './wire.ts'
 import type { Transcript } from '../../audio/transcript.ts'
 import type { TranscriptEvent } from '../../events.ts'
 import type {
@@ -32,34 +33,15 @@ export function readTranscript (body: unknown, format: TranscriptFormat): Transc
 
 /** Deltas as they come, and the whole once, from the message that ends the transcript. */
 export function readTranscriptStream (): StreamReader<TranscriptEvent> {
-  let complete = false
-  let done = false
-  return {
-    get done () { return done },
-
-    message ({ event, data }) {
-      if (data.trim() === '[DONE]') {
-        done = true
-        return this.end()
-      }
-      const message = parseObject(data)
-      const error = inBandError(message, event === 'error')
-      if (error !== undefined) throw error
-      const { type, delta, text } = message
-      if (type === 'transcript.text.delta' && typeof delta === 'string') {
-        const logprobs = logprobsOf(message['logprobs'])
-        return [{ type: 'transcript-delta', text: delta, ...logprobs !== undefined && { logprobs } }]
-      }
-      if (type !== 'transcript.text.done' || typeof text !== 'string') return []
-      complete = true
-      return [{ type: 'transcript-end', transcript: transcriptOf(message, text) }]
-    },
-
-    end: () => {
-      if (!complete) throw new GatewayError('upstream_stream_interrupted')
-      return []
+  return typedStream<TranscriptEvent>(message => {
+    const { type, delta, text } = message
+    if (type === 'transcript.text.delta' && typeof delta === 'string') {
+      const logprobs = logprobsOf(message['logprobs'])
+      return [{ type: 'transcript-delta', text: delta, ...logprobs !== undefined && { logprobs } }]
     }
-  }
+    if (type !== 'transcript.text.done' || typeof text !== 'string') return []
+    return [{ type: 'transcript-end', transcript: transcriptOf(message, text) }]
+  }, ({ type, text }) => type === 'transcript.text.done' && typeof text === 'string')
 }
 
 function transcriptOf (answer: Record<string, unknown>, text: string): Transcript {
