@@ -4,6 +4,7 @@ import t from 'tap'
 import { chatAnswer, fakeUpstream, type FakeUpstream, type Script, type SeenRequest } from '../support/upstream.ts'
 import { testGateway, testKey, upstreamAt, type TestGateway } from '../support/gateway.ts'
 import { until } from '../support/until.ts'
+import { Secret } from '../../lib/call.ts'
 import { openDeferrals } from '../../lib/deferred/deferrals.ts'
 import { DeferredStore } from '../../lib/deferred/deferred-store.ts'
 import { TaskRunner } from '../../lib/deferred/task-runner.ts'
@@ -185,6 +186,31 @@ t.test('a completion that failed answers as the call would have, and goes on doi
     }
     t.equal(upstream.requests.length, kept ? 2 : 3, `${code} is ${kept ? 'kept' : 'asked for again'}`)
   }
+})
+
+t.test('a key that is refused at the fetch is the caller\'s if it was theirs, and is told to nobody', async t => {
+  const key = 'plainlookingcredential0123456789'
+  const refusals: Script[] = [
+    { status: 401, pieces: ['{"code":"unauthenticated","error":"no"}'] },
+    { pieces: ['{"code":"The caller is unauthenticated","error":"no"}'] }
+  ]
+  for (const refusal of refusals) {
+    const { api } = await start(t, ({ method }) => method === 'POST' ? accepted : refusal)
+    const own = { headers: { 'x-provider-key': 'mine' } }
+    const id = String((await json(await api.post(path, question, own)))['request_id'])
+    const refused = await fetched(api, id, own)
+    t.equal(refused.status, 401)
+    t.match(await json(refused), { error: { code: 'invalid_provider_key' } })
+    const ours = await fetched(api, await begin(api))
+    t.equal(ours.status, 502)
+    t.match(await json(ours), { error: { code: 'upstream_auth_failed' } })
+  }
+  const upstream = await fakeUpstream(({ method }) => method === 'POST'
+    ? accepted
+    : { status: 422, pieces: [JSON.stringify({ error: { message: `no: ${key} is odd` } })] })
+  t.teardown(upstream.close)
+  const api = await gateway(t, upstream, await store(t), {}, { apiKey: new Secret(key) })
+  t.match(await json(await fetched(api, await begin(api))), { error: { message: 'no: [redacted] is odd' } })
 })
 
 t.test('nothing is lost between fetching and answering', async t => {
