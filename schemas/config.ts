@@ -60,7 +60,8 @@ const Secret = (description: string) => Type.String({
   pattern: secretReference,
   patternErrorMessage:
     'secrets are not written here: name a variable (env:NAME) or a file (file:PATH)',
-  description: `${description} As \`env:NAME\` or \`file:PATH\`, never the secret itself.`
+  description: `${description} As \`env:NAME\` or \`file:PATH\`, never the secret itself; white space ` +
+    'around it is left out.'
 })
 
 const Headers = (description: string) => Named(Secret('Value of this header.'), description, {

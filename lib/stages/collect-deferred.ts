@@ -8,7 +8,7 @@
 
 import { noteError } from '../call-record.ts'
 import { GatewayError, asGatewayError } from '../errors.ts'
-import { Secret, type AuthedCall, type Route, type RoutedCall } from '../call.ts'
+import type { AuthedCall, Route, RoutedCall, Secret } from '../call.ts'
 import { digest, type Ticket } from '../deferred/ticket.ts'
 import { wholeCompletion } from '../chat/whole.ts'
 import { once } from '../stage.ts'
@@ -16,6 +16,7 @@ import { credentialDigest } from './defer-call.ts'
 import { forCaller } from '../scrub.ts'
 import { normalise } from './normalise.ts'
 import { parseAnswer, readErrorBody } from './open-answer.ts'
+import { ownProviderKey } from './provider-choice.ts'
 import type { Batch } from '../batch.ts'
 import type { StoredAnswer } from '../deferred/deferred-store.ts'
 import type { Deferrals } from '../deferred/deferrals.ts'
@@ -68,8 +69,7 @@ export function collectDeferred ({ deferrals, providers, settings }: Services): 
       if (kept === undefined) throw notFound()
       return pending(call)
     }
-    const header = call.headers['x-provider-key']
-    const callerKey = typeof header === 'string' && header.trim() !== '' ? new Secret(header.trim()) : undefined
+    const callerKey = ownProviderKey(call.headers)
     const provider = providers.get(at.providerId)
     if (provider?.deferred === undefined || credentialDigest(provider, callerKey) !== at.credential) throw notFound()
 

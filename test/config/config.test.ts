@@ -482,6 +482,28 @@ mcp_servers: {a/b: {command: x, env: {T: env:CANARY}}}`
     'a provider that is off needs no secret')
 })
 
+t.test('a secret that no header can carry is refused by its place, and one for a program is not', async t => {
+  const yaml = `providers:
+  openai: {api_key: env:WIDE, headers: {x-team: file:team.txt}}
+mcp_servers:
+  a/b: {url: 'http://x', headers: {authorization: env:WIDE}}
+  a/c: {command: x, env: {TOKEN: env:WIDE}}
+keys: [{name: a, key: env:WIDE}]`
+  const cwd = directory(t, { 'headgate.yaml': yaml, 'team.txt': ' bell\x07 \n' })
+  const error = failure(() => loadSettings({ env: { WIDE: ' canary\u200b\t' }, cwd }))
+  t.same(formatProblems(error).split('\n'), [
+    'headgate.yaml:2:21  providers.openai.api_key  the variable WIDE holds what no header can carry, at character 7',
+    'headgate.yaml:2:49  providers.openai.headers.x-team  the file team.txt holds what no header can carry, at character 5',
+    'headgate.yaml:4:51  mcp_servers["a/b"].headers.authorization  the variable WIDE holds what no header can carry, at character 7',
+    'headgate.yaml:6:23  keys[0].key  the variable WIDE holds what no header can carry, at character 7'
+  ])
+  t.notMatch(inspect(error, { depth: Infinity }), /canary/)
+  t.same(lines(t, '', { OPENAI_API_KEY: 'x\x7f' }), [
+    'environment  OPENAI_API_KEY  the variable OPENAI_API_KEY holds what no header can carry, at character 2'
+  ])
+  t.equal(provider(load(t, '', { OPENAI_API_KEY: ' caf\xe9 ' }), 'openai').apiKey?.reveal(), 'caf\xe9')
+})
+
 t.test('the example file is right, with and without its entries, and complete', async t => {
   const example = readFileSync(new URL('headgate.example.yaml', root), 'utf8')
   t.match(example, /^# yaml-language-server: \$schema=\.\/build\/headgate\.schema\.json\n/)
