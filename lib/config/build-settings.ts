@@ -25,13 +25,17 @@ export function buildSettings (config: Config, { secrets, keys, cwd }: SettingsS
     if (found === undefined) throw new Error('a secret of the configuration was not read')
     return found
   }
+  const providers = Object.entries(config.providers).filter(([id, { enabled }]) => enabled || isLabel(id))
+  const there = new Set(providers.map(([id]) => id))
   return {
     server: server(config.server, cwd),
     limits: camelKeys(config.limits),
     tools: camelKeys(config.tools),
-    providers: Object.entries(config.providers).filter(([id, { enabled }]) => enabled || isLabel(id))
-      .map(([id, entry]) => provider(id, entry, secret)),
-    models: Object.entries(config.models).map(([id, entry]) => model(id, entry)),
+    providers: providers.map(([id, entry]) => provider(id, entry, secret)),
+    // A provider may be off in one environment and on in another: its models come and go with it.
+    models: Object.entries(config.models)
+      .filter(([id, { alias }]) => alias !== undefined || there.has(prefixOf(id)))
+      .map(([id, entry]) => model(id, entry)),
     routes: Object.entries(config.routes).map(([name, models]) => ({ name, models })),
     toolServers: Object.entries(config.mcp_servers)
       .map(([slug, entry]) => toolServer(slug, entry, secret)),
@@ -75,6 +79,10 @@ function provider (id: string, entry: ProviderConfig, secret: ReadSecret): Provi
     listModels: entry.list_models ?? kinds[kind].listModels,
     options: entry.options
   }
+}
+
+function prefixOf (id: string): string {
+  return id.slice(0, Math.max(0, id.indexOf('/')))
 }
 
 function model (id: string, { price, ...entry }: ModelConfig): ModelSettings {

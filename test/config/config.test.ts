@@ -8,6 +8,7 @@ import { variables } from '../../lib/config/environment.ts'
 import { jsonSchema } from '../../lib/config/json-schema.ts'
 import { ConfigError, formatProblems, type Problem } from '../../lib/config/problems.ts'
 import { watchSettings, type SettingsWatch } from '../../lib/config/watch-settings.ts'
+import { createModels } from '../../lib/models/create-models.ts'
 import { nearest } from '../../lib/nearest.ts'
 import type { Quirks } from '../../lib/providers/provider.ts'
 import { providerKinds, providerLabels, type ProviderSettings, type Settings } from '../../lib/settings.ts'
@@ -519,6 +520,19 @@ t.test('the example file is right, with and without its entries, and complete', 
   t.same(limits, defaults.limits, 'the example shows the defaults')
   t.same(deferred, defaults.deferred)
   t.match(tools, { ...defaults.tools, allowedHosts: ['tools.internal', '10.0.0.0/8'] })
+  const used = load(t, whole, env)
+  const models = createModels(used, new Set(ids(used)))
+  t.match(models.routes('fast'), [{ modelId: 'openai/gpt-4.1-mini' }])
+  t.match(models.routes('careful'), [{ modelId: 'openai/gpt-4.1' }, { modelId: 'team-gpu/llama-3.3-70b' }])
+})
+
+t.test('models of a provider that is off are no mistake, and are not there', async t => {
+  const settings = load(t, `
+providers: {gpu: {enabled: false, kind: vllm}, ollama: {}}
+models: {gpu/llama: {hidden: true}, ollama/qwen: {hidden: true}, fast: {alias: gpu/llama}}
+`)
+  t.same(settings.models.map(({ id }) => id), ['ollama/qwen', 'fast'])
+  t.same(createModels(settings, new Set(ids(settings))).routes('fast'), [])
 })
 
 /** Every name of an entry anywhere in a schema. */
