@@ -13,13 +13,12 @@ import { providerLabels } from '../settings.ts'
 
 export interface SettingsSources {
   readonly secrets: ReadonlyMap<string, Secret>
-  /** `HEADGATE_API_KEYS`: separated by commas; a key may hold spaces, but not at its ends. */
-  readonly keys: string | undefined
+  readonly ownKeys: readonly KeySettings[]
   readonly cwd: string
 }
 
 /** @param config without problems: every reference in it leads to one of the secrets */
-export function buildSettings (config: Config, { secrets, keys, cwd }: SettingsSources): Settings {
+export function buildSettings (config: Config, { secrets, ownKeys, cwd }: SettingsSources): Settings {
   const secret = (reference: string): Secret => {
     const found = secrets.get(reference)
     if (found === undefined) throw new Error('a secret of the configuration was not read')
@@ -39,7 +38,7 @@ export function buildSettings (config: Config, { secrets, keys, cwd }: SettingsS
     routes: Object.entries(config.routes).map(([name, models]) => ({ name, models })),
     toolServers: Object.entries(config.mcp_servers)
       .map(([slug, entry]) => toolServer(slug, entry, secret)),
-    keys: [...config.keys.map(entry => key(entry, secret)), ...environmentKeys(keys)],
+    keys: [...config.keys.map(entry => key(entry, secret)), ...ownKeys],
     deferred: camelKeys(config.deferred)
   }
 }
@@ -105,7 +104,8 @@ function key (entry: Config['keys'][number], secret: ReadSecret): KeySettings {
   }
 }
 
-function environmentKeys (keys = ''): KeySettings[] {
+/** `HEADGATE_API_KEYS`: separated by commas; a key may hold spaces, but not at its ends. */
+export function environmentKeys (keys = ''): KeySettings[] {
   const texts = keys.split(',').map(text => text.trim()).filter(text => text !== '')
   return texts.map((text, index) => ({ name: `environment-${index + 1}`, key: new Secret(text) }))
 }
