@@ -11,6 +11,7 @@
 
 import { Pool, type Dispatcher } from 'undici'
 import { BodyQueue } from './body-queue.ts'
+import { fitsHeader } from './header-text.ts'
 import { inflated } from './inflate.ts'
 import { GatewayError } from './errors.ts'
 import { Slots } from './slots.ts'
@@ -59,10 +60,12 @@ export function httpTransport (options: UpstreamOptions): HttpTransport {
     send: async (request, sendOptions) => {
       const { signal, credential } = sendOptions
       if (signal.aborted) throw signal.reason
+      const headers = Object.assign({}, fixed, request.headers, credential)
+      checkHeaders(headers)
       const dispatchOptions = {
         path: withQuery(prefix + request.path, base.search),
         method: request.method,
-        headers: Object.assign({}, fixed, request.headers, credential),
+        headers,
         body: dispatchBody(request)
       }
       const exchange = new Exchange(sendOptions, slots)
@@ -70,6 +73,14 @@ export function httpTransport (options: UpstreamOptions): HttpTransport {
       return await exchange.answer
     },
     close: async () => await (closing ??= close())
+  }
+}
+
+/** Keys are checked where they come in; what slips through must not cost a connection. */
+function checkHeaders (headers: Readonly<Record<string, string>>): void {
+  for (const name in headers) {
+    if (fitsHeader(headers[name] ?? '')) continue
+    throw new GatewayError('internal_error', { cause: `the header ${name} cannot be sent` })
   }
 }
 

@@ -173,6 +173,15 @@ t.test('a socket is free again however its request ended', async t => {
   t.equal(upstream.requests.length, 7)
 })
 
+t.test('a header that cannot be sent costs no connection', async t => {
+  const { upstream, transport } = await pair(t, { pieces: ['ok'] }, 1)
+  for (const key of ['wide\u200b', 'delete\x7f', 'line\nbreak']) {
+    await t.rejects(send(transport, { credential: { authorization: key } }), { code: 'internal_error' })
+    t.equal(await textOf(await send(transport, { credential: { authorization: 'caf\xe9' } })), 'ok')
+  }
+  t.equal(upstream.requests.length, 3)
+})
+
 t.test('closing waits for those in line and refuses those after', async t => {
   const { transport } = await pair(t, { pieces: ['ok'] }, 1)
   const answers = Promise.all([1, 2, 3].map(async () => await textOf(await send(transport))))

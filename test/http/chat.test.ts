@@ -446,6 +446,33 @@ t.test('the caller\'s own provider key is used and its refusal is theirs to see'
   t.equal((await api.post(path, question, { headers: { 'x-provider-key': 'k', 'x-provider': 'nobody' } })).status, 400)
 })
 
+t.test('a caller\'s own key that is refused under status 200 is refused to the caller', async t => {
+  const refusals: ReadonlyArray<readonly [refusal: object, status: number, code: string]> = [
+    [{ message: 'no', code: 401 }, 401, 'invalid_provider_key'],
+    [{ message: 'no', type: 'authentication_error' }, 401, 'invalid_provider_key'],
+    [{ message: 'no', type: 'permission_error' }, 403, 'invalid_provider_key'],
+    [{ message: 'no', code: 'insufficient_quota' }, 402, 'insufficient_quota']
+  ]
+  for (const [refusal, status, code] of refusals) {
+    const error = JSON.stringify({ error: refusal })
+    const { upstream, api } = await start(t, (_request, number) => [
+      { pieces: [error] },
+      { headers: eventStream, pieces: [`data: ${error}\n\n`] },
+      { headers: eventStream, pieces: [chatFrames(['half'])[1] ?? '', `data: ${error}\n\n`] }
+    ][number] ?? { pieces: [chatAnswer('Hi')] }, { retries: 1 })
+    const own = { headers: { 'x-provider-key': 'sk-mine' } }
+    for (const stream of [false, true]) {
+      const refused = await api.post(path, { ...question, stream }, own)
+      t.equal(refused.status, status)
+      t.match(await json(refused), { error: { code } })
+    }
+    const broken = await (await api.post(path, { ...question, stream: true }, own)).text()
+    t.match(broken, new RegExp(`half.*event: error\\n.*"code":"${code}"`, 's'))
+    t.equal((await api.post(path, question)).status, 200, 'the gateway\'s own key is as good as before')
+    t.equal(upstream.requests.length, 4, 'and nothing was tried again')
+  }
+})
+
 t.test('settings that come with a model are checked, and only shape the answer', async t => {
   const { upstream, api } = await start(t, answering(['x']))
   const row = async (settings: object, detail: object): Promise<void> => {

@@ -75,6 +75,40 @@ t.test('nesting is found at the end of a wide body, through lists and objects', 
   t.match(await answerTo('{"b":[]}'), [422, /metadata/], 'one level less is for the rules of the endpoint')
 })
 
+t.test('a wide list costs one look at each item, and no text of any index', async t => {
+  const width = 300
+  let keys = 0
+  let looks = 0
+  const counted = (list: readonly unknown[]): readonly unknown[] => new Proxy(list, {
+    get: (target, name, proxy) => {
+      looks++
+      return Reflect.get(target, name, proxy)
+    },
+    ownKeys: target => {
+      keys++
+      return Reflect.ownKeys(target)
+    }
+  })
+  const { parse } = JSON
+  t.intercept(JSON, 'parse', {
+    value: (text: string): unknown => {
+      const value: unknown = parse(text)
+      const wide: unknown = Reflect.get(Object(value), 'wide')
+      return Array.isArray(wide) ? { wide: counted(wide) } : value
+    }
+  })
+  const { url } = await edge(t, async call => {
+    await call.body()
+    return { status: 204, headers: {}, body: '' }
+  })
+  const response = await fetch(url, {
+    method: 'POST', headers: { 'content-type': 'application/json' }, body: `{"wide":[${'0,'.repeat(width)}0]}`
+  })
+  t.equal(response.status, 204)
+  t.equal(keys, 0, 'asking a list for its keys made half a minute of 50 MB')
+  t.ok(looks <= 2 * width + 10, `${looks} looks at ${width} items`)
+})
+
 t.test('a large answer that is under way arrives whole although the gateway closes', async t => {
   const { api } = await start(t, { pieces: [chatAnswer('x'.repeat(30e6))] }, {}, {
     limits: limits({ answerBytes: 1e8 }), server: { ...settings().server, drainMs: 10_000 }
