@@ -418,7 +418,7 @@ t.test('a caller who leaves ends the call at the provider and leaves no file', a
 
 t.test('the official clients speak and listen', async t => {
   const frames = ['data: {"type":"transcript.text.delta","delta":"Hi"}\n\n', 'data: {"type":"transcript.text.done","text":"Hi"}\n\ndata: [DONE]\n\n']
-  const { api } = await start(t, async request => {
+  const { api, upstream } = await start(t, async request => {
     if (request.path.endsWith('speech')) return { headers: { 'content-type': 'audio/mpeg' }, pieces: [sound] }
     const parts = new Map(await partsOf(request))
     if (parts.get('stream') === 'true') return { headers: eventStream, pieces: frames }
@@ -439,10 +439,17 @@ t.test('the official clients speak and listen', async t => {
   }
   const timed = await openai.audio.transcriptions.create({ file: await file(), model: 'whisper-1', response_format: 'verbose_json', timestamp_granularities: ['word'] })
   t.same(timed.words, words)
-  const stream = await openai.audio.transcriptions.create({ file: await file(), model: 'openai/gpt-4o-transcribe', stream: true, include: ['logprobs'] })
+  const stream = await openai.audio.transcriptions.create({
+    file: await file(), model: 'openai/gpt-4o-transcribe', stream: true, include: ['logprobs'],
+    chunking_strategy: { type: 'server_vad', silence_duration_ms: 500, threshold: 0.4 }
+  })
   const types: string[] = []
   for await (const event of stream) types.push(event.type)
   t.same(types, ['transcript.text.delta', 'transcript.text.done'])
+  const [last] = upstream.requests.slice(-1)
+  t.same(last && (await partsOf(last)).find(([name]) => name === 'chunking_strategy'), [
+    'chunking_strategy', '{"type":"server_vad","silence_duration_ms":500,"threshold":0.4}'
+  ], 'which the client sends field by field')
   const wrong: unknown = await openai.audio.transcriptions.create({ file: await file(), model: 'none/x' }).catch((error: unknown) => error)
   t.ok(wrong instanceof OpenAI.NotFoundError)
 })
