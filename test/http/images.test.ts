@@ -380,6 +380,9 @@ t.test('edits and variations go up as forms, each file under what it is', async 
   t.match(upstream.requests[1]?.text, /name="model"\r\n\r\ndall-e-2\r\n[^]*name="image"; filename/)
   await postForm(api, '/v1/images/edits', form({ prompt: 'x' }, [['image', square]]))
   t.match(upstream.requests[2]?.text, /\ndall-e-2\r\n/)
+  const two = [['image', square], ['image', wide]] as const
+  await postForm(api, '/v1/images/edits', form({ prompt: 'x' }, two))
+  t.match(upstream.requests[3]?.text, /\ngpt-image-1\r\n/, 'the oldest takes one image')
 
   const before = upstream.requests.length
   const refused = async (body: FormData, status: number, expected: object, path = '/v1/images/edits'): Promise<void> => {
@@ -390,6 +393,7 @@ t.test('edits and variations go up as forms, each file under what it is', async 
   await refused(form({ prompt: 'x' }, []), 422, { detail: [{ loc: ['body', 'image'], type: 'missing' }] })
   await refused(form({}, [['image', square]]), 422, { detail: [{ loc: ['body', 'prompt'], type: 'missing' }] })
   await refused(form({ prompt: 'x', n: 'two' }, [['image', square]]), 422, { detail: [{ loc: ['body', 'n'], type: 'int_parsing' }] })
+  await refused(form({ prompt: 'x', model: 'openai/dall-e-2' }, two), 400, { error: { code: 'invalid_value', param: 'image', message: /1 image/ } })
   await refused(form({ prompt: 'x' }, [['image', wide]]), 400, { error: { code: 'invalid_value', param: 'image' } })
   await refused(form({ prompt: 'x' }, [['image', Buffer.from('GIF89a')]]), 400, { error: { code: 'unsupported_format', param: 'image' } })
   await refused(form({ prompt: 'x' }, [['image', square], ['mask', wide]]), 400, { error: { param: 'mask' } })
