@@ -186,6 +186,13 @@ t.test('a provider that answers in the other form, or knows but one, is converte
   t.same(unpacked.data[0]?.embedding, [0.1, -2, 3.4028235e38, 1.1754944e-38, 0], 'in the shortest numbers that say the same')
   t.same(Float32Array.from(unpacked.data[0]?.embedding as number[]), Float32Array.from(numbers))
 
+  for (const broken of ['[1,,2]', '[1,]', '[+1]', '[1 2]', '[1e999]', '[1e39]']) {
+    const { api } = await start(t, { pieces: [`{"data":[{"index":0,"embedding":${broken}}]}`] })
+    const response = await api.post(path, { ...question, encoding_format: 'base64' })
+    t.equal(response.status, 502, broken)
+    t.match(await json(response), { error: { code: 'upstream_invalid_response' } })
+  }
+
   for (const kind of ['sglang', 'lm-studio', 'ollama', 'mistral'] as const) {
     const { upstream, api } = await start(t, list([numbers]), kind)
     const answer = await json<Answer>(await api.post(path, { model: `${kind}/m`, input: 'x', encoding_format: 'base64' }))
