@@ -406,6 +406,7 @@ t.test('sandbox: the same text is the same vector, like texts are near, and shor
   t.match(await ask('x', { dimensions: 257 }), { error: { param: 'dimensions' } })
   t.match(await ask('x', { model: 'sandbox/echo' }), { error: { code: 'model_not_found' } })
   t.match(await ask('word '.repeat(9000)), { error: { code: 'context_length_exceeded', param: 'input' } })
+  t.match(await ask(Array(38).fill(Array(8000).fill(1))), { error: { code: 'context_length_exceeded', message: /300000/ } })
 })
 
 t.test('the official clients, in front of a provider that others wrote', async t => {
