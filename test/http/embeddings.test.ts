@@ -145,6 +145,25 @@ t.test('what no model, or not this one, takes is refused with its parameter', as
   }
 })
 
+t.test('another provider of the same model may step in, another model may not, not even by a configured route', async t => {
+  const upstream = await fakeUpstream((request, number) => number === 0 ? { status: 500, pieces: ['{}'] } : answering(request))
+  t.teardown(upstream.close)
+  const api = await testGateway(t, {
+    providers: [upstreamAt(`${upstream.url}/v1`), upstreamAt(`${upstream.url}/backup`, 'backup', 'openai'), upstreamAt(upstream.url, 'google', 'google')],
+    routes: [
+      { name: 'same', models: [model, 'backup/text-embedding-3-small', 'backup/ours'] },
+      { name: 'mixed', models: [model, 'google/text-embedding-004'] }
+    ]
+  })
+  const same = await api.post(path, { model: 'same', input: 'x' })
+  t.equal(same.status, 200)
+  t.equal(same.headers.get('x-headgate-model'), 'backup/text-embedding-3-small')
+  const mixed = await api.post(path, { model: 'mixed', input: 'x' })
+  t.equal(mixed.status, 400)
+  t.match(await json(mixed), { error: { code: 'invalid_value', param: 'model', message: /compared/ } })
+  t.equal(upstream.requests.length, 2)
+})
+
 t.test('keys are asked for first, and what they may do', async t => {
   const upstream = await fakeUpstream(answering)
   t.teardown(upstream.close)
