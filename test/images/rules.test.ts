@@ -109,7 +109,7 @@ const rows: ReadonlyArray<readonly [family: string, request: ImageParameters, ex
   [a, { image: [file, file] }, invalid('image'), 'edit'],
   [a, { image: file }, undefined, 'variation'],
   [b, {}, unsupported('model'), 'edit'],
-  [c, { image: Array(16).fill(file) }, undefined, 'edit'],
+  [c, { image: Array.from({ length: 16 }, () => file) }, undefined, 'edit'],
   [c, { input_fidelity: 'high' }, undefined, 'edit'],
   [a, { input_fidelity: 'high' }, unsupported('input_fidelity'), 'edit'],
   [a, {}, undefined, 'variation'],
