@@ -303,7 +303,8 @@ t.test('thousands of vectors arrive whole, from a provider that sends them in pi
     const { pieces } = list(inputs(request).map((_, index) => [index, ...numbers]))
     const text = String((pieces as string[])[0])
     return { pieces: Array.from({ length: Math.ceil(text.length / 100_000) }, (_, at) => text.slice(at * 100_000, (at + 1) * 100_000)) }
-  }, 'openai', {}, { limits: { ...settings().limits, answerBytes: 20_000_000 } })
+  })
+  t.ok(settings().limits.answerBytes < 2_000_000, 'a limit that holds for other answers')
   const input = Array.from({ length: 2048 }, (_, index) => `text ${index}`)
   const { data } = await json<Answer>(await api.post(path, { model, input }))
   t.equal(data.length, 2048)
