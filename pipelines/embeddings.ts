@@ -6,13 +6,14 @@ import { embeddingsReply } from '../lib/replies/embeddings.ts'
 import { once, perCall } from '../lib/stage.ts'
 import { auth } from '../lib/stages/auth.ts'
 import { embeddingLimits } from '../lib/stages/embedding-limits.ts'
-import { providerCall } from '../lib/stages/provider-call.ts'
+import { providerCall, type ProviderCallOptions } from '../lib/stages/provider-call.ts'
 import { routeModel } from '../lib/stages/route-model.ts'
 import { validate } from '../lib/stages/validate.ts'
 import { EmbeddingsRequest } from '../schemas/embeddings.ts'
 import type { Call } from '../lib/call.ts'
 import type { Reply } from '../lib/reply.ts'
 import type { Services } from '../lib/services.ts'
+import type { Limits } from '../lib/settings.ts'
 
 export function embeddings ({ keys, models, providers, settings, tokens }: Services): (call: Call) => Promise<Reply> {
   const stages = [
@@ -21,8 +22,14 @@ export function embeddings ({ keys, models, providers, settings, tokens }: Servi
     perCall(checkEmbeddings),
     routeModel<EmbeddingsRequest>(models, providers),
     embeddingLimits(models, tokens),
-    providerCall(providers, provider => provider.embeddings, settings.limits)
+    providerCall(providers, provider => provider.embeddings, sizes(settings.limits))
   ] as const
   const reply = embeddingsReply()
   return async call => await pipe(once(call), ...stages, reply)
+}
+
+/** As many vectors as one request may ask for, of the longest there are, printed with indents. */
+function sizes (limits: Limits): ProviderCallOptions {
+  const numberBytes = 32
+  return { ...limits, answerBytes: Math.max(limits.answerBytes, 2048 * 3072 * numberBytes) }
 }

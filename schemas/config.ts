@@ -230,7 +230,7 @@ const LimitsConfig = Section({
   json_depth: Count(100, 'Levels of a JSON request.', 1000),
   audio_file_bytes: Bytes(25 * mebibyte, 'An uploaded audio file.'),
   document_bytes: Bytes(50_000_000, 'A document to be read, decoded or fetched.'),
-  answer_bytes: Bytes(64 * mebibyte, 'One whole answer of a provider, decoded.'),
+  answer_bytes: Bytes(64 * mebibyte, 'One whole answer of a provider, decoded. Images and vectors may be as large as those get.'),
   event_bytes: Bytes(8 * mebibyte, "One event of a provider's stream."),
   open_calls: Count(10_000, 'Calls under way at once; more are refused with 503.'),
   call_ms: Milliseconds(600_000, 'A call, from acceptance to the last byte.'),
