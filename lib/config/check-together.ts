@@ -63,7 +63,8 @@ function checkModels (config: Config, providerNames: readonly string[], report: 
     })
   }
   for (const [id, { alias }] of Object.entries(models)) {
-    if (alias === undefined) checkId(['models', id], id, 'name')
+    if (alias === undefined && !id.includes('/')) report.add(['models', id], 'needs the prefix of its provider, or an alias', { part: 'name' })
+    else if (alias === undefined) checkId(['models', id], id, 'name')
     else if (leadsTo(id, id, models)) report.add(['models', id, 'alias'], 'leads back to itself')
     else if (!names.has(alias)) checkId(['models', id, 'alias'], alias, 'value')
     if (Object.hasOwn(routes, id)) report.add(['routes', id], 'is also the name of a model', { part: 'name' })

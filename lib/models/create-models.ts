@@ -20,7 +20,6 @@ export interface ModelRegistry extends Models {
  *
  * @param enabled ids of the providers the gateway may use.
  * @param extra models that providers bring along, such as those of the sandbox.
- * @throws Error when a `models:` entry names a provider that does not exist.
  */
 export function createModels (
   settings: Settings,

@@ -18,7 +18,10 @@ export interface ModelSources {
   readonly discovered: ReadonlyMap<string, readonly ModelEntry[]>
 }
 
-/** @throws Error when a `models:` entry names a provider that does not exist. */
+/**
+ * Aliases are names, not models: they are the index's. A `models:` entry of a provider that is not
+ * there says nothing: it may be on in another environment.
+ */
 export function collectModels (sources: ModelSources): Map<string, ModelEntry> {
   const { settings, extra, discovered } = sources
   const kinds = new Map<string, string>(providerLabels.map(label => [label, label]))
@@ -35,8 +38,9 @@ export function collectModels (sources: ModelSources): Map<string, ModelEntry> {
   }
   for (const model of extra) entries.set(model.id, model)
   for (const model of settings.models) {
+    if (model.alias !== undefined) continue
     const known = entries.get(model.id) ?? newEntry(model, kinds)
-    entries.set(model.id, configured(known, model))
+    if (known !== undefined) entries.set(model.id, configured(known, model))
   }
   return entries
 }
@@ -67,14 +71,11 @@ const upstreamApis: Readonly<Record<string, string>> = {
   xai: 'xai/chat/completions'
 }
 
-function newEntry ({ id }: ModelSettings, kinds: ReadonlyMap<string, string>): ModelEntry {
+function newEntry ({ id }: ModelSettings, kinds: ReadonlyMap<string, string>): ModelEntry | undefined {
   const slash = id.indexOf('/')
   const providerId = id.slice(0, Math.max(slash, 0))
   const kind = kinds.get(providerId)
-  if (kind === undefined) {
-    throw new Error(`models: "${id}" does not start with the id of a provider and a slash.`)
-  }
-  return bareEntry(providerId, id.slice(slash + 1), kind)
+  return kind === undefined ? undefined : bareEntry(providerId, id.slice(slash + 1), kind)
 }
 
 function configured (known: ModelEntry, settings: ModelSettings): ModelEntry {

@@ -46,23 +46,35 @@ export function buildIndex (
     if (entry !== undefined) routes.set(name, [routeOf(entry)])
   }
   for (const entry of usable) routes.set(entry.id, [routeOf(entry)])
-  for (const { id, alias } of settings.models) {
-    const target = routes.get(id)
-    if (alias !== undefined && target !== undefined) routes.set(alias, target)
-  }
-  // Resolved before any is added: a route cannot go through another route, so none can go round.
-  const named = settings.routes.map(({ name, models }) =>
-    [name, unique(models.flatMap(id => resolve(id, routes, enabled, disabled)))] as const)
-  for (const [name, targets] of named) {
+  const aliases = aliasesOf(settings)
+  const stand = (name: string, targets: readonly Route[]): void => {
     if (targets.length > 0) routes.set(name, targets)
     else routes.delete(name)
   }
+  for (const [alias, id] of aliases) stand(alias, resolve(id, routes, enabled, disabled))
+  // Resolved before any is added: a route cannot go through another route, so none can go round.
+  const named = settings.routes.map(({ name, models }) =>
+    [name, unique(models.flatMap(id => resolve(id, routes, enabled, disabled)))] as const)
+  for (const [name, targets] of named) stand(name, targets)
+  const ofRoutes = new Set(settings.routes.map(({ name }) => name))
+  for (const [alias, id] of aliases) if (ofRoutes.has(id)) stand(alias, routes.get(id) ?? [])
 
   const hidden = new Set(settings.models.filter(model => model.hidden).map(model => model.id))
   const listed = usable
     .filter(entry => !hidden.has(entry.id))
     .toSorted((a, b) => a.id < b.id ? -1 : 1)
   return { routes, entries, disabled, listed, owners }
+}
+
+/** Every alias and what it stands for in the end: an alias may stand for another. */
+function aliasesOf ({ models }: Settings): Map<string, string> {
+  const direct = new Map<string, string>()
+  for (const { id, alias } of models) if (alias !== undefined) direct.set(id, alias)
+  const end = (id: string, steps: number): string => {
+    const next = direct.get(id)
+    return next === undefined || steps === 0 ? id : end(next, steps - 1)
+  }
+  return new Map([...direct.keys()].map(alias => [alias, end(alias, direct.size)]))
 }
 
 /** The known routes of an id, or one to the enabled provider that its prefix names, or none. */

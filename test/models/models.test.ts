@@ -95,7 +95,8 @@ t.test('routes', async t => {
       models: [
         modelSettings('openai/gpt-5', { status: 'preview' }),
         modelSettings('openai/o3', { status: 'deprecated' }),
-        modelSettings('openai/gpt-4o', { status: 'disabled', alias: 'old' }),
+        modelSettings('openai/gpt-4o', { status: 'disabled' }),
+        modelSettings('old', { alias: 'openai/gpt-4o' }),
         modelSettings('anthropic/claude-3-5-sonnet', { status: 'disabled' })
       ]
     }), new Set(['openai', 'anthropic']))
@@ -120,7 +121,7 @@ t.test('routes', async t => {
 
   t.test('a configured route gives its models in order, each once, without those not enabled', async t => {
     const models = createModels(settings({
-      models: [modelSettings('openai/gpt-5', { alias: 'smart' })],
+      models: [modelSettings('smart', { alias: 'openai/gpt-5' })],
       routes: [
         {
           name: 'fast',
@@ -133,6 +134,29 @@ t.test('routes', async t => {
     t.same(ids(models.routes('fast')), ['openai/gpt-5-nano', 'openai/gpt-5', 'openai/new'])
     t.same(models.routes('away'), [])
     t.same(models.routes('round'), [], 'a route does not go through another one')
+  })
+
+  t.test('an alias is a name for a model, a route or another alias', async t => {
+    const models = createModels(settings({
+      models: [
+        modelSettings('quick', { alias: 'openai/gpt-5-nano' }),
+        modelSettings('quicker', { alias: 'quick' }),
+        modelSettings('new', { alias: 'openai/not-in-the-catalogue' }),
+        modelSettings('gpt-5', { alias: 'openai/o3' }),
+        modelSettings('both', { alias: 'fast' }),
+        modelSettings('away', { alias: 'google/gemini-2.5-flash' }),
+        modelSettings('a', { alias: 'b' }),
+        modelSettings('b', { alias: 'a' })
+      ],
+      routes: [{ name: 'fast', models: ['quicker', 'openai/gpt-5'] }]
+    }), openai)
+    t.same(ids(models.routes('quick')), ['openai/gpt-5-nano'])
+    t.same(ids(models.routes('quicker')), ['openai/gpt-5-nano'])
+    t.same(ids(models.routes('new')), ['openai/not-in-the-catalogue'])
+    t.same(ids(models.routes('gpt-5')), ['openai/o3'], 'before the name without a prefix')
+    t.same(ids(models.routes('both')), ['openai/gpt-5-nano', 'openai/gpt-5'])
+    for (const name of ['away', 'a', 'b']) t.same(models.routes(name), [], name)
+    t.notOk(models.list().some(({ id }) => id === 'quick'), 'it is no model of its own')
   })
 
   t.test('a route to a provider that is not enabled can be had by naming it', async t => {
@@ -179,9 +203,12 @@ t.test('the list', async t => {
     })
   })
 
-  t.test('a model of a provider that does not exist is refused', async t => {
-    t.throws(() => createModels(settings({ models: [modelSettings('nobody/x')] }), openai), /"nobody\/x"/)
-    t.throws(() => createModels(settings({ models: [modelSettings('x')] }), openai), /"x"/)
+  t.test('a model of a provider that is not there is passed over', async t => {
+    const models = createModels(settings({
+      models: [modelSettings('ollama/qwen3'), modelSettings('nobody/x', { status: 'preview' })]
+    }), openai)
+    t.same(models.routes('ollama/qwen3'), [])
+    t.equal(models.find('nobody/x'), undefined)
   })
 
   t.test('a catalogue model is known under the name the operator gave its provider', async t => {
