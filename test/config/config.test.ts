@@ -388,6 +388,9 @@ t.test('a problem says its parts separately', async t => {
     'headgate.yaml:3:14  models.b.alias  leads back to itself',
     'headgate.yaml:5:7  routes.c[0]  leads back to itself'
   ])
+  t.same(lines(t, 'models:\n  fast: {hidden: true}\n  brisk: {alias: fast}'), [
+    'headgate.yaml:2:3  models.fast  needs the prefix of a provider, or an alias'
+  ])
   t.same(lines(t, `providers:
   sandbox: {options: {words_per_second: fast}}
   play: {kind: sandbox, options: {word_per_second: 5}}

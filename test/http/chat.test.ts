@@ -149,6 +149,11 @@ t.test('bodies that are no request are refused with a status of their own', asyn
   t.equal(upstream.requests.length, 0)
   const packed = await fetch(api.url + path, { method: 'POST', body: gzipSync(JSON.stringify(question)), headers: { 'x-api-key': testKey, 'content-type': 'application/json', 'content-encoding': 'gzip' } })
   t.equal(packed.status, 200, 'a compressed body is read')
+  const latin = await fetch(api.url + path, {
+    method: 'POST', body: Buffer.from('{"model":"openai/gpt-5","messages":"caf\xe9"}', 'latin1'), headers: { 'x-api-key': testKey, 'content-type': 'application/json' }
+  })
+  t.equal(latin.status, 400, 'what is not UTF-8 is not guessed')
+  t.match(await json(latin), { error: { code: 'invalid_json', message: 'The body is not UTF-8.' } })
   const bomb = await fetch(api.url + path, { method: 'POST', body: gzipSync(' '.repeat(1e6)), headers: { 'x-api-key': testKey, 'content-type': 'application/json', 'content-encoding': 'gzip' } })
   t.equal(bomb.status, 413, 'within the limit of what it unpacks to')
 })

@@ -247,6 +247,40 @@ t.test('much may hang on one call without a warning', async t => {
   t.same(warnings, [])
 })
 
+t.test('what is no request gets an answer of the same form', async t => {
+  const { api } = await start(t, { pieces: [chatAnswer('x')] }, {}, { limits: limits({ headersMs: 50 }) })
+  const answerTo = async (text: string): Promise<string> => {
+    const socket = await raw(t, api.url)
+    socket.write(text)
+    return await rest(socket)
+  }
+  const form = (status: number, message: string): RegExp => new RegExp(
+    `^HTTP/1.1 ${status} [^]*x-request-id: \\S+[^]*\r\n\r\n{"error":{"message":"${message}","type":"invalid_request_error","code":"\\w+","param":null}}$`
+  )
+  t.match(await answerTo('no HTTP\r\n\r\n'), form(400, 'The request is not HTTP that can be read.'))
+  t.match(await answerTo(`GET /health HTTP/1.1\r\nhost: x\r\nx: ${'x'.repeat(40_000)}\r\n\r\n`), form(431, 'The request headers are too large.'))
+  t.match(await answerTo('GET /health HTTP/1.1\r\nhost: x\r\n'), form(408, 'The request headers did not arrive in time.'))
+})
+
+t.test('who waits before sending a body is told to when it is read, and not when it never will be', async t => {
+  const { api } = await start(t, { pieces: [chatAnswer('x')] })
+  const body = JSON.stringify(question)
+  const known = await raw(t, api.url)
+  const head = requestText(body, ['expect: 100-continue'])
+  known.write(head.slice(0, -body.length))
+  const [word] = await once(known, 'data') as [Buffer]
+  t.equal(word.toString(), 'HTTP/1.1 100 Continue\r\n\r\n')
+  known.write(body)
+  t.match(await rest(known), /^HTTP\/1.1 200 /)
+
+  const stranger = await raw(t, api.url)
+  stranger.write(head.replace(/bearer .*/i, 'Bearer wrong').slice(0, -body.length))
+  t.match(await rest(stranger), /^HTTP\/1.1 401 /)
+  const other = await raw(t, api.url)
+  other.write(requestText(body, ['expect: something', 'connection: close']))
+  t.match(await rest(other), /HTTP\/1.1 200 /, 'another expectation is none of ours')
+})
+
 t.test('a request target that is no URL is refused like any other request', async t => {
   const { api } = await start(t, {})
   for (const target of ['http://[', '//[', '*']) {
