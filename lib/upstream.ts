@@ -111,7 +111,7 @@ class Exchange implements Dispatcher.DispatchHandler {
   #reject!: (error: unknown) => void
   #controller: Dispatcher.DispatchController | undefined
   #queue: BodyQueue | undefined
-  #enter: () => void = () => undefined
+  #enter = nothing
   #inside = false
   #timer: NodeJS.Timeout | undefined
   #failure: unknown
@@ -132,6 +132,7 @@ class Exchange implements Dispatcher.DispatchHandler {
     const { timeouts, streamed } = this.#options
     this.#enter = () => {
       this.#inside = true
+      this.#enter = nothing // what was sent is not kept for as long as the answer takes
       this.#timer = setTimeout(() => this.#timedOut(), streamed ? timeouts.firstByteMs : timeouts.wholeMs)
       dispatch()
     }
@@ -214,6 +215,8 @@ class Exchange implements Dispatcher.DispatchHandler {
     this.#options.signal.removeEventListener('abort', this.#onAbort)
   }
 }
+
+function nothing (): void { /* the turn of this request has come */ }
 
 function asError (reason: unknown): Error {
   return reason instanceof Error ? reason : new Error('aborted', { cause: reason })

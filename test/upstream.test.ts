@@ -279,6 +279,15 @@ t.test('any split of an event stream gives the same messages', async t => {
   }), { numRuns: 500 })
 })
 
+t.test('letters of several bytes survive a cut within them', async t => {
+  const bytes = Buffer.from('\ufeffevent: größe\ndata: plain\n\ndata: “naïve” 漢字 👋\n\nerror: ü\n\n')
+  for (let cut = 0; cut <= bytes.length; cut++) {
+    const reader = sseReader(1e6)
+    const messages = [...reader.push(bytes.subarray(0, cut)), ...reader.push(bytes.subarray(cut)), ...reader.end()]
+    t.match(messages, [{ event: 'größe', data: 'plain' }, { data: '“naïve” 漢字 👋' }, { event: 'error', data: 'ü' }], `cut at ${cut}`)
+  }
+})
+
 t.test('a message without an end is bounded', async t => {
   const reader = sseReader(1000)
   t.throws(() => {
