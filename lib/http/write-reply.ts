@@ -103,6 +103,8 @@ function writePiece (response: ServerResponse, piece: string | Uint8Array): bool
  */
 async function written (response: ServerResponse, signal: AbortSignal, graceMs: number): Promise<void> {
   if (response.closed) return
+  // The system has taken every byte: the end follows, whatever the signal does.
+  if (response.writableLength === 0) return await new Promise(resolve => { response.once('close', resolve) })
   let timer: NodeJS.Timeout | undefined
   const giveUp = (): void => { timer = setTimeout(() => response.destroy(), graceMs) }
   if (signal.aborted) giveUp()
