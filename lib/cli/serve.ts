@@ -93,8 +93,8 @@ interface Changeable {
 /** A gateway that cannot watch is better than none. */
 function watchForChanges (sources: ConfigSources, { gateway, keys, log, server }: Changeable): SettingsWatch | undefined {
   const takeOver = async (settings: Settings): Promise<void> => {
+    keys.replaceConfigured(settings.keys) // first: who was taken out is out at once
     await gateway.reload(settings)
-    keys.replaceConfigured(settings.keys)
     log.level = settings.server.logLevel
     log.info('the new configuration holds from now on')
     const entries = fixedChanges(server, settings.server)

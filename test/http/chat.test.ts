@@ -438,6 +438,28 @@ t.test('a new configuration holds from the next call on, and no call is dropped'
   t.pass('connections to what is gone are closed')
 })
 
+t.test('a new configuration knows the models of its providers from its first call on', async t => {
+  let list = (): void => undefined
+  const listed = new Promise<void>(resolve => { list = resolve })
+  const ollama = await fakeUpstream(async ({ path }) => {
+    if (!path.endsWith('/models')) return { pieces: [chatAnswer('listed')] }
+    await listed
+    return { pieces: ['{"data":[{"id":"qwen3"}]}'] }
+  })
+  t.teardown(ollama.close)
+  const { api } = await start(t, answering(['old']))
+  const bare = { ...question, model: 'qwen3' }
+  const local = { ...upstreamAt(`${ollama.url}/v1`, 'ollama', 'ollama'), listModels: true }
+  const reloaded = api.gateway.reload(settings({ providers: [local] }))
+  const again = api.gateway.reload(settings({ providers: [local], routes: [{ name: 'last', models: ['qwen3'] }] }))
+  t.match(await json(await api.post(path, question)), { choices: [{ message: { content: 'old' } }] }, 'until then the old one holds')
+  list()
+  await reloaded
+  t.match(await json(await api.post(path, bare)), { choices: [{ message: { content: 'listed' } }] })
+  await again
+  t.match(await json(await api.post(path, { ...bare, model: 'last' })), { choices: [{ message: { content: 'listed' } }] }, 'the last one stays')
+})
+
 t.test('the caller\'s own provider key is used and its refusal is theirs to see', async t => {
   const { upstream, api } = await start(t, (_request, number) => number === 0
     ? { pieces: [chatAnswer('Hi')] }
