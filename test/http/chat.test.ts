@@ -277,9 +277,10 @@ t.test('before real output a failure is still a status, or another attempt', asy
 })
 
 t.test('a list of models is tried in order, each with its settings, until one answers', async t => {
+  const said = { 'x-ratelimit-limit-requests': '500', 'x-ratelimit-remaining-requests': '0', 'x-ratelimit-reset-requests': '1m30.951s' }
   const { upstream, api } = await start(t, request => {
     switch (Reflect.get(Object(request.json), 'model')) {
-      case 'gpt-5': return { status: 429, headers: { 'retry-after': '7' }, pieces: ['{"error":{"message":"slow down"}}'] }
+      case 'gpt-5': return { status: 429, headers: { 'retry-after': '7', ...said, 'x-ratelimit-limit-secrets': '1' }, pieces: ['{"error":{"message":"slow down"}}'] }
       case 'gpt-5-mini': return { status: 500, pieces: ['<html>oops'] }
       default: return { pieces: [chatAnswer('third')] }
     }
@@ -297,6 +298,8 @@ t.test('a list of models is tried in order, each with its settings, until one an
   const limited = await api.post(path, question)
   t.equal(limited.status, 429)
   t.equal(limited.headers.get('retry-after'), '7')
+  t.same(Object.fromEntries([...limited.headers].filter(([name]) => name.startsWith('x-ratelimit-'))), said)
+  t.equal(response.headers.get('x-ratelimit-limit-requests'), null, 'they are of the attempt that failed')
   t.match(await json(limited), { error: { type: 'rate_limit_error', code: 'rate_limit_exceeded' } })
 })
 
