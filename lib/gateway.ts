@@ -49,16 +49,20 @@ export interface GatewayParts {
   readonly log: Log
   /** Where deferred completions are kept; it stays open until after `close`. */
   readonly database?: Database
+  /** Names what does not work while calls go on, for `/health`. */
+  readonly degraded?: () => readonly string[]
 }
 
 /** Some names of models are known only once a provider has listed them: no call is to miss one. */
 const listsMs = 5000
 
-export async function createGateway (settings: Settings, { keys, log, database }: GatewayParts): Promise<Gateway> {
+export async function createGateway (settings: Settings, { keys, log, database, degraded }: GatewayParts): Promise<Gateway> {
   let draining = false
   const ready = (): boolean => !draining
   const deferrals = database === undefined ? undefined : await openDeferrals(database)
-  const parts = { keys, log, ready, ...(deferrals === undefined ? {} : { deferrals }) }
+  const parts = {
+    keys, log, ready, ...(deferrals === undefined ? {} : { deferrals }), ...(degraded === undefined ? {} : { degraded })
+  }
   let services: OpenServices = openServices(settings, parts)
   let endpoints: readonly Endpoint[] = createEndpoints(services)
 

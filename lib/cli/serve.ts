@@ -48,7 +48,7 @@ export async function serve ({ sources, settings, log, prepare }: ServeOptions):
     })
     closing.push(keys.close)
     const key = await prepare?.(keys)
-    const gateway = await createGateway(settings, { keys, log, database })
+    const gateway = await createGateway(settings, { keys, log, database, degraded: () => keys.isStale() ? ['keys'] : [] })
     closing.push(gateway.close)
     const address = await listen(gateway, settings.server)
     const watch = watchForChanges(sources, { gateway, keys, log, server: settings.server })
