@@ -15,6 +15,7 @@ import { providerSettings, settings } from '../support/settings.ts'
 import { until } from '../support/until.ts'
 import { fakeUpstream, type FakeUpstream, type Script, type SeenRequest } from '../support/upstream.ts'
 import type { Call } from '../../lib/call.ts'
+import type { OcrAnswer } from '../../schemas/ocr.ts'
 import type { Settings } from '../../lib/settings.ts'
 import type { Test } from 'tap'
 
@@ -198,6 +199,10 @@ t.test('too many pages: counted here for a PDF that came along, else in the answ
   const there = await read('https://example.com/long.pdf')
   t.equal(there.status, 400)
   t.match(await there.json(), tooMany)
+
+  const most = await start(t, { pieces: [pages(...Array.from({ length: 1000 }, () => 'x'))] })
+  const answer = await most.read(dataUrl(textPdf(Array.from({ length: 1000 }, () => ['x']))))
+  t.equal((await answer.json() as OcrAnswer).pages.length, 1000, 'a thousand are read')
 
   const garbage = Buffer.concat([Buffer.from('%PDF-1.7\nstartxref\n'), Buffer.alloc(10_000, 7)])
   await read(dataUrl(garbage))
