@@ -1,5 +1,6 @@
 import { readdirSync } from 'node:fs'
 import { tmpdir } from 'node:os'
+import { mock } from 'node:test'
 import Dedalus from 'dedalus-labs'
 import OpenAI from 'openai'
 import t from 'tap'
@@ -264,6 +265,29 @@ t.test('a caller who leaves ends the request, and so does the deadline', async t
     await new Promise(resolve => { signal.addEventListener('abort', resolve) })
     t.match(signal.reason, { code: 'timeout', status: 504 })
   }
+})
+
+t.test('two minutes are what a document gets, however long the provider may take', async t => {
+  const upstream = await fakeUpstream({ silent: true })
+  t.teardown(upstream.close)
+  const long = 3_600_000
+  const timeouts = { connectMs: long, firstByteMs: long, wholeMs: long, idleBytesMs: long, idleEventsMs: long }
+  const api = await testGateway(t, {
+    providers: [upstreamAt(`${upstream.url}/v1`, 'mistral', 'mistral', { timeouts })], limits: { ...settings().limits, callMs: long }
+  })
+  mock.timers.enable({ apis: ['setTimeout'] })
+  t.teardown(() => mock.timers.reset())
+  let answered = false
+  const answer = api.post(path, { document: { document_url: 'https://example.com/a.pdf' } }).finally(() => { answered = true })
+  const seen = await upstream.request(0)
+  mock.timers.tick(119_999)
+  await (await api.get('/livez')).text()
+  t.notOk(answered)
+  mock.timers.tick(1)
+  const response = await answer
+  t.equal(response.status, 504)
+  t.match(await response.json(), { error: { type: 'server_error', code: 'timeout' } })
+  await seen.aborted
 })
 
 t.test('the sandbox makes up pages, as many as there are and always the same', async t => {
