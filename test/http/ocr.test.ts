@@ -291,7 +291,7 @@ t.test('two minutes are what a document gets, however long the provider may take
 })
 
 t.test('the sandbox makes up pages, as many as there are and always the same', async t => {
-  const api = await testGateway(t, { providers: [{ ...providerSettings('sandbox', 'sandbox') }] })
+  const api = await testGateway(t, { providers: [providerSettings('sandbox', 'sandbox')], limits: { ...settings().limits, callMs: 60_000 } })
   const read = async (bytes: Buffer, model = 'sandbox/reader'): Promise<unknown> =>
     await (await api.post(path, { model, document: { document_url: dataUrl(bytes) } })).json()
   const three = textPdf([['a'], ['b'], ['c']])
