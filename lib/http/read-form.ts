@@ -40,6 +40,11 @@ export interface OpenForm {
 
 type ParsedFile = Parameters<NonNullable<ExtendedFormidableOptions['onFileBegin']>>[1]
 
+interface NamedFile {
+  readonly name: string
+  readonly file: ParsedFile
+}
+
 /**
  * Reads the body to its end. A file part that a browser sends for "no file chosen", without a name
  * and without bytes, counts as absent.
@@ -81,7 +86,8 @@ async function parse (request: IncomingMessage, directory: string, limits: FormL
   const source = new BoundedBody(request, limits.maxBytes + fieldBytes + framingBytes)
   const onAbort = (): void => { source.destroy(asError(signal.reason)) }
   const timer = setTimeout(() => source.destroy(new GatewayError('request_timeout')), limits.timeoutMs)
-  let field: string | undefined
+  /** In the order of the form: the parser hands files over as they finish. */
+  const files: NamedFile[] = []
   const middleware = koaBody({
     multipart: true,
     json: false,
@@ -96,7 +102,7 @@ async function parse (request: IncomingMessage, directory: string, limits: FormL
       maxTotalFileSize: limits.maxBytes,
       allowEmptyFiles: true,
       minFileSize: 0,
-      onFileBegin: name => { field = name },
+      onFileBegin: (name, file) => { files.push({ name, file }) },
       onPart: (part, handlePart) => {
         if (part.name === null) return
         // The parser takes a part for a file when it has a type. It is one when it has a file name.
@@ -113,7 +119,7 @@ async function parse (request: IncomingMessage, directory: string, limits: FormL
     // The parser begins to listen late: an error before that would pass it by.
     await Promise.race([middleware(context, async () => undefined), source.failed])
   } catch (error) {
-    throw explained(error, field, limits)
+    throw explained(error, files.at(-1)?.name, limits)
   } finally {
     clearTimeout(timer)
     signal.removeEventListener('abort', onAbort)
@@ -121,7 +127,7 @@ async function parse (request: IncomingMessage, directory: string, limits: FormL
     source.destroy()
   }
   // As koa-body types them, but for the values it takes from JSON bodies.
-  return await formOf(context.request.body as UploadForm['fields'], context.request.files ?? {})
+  return await formOf(context.request.body as UploadForm['fields'], files)
 }
 
 /** The request body, passed on piece by piece and cut off above a limit. */
@@ -169,19 +175,15 @@ function malformed (message: string): GatewayError {
   return new GatewayError('invalid_value', { message })
 }
 
-async function formOf (
-  fields: UploadForm['fields'], parsed: Readonly<Record<string, ParsedFile | ParsedFile[]>>
-): Promise<UploadForm> {
+async function formOf (fields: UploadForm['fields'], parsed: readonly NamedFile[]): Promise<UploadForm> {
   const files: Record<string, UploadedFile[]> = Object.create(null) // any name is only a name
-  for (const [name, value] of Object.entries(parsed)) {
-    for (const file of [value].flat()) {
-      if (file.size === 0) {
-        if ((file.originalFilename ?? '') === '') continue
-        throw new GatewayError('invalid_value', { message: 'The file is empty.', param: name })
-      }
-      const list = files[name] ??= []
-      list.push(await fileOf(file))
+  for (const { name, file } of parsed) {
+    if (file.size === 0) {
+      if ((file.originalFilename ?? '') === '') continue
+      throw new GatewayError('invalid_value', { message: 'The file is empty.', param: name })
     }
+    const list = files[name] ??= []
+    list.push(await fileOf(file))
   }
   return { fields, files }
 }

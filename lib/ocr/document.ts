@@ -7,6 +7,7 @@
 
 import { GatewayError } from '../errors.ts'
 import { imageKind } from '../images/files.ts'
+import { ownTurn } from '../own-turn.ts'
 import type { LongText } from '../long-text.ts'
 
 export type DocumentType = 'application/pdf' | 'image/png' | 'image/jpeg' | 'image/webp'
@@ -80,17 +81,13 @@ async function decode (text: Buffer, from: number, maxBytes: number, signal: Abo
   }
   let written = 0
   for (let at = from; at < text.length; at += pieceCharacters) {
-    if (at > from) await nextTurn()
+    if (at > from) await ownTurn()
     signal.throwIfAborted()
     written += text.write(text.toString('latin1', at, at + pieceCharacters), written, 'base64')
   }
   // The decoder leaves out what is not base64; then there are fewer bytes than characters say.
   if (written === 0 || written !== sizeBytes) throw invalid('The data URL is not valid base64.')
   return text.subarray(0, written)
-}
-
-async function nextTurn (): Promise<void> {
-  await new Promise<void>(resolve => { setImmediate(resolve) })
 }
 
 function invalid (message: string): GatewayError {

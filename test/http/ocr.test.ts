@@ -1,20 +1,25 @@
 import { readdirSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { mock } from 'node:test'
+import { Readable } from 'node:stream'
 import Dedalus from 'dedalus-labs'
 import OpenAI from 'openai'
 import t from 'tap'
 import { LongStrings } from '../../lib/http/long-strings.ts'
+import { readJson } from '../../lib/http/read-json.ts'
 import { readDocument } from '../../lib/ocr/document.ts'
 import { localPrograms } from '../../lib/providers/local/programs.ts'
 import { runProgram } from '../../lib/providers/local/run-program.ts'
+import { mistralOcr } from '../../lib/providers/mistral/ocr.ts'
 import { once } from '../../lib/stage.ts'
 import { deadline } from '../../lib/stages/deadline.ts'
+import { wholeBody } from '../../lib/whole-body.ts'
 import { testGateway, testKey, upstreamAt, type TestGateway } from '../support/gateway.ts'
 import { scannedPdf, textPdf } from '../support/pdf.ts'
 import { providerSettings, settings } from '../support/settings.ts'
 import { until } from '../support/until.ts'
 import { fakeUpstream, type FakeUpstream, type Script, type SeenRequest } from '../support/upstream.ts'
+import type { IncomingMessage } from 'node:http'
 import type { Call } from '../../lib/call.ts'
 import type { OcrAnswer } from '../../schemas/ocr.ts'
 import type { Settings } from '../../lib/settings.ts'
@@ -138,18 +143,53 @@ t.test('a document of the full size passes through unchanged, also one with ever
   }
 })
 
-t.test('other calls have their turn while a document is decoded, and one that is not wanted any more is not', async t => {
+/** Turns of the event loop from now on. */
+function countTurns (t: Test): () => number {
   let turns = 0
   let next = setImmediate(function count () {
     turns++
     next = setImmediate(count)
   })
   t.teardown(() => clearImmediate(next))
-  const url = dataUrl(Buffer.concat([png, Buffer.alloc(5_000_000)]))
+  return () => turns
+}
+
+t.test('of all large documents together, one piece is read, decoded or sent in a turn of the event loop', async t => {
+  const turns = countTurns(t)
+  const since = (start: number, pieces: number, what: string): void => {
+    t.ok(turns() - start >= pieces, `${what}: ${turns() - start} turns for ${pieces} pieces`)
+  }
+  const { signal } = new AbortController()
+  const size = 5_000_000
+  const url = dataUrl(Buffer.concat([png, Buffer.alloc(size)]))
+  const three = async <T> (work: () => Promise<T>): Promise<T[]> => await Promise.all([work(), work(), work()])
+
+  let start = turns()
+  const texts = await three(async () => {
+    const socket = Readable.from(Buffer.from(JSON.stringify(url)).toString('latin1').match(/[^]{1,65536}/g) ?? [], { objectMode: false })
+    const request = Object.assign(socket, { headers: {} }) as unknown as IncomingMessage // all that is read of one
+    return await readJson(request, { maxBytes: 1e8, maxDepth: 2, timeoutMs: 60_000, signal })
+  })
+  t.ok(texts.every(text => text === url))
+  since(start, 3 * Math.floor(url.length / 65536) - 3, 'reading')
+
+  start = turns()
+  const [document] = await three(async () => await readDocument(url, 10_000_000, signal))
+  t.match(document, { kind: 'bytes', mediaType: 'image/png' })
+  since(start, 3 * Math.floor(url.length / 262_144) - 3, 'decoding')
+
+  const route = { providerId: 'mistral', model: 'mistral-ocr-latest', modelId: 'mistral/mistral-ocr-latest' }
+  start = turns()
+  const bodies = await three(async () => await wholeBody(
+    mistralOcr.request({ request: { document: document! }, route, quirks: {}, streamed: false }).body
+  ))
+  t.ok(bodies.every(body => body.includes(url.slice(-size))))
+  since(start, 3 * Math.floor(url.length / 262_144), 'sending')
+})
+
+t.test('a document that is not wanted any more is not decoded', async t => {
   const leaving = new AbortController()
-  t.match(await readDocument(url, 10_000_000, leaving.signal), { kind: 'bytes', mediaType: 'image/png' })
-  t.ok(turns >= 20, `${turns} turns`)
-  const given = readDocument(url, 10_000_000, leaving.signal)
+  const given = readDocument(dataUrl(Buffer.concat([png, Buffer.alloc(1_000_000)])), 10_000_000, leaving.signal)
   leaving.abort(new Error('gone'))
   await t.rejects(given, { message: 'gone' })
 })

@@ -8,6 +8,7 @@
  */
 
 import { GatewayError } from '../../errors.ts'
+import { ownTurn } from '../../own-turn.ts'
 import { readError } from '../chat-completions/errors.ts'
 import { objectOf, textOf } from '../chat-completions/wire.ts'
 import type { ResultEvent } from '../../events.ts'
@@ -45,6 +46,7 @@ function ocrRequest ({ request: { document, asImage }, route }: Ask<OcrQuestion>
     body: async function * () {
       yield head
       for (let at = 0; at < bytes.length; at += pieceBytes) {
+        await ownTurn() // a provider may take all of them at once
         yield Buffer.from(bytes.toString('base64', at, Math.min(at + pieceBytes, bytes.length)), 'latin1')
       }
       yield tail
