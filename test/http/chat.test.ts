@@ -171,6 +171,9 @@ t.test('paths and methods that are not there', async t => {
   t.equal((await api.get('/v1/models/openai/gpt-5')).status, 200)
   t.equal((await api.get('/health', { headers: { authorization: '' } })).status, 401)
   t.same(await json(await api.get('/livez', { headers: { authorization: '' } })), { status: 'ok' })
+  for (const other of ['/livez?deep=1', '/livez/', '/LIVEZ']) t.equal((await api.get(other)).status, 200, other)
+  const headOnly = await fetch(`${api.url}/livez`, { method: 'HEAD' })
+  t.same([headOnly.status, headOnly.headers.get('content-length'), await headOnly.text()], [200, '15', ''])
 })
 
 t.test('a slow body times out and a caller over the limit reads the answer', async t => {
