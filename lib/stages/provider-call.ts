@@ -8,7 +8,7 @@
  */
 
 import { GatewayError, asGatewayError } from '../errors.ts'
-import { Account, Accounts, pause } from './attempts.ts'
+import { Account, Accounts, pause } from '../routing/account.ts'
 import { Drains } from '../drains.ts'
 import { openChoices, type AnyEvent } from './fan-out.ts'
 import { openSlices } from './open-slices.ts'
