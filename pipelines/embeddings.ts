@@ -3,6 +3,7 @@
 import { pipe } from 'it-pipe'
 import { checkEmbeddings } from '../lib/embeddings/input.ts'
 import { embeddingsReply } from '../lib/replies/embeddings.ts'
+import { orDecision } from '../lib/replies/or-decision.ts'
 import { once, perCall } from '../lib/stage.ts'
 import { auth } from '../lib/stages/auth.ts'
 import { embeddingLimits } from '../lib/stages/embedding-limits.ts'
@@ -11,18 +12,23 @@ import { routeModel } from '../lib/stages/route-model.ts'
 import { validate } from '../lib/stages/validate.ts'
 import { EmbeddingsRequest } from '../schemas/embeddings.ts'
 import type { Call } from '../lib/call.ts'
+import type { Provider } from '../lib/providers/provider.ts'
 import type { Reply } from '../lib/reply.ts'
 import type { Services } from '../lib/services.ts'
 
-export function embeddings ({ keys, models, providers, settings, tokens }: Services): (call: Call) => Promise<Reply> {
+const pick = (provider: Provider) => provider.embeddings
+
+export function embeddings (services: Services): (call: Call) => Promise<Reply> {
+  const { keys, models, providers, settings, tokens, drains, health } = services
   const stages = [
     auth(keys),
     validate(EmbeddingsRequest),
     perCall(checkEmbeddings),
     routeModel<EmbeddingsRequest>(models, providers),
-    embeddingLimits(models, tokens),
-    providerCall(providers, provider => provider.embeddings, settings.limits)
+    embeddingLimits(models, tokens)
   ] as const
+  const ask = providerCall(providers, pick, settings.limits, drains, health)
   const reply = embeddingsReply()
-  return async call => await pipe(once(call), ...stages, reply)
+  const end = orDecision<EmbeddingsRequest>(services, pick, async source => await pipe(source, ask, reply))
+  return async call => await pipe(once(call), ...stages, end)
 }

@@ -5,6 +5,7 @@ import { endpointNames } from '../endpoint.ts'
 import { nearest } from '../nearest.ts'
 import { SandboxOptionError, sandboxOptionNames, sandboxOptions } from '../providers/sandbox/options.ts'
 import { kindOf, kinds } from './kinds.ts'
+import { routeTargets } from './route-targets.ts'
 import type { Report } from './report.ts'
 
 /**
@@ -68,10 +69,10 @@ function checkModels (config: Config, providerNames: readonly string[], report: 
     else if (!names.has(alias)) checkId(['models', id, 'alias'], alias, 'value')
     if (Object.hasOwn(routes, id)) report.add(['routes', id], 'is also the name of a model', { part: 'name' })
   }
-  for (const [name, ids] of Object.entries(routes)) {
-    for (const [index, id] of ids.entries()) {
-      if (id === name) report.add(['routes', name, index], 'leads back to itself')
-      else if (!names.has(id)) checkId(['routes', name, index], id, 'value')
+  for (const [name, entry] of Object.entries(routes)) {
+    for (const { id, path } of routeTargets(name, entry)) {
+      if (id === name) report.add(path, 'leads back to itself')
+      else if (!names.has(id)) checkId(path, id, 'value')
     }
   }
 }

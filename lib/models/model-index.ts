@@ -7,6 +7,7 @@
 
 import type { Route } from '../call.ts'
 import type { Settings } from '../settings.ts'
+import { arranged } from './route-strategies.ts'
 import type { ModelEntry } from './models.ts'
 
 export interface ModelIndex {
@@ -51,8 +52,8 @@ export function buildIndex (
     if (alias !== undefined && target !== undefined) routes.set(alias, target)
   }
   // Resolved before any is added: a route cannot go through another route, so none can go round.
-  const named = settings.routes.map(({ name, models }) =>
-    [name, unique(models.flatMap(id => resolve(id, routes, enabled, disabled)))] as const)
+  const named = settings.routes.map(route =>
+    [route.name, arranged(route, id => resolve(id, routes, enabled, disabled), entries)] as const)
   for (const [name, targets] of named) {
     if (targets.length > 0) routes.set(name, targets)
     else routes.delete(name)
@@ -84,12 +85,6 @@ export function resolve (
 /** The route to a known model. */
 export function routeOf ({ id, providerId, model }: ModelEntry): Route {
   return { providerId, model, modelId: id }
-}
-
-/** Without the routes whose model came up before. */
-export function unique (routes: readonly Route[]): Route[] {
-  const seen = new Set<string>()
-  return routes.filter(({ modelId }) => !seen.has(modelId) && seen.add(modelId))
 }
 
 /**
