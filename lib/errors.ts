@@ -188,6 +188,8 @@ export interface GatewayErrorOptions {
   retryAfterSeconds?: number | undefined
   /** Only for the log. */
   cause?: unknown
+  /** What it is instead when the call used the caller's own key at the provider. */
+  withOwnKey?: GatewayError | undefined
 }
 
 /** What a caller reads: all four fields are always there, `code` and `param` null where they say nothing. */
@@ -202,6 +204,7 @@ export class GatewayError extends Error {
   readonly param: string | null
   readonly failure: Failure
   readonly retryAfterSeconds: number | undefined
+  readonly withOwnKey: GatewayError | undefined
   readonly #shownCode: string | undefined
 
   constructor (code: ErrorCode, options: GatewayErrorOptions = {}) {
@@ -214,15 +217,16 @@ export class GatewayError extends Error {
     this.param = options.param ?? null
     this.failure = options.failure ?? row.failure ?? 'caller'
     this.retryAfterSeconds = options.retryAfterSeconds
+    this.withOwnKey = options.withOwnKey
     this.#shownCode = options.shownCode
   }
 
   /** The same error in other words, or about another parameter. */
   with (changes: Pick<GatewayErrorOptions, 'message' | 'param' | 'cause'>): GatewayError {
-    const { code, message, status, type, failure, retryAfterSeconds, cause } = this
+    const { code, message, status, type, failure, retryAfterSeconds, cause, withOwnKey } = this
     const shownCode = this.#shownCode
     const param = this.param ?? undefined
-    return new GatewayError(code, { message, status, type, failure, retryAfterSeconds, cause, param, shownCode, ...changes })
+    return new GatewayError(code, { message, status, type, failure, retryAfterSeconds, cause, withOwnKey, param, shownCode, ...changes })
   }
 
   /** True when this provider cannot do it, but another one might. */

@@ -15,6 +15,7 @@ import { openDeferrals } from './deferred/deferrals.ts'
 import { TaskRunner } from './deferred/task-runner.ts'
 import { GatewayError } from './errors.ts'
 import { createApp } from './http/app.ts'
+import { refuseMalformed } from './http/refuse-malformed.ts'
 import { sweepUploads } from './http/upload-directory.ts'
 import { openServices, type OpenServices } from './open-services.ts'
 import { warmUp } from './stages/validate.ts'
@@ -71,9 +72,14 @@ export async function createGateway (settings: Settings, { keys, log, database }
   const server = createServer({
     keepAliveTimeout: settings.server.keepAliveMs,
     headersTimeout: settings.limits.headersMs,
+    // Node looks for late headers only every 30 s by itself.
+    connectionsCheckingInterval: Math.min(settings.limits.headersMs, 1000),
     requestTimeout: 0, // bodies have a clock of their own
     maxHeaderSize: 32 * 1024
   }, app.handle)
+  server.on('clientError', refuseMalformed)
+  // A caller who waits before sending a body is told to go on when the body is read, not before.
+  server.on('checkContinue', app.handle).on('checkExpectation', app.handle)
 
   /** Calls that come over connections kept alive while others end are waited for as well. */
   const idle = async (): Promise<void> => { while (app.underWay() > 0) await app.settled() }

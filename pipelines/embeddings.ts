@@ -7,7 +7,7 @@ import { orDecision } from '../lib/replies/or-decision.ts'
 import { once, perCall } from '../lib/stage.ts'
 import { auth } from '../lib/stages/auth.ts'
 import { embeddingLimits } from '../lib/stages/embedding-limits.ts'
-import { providerCall } from '../lib/stages/provider-call.ts'
+import { providerCall, type ProviderCallOptions } from '../lib/stages/provider-call.ts'
 import { routeModel } from '../lib/stages/route-model.ts'
 import { validate } from '../lib/stages/validate.ts'
 import { EmbeddingsRequest } from '../schemas/embeddings.ts'
@@ -15,6 +15,7 @@ import type { Call } from '../lib/call.ts'
 import type { Provider } from '../lib/providers/provider.ts'
 import type { Reply } from '../lib/reply.ts'
 import type { Services } from '../lib/services.ts'
+import type { Limits } from '../lib/settings.ts'
 
 const pick = (provider: Provider) => provider.embeddings
 
@@ -27,8 +28,14 @@ export function embeddings (services: Services): (call: Call) => Promise<Reply> 
     routeModel<EmbeddingsRequest>(models, providers),
     embeddingLimits(models, tokens)
   ] as const
-  const ask = providerCall(providers, pick, settings.limits, drains, health)
+  const ask = providerCall(providers, pick, sizes(settings.limits), drains, health)
   const reply = embeddingsReply()
   const end = orDecision<EmbeddingsRequest>(services, pick, async source => await pipe(source, ask, reply))
   return async call => await pipe(once(call), ...stages, end)
+}
+
+/** As many vectors as one request may ask for, of the longest there are, printed with indents. */
+function sizes (limits: Limits): ProviderCallOptions {
+  const numberBytes = 32
+  return { ...limits, answerBytes: Math.max(limits.answerBytes, 2048 * 3072 * numberBytes) }
 }

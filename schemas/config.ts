@@ -60,7 +60,8 @@ const Secret = (description: string) => Type.String({
   pattern: secretReference,
   patternErrorMessage:
     'secrets are not written here: name a variable (env:NAME) or a file (file:PATH)',
-  description: `${description} As \`env:NAME\` or \`file:PATH\`, never the secret itself.`
+  description: `${description} As \`env:NAME\` or \`file:PATH\`, never the secret itself; white space ` +
+    'around it is left out.'
 })
 
 const Headers = (description: string) => Named(Secret('Value of this header.'), description, {
@@ -169,7 +170,7 @@ export const ProviderConfig = Closed({
 export type ProviderConfig = Static<typeof ProviderConfig>
 
 export const ModelConfig = Closed({
-  alias: Type.Optional(Text('Another model or route this name stands for.')),
+  alias: Type.Optional(Text('Another model or route this name stands for; alone in its entry.')),
   hidden: Type.Boolean({ default: false, description: 'Usable, but not listed.' }),
   status: Type.Optional(OneOf(['enabled', 'disabled', 'preview', 'deprecated'], {
     description: 'A disabled model is not found; the others are usable.'
@@ -202,7 +203,7 @@ export const RouteStrategy = OneOf(['in_order', 'weighted', 'cheapest', 'fastest
 })
 
 const WeightedModel = Closed({
-  model: Text('A model id.'),
+  model: Text('A model id, an alias or another route.'),
   weight: Type.Number({
     minimum: 0,
     maximum: 1_000_000,
@@ -214,14 +215,14 @@ type WeightedModel = Static<typeof WeightedModel>
 
 const RouteModels = Closed({
   models: Type.Array(Type.Unsafe<string | WeightedModel>({ ...WeightedModel, type: ['string', 'object'], minLength: 1 }), {
-    minItems: 1, description: 'Model ids, or maps with a model id and its weight.'
+    minItems: 1, description: 'Models, aliases or routes, or maps of one and its weight.'
   }),
   strategy: RouteStrategy
 })
 
 /** Not a union: of a mistake in one, all its members would have something to say. */
 export const RouteConfig = Type.Unsafe<string[] | Static<typeof RouteModels>>({
-  ...RouteModels, type: ['array', 'object'], items: Text('A model id.'), minItems: 1
+  ...RouteModels, type: ['array', 'object'], items: Text('A model id, an alias or another route.'), minItems: 1
 })
 export type RouteConfig = Static<typeof RouteConfig>
 
@@ -265,7 +266,7 @@ const LimitsConfig = Section({
   json_depth: Count(100, 'Levels of a JSON request.', 1000),
   audio_file_bytes: Bytes(25 * mebibyte, 'An uploaded audio file.'),
   document_bytes: Bytes(50_000_000, 'A document to be read, decoded or fetched.'),
-  answer_bytes: Bytes(64 * mebibyte, 'One whole answer of a provider, decoded.'),
+  answer_bytes: Bytes(64 * mebibyte, 'One whole answer of a provider, decoded. Images and vectors may be as large as those get.'),
   event_bytes: Bytes(8 * mebibyte, "One event of a provider's stream."),
   open_calls: Count(10_000, 'Calls under way at once; more are refused with 503.'),
   call_ms: Milliseconds(600_000, 'A call, from acceptance to the last byte.'),

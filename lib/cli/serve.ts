@@ -1,6 +1,6 @@
 /** One process that answers calls: store, keys, gateway and the watch on the configuration. */
 
-import { formatProblems } from '../config/problems.ts'
+import { formatProblems, formatWarnings, type Problem } from '../config/problems.ts'
 import { watchSettings, type SettingsWatch } from '../config/watch-settings.ts'
 import { createGateway, type Gateway } from '../gateway.ts'
 import { openKeyStore, type KeyStore } from '../keys/key-store.ts'
@@ -101,7 +101,8 @@ function watchForChanges (sources: ConfigSources, { gateway, keys, log, server }
     if (entries.length > 0) log.warn({ entries }, 'these changes hold from the next start on')
   }
   try {
-    return watchSettings(sources, settings => {
+    return watchSettings(sources, (settings, warnings) => {
+      logWarnings(warnings, log)
       takeOver(settings).catch((error: unknown) => {
         log.error({ cause: causeOf(error) }, 'the new configuration could not be taken over; the last one holds')
       })
@@ -110,6 +111,10 @@ function watchForChanges (sources: ConfigSources, { gateway, keys, log, server }
     log.warn({ cause: causeOf(error) }, 'changes of the configuration are not noticed')
     return undefined
   }
+}
+
+export function logWarnings (warnings: readonly Problem[], log: Log): void {
+  if (warnings.length > 0) log.warn({ warnings: formatWarnings(warnings) }, 'the configuration may not be what was meant')
 }
 
 /** Settings of the process that a running one cannot change, by their entries in the file. */

@@ -1,12 +1,15 @@
 /** Rules that need more than one entry: names that must differ, and names that must exist. */
 
+import { isIP } from 'node:net'
+import ipaddr from 'ipaddr.js'
 import type { Config } from '../../schemas/config.ts'
 import { endpointNames } from '../endpoint.ts'
 import { nearest } from '../nearest.ts'
 import { SandboxOptionError, sandboxOptionNames, sandboxOptions } from '../providers/sandbox/options.ts'
+import { checkModels } from './check-models.ts'
 import { kindOf, kinds } from './kinds.ts'
-import { routeTargets } from './route-targets.ts'
 import type { Report } from './report.ts'
+import type { ProviderKind } from '../settings.ts'
 
 /**
  * Reports what is wrong between entries that are each right by themselves.
@@ -17,12 +20,14 @@ export function checkTogether (config: Config, providerNames: readonly string[],
   checkProviders(config, report)
   checkModels(config, providerNames, report)
   checkToolServers(config, report)
+  checkHosts(config, report)
   checkKeys(config, report)
 }
 
 function checkProviders ({ providers }: Config, report: Report): void {
   for (const [id, { kind, base_url: baseUrl, options }] of Object.entries(providers)) {
     if (kindOf(id, kind) === 'sandbox') checkSandboxOptions(id, options, report)
+    else checkOptions(id, kindOf(id, kind), options, report)
     if (baseUrl !== undefined) {
       if (!URL.canParse(baseUrl)) report.add(['providers', id, 'base_url'], 'is not an address')
     } else if (kinds[kindOf(id, kind)].baseUrl === undefined) {
@@ -34,7 +39,15 @@ function checkProviders ({ providers }: Config, report: Report): void {
   }
 }
 
-/** Other kinds leave their options to the provider; these are ours to know. */
+/** What nothing here reads has no effect. */
+function checkOptions (id: string, kind: ProviderKind, options: Readonly<Record<string, unknown>>, report: Report): void {
+  for (const [name, value] of Object.entries(options)) {
+    const path = ['providers', id, 'options', name]
+    if (kind !== 'azure-openai' || name !== 'api_version') report.warn(path, 'has no effect on this kind', { part: 'name' })
+    else if (typeof value !== 'string') report.add(path, 'must be text')
+  }
+}
+
 function checkSandboxOptions (id: string, options: Readonly<Record<string, unknown>>, report: Report): void {
   const path = ['providers', id, 'options']
   for (const name of Object.keys(options)) {
@@ -49,49 +62,11 @@ function checkSandboxOptions (id: string, options: Readonly<Record<string, unkno
   }
 }
 
-function checkModels (config: Config, providerNames: readonly string[], report: Report): void {
-  const { models, routes } = config
-  // A provider may be off in one environment and on in another: its models are no mistake.
-  const prefixes = new Set([...Object.keys(kinds), ...providerNames])
-  const names = new Set([...Object.keys(models), ...Object.keys(routes)])
-  const checkId = (path: ReadonlyArray<string | number>, id: string, part: 'name' | 'value'): void => {
-    const slash = id.indexOf('/')
-    const prefix = id.slice(0, Math.max(0, slash))
-    if (slash === -1 || prefixes.has(prefix)) return
-    const meant = nearest(prefix, prefixes)
-    report.add(path, 'names a provider that is not configured', {
-      part, suggestion: meant === undefined ? undefined : meant + id.slice(slash)
-    })
-  }
-  for (const [id, { alias }] of Object.entries(models)) {
-    if (alias === undefined) checkId(['models', id], id, 'name')
-    else if (leadsTo(id, id, models)) report.add(['models', id, 'alias'], 'leads back to itself')
-    else if (!names.has(alias)) checkId(['models', id, 'alias'], alias, 'value')
-    if (Object.hasOwn(routes, id)) report.add(['routes', id], 'is also the name of a model', { part: 'name' })
-  }
-  for (const [name, entry] of Object.entries(routes)) {
-    for (const { id, path } of routeTargets(name, entry)) {
-      if (id === name) report.add(path, 'leads back to itself')
-      else if (!names.has(id)) checkId(path, id, 'value')
-    }
-  }
-}
-
-/** Whether following aliases from one name comes to another; ends after as many steps as names. */
-function leadsTo (from: string, to: string, models: Config['models']): boolean {
-  let name: string | undefined = from
-  for (let steps = Object.keys(models).length; steps > 0 && name !== undefined; steps--) {
-    name = Object.hasOwn(models, name) ? models[name]?.alias : undefined
-    if (name === to) return true
-  }
-  return false
-}
-
 function checkToolServers ({ mcp_servers: servers }: Config, report: Report): void {
   for (const [slug, { url, command, args, env, headers }] of Object.entries(servers)) {
     const path = ['mcp_servers', slug]
     if (url === undefined && command === undefined) {
-      report.add(path, 'needs a url or a command', { part: 'name' })
+      report.add(path, 'needs a url or a command', { part: 'name', unless: [...path, 'url'] })
     } else if (url !== undefined && command !== undefined) {
       report.add([...path, 'command'], 'not together with url', { part: 'name' })
     } else if (url !== undefined) {
@@ -106,6 +81,30 @@ function checkToolServers ({ mcp_servers: servers }: Config, report: Report): vo
   }
 }
 
+/** What is neither a range nor an address counts as a name, so a mistyped one would allow nothing. */
+function checkHosts ({ tools }: Config, report: Report): void {
+  for (const [index, host] of tools.allowed_hosts.entries()) {
+    const path = ['tools', 'allowed_hosts', index]
+    const [name = '', port, ...more] = host.split(':')
+    if (host.includes('/')) {
+      if (!ipaddr.isValidCIDR(host)) report.add(path, 'is not a range of addresses')
+      else if (isMapped(host)) report.add(path, 'is to be written as a range of IPv4')
+    } else if (more.length > 0) {
+      if (isIP(host) === 0 && isIP(host.replace(/:\d+$/, '')) === 0) report.add(path, 'is not an address')
+    } else if (port !== undefined && !(/^\d+$/.test(port) && Number(port) >= 1 && Number(port) <= 65_535)) {
+      report.add(path, 'has a port that is none')
+    } else if (/^[\d.]+$/.test(name) && isIP(name) === 0) {
+      report.add(path, 'is not an address')
+    }
+  }
+}
+
+/** Addresses are compared as IPv4 where they are that, so such a range would match none. */
+function isMapped (range: string): boolean {
+  const [address] = ipaddr.parseCIDR(range)
+  return address instanceof ipaddr.IPv6 && address.isIPv4MappedAddress()
+}
+
 function checkKeys ({ keys }: Config, report: Report): void {
   const names = new Set<string>()
   for (const [index, { name, endpoints = [], expires_at: expiresAt }] of keys.entries()) {
@@ -117,8 +116,8 @@ function checkKeys ({ keys }: Config, report: Report): void {
         suggestion: nearest(endpoint, endpointNames)
       })
     }
-    if (expiresAt !== undefined && Number.isNaN(Date.parse(expiresAt))) {
-      report.add(['keys', index, 'expires_at'], 'is not a date')
-    }
+    const expiresAtMs = expiresAt === undefined ? Infinity : Date.parse(expiresAt)
+    if (Number.isNaN(expiresAtMs)) report.add(['keys', index, 'expires_at'], 'is not a date')
+    else if (expiresAtMs <= Date.now()) report.warn(['keys', index, 'expires_at'], 'has passed')
   }
 }

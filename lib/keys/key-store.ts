@@ -31,7 +31,7 @@ export interface ListedKey extends ApiKey {
   readonly revokedAtMs?: number
 }
 
-export interface KeyStore extends Keys {
+export interface KeyStore extends Required<Keys> {
   /**
    * Makes a key. Its text is in the answer and nowhere else.
    *
@@ -118,6 +118,13 @@ export async function openKeyStore (
       // Even the digest is compared in constant time: the map's own comparison is not.
       if (entry === undefined || !timingSafeEqual(Buffer.from(text, 'base64'), entry.digest)) return undefined
       return isExpired(entry.key) ? undefined : entry.key
+    },
+
+    find: id => {
+      for (const entries of [fromConfiguration, fromStore]) {
+        for (const { key } of entries.values()) if (key.id === id) return isExpired(key) ? undefined : key
+      }
+      return undefined
     },
 
     create: async ({ name, endpoints, models, expiresAtMs }) => {

@@ -6,7 +6,7 @@
  */
 
 import type { Route } from '../call.ts'
-import type { Settings } from '../settings.ts'
+import type { RouteSettings, Settings } from '../settings.ts'
 import { arranged } from './route-strategies.ts'
 import type { ModelEntry } from './models.ts'
 
@@ -47,14 +47,7 @@ export function buildIndex (
     if (entry !== undefined) routes.set(name, [routeOf(entry)])
   }
   for (const entry of usable) routes.set(entry.id, [routeOf(entry)])
-  for (const { id, alias } of settings.models) {
-    const target = routes.get(id)
-    if (alias !== undefined && target !== undefined) routes.set(alias, target)
-  }
-  // Resolved before any is added: a route cannot go through another route, so none can go round.
-  const named = settings.routes.map(route =>
-    [route.name, arranged(route, id => resolve(id, routes, enabled, disabled), entries)] as const)
-  for (const [name, targets] of named) {
+  for (const [name, targets] of followed(settings, entries, id => resolve(id, routes, enabled, disabled))) {
     if (targets.length > 0) routes.set(name, targets)
     else routes.delete(name)
   }
@@ -64,6 +57,31 @@ export function buildIndex (
     .filter(entry => !hidden.has(entry.id))
     .toSorted((a, b) => a.id < b.id ? -1 : 1)
   return { routes, entries, disabled, listed, owners }
+}
+
+/**
+ * Where aliases and routes lead, through one another as far as need be. Of a route within another one
+ * only the models count.
+ */
+function followed (
+  { models, routes }: Settings, entries: ReadonlyMap<string, ModelEntry>, resolved: (id: string) => readonly Route[]
+): ReadonlyMap<string, readonly Route[]> {
+  const steps = new Map<string, string | RouteSettings>(routes.map(route => [route.name, route]))
+  for (const { id, alias } of models) if (alias !== undefined && !steps.has(id)) steps.set(id, alias)
+
+  const found = new Map<string, readonly Route[]>()
+  const follow = (name: string): readonly Route[] => {
+    const next = steps.get(name)
+    if (next === undefined) return resolved(name)
+    const known = found.get(name)
+    if (known !== undefined) return known
+    found.set(name, []) // what leads back to itself leads nowhere
+    const targets = typeof next === 'string' ? follow(next) : arranged(next, follow, entries)
+    found.set(name, targets)
+    return targets
+  }
+  for (const name of steps.keys()) follow(name)
+  return found
 }
 
 /** The known routes of an id, or one to the enabled provider that its prefix names, or none. */

@@ -52,8 +52,7 @@ export async function openAnswer<R extends Streamable, E extends { readonly type
     throw adapter.error({
       status: answer.status,
       headers: answer.headers,
-      body: await readErrorBody(answer),
-      callerKey: call.providerKey !== undefined
+      body: await readErrorBody(answer)
     })
   }
   const readBytes = adapter.bytes?.(answer, ask)

@@ -14,7 +14,7 @@ import { openSlices } from './open-slices.ts'
 import type { OpenAnswer } from './open-answer.ts'
 import { pause } from '../routing/account.ts'
 import { RouteHealth } from '../routing/route-health.ts'
-import { withoutSecrets } from '../scrub.ts'
+import { forCaller } from '../scrub.ts'
 import type { Batch } from '../batch.ts'
 import type { Route, RoutedCall } from '../call.ts'
 import type { Adapter, Ask, Provider } from '../providers/provider.ts'
@@ -74,7 +74,7 @@ export function providerCall<R extends Streamable, E extends AnyEvent> (
         }
       } catch (error) {
         if (!call.signal.aborted) health.brokeOff(route, error)
-        throw withoutSecrets(error, providers.get(route.providerId)?.secrets, call.providerKey)
+        throw forCaller(error, providers.get(route.providerId)?.secrets, call.providerKey)
       } finally {
         answer.close()
       }
@@ -116,7 +116,7 @@ async function firstAnswer<R extends Streamable, E> (
         return { route, answer }
       } catch (error) {
         if (signal.aborted) throw signal.reason
-        failure = withoutSecrets(asGatewayError(error), provider.secrets, call.providerKey)
+        failure = forCaller(asGatewayError(error), provider.secrets, call.providerKey)
         health.failed(route, attempt, failure)
         account.note(failure)
         noteAttempt(call, route, failure.code)

@@ -149,6 +149,11 @@ t.test('bodies that are no request are refused with a status of their own', asyn
   t.equal(upstream.requests.length, 0)
   const packed = await fetch(api.url + path, { method: 'POST', body: gzipSync(JSON.stringify(question)), headers: { 'x-api-key': testKey, 'content-type': 'application/json', 'content-encoding': 'gzip' } })
   t.equal(packed.status, 200, 'a compressed body is read')
+  const latin = await fetch(api.url + path, {
+    method: 'POST', body: Buffer.from('{"model":"openai/gpt-5","messages":"caf\xe9"}', 'latin1'), headers: { 'x-api-key': testKey, 'content-type': 'application/json' }
+  })
+  t.equal(latin.status, 400, 'what is not UTF-8 is not guessed')
+  t.match(await json(latin), { error: { code: 'invalid_json', message: 'The body is not UTF-8.' } })
   const bomb = await fetch(api.url + path, { method: 'POST', body: gzipSync(' '.repeat(1e6)), headers: { 'x-api-key': testKey, 'content-type': 'application/json', 'content-encoding': 'gzip' } })
   t.equal(bomb.status, 413, 'within the limit of what it unpacks to')
 })
@@ -444,6 +449,33 @@ t.test('the caller\'s own provider key is used and its refusal is theirs to see'
   t.equal(refused.status, 401)
   t.match(await json(refused), { error: { type: 'authentication_error', code: 'invalid_provider_key' } })
   t.equal((await api.post(path, question, { headers: { 'x-provider-key': 'k', 'x-provider': 'nobody' } })).status, 400)
+})
+
+t.test('a caller\'s own key that is refused under status 200 is refused to the caller', async t => {
+  const refusals: ReadonlyArray<readonly [refusal: object, status: number, code: string]> = [
+    [{ message: 'no', code: 401 }, 401, 'invalid_provider_key'],
+    [{ message: 'no', type: 'authentication_error' }, 401, 'invalid_provider_key'],
+    [{ message: 'no', type: 'permission_error' }, 403, 'invalid_provider_key'],
+    [{ message: 'no', code: 'insufficient_quota' }, 402, 'insufficient_quota']
+  ]
+  for (const [refusal, status, code] of refusals) {
+    const error = JSON.stringify({ error: refusal })
+    const { upstream, api } = await start(t, (_request, number) => [
+      { pieces: [error] },
+      { headers: eventStream, pieces: [`data: ${error}\n\n`] },
+      { headers: eventStream, pieces: [chatFrames(['half'])[1] ?? '', `data: ${error}\n\n`] }
+    ][number] ?? { pieces: [chatAnswer('Hi')] }, { retries: 1 })
+    const own = { headers: { 'x-provider-key': 'sk-mine' } }
+    for (const stream of [false, true]) {
+      const refused = await api.post(path, { ...question, stream }, own)
+      t.equal(refused.status, status)
+      t.match(await json(refused), { error: { code } })
+    }
+    const broken = await (await api.post(path, { ...question, stream: true }, own)).text()
+    t.match(broken, new RegExp(`half.*event: error\\n.*"code":"${code}"`, 's'))
+    t.equal((await api.post(path, question)).status, 200, 'the gateway\'s own key is as good as before')
+    t.equal(upstream.requests.length, 4, 'and nothing was tried again')
+  }
 })
 
 t.test('settings that come with a model are checked, and only shape the answer', async t => {

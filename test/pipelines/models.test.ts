@@ -26,7 +26,7 @@ const echo: ModelEntry = {
 }
 const config = settings({
   providers: [providerSettings('mine', 'vllm'), providerSettings('eu', 'openai'), providerSettings('sandbox', 'sandbox')],
-  models: [modelSettings('mine/qwen'), modelSettings('google/gemini-2.5-pro', { alias: 'smart', hidden: true })],
+  models: [modelSettings('mine/qwen'), modelSettings('google/gemini-2.5-pro', { hidden: true }), modelSettings('smart', { alias: 'google/gemini-2.5-pro' })],
   routes: [{ name: 'fast', models: ['eu/gpt-5', 'mine/qwen'] }]
 })
 const services = {
