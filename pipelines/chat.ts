@@ -33,7 +33,7 @@ export function chat (services: Services): (call: Call) => Promise<Reply> {
     perCall(checkChatRules),
     routeModel<PromptedChat>(models, providers, { settings: chatSettings, attributes: chatAttributes })
   ] as const
-  const reply = orDecision(services, provider => provider.chat, onCall(deferCall(services, answerChat(services))))
+  const reply = onCall(orDecision(services, provider => provider.chat, deferCall(services, answerChat(services))))
   return async call => await pipe(once(call), ...stages, reply)
 }
 

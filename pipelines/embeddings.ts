@@ -3,6 +3,7 @@
 import { pipe } from 'it-pipe'
 import { checkEmbeddings } from '../lib/embeddings/input.ts'
 import { embeddingsReply } from '../lib/replies/embeddings.ts'
+import { onCall } from '../lib/replies/on-call.ts'
 import { orDecision } from '../lib/replies/or-decision.ts'
 import { once, perCall } from '../lib/stage.ts'
 import { auth } from '../lib/stages/auth.ts'
@@ -30,7 +31,7 @@ export function embeddings (services: Services): (call: Call) => Promise<Reply> 
   ] as const
   const ask = providerCall(providers, pick, sizes(settings.limits), drains, health)
   const reply = embeddingsReply()
-  const end = orDecision<EmbeddingsRequest>(services, pick, async source => await pipe(source, ask, reply))
+  const end = onCall(orDecision<EmbeddingsRequest>(services, pick, async call => await pipe(once(call), ask, reply)))
   return async call => await pipe(once(call), ...stages, end)
 }
 

@@ -4,6 +4,7 @@ import { pipe } from 'it-pipe'
 import { checkImageFile } from '../lib/images/files.ts'
 import { needsNewestFamily, type ImageParameters } from '../lib/images/rules.ts'
 import { wholeImages } from '../lib/images/whole.ts'
+import { onCall } from '../lib/replies/on-call.ts'
 import { orDecision } from '../lib/replies/or-decision.ts'
 import { streamOrWhole } from '../lib/replies/stream-or-whole.ts'
 import { once } from '../lib/stage.ts'
@@ -41,7 +42,7 @@ export function images (services: Services): (call: Call) => Promise<Reply> {
     noteUsage<ImageRequest, ImageEvent>()
   ] as const
   const reply = streamOrWhole({ streamed: imageFrames<ImageRequest>('image_generation'), whole: wholeImages<ImageRequest> })
-  const end = orDecision<ImageRequest>(services, pick, async source => await pipe(source, ...answer, reply))
+  const end = onCall(orDecision<ImageRequest>(services, pick, async call => await pipe(once(call), ...answer, reply)))
   return async call => await pipe(once(call), ...stages, end)
 }
 
@@ -66,7 +67,7 @@ export function imageEdits (services: Services): (call: Call) => Promise<Reply> 
     noteUsage<ImageEdit, ImageEvent>()
   ] as const
   const reply = streamOrWhole({ streamed: imageFrames<ImageEdit>('image_edit'), whole: wholeImages<ImageEdit> })
-  const end = orDecision<ImageEdit>(services, pick, async source => await pipe(source, ...answer, reply))
+  const end = onCall(orDecision<ImageEdit>(services, pick, async call => await pipe(once(call), ...answer, reply)))
   return async call => await pipe(once(call), ...stages, end)
 }
 
@@ -87,7 +88,7 @@ export function imageVariations (services: Services): (call: Call) => Promise<Re
     noteUsage<ImageVariation, ImageEvent>()
   ] as const
   const reply = streamOrWhole({ streamed: imageFrames<ImageVariation>('image_edit'), whole: wholeImages<ImageVariation> })
-  const end = orDecision<ImageVariation>(services, pick, async source => await pipe(source, ...answer, reply))
+  const end = onCall(orDecision<ImageVariation>(services, pick, async call => await pipe(once(call), ...answer, reply)))
   return async call => await pipe(once(call), ...stages, end)
 }
 

@@ -5,6 +5,7 @@ import { GatewayError } from '../lib/errors.ts'
 import { readDocument } from '../lib/ocr/document.ts'
 import { countPages } from '../lib/pdf.ts'
 import { jsonReply } from '../lib/replies/json.ts'
+import { onCall } from '../lib/replies/on-call.ts'
 import { orDecision } from '../lib/replies/or-decision.ts'
 import { once, perCall } from '../lib/stage.ts'
 import { askAsImage } from '../lib/stages/ask-as-image.ts'
@@ -44,7 +45,7 @@ export function ocr (services: Services): (call: Call) => Promise<Reply> {
     perCall(answerOf)
   ] as const
   const reply = jsonReply<OcrAnswer>()
-  const end = orDecision<OcrQuestion>(services, pick, async source => await pipe(source, ...answer, reply))
+  const end = onCall(orDecision<OcrQuestion>(services, pick, async call => await pipe(once(call), ...answer, reply)))
   return async call => await pipe(once(call), ...stages, end)
 }
 

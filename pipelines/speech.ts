@@ -3,6 +3,7 @@
 import { pipe } from 'it-pipe'
 import { readSpeech, type SpeechQuestion } from '../lib/audio/speech-question.ts'
 import { bytesReply } from '../lib/replies/bytes.ts'
+import { onCall } from '../lib/replies/on-call.ts'
 import { orDecision } from '../lib/replies/or-decision.ts'
 import { once, perCall } from '../lib/stage.ts'
 import { auth } from '../lib/stages/auth.ts'
@@ -33,6 +34,6 @@ export function speech (services: Services): (call: Call) => Promise<Reply> {
     noteUsage<SpeechQuestion, SpeechEvent>()
   ] as const
   const reply = bytesReply(speechFrames<SpeechQuestion>())
-  const end = orDecision<SpeechQuestion>(services, pick, async source => await pipe(source, ...answer, reply))
+  const end = onCall(orDecision<SpeechQuestion>(services, pick, async call => await pipe(once(call), ...answer, reply)))
   return async call => await pipe(once(call), ...stages, end)
 }

@@ -3,6 +3,7 @@
 import { pipe } from 'it-pipe'
 import { readTranscription, type Recording } from '../lib/audio/recording.ts'
 import { noteTranscript, transcriptReply, wholeTranscript } from '../lib/audio/whole-transcript.ts'
+import { onCall } from '../lib/replies/on-call.ts'
 import { orDecision } from '../lib/replies/or-decision.ts'
 import { streamOrWhole } from '../lib/replies/stream-or-whole.ts'
 import { once, perCall } from '../lib/stage.ts'
@@ -34,6 +35,6 @@ export function transcription (services: Services): (call: Call) => Promise<Repl
   const reply = streamOrWhole({
     streamed: transcriptFrames<Recording>(), whole: wholeTranscript, write: transcriptReply
   })
-  const end = orDecision<Recording>(services, pick, async source => await pipe(source, ...answer, reply))
+  const end = onCall(orDecision<Recording>(services, pick, async call => await pipe(once(call), ...answer, reply)))
   return async call => await pipe(once(call), ...stages, end)
 }

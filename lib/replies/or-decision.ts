@@ -1,7 +1,5 @@
 import { decide } from '../routing/decision.ts'
 import { RouteHealth } from '../routing/route-health.ts'
-import { once, type Sink } from '../stage.ts'
-import { onCall } from './on-call.ts'
 import type { Call, RoutedCall } from '../call.ts'
 import type { Provider } from '../providers/provider.ts'
 import type { Reply } from '../reply.ts'
@@ -10,15 +8,15 @@ import type { Services } from '../services.ts'
 type RoutingServices = Pick<Services, 'providers' | 'health'>
 
 /**
- * Makes the end of a pipeline that answers a dry run (`X-Headgate-Dry-Run: true`) with the decision
- * about its routes, and every other call as `answer` does. For a dry run no provider is asked.
+ * Answers a dry run (`X-Headgate-Dry-Run: true`) with the decision about its routes, and every other
+ * call as `answer` does. For a dry run no provider is asked.
  *
  * @param pick what a provider must have to serve the endpoint
  */
 export function orDecision<R> (
-  services: RoutingServices, pick: (provider: Provider) => unknown, answer: Sink<RoutedCall<R>, Reply>
-): Sink<RoutedCall<R>, Reply> {
-  return onCall(async call => isDryRun(call) ? decisionOn(call, services, pick) : await answer(once(call)))
+  services: RoutingServices, pick: (provider: Provider) => unknown, answer: (call: RoutedCall<R>) => Promise<Reply>
+): (call: RoutedCall<R>) => Promise<Reply> {
+  return async call => isDryRun(call) ? decisionOn(call, services, pick) : await answer(call)
 }
 
 /** Whatever is written there but a no: a call that was not meant to be made must not be. */

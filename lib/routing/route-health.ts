@@ -64,7 +64,12 @@ export class RouteHealth {
    *
    * @param passed is told of each route that another one is asked before
    */
-  * inTurn (routes: readonly Route[], passed: (route: Route, setback: Setback) => void): Generator<Turn, void, undefined> {
+  inTurn (routes: readonly Route[], passed: (route: Route, setback: Setback) => void): Iterable<Turn> {
+    const [only, other] = routes
+    return only !== undefined && other === undefined ? [{ route: only, isLast: true }] : this.#inTurn(routes, passed)
+  }
+
+  * #inTurn (routes: readonly Route[], passed: (route: Route, setback: Setback) => void): Generator<Turn, void, undefined> {
     const waiting: Array<{ readonly route: Route, readonly setback: Setback }> = []
     let told = 0
     for (const [index, route] of routes.entries()) {

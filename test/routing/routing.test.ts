@@ -148,7 +148,7 @@ t.test('routes are asked as given, but those in trouble after all others', async
   pass(5000)
   t.same(order(a, b, c), ['one/a', '(two/b held)', 'three/c', 'two/b.'], 'time for a probe')
 
-  const later = health.inTurn([c, a, b], () => undefined)
+  const later = health.inTurn([c, a, b], () => undefined)[Symbol.iterator]()
   t.equal(later.next().value?.route, c)
   open(a)
   health.account('two').note(new GatewayError('upstream_overloaded', { retryAfterSeconds: 1 }))
