@@ -148,6 +148,8 @@ t.test('attributes choose the model, and go to no provider', async t => {
   })) {
     t.match(await ask({ model, agent_attributes: { complexity: 0.8 }, model_attributes }), { route: 'mistral/mistral-large-latest: score 0.63' }, name)
   }
+  const ofRoute = { model: 'smart', agent_attributes: { complexity: 0.8 } }
+  t.match(await ask({ ...ofRoute, model_attributes: { 'openai/gpt-5': { intelligence: 0.1 } } }), { route: 'mistral/mistral-large-latest: score 0.63' }, 'also behind a route')
   t.match(await ask({ model: ['smart'], model_attributes: { smart: { accuracy: 0.7 } } }), { route: 'mistral/mistral-large-latest: score 0.70' }, 'as the caller wrote it')
   t.match(await ask({ model: ['mistral/mistral-large-latest', { model: 'openai/gpt-5', settings: { attributes: { x: 0.9 } } }] }), { route: 'openai/gpt-5: score 0.90' })
   t.match(await ask({ model: 'openai/gpt-5', agent_attributes: hard }), { route: null }, 'with one model there is nothing to choose')

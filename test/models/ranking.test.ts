@@ -104,15 +104,19 @@ t.test('a route is in the order its strategy says', async t => {
 
 t.test('the strategy of a route holds when a caller names it', async t => {
   const models = createModels(settings({
-    models: [modelSettings('openai/gpt-5', { price: { input: 9 } }), modelSettings('openai/gpt-5-mini', { price: { input: 1 } })],
+    models: [modelSettings('cheap', { alias: 'thrifty' }), modelSettings('openai/gpt-5', { price: { input: 9 } }), modelSettings('openai/gpt-5-mini', { price: { input: 1 } })],
     routes: [
       { name: 'thrifty', models: ['openai/gpt-5', 'openai/gpt-5-mini'], strategy: 'cheapest' },
       { name: 'shared', models: ['openai/gpt-5', 'openai/gpt-5-mini'], strategy: 'weighted', weights: { 'openai/gpt-5': 0 } },
-      { name: 'quick', models: ['openai/gpt-5', 'openai/gpt-5-mini'], strategy: 'fastest' }
+      { name: 'quick', models: ['openai/gpt-5', 'openai/gpt-5-mini'], strategy: 'fastest' },
+      { name: 'through', models: ['shared', 'openai/gpt-5-nano'] }
     ]
   }), new Set(['openai']), [], { random: () => 0.5, latency: (id, streamed) => id.endsWith('mini') === streamed ? 10 : 20 })
   const ids = (name: string, streamed?: boolean): string[] => models.routes(name, streamed).map(({ modelId }) => modelId)
   t.same(ids('thrifty'), ['openai/gpt-5-mini', 'openai/gpt-5'])
+  t.same(ids('cheap'), ids('thrifty'), 'or an alias of it')
+  t.same(models.routes('through').map(({ model, ranked }) => [model, ranked]),
+    [['gpt-5', undefined], ['gpt-5-mini', undefined], ['gpt-5-nano', undefined]], 'but not within another')
   t.same(ids('shared'), ['openai/gpt-5-mini', 'openai/gpt-5'])
   t.same(ids('quick', true), ['openai/gpt-5-mini', 'openai/gpt-5'])
   t.same(ids('quick'), ['openai/gpt-5', 'openai/gpt-5-mini'], 'whole answers have times of their own')
