@@ -34,7 +34,8 @@ export interface Gateway {
   /** Starts to accept calls at `settings.server`; port 0 takes any free one. */
   readonly listen: () => Promise<{ host: string, port: number }>
   /**
-   * Takes a new configuration over. Calls under way end with the one they began with.
+   * Takes a new configuration over, once its providers have listed their models or have had their
+   * time to. Calls under way end with the one they began with.
    * `server` settings other than `openHealth` hold from the next start on, and so do the limits of
    * the edge: `openCalls`, `callMs`, `bodyMs`, `headersMs` and `jsonDepth`.
    */
@@ -48,13 +49,20 @@ export interface GatewayParts {
   readonly log: Log
   /** Where deferred completions are kept; it stays open until after `close`. */
   readonly database?: Database
+  /** Names what does not work while calls go on, for `/health`. */
+  readonly degraded?: () => readonly string[]
 }
 
-export async function createGateway (settings: Settings, { keys, log, database }: GatewayParts): Promise<Gateway> {
+/** Some names of models are known only once a provider has listed them: no call is to miss one. */
+const listsMs = 5000
+
+export async function createGateway (settings: Settings, { keys, log, database, degraded }: GatewayParts): Promise<Gateway> {
   let draining = false
   const ready = (): boolean => !draining
   const deferrals = database === undefined ? undefined : await openDeferrals(database)
-  const parts = { keys, log, ready, ...(deferrals === undefined ? {} : { deferrals }) }
+  const parts = {
+    keys, log, ready, ...(deferrals === undefined ? {} : { deferrals }), ...(degraded === undefined ? {} : { degraded })
+  }
   let services: OpenServices = openServices(settings, parts)
   let endpoints: readonly Endpoint[] = createEndpoints(services)
 
@@ -67,7 +75,7 @@ export async function createGateway (settings: Settings, { keys, log, database }
   const tasks = deferrals === undefined ? undefined : new TaskRunner(deferrals, {
     run: async (task, signal) => await runDeferred(services, call => logCall(log, call))(task, signal),
     keepMs: () => services.settings.deferred.keepMs,
-    onFailure: error => log.error({ error: String(error) }, 'the store of deferred completions failed')
+    onFailure: error => log.error({ error: String(error) }, 'a deferred completion or their store failed')
   })
   const server = createServer({
     keepAliveTimeout: settings.server.keepAliveMs,
@@ -84,6 +92,23 @@ export async function createGateway (settings: Settings, { keys, log, database }
   /** Calls that come over connections kept alive while others end are waited for as well. */
   const idle = async (): Promise<void> => { while (app.underWay() > 0) await app.settled() }
 
+  /** One reload at a time: the last one asked for is the one that stays. */
+  let reloaded: Promise<void> = Promise.resolve()
+  const takeOver = async (next: Settings): Promise<void> => {
+    const opened = openServices(next, parts)
+    await within(listsMs, opened.listed)
+    if (draining) {
+      await opened.close()
+      return
+    }
+    const before = services
+    endpoints = createEndpoints(opened)
+    services = opened
+    void Promise.all([app.settled(), tasks?.settled()]).then(async () => await before.close()).catch((error: unknown) => {
+      log.error({ error }, 'closing what the last configuration had opened failed')
+    })
+  }
+
   return {
     get services () { return services },
     listen: async () => {
@@ -99,13 +124,9 @@ export async function createGateway (settings: Settings, { keys, log, database }
     },
 
     reload: async next => {
-      const before = services
-      const opened = openServices(next, parts)
-      endpoints = createEndpoints(opened)
-      services = opened
-      void app.settled().then(async () => await before.close()).catch((error: unknown) => {
-        log.error({ error }, 'closing what the last configuration had opened failed')
-      })
+      const turn = reloaded.then(async () => await takeOver(next))
+      reloaded = turn.catch(() => undefined) // whoever asked is told
+      await turn
     },
 
     close: async () => {

@@ -53,8 +53,8 @@ export function runDeferred (
   const answer = answerChat(services)
   return async (task, signal) => {
     const end = new AbortController()
-    const timer = setTimeout(() => end.abort(new GatewayError('timeout')), services.settings.limits.callMs)
     const call = callOf(JSON.parse(task) as DeferredTask, AbortSignal.any([signal, end.signal])) // stored by us
+    const timer = setTimeout(() => end.abort(new GatewayError('timeout')), services.settings.limits.callMs)
     const checkKey = (): void => { if (!mayRun(services, call)) end.abort(new GatewayError('invalid_api_key')) }
     const look = setInterval(checkKey, keyCheckMs)
     try {

@@ -71,6 +71,7 @@ function create ({ name, endpoint: endpoints, model: models, expires, json }: Va
     throw new CommandError('a key needs a name: --name NAME', { exitCode: 2 })
   }
   for (const endpoint of endpoints ?? []) checkEndpoint(endpoint)
+  for (const model of models ?? []) checkModel(model)
   const expiresAtMs = expires === undefined ? undefined : momentOf(expires, Date.now())
   return async (store, { out }) => {
     const { id, key } = await store.create({ name, endpoints, models, expiresAtMs })
@@ -87,6 +88,12 @@ function checkEndpoint (name: string): void {
   const meant = nearest(name, endpointNames)
   const hint = meant === undefined ? `there is ${endpointNames.join(', ')}` : `did you mean "${meant}"?`
   throw new CommandError(`--endpoint "${name}" is not known: ${hint}`, { exitCode: 2 })
+}
+
+/** @throws CommandError for a pattern that would match nothing */
+function checkModel (pattern: string): void {
+  if (/^(?:\*|[^*\s]+\/\*|[^*\s]+)$/.test(pattern)) return
+  throw new CommandError(`--model "${pattern}" fits no model: only "*" and "provider/*" are patterns`, { exitCode: 2 })
 }
 
 function list ({ json }: Values): Perform {

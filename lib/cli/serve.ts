@@ -48,7 +48,7 @@ export async function serve ({ sources, settings, log, prepare }: ServeOptions):
     })
     closing.push(keys.close)
     const key = await prepare?.(keys)
-    const gateway = await createGateway(settings, { keys, log, database })
+    const gateway = await createGateway(settings, { keys, log, database, degraded: () => keys.isStale() ? ['keys'] : [] })
     closing.push(gateway.close)
     const address = await listen(gateway, settings.server)
     const watch = watchForChanges(sources, { gateway, keys, log, server: settings.server })
@@ -93,8 +93,8 @@ interface Changeable {
 /** A gateway that cannot watch is better than none. */
 function watchForChanges (sources: ConfigSources, { gateway, keys, log, server }: Changeable): SettingsWatch | undefined {
   const takeOver = async (settings: Settings): Promise<void> => {
+    keys.replaceConfigured(settings.keys) // first: who was taken out is out at once
     await gateway.reload(settings)
-    keys.replaceConfigured(settings.keys)
     log.level = settings.server.logLevel
     log.info('the new configuration holds from now on')
     const entries = fixedChanges(server, settings.server)

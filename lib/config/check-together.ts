@@ -8,6 +8,7 @@ import { nearest } from '../nearest.ts'
 import { SandboxOptionError, sandboxOptionNames, sandboxOptions } from '../providers/sandbox/options.ts'
 import { checkModels } from './check-models.ts'
 import { kindOf, kinds } from './kinds.ts'
+import type { Path } from './path.ts'
 import type { Report } from './report.ts'
 import type { ProviderKind } from '../settings.ts'
 
@@ -25,7 +26,8 @@ export function checkTogether (config: Config, providerNames: readonly string[],
 }
 
 function checkProviders ({ providers }: Config, report: Report): void {
-  for (const [id, { kind, base_url: baseUrl, options }] of Object.entries(providers)) {
+  for (const [id, { kind, base_url: baseUrl, headers, options }] of Object.entries(providers)) {
+    checkHeaders(['providers', id, 'headers'], headers, report)
     if (kindOf(id, kind) === 'sandbox') checkSandboxOptions(id, options, report)
     else checkOptions(id, kindOf(id, kind), options, report)
     if (baseUrl !== undefined) {
@@ -62,9 +64,28 @@ function checkSandboxOptions (id: string, options: Readonly<Record<string, unkno
   }
 }
 
-function checkToolServers ({ mcp_servers: servers }: Config, report: Report): void {
+/** Headers of the connection, not of who uses it: a request with one of them cannot be sent at all. */
+const connectionHeaders = new Set([
+  'connection', 'content-length', 'expect', 'keep-alive', 'te', 'trailer', 'transfer-encoding', 'upgrade'
+])
+
+function checkHeaders (path: Path, headers: Readonly<Record<string, string>>, report: Report): void {
+  const seen = new Set<string>()
+  for (const given of Object.keys(headers)) {
+    const name = given.toLowerCase()
+    if (connectionHeaders.has(name)) report.add([...path, given], 'belongs to the connection', { part: 'name' })
+    else if (seen.has(name)) report.add([...path, given], 'is there twice', { part: 'name' })
+    seen.add(name)
+  }
+}
+
+function checkToolServers ({ mcp_servers: servers, tools }: Config, report: Report): void {
+  if (tools.registry_url !== undefined && !URL.canParse(tools.registry_url)) {
+    report.add(['tools', 'registry_url'], 'is not an address')
+  }
   for (const [slug, { url, command, args, env, headers }] of Object.entries(servers)) {
     const path = ['mcp_servers', slug]
+    checkHeaders([...path, 'headers'], headers, report)
     if (url === undefined && command === undefined) {
       report.add(path, 'needs a url or a command', { part: 'name', unless: [...path, 'url'] })
     } else if (url !== undefined && command !== undefined) {

@@ -21,7 +21,10 @@ export async function writeReply (response: ServerResponse, reply: Reply, call: 
   call.record.status = reply.status
   if (typeof body === 'string' || body instanceof Uint8Array) {
     response.writeHead(reply.status, headersOf(reply, call, { 'content-length': String(Buffer.byteLength(body)) }))
-    response.end(body)
+    // In one piece with the head: `end` adds an empty one, and a `writev` costs 2 µs more than a `write`.
+    response.write(body)
+    response.socket?.uncork()
+    response.end()
     call.record.firstByteMs ??= performance.now() - call.receivedAtMs
     await written(response, call.signal, graceMs)
     return

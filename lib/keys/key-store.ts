@@ -44,6 +44,8 @@ export interface KeyStore extends Required<Keys> {
   readonly revoke: (idOrName: string) => Promise<ApiKey | undefined>
   /** Takes over the keys of a new configuration in place of those of the last one. */
   readonly replaceConfigured: (configured: readonly KeySettings[]) => void
+  /** True while the store cannot be read: keys made or revoked since are not known. */
+  readonly isStale: () => boolean
   /** Reads the store now. */
   readonly refresh: () => Promise<void>
   /** Stops looking for changes. The database stays open: it belongs to whoever opened it. */
@@ -53,7 +55,7 @@ export interface KeyStore extends Required<Keys> {
 export interface KeyStoreOptions {
   /** Milliseconds between two looks at the store. Default 1000. */
   readonly everyMs?: number
-  /** Hears of looks that failed; the keys known so far stay good. */
+  /** Hears of the first look that fails after one that did not; the keys known so far stay good. */
   readonly onFailure?: (error: unknown) => void
 }
 
@@ -109,7 +111,13 @@ export async function openKeyStore (
   )
 
   await refresh()
-  const timer = setInterval(() => { look().catch(onFailure) }, everyMs).unref()
+  let stale = false
+  const timer = setInterval(() => {
+    look().then(() => { stale = false }, (error: unknown) => {
+      if (!stale) onFailure(error)
+      stale = true
+    })
+  }, everyMs).unref()
 
   return {
     check: presented => {
@@ -164,6 +172,7 @@ export async function openKeyStore (
     },
 
     replaceConfigured: next => { fromConfiguration = entriesOf(next.map(ofSettings)) },
+    isStale: () => stale,
     refresh,
     close: () => clearInterval(timer)
   }

@@ -96,8 +96,13 @@ export function resolve (
   const slash = id.indexOf('/')
   const providerId = id.slice(0, Math.max(slash, 0))
   const model = id.slice(slash + 1)
-  if (model === '' || !enabled.has(providerId) || disabled.has(id)) return []
+  if (model === '' || !enabled.has(providerId) || disabled.has(id) || isTorn(model)) return []
   return [{ providerId, model, modelId: id }]
+}
+
+/** Half a character can stand in JSON, but in no address. */
+export function isTorn (name: string): boolean {
+  return /\p{Surrogate}/u.test(name)
 }
 
 /** The route to a known model. */

@@ -545,6 +545,19 @@ routes:
   ])
 })
 
+t.test('addresses and headers that no request can have are refused', async t => {
+  t.same(lines(t, `providers:
+  openai: {headers: {X-Team: env:A, Connection: env:A, x-team: env:A, host: env:A}}
+mcp_servers:
+  a/b: {url: 'http://x', headers: {transfer-encoding: env:A}}
+tools: {registry_url: 'http://x:99999'}`, { A: 'a' }), [
+    'headgate.yaml:2:37  providers.openai.headers.Connection  belongs to the connection',
+    'headgate.yaml:2:56  providers.openai.headers.x-team  is there twice',
+    'headgate.yaml:4:36  mcp_servers["a/b"].headers.transfer-encoding  belongs to the connection',
+    'headgate.yaml:5:23  tools.registry_url  is not an address'
+  ])
+})
+
 t.test('no key is another key, and none has the name of another', async t => {
   const yaml = 'keys:\n- {name: admin, key: env:A}\n- {name: web, key: env:B, endpoints: [chat]}\n- {name: environment-2, key: env:C}'
   t.same(lines(t, yaml, { A: 'same', B: 'same', C: 'other', HEADGATE_API_KEYS: 'x,y\u200b' }), [

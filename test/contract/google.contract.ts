@@ -4,6 +4,7 @@
 
 import { readFileSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
+import { googleImages } from '../../lib/providers/google/images.ts'
 import { googleBody } from '../support/google.ts'
 import { description } from '../support/description.ts'
 import type { PromptedChat } from '../../lib/chat/prompt.ts'
@@ -20,6 +21,12 @@ if (api !== undefined) {
   const requests = JSON.parse(readFileSync(join(fixtures, 'requests.json'), 'utf8')) as RequestFixture[] // ours
   for (const { name, model, request } of requests) {
     check('GenerateContentRequest', googleBody(request, model), `request: ${name}`)
+  }
+
+  const route = { providerId: 'google', model: 'gemini-2.5-flash-image', modelId: 'google/gemini-2.5-flash-image' }
+  for (const request of [{ prompt: 'a cat' }, { prompt: 'a cat', size: '1792x1024', quality: 'high' as const, n: 1, user: 'u' }]) {
+    const { body } = googleImages.request({ request, route, quirks: {}, streamed: false })
+    check('GenerateContentRequest', JSON.parse(String(body)), `request for an image: ${JSON.stringify(request)}`)
   }
 
   // One recorded reason is deliberately unknown.

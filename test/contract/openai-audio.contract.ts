@@ -9,6 +9,8 @@ import { writeTranscript } from '../../lib/audio/transcript.ts'
 import { speech } from '../../lib/providers/openai/speech.ts'
 import { readTranscript } from '../../lib/providers/openai/transcript-answer.ts'
 import { transcription, translation } from '../../lib/providers/openai/transcription.ts'
+import { speak } from '../../lib/providers/sandbox/speech.ts'
+import { transcribe } from '../../lib/providers/sandbox/transcriptions.ts'
 import { partsOf, wavOf } from '../support/forms.ts'
 import { description } from '../support/description.ts'
 import type { TranscriptEvent } from '../../lib/events.ts'
@@ -82,5 +84,23 @@ if (api !== undefined) {
     const answer = (request: Recording): unknown => JSON.parse(writeTranscript(end.transcript, request).text)
     check('CreateTranscriptionResponseJson', answer(recording), 'ours')
     check('CreateTranscriptionResponseVerboseJson', answer({ ...recording, format: 'verbose_json', granularities: ['word', 'segment'] }), 'ours')
+  }
+
+  // The sandbox stands in for the provider, so its events must be like those.
+  const fast = { wordsPerSecond: 0 }
+  const streams = [
+    ['CreateSpeechResponseStreamEvent', await speak(speech.request(asked({ ...said, stream: true }, 'speaker')), fast)],
+    ['CreateTranscriptionResponseStreamEvent', await transcribe(transcription.request(asked({ ...recording, stream: true, logprobs: true }, 'listener')), fast)]
+  ] as const
+  for (const [definition, { body }] of streams) {
+    for (const step of body) {
+      if (step.type !== 'send') continue
+      const [, data = ''] = /data: (.*)/.exec(String(step.bytes)) ?? []
+      check(definition, JSON.parse(data), data.slice(0, 40))
+    }
+  }
+  const timed = await transcribe(transcription.request(asked({ ...recording, format: 'verbose_json', granularities: ['word'] }, 'listener')), fast)
+  for (const step of timed.body) {
+    if (step.type === 'send') check('CreateTranscriptionResponseVerboseJson', JSON.parse(String(step.bytes)), 'of the sandbox')
   }
 }

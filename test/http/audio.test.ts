@@ -87,8 +87,10 @@ t.test('speech goes out as it comes in, under the media type of its format', asy
   t.equal(upstream.requests[0]?.path, '/v1/audio/speech')
   await api.post(speech, { ...said, model: 'gpt-4o-mini-tts', instructions: 'softly', stream_format: 'sse' })
   t.match(upstream.requests.at(-1)?.json, { model: 'gpt-4o-mini-tts', instructions: 'softly', stream_format: 'sse' })
-  await until(() => api.lines.length === 8)
+  await (await api.post(speech, { ...said, input: 'Hi 🎉' })).arrayBuffer()
+  await until(() => api.lines.length === 9)
   t.match(api.lines[0], { endpoint: 'speech', outcome: 'ok', model: 'openai/tts-1', spoken_characters: 5 })
+  t.match(api.lines[8], { spoken_characters: 4 })
 })
 
 t.test('the first bytes of speech reach the caller before the last are there', async t => {

@@ -171,6 +171,9 @@ t.test('paths and methods that are not there', async t => {
   t.equal((await api.get('/v1/models/openai/gpt-5')).status, 200)
   t.equal((await api.get('/health', { headers: { authorization: '' } })).status, 401)
   t.same(await json(await api.get('/livez', { headers: { authorization: '' } })), { status: 'ok' })
+  for (const other of ['/livez?deep=1', '/livez/', '/LIVEZ']) t.equal((await api.get(other)).status, 200, other)
+  const headOnly = await fetch(`${api.url}/livez`, { method: 'HEAD' })
+  t.same([headOnly.status, headOnly.headers.get('content-length'), await headOnly.text()], [200, '15', ''])
 })
 
 t.test('a slow body times out and a caller over the limit reads the answer', async t => {
@@ -277,9 +280,10 @@ t.test('before real output a failure is still a status, or another attempt', asy
 })
 
 t.test('a list of models is tried in order, each with its settings, until one answers', async t => {
+  const said = { 'x-ratelimit-limit-requests': '500', 'x-ratelimit-remaining-requests': '0', 'x-ratelimit-reset-requests': '1m30.951s' }
   const { upstream, api } = await start(t, request => {
     switch (Reflect.get(Object(request.json), 'model')) {
-      case 'gpt-5': return { status: 429, headers: { 'retry-after': '7' }, pieces: ['{"error":{"message":"slow down"}}'] }
+      case 'gpt-5': return { status: 429, headers: { 'retry-after': '7', ...said, 'x-ratelimit-limit-secrets': '1' }, pieces: ['{"error":{"message":"slow down"}}'] }
       case 'gpt-5-mini': return { status: 500, pieces: ['<html>oops'] }
       default: return { pieces: [chatAnswer('third')] }
     }
@@ -297,6 +301,8 @@ t.test('a list of models is tried in order, each with its settings, until one an
   const limited = await api.post(path, question)
   t.equal(limited.status, 429)
   t.equal(limited.headers.get('retry-after'), '7')
+  t.same(Object.fromEntries([...limited.headers].filter(([name]) => name.startsWith('x-ratelimit-'))), said)
+  t.equal(response.headers.get('x-ratelimit-limit-requests'), null, 'they are of the attempt that failed')
   t.match(await json(limited), { error: { type: 'rate_limit_error', code: 'rate_limit_exceeded' } })
 })
 
@@ -436,6 +442,28 @@ t.test('a new configuration holds from the next call on, and no call is dropped'
   for (const answer of await Promise.all(calls)) t.match(answer, { choices: [{ message: { content: /old|new/ } }] })
   await until(() => upstream.sockets() === 0)
   t.pass('connections to what is gone are closed')
+})
+
+t.test('a new configuration knows the models of its providers from its first call on', async t => {
+  let list = (): void => undefined
+  const listed = new Promise<void>(resolve => { list = resolve })
+  const ollama = await fakeUpstream(async ({ path }) => {
+    if (!path.endsWith('/models')) return { pieces: [chatAnswer('listed')] }
+    await listed
+    return { pieces: ['{"data":[{"id":"qwen3"}]}'] }
+  })
+  t.teardown(ollama.close)
+  const { api } = await start(t, answering(['old']))
+  const bare = { ...question, model: 'qwen3' }
+  const local = { ...upstreamAt(`${ollama.url}/v1`, 'ollama', 'ollama'), listModels: true }
+  const reloaded = api.gateway.reload(settings({ providers: [local] }))
+  const again = api.gateway.reload(settings({ providers: [local], routes: [{ name: 'last', models: ['qwen3'] }] }))
+  t.match(await json(await api.post(path, question)), { choices: [{ message: { content: 'old' } }] }, 'until then the old one holds')
+  list()
+  await reloaded
+  t.match(await json(await api.post(path, bare)), { choices: [{ message: { content: 'listed' } }] })
+  await again
+  t.match(await json(await api.post(path, { ...bare, model: 'last' })), { choices: [{ message: { content: 'listed' } }] }, 'the last one stays')
 })
 
 t.test('the caller\'s own provider key is used and its refusal is theirs to see', async t => {

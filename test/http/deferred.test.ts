@@ -366,6 +366,37 @@ t.test('a key that is revoked spends no more, whether its call waits or runs', a
   t.equal(upstream.requests.length, 2)
 })
 
+t.test('a deferred call ends with the configuration it began with', async t => {
+  let fail = (): void => undefined
+  const failing = new Promise<void>(resolve => { fail = resolve })
+  const { api, upstream } = await start(t, async (_request, number) => {
+    if (number > 0) return { pieces: [chatAnswer('again')] }
+    await failing
+    return { status: 500, pieces: ['{}'] }
+  }, { ...emulated, providers: [] })
+  await api.gateway.reload({ ...api.gateway.services.settings, providers: [upstreamAt(upstream.url, 'openai', 'openai', { retries: 1 })] })
+  const id = await begin(api, later)
+  await upstream.request(0)
+  await api.gateway.reload(api.gateway.services.settings)
+  fail()
+  let answer = await fetched(api, id)
+  while (answer.status === 202) answer = await fetched(api, id)
+  t.match(await json(answer), { choices: [{ message: { content: 'again' } }] }, 'also between two attempts')
+})
+
+t.test('a task that cannot be read fails, once', async t => {
+  const database = await store(t)
+  const { store: rows } = await openDeferrals(database)
+  await rows.add({ id: 'a', task: '{}' }, Date.now() + 60_000, 1)
+  const upstream = await fakeUpstream({})
+  t.teardown(upstream.close)
+  const api = await gateway(t, upstream, database, emulated)
+  let row = await rows.find('a', Date.now())
+  while (row?.state !== 'done') row = await rows.find('a', Date.now())
+  t.match(row, { status: 500, body: /internal_error/ })
+  t.match(api.lines, [{ level: 50, error: /TypeError/ }])
+})
+
 t.test('the task of a dead process is taken over, and its late answer is not taken', async t => {
   const database = await store(t)
   const deferrals = await openDeferrals(database)

@@ -134,9 +134,12 @@ t.test('what no model, or not this one, takes is refused with its parameter', as
     'word '.repeat(9000), 'a'.repeat(200_000), ['a', '😀'.repeat(100_000)], ' '.repeat(1_200_000), [[1], Array(8193).fill(1)],
     Array(37).fill(Array(8192).fill(1)), Array(60).fill('word '.repeat(5500))
   ]) await row({ input }, 400, 'context_length_exceeded', 'input', /tokens/)
+  const words = (count: number): string => `word${' word'.repeat(count - 1)}`
+  const lists = (count: number): number[][] => [...Array(36).fill(8192), count - 36 * 8192].map(length => Array(length).fill(1) as number[])
+  for (const input of [words(8193), lists(300_001)]) await row({ input }, 400, 'context_length_exceeded', 'input', /8192|300000/)
   t.equal(upstream.requests.length, 0)
+  for (const input of [words(8192), lists(300_000)]) t.equal((await api.post(path, { model, input })).status, 200, 'long, but not too long')
 
-  t.equal((await api.post(path, { model, input: 'word '.repeat(8100) })).status, 200, 'long, but not too long')
   t.equal((await api.post(path, { model: 'openai/of-tomorrow', input: Array(9000).fill(1).slice(0, 2048), dimensions: 5 })).status, 200, 'of an unknown model nothing is assumed')
   t.equal((await api.post(path, { model: 'openai/of-tomorrow', input: 'word '.repeat(9000) })).status, 200)
   t.match(await json(await api.post(path, { model: [model], input: 'x' })), { model }, 'a list of one is one')

@@ -8,7 +8,7 @@ import { keptUploads } from '../support/uploads.ts'
 import { fakeUpstream, type Script } from '../support/upstream.ts'
 import type { Provider } from '../../lib/providers/provider.ts'
 
-const picture = encodePng(paint({ text: 'x', number: 0, width: 8, height: 8, transparent: false, squares: 4 }))
+const picture = await encodePng(paint({ text: 'x', number: 0, width: 8, height: 8, transparent: false, squares: 4 }))
 
 /** One way to ask a provider for something. */
 interface Question {

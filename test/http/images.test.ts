@@ -326,8 +326,8 @@ t.test('Gemini paints too, one picture per request', async t => {
   t.match(await linked.json(), { error: { code: 'unsupported_parameter', param: 'response_format' } })
 })
 
-const square = encodePng(paint({ text: 'x', number: 0, width: 16, height: 16, transparent: false, squares: 4 }))
-const wide = encodePng(paint({ text: 'x', number: 0, width: 16, height: 8, transparent: false, squares: 4 }))
+const square = await encodePng(paint({ text: 'x', number: 0, width: 16, height: 16, transparent: false, squares: 4 }))
+const wide = await encodePng(paint({ text: 'x', number: 0, width: 16, height: 8, transparent: false, squares: 4 }))
 
 function form (fields: Readonly<Record<string, string>>, files: ReadonlyArray<readonly [name: string, bytes: Buffer]>): FormData {
   const form = new FormData()

@@ -128,9 +128,11 @@ t.test('keys stay good while the store cannot be read, and somebody hears of it'
   const failures: unknown[] = []
   const keys = await openKeyStore(database, [], { everyMs: 5, onFailure: error => failures.push(error) })
   const { key } = await keys.create({ name: 'ci' })
+  t.notOk(keys.isStale())
   await database.close()
   await until(() => failures.length > 0)
   t.ok(keys.check(key))
+  t.ok(keys.isStale())
   keys.close()
 })
 

@@ -84,6 +84,13 @@ t.test('routes', async t => {
     t.same(ids(createModels(twice, new Set(['backup'])).routes('gpt-5')), ['backup/gpt-5'])
   })
 
+  t.test('half a character makes no name', async t => {
+    const models = createModels(settings(), new Set(['google']))
+    t.same(models.routes('google/\ud800'), [])
+    t.equal(models.routeTo('google', 'x\udc00'), undefined)
+    t.same(ids(models.routes('google/\u{1f600}')), ['google/\u{1f600}'])
+  })
+
   t.test('a name with a slash of its own needs its prefix', async t => {
     const models = createModels(settings(), new Set(['groq']))
     t.same(models.routes('openai/gpt-oss-120b'), [])

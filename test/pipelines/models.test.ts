@@ -137,9 +137,9 @@ t.test('health', async t => {
   })
 
   t.test('names what does not work', async t => {
-    const reply = await health(services, { ready, degraded: () => ['ledger'] })(call('all'))
+    const reply = await health(services, { ready, degraded: () => ['keys'] })(call('all'))
     t.equal(reply.status, 200)
-    t.same(json(reply), { status: 'ok', degraded: ['ledger'] })
+    t.same(json(reply), { status: 'ok', degraded: ['keys'] })
   })
 
   t.test('probes need no key, and readiness follows the state of the process', async t => {

@@ -396,6 +396,9 @@ const rejected: Array<[sent: Record<string, unknown>, expected: Expected]> = [
     [['mcp_servers', 0, 'slug'], mismatch('^[A-Za-z0-9_-]+/[A-Za-z0-9_-]+$'), 'tools'],
     [['mcp_servers', 0, 'url'], mismatch('^https?://'), 'ftp://a']
   ]],
+  [{ mcp_servers: Array.from({ length: 33 }, () => 'a/b') }, [
+    [['mcp_servers'], tooLong(32, 33)]
+  ]],
   [{ credentials: {} }, [
     [['credentials', 'connection_name'], missing], [['credentials', 'values'], missing]
   ]],
