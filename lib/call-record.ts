@@ -4,6 +4,7 @@
  */
 
 import { asGatewayError } from './errors.ts'
+import type { Route } from './call.ts'
 import type { Usage } from './events.ts'
 
 /** How a call ended. A caller who left is an outcome of its own, never an error. */
@@ -22,6 +23,11 @@ export interface CallRecord {
   attempts: number
   /** Why other routes were passed over: one short entry per failed attempt. */
   failedAttempts?: string[]
+  /** The routes of the call, best first, and the one that answered. */
+  routes?: readonly Route[]
+  chosen?: Route
+  /** True for a call that only asked which routes it would take. */
+  dryRun?: boolean
   upstreamRequestId?: string
   /** Milliseconds spent waiting for others until the head of the answer: providers and tool servers. */
   upstreamWaitMs: number

@@ -69,6 +69,15 @@ export interface Route {
   readonly modelId: string
   /** Defaults from `{ model, settings }`; what the request says wins. */
   readonly settings?: Readonly<Record<string, unknown>>
+  /** What gave it its place among the routes, where that is not the order in which they were named. */
+  readonly ranked?: Ranked
+}
+
+export interface Ranked {
+  /** A score from 0 to 1; a weight; USD per million tokens; milliseconds. */
+  readonly by: 'score' | 'weight' | 'price' | 'first byte'
+  /** Absent while it is not known. */
+  readonly value?: number
 }
 
 export interface RoutedCall<R> extends ValidCall<R> {

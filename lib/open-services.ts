@@ -10,6 +10,7 @@ import { localModels } from './providers/local/models.ts'
 import { localTransport } from './providers/local/transport.ts'
 import { sandboxModels } from './providers/sandbox/models.ts'
 import { sandboxTransport } from './providers/sandbox/transport.ts'
+import { RouteHealth } from './routing/route-health.ts'
 import { httpTransport } from './upstream.ts'
 import type { Deferrals } from './deferred/deferrals.ts'
 import type { Keys } from './keys/keys.ts'
@@ -37,11 +38,15 @@ export function openServices (settings: Settings, { keys, log, ready, degraded, 
   const closing: Array<() => Promise<void>> = []
   const over = new AbortController()
   const drains = new Drains()
+  const health = new RouteHealth()
   const providers = new Map<string, Provider>()
   for (const entry of settings.providers) providers.set(entry.id, openProvider(entry, closing))
 
   const enabled = new Set([...providers.values()].filter(({ enabled }) => enabled).map(({ id }) => id))
-  const models = createModels(settings, enabled, enabled.has('sandbox') ? sandboxModels : [])
+  const models = createModels(settings, enabled, enabled.has('sandbox') ? sandboxModels : [], {
+    random: Math.random,
+    latency: (modelId, streamed) => health.latencies(streamed).of(modelId)
+  })
   const listing = settings.providers.filter(({ id, listModels }) => listModels && enabled.has(id))
   const onFailure = (provider: string, error: unknown): void => {
     log.warn({ provider, error: String(error) }, 'the model list of a provider could not be read')
@@ -74,6 +79,7 @@ export function openServices (settings: Settings, { keys, log, ready, degraded, 
     providers,
     tools,
     drains,
+    health,
     ...(deferrals === undefined ? {} : { deferrals }),
     tokens,
     ready,

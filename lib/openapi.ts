@@ -24,6 +24,8 @@ export interface EndpointDoc {
   readonly errors?: readonly ErrorCode[]
   /** True when it answers without a key. */
   readonly open?: boolean
+  /** For endpoints that route: what a dry run answers. */
+  readonly dryRun?: TSchema
 }
 
 export interface AnswerDoc {
@@ -87,8 +89,8 @@ export function openApiDocument (
 }
 
 function operationOf (endpoint: EndpointDoc, names: Names): Json {
-  const { name, group, summary, request, open = false } = endpoint
-  const parameters = parametersOf(endpoint.path)
+  const { name, group, summary, request, open = false, dryRun } = endpoint
+  const parameters = [...parametersOf(endpoint.path), ...dryRun === undefined ? [] : [dryRunHeader]]
   return {
     operationId: name,
     tags: [group],
@@ -101,8 +103,19 @@ function operationOf (endpoint: EndpointDoc, names: Names): Json {
         content: { [request.mediaType ?? 'application/json']: { schema: print(request.schema, names) } }
       }
     }),
-    responses: { ...answersOf(endpoint, names), ...errorsOf(endpoint, names) }
+    responses: { ...answersOf(endpoint, names), ...errorsOf(endpoint, names) },
+    // Not one of the responses: generated clients would have to tell it from the answer everywhere.
+    ...(dryRun !== undefined && { 'x-dry-run-answer': print(dryRun, names) })
   }
+}
+
+const dryRunHeader: Json = {
+  name: 'X-Headgate-Dry-Run',
+  in: 'header',
+  required: false,
+  description: 'With `true` no provider is asked: the answer is 200 and a `RouteDecision`, which says what models ' +
+    'would be asked, in which order, and why. After calls, the header `x-headgate-route` of the answer says it.',
+  schema: { type: 'string', enum: ['true', 'false'] }
 }
 
 /** Answers of one status are one response with several media types. */

@@ -8,6 +8,7 @@ import type { Provider } from './providers/provider.ts'
 import type { Settings } from './settings.ts'
 import type { Deferrals } from './deferred/deferrals.ts'
 import type { Drains } from './drains.ts'
+import type { RouteHealth } from './routing/route-health.ts'
 
 export type Providers = ReadonlyMap<string, Provider>
 
@@ -18,6 +19,7 @@ export interface Services {
   readonly providers: Providers
   readonly tools: ToolServers
   readonly drains: Drains
+  readonly health: RouteHealth
   /** Absent without a store: nothing is deferred then, calls are answered at once. */
   readonly deferrals?: Deferrals
   readonly tokens: TokenCounter

@@ -56,12 +56,22 @@ export interface ModelSettings {
   readonly capabilities?: Readonly<Record<string, boolean | number>>
   /** USD per million tokens. */
   readonly price?: { readonly input?: number, readonly output?: number, readonly cachedInput?: number }
+  /** What it is like, each from 0 to 1. */
+  readonly attributes?: Readonly<Record<string, number>>
 }
 
-/** One entry of `routes:`: a name for a list of models, tried in order. */
+/** How the models of a route are put in order: as listed, drawn by weight, by price, by time to the first byte. */
+export const routeStrategies = ['in_order', 'weighted', 'cheapest', 'fastest'] as const
+export type RouteStrategy = typeof routeStrategies[number]
+
+/** One entry of `routes:`: a name for a list of models, tried until one answers. */
 export interface RouteSettings {
   readonly name: string
   readonly models: readonly string[]
+  /** Default `in_order`. */
+  readonly strategy?: RouteStrategy
+  /** By name as listed in `models`, for `weighted`. Default: 1 each. */
+  readonly weights?: Readonly<Record<string, number>>
 }
 
 /** A tool server of the operator: remote, or a command run here (never from a request). */

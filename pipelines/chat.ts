@@ -2,10 +2,11 @@
 
 import { pipe } from 'it-pipe'
 import { checkChatRules } from '../lib/chat/rules.ts'
-import { chatSettings } from '../lib/chat/model-settings.ts'
+import { chatAttributes, chatSettings } from '../lib/chat/model-settings.ts'
 import { resolvePrompt } from '../lib/chat/prompt.ts'
 import { wholeCompletion } from '../lib/chat/whole.ts'
 import { onCall } from '../lib/replies/on-call.ts'
+import { orDecision } from '../lib/replies/or-decision.ts'
 import { streamOrWhole } from '../lib/replies/stream-or-whole.ts'
 import { once, perCall } from '../lib/stage.ts'
 import { auth } from '../lib/stages/auth.ts'
@@ -30,16 +31,16 @@ export function chat (services: Services): (call: Call) => Promise<Reply> {
     validate(ChatRequest),
     perCall(resolvePrompt),
     perCall(checkChatRules),
-    routeModel<PromptedChat>(models, providers, { settings: chatSettings })
+    routeModel<PromptedChat>(models, providers, { settings: chatSettings, attributes: chatAttributes })
   ] as const
-  const reply = onCall(deferCall(services, answerChat(services)))
+  const reply = onCall(orDecision(services, provider => provider.chat, deferCall(services, answerChat(services))))
   return async call => await pipe(once(call), ...stages, reply)
 }
 
 /** From a routed call to its answer: also how a deferred call is answered, later. */
 export function answerChat (services: Services): Sink<RoutedCall<PromptedChat>, Reply> {
-  const { providers, drains, tools, settings } = services
-  const ask = providerCall(providers, provider => provider.chat, settings.limits, drains)
+  const { providers, drains, health, tools, settings } = services
+  const ask = providerCall(providers, provider => provider.chat, settings.limits, drains, health)
   const reply = streamOrWhole({ streamed: sseEncode(), whole: wholeCompletion })
   const stages = [
     toolExecute(tools, ask, settings.tools, seesImages(services)),

@@ -3,6 +3,8 @@
 import { pipe } from 'it-pipe'
 import { checkEmbeddings } from '../lib/embeddings/input.ts'
 import { embeddingsReply } from '../lib/replies/embeddings.ts'
+import { onCall } from '../lib/replies/on-call.ts'
+import { orDecision } from '../lib/replies/or-decision.ts'
 import { once, perCall } from '../lib/stage.ts'
 import { auth } from '../lib/stages/auth.ts'
 import { embeddingLimits } from '../lib/stages/embedding-limits.ts'
@@ -11,21 +13,26 @@ import { routeModel } from '../lib/stages/route-model.ts'
 import { validate } from '../lib/stages/validate.ts'
 import { EmbeddingsRequest } from '../schemas/embeddings.ts'
 import type { Call } from '../lib/call.ts'
+import type { Provider } from '../lib/providers/provider.ts'
 import type { Reply } from '../lib/reply.ts'
 import type { Services } from '../lib/services.ts'
 import type { Limits } from '../lib/settings.ts'
 
-export function embeddings ({ keys, models, providers, settings, tokens }: Services): (call: Call) => Promise<Reply> {
+const pick = (provider: Provider) => provider.embeddings
+
+export function embeddings (services: Services): (call: Call) => Promise<Reply> {
+  const { keys, models, providers, settings, tokens, drains, health } = services
   const stages = [
     auth(keys),
     validate(EmbeddingsRequest),
     perCall(checkEmbeddings),
     routeModel<EmbeddingsRequest>(models, providers),
-    embeddingLimits(models, tokens),
-    providerCall(providers, provider => provider.embeddings, sizes(settings.limits))
+    embeddingLimits(models, tokens)
   ] as const
+  const ask = providerCall(providers, pick, sizes(settings.limits), drains, health)
   const reply = embeddingsReply()
-  return async call => await pipe(once(call), ...stages, reply)
+  const end = onCall(orDecision<EmbeddingsRequest>(services, pick, async call => await pipe(once(call), ask, reply)))
+  return async call => await pipe(once(call), ...stages, end)
 }
 
 /** As many vectors as one request may ask for, of the longest there are, printed with indents. */

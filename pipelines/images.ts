@@ -4,6 +4,8 @@ import { pipe } from 'it-pipe'
 import { checkImageFile } from '../lib/images/files.ts'
 import { needsNewestFamily, type ImageParameters } from '../lib/images/rules.ts'
 import { wholeImages } from '../lib/images/whole.ts'
+import { onCall } from '../lib/replies/on-call.ts'
+import { orDecision } from '../lib/replies/or-decision.ts'
 import { streamOrWhole } from '../lib/replies/stream-or-whole.ts'
 import { once } from '../lib/stage.ts'
 import { auth } from '../lib/stages/auth.ts'
@@ -17,6 +19,7 @@ import { ImageEditRequest, ImageRequest, ImageVariationRequest } from '../schema
 import type { Call } from '../lib/call.ts'
 import type { ImageEvent } from '../lib/events.ts'
 import type { ImageEdit, ImageVariation } from '../lib/images/requests.ts'
+import type { Provider } from '../lib/providers/provider.ts'
 import type { Reply } from '../lib/reply.ts'
 import type { Services } from '../lib/services.ts'
 import type { Limits } from '../lib/settings.ts'
@@ -25,21 +28,28 @@ const oldest = 'openai/dall-e-2'
 const newest = 'openai/gpt-image-1'
 
 /** POST /v1/images/generations */
-export function images ({ keys, models, providers, settings }: Services): (call: Call) => Promise<Reply> {
+export function images (services: Services): (call: Call) => Promise<Reply> {
+  const { keys, models, providers, settings, drains, health } = services
+  const pick = (provider: Provider) => provider.images
   const stages = [
     auth(keys),
     validate(ImageRequest),
     routeModel<ImageRequest>(models, providers, { defaultModel }),
-    imageRules<ImageRequest>(models, { task: 'generation' }),
-    providerCall(providers, provider => provider.images, sizes(settings.limits)),
+    imageRules<ImageRequest>(models, { task: 'generation' })
+  ] as const
+  const answer = [
+    providerCall(providers, pick, sizes(settings.limits), drains, health),
     noteUsage<ImageRequest, ImageEvent>()
   ] as const
   const reply = streamOrWhole({ streamed: imageFrames<ImageRequest>('image_generation'), whole: wholeImages<ImageRequest> })
-  return async call => await pipe(once(call), ...stages, reply)
+  const end = onCall(orDecision<ImageRequest>(services, pick, async call => await pipe(once(call), ...answer, reply)))
+  return async call => await pipe(once(call), ...stages, end)
 }
 
 /** POST /v1/images/edits */
-export function imageEdits ({ keys, models, providers, settings }: Services): (call: Call) => Promise<Reply> {
+export function imageEdits (services: Services): (call: Call) => Promise<Reply> {
+  const { keys, models, providers, settings, drains, health } = services
+  const pick = (provider: Provider) => provider.imageEdits
   const stages = [
     auth(keys),
     validateForm(ImageEditRequest),
@@ -50,28 +60,36 @@ export function imageEdits ({ keys, models, providers, settings }: Services): (c
         for (const file of image) checkImageFile(file, 'image', family)
         if (mask !== undefined) checkImageFile(mask, 'mask', family)
       }
-    }),
-    providerCall(providers, provider => provider.imageEdits, sizes(settings.limits)),
+    })
+  ] as const
+  const answer = [
+    providerCall(providers, pick, sizes(settings.limits), drains, health),
     noteUsage<ImageEdit, ImageEvent>()
   ] as const
   const reply = streamOrWhole({ streamed: imageFrames<ImageEdit>('image_edit'), whole: wholeImages<ImageEdit> })
-  return async call => await pipe(once(call), ...stages, reply)
+  const end = onCall(orDecision<ImageEdit>(services, pick, async call => await pipe(once(call), ...answer, reply)))
+  return async call => await pipe(once(call), ...stages, end)
 }
 
 /** POST /v1/images/variations */
-export function imageVariations ({ keys, models, providers, settings }: Services): (call: Call) => Promise<Reply> {
+export function imageVariations (services: Services): (call: Call) => Promise<Reply> {
+  const { keys, models, providers, settings, drains, health } = services
+  const pick = (provider: Provider) => provider.imageVariations
   const stages = [
     auth(keys),
     validateForm(ImageVariationRequest),
     routeModel<ImageVariation>(models, providers, { defaultModel: () => oldest }),
     imageRules<ImageVariation>(models, {
       task: 'variation', checkFiles: ({ image }, family) => checkImageFile(image, 'image', family)
-    }),
-    providerCall(providers, provider => provider.imageVariations, sizes(settings.limits)),
+    })
+  ] as const
+  const answer = [
+    providerCall(providers, pick, sizes(settings.limits), drains, health),
     noteUsage<ImageVariation, ImageEvent>()
   ] as const
   const reply = streamOrWhole({ streamed: imageFrames<ImageVariation>('image_edit'), whole: wholeImages<ImageVariation> })
-  return async call => await pipe(once(call), ...stages, reply)
+  const end = onCall(orDecision<ImageVariation>(services, pick, async call => await pipe(once(call), ...answer, reply)))
+  return async call => await pipe(once(call), ...stages, end)
 }
 
 /** A request that names no model and asks for what only the newest can do means that one. */

@@ -5,6 +5,8 @@ import { GatewayError } from '../lib/errors.ts'
 import { readDocument } from '../lib/ocr/document.ts'
 import { countPages } from '../lib/pdf.ts'
 import { jsonReply } from '../lib/replies/json.ts'
+import { onCall } from '../lib/replies/on-call.ts'
+import { orDecision } from '../lib/replies/or-decision.ts'
 import { once, perCall } from '../lib/stage.ts'
 import { askAsImage } from '../lib/stages/ask-as-image.ts'
 import { auth } from '../lib/stages/auth.ts'
@@ -17,6 +19,7 @@ import type { Batch } from '../lib/batch.ts'
 import type { Call, ValidCall } from '../lib/call.ts'
 import type { ResultEvent } from '../lib/events.ts'
 import type { OcrPages, OcrQuestion } from '../lib/ocr/question.ts'
+import type { Provider } from '../lib/providers/provider.ts'
 import type { Reply } from '../lib/reply.ts'
 import type { Services } from '../lib/services.ts'
 import type { WithoutNulls } from '../schemas/nullable.ts'
@@ -25,20 +28,25 @@ const limitMs = 120_000
 const maxPages = 1000
 const defaultModel = (): string => 'mistral/mistral-ocr-latest'
 
-export function ocr ({ keys, models, providers, settings }: Services): (call: Call) => Promise<Reply> {
-  const { limits } = settings
+const pick = (provider: Provider) => provider.ocr
+
+export function ocr (services: Services): (call: Call) => Promise<Reply> {
+  const { keys, models, providers, settings: { limits }, drains, health } = services
   const stages = [
     auth(keys),
     validate(OcrRequest),
     deadline<ValidCall<WithoutNulls<OcrRequest>>>(limitMs),
     perCall(documentReader(limits.documentBytes)),
     perCall(checkPageCount),
-    routeModel<OcrQuestion>(models, providers, { defaultModel }),
-    askAsImage(providerCall(providers, provider => provider.ocr, limits)),
+    routeModel<OcrQuestion>(models, providers, { defaultModel })
+  ] as const
+  const answer = [
+    askAsImage(providerCall(providers, pick, limits, drains, health)),
     perCall(answerOf)
   ] as const
   const reply = jsonReply<OcrAnswer>()
-  return async call => await pipe(once(call), ...stages, reply)
+  const end = onCall(orDecision<OcrQuestion>(services, pick, async call => await pipe(once(call), ...answer, reply)))
+  return async call => await pipe(once(call), ...stages, end)
 }
 
 function documentReader (maxBytes: number) {

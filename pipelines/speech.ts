@@ -3,6 +3,8 @@
 import { pipe } from 'it-pipe'
 import { readSpeech, type SpeechQuestion } from '../lib/audio/speech-question.ts'
 import { bytesReply } from '../lib/replies/bytes.ts'
+import { onCall } from '../lib/replies/on-call.ts'
+import { orDecision } from '../lib/replies/or-decision.ts'
 import { once, perCall } from '../lib/stage.ts'
 import { auth } from '../lib/stages/auth.ts'
 import { noteUsage } from '../lib/stages/note-usage.ts'
@@ -13,18 +15,25 @@ import { validate } from '../lib/stages/validate.ts'
 import { SpeechRequest } from '../schemas/speech.ts'
 import type { Call } from '../lib/call.ts'
 import type { SpeechEvent } from '../lib/events.ts'
+import type { Provider } from '../lib/providers/provider.ts'
 import type { Reply } from '../lib/reply.ts'
 import type { Services } from '../lib/services.ts'
 
-export function speech ({ keys, models, providers, settings, drains }: Services): (call: Call) => Promise<Reply> {
+const pick = (provider: Provider) => provider.speech
+
+export function speech (services: Services): (call: Call) => Promise<Reply> {
+  const { keys, models, providers, settings, drains, health } = services
   const stages = [
     auth(keys),
     validate(SpeechRequest),
     perCall(readSpeech),
-    routeModel<SpeechQuestion>(models, providers),
-    providerCall(providers, provider => provider.speech, settings.limits, drains),
+    routeModel<SpeechQuestion>(models, providers)
+  ] as const
+  const answer = [
+    providerCall(providers, pick, settings.limits, drains, health),
     noteUsage<SpeechQuestion, SpeechEvent>()
   ] as const
   const reply = bytesReply(speechFrames<SpeechQuestion>())
-  return async call => await pipe(once(call), ...stages, reply)
+  const end = onCall(orDecision<SpeechQuestion>(services, pick, async call => await pipe(once(call), ...answer, reply)))
+  return async call => await pipe(once(call), ...stages, end)
 }

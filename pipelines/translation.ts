@@ -3,6 +3,8 @@
 import { pipe } from 'it-pipe'
 import { readTranslation, type Recording } from '../lib/audio/recording.ts'
 import { noteTranscript, transcriptReply, wholeTranscript } from '../lib/audio/whole-transcript.ts'
+import { onCall } from '../lib/replies/on-call.ts'
+import { orDecision } from '../lib/replies/or-decision.ts'
 import { streamOrWhole } from '../lib/replies/stream-or-whole.ts'
 import { once, perCall } from '../lib/stage.ts'
 import { auth } from '../lib/stages/auth.ts'
@@ -12,20 +14,27 @@ import { transcriptFrames } from '../lib/stages/transcript-frames.ts'
 import { validateForm } from '../lib/stages/validate.ts'
 import { TranslationRequest } from '../schemas/translation.ts'
 import type { Call } from '../lib/call.ts'
+import type { Provider } from '../lib/providers/provider.ts'
 import type { Reply } from '../lib/reply.ts'
 import type { Services } from '../lib/services.ts'
 
-export function translation ({ keys, models, providers, settings, drains }: Services): (call: Call) => Promise<Reply> {
+const pick = (provider: Provider) => provider.translation
+
+export function translation (services: Services): (call: Call) => Promise<Reply> {
+  const { keys, models, providers, settings, drains, health } = services
   const stages = [
     auth(keys),
     validateForm(TranslationRequest),
     perCall(readTranslation),
-    routeModel<Recording>(models, providers),
-    providerCall(providers, provider => provider.translation, settings.limits, drains),
+    routeModel<Recording>(models, providers)
+  ] as const
+  const answer = [
+    providerCall(providers, pick, settings.limits, drains, health),
     perCall(noteTranscript)
   ] as const
   const reply = streamOrWhole({
     streamed: transcriptFrames<Recording>(), whole: wholeTranscript, write: transcriptReply
   })
-  return async call => await pipe(once(call), ...stages, reply)
+  const end = onCall(orDecision<Recording>(services, pick, async call => await pipe(once(call), ...answer, reply)))
+  return async call => await pipe(once(call), ...stages, end)
 }

@@ -186,9 +186,45 @@ export const ModelConfig = Closed({
     input: Type.Optional(Type.Number({ minimum: 0, description: 'Input tokens.' })),
     output: Type.Optional(Type.Number({ minimum: 0, description: 'Output tokens.' })),
     cached_input: Type.Optional(Type.Number({ minimum: 0, description: 'Input found in the cache.' }))
-  }, { description: 'USD per million tokens.' }))
+  }, { description: 'USD per million tokens.' })),
+  attributes: Type.Optional(Type.Record(Type.String(), Type.Number({ minimum: 0, maximum: 1 }), {
+    description: 'What it is like, from 0 to 1: `intelligence`, `speed`, `accuracy`, `creativity`, or any other. ' +
+      '`cost`, of which 1 is dear, follows from its price unless it stands here.',
+    propertyNames: word
+  }))
 }, { description: 'A model of your own, or a change to one of the catalogue.' })
 export type ModelConfig = Static<typeof ModelConfig>
+
+/** In the words of `RouteStrategy`. */
+export const RouteStrategy = OneOf(['in_order', 'weighted', 'cheapest', 'fastest'], {
+  default: 'in_order',
+  description: 'Which is tried first: the first of the list; one drawn by weight; the one with the lowest price; ' +
+    'the one that has lately begun to answer soonest. The others follow when it fails.'
+})
+
+const WeightedModel = Closed({
+  model: Text('A model id, an alias or another route.'),
+  weight: Type.Number({
+    minimum: 0,
+    maximum: 1_000_000,
+    default: 1,
+    description: 'Its share of the calls where the strategy is `weighted`; 0: only when the others fail.'
+  })
+})
+type WeightedModel = Static<typeof WeightedModel>
+
+const RouteModels = Closed({
+  models: Type.Array(Type.Unsafe<string | WeightedModel>({ ...WeightedModel, type: ['string', 'object'], minLength: 1 }), {
+    minItems: 1, description: 'Models, aliases or routes, or maps of one and its weight.'
+  }),
+  strategy: RouteStrategy
+})
+
+/** Not a union: of a mistake in one, all its members would have something to say. */
+export const RouteConfig = Type.Unsafe<string[] | Static<typeof RouteModels>>({
+  ...RouteModels, type: ['array', 'object'], items: Text('A model id, an alias or another route.'), minItems: 1
+})
+export type RouteConfig = Static<typeof RouteConfig>
 
 export const ToolServerConfig = Closed({
   url: Type.Optional(HttpUrl('Where a remote server is. Either this or `command`.')),
@@ -301,8 +337,8 @@ export const Config = Closed({
     patternErrorMessage: 'a name is lower-case letters, digits, `.`, `_` and `-`'
   }),
   models: Named(ModelConfig, 'By id, with the provider prefix; or by any name, for an alias.'),
-  routes: Named(Type.Array(Text('A model id, an alias or another route.'), { minItems: 1 }),
-    'Names for lists of models, tried in order.'),
+  routes: Named(RouteConfig, 'Names for lists of models that are tried until one answers: a list, or a map of ' +
+    '`models` and the `strategy` that orders them.'),
   mcp_servers: Named(ToolServerConfig, 'Tool servers callers may name, by `org/name`.', {
     pattern: '^[A-Za-z0-9_-]+/[A-Za-z0-9_-]+$',
     patternErrorMessage: 'a tool server is named `org/name`'

@@ -34,6 +34,10 @@ const commands: ReadonlyMap<string, Entry> = new Map<string, Entry>([
     summary: 'list the models that callers can use',
     load: async () => (await import('./models.ts')).models
   }],
+  ['route', {
+    summary: 'say which models a call would ask, and why',
+    load: async () => (await import('./route.ts')).route
+  }],
   ['doctor', {
     summary: 'find out what is on, what is missing and who answers',
     load: async () => (await import('./doctor.ts')).doctor

@@ -2,13 +2,14 @@
 
 import { availableParallelism } from 'node:os'
 import { resolve } from 'node:path'
-import type { Config, ModelConfig, ProviderConfig, ToolServerConfig } from '../../schemas/config.ts'
+import type { Config, ModelConfig, ProviderConfig, RouteConfig, ToolServerConfig } from '../../schemas/config.ts'
 import { Secret } from '../call.ts'
 import type {
-  KeySettings, ModelSettings, ProviderSettings, ServerSettings, Settings, ToolServerSettings
+  KeySettings, ModelSettings, ProviderSettings, RouteSettings, ServerSettings, Settings, ToolServerSettings
 } from '../settings.ts'
 import { camelKeys } from './camel-keys.ts'
 import { kindOf, kinds } from './kinds.ts'
+import { routeTargets } from './route-targets.ts'
 import { providerLabels } from '../settings.ts'
 
 export interface SettingsSources {
@@ -35,7 +36,7 @@ export function buildSettings (config: Config, { secrets, ownKeys, cwd }: Settin
     models: Object.entries(config.models)
       .filter(([id, { alias }]) => alias !== undefined || there.has(prefixOf(id)))
       .map(([id, entry]) => model(id, entry)),
-    routes: Object.entries(config.routes).map(([name, models]) => ({ name, models })),
+    routes: Object.entries(config.routes).map(([name, entry]) => route(name, entry)),
     toolServers: Object.entries(config.mcp_servers)
       .map(([slug, entry]) => toolServer(slug, entry, secret)),
     keys: [...config.keys.map(entry => key(entry, secret)), ...ownKeys],
@@ -86,6 +87,17 @@ function prefixOf (id: string): string {
 
 function model (id: string, { price, ...entry }: ModelConfig): ModelSettings {
   return { id, ...camelKeys(entry), ...(price === undefined ? {} : { price: camelKeys(price) }) }
+}
+
+function route (name: string, entry: RouteConfig): RouteSettings {
+  const targets = routeTargets(name, entry)
+  const weights = targets.flatMap(({ id, weight }) => weight === undefined ? [] : [[id, weight] as const])
+  return {
+    name,
+    models: targets.map(({ id }) => id),
+    ...!Array.isArray(entry) && { strategy: entry.strategy },
+    ...weights.length > 0 && { weights: Object.fromEntries(weights) }
+  }
 }
 
 function toolServer (slug: string, entry: ToolServerConfig, secret: ReadSecret): ToolServerSettings {

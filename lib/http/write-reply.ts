@@ -3,6 +3,7 @@
  */
 
 import { once } from 'node:events'
+import { routeTaken } from '../route-reasons.ts'
 import type { ServerResponse } from 'node:http'
 import type { Call } from '../call.ts'
 import type { Reply } from '../reply.ts'
@@ -46,6 +47,8 @@ function headersOf (reply: Reply, { id, record, receivedAtMs }: Call, more?: Rec
   }
   if (record.modelId !== undefined) headers['x-headgate-model'] = printable(record.modelId)
   if (record.attempts > 0) headers['x-headgate-attempts'] = String(record.attempts)
+  const route = routeTaken(record)
+  if (route !== undefined) headers['x-headgate-route'] = route
   if (record.upstreamRequestId !== undefined) headers['x-upstream-request-id'] = printable(record.upstreamRequestId)
   return Object.assign(headers, reply.headers, more)
 }

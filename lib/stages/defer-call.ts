@@ -36,9 +36,9 @@ export interface DeferredTask {
  *   provider key of the caller; `overloaded` when too many wait
  */
 export function deferCall (
-  { deferrals, providers, settings }: Services, answer: Sink<ChatCall, Reply>
+  { deferrals, providers, settings, drains, health }: Services, answer: Sink<ChatCall, Reply>
 ): (call: ChatCall) => Promise<Reply> {
-  const start = providerCall(providers, provider => provider.deferred?.start, settings.limits)
+  const start = providerCall(providers, provider => provider.deferred?.start, settings.limits, drains, health)
   return async call => {
     if (call.request.deferred !== true || deferrals === undefined) return await answer(once(call))
     const [first, ...others] = call.routes

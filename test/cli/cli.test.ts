@@ -95,7 +95,7 @@ t.test('says how to be used, and what was meant', async t => {
   t.match(await headgate(t, ['--help']), { code: 0, out: /Usage: headgate COMMAND[^]*doctor/, error: '' })
   t.match(await headgate(t, []), { code: 2, out: '', error: /Usage: headgate COMMAND/ })
   t.match(await headgate(t, ['strat']), { code: 2, error: /no command "strat". Did you mean "start"\?/ })
-  for (const command of ['start', 'check', 'models', 'doctor', 'tools']) {
+  for (const command of ['start', 'check', 'models', 'route', 'doctor', 'tools']) {
     t.match(await headgate(t, [command, '--help']), { code: 0, out: new RegExp(`headgate ${command}`), error: '' })
   }
   t.match(await headgate(t, ['keys', '--help']), { code: 0, out: /headgate keys create --name NAME/ })
@@ -165,6 +165,33 @@ t.test('models lists what callers can use', async t => {
   const listed: Array<{ id: string }> = JSON.parse(local.out)
   const able = await localModels('here')
   t.same(listed.map(({ id }) => id).toSorted(), able.map(({ id }) => id).toSorted(), 'what programs of this machine can do')
+})
+
+t.test('route tells which models a call would ask, and why', async t => {
+  const directory = t.testdir({
+    'headgate.yaml': `models:
+  sandbox/echo: {attributes: {speed: 0.9, intelligence: 0.2}}
+  sandbox/thinker: {attributes: {speed: 0.1, intelligence: 0.8}}
+routes: {shared: {strategy: cheapest, models: [sandbox/echo, sandbox/painter]}}`
+  })
+  const list = ['route', 'sandbox/echo', 'thinker', '--attributes', 'complexity=0.8,efficiency=.1']
+  const { code, out } = await headgate(t, [...list, '--json'], directory)
+  t.equal(code, 0)
+  t.match(JSON.parse(out), {
+    object: 'route.decision',
+    requested: 'sandbox/echo, thinker',
+    candidates: [
+      { rank: 1, model: 'sandbox/thinker', provider: 'sandbox', state: 'ready', reason: 'score 1.00' },
+      { rank: 2, model: 'sandbox/echo' }
+    ]
+  })
+  t.match(await headgate(t, list, directory), { code: 0, out: /^RANK +MODEL +STATE +REASON\n1 +sandbox\/thinker +ready +score 1\.00\n2 +sandbox\/echo +ready +score 0\.33/ })
+  t.match(await headgate(t, ['route', 'shared'], directory), { code: 0, out: /1 +sandbox\/echo +ready +price 0\.00/ })
+  t.match(await headgate(t, ['route'], directory), { code: 2, error: /name a model/ })
+  t.match(await headgate(t, ['route', 'thinkr'], directory), { code: 1, error: /^headgate route: The model `thinkr` does not exist.*Did you mean/ })
+  for (const wrong of ['speed', 'speed=2', 'speed=x', '=1', 'a=0.5,']) {
+    t.match(await headgate(t, ['route', 'thinker', '--attributes', wrong], directory), { code: 2, error: /is not a name and a number from 0 to 1/ }, wrong)
+  }
 })
 
 t.test('doctor tells who answers, and leaves nothing behind', async t => {
