@@ -96,3 +96,13 @@ t.test('the environment is read in one place', async t => {
   }
   t.pass('every file was looked at')
 })
+
+t.test('packages are pinned to one version each, and nothing of ours runs when they are installed', async t => {
+  const { dependencies, devDependencies, optionalDependencies, scripts } = JSON.parse(
+    readFileSync(join(root, 'package.json'), 'utf8')
+  ) as Record<string, Record<string, string>>
+  const versions = Object.entries({ ...dependencies, ...devDependencies, ...optionalDependencies })
+  t.ok(versions.length > 10)
+  for (const [name, version] of versions) t.match(version, /^\d+\.\d+\.\d+(-[\w.]+)?$/, name)
+  for (const moment of ['preinstall', 'install', 'postinstall', 'prepare']) t.notOk(moment in (scripts ?? {}), moment)
+})

@@ -30,9 +30,9 @@ export class Account {
     this.#now = now
   }
 
-  /** Every first attempt earns a tenth of a retry; every retry costs one. */
-  count (retry: number): void {
-    this.#retriesLeft = Math.min(spareRetries, this.#retriesLeft + (retry === 0 ? 0.1 : -1))
+  /** To be called for every first attempt: it earns a tenth of a retry. */
+  begin (): void {
+    this.#retriesLeft = Math.min(spareRetries, this.#retriesLeft + 0.1)
   }
 
   /** Milliseconds for which the provider has asked to be left alone, from now on. */
@@ -50,7 +50,8 @@ export class Account {
   /**
    * Milliseconds until the same model may be tried again, or `undefined` for never: the fault is
    * the caller's or the credential's, the wait is too long, the budget is used up, or another
-   * model of the list can be asked at once.
+   * model of the list can be asked at once. A wait that is granted has its retry paid for: of many
+   * calls that fail at the same moment, only as many try again as the budget has.
    */
   waitMs (failure: GatewayError, retry: number, isLast: boolean): number | undefined {
     if (failure.failure !== 'transient' && failure.failure !== 'rate-limit') return undefined
@@ -58,7 +59,9 @@ export class Account {
     if (this.#retriesLeft < 1) return undefined
     const backoffMs = retry === 0 && wasStaleSocket(failure) ? 0 : jitter(firstBackoffMs * 2 ** retry)
     const waitMs = Math.max(this.heldMs, Math.min(backoffMs, longestBackoffMs))
-    return waitMs > longestWaitMs ? undefined : waitMs
+    if (waitMs > longestWaitMs) return undefined
+    this.#retriesLeft--
+    return waitMs
   }
 }
 

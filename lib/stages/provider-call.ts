@@ -105,11 +105,11 @@ async function firstAnswer<R extends Streamable, E> (
     const account = health.account(provider.id)
     record.modelId = route.modelId
     record.providerId = provider.id
+    account.begin()
     for (let retry = 0; ; retry++) {
       const startedAtMs = performance.now()
       const attempt = health.begin(route)
       try {
-        account.count(retry)
         const answer = await open(call, route, provider, adapter)
         health.answered(route, attempt, call.request.stream === true, performance.now() - startedAtMs)
         record.chosen = route

@@ -554,3 +554,23 @@ t.test('a model that its provider does not have is passed over for the next of t
   const alone = await api.post(path, question)
   t.equal(alone.status, 404)
 })
+
+t.test('however many calls fail at once, retries stay a small part of them', async t => {
+  const { upstream, api } = await start(t, { status: 500, pieces: ['{}'] }, { retries: 2 })
+  const calls = Array.from({ length: 60 }, async () => (await api.post(path, question)).status)
+  t.ok((await Promise.all(calls)).every(status => status === 502))
+  t.ok(upstream.requests.length > 60, 'some were tried again')
+  t.ok(upstream.requests.length <= 60 + 60 / 10 + 10, `${upstream.requests.length - 60} retries`)
+})
+
+t.test('what a provider did not count is estimated, and nothing is not the same as not counted', async t => {
+  const counted = { prompt_tokens: 0, completion_tokens: 0, total_tokens: 0 }
+  const { upstream, api } = await start(t, (_request, number) => ({
+    pieces: [JSON.stringify({ ...JSON.parse(chatAnswer('12345678')), usage: number === 0 ? counted : undefined })]
+  }))
+  t.match(await json(await api.post(path, question)), { usage: counted })
+  t.notOk('usage' in await json(await api.post(path, question)), 'no answer has a number that nobody counted')
+  await until(() => api.lines.length === 2)
+  t.same(api.lines.map(({ usage }) => usage), [{ prompt: 0, completion: 0, total: 0 }, { completion: 2, estimated: true }])
+  t.equal(upstream.requests.length, 2)
+})
