@@ -19,8 +19,11 @@ import { sweepUploads } from './http/upload-directory.ts'
 import { openServices, type OpenServices } from './open-services.ts'
 import { warmUp } from './stages/validate.ts'
 import { logCall } from './telemetry/call-log.ts'
+import { causeOf } from './telemetry/cause.ts'
+import { Ledger } from './usage/ledger.ts'
 import { within } from './within.ts'
 import { Server as NetServer, type AddressInfo } from 'node:net'
+import type { Call } from './call.ts'
 import type { Endpoint } from './endpoint.ts'
 import type { Keys } from './keys/keys.ts'
 import type { Services } from './services.ts'
@@ -47,24 +50,49 @@ export interface GatewayParts {
   readonly log: Log
   /** Where deferred completions are kept; it stays open until after `close`. */
   readonly database?: Database
+  /** Where calls are written down. A connection of its own, which waits for no lock; open until after `close`. */
+  readonly books?: Database
+  /** What else is to be done with every call that has ended. */
+  readonly observers?: readonly CallObserver[]
 }
 
-export async function createGateway (settings: Settings, { keys, log, database }: GatewayParts): Promise<Gateway> {
+/** Hears of a call once its answer is written or given up and its record is complete. */
+export type CallObserver = (call: Call) => void
+
+export async function createGateway (
+  settings: Settings, { keys, log, database, books, observers = [] }: GatewayParts
+): Promise<Gateway> {
   let draining = false
   const ready = (): boolean => !draining
+  const ledger = books === undefined ? undefined : new Ledger(books, { log, keep: () => services.settings.usage })
+  const degraded = (): string[] => ledger?.degraded === true ? ['ledger'] : []
   const deferrals = database === undefined ? undefined : await openDeferrals(database)
-  const parts = { keys, log, ready, ...(deferrals === undefined ? {} : { deferrals }) }
+  const parts = { keys, log, ready, degraded, ...(deferrals === undefined ? {} : { deferrals }) }
   let services: OpenServices = openServices(settings, parts)
   let endpoints: readonly Endpoint[] = createEndpoints(services)
 
+  const watching: readonly CallObserver[] = [
+    call => logCall(log, call),
+    ...(ledger === undefined ? [] : [(call: Call) => ledger.note(call, services.models)]),
+    ...observers
+  ]
+  const onEnd = (call: Call): void => {
+    for (const observe of watching) {
+      try {
+        observe(call)
+      } catch (error) {
+        log.error({ id: call.id, cause: causeOf(error) }, 'an observer of calls failed')
+      }
+    }
+  }
   const app = createApp({
     endpoints: () => endpoints,
     limits: settings.limits,
     draining: () => draining,
-    onEnd: call => logCall(log, call)
+    onEnd
   })
   const tasks = deferrals === undefined ? undefined : new TaskRunner(deferrals, {
-    run: async (task, signal) => await runDeferred(services, call => logCall(log, call))(task, signal),
+    run: async (task, signal) => await runDeferred(services, onEnd)(task, signal),
     keepMs: () => services.settings.deferred.keepMs,
     onFailure: error => log.error({ error: String(error) }, 'the store of deferred completions failed')
   })
@@ -84,6 +112,7 @@ export async function createGateway (settings: Settings, { keys, log, database }
       await sweepUploads().catch((error: unknown) => {
         log.warn({ error }, 'uploads of an earlier process could not be deleted')
       })
+      await ledger?.takeIn()
       const address = await listen(server, settings.server.host, settings.server.port)
       // A connection that could not be accepted is no reason to end those that were.
       server.on('error', error => log.error({ error }, 'the server failed to accept a connection'))
@@ -114,6 +143,7 @@ export async function createGateway (settings: Settings, { keys, log, database }
       server.closeAllConnections()
       await closed
       await tasks?.stop()
+      await ledger?.close()
       await services.close()
     }
   }

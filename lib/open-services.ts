@@ -29,10 +29,11 @@ export interface ServiceParts {
   readonly keys: Keys
   readonly log: Log
   readonly ready: () => boolean
+  readonly degraded?: () => readonly string[]
   readonly deferrals?: Deferrals
 }
 
-export function openServices (settings: Settings, { keys, log, ready, deferrals }: ServiceParts): OpenServices {
+export function openServices (settings: Settings, { keys, log, ready, degraded, deferrals }: ServiceParts): OpenServices {
   const closing: Array<() => Promise<void>> = []
   const over = new AbortController()
   const drains = new Drains()
@@ -76,6 +77,7 @@ export function openServices (settings: Settings, { keys, log, ready, deferrals 
     ...(deferrals === undefined ? {} : { deferrals }),
     tokens,
     ready,
+    ...(degraded === undefined ? {} : { degraded }),
     listed: Promise.all([discovered, ...learned]).then(() => undefined),
     close: async () => {
       over.abort()

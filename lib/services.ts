@@ -23,4 +23,6 @@ export interface Services {
   readonly tokens: TokenCounter
   /** False while the process is shutting down. */
   readonly ready: () => boolean
+  /** What does not work while calls go on: `ledger`. */
+  readonly degraded?: () => readonly string[]
 }

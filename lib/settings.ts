@@ -118,6 +118,12 @@ export interface ToolSettings {
   readonly registryUrl?: string
 }
 
+/** How much of the books is kept. */
+export interface UsageSettings {
+  readonly keepDays: number
+  readonly keepRows: number
+}
+
 export interface ServerSettings {
   readonly host: string
   readonly port: number
@@ -141,5 +147,6 @@ export interface Settings {
   readonly routes: readonly RouteSettings[]
   readonly toolServers: readonly ToolServerSettings[]
   readonly keys: readonly KeySettings[]
+  readonly usage: UsageSettings
   readonly deferred: { readonly emulate: boolean, readonly keepMs: number, readonly pending: number }
 }

@@ -293,6 +293,11 @@ const DeferredConfig = Section({
   pending: Count(1000, 'Deferred calls under way at once.', 100_000)
 }, 'Deferred completions.')
 
+const UsageConfig = Section({
+  keep_days: Count(90, 'How many days a call stays in the books.', 3650),
+  keep_rows: Count(1_000_000, 'How many calls stay in the books at most; the oldest go first.', 1_000_000_000)
+}, 'The books: what was called and what it cost.')
+
 export const Config = Closed({
   providers: Named(ProviderConfig, 'Who answers. Any server that speaks the chat-completions ' +
     'dialect is one entry with a name of your choice and its `base_url`.', {
@@ -310,6 +315,7 @@ export const Config = Closed({
   limits: LimitsConfig,
   tools: ToolsConfig,
   server: ServerConfig,
+  usage: UsageConfig,
   deferred: DeferredConfig
 }, { title: 'Headgate', description: 'Configuration of the Headgate AI gateway.' })
 export type Config = Static<typeof Config>

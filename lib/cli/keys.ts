@@ -7,6 +7,7 @@ import { openKeyStore, type KeyStore, type ListedKey } from '../keys/key-store.t
 import { nearest } from '../nearest.ts'
 import { openDatabase } from '../stores/database.ts'
 import { CommandError, type Command, type ExitCode, type Terminal } from './command.ts'
+import { momentOf } from './moment.ts'
 import { table } from './table.ts'
 
 const options = {
@@ -71,7 +72,7 @@ function create ({ name, endpoint: endpoints, model: models, expires, json }: Va
     throw new CommandError('a key needs a name: --name NAME', { exitCode: 2 })
   }
   for (const endpoint of endpoints ?? []) checkEndpoint(endpoint)
-  const expiresAtMs = expires === undefined ? undefined : momentOf(expires, Date.now())
+  const expiresAtMs = expires === undefined ? undefined : expiryOf(expires)
   return async (store, { out }) => {
     const { id, key } = await store.create({ name, endpoints, models, expiresAtMs })
     out(json
@@ -124,24 +125,13 @@ function scope (names: readonly string[] | undefined): string {
   return names === undefined ? 'all' : names.join(',') || 'none'
 }
 
-/**
- * `30d` and `12h` count from now; anything else is a date of ISO 8601.
- *
- * @throws CommandError for anything else, and for moments that have passed
- */
-function momentOf (text: string, nowMs: number): number {
-  const [, count, unit] = /^(\d{1,6})([dh])$/.exec(text) ?? []
-  const hourMs = 3_600_000
-  const moment = count === undefined
-    ? isoMoment(text)
-    : nowMs + Number(count) * (unit === 'd' ? 24 * hourMs : hourMs)
+/** @throws CommandError for what is no moment, and for moments that have passed */
+function expiryOf (text: string): number {
+  const nowMs = Date.now()
+  const moment = momentOf(text, nowMs, 'ahead')
   if (Number.isNaN(moment)) {
     throw new CommandError(`--expires "${text}" is neither a date (2030-12-31) nor a time from now (30d, 12h)`, { exitCode: 2 })
   }
   if (moment <= nowMs) throw new CommandError(`--expires "${text}" has passed already`, { exitCode: 2 })
   return moment
-}
-
-function isoMoment (text: string): number {
-  return /^\d{4}-\d{2}-\d{2}(T[\d:.]+(Z|[+-]\d{2}:\d{2}))?$/.test(text) ? Date.parse(text) : NaN
 }

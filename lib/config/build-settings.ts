@@ -36,6 +36,7 @@ export function buildSettings (config: Config, { secrets, keys, cwd }: SettingsS
     toolServers: Object.entries(config.mcp_servers)
       .map(([slug, entry]) => toolServer(slug, entry, secret)),
     keys: [...config.keys.map(entry => key(entry, secret)), ...environmentKeys(keys)],
+    usage: camelKeys(config.usage),
     deferred: camelKeys(config.deferred)
   }
 }

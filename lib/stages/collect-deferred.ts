@@ -70,6 +70,7 @@ export function collectDeferred ({ deferrals, providers, settings }: Services): 
     const header = call.headers['x-provider-key']
     const callerKey = typeof header === 'string' && header.trim() !== '' ? new Secret(header.trim()) : undefined
     const provider = providers.get(at.providerId)
+    if (callerKey !== undefined) call.record.ownProviderKey = true
     if (provider?.deferred === undefined || credentialDigest(provider, callerKey) !== at.credential) throw notFound()
 
     const nowMs = Date.now()
@@ -198,7 +199,8 @@ function storedReply ({ status, body }: { readonly status: number | null, readon
   }
 }
 
-function pending ({ params }: AuthedCall): Reply {
+function pending ({ params, record }: AuthedCall): Reply {
+  record.deferred = true
   return {
     status: 202,
     headers: { ...jsonHeaders, 'retry-after': '2' },

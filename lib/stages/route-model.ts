@@ -57,7 +57,10 @@ export function routeModel<R extends ModelRequest> (
       if (found.length === 0) throw modelNotFound(name, models)
       for (const route of allowed(found, name, call.key)) routes.push(withSettings(route, choice, settings))
     }
-    if (byHeader?.key !== undefined) checkOneProvider(routes)
+    if (byHeader?.key !== undefined) {
+      checkOneProvider(routes)
+      call.record.ownProviderKey = true
+    }
 
     const [first, ...others] = routes.length > 1 ? unique(routes) : routes
     // Every choice has given at least one route, and there is at least one choice.

@@ -95,7 +95,7 @@ t.test('says how to be used, and what was meant', async t => {
   t.match(await headgate(t, ['--help']), { code: 0, out: /Usage: headgate COMMAND[^]*doctor/, error: '' })
   t.match(await headgate(t, []), { code: 2, out: '', error: /Usage: headgate COMMAND/ })
   t.match(await headgate(t, ['strat']), { code: 2, error: /no command "strat". Did you mean "start"\?/ })
-  for (const command of ['start', 'check', 'models', 'doctor', 'tools']) {
+  for (const command of ['start', 'check', 'models', 'usage', 'doctor', 'tools']) {
     t.match(await headgate(t, [command, '--help']), { code: 0, out: new RegExp(`headgate ${command}`), error: '' })
   }
   t.match(await headgate(t, ['keys', '--help']), { code: 0, out: /headgate keys create --name NAME/ })
@@ -135,6 +135,24 @@ t.test('keys are made, listed and revoked, and shown only once', async t => {
   t.match(await headgate(t, ['keys', 'revoke', 'ci'], directory), { code: 0, out: new RegExp(id) })
   t.match(await headgate(t, ['keys', 'revoke', 'ci'], directory), { code: 1, error: /no key in use/ })
   t.match(await headgate(t, ['keys', 'list'], directory), { code: 0, out: /ci +revoked/ })
+})
+
+t.test('usage tells what was called, by whom and what it cost', async t => {
+  const directory = t.testdir({ 'headgate.yaml': 'models:\n  sandbox/echo: {price: {input: 1000, output: 1000}}\n' })
+  t.match(await headgate(t, ['usage'], directory), { code: 0, out: 'Nothing was called.' })
+  const gateway = await startGateway(t, directory)
+  const [, key = ''] = await gateway.line(/not shown again: (hg_\S+)$/)
+  t.match(await ask(gateway.url, key), { status: 200 })
+  t.match(await ask(gateway.url, key, 'nobody/x'), { status: 404 })
+  gateway.child.kill('SIGTERM')
+  t.equal((await gateway.ended).code, 0)
+  t.match(await headgate(t, ['usage'], directory), { code: 0, out: /^KEY +CALLS +FAILED .*\n\S+ +2 +1 +0 +\d+ +\d+ +\$0\.\d{4} +0$/ })
+  t.match(JSON.parse((await headgate(t, ['usage', '--by', 'day,model', '--since', '1d', '--json'], directory)).out), [
+    { day: /^\d{4}-\d{2}-\d{2}$/, calls: 1 }, { calls: 1 }
+  ])
+  t.match(await headgate(t, ['usage', '--since', '2999-01-01'], directory), { code: 0, out: 'Nothing was called.' })
+  t.match(await headgate(t, ['usage', '--by', 'modle'], directory), { code: 2, error: /did you mean "model"/ })
+  t.match(await headgate(t, ['usage', '--since', 'long ago'], directory), { code: 2, error: /neither a date/ })
 })
 
 t.test('keys with a wish that cannot be are not made', async t => {

@@ -122,6 +122,7 @@ t.test('without a file and an environment everything has its default', async t =
     routes: [],
     toolServers: [],
     keys: [],
+    usage: { keepDays: 90, keepRows: 1_000_000 },
     deferred: { emulate: false, keepMs: 86_400_000, pending: 1000 }
   })
 })
