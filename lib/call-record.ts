@@ -48,6 +48,10 @@ export interface CallRecord {
   audioSeconds?: number
   /** Length of the text that was spoken: what speech is paid by. */
   spokenCharacters?: number
+  /** What of a key's limits is left: headers of the answer. */
+  limitHeaders?: Readonly<Record<string, string>>
+  /** What was set aside for this call, to be settled with what it used. */
+  reservation?: number
   status?: number
   errorCode?: string
   /** The unexpected error or the upstream's words, for the log only. */

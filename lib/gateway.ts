@@ -16,18 +16,21 @@ import { TaskRunner } from './deferred/task-runner.ts'
 import { GatewayError } from './errors.ts'
 import { createApp } from './http/app.ts'
 import { sweepUploads } from './http/upload-directory.ts'
+import { limiterWith, type Limiter } from './limits/limiter.ts'
 import { openServices, type OpenServices } from './open-services.ts'
 import { warmUp } from './stages/validate.ts'
 import { logCall } from './telemetry/call-log.ts'
 import { causeOf } from './telemetry/cause.ts'
 import { Ledger } from './usage/ledger.ts'
+import { usageRow } from './usage/usage-row.ts'
 import { within } from './within.ts'
 import { Server as NetServer, type AddressInfo } from 'node:net'
 import type { Call } from './call.ts'
 import type { Endpoint } from './endpoint.ts'
 import type { Keys } from './keys/keys.ts'
 import type { Services } from './services.ts'
-import type { Database } from './stores/database.ts'
+import type { Used } from './limits/counters.ts'
+import type { Database, UsageRow } from './stores/database.ts'
 import type { Settings } from './settings.ts'
 import type { Log } from './telemetry/log.ts'
 
@@ -52,6 +55,8 @@ export interface GatewayParts {
   readonly database?: Database
   /** Where calls are written down. A connection of its own, which waits for no lock; open until after `close`. */
   readonly books?: Database
+  /** Who counts what limited keys use. Default: this process, from what `books` say was spent. */
+  readonly limiter?: Limiter
   /** What else is to be done with every call that has ended. */
   readonly observers?: readonly CallObserver[]
 }
@@ -60,20 +65,31 @@ export interface GatewayParts {
 export type CallObserver = (call: Call) => void
 
 export async function createGateway (
-  settings: Settings, { keys, log, database, books, observers = [] }: GatewayParts
+  settings: Settings, { keys, log, database, books, limiter = limiterWith(books, log), observers = [] }: GatewayParts
 ): Promise<Gateway> {
   let draining = false
   const ready = (): boolean => !draining
   const ledger = books === undefined ? undefined : new Ledger(books, { log, keep: () => services.settings.usage })
   const degraded = (): string[] => ledger?.degraded === true ? ['ledger'] : []
   const deferrals = database === undefined ? undefined : await openDeferrals(database)
-  const parts = { keys, log, ready, degraded, ...(deferrals === undefined ? {} : { deferrals }) }
+  const parts = { keys, log, limiter, ready, degraded, ...(deferrals === undefined ? {} : { deferrals }) }
   let services: OpenServices = openServices(settings, parts)
   let endpoints: readonly Endpoint[] = createEndpoints(services)
 
+  /** What was set aside is settled with just what the books say. */
+  const keepBooks = (call: Call): void => {
+    let row: UsageRow | undefined
+    try {
+      row = usageRow(call, services.models)
+      if (row !== undefined) ledger?.add(row)
+    } finally {
+      const { reservation } = call.record
+      if (reservation !== undefined) limiter.settle(reservation, usedIn(row))
+    }
+  }
   const watching: readonly CallObserver[] = [
     call => logCall(log, call),
-    ...(ledger === undefined ? [] : [(call: Call) => ledger.note(call, services.models)]),
+    keepBooks,
     ...observers
   ]
   const onEnd = (call: Call): void => {
@@ -147,6 +163,10 @@ export async function createGateway (
       await services.close()
     }
   }
+}
+
+function usedIn ({ prompt_tokens: prompt, completion_tokens: completion, cost_nano_usd: nanoUsd }: Partial<UsageRow> = {}): Used {
+  return { tokens: (prompt ?? 0) + (completion ?? 0), nanoUsd: nanoUsd ?? 0 }
 }
 
 async function listen (server: Server, host: string, port: number): Promise<{ host: string, port: number }> {

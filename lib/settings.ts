@@ -4,6 +4,7 @@
  */
 
 import type { Secret } from './call.ts'
+import type { KeyLimits } from './key-limits.ts'
 import type { Quirks, Timeouts } from './providers/provider.ts'
 
 export const providerKinds = [
@@ -81,6 +82,7 @@ export interface KeySettings {
   readonly endpoints?: readonly string[]
   readonly models?: readonly string[]
   readonly expiresAtMs?: number
+  readonly limits?: KeyLimits
 }
 
 export interface Limits {
@@ -98,6 +100,8 @@ export interface Limits {
   readonly callMs: number
   readonly bodyMs: number
   readonly headersMs: number
+  /** Of keys that have none of their own. */
+  readonly defaultKey?: KeyLimits
 }
 
 export interface ToolSettings {

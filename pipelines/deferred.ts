@@ -6,15 +6,18 @@
 import { pipe } from 'it-pipe'
 import { createCallRecord, noteError } from '../lib/call-record.ts'
 import { GatewayError, asGatewayError } from '../lib/errors.ts'
+import { estimateChat } from '../lib/limits/estimate.ts'
 import { onCall } from '../lib/replies/on-call.ts'
 import { jsonReply } from '../lib/replies/json.ts'
 import { once, perCall } from '../lib/stage.ts'
 import { auth } from '../lib/stages/auth.ts'
 import { collectDeferred, notFound, openTicket } from '../lib/stages/collect-deferred.ts'
+import { limits } from '../lib/stages/limits.ts'
 import { answerChat } from './chat.ts'
 import type { DeferredCancelled } from '../schemas/completion.ts'
 import type { AuthedCall, Call, RoutedCall } from '../lib/call.ts'
 import type { PromptedChat } from '../lib/chat/prompt.ts'
+import type { KeyLimits } from '../lib/key-limits.ts'
 import type { StoredAnswer } from '../lib/deferred/deferred-store.ts'
 import type { DeferredTask } from '../lib/stages/defer-call.ts'
 import type { Reply } from '../lib/reply.ts'
@@ -46,13 +49,15 @@ export function cancelDeferred ({ keys, deferrals, settings }: Services): (call:
 export function runDeferred (
   services: Services, onEnd: (call: Call) => void
 ): (task: string, signal: AbortSignal) => Promise<StoredAnswer> {
+  const allowed = limits<RoutedCall<PromptedChat>>(services, estimateChat, { patient: true })
   const answer = answerChat(services)
   return async (task, signal) => {
     const deadline = new AbortController()
     const timer = setTimeout(() => deadline.abort(new GatewayError('timeout')), services.settings.limits.callMs)
-    const call = callOf(JSON.parse(task) as DeferredTask, AbortSignal.any([signal, deadline.signal])) // stored by us
+    const stored = JSON.parse(task) as DeferredTask // by us
+    const call = callOf(stored, budgetOf(stored, services), AbortSignal.any([signal, deadline.signal]))
     try {
-      const { status, body } = await answer(once(call))
+      const { status, body } = await pipe(once(call), allowed, answer)
       if (typeof body !== 'string') throw new GatewayError('internal_error', { cause: 'a deferred call was streamed' })
       call.record.status = status
       call.record.outcome = 'ok'
@@ -73,7 +78,13 @@ export function runDeferred (
   }
 }
 
-function callOf ({ id, key, request, routes }: DeferredTask, signal: AbortSignal): RoutedCall<PromptedChat> {
+/** The call was let in when it was deferred, by all limits; what it costs shows only now. */
+function budgetOf ({ key }: DeferredTask, { settings }: Services): KeyLimits {
+  const { budget } = key.limits ?? settings.limits.defaultKey ?? {}
+  return budget === undefined ? {} : { budget }
+}
+
+function callOf ({ id, key, request, routes }: DeferredTask, limits: KeyLimits, signal: AbortSignal): RoutedCall<PromptedChat> {
   const record = { ...createCallRecord('chat'), keyId: key.id, requestedModel: routes.map(route => route.modelId).join(', ') }
   return {
     id,
@@ -83,7 +94,7 @@ function callOf ({ id, key, request, routes }: DeferredTask, signal: AbortSignal
     signal,
     receivedAtMs: performance.now(),
     record,
-    key,
+    key: { ...key, limits },
     request,
     routes
   }

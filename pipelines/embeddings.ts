@@ -2,24 +2,28 @@
 
 import { pipe } from 'it-pipe'
 import { checkEmbeddings } from '../lib/embeddings/input.ts'
+import { estimateEmbeddings } from '../lib/limits/estimate.ts'
 import { embeddingsReply } from '../lib/replies/embeddings.ts'
 import { once, perCall } from '../lib/stage.ts'
 import { auth } from '../lib/stages/auth.ts'
 import { embeddingLimits } from '../lib/stages/embedding-limits.ts'
+import { limits } from '../lib/stages/limits.ts'
 import { providerCall } from '../lib/stages/provider-call.ts'
 import { routeModel } from '../lib/stages/route-model.ts'
 import { validate } from '../lib/stages/validate.ts'
 import { EmbeddingsRequest } from '../schemas/embeddings.ts'
-import type { Call } from '../lib/call.ts'
+import type { Call, RoutedCall } from '../lib/call.ts'
 import type { Reply } from '../lib/reply.ts'
 import type { Services } from '../lib/services.ts'
 
-export function embeddings ({ keys, models, providers, settings, tokens }: Services): (call: Call) => Promise<Reply> {
+export function embeddings (services: Services): (call: Call) => Promise<Reply> {
+  const { keys, models, providers, settings, tokens } = services
   const stages = [
     auth(keys),
     validate(EmbeddingsRequest),
     perCall(checkEmbeddings),
     routeModel<EmbeddingsRequest>(models, providers),
+    limits<RoutedCall<EmbeddingsRequest>>(services, estimateEmbeddings),
     embeddingLimits(models, tokens),
     providerCall(providers, provider => provider.embeddings, settings.limits)
   ] as const

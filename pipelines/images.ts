@@ -9,12 +9,13 @@ import { once } from '../lib/stage.ts'
 import { auth } from '../lib/stages/auth.ts'
 import { imageFrames } from '../lib/stages/image-frames.ts'
 import { imageRules } from '../lib/stages/image-rules.ts'
+import { limits } from '../lib/stages/limits.ts'
 import { noteUsage } from '../lib/stages/note-usage.ts'
 import { providerCall, type ProviderCallOptions } from '../lib/stages/provider-call.ts'
 import { routeModel } from '../lib/stages/route-model.ts'
 import { validate, validateForm } from '../lib/stages/validate.ts'
 import { ImageEditRequest, ImageRequest, ImageVariationRequest } from '../schemas/images.ts'
-import type { Call } from '../lib/call.ts'
+import type { Call, RoutedCall } from '../lib/call.ts'
 import type { ImageEvent } from '../lib/events.ts'
 import type { ImageEdit, ImageVariation } from '../lib/images/requests.ts'
 import type { Reply } from '../lib/reply.ts'
@@ -25,11 +26,13 @@ const oldest = 'openai/dall-e-2'
 const newest = 'openai/gpt-image-1'
 
 /** POST /v1/images/generations */
-export function images ({ keys, models, providers, settings }: Services): (call: Call) => Promise<Reply> {
+export function images (services: Services): (call: Call) => Promise<Reply> {
+  const { keys, models, providers, settings } = services
   const stages = [
     auth(keys),
     validate(ImageRequest),
     routeModel<ImageRequest>(models, providers, { defaultModel }),
+    limits<RoutedCall<ImageRequest>>(services),
     imageRules<ImageRequest>(models, { task: 'generation' }),
     providerCall(providers, provider => provider.images, sizes(settings.limits)),
     noteUsage<ImageRequest, ImageEvent>()
@@ -39,11 +42,13 @@ export function images ({ keys, models, providers, settings }: Services): (call:
 }
 
 /** POST /v1/images/edits */
-export function imageEdits ({ keys, models, providers, settings }: Services): (call: Call) => Promise<Reply> {
+export function imageEdits (services: Services): (call: Call) => Promise<Reply> {
+  const { keys, models, providers, settings } = services
   const stages = [
     auth(keys),
     validateForm(ImageEditRequest),
     routeModel<ImageEdit>(models, providers, { defaultModel }),
+    limits<RoutedCall<ImageEdit>>(services),
     imageRules<ImageEdit>(models, {
       task: 'edit',
       checkFiles: ({ image, mask }, family) => {
@@ -59,11 +64,13 @@ export function imageEdits ({ keys, models, providers, settings }: Services): (c
 }
 
 /** POST /v1/images/variations */
-export function imageVariations ({ keys, models, providers, settings }: Services): (call: Call) => Promise<Reply> {
+export function imageVariations (services: Services): (call: Call) => Promise<Reply> {
+  const { keys, models, providers, settings } = services
   const stages = [
     auth(keys),
     validateForm(ImageVariationRequest),
     routeModel<ImageVariation>(models, providers, { defaultModel: () => oldest }),
+    limits<RoutedCall<ImageVariation>>(services),
     imageRules<ImageVariation>(models, {
       task: 'variation', checkFiles: ({ image }, family) => checkImageFile(image, 'image', family)
     }),

@@ -9,6 +9,7 @@ import { once, perCall } from '../lib/stage.ts'
 import { askAsImage } from '../lib/stages/ask-as-image.ts'
 import { auth } from '../lib/stages/auth.ts'
 import { deadline } from '../lib/stages/deadline.ts'
+import { limits } from '../lib/stages/limits.ts'
 import { providerCall } from '../lib/stages/provider-call.ts'
 import { routeModel } from '../lib/stages/route-model.ts'
 import { validate } from '../lib/stages/validate.ts'
@@ -25,16 +26,19 @@ const limitMs = 120_000
 const maxPages = 1000
 const defaultModel = (): string => 'mistral/mistral-ocr-latest'
 
-export function ocr ({ keys, models, providers, settings }: Services): (call: Call) => Promise<Reply> {
-  const { limits } = settings
+export function ocr (services: Services): (call: Call) => Promise<Reply> {
+  const { keys, models, providers, settings } = services
+  const { limits: sizes } = settings
   const stages = [
     auth(keys),
     validate(OcrRequest),
+    // Before the document is read: that is most of the work.
+    limits<ValidCall<WithoutNulls<OcrRequest>>>(services),
     deadline<ValidCall<WithoutNulls<OcrRequest>>>(limitMs),
-    perCall(documentReader(limits.documentBytes)),
+    perCall(documentReader(sizes.documentBytes)),
     perCall(checkPageCount),
     routeModel<OcrQuestion>(models, providers, { defaultModel }),
-    askAsImage(providerCall(providers, provider => provider.ocr, limits)),
+    askAsImage(providerCall(providers, provider => provider.ocr, sizes)),
     perCall(answerOf)
   ] as const
   const reply = jsonReply<OcrAnswer>()

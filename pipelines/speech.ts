@@ -5,23 +5,26 @@ import { readSpeech, type SpeechQuestion } from '../lib/audio/speech-question.ts
 import { bytesReply } from '../lib/replies/bytes.ts'
 import { once, perCall } from '../lib/stage.ts'
 import { auth } from '../lib/stages/auth.ts'
+import { limits } from '../lib/stages/limits.ts'
 import { noteUsage } from '../lib/stages/note-usage.ts'
 import { providerCall } from '../lib/stages/provider-call.ts'
 import { routeModel } from '../lib/stages/route-model.ts'
 import { speechFrames } from '../lib/stages/speech-frames.ts'
 import { validate } from '../lib/stages/validate.ts'
 import { SpeechRequest } from '../schemas/speech.ts'
-import type { Call } from '../lib/call.ts'
+import type { Call, RoutedCall } from '../lib/call.ts'
 import type { SpeechEvent } from '../lib/events.ts'
 import type { Reply } from '../lib/reply.ts'
 import type { Services } from '../lib/services.ts'
 
-export function speech ({ keys, models, providers, settings, drains }: Services): (call: Call) => Promise<Reply> {
+export function speech (services: Services): (call: Call) => Promise<Reply> {
+  const { keys, models, providers, settings, drains } = services
   const stages = [
     auth(keys),
     validate(SpeechRequest),
     perCall(readSpeech),
     routeModel<SpeechQuestion>(models, providers),
+    limits<RoutedCall<SpeechQuestion>>(services),
     providerCall(providers, provider => provider.speech, settings.limits, drains),
     noteUsage<SpeechQuestion, SpeechEvent>()
   ] as const

@@ -6,21 +6,24 @@ import { noteTranscript, transcriptReply, wholeTranscript } from '../lib/audio/w
 import { streamOrWhole } from '../lib/replies/stream-or-whole.ts'
 import { once, perCall } from '../lib/stage.ts'
 import { auth } from '../lib/stages/auth.ts'
+import { limits } from '../lib/stages/limits.ts'
 import { providerCall } from '../lib/stages/provider-call.ts'
 import { routeModel } from '../lib/stages/route-model.ts'
 import { transcriptFrames } from '../lib/stages/transcript-frames.ts'
 import { validateForm } from '../lib/stages/validate.ts'
 import { TranslationRequest } from '../schemas/translation.ts'
-import type { Call } from '../lib/call.ts'
+import type { Call, RoutedCall } from '../lib/call.ts'
 import type { Reply } from '../lib/reply.ts'
 import type { Services } from '../lib/services.ts'
 
-export function translation ({ keys, models, providers, settings, drains }: Services): (call: Call) => Promise<Reply> {
+export function translation (services: Services): (call: Call) => Promise<Reply> {
+  const { keys, models, providers, settings, drains } = services
   const stages = [
     auth(keys),
     validateForm(TranslationRequest),
     perCall(readTranslation),
     routeModel<Recording>(models, providers),
+    limits<RoutedCall<Recording>>(services),
     providerCall(providers, provider => provider.translation, settings.limits, drains),
     perCall(noteTranscript)
   ] as const

@@ -2,6 +2,7 @@
 
 import { Drains } from '../../lib/drains.ts'
 import { createTokenCounter } from '../../lib/embeddings/token-counter.ts'
+import { LocalLimiter } from '../../lib/limits/limiter.ts'
 import { createToolServers } from '../../lib/mcp/tool-servers.ts'
 import { createModels } from '../../lib/models/create-models.ts'
 import { createProvider } from '../../lib/providers/index.ts'
@@ -40,6 +41,7 @@ export function servicesTo (pieces: readonly Buffer[], provider: Partial<Provide
     tools: createToolServers(settings),
     drains: new Drains(),
     tokens: createTokenCounter(),
+    limiter: new LocalLimiter(),
     ready: () => true
   }
 }

@@ -5,7 +5,7 @@ import { resolve } from 'node:path'
 import type { Config, ModelConfig, ProviderConfig, ToolServerConfig } from '../../schemas/config.ts'
 import { Secret } from '../call.ts'
 import type {
-  KeySettings, ModelSettings, ProviderSettings, ServerSettings, Settings, ToolServerSettings
+  KeySettings, Limits, ModelSettings, ProviderSettings, ServerSettings, Settings, ToolServerSettings
 } from '../settings.ts'
 import { camelKeys } from './camel-keys.ts'
 import { kindOf, kinds } from './kinds.ts'
@@ -27,7 +27,7 @@ export function buildSettings (config: Config, { secrets, keys, cwd }: SettingsS
   }
   return {
     server: server(config.server, cwd),
-    limits: camelKeys(config.limits),
+    limits: limits(config.limits),
     tools: camelKeys(config.tools),
     providers: Object.entries(config.providers).filter(([id, { enabled }]) => enabled || isLabel(id))
       .map(([id, entry]) => provider(id, entry, secret)),
@@ -48,6 +48,10 @@ function server (entry: Config['server'], cwd: string): ServerSettings {
     workers: workers === 'auto' ? availableParallelism() : workers,
     dataDir: resolve(cwd, dataDir)
   }
+}
+
+function limits ({ default_key: defaultKey, ...rest }: Config['limits']): Limits {
+  return { ...camelKeys(rest), ...(defaultKey === undefined ? {} : { defaultKey: camelKeys(defaultKey) }) }
 }
 
 /** Callers may bring a key to these although the gateway has none. */
@@ -90,11 +94,12 @@ function toolServer (slug: string, entry: ToolServerConfig, secret: ReadSecret):
 }
 
 function key (entry: Config['keys'][number], secret: ReadSecret): KeySettings {
-  const { key, expires_at: expiresAt, ...rest } = entry
+  const { key, expires_at: expiresAt, limits, ...rest } = entry
   return {
     ...rest,
     key: secret(key),
-    ...(expiresAt === undefined ? {} : { expiresAtMs: Date.parse(expiresAt) })
+    ...(expiresAt === undefined ? {} : { expiresAtMs: Date.parse(expiresAt) }),
+    ...(limits === undefined ? {} : { limits: camelKeys(limits) })
   }
 }
 

@@ -44,7 +44,7 @@ function headersOf (reply: Reply, { id, record, receivedAtMs }: Call, more?: Rec
   if (record.modelId !== undefined) headers['x-headgate-model'] = printable(record.modelId)
   if (record.attempts > 0) headers['x-headgate-attempts'] = String(record.attempts)
   if (record.upstreamRequestId !== undefined) headers['x-upstream-request-id'] = printable(record.upstreamRequestId)
-  return Object.assign(headers, reply.headers, more)
+  return Object.assign(headers, record.limitHeaders, reply.headers, more)
 }
 
 /** A header value cannot hold everything that a model name can. */

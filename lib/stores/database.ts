@@ -22,6 +22,8 @@ export interface KeyRow {
   readonly endpoints: string | null
   /** JSON list of model ids and patterns; `null` means all. */
   readonly models: string | null
+  /** JSON of its `KeyLimits`; `null` means the default ones. */
+  readonly limits: string | null
   readonly created_at_ms: number
   readonly expires_at_ms: number | null
   readonly revoked_at_ms: number | null

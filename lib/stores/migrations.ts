@@ -88,6 +88,10 @@ export const migrations: readonly Migration[] = [
         cost_nano_usd bigint not null,
         primary key (key_id, day_ms)
       )`
+  },
+  {
+    number: 4,
+    sql: 'alter table keys add column limits text'
   }
 ]
 

@@ -13,9 +13,6 @@ import { dirname, join } from 'node:path'
 import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promises'
 import { causeOf } from '../telemetry/cause.ts'
 import { pruneUsage, type Keep } from './prune.ts'
-import { usageRow } from './usage-row.ts'
-import type { Call } from '../call.ts'
-import type { Models } from '../models/models.ts'
 import type { Database, UsageRow } from '../stores/database.ts'
 import type { Log } from '../telemetry/log.ts'
 
@@ -45,7 +42,6 @@ export class Ledger {
   readonly #name = randomBytes(9).toString('base64url')
   readonly #tidying: NodeJS.Timeout
   #waiting: UsageRow[] = []
-  #added = 0
   #dropped = 0
   #failures = 0
   #timer: NodeJS.Timeout | undefined
@@ -57,13 +53,8 @@ export class Ledger {
     this.#tidying = setInterval(() => { void this.takeIn().then(async () => await this.prune()) }, tidyEveryMs).unref()
   }
 
-  /** Writes a call that has ended down, soon, if it had a key. */
-  note (call: Call, models: Pick<Models, 'find'>): void {
-    const row = usageRow(call, models, `${this.#name}-${(this.#added++).toString(36)}`)
-    if (row !== undefined) this.#add(row)
-  }
-
-  #add (row: UsageRow): void {
+  /** Takes a row, to be written soon. */
+  add (row: UsageRow): void {
     const { batchRows, everyMs, mostWaiting } = this.#options
     if (this.#waiting.length >= mostWaiting) {
       this.#dropped++

@@ -1,5 +1,6 @@
 /** A call that has ended, as a row of the ledger. */
 
+import { rowId } from '../ids.ts'
 import { costOf } from './cost.ts'
 import type { Call } from '../call.ts'
 import type { CallRecord } from '../call-record.ts'
@@ -13,16 +14,14 @@ const charactersPerToken = 4
 /**
  * The row of a call; `undefined` for a call that never showed a good key. Costs are those of the
  * models' prices now.
- *
- * @param id unique among all rows
  */
-export function usageRow ({ id: callId, record, receivedAtMs }: Call, models: Pick<Models, 'find'>, id: string): UsageRow | undefined {
+export function usageRow ({ id: callId, record, receivedAtMs }: Call, models: Pick<Models, 'find'>): UsageRow | undefined {
   const { keyId, outcome = 'ok' } = record
   if (keyId === undefined) return undefined
   const durationMs = performance.now() - receivedAtMs
   const { usage, estimated } = usageOf(record)
   return {
-    id,
+    id: rowId(),
     call_id: callId,
     at_ms: Math.round(Date.now() - durationMs),
     key_id: keyId,

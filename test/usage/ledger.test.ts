@@ -1,4 +1,4 @@
-import { readdirSync, rmSync, writeFileSync } from 'node:fs'
+import { copyFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { createCallRecord, type CallRecord } from '../../lib/call-record.ts'
@@ -8,6 +8,7 @@ import { costOf } from '../../lib/usage/cost.ts'
 import { dayMs } from '../../lib/usage/day.ts'
 import { Ledger, type LedgerOptions } from '../../lib/usage/ledger.ts'
 import { pruneUsage } from '../../lib/usage/prune.ts'
+import { usageRow } from '../../lib/usage/usage-row.ts'
 import { usageTotals } from '../../lib/usage/totals.ts'
 import { wavOf } from '../support/forms.ts'
 import { testGateway, testKey, upstreamAt, type TestGateway } from '../support/gateway.ts'
@@ -16,7 +17,7 @@ import { startToolServer } from '../support/tool-server.ts'
 import { until } from '../support/until.ts'
 import { chatAnswer, chatFrames, eventStream, fakeUpstream, type Script, type SeenRequest } from '../support/upstream.ts'
 import type { ApiKey, Call } from '../../lib/call.ts'
-import type { ModelEntry } from '../../lib/models/models.ts'
+import type { ModelEntry, Models } from '../../lib/models/models.ts'
 import type { ProviderSettings, Settings } from '../../lib/settings.ts'
 import type { Test } from 'tap'
 
@@ -228,6 +229,27 @@ t.test('a deferred answer is paid once: not by its receipt, not when it is fetch
   t.ok(rows.length >= 3)
 })
 
+t.test('a provider that defers is paid for the answer, not for the receipt and not for saying that it takes longer', async t => {
+  let ready = false
+  const upstream = await fakeUpstream(({ method }) => {
+    if (method === 'POST') return { pieces: ['{"request_id":"f15c114e-f47d"}'] }
+    return ready ? { pieces: [chatAnswer('later')] } : { status: 202 }
+  })
+  t.teardown(upstream.close)
+  const database = await books(t)
+  const api = await testGateway(t, {
+    providers: [upstreamAt(upstream.url, 'xai', 'xai')], deferred: { emulate: false, keepMs: 60_000, pending: 10 }
+  }, {}, { database, books: database })
+  const { request_id: id } = await (await api.post(path, { model: 'xai/grok-4.3', messages: 'hi', deferred: true })).json() as { request_id: string }
+  t.equal((await api.get(`/v1/chat/deferred-completion/${id}`)).status, 202)
+  ready = true
+  for (let time = 0; time < 2; time++) t.equal((await api.get(`/v1/chat/deferred-completion/${id}`)).status, 200)
+  await until(() => api.lines.length === 4)
+  await api.gateway.close()
+  const untold = { prompt_tokens: null, estimated: 0, cost_nano_usd: 0 }
+  t.match(await rowsOf(database), [untold, untold, { prompt_tokens: 3, completion_tokens: 1, cost_nano_usd: 6250 }, untold])
+})
+
 /** A call that ended, as the ledger hears of it. */
 function ended (parts: Partial<CallRecord> = {}): Call {
   return {
@@ -239,6 +261,11 @@ function ended (parts: Partial<CallRecord> = {}): Call {
     receivedAtMs: performance.now(),
     record: { ...createCallRecord('chat'), keyId: 'key-1', outcome: 'ok', ...parts }
   }
+}
+
+function note (kept: Ledger, call: Call, models: Pick<Models, 'find'>): void {
+  const row = usageRow(call, models)
+  if (row !== undefined) kept.add(row)
 }
 
 const noModels = { find: (): ModelEntry | undefined => undefined }
@@ -267,7 +294,7 @@ t.test('rows wait while the database is locked, within bounds, and are said to w
   const directory = t.testdir()
   const { database, lines, ledger: kept } = await ledger(t, directory, { mostWaiting: 120 })
   const unlock = await lock(t, directory)
-  for (let number = 0; number < 130; number++) kept.note(ended(), noModels)
+  for (let number = 0; number < 130; number++) note(kept, ended(), noModels)
   const startedMs = performance.now()
   await kept.flush()
   t.equal(kept.degraded, false, 'another process may be writing')
@@ -287,10 +314,12 @@ t.test('what cannot be written before the end is in a file, which the next start
   const directory = t.testdir()
   const first = await ledger(t, directory)
   const unlock = await lock(t, directory)
-  for (let number = 0; number < 60; number++) first.ledger.note(ended({ keyId: 'key-2' }), noModels)
+  for (let number = 0; number < 60; number++) note(first.ledger, ended({ keyId: 'key-2' }), noModels)
   await first.ledger.close()
   const spools = (): string[] => readdirSync(directory).filter(name => name.endsWith('.jsonl'))
   t.equal(spools().length, 1)
+  // As if a process had died between taking it in and deleting it.
+  copyFileSync(join(directory, spools()[0] ?? ''), join(directory, 'usage-again.jsonl'))
   unlock()
   const second = await ledger(t, directory)
   const third = await ledger(t, directory)
@@ -325,15 +354,15 @@ t.test('a database that cannot be written at all is said on /health, and calls g
 t.test('several processes write to one file', async t => {
   const directory = t.testdir()
   const writers = await Promise.all([1, 2, 3].map(async () => await ledger(t, directory)))
-  for (let number = 0; number < 200; number++) for (const { ledger } of writers) ledger.note(ended(), noModels)
+  for (let number = 0; number < 200; number++) for (const { ledger } of writers) note(ledger, ended(), noModels)
   await Promise.all(writers.map(async ({ ledger }) => await ledger.close()))
   t.equal((await rowsOf(await books(t, directory))).length, 600)
 })
 
 t.test('a count that is no number is not known; the other rows are written with it', async t => {
   const { database, ledger: kept } = await ledger(t)
-  kept.note(ended({ usage: { promptTokens: NaN, completionTokens: 2.4, totalTokens: Infinity } }), noModels)
-  kept.note(ended(), noModels)
+  note(kept, ended({ usage: { promptTokens: NaN, completionTokens: 2.4, totalTokens: Infinity } }), noModels)
+  note(kept, ended(), noModels)
   await kept.flush()
   t.match(await rowsOf(database), [{ prompt_tokens: null, completion_tokens: 2 }, {}])
 })
@@ -392,10 +421,10 @@ t.test('totals are sums by whatever is asked, names of keys in place of their id
   }).execute()
   const models = { find: (id: string): ModelEntry | undefined => id === 'a/1' ? { id, providerId: 'a', model: '1', status: 'enabled', upstreamApi: 'x', capabilities: {}, price: { input: 1, output: 1, asOf: 'x' } } : undefined }
   const usage = { promptTokens: 1, completionTokens: 2, totalTokens: 3 }
-  kept.note(ended({ attempts: 1, modelId: 'a/1', providerId: 'a', usage }), models)
-  kept.note(ended({ attempts: 1, modelId: 'a/1', providerId: 'a', usage, keyId: 'configured:ci', outcome: 'client_closed' }), models)
-  kept.note(ended({ attempts: 1, modelId: 'b/1', providerId: 'b', usage }), models)
-  kept.note(ended({ outcome: 'error' }), models)
+  note(kept, ended({ attempts: 1, modelId: 'a/1', providerId: 'a', usage }), models)
+  note(kept, ended({ attempts: 1, modelId: 'a/1', providerId: 'a', usage, keyId: 'configured:ci', outcome: 'client_closed' }), models)
+  note(kept, ended({ attempts: 1, modelId: 'b/1', providerId: 'b', usage }), models)
+  note(kept, ended({ outcome: 'error' }), models)
   await kept.flush()
   t.match(await usageTotals(query, 0, ['key']), [
     { group: { key: 'website' }, sums: { calls: 3, failed: 1, left: 0, unpriced: 1, prompt_tokens: 2, completion_tokens: 4, cost_nano_usd: 3000 } },
@@ -413,8 +442,8 @@ t.test('what has no place at all is counted', async t => {
   const { lines, ledger: kept, database } = await ledger(t, directory)
   await database.query.schema.dropTable('usage').execute()
   rmSync(directory, { recursive: true })
-  kept.note(ended(), noModels)
-  kept.note(ended(), noModels)
+  note(kept, ended(), noModels)
+  note(kept, ended(), noModels)
   await kept.close()
   t.match(lines.at(-1), { msg: /are lost/, rows: 2 })
 })
