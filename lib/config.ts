@@ -9,15 +9,16 @@
 
 import { readFileSync } from 'node:fs'
 import { dirname, isAbsolute, relative, resolve } from 'node:path'
-import { buildSettings } from './config/build-settings.ts'
+import { buildSettings, environmentKeys } from './config/build-settings.ts'
 import { checkShape } from './config/check-shape.ts'
+import { checkKeyTexts } from './config/check-key-texts.ts'
 import { checkTogether } from './config/check-together.ts'
 import { emptyDocument, readDocument, type ConfigDocument } from './config/document.ts'
 import { applyEnvironment, errorCode, readEnvironment } from './config/environment.ts'
 import { isMap } from './config/path.ts'
-import { ConfigError } from './config/problems.ts'
+import { ConfigError, type Problem } from './config/problems.ts'
 import { readSecrets } from './config/read-secrets.ts'
-import { createReport } from './config/report.ts'
+import { createReport, reportFor } from './config/report.ts'
 import { providerLabels, type Settings } from './settings.ts'
 
 export interface ConfigSources {
@@ -34,6 +35,17 @@ export interface ConfigSources {
  * @throws ConfigError with every problem of the file and the environment.
  */
 export function loadSettings (sources: ConfigSources): Settings {
+  return readSettings(sources).settings
+}
+
+/** Settings that can be used, and what about them is hardly meant. */
+export interface ReadSettings {
+  readonly settings: Settings
+  readonly warnings: readonly Problem[]
+}
+
+/** The same, with the warnings. */
+export function readSettings (sources: ConfigSources): ReadSettings {
   const { env, cwd } = sources
   const environment = readEnvironment(env, cwd)
   const file = configFile(sources)
@@ -43,10 +55,12 @@ export function loadSettings (sources: ConfigSources): Settings {
   const providerNames = isMap(value.providers) ? Object.keys(value.providers) : []
   const secrets = readSecrets(value, { environment, directory: dirname(file.path) }, report)
   if (isMap(value.providers)) for (const label of providerLabels) value.providers[label] ??= { enabled: false }
-  const config = checkShape(value, report)
-  checkTogether(config, providerNames, report)
+  const { config, written } = checkShape(value, report)
+  const ownKeys = environmentKeys(environment.get('HEADGATE_API_KEYS'))
+  checkTogether(config, providerNames, reportFor(report, written))
+  checkKeyTexts(config, { secrets, ownKeys }, reportFor(report, written))
   report.throwIfAny()
-  return buildSettings(config, { secrets, keys: environment.get('HEADGATE_API_KEYS'), cwd })
+  return { settings: buildSettings(config, { secrets, ownKeys, cwd }), warnings: report.warnings() }
 }
 
 export interface ConfigFile {

@@ -186,8 +186,12 @@ export interface GatewayErrorOptions {
   failure?: Failure | undefined
   /** Seconds the upstream asked us to wait, already clamped to 1–60. */
   retryAfterSeconds?: number | undefined
+  /** What the provider said of its limits, as headers of the answer. */
+  rateLimits?: Readonly<Record<string, string>> | undefined
   /** Only for the log. */
   cause?: unknown
+  /** What it is instead when the call used the caller's own key at the provider. */
+  withOwnKey?: GatewayError | undefined
 }
 
 /** What a caller reads: all four fields are always there, `code` and `param` null where they say nothing. */
@@ -202,6 +206,8 @@ export class GatewayError extends Error {
   readonly param: string | null
   readonly failure: Failure
   readonly retryAfterSeconds: number | undefined
+  readonly rateLimits: Readonly<Record<string, string>> | undefined
+  readonly withOwnKey: GatewayError | undefined
   readonly #shownCode: string | undefined
 
   constructor (code: ErrorCode, options: GatewayErrorOptions = {}) {
@@ -214,15 +220,18 @@ export class GatewayError extends Error {
     this.param = options.param ?? null
     this.failure = options.failure ?? row.failure ?? 'caller'
     this.retryAfterSeconds = options.retryAfterSeconds
+    this.rateLimits = options.rateLimits
+    this.withOwnKey = options.withOwnKey
     this.#shownCode = options.shownCode
   }
 
-  /** The same error in other words, or about another parameter. */
-  with (changes: Pick<GatewayErrorOptions, 'message' | 'param' | 'cause'>): GatewayError {
-    const { code, message, status, type, failure, retryAfterSeconds, cause } = this
+  /** The same error in other words, about another parameter, or with what else is known. */
+  with (changes: Pick<GatewayErrorOptions, 'message' | 'param' | 'cause' | 'rateLimits'>): GatewayError {
+    const { code, message, status, type, failure, retryAfterSeconds, rateLimits, cause, withOwnKey } = this
     const shownCode = this.#shownCode
     const param = this.param ?? undefined
-    return new GatewayError(code, { message, status, type, failure, retryAfterSeconds, cause, param, shownCode, ...changes })
+    const same = { message, status, type, failure, retryAfterSeconds, rateLimits, cause, withOwnKey, param, shownCode }
+    return new GatewayError(code, { ...same, ...changes })
   }
 
   /** True when this provider cannot do it, but another one might. */
@@ -237,11 +246,11 @@ export class GatewayError extends Error {
   }
 
   /**
-   * Answer headers that go with the error: `retry-after` on every 429 and 503, and
-   * `x-should-retry: false` where the official clients would retry in vain.
+   * Answer headers that go with the error: `retry-after` on every 429 and 503, the limits that were
+   * met as far as the provider says them, and `x-should-retry: false` where the official clients would retry in vain.
    */
   headers (): Record<string, string> {
-    const headers: Record<string, string> = {}
+    const headers: Record<string, string> = { ...this.rateLimits }
     const retryable = this.failure === 'transient' || this.failure === 'rate-limit' ||
       this.code === 'overloaded' || this.code === 'shutting_down'
     if (this.status === 429 || this.status === 503) {

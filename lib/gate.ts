@@ -1,39 +1,40 @@
-/** Lets a few through at a time; the others wait for their turn. */
+/**
+ * Lets a few pieces of work through at a time: `Slots` for who can wait on a promise and may be
+ * called off. Where neither is to cost anything, as in front of every request, take `Slots` itself.
+ */
+
+import { Slots } from './slots.ts'
+
 export class Gate {
-  readonly #limit: number
-  readonly #waiting: Array<() => void> = []
-  #inside = 0
+  readonly #slots: Slots
 
   constructor (limit: number) {
-    this.#limit = limit
+    this.#slots = new Slots(limit)
   }
 
   /** @throws whatever `work` throws; the signal's reason when it aborts before the turn comes */
   async pass<T> (work: () => Promise<T>, signal: AbortSignal): Promise<T> {
-    if (this.#inside >= this.#limit) await this.#turn(signal)
-    else this.#inside++
+    await this.#turn(signal)
     try {
       return await work()
     } finally {
-      const next = this.#waiting.shift()
-      if (next === undefined) this.#inside--
-      else next()
+      this.#slots.release()
     }
   }
 
   async #turn (signal: AbortSignal): Promise<void> {
+    signal.throwIfAborted()
     await new Promise<void>((resolve, reject) => {
       const enter = (): void => {
         signal.removeEventListener('abort', leave)
         resolve()
       }
       const leave = (): void => {
-        this.#waiting.splice(this.#waiting.indexOf(enter), 1)
+        this.#slots.leave(enter)
         reject(signal.reason)
       }
-      if (signal.aborted) return reject(signal.reason)
-      this.#waiting.push(enter)
       signal.addEventListener('abort', leave, { once: true })
+      this.#slots.take(enter)
     })
   }
 }

@@ -15,6 +15,7 @@ import { openDeferrals } from './deferred/deferrals.ts'
 import { TaskRunner } from './deferred/task-runner.ts'
 import { GatewayError } from './errors.ts'
 import { createApp } from './http/app.ts'
+import { refuseMalformed } from './http/refuse-malformed.ts'
 import { sweepUploads } from './http/upload-directory.ts'
 import { limiterWith, type Limiter } from './limits/limiter.ts'
 import { openServices, type OpenServices } from './open-services.ts'
@@ -39,7 +40,8 @@ export interface Gateway {
   /** Starts to accept calls at `settings.server`; port 0 takes any free one. */
   readonly listen: () => Promise<{ host: string, port: number }>
   /**
-   * Takes a new configuration over. Calls under way end with the one they began with.
+   * Takes a new configuration over, once its providers have listed their models or have had their
+   * time to. Calls under way end with the one they began with.
    * `server` settings other than `openHealth` hold from the next start on, and so do the limits of
    * the edge: `openCalls`, `callMs`, `bodyMs`, `headersMs` and `jsonDepth`.
    */
@@ -59,18 +61,22 @@ export interface GatewayParts {
   readonly limiter?: Limiter
   /** What else is to be done with every call that has ended. */
   readonly observers?: readonly CallObserver[]
+  /** Names what else does not work while calls go on, for `/health`. */
+  readonly degraded?: () => readonly string[]
 }
 
 /** Hears of a call once its answer is written or given up and its record is complete. */
 export type CallObserver = (call: Call) => void
 
-export async function createGateway (
-  settings: Settings, { keys, log, database, books, limiter = limiterWith(books, log), observers = [] }: GatewayParts
-): Promise<Gateway> {
+/** Some names of models are known only once a provider has listed them: no call is to miss one. */
+const listsMs = 5000
+
+export async function createGateway (settings: Settings, given: GatewayParts): Promise<Gateway> {
+  const { keys, log, database, books, limiter = limiterWith(books, log), observers = [] } = given
   let draining = false
   const ready = (): boolean => !draining
   const ledger = books === undefined ? undefined : new Ledger(books, { log, keep: () => services.settings.usage })
-  const degraded = (): string[] => ledger?.degraded === true ? ['ledger'] : []
+  const degraded = (): string[] => [...given.degraded?.() ?? [], ...ledger?.degraded === true ? ['ledger'] : []]
   const deferrals = database === undefined ? undefined : await openDeferrals(database)
   const parts = { keys, log, limiter, ready, degraded, ...(deferrals === undefined ? {} : { deferrals }) }
   let services: OpenServices = openServices(settings, parts)
@@ -110,17 +116,39 @@ export async function createGateway (
   const tasks = deferrals === undefined ? undefined : new TaskRunner(deferrals, {
     run: async (task, signal) => await runDeferred(services, onEnd)(task, signal),
     keepMs: () => services.settings.deferred.keepMs,
-    onFailure: error => log.error({ error: String(error) }, 'the store of deferred completions failed')
+    onFailure: error => log.error({ error: String(error) }, 'a deferred completion or their store failed')
   })
   const server = createServer({
     keepAliveTimeout: settings.server.keepAliveMs,
     headersTimeout: settings.limits.headersMs,
+    // Node looks for late headers only every 30 s by itself.
+    connectionsCheckingInterval: Math.min(settings.limits.headersMs, 1000),
     requestTimeout: 0, // bodies have a clock of their own
     maxHeaderSize: 32 * 1024
   }, app.handle)
+  server.on('clientError', refuseMalformed)
+  // A caller who waits before sending a body is told to go on when the body is read, not before.
+  server.on('checkContinue', app.handle).on('checkExpectation', app.handle)
 
   /** Calls that come over connections kept alive while others end are waited for as well. */
   const idle = async (): Promise<void> => { while (app.underWay() > 0) await app.settled() }
+
+  /** One reload at a time: the last one asked for is the one that stays. */
+  let reloaded: Promise<void> = Promise.resolve()
+  const takeOver = async (next: Settings): Promise<void> => {
+    const opened = openServices(next, parts)
+    await within(listsMs, opened.listed)
+    if (draining) {
+      await opened.close()
+      return
+    }
+    const before = services
+    endpoints = createEndpoints(opened)
+    services = opened
+    void Promise.all([app.settled(), tasks?.settled()]).then(async () => await before.close()).catch((error: unknown) => {
+      log.error({ error }, 'closing what the last configuration had opened failed')
+    })
+  }
 
   return {
     get services () { return services },
@@ -138,13 +166,9 @@ export async function createGateway (
     },
 
     reload: async next => {
-      const before = services
-      const opened = openServices(next, parts)
-      endpoints = createEndpoints(opened)
-      services = opened
-      void app.settled().then(async () => await before.close()).catch((error: unknown) => {
-        log.error({ error }, 'closing what the last configuration had opened failed')
-      })
+      const turn = reloaded.then(async () => await takeOver(next))
+      reloaded = turn.catch(() => undefined) // whoever asked is told
+      await turn
     },
 
     close: async () => {

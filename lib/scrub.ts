@@ -21,15 +21,17 @@ export function scrub (text: string): string {
 }
 
 /**
- * The error without the secrets themselves, wherever a provider quoted them: patterns only know
- * keys of the usual shapes.
+ * A provider's error as this caller may read it: of their own key if it was used, else of the
+ * gateway's, and without the secrets themselves, wherever the provider quoted them: patterns only
+ * know keys of the usual shapes.
  *
  * @param own the caller's own key at the provider
  */
-export function withoutSecrets (error: GatewayError, secrets?: readonly Secret[], own?: Secret): GatewayError
-export function withoutSecrets (error: unknown, secrets?: readonly Secret[], own?: Secret): unknown
-export function withoutSecrets (error: unknown, secrets: readonly Secret[] = [], own?: Secret): unknown {
-  if (!(error instanceof GatewayError)) return error
+export function forCaller (error: GatewayError, secrets?: readonly Secret[], own?: Secret): GatewayError
+export function forCaller (error: unknown, secrets?: readonly Secret[], own?: Secret): unknown
+export function forCaller (thrown: unknown, secrets: readonly Secret[] = [], own?: Secret): unknown {
+  if (!(thrown instanceof GatewayError)) return thrown
+  const error = own === undefined ? thrown : thrown.withOwnKey ?? thrown
   const texts = [...secrets, ...own === undefined ? [] : [own]].map(secret => secret.reveal()).filter(text => text.length > 3)
   const told = `${error.message} ${printed(error.cause)}`
   if (!texts.some(text => told.includes(text))) return error

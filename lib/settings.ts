@@ -43,7 +43,10 @@ export interface ProviderSettings {
   readonly options: Readonly<Record<string, unknown>>
 }
 
-/** One entry of `models:`: adds a model, changes one of the catalogue, aliases it, hides it. */
+/**
+ * One entry of `models:`: adds a model, changes one of the catalogue, hides it; or, with `alias`, is
+ * only another name for a model or a route.
+ */
 export interface ModelSettings {
   readonly id: string
   readonly alias?: string

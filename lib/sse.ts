@@ -2,7 +2,7 @@
  * Bytes of an event stream to messages, one array per read; and messages to text.
  */
 
-import { StringDecoder } from 'node:string_decoder'
+import { isAscii } from 'node:buffer'
 import { createParser, type EventSourceMessage } from 'eventsource-parser'
 import { GatewayError } from './errors.ts'
 
@@ -16,41 +16,63 @@ export interface SseReader {
   readonly end: () => EventSourceMessage[]
 }
 
-/** @param maxBytes largest message, in UTF-16 units: a bound on memory, not a measure */
+/**
+ * Bytes are taken apart as they are, one to a character, and only messages that hold more than
+ * ASCII are decoded: one such letter in a read would make a wide text of all of it, which costs
+ * several times as much at every step from here to the caller.
+ *
+ * @param maxBytes largest message
+ */
 export function sseReader (maxBytes: number): SseReader {
-  const decoder = new StringDecoder('utf8')
   let messages: EventSourceMessage[] = []
-  let started = false
+  /** What may yet turn out to be the first part of a byte order mark; `undefined` from then on. */
+  let opening: string | undefined = ''
+  let beyondAscii = false
   const parser = createParser({
     maxBufferSize: maxBytes,
-    onEvent: message => { messages.push(message) },
+    onEvent: message => { messages.push(beyondAscii ? decoded(message) : message) },
     onError: error => {
       if (error.type === 'max-buffer-size-exceeded') {
         throw new GatewayError('upstream_invalid_response', { message: 'The provider sent an event that is too large.' })
       }
       // Some servers report a failure as a field of its own: `error: {…}`.
-      if (error.field === 'error') messages.push({ event: 'error', data: error.value ?? '' })
+      if (error.field === 'error') messages.push({ event: 'error', data: utf8(error.value ?? '') })
     }
   })
 
-  const feed = (text: string): EventSourceMessage[] => {
-    if (text === '') return []
-    parser.feed(started ? text : withoutMark(text))
-    started = true
+  const feed = (bytes: string): EventSourceMessage[] => {
+    if (opening !== undefined) {
+      bytes = opening + bytes
+      opening = bytes.length < mark.length && mark.startsWith(bytes) ? bytes : undefined
+      if (opening !== undefined) return []
+    }
+    parser.feed(bytes) // takes the mark off
     const complete = messages
     messages = []
     return complete
   }
 
   return {
-    push: bytes => feed(decoder.write(bytes)),
+    push: ({ buffer, byteOffset, byteLength }) => {
+      const bytes = Buffer.from(buffer, byteOffset, byteLength)
+      beyondAscii ||= !isAscii(bytes)
+      return feed(bytes.toString('latin1'))
+    },
     // A blank line ends the open message, whether or not its last line was ended.
-    end: () => feed(decoder.end() + '\n\n')
+    end: () => feed('\n\n')
   }
 }
 
-function withoutMark (text: string): string {
-  return text.charCodeAt(0) === 0xfeff ? text.slice(1) : text
+/** The byte order mark, a character for each of its bytes. */
+const mark = '\u00ef\u00bb\u00bf'
+
+function decoded ({ id, event, data }: EventSourceMessage): EventSourceMessage {
+  return { id: id && utf8(id), event: event && utf8(event), data: utf8(data) }
+}
+
+/** The text of bytes that came as characters. Only ASCII takes as many bytes as it has characters. */
+function utf8 (bytes: string): string {
+  return Buffer.byteLength(bytes) === bytes.length ? bytes : Buffer.from(bytes, 'latin1').toString()
 }
 
 /** One unnamed message; `data` is a single line. */

@@ -28,12 +28,15 @@ export function once<T> (value: T): AsyncIterable<T> {
 }
 
 /**
- * Makes a stage of a pure step on one call: `perCall(resolvePrompt)`.
+ * Makes a stage of a pure step on one call: `perCall(resolvePrompt)`. Such stages in a row are one
+ * iterator that takes all their steps.
  *
  * @throws whatever `step` throws; before the provider is called that is an HTTP error.
  */
 export function perCall<In, Out> (step: (call: In) => Out | Promise<Out>): Stage<In, Out> {
-  return source => new PerCall(source[Symbol.asyncIterator](), step)
+  return source => source instanceof PerCall
+    ? source.and(step)
+    : new PerCall(source[Symbol.asyncIterator](), [step as Step])
 }
 
 /**
@@ -70,21 +73,32 @@ class Once<T> implements AsyncIterableIterator<T, undefined> {
   }
 }
 
-class PerCall<In, Out> implements AsyncIterableIterator<Out, undefined> {
-  readonly #source: AsyncIterator<In>
-  readonly #step: (call: In) => Out | Promise<Out>
+/** What a step takes is what the one before it gives: `perCall` sees to that. */
+type Step = (value: unknown) => unknown
 
-  constructor (source: AsyncIterator<In>, step: (call: In) => Out | Promise<Out>) {
+class PerCall<Out> implements AsyncIterableIterator<Out, undefined> {
+  readonly #source: AsyncIterator<unknown>
+  readonly #steps: readonly Step[]
+
+  constructor (source: AsyncIterator<unknown>, steps: readonly Step[]) {
     this.#source = source
-    this.#step = step
+    this.#steps = steps
+  }
+
+  and<Next> (step: (value: Out) => Next | Promise<Next>): PerCall<Next> {
+    return new PerCall(this.#source, [...this.#steps, step as Step])
   }
 
   async next (): Promise<IteratorResult<Out, undefined>> {
     const given = await this.#source.next()
     if (given.done === true) return done
     try {
-      const value = this.#step(given.value)
-      return { done: false, value: value instanceof Promise ? await value : value }
+      let { value } = given
+      for (const step of this.#steps) {
+        value = step(value)
+        if (value instanceof Promise) value = await value
+      }
+      return { done: false, value: value as Out }
     } catch (error) {
       await this.return()
       throw error

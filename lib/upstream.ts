@@ -11,6 +11,7 @@
 
 import { Pool, type Dispatcher } from 'undici'
 import { BodyQueue } from './body-queue.ts'
+import { fitsHeader } from './header-text.ts'
 import { inflated } from './inflate.ts'
 import { GatewayError } from './errors.ts'
 import { Slots } from './slots.ts'
@@ -59,10 +60,12 @@ export function httpTransport (options: UpstreamOptions): HttpTransport {
     send: async (request, sendOptions) => {
       const { signal, credential } = sendOptions
       if (signal.aborted) throw signal.reason
+      const headers = Object.assign({}, fixed, request.headers, credential)
+      checkHeaders(headers)
       const dispatchOptions = {
         path: withQuery(prefix + request.path, base.search),
         method: request.method,
-        headers: Object.assign({}, fixed, request.headers, credential),
+        headers,
         body: dispatchBody(request)
       }
       const exchange = new Exchange(sendOptions, slots)
@@ -70,6 +73,14 @@ export function httpTransport (options: UpstreamOptions): HttpTransport {
       return await exchange.answer
     },
     close: async () => await (closing ??= close())
+  }
+}
+
+/** Keys are checked where they come in; what slips through must not cost a connection. */
+function checkHeaders (headers: Readonly<Record<string, string>>): void {
+  for (const name in headers) {
+    if (fitsHeader(headers[name] ?? '')) continue
+    throw new GatewayError('internal_error', { cause: `the header ${name} cannot be sent` })
   }
 }
 
@@ -100,7 +111,7 @@ class Exchange implements Dispatcher.DispatchHandler {
   #reject!: (error: unknown) => void
   #controller: Dispatcher.DispatchController | undefined
   #queue: BodyQueue | undefined
-  #enter: () => void = () => undefined
+  #enter = nothing
   #inside = false
   #timer: NodeJS.Timeout | undefined
   #failure: unknown
@@ -121,6 +132,7 @@ class Exchange implements Dispatcher.DispatchHandler {
     const { timeouts, streamed } = this.#options
     this.#enter = () => {
       this.#inside = true
+      this.#enter = nothing // what was sent is not kept for as long as the answer takes
       this.#timer = setTimeout(() => this.#timedOut(), streamed ? timeouts.firstByteMs : timeouts.wholeMs)
       dispatch()
     }
@@ -138,6 +150,7 @@ class Exchange implements Dispatcher.DispatchHandler {
     headers: Record<string, string | string[] | undefined>
   ): void {
     if (status < 200 || this.#failure !== undefined) return
+    controller.rawHeaders = null // slices of the first read, which may hold 64 KiB of the body as well
     clearTimeout(this.#timer)
     const { idleBytesMs } = this.#options.timeouts
     this.#timer = setTimeout(() => this.#timedOut(), idleBytesMs)
@@ -203,6 +216,8 @@ class Exchange implements Dispatcher.DispatchHandler {
     this.#options.signal.removeEventListener('abort', this.#onAbort)
   }
 }
+
+function nothing (): void { /* the turn of this request has come */ }
 
 function asError (reason: unknown): Error {
   return reason instanceof Error ? reason : new Error('aborted', { cause: reason })

@@ -40,8 +40,12 @@ export function cancelDeferred ({ keys, deferrals, settings }: Services): (call:
   return async call => await pipe(once(call), auth(keys), cancel, jsonReply<DeferredCancelled>())
 }
 
+/** How often it is looked whether the key of a running call is still good: as often as keys are read. */
+const keyCheckMs = 1000
+
 /**
- * Runs a stored call as it would have been run at once.
+ * Runs a stored call as it would have been run at once, for as long as its key is good: with a key
+ * that was revoked or has expired nothing more is spent.
  *
  * @param onEnd what is done with every call that has ended
  * @returns the answer, be it an error; rejects with the signal's reason when that aborts
@@ -52,11 +56,15 @@ export function runDeferred (
   const allowed = limits<RoutedCall<PromptedChat>>(services, estimateChat, { patient: true })
   const answer = answerChat(services)
   return async (task, signal) => {
-    const deadline = new AbortController()
-    const timer = setTimeout(() => deadline.abort(new GatewayError('timeout')), services.settings.limits.callMs)
     const stored = JSON.parse(task) as DeferredTask // by us
-    const call = callOf(stored, budgetOf(stored, services), AbortSignal.any([signal, deadline.signal]))
+    const end = new AbortController()
+    const call = callOf(stored, budgetOf(stored, services), AbortSignal.any([signal, end.signal]))
+    const timer = setTimeout(() => end.abort(new GatewayError('timeout')), services.settings.limits.callMs)
+    const checkKey = (): void => { if (!mayRun(services, call)) end.abort(new GatewayError('invalid_api_key')) }
+    const look = setInterval(checkKey, keyCheckMs)
     try {
+      checkKey()
+      call.signal.throwIfAborted()
       const { status, body } = await pipe(once(call), allowed, answer)
       if (typeof body !== 'string') throw new GatewayError('internal_error', { cause: 'a deferred call was streamed' })
       call.record.status = status
@@ -73,15 +81,22 @@ export function runDeferred (
       return { status: failure.status, body: JSON.stringify(failure.toBody()) }
     } finally {
       clearTimeout(timer)
+      clearInterval(look)
       onEnd(call)
     }
   }
 }
 
 /** The call was let in when it was deferred, by all limits; what it costs shows only now. */
-function budgetOf ({ key }: DeferredTask, { settings }: Services): KeyLimits {
-  const { budget } = key.limits ?? settings.limits.defaultKey ?? {}
+function budgetOf ({ key }: DeferredTask, { keys, settings }: Services): KeyLimits {
+  const known = keys.find?.(key.id) ?? key
+  const { budget } = known.limits ?? settings.limits.defaultKey ?? {}
   return budget === undefined ? {} : { budget }
+}
+
+function mayRun ({ keys }: Services, { key }: AuthedCall): boolean {
+  const known = keys.find === undefined ? key : keys.find(key.id)
+  return known !== undefined && known.endpoints?.includes('chat') !== false
 }
 
 function callOf ({ id, key, request, routes }: DeferredTask, limits: KeyLimits, signal: AbortSignal): RoutedCall<PromptedChat> {

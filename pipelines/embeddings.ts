@@ -8,13 +8,14 @@ import { once, perCall } from '../lib/stage.ts'
 import { auth } from '../lib/stages/auth.ts'
 import { embeddingLimits } from '../lib/stages/embedding-limits.ts'
 import { limits } from '../lib/stages/limits.ts'
-import { providerCall } from '../lib/stages/provider-call.ts'
+import { providerCall, type ProviderCallOptions } from '../lib/stages/provider-call.ts'
 import { routeModel } from '../lib/stages/route-model.ts'
 import { validate } from '../lib/stages/validate.ts'
 import { EmbeddingsRequest } from '../schemas/embeddings.ts'
 import type { Call, RoutedCall } from '../lib/call.ts'
 import type { Reply } from '../lib/reply.ts'
 import type { Services } from '../lib/services.ts'
+import type { Limits } from '../lib/settings.ts'
 
 export function embeddings (services: Services): (call: Call) => Promise<Reply> {
   const { keys, models, providers, settings, tokens } = services
@@ -25,8 +26,14 @@ export function embeddings (services: Services): (call: Call) => Promise<Reply> 
     routeModel<EmbeddingsRequest>(models, providers),
     limits<RoutedCall<EmbeddingsRequest>>(services, estimateEmbeddings),
     embeddingLimits(models, tokens),
-    providerCall(providers, provider => provider.embeddings, settings.limits)
+    providerCall(providers, provider => provider.embeddings, sizes(settings.limits))
   ] as const
   const reply = embeddingsReply()
   return async call => await pipe(once(call), ...stages, reply)
+}
+
+/** As many vectors as one request may ask for, of the longest there are, printed with indents. */
+function sizes (limits: Limits): ProviderCallOptions {
+  const numberBytes = 32
+  return { ...limits, answerBytes: Math.max(limits.answerBytes, 2048 * 3072 * numberBytes) }
 }

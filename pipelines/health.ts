@@ -17,7 +17,7 @@ import { auth } from '../lib/stages/auth.ts'
 export interface ProcessState {
   /** True from the moment calls are accepted until shutting down begins. */
   readonly ready: () => boolean
-  /** What does not work while calls go on: `ledger`, … */
+  /** What does not work while calls go on: `keys` */
   readonly degraded?: () => readonly string[]
 }
 

@@ -60,7 +60,8 @@ const Secret = (description: string) => Type.String({
   pattern: secretReference,
   patternErrorMessage:
     'secrets are not written here: name a variable (env:NAME) or a file (file:PATH)',
-  description: `${description} As \`env:NAME\` or \`file:PATH\`, never the secret itself.`
+  description: `${description} As \`env:NAME\` or \`file:PATH\`, never the secret itself; white space ` +
+    'around it is left out.'
 })
 
 const Headers = (description: string) => Named(Secret('Value of this header.'), description, {
@@ -169,7 +170,7 @@ export const ProviderConfig = Closed({
 export type ProviderConfig = Static<typeof ProviderConfig>
 
 export const ModelConfig = Closed({
-  alias: Type.Optional(Text('Another model or route this name stands for.')),
+  alias: Type.Optional(Text('Another model or route this name stands for; alone in its entry.')),
   hidden: Type.Boolean({ default: false, description: 'Usable, but not listed.' }),
   status: Type.Optional(OneOf(['enabled', 'disabled', 'preview', 'deprecated'], {
     description: 'A disabled model is not found; the others are usable.'
@@ -240,7 +241,7 @@ const LimitsConfig = Section({
   json_depth: Count(100, 'Levels of a JSON request.', 1000),
   audio_file_bytes: Bytes(25 * mebibyte, 'An uploaded audio file.'),
   document_bytes: Bytes(50_000_000, 'A document to be read, decoded or fetched.'),
-  answer_bytes: Bytes(64 * mebibyte, 'One whole answer of a provider, decoded.'),
+  answer_bytes: Bytes(64 * mebibyte, 'One whole answer of a provider, decoded. Images and vectors may be as large as those get.'),
   event_bytes: Bytes(8 * mebibyte, "One event of a provider's stream."),
   open_calls: Count(10_000, 'Calls under way at once; more are refused with 503.'),
   call_ms: Milliseconds(600_000, 'A call, from acceptance to the last byte.'),
@@ -317,8 +318,8 @@ export const Config = Closed({
     patternErrorMessage: 'a name is lower-case letters, digits, `.`, `_` and `-`'
   }),
   models: Named(ModelConfig, 'By id, with the provider prefix; or by any name, for an alias.'),
-  routes: Named(Type.Array(Text('A model id.'), { minItems: 1 }), 'Names for lists of models, ' +
-    'tried in order.'),
+  routes: Named(Type.Array(Text('A model id, an alias or another route.'), { minItems: 1 }),
+    'Names for lists of models, tried in order.'),
   mcp_servers: Named(ToolServerConfig, 'Tool servers callers may name, by `org/name`.', {
     pattern: '^[A-Za-z0-9_-]+/[A-Za-z0-9_-]+$',
     patternErrorMessage: 'a tool server is named `org/name`'

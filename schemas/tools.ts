@@ -89,7 +89,8 @@ export const ToolServer = Type.Union([
 ])
 export type ToolServer = Static<typeof ToolServer>
 
-export const ToolServers = Type.Union([ToolServer, Type.Array(ToolServer)])
+/** All of them are connected to at once: a call must not open sockets by the thousand. */
+export const ToolServers = Type.Union([ToolServer, Type.Array(ToolServer, { maxItems: 32 })])
 
 const CredentialValue = Type.Union([Type.String(), Type.Integer(), Type.Boolean()])
 

@@ -173,6 +173,15 @@ t.test('a socket is free again however its request ended', async t => {
   t.equal(upstream.requests.length, 7)
 })
 
+t.test('a header that cannot be sent costs no connection', async t => {
+  const { upstream, transport } = await pair(t, { pieces: ['ok'] }, 1)
+  for (const key of ['wide\u200b', 'delete\x7f', 'line\nbreak']) {
+    await t.rejects(send(transport, { credential: { authorization: key } }), { code: 'internal_error' })
+    t.equal(await textOf(await send(transport, { credential: { authorization: 'caf\xe9' } })), 'ok')
+  }
+  t.equal(upstream.requests.length, 3)
+})
+
 t.test('closing waits for those in line and refuses those after', async t => {
   const { transport } = await pair(t, { pieces: ['ok'] }, 1)
   const answers = Promise.all([1, 2, 3].map(async () => await textOf(await send(transport))))
@@ -268,6 +277,15 @@ t.test('any split of an event stream gives the same messages', async t => {
     messages.push(...reader.push(bytes.subarray(at)), ...reader.end())
     t.same(messages, expected)
   }), { numRuns: 500 })
+})
+
+t.test('letters of several bytes survive a cut within them', async t => {
+  const bytes = Buffer.from('\ufeffevent: größe\ndata: plain\n\ndata: “naïve” 漢字 👋\n\nerror: ü\n\n')
+  for (let cut = 0; cut <= bytes.length; cut++) {
+    const reader = sseReader(1e6)
+    const messages = [...reader.push(bytes.subarray(0, cut)), ...reader.push(bytes.subarray(cut)), ...reader.end()]
+    t.match(messages, [{ event: 'größe', data: 'plain' }, { data: '“naïve” 漢字 👋' }, { event: 'error', data: 'ü' }], `cut at ${cut}`)
+  }
 })
 
 t.test('a message without an end is bounded', async t => {

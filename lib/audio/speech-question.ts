@@ -6,8 +6,8 @@ export interface SpeechQuestion extends SpeechRequest {
   readonly stream: boolean
 }
 
-/** Also notes how much there is to say, which is what speech is paid by. */
+/** Also notes how much there is to say, in code points, which is what speech is paid by. */
 export function readSpeech (call: ValidCall<SpeechRequest>): ValidCall<SpeechQuestion> {
-  call.record.spokenCharacters = call.request.input.length
+  call.record.spokenCharacters = Array.from(call.request.input).length
   return { ...call, request: { ...call.request, stream: call.request.stream_format === 'sse' } }
 }

@@ -1,8 +1,8 @@
 /** `headgate check`: says what is wrong with a configuration, without starting anything. */
 
 import { parseArgs } from 'node:util'
-import { loadSettings } from '../config.ts'
-import { ConfigError, formatProblems, type Problem } from '../config/problems.ts'
+import { readSettings, type ReadSettings } from '../config.ts'
+import { ConfigError, formatProblems, formatWarnings, type Problem } from '../config/problems.ts'
 import type { Settings } from '../settings.ts'
 import type { Command } from './command.ts'
 
@@ -10,6 +10,7 @@ export const check: Command = {
   usage: `Usage: headgate check [FILE] [--json]
 
 Reads the configuration as "headgate start" would, and says everything that is wrong with it.
+Warnings are about what can be used as it is, but is hardly meant.
 FILE: default HEADGATE_CONFIG, else headgate.yaml where there is one.
 
   --json   print {"ok": true, ...} or {"ok": false, "problems": [...]}`,
@@ -19,18 +20,21 @@ FILE: default HEADGATE_CONFIG, else headgate.yaml where there is one.
       args: [...args], allowPositionals: true, options: { json: { type: 'boolean', default: false } }
     })
     const [file] = positionals
-    const found = attempt(() => loadSettings({ env, cwd, file }))
+    const found = attempt(() => readSettings({ env, cwd, file }))
+    const warnings: readonly Problem[] = found.warnings
+    if (!json) for (const warning of formatWarnings(warnings)) say(warning)
     if (found instanceof ConfigError) {
-      if (json) out(JSON.stringify({ ok: false, problems: found.problems satisfies readonly Problem[] }, null, 2))
+      if (json) out(JSON.stringify({ ok: false, problems: found.problems satisfies readonly Problem[], warnings }, null, 2))
       else say(formatProblems(found))
       return 1
     }
-    out(json ? JSON.stringify({ ok: true, ...summary(found) }, null, 2) : sentence(found))
+    const { settings } = found
+    out(json ? JSON.stringify({ ok: true, ...summary(settings), warnings }, null, 2) : sentence(settings))
     return 0
   }
 }
 
-function attempt (load: () => Settings): Settings | ConfigError {
+function attempt (load: () => ReadSettings): ReadSettings | ConfigError {
   try {
     return load()
   } catch (error) {

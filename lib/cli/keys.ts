@@ -85,6 +85,7 @@ function create ({ name, endpoint: endpoints, model: models, expires, json, ...w
     throw new CommandError('a key needs a name: --name NAME', { exitCode: 2 })
   }
   for (const endpoint of endpoints ?? []) checkEndpoint(endpoint)
+  for (const model of models ?? []) checkModel(model)
   const expiresAtMs = expires === undefined ? undefined : expiryOf(expires)
   const limits = limitsOf(wishes)
   return async (store, { out }) => {
@@ -126,6 +127,12 @@ function budgetOf (text: string): Budget {
   const usd = Number(dollars)
   if (per !== undefined && usd > 0) return { usd, per }
   throw new CommandError(`--budget "${text}" is not dollars and a period, such as 20/month, 0.5/day or 100/total`, { exitCode: 2 })
+}
+
+/** @throws CommandError for a pattern that would match nothing */
+function checkModel (pattern: string): void {
+  if (/^(?:\*|[^*\s]+\/\*|[^*\s]+)$/.test(pattern)) return
+  throw new CommandError(`--model "${pattern}" fits no model: only "*" and "provider/*" are patterns`, { exitCode: 2 })
 }
 
 function list ({ json }: Values): Perform {

@@ -1,6 +1,6 @@
 /** One process that answers calls: store, keys, gateway and the watch on the configuration. */
 
-import { formatProblems } from '../config/problems.ts'
+import { formatProblems, formatWarnings, type Problem } from '../config/problems.ts'
 import { watchSettings, type SettingsWatch } from '../config/watch-settings.ts'
 import { createGateway, type Gateway } from '../gateway.ts'
 import { openKeyStore, type KeyStore } from '../keys/key-store.ts'
@@ -54,7 +54,12 @@ export async function serve ({ sources, settings, log, prepare, limiter }: Serve
     const books = await openDatabase(settings.server.dataDir, { busyTimeoutMs: 0 })
     closing.push(books.close)
     const gateway = await createGateway(settings, {
-      keys, log, database, books, ...(limiter === undefined ? {} : { limiter })
+      keys,
+      log,
+      database,
+      books,
+      degraded: () => keys.isStale() ? ['keys'] : [],
+      ...(limiter === undefined ? {} : { limiter })
     })
     closing.push(gateway.close)
     const address = await listen(gateway, settings.server)
@@ -100,15 +105,16 @@ interface Changeable {
 /** A gateway that cannot watch is better than none. */
 function watchForChanges (sources: ConfigSources, { gateway, keys, log, server }: Changeable): SettingsWatch | undefined {
   const takeOver = async (settings: Settings): Promise<void> => {
+    keys.replaceConfigured(settings.keys) // first: who was taken out is out at once
     await gateway.reload(settings)
-    keys.replaceConfigured(settings.keys)
     log.level = settings.server.logLevel
     log.info('the new configuration holds from now on')
     const entries = fixedChanges(server, settings.server)
     if (entries.length > 0) log.warn({ entries }, 'these changes hold from the next start on')
   }
   try {
-    return watchSettings(sources, settings => {
+    return watchSettings(sources, (settings, warnings) => {
+      logWarnings(warnings, log)
       takeOver(settings).catch((error: unknown) => {
         log.error({ cause: causeOf(error) }, 'the new configuration could not be taken over; the last one holds')
       })
@@ -117,6 +123,10 @@ function watchForChanges (sources: ConfigSources, { gateway, keys, log, server }
     log.warn({ cause: causeOf(error) }, 'changes of the configuration are not noticed')
     return undefined
   }
+}
+
+export function logWarnings (warnings: readonly Problem[], log: Log): void {
+  if (warnings.length > 0) log.warn({ warnings: formatWarnings(warnings) }, 'the configuration may not be what was meant')
 }
 
 /** Settings of the process that a running one cannot change, by their entries in the file. */

@@ -2,12 +2,12 @@
 
 import cluster from 'node:cluster'
 import { parseArgs } from 'node:util'
-import { loadSettings } from '../config.ts'
+import { readSettings } from '../config.ts'
 import { createLog, flushed } from '../telemetry/log.ts'
 import { announce } from './announce.ts'
 import type { Command, ExitCode, Terminal } from './command.ts'
 import { firstKey } from './first-key.ts'
-import { serve, type ServeOptions } from './serve.ts'
+import { logWarnings, serve, type ServeOptions } from './serve.ts'
 import { stopSignal } from './signals.ts'
 
 export const start: Command = {
@@ -30,9 +30,10 @@ over the file.`,
       args: [...args], options: { config: { type: 'string', short: 'c' } }
     })
     const sources = { env: terminal.env, cwd: terminal.cwd, file }
-    const settings = loadSettings(sources)
+    const { settings, warnings } = readSettings(sources)
     const options = { sources, settings, log: createLog(settings.server.logLevel) }
     if (cluster.isWorker) return await (await import('./worker.ts')).work(options)
+    logWarnings(warnings, options.log)
     if (settings.server.workers > 1) return await (await import('./primary.ts')).lead(options, terminal)
     return await alone(options, terminal)
   }

@@ -13,29 +13,32 @@ import { providerLabels } from '../settings.ts'
 
 export interface SettingsSources {
   readonly secrets: ReadonlyMap<string, Secret>
-  /** `HEADGATE_API_KEYS`: separated by commas; a key may hold spaces, but not at its ends. */
-  readonly keys: string | undefined
+  readonly ownKeys: readonly KeySettings[]
   readonly cwd: string
 }
 
 /** @param config without problems: every reference in it leads to one of the secrets */
-export function buildSettings (config: Config, { secrets, keys, cwd }: SettingsSources): Settings {
+export function buildSettings (config: Config, { secrets, ownKeys, cwd }: SettingsSources): Settings {
   const secret = (reference: string): Secret => {
     const found = secrets.get(reference)
     if (found === undefined) throw new Error('a secret of the configuration was not read')
     return found
   }
+  const providers = Object.entries(config.providers).filter(([id, { enabled }]) => enabled || isLabel(id))
+  const there = new Set(providers.map(([id]) => id))
   return {
     server: server(config.server, cwd),
     limits: limits(config.limits),
     tools: camelKeys(config.tools),
-    providers: Object.entries(config.providers).filter(([id, { enabled }]) => enabled || isLabel(id))
-      .map(([id, entry]) => provider(id, entry, secret)),
-    models: Object.entries(config.models).map(([id, entry]) => model(id, entry)),
+    providers: providers.map(([id, entry]) => provider(id, entry, secret)),
+    // A provider may be off in one environment and on in another: its models come and go with it.
+    models: Object.entries(config.models)
+      .filter(([id, { alias }]) => alias !== undefined || there.has(prefixOf(id)))
+      .map(([id, entry]) => model(id, entry)),
     routes: Object.entries(config.routes).map(([name, models]) => ({ name, models })),
     toolServers: Object.entries(config.mcp_servers)
       .map(([slug, entry]) => toolServer(slug, entry, secret)),
-    keys: [...config.keys.map(entry => key(entry, secret)), ...environmentKeys(keys)],
+    keys: [...config.keys.map(entry => key(entry, secret)), ...ownKeys],
     usage: camelKeys(config.usage),
     deferred: camelKeys(config.deferred)
   }
@@ -82,6 +85,10 @@ function provider (id: string, entry: ProviderConfig, secret: ReadSecret): Provi
   }
 }
 
+function prefixOf (id: string): string {
+  return id.slice(0, Math.max(0, id.indexOf('/')))
+}
+
 function model (id: string, { price, ...entry }: ModelConfig): ModelSettings {
   return { id, ...camelKeys(entry), ...(price === undefined ? {} : { price: camelKeys(price) }) }
 }
@@ -103,7 +110,8 @@ function key (entry: Config['keys'][number], secret: ReadSecret): KeySettings {
   }
 }
 
-function environmentKeys (keys = ''): KeySettings[] {
+/** `HEADGATE_API_KEYS`: separated by commas; a key may hold spaces, but not at its ends. */
+export function environmentKeys (keys = ''): KeySettings[] {
   const texts = keys.split(',').map(text => text.trim()).filter(text => text !== '')
   return texts.map((text, index) => ({ name: `environment-${index + 1}`, key: new Secret(text) }))
 }

@@ -15,14 +15,27 @@ const ajv = new Ajv2019({
 ajv.addVocabulary(['patternErrorMessage'])
 const isConfig = ajv.compile<Config>(Config)
 
+/** What is left of a configuration, and where it was written. */
+export interface Shaped {
+  readonly config: Config
+  /** Items of a list move up when one before them is cut out: the path as it was written. */
+  readonly written: (path: Path) => Path
+}
+
 /**
  * Reports every entry that is unknown, missing or wrong, and returns what is left without them,
  * complete with defaults: the rest can then be checked further as if it were the whole.
  *
  * @param value what was written; changed in place
  */
-export function checkShape (value: Record<string, unknown>, report: Report): Config {
+export function checkShape (value: Record<string, unknown>, report: Report): Shaped {
   let accepted: unknown = value
+  const gone = new Map<string, number[]>()
+  const written = (path: Path): Path => {
+    const found: Array<string | number> = []
+    for (const step of path) found.push(typeof step === 'number' ? movedBack(step, gone.get(formatPath(found))) : step)
+    return found
+  }
   for (let first = true; !isConfig(accepted); first = false) {
     const whole = accepted
     // Of a name that breaks its rule, ajv says twice: once for the rule, once for the name.
@@ -30,12 +43,35 @@ export function checkShape (value: Record<string, unknown>, report: Report): Con
     const wrong = errors.map(error => ({ error, path: pathOf(error, whole) }))
     // Cutting out one entry can leave its map incomplete; that is not the operator's doing.
     if (first) for (const { error, path } of wrong) describe(error, path, report)
-    for (const { path } of wrong) {
+    for (const path of lastFirst(wrong.map(({ path }) => path))) {
+      const item = written(path)
+      const place = item.at(-1)
       if (path.length === 0) accepted = {}
-      else cut(whole, path)
+      else if (cut(whole, path) && typeof place === 'number') {
+        const list = formatPath(item.slice(0, -1))
+        gone.set(list, [...gone.get(list) ?? [], place].toSorted((a, b) => a - b))
+      }
     }
   }
-  return accepted
+  return { config: accepted, written }
+}
+
+function movedBack (place: number, gone: readonly number[] = []): number {
+  return gone.reduce((moved, index) => index <= moved ? moved + 1 : moved, place)
+}
+
+/** Each once, so that cutting one leaves the others true: items from the last on, and what is in one before it. */
+function lastFirst (paths: readonly Path[]): Path[] {
+  const each = new Map(paths.map(path => [formatPath(path), path]))
+  return [...each.values()].toSorted((a, b) => {
+    for (const [depth, step] of a.entries()) {
+      const other = b[depth]
+      if (other === undefined) return -1
+      if (typeof step === 'number' && typeof other === 'number' && step !== other) return other - step
+      if (step !== other) return String(step) < String(other) ? -1 : 1
+    }
+    return b.length - a.length
+  })
 }
 
 function describe (error: ErrorObject, path: Path, report: Report): void {
@@ -92,17 +128,13 @@ function pathOf ({ instancePath, params }: ErrorObject, whole: unknown): Path {
   return path
 }
 
-/** Removes an entry; of a list the whole list, since the indices of its items must stay true. */
-function cut (value: unknown, path: Path): void {
-  let map: unknown = value
-  for (const step of path.slice(0, -1)) {
-    const next: unknown = isMap(map) ? map[step] : undefined
-    if (Array.isArray(next) && isMap(map)) {
-      delete map[step]
-      return
-    }
-    map = next
-  }
+/** Removes an entry of a map or an item of a list; true for an item. */
+function cut (value: unknown, path: Path): boolean {
   const last = path.at(-1)
-  if (isMap(map) && last !== undefined) delete map[last]
+  const holder = path.slice(0, -1).reduce((held: unknown, step) => (
+    isMap(held) || Array.isArray(held) ? Reflect.get(held, step) : undefined
+  ), value)
+  if (Array.isArray(holder) && typeof last === 'number') return holder.splice(last, 1).length > 0
+  if (isMap(holder) && last !== undefined) delete holder[last]
+  return false
 }

@@ -1,11 +1,16 @@
 /** Rules that need more than one entry: names that must differ, and names that must exist. */
 
+import { isIP } from 'node:net'
+import ipaddr from 'ipaddr.js'
 import type { Config } from '../../schemas/config.ts'
 import { endpointNames } from '../endpoint.ts'
 import { nearest } from '../nearest.ts'
 import { SandboxOptionError, sandboxOptionNames, sandboxOptions } from '../providers/sandbox/options.ts'
+import { checkModels } from './check-models.ts'
 import { kindOf, kinds } from './kinds.ts'
+import type { Path } from './path.ts'
 import type { Report } from './report.ts'
+import type { ProviderKind } from '../settings.ts'
 
 /**
  * Reports what is wrong between entries that are each right by themselves.
@@ -16,12 +21,15 @@ export function checkTogether (config: Config, providerNames: readonly string[],
   checkProviders(config, report)
   checkModels(config, providerNames, report)
   checkToolServers(config, report)
+  checkHosts(config, report)
   checkKeys(config, report)
 }
 
 function checkProviders ({ providers }: Config, report: Report): void {
-  for (const [id, { kind, base_url: baseUrl, options }] of Object.entries(providers)) {
+  for (const [id, { kind, base_url: baseUrl, headers, options }] of Object.entries(providers)) {
+    checkHeaders(['providers', id, 'headers'], headers, report)
     if (kindOf(id, kind) === 'sandbox') checkSandboxOptions(id, options, report)
+    else checkOptions(id, kindOf(id, kind), options, report)
     if (baseUrl !== undefined) {
       if (!URL.canParse(baseUrl)) report.add(['providers', id, 'base_url'], 'is not an address')
     } else if (kinds[kindOf(id, kind)].baseUrl === undefined) {
@@ -33,7 +41,15 @@ function checkProviders ({ providers }: Config, report: Report): void {
   }
 }
 
-/** Other kinds leave their options to the provider; these are ours to know. */
+/** What nothing here reads has no effect. */
+function checkOptions (id: string, kind: ProviderKind, options: Readonly<Record<string, unknown>>, report: Report): void {
+  for (const [name, value] of Object.entries(options)) {
+    const path = ['providers', id, 'options', name]
+    if (kind !== 'azure-openai' || name !== 'api_version') report.warn(path, 'has no effect on this kind', { part: 'name' })
+    else if (typeof value !== 'string') report.add(path, 'must be text')
+  }
+}
+
 function checkSandboxOptions (id: string, options: Readonly<Record<string, unknown>>, report: Report): void {
   const path = ['providers', id, 'options']
   for (const name of Object.keys(options)) {
@@ -48,49 +64,30 @@ function checkSandboxOptions (id: string, options: Readonly<Record<string, unkno
   }
 }
 
-function checkModels (config: Config, providerNames: readonly string[], report: Report): void {
-  const { models, routes } = config
-  // A provider may be off in one environment and on in another: its models are no mistake.
-  const prefixes = new Set([...Object.keys(kinds), ...providerNames])
-  const names = new Set([...Object.keys(models), ...Object.keys(routes)])
-  const checkId = (path: ReadonlyArray<string | number>, id: string, part: 'name' | 'value'): void => {
-    const slash = id.indexOf('/')
-    const prefix = id.slice(0, Math.max(0, slash))
-    if (slash === -1 || prefixes.has(prefix)) return
-    const meant = nearest(prefix, prefixes)
-    report.add(path, 'names a provider that is not configured', {
-      part, suggestion: meant === undefined ? undefined : meant + id.slice(slash)
-    })
-  }
-  for (const [id, { alias }] of Object.entries(models)) {
-    if (alias === undefined) checkId(['models', id], id, 'name')
-    else if (leadsTo(id, id, models)) report.add(['models', id, 'alias'], 'leads back to itself')
-    else if (!names.has(alias)) checkId(['models', id, 'alias'], alias, 'value')
-    if (Object.hasOwn(routes, id)) report.add(['routes', id], 'is also the name of a model', { part: 'name' })
-  }
-  for (const [name, ids] of Object.entries(routes)) {
-    for (const [index, id] of ids.entries()) {
-      if (id === name) report.add(['routes', name, index], 'leads back to itself')
-      else if (!names.has(id)) checkId(['routes', name, index], id, 'value')
-    }
+/** Headers of the connection, not of who uses it: a request with one of them cannot be sent at all. */
+const connectionHeaders = new Set([
+  'connection', 'content-length', 'expect', 'keep-alive', 'te', 'trailer', 'transfer-encoding', 'upgrade'
+])
+
+function checkHeaders (path: Path, headers: Readonly<Record<string, string>>, report: Report): void {
+  const seen = new Set<string>()
+  for (const given of Object.keys(headers)) {
+    const name = given.toLowerCase()
+    if (connectionHeaders.has(name)) report.add([...path, given], 'belongs to the connection', { part: 'name' })
+    else if (seen.has(name)) report.add([...path, given], 'is there twice', { part: 'name' })
+    seen.add(name)
   }
 }
 
-/** Whether following aliases from one name comes to another; ends after as many steps as names. */
-function leadsTo (from: string, to: string, models: Config['models']): boolean {
-  let name: string | undefined = from
-  for (let steps = Object.keys(models).length; steps > 0 && name !== undefined; steps--) {
-    name = Object.hasOwn(models, name) ? models[name]?.alias : undefined
-    if (name === to) return true
+function checkToolServers ({ mcp_servers: servers, tools }: Config, report: Report): void {
+  if (tools.registry_url !== undefined && !URL.canParse(tools.registry_url)) {
+    report.add(['tools', 'registry_url'], 'is not an address')
   }
-  return false
-}
-
-function checkToolServers ({ mcp_servers: servers }: Config, report: Report): void {
   for (const [slug, { url, command, args, env, headers }] of Object.entries(servers)) {
     const path = ['mcp_servers', slug]
+    checkHeaders([...path, 'headers'], headers, report)
     if (url === undefined && command === undefined) {
-      report.add(path, 'needs a url or a command', { part: 'name' })
+      report.add(path, 'needs a url or a command', { part: 'name', unless: [...path, 'url'] })
     } else if (url !== undefined && command !== undefined) {
       report.add([...path, 'command'], 'not together with url', { part: 'name' })
     } else if (url !== undefined) {
@@ -105,6 +102,30 @@ function checkToolServers ({ mcp_servers: servers }: Config, report: Report): vo
   }
 }
 
+/** What is neither a range nor an address counts as a name, so a mistyped one would allow nothing. */
+function checkHosts ({ tools }: Config, report: Report): void {
+  for (const [index, host] of tools.allowed_hosts.entries()) {
+    const path = ['tools', 'allowed_hosts', index]
+    const [name = '', port, ...more] = host.split(':')
+    if (host.includes('/')) {
+      if (!ipaddr.isValidCIDR(host)) report.add(path, 'is not a range of addresses')
+      else if (isMapped(host)) report.add(path, 'is to be written as a range of IPv4')
+    } else if (more.length > 0) {
+      if (isIP(host) === 0 && isIP(host.replace(/:\d+$/, '')) === 0) report.add(path, 'is not an address')
+    } else if (port !== undefined && !(/^\d+$/.test(port) && Number(port) >= 1 && Number(port) <= 65_535)) {
+      report.add(path, 'has a port that is none')
+    } else if (/^[\d.]+$/.test(name) && isIP(name) === 0) {
+      report.add(path, 'is not an address')
+    }
+  }
+}
+
+/** Addresses are compared as IPv4 where they are that, so such a range would match none. */
+function isMapped (range: string): boolean {
+  const [address] = ipaddr.parseCIDR(range)
+  return address instanceof ipaddr.IPv6 && address.isIPv4MappedAddress()
+}
+
 function checkKeys ({ keys }: Config, report: Report): void {
   const names = new Set<string>()
   for (const [index, { name, endpoints = [], expires_at: expiresAt }] of keys.entries()) {
@@ -116,8 +137,8 @@ function checkKeys ({ keys }: Config, report: Report): void {
         suggestion: nearest(endpoint, endpointNames)
       })
     }
-    if (expiresAt !== undefined && Number.isNaN(Date.parse(expiresAt))) {
-      report.add(['keys', index, 'expires_at'], 'is not a date')
-    }
+    const expiresAtMs = expiresAt === undefined ? Infinity : Date.parse(expiresAt)
+    if (Number.isNaN(expiresAtMs)) report.add(['keys', index, 'expires_at'], 'is not a date')
+    else if (expiresAtMs <= Date.now()) report.warn(['keys', index, 'expires_at'], 'has passed')
   }
 }

@@ -123,6 +123,7 @@ export function applyEnvironment (value: Record<string, unknown>, environment: O
     }
   }
   applySandbox(value, environment.get('HEADGATE_SANDBOX'), write)
+  origins.set('HEADGATE_API_KEYS', 'HEADGATE_API_KEYS') // not an entry, but what is wrong with it has a place
   return origins
 }
 

@@ -16,11 +16,14 @@ export interface Problem {
 /** A configuration that cannot be used, with everything that is wrong with it. */
 export class ConfigError extends Error {
   readonly problems: readonly Problem[]
+  /** What is not wrong, but hardly meant. */
+  readonly warnings: readonly Problem[]
 
-  constructor (problems: readonly Problem[]) {
+  constructor (problems: readonly Problem[], warnings: readonly Problem[] = []) {
     super(problems.map(formatProblem).join('\n'))
     this.name = 'ConfigError'
     this.problems = problems
+    this.warnings = warnings
   }
 }
 
@@ -31,6 +34,11 @@ export class ConfigError extends Error {
  */
 export function formatProblems (error: ConfigError): string {
   return error.message
+}
+
+/** One line per warning: as a problem, and by that word. */
+export function formatWarnings (warnings: readonly Problem[]): string[] {
+  return warnings.map(warning => formatProblem({ ...warning, message: `warning: ${warning.message}` }))
 }
 
 function formatProblem ({ file, line, column, path, message, suggestion }: Problem): string {

@@ -2,13 +2,15 @@
  * Follows the references to secrets: `env:NAME` to a variable, `file:PATH` to a file.
  *
  * Works on the entries as written, before their shape is known to be right, so that a missing
- * variable is reported together with everything else.
+ * variable is reported together with everything else. White space around a secret is no part of
+ * it: files end with a line break.
  */
 
 import { readFileSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { secretReference } from '../../schemas/config.ts'
 import { Secret } from '../call.ts'
+import { fitsHeader, unfitAt } from '../header-text.ts'
 import { errorCode } from './environment.ts'
 import { isMap, type Path } from './path.ts'
 import type { Report } from './report.ts'
@@ -21,6 +23,9 @@ const places = [
   ['mcp_servers', '*', 'env', '*'],
   ['keys', '*', 'key']
 ]
+
+/** The only ones that are not sent in a header. */
+const isVariable = ([section, , entry]: Path): boolean => section === 'mcp_servers' && entry === 'env'
 
 export interface SecretSources {
   readonly environment: ReadonlyMap<string, string>
@@ -42,8 +47,9 @@ export function readSecrets (
   const secrets = new Map<string, Secret>()
   for (const { path, reference } of places.flatMap(place => references(value, place))) {
     const secret = secrets.get(reference) ?? read(reference, sources)
+    const problem = secret instanceof Secret ? misfit(secret, reference, path) : secret
     if (secret instanceof Secret) secrets.set(reference, secret)
-    else report.add(path, secret)
+    if (problem !== undefined) report.add(path, problem)
   }
   return secrets
 }
@@ -67,23 +73,34 @@ function references (value: unknown, place: readonly string[], path: Path = []):
 
 /** The secret, or what is wrong with it. */
 function read (reference: string, { environment, directory }: SecretSources): Secret | string {
-  const target = reference.slice(reference.indexOf(':') + 1)
+  const target = targetOf(reference)
   if (reference.startsWith('env:')) {
-    // What does not look like a variable may be the secret itself, put behind `env:` by mistake.
-    const source = /^[A-Z0-9_]+$/.test(target) ? `the variable ${target}` : 'the variable named here'
     const value = environment.get(target)
-    return value === undefined ? `${source} is not set` : checked(value, source)
+    return value === undefined ? `${sourceOf(reference)} is not set` : new Secret(value)
   }
   try {
-    return checked(readFileSync(resolve(directory, target), 'utf8').trim(), `the file ${target}`)
+    const text = readFileSync(resolve(directory, target), 'utf8').trim()
+    return text === '' ? `${sourceOf(reference)} is empty` : new Secret(text)
   } catch (error) {
-    return `the file ${target} cannot be read (${errorCode(error)})`
+    return `${sourceOf(reference)} cannot be read (${errorCode(error)})`
   }
 }
 
-function checked (text: string, source: string): Secret | string {
-  if (text === '') return `${source} is empty`
-  // A line break would end the header the secret is sent in.
-  if (/[\r\n\0]/.test(text)) return `${source} holds more than one line`
-  return new Secret(text)
+/** Why a secret cannot be used in its place. Says where in it, never what. */
+function misfit (secret: Secret, reference: string, path: Path): string | undefined {
+  const text = secret.reveal()
+  if (/[\r\n\0]/.test(text)) return `${sourceOf(reference)} holds more than one line`
+  if (isVariable(path) || fitsHeader(text)) return undefined
+  return `${sourceOf(reference)} holds what no header can carry, at character ${unfitAt(text)}`
+}
+
+function targetOf (reference: string): string {
+  return reference.slice(reference.indexOf(':') + 1)
+}
+
+function sourceOf (reference: string): string {
+  const target = targetOf(reference)
+  if (reference.startsWith('file:')) return `the file ${target}`
+  // What does not look like a variable may be the secret itself, put behind `env:` by mistake.
+  return /^[A-Z0-9_]+$/.test(target) ? `the variable ${target}` : 'the variable named here'
 }

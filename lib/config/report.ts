@@ -9,32 +9,50 @@ export interface ProblemDetails {
   readonly suggestion?: string | undefined
   /** Which part of the entry is wrong. Default: its value. */
   readonly part?: 'name' | 'value'
+  /** Not told when this entry is wrong: it would only follow from that. */
+  readonly unless?: Path
 }
 
 export interface Report {
   /** Only the first problem of an entry is kept: later ones mostly follow from it. */
   readonly add: (path: Path, message: string, details?: ProblemDetails) => void
+  /** What may be meant as it is, but hardly is. */
+  readonly warn: (path: Path, message: string, details?: ProblemDetails) => void
   /** @throws ConfigError with everything added so far, in the order of the file. */
   readonly throwIfAny: () => void
+  readonly warnings: () => readonly Problem[]
 }
 
 export function createReport (document: ConfigDocument, origins: Origins): Report {
   const problems = new Map<string, Problem>()
-  return {
-    add (path, message, { suggestion, part = 'value' } = {}) {
-      const text = formatPath(path)
-      if (problems.has(text)) return
-      const hint = suggestion === undefined ? {} : { suggestion }
-      const variable = origins.get(text)
-      problems.set(text, variable === undefined
-        ? { file: document.file, ...document.locate(path, part), path: text, message, ...hint }
-        : { file: 'environment', line: 0, column: 0, path: variable, message: ownRules[variable] ?? message, ...hint })
-    },
-    throwIfAny () {
-      if (problems.size === 0) return
-      throw new ConfigError([...problems.values()].toSorted((a, b) => (
-        a.line - b.line || a.column - b.column
-      )))
-    }
+  const warnings = new Map<string, Problem>()
+  const into = (found: Map<string, Problem>): Report['add'] => (path, message, { suggestion, part = 'value', unless } = {}) => {
+    const text = formatPath(path)
+    if (problems.has(text) || found.has(text) || (unless !== undefined && problems.has(formatPath(unless)))) return
+    const hint = suggestion === undefined ? {} : { suggestion }
+    const variable = origins.get(text)
+    found.set(text, variable === undefined
+      ? { file: document.file, ...document.locate(path, part), path: text, message, ...hint }
+      : { file: 'environment', line: 0, column: 0, path: variable, message: ownRules[variable] ?? message, ...hint })
   }
+  return {
+    add: into(problems),
+    warn: into(warnings),
+    throwIfAny () {
+      if (problems.size > 0) throw new ConfigError(inOrder(problems), inOrder(warnings))
+    },
+    warnings: () => inOrder(warnings)
+  }
+}
+
+/** The report for entries that have moved since they were written. */
+export function reportFor (report: Report, written: (path: Path) => Path): Report {
+  const at = (add: Report['add']): Report['add'] => (path, message, details = {}) => {
+    add(written(path), message, { ...details, ...details.unless !== undefined && { unless: written(details.unless) } })
+  }
+  return { ...report, add: at(report.add), warn: at(report.warn) }
+}
+
+function inOrder (found: ReadonlyMap<string, Problem>): Problem[] {
+  return [...found.values()].toSorted((a, b) => a.line - b.line || a.column - b.column)
 }

@@ -4,9 +4,9 @@ import { createHash } from 'node:crypto'
 import { existsSync, watch, type FSWatcher } from 'node:fs'
 import { basename, dirname, resolve } from 'node:path'
 import { Secret } from '../call.ts'
-import { configFile, loadSettings, type ConfigSources } from '../config.ts'
+import { configFile, readSettings, type ConfigSources, type ReadSettings } from '../config.ts'
 import type { Settings } from '../settings.ts'
-import { ConfigError } from './problems.ts'
+import { ConfigError, type Problem } from './problems.ts'
 
 /** Editors and deployments write in several steps; one look after the last of them is enough. */
 const quietMs = 200
@@ -30,7 +30,7 @@ export interface SettingsWatch {
  */
 export function watchSettings (
   sources: ConfigSources,
-  onSettings: (settings: Settings) => void,
+  onSettings: (settings: Settings, warnings: readonly Problem[]) => void,
   onProblem: (error: ConfigError) => void
 ): SettingsWatch {
   const file = configFile(sources).path
@@ -47,7 +47,7 @@ export function watchSettings (
     if (fingerprint === seen) return
     seen = fingerprint
     if (outcome instanceof ConfigError) onProblem(outcome)
-    else onSettings(outcome)
+    else onSettings(outcome.settings, outcome.warnings)
   }
   const reloadSoon = (): void => {
     clearTimeout(timer)
@@ -75,15 +75,15 @@ export function watchSettings (
 interface Attempt {
   /** Equal for equal outcomes, secrets included. */
   readonly fingerprint: string
-  readonly outcome: Settings | ConfigError
+  readonly outcome: ReadSettings | ConfigError
 }
 
 /** @param expected whether a file that nobody asked for must be there all the same */
 function attempt (sources: ConfigSources, expected: boolean): Attempt {
   try {
     const { path, asked } = configFile(sources)
-    const outcome = loadSettings(expected && !asked ? { ...sources, file: path } : sources)
-    return { outcome, fingerprint: digest(outcome) }
+    const outcome = readSettings(expected && !asked ? { ...sources, file: path } : sources)
+    return { outcome, fingerprint: digest(outcome.settings) }
   } catch (error) {
     if (!(error instanceof ConfigError)) throw error
     return { outcome: error, fingerprint: `problems: ${error.message}` }

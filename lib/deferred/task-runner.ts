@@ -14,7 +14,7 @@ export interface TaskRunnerOptions {
   readonly run: (task: string, signal: AbortSignal) => Promise<StoredAnswer>
   /** How long an answer is kept. */
   readonly keepMs: () => number
-  /** The store failed; it is tried again. */
+  /** The store failed, and is tried again; or a task cannot be run at all, and fails. */
   readonly onFailure: (error: unknown) => void
   /** Tasks at once. Default 16. */
   readonly parallel?: number
@@ -58,6 +58,11 @@ export class TaskRunner {
     await Promise.all(this.#work)
   }
 
+  /** Resolves when the tasks that run now have ended; later ones do not count. */
+  async settled (): Promise<void> {
+    await Promise.all(this.#work)
+  }
+
   readonly #cancel = (id: string): void => {
     this.#running.get(id)?.abort(new GatewayError('client_closed_request'))
   }
@@ -98,11 +103,13 @@ export class TaskRunner {
       store.renew(id, this.#lease()).then(mine => { if (!mine) this.#cancel(id) }, onFailure)
     }, leaseMs / 3)
     try {
-      const answer = await run(task, controller.signal)
-      await store.finish(id, owner, answer, Date.now() + keepMs())
-    } catch (error) {
-      if (!controller.signal.aborted) throw error
-      await store.requeue(id, owner) // a cancelled one is gone already
+      const answer = await run(task, controller.signal).catch((error: unknown) => {
+        if (controller.signal.aborted) return undefined
+        onFailure(error) // what cannot be run now cannot be run later
+        return { status: 500, body: JSON.stringify(new GatewayError('internal_error').toBody()) }
+      })
+      if (answer === undefined) await store.requeue(id, owner) // a cancelled one is gone already
+      else await store.finish(id, owner, answer, Date.now() + keepMs())
     } finally {
       clearInterval(pulse)
     }

@@ -31,13 +31,7 @@ export function aboutInput (error: GatewayError): GatewayError {
  */
 export function checkEmbeddings (call: ValidCall<EmbeddingsRequest>): ValidCall<EmbeddingsRequest> {
   const { input, model, encoding_format: form, dimensions, user } = call.request
-  if (Array.isArray(model) && model.length > 1) {
-    throw new GatewayError('invalid_value', {
-      message: 'Name one model: every model has a space of its own, so vectors of another that ' +
-        'stepped in could not be compared with those you have.',
-      param: 'model'
-    })
-  }
+  if (Array.isArray(model) && model.length > 1) throw severalModels()
   const empty = Array.isArray(input) ? input.findIndex(item => item === '') : -1
   if (empty !== -1) {
     throw new GatewayError('invalid_value', { message: `The text at index ${empty} of \`input\` is empty.`, param: 'input' })
@@ -52,4 +46,13 @@ export function checkEmbeddings (call: ValidCall<EmbeddingsRequest>): ValidCall<
       ...user !== undefined && { user }
     }
   }
+}
+
+/** Says why vectors are not left to whichever model can make them. */
+export function severalModels (): GatewayError {
+  return new GatewayError('invalid_value', {
+    message: 'Name one model: every model has a space of its own, so vectors of another that ' +
+      'stepped in could not be compared with those you have.',
+    param: 'model'
+  })
 }

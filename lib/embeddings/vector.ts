@@ -35,11 +35,27 @@ export function readVector (json: Buffer, wanted: VectorForm): Vector {
   throw new GatewayError('upstream_invalid_response', { cause: 'a broken vector' })
 }
 
-/** The vector as JSON in the form that is wanted. */
+/**
+ * The vector as JSON in the form that is wanted.
+ *
+ * @throws GatewayError `upstream_invalid_response` for numbers to convert that are none, or that no
+ *   32-bit float can say
+ */
 export function printVector ({ form, json }: Vector, wanted: VectorForm): Buffer | string {
   if (form === wanted) return json
   if (form === 'base64') return `[${floatsIn(json).map(shortest).join()}]`
-  return `"${base64Of(JSON.parse(json.toString()) as number[])}"` // a list without words in it
+  return `"${base64Of(numbersIn(json))}"`
+}
+
+function numbersIn (json: Buffer): number[] {
+  let numbers: number[]
+  try {
+    numbers = JSON.parse(json.toString()) as number[] // a list without words in it
+  } catch (cause) {
+    throw new GatewayError('upstream_invalid_response', { cause })
+  }
+  if (numbers.every(number => Number.isFinite(Math.fround(number)))) return numbers
+  throw new GatewayError('upstream_invalid_response', { cause: 'a number too large for a vector' })
 }
 
 /** Little-endian 32-bit floats in base64. */

@@ -10,6 +10,7 @@ import Koa, { type Context } from 'koa'
 import { Router } from '@koa/router'
 import { GatewayError, asGatewayError } from '../errors.ts'
 import { noteError } from '../call-record.ts'
+import { Link, OpenCalls } from './open-calls.ts'
 import { readCall, type EdgeLimits } from './read-call.ts'
 import { writeReply } from './write-reply.ts'
 import type { IncomingMessage, ServerResponse } from 'node:http'
@@ -38,17 +39,28 @@ export interface App {
 
 /** @param options `endpoints()` must always give the same paths in the same order */
 export function createApp (options: AppOptions): App {
-  const app = new Koa()
+  const app = new Edge()
   const router = new Router()
-  const open = new Set<(reason: GatewayError) => void>()
-  const waiting = new Set<{ readonly calls: Set<unknown>, readonly resolve: () => void }>()
+  const open = new OpenCalls()
+  const waiting = new Set<{ readonly calls: Set<Link>, readonly resolve: () => void }>()
+
+  const end = (link: Link): void => {
+    open.delete(link)
+    for (const waiter of waiting) {
+      waiter.calls.delete(link)
+      if (waiter.calls.size > 0) continue
+      waiting.delete(waiter)
+      waiter.resolve()
+    }
+  }
 
   const answer = async (context: Context, endpoint: Endpoint, params: Record<string, string>): Promise<void> => {
     context.respond = false
     const { req: request, res: response } = context
     const { limits } = options
     const { call, abort, close } = readCall(request, response, params, endpoint, limits)
-    open.add(abort)
+    const link = new Link(abort)
+    open.add(link)
     if (options.draining()) response.shouldKeepAlive = false
     try {
       // Without a body a call asks for little: a process that is busy must still say that it lives.
@@ -60,21 +72,18 @@ export function createApp (options: AppOptions): App {
       await writeError(response, failure, call, limits.graceMs)
     } finally {
       if (!request.complete) leaveUnread(request)
-      await call.record.settled
-      open.delete(abort)
-      for (const waiter of waiting) {
-        waiter.calls.delete(abort)
-        if (waiter.calls.size > 0) continue
-        waiting.delete(waiter)
-        waiter.resolve()
-      }
+      if (call.record.settled !== undefined) await call.record.settled
+      end(link)
       close()
       call.record.outcome ??= call.signal.aborted ? noteError(call.record, call.signal.reason) : 'ok'
       options.onEnd(call)
     }
   }
 
+  /** Where the endpoints are that are written as they are called: looking through all of them takes 8 µs. */
+  const plain = new Map<string, number>()
   for (const [index, { method, path }] of options.endpoints().entries()) {
+    if (!/[:*{]/.test(path)) plain.set(`${method} ${path}`, index)
     router.register(path, [method.toLowerCase()], async context => {
       const endpoint = options.endpoints()[index]
       if (endpoint !== undefined) await answer(context, endpoint, context['params'])
@@ -82,6 +91,9 @@ export function createApp (options: AppOptions): App {
   }
 
   app.use(async (context, next) => {
+    const { method, url } = context.req
+    const endpoint = options.endpoints()[plain.get(`${method} ${url}`) ?? -1]
+    if (endpoint !== undefined) return await answer(context, endpoint, {})
     if (readableUrl(context)) return await next()
     await answer(context, failing('', new GatewayError('invalid_value', { message: 'The URL of the request cannot be read.' })), {})
   })
@@ -101,7 +113,21 @@ export function createApp (options: AppOptions): App {
       await new Promise<void>(resolve => { waiting.add({ calls: new Set(open), resolve }) })
     },
     underWay: () => open.size,
-    abortAll: reason => { for (const abort of open) abort(reason) }
+    abortAll: reason => { for (const { abort } of open) abort(reason) }
+  }
+}
+
+/**
+ * Koa as far as it is used here. Its own way of handling a request also listens for the end of every
+ * response, to report what we report ourselves, and answers for middleware that has not: 5 µs.
+ */
+class Edge extends Koa {
+  async handleRequest (context: Context, middleware: (context: Context) => Promise<void>): Promise<void> {
+    try {
+      await middleware(context)
+    } catch (error) {
+      context.onerror(asGatewayError(error))
+    }
   }
 }
 

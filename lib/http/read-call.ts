@@ -55,12 +55,17 @@ export function readCall (
   const deadline = setTimeout(() => abort(new GatewayError('timeout')), limits.callMs)
   let upload: OpenForm | undefined
 
+  const waits = request.headers.expect !== undefined && endpoint.body !== 'none'
+  // Who was refused while waiting to send a body may send it or not: nothing can follow it.
+  if (waits) response.shouldKeepAlive = false
+
   const longStrings = endpoint.longStringBytes === undefined ? undefined : new LongStrings(endpoint.longStringBytes)
   const call: Call = {
     id: requestId(request.headers['x-request-id']),
     headers: request.headers,
     params,
     body: async () => {
+      if (waits) response.writeContinue()
       const { maxBodyBytes: maxBytes } = endpoint
       const common = { maxBytes, timeoutMs: limits.bodyMs, signal: controller.signal }
       switch (endpoint.body) {

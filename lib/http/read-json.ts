@@ -4,6 +4,7 @@
  * bodies in its own words.
  */
 
+import { isUtf8 } from 'node:buffer'
 import { createBrotliDecompress, createGunzip, createInflate } from 'node:zlib'
 import { GatewayError } from '../errors.ts'
 import { ownTurn } from '../own-turn.ts'
@@ -105,9 +106,11 @@ async function readText (
         inflate?.destroy()
         request.pause()
         reject(error)
-      } else {
-        resolve(longStrings === undefined ? textOf(pieces) : longStrings.end())
+        return
       }
+      const text = longStrings === undefined ? textOf(pieces) : longStrings.end()
+      if (text !== undefined) resolve(text)
+      else reject(new GatewayError('invalid_json', { message: 'The body is not UTF-8.' }))
     }
     if (signal.aborted) return settle(signal.reason)
     signal.addEventListener('abort', onAbort, { once: true })
@@ -117,9 +120,11 @@ async function readText (
   })
 }
 
-function textOf (pieces: readonly Buffer[]): string {
+/** `undefined` for what is not UTF-8: decoded all the same, a model would be asked something else. */
+function textOf (pieces: readonly Buffer[]): string | undefined {
   const [first] = pieces
-  return (pieces.length === 1 && first !== undefined ? first : Buffer.concat(pieces)).toString()
+  const bytes = pieces.length === 1 && first !== undefined ? first : Buffer.concat(pieces)
+  return isUtf8(bytes) ? bytes.toString() : undefined
 }
 
 function tooLarge ({ maxBytes }: JsonLimits): GatewayError {

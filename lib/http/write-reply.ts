@@ -20,7 +20,10 @@ export async function writeReply (response: ServerResponse, reply: Reply, call: 
   call.record.status = reply.status
   if (typeof body === 'string' || body instanceof Uint8Array) {
     response.writeHead(reply.status, headersOf(reply, call, { 'content-length': String(Buffer.byteLength(body)) }))
-    response.end(body)
+    // In one piece with the head: `end` adds an empty one, and a `writev` costs 2 µs more than a `write`.
+    response.write(body)
+    response.socket?.uncork()
+    response.end()
     call.record.firstByteMs ??= performance.now() - call.receivedAtMs
     await written(response, call.signal, graceMs)
     return
@@ -44,7 +47,7 @@ function headersOf (reply: Reply, { id, record, receivedAtMs }: Call, more?: Rec
   if (record.modelId !== undefined) headers['x-headgate-model'] = printable(record.modelId)
   if (record.attempts > 0) headers['x-headgate-attempts'] = String(record.attempts)
   if (record.upstreamRequestId !== undefined) headers['x-upstream-request-id'] = printable(record.upstreamRequestId)
-  return Object.assign(headers, record.limitHeaders, reply.headers, more)
+  return Object.assign(headers, reply.headers, record.limitHeaders, more)
 }
 
 /** A header value cannot hold everything that a model name can. */
@@ -57,14 +60,14 @@ async function writeStream (
 ): Promise<void> {
   const timer = keepAlive === undefined
     ? undefined
-    : setInterval(() => { if (!response.writableNeedDrain) response.write(keepAlive.text) }, keepAlive.everyMs)
+    : setInterval(() => { if (!response.writableNeedDrain) writePiece(response, keepAlive.text) }, keepAlive.everyMs)
   // A head that has nothing to wait for goes out with the first piece, in one packet.
   const head = setImmediate(() => { response.flushHeaders() })
   try {
     for await (const piece of body) {
       clearImmediate(head)
       if (response.destroyed) break
-      const room = response.write(piece)
+      const room = writePiece(response, piece)
       call.record.firstByteMs ??= performance.now() - call.receivedAtMs
       timer?.refresh()
       if (!room) await drained(response, call.signal)
@@ -80,12 +83,31 @@ async function writeStream (
 }
 
 /**
+ * One write to the socket for a piece of text: `node:http` would make four of it, one each for the
+ * size, the text and the line ends of an HTTP chunk, and look for text beyond ASCII twice.
+ *
+ * @returns whether there is room for more
+ */
+function writePiece (response: ServerResponse, piece: string | Uint8Array): boolean {
+  if (typeof piece !== 'string' || piece === '' || !response.chunkedEncoding) return response.write(piece)
+  const sizeBytes = Buffer.byteLength(piece)
+  response.chunkedEncoding = false // this chunk is one already
+  try {
+    return response.write(`${sizeBytes.toString(16)}\r\n${piece}\r\n`, sizeBytes === piece.length ? 'latin1' : 'utf8')
+  } finally {
+    response.chunkedEncoding = true
+  }
+}
+
+/**
  * Resolves when the last byte has left or the connection is gone: until then the call is under
  * way, so that it counts, has its deadline and is waited for. After a deadline, a caller who does
  * not read its last words does not keep the socket.
  */
 async function written (response: ServerResponse, signal: AbortSignal, graceMs: number): Promise<void> {
   if (response.closed) return
+  // The system has taken every byte: the end follows, whatever the signal does.
+  if (response.writableLength === 0) return await new Promise(resolve => { response.once('close', resolve) })
   let timer: NodeJS.Timeout | undefined
   const giveUp = (): void => { timer = setTimeout(() => response.destroy(), graceMs) }
   if (signal.aborted) giveUp()

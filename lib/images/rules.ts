@@ -4,12 +4,15 @@
  */
 
 import { GatewayError } from '../errors.ts'
+import type { UploadedFile } from '../call.ts'
 
 /** What is done to get an image. */
 export type ImageTask = 'generation' | 'edit' | 'variation'
 
 /** The fields of any of the three requests that a rule looks at. */
 export interface ImageParameters {
+  /** The files to change, or the one. */
+  readonly image?: UploadedFile | readonly UploadedFile[]
   readonly prompt?: string
   readonly n?: number
   readonly size?: string
@@ -36,6 +39,8 @@ export interface ImageFamily {
   readonly unsupported: ReadonlyArray<keyof ImageParameters>
   /** What a file to change must be. */
   readonly files: 'square-png' | 'any'
+  /** Files to change in one request; absent: any number. */
+  readonly maxFiles?: number
 }
 
 /** What only the newest family knows. */
@@ -52,7 +57,8 @@ export const imageFamilies: Readonly<Record<string, ImageFamily>> = {
     sizes: ['256x256', '512x512', '1024x1024'],
     qualities: ['auto', 'standard'],
     unsupported: [...newestOnly, 'style'],
-    files: 'square-png'
+    files: 'square-png',
+    maxFiles: 1
   },
   'dall-e-3': {
     tasks: ['generation'],
@@ -92,7 +98,7 @@ export function familyOf (trait: unknown): ImageFamily {
 /** True when the newest family must be meant, because no other understands the request. */
 export function needsNewestFamily (request: ImageParameters): boolean {
   const { quality = '', size = '' } = request
-  return newestOnly.some(field => isAsked(request, field)) ||
+  return fileCount(request) > 1 || newestOnly.some(field => isAsked(request, field)) ||
     ['high', 'medium', 'low'].includes(quality) || ['1536x1024', '1024x1536', 'auto'].includes(size)
 }
 
@@ -116,9 +122,16 @@ export function checkImageRules (request: ImageParameters, family: ImageFamily, 
     throw invalid('prompt', `${model} takes prompts of at most ${family.promptCharacters} characters.`)
   }
   if (n > family.maxImages) throw invalid('n', `${model} makes at most ${family.maxImages} per request.`)
+  if (fileCount(request) > (family.maxFiles ?? Infinity)) {
+    throw invalid('image', `${model} takes at most ${family.maxFiles} image to change.`)
+  }
   checkOneOf('size', size, family.sizes, model)
   checkOneOf('quality', quality, family.qualities, model)
   checkOutput(request)
+}
+
+function fileCount ({ image = [] }: ImageParameters): number {
+  return Array.isArray(image) ? image.length : 1
 }
 
 /** `false` asks for nothing: a client that always writes `stream` out is no mistake. */

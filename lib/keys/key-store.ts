@@ -34,7 +34,7 @@ export interface ListedKey extends ApiKey {
   readonly revokedAtMs?: number
 }
 
-export interface KeyStore extends Keys {
+export interface KeyStore extends Required<Keys> {
   /**
    * Makes a key. Its text is in the answer and nowhere else.
    *
@@ -47,6 +47,8 @@ export interface KeyStore extends Keys {
   readonly revoke: (idOrName: string) => Promise<ApiKey | undefined>
   /** Takes over the keys of a new configuration in place of those of the last one. */
   readonly replaceConfigured: (configured: readonly KeySettings[]) => void
+  /** True while the store cannot be read: keys made or revoked since are not known. */
+  readonly isStale: () => boolean
   /** Reads the store now. */
   readonly refresh: () => Promise<void>
   /** Stops looking for changes. The database stays open: it belongs to whoever opened it. */
@@ -56,7 +58,7 @@ export interface KeyStore extends Keys {
 export interface KeyStoreOptions {
   /** Milliseconds between two looks at the store. Default 1000. */
   readonly everyMs?: number
-  /** Hears of looks that failed; the keys known so far stay good. */
+  /** Hears of the first look that fails after one that did not; the keys known so far stay good. */
   readonly onFailure?: (error: unknown) => void
 }
 
@@ -112,7 +114,13 @@ export async function openKeyStore (
   )
 
   await refresh()
-  const timer = setInterval(() => { look().catch(onFailure) }, everyMs).unref()
+  let stale = false
+  const timer = setInterval(() => {
+    look().then(() => { stale = false }, (error: unknown) => {
+      if (!stale) onFailure(error)
+      stale = true
+    })
+  }, everyMs).unref()
 
   return {
     check: presented => {
@@ -121,6 +129,13 @@ export async function openKeyStore (
       // Even the digest is compared in constant time: the map's own comparison is not.
       if (entry === undefined || !timingSafeEqual(Buffer.from(text, 'base64'), entry.digest)) return undefined
       return isExpired(entry.key) ? undefined : entry.key
+    },
+
+    find: id => {
+      for (const entries of [fromConfiguration, fromStore]) {
+        for (const { key } of entries.values()) if (key.id === id) return isExpired(key) ? undefined : key
+      }
+      return undefined
     },
 
     create: async ({ name, endpoints, models, expiresAtMs, limits }) => {
@@ -161,6 +176,7 @@ export async function openKeyStore (
     },
 
     replaceConfigured: next => { fromConfiguration = entriesOf(next.map(ofSettings)) },
+    isStale: () => stale,
     refresh,
     close: () => clearInterval(timer)
   }

@@ -8,6 +8,7 @@
 
 import { createHash } from 'node:crypto'
 import { Secret } from '../call.ts'
+import { fitsHeader } from '../header-text.ts'
 import { ToolServerFailure } from './failure.ts'
 import { notFound, type Registry } from './registry.ts'
 import type { ToolServerSettings } from '../settings.ts'
@@ -95,7 +96,7 @@ function ownHeaders ({ headers, credentials }: WantedServer): Record<string, Sec
   for (const [given, value] of Object.entries(headers)) {
     const name = given.toLowerCase()
     if (reserved.has(name)) continue
-    if (!/^[!#$%&'*+.^_`|~\w-]+$/.test(name) || !/^[\t\x20-\x7e\x80-\xff]*$/.test(value)) {
+    if (!/^[!#$%&'*+.^_`|~\w-]+$/.test(name) || !fitsHeader(value)) {
       throw new ToolServerFailure('resolve', 'A header for the tool server is not valid.', {
         recommendation: 'Remove line breaks and unusual characters from `headers` and `authorization`.'
       })

@@ -28,10 +28,8 @@ export function sessionFetch (agent: Dispatcher, maxBytes: number): FetchLike {
       session?.removeEventListener('abort', forward)
       underWay.delete(id)
     }
-    // Node's types and undici's describe the same objects under two names.
-    const options = { ...init, signal: request.signal } as unknown as RequestInit
     try {
-      return await safeFetch(url, options, { agent, maxBytes, onEnd })
+      return await safeFetch(url, { ...plain(init), signal: request.signal }, { agent, maxBytes, onEnd })
     } catch (error) {
       onEnd()
       throw error
@@ -39,6 +37,14 @@ export function sessionFetch (agent: Dispatcher, maxBytes: number): FetchLike {
       underWay.get(cancels)?.abort()
     }
   }
+}
+
+/** What the client library asks for, in values that Node's `fetch` and undici's both know. */
+function plain ({ method = 'GET', headers, body }: globalThis.RequestInit = {}): RequestInit {
+  const common = { method, headers: [...new Headers(headers)] }
+  if (body === undefined || body === null) return common
+  if (typeof body !== 'string') throw new TypeError('messages of the protocol are JSON texts')
+  return { ...common, body }
 }
 
 /** The id of a request, or the id of the request that a notification cancels. */

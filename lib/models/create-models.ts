@@ -7,7 +7,7 @@ import type { Route } from '../call.ts'
 import { nearest } from '../nearest.ts'
 import type { Settings } from '../settings.ts'
 import { collectModels } from './known-models.ts'
-import { buildIndex, resolve, routeOf } from './model-index.ts'
+import { buildIndex, isTorn, resolve, routeOf } from './model-index.ts'
 import type { ModelEntry, Models } from './models.ts'
 
 export interface ModelRegistry extends Models {
@@ -39,7 +39,7 @@ export function createModels (
       const prefix = `${providerId}/`
       const name = model.startsWith(prefix) ? model.slice(prefix.length) : model
       const modelId = prefix + name
-      if (index.disabled.has(modelId)) return undefined
+      if (index.disabled.has(modelId) || isTorn(name)) return undefined
       const entry = index.entries.get(modelId)
       return entry === undefined ? { providerId, model: name, modelId } : routeOf(entry)
     },

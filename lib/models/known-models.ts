@@ -35,6 +35,7 @@ export function collectModels (sources: ModelSources): Map<string, ModelEntry> {
   }
   for (const model of extra) entries.set(model.id, model)
   for (const model of settings.models) {
+    if (model.alias !== undefined) continue
     const known = entries.get(model.id) ?? newEntry(model, kinds)
     entries.set(model.id, configured(known, model))
   }

@@ -46,14 +46,7 @@ export function buildIndex (
     if (entry !== undefined) routes.set(name, [routeOf(entry)])
   }
   for (const entry of usable) routes.set(entry.id, [routeOf(entry)])
-  for (const { id, alias } of settings.models) {
-    const target = routes.get(id)
-    if (alias !== undefined && target !== undefined) routes.set(alias, target)
-  }
-  // Resolved before any is added: a route cannot go through another route, so none can go round.
-  const named = settings.routes.map(({ name, models }) =>
-    [name, unique(models.flatMap(id => resolve(id, routes, enabled, disabled)))] as const)
-  for (const [name, targets] of named) {
+  for (const [name, targets] of followed(settings, id => resolve(id, routes, enabled, disabled))) {
     if (targets.length > 0) routes.set(name, targets)
     else routes.delete(name)
   }
@@ -63,6 +56,29 @@ export function buildIndex (
     .filter(entry => !hidden.has(entry.id))
     .toSorted((a, b) => a.id < b.id ? -1 : 1)
   return { routes, entries, disabled, listed, owners }
+}
+
+/** Where aliases and routes lead, through one another as far as need be. */
+function followed (
+  { models, routes }: Settings, resolved: (id: string) => readonly Route[]
+): ReadonlyMap<string, readonly Route[]> {
+  const steps = new Map<string, readonly string[]>()
+  for (const { id, alias } of models) if (alias !== undefined) steps.set(id, [alias])
+  for (const { name, models } of routes) steps.set(name, models)
+
+  const found = new Map<string, readonly Route[]>()
+  const follow = (name: string): readonly Route[] => {
+    const next = steps.get(name)
+    if (next === undefined) return resolved(name)
+    const known = found.get(name)
+    if (known !== undefined) return known
+    found.set(name, []) // what leads back to itself leads nowhere
+    const targets = unique(next.flatMap(follow))
+    found.set(name, targets)
+    return targets
+  }
+  for (const name of steps.keys()) follow(name)
+  return found
 }
 
 /** The known routes of an id, or one to the enabled provider that its prefix names, or none. */
@@ -77,8 +93,13 @@ export function resolve (
   const slash = id.indexOf('/')
   const providerId = id.slice(0, Math.max(slash, 0))
   const model = id.slice(slash + 1)
-  if (model === '' || !enabled.has(providerId) || disabled.has(id)) return []
+  if (model === '' || !enabled.has(providerId) || disabled.has(id) || isTorn(model)) return []
   return [{ providerId, model, modelId: id }]
+}
+
+/** Half a character can stand in JSON, but in no address. */
+export function isTorn (name: string): boolean {
+  return /\p{Surrogate}/u.test(name)
 }
 
 /** The route to a known model. */

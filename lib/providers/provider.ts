@@ -69,7 +69,10 @@ export interface Adapter<R, E> {
   readonly bytes?: (head: UpstreamHead, ask: Ask<R>) => ((bytes: Uint8Array) => E[]) | undefined
   /** For answers of plain text: true when this one is. `response` is then given the text. */
   readonly isText?: (head: UpstreamHead, ask: Ask<R>) => boolean
-  /** What a status other than 2xx means. `body` is parsed JSON, else text. */
+  /**
+   * What a status other than 2xx means. `body` is parsed JSON, else text. Whose key was used is not
+   * known here, nor to `response` and `stream`: what it changes goes into the error's `withOwnKey`.
+   */
   readonly error: (failure: UpstreamFailure) => GatewayError
   /** Choices one upstream request may ask for; more are asked for in parallel. Default: all. */
   readonly maxChoices?: (ask: Ask<R>) => number
@@ -95,8 +98,6 @@ export interface UpstreamFailure {
   readonly status: number
   readonly headers: Readonly<Record<string, string | string[] | undefined>>
   readonly body: unknown
-  /** True when the caller's own provider key was used: 401 and 403 are then theirs to see. */
-  readonly callerKey: boolean
 }
 
 export interface UpstreamHead {

@@ -8,13 +8,15 @@
 
 import { noteError } from '../call-record.ts'
 import { GatewayError, asGatewayError } from '../errors.ts'
-import { Secret, type AuthedCall, type Route, type RoutedCall } from '../call.ts'
+import type { AuthedCall, Route, RoutedCall, Secret } from '../call.ts'
 import { digest, type Ticket } from '../deferred/ticket.ts'
 import { wholeCompletion } from '../chat/whole.ts'
 import { once } from '../stage.ts'
 import { credentialDigest } from './defer-call.ts'
+import { forCaller } from '../scrub.ts'
 import { normalise } from './normalise.ts'
 import { parseAnswer, readErrorBody } from './open-answer.ts'
+import { ownProviderKey } from './provider-choice.ts'
 import type { Batch } from '../batch.ts'
 import type { StoredAnswer } from '../deferred/deferred-store.ts'
 import type { Deferrals } from '../deferred/deferrals.ts'
@@ -67,8 +69,7 @@ export function collectDeferred ({ deferrals, providers, settings }: Services): 
       if (kept === undefined) throw notFound()
       return pending(call)
     }
-    const header = call.headers['x-provider-key']
-    const callerKey = typeof header === 'string' && header.trim() !== '' ? new Secret(header.trim()) : undefined
+    const callerKey = ownProviderKey(call.headers)
     const provider = providers.get(at.providerId)
     if (callerKey !== undefined) call.record.ownProviderKey = true
     if (provider?.deferred === undefined || credentialDigest(provider, callerKey) !== at.credential) throw notFound()
@@ -97,7 +98,7 @@ export function notFound (): GatewayError {
 }
 
 async function fetchOnce (fetch: Fetch, { store, owner }: Deferrals, { deferred, limits }: Services['settings']): Promise<Reply> {
-  const { call, ticket, id, again } = fetch
+  const { call, ticket, id, again, provider, callerKey } = fetch
   const keep = async (answer: StoredAnswer): Promise<Reply> => {
     await store.finish(id, owner, answer, ticket.createdSeconds * 1000 + deferred.keepMs)
     return storedReply(answer)
@@ -121,7 +122,7 @@ async function fetchOnce (fetch: Fetch, { store, owner }: Deferrals, { deferred,
     try {
       return await keep({ status: 200, body: JSON.stringify(await completionOf(fetch, bytes)) })
     } catch (error) {
-      return await fail(asGatewayError(error), call, keep)
+      return await fail(forCaller(asGatewayError(error), provider.secrets, callerKey), call, keep)
     }
   }
   const body = await readErrorBody(answer)
@@ -174,8 +175,8 @@ async function completionOf ({ call, ticket, at, provider }: Fetch, bytes: Buffe
 }
 
 function errorOf ({ provider, callerKey }: Fetch, { status, headers }: UpstreamAnswer, body: unknown): GatewayError {
-  return provider.deferred?.start.error({ status, headers, body, callerKey: callerKey !== undefined }) ??
-    new GatewayError('upstream_error')
+  const error = provider.deferred?.start.error({ status, headers, body }) ?? new GatewayError('upstream_error')
+  return forCaller(error, provider.secrets, callerKey)
 }
 
 /** What an id that is unknown, expired or collected gets is not documented. */

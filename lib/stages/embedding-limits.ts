@@ -6,6 +6,7 @@
  */
 
 import { GatewayError } from '../errors.ts'
+import { severalModels } from '../embeddings/input.ts'
 import { measure, type Excess, type TokenLimits } from '../embeddings/tokens.ts'
 import { perCall, type Stage } from '../stage.ts'
 import type { Route, RoutedCall } from '../call.ts'
@@ -19,10 +20,12 @@ type EmbeddingsCall = RoutedCall<EmbeddingsRequest>
  * One call in, one out, with the routes whose model takes the request: all of them, mostly.
  *
  * @throws GatewayError when none does, for the first: `unsupported_parameter` on `dimensions`,
- *   `context_length_exceeded` on `input`
+ *   `context_length_exceeded` on `input`; `invalid_value` on `model` for a configured route that
+ *   leads to several models
  */
 export function embeddingLimits (models: Models, counter: TokenCounter): Stage<EmbeddingsCall> {
   return perCall(async call => {
+    if (areSeveral(call.routes, models)) throw severalModels()
     const suitable: Route[] = []
     let refusal: GatewayError | undefined
     for (const route of call.routes) {
@@ -34,6 +37,12 @@ export function embeddingLimits (models: Models, counter: TokenCounter): Stage<E
     if (first === undefined) throw refusal
     return refusal === undefined ? call : { ...call, routes: [first, ...others] }
   })
+}
+
+/** Models the catalogue knows by different names are; of others the operator may know that they are one. */
+function areSeveral (routes: readonly Route[], models: Models): boolean {
+  const known = routes.filter(({ modelId }) => models.find(modelId)?.traits?.['dimensions'] !== undefined)
+  return known.some(({ model }) => model !== known[0]?.model)
 }
 
 async function refusalOf (

@@ -6,6 +6,7 @@
  * is one `response-start`, and one `usage` with the sum. The first failure cancels everything.
  */
 
+import { addUsage } from '../chat/turn.ts'
 import { openAnswer, wholeAnswer, type AskedCall, type OpenAnswer } from './open-answer.ts'
 import type { Adapter, Ask, Provider } from '../providers/provider.ts'
 import type { Usage } from '../events.ts'
@@ -75,7 +76,8 @@ class FanOut<R, E extends AnyEvent> implements OpenAnswer<E> {
   #failed = false
   #started = false
   #sizeBytes = 0
-  #usages: Array<Usage | undefined> = []
+  /** The usage of each request; of those that did not say, nothing. */
+  #usages: Array<E | undefined> = []
 
   constructor (parts: Array<Part<R>>, open: (ask: Ask<R>, signal: AbortSignal) => Promise<OpenAnswer<E>>) {
     this.#waiting = parts
@@ -144,12 +146,12 @@ class FanOut<R, E extends AnyEvent> implements OpenAnswer<E> {
   async #read ({ ask, offset }: Part<R>): Promise<void> {
     const answer = await this.#open(ask, this.#cancelled.signal)
     this.#answers.add(answer)
-    let usage: Usage | undefined
+    let usage: E | undefined
     try {
       for (let read = await answer.next(); read !== undefined; read = await answer.next()) {
         const events: E[] = []
         for (const event of read) {
-          if (event.type === 'usage') usage = event.usage
+          if (event.type === 'usage') usage = event
           else if (event.type !== 'response-start' || !this.#started) events.push(shifted(event, offset))
           if (event.type === 'response-start') this.#started = true
         }
@@ -174,19 +176,13 @@ class FanOut<R, E extends AnyEvent> implements OpenAnswer<E> {
   /** The sum, where every request reported: less than all of it would be a wrong bill. */
   #last (): E[] | undefined {
     const usages = this.#usages.splice(0)
-    const [first, ...others] = usages
-    if (first === undefined || others.includes(undefined)) return undefined
-    const usage = others.reduce<Usage>((sum, next) => added(sum, next ?? {}), first)
-    return [{ type: 'usage', usage } as unknown as E] // of the union every answer with usage is made of
+    const [first] = usages
+    if (first === undefined || usages.includes(undefined)) return undefined
+    const usage = usages.reduce<Usage | undefined>((sum, event) => addUsage(sum, event?.usage), undefined)
+    return [{ ...first, usage }]
   }
 }
 
 function shifted<E extends AnyEvent> (event: E, offset: number): E {
   return offset === 0 || event.choice === undefined ? event : { ...event, choice: event.choice + offset }
-}
-
-function added (sum: Usage, next: Partial<Usage>): Usage {
-  const total: Record<string, number> = { ...sum }
-  for (const [name, tokens] of Object.entries(next)) total[name] = (total[name] ?? 0) + tokens
-  return total as unknown as Usage // the names of both
 }

@@ -3,6 +3,7 @@
  */
 
 import { GatewayError } from '../errors.ts'
+import { rateLimitsIn } from '../providers/retry-after.ts'
 import { sseReader, type SseReader } from '../sse.ts'
 import type { RoutedCall } from '../call.ts'
 import type { Adapter, Ask, Provider, StreamReader, UpstreamAnswer } from '../providers/provider.ts'
@@ -49,12 +50,12 @@ export async function openAnswer<R extends Streamable, E extends { readonly type
   if (typeof upstreamId === 'string') record.upstreamRequestId = upstreamId
 
   if (answer.status < 200 || answer.status > 299) {
-    throw adapter.error({
+    const failure = adapter.error({
       status: answer.status,
       headers: answer.headers,
-      body: await readErrorBody(answer),
-      callerKey: call.providerKey !== undefined
+      body: await readErrorBody(answer)
     })
+    throw failure.status === 429 ? failure.with({ rateLimits: rateLimitsIn(answer.headers) }) : failure
   }
   const readBytes = adapter.bytes?.(answer, ask)
   if (readBytes !== undefined) return await openBytes(answer, readBytes)

@@ -13,7 +13,7 @@ import { Drains } from '../drains.ts'
 import { openChoices, type AnyEvent } from './fan-out.ts'
 import { openSlices } from './open-slices.ts'
 import type { OpenAnswer } from './open-answer.ts'
-import { withoutSecrets } from '../scrub.ts'
+import { forCaller } from '../scrub.ts'
 import type { Batch } from '../batch.ts'
 import type { Route, RoutedCall } from '../call.ts'
 import type { Adapter, Ask, Provider } from '../providers/provider.ts'
@@ -69,7 +69,7 @@ export function providerCall<R extends Streamable, E extends AnyEvent> (
           if (events.length > 0 || !begun) yield { call, route, events }
         }
       } catch (error) {
-        throw withoutSecrets(error, providers.get(route.providerId)?.secrets, call.providerKey)
+        throw forCaller(error, providers.get(route.providerId)?.secrets, call.providerKey)
       } finally {
         answer.close()
       }
@@ -110,7 +110,7 @@ async function firstAnswer<R, E> (
         return { route, answer: await open(call, route, provider, adapter) }
       } catch (error) {
         if (signal.aborted) throw signal.reason
-        failure = withoutSecrets(asGatewayError(error), provider.secrets, call.providerKey)
+        failure = forCaller(asGatewayError(error), provider.secrets, call.providerKey)
         noteAttempt(call, route, failure.code)
         const waitMs = retry < provider.retries ? account.waitMs(failure, retry, isLast) : undefined
         if (waitMs === undefined) break

@@ -13,6 +13,7 @@
 
 import { Secret, type Call, type Route } from '../call.ts'
 import { GatewayError } from '../errors.ts'
+import { fitsHeader } from '../header-text.ts'
 import type { Models } from '../models/models.ts'
 import type { Providers } from '../services.ts'
 
@@ -26,14 +27,15 @@ export interface ProviderChoice {
 /**
  * Reads the headers; `undefined` for a call that leaves the choice to the gateway.
  *
- * @throws GatewayError `unknown_provider`, naming those there are.
+ * @throws GatewayError `unknown_provider`, naming those there are; `invalid_value` for a key that
+ *   cannot be sent.
  */
 export function providerChoice (
   headers: Call['headers'],
   providers: Providers
 ): ProviderChoice | undefined {
   const providerId = text(headers['x-provider'])?.toLowerCase()
-  const key = text(headers['x-provider-key'])
+  const key = ownProviderKey(headers)
   const model = text(headers['x-provider-model'])
   if (providerId === undefined && key === undefined) return undefined
   if (providerId !== undefined) {
@@ -43,9 +45,22 @@ export function providerChoice (
   }
   return {
     ...providerId !== undefined && { providerId },
-    ...key !== undefined && { key: new Secret(key) },
+    ...key !== undefined && { key },
     ...model !== undefined && { model }
   }
+}
+
+/**
+ * The caller's own key at the provider, without white space around it.
+ *
+ * @throws GatewayError `invalid_value` for one that no header can carry on.
+ */
+export function ownProviderKey (headers: Call['headers']): Secret | undefined {
+  const key = text(headers['x-provider-key'])
+  if (key === undefined || fitsHeader(key)) return key === undefined ? undefined : new Secret(key)
+  throw new GatewayError('invalid_value', {
+    message: 'X-Provider-Key holds a character that no header can carry.', param: 'X-Provider-Key'
+  })
 }
 
 /**

@@ -2,6 +2,7 @@
 
 import { randomBytes } from 'node:crypto'
 import { Chunks, type AnswerHead, type Chunk } from '../chat/chunk.ts'
+import { ownCopy } from '../own-copy.ts'
 import { sseData } from '../sse.ts'
 import { sseStream, type FramePrinter } from './sse-stream.ts'
 import type { Batch } from '../batch.ts'
@@ -70,7 +71,7 @@ const mark = '\u2063headgate\u2063'
  */
 function frameOf (chunk: Chunk | undefined): { before: string, after: string } | undefined {
   const [before, after] = chunk === undefined ? [] : sseData(JSON.stringify(chunk)).split(JSON.stringify(mark))
-  return before === undefined || after === undefined ? undefined : { before, after }
+  return before === undefined || after === undefined ? undefined : { before: ownCopy(before), after: ownCopy(after) }
 }
 
 /** Random padding, so that the length of a frame tells nothing about its text. */

@@ -3,14 +3,14 @@
 import { causeOf } from './cause.ts'
 import type { Call } from '../call.ts'
 import type { CallRecord } from '../call-record.ts'
-import type { Log } from './log.ts'
+import { writeLine, type Log } from './log.ts'
 
 /** Says who called what, who answered, how it ended, how long it took and what it used. */
 export function logCall (log: Log, { id, record, receivedAtMs }: Call): void {
   const level = levelOf(record)
   if (!log.isLevelEnabled(level)) return
   const totalMs = performance.now() - receivedAtMs
-  log[level]({
+  writeLine(log, level, {
     id,
     key: record.keyId,
     endpoint: record.endpoint,

@@ -9,5 +9,5 @@ export function causeOf (cause: unknown): unknown {
   const at = cause.stack?.split('\n').map(line => line.trim()).filter(line => /^at .*:\d+:\d+\)?$/.test(line)).slice(0, 3)
   // A parser quotes the text it could not read.
   const message = cause instanceof SyntaxError ? undefined : scrub(cause.message)
-  return { name: cause.name, message, code, at }
+  return { name: cause.name, message, code: typeof code === 'string' || typeof code === 'number' ? code : undefined, at }
 }

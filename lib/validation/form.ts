@@ -43,9 +43,13 @@ export function readForm (schema: TSchema, form: UploadForm): ReadForm {
       continue
     }
     const texts = entries(form.fields, name)
-    if (texts.length === 0) continue
+    const object = branches.find(({ type }) => type === 'object')
+    const members = object === undefined || texts.length > 0 ? [] : membersOf(form.fields, name)
+    if (texts.length === 0 && members.length === 0) continue
     try {
-      const value = isList(branches) ? readList(branches, texts) : readText(branches, texts.at(-1) ?? '')
+      const value = isList(branches)
+        ? readList(branches, texts)
+        : texts.length > 0 ? readText(branches, texts.at(-1) ?? '') : readMembers(object, members)
       if (value !== undefined) values[name] = request[name] = value
     } catch (error) {
       if (!(error instanceof Unreadable)) throw error
@@ -60,6 +64,21 @@ function entries<T> (
   from: Readonly<Record<string, T | readonly T[]>>, name: string
 ): readonly T[] {
   return [name, `${name}[]`].flatMap(key => (Object.hasOwn(from, key) ? from[key] : undefined) ?? [])
+}
+
+/** Keys and texts of an object whose members were sent as `name[key]`, as the official clients do. */
+function membersOf (fields: UploadForm['fields'], name: string): Array<readonly [key: string, text: string]> {
+  return Object.entries(fields).flatMap(([field, value]) => {
+    const key = field.startsWith(`${name}[`) && field.endsWith(']') ? field.slice(name.length + 1, -1) : ''
+    return key === '' ? [] : [[key, [value].flat().at(-1) ?? ''] as const]
+  })
+}
+
+function readMembers ({ properties = {} }: JsonSchema = {}, members: ReadonlyArray<readonly [string, string]>): object {
+  return Object.fromEntries(members.map(([key, text]) => {
+    const schema = Object.hasOwn(properties, key) ? properties[key] : undefined
+    return [key, readText(branchesOf(schema ?? {}), text, [key])]
+  }))
 }
 
 function isFile (schema: JsonSchema): boolean {
@@ -91,7 +110,7 @@ class Unreadable extends Error {
  * empty text where no text is wanted is an empty field of a form: absent.
  */
 function readText (
-  branches: readonly JsonSchema[], text: string, loc: number[] = []
+  branches: readonly JsonSchema[], text: string, loc: Array<string | number> = []
 ): unknown {
   const wanted = branches.filter(branch => branch.type !== 'null')
   const asText = wanted.some(branch => branch.type === 'string')

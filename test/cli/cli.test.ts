@@ -109,13 +109,19 @@ t.test('says how to be used, and what was meant', async t => {
 t.test('check names every problem of a configuration with its place', async t => {
   const directory = t.testdir({
     'headgate.yaml': 'server:\n  prt: 1\nproviders:\n  sandbox: {}\n',
-    'good.yaml': 'providers:\n  sandbox: {}\n'
+    'good.yaml': 'providers:\n  sandbox: {}\n',
+    'odd.yaml': 'providers:\n  sandbox: {}\nroutes: {fast: [sandbox/eco]}\n'
   })
   t.match(await headgate(t, ['check'], directory), { code: 1, out: '', error: /headgate.yaml:2:3 .*did you mean .*port/ })
   const json = await headgate(t, ['check', '--json'], directory)
   t.equal(json.code, 1)
   t.match(JSON.parse(json.out), { ok: false, problems: [{ line: 2, path: 'server.prt', suggestion: 'port' }] })
   t.match(await headgate(t, ['check', 'good.yaml'], directory), { code: 0, out: /good[^]*providers: sandbox/ })
+  const odd = await headgate(t, ['check', 'odd.yaml'], directory)
+  t.match(odd, { code: 0, out: /is good/, error: /^odd.yaml:3:17 {2}routes.fast\[0\] {2}warning: .*did you mean sandbox\/echo\?/ })
+  const oddJson = await headgate(t, ['check', 'odd.yaml', '--json'], directory)
+  t.match(JSON.parse(oddJson.out), { ok: true, warnings: [{ path: 'routes.fast[0]', suggestion: 'sandbox/echo' }] })
+  t.equal(oddJson.error, '')
   t.match(await headgate(t, ['check', 'none.yaml'], directory), { code: 1, error: /none.yaml {2}there is no such file/ })
 })
 
@@ -140,10 +146,11 @@ t.test('keys are made, listed and revoked, and shown only once', async t => {
 
 t.test('keys with a wish that cannot be are not made', async t => {
   const directory = t.testdir()
-  for (const args of [[], ['--name', ' '], ['--name', 'a', '--expires', 'soon'], ['--name', 'a', '--expires', '2001-01-01'], ['--name', 'a', '--endpoint', 'cha'],
-    ['--name', 'a', '--rpm', '0'], ['--name', 'a', '--tpm', 'many'], ['--name', 'a', '--concurrent', '1.5'],
-    ['--name', 'a', '--budget', '20'], ['--name', 'a', '--budget', '0/day'], ['--name', 'a', '--budget', '5/year']
-  ]) {
+  const wishes = [
+    ['--expires', 'soon'], ['--expires', '2001-01-01'], ['--endpoint', 'cha'], ['--model', 'openai/gpt-*'], ['--model', ''],
+    ['--rpm', '0'], ['--tpm', 'many'], ['--concurrent', '1.5'], ['--budget', '20'], ['--budget', '0/day'], ['--budget', '5/year']
+  ]
+  for (const args of [[], ['--name', ' '], ...wishes.map(wish => ['--name', 'a', ...wish])]) {
     t.equal((await headgate(t, ['keys', 'create', ...args], directory)).code, 2, args.join(' '))
   }
   t.match(await headgate(t, ['keys', 'create', '--name', 'a', '--endpoint', 'ebmeddings'], directory), {

@@ -3,11 +3,12 @@ import { mkdirSync, mkdtempSync, readFileSync, renameSync, rmSync, writeFileSync
 import { availableParallelism, tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { inspect } from 'node:util'
-import { loadSettings } from '../../lib/config.ts'
+import { loadSettings, readSettings } from '../../lib/config.ts'
 import { variables } from '../../lib/config/environment.ts'
 import { jsonSchema } from '../../lib/config/json-schema.ts'
-import { ConfigError, formatProblems, type Problem } from '../../lib/config/problems.ts'
+import { ConfigError, formatProblems, formatWarnings, type Problem } from '../../lib/config/problems.ts'
 import { watchSettings, type SettingsWatch } from '../../lib/config/watch-settings.ts'
+import { createModels } from '../../lib/models/create-models.ts'
 import { nearest } from '../../lib/nearest.ts'
 import type { Quirks } from '../../lib/providers/provider.ts'
 import { providerKinds, providerLabels, type ProviderSettings, type Settings } from '../../lib/settings.ts'
@@ -376,7 +377,7 @@ t.test('a problem says its parts separately', async t => {
       suggestion: 'keys[0].name'
     }
   ])
-  t.same(lines(t, 'keys:\n- {name: a, key: env:A}\n- {name: a, key: env:A, expires_at: 2030-13-01}', { A: 'a' }), [
+  t.same(lines(t, 'keys:\n- {name: a, key: env:A}\n- {name: a, key: env:B, expires_at: 2030-13-01}', { A: 'a', B: 'b' }), [
     'headgate.yaml:3:10  keys[1].name  another key has this name',
     'headgate.yaml:3:37  keys[1].expires_at  is not a date'
   ])
@@ -387,6 +388,9 @@ t.test('a problem says its parts separately', async t => {
     'headgate.yaml:2:14  models.a.alias  leads back to itself',
     'headgate.yaml:3:14  models.b.alias  leads back to itself',
     'headgate.yaml:5:7  routes.c[0]  leads back to itself'
+  ])
+  t.same(lines(t, 'models:\n  fast: {hidden: true}\n  brisk: {alias: fast}'), [
+    'headgate.yaml:2:3  models.fast  needs the prefix of a provider, or an alias'
   ])
   t.same(lines(t, `providers:
   sandbox: {options: {words_per_second: fast}}
@@ -402,6 +406,136 @@ keys:
     'environment  OPENAI_BASE_URL  must be an http:// or https:// address without user, query and fragment',
     'environment  PORT  must be a whole number'
   ])
+})
+
+t.test('names of models must lead somewhere, and not in a circle', async t => {
+  t.same(lines(t, `providers: {gpu: {kind: vllm}}
+models:
+  a: {alias: r}
+  fast: {hidden: true}
+  wrong: {alias: 5}
+  named: {alias: openai/gpt-5, display_name: Five, price: {input: 1}}
+  gpu/llama: {capabilities: {tools: 1, vison: true, input_token_limit: 0.5}}
+  ollama/qwen: {}
+routes:
+  r: [s, openai/gpt-5]
+  s: [gpu/llama, a]
+  t: [r, claude-opus]
+keys:
+  - {name: x, key: env:K, models: ['*', gpu/*, opnai/*, gpt-*, openai/gpt-*, t, vlm/x]}`, { K: 'k' }), [
+    'headgate.yaml:3:14  models.a.alias  leads back to itself',
+    'headgate.yaml:4:3  models.fast  needs the prefix of a provider, or an alias',
+    'headgate.yaml:5:18  models.wrong.alias  must be text',
+    'headgate.yaml:6:32  models.named.display_name  not together with alias',
+    'headgate.yaml:6:52  models.named.price  not together with alias',
+    'headgate.yaml:7:37  models["gpu/llama"].capabilities.tools  must be true or false',
+    'headgate.yaml:7:40  models["gpu/llama"].capabilities.vison  must be one of text, vision, image_generation, audio, ' +
+      'tools, structured_output, streaming, thinking, input_token_limit, output_token_limit; did you mean vision?',
+    'headgate.yaml:7:72  models["gpu/llama"].capabilities.input_token_limit  must be a whole number of tokens',
+    'headgate.yaml:8:3  models["ollama/qwen"]  names a provider that is not configured',
+    'headgate.yaml:10:7  routes.r[0]  leads back to itself',
+    'headgate.yaml:11:18  routes.s[1]  leads back to itself',
+    'headgate.yaml:14:48  keys[0].models[2]  names a provider that is not configured; did you mean openai/*?',
+    'headgate.yaml:14:57  keys[0].models[3]  only `*` and `provider/*` are patterns',
+    'headgate.yaml:14:64  keys[0].models[4]  only `*` and `provider/*` are patterns',
+    'headgate.yaml:14:81  keys[0].models[6]  names a provider that is not configured'
+  ])
+  t.same(lines(t, 'routes: {t: [gpt-55, gpt-5]}'), [
+    'headgate.yaml:1:14  routes.t[0]  is no model that anybody here has; did you mean gpt-5?'
+  ], 'a name without prefix is known where every model is')
+})
+
+t.test('what may be meant is no problem, but said', async t => {
+  const cwd = directory(t, { 'headgate.yaml': `providers:
+  gpu: {kind: vllm, options: {pace: 1}}
+  azure: {kind: azure-openai, base_url: 'http://x', options: {api_version: '1', pace: 1}}
+models: {fast: {alias: openai/gpt-55}}
+routes: {all: [openai/gpt-5, sandbox/eco, gpu/anything, azure/mine, fast]}
+keys: [{name: a, key: env:K, expires_at: 2020-01-01, models: [anthropic/of-my-own]}]` })
+  const { settings, warnings } = readSettings({ env: { K: 'k', HEADGATE_SANDBOX: 'on' }, cwd })
+  t.same(settings.routes.length, 1)
+  const told = [
+    'headgate.yaml:2:31  providers.gpu.options.pace  warning: has no effect on this kind',
+    'headgate.yaml:3:81  providers.azure.options.pace  warning: has no effect on this kind',
+    'headgate.yaml:4:24  models.fast.alias  warning: is no model of the catalogue; its provider may know it; did you mean openai/gpt-5?',
+    'headgate.yaml:5:30  routes.all[1]  warning: is no model of the catalogue; its provider may know it; did you mean sandbox/echo?',
+    'headgate.yaml:6:42  keys[0].expires_at  warning: has passed',
+    'headgate.yaml:6:63  keys[0].models[0]  warning: is no model of the catalogue; its provider may know it'
+  ]
+  t.same(formatWarnings(warnings), told)
+  const error = failure(() => readSettings({ env: { K: 'k', HEADGATE_SANDBOX: 'on', PORT: 'x' }, cwd }))
+  t.same(formatWarnings(error.warnings), told, 'also beside a problem')
+  t.same(error.problems.length, 1)
+  t.same(lines(t, 'providers: {a: {kind: azure-openai, base_url: "http://x", options: {api_version: 20241021}}}'), [
+    'headgate.yaml:1:82  providers.a.options.api_version  must be text'
+  ])
+})
+
+t.test('hosts that allow nothing are refused', async t => {
+  const good = ['tools.internal', 'tools.internal:8080', 'localhost', '10.0.0.1', '10.0.0.1:80', '10.0.0.0/8', '::1', '::1:80', 'fd00::/8', 'a_b']
+  t.same(load(t, `tools: {allowed_hosts: [${good.map(host => `'${host}'`).join(', ')}]}`).tools.allowedHosts, good)
+  const bad: ReadonlyArray<readonly [host: string, message: string]> = [
+    ['10.0.0.0/33', 'is not a range of addresses'], ['10.0.0.256/8', 'is not a range of addresses'],
+    ['tools.internal/8', 'is not a range of addresses'], ['::ffff:10.0.0.0/104', 'is to be written as a range of IPv4'],
+    ['10.0.0.256', 'is not an address'], ['10.0.0', 'is not an address'], ['fe80::zz', 'is not an address'],
+    ['host:http', 'has a port that is none'], ['host:70000', 'has a port that is none'],
+    ['*.internal', 'must be a host, an address or a range (10.0.0.0/8)']
+  ]
+  t.same(lines(t, `tools:\n  allowed_hosts:\n${bad.map(([host]) => `    - '${host}'\n`).join('')}`),
+    bad.map(([, message], index) => `headgate.yaml:${index + 3}:7  tools.allowed_hosts[${index}]  ${message}`))
+})
+
+t.test('what is wrong with one item of a list hides nothing of the others', async t => {
+  t.same(lines(t, `keys:
+  - {nmae: a, key: env:A}
+  - {name: b}
+  - {}
+  - {name: c, key: env:A, endpoints: [chat, 5, chatt], expires_at: 2030-13-01}
+  - {name: c, key: env:B, models: [5, gpt-*]}
+routes:
+  r: [5, {}, r, openai/gpt-5, nobody/x]`, { A: 'a', B: 'b' }), [
+    'headgate.yaml:2:5  keys[0].name  is missing',
+    'headgate.yaml:2:6  keys[0].nmae  unknown entry; did you mean keys[0].name?',
+    'headgate.yaml:3:5  keys[1].key  is missing',
+    'headgate.yaml:4:5  keys[2].name  is missing',
+    'headgate.yaml:4:5  keys[2].key  is missing',
+    'headgate.yaml:5:45  keys[3].endpoints[1]  must be text',
+    'headgate.yaml:5:48  keys[3].endpoints[2]  must be one of chat, embeddings, speech, transcriptions, ' +
+      'translations, images, ocr, models, openapi, health, livez, readyz; did you mean chat?',
+    'headgate.yaml:5:68  keys[3].expires_at  is not a date',
+    'headgate.yaml:6:12  keys[4].name  another key has this name',
+    'headgate.yaml:6:36  keys[4].models[0]  must be text',
+    'headgate.yaml:6:39  keys[4].models[1]  only `*` and `provider/*` are patterns',
+    'headgate.yaml:8:7  routes.r[0]  must be text',
+    'headgate.yaml:8:10  routes.r[1]  must be text',
+    'headgate.yaml:8:14  routes.r[2]  leads back to itself',
+    'headgate.yaml:8:31  routes.r[4]  names a provider that is not configured'
+  ])
+})
+
+t.test('addresses and headers that no request can have are refused', async t => {
+  t.same(lines(t, `providers:
+  openai: {headers: {X-Team: env:A, Connection: env:A, x-team: env:A, host: env:A}}
+mcp_servers:
+  a/b: {url: 'http://x', headers: {transfer-encoding: env:A}}
+tools: {registry_url: 'http://x:99999'}`, { A: 'a' }), [
+    'headgate.yaml:2:37  providers.openai.headers.Connection  belongs to the connection',
+    'headgate.yaml:2:56  providers.openai.headers.x-team  is there twice',
+    'headgate.yaml:4:36  mcp_servers["a/b"].headers.transfer-encoding  belongs to the connection',
+    'headgate.yaml:5:23  tools.registry_url  is not an address'
+  ])
+})
+
+t.test('no key is another key, and none has the name of another', async t => {
+  const yaml = 'keys:\n- {name: admin, key: env:A}\n- {name: web, key: env:B, endpoints: [chat]}\n- {name: environment-2, key: env:C}'
+  t.same(lines(t, yaml, { A: 'same', B: 'same', C: 'other', HEADGATE_API_KEYS: 'x,y\u200b' }), [
+    'environment  HEADGATE_API_KEYS  key 2 holds what no header can carry, at character 2',
+    'headgate.yaml:3:20  keys[1].key  is the same as that of another key',
+    'headgate.yaml:4:10  keys[2].name  is the name of a key in HEADGATE_API_KEYS'
+  ])
+  t.same(lines(t, yaml, { A: 'a', B: 'b', C: 'c', HEADGATE_API_KEYS: 'b' }), [
+    'environment  HEADGATE_API_KEYS  key 1 is the same as that of an entry of keys'
+  ], 'it would widen what the other may do')
 })
 
 t.test('text that is not a configuration is refused with its place', async t => {
@@ -470,7 +604,7 @@ t.test('a secret is never taken from the file, and never shown', async t => {
   const yaml = `providers: {openai: {api_key: env:CANARY, headers: {x: env:CANARY}}}
 keys: [{name: a, key: env:CANARY}]
 mcp_servers: {a/b: {command: x, env: {T: env:CANARY}}}`
-  const settings = load(t, yaml, { CANARY: canary, HEADGATE_API_KEYS: canary })
+  const settings = load(t, yaml, { CANARY: canary, HEADGATE_API_KEYS: `${canary}-too` })
   t.equal(provider(settings, 'openai').apiKey?.reveal(), canary)
   t.notMatch(JSON.stringify(settings) + inspect(settings, { depth: Infinity }), /4711/)
   t.same(lines(t, 'keys: [{name: a, key: env:sk_canary_4711}]'), [
@@ -481,6 +615,28 @@ mcp_servers: {a/b: {command: x, env: {T: env:CANARY}}}`
   ])
   t.same(ids(load(t, 'providers: {openai: {enabled: false, api_key: env:NOT_SET}}')), ['sandbox'],
     'a provider that is off needs no secret')
+})
+
+t.test('a secret that no header can carry is refused by its place, and one for a program is not', async t => {
+  const yaml = `providers:
+  openai: {api_key: env:WIDE, headers: {x-team: file:team.txt}}
+mcp_servers:
+  a/b: {url: 'http://x', headers: {authorization: env:WIDE}}
+  a/c: {command: x, env: {TOKEN: env:WIDE}}
+keys: [{name: a, key: env:WIDE}]`
+  const cwd = directory(t, { 'headgate.yaml': yaml, 'team.txt': ' bell\x07 \n' })
+  const error = failure(() => loadSettings({ env: { WIDE: ' canary\u200b\t' }, cwd }))
+  t.same(formatProblems(error).split('\n'), [
+    'headgate.yaml:2:21  providers.openai.api_key  the variable WIDE holds what no header can carry, at character 7',
+    'headgate.yaml:2:49  providers.openai.headers.x-team  the file team.txt holds what no header can carry, at character 5',
+    'headgate.yaml:4:51  mcp_servers["a/b"].headers.authorization  the variable WIDE holds what no header can carry, at character 7',
+    'headgate.yaml:6:23  keys[0].key  the variable WIDE holds what no header can carry, at character 7'
+  ])
+  t.notMatch(inspect(error, { depth: Infinity }), /canary/)
+  t.same(lines(t, '', { OPENAI_API_KEY: 'x\x7f' }), [
+    'environment  OPENAI_API_KEY  the variable OPENAI_API_KEY holds what no header can carry, at character 2'
+  ])
+  t.equal(provider(load(t, '', { OPENAI_API_KEY: ' caf\xe9 ' }), 'openai').apiKey?.reveal(), 'caf\xe9')
 })
 
 t.test('the example file is right, with and without its entries, and complete', async t => {
@@ -500,6 +656,19 @@ t.test('the example file is right, with and without its entries, and complete', 
   t.same(limits, defaults.limits, 'the example shows the defaults')
   t.same(deferred, defaults.deferred)
   t.match(tools, { ...defaults.tools, allowedHosts: ['tools.internal', '10.0.0.0/8'] })
+  const used = load(t, whole, env)
+  const models = createModels(used, new Set(ids(used)))
+  t.match(models.routes('fast'), [{ modelId: 'openai/gpt-4.1-mini' }])
+  t.match(models.routes('careful'), [{ modelId: 'openai/gpt-4.1' }, { modelId: 'team-gpu/llama-3.3-70b' }])
+})
+
+t.test('models of a provider that is off are no mistake, and are not there', async t => {
+  const settings = load(t, `
+providers: {gpu: {enabled: false, kind: vllm}, ollama: {}}
+models: {gpu/llama: {hidden: true}, ollama/qwen: {hidden: true}, fast: {alias: gpu/llama}}
+`)
+  t.same(settings.models.map(({ id }) => id), ['ollama/qwen', 'fast'])
+  t.same(createModels(settings, new Set(ids(settings))).routes('fast'), [])
 })
 
 /** Every name of an entry anywhere in a schema. */
@@ -608,6 +777,12 @@ t.test('a change of the file is seen, also when the file is replaced', async t =
   t.equal(port(await next()), 3)
   replace('server: {prot: 4}')
   t.equal(port(await next()), 'headgate.yaml:1:10  server.prot  unknown entry; did you mean server.port?')
+  replace('server: {port: 3}\nmodels: {a: {alias: b}}\nroutes: {b: [a]}\ntools: {allowed_hosts: [10.0.0.0/99]}')
+  t.equal(port(await next()), [
+    'headgate.yaml:2:21  models.a.alias  leads back to itself',
+    'headgate.yaml:3:14  routes.b[0]  leads back to itself',
+    'headgate.yaml:4:25  tools.allowed_hosts[0]  is not a range of addresses'
+  ].join('\n'), 'a running gateway refuses what a start would')
   replace('server: {port: 3}')
   t.equal(port(await next()), 3, 'the end of a problem is seen, although nothing differs')
   rmSync(join(cwd, 'headgate.yaml'))

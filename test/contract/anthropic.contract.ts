@@ -3,31 +3,22 @@
  * Messages API whose request side is closed: a field the server does not know fails here too.
  */
 
-import { existsSync, readFileSync, readdirSync } from 'node:fs'
+import { readFileSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
-import { Ajv } from 'ajv'
-import t from 'tap'
 import { anthropicChat } from '../../lib/providers/anthropic/index.ts'
+import { description } from '../support/description.ts'
 import type { PromptedChat } from '../../lib/chat/prompt.ts'
 
 const root = join(import.meta.dirname, '../../..')
-const description = join(root, '../shared/specs/anthropic.json')
 const fixtures = join(root, 'test/fixtures/anthropic')
 /** Streams with events, deltas and reasons that nobody has thought of yet, on purpose. */
 const unlisted = new Set(['text.sse', 'text-crlf.sse', 'unknown-stop.sse'])
 
 interface RequestFixture { model: string, streamed?: boolean, request: PromptedChat }
 
-if (!existsSync(description)) {
-  t.plan(0, 'skipped: there is no description of the Messages API at ../shared/specs/anthropic.json')
-} else {
-  const schemas = JSON.parse(readFileSync(description, 'utf8')) as { $id: string } // a JSON Schema
-  const ajv = new Ajv({ strict: true, allErrors: true }).addSchema(schemas)
-  const check = (definition: string, value: unknown, name: string): void => {
-    const validate = ajv.getSchema(`${schemas.$id}#/definitions/${definition}`)
-    if (validate === undefined) throw new Error(`the description has no ${definition}`)
-    t.ok(validate(value), name, { errors: validate.errors, value })
-  }
+const api = description('anthropic.json')
+if (api !== undefined) {
+  const { check } = api
 
   for (const name of readdirSync(fixtures)) {
     const text = readFileSync(join(fixtures, name), 'utf8')

@@ -1,23 +1,18 @@
 /**
  * What goes up for embeddings, and what comes back to callers, against the descriptions of the
- * APIs. They are not part of this repository: without them beside the checkout there is nothing
- * to compare with.
+ * APIs.
  */
 
-import { existsSync, readFileSync } from 'node:fs'
-import { join } from 'node:path'
-import { Ajv } from 'ajv'
-import t from 'tap'
 import { embeddingsReply } from '../../lib/replies/embeddings.ts'
 import { createCallRecord } from '../../lib/call-record.ts'
 import { googleEmbeddings } from '../../lib/providers/google/embeddings.ts'
 import { openaiEmbeddings } from '../../lib/providers/openai/embeddings.ts'
 import { once } from '../../lib/stage.ts'
+import { description } from '../support/description.ts'
 import type { Route, RoutedCall } from '../../lib/call.ts'
 import type { Ask } from '../../lib/providers/provider.ts'
 import type { EmbeddingsRequest } from '../../schemas/embeddings.ts'
 
-const folder = join(import.meta.dirname, '../../../../shared/specs')
 const route: Route = { providerId: 'p', model: 'text-embedding-3-small', modelId: 'p/text-embedding-3-small' }
 
 const requests: ReadonlyArray<Omit<EmbeddingsRequest, 'model'>> = [
@@ -32,28 +27,16 @@ function askOf (request: Omit<EmbeddingsRequest, 'model'>): Ask<EmbeddingsReques
   return { request: { model: route.modelId, ...request }, route, quirks: {}, streamed: false }
 }
 
-if (!existsSync(folder)) {
-  t.plan(0, 'skipped: there are no descriptions of the APIs at ../shared/specs')
-} else {
-  const checker = (file: string) => {
-    const schemas = JSON.parse(readFileSync(join(folder, file), 'utf8')) as { $id: string } // a JSON Schema
-    const ajv = new Ajv({ strict: false, allErrors: true }).addSchema(schemas)
-    return (definition: string, value: unknown, name: string): void => {
-      const validate = ajv.getSchema(`${schemas.$id}#/definitions/${definition}`)
-      if (validate === undefined) throw new Error(`the description has no ${definition}`)
-      t.ok(validate(value), name, { errors: validate.errors, value })
-    }
-  }
-  const openai = checker('openai.json')
-  const gemini = checker('gemini.json')
-
+const openai = description('openai.json')
+const gemini = openai === undefined ? undefined : description('gemini.json')
+if (openai !== undefined && gemini !== undefined) {
   for (const request of requests) {
     const ask = askOf(request)
     const name = JSON.stringify(request).slice(0, 60)
-    openai('CreateEmbeddingRequest', JSON.parse(String(openaiEmbeddings.request(ask).body)), name)
+    openai.check('CreateEmbeddingRequest', JSON.parse(String(openaiEmbeddings.request(ask).body)), name)
     if (typeof [request.input].flat(2)[0] !== 'string') continue
     for (const slice of googleEmbeddings.slices?.split(ask) ?? []) {
-      gemini('BatchEmbedContentsRequest', JSON.parse(String(googleEmbeddings.request(slice).body)), name)
+      gemini.check('BatchEmbedContentsRequest', JSON.parse(String(googleEmbeddings.request(slice).body)), name)
     }
   }
 
@@ -76,6 +59,6 @@ if (!existsSync(folder)) {
       routes: [route]
     }
     const { body } = await embeddingsReply()(once({ call, route, events }))
-    openai('CreateEmbeddingResponse', body instanceof Uint8Array ? JSON.parse(Buffer.from(body).toString()) : undefined, 'the answer')
+    openai.check('CreateEmbeddingResponse', body instanceof Uint8Array ? JSON.parse(Buffer.from(body).toString()) : undefined, 'the answer')
   }
 }

@@ -1,33 +1,21 @@
 /**
- * What the OCR adapter sends and what the sandbox answers, against the API's description. The
- * description is not part of this repository: without it beside the checkout there is nothing to
- * compare with.
+ * What the OCR adapter sends and what the sandbox answers, against the API's description.
  */
 
-import { existsSync, readFileSync } from 'node:fs'
-import { join } from 'node:path'
-import { Ajv } from 'ajv'
 import t from 'tap'
 import { readDocument } from '../../lib/ocr/document.ts'
 import { mistralOcr } from '../../lib/providers/mistral/ocr.ts'
 import { readDocuments } from '../../lib/providers/sandbox/ocr.ts'
 import { wholeBody } from '../../lib/whole-body.ts'
 import { textPdf } from '../support/pdf.ts'
+import { description } from '../support/description.ts'
 import type { OcrDocument } from '../../lib/ocr/document.ts'
 
 const { signal } = new AbortController()
-const description = join(import.meta.dirname, '../../../../shared/specs/mistral-ocr.json')
 
-if (!existsSync(description)) {
-  t.plan(0, 'skipped: there is no description of the OCR API at ../shared/specs/mistral-ocr.json')
-} else {
-  const schemas = JSON.parse(readFileSync(description, 'utf8')) as { $id: string } // a JSON Schema
-  const ajv = new Ajv({ strict: false, allErrors: true, validateFormats: false }).addSchema(schemas)
-  const check = (definition: string, value: unknown, name: string): void => {
-    const validate = ajv.getSchema(`${schemas.$id}#/definitions/${definition}`)
-    if (validate === undefined) throw new Error(`the description has no ${definition}`)
-    t.ok(validate(value), name, { errors: validate.errors })
-  }
+const api = description('mistral-ocr.json')
+if (api !== undefined) {
+  const { check } = api
   const sent = async (document: OcrDocument, asImage = false): Promise<unknown> => {
     const route = { providerId: 'mistral', model: 'mistral-ocr-latest', modelId: 'mistral/mistral-ocr-latest' }
     const { body, headers } = mistralOcr.request({ request: { document, asImage }, route, quirks: {}, streamed: false })

@@ -1,25 +1,23 @@
 /**
  * What the adapters for sound send to OpenAI and what we answer with, against the API's
- * description. It is not part of this repository: without it there is nothing to compare with.
+ * description.
  */
 
-import { existsSync, readFileSync } from 'node:fs'
-import { join } from 'node:path'
 import { buffer } from 'node:stream/consumers'
 import { Readable } from 'node:stream'
-import { Ajv } from 'ajv'
-import t from 'tap'
 import { writeTranscript } from '../../lib/audio/transcript.ts'
 import { speech } from '../../lib/providers/openai/speech.ts'
 import { readTranscript } from '../../lib/providers/openai/transcript-answer.ts'
 import { transcription, translation } from '../../lib/providers/openai/transcription.ts'
+import { speak } from '../../lib/providers/sandbox/speech.ts'
+import { transcribe } from '../../lib/providers/sandbox/transcriptions.ts'
 import { partsOf, wavOf } from '../support/forms.ts'
+import { description } from '../support/description.ts'
 import type { TranscriptEvent } from '../../lib/events.ts'
 import type { Recording } from '../../lib/audio/recording.ts'
 import type { SpeechQuestion } from '../../lib/audio/speech-question.ts'
 import type { Adapter, Ask } from '../../lib/providers/provider.ts'
 
-const description = join(import.meta.dirname, '../../..', '../shared/specs/openai.json')
 const wav = wavOf(0.1)
 
 const recording: Recording = {
@@ -53,16 +51,9 @@ async function formValues (adapter: Adapter<Recording, TranscriptEvent>, request
   return values
 }
 
-if (!existsSync(description)) {
-  t.plan(0, 'skipped: there is no description of the OpenAI API at ../shared/specs/openai.json')
-} else {
-  const schemas = JSON.parse(readFileSync(description, 'utf8')) as { $id: string } // a JSON Schema
-  const ajv = new Ajv({ strict: true, allErrors: true }).addSchema(schemas)
-  const check = (definition: string, value: unknown, name: string): void => {
-    const validate = ajv.getSchema(`${schemas.$id}#/definitions/${definition}`)
-    if (validate === undefined) throw new Error(`the description has no ${definition}`)
-    t.ok(validate(value), `${definition}: ${name}`, { errors: validate.errors, value })
-  }
+const api = description('openai.json')
+if (api !== undefined) {
+  const { check } = api
 
   const said: SpeechQuestion = { model: 'x', input: 'Hi', voice: 'alloy', stream: false }
   const speeches: ReadonlyArray<readonly [name: string, request: SpeechQuestion]> = [
@@ -93,5 +84,23 @@ if (!existsSync(description)) {
     const answer = (request: Recording): unknown => JSON.parse(writeTranscript(end.transcript, request).text)
     check('CreateTranscriptionResponseJson', answer(recording), 'ours')
     check('CreateTranscriptionResponseVerboseJson', answer({ ...recording, format: 'verbose_json', granularities: ['word', 'segment'] }), 'ours')
+  }
+
+  // The sandbox stands in for the provider, so its events must be like those.
+  const fast = { wordsPerSecond: 0 }
+  const streams = [
+    ['CreateSpeechResponseStreamEvent', await speak(speech.request(asked({ ...said, stream: true }, 'speaker')), fast)],
+    ['CreateTranscriptionResponseStreamEvent', await transcribe(transcription.request(asked({ ...recording, stream: true, logprobs: true }, 'listener')), fast)]
+  ] as const
+  for (const [definition, { body }] of streams) {
+    for (const step of body) {
+      if (step.type !== 'send') continue
+      const [, data = ''] = /data: (.*)/.exec(String(step.bytes)) ?? []
+      check(definition, JSON.parse(data), data.slice(0, 40))
+    }
+  }
+  const timed = await transcribe(transcription.request(asked({ ...recording, format: 'verbose_json', granularities: ['word'] }, 'listener')), fast)
+  for (const step of timed.body) {
+    if (step.type === 'send') check('CreateTranscriptionResponseVerboseJson', JSON.parse(String(step.bytes)), 'of the sandbox')
   }
 }

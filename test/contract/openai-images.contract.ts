@@ -1,19 +1,12 @@
 /**
- * What the image adapter sends and what the sandbox answers, against the API's description. The
- * description is not part of this repository: without it beside the checkout there is nothing to
- * compare with.
+ * What the image adapter sends and what the sandbox answers, against the API's description.
  */
 
-import { existsSync, readFileSync } from 'node:fs'
-import { join } from 'node:path'
-import { Ajv } from 'ajv'
-import t from 'tap'
 import { openaiImages } from '../../lib/providers/openai/images.ts'
 import { makeImages } from '../../lib/providers/sandbox/images.ts'
+import { description } from '../support/description.ts'
 import type { Ask } from '../../lib/providers/provider.ts'
 import type { ImageRequest } from '../../schemas/images.ts'
-
-const description = join(import.meta.dirname, '../../../../shared/specs/openai.json')
 
 const requests: ReadonlyArray<Omit<ImageRequest, 'prompt'>> = [
   {},
@@ -29,16 +22,9 @@ function askFor (request: Omit<ImageRequest, 'prompt'>, model: string): Ask<Imag
   return { request: { prompt: 'a cat', ...request }, route, quirks: {}, streamed: request.stream === true }
 }
 
-if (!existsSync(description)) {
-  t.plan(0, 'skipped: there is no description of the image API at ../shared/specs/openai.json')
-} else {
-  const schemas = JSON.parse(readFileSync(description, 'utf8')) as { $id: string } // a JSON Schema
-  const ajv = new Ajv({ strict: false, allErrors: true, validateFormats: false }).addSchema(schemas)
-  const check = (definition: string, value: unknown, name: string): void => {
-    const validate = ajv.getSchema(`${schemas.$id}#/definitions/${definition}`)
-    if (validate === undefined) throw new Error(`the description has no ${definition}`)
-    t.ok(validate(value), name, { errors: validate.errors })
-  }
+const api = description('openai.json')
+if (api !== undefined) {
+  const { check } = api
 
   for (const request of requests) {
     const { body } = openaiImages.request(askFor(request, 'gpt-image-1'))

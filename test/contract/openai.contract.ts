@@ -1,27 +1,20 @@
 /**
- * What the chat-completions dialect sends to OpenAI, against the API's description. The description
- * is not part of this repository: without it beside the checkout there is nothing to compare with.
+ * What the chat-completions dialect sends to OpenAI, against the API's description.
  */
 
-import { existsSync, readFileSync } from 'node:fs'
+import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { Ajv } from 'ajv'
 import t from 'tap'
 import { chatCompletions } from '../../lib/providers/chat-completions/index.ts'
 import { kindQuirks } from '../../lib/providers/kinds.ts'
+import { description } from '../support/description.ts'
 import type { PromptedChat } from '../../lib/chat/prompt.ts'
 
 const root = join(import.meta.dirname, '../../..')
-const description = join(root, '../shared/specs/openai.json')
 
-if (!existsSync(description)) {
-  t.plan(0, 'skipped: there is no description of the OpenAI API at ../shared/specs/openai.json')
-} else {
-  const schemas = JSON.parse(readFileSync(description, 'utf8')) as { $id: string } // a JSON Schema
-  const ajv = new Ajv({ strict: true, allErrors: true }).addSchema(schemas)
-  const validate = ajv.getSchema(`${schemas.$id}#/definitions/CreateChatCompletionRequest`)
-  if (validate === undefined) throw new Error('the description has no request')
-
+const api = description('openai.json')
+if (api !== undefined) {
+  const validate = api.validator('CreateChatCompletionRequest')
   // The requests of every provider are requests of this API; what it does not know must not go up.
   for (const fixture of ['chat-completions', 'xai', 'google']) {
     const path = join(root, 'test/fixtures', fixture, 'requests.json')

@@ -1,30 +1,20 @@
 /**
- * What the xAI adapter sends and reads, against what is believed of the API. The description is
- * not part of this repository: without it beside the checkout there is nothing to compare with.
+ * What the xAI adapter sends and reads, against what is believed of the API.
  */
 
-import { existsSync, readFileSync, readdirSync } from 'node:fs'
+import { readFileSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
-import { Ajv } from 'ajv'
-import t from 'tap'
 import { xaiDeferred } from '../../lib/providers/xai/deferred.ts'
 import { xaiAsk, xaiBody } from '../support/xai.ts'
+import { description } from '../support/description.ts'
 import type { PromptedChat } from '../../lib/chat/prompt.ts'
 
 const root = join(import.meta.dirname, '../../..')
-const description = join(root, '../shared/specs/xai.json')
 const fixtures = join(root, 'test/fixtures/xai')
 
-if (!existsSync(description)) {
-  t.plan(0, 'skipped: there is no description of the xAI API at ../shared/specs/xai.json')
-} else {
-  const schemas = JSON.parse(readFileSync(description, 'utf8')) as { $id: string } // a JSON Schema
-  const ajv = new Ajv({ strict: true, allErrors: true }).addSchema(schemas)
-  const check = (definition: string, value: unknown, name: string): void => {
-    const validate = ajv.getSchema(`${schemas.$id}#/definitions/${definition}`)
-    if (validate === undefined) throw new Error(`the description has no ${definition}`)
-    t.ok(validate(value), name, { errors: validate.errors, value })
-  }
+const api = description('xai.json')
+if (api !== undefined) {
+  const { check } = api
 
   const requests = JSON.parse(readFileSync(join(fixtures, 'requests.json'), 'utf8')) as Array<{ name: string, request: Partial<PromptedChat> }> // ours
   for (const { name, request } of requests) {

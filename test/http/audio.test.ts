@@ -1,5 +1,7 @@
+import { createReadStream } from 'node:fs'
+import { join } from 'node:path'
 import t from 'tap'
-import OpenAI, { toFile } from 'openai'
+import OpenAI, { toFile, type Uploadable } from 'openai'
 import Dedalus from 'dedalus-labs'
 import { localPrograms } from '../../lib/providers/local/programs.ts'
 import { eventStream, fakeUpstream, type Script, type SeenRequest } from '../support/upstream.ts'
@@ -8,6 +10,7 @@ import { partsOf, wavOf } from '../support/forms.ts'
 import { secondsOf } from '../support/sound-frames.ts'
 import { keptUploads } from '../support/uploads.ts'
 import { providerSettings, settings } from '../support/settings.ts'
+import { callWithoutReading, endlessly } from '../support/unread.ts'
 import { until } from '../support/until.ts'
 import type { FakeUpstream } from '../support/upstream.ts'
 import type { ProviderSettings, Settings } from '../../lib/settings.ts'
@@ -84,8 +87,10 @@ t.test('speech goes out as it comes in, under the media type of its format', asy
   t.equal(upstream.requests[0]?.path, '/v1/audio/speech')
   await api.post(speech, { ...said, model: 'gpt-4o-mini-tts', instructions: 'softly', stream_format: 'sse' })
   t.match(upstream.requests.at(-1)?.json, { model: 'gpt-4o-mini-tts', instructions: 'softly', stream_format: 'sse' })
-  await until(() => api.lines.length === 8)
+  await (await api.post(speech, { ...said, input: 'Hi 🎉' })).arrayBuffer()
+  await until(() => api.lines.length === 9)
   t.match(api.lines[0], { endpoint: 'speech', outcome: 'ok', model: 'openai/tts-1', spoken_characters: 5 })
+  t.match(api.lines[8], { spoken_characters: 4 })
 })
 
 t.test('the first bytes of speech reach the caller before the last are there', async t => {
@@ -103,6 +108,17 @@ t.test('the first bytes of speech reach the caller before the last are there', a
   }
   t.same(Buffer.from(pieces[0] ?? []), sound.subarray(0, 100))
   t.same(Buffer.concat(pieces), sound)
+})
+
+t.test('a listener who does not listen holds up the provider', async t => {
+  const endless = endlessly(Buffer.alloc(1_000_000, sound), 400)
+  const { api } = await start(t, () => ({ headers: { 'content-type': 'audio/mpeg' }, pieces: endless.pieces() }))
+  const leave = await callWithoutReading(api, speech, said)
+  const bytes = await endless.taken()
+  t.ok(bytes < 100e6, `${Math.round(bytes / 1e6)} of 400 MB were taken`)
+  leave()
+  await until(() => api.lines.length === 1)
+  t.match(api.lines[0], { outcome: 'client_closed' })
 })
 
 t.test('a provider that breaks off in the middle of a sound cuts the connection', async t => {
@@ -418,7 +434,7 @@ t.test('a caller who leaves ends the call at the provider and leaves no file', a
 
 t.test('the official clients speak and listen', async t => {
   const frames = ['data: {"type":"transcript.text.delta","delta":"Hi"}\n\n', 'data: {"type":"transcript.text.done","text":"Hi"}\n\ndata: [DONE]\n\n']
-  const { api } = await start(t, async request => {
+  const { api, upstream } = await start(t, async request => {
     if (request.path.endsWith('speech')) return { headers: { 'content-type': 'audio/mpeg' }, pieces: [sound] }
     const parts = new Map(await partsOf(request))
     if (parts.get('stream') === 'true') return { headers: eventStream, pieces: frames }
@@ -437,12 +453,30 @@ t.test('the official clients speak and listen', async t => {
     t.equal(subtitles, 'WEBVTT\n\n')
     t.match(await client.audio.translations.create({ file: await file(), model: 'openai/whisper-1' }), { text: 'Hello.' })
   }
+  const heard = async (recording: Uploadable): Promise<void> => {
+    await openai.audio.transcriptions.create({ file: recording, model: 'whisper-1' })
+    const [last] = upstream.requests.slice(-1)
+    t.same(last && (await partsOf(last)).find(([name]) => name === 'file')?.[1], {
+      name: 'talk.wav', type: 'application/octet-stream', base64: wav.toString('base64')
+    })
+  }
+  const folder = t.testdir({ 'talk.wav': wav })
+  await heard(createReadStream(join(folder, 'talk.wav')))
+  await heard(new File([new Uint8Array(wav)], 'talk.wav'))
+  await heard(await toFile(new Blob([new Uint8Array(wav)]), 'talk.wav'))
   const timed = await openai.audio.transcriptions.create({ file: await file(), model: 'whisper-1', response_format: 'verbose_json', timestamp_granularities: ['word'] })
   t.same(timed.words, words)
-  const stream = await openai.audio.transcriptions.create({ file: await file(), model: 'openai/gpt-4o-transcribe', stream: true, include: ['logprobs'] })
+  const stream = await openai.audio.transcriptions.create({
+    file: await file(), model: 'openai/gpt-4o-transcribe', stream: true, include: ['logprobs'],
+    chunking_strategy: { type: 'server_vad', silence_duration_ms: 500, threshold: 0.4 }
+  })
   const types: string[] = []
   for await (const event of stream) types.push(event.type)
   t.same(types, ['transcript.text.delta', 'transcript.text.done'])
+  const [last] = upstream.requests.slice(-1)
+  t.same(last && (await partsOf(last)).find(([name]) => name === 'chunking_strategy'), [
+    'chunking_strategy', '{"type":"server_vad","silence_duration_ms":500,"threshold":0.4}'
+  ], 'which the client sends field by field')
   const wrong: unknown = await openai.audio.transcriptions.create({ file: await file(), model: 'none/x' }).catch((error: unknown) => error)
   t.ok(wrong instanceof OpenAI.NotFoundError)
 })

@@ -149,6 +149,11 @@ t.test('bodies that are no request are refused with a status of their own', asyn
   t.equal(upstream.requests.length, 0)
   const packed = await fetch(api.url + path, { method: 'POST', body: gzipSync(JSON.stringify(question)), headers: { 'x-api-key': testKey, 'content-type': 'application/json', 'content-encoding': 'gzip' } })
   t.equal(packed.status, 200, 'a compressed body is read')
+  const latin = await fetch(api.url + path, {
+    method: 'POST', body: Buffer.from('{"model":"openai/gpt-5","messages":"caf\xe9"}', 'latin1'), headers: { 'x-api-key': testKey, 'content-type': 'application/json' }
+  })
+  t.equal(latin.status, 400, 'what is not UTF-8 is not guessed')
+  t.match(await json(latin), { error: { code: 'invalid_json', message: 'The body is not UTF-8.' } })
   const bomb = await fetch(api.url + path, { method: 'POST', body: gzipSync(' '.repeat(1e6)), headers: { 'x-api-key': testKey, 'content-type': 'application/json', 'content-encoding': 'gzip' } })
   t.equal(bomb.status, 413, 'within the limit of what it unpacks to')
 })
@@ -166,6 +171,9 @@ t.test('paths and methods that are not there', async t => {
   t.equal((await api.get('/v1/models/openai/gpt-5')).status, 200)
   t.equal((await api.get('/health', { headers: { authorization: '' } })).status, 401)
   t.same(await json(await api.get('/livez', { headers: { authorization: '' } })), { status: 'ok' })
+  for (const other of ['/livez?deep=1', '/livez/', '/LIVEZ']) t.equal((await api.get(other)).status, 200, other)
+  const headOnly = await fetch(`${api.url}/livez`, { method: 'HEAD' })
+  t.same([headOnly.status, headOnly.headers.get('content-length'), await headOnly.text()], [200, '15', ''])
 })
 
 t.test('a slow body times out and a caller over the limit reads the answer', async t => {
@@ -272,9 +280,10 @@ t.test('before real output a failure is still a status, or another attempt', asy
 })
 
 t.test('a list of models is tried in order, each with its settings, until one answers', async t => {
+  const said = { 'x-ratelimit-limit-requests': '500', 'x-ratelimit-remaining-requests': '0', 'x-ratelimit-reset-requests': '1m30.951s' }
   const { upstream, api } = await start(t, request => {
     switch (Reflect.get(Object(request.json), 'model')) {
-      case 'gpt-5': return { status: 429, headers: { 'retry-after': '7' }, pieces: ['{"error":{"message":"slow down"}}'] }
+      case 'gpt-5': return { status: 429, headers: { 'retry-after': '7', ...said, 'x-ratelimit-limit-secrets': '1' }, pieces: ['{"error":{"message":"slow down"}}'] }
       case 'gpt-5-mini': return { status: 500, pieces: ['<html>oops'] }
       default: return { pieces: [chatAnswer('third')] }
     }
@@ -292,6 +301,8 @@ t.test('a list of models is tried in order, each with its settings, until one an
   const limited = await api.post(path, question)
   t.equal(limited.status, 429)
   t.equal(limited.headers.get('retry-after'), '7')
+  t.same(Object.fromEntries([...limited.headers].filter(([name]) => name.startsWith('x-ratelimit-'))), said)
+  t.equal(response.headers.get('x-ratelimit-limit-requests'), null, 'they are of the attempt that failed')
   t.match(await json(limited), { error: { type: 'rate_limit_error', code: 'rate_limit_exceeded' } })
 })
 
@@ -433,6 +444,28 @@ t.test('a new configuration holds from the next call on, and no call is dropped'
   t.pass('connections to what is gone are closed')
 })
 
+t.test('a new configuration knows the models of its providers from its first call on', async t => {
+  let list = (): void => undefined
+  const listed = new Promise<void>(resolve => { list = resolve })
+  const ollama = await fakeUpstream(async ({ path }) => {
+    if (!path.endsWith('/models')) return { pieces: [chatAnswer('listed')] }
+    await listed
+    return { pieces: ['{"data":[{"id":"qwen3"}]}'] }
+  })
+  t.teardown(ollama.close)
+  const { api } = await start(t, answering(['old']))
+  const bare = { ...question, model: 'qwen3' }
+  const local = { ...upstreamAt(`${ollama.url}/v1`, 'ollama', 'ollama'), listModels: true }
+  const reloaded = api.gateway.reload(settings({ providers: [local] }))
+  const again = api.gateway.reload(settings({ providers: [local], routes: [{ name: 'last', models: ['qwen3'] }] }))
+  t.match(await json(await api.post(path, question)), { choices: [{ message: { content: 'old' } }] }, 'until then the old one holds')
+  list()
+  await reloaded
+  t.match(await json(await api.post(path, bare)), { choices: [{ message: { content: 'listed' } }] })
+  await again
+  t.match(await json(await api.post(path, { ...bare, model: 'last' })), { choices: [{ message: { content: 'listed' } }] }, 'the last one stays')
+})
+
 t.test('the caller\'s own provider key is used and its refusal is theirs to see', async t => {
   const { upstream, api } = await start(t, (_request, number) => number === 0
     ? { pieces: [chatAnswer('Hi')] }
@@ -444,6 +477,33 @@ t.test('the caller\'s own provider key is used and its refusal is theirs to see'
   t.equal(refused.status, 401)
   t.match(await json(refused), { error: { type: 'authentication_error', code: 'invalid_provider_key' } })
   t.equal((await api.post(path, question, { headers: { 'x-provider-key': 'k', 'x-provider': 'nobody' } })).status, 400)
+})
+
+t.test('a caller\'s own key that is refused under status 200 is refused to the caller', async t => {
+  const refusals: ReadonlyArray<readonly [refusal: object, status: number, code: string]> = [
+    [{ message: 'no', code: 401 }, 401, 'invalid_provider_key'],
+    [{ message: 'no', type: 'authentication_error' }, 401, 'invalid_provider_key'],
+    [{ message: 'no', type: 'permission_error' }, 403, 'invalid_provider_key'],
+    [{ message: 'no', code: 'insufficient_quota' }, 402, 'insufficient_quota']
+  ]
+  for (const [refusal, status, code] of refusals) {
+    const error = JSON.stringify({ error: refusal })
+    const { upstream, api } = await start(t, (_request, number) => [
+      { pieces: [error] },
+      { headers: eventStream, pieces: [`data: ${error}\n\n`] },
+      { headers: eventStream, pieces: [chatFrames(['half'])[1] ?? '', `data: ${error}\n\n`] }
+    ][number] ?? { pieces: [chatAnswer('Hi')] }, { retries: 1 })
+    const own = { headers: { 'x-provider-key': 'sk-mine' } }
+    for (const stream of [false, true]) {
+      const refused = await api.post(path, { ...question, stream }, own)
+      t.equal(refused.status, status)
+      t.match(await json(refused), { error: { code } })
+    }
+    const broken = await (await api.post(path, { ...question, stream: true }, own)).text()
+    t.match(broken, new RegExp(`half.*event: error\\n.*"code":"${code}"`, 's'))
+    t.equal((await api.post(path, question)).status, 200, 'the gateway\'s own key is as good as before')
+    t.equal(upstream.requests.length, 4, 'and nothing was tried again')
+  }
 })
 
 t.test('settings that come with a model are checked, and only shape the answer', async t => {

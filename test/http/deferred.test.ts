@@ -4,11 +4,13 @@ import t from 'tap'
 import { chatAnswer, fakeUpstream, type FakeUpstream, type Script, type SeenRequest } from '../support/upstream.ts'
 import { testGateway, testKey, upstreamAt, type TestGateway } from '../support/gateway.ts'
 import { until } from '../support/until.ts'
+import { Secret, type ApiKey } from '../../lib/call.ts'
 import { openDeferrals } from '../../lib/deferred/deferrals.ts'
 import { DeferredStore } from '../../lib/deferred/deferred-store.ts'
 import { TaskRunner } from '../../lib/deferred/task-runner.ts'
 import { digest } from '../../lib/deferred/ticket.ts'
 import { openDatabase, type Database } from '../../lib/stores/database.ts'
+import type { Keys } from '../../lib/keys/keys.ts'
 import type { ProviderSettings, Settings } from '../../lib/settings.ts'
 import type { Test } from 'tap'
 
@@ -24,7 +26,9 @@ async function store (t: Test): Promise<Database> {
   return database
 }
 
-async function gateway (t: Test, upstream: FakeUpstream, database: Database, parts: Partial<Settings> = {}, provider: Partial<ProviderSettings> = {}): Promise<TestGateway> {
+async function gateway (
+  t: Test, upstream: FakeUpstream, database: Database, parts: Partial<Settings> = {}, provider: Partial<ProviderSettings> = {}, keys?: Keys
+): Promise<TestGateway> {
   return await testGateway(t, {
     providers: [
       upstreamAt(upstream.url, 'xai', 'xai', provider),
@@ -32,7 +36,7 @@ async function gateway (t: Test, upstream: FakeUpstream, database: Database, par
     ],
     deferred: { emulate: false, keepMs: 86_400_000, pending: 10 },
     ...parts
-  }, { [otherKey]: { id: 'key-2', name: 'other' } }, { database })
+  }, { [otherKey]: { id: 'key-2', name: 'other' } }, { database, ...keys !== undefined && { keys } })
 }
 
 /** A gateway with a store in front of a provider that answers as told. */
@@ -187,6 +191,31 @@ t.test('a completion that failed answers as the call would have, and goes on doi
   }
 })
 
+t.test('a key that is refused at the fetch is the caller\'s if it was theirs, and is told to nobody', async t => {
+  const key = 'plainlookingcredential0123456789'
+  const refusals: Script[] = [
+    { status: 401, pieces: ['{"code":"unauthenticated","error":"no"}'] },
+    { pieces: ['{"code":"The caller is unauthenticated","error":"no"}'] }
+  ]
+  for (const refusal of refusals) {
+    const { api } = await start(t, ({ method }) => method === 'POST' ? accepted : refusal)
+    const own = { headers: { 'x-provider-key': 'mine' } }
+    const id = String((await json(await api.post(path, question, own)))['request_id'])
+    const refused = await fetched(api, id, own)
+    t.equal(refused.status, 401)
+    t.match(await json(refused), { error: { code: 'invalid_provider_key' } })
+    const ours = await fetched(api, await begin(api))
+    t.equal(ours.status, 502)
+    t.match(await json(ours), { error: { code: 'upstream_auth_failed' } })
+  }
+  const upstream = await fakeUpstream(({ method }) => method === 'POST'
+    ? accepted
+    : { status: 422, pieces: [JSON.stringify({ error: { message: `no: ${key} is odd` } })] })
+  t.teardown(upstream.close)
+  const api = await gateway(t, upstream, await store(t), {}, { apiKey: new Secret(key) })
+  t.match(await json(await fetched(api, await begin(api))), { error: { message: 'no: [redacted] is odd' } })
+})
+
 t.test('nothing is lost between fetching and answering', async t => {
   let go = (): void => undefined
   const gate = new Promise<void>(resolve => { go = resolve })
@@ -301,6 +330,71 @@ t.test('a call that was waiting or running when the gateway closed is answered a
   let answer = await fetched(next, id)
   while (answer.status === 202) answer = await fetched(next, id)
   t.match(await json(answer), { choices: [{ message: { content: 'after' } }] })
+})
+
+t.test('a key that is revoked spends no more, whether its call waits or runs', async t => {
+  const known = new Map<string, ApiKey>([[testKey, { id: 'key-1', name: 'test' }]])
+  const keys: Keys = { check: presented => known.get(presented), find: id => [...known.values()].find(key => key.id === id) }
+  const upstream = await fakeUpstream({ silent: true })
+  t.teardown(upstream.close)
+  const database = await store(t)
+  const states = async (): Promise<unknown> => await database.query.selectFrom('deferred').select(['state', 'status']).execute()
+  const first = await gateway(t, upstream, database, emulated, {}, keys)
+  const id = await begin(first, later)
+  const running = await upstream.request(0)
+  known.clear()
+  await running.aborted
+  t.equal((await fetched(first, id)).status, 401, 'whoever asks with it')
+  known.set('again', { id: 'key-1', name: 'test' })
+  let answer = await fetched(first, id, { headers: { authorization: 'Bearer again' } })
+  while (answer.status === 202) answer = await fetched(first, id, { headers: { authorization: 'Bearer again' } })
+  t.equal(answer.status, 401)
+  t.match(await json(answer), { error: { code: 'invalid_api_key' } })
+  await until(() => first.lines.some(line => line['error'] === 'invalid_api_key' && line['attempts'] === 1))
+
+  known.set(testKey, { id: 'key-1', name: 'test' })
+  await begin(first, later)
+  await upstream.request(1)
+  await first.gateway.close()
+  t.same(await states(), [{ state: 'done', status: 401 }, { state: 'queued', status: null }])
+  known.clear()
+  known.set(testKey, { id: 'key-1', name: 'test', endpoints: ['embeddings'] })
+  const next = await gateway(t, upstream, database, emulated, {}, keys)
+  await until(() => next.lines.some(line => line['error'] === 'invalid_api_key'))
+  await next.gateway.close()
+  t.same(await states(), [{ state: 'done', status: 401 }, { state: 'done', status: 401 }])
+  t.equal(upstream.requests.length, 2)
+})
+
+t.test('a deferred call ends with the configuration it began with', async t => {
+  let fail = (): void => undefined
+  const failing = new Promise<void>(resolve => { fail = resolve })
+  const { api, upstream } = await start(t, async (_request, number) => {
+    if (number > 0) return { pieces: [chatAnswer('again')] }
+    await failing
+    return { status: 500, pieces: ['{}'] }
+  }, { ...emulated, providers: [] })
+  await api.gateway.reload({ ...api.gateway.services.settings, providers: [upstreamAt(upstream.url, 'openai', 'openai', { retries: 1 })] })
+  const id = await begin(api, later)
+  await upstream.request(0)
+  await api.gateway.reload(api.gateway.services.settings)
+  fail()
+  let answer = await fetched(api, id)
+  while (answer.status === 202) answer = await fetched(api, id)
+  t.match(await json(answer), { choices: [{ message: { content: 'again' } }] }, 'also between two attempts')
+})
+
+t.test('a task that cannot be read fails, once', async t => {
+  const database = await store(t)
+  const { store: rows } = await openDeferrals(database)
+  await rows.add({ id: 'a', task: '{}' }, Date.now() + 60_000, 1)
+  const upstream = await fakeUpstream({})
+  t.teardown(upstream.close)
+  const api = await gateway(t, upstream, database, emulated)
+  let row = await rows.find('a', Date.now())
+  while (row?.state !== 'done') row = await rows.find('a', Date.now())
+  t.match(row, { status: 500, body: /internal_error/ })
+  t.match(api.lines, [{ level: 50, error: /TypeError/ }])
 })
 
 t.test('the task of a dead process is taken over, and its late answer is not taken', async t => {

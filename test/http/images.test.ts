@@ -1,5 +1,3 @@
-import { once } from 'node:events'
-import { request as httpRequest } from 'node:http'
 import { inflateSync } from 'node:zlib'
 import Dedalus from 'dedalus-labs'
 import OpenAI from 'openai'
@@ -9,6 +7,7 @@ import { paint } from '../../lib/providers/sandbox/paint.ts'
 import { encodePng } from '../../lib/providers/sandbox/png.ts'
 import { testGateway, testKey, upstreamAt, type TestGateway } from '../support/gateway.ts'
 import { providerSettings } from '../support/settings.ts'
+import { callWithoutReading, endlessly } from '../support/unread.ts'
 import { until } from '../support/until.ts'
 import { eventStream, fakeUpstream, type FakeUpstream, type Script, type SeenRequest } from '../support/upstream.ts'
 import type { Settings } from '../../lib/settings.ts'
@@ -219,31 +218,13 @@ t.test('an event larger than allowed ends the stream, and a caller who leaves en
 })
 
 t.test('a caller who does not read holds up the provider', async t => {
-  let written = 0
-  const image = frame('partial_image', 'A'.repeat(1_000_000))
-  const { upstream, api } = await start(t, () => ({
-    headers: eventStream,
-    pieces: (async function * () {
-      for (let n = 0; n < 400; n++) {
-        written += image.length
-        yield image
-      }
-    })()
-  }))
-  const { port } = new URL(api.url)
-  const call = httpRequest({ port, path, method: 'POST', headers: { 'x-api-key': testKey, 'content-type': 'application/json' } })
-  call.on('error', () => undefined)
-  call.end(JSON.stringify({ prompt: 'x', stream: true }))
-  const [response] = await once(call, 'response') as [NodeJS.ReadableStream]
-  response.pause()
+  const endless = endlessly(frame('partial_image', 'A'.repeat(1_000_000)), 400)
+  const { upstream, api } = await start(t, () => ({ headers: eventStream, pieces: endless.pieces() }))
+  const leave = await callWithoutReading(api, path, { prompt: 'x', stream: true })
   await upstream.request(0)
-  let before = -1
-  while (before !== written) {
-    before = written
-    for (let turn = 0; turn < 300; turn++) await new Promise(resolve => { setImmediate(resolve) })
-  }
-  t.ok(written < 100e6, `${Math.round(written / 1e6)} of 400 MB were taken`)
-  call.destroy()
+  const bytes = await endless.taken()
+  t.ok(bytes < 100e6, `${Math.round(bytes / 1e6)} of 400 MB were taken`)
+  leave()
   await until(() => api.lines.length === 1)
 })
 
@@ -345,8 +326,8 @@ t.test('Gemini paints too, one picture per request', async t => {
   t.match(await linked.json(), { error: { code: 'unsupported_parameter', param: 'response_format' } })
 })
 
-const square = encodePng(paint({ text: 'x', number: 0, width: 16, height: 16, transparent: false, squares: 4 }))
-const wide = encodePng(paint({ text: 'x', number: 0, width: 16, height: 8, transparent: false, squares: 4 }))
+const square = await encodePng(paint({ text: 'x', number: 0, width: 16, height: 16, transparent: false, squares: 4 }))
+const wide = await encodePng(paint({ text: 'x', number: 0, width: 16, height: 8, transparent: false, squares: 4 }))
 
 function form (fields: Readonly<Record<string, string>>, files: ReadonlyArray<readonly [name: string, bytes: Buffer]>): FormData {
   const form = new FormData()
@@ -380,6 +361,9 @@ t.test('edits and variations go up as forms, each file under what it is', async 
   t.match(upstream.requests[1]?.text, /name="model"\r\n\r\ndall-e-2\r\n[^]*name="image"; filename/)
   await postForm(api, '/v1/images/edits', form({ prompt: 'x' }, [['image', square]]))
   t.match(upstream.requests[2]?.text, /\ndall-e-2\r\n/)
+  const two = [['image', square], ['image', wide]] as const
+  await postForm(api, '/v1/images/edits', form({ prompt: 'x' }, two))
+  t.match(upstream.requests[3]?.text, /\ngpt-image-1\r\n/, 'the oldest takes one image')
 
   const before = upstream.requests.length
   const refused = async (body: FormData, status: number, expected: object, path = '/v1/images/edits'): Promise<void> => {
@@ -390,6 +374,7 @@ t.test('edits and variations go up as forms, each file under what it is', async 
   await refused(form({ prompt: 'x' }, []), 422, { detail: [{ loc: ['body', 'image'], type: 'missing' }] })
   await refused(form({}, [['image', square]]), 422, { detail: [{ loc: ['body', 'prompt'], type: 'missing' }] })
   await refused(form({ prompt: 'x', n: 'two' }, [['image', square]]), 422, { detail: [{ loc: ['body', 'n'], type: 'int_parsing' }] })
+  await refused(form({ prompt: 'x', model: 'openai/dall-e-2' }, two), 400, { error: { code: 'invalid_value', param: 'image', message: /1 image/ } })
   await refused(form({ prompt: 'x' }, [['image', wide]]), 400, { error: { code: 'invalid_value', param: 'image' } })
   await refused(form({ prompt: 'x' }, [['image', Buffer.from('GIF89a')]]), 400, { error: { code: 'unsupported_format', param: 'image' } })
   await refused(form({ prompt: 'x' }, [['image', square], ['mask', wide]]), 400, { error: { param: 'mask' } })

@@ -1,5 +1,6 @@
 import { readdirSync } from 'node:fs'
 import { tmpdir } from 'node:os'
+import { mock } from 'node:test'
 import { Readable } from 'node:stream'
 import Dedalus from 'dedalus-labs'
 import OpenAI from 'openai'
@@ -20,6 +21,7 @@ import { until } from '../support/until.ts'
 import { fakeUpstream, type FakeUpstream, type Script, type SeenRequest } from '../support/upstream.ts'
 import type { IncomingMessage } from 'node:http'
 import type { Call } from '../../lib/call.ts'
+import type { OcrAnswer } from '../../schemas/ocr.ts'
 import type { Settings } from '../../lib/settings.ts'
 import type { Test } from 'tap'
 
@@ -239,6 +241,10 @@ t.test('too many pages: counted here for a PDF that came along, else in the answ
   t.equal(there.status, 400)
   t.match(await there.json(), tooMany)
 
+  const most = await start(t, { pieces: [pages(...Array.from({ length: 1000 }, () => 'x'))] })
+  const answer = await most.read(dataUrl(textPdf(Array.from({ length: 1000 }, () => ['x']))))
+  t.equal((await answer.json() as OcrAnswer).pages.length, 1000, 'a thousand are read')
+
   const garbage = Buffer.concat([Buffer.from('%PDF-1.7\nstartxref\n'), Buffer.alloc(10_000, 7)])
   await read(dataUrl(garbage))
   t.equal(upstream.requests.length, 2, 'what cannot be counted is passed on')
@@ -301,8 +307,31 @@ t.test('a caller who leaves ends the request, and so does the deadline', async t
   }
 })
 
+t.test('two minutes are what a document gets, however long the provider may take', async t => {
+  const upstream = await fakeUpstream({ silent: true })
+  t.teardown(upstream.close)
+  const long = 3_600_000
+  const timeouts = { connectMs: long, firstByteMs: long, wholeMs: long, idleBytesMs: long, idleEventsMs: long }
+  const api = await testGateway(t, {
+    providers: [upstreamAt(`${upstream.url}/v1`, 'mistral', 'mistral', { timeouts })], limits: { ...settings().limits, callMs: long }
+  })
+  mock.timers.enable({ apis: ['setTimeout'] })
+  t.teardown(() => mock.timers.reset())
+  let answered = false
+  const answer = api.post(path, { document: { document_url: 'https://example.com/a.pdf' } }).finally(() => { answered = true })
+  const seen = await upstream.request(0)
+  mock.timers.tick(119_999)
+  await (await api.get('/livez')).text()
+  t.notOk(answered)
+  mock.timers.tick(1)
+  const response = await answer
+  t.equal(response.status, 504)
+  t.match(await response.json(), { error: { type: 'server_error', code: 'timeout' } })
+  await seen.aborted
+})
+
 t.test('the sandbox makes up pages, as many as there are and always the same', async t => {
-  const api = await testGateway(t, { providers: [{ ...providerSettings('sandbox', 'sandbox') }] })
+  const api = await testGateway(t, { providers: [providerSettings('sandbox', 'sandbox')], limits: { ...settings().limits, callMs: 60_000 } })
   const read = async (bytes: Buffer, model = 'sandbox/reader'): Promise<unknown> =>
     await (await api.post(path, { model, document: { document_url: dataUrl(bytes) } })).json()
   const three = textPdf([['a'], ['b'], ['c']])

@@ -152,6 +152,27 @@ for (const name of ['anthropic', 'google'] as const) {
     t.notMatch(text, /DONE|"finish_reason":"/)
   })
 
+  t.test(`${name}: a key refused under status 200 is the caller's if it was theirs, and the gateway's if not`, async t => {
+    const refusal = name === 'anthropic'
+      ? failure(401, 'authentication_error', 'no')
+      : failure(400, 'INVALID_ARGUMENT', 'API key not valid.', detail('API_KEY_INVALID'))
+    const event = `event: error\ndata: ${refusal}\n\n`
+    const whole = { pieces: [refusal] }
+    const early = { headers: eventStream, pieces: [...frames.slice(0, before), event] }
+    const late = { headers: eventStream, pieces: [...frames.slice(0, spoken), event] }
+    const theirs = { type: 'authentication_error', code: 'invalid_provider_key' }
+    const ours = { type: 'server_error', code: 'upstream_auth_failed' }
+    for (const [headers, status, error] of [[{ 'x-provider-key': 'mine' }, 401, theirs], [{}, 502, ours]] as const) {
+      for (const [stream, script] of [[false, whole], [true, early]] as const) {
+        const response = await (await start(t, name, script)).ask({ stream }, headers)
+        t.equal(response.status, status)
+        t.match(await response.json(), { error })
+      }
+      const text = await (await (await start(t, name, late)).ask({ stream: true }, headers)).text()
+      t.match(JSON.parse(text.slice(text.indexOf('event: error\ndata: ') + 'event: error\ndata: '.length)), { error })
+    }
+  })
+
   t.test(`${name}: a stream that breaks off, in whatever way, never looks finished`, async t => {
     const half = frames.slice(0, spoken)
     const torn = frames[spoken]?.slice(0, 20) ?? ''

@@ -1,5 +1,6 @@
 import { createServer } from 'node:http'
 import { once } from 'node:events'
+import { connect } from 'node:net'
 import t from 'tap'
 import { createCallRecord } from '../../lib/call-record.ts'
 import { writeReply } from '../../lib/http/write-reply.ts'
@@ -12,6 +13,12 @@ import type { Test } from 'tap'
 
 /** Sends the reply to a caller of its own. */
 async function asked (t: Test, reply: Reply): Promise<Response> {
+  const { port } = await serving(t, reply)
+  return await fetch(`http://127.0.0.1:${port}`)
+}
+
+/** A server that has only this reply. */
+async function serving (t: Test, reply: Reply): Promise<AddressInfo> {
   const call: Call = {
     id: 'call_1',
     headers: {},
@@ -28,8 +35,7 @@ async function asked (t: Test, reply: Reply): Promise<Response> {
   t.teardown(() => server.closeAllConnections())
   t.teardown(() => server.close())
   await once(server, 'listening')
-  const { port } = server.address() as AddressInfo // listening on TCP
-  return await fetch(`http://127.0.0.1:${port}`)
+  return server.address() as AddressInfo // listening on TCP
 }
 
 t.test('a quiet stream shows that it lives, by a line that stands in front of the next event', async t => {
@@ -66,4 +72,22 @@ t.test('a body that fails cuts the connection: it never looks complete', async t
   })
   fail()
   await t.rejects(response.text())
+})
+
+t.test('a text comes out as it went in, whatever its letters', async t => {
+  const pieces = ['data: plain\n\n', '', 'data: “naïve” 漢字 👋\n\n', 'data: größe\n\n', 'x'.repeat(100_000)]
+  const response = await asked(t, {
+    status: 200,
+    headers: {},
+    body: (async function * () { yield * pieces })()
+  })
+  t.equal(await response.text(), pieces.join(''))
+})
+
+t.test('a caller of HTTP/1.0, who knows no chunks, gets the bare text', async t => {
+  const { port } = await serving(t, { status: 200, headers: {}, body: (async function * () { yield 'ä'; yield 'b' })() })
+  const socket = connect(port, '127.0.0.1').end('GET / HTTP/1.0\r\n\r\n')
+  let answer = ''
+  for await (const bytes of socket) answer += String(bytes)
+  t.equal(answer.slice(answer.indexOf('\r\n\r\n') + 4), 'äb')
 })

@@ -20,6 +20,9 @@ function refusal (family: string, request: ImageParameters, task: ImageTask = 'g
   return undefined
 }
 
+const file: UploadedFile = {
+  name: 'x', mediaType: 'text/plain', sizeBytes: 100, head: new Uint8Array(), open: () => { throw new Error('not needed') }
+}
 const [a, b, c] = ['dall-e-2', 'dall-e-3', 'gpt-image'] as const
 const unsupported = (param: string): string => `400 unsupported_parameter ${param}`
 const invalid = (param: string): string => `400 invalid_value ${param}`
@@ -102,7 +105,11 @@ const rows: ReadonlyArray<readonly [family: string, request: ImageParameters, ex
   [c, { background: 'transparent', output_format: 'png' }, undefined],
   [c, { output_compression: 0, output_format: 'webp' }, undefined],
   [a, {}, undefined, 'edit'],
+  [a, { image: [file] }, undefined, 'edit'],
+  [a, { image: [file, file] }, invalid('image'), 'edit'],
+  [a, { image: file }, undefined, 'variation'],
   [b, {}, unsupported('model'), 'edit'],
+  [c, { image: Array.from({ length: 16 }, () => file) }, undefined, 'edit'],
   [c, { input_fidelity: 'high' }, undefined, 'edit'],
   [a, { input_fidelity: 'high' }, unsupported('input_fidelity'), 'edit'],
   [a, {}, undefined, 'variation'],
@@ -122,9 +129,9 @@ t.test('each rule of each family, with its code and parameter', async t => {
 t.test('only what one family alone understands means that family', async t => {
   for (const request of [
     { output_format: 'png' }, { output_compression: 0 }, { stream: true }, { moderation: 'auto' }, { partial_images: 0 },
-    { background: 'auto' }, { quality: 'low' }, { size: '1536x1024' }, { size: '1024x1536' }
+    { background: 'auto' }, { quality: 'low' }, { size: '1536x1024' }, { size: '1024x1536' }, { image: [file, file] }
   ]) t.ok(needsNewestFamily(request), JSON.stringify(request))
-  for (const request of [{}, { stream: false }, { quality: 'auto' }, { quality: 'standard' }, { size: '1024x1024' }, { n: 2 }]) {
+  for (const request of [{}, { stream: false }, { quality: 'auto' }, { quality: 'standard' }, { size: '1024x1024' }, { n: 2 }, { image: [file] }, { image: file }]) {
     t.notOk(needsNewestFamily(request), JSON.stringify(request))
   }
 })
@@ -145,9 +152,8 @@ t.test('image files are known by their bytes', async t => {
   t.equal(pngSize(png(1, 1).subarray(0, 20)), undefined)
 
   const check = (head: Buffer, family: string, sizeBytes = 100): string => {
-    const file: UploadedFile = { name: 'x', mediaType: 'text/plain', sizeBytes, head, open: () => { throw new Error('not needed') } }
     try {
-      checkImageFile(file, 'image', familyOf(family))
+      checkImageFile({ ...file, sizeBytes, head }, 'image', familyOf(family))
       return 'fine'
     } catch (error) {
       return error instanceof GatewayError ? `${error.status} ${error.code} ${String(error.param)}` : 'another error'
@@ -204,6 +210,11 @@ t.test('streams are read alike at any cut, whatever the order and shape of their
   t.equal(read(named(completed), 2), 'upstream_stream_interrupted')
   t.equal(read(`${named(completed)}data: [DONE]\n\n`, 2), 'complete', 'the provider says that this is all')
   t.equal(read('data: [DONE]\n\n'), 'upstream_stream_interrupted')
+  const whole = named(completed).trimEnd()
+  t.equal(read(whole), 'complete', 'the blank line may be missing')
+  for (const missing of [1, 2, 10, 60, 200, 30_000]) {
+    t.equal(read(whole.slice(0, -missing)), 'upstream_invalid_response', `without its last ${missing} characters`)
+  }
   t.equal(read('event: error\ndata: {"type":"error","error":{"code":"moderation_blocked","type":"image_generation_user_error","message":"no"}}\n\n'), 'content_policy_violation')
   t.equal(read('data: {"error":{"message":"x","code":429}}\n\n'), 'rate_limit_exceeded')
   t.equal(read('data: {"type":"error","message":"x"}\n\n'), 'upstream_error')

@@ -36,6 +36,8 @@ t.test('a key that was made is good, and says what it may do', async t => {
   t.match(keys.check(key), { id, name: 'ci', endpoints: ['chat'], models: ['openai/*'] })
   const all = await keys.create({ name: 'all' })
   t.same(keys.check(all.key), { id: all.id, name: 'all' }, 'no scope means everything')
+  t.same(keys.find(all.id), keys.check(all.key))
+  t.equal(keys.find('all'), undefined, 'a name is no id')
 })
 
 t.test('missing, wrong, revoked and expired keys look alike', async t => {
@@ -43,6 +45,7 @@ t.test('missing, wrong, revoked and expired keys look alike', async t => {
   const past = await keys.create({ name: 'past', expiresAtMs: Date.now() - 1 })
   const gone = await keys.create({ name: 'gone' })
   t.equal((await keys.revoke('gone'))?.id, gone.id)
+  for (const { id } of [past, gone]) t.equal(keys.find(id), undefined)
   for (const text of ['', 'hg_wrong', ' ', past.key, gone.key, `${gone.key} `, gone.id, 'é\0💥'.repeat(4_000)]) {
     t.equal(keys.check(text), undefined)
   }
@@ -125,9 +128,11 @@ t.test('keys stay good while the store cannot be read, and somebody hears of it'
   const failures: unknown[] = []
   const keys = await openKeyStore(database, [], { everyMs: 5, onFailure: error => failures.push(error) })
   const { key } = await keys.create({ name: 'ci' })
+  t.notOk(keys.isStale())
   await database.close()
   await until(() => failures.length > 0)
   t.ok(keys.check(key))
+  t.ok(keys.isStale())
   keys.close()
 })
 

@@ -84,6 +84,13 @@ t.test('routes', async t => {
     t.same(ids(createModels(twice, new Set(['backup'])).routes('gpt-5')), ['backup/gpt-5'])
   })
 
+  t.test('half a character makes no name', async t => {
+    const models = createModels(settings(), new Set(['google']))
+    t.same(models.routes('google/\ud800'), [])
+    t.equal(models.routeTo('google', 'x\udc00'), undefined)
+    t.same(ids(models.routes('google/\u{1f600}')), ['google/\u{1f600}'])
+  })
+
   t.test('a name with a slash of its own needs its prefix', async t => {
     const models = createModels(settings(), new Set(['groq']))
     t.same(models.routes('openai/gpt-oss-120b'), [])
@@ -95,7 +102,8 @@ t.test('routes', async t => {
       models: [
         modelSettings('openai/gpt-5', { status: 'preview' }),
         modelSettings('openai/o3', { status: 'deprecated' }),
-        modelSettings('openai/gpt-4o', { status: 'disabled', alias: 'old' }),
+        modelSettings('openai/gpt-4o', { status: 'disabled' }),
+        modelSettings('old', { alias: 'openai/gpt-4o' }),
         modelSettings('anthropic/claude-3-5-sonnet', { status: 'disabled' })
       ]
     }), new Set(['openai', 'anthropic']))
@@ -120,19 +128,30 @@ t.test('routes', async t => {
 
   t.test('a configured route gives its models in order, each once, without those not enabled', async t => {
     const models = createModels(settings({
-      models: [modelSettings('openai/gpt-5', { alias: 'smart' })],
+      models: [
+        modelSettings('smart', { alias: 'openai/gpt-5' }),
+        modelSettings('openai/gpt-4o', { alias: 'smarter' }),
+        modelSettings('smarter', { alias: 'round' }),
+        modelSettings('lost', { alias: 'away' })
+      ],
       routes: [
         {
           name: 'fast',
           models: ['openai/gpt-5-nano', 'google/gemini-2.5-flash', 'smart', 'gpt-5', 'openai/new']
         },
         { name: 'away', models: ['google/gemini-2.5-flash'] },
-        { name: 'round', models: ['fast'] }
+        { name: 'round', models: ['away', 'fast', 'openai/gpt-4.1'] },
+        { name: 'tail', models: ['head', 'openai/o3'] },
+        { name: 'head', models: ['tail'] }
       ]
     }), openai)
     t.same(ids(models.routes('fast')), ['openai/gpt-5-nano', 'openai/gpt-5', 'openai/new'])
     t.same(models.routes('away'), [])
-    t.same(models.routes('round'), [], 'a route does not go through another one')
+    t.same(ids(models.routes('smart')), ['openai/gpt-5'])
+    const all = ['openai/gpt-5-nano', 'openai/gpt-5', 'openai/new', 'openai/gpt-4.1']
+    for (const name of ['round', 'smarter', 'openai/gpt-4o']) t.same(ids(models.routes(name)), all, name)
+    t.same(models.routes('lost'), [])
+    t.same(ids(models.routes('tail')), ['openai/o3'], 'what leads back to itself leads nowhere')
   })
 
   t.test('a route to a provider that is not enabled can be had by naming it', async t => {

@@ -26,7 +26,7 @@ const echo: ModelEntry = {
 }
 const config = settings({
   providers: [providerSettings('mine', 'vllm'), providerSettings('eu', 'openai'), providerSettings('sandbox', 'sandbox')],
-  models: [modelSettings('mine/qwen'), modelSettings('google/gemini-2.5-pro', { alias: 'smart', hidden: true })],
+  models: [modelSettings('mine/qwen'), modelSettings('google/gemini-2.5-pro', { hidden: true }), modelSettings('smart', { alias: 'google/gemini-2.5-pro' })],
   routes: [{ name: 'fast', models: ['eu/gpt-5', 'mine/qwen'] }]
 })
 const services = {
@@ -137,9 +137,9 @@ t.test('health', async t => {
   })
 
   t.test('names what does not work', async t => {
-    const reply = await health(services, { ready, degraded: () => ['ledger'] })(call('all'))
+    const reply = await health(services, { ready, degraded: () => ['keys'] })(call('all'))
     t.equal(reply.status, 200)
-    t.same(json(reply), { status: 'ok', degraded: ['ledger'] })
+    t.same(json(reply), { status: 'ok', degraded: ['keys'] })
   })
 
   t.test('probes need no key, and readiness follows the state of the process', async t => {

@@ -368,8 +368,9 @@ t.test('a refusal by status is mapped, and its words reach only the caller at fa
   const row = (
     status: number, text: unknown, expected: Record<string, unknown>, headers = {}, callerKey = false
   ): void => {
+    const refused = anthropicChat.error({ status, headers, body: text })
     const { code, status: ours, message, failure, param, type, retryAfterSeconds: after } =
-      anthropicChat.error({ status, headers, body: text, callerKey })
+      callerKey ? refused.withOwnKey ?? refused : refused
     t.match({ code, status: ours, message, failure, param, type, after }, expected, `${status} ${JSON.stringify(text)}`)
   }
   const said = (type: string, message: string): unknown => ({ type: 'error', error: { type, message }, request_id: 'req_01' })
@@ -387,7 +388,7 @@ t.test('a refusal by status is mapped, and its words reach only the caller at fa
   row(403, said('permission_error', 'no'), { code: 'upstream_auth_failed', status: 502 })
   row(402, said('billing_error', 'pay'), { code: 'upstream_quota_exhausted', status: 503 })
   row(401, key, { code: 'invalid_provider_key', status: 401, type: 'authentication_error', message: /redacted/ }, {}, true)
-  row(402, said('billing_error', 'pay'), { code: 'invalid_provider_key', status: 402, message: 'pay' }, {}, true)
+  row(402, said('billing_error', 'pay'), { code: 'insufficient_quota', status: 402, message: 'pay' }, {}, true)
   row(403, said('permission_error', 'no'), { code: 'invalid_provider_key', status: 403 }, {}, true)
   row(429, said('rate_limit_error', 'organization acme'), { code: 'rate_limit_exceeded', status: 429, type: 'rate_limit_error', failure: 'rate-limit', after: 7, message: /^(?!.*acme)/ }, { 'retry-after': '7' })
   row(429, said('rate_limit_error', 'slow'), { after: 60 }, { 'retry-after': '3600' })
@@ -398,8 +399,6 @@ t.test('a refusal by status is mapped, and its words reach only the caller at fa
   row(400, '<html>nginx</html>', { code: 'upstream_invalid_request', message: 'The provider refused the request.' })
   row(400, said('invalid_request_error', 'see req_01AB of 5f0c6c5e-6d5a-4c57-9a52-0b3b0b8f4d21'), { message: 'see [redacted] of [redacted]' })
 
-  for (const callerKey of [false, true]) {
-    const hidden = anthropicChat.error({ status: 401, headers: {}, body: key, callerKey })
-    t.notMatch(JSON.stringify([hidden.toBody(), hidden.cause]), /sk-ant/)
-  }
+  const hidden = anthropicChat.error({ status: 401, headers: {}, body: key })
+  for (const error of [hidden, hidden.withOwnKey]) t.notMatch(JSON.stringify([error?.toBody(), error?.cause]), /sk-ant/)
 })

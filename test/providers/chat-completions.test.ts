@@ -90,7 +90,8 @@ t.test('a refusal by status is mapped, and its words reach only the caller at fa
   const row = (
     status: number, text: unknown, expected: Record<string, unknown>, headers = {}, callerKey = false
   ): void => {
-    const error = chatCompletions.error({ status, headers, body: text, callerKey })
+    const said = chatCompletions.error({ status, headers, body: text })
+    const error = callerKey ? said.withOwnKey ?? said : said
     t.match({ status: error.status, code: error.code, message: error.message, failure: error.failure, param: error.param, after: error.retryAfterSeconds, type: error.type, shown: shownCode(error) }, expected, JSON.stringify(text))
   }
   const said = (message: string, code: string | null = null, type: string | null = null, param: string | null = null): unknown =>

@@ -142,7 +142,8 @@ t.test('a whole body without an answer is an error', async t => {
 
 t.test('a refusal by status is mapped, and its words reach only the caller at fault', async t => {
   const row = (status: number, body: unknown, expected: object, callerKey = false, headers = {}): void => {
-    const error = googleChat.error({ status, headers, body, callerKey })
+    const said = googleChat.error({ status, headers, body })
+    const error = callerKey ? said.withOwnKey ?? said : said
     const { code, message, failure, param, retryAfterSeconds: after, type } = error
     t.match({ status: error.status, code, message, failure, param, after, type }, expected, JSON.stringify(body))
   }

@@ -61,7 +61,10 @@ t.test('an error under status 200 is what its words say, in one piece or in a st
 })
 
 t.test('a refusal by status blames the content, the field or the key, and names nobody', async t => {
-  const error = (status: number, body: unknown, callerKey = false): GatewayError => xaiChat.error({ status, headers: {}, body, callerKey })
+  const error = (status: number, body: unknown, callerKey = false): GatewayError => {
+    const said = xaiChat.error({ status, headers: {}, body })
+    return callerKey ? said.withOwnKey ?? said : said
+  }
   const refused = error(403, {
     code: 'permission-denied',
     error: 'Content violates usage guidelines. Team: team-canary, API key ID: canary-id, Model: grok-4.6, Failed check: SAFETY_CHECK_TYPE_BIO'

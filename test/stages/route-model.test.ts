@@ -115,6 +115,14 @@ t.test('a key of the caller', async t => {
       [{ providerId: 'anthropic', model: 'claude-next', modelId: 'anthropic/claude-next' }])
   })
 
+  t.test('must be one that can be sent on', async t => {
+    for (const key of ['wide\u200b', 'delete\x7f']) {
+      await t.rejects(route('openai/gpt-5', { headers: { 'x-provider-key': key } }), {
+        code: 'invalid_value', status: 400, param: 'X-Provider-Key'
+      })
+    }
+  })
+
   t.test('may name the model at the provider', async t => {
     const headers = { ...own, 'x-provider-model': 'gpt-5-ft:me' }
     t.same((await route('openai/gpt-5', { headers })).routes,

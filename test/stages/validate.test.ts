@@ -396,6 +396,9 @@ const rejected: Array<[sent: Record<string, unknown>, expected: Expected]> = [
     [['mcp_servers', 0, 'slug'], mismatch('^[A-Za-z0-9_-]+/[A-Za-z0-9_-]+$'), 'tools'],
     [['mcp_servers', 0, 'url'], mismatch('^https?://'), 'ftp://a']
   ]],
+  [{ mcp_servers: Array.from({ length: 33 }, () => 'a/b') }, [
+    [['mcp_servers'], tooLong(32, 33)]
+  ]],
   [{ credentials: {} }, [
     [['credentials', 'connection_name'], missing], [['credentials', 'values'], missing]
   ]],
@@ -615,6 +618,9 @@ const Upload = Type.Object({
   sizes: Nullable(Type.Array(Type.Integer())),
   chunking: Nullable(Type.Union([Type.Literal('auto'), MapOf(Type.Unknown())])),
   extra: Nullable(MapOf(Type.Unknown())),
+  vad: Nullable(Type.Union([OneOf(['auto']), Type.Object({
+    type: Type.Literal('server_vad'), ms: Type.Optional(Type.Integer()), at: Type.Optional(Type.Number({ maximum: 1 }))
+  })])),
   images: Nullable(Type.Array(FormFile()))
 })
 
@@ -657,6 +663,18 @@ t.test('a form', async t => {
     t.strictSame((await uploadOf(formOf({ model: 'm' }, { file: [song], 'images[]': pictures }))).images, pictures)
   })
 
+  t.test('may spell an object as JSON or as name[key]', async t => {
+    for (const fields of [
+      { vad: '{"type":"server_vad","ms":300,"at":0.5}' }, { 'vad[type]': 'server_vad', 'vad[ms]': ['1', '300'], 'vad[at]': '.5' },
+      { vad: '{"type":"server_vad","ms":300,"at":0.5}', 'vad[type]': 'auto' }
+    ]) {
+      t.strictSame((await uploadOf(formOf({ model: 'm', ...fields }))).vad, { type: 'server_vad', ms: 300, at: 0.5 })
+    }
+    t.strictSame((await uploadOf(formOf({ model: 'm', 'vad[type]': 'server_vad', 'vad[constructor]': 'x', 'model[x]': 'y' }))).vad, {
+      type: 'server_vad', constructor: 'x'
+    })
+  })
+
   t.test('counts with the last value of a field sent twice, and an empty one as not sent', async t => {
     const request = await uploadOf(formOf({ model: ['a', 'b'], n: '', temperature: '' }, { file: [upload('old'), song] }))
     t.strictSame(request, { model: 'b', file: song })
@@ -681,6 +699,9 @@ t.test('a form', async t => {
       }]],
       [formOf({ model: 'm', sizes: '1,x' }), [{ loc: ['body', 'sizes', 1], type: 'int_parsing', input: 'x' }]],
       [formOf({ model: 'm', chunking: '{"a"' }), [{ loc: ['body', 'chunking'], type: 'literal_error', input: '{"a"' }]],
+      [formOf({ model: 'm', 'vad[type]': 'server_vad', 'vad[ms]': 'x' }), [{ loc: ['body', 'vad', 'ms'], type: 'int_parsing', input: 'x' }]],
+      [formOf({ model: 'm', 'vad[type]': 'server_vad', 'vad[at]': '2' }), [{ loc: ['body', 'vad', 'at'], type: 'less_than_equal' }]],
+      [formOf({ model: 'm', 'vad[ms]': '1' }), [{ loc: ['body', 'vad', 'type'], type: 'missing' }]],
       [formOf({ model: 'm', extra: 'x' }), [{ loc: ['body', 'extra'], type: 'dict_type', input: 'x' }]],
       [formOf({ model: 'm', temperature: '2', n: 'x' }), [
         { loc: ['body', 'n'], type: 'int_parsing' }, { loc: ['body', 'temperature'], type: 'less_than_equal', ctx: { le: 1 } }

@@ -1,13 +1,18 @@
+import { pino, type DestinationStream } from 'pino'
 import t from 'tap'
 import { createCallRecord, noteError, type CallRecord } from '../../lib/call-record.ts'
 import { GatewayError } from '../../lib/errors.ts'
 import { logCall } from '../../lib/telemetry/call-log.ts'
-import { createLog } from '../../lib/telemetry/log.ts'
+import { createLog, type Log } from '../../lib/telemetry/log.ts'
 import type { Call } from '../../lib/call.ts'
 
 function logged (record: Partial<CallRecord>, level = 'info'): Array<Record<string, unknown>> {
+  return linesOf(record, stream => createLog(level, stream))
+}
+
+function linesOf (record: Partial<CallRecord>, logTo: (stream: DestinationStream) => Log): Array<Record<string, unknown>> {
   const lines: Array<Record<string, unknown>> = []
-  const log = createLog(level, { write: line => { lines.push(JSON.parse(line)) } })
+  const log = logTo({ write: line => { lines.push(JSON.parse(line)) } })
   const call: Call = {
     id: 'call_1',
     headers: { authorization: 'Bearer canary-of-a-caller' },
@@ -37,6 +42,16 @@ t.test('one line says who called what, who answered and what it used', async t =
     total_ms: Number, usage: { prompt: 3, completion: 4, total: 7 }
   }])
   t.notMatch(JSON.stringify(lines), 'canary')
+})
+
+t.test('a logger with ways of its own prints the line in its own way', async t => {
+  const options = { messageKey: 'message', redact: ['requested'] }
+  const record = { requestedModel: 'a "model"\n', status: 200, outcome: 'ok' } as const
+  const [own] = linesOf(record, stream => pino(options, stream))
+  t.match(own, { message: 'call', requested: '[Redacted]' })
+  const [ours] = logged(record)
+  t.match(ours, { level: info, time: /^\d{4}-.*Z$/, requested: 'a "model"\n', msg: 'call' })
+  t.notOk('error' in (ours ?? {}), 'what is not known is left out')
 })
 
 t.test('the level tells whose fault it was', async t => {

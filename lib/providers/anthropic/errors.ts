@@ -27,14 +27,14 @@ const statuses: ReadonlyMap<string, number> = new Map([
 ])
 
 /** A status other than 2xx as one of our errors. */
-export function readError ({ status, headers, body, callerKey }: UpstreamFailure): GatewayError {
-  return classify({ status, ...saidIn(body) }, callerKey, retryAfterSeconds(headers))
+export function readError ({ status, headers, body }: UpstreamFailure): GatewayError {
+  return classify({ status, ...saidIn(body) }, retryAfterSeconds(headers))
 }
 
 /** An error that came where an answer should, under status 200. */
 export function inBandError (body: object): GatewayError {
   const said = saidIn(body)
-  return classify({ status: statuses.get(said.type ?? '') ?? 500, ...said }, false, undefined)
+  return classify({ status: statuses.get(said.type ?? '') ?? 500, ...said }, undefined)
 }
 
 interface Said {
@@ -49,7 +49,7 @@ function saidIn (body: unknown): Omit<Said, 'status'> {
   return { type: textOf(error?.['type']), message: message === undefined ? undefined : anonymous(message) }
 }
 
-function classify (said: Said, callerKey: boolean, waitSeconds: number | undefined): GatewayError {
+function classify (said: Said, waitSeconds: number | undefined): GatewayError {
   const { message } = said
   const status = statusOf(said)
   const make = (code: ErrorCode, options: GatewayErrorOptions = {}): GatewayError =>
@@ -57,17 +57,16 @@ function classify (said: Said, callerKey: boolean, waitSeconds: number | undefin
 
   switch (status) {
     case 401:
-    case 402:
-    case 403:
-      if (callerKey) return make('invalid_provider_key', { status, message })
-      return make(status === 402 ? 'upstream_quota_exhausted' : 'upstream_auth_failed')
+    case 403: return make('upstream_auth_failed', { withOwnKey: make('invalid_provider_key', { status, message }) })
+    case 402: return make('upstream_quota_exhausted', { withOwnKey: make('insufficient_quota', { message }) })
     case 404: return make('model_not_found', { message, param: 'model' })
     case 408:
     case 504: return make('upstream_timeout')
     case 429: return make('rate_limit_exceeded', {
       // The limits of this gateway's own account are not the caller's business.
-      message: callerKey && message !== undefined ? message : 'The provider is limiting requests. Try again later.',
-      retryAfterSeconds: waitSeconds
+      message: 'The provider is limiting requests. Try again later.',
+      retryAfterSeconds: waitSeconds,
+      withOwnKey: make('rate_limit_exceeded', { message, retryAfterSeconds: waitSeconds })
     })
     case 503:
     case 529: return make('upstream_overloaded', { retryAfterSeconds: waitSeconds })

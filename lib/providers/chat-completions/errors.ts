@@ -27,8 +27,8 @@ const contextCodes = new Set(['context_length_exceeded', 'string_above_max_lengt
 const policyCodes = new Set(['content_policy_violation', 'moderation_blocked', 'content_filter'])
 
 /** A status other than 2xx as one of our errors. */
-export function readError ({ status, headers, body, callerKey }: UpstreamFailure): GatewayError {
-  return classify(status, saidIn(body), retryAfterSeconds(headers), callerKey)
+export function readError ({ status, headers, body }: UpstreamFailure): GatewayError {
+  return classify(status, saidIn(body), retryAfterSeconds(headers))
 }
 
 /**
@@ -43,7 +43,7 @@ export function inBandError (answer: Record<string, unknown>, named: boolean): G
   const present = error !== undefined && error !== null && error !== false && error !== ''
   if (!present && !flat && !named) return undefined
   const said = saidIn(answer)
-  return classify(statusIn(said), said, undefined, false)
+  return classify(statusIn(said), said, undefined)
 }
 
 function saidIn (body: unknown): Said {
@@ -67,22 +67,26 @@ function codeOf (code: unknown): string | undefined {
 function statusIn ({ code, type }: Said): number {
   const number = Number(code)
   if (Number.isInteger(number) && number >= 400 && number <= 599) return number
+  if (type === 'authentication_error') return 401
+  if (type === 'permission_error') return 403
   if (type === 'rate_limit_error' || code === 'rate_limit_exceeded') return 429
   if (type === 'invalid_request_error' || code === 'tool_use_failed' || policyCodes.has(code ?? '')) return 400
   return 500
 }
 
-function classify (status: number, said: Said, waitSeconds: number | undefined, callerKey: boolean): GatewayError {
+function classify (status: number, said: Said, waitSeconds: number | undefined): GatewayError {
   const cause = { status, ...said, message: scrub(said.message ?? '') }
   const make = (code: ErrorCode, options: GatewayErrorOptions = {}): GatewayError =>
     new GatewayError(code, { cause, ...options })
   const known = said.code ?? ''
 
   if (isKeyProblem(status, said)) {
-    return callerKey ? make('invalid_provider_key', { status: status === 400 ? 401 : status }) : make('upstream_auth_failed')
+    return make('upstream_auth_failed', {
+      withOwnKey: make('invalid_provider_key', { status: status === 403 ? 403 : 401 })
+    })
   }
   if (quotaCodes.has(known) || said.type === 'insufficient_quota' || status === 402) {
-    return callerKey ? make('insufficient_quota') : make('upstream_quota_exhausted', { failure: 'credential' })
+    return make('upstream_quota_exhausted', { withOwnKey: make('insufficient_quota') })
   }
   if (contextCodes.has(known) || /context (length|window|size)|maximum context/i.test(said.message ?? '')) {
     return make('context_length_exceeded', callersFault(said, { param: said.param ?? 'messages' }))

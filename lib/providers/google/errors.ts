@@ -34,9 +34,9 @@ const statuses: Readonly<Record<string, number>> = {
 }
 
 /** A status other than 2xx as one of our errors. */
-export function readError ({ status, headers, body, callerKey }: UpstreamFailure): GatewayError {
+export function readError ({ status, headers, body }: UpstreamFailure): GatewayError {
   const said = statusIn(body)
-  return classify(status, said, retryAfterSeconds(headers) ?? retryDelay(said), callerKey)
+  return classify(status, said, retryAfterSeconds(headers) ?? retryDelay(said))
 }
 
 /** An error in the place of an answer, or `undefined` when there is none. */
@@ -44,7 +44,7 @@ export function inBandError (wire: Record<string, unknown>): GatewayError | unde
   if (wire['error'] === undefined || wire['error'] === null) return undefined
   const said = statusIn(wire)
   const status = typeof said.code === 'number' && said.code >= 400 ? said.code : statuses[said.status ?? ''] ?? 500
-  return classify(status, said, retryDelay(said), false)
+  return classify(status, said, retryDelay(said))
 }
 
 function statusIn (body: unknown): ErrorStatus {
@@ -52,19 +52,18 @@ function statusIn (body: unknown): ErrorStatus {
   return objectOf(outer?.['error']) ?? {}
 }
 
-function classify (
-  status: number, said: ErrorStatus, waitSeconds: number | undefined, callerKey: boolean
-): GatewayError {
+function classify (status: number, said: ErrorStatus, waitSeconds: number | undefined): GatewayError {
   const message = typeof said.message === 'string' && said.message !== '' ? scrubbed(said.message) : undefined
   const cause = { status, said: said.status, message }
   const make = (code: ErrorCode, options: GatewayErrorOptions = {}): GatewayError =>
     new GatewayError(code, { cause, ...options })
 
   if (isCredentialProblem(status, said)) {
-    if (!callerKey) return make('upstream_auth_failed')
-    return make('invalid_provider_key', { message, status: status === 400 ? 401 : status })
+    return make('upstream_auth_failed', {
+      withOwnKey: make('invalid_provider_key', { message, status: status === 400 ? 401 : status })
+    })
   }
-  if (status === 402) return callerKey ? make('insufficient_quota', { message }) : make('upstream_quota_exhausted')
+  if (status === 402) return make('upstream_quota_exhausted', { withOwnKey: make('insufficient_quota', { message }) })
   if (status === 400 && /token count.*exceeds|exceeds the (?:maximum|limit).*tokens/i.test(message ?? '')) {
     return make('context_length_exceeded', { message, param: 'messages' })
   }

@@ -1,9 +1,8 @@
 /**
  * Reads an image stream without parsing the images.
  *
- * One event holds megabytes of base64 in one line of JSON. What it is, is in the name of the event
- * or in a `type` at either end of the line, and so is the usage; only short lines, which is where
- * errors are, are parsed.
+ * One event holds megabytes of base64 in one line of JSON. Everything but that text is parsed: what
+ * the event is, its usage, whether it is an error, and that its JSON is whole.
  */
 
 import { GatewayError } from '../../errors.ts'
@@ -13,11 +12,6 @@ import { imageUsage } from './image-answer.ts'
 import type { EventSourceMessage } from 'eventsource-parser'
 import type { ImageEvent, Usage } from '../../events.ts'
 import type { Ask, StreamReader } from '../provider.ts'
-
-/** A line longer than this holds an image. */
-const parsedCharacters = 16 * 1024
-/** How much of either end of a long line is looked at. */
-const endCharacters = 4 * 1024
 
 /**
  * A finished image may come before the last unfinished one, so the stream is read to its end.
@@ -45,44 +39,51 @@ export function readImageStream ({ request }: Ask<{ readonly n?: number }>): Str
         done = true
         return end()
       }
-      if (data.length <= parsedCharacters) throwError(data, event)
-      const name = event ?? typeIn(data)
-      const kind = name === undefined ? undefined : kindOf(name)
-      if (name === undefined || kind === undefined) return []
-      if (kind === 'image-end') {
+      const message = withoutImage(data, event)
+      const error = inBandError(message, event === 'error')
+      if (error !== undefined) throw error
+      const name = event ?? message['type']
+      const type = kindOf(name)
+      if (type === undefined) return []
+      if (type === 'image-end') {
         finished++
-        usage = sum(usage, usageIn(data))
+        usage = sum(usage, imageUsage(message['usage']))
       }
-      return [{ type: kind, json: withType(oneLine(data), name) }]
+      const json = oneLine(data)
+      // Our frames have no name, so each must say itself what it is.
+      return [{ type, json: message['type'] === undefined ? withType(json, String(name)) : json }]
     },
 
     end
   }
 }
 
-function throwError (data: string, event: string | undefined): void {
+/**
+ * The event with an empty text in place of its image.
+ *
+ * @throws GatewayError `upstream_invalid_response` for what is not JSON, as an event is not that
+ *   ends inside its image
+ */
+function withoutImage (data: string, event: string | undefined): Record<string, unknown> {
+  const key = /"b64_json"\s*:\s*"/.exec(data)
+  const start = key === null ? 0 : key.index + key[0].length
+  const end = key === null ? 0 : data.indexOf('"', start)
   let value: unknown
   try {
-    value = JSON.parse(data)
+    value = JSON.parse(end === -1 ? data : data.slice(0, start) + data.slice(end))
   } catch (cause) {
     if (event === 'error') throw new GatewayError('upstream_error', { cause: 'an error in words' })
     throw new GatewayError('upstream_invalid_response', { cause })
   }
-  const error = inBandError(objectOf(value) ?? {}, event === 'error')
-  if (error !== undefined) throw error
+  return objectOf(value) ?? {}
 }
 
-function kindOf (name: string): 'image-partial' | 'image-end' | undefined {
-  if (/^image_(?:generation|edit)\.partial_image$/.test(name)) return 'image-partial'
-  return /^image_(?:generation|edit)\.completed$/.test(name) ? 'image-end' : undefined
-}
-
-function typeIn (data: string): string | undefined {
-  return typeOf(data.slice(0, endCharacters)) ?? typeOf(data.slice(-endCharacters))
-}
-
-function typeOf (text: string): string | undefined {
-  return /"type"\s*:\s*"(image_[\w.]+)"/.exec(text)?.[1]
+function kindOf (name: unknown): 'image-partial' | 'image-end' | undefined {
+  switch (name) {
+    case 'image_generation.partial_image': case 'image_edit.partial_image': return 'image-partial'
+    case 'image_generation.completed': case 'image_edit.completed': return 'image-end'
+  }
+  return undefined
 }
 
 /** A line break can only stand between the tokens of JSON, where a space says the same. */
@@ -90,25 +91,8 @@ function oneLine (data: string): string {
   return data.includes('\n') ? data.replaceAll('\n', ' ') : data
 }
 
-/** Our frames have no name, so each must say itself what it is. */
 function withType (data: string, name: string): string {
-  if (typeIn(data) !== undefined) return data
   return `{"type":${JSON.stringify(name)},${data.slice(data.indexOf('{') + 1)}`
-}
-
-function usageIn (data: string): Usage | undefined {
-  return usageOf(data.slice(-endCharacters)) ?? usageOf(data.slice(0, endCharacters))
-}
-
-/** The object after `"usage":`, which holds objects but no deeper ones. */
-function usageOf (text: string): Usage | undefined {
-  const found = /"usage"\s*:\s*(\{(?:[^{}]|\{[^{}]*\})*\})/.exec(text)?.[1]
-  if (found === undefined) return undefined
-  try {
-    return imageUsage(JSON.parse(found))
-  } catch {
-    return undefined // the image is there all the same
-  }
 }
 
 function sum (a: Usage | undefined, b: Usage | undefined): Usage | undefined {

@@ -11,7 +11,7 @@ export type ImageFormat = 'png' | 'jpeg' | 'webp'
  * @throws Refusal 400 when sharp is not installed
  */
 export async function encodeImage (raster: Raster, format: ImageFormat, quality: number): Promise<Buffer> {
-  if (format === 'png') return encodePng(raster)
+  if (format === 'png') return await encodePng(raster)
   const { default: sharp } = await import('sharp').catch(() => {
     throw new Refusal(400, 'The sandbox makes only PNG here: sharp is not installed.', { param: 'output_format' })
   })

@@ -37,12 +37,7 @@ async function imagesScript (request: UpstreamRequest, { wordsPerSecond }: Sandb
   const created = Math.floor(Date.now() / 1000)
   const script = body.streamed
     ? await streamScript({ ...body, text }, directives.pace ?? wordsPerSecond, created, prefix)
-    : jsonScript(200, {
-      created,
-      data: await Promise.all(Array.from({ length: body.n }, async (_, number) => dataOf(body, await picture({ ...body, text }, number)))),
-      ...aboutOf(body),
-      usage: usageOf(text, body.n)
-    })
+    : jsonScript(200, { created, data: await pictures({ ...body, text }), ...aboutOf(body), usage: usageOf(text, body.n) })
   return actOut(script, directives, body.streamed)
 }
 
@@ -61,6 +56,13 @@ async function streamScript (body: ImageBody, wordsPerSecond: number, created: n
     send('completed', { b64_json: await picture(body, number), usage: usageOf(body.text, 1) })
   }
   return { before: [], status: 200, headers: { 'content-type': 'text/event-stream; charset=utf-8' }, body: steps }
+}
+
+/** One after the other: a large one takes a hundred megabytes while it is made. */
+async function pictures (body: ImageBody): Promise<object[]> {
+  const data: object[] = []
+  for (let number = 0; number < body.n; number++) data.push(dataOf(body, await picture(body, number)))
+  return data
 }
 
 /** In base64. */

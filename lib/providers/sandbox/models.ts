@@ -28,7 +28,7 @@ export const listener = 'listener'
 export const outputTokenLimit = 32_768
 
 /** The one model that makes vectors. */
-export const embeddingModel = { name: 'embedding', dimensions: 256, inputTokenLimit: 8192 } as const
+export const embeddingModel = { name: 'embedding', dimensions: 256, inputTokenLimit: 8192, requestTokenLimit: 300_000 } as const
 
 export const sandboxModels: readonly ModelEntry[] = [
   entry('echo', 'Sandbox echo (simulator)', 'repeats what it was asked and calls the tools it is told to'),
@@ -50,7 +50,12 @@ export const sandboxModels: readonly ModelEntry[] = [
     ...entry(embeddingModel.name, 'Sandbox embedding (simulator)', 'makes vectors of the words and letters of a text'),
     upstreamApi: 'openai/embeddings',
     capabilities: { text: true, input_token_limit: embeddingModel.inputTokenLimit },
-    traits: { dimensions: embeddingModel.dimensions, resizable: true }
+    traits: {
+      dimensions: embeddingModel.dimensions,
+      resizable: true,
+      tokens_per_input: embeddingModel.inputTokenLimit,
+      tokens_per_request: embeddingModel.requestTokenLimit
+    }
   },
   {
     ...entry(speaker, 'Sandbox speaker (simulator)', 'makes sound files as long as a text'),

@@ -1,6 +1,7 @@
 /** Writes PNG files with nothing but zlib: the sandbox needs no image library. */
 
-import { crc32, deflateSync } from 'node:zlib'
+import { promisify } from 'node:util'
+import { crc32, deflate } from 'node:zlib'
 
 /** Pixels row by row, four bytes each: red, green, blue, opacity. */
 export interface Raster {
@@ -11,8 +12,10 @@ export interface Raster {
 
 const signature = Buffer.from([0x89, 0x50, 0x4e, 0x47, 0x0d, 0x0a, 0x1a, 0x0a])
 
+const compress = promisify(deflate)
+
 /** @see https://www.w3.org/TR/png-3/ */
-export function encodePng ({ width, height, pixels }: Raster): Buffer {
+export async function encodePng ({ width, height, pixels }: Raster): Promise<Buffer> {
   const header = Buffer.alloc(13)
   header.writeUInt32BE(width, 0)
   header.writeUInt32BE(height, 4)
@@ -24,7 +27,7 @@ export function encodePng ({ width, height, pixels }: Raster): Buffer {
     // Each row begins with its filter; 0 is none.
     pixels.copy(rows, y * (rowBytes + 1) + 1, y * rowBytes, (y + 1) * rowBytes)
   }
-  return Buffer.concat([signature, chunk('IHDR', header), chunk('IDAT', deflateSync(rows)), chunk('IEND', Buffer.alloc(0))])
+  return Buffer.concat([signature, chunk('IHDR', header), chunk('IDAT', await compress(rows)), chunk('IEND', Buffer.alloc(0))])
 }
 
 function chunk (name: string, data: Buffer): Buffer {

@@ -20,14 +20,13 @@ export function soundFile (format: SpeechFormat, seconds: number): Buffer {
   return writers[format](seconds)
 }
 
-/** A quiet A below middle C. */
+/** A quiet A below middle C. It repeats itself every 1,200 samples, and a minute of it has a million. */
 function tone (seconds: number): Buffer {
-  const samples = Math.round(seconds * rate)
-  const bytes = Buffer.alloc(samples * 2)
-  for (let index = 0; index < samples; index++) {
-    bytes.writeInt16LE(Math.round(3000 * Math.sin(2 * Math.PI * 220 * index / rate)), index * 2)
+  const period = Buffer.alloc(1200 * 2)
+  for (let index = 0; index < 1200; index++) {
+    period.writeInt16LE(Math.round(3000 * Math.sin(2 * Math.PI * 220 * index / rate)), index * 2)
   }
-  return bytes
+  return Buffer.alloc(Math.round(seconds * rate) * 2, period)
 }
 
 function wav (seconds: number): Buffer {

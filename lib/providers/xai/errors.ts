@@ -48,7 +48,7 @@ export function flatError (body: unknown): GatewayError | undefined {
   if (answer === undefined || answer['choices'] !== undefined || textOf(answer['error']) === undefined) return undefined
   const code = textOf(answer['code']) ?? ''
   const status = statuses.find(([words]) => words.test(code))?.[1] ?? 500
-  return readError({ status, headers: {}, body, callerKey: false })
+  return readError({ status, headers: {}, body })
 }
 
 function wordsOf (body: unknown): string {

@@ -1,0 +1,30 @@
+/** Keys callers present: none may be another's, or one caller would get the rights of the other. */
+
+import type { Config } from '../../schemas/config.ts'
+import type { Secret } from '../call.ts'
+import { unfitAt } from '../header-text.ts'
+import type { KeySettings } from '../settings.ts'
+import type { Report } from './report.ts'
+
+export interface KeyTexts {
+  readonly secrets: ReadonlyMap<string, Secret>
+  /** Those of `HEADGATE_API_KEYS`. */
+  readonly ownKeys: readonly KeySettings[]
+}
+
+export function checkKeyTexts ({ keys }: Config, { secrets, ownKeys }: KeyTexts, report: Report): void {
+  const seen = new Set<string>()
+  for (const [index, { name, key }] of keys.entries()) {
+    const text = secrets.get(key)?.reveal()
+    if (text === undefined) continue
+    if (seen.has(text)) report.add(['keys', index, 'key'], 'is the same as that of another key')
+    if (ownKeys.some(own => own.name === name)) report.add(['keys', index, 'name'], 'is the name of a key in HEADGATE_API_KEYS')
+    seen.add(text)
+  }
+  for (const [index, own] of ownKeys.entries()) {
+    const text = own.key.reveal()
+    const at = unfitAt(text)
+    if (at > 0) report.add(['HEADGATE_API_KEYS'], `key ${index + 1} holds what no header can carry, at character ${at}`)
+    if (seen.has(text)) report.add(['HEADGATE_API_KEYS'], `key ${index + 1} is the same as that of an entry of keys`)
+  }
+}

@@ -1,0 +1,153 @@
+/** Names of models: in `models`, `routes` and the scopes of keys. */
+
+import type { Config } from '../../schemas/config.ts'
+import { capabilityNames } from '../../schemas/catalogue.ts'
+import { catalogue } from '../models/catalogue.ts'
+import { nearest } from '../nearest.ts'
+import { sandboxModels } from '../providers/sandbox/models.ts'
+import { providerLabels } from '../settings.ts'
+import { kindOf, kinds } from './kinds.ts'
+import type { Path } from './path.ts'
+import type { Report } from './report.ts'
+
+/**
+ * Reports names that lead nowhere or in a circle, and warns of those that only a provider can know
+ * although the catalogue has its models.
+ *
+ * @param providerNames every provider that is written down, also where its entry is wrong
+ */
+export function checkModels (config: Config, providerNames: readonly string[], report: Report): void {
+  const { models, routes, keys } = config
+  const names = new ModelNames(config, providerNames)
+  const steps = stepsOf(config)
+  const checkTarget = (path: Path, name: string, target: string): void => {
+    if (leadsTo(target, name, steps)) report.add(path, 'leads back to itself')
+    else names.check(path, target, report)
+  }
+
+  for (const [id, { alias, hidden: _, ...changes }] of Object.entries(models)) {
+    const path = ['models', id]
+    if (Object.hasOwn(routes, id)) report.add(['routes', id], 'is also the name of a model', { part: 'name' })
+    if (alias !== undefined) {
+      checkTarget([...path, 'alias'], id, alias)
+      for (const name of Object.keys(changes)) report.add([...path, name], 'not together with alias', { part: 'name' })
+      continue
+    }
+    checkCapabilities(path, changes.capabilities, report)
+    const message = 'needs the prefix of a provider, or an alias'
+    if (id.includes('/')) names.checkProvider(path, id, report, 'name')
+    else report.add(path, message, { part: 'name', unless: [...path, 'alias'] })
+  }
+  for (const [name, ids] of Object.entries(routes)) {
+    for (const [index, id] of ids.entries()) checkTarget(['routes', name, index], name, id)
+  }
+  for (const [index, { models: patterns = [] }] of keys.entries()) {
+    for (const [position, pattern] of patterns.entries()) {
+      names.checkPattern(['keys', index, 'models', position], pattern, report)
+    }
+  }
+}
+
+const limits = ['input_token_limit', 'output_token_limit']
+const capabilities: readonly string[] = [...capabilityNames, ...limits]
+
+function checkCapabilities (path: Path, given: Config['models'][string]['capabilities'] = {}, report: Report): void {
+  for (const [name, value] of Object.entries(given)) {
+    const at = [...path, 'capabilities', name]
+    if (!capabilities.includes(name)) {
+      report.add(at, `must be one of ${capabilities.join(', ')}`, { part: 'name', suggestion: nearest(name, capabilities) })
+    } else if (limits.includes(name) && !(Number.isInteger(value) && Number(value) > 0)) {
+      report.add(at, 'must be a whole number of tokens')
+    } else if (!limits.includes(name) && typeof value !== 'boolean') {
+      report.add(at, 'must be true or false')
+    }
+  }
+}
+
+/** What each name of the operator's stands for. */
+function stepsOf ({ models, routes }: Config): ReadonlyMap<string, readonly string[]> {
+  const steps = new Map<string, readonly string[]>(Object.entries(routes))
+  for (const [id, { alias }] of Object.entries(models)) if (alias !== undefined) steps.set(id, [alias])
+  return steps
+}
+
+/** Whether following names from one comes to another. */
+function leadsTo (from: string, to: string, steps: ReadonlyMap<string, readonly string[]>): boolean {
+  const seen = new Set([from])
+  for (const name of seen) {
+    if (name === to) return true
+    for (const next of steps.get(name) ?? []) seen.add(next)
+  }
+  return false
+}
+
+/** What can be said of a model by its name alone. */
+class ModelNames {
+  readonly #config: Config
+  /** Prefixes that lead somewhere, here or where the environment says otherwise. */
+  readonly #prefixes: ReadonlySet<string>
+  /** Ids by prefix, for providers that have none beside these. */
+  readonly #lists = new Map<string, ReadonlySet<string>>()
+  readonly #own: ReadonlySet<string>
+
+  constructor (config: Config, providerNames: readonly string[]) {
+    this.#config = config
+    // A provider may be off in one environment and on in another: its models are no mistake.
+    this.#prefixes = new Set([...providerLabels, 'sandbox', ...providerNames])
+    this.#own = new Set([...Object.keys(config.models), ...Object.keys(config.routes)])
+    for (const [id, { kind, list_models: listed }] of Object.entries(config.providers)) {
+      const known = knownModels(kindOf(id, kind))
+      const lists = listed ?? kinds[kindOf(id, kind)].listModels
+      if (known.length > 0 && !lists) this.#lists.set(id, new Set(known.map(name => `${id}/${name}`)))
+    }
+  }
+
+  /** A name that a call is to go to. */
+  check (path: Path, id: string, report: Report): void {
+    if (this.#own.has(id)) return
+    if (!id.includes('/')) this.#checkBare(path, id, report)
+    else if (this.checkProvider(path, id, report, 'value')) this.#checkListed(path, id, report)
+  }
+
+  /** True when the prefix of an id is that of a provider. */
+  checkProvider (path: Path, id: string, report: Report, part: 'name' | 'value'): boolean {
+    const slash = id.indexOf('/')
+    const prefix = id.slice(0, slash)
+    if (this.#prefixes.has(prefix)) return true
+    const meant = nearest(prefix, this.#prefixes)
+    report.add(path, 'names a provider that is not configured', {
+      part, suggestion: meant === undefined ? undefined : meant + id.slice(slash)
+    })
+    return false
+  }
+
+  checkPattern (path: Path, pattern: string, report: Report): void {
+    if (pattern === '*') return
+    if (pattern.endsWith('/*')) this.checkProvider(path, pattern, report, 'value')
+    else if (pattern.includes('*')) report.add(path, 'only `*` and `provider/*` are patterns')
+    else this.check(path, pattern, report)
+  }
+
+  #checkListed (path: Path, id: string, report: Report): void {
+    const list = this.#lists.get(id.slice(0, id.indexOf('/')))
+    if (list === undefined || list.has(id)) return
+    report.warn(path, 'is no model of the catalogue; its provider may know it', { suggestion: nearest(id, list) })
+  }
+
+  /** A name without prefix belongs to the one provider that has it. */
+  #checkBare (path: Path, name: string, report: Report): void {
+    const lists = [...this.#lists.values()]
+    const whole = Object.keys(this.#config.providers).every(id => this.#lists.has(id))
+    const owners = lists.filter(list => [...list].some(id => id.endsWith(`/${name}`) && id.split('/').length === 2))
+    const own = [...this.#own].some(id => id.endsWith(`/${name}`))
+    if (owners.length > 0 || own || !whole) return
+    const bare = lists.flatMap(list => [...list].map(id => id.slice(id.indexOf('/') + 1)))
+    report.add(path, 'is no model that anybody here has', { suggestion: nearest(name, [...bare, ...this.#own]) })
+  }
+}
+
+/** Names without prefix of the models that a kind is known to have; none where only it can know. */
+function knownModels (kind: string): string[] {
+  const models = kind === 'sandbox' ? sandboxModels : catalogue.filter(({ providerId }) => providerId === kind)
+  return models.map(({ id }) => id.slice(id.indexOf('/') + 1))
+}

@@ -1,0 +1,17 @@
+/**
+ * What a header can carry: tabs, printable ASCII and Latin-1, as undici sees it.
+ *
+ * A request that undici refuses for its headers leaves one of its connections marked busy for good
+ * (7.30), so such a text must be found before.
+ */
+
+const unfit = /[^\t\x20-\x7e\x80-\xff]/
+
+export function fitsHeader (text: string): boolean {
+  return !unfit.test(text)
+}
+
+/** Where the first character stands that does not fit, from 1; 0 when all do. */
+export function unfitAt (text: string): number {
+  return text.search(unfit) + 1
+}

@@ -1,0 +1,48 @@
+/**
+ * What is no request: bytes that are no HTTP, headers that are too large or do not come. It never
+ * becomes a call, but whoever sent it gets an answer of the same form as any other.
+ */
+
+import { GatewayError } from '../errors.ts'
+import { requestId } from '../ids.ts'
+import type { Duplex } from 'node:stream'
+
+/** For `clientError` of an HTTP server. The connection is closed in any case. */
+export function refuseMalformed (error: Error, socket: Duplex): void {
+  if (!socket.writable || answersOn(socket)) {
+    socket.destroy(error)
+    return
+  }
+  const failure = failureOf(Reflect.get(error, 'code'))
+  const body = JSON.stringify(failure.toBody())
+  const head = [
+    `HTTP/1.1 ${failure.status} ${phrases.get(failure.status) ?? ''}`,
+    `x-request-id: ${requestId(undefined)}`,
+    'content-type: application/json; charset=utf-8',
+    `content-length: ${Buffer.byteLength(body)}`,
+    ...Object.entries(failure.headers()).map(([name, value]) => `${name}: ${value}`),
+    'connection: close'
+  ]
+  socket.end(`${head.join('\r\n')}\r\n\r\n${body}`, () => socket.destroy())
+}
+
+/** An answer that has begun cannot be followed by another; Node's own handler looks there as well. */
+function answersOn (socket: Duplex): boolean {
+  const response: unknown = Reflect.get(socket, '_httpMessage')
+  return typeof response === 'object' && response !== null && Reflect.get(response, 'headersSent') === true
+}
+
+function failureOf (code: unknown): GatewayError {
+  switch (code) {
+    case 'ERR_HTTP_REQUEST_TIMEOUT':
+      return new GatewayError('request_timeout', { message: 'The request headers did not arrive in time.' })
+    case 'HPE_HEADER_OVERFLOW':
+      return new GatewayError('invalid_value', { status: 431, message: 'The request headers are too large.' })
+    default:
+      return new GatewayError('invalid_value', { message: 'The request is not HTTP that can be read.' })
+  }
+}
+
+const phrases: ReadonlyMap<number, string> = new Map([
+  [400, 'Bad Request'], [408, 'Request Timeout'], [431, 'Request Header Fields Too Large']
+])

@@ -1,0 +1,38 @@
+/**
+ * What goes over the wire, held against a provider's own description of its API. The descriptions
+ * are not part of this repository: without them beside the checkout there is nothing to compare with.
+ */
+
+import { existsSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { Ajv, type ValidateFunction } from 'ajv'
+import t from 'tap'
+
+export interface Description {
+  /** A test that this value is what the API calls by that name. */
+  readonly check: (definition: string, value: unknown, name: string) => void
+  readonly validator: (definition: string) => ValidateFunction
+}
+
+/** The description in this file; without it the tests of the running file are skipped. */
+export function description (file: string): Description | undefined {
+  const path = join(import.meta.dirname, '../../../../shared/specs', file)
+  if (!existsSync(path)) {
+    t.plan(0, `skipped: there is no ../shared/specs/${file}`)
+    return undefined
+  }
+  const schemas = JSON.parse(readFileSync(path, 'utf8')) as { $id: string } // a JSON Schema
+  const ajv = new Ajv({ strict: true, allErrors: true, validateFormats: false }).addSchema(schemas)
+  const validator = (definition: string): ValidateFunction => {
+    const validate = ajv.getSchema(`${schemas.$id}#/definitions/${definition}`)
+    if (validate === undefined) throw new Error(`${file} has no ${definition}`)
+    return validate
+  }
+  return {
+    validator,
+    check: (definition, value, name) => {
+      const validate = validator(definition)
+      t.ok(validate(value), `${definition}: ${name}`, { errors: validate.errors, value: JSON.stringify(value)?.slice(0, 2000) })
+    }
+  }
+}
