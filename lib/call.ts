@@ -6,6 +6,7 @@
  */
 
 import type { CallRecord } from './call-record.ts'
+import type { KeyLimits } from './key-limits.ts'
 import type { LongText } from './long-text.ts'
 
 export interface Call {
@@ -50,6 +51,8 @@ export interface ApiKey {
   readonly models?: readonly string[]
   /** Unix time in milliseconds; absent means never. */
   readonly expiresAtMs?: number
+  /** How much it may use; absent means what the configuration says of such keys. */
+  readonly limits?: KeyLimits
 }
 
 export interface AuthedCall extends Call {

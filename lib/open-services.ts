@@ -3,6 +3,7 @@
 import { createToolServers } from './mcp/tool-servers.ts'
 import { Drains } from './drains.ts'
 import { createTokenCounter } from './embeddings/token-counter.ts'
+import { LocalLimiter, type Limiter } from './limits/limiter.ts'
 import { createModels } from './models/create-models.ts'
 import { startDiscovery } from './models/discovery.ts'
 import { createProvider } from './providers/index.ts'
@@ -29,12 +30,14 @@ export interface OpenServices extends Services {
 export interface ServiceParts {
   readonly keys: Keys
   readonly log: Log
+  /** Default: one of its own, for services that answer no calls. */
+  readonly limiter?: Limiter
   readonly ready: () => boolean
   readonly degraded?: () => readonly string[]
   readonly deferrals?: Deferrals
 }
 
-export function openServices (settings: Settings, { keys, log, ready, degraded, deferrals }: ServiceParts): OpenServices {
+export function openServices (settings: Settings, { keys, log, limiter = new LocalLimiter(), ready, degraded, deferrals }: ServiceParts): OpenServices {
   const closing: Array<() => Promise<void>> = []
   const over = new AbortController()
   const drains = new Drains()
@@ -82,6 +85,7 @@ export function openServices (settings: Settings, { keys, log, ready, degraded, 
     health,
     ...(deferrals === undefined ? {} : { deferrals }),
     tokens,
+    limiter,
     ready,
     ...(degraded === undefined ? {} : { degraded }),
     listed: Promise.all([discovered, ...learned]).then(() => undefined),

@@ -79,6 +79,7 @@ export function openApiDocument (
     tags: [...new Set(endpoints.map(({ group }) => group))].map(name => ({ name })),
     paths,
     components: {
+      headers: { ...retryAfter, ...limitHeaders },
       securitySchemes: {
         bearer: { type: 'http', scheme: 'bearer' },
         apiKey: { type: 'apiKey', in: 'header', name: 'X-API-Key' }
@@ -118,8 +119,22 @@ const dryRunHeader: Json = {
   schema: { type: 'string', enum: ['true', 'false'] }
 }
 
+/** Of endpoints that ask a provider, which are what the limits of keys count. */
+const limitHeaders: { [key: string]: Json } = Object.fromEntries(['requests', 'tokens'].flatMap(what => [
+  [`x-ratelimit-limit-${what}`, { description: `How many ${what} a minute this key may use.`, schema: { type: 'integer' } }],
+  [`x-ratelimit-remaining-${what}`, { description: `How many ${what} are left of them.`, schema: { type: 'integer' } }],
+  [`x-ratelimit-reset-${what}`, { description: 'Until all of them are there again: `20ms`, `1.5s`, `6m0s`.', schema: { type: 'string' } }]
+]))
+const retryAfter: { [key: string]: Json } = {
+  'retry-after': { description: 'Seconds until another try is worth it, 1 to 60.', schema: { type: 'integer' } }
+}
+
+function refer (headers: { [key: string]: Json }): { [key: string]: Json } {
+  return Object.fromEntries(Object.keys(headers).map(name => [name, { $ref: `#/components/headers/${name}` }]))
+}
+
 /** Answers of one status are one response with several media types. */
-function answersOf ({ answers }: EndpointDoc, names: Names): Record<string, Json> {
+function answersOf ({ answers, request }: EndpointDoc, names: Names): Record<string, Json> {
   const statuses = new Map<number, AnswerDoc[]>()
   for (const answer of answers) {
     const { status = 200 } = answer
@@ -127,6 +142,7 @@ function answersOf ({ answers }: EndpointDoc, names: Names): Record<string, Json
   }
   return Object.fromEntries([...statuses].map(([status, answers]) => [status, {
     description: answers.map(({ description }) => description).join(' '),
+    ...request !== undefined && { headers: refer(limitHeaders) },
     content: Object.fromEntries(answers.map(({ mediaType = 'application/json', schema }) => [
       mediaType, schema === undefined ? {} : { schema: print(schema, names) }
     ]))
@@ -145,6 +161,9 @@ function errorsOf ({ request, errors = [], open = false }: EndpointDoc, names: N
   }
   const responses = Object.fromEntries([...statuses].map(([status, codesOfIt]) => [status, {
     description: codesOfIt.map(code => `\`${code}\`: ${codes[code].message}`).join('\n\n'),
+    ...(status === 429 || status === 503) && {
+      headers: refer({ ...retryAfter, ...status === 429 && request !== undefined && limitHeaders })
+    },
     content: { 'application/json': { schema: print(ErrorBody, names) } }
   }]))
   if (request === undefined) return responses

@@ -2,6 +2,7 @@
 
 import type { TokenCounter } from './embeddings/token-counter.ts'
 import type { Keys } from './keys/keys.ts'
+import type { Limiter } from './limits/limiter.ts'
 import type { ToolServers } from './mcp/tool-servers.ts'
 import type { Models } from './models/models.ts'
 import type { Provider } from './providers/provider.ts'
@@ -23,6 +24,7 @@ export interface Services {
   /** Absent without a store: nothing is deferred then, calls are answered at once. */
   readonly deferrals?: Deferrals
   readonly tokens: TokenCounter
+  readonly limiter: Limiter
   /** False while the process is shutting down. */
   readonly ready: () => boolean
   /** What does not work while calls go on. */

@@ -4,6 +4,7 @@
  */
 
 import type { Secret } from './call.ts'
+import type { KeyLimits } from './key-limits.ts'
 import type { Quirks, Timeouts } from './providers/provider.ts'
 
 export const providerKinds = [
@@ -94,6 +95,7 @@ export interface KeySettings {
   readonly endpoints?: readonly string[]
   readonly models?: readonly string[]
   readonly expiresAtMs?: number
+  readonly limits?: KeyLimits
 }
 
 export interface Limits {
@@ -111,6 +113,8 @@ export interface Limits {
   readonly callMs: number
   readonly bodyMs: number
   readonly headersMs: number
+  /** Of keys that have none of their own. */
+  readonly defaultKey?: KeyLimits
 }
 
 export interface ToolSettings {
@@ -129,6 +133,12 @@ export interface ToolSettings {
   /** Hosts or CIDR ranges callers' URLs may reach although they are not public. */
   readonly allowedHosts: readonly string[]
   readonly registryUrl?: string
+}
+
+/** How much of the books is kept. */
+export interface UsageSettings {
+  readonly keepDays: number
+  readonly keepRows: number
 }
 
 export interface ServerSettings {
@@ -154,5 +164,6 @@ export interface Settings {
   readonly routes: readonly RouteSettings[]
   readonly toolServers: readonly ToolServerSettings[]
   readonly keys: readonly KeySettings[]
+  readonly usage: UsageSettings
   readonly deferred: { readonly emulate: boolean, readonly keepMs: number, readonly pending: number }
 }

@@ -2,17 +2,18 @@
 
 import { pipe } from 'it-pipe'
 import { checkEmbeddings } from '../lib/embeddings/input.ts'
+import { estimateEmbeddings } from '../lib/limits/estimate.ts'
 import { embeddingsReply } from '../lib/replies/embeddings.ts'
-import { onCall } from '../lib/replies/on-call.ts'
-import { orDecision } from '../lib/replies/or-decision.ts'
 import { once, perCall } from '../lib/stage.ts'
 import { auth } from '../lib/stages/auth.ts'
+import { dryRun, dryRunReply } from '../lib/stages/dry-run.ts'
 import { embeddingLimits } from '../lib/stages/embedding-limits.ts'
+import { limits } from '../lib/stages/limits.ts'
 import { providerCall, type ProviderCallOptions } from '../lib/stages/provider-call.ts'
 import { routeModel } from '../lib/stages/route-model.ts'
 import { validate } from '../lib/stages/validate.ts'
 import { EmbeddingsRequest } from '../schemas/embeddings.ts'
-import type { Call } from '../lib/call.ts'
+import type { Call, RoutedCall } from '../lib/call.ts'
 import type { Provider } from '../lib/providers/provider.ts'
 import type { Reply } from '../lib/reply.ts'
 import type { Services } from '../lib/services.ts'
@@ -27,12 +28,13 @@ export function embeddings (services: Services): (call: Call) => Promise<Reply> 
     validate(EmbeddingsRequest),
     perCall(checkEmbeddings),
     routeModel<EmbeddingsRequest>(models, providers),
-    embeddingLimits(models, tokens)
+    dryRun<RoutedCall<EmbeddingsRequest>>(services, pick),
+    limits<RoutedCall<EmbeddingsRequest>>(services, estimateEmbeddings),
+    embeddingLimits(models, tokens),
+    providerCall(providers, pick, sizes(settings.limits), drains, health)
   ] as const
-  const ask = providerCall(providers, pick, sizes(settings.limits), drains, health)
   const reply = embeddingsReply()
-  const end = onCall(orDecision<EmbeddingsRequest>(services, pick, async call => await pipe(once(call), ask, reply)))
-  return async call => await pipe(once(call), ...stages, end)
+  return async call => await pipe(once(call), ...stages, reply).catch(dryRunReply)
 }
 
 /** As many vectors as one request may ask for, of the longest there are, printed with indents. */

@@ -4,19 +4,19 @@ import { pipe } from 'it-pipe'
 import { checkImageFile } from '../lib/images/files.ts'
 import { needsNewestFamily, type ImageParameters } from '../lib/images/rules.ts'
 import { wholeImages } from '../lib/images/whole.ts'
-import { onCall } from '../lib/replies/on-call.ts'
-import { orDecision } from '../lib/replies/or-decision.ts'
 import { streamOrWhole } from '../lib/replies/stream-or-whole.ts'
 import { once } from '../lib/stage.ts'
 import { auth } from '../lib/stages/auth.ts'
+import { dryRun, dryRunReply } from '../lib/stages/dry-run.ts'
 import { imageFrames } from '../lib/stages/image-frames.ts'
 import { imageRules } from '../lib/stages/image-rules.ts'
+import { limits } from '../lib/stages/limits.ts'
 import { noteUsage } from '../lib/stages/note-usage.ts'
 import { providerCall, type ProviderCallOptions } from '../lib/stages/provider-call.ts'
 import { routeModel } from '../lib/stages/route-model.ts'
 import { validate, validateForm } from '../lib/stages/validate.ts'
 import { ImageEditRequest, ImageRequest, ImageVariationRequest } from '../schemas/images.ts'
-import type { Call } from '../lib/call.ts'
+import type { Call, RoutedCall } from '../lib/call.ts'
 import type { ImageEvent } from '../lib/events.ts'
 import type { ImageEdit, ImageVariation } from '../lib/images/requests.ts'
 import type { Provider } from '../lib/providers/provider.ts'
@@ -35,15 +35,14 @@ export function images (services: Services): (call: Call) => Promise<Reply> {
     auth(keys),
     validate(ImageRequest),
     routeModel<ImageRequest>(models, providers, { defaultModel }),
-    imageRules<ImageRequest>(models, { task: 'generation' })
-  ] as const
-  const answer = [
+    imageRules<ImageRequest>(models, { task: 'generation' }),
+    dryRun<RoutedCall<ImageRequest>>(services, pick),
+    limits<RoutedCall<ImageRequest>>(services),
     providerCall(providers, pick, sizes(settings.limits), drains, health),
     noteUsage<ImageRequest, ImageEvent>()
   ] as const
   const reply = streamOrWhole({ streamed: imageFrames<ImageRequest>('image_generation'), whole: wholeImages<ImageRequest> })
-  const end = onCall(orDecision<ImageRequest>(services, pick, async call => await pipe(once(call), ...answer, reply)))
-  return async call => await pipe(once(call), ...stages, end)
+  return async call => await pipe(once(call), ...stages, reply).catch(dryRunReply)
 }
 
 /** POST /v1/images/edits */
@@ -60,15 +59,14 @@ export function imageEdits (services: Services): (call: Call) => Promise<Reply> 
         for (const file of image) checkImageFile(file, 'image', family)
         if (mask !== undefined) checkImageFile(mask, 'mask', family)
       }
-    })
-  ] as const
-  const answer = [
+    }),
+    dryRun<RoutedCall<ImageEdit>>(services, pick),
+    limits<RoutedCall<ImageEdit>>(services),
     providerCall(providers, pick, sizes(settings.limits), drains, health),
     noteUsage<ImageEdit, ImageEvent>()
   ] as const
   const reply = streamOrWhole({ streamed: imageFrames<ImageEdit>('image_edit'), whole: wholeImages<ImageEdit> })
-  const end = onCall(orDecision<ImageEdit>(services, pick, async call => await pipe(once(call), ...answer, reply)))
-  return async call => await pipe(once(call), ...stages, end)
+  return async call => await pipe(once(call), ...stages, reply).catch(dryRunReply)
 }
 
 /** POST /v1/images/variations */
@@ -81,15 +79,14 @@ export function imageVariations (services: Services): (call: Call) => Promise<Re
     routeModel<ImageVariation>(models, providers, { defaultModel: () => oldest }),
     imageRules<ImageVariation>(models, {
       task: 'variation', checkFiles: ({ image }, family) => checkImageFile(image, 'image', family)
-    })
-  ] as const
-  const answer = [
+    }),
+    dryRun<RoutedCall<ImageVariation>>(services, pick),
+    limits<RoutedCall<ImageVariation>>(services),
     providerCall(providers, pick, sizes(settings.limits), drains, health),
     noteUsage<ImageVariation, ImageEvent>()
   ] as const
   const reply = streamOrWhole({ streamed: imageFrames<ImageVariation>('image_edit'), whole: wholeImages<ImageVariation> })
-  const end = onCall(orDecision<ImageVariation>(services, pick, async call => await pipe(once(call), ...answer, reply)))
-  return async call => await pipe(once(call), ...stages, end)
+  return async call => await pipe(once(call), ...stages, reply).catch(dryRunReply)
 }
 
 /** A request that names no model and asks for what only the newest can do means that one. */

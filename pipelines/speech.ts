@@ -3,17 +3,17 @@
 import { pipe } from 'it-pipe'
 import { readSpeech, type SpeechQuestion } from '../lib/audio/speech-question.ts'
 import { bytesReply } from '../lib/replies/bytes.ts'
-import { onCall } from '../lib/replies/on-call.ts'
-import { orDecision } from '../lib/replies/or-decision.ts'
 import { once, perCall } from '../lib/stage.ts'
 import { auth } from '../lib/stages/auth.ts'
+import { dryRun, dryRunReply } from '../lib/stages/dry-run.ts'
+import { limits } from '../lib/stages/limits.ts'
 import { noteUsage } from '../lib/stages/note-usage.ts'
 import { providerCall } from '../lib/stages/provider-call.ts'
 import { routeModel } from '../lib/stages/route-model.ts'
 import { speechFrames } from '../lib/stages/speech-frames.ts'
 import { validate } from '../lib/stages/validate.ts'
 import { SpeechRequest } from '../schemas/speech.ts'
-import type { Call } from '../lib/call.ts'
+import type { Call, RoutedCall } from '../lib/call.ts'
 import type { SpeechEvent } from '../lib/events.ts'
 import type { Provider } from '../lib/providers/provider.ts'
 import type { Reply } from '../lib/reply.ts'
@@ -27,13 +27,12 @@ export function speech (services: Services): (call: Call) => Promise<Reply> {
     auth(keys),
     validate(SpeechRequest),
     perCall(readSpeech),
-    routeModel<SpeechQuestion>(models, providers)
-  ] as const
-  const answer = [
+    routeModel<SpeechQuestion>(models, providers),
+    dryRun<RoutedCall<SpeechQuestion>>(services, pick),
+    limits<RoutedCall<SpeechQuestion>>(services),
     providerCall(providers, pick, settings.limits, drains, health),
     noteUsage<SpeechQuestion, SpeechEvent>()
   ] as const
   const reply = bytesReply(speechFrames<SpeechQuestion>())
-  const end = onCall(orDecision<SpeechQuestion>(services, pick, async call => await pipe(once(call), ...answer, reply)))
-  return async call => await pipe(once(call), ...stages, end)
+  return async call => await pipe(once(call), ...stages, reply).catch(dryRunReply)
 }

@@ -3,17 +3,17 @@
 import { pipe } from 'it-pipe'
 import { readTranslation, type Recording } from '../lib/audio/recording.ts'
 import { noteTranscript, transcriptReply, wholeTranscript } from '../lib/audio/whole-transcript.ts'
-import { onCall } from '../lib/replies/on-call.ts'
-import { orDecision } from '../lib/replies/or-decision.ts'
 import { streamOrWhole } from '../lib/replies/stream-or-whole.ts'
 import { once, perCall } from '../lib/stage.ts'
 import { auth } from '../lib/stages/auth.ts'
+import { dryRun, dryRunReply } from '../lib/stages/dry-run.ts'
+import { limits } from '../lib/stages/limits.ts'
 import { providerCall } from '../lib/stages/provider-call.ts'
 import { routeModel } from '../lib/stages/route-model.ts'
 import { transcriptFrames } from '../lib/stages/transcript-frames.ts'
 import { validateForm } from '../lib/stages/validate.ts'
 import { TranslationRequest } from '../schemas/translation.ts'
-import type { Call } from '../lib/call.ts'
+import type { Call, RoutedCall } from '../lib/call.ts'
 import type { Provider } from '../lib/providers/provider.ts'
 import type { Reply } from '../lib/reply.ts'
 import type { Services } from '../lib/services.ts'
@@ -26,15 +26,14 @@ export function translation (services: Services): (call: Call) => Promise<Reply>
     auth(keys),
     validateForm(TranslationRequest),
     perCall(readTranslation),
-    routeModel<Recording>(models, providers)
-  ] as const
-  const answer = [
+    routeModel<Recording>(models, providers),
+    dryRun<RoutedCall<Recording>>(services, pick),
+    limits<RoutedCall<Recording>>(services),
     providerCall(providers, pick, settings.limits, drains, health),
     perCall(noteTranscript)
   ] as const
   const reply = streamOrWhole({
     streamed: transcriptFrames<Recording>(), whole: wholeTranscript, write: transcriptReply
   })
-  const end = onCall(orDecision<Recording>(services, pick, async call => await pipe(once(call), ...answer, reply)))
-  return async call => await pipe(once(call), ...stages, end)
+  return async call => await pipe(once(call), ...stages, reply).catch(dryRunReply)
 }

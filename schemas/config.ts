@@ -244,6 +244,16 @@ export const ToolServerConfig = Closed({
 }, { description: 'A tool server (MCP): remote, or a command run here.' })
 export type ToolServerConfig = Static<typeof ToolServerConfig>
 
+const KeyLimitsConfig = Closed({
+  requests_per_minute: Type.Optional(Type.Integer({ minimum: 1, maximum: 1_000_000, description: 'Calls that ask a provider, a minute; a minute\'s worth may come at once.' })),
+  tokens_per_minute: Type.Optional(Type.Integer({ minimum: 1, maximum: 1_000_000_000, description: 'Tokens a minute, prompt and answer together.' })),
+  concurrent_calls: Type.Optional(Type.Integer({ minimum: 1, maximum: 1_000_000, description: 'Calls under way at once.' })),
+  budget: Type.Optional(Closed({
+    usd: Type.Number({ exclusiveMinimum: 0, maximum: 1_000_000, description: 'Dollars.' }),
+    per: OneOf(['day', 'month', 'total'], { default: 'month', description: 'What it is for: days and months of UTC, or all time.' })
+  }, { description: 'What it may cost. Models without a price cost nothing.' }))
+}, { description: 'How much a key may use; what is not here is not limited.' })
+
 export const KeyConfig = Closed({
   name: Text('Whom or what it is for; shown in the log and the books.'),
   key: Secret('What callers send.'),
@@ -257,7 +267,8 @@ export const KeyConfig = Closed({
     pattern: '^\\d{4}-\\d{2}-\\d{2}(T\\d{2}:\\d{2}(:\\d{2})?(Z|[+-]\\d{2}:\\d{2}))?$',
     patternErrorMessage: 'must be a day (2030-12-31) or a moment (2030-12-31T18:00:00Z)',
     description: 'A day, which counts from its first second in UTC, or a moment.'
-  }))
+  })),
+  limits: Type.Optional(KeyLimitsConfig)
 }, { description: 'A key callers present to this gateway.' })
 export type KeyConfig = Static<typeof KeyConfig>
 
@@ -271,8 +282,9 @@ const LimitsConfig = Section({
   open_calls: Count(10_000, 'Calls under way at once; more are refused with 503.'),
   call_ms: Milliseconds(600_000, 'A call, from acceptance to the last byte.'),
   body_ms: Milliseconds(60_000, 'Until a request body has arrived.'),
-  headers_ms: Milliseconds(30_000, 'Until request headers have arrived.')
-}, 'What one call may cost.')
+  headers_ms: Milliseconds(30_000, 'Until request headers have arrived.'),
+  default_key: Type.Optional(KeyLimitsConfig)
+}, 'What one call may cost, and what keys without limits of their own may use.')
 
 const ToolsConfig = Section({
   connect_ms: Milliseconds(5000, 'Resolving, connecting and listing all servers of a call, together.'),
@@ -330,6 +342,11 @@ const DeferredConfig = Section({
   pending: Count(1000, 'Deferred calls under way at once.', 100_000)
 }, 'Deferred completions.')
 
+const UsageConfig = Section({
+  keep_days: Count(90, 'How many days a call stays in the books.', 3650),
+  keep_rows: Count(1_000_000, 'How many calls stay in the books at most; the oldest go first.', 1_000_000_000)
+}, 'The books: what was called and what it cost.')
+
 export const Config = Closed({
   providers: Named(ProviderConfig, 'Who answers. Any server that speaks the chat-completions ' +
     'dialect is one entry with a name of your choice and its `base_url`.', {
@@ -347,6 +364,7 @@ export const Config = Closed({
   limits: LimitsConfig,
   tools: ToolsConfig,
   server: ServerConfig,
+  usage: UsageConfig,
   deferred: DeferredConfig
 }, { title: 'Headgate', description: 'Configuration of the Headgate AI gateway.' })
 export type Config = Static<typeof Config>

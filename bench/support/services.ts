@@ -3,6 +3,7 @@
 import { Drains } from '../../lib/drains.ts'
 import { RouteHealth } from '../../lib/routing/route-health.ts'
 import { createTokenCounter } from '../../lib/embeddings/token-counter.ts'
+import { LocalLimiter } from '../../lib/limits/limiter.ts'
 import { createToolServers } from '../../lib/mcp/tool-servers.ts'
 import { createModels } from '../../lib/models/create-models.ts'
 import { createProvider } from '../../lib/providers/index.ts'
@@ -42,6 +43,7 @@ export function servicesTo (pieces: readonly Buffer[], provider: Partial<Provide
     drains: new Drains(),
     health: new RouteHealth(),
     tokens: createTokenCounter(),
+    limiter: new LocalLimiter(),
     ready: () => true
   }
 }

@@ -5,7 +5,7 @@ import { resolve } from 'node:path'
 import type { Config, ModelConfig, ProviderConfig, RouteConfig, ToolServerConfig } from '../../schemas/config.ts'
 import { Secret } from '../call.ts'
 import type {
-  KeySettings, ModelSettings, ProviderSettings, RouteSettings, ServerSettings, Settings, ToolServerSettings
+  KeySettings, Limits, ModelSettings, ProviderSettings, RouteSettings, ServerSettings, Settings, ToolServerSettings
 } from '../settings.ts'
 import { camelKeys } from './camel-keys.ts'
 import { kindOf, kinds } from './kinds.ts'
@@ -29,7 +29,7 @@ export function buildSettings (config: Config, { secrets, ownKeys, cwd }: Settin
   const there = new Set(providers.map(([id]) => id))
   return {
     server: server(config.server, cwd),
-    limits: camelKeys(config.limits),
+    limits: limits(config.limits),
     tools: camelKeys(config.tools),
     providers: providers.map(([id, entry]) => provider(id, entry, secret)),
     // A provider may be off in one environment and on in another: its models come and go with it.
@@ -40,6 +40,7 @@ export function buildSettings (config: Config, { secrets, ownKeys, cwd }: Settin
     toolServers: Object.entries(config.mcp_servers)
       .map(([slug, entry]) => toolServer(slug, entry, secret)),
     keys: [...config.keys.map(entry => key(entry, secret)), ...ownKeys],
+    usage: camelKeys(config.usage),
     deferred: camelKeys(config.deferred)
   }
 }
@@ -51,6 +52,10 @@ function server (entry: Config['server'], cwd: string): ServerSettings {
     workers: workers === 'auto' ? availableParallelism() : workers,
     dataDir: resolve(cwd, dataDir)
   }
+}
+
+function limits ({ default_key: defaultKey, ...rest }: Config['limits']): Limits {
+  return { ...camelKeys(rest), ...(defaultKey === undefined ? {} : { defaultKey: camelKeys(defaultKey) }) }
 }
 
 /** Callers may bring a key to these although the gateway has none. */
@@ -108,11 +113,12 @@ function toolServer (slug: string, entry: ToolServerConfig, secret: ReadSecret):
 }
 
 function key (entry: Config['keys'][number], secret: ReadSecret): KeySettings {
-  const { key, expires_at: expiresAt, ...rest } = entry
+  const { key, expires_at: expiresAt, limits, ...rest } = entry
   return {
     ...rest,
     key: secret(key),
-    ...(expiresAt === undefined ? {} : { expiresAtMs: Date.parse(expiresAt) })
+    ...(expiresAt === undefined ? {} : { expiresAtMs: Date.parse(expiresAt) }),
+    ...(limits === undefined ? {} : { limits: camelKeys(limits) })
   }
 }
 

@@ -50,7 +50,7 @@ function headersOf (reply: Reply, { id, record, receivedAtMs }: Call, more?: Rec
   const route = routeTaken(record)
   if (route !== undefined) headers['x-headgate-route'] = route
   if (record.upstreamRequestId !== undefined) headers['x-upstream-request-id'] = printable(record.upstreamRequestId)
-  return Object.assign(headers, reply.headers, more)
+  return Object.assign(headers, reply.headers, record.limitHeaders, more)
 }
 
 /** A header value cannot hold everything that a model name can. */

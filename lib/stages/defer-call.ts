@@ -46,6 +46,7 @@ export function deferCall (
     const native = canDefer(first)
     if (!native && !settings.deferred.emulate) return await answer(once(call))
     refuseUnsupported(call.request)
+    call.record.deferred = true
     if (!native) return receipt(await storeTask(call, deferrals, settings.deferred), first.modelId)
 
     for await (const { route, events } of start(once({ ...call, routes: [first, ...others.filter(canDefer)] }))) {

@@ -52,6 +52,7 @@ export function routeModel<R extends ModelRequest> (
 ): Stage<ValidCall<R>, RoutedCall<R>> {
   return perCall(call => {
     const { routes, providerKey } = chooseRoutes(call, models, providers, options)
+    if (providerKey !== undefined) call.record.ownProviderKey = true
     // Two objects spread into one cost 10 µs, more than all else here.
     return { routes, ...providerKey !== undefined && { providerKey }, ...call }
   })

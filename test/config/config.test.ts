@@ -123,6 +123,7 @@ t.test('without a file and an environment everything has its default', async t =
     routes: [],
     toolServers: [],
     keys: [],
+    usage: { keepDays: 90, keepRows: 1_000_000 },
     deferred: { emulate: false, keepMs: 86_400_000, pending: 1000 }
   })
 })
@@ -682,7 +683,9 @@ t.test('the example file is right, with and without its entries, and complete', 
   t.same(ids(load(t, whole, env)), ['openai', 'ollama', 'team-gpu', 'sandbox', 'local'])
   t.same(entryNames(Config).filter(name => !new RegExp(`^ *(- )?${name}:`, 'm').test(whole)), [])
   const defaults = load(t, '')
-  const { limits, tools, deferred } = load(t, whole, env)
+  const { limits: { defaultKey, ...limits }, tools, deferred, usage } = load(t, whole, env)
+  t.same(defaultKey, { requestsPerMinute: 600 })
+  t.same(usage, defaults.usage)
   t.same(limits, defaults.limits, 'the example shows the defaults')
   t.same(deferred, defaults.deferred)
   t.match(tools, { ...defaults.tools, allowedHosts: ['tools.internal', '10.0.0.0/8'] })

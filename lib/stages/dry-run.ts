@@ -1,5 +1,11 @@
+/**
+ * Ends a dry run (`X-Headgate-Dry-Run: true`) where the routes of a call are known: its answer is the
+ * decision about them. What comes after this stage is for calls that are meant.
+ */
+
 import { decide } from '../routing/decision.ts'
 import { RouteHealth } from '../routing/route-health.ts'
+import { perCall, type Stage } from '../stage.ts'
 import type { Call, RoutedCall } from '../call.ts'
 import type { Provider } from '../providers/provider.ts'
 import type { Reply } from '../reply.ts'
@@ -7,16 +13,34 @@ import type { Services } from '../services.ts'
 
 type RoutingServices = Pick<Services, 'providers' | 'health'>
 
+/** Not a failure: leaves a pipeline early, with the answer to give. */
+class Decided extends Error {
+  readonly reply: Reply
+
+  constructor (reply: Reply) {
+    super('a dry run has ended')
+    this.reply = reply
+  }
+}
+
 /**
- * Answers a dry run (`X-Headgate-Dry-Run: true`) with the decision about its routes, and every other
- * call as `answer` does. For a dry run no provider is asked.
+ * One call in, the same call out, unless it is a dry run. The pipeline ends in `.catch(dryRunReply)`.
  *
  * @param pick what a provider must have to serve the endpoint
  */
-export function orDecision<R> (
-  services: RoutingServices, pick: (provider: Provider) => unknown, answer: (call: RoutedCall<R>) => Promise<Reply>
-): (call: RoutedCall<R>) => Promise<Reply> {
-  return async call => isDryRun(call) ? decisionOn(call, services, pick) : await answer(call)
+export function dryRun<C extends RoutedCall<unknown>> (
+  services: RoutingServices, pick: (provider: Provider) => unknown
+): Stage<C> {
+  return perCall(call => {
+    if (isDryRun(call)) throw new Decided(decisionOn(call, services, pick))
+    return call
+  })
+}
+
+/** @throws whatever else a pipeline has thrown */
+export function dryRunReply (thrown: unknown): Reply {
+  if (thrown instanceof Decided) return thrown.reply
+  throw thrown
 }
 
 /** Whatever is written there but a no: a call that was not meant to be made must not be. */
