@@ -343,8 +343,9 @@ t.test('what is refused before a provider could be asked is not counted', async 
   const { ask, api, limiter } = await start(t, { requestsPerMinute: 1 }, { pieces: [chatAnswer('x')] })
   for (const body of [{ model: 'nobody/x' }, { messages: 5 }]) t.ok((await ask(body)).status >= 400)
   for (const path of ['/v1/models', '/health']) t.equal((await api.get(path, { headers })).status, 200)
+  t.equal((await ask({}, { headers: { ...headers, 'x-headgate-dry-run': 'true' } })).status, 200, 'a dry run asks nobody')
   t.same(await statuses([ask(), ask()]), { 200: 1, 429: 1 })
-  await until(() => api.lines.length === 6)
+  await until(() => api.lines.length === 7)
   t.equal(limiter.counters.open, 0)
 })
 
