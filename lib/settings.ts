@@ -109,6 +109,8 @@ export interface ToolSettings {
   readonly callMs: number
   /** Wall clock of all turns of a call. */
   readonly loopMs: number
+  /** Tokens of all turns of a call, as far as providers count them; checked between turns. */
+  readonly loopTokens: number
   readonly resultBytes: number
   readonly callsPerTurn: number
   /** The same call with the same arguments, before the loop stops. */

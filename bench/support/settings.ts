@@ -33,6 +33,7 @@ export function benchSettings (port: number, upstreamPort: number): Settings {
       connectMs: 10_000,
       callMs: 30_000,
       loopMs: 300_000,
+      loopTokens: 10_000_000,
       resultBytes: 100_000,
       callsPerTurn: 16,
       repeats: 3,

@@ -91,6 +91,7 @@ t.test('without a file and an environment everything has its default', async t =
       connectMs: 5000,
       callMs: 30_000,
       loopMs: 300_000,
+      loopTokens: 10_000_000,
       resultBytes: 262_144,
       callsPerTurn: 32,
       repeats: 3,

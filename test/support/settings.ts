@@ -35,6 +35,7 @@ export function settings (parts: Partial<Settings> = {}): Settings {
       connectMs: 1_000,
       callMs: 1_000,
       loopMs: 1_000,
+      loopTokens: 1_000_000,
       resultBytes: 10_000,
       callsPerTurn: 8,
       repeats: 3,
