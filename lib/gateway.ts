@@ -83,6 +83,7 @@ export async function createGateway (settings: Settings, { keys, log, database, 
     // Node looks for late headers only every 30 s by itself.
     connectionsCheckingInterval: Math.min(settings.limits.headersMs, 1000),
     requestTimeout: 0, // bodies have a clock of their own
+    requireHostHeader: false, // refused by the app, with a body and an id
     maxHeaderSize: 32 * 1024
   }, app.handle)
   server.on('clientError', refuseMalformed)
