@@ -261,7 +261,11 @@ const ToolsConfig = Section({
 
 const ServerConfig = Section({
   host: Type.String({
-    minLength: 1, default: '127.0.0.1', description: 'Address to listen on; `0.0.0.0` for all.'
+    minLength: 1,
+    pattern: '^[A-Za-z0-9._:%-]*$',
+    patternErrorMessage: 'must be an address or a name of this machine',
+    default: '127.0.0.1',
+    description: 'Address to listen on; `0.0.0.0` for all.'
   }),
   port: Type.Integer({ minimum: 0, maximum: 65_535, default: 8080, description: '0: any free one.' }),
   workers: Type.Unsafe<number | 'auto'>({

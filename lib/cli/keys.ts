@@ -2,6 +2,7 @@
 
 import { parseArgs } from 'node:util'
 import { loadSettings } from '../config.ts'
+import { isoMoment } from '../config/iso-moment.ts'
 import { endpointNames } from '../endpoint.ts'
 import { openKeyStore, type KeyStore, type ListedKey } from '../keys/key-store.ts'
 import { nearest } from '../nearest.ts'
@@ -140,7 +141,7 @@ function momentOf (text: string, nowMs: number): number {
   const [, count, unit] = /^(\d{1,6})([dh])$/.exec(text) ?? []
   const hourMs = 3_600_000
   const moment = count === undefined
-    ? isoMoment(text)
+    ? writtenMoment(text)
     : nowMs + Number(count) * (unit === 'd' ? 24 * hourMs : hourMs)
   if (Number.isNaN(moment)) {
     throw new CommandError(`--expires "${text}" is neither a date (2030-12-31) nor a time from now (30d, 12h)`, { exitCode: 2 })
@@ -149,6 +150,6 @@ function momentOf (text: string, nowMs: number): number {
   return moment
 }
 
-function isoMoment (text: string): number {
-  return /^\d{4}-\d{2}-\d{2}(T[\d:.]+(Z|[+-]\d{2}:\d{2}))?$/.test(text) ? Date.parse(text) : NaN
+function writtenMoment (text: string): number {
+  return /^\d{4}-\d{2}-\d{2}(T[\d:.]+(Z|[+-]\d{2}:\d{2}))?$/.test(text) ? isoMoment(text) : NaN
 }

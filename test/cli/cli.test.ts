@@ -145,7 +145,7 @@ t.test('keys are made, listed and revoked, and shown only once', async t => {
 
 t.test('keys with a wish that cannot be are not made', async t => {
   const directory = t.testdir()
-  for (const args of [[], ['--name', ' '], ['--name', 'a', '--expires', 'soon'], ['--name', 'a', '--expires', '2001-01-01'], ['--name', 'a', '--endpoint', 'cha'], ['--name', 'a', '--model', 'openai/gpt-*'], ['--name', 'a', '--model', '']]) {
+  for (const args of [[], ['--name', ' '], ['--name', 'a', '--expires', 'soon'], ['--name', 'a', '--expires', '2001-01-01'], ['--name', 'a', '--expires', '2099-02-31'], ['--name', 'a', '--endpoint', 'cha'], ['--name', 'a', '--model', 'openai/gpt-*'], ['--name', 'a', '--model', '']]) {
     t.equal((await headgate(t, ['keys', 'create', ...args], directory)).code, 2, args.join(' '))
   }
   t.match(await headgate(t, ['keys', 'create', '--name', 'a', '--endpoint', 'ebmeddings'], directory), {
