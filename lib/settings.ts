@@ -146,5 +146,5 @@ export interface Settings {
   readonly routes: readonly RouteSettings[]
   readonly toolServers: readonly ToolServerSettings[]
   readonly keys: readonly KeySettings[]
-  readonly deferred: { readonly emulate: boolean, readonly keepMs: number, readonly pending: number }
+  readonly deferred: { readonly emulate: boolean, readonly keepMs: number, readonly pending: number, readonly keyBytes: number }
 }

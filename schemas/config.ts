@@ -296,7 +296,8 @@ const DeferredConfig = Section({
     description: 'Defer answers also for providers that cannot; else they answer at once.'
   }),
   keep_ms: Milliseconds(day, 'How long an answer waits to be collected.', 30 * day),
-  pending: Count(1000, 'Deferred calls under way at once.', 100_000)
+  pending: Count(1000, 'Deferred calls under way at once. A key may have half of those that others leave.', 100_000),
+  key_bytes: Bytes(256 * mebibyte, 'Calls and answers kept for one key; more are refused until some expire.')
 }, 'Deferred completions.')
 
 export const Config = Closed({

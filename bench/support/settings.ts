@@ -63,6 +63,6 @@ export function benchSettings (port: number, upstreamPort: number): Settings {
     routes: [],
     toolServers: [],
     keys: [],
-    deferred: { emulate: false, keepMs: 60_000, pending: 100 }
+    deferred: { emulate: false, keepMs: 60_000, pending: 100, keyBytes: 1_000_000 }
   }
 }

@@ -20,6 +20,12 @@ export interface Lease {
   readonly untilMs: number
 }
 
+/** A row and the key it belongs to. */
+export interface Owned {
+  readonly id: string
+  readonly keyId: string
+}
+
 export interface StoredTask {
   readonly id: string
   /** JSON. */
@@ -52,8 +58,10 @@ export class DeferredStore {
    *
    * @returns `undefined` when another has it, or it is done
    */
-  async claim (id: string, lease: Lease, expiresAtMs: number, nowMs: number): Promise<'first' | 'again' | undefined> {
-    const row = { id, state: 'fetching' as const, owner: lease.owner, lease_until_ms: lease.untilMs, expires_at_ms: expiresAtMs }
+  async claim ({ id, keyId }: Owned, lease: Lease, expiresAtMs: number, nowMs: number): Promise<'first' | 'again' | undefined> {
+    const row = {
+      id, key_id: keyId, size_bytes: 0, state: 'fetching' as const, owner: lease.owner, lease_until_ms: lease.untilMs, expires_at_ms: expiresAtMs
+    }
     const made = await this.#query.insertInto('deferred').values(row)
       .onConflict(conflict => conflict.column('id').doNothing()).returning('id').executeTakeFirst()
     if (made !== undefined) return 'first'
@@ -84,23 +92,38 @@ export class DeferredStore {
   /** Keeps an answer, unless the row is no longer the owner's; what was asked goes. */
   async finish (id: string, owner: string, answer: StoredAnswer, expiresAtMs: number): Promise<boolean> {
     const row = await this.#query.updateTable('deferred')
-      .set({ state: 'done', task: null, owner: null, status: answer.status, body: answer.body, expires_at_ms: expiresAtMs })
+      .set({
+        state: 'done', task: null, owner: null, status: answer.status, body: answer.body,
+        size_bytes: Buffer.byteLength(answer.body), expires_at_ms: expiresAtMs
+      })
       .where('id', '=', id).where('owner', '=', owner).where('state', '!=', 'done')
       .returning('id').executeTakeFirst()
     return row !== undefined
   }
 
-  /** @returns false when `most` tasks wait or run already */
-  async add ({ id, task }: StoredTask, expiresAtMs: number, most: number): Promise<boolean> {
+  /** Bytes that are kept for a key: what it asked and is not answered, and its answers. */
+  async keptBytes (keyId: string): Promise<number> {
+    const { bytes } = await this.#query.selectFrom('deferred').select(({ fn }) => fn.sum<number | null>('size_bytes').as('bytes'))
+      .where('key_id', '=', keyId).executeTakeFirstOrThrow()
+    return bytes ?? 0
+  }
+
+  /**
+   * Of the `most` places a key may have half of those that others leave: it always leaves some.
+   *
+   * @returns false when there is no place left for this key
+   */
+  async add ({ id, keyId, task }: Owned & StoredTask, expiresAtMs: number, most: number): Promise<boolean> {
     // One statement: counting first would be two, between which another process may add one.
     const waiting = this.#query.selectFrom('deferred').select(({ fn }) => fn.countAll<number>().as('count'))
       .where('state', 'in', ['queued', 'running'])
+    const own = waiting.where('key_id', '=', keyId)
     const values = this.#query.selectNoFrom(build => [
-      build.val(id).as('id'), build.val(task).as('task'), build.val('queued' as const).as('state'),
-      build.val(0).as('lease'), build.val(expiresAtMs).as('expires')
-    ]).where(waiting, '<', most)
+      build.val(id).as('id'), build.val(keyId).as('key'), build.val(task).as('task'), build.val(Buffer.byteLength(task)).as('size'),
+      build.val('queued' as const).as('state'), build.val(0).as('lease'), build.val(expiresAtMs).as('expires')
+    ]).where(build => build(build(waiting, '+', own), '<', most))
     const row = await this.#query.insertInto('deferred')
-      .columns(['id', 'task', 'state', 'lease_until_ms', 'expires_at_ms']).expression(values)
+      .columns(['id', 'key_id', 'task', 'size_bytes', 'state', 'lease_until_ms', 'expires_at_ms']).expression(values)
       .returning('id').executeTakeFirst()
     return row !== undefined
   }

@@ -50,6 +50,10 @@ export interface DeferredRow {
   readonly status: number | null
   readonly body: string | null
   readonly expires_at_ms: number
+  /** Whose it is; `null` in rows of earlier versions. */
+  readonly key_id: string | null
+  /** Of `task` or `body`, in UTF-8: to add them up, the texts need not be read. */
+  readonly size_bytes: number
 }
 
 export interface Tables {

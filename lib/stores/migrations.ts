@@ -47,6 +47,14 @@ export const migrations: readonly Migration[] = [
       );
       create index deferred_by_state on deferred (state, lease_until_ms);
       create index deferred_by_expiry on deferred (expires_at_ms)`
+  },
+  {
+    // 3 and 4 are the books' and the keys'.
+    number: 5,
+    sql: `
+      alter table deferred add column key_id text;
+      alter table deferred add column size_bytes bigint not null default 0;
+      create index deferred_by_key on deferred (key_id, state, size_bytes)`
   }
 ]
 

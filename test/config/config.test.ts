@@ -124,7 +124,7 @@ t.test('without a file and an environment everything has its default', async t =
     routes: [],
     toolServers: [],
     keys: [],
-    deferred: { emulate: false, keepMs: 86_400_000, pending: 1000 }
+    deferred: { emulate: false, keepMs: 86_400_000, pending: 1000, keyBytes: 268_435_456 }
   })
 })
 
