@@ -250,6 +250,24 @@ t.test('too many pages: counted here for a PDF that came along, else in the answ
   t.equal(upstream.requests.length, 2, 'what cannot be counted is passed on')
 })
 
+t.test('nobody waits until all the documents of another key are counted', async t => {
+  const upstream = await fakeUpstream({ pieces: [pages('x')] })
+  t.teardown(upstream.close)
+  const api = await testGateway(t, {
+    providers: [upstreamAt(`${upstream.url}/v1`, 'mistral', 'mistral')]
+  }, { other: { id: 'key-2', name: 'other' } })
+  const document = { type: 'document_url', document_url: dataUrl(textPdf([['x']])) }
+  const answered: string[] = []
+  const send = async (name: string, init: RequestInit = {}): Promise<void> => {
+    t.equal((await api.post(path, { document }, init)).status, 200)
+    answered.push(name)
+  }
+  const many = Array.from({ length: 7 }, async () => await send('many'))
+  await Promise.race(many)
+  await Promise.all([...many, send('one', { headers: { authorization: 'Bearer other' } })])
+  t.not(answered.at(-1), 'one', 'although it came last')
+})
+
 t.test('an address that turns out to be an image is asked for again, once', async t => {
   const refusal = '{"object":"error","message":"Invalid document type. image/png is not supported.","type":"invalid_request_error","code":"3000"}'
   const { upstream, read } = await start(t, (_request, number) => number === 0 ? { status: 400, pieces: [refusal] } : { pieces: [pages('x')] })
