@@ -17,6 +17,7 @@ import { wholeBody } from '../../lib/whole-body.ts'
 import { testGateway, testKey, upstreamAt, type TestGateway } from '../support/gateway.ts'
 import { scannedPdf, textPdf } from '../support/pdf.ts'
 import { providerSettings, settings } from '../support/settings.ts'
+import { countTurns } from '../support/turns.ts'
 import { until } from '../support/until.ts'
 import { fakeUpstream, type FakeUpstream, type Script, type SeenRequest } from '../support/upstream.ts'
 import type { IncomingMessage } from 'node:http'
@@ -142,17 +143,6 @@ t.test('a document of the full size passes through unchanged, also one with ever
     t.equal(headers?.['content-length'], String(text.length), 'with its length')
   }
 })
-
-/** Turns of the event loop from now on. */
-function countTurns (t: Test): () => number {
-  let turns = 0
-  let next = setImmediate(function count () {
-    turns++
-    next = setImmediate(count)
-  })
-  t.teardown(() => clearImmediate(next))
-  return () => turns
-}
 
 t.test('of all large documents together, one piece is read, decoded or sent in a turn of the event loop', async t => {
   const turns = countTurns(t)
