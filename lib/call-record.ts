@@ -4,6 +4,7 @@
  */
 
 import { asGatewayError } from './errors.ts'
+import type { Route } from './call.ts'
 import type { Usage } from './events.ts'
 
 /** How a call ended. A caller who left is an outcome of its own, never an error. */
@@ -18,26 +19,45 @@ export interface CallRecord {
   modelId?: string
   providerId?: string
   streamed?: boolean
+  /** True when the caller brought a key of their own to the provider, who bills them. */
+  ownProviderKey?: boolean
   /** Requests made to providers, retries and fallbacks included. */
   attempts: number
+  /** Turns of a tool loop that were begun. */
+  turns?: number
   /** Why other routes were passed over: one short entry per failed attempt. */
   failedAttempts?: string[]
+  /** The routes of the call, best first, and the one that answered. */
+  routes?: readonly Route[]
+  chosen?: Route
+  /** True for a call that only asked which routes it would take. */
+  dryRun?: boolean
   upstreamRequestId?: string
   /** Milliseconds spent waiting for others until the head of the answer: providers and tool servers. */
   upstreamWaitMs: number
   /** Milliseconds from acceptance to the first byte of the answer. */
   firstByteMs?: number
   usage?: Usage
-  /** True when the provider reported nothing and `usage` is a guess of the gateway. */
+  /** True when `usage` is not all that the provider reported: a guess of the gateway, or a part. */
   usageEstimated?: boolean
   /** Pages of a document that were read: what OCR is billed by. */
   pages?: number
   /** Length of the answer's text so far: what an estimate is made of when no usage came. */
   outputCharacters?: number
+  /** True when the answer itself comes with another call: this one got a receipt, or was told to wait. */
+  deferred?: boolean
+  /** Counts what was asked, for an estimate: called at the end, and only when no usage came. */
+  countPrompt?: () => number
+  /** Images that were made. */
+  images?: number
   /** Length of the sound that was listened to, as the provider counted it. */
   audioSeconds?: number
   /** Length of the text that was spoken: what speech is paid by. */
   spokenCharacters?: number
+  /** What of a key's limits is left: headers of the answer. */
+  limitHeaders?: Readonly<Record<string, string>>
+  /** What was set aside for this call, to be settled with what it used. */
+  reservation?: number
   status?: number
   errorCode?: string
   /** The unexpected error or the upstream's words, for the log only. */

@@ -6,6 +6,7 @@
  */
 
 import type { CallRecord } from './call-record.ts'
+import type { KeyLimits } from './key-limits.ts'
 import type { LongText } from './long-text.ts'
 
 export interface Call {
@@ -50,6 +51,8 @@ export interface ApiKey {
   readonly models?: readonly string[]
   /** Unix time in milliseconds; absent means never. */
   readonly expiresAtMs?: number
+  /** How much it may use; absent means what the configuration says of such keys. */
+  readonly limits?: KeyLimits
 }
 
 export interface AuthedCall extends Call {
@@ -69,6 +72,15 @@ export interface Route {
   readonly modelId: string
   /** Defaults from `{ model, settings }`; what the request says wins. */
   readonly settings?: Readonly<Record<string, unknown>>
+  /** What gave it its place among the routes, where that is not the order in which they were named. */
+  readonly ranked?: Ranked
+}
+
+export interface Ranked {
+  /** A score from 0 to 1; a weight; USD per million tokens; milliseconds. */
+  readonly by: 'score' | 'weight' | 'price' | 'first byte'
+  /** Absent while it is not known. */
+  readonly value?: number
 }
 
 export interface RoutedCall<R> extends ValidCall<R> {

@@ -256,7 +256,7 @@ export class GatewayError extends Error {
     if (this.status === 429 || this.status === 503) {
       headers['retry-after'] = String(this.retryAfterSeconds ?? 1)
     }
-    if (!retryable && (this.status === 408 || this.status === 409 || this.status === 429 || this.status >= 500)) {
+    if (!retryable && (this.status === 402 || this.status === 408 || this.status === 409 || this.status === 429 || this.status >= 500)) {
       headers['x-should-retry'] = 'false'
     }
     return headers

@@ -17,15 +17,21 @@ import { GatewayError } from './errors.ts'
 import { createApp } from './http/app.ts'
 import { refuseMalformed } from './http/refuse-malformed.ts'
 import { sweepUploads } from './http/upload-directory.ts'
+import { limiterWith, type Limiter } from './limits/limiter.ts'
 import { openServices, type OpenServices } from './open-services.ts'
 import { warmUp } from './stages/validate.ts'
 import { logCall } from './telemetry/call-log.ts'
+import { causeOf } from './telemetry/cause.ts'
+import { Ledger } from './usage/ledger.ts'
+import { usageRow } from './usage/usage-row.ts'
 import { within } from './within.ts'
 import { Server as NetServer, type AddressInfo } from 'node:net'
+import type { Call } from './call.ts'
 import type { Endpoint } from './endpoint.ts'
 import type { Keys } from './keys/keys.ts'
 import type { Services } from './services.ts'
-import type { Database } from './stores/database.ts'
+import type { Used } from './limits/counters.ts'
+import type { Database, UsageRow } from './stores/database.ts'
 import type { Settings } from './settings.ts'
 import type { Log } from './telemetry/log.ts'
 
@@ -49,31 +55,66 @@ export interface GatewayParts {
   readonly log: Log
   /** Where deferred completions are kept; it stays open until after `close`. */
   readonly database?: Database
-  /** Names what does not work while calls go on, for `/health`. */
+  /** Where calls are written down. A connection of its own, which waits for no lock; open until after `close`. */
+  readonly books?: Database
+  /** Who counts what limited keys use. Default: this process, from what `books` say was spent. */
+  readonly limiter?: Limiter
+  /** What else is to be done with every call that has ended. */
+  readonly observers?: readonly CallObserver[]
+  /** Names what else does not work while calls go on, for `/health`. */
   readonly degraded?: () => readonly string[]
 }
+
+/** Hears of a call once its answer is written or given up and its record is complete. */
+export type CallObserver = (call: Call) => void
 
 /** Some names of models are known only once a provider has listed them: no call is to miss one. */
 const listsMs = 5000
 
-export async function createGateway (settings: Settings, { keys, log, database, degraded }: GatewayParts): Promise<Gateway> {
+export async function createGateway (settings: Settings, given: GatewayParts): Promise<Gateway> {
+  const { keys, log, database, books, limiter = limiterWith(books, log), observers = [] } = given
   let draining = false
   const ready = (): boolean => !draining
+  const ledger = books === undefined ? undefined : new Ledger(books, { log, keep: () => services.settings.usage })
+  const degraded = (): string[] => [...given.degraded?.() ?? [], ...ledger?.degraded === true ? ['ledger'] : []]
   const deferrals = database === undefined ? undefined : await openDeferrals(database)
-  const parts = {
-    keys, log, ready, ...(deferrals === undefined ? {} : { deferrals }), ...(degraded === undefined ? {} : { degraded })
-  }
+  const parts = { keys, log, limiter, ready, degraded, ...(deferrals === undefined ? {} : { deferrals }) }
   let services: OpenServices = openServices(settings, parts)
   let endpoints: readonly Endpoint[] = createEndpoints(services)
 
+  /** What was set aside is settled with just what the books say. */
+  const keepBooks = (call: Call): void => {
+    let row: UsageRow | undefined
+    try {
+      row = usageRow(call, services.models)
+      if (row !== undefined) ledger?.add(row)
+    } finally {
+      const { reservation } = call.record
+      if (reservation !== undefined) limiter.settle(reservation, usedIn(row))
+    }
+  }
+  const watching: readonly CallObserver[] = [
+    call => logCall(log, call),
+    keepBooks,
+    ...observers
+  ]
+  const onEnd = (call: Call): void => {
+    for (const observe of watching) {
+      try {
+        observe(call)
+      } catch (error) {
+        log.error({ id: call.id, cause: causeOf(error) }, 'an observer of calls failed')
+      }
+    }
+  }
   const app = createApp({
     endpoints: () => endpoints,
     limits: settings.limits,
     draining: () => draining,
-    onEnd: call => logCall(log, call)
+    onEnd
   })
   const tasks = deferrals === undefined ? undefined : new TaskRunner(deferrals, {
-    run: async (task, signal) => await runDeferred(services, call => logCall(log, call))(task, signal),
+    run: async (task, signal) => await runDeferred(services, onEnd)(task, signal),
     keepMs: () => services.settings.deferred.keepMs,
     onFailure: error => log.error({ error: String(error) }, 'a deferred completion or their store failed')
   })
@@ -116,6 +157,7 @@ export async function createGateway (settings: Settings, { keys, log, database, 
       await sweepUploads().catch((error: unknown) => {
         log.warn({ error }, 'uploads of an earlier process could not be deleted')
       })
+      await ledger?.takeIn()
       const address = await listen(server, settings.server.host, settings.server.port)
       // A connection that could not be accepted is no reason to end those that were.
       server.on('error', error => log.error({ error }, 'the server failed to accept a connection'))
@@ -142,9 +184,14 @@ export async function createGateway (settings: Settings, { keys, log, database, 
       server.closeAllConnections()
       await closed
       await tasks?.stop()
+      await ledger?.close()
       await services.close()
     }
   }
+}
+
+function usedIn ({ prompt_tokens: prompt, completion_tokens: completion, cost_nano_usd: nanoUsd }: Partial<UsageRow> = {}): Used {
+  return { tokens: (prompt ?? 0) + (completion ?? 0), nanoUsd: nanoUsd ?? 0 }
 }
 
 async function listen (server: Server, host: string, port: number): Promise<{ host: string, port: number }> {

@@ -10,6 +10,14 @@ export function completionId (): string {
   return `chatcmpl-${randomUUID().replaceAll('-', '')}`
 }
 
+const rows = randomBytes(9).toString('base64url')
+let row = 0
+
+/** Of a row in the books: unlike that of any other process, in the order they were made. */
+export function rowId (): string {
+  return `${rows}-${(row++).toString(36)}`
+}
+
 /** `call_…`: for tool calls whose provider gave no usable id. Unique across answers. */
 export function toolCallId (): string {
   return `call_${randomBytes(12).toString('hex')}`

@@ -3,6 +3,7 @@
 import { createToolServers } from './mcp/tool-servers.ts'
 import { Drains } from './drains.ts'
 import { createTokenCounter } from './embeddings/token-counter.ts'
+import { LocalLimiter, type Limiter } from './limits/limiter.ts'
 import { createModels } from './models/create-models.ts'
 import { startDiscovery } from './models/discovery.ts'
 import { createProvider } from './providers/index.ts'
@@ -10,6 +11,7 @@ import { localModels } from './providers/local/models.ts'
 import { localTransport } from './providers/local/transport.ts'
 import { sandboxModels } from './providers/sandbox/models.ts'
 import { sandboxTransport } from './providers/sandbox/transport.ts'
+import { RouteHealth } from './routing/route-health.ts'
 import { httpTransport } from './upstream.ts'
 import type { Deferrals } from './deferred/deferrals.ts'
 import type { Keys } from './keys/keys.ts'
@@ -28,20 +30,26 @@ export interface OpenServices extends Services {
 export interface ServiceParts {
   readonly keys: Keys
   readonly log: Log
+  /** Default: one of its own, for services that answer no calls. */
+  readonly limiter?: Limiter
   readonly ready: () => boolean
   readonly degraded?: () => readonly string[]
   readonly deferrals?: Deferrals
 }
 
-export function openServices (settings: Settings, { keys, log, ready, degraded, deferrals }: ServiceParts): OpenServices {
+export function openServices (settings: Settings, { keys, log, limiter = new LocalLimiter(), ready, degraded, deferrals }: ServiceParts): OpenServices {
   const closing: Array<() => Promise<void>> = []
   const over = new AbortController()
   const drains = new Drains()
+  const health = new RouteHealth()
   const providers = new Map<string, Provider>()
   for (const entry of settings.providers) providers.set(entry.id, openProvider(entry, closing))
 
   const enabled = new Set([...providers.values()].filter(({ enabled }) => enabled).map(({ id }) => id))
-  const models = createModels(settings, enabled, enabled.has('sandbox') ? sandboxModels : [])
+  const models = createModels(settings, enabled, enabled.has('sandbox') ? sandboxModels : [], {
+    random: Math.random,
+    latency: (modelId, streamed) => health.latencies(streamed).of(modelId)
+  })
   const listing = settings.providers.filter(({ id, listModels }) => listModels && enabled.has(id))
   const onFailure = (provider: string, error: unknown): void => {
     log.warn({ provider, error: String(error) }, 'the model list of a provider could not be read')
@@ -74,8 +82,10 @@ export function openServices (settings: Settings, { keys, log, ready, degraded, 
     providers,
     tools,
     drains,
+    health,
     ...(deferrals === undefined ? {} : { deferrals }),
     tokens,
+    limiter,
     ready,
     ...(degraded === undefined ? {} : { degraded }),
     listed: Promise.all([discovered, ...learned]).then(() => undefined),

@@ -24,6 +24,8 @@ export interface EndpointDoc {
   readonly errors?: readonly ErrorCode[]
   /** True when it answers without a key. */
   readonly open?: boolean
+  /** For endpoints that route: what a dry run answers. */
+  readonly dryRun?: TSchema
 }
 
 export interface AnswerDoc {
@@ -77,6 +79,7 @@ export function openApiDocument (
     tags: [...new Set(endpoints.map(({ group }) => group))].map(name => ({ name })),
     paths,
     components: {
+      headers: { ...retryAfter, ...limitHeaders },
       securitySchemes: {
         bearer: { type: 'http', scheme: 'bearer' },
         apiKey: { type: 'apiKey', in: 'header', name: 'X-API-Key' }
@@ -87,8 +90,8 @@ export function openApiDocument (
 }
 
 function operationOf (endpoint: EndpointDoc, names: Names): Json {
-  const { name, group, summary, request, open = false } = endpoint
-  const parameters = parametersOf(endpoint.path)
+  const { name, group, summary, request, open = false, dryRun } = endpoint
+  const parameters = [...parametersOf(endpoint.path), ...dryRun === undefined ? [] : [dryRunHeader]]
   return {
     operationId: name,
     tags: [group],
@@ -101,12 +104,37 @@ function operationOf (endpoint: EndpointDoc, names: Names): Json {
         content: { [request.mediaType ?? 'application/json']: { schema: print(request.schema, names) } }
       }
     }),
-    responses: { ...answersOf(endpoint, names), ...errorsOf(endpoint, names) }
+    responses: { ...answersOf(endpoint, names), ...errorsOf(endpoint, names) },
+    // Not one of the responses: generated clients would have to tell it from the answer everywhere.
+    ...(dryRun !== undefined && { 'x-dry-run-answer': print(dryRun, names) })
   }
 }
 
+const dryRunHeader: Json = {
+  name: 'X-Headgate-Dry-Run',
+  in: 'header',
+  required: false,
+  description: 'With `true` no provider is asked: the answer is 200 and a `RouteDecision`, which says what models ' +
+    'would be asked, in which order, and why. After calls, the header `x-headgate-route` of the answer says it.',
+  schema: { type: 'string', enum: ['true', 'false'] }
+}
+
+/** Of endpoints that ask a provider, which are what the limits of keys count. */
+const limitHeaders: { [key: string]: Json } = Object.fromEntries(['requests', 'tokens'].flatMap(what => [
+  [`x-ratelimit-limit-${what}`, { description: `How many ${what} a minute this key may use.`, schema: { type: 'integer' } }],
+  [`x-ratelimit-remaining-${what}`, { description: `How many ${what} are left of them.`, schema: { type: 'integer' } }],
+  [`x-ratelimit-reset-${what}`, { description: 'Until all of them are there again: `20ms`, `1.5s`, `6m0s`.', schema: { type: 'string' } }]
+]))
+const retryAfter: { [key: string]: Json } = {
+  'retry-after': { description: 'Seconds until another try is worth it, 1 to 60.', schema: { type: 'integer' } }
+}
+
+function refer (headers: { [key: string]: Json }): { [key: string]: Json } {
+  return Object.fromEntries(Object.keys(headers).map(name => [name, { $ref: `#/components/headers/${name}` }]))
+}
+
 /** Answers of one status are one response with several media types. */
-function answersOf ({ answers }: EndpointDoc, names: Names): Record<string, Json> {
+function answersOf ({ answers, request }: EndpointDoc, names: Names): Record<string, Json> {
   const statuses = new Map<number, AnswerDoc[]>()
   for (const answer of answers) {
     const { status = 200 } = answer
@@ -114,6 +142,7 @@ function answersOf ({ answers }: EndpointDoc, names: Names): Record<string, Json
   }
   return Object.fromEntries([...statuses].map(([status, answers]) => [status, {
     description: answers.map(({ description }) => description).join(' '),
+    ...request !== undefined && { headers: refer(limitHeaders) },
     content: Object.fromEntries(answers.map(({ mediaType = 'application/json', schema }) => [
       mediaType, schema === undefined ? {} : { schema: print(schema, names) }
     ]))
@@ -132,6 +161,9 @@ function errorsOf ({ request, errors = [], open = false }: EndpointDoc, names: N
   }
   const responses = Object.fromEntries([...statuses].map(([status, codesOfIt]) => [status, {
     description: codesOfIt.map(code => `\`${code}\`: ${codes[code].message}`).join('\n\n'),
+    ...(status === 429 || status === 503) && {
+      headers: refer({ ...retryAfter, ...status === 429 && request !== undefined && limitHeaders })
+    },
     content: { 'application/json': { schema: print(ErrorBody, names) } }
   }]))
   if (request === undefined) return responses

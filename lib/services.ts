@@ -2,12 +2,14 @@
 
 import type { TokenCounter } from './embeddings/token-counter.ts'
 import type { Keys } from './keys/keys.ts'
+import type { Limiter } from './limits/limiter.ts'
 import type { ToolServers } from './mcp/tool-servers.ts'
 import type { Models } from './models/models.ts'
 import type { Provider } from './providers/provider.ts'
 import type { Settings } from './settings.ts'
 import type { Deferrals } from './deferred/deferrals.ts'
 import type { Drains } from './drains.ts'
+import type { RouteHealth } from './routing/route-health.ts'
 
 export type Providers = ReadonlyMap<string, Provider>
 
@@ -18,9 +20,11 @@ export interface Services {
   readonly providers: Providers
   readonly tools: ToolServers
   readonly drains: Drains
+  readonly health: RouteHealth
   /** Absent without a store: nothing is deferred then, calls are answered at once. */
   readonly deferrals?: Deferrals
   readonly tokens: TokenCounter
+  readonly limiter: Limiter
   /** False while the process is shutting down. */
   readonly ready: () => boolean
   /** What does not work while calls go on. */

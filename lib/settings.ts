@@ -4,6 +4,7 @@
  */
 
 import type { Secret } from './call.ts'
+import type { KeyLimits } from './key-limits.ts'
 import type { Quirks, Timeouts } from './providers/provider.ts'
 
 export const providerKinds = [
@@ -56,12 +57,22 @@ export interface ModelSettings {
   readonly capabilities?: Readonly<Record<string, boolean | number>>
   /** USD per million tokens. */
   readonly price?: { readonly input?: number, readonly output?: number, readonly cachedInput?: number }
+  /** What it is like, each from 0 to 1. */
+  readonly attributes?: Readonly<Record<string, number>>
 }
 
-/** One entry of `routes:`: a name for a list of models, tried in order. */
+/** How the models of a route are put in order: as listed, drawn by weight, by price, by time to the first byte. */
+export const routeStrategies = ['in_order', 'weighted', 'cheapest', 'fastest'] as const
+export type RouteStrategy = typeof routeStrategies[number]
+
+/** One entry of `routes:`: a name for a list of models, tried until one answers. */
 export interface RouteSettings {
   readonly name: string
   readonly models: readonly string[]
+  /** Default `in_order`. */
+  readonly strategy?: RouteStrategy
+  /** By name as listed in `models`, for `weighted`. Default: 1 each. */
+  readonly weights?: Readonly<Record<string, number>>
 }
 
 /** A tool server of the operator: remote, or a command run here (never from a request). */
@@ -84,6 +95,7 @@ export interface KeySettings {
   readonly endpoints?: readonly string[]
   readonly models?: readonly string[]
   readonly expiresAtMs?: number
+  readonly limits?: KeyLimits
 }
 
 export interface Limits {
@@ -101,6 +113,8 @@ export interface Limits {
   readonly callMs: number
   readonly bodyMs: number
   readonly headersMs: number
+  /** Of keys that have none of their own. */
+  readonly defaultKey?: KeyLimits
 }
 
 export interface ToolSettings {
@@ -121,6 +135,12 @@ export interface ToolSettings {
   /** Hosts or CIDR ranges callers' URLs may reach although they are not public. */
   readonly allowedHosts: readonly string[]
   readonly registryUrl?: string
+}
+
+/** How much of the books is kept. */
+export interface UsageSettings {
+  readonly keepDays: number
+  readonly keepRows: number
 }
 
 export interface ServerSettings {
@@ -146,5 +166,6 @@ export interface Settings {
   readonly routes: readonly RouteSettings[]
   readonly toolServers: readonly ToolServerSettings[]
   readonly keys: readonly KeySettings[]
+  readonly usage: UsageSettings
   readonly deferred: { readonly emulate: boolean, readonly keepMs: number, readonly pending: number, readonly keyBytes: number }
 }

@@ -150,6 +150,7 @@ class Exchange implements Dispatcher.DispatchHandler {
     headers: Record<string, string | string[] | undefined>
   ): void {
     if (status < 200 || this.#failure !== undefined) return
+    controller.rawHeaders = null // slices of the first read, which may hold 64 KiB of the body as well
     clearTimeout(this.#timer)
     const { idleBytesMs } = this.#options.timeouts
     this.#timer = setTimeout(() => this.#timedOut(), idleBytesMs)

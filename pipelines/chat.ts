@@ -2,14 +2,17 @@
 
 import { pipe } from 'it-pipe'
 import { checkChatRules } from '../lib/chat/rules.ts'
-import { chatSettings } from '../lib/chat/model-settings.ts'
+import { chatAttributes, chatSettings } from '../lib/chat/model-settings.ts'
 import { resolvePrompt } from '../lib/chat/prompt.ts'
 import { wholeCompletion } from '../lib/chat/whole.ts'
+import { estimateChat } from '../lib/limits/estimate.ts'
 import { onCall } from '../lib/replies/on-call.ts'
 import { streamOrWhole } from '../lib/replies/stream-or-whole.ts'
 import { once, perCall } from '../lib/stage.ts'
 import { auth } from '../lib/stages/auth.ts'
 import { deferCall } from '../lib/stages/defer-call.ts'
+import { dryRun, dryRunReply } from '../lib/stages/dry-run.ts'
+import { limits } from '../lib/stages/limits.ts'
 import { normalise } from '../lib/stages/normalise.ts'
 import { providerCall } from '../lib/stages/provider-call.ts'
 import { routeModel } from '../lib/stages/route-model.ts'
@@ -30,16 +33,18 @@ export function chat (services: Services): (call: Call) => Promise<Reply> {
     validate(ChatRequest),
     perCall(resolvePrompt),
     perCall(checkChatRules),
-    routeModel<PromptedChat>(models, providers, { settings: chatSettings })
+    routeModel<PromptedChat>(models, providers, { settings: chatSettings, attributes: chatAttributes }),
+    dryRun<RoutedCall<PromptedChat>>(services, provider => provider.chat),
+    limits<RoutedCall<PromptedChat>>(services, estimateChat)
   ] as const
   const reply = onCall(deferCall(services, answerChat(services)))
-  return async call => await pipe(once(call), ...stages, reply)
+  return async call => await pipe(once(call), ...stages, reply).catch(dryRunReply)
 }
 
 /** From a routed call to its answer: also how a deferred call is answered, later. */
 export function answerChat (services: Services): Sink<RoutedCall<PromptedChat>, Reply> {
-  const { providers, drains, tools, settings } = services
-  const ask = providerCall(providers, provider => provider.chat, settings.limits, drains)
+  const { providers, drains, health, tools, settings } = services
+  const ask = providerCall(providers, provider => provider.chat, settings.limits, drains, health)
   const reply = streamOrWhole({ streamed: sseEncode(), whole: wholeCompletion })
   const stages = [
     toolExecute(tools, ask, settings.tools, seesImages(services)),

@@ -6,15 +6,18 @@
 import { pipe } from 'it-pipe'
 import { createCallRecord, noteError } from '../lib/call-record.ts'
 import { GatewayError, asGatewayError } from '../lib/errors.ts'
+import { estimateChat } from '../lib/limits/estimate.ts'
 import { onCall } from '../lib/replies/on-call.ts'
 import { jsonReply } from '../lib/replies/json.ts'
 import { once, perCall } from '../lib/stage.ts'
 import { auth } from '../lib/stages/auth.ts'
 import { collectDeferred, notFound, openTicket } from '../lib/stages/collect-deferred.ts'
+import { limits } from '../lib/stages/limits.ts'
 import { answerChat } from './chat.ts'
 import type { DeferredCancelled } from '../schemas/completion.ts'
 import type { AuthedCall, Call, RoutedCall } from '../lib/call.ts'
 import type { PromptedChat } from '../lib/chat/prompt.ts'
+import type { KeyLimits } from '../lib/key-limits.ts'
 import type { StoredAnswer } from '../lib/deferred/deferred-store.ts'
 import type { DeferredTask } from '../lib/stages/defer-call.ts'
 import type { Reply } from '../lib/reply.ts'
@@ -50,17 +53,19 @@ const keyCheckMs = 1000
 export function runDeferred (
   services: Services, onEnd: (call: Call) => void
 ): (task: string, signal: AbortSignal) => Promise<StoredAnswer> {
+  const allowed = limits<RoutedCall<PromptedChat>>(services, estimateChat, { patient: true })
   const answer = answerChat(services)
   return async (task, signal) => {
+    const stored = JSON.parse(task) as DeferredTask // by us
     const end = new AbortController()
-    const call = callOf(JSON.parse(task) as DeferredTask, AbortSignal.any([signal, end.signal])) // stored by us
+    const call = callOf(stored, budgetOf(stored, services), AbortSignal.any([signal, end.signal]))
     const timer = setTimeout(() => end.abort(new GatewayError('timeout')), services.settings.limits.callMs)
     const checkKey = (): void => { if (!mayRun(services, call)) end.abort(new GatewayError('invalid_api_key')) }
     const look = setInterval(checkKey, keyCheckMs)
     try {
       checkKey()
       call.signal.throwIfAborted()
-      const { status, body } = await answer(once(call))
+      const { status, body } = await pipe(once(call), allowed, answer)
       if (typeof body !== 'string') throw new GatewayError('internal_error', { cause: 'a deferred call was streamed' })
       call.record.status = status
       call.record.outcome = 'ok'
@@ -82,12 +87,19 @@ export function runDeferred (
   }
 }
 
+/** The call was let in when it was deferred, by all limits; what it costs shows only now. */
+function budgetOf ({ key }: DeferredTask, { keys, settings }: Services): KeyLimits {
+  const known = keys.find?.(key.id) ?? key
+  const { budget } = known.limits ?? settings.limits.defaultKey ?? {}
+  return budget === undefined ? {} : { budget }
+}
+
 function mayRun ({ keys }: Services, { key }: AuthedCall): boolean {
   const known = keys.find === undefined ? key : keys.find(key.id)
   return known !== undefined && known.endpoints?.includes('chat') !== false
 }
 
-function callOf ({ id, key, request, routes }: DeferredTask, signal: AbortSignal): RoutedCall<PromptedChat> {
+function callOf ({ id, key, request, routes }: DeferredTask, limits: KeyLimits, signal: AbortSignal): RoutedCall<PromptedChat> {
   const record = { ...createCallRecord('chat'), keyId: key.id, requestedModel: routes.map(route => route.modelId).join(', ') }
   return {
     id,
@@ -97,7 +109,7 @@ function callOf ({ id, key, request, routes }: DeferredTask, signal: AbortSignal
     signal,
     receivedAtMs: performance.now(),
     record,
-    key,
+    key: { ...key, limits },
     request,
     routes
   }

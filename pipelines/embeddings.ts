@@ -2,30 +2,39 @@
 
 import { pipe } from 'it-pipe'
 import { checkEmbeddings } from '../lib/embeddings/input.ts'
+import { estimateEmbeddings } from '../lib/limits/estimate.ts'
 import { embeddingsReply } from '../lib/replies/embeddings.ts'
 import { once, perCall } from '../lib/stage.ts'
 import { auth } from '../lib/stages/auth.ts'
+import { dryRun, dryRunReply } from '../lib/stages/dry-run.ts'
 import { embeddingLimits } from '../lib/stages/embedding-limits.ts'
+import { limits } from '../lib/stages/limits.ts'
 import { providerCall, type ProviderCallOptions } from '../lib/stages/provider-call.ts'
 import { routeModel } from '../lib/stages/route-model.ts'
 import { validate } from '../lib/stages/validate.ts'
 import { EmbeddingsRequest } from '../schemas/embeddings.ts'
-import type { Call } from '../lib/call.ts'
+import type { Call, RoutedCall } from '../lib/call.ts'
+import type { Provider } from '../lib/providers/provider.ts'
 import type { Reply } from '../lib/reply.ts'
 import type { Services } from '../lib/services.ts'
 import type { Limits } from '../lib/settings.ts'
 
-export function embeddings ({ keys, models, providers, settings, tokens }: Services): (call: Call) => Promise<Reply> {
+const pick = (provider: Provider) => provider.embeddings
+
+export function embeddings (services: Services): (call: Call) => Promise<Reply> {
+  const { keys, models, providers, settings, tokens, drains, health } = services
   const stages = [
     auth(keys),
     validate(EmbeddingsRequest),
     perCall(checkEmbeddings),
     routeModel<EmbeddingsRequest>(models, providers),
+    dryRun<RoutedCall<EmbeddingsRequest>>(services, pick),
+    limits<RoutedCall<EmbeddingsRequest>>(services, estimateEmbeddings),
     embeddingLimits(models, tokens),
-    providerCall(providers, provider => provider.embeddings, sizes(settings.limits))
+    providerCall(providers, pick, sizes(settings.limits), drains, health)
   ] as const
   const reply = embeddingsReply()
-  return async call => await pipe(once(call), ...stages, reply)
+  return async call => await pipe(once(call), ...stages, reply).catch(dryRunReply)
 }
 
 /** As many vectors as one request may ask for, of the longest there are, printed with indents. */

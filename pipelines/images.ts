@@ -7,16 +7,19 @@ import { wholeImages } from '../lib/images/whole.ts'
 import { streamOrWhole } from '../lib/replies/stream-or-whole.ts'
 import { once } from '../lib/stage.ts'
 import { auth } from '../lib/stages/auth.ts'
+import { dryRun, dryRunReply } from '../lib/stages/dry-run.ts'
 import { imageFrames } from '../lib/stages/image-frames.ts'
 import { imageRules } from '../lib/stages/image-rules.ts'
+import { limits } from '../lib/stages/limits.ts'
 import { noteUsage } from '../lib/stages/note-usage.ts'
 import { providerCall, type ProviderCallOptions } from '../lib/stages/provider-call.ts'
 import { routeModel } from '../lib/stages/route-model.ts'
 import { validate, validateForm } from '../lib/stages/validate.ts'
 import { ImageEditRequest, ImageRequest, ImageVariationRequest } from '../schemas/images.ts'
-import type { Call } from '../lib/call.ts'
+import type { Call, RoutedCall } from '../lib/call.ts'
 import type { ImageEvent } from '../lib/events.ts'
 import type { ImageEdit, ImageVariation } from '../lib/images/requests.ts'
+import type { Provider } from '../lib/providers/provider.ts'
 import type { Reply } from '../lib/reply.ts'
 import type { Services } from '../lib/services.ts'
 import type { Limits } from '../lib/settings.ts'
@@ -25,21 +28,27 @@ const oldest = 'openai/dall-e-2'
 const newest = 'openai/gpt-image-1'
 
 /** POST /v1/images/generations */
-export function images ({ keys, models, providers, settings }: Services): (call: Call) => Promise<Reply> {
+export function images (services: Services): (call: Call) => Promise<Reply> {
+  const { keys, models, providers, settings, drains, health } = services
+  const pick = (provider: Provider) => provider.images
   const stages = [
     auth(keys),
     validate(ImageRequest),
     routeModel<ImageRequest>(models, providers, { defaultModel }),
     imageRules<ImageRequest>(models, { task: 'generation' }),
-    providerCall(providers, provider => provider.images, sizes(settings.limits)),
+    dryRun<RoutedCall<ImageRequest>>(services, pick),
+    limits<RoutedCall<ImageRequest>>(services),
+    providerCall(providers, pick, sizes(settings.limits), drains, health),
     noteUsage<ImageRequest, ImageEvent>()
   ] as const
   const reply = streamOrWhole({ streamed: imageFrames<ImageRequest>('image_generation'), whole: wholeImages<ImageRequest> })
-  return async call => await pipe(once(call), ...stages, reply)
+  return async call => await pipe(once(call), ...stages, reply).catch(dryRunReply)
 }
 
 /** POST /v1/images/edits */
-export function imageEdits ({ keys, models, providers, settings }: Services): (call: Call) => Promise<Reply> {
+export function imageEdits (services: Services): (call: Call) => Promise<Reply> {
+  const { keys, models, providers, settings, drains, health } = services
+  const pick = (provider: Provider) => provider.imageEdits
   const stages = [
     auth(keys),
     validateForm(ImageEditRequest),
@@ -51,15 +60,19 @@ export function imageEdits ({ keys, models, providers, settings }: Services): (c
         if (mask !== undefined) checkImageFile(mask, 'mask', family)
       }
     }),
-    providerCall(providers, provider => provider.imageEdits, sizes(settings.limits)),
+    dryRun<RoutedCall<ImageEdit>>(services, pick),
+    limits<RoutedCall<ImageEdit>>(services),
+    providerCall(providers, pick, sizes(settings.limits), drains, health),
     noteUsage<ImageEdit, ImageEvent>()
   ] as const
   const reply = streamOrWhole({ streamed: imageFrames<ImageEdit>('image_edit'), whole: wholeImages<ImageEdit> })
-  return async call => await pipe(once(call), ...stages, reply)
+  return async call => await pipe(once(call), ...stages, reply).catch(dryRunReply)
 }
 
 /** POST /v1/images/variations */
-export function imageVariations ({ keys, models, providers, settings }: Services): (call: Call) => Promise<Reply> {
+export function imageVariations (services: Services): (call: Call) => Promise<Reply> {
+  const { keys, models, providers, settings, drains, health } = services
+  const pick = (provider: Provider) => provider.imageVariations
   const stages = [
     auth(keys),
     validateForm(ImageVariationRequest),
@@ -67,11 +80,13 @@ export function imageVariations ({ keys, models, providers, settings }: Services
     imageRules<ImageVariation>(models, {
       task: 'variation', checkFiles: ({ image }, family) => checkImageFile(image, 'image', family)
     }),
-    providerCall(providers, provider => provider.imageVariations, sizes(settings.limits)),
+    dryRun<RoutedCall<ImageVariation>>(services, pick),
+    limits<RoutedCall<ImageVariation>>(services),
+    providerCall(providers, pick, sizes(settings.limits), drains, health),
     noteUsage<ImageVariation, ImageEvent>()
   ] as const
   const reply = streamOrWhole({ streamed: imageFrames<ImageVariation>('image_edit'), whole: wholeImages<ImageVariation> })
-  return async call => await pipe(once(call), ...stages, reply)
+  return async call => await pipe(once(call), ...stages, reply).catch(dryRunReply)
 }
 
 /** A request that names no model and asks for what only the newest can do means that one. */

@@ -9,40 +9,49 @@ import { once, perCall } from '../lib/stage.ts'
 import { askAsImage } from '../lib/stages/ask-as-image.ts'
 import { auth } from '../lib/stages/auth.ts'
 import { deadline } from '../lib/stages/deadline.ts'
+import { dryRun, dryRunReply } from '../lib/stages/dry-run.ts'
+import { limits } from '../lib/stages/limits.ts'
 import { providerCall } from '../lib/stages/provider-call.ts'
 import { routeModel } from '../lib/stages/route-model.ts'
 import { validate } from '../lib/stages/validate.ts'
 import { OcrRequest, type OcrAnswer } from '../schemas/ocr.ts'
 import type { Batch } from '../lib/batch.ts'
-import type { Call, ValidCall } from '../lib/call.ts'
+import type { Call, RoutedCall, ValidCall } from '../lib/call.ts'
 import type { ResultEvent } from '../lib/events.ts'
 import type { OcrPages, OcrQuestion } from '../lib/ocr/question.ts'
+import type { Provider } from '../lib/providers/provider.ts'
 import type { Reply } from '../lib/reply.ts'
 import type { Services } from '../lib/services.ts'
 import type { WithoutNulls } from '../schemas/nullable.ts'
+
+type AskedOcr = WithoutNulls<OcrRequest>
 
 const limitMs = 120_000
 const maxPages = 1000
 const defaultModel = (): string => 'mistral/mistral-ocr-latest'
 
-export function ocr ({ keys, models, providers, settings }: Services): (call: Call) => Promise<Reply> {
-  const { limits } = settings
+const pick = (provider: Provider) => provider.ocr
+
+export function ocr (services: Services): (call: Call) => Promise<Reply> {
+  const { keys, models, providers, settings, drains, health } = services
   const stages = [
     auth(keys),
     validate(OcrRequest),
-    deadline<ValidCall<WithoutNulls<OcrRequest>>>(limitMs),
-    perCall(documentReader(limits.documentBytes)),
+    deadline<ValidCall<AskedOcr>>(limitMs),
+    routeModel<AskedOcr>(models, providers, { defaultModel }),
+    dryRun<RoutedCall<AskedOcr>>(services, pick),
+    limits<RoutedCall<AskedOcr>>(services),
+    perCall(documentReader(settings.limits.documentBytes)),
     perCall(checkPageCount),
-    routeModel<OcrQuestion>(models, providers, { defaultModel }),
-    askAsImage(providerCall(providers, provider => provider.ocr, limits)),
+    askAsImage(providerCall(providers, pick, settings.limits, drains, health)),
     perCall(answerOf)
   ] as const
   const reply = jsonReply<OcrAnswer>()
-  return async call => await pipe(once(call), ...stages, reply)
+  return async call => await pipe(once(call), ...stages, reply).catch(dryRunReply)
 }
 
 function documentReader (maxBytes: number) {
-  return async (call: ValidCall<WithoutNulls<OcrRequest>>): Promise<ValidCall<OcrQuestion>> => {
+  return async (call: RoutedCall<AskedOcr>): Promise<RoutedCall<OcrQuestion>> => {
     const { model, document: { document_url: url } } = call.request
     const document = await readDocument(call.longTexts?.get(url) ?? url, maxBytes, call.signal)
     return { ...call, request: { ...(model !== undefined && { model }), document } }
@@ -50,7 +59,7 @@ function documentReader (maxBytes: number) {
 }
 
 /** What cannot be counted here is for the provider to judge. */
-async function checkPageCount (call: ValidCall<OcrQuestion>): Promise<ValidCall<OcrQuestion>> {
+async function checkPageCount (call: RoutedCall<OcrQuestion>): Promise<RoutedCall<OcrQuestion>> {
   const { document } = call.request
   if (document.kind === 'bytes' && document.mediaType === 'application/pdf') {
     const pages = await countPages(document.bytes, call.key.id, call.signal)

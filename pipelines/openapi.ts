@@ -22,6 +22,7 @@ import {
 } from '../schemas/messages.ts'
 import { Model, ModelList } from '../schemas/models.ts'
 import { OcrAnswer, OcrRequest } from '../schemas/ocr.ts'
+import { RouteDecision } from '../schemas/route-decision.ts'
 import { SpeechRequest, SpeechStreamEvent } from '../schemas/speech.ts'
 import {
   TranscriptionRequest, Transcription, TranscriptionAnswer, TranscriptionStreamEvent, TranscriptSegment, TranscriptWord,
@@ -42,7 +43,7 @@ const named = {
   SpeechRequest, SpeechStreamEvent,
   TranscriptionRequest, Transcription, VerboseTranscription, TranscriptSegment, TranscriptWord, TranscriptionStreamEvent,
   TranslationRequest, Translation, VerboseTranslation,
-  Model, ModelList, Health
+  Model, ModelList, Health, RouteDecision
 }
 
 const fromProvider = [
@@ -77,7 +78,8 @@ export const endpointDocs: readonly EndpointDoc[] = [
         schema: ChatCompletionChunk
       }
     ],
-    errors: ['invalid_value', 'unsupported_parameter', ...fromProvider]
+    errors: ['invalid_value', 'unsupported_parameter', ...fromProvider],
+    dryRun: RouteDecision
   },
   {
     name: 'deferred-completion',
@@ -108,7 +110,8 @@ export const endpointDocs: readonly EndpointDoc[] = [
     summary: 'Make images out of a prompt.',
     request: { schema: ImageRequest },
     answers: imageAnswers,
-    errors: ['invalid_value', 'unsupported_parameter', ...fromProvider]
+    errors: ['invalid_value', 'unsupported_parameter', ...fromProvider],
+    dryRun: RouteDecision
   },
   {
     name: 'image-edits',
@@ -118,7 +121,8 @@ export const endpointDocs: readonly EndpointDoc[] = [
     summary: 'Change images as a prompt says.',
     request: { schema: ImageEditRequest, mediaType: 'multipart/form-data' },
     answers: imageAnswers,
-    errors: ['invalid_value', 'unsupported_parameter', 'unsupported_format', ...fromProvider]
+    errors: ['invalid_value', 'unsupported_parameter', 'unsupported_format', ...fromProvider],
+    dryRun: RouteDecision
   },
   {
     name: 'image-variations',
@@ -128,7 +132,8 @@ export const endpointDocs: readonly EndpointDoc[] = [
     summary: 'Make other images like one.',
     request: { schema: ImageVariationRequest, mediaType: 'multipart/form-data' },
     answers: [{ description: 'The images.', schema: ImageAnswer }],
-    errors: ['invalid_value', 'unsupported_parameter', 'unsupported_format', ...fromProvider]
+    errors: ['invalid_value', 'unsupported_parameter', 'unsupported_format', ...fromProvider],
+    dryRun: RouteDecision
   },
   {
     name: 'ocr',
@@ -138,7 +143,8 @@ export const endpointDocs: readonly EndpointDoc[] = [
     summary: 'Read a PDF or an image into Markdown, page by page.',
     request: { schema: OcrRequest },
     answers: [{ description: 'The pages.', schema: OcrAnswer }],
-    errors: ['invalid_value', 'unsupported_parameter', 'unsupported_format', 'invalid_document', ...fromProvider]
+    errors: ['invalid_value', 'unsupported_parameter', 'unsupported_format', 'invalid_document', ...fromProvider],
+    dryRun: RouteDecision
   },
   {
     name: 'embeddings',
@@ -148,7 +154,8 @@ export const endpointDocs: readonly EndpointDoc[] = [
     summary: 'Turn texts into vectors, for search and comparison.',
     request: { schema: EmbeddingsRequest },
     answers: [{ description: 'A vector for each input.', schema: EmbeddingList }],
-    errors: ['invalid_value', 'unsupported_parameter', ...fromProvider]
+    errors: ['invalid_value', 'unsupported_parameter', ...fromProvider],
+    dryRun: RouteDecision
   },
   {
     name: 'speech',
@@ -161,7 +168,8 @@ export const endpointDocs: readonly EndpointDoc[] = [
       { description: 'The sound, as it is made.', mediaType: 'audio/*' },
       { description: 'With `stream_format` sse, pieces of it.', mediaType: 'text/event-stream', schema: SpeechStreamEvent }
     ],
-    errors: ['unsupported_parameter', ...fromProvider]
+    errors: ['unsupported_parameter', ...fromProvider],
+    dryRun: RouteDecision
   },
   {
     name: 'transcriptions',
@@ -175,7 +183,8 @@ export const endpointDocs: readonly EndpointDoc[] = [
       ...texts,
       { description: 'With `stream`, the text as it is understood.', mediaType: 'text/event-stream', schema: TranscriptionStreamEvent }
     ],
-    errors: fromRecording
+    errors: fromRecording,
+    dryRun: RouteDecision
   },
   {
     name: 'translations',
@@ -188,7 +197,8 @@ export const endpointDocs: readonly EndpointDoc[] = [
       { description: 'The text, with more about it when the format is `verbose_json`.', schema: TranslationAnswer },
       ...texts
     ],
-    errors: fromRecording
+    errors: fromRecording,
+    dryRun: RouteDecision
   },
   {
     name: 'models',

@@ -5,26 +5,34 @@ import { readSpeech, type SpeechQuestion } from '../lib/audio/speech-question.ts
 import { bytesReply } from '../lib/replies/bytes.ts'
 import { once, perCall } from '../lib/stage.ts'
 import { auth } from '../lib/stages/auth.ts'
+import { dryRun, dryRunReply } from '../lib/stages/dry-run.ts'
+import { limits } from '../lib/stages/limits.ts'
 import { noteUsage } from '../lib/stages/note-usage.ts'
 import { providerCall } from '../lib/stages/provider-call.ts'
 import { routeModel } from '../lib/stages/route-model.ts'
 import { speechFrames } from '../lib/stages/speech-frames.ts'
 import { validate } from '../lib/stages/validate.ts'
 import { SpeechRequest } from '../schemas/speech.ts'
-import type { Call } from '../lib/call.ts'
+import type { Call, RoutedCall } from '../lib/call.ts'
 import type { SpeechEvent } from '../lib/events.ts'
+import type { Provider } from '../lib/providers/provider.ts'
 import type { Reply } from '../lib/reply.ts'
 import type { Services } from '../lib/services.ts'
 
-export function speech ({ keys, models, providers, settings, drains }: Services): (call: Call) => Promise<Reply> {
+const pick = (provider: Provider) => provider.speech
+
+export function speech (services: Services): (call: Call) => Promise<Reply> {
+  const { keys, models, providers, settings, drains, health } = services
   const stages = [
     auth(keys),
     validate(SpeechRequest),
     perCall(readSpeech),
     routeModel<SpeechQuestion>(models, providers),
-    providerCall(providers, provider => provider.speech, settings.limits, drains),
+    dryRun<RoutedCall<SpeechQuestion>>(services, pick),
+    limits<RoutedCall<SpeechQuestion>>(services),
+    providerCall(providers, pick, settings.limits, drains, health),
     noteUsage<SpeechQuestion, SpeechEvent>()
   ] as const
   const reply = bytesReply(speechFrames<SpeechQuestion>())
-  return async call => await pipe(once(call), ...stages, reply)
+  return async call => await pipe(once(call), ...stages, reply).catch(dryRunReply)
 }

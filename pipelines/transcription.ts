@@ -6,26 +6,34 @@ import { noteTranscript, transcriptReply, wholeTranscript } from '../lib/audio/w
 import { streamOrWhole } from '../lib/replies/stream-or-whole.ts'
 import { once, perCall } from '../lib/stage.ts'
 import { auth } from '../lib/stages/auth.ts'
+import { dryRun, dryRunReply } from '../lib/stages/dry-run.ts'
+import { limits } from '../lib/stages/limits.ts'
 import { providerCall } from '../lib/stages/provider-call.ts'
 import { routeModel } from '../lib/stages/route-model.ts'
 import { transcriptFrames } from '../lib/stages/transcript-frames.ts'
 import { validateForm } from '../lib/stages/validate.ts'
 import { TranscriptionRequest } from '../schemas/transcription.ts'
-import type { Call } from '../lib/call.ts'
+import type { Call, RoutedCall } from '../lib/call.ts'
+import type { Provider } from '../lib/providers/provider.ts'
 import type { Reply } from '../lib/reply.ts'
 import type { Services } from '../lib/services.ts'
 
-export function transcription ({ keys, models, providers, settings, drains }: Services): (call: Call) => Promise<Reply> {
+const pick = (provider: Provider) => provider.transcription
+
+export function transcription (services: Services): (call: Call) => Promise<Reply> {
+  const { keys, models, providers, settings, drains, health } = services
   const stages = [
     auth(keys),
     validateForm(TranscriptionRequest),
     perCall(readTranscription),
     routeModel<Recording>(models, providers),
-    providerCall(providers, provider => provider.transcription, settings.limits, drains),
+    dryRun<RoutedCall<Recording>>(services, pick),
+    limits<RoutedCall<Recording>>(services),
+    providerCall(providers, pick, settings.limits, drains, health),
     perCall(noteTranscript)
   ] as const
   const reply = streamOrWhole({
     streamed: transcriptFrames<Recording>(), whole: wholeTranscript, write: transcriptReply
   })
-  return async call => await pipe(once(call), ...stages, reply)
+  return async call => await pipe(once(call), ...stages, reply).catch(dryRunReply)
 }

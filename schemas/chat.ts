@@ -240,10 +240,12 @@ const bookkeeping = {
 /** Hints for choosing among several models. */
 const routing = {
   model_attributes: Nullable(MapOf(MapOf(Score)), {
-    description: 'Per model, scores from 0 to 1 such as `intelligence`, `speed`, `cost`.'
+    description: 'What models are like: per model, numbers from 0 to 1 such as `intelligence`, `speed` and `cost` ' +
+      '(1 is dear). Several models are then tried in the order in which they meet `agent_attributes`.'
   }),
   agent_attributes: Nullable(MapOf(Score), {
-    description: 'What this call needs, as scores from 0 to 1, such as `complexity`.'
+    description: 'What this call needs, from 0 to 1: `complexity` asks for intelligence, `efficiency` for speed and ' +
+      'low cost, others for the attribute of that name. Default: the most of everything in `model_attributes`.'
   }),
   guardrails: Nullable(Type.Array(AnyObject), { description: 'Reserved; has no effect.' }),
   handoff_config: Nullable(AnyObject, { description: 'Reserved; has no effect.' })
@@ -260,7 +262,8 @@ export const ModelSettings = Type.Object({
   tool_choice: tools.tool_choice,
   parallel_tool_calls: tools.parallel_tool_calls,
   ...ofProviders,
-  service_tier: bookkeeping.service_tier
+  service_tier: bookkeeping.service_tier,
+  attributes: Nullable(MapOf(Score), { description: 'What this model is like, as in `model_attributes`.' })
 }, { description: 'Fields of a chat request; other fields are ignored.' })
 
 export const ModelWithSettings = Type.Object({

@@ -186,9 +186,45 @@ export const ModelConfig = Closed({
     input: Type.Optional(Type.Number({ minimum: 0, description: 'Input tokens.' })),
     output: Type.Optional(Type.Number({ minimum: 0, description: 'Output tokens.' })),
     cached_input: Type.Optional(Type.Number({ minimum: 0, description: 'Input found in the cache.' }))
-  }, { description: 'USD per million tokens.' }))
+  }, { description: 'USD per million tokens.' })),
+  attributes: Type.Optional(Type.Record(Type.String(), Type.Number({ minimum: 0, maximum: 1 }), {
+    description: 'What it is like, from 0 to 1: `intelligence`, `speed`, `accuracy`, `creativity`, or any other. ' +
+      '`cost`, of which 1 is dear, follows from its price unless it stands here.',
+    propertyNames: word
+  }))
 }, { description: 'A model of your own, or a change to one of the catalogue.' })
 export type ModelConfig = Static<typeof ModelConfig>
+
+/** In the words of `RouteStrategy`. */
+export const RouteStrategy = OneOf(['in_order', 'weighted', 'cheapest', 'fastest'], {
+  default: 'in_order',
+  description: 'Which is tried first: the first of the list; one drawn by weight; the one with the lowest price; ' +
+    'the one that has lately begun to answer soonest. The others follow when it fails.'
+})
+
+const WeightedModel = Closed({
+  model: Text('A model id, an alias or another route.'),
+  weight: Type.Number({
+    minimum: 0,
+    maximum: 1_000_000,
+    default: 1,
+    description: 'Its share of the calls where the strategy is `weighted`; 0: only when the others fail.'
+  })
+})
+type WeightedModel = Static<typeof WeightedModel>
+
+const RouteModels = Closed({
+  models: Type.Array(Type.Unsafe<string | WeightedModel>({ ...WeightedModel, type: ['string', 'object'], minLength: 1 }), {
+    minItems: 1, description: 'Models, aliases or routes, or maps of one and its weight.'
+  }),
+  strategy: RouteStrategy
+})
+
+/** Not a union: of a mistake in one, all its members would have something to say. */
+export const RouteConfig = Type.Unsafe<string[] | Static<typeof RouteModels>>({
+  ...RouteModels, type: ['array', 'object'], items: Text('A model id, an alias or another route.'), minItems: 1
+})
+export type RouteConfig = Static<typeof RouteConfig>
 
 export const ToolServerConfig = Closed({
   url: Type.Optional(HttpUrl('Where a remote server is. Either this or `command`.')),
@@ -208,6 +244,16 @@ export const ToolServerConfig = Closed({
 }, { description: 'A tool server (MCP): remote, or a command run here.' })
 export type ToolServerConfig = Static<typeof ToolServerConfig>
 
+const KeyLimitsConfig = Closed({
+  requests_per_minute: Type.Optional(Type.Integer({ minimum: 1, maximum: 1_000_000, description: 'Calls that ask a provider, a minute; a minute\'s worth may come at once.' })),
+  tokens_per_minute: Type.Optional(Type.Integer({ minimum: 1, maximum: 1_000_000_000, description: 'Tokens a minute, prompt and answer together.' })),
+  concurrent_calls: Type.Optional(Type.Integer({ minimum: 1, maximum: 1_000_000, description: 'Calls under way at once.' })),
+  budget: Type.Optional(Closed({
+    usd: Type.Number({ exclusiveMinimum: 0, maximum: 1_000_000, description: 'Dollars.' }),
+    per: OneOf(['day', 'month', 'total'], { default: 'month', description: 'What it is for: days and months of UTC, or all time.' })
+  }, { description: 'What it may cost. Models without a price cost nothing.' }))
+}, { description: 'How much a key may use; what is not here is not limited.' })
+
 export const KeyConfig = Closed({
   name: Text('Whom or what it is for; shown in the log and the books.'),
   key: Secret('What callers send.'),
@@ -221,7 +267,8 @@ export const KeyConfig = Closed({
     pattern: '^\\d{4}-\\d{2}-\\d{2}(T\\d{2}:\\d{2}(:\\d{2})?(Z|[+-]\\d{2}:\\d{2}))?$',
     patternErrorMessage: 'must be a day (2030-12-31) or a moment (2030-12-31T18:00:00Z)',
     description: 'A day, which counts from its first second in UTC, or a moment.'
-  }))
+  })),
+  limits: Type.Optional(KeyLimitsConfig)
 }, { description: 'A key callers present to this gateway.' })
 export type KeyConfig = Static<typeof KeyConfig>
 
@@ -235,8 +282,9 @@ const LimitsConfig = Section({
   open_calls: Count(10_000, 'Calls under way at once; more are refused with 503.'),
   call_ms: Milliseconds(600_000, 'A call, from acceptance to the last byte.'),
   body_ms: Milliseconds(60_000, 'Until a request body has arrived.'),
-  headers_ms: Milliseconds(30_000, 'Until request headers have arrived.')
-}, 'What one call may cost.')
+  headers_ms: Milliseconds(30_000, 'Until request headers have arrived.'),
+  default_key: Type.Optional(KeyLimitsConfig)
+}, 'What one call may cost, and what keys without limits of their own may use.')
 
 const ToolsConfig = Section({
   connect_ms: Milliseconds(5000, 'Resolving, connecting and listing all servers of a call, together.'),
@@ -300,6 +348,11 @@ const DeferredConfig = Section({
   key_bytes: Bytes(256 * mebibyte, 'Calls and answers kept for one key; more are refused until some expire.')
 }, 'Deferred completions.')
 
+const UsageConfig = Section({
+  keep_days: Count(90, 'How many days a call stays in the books.', 3650),
+  keep_rows: Count(1_000_000, 'How many calls stay in the books at most; the oldest go first.', 1_000_000_000)
+}, 'The books: what was called and what it cost.')
+
 export const Config = Closed({
   providers: Named(ProviderConfig, 'Who answers. Any server that speaks the chat-completions ' +
     'dialect is one entry with a name of your choice and its `base_url`.', {
@@ -307,8 +360,8 @@ export const Config = Closed({
     patternErrorMessage: 'a name is lower-case letters, digits, `.`, `_` and `-`'
   }),
   models: Named(ModelConfig, 'By id, with the provider prefix; or by any name, for an alias.'),
-  routes: Named(Type.Array(Text('A model id, an alias or another route.'), { minItems: 1 }),
-    'Names for lists of models, tried in order.'),
+  routes: Named(RouteConfig, 'Names for lists of models that are tried until one answers: a list, or a map of ' +
+    '`models` and the `strategy` that orders them.'),
   mcp_servers: Named(ToolServerConfig, 'Tool servers callers may name, by `org/name`.', {
     pattern: '^[A-Za-z0-9_-]+/[A-Za-z0-9_-]+$',
     patternErrorMessage: 'a tool server is named `org/name`'
@@ -317,6 +370,7 @@ export const Config = Closed({
   limits: LimitsConfig,
   tools: ToolsConfig,
   server: ServerConfig,
+  usage: UsageConfig,
   deferred: DeferredConfig
 }, { title: 'Headgate', description: 'Configuration of the Headgate AI gateway.' })
 export type Config = Static<typeof Config>

@@ -11,7 +11,7 @@ const floors: ReadonlyArray<readonly [RegExp, number]> = [
   [/^lib\/http\//, 5],
   [/^pipelines\//, 4.5],
   [/^lib\/(?:stages|replies)\//, 4],
-  [/^lib\/(?:config|keys|models|mcp|stores|telemetry|deferred)\//, 3],
+  [/^lib\/(?:config|keys|models|mcp|stores|telemetry|deferred|routing|usage|limits)\//, 3],
   [/^lib\/(?:upstream|config|services|safe-agent|body-queue|inflate)\.ts$/, 3],
   [/^lib\/(?:chat|providers|images|audio|ocr|validation|embeddings)\//, 2],
   [/^lib\/(?:sse|multipart|openapi)\.ts$/, 2],
@@ -28,7 +28,7 @@ const owners: Readonly<Record<string, RegExp>> = {
   typebox: /^(?:schemas|lib\/(?:stages|validation|config|models))\/|^lib\/openapi\.ts$/,
   undici: /^lib\/(?:upstream|safe-agent|mcp\/)/,
   pino: /^lib\/telemetry\//,
-  kysely: /^lib\/(?:stores|keys|deferred)\//,
+  kysely: /^lib\/(?:stores|keys|deferred|usage)\//,
   '@photostructure/sqlite': /^lib\/stores\//,
   '@modelcontextprotocol/client': /^lib\/mcp\//,
   'gpt-tokenizer': /^lib\/embeddings\/count-tokens/,
@@ -95,4 +95,14 @@ t.test('the environment is read in one place', async t => {
     if (reads && !/^(?:examples\/|lib\/main\.ts|lib\/cli\/)/.test(file)) t.fail(`${file} reads process.env`)
   }
   t.pass('every file was looked at')
+})
+
+t.test('packages are pinned to one version each, and nothing of ours runs when they are installed', async t => {
+  const { dependencies, devDependencies, optionalDependencies, scripts } = JSON.parse(
+    readFileSync(join(root, 'package.json'), 'utf8')
+  ) as Record<string, Record<string, string>>
+  const versions = Object.entries({ ...dependencies, ...devDependencies, ...optionalDependencies })
+  t.ok(versions.length > 10)
+  for (const [name, version] of versions) t.match(version, /^\d+\.\d+\.\d+(-[\w.]+)?$/, name)
+  for (const moment of ['preinstall', 'install', 'postinstall', 'prepare']) t.notOk(moment in (scripts ?? {}), moment)
 })

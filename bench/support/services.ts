@@ -1,7 +1,9 @@
 /** A gateway's services inside the process, in front of a provider that answers from memory. */
 
 import { Drains } from '../../lib/drains.ts'
+import { RouteHealth } from '../../lib/routing/route-health.ts'
 import { createTokenCounter } from '../../lib/embeddings/token-counter.ts'
+import { LocalLimiter } from '../../lib/limits/limiter.ts'
 import { createToolServers } from '../../lib/mcp/tool-servers.ts'
 import { createModels } from '../../lib/models/create-models.ts'
 import { createProvider } from '../../lib/providers/index.ts'
@@ -39,7 +41,9 @@ export function servicesTo (pieces: readonly Buffer[], provider: Partial<Provide
     providers,
     tools: createToolServers(settings),
     drains: new Drains(),
+    health: new RouteHealth(),
     tokens: createTokenCounter(),
+    limiter: new LocalLimiter(),
     ready: () => true
   }
 }

@@ -63,6 +63,7 @@ export function benchSettings (port: number, upstreamPort: number): Settings {
     routes: [],
     toolServers: [],
     keys: [],
+    usage: { keepDays: 1, keepRows: 1000 },
     deferred: { emulate: false, keepMs: 60_000, pending: 100, keyBytes: 1_000_000 }
   }
 }

@@ -238,8 +238,12 @@ export function wireUsage (usage: Usage): WireUsage {
 }
 
 function reported (counts: Record<string, number | undefined>): Record<string, number> | undefined {
-  const known = Object.entries(counts).filter((entry): entry is [string, number] => entry[1] !== undefined)
-  return known.length === 0 ? undefined : Object.fromEntries(known)
+  let known: Record<string, number> | undefined
+  for (const name in counts) {
+    const count = counts[name]
+    if (count !== undefined) (known ??= {})[name] = count
+  }
+  return known
 }
 
 function wireToolResult (result: ToolResult): Fields {

@@ -40,9 +40,11 @@ export function foldChunks (chunks: Iterable<Chunk>): Completion {
   let answer: Completion | undefined
   const choices = new Map<number, ChoiceFold>()
   for (const chunk of chunks) {
-    const { choices: pieces, usage, object: _, ...fields } = chunk
+    const { choices: pieces, usage } = chunk
     answer ??= { id: chunk.id, object: 'chat.completion', created: chunk.created, model: chunk.model, choices: [] }
-    Object.assign(answer, fields)
+    for (const key in chunk) {
+      if (key !== 'choices' && key !== 'usage' && key !== 'object') answer[key] = chunk[key]
+    }
     for (const piece of pieces) {
       let choice = choices.get(piece.index)
       if (choice === undefined) choices.set(piece.index, choice = new ChoiceFold(piece.index))
@@ -68,11 +70,13 @@ class ChoiceFold {
     this.#index = index
   }
 
-  add ({ index: _, delta, logprobs, finish_reason: finish, ...extra }: ChunkChoice): void {
-    this.#addDelta(delta)
-    this.#addLogprobs(logprobs as Partial<Logprobs> | null | undefined) // ours: made in chunk
-    this.#finish = finish ?? this.#finish
-    Object.assign(this.#extra, extra)
+  add (choice: ChunkChoice): void {
+    this.#addDelta(choice.delta)
+    this.#addLogprobs(choice.logprobs as Partial<Logprobs> | null | undefined) // ours: made in chunk
+    this.#finish = choice.finish_reason ?? this.#finish
+    for (const key in choice) {
+      if (key !== 'index' && key !== 'delta' && key !== 'logprobs' && key !== 'finish_reason') this.#extra[key] = choice[key]
+    }
   }
 
   result (): CompletionChoice {
@@ -95,11 +99,14 @@ class ChoiceFold {
     }
   }
 
-  #addDelta ({ role: _, content, tool_calls: calls, ...fields }: ChunkDelta): void {
-    this.#content += content ?? ''
-    for (const call of calls ?? []) this.#addCall(call)
-    for (const [key, value] of Object.entries(fields)) {
-      this.#message[key] = joined(key, this.#message[key], value)
+  #addDelta (delta: ChunkDelta): void {
+    const { content, tool_calls: calls } = delta
+    if (content !== undefined) this.#content += content
+    if (calls !== undefined) for (const call of calls) this.#addCall(call)
+    for (const key in delta) {
+      if (key !== 'role' && key !== 'content' && key !== 'tool_calls') {
+        this.#message[key] = joined(key, this.#message[key], delta[key])
+      }
     }
   }
 

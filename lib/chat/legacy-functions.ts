@@ -19,8 +19,10 @@ export function offersFunctionsOnly ({ tools = [], functions = [] }: PromptedCha
  */
 export function functionsAsTools (request: PromptedChat): PromptedChat {
   const messages = callsAsToolCalls(request.messages)
-  const { functions = [], function_call: called, ...rest } = request
-  if (functions.length === 0) return messages === request.messages ? request : { ...request, messages }
+  if (request.functions === undefined || request.functions.length === 0) {
+    return messages === request.messages ? request : { ...request, messages }
+  }
+  const { functions, function_call: called, ...rest } = request
   const taken = new Set(request.tools?.map(tool => tool.type === 'custom' ? undefined : tool.function.name))
   const added = functions.filter(({ name }) => !taken.has(name))
   const converted: PromptedChat = {

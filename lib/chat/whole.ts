@@ -8,9 +8,11 @@ import type { ChatEvent } from '../events.ts'
  * @param batches of `normalise`: the first event is a complete `response-start`
  */
 export function wholeCompletion (batches: ReadonlyArray<{ readonly events: readonly ChatEvent[] }>): Completion {
-  const events = batches.flatMap(batch => batch.events)
-  const chunks = new Chunks(events[0] as AnswerHead, true) // by normalise
-  const all: Chunk[] = events.flatMap(event => chunks.of(event))
+  const chunks = new Chunks(batches[0]?.events[0] as AnswerHead, true) // by normalise
+  const all: Chunk[] = []
+  for (const { events } of batches) {
+    for (const event of events) all.push(...chunks.of(event))
+  }
   all.push(...chunks.end())
   return foldChunks(all)
 }

@@ -5,8 +5,10 @@
 
 import cluster, { type Worker } from 'node:cluster'
 import { openKeyStore } from '../keys/key-store.ts'
+import { limiterWith } from '../limits/limiter.ts'
+import { serveLimits } from '../limits/shared-limiter.ts'
 import { openServices } from '../open-services.ts'
-import { openDatabase } from '../stores/database.ts'
+import { openDatabase, type Database } from '../stores/database.ts'
 import { createLog, flushed, type Log } from '../telemetry/log.ts'
 import type { Settings } from '../settings.ts'
 import { announce } from './announce.ts'
@@ -23,9 +25,22 @@ const longestWaitMs = 30_000
 
 /** Leads the workers until a signal ends them. */
 export async function lead ({ settings, log }: ServeOptions, terminal: Terminal): Promise<ExitCode> {
-  const key = await makeFirstKey(settings)
+  const database = await openDatabase(settings.server.dataDir)
+  try {
+    await leadWith(database, settings, log, terminal)
+  } finally {
+    await database.close()
+  }
+  await flushed(log)
+  return 0
+}
+
+async function leadWith (database: Database, settings: Settings, log: Log, terminal: Terminal): Promise<void> {
+  const key = await makeFirstKey(database, settings)
+  const limiter = limiterWith(database, log)
   await new Promise<void>((resolve, reject) => {
     startCrew(settings.server.workers, log, {
+      onHire: worker => serveLimits(worker, limiter, String(worker.id)),
       onReady: address => {
         modelsOf(settings).then(models => announce({ address, settings, models, key }, log, terminal)).catch(reject)
       },
@@ -33,19 +48,12 @@ export async function lead ({ settings, log }: ServeOptions, terminal: Terminal)
       onEnd: resolve
     })
   })
-  await flushed(log)
-  return 0
 }
 
-async function makeFirstKey (settings: Settings): Promise<string | undefined> {
-  const database = await openDatabase(settings.server.dataDir)
-  try {
-    const keys = await openKeyStore(database, settings.keys)
-    keys.close()
-    return await firstKey(keys)
-  } finally {
-    await database.close()
-  }
+async function makeFirstKey (database: Database, settings: Settings): Promise<string | undefined> {
+  const keys = await openKeyStore(database, settings.keys)
+  keys.close()
+  return await firstKey(keys)
 }
 
 /** What the banner's example needs to know; the workers have their own. */
@@ -59,6 +67,8 @@ async function modelsOf (settings: Settings): Promise<ReturnType<typeof openServ
 }
 
 interface CrewEvents {
+  /** A worker was started. */
+  readonly onHire: (worker: Worker) => void
   /** Where all listen, once all do. */
   readonly onReady: (address: Address) => void
   /** The first ones cannot start; all have been ended. */
@@ -67,7 +77,7 @@ interface CrewEvents {
   readonly onEnd: () => void
 }
 
-function startCrew (count: number, log: Log, { onReady, onFailure, onEnd }: CrewEvents): void {
+function startCrew (count: number, log: Log, { onHire, onReady, onFailure, onEnd }: CrewEvents): void {
   const serving = new Set<Worker>()
   let complete = false
   let stopping = false
@@ -81,6 +91,7 @@ function startCrew (count: number, log: Log, { onReady, onFailure, onEnd }: Crew
   const hire = (): void => {
     const beganMs = performance.now()
     const worker = cluster.fork()
+    onHire(worker)
     worker.on('message', (message: unknown) => {
       const failure = failureIn(message)
       if (failure === undefined) return

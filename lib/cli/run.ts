@@ -30,9 +30,17 @@ const commands: ReadonlyMap<string, Entry> = new Map<string, Entry>([
     summary: 'make, list and revoke gateway keys',
     load: async () => (await import('./keys.ts')).keys
   }],
+  ['usage', {
+    summary: 'tell what was called and what it cost',
+    load: async () => (await import('./usage.ts')).usage
+  }],
   ['models', {
     summary: 'list the models that callers can use',
     load: async () => (await import('./models.ts')).models
+  }],
+  ['route', {
+    summary: 'say which models a call would ask, and why',
+    load: async () => (await import('./route.ts')).route
   }],
   ['doctor', {
     summary: 'find out what is on, what is missing and who answers',

@@ -6,6 +6,7 @@ import { createGateway, type Gateway } from '../gateway.ts'
 import { openKeyStore, type KeyStore } from '../keys/key-store.ts'
 import { openDatabase } from '../stores/database.ts'
 import { causeOf } from '../telemetry/cause.ts'
+import type { Limiter } from '../limits/limiter.ts'
 import type { ConfigSources } from '../config.ts'
 import type { ServerSettings, Settings } from '../settings.ts'
 import type { Log } from '../telemetry/log.ts'
@@ -13,6 +14,8 @@ import type { Address } from './banner.ts'
 import { CommandError } from './command.ts'
 
 export interface ServeOptions {
+  /** Who counts what limited keys use. Default: this process. */
+  readonly limiter?: Limiter
   /** Where the settings come from, to see them change. */
   readonly sources: ConfigSources
   readonly settings: Settings
@@ -35,7 +38,7 @@ export interface Serving {
  *
  * @throws StoreError, or CommandError when the address cannot be used; nothing is left open
  */
-export async function serve ({ sources, settings, log, prepare }: ServeOptions): Promise<Serving> {
+export async function serve ({ sources, settings, log, prepare, limiter }: ServeOptions): Promise<Serving> {
   const closing: Array<() => Promise<void> | void> = []
   const close = async (): Promise<void> => {
     for (const end of closing.splice(0).toReversed()) await end()
@@ -48,7 +51,16 @@ export async function serve ({ sources, settings, log, prepare }: ServeOptions):
     })
     closing.push(keys.close)
     const key = await prepare?.(keys)
-    const gateway = await createGateway(settings, { keys, log, database, degraded: () => keys.isStale() ? ['keys'] : [] })
+    const books = await openDatabase(settings.server.dataDir, { busyTimeoutMs: 0 })
+    closing.push(books.close)
+    const gateway = await createGateway(settings, {
+      keys,
+      log,
+      database,
+      books,
+      degraded: () => keys.isStale() ? ['keys'] : [],
+      ...(limiter === undefined ? {} : { limiter })
+    })
     closing.push(gateway.close)
     const address = await listen(gateway, settings.server)
     const watch = watchForChanges(sources, { gateway, keys, log, server: settings.server })

@@ -1,5 +1,6 @@
 /** A worker: serves, and obeys its primary process instead of signals. */
 
+import { limiterOf } from '../limits/shared-limiter.ts'
 import { flushed } from '../telemetry/log.ts'
 import { CommandError, type ExitCode } from './command.ts'
 import { StoreError } from '../stores/database.ts'
@@ -17,7 +18,7 @@ export async function work (options: ServeOptions): Promise<ExitCode> {
   const stop = stopOrder()
   let serving: Serving
   try {
-    serving = await serve(options)
+    serving = await serve({ ...options, limiter: limiterOf(process) })
   } catch (error) {
     if (!(error instanceof CommandError || error instanceof StoreError)) throw error
     // All workers fail alike; the primary says it once.

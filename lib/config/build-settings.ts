@@ -2,14 +2,15 @@
 
 import { availableParallelism } from 'node:os'
 import { resolve } from 'node:path'
-import type { Config, ModelConfig, ProviderConfig, ToolServerConfig } from '../../schemas/config.ts'
+import type { Config, ModelConfig, ProviderConfig, RouteConfig, ToolServerConfig } from '../../schemas/config.ts'
 import { Secret } from '../call.ts'
 import type {
-  KeySettings, ModelSettings, ProviderSettings, ServerSettings, Settings, ToolServerSettings
+  KeySettings, Limits, ModelSettings, ProviderSettings, RouteSettings, ServerSettings, Settings, ToolServerSettings
 } from '../settings.ts'
 import { camelKeys } from './camel-keys.ts'
 import { isoMoment } from './iso-moment.ts'
 import { kindOf, kinds } from './kinds.ts'
+import { routeTargets } from './route-targets.ts'
 import { providerLabels } from '../settings.ts'
 
 export interface SettingsSources {
@@ -29,17 +30,18 @@ export function buildSettings (config: Config, { secrets, ownKeys, cwd }: Settin
   const there = new Set(providers.map(([id]) => id))
   return {
     server: server(config.server, cwd),
-    limits: camelKeys(config.limits),
+    limits: limits(config.limits),
     tools: camelKeys(config.tools),
     providers: providers.map(([id, entry]) => provider(id, entry, secret)),
     // A provider may be off in one environment and on in another: its models come and go with it.
     models: Object.entries(config.models)
       .filter(([id, { alias }]) => alias !== undefined || there.has(prefixOf(id)))
       .map(([id, entry]) => model(id, entry)),
-    routes: Object.entries(config.routes).map(([name, models]) => ({ name, models })),
+    routes: Object.entries(config.routes).map(([name, entry]) => route(name, entry)),
     toolServers: Object.entries(config.mcp_servers)
       .map(([slug, entry]) => toolServer(slug, entry, secret)),
     keys: [...config.keys.map(entry => key(entry, secret)), ...ownKeys],
+    usage: camelKeys(config.usage),
     deferred: camelKeys(config.deferred)
   }
 }
@@ -51,6 +53,10 @@ function server (entry: Config['server'], cwd: string): ServerSettings {
     workers: workers === 'auto' ? availableParallelism() : workers,
     dataDir: resolve(cwd, dataDir)
   }
+}
+
+function limits ({ default_key: defaultKey, ...rest }: Config['limits']): Limits {
+  return { ...camelKeys(rest), ...(defaultKey === undefined ? {} : { defaultKey: camelKeys(defaultKey) }) }
 }
 
 /** Callers may bring a key to these although the gateway has none. */
@@ -89,6 +95,17 @@ function model (id: string, { price, ...entry }: ModelConfig): ModelSettings {
   return { id, ...camelKeys(entry), ...(price === undefined ? {} : { price: camelKeys(price) }) }
 }
 
+function route (name: string, entry: RouteConfig): RouteSettings {
+  const targets = routeTargets(name, entry)
+  const weights = targets.flatMap(({ id, weight }) => weight === undefined ? [] : [[id, weight] as const])
+  return {
+    name,
+    models: targets.map(({ id }) => id),
+    ...!Array.isArray(entry) && { strategy: entry.strategy },
+    ...weights.length > 0 && { weights: Object.fromEntries(weights) }
+  }
+}
+
 function toolServer (slug: string, entry: ToolServerConfig, secret: ReadSecret): ToolServerSettings {
   const { headers, env, ...rest } = entry
   return {
@@ -97,11 +114,12 @@ function toolServer (slug: string, entry: ToolServerConfig, secret: ReadSecret):
 }
 
 function key (entry: Config['keys'][number], secret: ReadSecret): KeySettings {
-  const { key, expires_at: expiresAt, ...rest } = entry
+  const { key, expires_at: expiresAt, limits, ...rest } = entry
   return {
     ...rest,
     key: secret(key),
-    ...(expiresAt === undefined ? {} : { expiresAtMs: isoMoment(expiresAt) })
+    ...(expiresAt === undefined ? {} : { expiresAtMs: isoMoment(expiresAt) }),
+    ...(limits === undefined ? {} : { limits: camelKeys(limits) })
   }
 }
 

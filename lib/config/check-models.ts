@@ -7,6 +7,7 @@ import { nearest } from '../nearest.ts'
 import { sandboxModels } from '../providers/sandbox/models.ts'
 import { providerLabels } from '../settings.ts'
 import { kindOf, kinds } from './kinds.ts'
+import { routeTargets } from './route-targets.ts'
 import type { Path } from './path.ts'
 import type { Report } from './report.ts'
 
@@ -38,8 +39,8 @@ export function checkModels (config: Config, providerNames: readonly string[], r
     if (id.includes('/')) names.checkProvider(path, id, report, 'name')
     else report.add(path, message, { part: 'name', unless: [...path, 'alias'] })
   }
-  for (const [name, ids] of Object.entries(routes)) {
-    for (const [index, id] of ids.entries()) checkTarget(['routes', name, index], name, id)
+  for (const [name, entry] of Object.entries(routes)) {
+    for (const { id, path } of routeTargets(name, entry)) checkTarget(path, name, id)
   }
   for (const [index, { models: patterns = [] }] of keys.entries()) {
     for (const [position, pattern] of patterns.entries()) {
@@ -66,7 +67,8 @@ function checkCapabilities (path: Path, given: Config['models'][string]['capabil
 
 /** What each name of the operator's stands for. */
 function stepsOf ({ models, routes }: Config): ReadonlyMap<string, readonly string[]> {
-  const steps = new Map<string, readonly string[]>(Object.entries(routes))
+  const steps = new Map<string, readonly string[]>()
+  for (const [name, entry] of Object.entries(routes)) steps.set(name, routeTargets(name, entry).map(({ id }) => id))
   for (const [id, { alias }] of Object.entries(models)) if (alias !== undefined) steps.set(id, [alias])
   return steps
 }

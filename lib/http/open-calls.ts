@@ -3,8 +3,8 @@
  *
  * A ring of links and not a `Set`: a set whose members come and go makes itself a new table every
  * few dozen calls, and each old table, dead but in old space, keeps the calls it held alive until
- * the next full collection. That was 6 of every 15 MB promoted, and a quarter of the CPU time of a
- * whole JSON call.
+ * the next full collection: a third of all that was promoted, and up to a quarter of the CPU time
+ * of a whole JSON call.
  */
 
 import type { GatewayError } from '../errors.ts'

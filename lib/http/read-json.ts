@@ -100,6 +100,7 @@ async function readText (
       clearTimeout(timer)
       settled = true
       signal.removeEventListener('abort', onAbort)
+      for (const stream of [source, request]) stream.off('error', onError).on('error', tooLate)
       source.off('data', onData).off('end', onEnd)
       if (inflate !== undefined) request.unpipe(inflate)
       if (error !== undefined) {
@@ -114,10 +115,17 @@ async function readText (
     }
     if (signal.aborted) return settle(signal.reason)
     signal.addEventListener('abort', onAbort, { once: true })
-    // Errors keep a listener for good: a socket may fail after the body was given up.
     source.on('data', onData).on('end', onEnd).on('error', onError)
     if (inflate !== undefined) request.on('error', onError).pipe(inflate)
   })
+}
+
+/**
+ * A socket may fail after its body was read or given up, and somebody must listen: not the one who
+ * read, and would hold the text to the end of the answer.
+ */
+function tooLate (): void {
+  // Whoever still needs the socket hears of it as the end of the call.
 }
 
 /** `undefined` for what is not UTF-8: decoded all the same, a model would be asked something else. */

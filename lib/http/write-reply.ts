@@ -3,6 +3,7 @@
  */
 
 import { once } from 'node:events'
+import { routeTaken } from '../route-reasons.ts'
 import type { ServerResponse } from 'node:http'
 import type { Call } from '../call.ts'
 import type { Reply } from '../reply.ts'
@@ -20,7 +21,10 @@ export async function writeReply (response: ServerResponse, reply: Reply, call: 
   call.record.status = reply.status
   if (typeof body === 'string' || body instanceof Uint8Array) {
     response.writeHead(reply.status, headersOf(reply, call, { 'content-length': String(Buffer.byteLength(body)) }))
-    response.end(body)
+    // In one piece with the head: `end` adds an empty one, and a `writev` costs 2 µs more than a `write`.
+    response.write(body)
+    response.socket?.uncork()
+    response.end()
     call.record.firstByteMs ??= performance.now() - call.receivedAtMs
     await written(response, call.signal, graceMs)
     return
@@ -43,8 +47,10 @@ function headersOf (reply: Reply, { id, record, receivedAtMs }: Call, more?: Rec
   }
   if (record.modelId !== undefined) headers['x-headgate-model'] = printable(record.modelId)
   if (record.attempts > 0) headers['x-headgate-attempts'] = String(record.attempts)
+  const route = routeTaken(record)
+  if (route !== undefined) headers['x-headgate-route'] = route
   if (record.upstreamRequestId !== undefined) headers['x-upstream-request-id'] = printable(record.upstreamRequestId)
-  return Object.assign(headers, reply.headers, more)
+  return Object.assign(headers, reply.headers, record.limitHeaders, more)
 }
 
 /** A header value cannot hold everything that a model name can. */

@@ -9,6 +9,7 @@
 
 import { hash, randomBytes, timingSafeEqual } from 'node:crypto'
 import type { ApiKey } from '../call.ts'
+import type { KeyLimits } from '../key-limits.ts'
 import type { KeySettings } from '../settings.ts'
 import type { Database, KeyRow } from '../stores/database.ts'
 import type { Keys } from './keys.ts'
@@ -21,6 +22,8 @@ export interface NewKey {
   readonly models?: readonly string[] | undefined
   /** Unix time in milliseconds; absent means never. */
   readonly expiresAtMs?: number | undefined
+  /** How much it may use; absent means the default. */
+  readonly limits?: KeyLimits | undefined
 }
 
 /** A key as the operator sees it in a list. */
@@ -135,7 +138,7 @@ export async function openKeyStore (
       return undefined
     },
 
-    create: async ({ name, endpoints, models, expiresAtMs }) => {
+    create: async ({ name, endpoints, models, expiresAtMs, limits }) => {
       const taken = [...fromConfiguration.values()].some(({ key }) => key.name === name)
       if (taken) throw new KeyNameError(name)
       const id = `key_${randomBytes(8).toString('hex')}`
@@ -146,6 +149,7 @@ export async function openKeyStore (
         digest: digestOf(key),
         endpoints: listText(endpoints),
         models: listText(models),
+        limits: limits === undefined ? null : JSON.stringify(limits),
         created_at_ms: Date.now(),
         expires_at_ms: expiresAtMs ?? null,
         revoked_at_ms: null
@@ -194,12 +198,13 @@ function ofSettings ({ key, name, ...scope }: KeySettings): readonly [string, Ap
   return [digestOf(key.reveal()), { id: `configured:${name}`, name, ...scope }]
 }
 
-function ofRow ({ id, name, endpoints, models, expires_at_ms: expiresAtMs }: KeyRow): ApiKey {
+function ofRow ({ id, name, endpoints, models, limits, expires_at_ms: expiresAtMs }: KeyRow): ApiKey {
   return {
     id,
     name,
     ...endpoints !== null && { endpoints: parseList(endpoints) },
     ...models !== null && { models: parseList(models) },
+    ...limits !== null && { limits: JSON.parse(limits) as KeyLimits }, // written by us
     ...expiresAtMs !== null && { expiresAtMs }
   }
 }

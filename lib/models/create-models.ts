@@ -8,6 +8,7 @@ import { nearest } from '../nearest.ts'
 import type { Settings } from '../settings.ts'
 import { collectModels } from './known-models.ts'
 import { buildIndex, isTorn, resolve, routeOf } from './model-index.ts'
+import { inPlay, type Play } from './route-strategies.ts'
 import type { ModelEntry, Models } from './models.ts'
 
 export interface ModelRegistry extends Models {
@@ -20,12 +21,14 @@ export interface ModelRegistry extends Models {
  *
  * @param enabled ids of the providers the gateway may use.
  * @param extra models that providers bring along, such as those of the sandbox.
+ * @param play what routes by weight and by speed go by. Default: chance, and no speed is known
  * @throws Error when a `models:` entry names a provider that does not exist.
  */
 export function createModels (
   settings: Settings,
   enabled: ReadonlySet<string>,
-  extra: readonly ModelEntry[] = []
+  extra: readonly ModelEntry[] = [],
+  play: Play = { random: Math.random, latency: () => undefined }
 ): ModelRegistry {
   const discovered = new Map<string, readonly ModelEntry[]>()
   const rebuild = () =>
@@ -33,7 +36,7 @@ export function createModels (
   let index = rebuild()
 
   return {
-    routes: id => resolve(id, index.routes, enabled, index.disabled),
+    routes: (id, streamed = false) => inPlay(resolve(id, index.routes, enabled, index.disabled), streamed, play),
 
     routeTo (providerId, model): Route | undefined {
       const prefix = `${providerId}/`

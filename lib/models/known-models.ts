@@ -79,7 +79,7 @@ function newEntry ({ id }: ModelSettings, kinds: ReadonlyMap<string, string>): M
 }
 
 function configured (known: ModelEntry, settings: ModelSettings): ModelEntry {
-  const { status, displayName, description, capabilities, price } = settings
+  const { status, displayName, description, capabilities, price, attributes } = settings
   const today = new Date().toISOString().slice(0, 10)
   return {
     ...known,
@@ -87,6 +87,7 @@ function configured (known: ModelEntry, settings: ModelSettings): ModelEntry {
     ...displayName !== undefined && { displayName },
     ...description !== undefined && { description },
     ...price !== undefined && { price: { ...price, asOf: today } },
+    ...attributes !== undefined && { attributes },
     capabilities: { ...known.capabilities, ...capabilities }
   }
 }

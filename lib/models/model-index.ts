@@ -6,7 +6,8 @@
  */
 
 import type { Route } from '../call.ts'
-import type { Settings } from '../settings.ts'
+import type { RouteSettings, Settings } from '../settings.ts'
+import { arranged } from './route-strategies.ts'
 import type { ModelEntry } from './models.ts'
 
 export interface ModelIndex {
@@ -46,7 +47,7 @@ export function buildIndex (
     if (entry !== undefined) routes.set(name, [routeOf(entry)])
   }
   for (const entry of usable) routes.set(entry.id, [routeOf(entry)])
-  for (const [name, targets] of followed(settings, id => resolve(id, routes, enabled, disabled))) {
+  for (const [name, targets] of followed(settings, entries, id => resolve(id, routes, enabled, disabled))) {
     if (targets.length > 0) routes.set(name, targets)
     else routes.delete(name)
   }
@@ -58,13 +59,15 @@ export function buildIndex (
   return { routes, entries, disabled, listed, owners }
 }
 
-/** Where aliases and routes lead, through one another as far as need be. */
+/**
+ * Where aliases and routes lead, through one another as far as need be. Of a route within another one
+ * only the models count.
+ */
 function followed (
-  { models, routes }: Settings, resolved: (id: string) => readonly Route[]
+  { models, routes }: Settings, entries: ReadonlyMap<string, ModelEntry>, resolved: (id: string) => readonly Route[]
 ): ReadonlyMap<string, readonly Route[]> {
-  const steps = new Map<string, readonly string[]>()
-  for (const { id, alias } of models) if (alias !== undefined) steps.set(id, [alias])
-  for (const { name, models } of routes) steps.set(name, models)
+  const steps = new Map<string, string | RouteSettings>(routes.map(route => [route.name, route]))
+  for (const { id, alias } of models) if (alias !== undefined && !steps.has(id)) steps.set(id, alias)
 
   const found = new Map<string, readonly Route[]>()
   const follow = (name: string): readonly Route[] => {
@@ -73,7 +76,7 @@ function followed (
     const known = found.get(name)
     if (known !== undefined) return known
     found.set(name, []) // what leads back to itself leads nowhere
-    const targets = unique(next.flatMap(follow))
+    const targets = typeof next === 'string' ? follow(next) : arranged(next, follow, entries)
     found.set(name, targets)
     return targets
   }
@@ -105,12 +108,6 @@ export function isTorn (name: string): boolean {
 /** The route to a known model. */
 export function routeOf ({ id, providerId, model }: ModelEntry): Route {
   return { providerId, model, modelId: id }
-}
-
-/** Without the routes whose model came up before. */
-export function unique (routes: readonly Route[]): Route[] {
-  const seen = new Set<string>()
-  return routes.filter(({ modelId }) => !seen.has(modelId) && seen.add(modelId))
 }
 
 /**

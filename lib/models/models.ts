@@ -27,6 +27,8 @@ export interface ModelEntry {
   }
   /** What this model accepts, where adapters must know (`sampling`, `thinking`, image rules, …). */
   readonly traits?: Readonly<Record<string, unknown>>
+  /** What the operator says it is like, each from 0 to 1. */
+  readonly attributes?: Readonly<Record<string, number>>
 }
 
 export interface Models {
@@ -34,8 +36,10 @@ export interface Models {
    * Routes for one id as the caller wrote it, best first: one for a model, several for a
    * configured route, none for an unknown or disabled one. A model that the catalogue does not
    * know goes to the enabled provider its prefix names.
+   *
+   * @param streamed whether the answer is to be a stream, for routes that look for the fastest
    */
-  readonly routes: (id: string) => readonly Route[]
+  readonly routes: (id: string, streamed?: boolean) => readonly Route[]
   /**
    * The route to one provider, configured or not, for a model named with or without its prefix:
    * for callers who choose the provider. Absent when the operator disabled that model.

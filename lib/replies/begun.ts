@@ -16,13 +16,14 @@ export async function begun<T> (source: AsyncIterable<T>): Promise<Begun<T>> {
   const rest = source[Symbol.asyncIterator]()
   const first = await rest.next()
   if (first.done === true) throw new GatewayError('internal_error', { cause: 'a pipeline without an answer' })
-  let given = false
+  let held: IteratorResult<T> | undefined = first
   const all: AsyncIterable<T> = {
     [Symbol.asyncIterator]: () => ({
-      next: async () => {
-        if (given) return await rest.next()
-        given = true
-        return first
+      next: () => {
+        if (held === undefined) return rest.next()
+        const given = held
+        held = undefined
+        return Promise.resolve(given)
       },
       return: async () => await rest.return?.() ?? { done: true, value: undefined }
     })

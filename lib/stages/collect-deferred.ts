@@ -71,6 +71,7 @@ export function collectDeferred ({ deferrals, providers, settings }: Services): 
     }
     const callerKey = ownProviderKey(call.headers)
     const provider = providers.get(at.providerId)
+    if (callerKey !== undefined) call.record.ownProviderKey = true
     if (provider?.deferred === undefined || credentialDigest(provider, callerKey) !== at.credential) throw notFound()
 
     const nowMs = Date.now()
@@ -199,7 +200,8 @@ function storedReply ({ status, body }: { readonly status: number | null, readon
   }
 }
 
-function pending ({ params }: AuthedCall): Reply {
+function pending ({ params, record }: AuthedCall): Reply {
+  record.deferred = true
   return {
     status: 202,
     headers: { ...jsonHeaders, 'retry-after': '2' },

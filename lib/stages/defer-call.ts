@@ -37,9 +37,9 @@ export interface DeferredTask {
  *   is kept for the key
  */
 export function deferCall (
-  { deferrals, providers, settings }: Services, answer: Sink<ChatCall, Reply>
+  { deferrals, providers, settings, drains, health }: Services, answer: Sink<ChatCall, Reply>
 ): (call: ChatCall) => Promise<Reply> {
-  const start = providerCall(providers, provider => provider.deferred?.start, settings.limits)
+  const start = providerCall(providers, provider => provider.deferred?.start, settings.limits, drains, health)
   return async call => {
     if (call.request.deferred !== true || deferrals === undefined) return await answer(once(call))
     const [first, ...others] = call.routes
@@ -48,6 +48,7 @@ export function deferCall (
     if (!native && !settings.deferred.emulate) return await answer(once(call))
     refuseUnsupported(call.request)
     await checkKept(call, deferrals, settings.deferred.keyBytes)
+    call.record.deferred = true
     if (!native) return receipt(await storeTask(call, deferrals, settings.deferred), first.modelId)
 
     for await (const { route, events } of start(once({ ...call, routes: [first, ...others.filter(canDefer)] }))) {

@@ -2,12 +2,22 @@ import type { Batch } from '../batch.ts'
 import type { Usage } from '../events.ts'
 import type { Stage } from '../stage.ts'
 
-/** Puts the usage an answer reports into the books; batches go through as they are. */
-export function noteUsage<R, E extends { readonly type: string, readonly usage?: Usage }> (): Stage<Batch<R, E>> {
+interface Countable {
+  readonly type: string
+  readonly usage?: Usage
+  /** The images of an `image-answer`. */
+  readonly data?: readonly unknown[]
+}
+
+/** Puts the usage an answer reports, and its images, into the books; batches go through as they are. */
+export function noteUsage<R, E extends Countable> (): Stage<Batch<R, E>> {
   return async function * (source) {
     for await (const batch of source) {
-      for (const { type, usage } of batch.events) {
-        if (type === 'usage' && usage !== undefined) batch.call.record.usage = usage
+      const { record } = batch.call
+      for (const { type, usage, data = [] } of batch.events) {
+        if (type === 'usage' && usage !== undefined) record.usage = usage
+        const images = type === 'image-end' ? 1 : type === 'image-answer' ? data.length : 0
+        if (images > 0) record.images = (record.images ?? 0) + images
       }
       yield batch
     }

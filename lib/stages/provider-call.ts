@@ -8,11 +8,12 @@
  */
 
 import { GatewayError, asGatewayError } from '../errors.ts'
-import { Account, Accounts, pause } from './attempts.ts'
 import { Drains } from '../drains.ts'
 import { openChoices, type AnyEvent } from './fan-out.ts'
 import { openSlices } from './open-slices.ts'
 import type { OpenAnswer } from './open-answer.ts'
+import { pause } from '../routing/account.ts'
+import { RouteHealth } from '../routing/route-health.ts'
 import { forCaller } from '../scrub.ts'
 import type { Batch } from '../batch.ts'
 import type { Route, RoutedCall } from '../call.ts'
@@ -41,6 +42,8 @@ export interface Streamable {
  *
  * @param pick the adapter of a provider for this kind of request
  * @param drains reads on for providers whose answers are wanted to the end when the caller leaves
+ * @param shared what is known of the gateway's own credentials; calls with one of their own neither
+ *   see it nor add to it
  * @throws GatewayError before the first batch when no route could answer; after it when the
  *   answer broke off
  */
@@ -48,9 +51,9 @@ export function providerCall<R extends Streamable, E extends AnyEvent> (
   providers: Providers,
   pick: (provider: Provider) => Adapter<R, E> | undefined,
   options: ProviderCallOptions,
-  drains: Drains = new Drains()
+  drains: Drains = new Drains(),
+  shared: RouteHealth = new RouteHealth()
 ): Stage<RoutedCall<R>, Batch<R, E>> {
-  const accounts = new Accounts()
   const open = async (call: RoutedCall<R>, route: Route, provider: Provider, adapter: Adapter<R, E>): Promise<OpenAnswer<E>> => {
     const ask = askOf(call.request, route, provider)
     const openParts = adapter.slices === undefined ? openChoices<R, E> : openSlices<R, E>
@@ -61,7 +64,8 @@ export function providerCall<R extends Streamable, E extends AnyEvent> (
   return async function * (source) {
     for await (const call of source) {
       call.record.streamed = call.request.stream === true
-      const { route, answer } = await firstAnswer(call, providers, pick, open, accounts)
+      const health = call.providerKey === undefined ? shared : new RouteHealth()
+      const { route, answer } = await firstAnswer(call, providers, pick, open, health)
       try {
         for (let begun = false; ; begun = true) {
           const events = await answer.next()
@@ -69,6 +73,7 @@ export function providerCall<R extends Streamable, E extends AnyEvent> (
           if (events.length > 0 || !begun) yield { call, route, events }
         }
       } catch (error) {
+        if (!call.signal.aborted) health.brokeOff(route, error)
         throw forCaller(error, providers.get(route.providerId)?.secrets, call.providerKey)
       } finally {
         answer.close()
@@ -77,16 +82,18 @@ export function providerCall<R extends Streamable, E extends AnyEvent> (
   }
 }
 
-async function firstAnswer<R, E> (
+async function firstAnswer<R extends Streamable, E> (
   call: RoutedCall<R>,
   providers: Providers,
   pick: (provider: Provider) => Adapter<R, E> | undefined,
   open: (call: RoutedCall<R>, route: Route, provider: Provider, adapter: Adapter<R, E>) => Promise<OpenAnswer<E>>,
-  accounts: Accounts
+  health: RouteHealth
 ): Promise<{ route: Route, answer: OpenAnswer<E> }> {
   const { record, signal } = call
+  record.routes ??= call.routes // of the first turn, if there are several
+  const turns = health.inTurn(call.routes, (route, { why }) => noteAttempt(call, route, why))
   let failure: GatewayError | undefined
-  for (const [index, route] of call.routes.entries()) {
+  for (const { route, isLast } of turns) {
     const provider = providers.get(route.providerId)
     const adapter = provider === undefined ? undefined : pick(provider)
     if (provider === undefined || adapter === undefined) {
@@ -95,27 +102,29 @@ async function firstAnswer<R, E> (
       })
       continue
     }
-    const isLast = index === call.routes.length - 1
-    const account = call.providerKey === undefined ? accounts.of(provider.id) : new Account()
-    if (account.held && !isLast) {
-      noteAttempt(call, route, 'held')
-      continue
-    }
+    const account = health.account(provider.id)
     record.modelId = route.modelId
     record.providerId = provider.id
+    account.begin()
     for (let retry = 0; ; retry++) {
       const startedAtMs = performance.now()
+      const attempt = health.begin(route)
       try {
-        account.count(retry)
-        return { route, answer: await open(call, route, provider, adapter) }
+        const answer = await open(call, route, provider, adapter)
+        health.answered(route, attempt, call.request.stream === true, performance.now() - startedAtMs)
+        record.chosen = route
+        return { route, answer }
       } catch (error) {
         if (signal.aborted) throw signal.reason
         failure = forCaller(asGatewayError(error), provider.secrets, call.providerKey)
+        health.failed(route, attempt, failure)
+        account.note(failure)
         noteAttempt(call, route, failure.code)
         const waitMs = retry < provider.retries ? account.waitMs(failure, retry, isLast) : undefined
         if (waitMs === undefined) break
         await pause(waitMs, signal)
       } finally {
+        health.ended(route, attempt)
         record.upstreamWaitMs += performance.now() - startedAtMs
       }
     }

@@ -141,6 +141,9 @@ class ToolLoop {
       const isLast = number === this.#maxTurns
       const shown = new ShownEvents(name => !isLast && this.#isServerTool(name), before)
       const turn = new Turn()
+      this.#call.record.turns = number
+      // Until this turn has reported as well, what is in the books is not all of it.
+      if (this.#usage !== undefined) this.#call.record.usageEstimated = true
       let route = asked.routes[0]
       for await (const batch of this.#ask(once(asked))) {
         route = batch.route
@@ -175,6 +178,7 @@ class ToolLoop {
     this.#usage = addUsage(this.#usage, usage)
     // In the books at once: a later turn may never end.
     if (this.#usage !== undefined) this.#call.record.usage = this.#usage
+    if (usage !== undefined) this.#call.record.usageEstimated = false
   }
 
   #stopReason (calls: readonly TurnCall[], isLast: boolean): StopReason | undefined {

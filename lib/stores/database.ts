@@ -22,6 +22,8 @@ export interface KeyRow {
   readonly endpoints: string | null
   /** JSON list of model ids and patterns; `null` means all. */
   readonly models: string | null
+  /** JSON of its `KeyLimits`; `null` means the default ones. */
+  readonly limits: string | null
   readonly created_at_ms: number
   readonly expires_at_ms: number | null
   readonly revoked_at_ms: number | null
@@ -56,10 +58,64 @@ export interface DeferredRow {
   readonly size_bytes: number
 }
 
+/**
+ * One call that got past its key: what it used and what it cost. `null` was not reported, which is
+ * not zero. Nothing of what was said is here.
+ */
+export interface UsageRow {
+  /** The row's own: callers choose the ids of their calls, and may choose one twice. */
+  readonly id: string
+  /** What the caller was told as `x-request-id`. */
+  readonly call_id: string
+  /** When the call was accepted. */
+  readonly at_ms: number
+  readonly key_id: string
+  readonly endpoint: string
+  readonly requested_model: string | null
+  readonly model: string | null
+  readonly provider: string | null
+  readonly outcome: string
+  readonly status: number | null
+  readonly error_code: string | null
+  /** 0 or 1, like every yes or no here. */
+  readonly streamed: number
+  readonly attempts: number
+  /** Turns of a tool loop. */
+  readonly turns: number | null
+  readonly prompt_tokens: number | null
+  readonly completion_tokens: number | null
+  /** Of the prompt's. */
+  readonly cached_tokens: number | null
+  /** Of the completion's. */
+  readonly reasoning_tokens: number | null
+  /** 1 when the tokens are a guess of the gateway. */
+  readonly estimated: number
+  readonly pages: number | null
+  readonly audio_ms: number | null
+  readonly characters: number | null
+  readonly images: number | null
+  /** Billionths of a dollar, at the price of that moment; `null` where no price is known. */
+  readonly cost_nano_usd: number | null
+  /** 1 when the caller brought a key of their own to the provider, who bills them. */
+  readonly own_provider_key: number
+  readonly duration_ms: number
+  readonly first_byte_ms: number | null
+}
+
+/** What the rows that were pruned had cost, by key and day, so that budgets stay exact. */
+export interface PrunedUsageRow {
+  readonly key_id: string
+  /** The first moment of the day, UTC. */
+  readonly day_ms: number
+  readonly cost_nano_usd: number
+}
+
 export interface Tables {
   keys: KeyRow
   secrets: SecretRow
   deferred: DeferredRow
+  usage: UsageRow
+  pruned_usage: PrunedUsageRow
 }
 
 export interface Database {
@@ -79,8 +135,12 @@ export class StoreError extends Error {
   }
 }
 
-const busyTimeoutMs = 5_000
 const cachedStatements = 500
+
+export interface DatabaseOptions {
+  /** How long a locked file is waited for, by the whole process. Default 5 seconds. */
+  readonly busyTimeoutMs?: number
+}
 
 /** The file of the store in a data directory. */
 export function databasePath (dataDir: string): string {
@@ -96,7 +156,9 @@ export function databasePath (dataDir: string): string {
  *
  * @throws StoreError
  */
-export async function openDatabase (dataDir: string): Promise<Database> {
+export async function openDatabase (
+  dataDir: string, { busyTimeoutMs = 5_000 }: DatabaseOptions = {}
+): Promise<Database> {
   const path = databasePath(dataDir)
   const [{ DatabaseSync }, { Kysely, SqliteDialect }] = await Promise.all([
     import('@photostructure/sqlite'), import('kysely')

@@ -49,7 +49,51 @@ export const migrations: readonly Migration[] = [
       create index deferred_by_expiry on deferred (expires_at_ms)`
   },
   {
-    // 3 and 4 are the books' and the keys'.
+    number: 3,
+    sql: `
+      create table usage (
+        id text primary key,
+        call_id text not null,
+        at_ms bigint not null,
+        key_id text not null,
+        endpoint text not null,
+        requested_model text,
+        model text,
+        provider text,
+        outcome text not null,
+        status bigint,
+        error_code text,
+        streamed bigint not null,
+        attempts bigint not null,
+        turns bigint,
+        prompt_tokens bigint,
+        completion_tokens bigint,
+        cached_tokens bigint,
+        reasoning_tokens bigint,
+        estimated bigint not null,
+        pages bigint,
+        audio_ms bigint,
+        characters bigint,
+        images bigint,
+        cost_nano_usd bigint,
+        own_provider_key bigint not null,
+        duration_ms bigint not null,
+        first_byte_ms bigint
+      );
+      create index usage_by_time on usage (at_ms);
+      create index usage_by_key on usage (key_id, at_ms);
+      create table pruned_usage (
+        key_id text not null,
+        day_ms bigint not null,
+        cost_nano_usd bigint not null,
+        primary key (key_id, day_ms)
+      )`
+  },
+  {
+    number: 4,
+    sql: 'alter table keys add column limits text'
+  },
+  {
     number: 5,
     sql: `
       alter table deferred add column key_id text;

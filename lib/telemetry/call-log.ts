@@ -1,5 +1,6 @@
 /** One line per call, once its answer is written or given up. */
 
+import { candidatesOf } from '../route-reasons.ts'
 import { causeOf } from './cause.ts'
 import type { Call } from '../call.ts'
 import type { CallRecord } from '../call-record.ts'
@@ -24,6 +25,8 @@ export function logCall (log: Log, { id, record, receivedAtMs }: Call): void {
     streamed: record.streamed,
     attempts: record.attempts,
     failed_attempts: record.failedAttempts,
+    candidates: candidatesOf(record),
+    dry_run: record.dryRun,
     upstream_id: record.upstreamRequestId,
     total_ms: rounded(totalMs),
     first_byte_ms: rounded(record.firstByteMs),

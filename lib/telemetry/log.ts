@@ -4,8 +4,8 @@ import { destination, pino, type DestinationStream, type Logger } from 'pino'
 
 export type Log = Logger
 
-/** Lines are written when there are so many bytes of them, or after so many milliseconds. */
-const gatheredBytes = 12 * 1024
+/** Lines are written when there is so much text of them, or after so many milliseconds. */
+const gatheredLength = 32 * 1024
 const gatheredMs = 250
 
 /** Where the loggers made here write to, for `writeLine`. */
@@ -52,16 +52,13 @@ class StandardOutput implements DestinationStream {
   constructor () {
     // Before the stream's own listener, which writes what it holds by then.
     process.once('exit', () => this.#pass())
-    this.#stream = destination({ dest: 1, sync: false, minLength: gatheredBytes })
-    setInterval(() => {
-      this.#pass()
-      this.#stream.flush()
-    }, gatheredMs).unref()
+    this.#stream = destination({ dest: 1, sync: false, minLength: 1 })
+    setInterval(() => this.#pass(), gatheredMs).unref()
   }
 
   write (line: string): void {
     this.#lines += line
-    if (this.#lines.length >= gatheredBytes) this.#pass()
+    if (this.#lines.length >= gatheredLength) this.#pass()
   }
 
   flush (done: (error?: Error) => void): void {

@@ -95,7 +95,7 @@ t.test('says how to be used, and what was meant', async t => {
   t.match(await headgate(t, ['--help']), { code: 0, out: /Usage: headgate COMMAND[^]*doctor/, error: '' })
   t.match(await headgate(t, []), { code: 2, out: '', error: /Usage: headgate COMMAND/ })
   t.match(await headgate(t, ['strat']), { code: 2, error: /no command "strat". Did you mean "start"\?/ })
-  for (const command of ['start', 'check', 'models', 'doctor', 'tools']) {
+  for (const command of ['start', 'check', 'models', 'route', 'usage', 'doctor', 'tools']) {
     t.match(await headgate(t, [command, '--help']), { code: 0, out: new RegExp(`headgate ${command}`), error: '' })
   }
   t.match(await headgate(t, ['keys', '--help']), { code: 0, out: /headgate keys create --name NAME/ })
@@ -128,24 +128,29 @@ t.test('check names every problem of a configuration with its place', async t =>
 t.test('keys are made, listed and revoked, and shown only once', async t => {
   const directory = t.testdir()
   const made = await headgate(t, [
-    'keys', 'create', '--name', 'ci', '--endpoint', 'chat', '--model', 'sandbox/*', '--expires', '30d', '--json'
+    'keys', 'create', '--name', 'ci', '--endpoint', 'chat', '--model', 'sandbox/*', '--expires', '30d', '--json',
+    '--rpm', '60', '--tpm', '100000', '--concurrent', '8', '--budget', '20.5/month'
   ], directory)
   t.equal(made.code, 0)
   const { id, key }: { id: string, key: string } = JSON.parse(made.out)
   const list = await headgate(t, ['keys', 'list', '--json'], directory)
   t.match(JSON.parse(list.out), [
-    { id, name: 'ci', status: 'active', endpoints: ['chat'], models: ['sandbox/*'], expiresAtMs: Number }
+    { id, name: 'ci', status: 'active', endpoints: ['chat'], models: ['sandbox/*'], expiresAtMs: Number, limits: { requestsPerMinute: 60, tokensPerMinute: 100_000, concurrentCalls: 8, budget: { usd: 20.5, per: 'month' } } }
   ])
   t.notMatch(list.out, key)
   t.match(await headgate(t, ['keys', 'create', '--name', 'ci'], directory), { code: 1, error: /a key named "ci" already/ })
   t.match(await headgate(t, ['keys', 'revoke', 'ci'], directory), { code: 0, out: new RegExp(id) })
   t.match(await headgate(t, ['keys', 'revoke', 'ci'], directory), { code: 1, error: /no key in use/ })
-  t.match(await headgate(t, ['keys', 'list'], directory), { code: 0, out: /ci +revoked/ })
+  t.match(await headgate(t, ['keys', 'list'], directory), { code: 0, out: /ci +revoked +\S+ +rpm=60,tpm=100000,concurrent=8,budget=20.5\/month +chat/ })
 })
 
 t.test('keys with a wish that cannot be are not made', async t => {
   const directory = t.testdir()
-  for (const args of [[], ['--name', ' '], ['--name', 'a', '--expires', 'soon'], ['--name', 'a', '--expires', '2001-01-01'], ['--name', 'a', '--expires', '2099-02-31'], ['--name', 'a', '--endpoint', 'cha'], ['--name', 'a', '--model', 'openai/gpt-*'], ['--name', 'a', '--model', '']]) {
+  const wishes = [
+    ['--expires', 'soon'], ['--expires', '2001-01-01'], ['--expires', '2099-02-31'], ['--endpoint', 'cha'], ['--model', 'openai/gpt-*'], ['--model', ''],
+    ['--rpm', '0'], ['--tpm', 'many'], ['--concurrent', '1.5'], ['--budget', '20'], ['--budget', '0/day'], ['--budget', '5/year']
+  ]
+  for (const args of [[], ['--name', ' '], ...wishes.map(wish => ['--name', 'a', ...wish])]) {
     t.equal((await headgate(t, ['keys', 'create', ...args], directory)).code, 2, args.join(' '))
   }
   t.match(await headgate(t, ['keys', 'create', '--name', 'a', '--endpoint', 'ebmeddings'], directory), {
@@ -165,6 +170,33 @@ t.test('models lists what callers can use', async t => {
   const listed: Array<{ id: string }> = JSON.parse(local.out)
   const able = await localModels('here')
   t.same(listed.map(({ id }) => id).toSorted(), able.map(({ id }) => id).toSorted(), 'what programs of this machine can do')
+})
+
+t.test('route tells which models a call would ask, and why', async t => {
+  const directory = t.testdir({
+    'headgate.yaml': `models:
+  sandbox/echo: {attributes: {speed: 0.9, intelligence: 0.2}}
+  sandbox/thinker: {attributes: {speed: 0.1, intelligence: 0.8}}
+routes: {shared: {strategy: cheapest, models: [sandbox/echo, sandbox/painter]}}`
+  })
+  const list = ['route', 'sandbox/echo', 'thinker', '--attributes', 'complexity=0.8,efficiency=.1']
+  const { code, out } = await headgate(t, [...list, '--json'], directory)
+  t.equal(code, 0)
+  t.match(JSON.parse(out), {
+    object: 'route.decision',
+    requested: 'sandbox/echo, thinker',
+    candidates: [
+      { rank: 1, model: 'sandbox/thinker', provider: 'sandbox', state: 'ready', reason: 'score 1.00' },
+      { rank: 2, model: 'sandbox/echo' }
+    ]
+  })
+  t.match(await headgate(t, list, directory), { code: 0, out: /^RANK +MODEL +STATE +REASON\n1 +sandbox\/thinker +ready +score 1\.00\n2 +sandbox\/echo +ready +score 0\.33/ })
+  t.match(await headgate(t, ['route', 'shared'], directory), { code: 0, out: /1 +sandbox\/echo +ready +price 0\.00/ })
+  t.match(await headgate(t, ['route'], directory), { code: 2, error: /name a model/ })
+  t.match(await headgate(t, ['route', 'thinkr'], directory), { code: 1, error: /^headgate route: The model `thinkr` does not exist.*Did you mean/ })
+  for (const wrong of ['speed', 'speed=2', 'speed=x', '=1', 'a=0.5,']) {
+    t.match(await headgate(t, ['route', 'thinker', '--attributes', wrong], directory), { code: 2, error: /is not a name and a number from 0 to 1/ }, wrong)
+  }
 })
 
 t.test('doctor tells who answers, and leaves nothing behind', async t => {
@@ -338,6 +370,33 @@ t.test('workers share the port and the key, and one that dies is replaced', asyn
   t.equal(code, 0)
   t.equal(out.match(/Headgate listens/g)?.length, 1, 'the banner is shown once')
   for (const pid of alive) t.throws(() => process.kill(pid, 0), { code: 'ESRCH' })
+})
+
+t.test('workers share the limits of a key, and keep the books together', async t => {
+  const directory = t.testdir({
+    '.env': 'FEW=few\nPOOR=poor\n',
+    'headgate.yaml': 'keys:\n' +
+      '  - {name: few, key: env:FEW, limits: {requests_per_minute: 1}}\n' +
+      '  - {name: poor, key: env:POOR, limits: {budget: {usd: 0.001, per: total}}}\n' +
+      'models:\n  sandbox/echo: {price: {input: 100, output: 100}}\n'
+  })
+  const books = async (...args: string[]): Promise<Ended> => await headgate(t, ['usage', ...args], directory)
+  t.match(await books(), { code: 0, out: 'Nothing was called.' })
+  const gateway = await startGateway(t, directory, { HEADGATE_WORKERS: '2' })
+  const all = await Promise.all(Array.from({ length: 12 }, async () => await ask(gateway.url, 'few')))
+  t.equal(all.filter(({ status }) => status === 200).length, 1)
+  t.equal(all.filter(({ status }) => status === 429).length, 11)
+  t.match(await ask(gateway.url, 'poor'), { status: 402 }, 'the price of what may be written is too much')
+  gateway.child.kill('SIGTERM')
+  t.equal((await gateway.ended).code, 0)
+
+  t.match(await books(), { code: 0, out: /^KEY +CALLS +FAILED [^]*\nconfigured:few +12 +11 +0 +\d+ +\d+ +\$0\.\d{4} +0\n/ })
+  t.match(JSON.parse((await books('--by', 'day,key', '--since', '1d', '--json')).out), [1, 1].map(() => (
+    { day: /^\d{4}-\d{2}-\d{2}$/, key: /^configured:/, calls: Number, cost_nano_usd: Number }
+  )))
+  t.match(await books('--since', '2999-01-01'), { code: 0, out: 'Nothing was called.' })
+  t.match(await books('--by', 'modle'), { code: 2, error: /did you mean "model"/ })
+  t.match(await books('--since', 'long ago'), { code: 2, error: /neither a date/ })
 })
 
 async function childrenOf (pid: number): Promise<number[]> {

@@ -124,6 +124,7 @@ t.test('without a file and an environment everything has its default', async t =
     routes: [],
     toolServers: [],
     keys: [],
+    usage: { keepDays: 90, keepRows: 1_000_000 },
     deferred: { emulate: false, keepMs: 86_400_000, pending: 1000, keyBytes: 268_435_456 }
   })
 })
@@ -294,6 +295,39 @@ tools: {allowed_hosts: [10.0.0.0/8]}
   ])
   t.equal(settings.deferred.emulate, true)
   t.same(settings.tools.allowedHosts, ['10.0.0.0/8'])
+})
+
+t.test('a route is a list, or a map with a strategy', async t => {
+  const { routes, models } = load(t, `models:
+  openai/gpt-5: {attributes: {intelligence: 0.9, cost: 1}}
+routes:
+  plain: [openai/gpt-5]
+  shared: {strategy: weighted, models: [{model: openai/gpt-5, weight: 2.5}, openai/gpt-5-mini, {model: openai/gpt-5-nano}]}
+  map: {models: [openai/gpt-5]}`, { OPENAI_API_KEY: 'x' })
+  t.same(models[0]?.attributes, { intelligence: 0.9, cost: 1 })
+  t.same(routes, [
+    { name: 'plain', models: ['openai/gpt-5'] },
+    {
+      name: 'shared',
+      strategy: 'weighted',
+      models: ['openai/gpt-5', 'openai/gpt-5-mini', 'openai/gpt-5-nano'],
+      weights: { 'openai/gpt-5': 2.5, 'openai/gpt-5-nano': 1 }
+    },
+    { name: 'map', strategy: 'in_order', models: ['openai/gpt-5'] }
+  ])
+  const problems: Array<[string, string]> = [
+    ['models: {openai/gpt-5: {attributes: {speed: 2}}}', '1:45  models["openai/gpt-5"].attributes.speed  must be at most 1'],
+    ['routes: {a: text}', '1:13  routes.a  must be a list or a map'],
+    ['routes: {a: {models: []}}', '1:14  routes.a.models  must not be an empty list'],
+    ['routes: {a: {strategy: weighted}}', '1:10  routes.a.models  is missing'],
+    ['routes: {a: {models: [openai/gpt-5], strategy: fastes}}', '1:48  routes.a.strategy  must be one of in_order, weighted, cheapest, fastest; did you mean fastest?'],
+    ['routes: {a: {models: [5]}}', '1:23  routes.a.models[0]  must be text or a map'],
+    ['routes: {a: {models: [{model: openai/gpt-5, wight: 1}]}}', '1:45  routes.a.models[0].wight  unknown entry; did you mean routes.a.models[0].weight?'],
+    ['routes: {a: {models: [{model: openai/gpt-5, weight: -1}]}}', '1:53  routes.a.models[0].weight  must be at least 0'],
+    ['routes: {a: {models: [a]}}', '1:23  routes.a.models[0]  leads back to itself'],
+    ['routes: {a: {models: [{model: opneai/gpt-5}]}}', '1:23  routes.a.models[0]  names a provider that is not configured; did you mean openai/gpt-5?']
+  ]
+  for (const [yaml, problem] of problems) t.same(lines(t, yaml), [`headgate.yaml:${problem}`], yaml)
 })
 
 t.test('all problems of a file are reported at once, each with its place', async t => {
@@ -670,7 +704,9 @@ t.test('the example file is right, with and without its entries, and complete', 
   t.same(ids(load(t, whole, env)), ['openai', 'ollama', 'team-gpu', 'sandbox', 'local'])
   t.same(entryNames(Config).filter(name => !new RegExp(`^ *(- )?${name}:`, 'm').test(whole)), [])
   const defaults = load(t, '')
-  const { limits, tools, deferred } = load(t, whole, env)
+  const { limits: { defaultKey, ...limits }, tools, deferred, usage } = load(t, whole, env)
+  t.same(defaultKey, { requestsPerMinute: 600 })
+  t.same(usage, defaults.usage)
   t.same(limits, defaults.limits, 'the example shows the defaults')
   t.same(deferred, defaults.deferred)
   t.match(tools, { ...defaults.tools, allowedHosts: ['tools.internal', '10.0.0.0/8'] })

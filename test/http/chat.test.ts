@@ -171,6 +171,9 @@ t.test('paths and methods that are not there', async t => {
   t.equal((await api.get('/v1/models/openai/gpt-5')).status, 200)
   t.equal((await api.get('/health', { headers: { authorization: '' } })).status, 401)
   t.same(await json(await api.get('/livez', { headers: { authorization: '' } })), { status: 'ok' })
+  for (const other of ['/livez?deep=1', '/livez/', '/LIVEZ']) t.equal((await api.get(other)).status, 200, other)
+  const headOnly = await fetch(`${api.url}/livez`, { method: 'HEAD' })
+  t.same([headOnly.status, headOnly.headers.get('content-length'), await headOnly.text()], [200, '15', ''])
 })
 
 t.test('a slow body times out and a caller over the limit reads the answer', async t => {
@@ -550,4 +553,24 @@ t.test('a model that its provider does not have is passed over for the next of t
   t.match(await json(await api.post(path, { ...question, model: ['openai/gpt-5', 'openai/gpt-5-mini'] })), { model: 'openai/gpt-5-mini' })
   const alone = await api.post(path, question)
   t.equal(alone.status, 404)
+})
+
+t.test('however many calls fail at once, retries stay a small part of them', async t => {
+  const { upstream, api } = await start(t, { status: 500, pieces: ['{}'] }, { retries: 2 })
+  const calls = Array.from({ length: 60 }, async () => (await api.post(path, question)).status)
+  t.ok((await Promise.all(calls)).every(status => status === 502))
+  t.ok(upstream.requests.length > 60, 'some were tried again')
+  t.ok(upstream.requests.length <= 60 + 60 / 10 + 10, `${upstream.requests.length - 60} retries`)
+})
+
+t.test('what a provider did not count is estimated, and nothing is not the same as not counted', async t => {
+  const counted = { prompt_tokens: 0, completion_tokens: 0, total_tokens: 0 }
+  const { upstream, api } = await start(t, (_request, number) => ({
+    pieces: [JSON.stringify({ ...JSON.parse(chatAnswer('12345678')), usage: number === 0 ? counted : undefined })]
+  }))
+  t.match(await json(await api.post(path, question)), { usage: counted })
+  t.notOk('usage' in await json(await api.post(path, question)), 'no answer has a number that nobody counted')
+  await until(() => api.lines.length === 2)
+  t.same(api.lines.map(({ usage }) => usage), [{ prompt: 0, completion: 0, total: 0 }, { completion: 2, estimated: true }])
+  t.equal(upstream.requests.length, 2)
 })

@@ -62,7 +62,7 @@ function folded (events: readonly ChatEvent[]): Completion {
   t.equal(head?.type, 'response-start')
   const started = { ...head, type: 'response-start' as const, id: 'chatcmpl-1', model: 'anthropic/m', createdSeconds: 1 }
   const text = JSON.stringify(wholeCompletion([{ events: [started, ...rest] }]), (key, value: unknown) => {
-    return key === 'arguments' ? JSON.parse(String(value)) : value
+    return key === 'arguments' ? JSON.stringify(JSON.parse(String(value))) : value // spaces aside
   })
   return JSON.parse(text) as Completion // what it was printed from
 }

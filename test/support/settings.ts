@@ -49,6 +49,7 @@ export function settings (parts: Partial<Settings> = {}): Settings {
     routes: [],
     toolServers: [],
     keys: [],
+    usage: { keepDays: 90, keepRows: 1_000_000 },
     deferred: { emulate: false, keepMs: 1_000, pending: 10, keyBytes: 1_000_000 },
     ...parts
   }

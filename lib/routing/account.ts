@@ -1,7 +1,7 @@
 /**
  * When another attempt at the same model is worth it, and after how long.
  *
- * Retries are a tenth of what an endpoint asks of a provider at most, so a provider in trouble is
+ * Retries are a tenth of what this process asks of a provider at most, so a provider in trouble is
  * not buried under them. What it said about waiting holds for every call on the gateway's own
  * credential; a caller with a key of their own has an account of their own.
  */
@@ -16,47 +16,52 @@ const longestBackoffMs = 4000
 /** Retries that are free, before the tenth counts. */
 const spareRetries = 10
 
+/** How long a used-up quota is believed to stay so, where the provider does not say. */
+const quotaMs = 60_000
+
 /** What is known of one credential at one provider. */
 export class Account {
+  readonly #now: () => number
   #retriesLeft = spareRetries
   #notBeforeMs = 0
 
-  /** Every first attempt earns a tenth of a retry; every retry costs one. */
-  count (retry: number): void {
-    this.#retriesLeft = Math.min(spareRetries, this.#retriesLeft + (retry === 0 ? 0.1 : -1))
+  /** @param now milliseconds of a clock that never goes back */
+  constructor (now: () => number = () => performance.now()) {
+    this.#now = now
   }
 
-  /** True while the provider has asked to be left alone. */
-  get held (): boolean {
-    return this.#notBeforeMs > performance.now()
+  /** To be called for every first attempt: it earns a tenth of a retry. */
+  begin (): void {
+    this.#retriesLeft = Math.min(spareRetries, this.#retriesLeft + 0.1)
+  }
+
+  /** Milliseconds for which the provider has asked to be left alone, from now on. */
+  get heldMs (): number {
+    return this.#notBeforeMs === 0 ? 0 : Math.max(0, this.#notBeforeMs - this.#now())
+  }
+
+  /** Remembers what the provider said about waiting. */
+  note ({ code, retryAfterSeconds }: GatewayError): void {
+    const said = (retryAfterSeconds ?? 0) * 1000
+    const askedMs = said === 0 && code === 'upstream_quota_exhausted' ? quotaMs : said
+    if (askedMs > 0) this.#notBeforeMs = Math.max(this.#notBeforeMs, this.#now() + askedMs)
   }
 
   /**
    * Milliseconds until the same model may be tried again, or `undefined` for never: the fault is
    * the caller's or the credential's, the wait is too long, the budget is used up, or another
-   * model of the list can be asked at once.
+   * model of the list can be asked at once. A wait that is granted has its retry paid for: of many
+   * calls that fail at the same moment, only as many try again as the budget has.
    */
   waitMs (failure: GatewayError, retry: number, isLast: boolean): number | undefined {
-    const askedMs = (failure.retryAfterSeconds ?? 0) * 1000
-    if (askedMs > 0) this.#notBeforeMs = Math.max(this.#notBeforeMs, performance.now() + askedMs)
     if (failure.failure !== 'transient' && failure.failure !== 'rate-limit') return undefined
     if (!isLast && (failure.failure === 'rate-limit' || retry > 0)) return undefined
     if (this.#retriesLeft < 1) return undefined
-    const heldMs = this.#notBeforeMs - performance.now()
     const backoffMs = retry === 0 && wasStaleSocket(failure) ? 0 : jitter(firstBackoffMs * 2 ** retry)
-    const waitMs = Math.max(heldMs, Math.min(backoffMs, longestBackoffMs))
-    return waitMs > longestWaitMs ? undefined : waitMs
-  }
-}
-
-/** The accounts of the gateway's own credentials, by provider. */
-export class Accounts {
-  readonly #accounts = new Map<string, Account>()
-
-  of (providerId: string): Account {
-    let account = this.#accounts.get(providerId)
-    if (account === undefined) this.#accounts.set(providerId, account = new Account())
-    return account
+    const waitMs = Math.max(this.heldMs, Math.min(backoffMs, longestBackoffMs))
+    if (waitMs > longestWaitMs) return undefined
+    this.#retriesLeft--
+    return waitMs
   }
 }
 

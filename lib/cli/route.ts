@@ -1,0 +1,91 @@
+/** `headgate route`: which models a chat call would ask, in which order, and why. Nobody is asked. */
+
+import { parseArgs } from 'node:util'
+import { chatAttributes } from '../chat/model-settings.ts'
+import { loadSettings } from '../config.ts'
+import { GatewayError } from '../errors.ts'
+import { openServices } from '../open-services.ts'
+import { decide } from '../routing/decision.ts'
+import { chooseRoutes } from '../stages/route-model.ts'
+import { createLog } from '../telemetry/log.ts'
+import { within } from '../within.ts'
+import { CommandError, type Command } from './command.ts'
+import { table } from './table.ts'
+import type { CallRecord } from '../call-record.ts'
+import type { OpenServices } from '../open-services.ts'
+import type { RouteDecision } from '../../schemas/route-decision.ts'
+
+const listsMs = 5_000
+
+export const route: Command = {
+  usage: `Usage: headgate route MODEL... [--attributes NAME=NUMBER,...] [-c FILE] [--json]
+
+Says which models a chat call for MODEL... would ask, in which order, and why. No provider is asked
+for an answer. What a running gateway knows of its providers (circuits that are open, speeds) is not
+known here: send it a call with the header X-Headgate-Dry-Run: true.
+
+  --attributes complexity=0.9,efficiency=0.4   what the call needs, as in agent_attributes
+  -c, --config FILE
+  --json`,
+
+  run: async (args, terminal) => {
+    const { values: { config: file, json, attributes }, positionals: names } = parseArgs({
+      args: [...args],
+      allowPositionals: true,
+      options: {
+        attributes: { type: 'string' },
+        config: { type: 'string', short: 'c' },
+        json: { type: 'boolean', default: false }
+      }
+    })
+    if (names.length === 0) throw new CommandError('name a model', { exitCode: 2 })
+    const agent = attributes === undefined ? undefined : readAttributes(attributes)
+    const settings = loadSettings({ ...terminal, file })
+    const warnings = { write: (text: string) => terminal.error(text.trimEnd()) }
+    const services = openServices(settings, {
+      keys: { check: () => undefined }, log: createLog('warn', warnings), ready: () => false
+    })
+    try {
+      await within(listsMs, services.listed)
+      const decision = decisionOn(names, agent, services)
+      terminal.out(json ? JSON.stringify(decision, null, 2) : asTable(decision))
+      return 0
+    } finally {
+      await services.close()
+    }
+  }
+}
+
+/** Of a caller whose key may do everything. */
+function decisionOn (
+  model: string[], agent: Record<string, number> | undefined, { models, providers, health }: OpenServices
+): RouteDecision {
+  const record: Pick<CallRecord, 'requestedModel'> = {}
+  const request = { model, ...agent !== undefined && { agent_attributes: agent } }
+  try {
+    const key = { id: 'cli', name: 'cli' }
+    const { routes } = chooseRoutes({ request, headers: {}, key, record }, models, providers, { attributes: chatAttributes })
+    return decide({
+      requested: record.requestedModel ?? '', routes, health, serves: ({ providerId }) => providers.get(providerId)?.chat !== undefined
+    })
+  } catch (error) {
+    if (error instanceof GatewayError) throw new CommandError(error.message, { cause: error })
+    throw error
+  }
+}
+
+function readAttributes (text: string): Record<string, number> {
+  return Object.fromEntries(text.split(',').map(part => {
+    const [, name = '', amount = ''] = /^\s*([^\s=]+)=([\d.]+)\s*$/.exec(part) ?? []
+    const value = amount === '' ? NaN : Number(amount)
+    if (value >= 0 && value <= 1) return [name, value]
+    throw new CommandError(`"${part.trim()}" is not a name and a number from 0 to 1, like speed=0.5`, { exitCode: 2 })
+  }))
+}
+
+function asTable ({ candidates }: RouteDecision): string {
+  return table([
+    ['RANK', 'MODEL', 'STATE', 'REASON'],
+    ...candidates.map(({ rank, model, state, reason }) => [String(rank), model, state, reason])
+  ])
+}

@@ -1,0 +1,71 @@
+/** `headgate usage`: what was called and what it cost, out of the books. */
+
+import { parseArgs } from 'node:util'
+import { loadSettings } from '../config.ts'
+import { nearest } from '../nearest.ts'
+import { openDatabase } from '../stores/database.ts'
+import { groupings, usageTotals, type Grouping, type Sums, type Total } from '../usage/totals.ts'
+import { CommandError, type Command } from './command.ts'
+import { momentOf } from './moment.ts'
+import { table } from './table.ts'
+
+const options = {
+  config: { type: 'string', short: 'c' },
+  since: { type: 'string', default: '30d' },
+  by: { type: 'string', default: 'key' },
+  json: { type: 'boolean', default: false }
+} as const
+
+export const usage: Command = {
+  usage: `Usage: headgate usage [--since WHEN] [--by WHAT] [--json]
+
+What was called and what it cost, also while a gateway runs. Costs are those of the moment of each
+call; calls of models without a price are counted as UNPRICED and cost nothing here.
+
+  --since WHEN   a day (2025-11-01), a moment (2025-11-01T18:00:00Z) or a time back (7d, 12h);
+                 default: 30d
+  --by WHAT      ${groupings.join(', ')}, or several with commas (day,model); default: key
+  -c, --config FILE
+  --json         exact numbers: cost_nano_usd are billionths of a dollar`,
+
+  run: async (args, { out, ...terminal }) => {
+    const { values: { config, since, by, json } } = parseArgs({ args: [...args], options })
+    const sinceMs = momentOf(since, Date.now(), 'ago')
+    if (Number.isNaN(sinceMs)) {
+      throw new CommandError(`--since "${since}" is neither a date (2025-11-01) nor a time back (7d, 12h)`, { exitCode: 2 })
+    }
+    const groups = by.split(',').map(groupingOf)
+    const { server } = loadSettings({ ...terminal, file: config })
+    const database = await openDatabase(server.dataDir)
+    try {
+      const totals = await usageTotals(database.query, sinceMs, groups)
+      if (json) out(JSON.stringify(totals.map(({ group, sums }) => ({ ...group, ...sums })), null, 2))
+      else if (totals.length === 0) out('Nothing was called.')
+      else out(asTable(totals, groups))
+    } finally {
+      await database.close()
+    }
+    return 0
+  }
+}
+
+/** @throws CommandError for what calls cannot be grouped by */
+function groupingOf (text: string): Grouping {
+  const found = groupings.find(grouping => grouping === text.trim())
+  if (found !== undefined) return found
+  const meant = nearest(text, groupings)
+  const hint = meant === undefined ? `there is ${groupings.join(', ')}` : `did you mean "${meant}"?`
+  throw new CommandError(`--by "${text}" is not known: ${hint}`, { exitCode: 2 })
+}
+
+const headings = ['CALLS', 'FAILED', 'LEFT', 'PROMPT', 'COMPLETION', 'COST', 'UNPRICED']
+
+function asTable (totals: readonly Total[], groups: readonly Grouping[]): string {
+  const rows = totals.map(({ group, sums }) => [...groups.map(name => group[name] ?? '-'), ...numbersOf(sums)])
+  return table([[...groups.map(name => name.toUpperCase()), ...headings], ...rows])
+}
+
+function numbersOf (sums: Sums): string[] {
+  const { calls, failed, left, prompt_tokens: prompt, completion_tokens: completion, cost_nano_usd: cost, unpriced } = sums
+  return [calls, failed, left, prompt, completion, `$${(cost / 1e9).toFixed(4)}`, unpriced].map(String)
+}

@@ -1,0 +1,28 @@
+/** How much one gateway key may use. What is absent is not limited. */
+
+export interface KeyLimits {
+  readonly requestsPerMinute?: number
+  /** Prompt and completion together. */
+  readonly tokensPerMinute?: number
+  /** Calls under way at once. */
+  readonly concurrentCalls?: number
+  readonly budget?: Budget
+}
+
+export interface Budget {
+  readonly usd: number
+  /** Days and months of UTC. */
+  readonly per: 'day' | 'month' | 'total'
+}
+
+export const budgetPeriods = ['day', 'month', 'total'] as const satisfies ReadonlyArray<Budget['per']>
+
+/** The budget in billionths of a dollar, which is what the books count in. */
+export function nanoUsdOf ({ usd }: Budget): number {
+  return Math.round(usd * 1e9)
+}
+
+/** `$20 a month`, for people. */
+export function budgetText ({ usd, per }: Budget): string {
+  return per === 'total' ? `$${usd} in total` : `$${usd} a ${per}`
+}

@@ -1,0 +1,24 @@
+/** One number for a price of several, so that models can be compared. */
+
+import type { ModelEntry } from './models.ts'
+
+/** 10 cents and less are cost 0, 100 dollars and more cost 1; every tenfold between is a third. */
+const cheapestUsd = 0.1
+const dearestUsd = 100
+
+/**
+ * USD per million tokens where three are read for one that is written, as is usual; `undefined` where
+ * no price is known.
+ */
+export function blendedPrice (price: ModelEntry['price']): number | undefined {
+  if (price?.input === undefined) return undefined
+  return price.output === undefined ? price.input : (3 * price.input + price.output) / 4
+}
+
+/** The attribute `cost` that follows from a price, from 0 for cheap to 1 for dear. */
+export function costOf (price: ModelEntry['price']): number | undefined {
+  const usd = blendedPrice(price)
+  if (usd === undefined) return undefined
+  const share = Math.log(usd / cheapestUsd) / Math.log(dearestUsd / cheapestUsd)
+  return Math.min(1, Math.max(0, share))
+}

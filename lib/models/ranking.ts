@@ -1,0 +1,80 @@
+/**
+ * Orders routes by what a call needs of a model (`agent_attributes`) and what models are like
+ * (`model_attributes` and others). Everything is a number from 0 to 1.
+ *
+ *     score = Σ weight × min(needed, had) ÷ Σ weight × needed
+ *
+ * the share of what is needed that the model has; to have more than that makes nothing better. Of
+ * `cost` less is better, so it counts as `1 - cost`. A model of which nobody knows an attribute is
+ * taken to have half of what is needed of it. Equal scores leave the order as it was.
+ */
+
+import type { Route } from '../call.ts'
+
+/** Attribute to a number from 0 to 1; of `cost`, 1 is dear. */
+export type Attributes = Readonly<Record<string, number>>
+
+/** What a request says about attributes. */
+export interface AttributesAsked {
+  /** What models are like, by whatever name the caller has for them. */
+  readonly models?: Readonly<Record<string, Attributes>> | undefined
+  /** What the call needs. Default: as much as there is of everything that is said of models. */
+  readonly agent?: Attributes | undefined
+}
+
+/** A route, and what is known of its model. */
+export interface RankedCandidate {
+  readonly route: Route
+  readonly attributes: Attributes
+}
+
+interface Need {
+  readonly attribute: string
+  /** How much; of `cost`, how much cheapness. */
+  readonly amount: number
+  readonly weight: number
+}
+
+/** What an agent is to be like says what its model must be like. Other names mean themselves. */
+function needsOf ([name, amount]: [string, number]): Need[] {
+  switch (name) {
+    case 'complexity': return [{ attribute: 'intelligence', amount, weight: 1 }]
+    case 'efficiency': return [{ attribute: 'speed', amount, weight: 0.5 }, { attribute: 'cost', amount, weight: 0.5 }]
+    case 'cost': return [{ attribute: 'cost', amount: 1 - amount, weight: 1 }]
+    default: return [{ attribute: name, amount, weight: 1 }]
+  }
+}
+
+/**
+ * The same routes, best first, each with its score; as they were, where nothing is needed.
+ *
+ * @param named attributes that the request speaks of, for calls that do not say what they need
+ */
+export function rank (
+  candidates: readonly RankedCandidate[], agent: Attributes | undefined, named: Iterable<string>
+): Route[] {
+  const needs = agent === undefined
+    ? [...named].map((attribute): Need => ({ attribute, amount: 1, weight: 1 }))
+    : Object.entries(agent).flatMap(needsOf)
+  const needed = needs.reduce((sum, { amount, weight }) => sum + weight * amount, 0)
+  if (needed === 0) return candidates.map(({ route }) => route)
+  return candidates
+    .map(({ route, attributes }) => ({ route, score: rounded(scoreOf(attributes, needs) / needed) }))
+    .toSorted((a, b) => b.score - a.score)
+    .map(({ route, score }): Route => ({ ...route, ranked: { by: 'score', value: score } }))
+}
+
+function scoreOf (attributes: Attributes, needs: readonly Need[]): number {
+  return needs.reduce((sum, need) => sum + need.weight * met(need, attributes), 0)
+}
+
+/** To a millionth: what sums of fractions leave behind it would order equals. */
+function rounded (score: number): number {
+  return Math.round(score * 1e6) / 1e6
+}
+
+function met ({ attribute, amount }: Need, attributes: Attributes): number {
+  const value = Object.hasOwn(attributes, attribute) ? attributes[attribute] : undefined
+  if (value === undefined) return amount / 2
+  return Math.min(amount, attribute === 'cost' ? 1 - value : value)
+}

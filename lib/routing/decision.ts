@@ -1,0 +1,40 @@
+/** Which models a call would ask now, in which order, and why. */
+
+import { reasonOf } from '../route-reasons.ts'
+import type { Route } from '../call.ts'
+import type { RouteHealth, Setback } from './route-health.ts'
+import type { RouteCandidate, RouteDecision } from '../../schemas/route-decision.ts'
+
+export interface DecisionParts {
+  /** As the caller wrote it. */
+  readonly requested: string
+  /** Best first. */
+  readonly routes: readonly Route[]
+  readonly health: RouteHealth
+  /** Whether the provider of a route serves the endpoint; those that do not are never asked. */
+  readonly serves: (route: Route) => boolean
+}
+
+/** Asks nobody and changes nothing. Weights are drawn anew by every call. */
+export function decide ({ requested, routes, health, serves }: DecisionParts): RouteDecision {
+  const found = routes.map((route, index): Omit<RouteCandidate, 'rank'> => ({
+    model: route.modelId,
+    provider: route.providerId,
+    ...route.ranked?.by === 'score' && { score: route.ranked.value },
+    ...serves(route) ? standing(health.setback(route)) : { state: 'unsuitable' },
+    reason: reasonOf(route, index)
+  }))
+  const inState = (...states: Array<RouteCandidate['state']>) => found.filter(({ state }) => states.includes(state))
+  const ordered = [...inState('ready'), ...inState('held', 'circuit open'), ...inState('unsuitable')]
+  return {
+    object: 'route.decision',
+    requested,
+    candidates: ordered.map((candidate, index) => ({ rank: index + 1, ...candidate }))
+  }
+}
+
+function standing (setback: Setback | undefined): Pick<RouteCandidate, 'state' | 'until'> {
+  if (setback === undefined) return { state: 'ready' }
+  const { why, forMs } = setback
+  return { state: why, ...forMs > 0 && { until: new Date(Date.now() + forMs).toISOString() } }
+}

@@ -1,0 +1,28 @@
+/**
+ * How soon models begin to answer: a moving average, in which a fifth is the newest. What has not
+ * been measured for five minutes is unknown again, so that a slow model gets another chance.
+ */
+
+const newestShare = 0.2
+const forgottenAfterMs = 5 * 60_000
+
+export class Latencies {
+  readonly #now: () => number
+  readonly #measured = new Map<string, { readonly ms: number, readonly atMs: number }>()
+
+  constructor (now: () => number) {
+    this.#now = now
+  }
+
+  /** @param modelId one of those the operator has put into a route: callers' names would never end */
+  note (modelId: string, ms: number): void {
+    const before = this.of(modelId) ?? ms
+    this.#measured.set(modelId, { ms: before + (ms - before) * newestShare, atMs: this.#now() })
+  }
+
+  /** Milliseconds, or `undefined` while unknown. */
+  of (modelId: string): number | undefined {
+    const found = this.#measured.get(modelId)
+    return found === undefined || this.#now() - found.atMs > forgottenAfterMs ? undefined : found.ms
+  }
+}

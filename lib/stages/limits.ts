@@ -1,0 +1,75 @@
+/** Whether a key may use that much now. */
+
+import { GatewayError } from '../errors.ts'
+import { budgetText, type KeyLimits } from '../key-limits.ts'
+import { rateLimitHeaders } from '../limits/headers.ts'
+import { pause } from '../routing/account.ts'
+import { perCall, type Stage } from '../stage.ts'
+import { costOf } from '../usage/cost.ts'
+import type { RoutedCall } from '../call.ts'
+import type { TokenEstimate } from '../limits/estimate.ts'
+import type { Verdict } from '../limits/counters.ts'
+import type { Services } from '../services.ts'
+
+export interface LimitsOptions {
+  /** Waits where others are told to: for calls that nobody waits for. */
+  readonly patient?: boolean
+}
+
+/**
+ * One call in, the same call out, with what it may use set aside. What it did use is settled with
+ * its record, when it has ended, however that was (`gateway`). Calls of keys without limits pass.
+ *
+ * @param estimate of the tokens of a request. Default: none are set aside
+ * @throws GatewayError `rate_limit_exceeded`, with the time after which it is worth another try;
+ *   `insufficient_quota` when the budget is used up
+ */
+export function limits<C extends RoutedCall<unknown>> (
+  { limiter, models, settings }: Pick<Services, 'limiter' | 'models' | 'settings'>,
+  estimate?: (request: C['request']) => TokenEstimate,
+  { patient = false }: LimitsOptions = {}
+): Stage<C> {
+  const waits = ({ reason }: Refused): boolean => patient && reason !== 'budget'
+  const reserve = async (call: C, limits: KeyLimits): Promise<C> => {
+    const { key, record, request, routes } = call
+    const usage = estimate?.(request) ?? { prompt: 0, completion: 0 }
+    const tokens = usage.prompt + usage.completion
+    const dearest = (): number => Math.max(0, ...routes.map(({ modelId }) => (
+      costOf({ promptTokens: usage.prompt, completionTokens: usage.completion, totalTokens: tokens }, models.find(modelId)?.price) ?? 0
+    )))
+    const nanoUsd = limits.budget === undefined || record.ownProviderKey === true ? 0 : dearest()
+    const wanted = { keyId: key.id, limits, tokens, nanoUsd }
+    let verdict = await limiter.reserve(wanted)
+    while (!verdict.admitted && waits(verdict)) {
+      await pause(verdict.waitMs, call.signal)
+      verdict = await limiter.reserve(wanted)
+    }
+    record.limitHeaders = rateLimitHeaders(verdict.rooms)
+    if (!verdict.admitted) throw refusal(verdict, limits)
+    record.reservation = verdict.reservation
+    return call
+  }
+  return perCall(call => {
+    const { key, record, request } = call
+    if (estimate !== undefined) record.countPrompt = () => estimate(request).prompt
+    const limits = key.limits ?? settings.limits.defaultKey
+    return limits === undefined ? call : reserve(call, limits)
+  })
+}
+
+type Refused = Extract<Verdict, { readonly admitted: false }>
+
+function refusal ({ reason, waitMs }: Refused, limits: KeyLimits): GatewayError {
+  const { requestsPerMinute, tokensPerMinute, concurrentCalls, budget = { usd: 0, per: 'total' } } = limits
+  const retryAfterSeconds = Math.min(60, Math.max(1, Math.ceil(waitMs / 1000)))
+  const tooMuch = (message: string): GatewayError => new GatewayError('rate_limit_exceeded', { message, retryAfterSeconds })
+  switch (reason) {
+    case 'requests': return tooMuch(`This API key may make ${requestsPerMinute} requests a minute.`)
+    case 'tokens': return tooMuch(`This API key may use ${tokensPerMinute} tokens a minute.`)
+    case 'calls': return tooMuch(`This API key may have ${concurrentCalls} calls under way at once.`)
+    case 'reserved': return tooMuch(`The calls under way may use up the budget of this API key (${budgetText(budget)}).`)
+    case 'budget': return new GatewayError('insufficient_quota', {
+      message: `The budget of this API key (${budgetText(budget)}) is used up, or too small for this call.`
+    })
+  }
+}

@@ -1,0 +1,80 @@
+/** A call that has ended, as a row of the ledger. */
+
+import { rowId } from '../ids.ts'
+import { costOf } from './cost.ts'
+import type { Call } from '../call.ts'
+import type { CallRecord } from '../call-record.ts'
+import type { Usage } from '../events.ts'
+import type { Models } from '../models/models.ts'
+import type { UsageRow } from '../stores/database.ts'
+
+/** Characters of a text that are about one token. */
+const charactersPerToken = 4
+
+/**
+ * The row of a call; `undefined` for a call that never showed a good key. Costs are those of the
+ * models' prices now.
+ */
+export function usageRow ({ id: callId, record, receivedAtMs }: Call, models: Pick<Models, 'find'>): UsageRow | undefined {
+  const { keyId, outcome = 'ok' } = record
+  if (keyId === undefined) return undefined
+  const durationMs = performance.now() - receivedAtMs
+  const { usage, estimated } = usageOf(record)
+  return {
+    id: rowId(),
+    call_id: callId,
+    at_ms: Math.round(Date.now() - durationMs),
+    key_id: keyId,
+    endpoint: record.endpoint,
+    requested_model: record.requestedModel ?? null,
+    model: record.modelId ?? null,
+    provider: record.providerId ?? null,
+    outcome,
+    status: whole(record.status),
+    error_code: record.errorCode ?? null,
+    streamed: Number(record.streamed === true),
+    attempts: record.attempts,
+    turns: whole(record.turns),
+    prompt_tokens: whole(usage?.promptTokens),
+    completion_tokens: whole(usage?.completionTokens),
+    cached_tokens: whole(usage?.cachedTokens),
+    reasoning_tokens: whole(usage?.reasoningTokens),
+    estimated: Number(estimated),
+    pages: whole(record.pages),
+    audio_ms: whole(record.audioSeconds, 1000),
+    characters: whole(record.spokenCharacters),
+    images: whole(record.images),
+    cost_nano_usd: whole(costOfCall(record, usage, models)),
+    own_provider_key: Number(record.ownProviderKey === true),
+    duration_ms: Math.round(durationMs),
+    first_byte_ms: whole(record.firstByteMs)
+  }
+}
+
+/**
+ * What was reported, or a guess where a provider was asked and did not get to report: the answer
+ * broke off, or the caller left.
+ */
+function usageOf (record: CallRecord): { readonly usage?: Usage, readonly estimated: boolean } {
+  const { usage, usageEstimated = false, attempts, outcome, outputCharacters, deferred } = record
+  if (usage !== undefined) return { usage, estimated: usageEstimated }
+  const begun = outputCharacters !== undefined || (attempts > 0 && outcome !== 'error')
+  const promptTokens = begun && deferred !== true ? record.countPrompt?.() : undefined
+  if (promptTokens === undefined && outputCharacters === undefined) return { estimated: false }
+  const completionTokens = Math.ceil((outputCharacters ?? 0) / charactersPerToken)
+  const prompt = promptTokens ?? 0
+  return { usage: { promptTokens: prompt, completionTokens, totalTokens: prompt + completionTokens }, estimated: true }
+}
+
+/** Nothing for whom nothing was done, and for whom somebody else is billed. */
+function costOfCall (record: CallRecord, usage: Usage | undefined, models: Pick<Models, 'find'>): number | undefined {
+  const { attempts, ownProviderKey, modelId, outcome, deferred } = record
+  if (ownProviderKey === true || deferred === true || attempts === 0) return 0
+  if (usage === undefined) return outcome === 'error' ? 0 : undefined
+  return modelId === undefined ? undefined : costOf(usage, models.find(modelId)?.price)
+}
+
+/** A provider's count may be anything; what the store cannot hold would keep all other rows out. */
+function whole (count: number | undefined, times = 1): number | null {
+  return count === undefined || !Number.isFinite(count) ? null : Math.round(count * times)
+}

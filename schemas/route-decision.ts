@@ -1,0 +1,27 @@
+/** What a dry run answers: which models a call would ask, in which order, and why. */
+
+import { Type, type Static } from 'typebox'
+import { OneOf } from './nullable.ts'
+
+export const RouteCandidate = Type.Object({
+  rank: Type.Integer({ minimum: 1, description: 'When it would be asked: 1 is first.' }),
+  model: Type.String({ description: 'Its id.' }),
+  provider: Type.String(),
+  score: Type.Optional(Type.Number({
+    minimum: 0, maximum: 1, description: 'How much of what was asked for the model has.'
+  })),
+  state: OneOf(['ready', 'held', 'circuit open', 'unsuitable'], {
+    description: '`held`: its provider asked to be left alone. `circuit open`: it has failed too often. Both ' +
+      'are asked after all others. `unsuitable`: it does not serve this endpoint and is not asked.'
+  }),
+  until: Type.Optional(Type.String({ format: 'date-time', description: 'When that is over, as far as known.' })),
+  reason: Type.String({ description: 'What gave it its place.' })
+})
+export type RouteCandidate = Static<typeof RouteCandidate>
+
+export const RouteDecision = Type.Object({
+  object: Type.Literal('route.decision'),
+  requested: Type.String({ description: 'The models as they were asked for.' }),
+  candidates: Type.Array(RouteCandidate, { description: 'In the order in which they would be asked.' })
+}, { description: 'The answer to a dry run. It holds for this moment and the process that gave it.' })
+export type RouteDecision = Static<typeof RouteDecision>

@@ -1,0 +1,452 @@
+import { fork, type ChildProcess } from 'node:child_process'
+import { join } from 'node:path'
+import fc from 'fast-check'
+import OpenAI from 'openai'
+import t from 'tap'
+import { fullInMs, full, remaining, take, waitMs, type Bucket } from '../../lib/limits/bucket.ts'
+import { periodOf } from '../../lib/limits/budget.ts'
+import { LimitCounters, type Verdict, type Wanted } from '../../lib/limits/counters.ts'
+import { estimateChat } from '../../lib/limits/estimate.ts'
+import { durationText } from '../../lib/limits/headers.ts'
+import { LocalLimiter } from '../../lib/limits/limiter.ts'
+import { serveLimits } from '../../lib/limits/shared-limiter.ts'
+import { openDatabase, type Database } from '../../lib/stores/database.ts'
+import { dayMs } from '../../lib/usage/day.ts'
+import { pruneUsage } from '../../lib/usage/prune.ts'
+import { spendingOf } from '../../lib/usage/spending.ts'
+import { testGateway, upstreamAt, type TestGateway } from '../support/gateway.ts'
+import { modelSettings, settings } from '../support/settings.ts'
+import { until } from '../support/until.ts'
+import { chatAnswer, chatFrames, eventStream, fakeUpstream, type FakeUpstream, type Script, type SeenRequest } from '../support/upstream.ts'
+import type { GatewayParts } from '../../lib/gateway.ts'
+import type { KeyLimits } from '../../lib/key-limits.ts'
+import type { ProviderSettings, Settings } from '../../lib/settings.ts'
+import type { Test } from 'tap'
+
+const path = '/v1/chat/completions'
+const question = { model: 'openai/gpt-5', messages: 'hi' }
+const headers = { authorization: 'Bearer limited' }
+
+t.test('a bucket never gives more than a minute\'s worth and what it fills meanwhile', async t => {
+  const wish = fc.record({ afterMs: fc.integer({ min: 0, max: 30_000 }), amount: fc.integer({ min: 1, max: 20 }) })
+  fc.assert(fc.property(fc.integer({ min: 1, max: 97 }), fc.array(wish, { minLength: 1, maxLength: 60 }), (limit, wishes) => {
+    let bucket: Bucket = full
+    let nowMs = 1_763_686_800_000
+    const taken: Array<{ atMs: number, amount: number }> = []
+    for (const { afterMs, amount } of wishes) {
+      nowMs += afterMs
+      const wait = waitMs(bucket, limit, amount, nowMs)
+      if (wait > 0) {
+        if (amount <= limit && waitMs(bucket, limit, amount, nowMs + wait) > 0) return false // it must be enough
+        if (waitMs(bucket, limit, amount, nowMs + wait - 1) === 0) return false // and no more than that
+        continue
+      }
+      if (remaining(bucket, limit, nowMs) < amount) return false
+      bucket = take(bucket, limit, amount, nowMs)
+      taken.push({ atMs: nowMs, amount })
+    }
+    return taken.every((first, from) => {
+      let sum = 0
+      return taken.slice(from).every(({ atMs, amount }) => {
+        sum += amount
+        return sum <= limit + limit * (atMs - first.atMs) / 60_000
+      })
+    })
+  }), { numRuns: 500 })
+  t.pass('for any wishes')
+})
+
+t.test('what is given back was never taken', async t => {
+  const before = fc.record({ limit: fc.integer({ min: 1, max: 997 }), owed: fc.nat(1000), waitMs: fc.nat(90_000), amount: fc.nat(500), heldMs: fc.nat(90_000) })
+  fc.assert(fc.property(before, ({ limit, owed, waitMs: idleMs, amount, heldMs }) => {
+    const bucket = take(full, limit, owed, 1000)
+    const tookMs = 1000 + idleMs
+    const endMs = tookMs + heldMs
+    const back = take(take(bucket, limit, amount, tookMs), limit, -amount, endMs)
+    return fullInMs(back, limit, endMs) === fullInMs(bucket, limit, endMs) && remaining(back, limit, endMs) === remaining(bucket, limit, endMs)
+  }), { numRuns: 500 })
+  t.pass('for any bucket')
+})
+
+t.test('a clock that is set back does not lock anybody out', async t => {
+  const bucket = take(full, 60, 60, 10_000_000)
+  t.equal(waitMs(bucket, 60, 1, 5_000_000), 1000)
+  const later = take(bucket, 60, 0, 5_000_000)
+  t.equal(waitMs(later, 60, 1, 5_001_000), 0)
+})
+
+function reasonOf (verdict: Verdict): string {
+  return verdict.admitted ? 'admitted' : verdict.reason
+}
+
+t.test('all of a reservation is set aside or nothing', async t => {
+  const clock = { ms: Date.UTC(2025, 10, 21, 12) }
+  const counters = new LimitCounters(() => clock.ms)
+  const ask = (limits: KeyLimits, tokens = 0, nanoUsd = 0): Verdict => counters.reserve({ keyId: 'a', limits, tokens, nanoUsd })
+  const limits: KeyLimits = { requestsPerMinute: 4, tokensPerMinute: 100, concurrentCalls: 2, budget: { usd: 1e-6, per: 'day' } }
+  const first = ask(limits, 60, 600)
+  t.match(first, { admitted: true, rooms: { requests: { limit: 4, remaining: 3, resetMs: 15_000 }, tokens: { limit: 100, remaining: 40, resetMs: 36_000 } } })
+  t.match(ask(limits, 60), { admitted: false, reason: 'tokens', waitMs: 12_000, rooms: { requests: { remaining: 3 } } })
+  t.match(ask(limits, 10, 600), { admitted: false, reason: 'reserved', waitMs: 1000 })
+  t.match(ask(limits, 10, 1001), { admitted: false, reason: 'budget' })
+  const second = ask(limits, 10, 100)
+  t.equal(reasonOf(ask(limits, 1, 1)), 'calls')
+  t.match(second, { admitted: true, rooms: { requests: { remaining: 2 }, tokens: { remaining: 30 } } }, 'refusals took nothing')
+  if (!first.admitted || !second.admitted) return
+  counters.settle(first.reservation, { tokens: 90, nanoUsd: 1000 })
+  counters.settle(first.reservation, { tokens: 90, nanoUsd: 1000 })
+  t.equal(counters.open, 1)
+  t.equal(reasonOf(ask(limits)), 'budget', 'it is used up')
+  clock.ms += dayMs / 2
+  t.equal(reasonOf(ask(limits, 1000, 1000)), 'admitted', 'a new day; more tokens than a minute has wait for a full bucket')
+  counters.settle(second.reservation, { tokens: 0, nanoUsd: 999 })
+  t.equal(reasonOf(ask(limits, 20)), 'tokens', 'and the spending of yesterday stays there')
+  clock.ms += 60_000
+  t.equal(reasonOf(ask(limits, 0, 1)), 'reserved')
+})
+
+t.test('what a process held that has died is given back', async t => {
+  const counters = new LimitCounters(() => 0)
+  const wanted = { keyId: 'a', limits: { concurrentCalls: 2, tokensPerMinute: 10 }, tokens: 5, nanoUsd: 0 }
+  t.equal(reasonOf(counters.reserve(wanted, 'one')), 'admitted')
+  t.equal(reasonOf(counters.reserve(wanted, 'two')), 'admitted')
+  t.equal(reasonOf(counters.reserve(wanted, 'two')), 'calls')
+  counters.release('one')
+  t.match(counters.reserve(wanted, 'two'), { admitted: true, rooms: { tokens: { remaining: 0 } } })
+  counters.release('two')
+  t.equal(counters.open, 0)
+})
+
+t.test('days and months are those of UTC', async t => {
+  const nowMs = Date.UTC(2024, 1, 29, 23, 59)
+  t.same(periodOf('day', nowMs), { per: 'day', fromMs: Date.UTC(2024, 1, 29), endMs: Date.UTC(2024, 2, 1) })
+  t.same(periodOf('month', nowMs), { per: 'month', fromMs: Date.UTC(2024, 1, 1), endMs: Date.UTC(2024, 2, 1) })
+  t.same(periodOf('month', Date.UTC(2025, 11, 31)), { per: 'month', fromMs: Date.UTC(2025, 11, 1), endMs: Date.UTC(2026, 0, 1) })
+  t.same(periodOf('total', nowMs), { per: 'total', fromMs: 0, endMs: Infinity })
+})
+
+t.test('durations are written as clients read them', async t => {
+  for (const [ms, text] of [[0, '0ms'], [20, '20ms'], [1000, '1s'], [1500, '1.5s'], [60_000, '1m0s'], [90_250, '1m30.25s']] as const) {
+    t.equal(durationText(ms), text)
+  }
+})
+
+t.test('a request is measured by its texts, not by its pictures', async t => {
+  const messages = [{ role: 'user' as const, content: 'x'.repeat(400) }]
+  t.same(estimateChat({ model: 'm', messages }), { prompt: 101, completion: 1000 })
+  t.same(estimateChat({ model: 'm', messages, max_completion_tokens: 7, n: 3 }), { prompt: 101, completion: 21 })
+  const picture = { role: 'user' as const, content: [{ type: 'image_url' as const, image_url: { url: `data:image/png;base64,${'A'.repeat(1e6)}` } }] }
+  t.ok(estimateChat({ model: 'm', messages: [picture] }).prompt < 1100)
+})
+
+interface Set {
+  readonly api: TestGateway
+  readonly upstream: FakeUpstream
+  readonly limiter: LocalLimiter
+  readonly clock: { ms: number }
+  readonly ask: (body?: object, init?: RequestInit) => Promise<Response>
+}
+
+interface Given {
+  readonly provider?: Partial<ProviderSettings>
+  readonly parts?: Partial<Settings>
+  readonly more?: Partial<GatewayParts>
+}
+
+/** A gateway with a key that has limits, in front of a provider, with a clock that stands. */
+async function start (
+  t: Test, limits: KeyLimits, script: Script | ((request: SeenRequest, number: number) => Script | Promise<Script>),
+  { provider = {}, parts = {}, more = {} }: Given = {}
+): Promise<Set> {
+  const upstream = await fakeUpstream(script)
+  t.teardown(upstream.close)
+  const clock = { ms: Date.UTC(2025, 10, 21, 12) }
+  const limiter = new LocalLimiter({ now: () => clock.ms })
+  const api = await testGateway(t, {
+    providers: [upstreamAt(`${upstream.url}/v1`, 'openai', 'openai', provider)],
+    models: [modelSettings('openai/gpt-5', { price: { input: 1, output: 10 } })],
+    ...parts
+  }, { limited: { id: 'key-2', name: 'limited', limits } }, { limiter, ...more })
+  return { api, upstream, limiter, clock, ask: async (body = {}, init = {}) => await api.post(path, { ...question, ...body }, { headers, ...init }) }
+}
+
+/** A provider that answers when it is told to. */
+function gated (): { readonly script: () => Promise<Script>, readonly open: () => void } {
+  let open = (): void => undefined
+  const gate = new Promise<void>(resolve => { open = resolve })
+  return {
+    open: () => open(),
+    script: async () => {
+      await gate
+      return { pieces: [chatAnswer('x')] }
+    }
+  }
+}
+
+async function statuses (answers: ReadonlyArray<Promise<Response>>): Promise<Record<number, number>> {
+  const counts: Record<number, number> = {}
+  for (const answer of answers) {
+    const response = await answer
+    await response.text()
+    counts[response.status] = (counts[response.status] ?? 0) + 1
+  }
+  return counts
+}
+
+const many = 60
+
+t.test('of many calls at once exactly as many are let in as the limit says', async t => {
+  // Each sets 2 and 9 tokens aside: 92 thousand billionths of a dollar.
+  const bounded = { max_completion_tokens: 9 }
+  const rows: ReadonlyArray<readonly [string, KeyLimits, number, number]> = [
+    ['requests', { requestsPerMinute: 7 }, 7, 429],
+    ['calls', { concurrentCalls: 5 }, 5, 429],
+    ['tokens', { tokensPerMinute: 85 }, 7, 429],
+    ['money', { budget: { usd: 0.001, per: 'month' } }, 10, 429],
+    ['all of them', { requestsPerMinute: 7, concurrentCalls: 5, tokensPerMinute: 85, budget: { usd: 0.001, per: 'total' } }, 5, 429]
+  ]
+  for (const [name, limits, admitted, status] of rows) {
+    await t.test(name, async t => {
+      const { script, open } = gated()
+      const { upstream, limiter, ask, api } = await start(t, limits, script)
+      const answers = Array.from({ length: many }, async () => await ask(bounded))
+      await until(() => upstream.requests.length === admitted && api.lines.length === many - admitted)
+      t.equal(limiter.counters.open, admitted)
+      open()
+      t.same(await statuses(answers), { 200: admitted, [status]: many - admitted })
+      await until(() => api.lines.length === many)
+      t.equal(limiter.counters.open, 0)
+      t.equal(upstream.requests.length, admitted)
+    })
+  }
+})
+
+t.test('a budget is spent to the last call it has room for, whatever was set aside', async t => {
+  // 3 and 1 tokens: 13 thousand billionths each.
+  const { ask, api, clock, upstream } = await start(t, { budget: { usd: 0.000_13, per: 'day' } }, { pieces: [chatAnswer('x')] })
+  const answers: number[] = []
+  for (let call = 0; call < 12; call++) {
+    const answer = await ask({ max_completion_tokens: 1 })
+    answers.push(answer.status)
+    await until(() => api.lines.length === call + 1)
+    if (answer.status !== 402) continue
+    t.equal(answer.headers.get('x-should-retry'), 'false')
+    t.match(await answer.json(), { error: { type: 'invalid_request_error', code: 'insufficient_quota', message: /budget of this API key \(\$0.00013 a day\)/ } })
+  }
+  t.same(answers, [...Array.from({ length: 10 }, () => 200), 402, 402])
+  t.equal(upstream.requests.length, 10)
+  clock.ms += dayMs / 2
+  t.equal((await ask({ max_completion_tokens: 1 })).status, 200, 'the next day')
+})
+
+t.test('every answer of a counted call says what is left, in the words of the wire', async t => {
+  const { ask, clock, api } = await start(t, { requestsPerMinute: 3, tokensPerMinute: 1000 }, (_, number) => (
+    number === 1 ? { status: 429, headers: { 'x-ratelimit-remaining-requests': '77' }, pieces: ['{}'] } : { pieces: [chatAnswer('x')] }
+  ))
+  const told = ({ headers }: Response): Array<string | null> => ['limit', 'remaining', 'reset'].flatMap(what => (
+    ['requests', 'tokens'].map(of => headers.get(`x-ratelimit-${what}-${of}`))
+  ))
+  const bounded = { max_completion_tokens: 99 }
+  t.same(told(await ask(bounded)), ['3', '1000', '2', '899', '20s', '6.06s'])
+  await until(() => api.lines.length === 1)
+  const failed = await ask(bounded)
+  t.equal(failed.status, 429)
+  t.same(told(failed), ['3', '1000', '1', '895', '40s', '6.3s'], 'what was used has taken the place of the guess; what the provider says is not of this key')
+  await until(() => api.lines.length === 2)
+  await ask(bounded)
+  await until(() => api.lines.length === 3)
+  const refused = await ask(bounded)
+  t.equal(refused.status, 429)
+  t.equal(refused.headers.get('retry-after'), '20')
+  t.equal(refused.headers.get('x-should-retry'), null)
+  t.same(told(refused), ['3', '1000', '0', '992', '1m0s', '480ms'])
+  t.match(await refused.json(), { error: { type: 'rate_limit_error', code: 'rate_limit_exceeded', message: 'This API key may make 3 requests a minute.' } })
+  clock.ms += 20_000
+  t.equal((await ask(bounded)).status, 200)
+
+  const free = await api.post(path, question)
+  t.equal(free.status, 200)
+  t.notOk([...free.headers.keys()].some(name => name.startsWith('x-ratelimit')), 'a key without limits hears nothing')
+})
+
+t.test('the official client does not try again where that is vain', async t => {
+  const { api, clock, upstream } = await start(t, { requestsPerMinute: 60, budget: { usd: 0.000_02, per: 'total' } }, { pieces: [chatAnswer('x')] })
+  const client = new OpenAI({ baseURL: `${api.url}/v1`, apiKey: 'limited', maxRetries: 2 })
+  const ask = async (): Promise<unknown> => await client.chat.completions.create({ model: 'openai/gpt-5', messages: [{ role: 'user', content: 'hi' }], max_completion_tokens: 1 })
+  await ask()
+  await until(() => api.lines.length === 1)
+  clock.ms += 1000
+  t.match(await ask().catch((error: unknown) => error), { status: 402, code: 'insufficient_quota' })
+  await until(() => api.lines.length === 2)
+  t.equal(upstream.requests.length, 1)
+})
+
+t.test('keys without limits of their own have those of the configuration', async t => {
+  const limits = { ...settings().limits, defaultKey: { requestsPerMinute: 1 } }
+  const { api, ask } = await start(t, { requestsPerMinute: 2 }, { pieces: [chatAnswer('x')] }, { parts: { limits } })
+  t.same(await statuses([api.post(path, question), api.post(path, question)]), { 200: 1, 429: 1 })
+  t.same(await statuses([ask(), ask(), ask()]), { 200: 2, 429: 1 })
+})
+
+t.test('a caller with a key of their own at the provider spends nothing', async t => {
+  const { ask, api } = await start(t, { budget: { usd: 1e-9, per: 'day' } }, { pieces: [chatAnswer('x')] })
+  t.equal((await ask()).status, 402)
+  t.equal((await ask({}, { headers: { ...headers, 'x-provider-key': 'mine' } })).status, 200)
+  await until(() => api.lines.length === 2)
+})
+
+t.test('whatever the end of a call, nothing stays set aside', async t => {
+  const limits: KeyLimits = { requestsPerMinute: 1000, tokensPerMinute: 1_000_000, concurrentCalls: 1, budget: { usd: 1, per: 'month' } }
+  const stream = { headers: eventStream, pieces: chatFrames(['a', 'b']) }
+  const broken = { ...stream, pieces: stream.pieces.slice(0, 2) }
+
+  /** Makes one call to its end; nothing is left, and the one call at a time can be the next one. */
+  const row = async (name: string, script: Script, status: number | 'left', call: (set: Set) => Promise<Response | undefined>, given: Given = {}): Promise<void> => {
+    await t.test(name, async t => {
+      const set = await start(t, limits, (_, number) => number === 0 ? script : { pieces: [chatAnswer('x')] }, given)
+      const answer = await call(set).catch(() => undefined)
+      await answer?.text().catch(() => '')
+      t.equal(answer?.status ?? 'left', status)
+      await until(() => set.api.lines.length === 1)
+      t.equal(set.limiter.counters.open, 0)
+      const next = await set.ask()
+      t.match([200, 502].includes(next.status), true)
+      await until(() => set.api.lines.length === 2)
+      t.equal(set.limiter.counters.open, 0)
+    })
+  }
+  const leave = (body: object, when: 'asked' | 'reading') => async ({ ask, upstream }: Set): Promise<undefined> => {
+    const leaving = new AbortController()
+    const answer = ask(body, { signal: leaving.signal })
+    answer.catch(() => undefined)
+    await upstream.request(0)
+    if (when === 'reading') await (await answer).body?.getReader().read()
+    leaving.abort()
+  }
+
+  await row('a whole answer', { pieces: [chatAnswer('x')] }, 200, async ({ ask }) => await ask())
+  await row('a stream', stream, 200, async ({ ask }) => await ask({ stream: true }))
+  await row('an error of the provider', { status: 500, pieces: ['{}'] }, 502, async ({ ask }) => await ask())
+  await row('a refusal by the provider', { status: 400, pieces: ['{}'] }, 400, async ({ ask }) => await ask())
+  await row('an answer that cannot be read', { pieces: ['nonsense'] }, 502, async ({ ask }) => await ask())
+  await row('a stream that breaks off', { ...broken, then: 'fin' }, 200, async ({ ask }) => await ask({ stream: true }))
+  await row('a caller who leaves before the answer', { silent: true }, 'left', leave({}, 'asked'))
+  await row('a caller who leaves before a stream', { silent: true }, 'left', leave({ stream: true }, 'asked'))
+  await row('a caller who leaves during a stream', { ...broken, then: 'stall' }, 'left', leave({ stream: true }, 'reading'))
+  await row('a caller who leaves, and what is read on', stream, 'left', leave({ stream: true }, 'reading'), { provider: { onDisconnect: 'drain' } })
+  await row('a deadline', { silent: true }, 504, async ({ ask }) => await ask(), { parts: { limits: { ...settings().limits, callMs: 300 } } })
+  await row('a refusal after it', { pieces: ['{}'] }, 400, async ({ ask }) => await ask({ n: 2, mcp_servers: ['http://127.0.0.1:9/mcp'] }))
+  await row('no provider behind the model', {}, 404, async ({ api }) => await api.post('/v1/ocr', { model: 'openai/gpt-5', document: { document_url: 'data:application/pdf;base64,JVBERi0=' } }, { headers }))
+})
+
+t.test('what is refused before a provider could be asked is not counted', async t => {
+  const { ask, api, limiter } = await start(t, { requestsPerMinute: 1 }, { pieces: [chatAnswer('x')] })
+  for (const body of [{ model: 'nobody/x' }, { messages: 5 }]) t.ok((await ask(body)).status >= 400)
+  for (const path of ['/v1/models', '/health']) t.equal((await api.get(path, { headers })).status, 200)
+  t.same(await statuses([ask(), ask()]), { 200: 1, 429: 1 })
+  await until(() => api.lines.length === 6)
+  t.equal(limiter.counters.open, 0)
+})
+
+async function store (t: Test): Promise<Database> {
+  const database = await openDatabase(t.testdir())
+  t.teardown(database.close)
+  return database
+}
+
+t.test('a deferred call is let in by all limits, and paid from the budget when it is run', async t => {
+  const database = await store(t)
+  const { api, limiter, ask } = await start(t, { requestsPerMinute: 2, concurrentCalls: 1, budget: { usd: 0.0001, per: 'total' } }, { pieces: [chatAnswer('x')] }, {
+    parts: { deferred: { emulate: true, keepMs: 60_000, pending: 10, keyBytes: 1_000_000 } }, more: { database }
+  })
+  const collected = async (): Promise<number> => {
+    const { request_id: id } = await (await ask({ deferred: true, max_completion_tokens: 8 })).json() as { request_id: string }
+    const fetched = async (): Promise<number> => (await api.get(`/v1/chat/deferred-completion/${id}`, { headers })).status
+    let status = await fetched()
+    while (status === 202) status = await fetched()
+    return status
+  }
+  t.equal(await collected(), 200)
+  await until(() => limiter.counters.open === 0)
+  const refused = await ask({ max_completion_tokens: 9 })
+  t.equal(refused.status, 402, '13 of 100 thousand billionths are spent, and 92 wanted')
+})
+
+t.test('what was spent is known after a restart, pruned or not', async t => {
+  const database = await store(t)
+  const upstream = await fakeUpstream({ pieces: [chatAnswer('x')] })
+  t.teardown(upstream.close)
+  const open = async (): Promise<TestGateway> => await testGateway(t, {
+    providers: [upstreamAt(`${upstream.url}/v1`)], models: [modelSettings('openai/gpt-5', { price: { input: 1, output: 10 } })]
+  }, { limited: { id: 'key-2', name: 'limited', limits: { budget: { usd: 0.000_03, per: 'month' } } } }, { books: database })
+  const ask = async ({ post }: TestGateway): Promise<number> => (await post(path, { ...question, max_completion_tokens: 1 }, { headers })).status
+  const first = await open()
+  t.equal(await ask(first), 200)
+  await first.gateway.close()
+  const second = await open()
+  t.equal(await ask(second), 200)
+  await until(() => second.lines.length === 1)
+  t.equal(await ask(second), 402)
+  await second.gateway.close()
+  await pruneUsage(database.query, { keepDays: 90, keepRows: 1 }, Date.now())
+  t.equal((await database.query.selectFrom('usage').selectAll().execute()).length, 1)
+  const third = await open()
+  t.equal(await ask(third), 402)
+  const day = dayMs * Math.floor(Date.now() / dayMs)
+  t.equal(await spendingOf(database.query, 'key-2', day, Date.now() + 1), 26_000)
+  t.equal(await spendingOf(database.query, 'key-2', day + dayMs, day + 2 * dayMs), 0)
+})
+
+t.test('books that cannot be read do not hold up calls', async t => {
+  const failures: unknown[] = []
+  const limiter = new LocalLimiter({ readSpending: async () => await Promise.reject(new Error('gone')), onFailure: error => { failures.push(error) } })
+  const wanted = { keyId: 'a', limits: { budget: { usd: 1, per: 'day' as const } }, tokens: 0, nanoUsd: 6e8 }
+  const verdicts = await Promise.all([limiter.reserve(wanted), limiter.reserve(wanted)])
+  t.same(verdicts.map(reasonOf), ['admitted', 'reserved'])
+  t.equal(failures.length, 1)
+})
+
+interface Worker {
+  readonly child: ChildProcess
+  readonly ask: (count: number, wanted: Wanted) => Promise<Verdict[]>
+}
+
+/** A process of its own that asks this one. */
+function worker (t: Test, limiter: LocalLimiter, name: string): Worker {
+  const child = fork(join(import.meta.dirname, '../support/limited-worker.js'), { execArgv: [] })
+  t.teardown(() => child.kill('SIGKILL'))
+  serveLimits(child, limiter, name)
+  return {
+    child,
+    ask: async (count, wanted) => {
+      child.send({ count, wanted })
+      return await new Promise(resolve => {
+        const hear = (message: { verdicts?: Verdict[] }): void => {
+          if (message.verdicts === undefined) return
+          child.off('message', hear)
+          resolve(message.verdicts)
+        }
+        child.on('message', hear)
+      })
+    }
+  }
+}
+
+t.test('processes share one limiter, and one that dies gives back what it held', async t => {
+  const limiter = new LocalLimiter({ readSpending: async () => await Promise.resolve(7), now: () => 0 })
+  const [one, two] = [worker(t, limiter, 'one'), worker(t, limiter, 'two')]
+  const limits: KeyLimits = { concurrentCalls: 20, budget: { usd: 1e-7, per: 'day' } }
+  const wanted: Wanted = { keyId: 'a', limits, tokens: 0, nanoUsd: 10 }
+  const admitted = (verdicts: readonly Verdict[]): number => verdicts.filter(({ admitted }) => admitted).length
+  t.equal(admitted(await one.ask(5, wanted)), 5)
+  const [first, ...others] = await two.ask(30, wanted)
+  t.equal(admitted(others) + 1, 4, '7 of 100 were spent before')
+
+  two.child.send({ settle: first?.admitted === true ? first.reservation : 0 })
+  await until(() => limiter.counters.open === 8)
+  one.child.kill('SIGKILL')
+  await until(() => limiter.counters.open === 3)
+  t.equal(admitted(await two.ask(30, wanted)), 6, 'the one that was settled had cost 1')
+  two.child.disconnect()
+  await until(() => limiter.counters.open === 0)
+})

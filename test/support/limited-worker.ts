@@ -1,0 +1,14 @@
+/** A process that asks its parent for as many calls as it is told to, and keeps them until it dies. */
+
+import { limiterOf } from '../../lib/limits/shared-limiter.ts'
+import type { Wanted } from '../../lib/limits/counters.ts'
+
+const limiter = limiterOf(process)
+
+process.on('message', (message: { readonly count?: number, readonly wanted: Wanted, readonly settle?: number }) => {
+  const { count, wanted, settle } = message
+  if (settle !== undefined) limiter.settle(settle, { tokens: 1, nanoUsd: 1 })
+  if (count === undefined) return
+  void Promise.all(Array.from({ length: count }, async () => await limiter.reserve(wanted)))
+    .then(verdicts => process.send?.({ verdicts }))
+})

@@ -1,0 +1,449 @@
+import { copyFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import t from 'tap'
+import { createCallRecord, type CallRecord } from '../../lib/call-record.ts'
+import { openDatabase, type Database, type UsageRow } from '../../lib/stores/database.ts'
+import { createLog } from '../../lib/telemetry/log.ts'
+import { costOf } from '../../lib/usage/cost.ts'
+import { dayMs } from '../../lib/usage/day.ts'
+import { Ledger, type LedgerOptions } from '../../lib/usage/ledger.ts'
+import { pruneUsage } from '../../lib/usage/prune.ts'
+import { usageRow } from '../../lib/usage/usage-row.ts'
+import { usageTotals } from '../../lib/usage/totals.ts'
+import { wavOf } from '../support/forms.ts'
+import { testGateway, testKey, upstreamAt, type TestGateway } from '../support/gateway.ts'
+import { modelSettings, settings } from '../support/settings.ts'
+import { startToolServer } from '../support/tool-server.ts'
+import { until } from '../support/until.ts'
+import { chatAnswer, chatFrames, eventStream, fakeUpstream, type Script, type SeenRequest } from '../support/upstream.ts'
+import type { ApiKey, Call } from '../../lib/call.ts'
+import type { ModelEntry, Models } from '../../lib/models/models.ts'
+import type { ProviderSettings, Settings } from '../../lib/settings.ts'
+import type { Test } from 'tap'
+
+const path = '/v1/chat/completions'
+const question = { model: 'openai/gpt-5', messages: 'hi' }
+const patient = { ...settings().tools, connectMs: 20_000, callMs: 20_000, loopMs: 20_000, allowedHosts: ['127.0.0.0/8'] }
+const price = { input: 1, output: 10 }
+
+async function books (t: Test, directory = t.testdir()): Promise<Database> {
+  const database = await openDatabase(directory, { busyTimeoutMs: 0 })
+  t.teardown(database.close)
+  return database
+}
+
+async function rowsOf ({ query }: Database): Promise<UsageRow[]> {
+  return await query.selectFrom('usage').selectAll().orderBy('at_ms').execute()
+}
+
+interface Desk {
+  readonly api: TestGateway
+  readonly requests: SeenRequest[]
+  /** Closes the gateway and reads what it wrote. */
+  readonly close: () => Promise<UsageRow[]>
+}
+
+async function desk (
+  t: Test,
+  script: Script | ((request: SeenRequest, number: number) => Script | Promise<Script>),
+  { provider = {}, parts = {}, keys = {} }: { provider?: Partial<ProviderSettings>, parts?: Partial<Settings>, keys?: Record<string, ApiKey> } = {}
+): Promise<Desk> {
+  const upstream = await fakeUpstream(script)
+  t.teardown(upstream.close)
+  const database = await books(t)
+  const api = await testGateway(t, {
+    providers: [upstreamAt(`${upstream.url}/v1`, 'openai', 'openai', provider)],
+    models: [modelSettings('openai/gpt-5', { price }), modelSettings('openai/tool-model', { price })],
+    ...parts
+  }, keys, { database, books: database })
+  return {
+    api,
+    requests: upstream.requests,
+    close: async () => {
+      await until(() => api.lines.length > 0)
+      await api.gateway.close()
+      return await rowsOf(database)
+    }
+  }
+}
+
+t.test('every end of a call is one row', async t => {
+  const stream = { headers: eventStream, pieces: chatFrames(['some', ' text']) }
+  const usage = { prompt_tokens: 3, completion_tokens: 1, estimated: 0, cost_nano_usd: 3 * 1000 + 10_000 }
+  const untold = { prompt_tokens: null, completion_tokens: null, estimated: 0 }
+
+  /** Asks once and compares the row. */
+  const row = async (
+    t: Test, script: Script, expected: object, body: object = question, headers: Record<string, string> = {}
+  ): Promise<void> => {
+    const { api, close } = await desk(t, script)
+    await (await api.post(path, body, { headers })).text().catch(() => '')
+    const rows = await close()
+    t.equal(rows.length, 1)
+    t.match(rows[0], { key_id: 'key-1', endpoint: 'chat', duration_ms: Number, at_ms: Number, call_id: api.lines[0]?.['id'], ...expected })
+    t.notMatch(JSON.stringify(rows), /canary/)
+  }
+  await t.test('ok', async t => await row(t, { pieces: [chatAnswer('x')] }, {
+    outcome: 'ok', status: 200, model: 'openai/gpt-5', requested_model: 'gpt-5', provider: 'openai', attempts: 1, streamed: 0, first_byte_ms: Number, own_provider_key: 0, ...usage
+  }, { model: 'gpt-5', messages: 'canary' }))
+  await t.test('streamed', async t => await row(t, stream, {
+    outcome: 'ok', streamed: 1, ...usage, completion_tokens: 2, cost_nano_usd: 23_000
+  }, { ...question, stream: true }))
+  await t.test('a stream without usage is a guess', async t => await row(t, { ...stream, pieces: chatFrames(['some', ' text'], { usage: false }) }, {
+    outcome: 'ok', completion_tokens: 3, estimated: 1
+  }, { ...question, stream: true }))
+  await t.test('a stream that breaks off', async t => await row(t, { ...stream, pieces: stream.pieces.slice(0, 3), then: 'fin' }, {
+    outcome: 'error', status: 200, error_code: 'upstream_stream_interrupted', completion_tokens: 3, estimated: 1
+  }, { ...question, stream: true }))
+  await t.test('an error of the provider', async t => await row(t, { status: 500, pieces: ['{}'] }, {
+    outcome: 'error', status: 502, error_code: 'upstream_error', attempts: 1, cost_nano_usd: 0, ...untold
+  }))
+  await t.test('a refusal before the provider', async t => await row(t, {}, {
+    outcome: 'error', status: 404, error_code: 'model_not_found', attempts: 0, cost_nano_usd: 0, model: null, provider: null, ...untold
+  }, { ...question, model: 'nobody/x' }))
+  await t.test('a request of the wrong shape', async t => await row(t, {}, {
+    outcome: 'error', status: 422, error_code: 'invalid_value', attempts: 0, requested_model: null
+  }, { messages: 5 }))
+  await t.test('a model without a price', async t => await row(t, { pieces: [chatAnswer('x')] }, {
+    outcome: 'ok', prompt_tokens: 3, cost_nano_usd: null
+  }, { ...question, model: 'openai/unheard-of' }))
+  await t.test('a key of the caller at the provider', async t => await row(t, { pieces: [chatAnswer('x')] }, {
+    outcome: 'ok', prompt_tokens: 3, own_provider_key: 1, cost_nano_usd: 0
+  }, question, { 'x-provider-key': 'mine' }))
+})
+
+t.test('a caller who leaves is a row, with what is known of the answer', async t => {
+  const { api, requests, close } = await desk(t, { headers: eventStream, pieces: chatFrames(['some', ' text']).slice(0, 3), then: 'stall' })
+  const leaving = new AbortController()
+  const answer = await api.post(path, { ...question, stream: true }, { signal: leaving.signal })
+  const reader = answer.body?.getReader()
+  let text = ''
+  while (!text.includes(' text')) text += Buffer.from((await reader?.read())?.value ?? []).toString()
+  leaving.abort()
+  await requests[0]?.aborted
+  t.match(await close(), [{ outcome: 'client_closed', error_code: 'client_closed_request', status: 200, completion_tokens: 3, estimated: 1 }])
+})
+
+t.test('what is read on after its caller has left is exact', async t => {
+  let go = (): void => undefined
+  const gate = new Promise<void>(resolve => { go = resolve })
+  const [head = '', ...rest] = chatFrames(['a', 'b'])
+  const { api, close } = await desk(t, {
+    headers: eventStream,
+    pieces: (async function * () {
+      yield head + (rest[0] ?? '')
+      await gate
+      yield rest.slice(1).join('')
+    })()
+  }, { provider: { onDisconnect: 'drain' } })
+  const leaving = new AbortController()
+  const answer = await api.post(path, { ...question, stream: true }, { signal: leaving.signal })
+  await answer.body?.getReader().read()
+  leaving.abort()
+  await until(() => api.gateway.services.drains.size === 1)
+  go()
+  t.match(await close(), [{ outcome: 'client_closed', prompt_tokens: 3, completion_tokens: 2, estimated: 0, cost_nano_usd: 23_000 }])
+})
+
+t.test('a call without a good key is no row, one that the key may not make is', async t => {
+  const { api, close } = await desk(t, {}, { keys: { narrow: { id: 'key-2', name: 'narrow', endpoints: ['embeddings'] } } })
+  t.equal((await api.post(path, question, { headers: { authorization: 'Bearer wrong' } })).status, 401)
+  t.equal((await api.post(path, question, { headers: { authorization: 'Bearer narrow' } })).status, 403)
+  t.equal((await api.get('/livez')).status, 200)
+  t.match(await close(), [{ key_id: 'key-2', status: 403, error_code: 'insufficient_permissions' }])
+})
+
+t.test('the turns of a tool loop are one row with their sum', async t => {
+  const server = await startToolServer(t)
+  const calls = (name: string): string => JSON.stringify({
+    id: 'x',
+    choices: [{
+      index: 0,
+      message: { role: 'assistant', content: null, tool_calls: [{ id: 'call_1', type: 'function', function: { name, arguments: '{"message":"x"}' } }] },
+      finish_reason: 'tool_calls'
+    }],
+    usage: { prompt_tokens: 10, completion_tokens: 5, total_tokens: 15 }
+  })
+  const { api, close } = await desk(t, (_, number) => ({ pieces: [number === 0 ? calls('echo') : chatAnswer('done')] }), {
+    parts: { tools: patient }
+  })
+  t.equal((await api.post(path, { ...question, mcp_servers: [server.url] })).status, 200)
+  t.match(await close(), [{ outcome: 'ok', attempts: 2, turns: 2, prompt_tokens: 13, completion_tokens: 6, estimated: 0, cost_nano_usd: 73_000 }])
+})
+
+t.test('a loop that breaks off in a later turn has paid for those before, and says that this is not all', async t => {
+  const server = await startToolServer(t)
+  const call = { index: 0, delta: { tool_calls: [{ index: 0, id: 'c', type: 'function', function: { name: 'echo', arguments: '{"message":"x"}' } }] } }
+  const usage = { prompt_tokens: 10, completion_tokens: 5, total_tokens: 15 }
+  const first = [
+    { choices: [call] }, { choices: [{ index: 0, delta: {}, finish_reason: 'tool_calls' }] }, { choices: [], usage }
+  ].map(chunk => `data: ${JSON.stringify({ id: 'x', ...chunk })}\n\n`)
+  const { api, close } = await desk(t, (_, number) => number === 0
+    ? { headers: eventStream, pieces: [...first, 'data: [DONE]\n\n'] }
+    : { headers: eventStream, pieces: chatFrames(['text']).slice(0, 2), then: 'fin' }, {
+    parts: { tools: patient }
+  })
+  await (await api.post(path, { ...question, stream: true, mcp_servers: [server.url] })).text()
+  t.match(await close(), [{ outcome: 'error', turns: 2, prompt_tokens: 10, completion_tokens: 5, estimated: 1 }])
+})
+
+t.test('sound, recordings, images, vectors and documents are counted in their own measure', async t => {
+  const image = JSON.stringify({ created: 1, data: [{ b64_json: 'AA==' }, { b64_json: 'AA==' }] })
+  const { api, close } = await desk(t, ({ path }) => {
+    if (path.endsWith('/speech')) return { headers: { 'content-type': 'audio/mpeg' }, pieces: [Buffer.from('sound')] }
+    if (path.endsWith('/transcriptions')) return { pieces: ['{"text":"hello","usage":{"type":"duration","seconds":2}}'] }
+    if (path.endsWith('/generations')) return { pieces: [image] }
+    if (path.endsWith('/embeddings')) return { pieces: ['{"data":[{"index":0,"embedding":[1]}],"usage":{"prompt_tokens":4,"total_tokens":4}}'] }
+    return { pieces: ['{"pages":[{"index":0,"markdown":"x"}],"model":"m"}'] }
+  })
+  const form = new FormData()
+  form.append('model', 'openai/whisper-1')
+  form.append('file', new Blob([new Uint8Array(wavOf(0.1))]), 'talk.wav')
+  const headers = { authorization: `Bearer ${testKey}` }
+  const answers = [
+    await api.post('/v1/audio/speech', { model: 'openai/tts-1', input: 'Hello', voice: 'alloy' }),
+    await fetch(`${api.url}/v1/audio/transcriptions`, { method: 'POST', body: form, headers }),
+    await api.post('/v1/images/generations', { model: 'openai/dall-e-2', prompt: 'x', n: 2 }),
+    await api.post('/v1/embeddings', { model: 'openai/text-embedding-3-small', input: 'x' })
+  ]
+  for (const answer of answers) {
+    t.equal(answer.status, 200)
+    await answer.text()
+  }
+  t.match((await close()).toSorted((a, b) => a.endpoint < b.endpoint ? -1 : 1), [
+    { endpoint: 'embeddings', prompt_tokens: 4, completion_tokens: 0, cost_nano_usd: 80 },
+    { endpoint: 'images', images: 2, cost_nano_usd: null },
+    { endpoint: 'speech', characters: 5, cost_nano_usd: null },
+    { endpoint: 'transcriptions', audio_ms: 2000, prompt_tokens: null }
+  ])
+})
+
+t.test('a deferred answer is paid once: not by its receipt, not when it is fetched again', async t => {
+  const { api, close } = await desk(t, { pieces: [chatAnswer('later')] }, { parts: { deferred: { emulate: true, keepMs: 60_000, pending: 10, keyBytes: 1_000_000 } } })
+  const receipt = await (await api.post(path, { ...question, deferred: true })).json() as { request_id: string }
+  const fetched = async (): Promise<number> => (await api.get(`/v1/chat/deferred-completion/${receipt.request_id}`)).status
+  while (await fetched() !== 200);
+  const rows = await close()
+  const paid = rows.filter(({ cost_nano_usd: cost }) => cost !== 0)
+  t.match(paid, [{ attempts: 1, prompt_tokens: 3, cost_nano_usd: 13_000 }])
+  t.ok(rows.length >= 3)
+})
+
+t.test('a provider that defers is paid for the answer, not for the receipt and not for saying that it takes longer', async t => {
+  let ready = false
+  const upstream = await fakeUpstream(({ method }) => {
+    if (method === 'POST') return { pieces: ['{"request_id":"f15c114e-f47d"}'] }
+    return ready ? { pieces: [chatAnswer('later')] } : { status: 202 }
+  })
+  t.teardown(upstream.close)
+  const database = await books(t)
+  const api = await testGateway(t, {
+    providers: [upstreamAt(upstream.url, 'xai', 'xai')], deferred: { emulate: false, keepMs: 60_000, pending: 10, keyBytes: 1_000_000 }
+  }, {}, { database, books: database })
+  const { request_id: id } = await (await api.post(path, { model: 'xai/grok-4.3', messages: 'hi', deferred: true })).json() as { request_id: string }
+  t.equal((await api.get(`/v1/chat/deferred-completion/${id}`)).status, 202)
+  ready = true
+  for (let time = 0; time < 2; time++) t.equal((await api.get(`/v1/chat/deferred-completion/${id}`)).status, 200)
+  await until(() => api.lines.length === 4)
+  await api.gateway.close()
+  const untold = { prompt_tokens: null, estimated: 0, cost_nano_usd: 0 }
+  t.match(await rowsOf(database), [untold, untold, { prompt_tokens: 3, completion_tokens: 1, cost_nano_usd: 6250 }, untold])
+})
+
+/** A call that ended, as the ledger hears of it. */
+function ended (parts: Partial<CallRecord> = {}): Call {
+  return {
+    id: 'req_same',
+    headers: {},
+    params: {},
+    body: async () => undefined,
+    signal: new AbortController().signal,
+    receivedAtMs: performance.now(),
+    record: { ...createCallRecord('chat'), keyId: 'key-1', outcome: 'ok', ...parts }
+  }
+}
+
+function note (kept: Ledger, call: Call, models: Pick<Models, 'find'>): void {
+  const row = usageRow(call, models)
+  if (row !== undefined) kept.add(row)
+}
+
+const noModels = { find: (): ModelEntry | undefined => undefined }
+
+async function ledger (t: Test, directory = t.testdir(), options: Partial<LedgerOptions> = {}) {
+  const database = await books(t, directory)
+  const lines: Array<Record<string, unknown>> = []
+  const log = createLog('info', { write: line => { lines.push(JSON.parse(line) as Record<string, unknown>) } })
+  const keep = { keepDays: 90, keepRows: 1_000_000 }
+  const made = new Ledger(database, { log, keep: () => keep, everyMs: 3_600_000, ...options })
+  t.teardown(async () => await made.close())
+  return { database, lines, ledger: made }
+}
+
+/** Holds the write lock until it is given back. */
+async function lock (t: Test, directory: string): Promise<() => void> {
+  const database = await openDatabase(directory)
+  t.teardown(database.close)
+  const { query } = database
+  const connection = await query.startTransaction().execute()
+  await connection.deleteFrom('secrets').execute()
+  return () => { void connection.rollback().execute() }
+}
+
+t.test('rows wait while the database is locked, within bounds, and are said to wait', async t => {
+  const directory = t.testdir()
+  const { database, lines, ledger: kept } = await ledger(t, directory, { mostWaiting: 120 })
+  const unlock = await lock(t, directory)
+  for (let number = 0; number < 130; number++) note(kept, ended(), noModels)
+  const startedMs = performance.now()
+  await kept.flush()
+  t.equal(kept.degraded, false, 'another process may be writing')
+  for (let attempt = 0; attempt < 10; attempt++) await kept.flush()
+  t.equal(kept.degraded, true)
+  t.ok(performance.now() - startedMs < 5000, 'nobody waits for the lock')
+  t.equal(lines.filter(({ msg }) => /cannot be written/.test(String(msg))).length, 1, 'once')
+  t.equal(kept.waiting, 120)
+  unlock()
+  await kept.flush()
+  t.equal(kept.degraded, false)
+  t.match(lines.at(-1), { msg: /written again/, lost: 10 })
+  t.equal((await rowsOf(database)).length, 120)
+})
+
+t.test('what cannot be written before the end is in a file, which the next start takes in once', async t => {
+  const directory = t.testdir()
+  const first = await ledger(t, directory)
+  const unlock = await lock(t, directory)
+  for (let number = 0; number < 60; number++) note(first.ledger, ended({ keyId: 'key-2' }), noModels)
+  await first.ledger.close()
+  const spools = (): string[] => readdirSync(directory).filter(name => name.endsWith('.jsonl'))
+  t.equal(spools().length, 1)
+  // As if a process had died between taking it in and deleting it.
+  copyFileSync(join(directory, spools()[0] ?? ''), join(directory, 'usage-again.jsonl'))
+  unlock()
+  const second = await ledger(t, directory)
+  const third = await ledger(t, directory)
+  await Promise.all([second.ledger.takeIn(), third.ledger.takeIn()])
+  t.equal((await rowsOf(second.database)).length, 60)
+  t.same(spools(), [])
+
+  writeFileSync(join(directory, 'usage-broken.jsonl'), 'x\n')
+  await second.ledger.takeIn()
+  t.match(second.lines.at(-1), { msg: /could not be taken/ })
+})
+
+t.test('a database that cannot be written at all is said on /health, and calls go on', async t => {
+  const directory = t.testdir()
+  const database = await books(t, directory)
+  const upstream = await fakeUpstream({ pieces: [chatAnswer('x')] })
+  t.teardown(upstream.close)
+  const api = await testGateway(t, { providers: [upstreamAt(`${upstream.url}/v1`)] }, {}, { books: database })
+  await database.query.schema.alterTable('usage').renameTo('usage_gone').execute()
+  t.same(await (await api.get('/health')).json(), { status: 'ok' })
+  let health: unknown
+  do {
+    await (await api.post(path, question)).text()
+    health = await (await api.get('/health')).json()
+  } while (Reflect.get(Object(health), 'degraded') === undefined)
+  t.same(health, { status: 'ok', degraded: ['ledger'] })
+  await database.query.schema.alterTable('usage_gone').renameTo('usage').execute()
+  await api.gateway.close()
+  t.equal((await rowsOf(database)).length, api.lines.filter(({ key }) => key !== undefined).length)
+})
+
+t.test('several processes write to one file', async t => {
+  const directory = t.testdir()
+  const writers = await Promise.all([1, 2, 3].map(async () => await ledger(t, directory)))
+  for (let number = 0; number < 200; number++) for (const { ledger } of writers) note(ledger, ended(), noModels)
+  await Promise.all(writers.map(async ({ ledger }) => await ledger.close()))
+  t.equal((await rowsOf(await books(t, directory))).length, 600)
+})
+
+t.test('a count that is no number is not known; the other rows are written with it', async t => {
+  const { database, ledger: kept } = await ledger(t)
+  note(kept, ended({ usage: { promptTokens: NaN, completionTokens: 2.4, totalTokens: Infinity } }), noModels)
+  note(kept, ended(), noModels)
+  await kept.flush()
+  t.match(await rowsOf(database), [{ prompt_tokens: null, completion_tokens: 2 }, {}])
+})
+
+t.test('rows are kept for so many days and up to a number; what they cost is not forgotten', async t => {
+  const { query } = (await ledger(t)).database
+  const nowMs = 100 * dayMs + 5
+  const row = (number: number, at_ms: number, key_id = 'a'): UsageRow => ({
+    id: String(number), call_id: 'x', at_ms, key_id, endpoint: 'chat', requested_model: null, model: null, provider: null,
+    outcome: 'ok', status: 200, error_code: null, streamed: 0, attempts: 1, turns: null, prompt_tokens: null,
+    completion_tokens: null, cached_tokens: null, reasoning_tokens: null, estimated: 0, pages: null, audio_ms: null,
+    characters: null, images: null, cost_nano_usd: number % 3 === 0 ? null : 1, own_provider_key: 0, duration_ms: 1, first_byte_ms: null
+  })
+  const at = (number: number): number => Math.floor(number / 12) * dayMs + number
+  for (let number = 0; number < 1200; number += 40) {
+    await query.insertInto('usage').values(Array.from({ length: 40 }, (_, more) => row(number + more, at(number + more), more % 2 === 0 ? 'a' : 'b'))).execute()
+  }
+  const count = async (): Promise<number> => (await query.selectFrom('usage').selectAll().execute()).length
+  const cost = async (): Promise<number> => {
+    const rows = [...await query.selectFrom('usage').selectAll().execute(), ...await query.selectFrom('pruned_usage').selectAll().execute()]
+    return rows.reduce((sum, { cost_nano_usd: cost }) => sum + (cost ?? 0), 0)
+  }
+  const all = await cost()
+  await pruneUsage(query, { keepDays: 40, keepRows: 5000 }, nowMs)
+  t.equal(await count(), 480)
+  await pruneUsage(query, { keepDays: 40, keepRows: 100 }, nowMs)
+  t.equal(await count(), 100)
+  await pruneUsage(query, { keepDays: 40, keepRows: 100 }, nowMs)
+  t.equal(await count(), 100)
+  t.equal(await cost(), all)
+  const [first] = await query.selectFrom('pruned_usage').selectAll().orderBy('day_ms').orderBy('key_id').execute()
+  t.same(first, { key_id: 'a', day_ms: 0, cost_nano_usd: 4 })
+})
+
+t.test('costs are whole billionths of a dollar; what has no price has no cost', async t => {
+  const usage = { promptTokens: 1000, completionTokens: 10, totalTokens: 1010 }
+  const asOf = '2025-11-20'
+  const rows: ReadonlyArray<readonly [Parameters<typeof costOf>[0], Parameters<typeof costOf>[1], number | undefined]> = [
+    [usage, undefined, undefined],
+    [usage, { input: 1.25, output: 10, asOf }, 1_350_000],
+    [usage, { input: 1.25, asOf }, undefined],
+    [{ ...usage, completionTokens: 0 }, { input: 0.02, asOf }, 20_000],
+    [{ ...usage, cachedTokens: 600 }, { input: 1, cachedInput: 0.1, output: 0, asOf }, 460_000],
+    [{ ...usage, cachedTokens: 600 }, { input: 1, output: 0, asOf }, 1_000_000],
+    [{ ...usage, cachedTokens: 5000 }, { input: 1, cachedInput: 0, output: 0, asOf }, 0],
+    [{ promptTokens: 1, completionTokens: 0, totalTokens: 1 }, { input: 0.0004, asOf }, 0]
+  ]
+  for (const [given, price, cost] of rows) t.equal(costOf(given, price), cost)
+})
+
+t.test('totals are sums by whatever is asked, names of keys in place of their ids', async t => {
+  const { database, ledger: kept } = await ledger(t)
+  const { query } = database
+  await query.insertInto('keys').values({
+    id: 'key-1', name: 'website', digest: 'x', endpoints: null, models: null, created_at_ms: 1, expires_at_ms: null, revoked_at_ms: 2
+  }).execute()
+  const models = { find: (id: string): ModelEntry | undefined => id === 'a/1' ? { id, providerId: 'a', model: '1', status: 'enabled', upstreamApi: 'x', capabilities: {}, price: { input: 1, output: 1, asOf: 'x' } } : undefined }
+  const usage = { promptTokens: 1, completionTokens: 2, totalTokens: 3 }
+  note(kept, ended({ attempts: 1, modelId: 'a/1', providerId: 'a', usage }), models)
+  note(kept, ended({ attempts: 1, modelId: 'a/1', providerId: 'a', usage, keyId: 'configured:ci', outcome: 'client_closed' }), models)
+  note(kept, ended({ attempts: 1, modelId: 'b/1', providerId: 'b', usage }), models)
+  note(kept, ended({ outcome: 'error' }), models)
+  await kept.flush()
+  t.match(await usageTotals(query, 0, ['key']), [
+    { group: { key: 'website' }, sums: { calls: 3, failed: 1, left: 0, unpriced: 1, prompt_tokens: 2, completion_tokens: 4, cost_nano_usd: 3000 } },
+    { group: { key: 'configured:ci' }, sums: { calls: 1, left: 1, cost_nano_usd: 3000 } }
+  ])
+  t.same((await usageTotals(query, 0, ['provider', 'model'])).map(({ group }) => group), [
+    { provider: 'a', model: 'a/1' }, { provider: 'b', model: 'b/1' }, { provider: null, model: null }
+  ])
+  t.same((await usageTotals(query, 0, ['day'])).map(({ group, sums }) => [group, sums.calls]), [[{ day: new Date().toISOString().slice(0, 10) }, 4]])
+  t.same(await usageTotals(query, Date.now() + 1000, ['key']), [])
+})
+
+t.test('what has no place at all is counted', async t => {
+  const directory = t.testdir()
+  const { lines, ledger: kept, database } = await ledger(t, directory)
+  await database.query.schema.dropTable('usage').execute()
+  rmSync(directory, { recursive: true })
+  note(kept, ended(), noModels)
+  note(kept, ended(), noModels)
+  await kept.close()
+  t.match(lines.at(-1), { msg: /are lost/, rows: 2 })
+})
