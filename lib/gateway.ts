@@ -53,7 +53,7 @@ export interface Gateway {
 export interface GatewayParts {
   readonly keys: Keys
   readonly log: Log
-  /** Where deferred completions are kept; it stays open until after `close`. */
+  /** Where deferred completions are kept; it stays open until after `close`, and waits for no lock from now on. */
   readonly database?: Database
   /** Where calls are written down. A connection of its own, which waits for no lock; open until after `close`. */
   readonly books?: Database
@@ -77,6 +77,7 @@ export async function createGateway (settings: Settings, given: GatewayParts): P
   const ready = (): boolean => !draining
   const ledger = books === undefined ? undefined : new Ledger(books, { log, keep: () => services.settings.usage })
   const degraded = (): string[] => [...given.degraded?.() ?? [], ...ledger?.degraded === true ? ['ledger'] : []]
+  database?.stopWaiting()
   const deferrals = database === undefined ? undefined : await openDeferrals(database)
   const parts = { keys, log, limiter, ready, degraded, ...(deferrals === undefined ? {} : { deferrals }) }
   let services: OpenServices = openServices(settings, parts)

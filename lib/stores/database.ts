@@ -123,6 +123,8 @@ export interface Database {
   readonly query: Kysely<Tables>
   /** @throws StoreError when nothing can be written: read-only, or locked for too long. */
   readonly checkWritable: () => void
+  /** From now on a locked file is an error at once; `whenUnlocked` tries again without holding up the process. */
+  readonly stopWaiting: () => void
   readonly close: () => Promise<void>
 }
 
@@ -182,6 +184,7 @@ export async function openDatabase (
         throw new StoreError(path, error)
       }
     },
+    stopWaiting: () => file.exec('pragma busy_timeout = 0'),
     close: async () => {
       await query.destroy()
       // Kysely closes only what it has used.

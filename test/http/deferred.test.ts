@@ -1,4 +1,6 @@
+import { dirname } from 'node:path'
 import Dedalus from 'dedalus-labs'
+import { sql } from 'kysely'
 import OpenAI from 'openai'
 import t from 'tap'
 import { chatAnswer, fakeUpstream, type FakeUpstream, type Script, type SeenRequest } from '../support/upstream.ts'
@@ -343,6 +345,19 @@ t.test('what is kept for a key is bounded, and an answer that was paid for is ke
   const other = await api.post(path, { ...question, ...later }, { headers: { authorization: `Bearer ${otherKey}` } })
   t.equal(other.status, 200)
   t.equal((await fetched(api, id)).status, 200, 'what is there can still be had')
+})
+
+t.test('while another process writes, reads go on and writes wait their turn', async t => {
+  const { api, database } = await start(t, () => ({ silent: true }), emulated)
+  const id = await begin(api, later)
+  const other = await openDatabase(dirname(database.path))
+  t.teardown(other.close)
+  await sql`begin immediate`.execute(other.query)
+  const asked = api.post(path, { ...question, ...later })
+  t.equal((await fetched(api, id)).status, 202)
+  t.equal((await api.get('/livez')).status, 200)
+  await sql`commit`.execute(other.query)
+  t.equal((await asked).status, 200)
 })
 
 t.test('a call that was waiting or running when the gateway closed is answered after the next start', async t => {
