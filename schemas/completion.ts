@@ -113,6 +113,12 @@ const toolServerFields = {
   mcp_tool_results: Nullable(Type.Array(ToolServerResult)),
   turns_consumed: Nullable(Type.Integer({ minimum: 1 }), {
     description: 'Model turns this answer took.'
+  }),
+  tool_loop_stopped: Nullable(Type.Object({
+    reason: OneOf(['max_turns', 'deadline', 'tokens', 'calls_per_turn', 'repeated_call']),
+    turns: Type.Integer({ minimum: 1 })
+  }), {
+    description: 'Why tools stopped running although the model called more; only when they did.'
   })
 }
 

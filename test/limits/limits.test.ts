@@ -358,7 +358,7 @@ async function store (t: Test): Promise<Database> {
 t.test('a deferred call is let in by all limits, and paid from the budget when it is run', async t => {
   const database = await store(t)
   const { api, limiter, ask } = await start(t, { requestsPerMinute: 2, concurrentCalls: 1, budget: { usd: 0.0001, per: 'total' } }, { pieces: [chatAnswer('x')] }, {
-    parts: { deferred: { emulate: true, keepMs: 60_000, pending: 10 } }, more: { database }
+    parts: { deferred: { emulate: true, keepMs: 60_000, pending: 10, keyBytes: 1_000_000 } }, more: { database }
   })
   const collected = async (): Promise<number> => {
     const { request_id: id } = await (await ask({ deferred: true, max_completion_tokens: 8 })).json() as { request_id: string }
