@@ -244,7 +244,7 @@ t.test('nobody waits until all the documents of another key are counted', async 
   const upstream = await fakeUpstream({ pieces: [pages('x')] })
   t.teardown(upstream.close)
   const api = await testGateway(t, {
-    providers: [upstreamAt(`${upstream.url}/v1`, 'mistral', 'mistral')]
+    providers: [upstreamAt(`${upstream.url}/v1`, 'mistral', 'mistral')], limits: { ...settings().limits, callMs: 60_000 }
   }, { other: { id: 'key-2', name: 'other' } })
   const document = { type: 'document_url', document_url: dataUrl(textPdf([['x']])) }
   const answered: string[] = []
