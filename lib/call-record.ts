@@ -6,9 +6,17 @@
 import { asGatewayError } from './errors.ts'
 import type { Route } from './call.ts'
 import type { Usage } from './events.ts'
+import type { Limit } from './key-limits.ts'
 
 /** How a call ended. A caller who left is an outcome of its own, never an error. */
 export type Outcome = 'ok' | 'error' | 'client_closed'
+
+/** A route that was asked in vain, or passed over. */
+export interface FailedAttempt {
+  readonly route: Route
+  /** The code of an error, or what spoke against asking. */
+  readonly why: string
+}
 
 export interface CallRecord {
   readonly endpoint: string
@@ -25,8 +33,10 @@ export interface CallRecord {
   attempts: number
   /** Turns of a tool loop that were begun. */
   turns?: number
-  /** Why other routes were passed over: one short entry per failed attempt. */
-  failedAttempts?: string[]
+  /** Further attempts at a model that had just failed. */
+  retries?: number
+  /** Why other routes were passed over: one entry per failed attempt. */
+  failedAttempts?: FailedAttempt[]
   /** The routes of the call, best first, and the one that answered. */
   routes?: readonly Route[]
   chosen?: Route
@@ -35,6 +45,8 @@ export interface CallRecord {
   upstreamRequestId?: string
   /** Milliseconds spent waiting for others until the head of the answer: providers and tool servers. */
   upstreamWaitMs: number
+  /** Milliseconds of the gateway's own until the head of the answer. */
+  overheadMs?: number
   /** Milliseconds from acceptance to the first byte of the answer. */
   firstByteMs?: number
   usage?: Usage
@@ -58,6 +70,8 @@ export interface CallRecord {
   limitHeaders?: Readonly<Record<string, string>>
   /** What was set aside for this call, to be settled with what it used. */
   reservation?: number
+  /** The limit of its key for which a call was refused. */
+  refusedBy?: Limit
   status?: number
   errorCode?: string
   /** The unexpected error or the upstream's words, for the log only. */

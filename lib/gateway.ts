@@ -8,7 +8,7 @@
  * ```
  */
 
-import { createServer, type Server } from 'node:http'
+import { createServer } from 'node:http'
 import { runDeferred } from '../pipelines/deferred.ts'
 import { createEndpoints } from '../pipelines/index.ts'
 import { openDeferrals } from './deferred/deferrals.ts'
@@ -17,6 +17,7 @@ import { GatewayError } from './errors.ts'
 import { createApp } from './http/app.ts'
 import { refuseMalformed } from './http/refuse-malformed.ts'
 import { sweepUploads } from './http/upload-directory.ts'
+import { listen, type Address } from './listen.ts'
 import { limiterWith, type Limiter } from './limits/limiter.ts'
 import { openServices, type OpenServices } from './open-services.ts'
 import { warmUp } from './stages/validate.ts'
@@ -25,7 +26,7 @@ import { causeOf } from './telemetry/cause.ts'
 import { Ledger } from './usage/ledger.ts'
 import { usageRow } from './usage/usage-row.ts'
 import { within } from './within.ts'
-import { Server as NetServer, type AddressInfo } from 'node:net'
+import { Server as NetServer } from 'node:net'
 import type { Call } from './call.ts'
 import type { Endpoint } from './endpoint.ts'
 import type { Keys } from './keys/keys.ts'
@@ -34,11 +35,12 @@ import type { Used } from './limits/counters.ts'
 import type { Database, UsageRow } from './stores/database.ts'
 import type { Settings } from './settings.ts'
 import type { Log } from './telemetry/log.ts'
+import type { Load } from './telemetry/metrics.ts'
 
 export interface Gateway {
   readonly services: Services
   /** Starts to accept calls at `settings.server`; port 0 takes any free one. */
-  readonly listen: () => Promise<{ host: string, port: number }>
+  readonly listen: () => Promise<Address>
   /**
    * Takes a new configuration over, once its providers have listed their models or have had their
    * time to. Calls under way end with the one they began with.
@@ -46,6 +48,8 @@ export interface Gateway {
    * the edge: `openCalls`, `callMs`, `bodyMs`, `headersMs` and `jsonDepth`.
    */
   readonly reload: (settings: Settings) => Promise<void>
+  /** What is under way and waits now. */
+  readonly load: () => Load
   /** Accepts no more, waits for calls under way up to `drainMs`, ends the rest, closes everything. */
   readonly close: () => Promise<void>
 }
@@ -65,8 +69,11 @@ export interface GatewayParts {
   readonly degraded?: () => readonly string[]
 }
 
-/** Hears of a call once its answer is written or given up and its record is complete. */
-export type CallObserver = (call: Call) => void
+/**
+ * Hears of a call once its answer is written or given up and its record is complete. The row is what
+ * the books say of it; there is none for a call without a good key.
+ */
+export type CallObserver = (call: Call, row?: UsageRow) => void
 
 /** Some names of models are known only once a provider has listed them: no call is to miss one. */
 const listsMs = 5000
@@ -84,29 +91,29 @@ export async function createGateway (settings: Settings, given: GatewayParts): P
   let endpoints: readonly Endpoint[] = createEndpoints(services)
 
   /** What was set aside is settled with just what the books say. */
-  const keepBooks = (call: Call): void => {
+  const keepBooks = (call: Call): UsageRow | undefined => {
     let row: UsageRow | undefined
     try {
       row = usageRow(call, services.models)
       if (row !== undefined) ledger?.add(row)
+      return row
     } finally {
       const { reservation } = call.record
       if (reservation !== undefined) limiter.settle(reservation, usedIn(row))
     }
   }
-  const watching: readonly CallObserver[] = [
-    call => logCall(log, call),
-    keepBooks,
-    ...observers
-  ]
   const onEnd = (call: Call): void => {
-    for (const observe of watching) {
+    const attempt = <T>(observe: () => T): T | undefined => {
       try {
-        observe(call)
+        return observe()
       } catch (error) {
         log.error({ id: call.id, cause: causeOf(error) }, 'an observer of calls failed')
+        return undefined
       }
     }
+    attempt(() => logCall(log, call))
+    const row = attempt(() => keepBooks(call))
+    for (const observe of observers) attempt(() => observe(call, row))
   }
   const app = createApp({
     endpoints: () => endpoints,
@@ -159,7 +166,7 @@ export async function createGateway (settings: Settings, given: GatewayParts): P
         log.warn({ error }, 'uploads of an earlier process could not be deleted')
       })
       await ledger?.takeIn()
-      const address = await listen(server, settings.server.host, settings.server.port)
+      const address = await listen(server, settings.server)
       // A connection that could not be accepted is no reason to end those that were.
       server.on('error', error => log.error({ error }, 'the server failed to accept a connection'))
       tasks?.start()
@@ -172,6 +179,8 @@ export async function createGateway (settings: Settings, given: GatewayParts): P
       reloaded = turn.catch(() => undefined) // whoever asked is told
       await turn
     },
+
+    load: () => ({ openCalls: app.underWay(), rowsWaiting: ledger?.waiting ?? 0, rowsDropped: ledger?.dropped ?? 0 }),
 
     close: async () => {
       draining = true
@@ -193,16 +202,4 @@ export async function createGateway (settings: Settings, given: GatewayParts): P
 
 function usedIn ({ prompt_tokens: prompt, completion_tokens: completion, cost_nano_usd: nanoUsd }: Partial<UsageRow> = {}): Used {
   return { tokens: (prompt ?? 0) + (completion ?? 0), nanoUsd: nanoUsd ?? 0 }
-}
-
-async function listen (server: Server, host: string, port: number): Promise<{ host: string, port: number }> {
-  await new Promise<void>((resolve, reject) => {
-    server.once('error', reject)
-    server.listen(port, host, () => {
-      server.off('error', reject)
-      resolve()
-    })
-  })
-  const address = server.address() as AddressInfo // listening on TCP, so it is one
-  return { host, port: address.port }
 }

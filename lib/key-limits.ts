@@ -9,6 +9,9 @@ export interface KeyLimits {
   readonly budget?: Budget
 }
 
+/** What of them can stand in the way of a call; `reserved`: calls under way may use up the budget. */
+export type Limit = 'requests' | 'tokens' | 'calls' | 'budget' | 'reserved'
+
 export interface Budget {
   readonly usd: number
   /** Days and months of UTC. */

@@ -2,7 +2,7 @@
  * Why a model was chosen, in words short enough for a header: made only when somebody reads them.
  */
 
-import type { CallRecord } from './call-record.ts'
+import type { CallRecord, FailedAttempt } from './call-record.ts'
 import type { Ranked, Route } from './call.ts'
 
 const longest = 512
@@ -22,7 +22,7 @@ export function reasonOf ({ ranked }: Route, index: number): string {
  */
 export function routeTaken ({ routes, chosen, failedAttempts }: CallRecord): string | undefined {
   if (failedAttempts === undefined && (routes === undefined || routes.length < 2)) return undefined
-  const steps = [...failedAttempts ?? []]
+  const steps = printAttempts(failedAttempts ?? [])
   if (chosen !== undefined) steps.push(`${chosen.modelId}: ${reasonOf(chosen, routes?.indexOf(chosen) ?? 0)}`)
   const text = steps.join('; ').replace(/[^\x20-\x7e]/g, '?')
   return text.length > longest ? `${text.slice(0, longest - 3)}...` : text
@@ -32,6 +32,11 @@ export function routeTaken ({ routes, chosen, failedAttempts }: CallRecord): str
 export function candidatesOf ({ routes }: CallRecord): string[] | undefined {
   if (routes === undefined || routes.length < 2) return undefined
   return routes.slice(0, mostCandidates).map((route, index) => `${route.modelId}: ${reasonOf(route, index)}`)
+}
+
+/** `openai/gpt-5: upstream_timeout` */
+export function printAttempts (attempts: readonly FailedAttempt[]): string[] {
+  return attempts.map(({ route, why }) => `${route.modelId}: ${why}`)
 }
 
 function printRanked ({ by, value }: Ranked): string {

@@ -157,8 +157,16 @@ export interface ServerSettings {
   readonly keepAliveMs: number
 }
 
+/** Where metrics are read. */
+export interface MetricsSettings {
+  readonly host: string
+  readonly port: number
+}
+
 export interface Settings {
   readonly server: ServerSettings
+  /** Absent: there are none. */
+  readonly metrics?: MetricsSettings
   readonly limits: Limits
   readonly tools: ToolSettings
   readonly providers: readonly ProviderSettings[]

@@ -338,6 +338,13 @@ const ServerConfig = Section({
   keep_alive_ms: Milliseconds(65_000, 'How long a quiet connection of a caller stays open.')
 }, 'The process and where it listens. Changes here need a restart.')
 
+const MetricsConfig = Closed({
+  host: Type.String({
+    minLength: 1, default: '127.0.0.1', description: 'Address to listen on. Whoever reaches it may read: there is no password.'
+  }),
+  port: Type.Integer({ minimum: 0, maximum: 65_535, default: 9464, description: 'Another than `server.port`; 0: any free one.' })
+}, { description: 'Metrics for Prometheus at `GET /metrics`, on a port of their own. Default: off; `{}` turns them on.' })
+
 const DeferredConfig = Section({
   emulate: Type.Boolean({
     default: false,
@@ -370,6 +377,7 @@ export const Config = Closed({
   limits: LimitsConfig,
   tools: ToolsConfig,
   server: ServerConfig,
+  metrics: Type.Optional(MetricsConfig),
   usage: UsageConfig,
   deferred: DeferredConfig
 }, { title: 'Headgate', description: 'Configuration of the Headgate AI gateway.' })

@@ -1,9 +1,10 @@
 /** Tells whoever started the gateway that it is ready. */
 
+import type { Address } from '../listen.ts'
 import type { Models } from '../models/models.ts'
 import type { Settings } from '../settings.ts'
 import type { Log } from '../telemetry/log.ts'
-import { banner, keyNotice, type Address } from './banner.ts'
+import { banner, keyNotice } from './banner.ts'
 import type { Terminal } from './command.ts'
 
 export interface Ready {

@@ -1,12 +1,8 @@
 /** What a gateway says to whoever started it: where it is, who answers, and lines to try it with. */
 
+import { urlOf, type Address } from '../listen.ts'
 import type { Models } from '../models/models.ts'
 import type { ProviderSettings } from '../settings.ts'
-
-export interface Address {
-  readonly host: string
-  readonly port: number
-}
 
 export interface BannerFacts {
   readonly address: Address
@@ -62,12 +58,6 @@ const weather = {
     name: 'get_weather',
     parameters: { type: 'object', properties: { city: { type: 'string' } }, required: ['city'] }
   }
-}
-
-/** An address that listens everywhere is not one to connect to. */
-function urlOf ({ host, port }: Address): string {
-  const reachable = host === '0.0.0.0' || host === '::' ? 'localhost' : host
-  return `http://${reachable.includes(':') ? `[${reachable}]` : reachable}:${port}`
 }
 
 /** The simulator where it is on, else a model known to chat and call tools, else a placeholder. */

@@ -9,12 +9,16 @@ import { limiterWith } from '../limits/limiter.ts'
 import { serveLimits } from '../limits/shared-limiter.ts'
 import { openServices } from '../open-services.ts'
 import { openDatabase, type Database } from '../stores/database.ts'
+import { merged } from '../telemetry/families.ts'
 import { createLog, flushed, type Log } from '../telemetry/log.ts'
-import type { Settings } from '../settings.ts'
+import { ProcessMetrics } from '../telemetry/process-metrics.ts'
+import { SharedMetrics } from '../telemetry/shared-metrics.ts'
+import type { Address } from '../listen.ts'
+import type { MetricsSettings, Settings } from '../settings.ts'
 import { announce } from './announce.ts'
-import type { Address } from './banner.ts'
 import { CommandError, type ExitCode, type Terminal } from './command.ts'
 import { firstKey } from './first-key.ts'
+import { openMetrics } from './open-metrics.ts'
 import type { ServeOptions } from './serve.ts'
 import { stopMessage } from './worker.ts'
 
@@ -38,16 +42,34 @@ export async function lead ({ settings, log }: ServeOptions, terminal: Terminal)
 async function leadWith (database: Database, settings: Settings, log: Log, terminal: Terminal): Promise<void> {
   const key = await makeFirstKey(database, settings)
   const limiter = limiterWith(database, log)
-  await new Promise<void>((resolve, reject) => {
-    startCrew(settings.server.workers, log, {
-      onHire: worker => serveLimits(worker, limiter, String(worker.id)),
-      onReady: address => {
-        modelsOf(settings).then(models => announce({ address, settings, models, key }, log, terminal)).catch(reject)
-      },
-      onFailure: reason => reject(new CommandError(reason)),
-      onEnd: resolve
+  const metrics = settings.metrics === undefined ? undefined : await openSharedMetrics(settings.metrics, log)
+  try {
+    await new Promise<void>((resolve, reject) => {
+      startCrew(settings.server.workers, log, {
+        onHire: worker => {
+          serveLimits(worker, limiter, String(worker.id))
+          metrics?.shared.join(worker)
+        },
+        onReady: address => {
+          modelsOf(settings).then(models => announce({ address, settings, models, key }, log, terminal)).catch(reject)
+        },
+        onFailure: reason => reject(new CommandError(reason)),
+        onEnd: resolve
+      })
     })
-  })
+  } finally {
+    await metrics?.close()
+  }
+}
+
+/** Of all workers, and of this process itself. */
+async function openSharedMetrics (
+  at: MetricsSettings, log: Log
+): Promise<{ readonly shared: SharedMetrics, readonly close: () => Promise<void> }> {
+  const shared = new SharedMetrics()
+  const own = new ProcessMetrics()
+  const close = await openMetrics(at, async () => merged([await shared.families(), own.families()]), log)
+  return { shared, close }
 }
 
 async function makeFirstKey (database: Database, settings: Settings): Promise<string | undefined> {

@@ -1,21 +1,27 @@
 /** One process that answers calls: store, keys, gateway and the watch on the configuration. */
 
+import { isDeepStrictEqual } from 'node:util'
 import { formatProblems, formatWarnings, type Problem } from '../config/problems.ts'
 import { watchSettings, type SettingsWatch } from '../config/watch-settings.ts'
 import { createGateway, type Gateway } from '../gateway.ts'
 import { openKeyStore, type KeyStore } from '../keys/key-store.ts'
 import { openDatabase } from '../stores/database.ts'
 import { causeOf } from '../telemetry/cause.ts'
+import { Metrics } from '../telemetry/metrics.ts'
 import type { Limiter } from '../limits/limiter.ts'
+import type { Address } from '../listen.ts'
 import type { ConfigSources } from '../config.ts'
 import type { ServerSettings, Settings } from '../settings.ts'
+import type { Family } from '../telemetry/families.ts'
 import type { Log } from '../telemetry/log.ts'
-import type { Address } from './banner.ts'
-import { CommandError } from './command.ts'
+import { cannotListen } from './cannot-listen.ts'
+import { openMetrics } from './open-metrics.ts'
 
 export interface ServeOptions {
   /** Who counts what limited keys use. Default: this process. */
   readonly limiter?: Limiter
+  /** Passes metrics on to whoever is asked for them. Default: this process is, at `settings.metrics`. */
+  readonly tellMetrics?: (families: () => Family[]) => void
   /** Where the settings come from, to see them change. */
   readonly sources: ConfigSources
   readonly settings: Settings
@@ -38,7 +44,7 @@ export interface Serving {
  *
  * @throws StoreError, or CommandError when the address cannot be used; nothing is left open
  */
-export async function serve ({ sources, settings, log, prepare, limiter }: ServeOptions): Promise<Serving> {
+export async function serve ({ sources, settings, log, prepare, limiter, tellMetrics }: ServeOptions): Promise<Serving> {
   const closing: Array<() => Promise<void> | void> = []
   const close = async (): Promise<void> => {
     for (const end of closing.splice(0).toReversed()) await end()
@@ -53,17 +59,25 @@ export async function serve ({ sources, settings, log, prepare, limiter }: Serve
     const key = await prepare?.(keys)
     const books = await openDatabase(settings.server.dataDir, { busyTimeoutMs: 0 })
     closing.push(books.close)
-    const gateway = await createGateway(settings, {
+    const metrics = settings.metrics === undefined ? undefined : new Metrics(() => gateway)
+    const gateway: Gateway = await createGateway(settings, {
       keys,
       log,
       database,
       books,
       degraded: () => keys.isStale() ? ['keys'] : [],
+      observers: metrics === undefined ? [] : [metrics.observe],
       ...(limiter === undefined ? {} : { limiter })
     })
     closing.push(gateway.close)
+    if (metrics !== undefined && settings.metrics !== undefined) {
+      const families = (): Family[] => metrics.families()
+      // Last of all: until then it can be seen how the gateway drains.
+      if (tellMetrics === undefined) closing.unshift(await openMetrics(settings.metrics, families, log))
+      else tellMetrics(families)
+    }
     const address = await listen(gateway, settings.server)
-    const watch = watchForChanges(sources, { gateway, keys, log, server: settings.server })
+    const watch = watchForChanges(sources, { gateway, keys, log, settings })
     closing.push(() => watch?.close())
     surviveFaults(log)
     return { gateway, address, key, close }
@@ -73,43 +87,30 @@ export async function serve ({ sources, settings, log, prepare, limiter }: Serve
   }
 }
 
-async function listen (gateway: Gateway, { host, port }: ServerSettings): Promise<Address> {
+async function listen (gateway: Gateway, at: ServerSettings): Promise<Address> {
   try {
     return await gateway.listen()
   } catch (cause) {
-    const code = cause instanceof Error && 'code' in cause ? String(cause.code) : ''
-    const reason = listenFailures.get(code) ?? (cause instanceof Error ? cause.message : String(cause))
-    throw new CommandError(
-      `cannot listen on ${host} port ${port}: ${reason}. ` +
-      'Choose another with PORT and HOST, or server.port and server.host in the configuration.',
-      { cause }
-    )
+    throw cannotListen(cause, at, 'Choose another with PORT and HOST, or server.port and server.host in the configuration.')
   }
 }
-
-const listenFailures: ReadonlyMap<string, string> = new Map([
-  ['EADDRINUSE', 'another program listens there'],
-  ['EACCES', 'it takes more rights than this process has'],
-  ['EADDRNOTAVAIL', 'this machine does not have that address'],
-  ['ENOTFOUND', 'there is no such host']
-])
 
 interface Changeable {
   readonly gateway: Gateway
   readonly keys: KeyStore
   readonly log: Log
   /** As the process was started with. */
-  readonly server: ServerSettings
+  readonly settings: Settings
 }
 
 /** A gateway that cannot watch is better than none. */
-function watchForChanges (sources: ConfigSources, { gateway, keys, log, server }: Changeable): SettingsWatch | undefined {
+function watchForChanges (sources: ConfigSources, { gateway, keys, log, settings: started }: Changeable): SettingsWatch | undefined {
   const takeOver = async (settings: Settings): Promise<void> => {
     keys.replaceConfigured(settings.keys) // first: who was taken out is out at once
     await gateway.reload(settings)
     log.level = settings.server.logLevel
     log.info('the new configuration holds from now on')
-    const entries = fixedChanges(server, settings.server)
+    const entries = fixedChanges(started, settings)
     if (entries.length > 0) log.warn({ entries }, 'these changes hold from the next start on')
   }
   try {
@@ -139,10 +140,11 @@ const fixed = {
   keepAliveMs: 'server.keep_alive_ms'
 } as const satisfies Record<Exclude<keyof ServerSettings, 'openHealth' | 'logLevel'>, string>
 
-function fixedChanges (running: ServerSettings, wanted: ServerSettings): string[] {
-  return Object.entries(fixed).filter(([name]) => (
-    Reflect.get(running, name) !== Reflect.get(wanted, name)
+function fixedChanges (running: Settings, wanted: Settings): string[] {
+  const changed = Object.entries(fixed).filter(([name]) => (
+    Reflect.get(running.server, name) !== Reflect.get(wanted.server, name)
   )).map(([, entry]) => entry)
+  return isDeepStrictEqual(running.metrics, wanted.metrics) ? changed : [...changed, 'metrics']
 }
 
 /** From here on no input may end the process: what nobody caught is logged, and calls go on. */

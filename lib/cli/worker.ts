@@ -2,6 +2,7 @@
 
 import { limiterOf } from '../limits/shared-limiter.ts'
 import { flushed } from '../telemetry/log.ts'
+import { tellMetrics } from '../telemetry/shared-metrics.ts'
 import { CommandError, type ExitCode } from './command.ts'
 import { StoreError } from '../stores/database.ts'
 import { serve, type ServeOptions, type Serving } from './serve.ts'
@@ -18,7 +19,9 @@ export async function work (options: ServeOptions): Promise<ExitCode> {
   const stop = stopOrder()
   let serving: Serving
   try {
-    serving = await serve({ ...options, limiter: limiterOf(process) })
+    serving = await serve({
+      ...options, limiter: limiterOf(process), tellMetrics: families => tellMetrics(process, families)
+    })
   } catch (error) {
     if (!(error instanceof CommandError || error instanceof StoreError)) throw error
     // All workers fail alike; the primary says it once.

@@ -30,6 +30,7 @@ export function buildSettings (config: Config, { secrets, ownKeys, cwd }: Settin
   const there = new Set(providers.map(([id]) => id))
   return {
     server: server(config.server, cwd),
+    ...config.metrics !== undefined && { metrics: config.metrics },
     limits: limits(config.limits),
     tools: camelKeys(config.tools),
     providers: providers.map(([id, entry]) => provider(id, entry, secret)),

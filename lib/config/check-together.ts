@@ -25,6 +25,7 @@ export function checkTogether (config: Config, providerNames: readonly string[],
   checkListening(config, report)
   checkHosts(config, report)
   checkKeys(config, report)
+  checkPorts(config, report)
 }
 
 function checkProviders ({ providers }: Config, report: Report): void {
@@ -147,5 +148,11 @@ function checkKeys ({ keys }: Config, report: Report): void {
     const expiresAtMs = expiresAt === undefined ? Infinity : isoMoment(expiresAt)
     if (Number.isNaN(expiresAtMs)) report.add(['keys', index, 'expires_at'], 'is not a date')
     else if (expiresAtMs <= Date.now()) report.warn(['keys', index, 'expires_at'], 'has passed')
+  }
+}
+
+function checkPorts ({ server, metrics }: Config, report: Report): void {
+  if (metrics !== undefined && metrics.port !== 0 && metrics.port === server.port) {
+    report.add(['metrics', 'port'], 'is the port of the API (server.port); metrics need one of their own')
   }
 }

@@ -31,7 +31,9 @@ const overrides = [
   { variable: 'HOST', path: ['server', 'host'], numeric: false },
   { variable: 'HEADGATE_DATA_DIR', path: ['server', 'data_dir'], numeric: false },
   { variable: 'HEADGATE_WORKERS', path: ['server', 'workers'], numeric: true },
-  { variable: 'HEADGATE_LOG_LEVEL', path: ['server', 'log_level'], numeric: false }
+  { variable: 'HEADGATE_LOG_LEVEL', path: ['server', 'log_level'], numeric: false },
+  { variable: 'HEADGATE_METRICS_HOST', path: ['metrics', 'host'], numeric: false },
+  { variable: 'HEADGATE_METRICS_PORT', path: ['metrics', 'port'], numeric: true }
 ] as const
 
 const others = ['HEADGATE_CONFIG', 'HEADGATE_API_KEYS', 'HEADGATE_SANDBOX'] as const

@@ -5,7 +5,7 @@
  * settles what it did use when it has ended. Nothing here awaits, so nothing comes between.
  */
 
-import { nanoUsdOf, type KeyLimits } from '../key-limits.ts'
+import { nanoUsdOf, type KeyLimits, type Limit } from '../key-limits.ts'
 import { full, fullInMs, remaining, take, waitMs, type Bucket } from './bucket.ts'
 import { periodOf, type Period, type Spending } from './budget.ts'
 
@@ -41,7 +41,7 @@ export interface Rooms {
 export type Verdict = { readonly rooms: Rooms } & (
   | { readonly admitted: true, readonly reservation: number }
   /** `budget` will not be better before its period ends; `reserved` may be when calls under way end. */
-  | { readonly admitted: false, readonly reason: 'requests' | 'tokens' | 'calls' | 'budget' | 'reserved', readonly waitMs: number }
+  | { readonly admitted: false, readonly reason: Limit, readonly waitMs: number }
 )
 
 type Refusal = Omit<Extract<Verdict, { readonly admitted: false }>, 'rooms'>

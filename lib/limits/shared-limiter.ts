@@ -4,6 +4,7 @@
  * and one answer each, some tens of microseconds.
  */
 
+import { tell, type Channel } from '../channel.ts'
 import { GatewayError } from '../errors.ts'
 import type { Used, Verdict, Wanted } from './counters.ts'
 import type { Limiter, LocalLimiter } from './limiter.ts'
@@ -14,15 +15,8 @@ type Message =
   | { readonly limits: 'settle', readonly reservation: number, readonly used: Used }
   | { readonly limits: 'verdict', readonly question: number, readonly verdict: Verdict }
 
-/** What of a process the two ends need: `process` itself, or a worker. */
-export interface Channel {
-  readonly send?: ((message: Message, done: () => void) => unknown) | undefined
-  readonly on: (event: 'message' | 'disconnect', listener: (message?: unknown) => void) => unknown
-  readonly connected?: boolean
-}
-
 /** In a worker: asks the primary. */
-export function limiterOf (primary: Channel): Limiter {
+export function limiterOf (primary: Channel<Message>): Limiter {
   const waiting = new Map<number, { resolve: (verdict: Verdict) => void, reject: (error: GatewayError) => void }>()
   let last = 0
   primary.on('message', message => {
@@ -46,7 +40,7 @@ export function limiterOf (primary: Channel): Limiter {
 }
 
 /** In the primary: answers a worker, and gives back what it held when it is gone. */
-export function serveLimits (worker: Channel, limiter: LocalLimiter, holder: string): void {
+export function serveLimits (worker: Channel<Message>, limiter: LocalLimiter, holder: string): void {
   worker.on('message', message => {
     if (!isMessage(message)) return
     if (message.limits === 'settle') limiter.settle(message.reservation, message.used)
@@ -60,11 +54,6 @@ export function serveLimits (worker: Channel, limiter: LocalLimiter, holder: str
     if (worker.connected === false) limiter.release(holder)
     else tell(worker, { limits: 'verdict', question, verdict })
   }
-}
-
-/** What cannot be sent is heard of as `disconnect`; without a callback it would be an error that nobody caught. */
-function tell (other: Channel, message: Message): void {
-  if (other.connected !== false) other.send?.(message, () => {})
 }
 
 function isMessage (message: unknown): message is Message {

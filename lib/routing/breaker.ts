@@ -41,6 +41,11 @@ export class Breaker {
   /** Counts openings and closings. */
   #era = 0
 
+  /** True from the failures that opened it until an attempt succeeds. */
+  get isOpen (): boolean {
+    return this.#probeAtMs !== undefined
+  }
+
   /** Milliseconds until a probe may be made, 0 while one is under way; `undefined` when a call may go. */
   openForMs (nowMs: number): number | undefined {
     if (this.#probeAtMs === undefined) return undefined

@@ -111,6 +111,11 @@ export class RouteHealth {
     this.#breakers.get(modelId)?.ended(attempt)
   }
 
+  /** Of every model that has failed of late: its id, and whether its circuit is open. */
+  * circuits (): Generator<readonly [modelId: string, isOpen: boolean], void, undefined> {
+    for (const [modelId, { isOpen }] of this.#breakers) yield [modelId, isOpen]
+  }
+
   /** Only models that have failed have one. */
   #breaker (modelId: string): Breaker {
     let breaker = this.#breakers.get(modelId)

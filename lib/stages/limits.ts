@@ -45,7 +45,10 @@ export function limits<C extends RoutedCall<unknown>> (
       verdict = await limiter.reserve(wanted)
     }
     record.limitHeaders = rateLimitHeaders(verdict.rooms)
-    if (!verdict.admitted) throw refusal(verdict, limits)
+    if (!verdict.admitted) {
+      record.refusedBy = verdict.reason
+      throw refusal(verdict, limits)
+    }
     record.reservation = verdict.reservation
     return call
   }

@@ -122,6 +122,7 @@ async function firstAnswer<R extends Streamable, E> (
         noteAttempt(call, route, failure.code)
         const waitMs = retry < provider.retries ? account.waitMs(failure, retry, isLast) : undefined
         if (waitMs === undefined) break
+        record.retries = (record.retries ?? 0) + 1
         await pause(waitMs, signal)
       } finally {
         health.ended(route, attempt)
@@ -141,5 +142,5 @@ function askOf<R extends Streamable> (given: R, route: Route, { quirks }: Provid
 
 function noteAttempt<R> ({ record }: RoutedCall<R>, route: Route, why: string): void {
   record.failedAttempts ??= []
-  record.failedAttempts.push(`${route.modelId}: ${why}`)
+  record.failedAttempts.push({ route, why })
 }

@@ -1,6 +1,6 @@
 /** One line per call, once its answer is written or given up. */
 
-import { candidatesOf } from '../route-reasons.ts'
+import { candidatesOf, printAttempts } from '../route-reasons.ts'
 import { causeOf } from './cause.ts'
 import type { Call } from '../call.ts'
 import type { CallRecord } from '../call-record.ts'
@@ -24,7 +24,7 @@ export function logCall (log: Log, { id, record, receivedAtMs }: Call): void {
     cause: record.cause === undefined ? undefined : causeOf(record.cause),
     streamed: record.streamed,
     attempts: record.attempts,
-    failed_attempts: record.failedAttempts,
+    failed_attempts: record.failedAttempts && printAttempts(record.failedAttempts),
     candidates: candidatesOf(record),
     dry_run: record.dryRun,
     upstream_id: record.upstreamRequestId,

@@ -43,6 +43,7 @@ export class Ledger {
   readonly #tidying: NodeJS.Timeout
   #waiting: UsageRow[] = []
   #dropped = 0
+  #toldDropped = 0
   #failures = 0
   #timer: NodeJS.Timeout | undefined
   #writing: Promise<void> | undefined
@@ -74,6 +75,11 @@ export class Ledger {
   /** Rows that are not written yet. */
   get waiting (): number {
     return this.#waiting.length
+  }
+
+  /** Rows that were lost since the start, as too many waited. */
+  get dropped (): number {
+    return this.#dropped
   }
 
   /** Writes what waits now. What cannot be written stays, and is tried again by itself. */
@@ -152,9 +158,14 @@ export class Ledger {
   }
 
   #recovered (): void {
-    if (this.degraded) this.#options.log.warn({ lost: this.#dropped }, 'the books are written again')
+    if (this.degraded) this.#options.log.warn({ lost: this.#lost }, 'the books are written again')
     this.#failures = 0
-    this.#dropped = 0
+    this.#toldDropped = this.#dropped
+  }
+
+  /** Lost rows that nobody was told of. */
+  get #lost (): number {
+    return this.#dropped - this.#toldDropped
   }
 
   async #spool (): Promise<void> {
@@ -166,9 +177,9 @@ export class Ledger {
       await writeFile(`${file}.part`, this.#waiting.map(row => `${JSON.stringify(row)}\n`).join(''), { mode: 0o600 })
       await rename(`${file}.part`, file)
       this.#waiting = []
-      log.warn({ rows, file, lost: this.#dropped }, 'the last rows of the books are in a file; the next start takes them in')
+      log.warn({ rows, file, lost: this.#lost }, 'the last rows of the books are in a file; the next start takes them in')
     } catch (error) {
-      log.error({ rows: rows + this.#dropped, cause: causeOf(error) }, 'the last rows of the books are lost')
+      log.error({ rows: rows + this.#lost, cause: causeOf(error) }, 'the last rows of the books are lost')
     }
   }
 }

@@ -329,8 +329,8 @@ t.test('a changed configuration holds without a restart, a bad one changes nothi
   rmSync(file)
   await gateway.line(/"problems":\["headgate.yaml {2}there is no such file"\].*the last one holds/)
   t.match(await ask(gateway.url, 'one', 'quick'), { status: 200 })
-  writeFileSync(file, 'server: {keep_alive_ms: 5, open_health: true, port: 1}\n')
-  await gateway.line(/"entries":\["server.keep_alive_ms"\].*from the next start/)
+  writeFileSync(file, 'server: {keep_alive_ms: 5, open_health: true, port: 1}\nmetrics: {}\n')
+  await gateway.line(/"entries":\["server.keep_alive_ms","metrics"\].*from the next start/)
 })
 
 t.test('a start that fails says why and how to mend it', async t => {
@@ -344,6 +344,13 @@ t.test('a start that fails says why and how to mend it', async t => {
   const workers = await launch(t, ['start'], t.testdir(), { ...taken, HEADGATE_WORKERS: '2' }).ended
   t.match(workers, { code: 1, error: message })
   t.equal(workers.error.trim().split('\n').length, 1, 'workers fail with one voice')
+
+  for (const count of ['1', '2']) {
+    const metrics = { PORT: '0', HEADGATE_WORKERS: count, HEADGATE_METRICS_PORT: String(port) }
+    t.match(await launch(t, ['start'], t.testdir(), metrics).ended, {
+      code: 1, error: new RegExp(`^headgate start: cannot listen on 127.0.0.1 port ${port}: another program listens there. .*metrics.port`)
+    })
+  }
 
   const directory = t.testdir({ store: 'a file, not a directory' })
   t.match(await launch(t, ['start'], directory, { PORT: '0', HEADGATE_DATA_DIR: 'store' }).ended, {
@@ -397,6 +404,37 @@ t.test('workers share the limits of a key, and keep the books together', async t
   t.match(await books('--since', '2999-01-01'), { code: 0, out: 'Nothing was called.' })
   t.match(await books('--by', 'modle'), { code: 2, error: /did you mean "model"/ })
   t.match(await books('--since', 'long ago'), { code: 2, error: /neither a date/ })
+})
+
+t.test('metrics are told where they are asked for, of all workers together', async t => {
+  const plain = await startGateway(t, t.testdir(), { HEADGATE_API_KEYS: 'a key' })
+  t.match(await ask(plain.url, 'a key'), { status: 200 })
+  plain.child.kill('SIGTERM')
+  t.notMatch((await plain.ended).out, /metrics/, 'nowhere by default')
+
+  const env = { HEADGATE_API_KEYS: 'a key', HEADGATE_METRICS_PORT: '0' }
+  for (const workers of [1, 2]) {
+    const gateway = await startGateway(t, t.testdir(), { ...env, HEADGATE_WORKERS: String(workers) })
+    const [, page = ''] = await gateway.line(/"url":"(http:\/\/127\.0\.0\.1:\d+\/metrics)","msg":"metrics can be read"/)
+    const told = async (name: string): Promise<number> => {
+      const text = await (await request(page)).body.text()
+      t.notMatch(text, /a key|environment-1/)
+      return [...text.matchAll(new RegExp(`^${name}(?:{.*})? (\\S+)$`, 'gm'))].reduce((sum, [, value]) => sum + Number(value), 0)
+    }
+    // At once, so that every worker gets some.
+    await Promise.all(Array.from({ length: 6 }, async () => await ask(gateway.url, 'a key')))
+    while (await told('headgate_open_calls') > 0);
+    t.equal(await told('headgate_calls_total'), 6)
+    t.equal(await told('headgate_processes'), workers === 1 ? 1 : 3)
+    if (workers > 1) {
+      process.kill((await childrenOf(gateway.child.pid ?? 0))[0] ?? 0, 'SIGKILL')
+      await gateway.line(/a worker died; another follows/)
+      t.equal(await told('headgate_calls_total'), 6, 'what the dead have counted stays')
+    }
+    gateway.child.kill('SIGTERM')
+    t.equal((await gateway.ended).code, 0)
+    await t.rejects(request(page), { code: 'ECONNREFUSED' })
+  }
 })
 
 async function childrenOf (pid: number): Promise<number[]> {

@@ -297,6 +297,16 @@ tools: {allowed_hosts: [10.0.0.0/8]}
   t.same(settings.tools.allowedHosts, ['10.0.0.0/8'])
 })
 
+t.test('metrics are off until they are asked for, and have a port of their own', async t => {
+  t.equal(load(t, 'metrics:\n').metrics, undefined)
+  t.same(load(t, 'metrics: {}').metrics, { host: '127.0.0.1', port: 9464 })
+  t.same(load(t, 'metrics: {port: 1}', { HEADGATE_METRICS_HOST: '::1' }).metrics, { host: '::1', port: 1 })
+  t.same(load(t, 'server: {port: 0}', { HEADGATE_METRICS_PORT: '0' }).metrics, { host: '127.0.0.1', port: 0 })
+  const message = 'is the port of the API (server.port); metrics need one of their own'
+  t.same(lines(t, 'metrics:\n  port: 8080'), [`headgate.yaml:2:9  metrics.port  ${message}`])
+  t.same(lines(t, 'metrics: {}', { PORT: '9464' }), [`headgate.yaml:1:1  metrics.port  ${message}`])
+})
+
 t.test('a route is a list, or a map with a strategy', async t => {
   const { routes, models } = load(t, `models:
   openai/gpt-5: {attributes: {intelligence: 0.9, cost: 1}}
@@ -704,9 +714,10 @@ t.test('the example file is right, with and without its entries, and complete', 
   t.same(ids(load(t, whole, env)), ['openai', 'ollama', 'team-gpu', 'sandbox', 'local'])
   t.same(entryNames(Config).filter(name => !new RegExp(`^ *(- )?${name}:`, 'm').test(whole)), [])
   const defaults = load(t, '')
-  const { limits: { defaultKey, ...limits }, tools, deferred, usage } = load(t, whole, env)
+  const { limits: { defaultKey, ...limits }, tools, deferred, usage, metrics } = load(t, whole, env)
   t.same(defaultKey, { requestsPerMinute: 600 })
   t.same(usage, defaults.usage)
+  t.same(metrics, load(t, 'metrics: {}').metrics)
   t.same(limits, defaults.limits, 'the example shows the defaults')
   t.same(deferred, defaults.deferred)
   t.match(tools, { ...defaults.tools, allowedHosts: ['tools.internal', '10.0.0.0/8'] })

@@ -244,7 +244,7 @@ t.test('a header says who was tried and why, in few plain letters', async t => {
   Object.assign(record, { routes: [a], chosen: a })
   t.equal(routeTaken(record), undefined, 'nothing where there was no choice')
   t.equal(candidatesOf(record), undefined)
-  record.failedAttempts = ['one/a: upstream_error']
+  record.failedAttempts = [{ route: a, why: 'upstream_error' }]
   t.equal(routeTaken(record), 'one/a: upstream_error; one/a: asked first')
   Object.assign(record, { routes: [a, b], chosen: b })
   t.equal(routeTaken(record), 'one/a: upstream_error; two/b: next in order')
@@ -257,7 +257,7 @@ t.test('a header says who was tried and why, in few plain letters', async t => {
     const c = route('three/c', ranked)
     t.equal(routeTaken({ ...record, routes: [a, c], chosen: c }), `one/a: upstream_error; three/c: ${text}`)
   }
-  const long = routeTaken({ ...record, failedAttempts: Array.from({ length: 99 }, () => 'ü\r\nx/y: upstream_error') })
+  const long = routeTaken({ ...record, failedAttempts: Array.from({ length: 99 }, () => ({ route: route('ü\r\nx/y'), why: 'upstream_error' })) })
   t.equal(long?.length, 512)
   t.match(long, /^\?\?\?x\/y: upstream_error; [\x20-\x7e]+\.\.\.$/)
   const many = Array.from({ length: 20 }, (_, index) => route(`one/${index}`))

@@ -307,6 +307,7 @@ t.test('rows wait while the database is locked, within bounds, and are said to w
   await kept.flush()
   t.equal(kept.degraded, false)
   t.match(lines.at(-1), { msg: /written again/, lost: 10 })
+  t.equal(kept.dropped, 10, 'what is lost stays lost')
   t.equal((await rowsOf(database)).length, 120)
 })
 

@@ -1,0 +1,26 @@
+import type { Server } from 'node:http'
+import type { AddressInfo } from 'node:net'
+
+export interface Address {
+  readonly host: string
+  readonly port: number
+}
+
+/** Listens, and resolves with where that is: port 0 takes any free one. */
+export async function listen (server: Server, { host, port }: Address): Promise<Address> {
+  await new Promise<void>((resolve, reject) => {
+    server.once('error', reject)
+    server.listen(port, host, () => {
+      server.off('error', reject)
+      resolve()
+    })
+  })
+  const address = server.address() as AddressInfo // listening on TCP, so it is one
+  return { host, port: address.port }
+}
+
+/** For people and programs of this machine: an address that listens everywhere is not one to connect to. */
+export function urlOf ({ host, port }: Address): string {
+  const reachable = host === '0.0.0.0' || host === '::' ? 'localhost' : host
+  return `http://${reachable.includes(':') ? `[${reachable}]` : reachable}:${port}`
+}

@@ -1,0 +1,164 @@
+/**
+ * Counts calls that have ended: half a microsecond each.
+ *
+ * Labels are only what exists: a model that nobody knows but the caller who wrote its name counts as
+ * `other`, and so does everything new once there is a lot.
+ */
+
+import { Histogram, labels, type Family } from './families.ts'
+import type { Call } from '../call.ts'
+import type { CallRecord, Outcome } from '../call-record.ts'
+import type { Limit } from '../key-limits.ts'
+import type { UsageRow } from '../stores/database.ts'
+
+/** Of each of the two kinds below: 38,000 lines of text, which take 50 ms to print. */
+const mostCounters = 1000
+const other = 'other'
+
+const durationBounds = [0.01, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300]
+const firstByteBounds = [0.01, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60]
+const overheadBounds = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1]
+
+/** What a call used, according to the books. */
+type Row = Pick<UsageRow, 'prompt_tokens' | 'completion_tokens' | 'cached_tokens' | 'cost_nano_usd'>
+
+export class CallMetrics {
+  readonly #isKnown: (modelId: string) => boolean
+  readonly #most: number
+  readonly #counters = new Map<string, Counters>()
+  readonly #overhead = new Map<string, Histogram>()
+  readonly #failedAttempts = new Map<string, { readonly series: string, count: number }>()
+  readonly #refusals = new Map<Limit, number>()
+
+  /** @param isKnown whether a model, by its full id, is one that not only callers know */
+  constructor (isKnown: (modelId: string) => boolean, most = mostCounters) {
+    this.#isKnown = isKnown
+    this.#most = most
+  }
+
+  observe ({ record, receivedAtMs }: Pick<Call, 'record' | 'receivedAtMs'>, row?: Row): void {
+    const { endpoint, modelId, providerId = '', outcome = 'ok', overheadMs, failedAttempts, refusedBy } = record
+    const seconds = (performance.now() - receivedAtMs) / 1000
+    this.#countersOf(endpoint, this.#modelOf(modelId), providerId, outcome).note(record, seconds, row)
+    if (overheadMs !== undefined) this.#overheadOf(endpoint).observe(overheadMs / 1000)
+    if (failedAttempts !== undefined) {
+      for (const { route, why } of failedAttempts) this.#noteFailure(this.#modelOf(route.modelId), route.providerId, why)
+    }
+    if (refusedBy !== undefined) this.#refusals.set(refusedBy, (this.#refusals.get(refusedBy) ?? 0) + 1)
+  }
+
+  families (): Family[] {
+    const families = callFamilies()
+    for (const counters of this.#counters.values()) counters.addTo(families)
+    for (const [endpoint, histogram] of this.#overhead) histogram.addTo(families.overhead, labels({ endpoint }))
+    for (const { series, count } of this.#failedAttempts.values()) families.failedAttempts.samples.push([series, count])
+    for (const [limit, count] of this.#refusals) families.refusals.samples.push([labels({ limit }), count])
+    return Object.values(families)
+  }
+
+  #modelOf (modelId: string | undefined): string {
+    if (modelId === undefined) return ''
+    return this.#isKnown(modelId) ? modelId : other
+  }
+
+  #overheadOf (endpoint: string): Histogram {
+    let histogram = this.#overhead.get(endpoint)
+    if (histogram === undefined) this.#overhead.set(endpoint, histogram = new Histogram(overheadBounds))
+    return histogram
+  }
+
+  #countersOf (endpoint: string, model: string, provider: string, outcome: Outcome): Counters {
+    const key = `${endpoint}|${model}|${provider}|${outcome}`
+    let counters = this.#counters.get(key)
+    if (counters !== undefined) return counters
+    if (this.#counters.size >= this.#most && model !== other) return this.#countersOf(endpoint, other, other, outcome)
+    this.#counters.set(key, counters = new Counters({ endpoint, model, provider, outcome }))
+    return counters
+  }
+
+  #noteFailure (model: string, provider: string, reason: string): void {
+    const key = `${model}|${provider}|${reason}`
+    const known = this.#failedAttempts.get(key)
+    if (known !== undefined) known.count++
+    else if (this.#failedAttempts.size >= this.#most && model !== other) this.#noteFailure(other, other, reason)
+    else this.#failedAttempts.set(key, { series: labels({ model, provider, reason: reason.replaceAll(' ', '_') }), count: 1 })
+  }
+}
+
+type CallFamilies = ReturnType<typeof callFamilies>
+
+function callFamilies () {
+  const family = (type: Family['type'], name: string, help: string): Family => ({ name, help, type, samples: [] })
+  return {
+    calls: family('counter', 'headgate_calls_total', 'Calls that have ended; status 499 where the caller left.'),
+    duration: family('histogram', 'headgate_call_duration_seconds', 'From acceptance to the last byte.'),
+    firstByte: family('histogram', 'headgate_first_byte_seconds', 'From acceptance to the first byte of a streamed answer.'),
+    overhead: family('histogram', 'headgate_overhead_seconds', "The gateway's own share of the time to the head of the answer."),
+    tokens: family('counter', 'headgate_tokens_total', 'Tokens, estimates included.'),
+    cachedTokens: family('counter', 'headgate_cached_tokens_total', 'Input tokens that were found in a cache.'),
+    cost: family('counter', 'headgate_cost_usd_total', 'What calls have cost, in dollars, as far as there are prices.'),
+    attempts: family('counter', 'headgate_attempts_total', 'Requests made to providers, by the model asked last.'),
+    retries: family('counter', 'headgate_retries_total', 'Attempts at a model that had just failed, by the model asked last.'),
+    fallbacks: family('counter', 'headgate_fallbacks_total', 'Calls answered by another model than the one that was first choice.'),
+    failedAttempts: family('counter', 'headgate_failed_attempts_total', 'Attempts that failed, and routes that were passed over, by reason.'),
+    refusals: family('counter', 'headgate_limits_refused_total', 'Calls refused for a limit of their key.')
+  }
+}
+
+/** What calls have in common that are counted together. */
+interface Labels {
+  readonly endpoint: string
+  readonly model: string
+  readonly provider: string
+  readonly outcome: Outcome
+}
+
+class Counters {
+  readonly #labels: Labels
+  readonly #statuses = new Map<number, number>()
+  readonly #duration = new Histogram(durationBounds)
+  readonly #firstByte = new Histogram(firstByteBounds)
+  #input = 0
+  #output = 0
+  #cached = 0
+  #nanoUsd = 0
+  #attempts = 0
+  #retries = 0
+  #fallbacks = 0
+
+  constructor (labels: Labels) {
+    this.#labels = labels
+  }
+
+  note ({ status = 0, streamed, firstByteMs, attempts, retries, chosen, routes }: CallRecord, seconds: number, row?: Row): void {
+    const told = this.#labels.outcome === 'client_closed' ? 499 : status
+    this.#statuses.set(told, (this.#statuses.get(told) ?? 0) + 1)
+    this.#duration.observe(seconds)
+    if (streamed === true && firstByteMs !== undefined) this.#firstByte.observe(firstByteMs / 1000)
+    this.#attempts += attempts
+    this.#retries += retries ?? 0
+    if (chosen !== undefined && chosen !== routes?.[0]) this.#fallbacks++
+    if (row === undefined) return
+    this.#input += row.prompt_tokens ?? 0
+    this.#output += row.completion_tokens ?? 0
+    this.#cached += row.cached_tokens ?? 0
+    this.#nanoUsd += row.cost_nano_usd ?? 0
+  }
+
+  addTo ({ calls, duration, firstByte, ...families }: CallFamilies): void {
+    const all = labels(this.#labels)
+    for (const [status, count] of this.#statuses) calls.samples.push([labels({ ...this.#labels, status }), count])
+    this.#duration.addTo(duration, all)
+    if (!this.#firstByte.isEmpty) this.#firstByte.addTo(firstByte, all)
+    // Calls that have nothing to do with a model would only add zeros.
+    if (this.#labels.model === '') return
+    families.tokens.samples.push(
+      [labels({ ...this.#labels, direction: 'input' }), this.#input], [labels({ ...this.#labels, direction: 'output' }), this.#output]
+    )
+    families.cachedTokens.samples.push([all, this.#cached])
+    families.cost.samples.push([all, this.#nanoUsd / 1e9])
+    families.attempts.samples.push([all, this.#attempts])
+    families.retries.samples.push([all, this.#retries])
+    families.fallbacks.samples.push([all, this.#fallbacks])
+  }
+}

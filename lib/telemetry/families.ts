@@ -1,0 +1,94 @@
+/**
+ * Metrics as Prometheus reads them: what one process has counted, several processes added up, and
+ * the text.
+ *
+ * Our own, as prom-client takes 10 µs to note one call, and this half a microsecond; and as what it
+ * counted goes back when a worker dies.
+ *
+ * @see https://prometheus.io/docs/instrumenting/exposition_formats/#text-based-format
+ */
+
+/** One metric of a process: plain, so that it can be sent to another one. */
+export interface Family {
+  readonly name: string
+  readonly help: string
+  readonly type: 'counter' | 'gauge' | 'histogram'
+  /** How the values of several processes become one. Default: their sum. */
+  readonly merge?: 'max'
+  /** What follows the name, each once: `{endpoint="chat"}`, `_bucket{le="1"}`. */
+  readonly samples: Sample[]
+}
+
+export type Sample = readonly [series: string, value: number]
+
+/** `{endpoint="chat",status="200"}` */
+export function labels (values: object): string {
+  return `{${Object.entries(values).map(([name, value]) => `${name}="${escaped(String(value))}"`).join(',')}}`
+}
+
+function escaped (value: string): string {
+  return value.replace(/[\\"\n]/g, letter => letter === '\n' ? '\\n' : `\\${letter}`)
+}
+
+/** Several processes as one. */
+export function merged (processes: ReadonlyArray<readonly Family[]>): Family[] {
+  const byName = new Map<string, { readonly family: Family, readonly values: Map<string, number> }>()
+  for (const family of processes.flat()) {
+    let whole = byName.get(family.name)
+    if (whole === undefined) byName.set(family.name, whole = { family, values: new Map() })
+    for (const [series, value] of family.samples) {
+      const before = whole.values.get(series)
+      if (before === undefined) whole.values.set(series, value)
+      else whole.values.set(series, family.merge === 'max' ? Math.max(before, value) : before + value)
+    }
+  }
+  return [...byName.values()].map(({ family, values }) => ({ ...family, samples: [...values] }))
+}
+
+export function printFamilies (families: readonly Family[]): string {
+  let text = ''
+  for (const { name, help, type, samples } of families) {
+    text += `# HELP ${name} ${help}\n# TYPE ${name} ${type}\n`
+    for (const [series, value] of samples) text += `${name}${series} ${value}\n`
+  }
+  return text
+}
+
+/** Counts how many values were how large. */
+export class Histogram {
+  readonly #bounds: readonly number[]
+  /** One more than bounds: what is larger than all of them. */
+  readonly #counts: number[]
+  #sum = 0
+
+  /** @param bounds rising; a value is in the first that it does not exceed */
+  constructor (bounds: readonly number[]) {
+    this.#bounds = bounds
+    this.#counts = Array.from({ length: bounds.length + 1 }, () => 0)
+  }
+
+  observe (value: number): void {
+    let bucket = 0
+    for (const bound of this.#bounds) {
+      if (value <= bound) break
+      bucket++
+    }
+    this.#counts[bucket] = (this.#counts[bucket] ?? 0) + 1
+    this.#sum += value
+  }
+
+  /** @param series labels as `labels` writes them, at least one */
+  addTo ({ samples }: Family, series: string): void {
+    const begin = `_bucket${series.slice(0, -1)},le="`
+    let count = 0
+    for (const [bucket, more] of this.#counts.entries()) {
+      count += more
+      samples.push([`${begin}${this.#bounds[bucket] ?? '+Inf'}"}`, count])
+    }
+    samples.push([`_sum${series}`, this.#sum], [`_count${series}`, count])
+  }
+
+  get isEmpty (): boolean {
+    return this.#counts.every(count => count === 0)
+  }
+}

@@ -1,0 +1,76 @@
+/**
+ * Everything one process tells about the gateway it runs:
+ *
+ * ```ts
+ * const metrics = new Metrics(() => gateway)
+ * const gateway = await createGateway(settings, { keys, log, observers: [metrics.observe] })
+ * const server = await serveMetrics(settings.metrics, () => metrics.families(), log)
+ * ```
+ */
+
+import { CallMetrics } from './call-metrics.ts'
+import { labels, type Family } from './families.ts'
+import { ProcessMetrics } from './process-metrics.ts'
+import type { Call } from '../call.ts'
+import type { Services } from '../services.ts'
+import type { UsageRow } from '../stores/database.ts'
+
+/** What a gateway has under way. */
+export interface Load {
+  readonly openCalls: number
+  /** Rows of the books that are not written yet. */
+  readonly rowsWaiting: number
+  /** Rows that were lost since the start. */
+  readonly rowsDropped: number
+}
+
+/** What of a gateway is looked at: its services change with the configuration. */
+export interface Watched {
+  readonly services: Pick<Services, 'models' | 'health' | 'settings'>
+  readonly load: () => Load
+}
+
+export class Metrics {
+  readonly #gateway: () => Watched
+  readonly #calls: CallMetrics
+  readonly #process = new ProcessMetrics()
+
+  /** @param gateway is not asked before the first call has ended or the first scrape */
+  constructor (gateway: () => Watched) {
+    this.#gateway = gateway
+    this.#calls = new CallMetrics(modelId => isKnown(modelId, gateway().services))
+  }
+
+  /** For the observers of a gateway. */
+  readonly observe = (call: Call, row?: UsageRow): void => this.#calls.observe(call, row)
+
+  families (): Family[] {
+    return [...this.#calls.families(), ...gatewayFamilies(this.#gateway()), ...this.#process.families()]
+  }
+}
+
+function gatewayFamilies ({ services, load }: Watched): Family[] {
+  const { openCalls, rowsWaiting, rowsDropped } = load()
+  const open = new Map<string, number>()
+  for (const [modelId, isOpen] of services.health.circuits()) {
+    const model = isKnown(modelId, services) ? modelId : 'other'
+    open.set(model, (open.get(model) ?? 0) + Number(isOpen))
+  }
+  const family = (type: Family['type'], name: string, help: string, value: number): Family => ({ name, help, type, samples: [['', value]] })
+  return [
+    family('gauge', 'headgate_open_calls', 'Calls under way.', openCalls),
+    {
+      ...family('gauge', 'headgate_circuit_open', 'Open circuits, of models that have failed.', 0),
+      samples: [...open].map(([model, count]) => [labels({ model }), count])
+    },
+    family('gauge', 'headgate_ledger_rows_waiting', 'Rows of the books that are not written yet.', rowsWaiting),
+    family('counter', 'headgate_ledger_rows_dropped_total', 'Rows of the books that were lost.', rowsDropped)
+  ]
+}
+
+/** Models that are listed somewhere, or that the operator has named; any other name is a caller's. */
+function isKnown (modelId: string, { models, settings }: Watched['services']): boolean {
+  return models.find(modelId) !== undefined ||
+    settings.routes.some(route => route.models.includes(modelId)) ||
+    settings.models.some(({ alias }) => alias === modelId)
+}

@@ -1,0 +1,191 @@
+import { connect } from 'node:net'
+import { once } from 'node:events'
+import t, { type Test } from 'tap'
+import { createCallRecord, type CallRecord } from '../../lib/call-record.ts'
+import { CallMetrics } from '../../lib/telemetry/call-metrics.ts'
+import { merged, printFamilies, type Family } from '../../lib/telemetry/families.ts'
+import { createLog } from '../../lib/telemetry/log.ts'
+import { Metrics } from '../../lib/telemetry/metrics.ts'
+import { serveMetrics, type MetricsServer } from '../../lib/telemetry/serve-metrics.ts'
+import { testGateway, testKey, upstreamAt, type TestGateway } from '../support/gateway.ts'
+import { modelSettings } from '../support/settings.ts'
+import { until } from '../support/until.ts'
+import { chatAnswer, chatFrames, eventStream, fakeUpstream, type Script } from '../support/upstream.ts'
+import type { ApiKey } from '../../lib/call.ts'
+import type { Settings } from '../../lib/settings.ts'
+
+interface Measured extends TestGateway {
+  readonly server: MetricsServer
+  readonly url: string
+  /** What Prometheus reads. */
+  readonly scrape: () => Promise<string>
+}
+
+/** A gateway whose metrics can be read. */
+async function measured (t: Test, parts: Partial<Settings> = {}, keys: Readonly<Record<string, ApiKey>> = {}): Promise<Measured> {
+  const metrics = new Metrics(() => api.gateway)
+  const api: TestGateway = await testGateway(t, parts, keys, { observers: [metrics.observe] })
+  const server = await serveMetrics({ host: '127.0.0.1', port: 0 }, () => metrics.families(), createLog('silent'))
+  t.teardown(server.close)
+  const url = `http://127.0.0.1:${server.address.port}`
+  return { ...api, server, url, scrape: async () => await (await fetch(`${url}/metrics`)).text() }
+}
+
+/** Every value by its series, as long as the text is what Prometheus takes. */
+function valuesIn (t: Test, text: string): Map<string, number> {
+  const values = new Map<string, number>()
+  for (const line of text.split('\n').filter(line => line !== '' && !line.startsWith('# '))) {
+    const [, series = '', value = ''] = /^([a-z_0-9]+(?:\{(?:[a-z]+="(?:[^"\\\n]|\\["\\n])*",?)+\})?) (\S+)$/.exec(line) ?? []
+    if (series === '' || !Number.isFinite(Number(value)) || values.has(series)) t.fail(line)
+    values.set(series, Number(value))
+  }
+  return values
+}
+
+/** The sum of all series of a name whose labels hold these. */
+function sum (values: ReadonlyMap<string, number>, name: string, ...labels: readonly string[]): number {
+  return [...values].filter(([series]) => new RegExp(`^${name}(\\{|$)`).test(series) && labels.every(label => series.includes(label)))
+    .reduce((total, [, value]) => total + value, 0)
+}
+
+const whole: Script = { pieces: [chatAnswer('hello')] }
+const streamed: Script = { headers: eventStream, pieces: chatFrames(['a', 'b']) }
+const hello = [{ role: 'user', content: 'hello' }]
+const priced = modelSettings('openai/gpt-5', { price: { input: 1_000_000, output: 2_000_000 } })
+
+t.test('every call is counted once, by how it ended', async t => {
+  const upstream = await fakeUpstream(({ json }, number) => {
+    if (number === 0) return whole
+    if (number === 1) return streamed
+    return (json as { stream?: boolean }).stream === true ? { ...streamed, pieces: chatFrames(['a']).slice(0, 2), then: 'stall' } : { status: 400, pieces: ['{}'] }
+  })
+  t.teardown(upstream.close)
+  const api = await measured(t, { providers: [upstreamAt(`${upstream.url}/v1`)], models: [priced] })
+  const ask = async (more: object, init: RequestInit = {}): Promise<Response> => (
+    await api.post('/v1/chat/completions', { model: 'openai/gpt-5', messages: hello, ...more }, init)
+  )
+  await (await ask({})).text()
+  await (await ask({ stream: true })).text()
+  t.equal((await ask({})).status, 400)
+  await until(() => api.lines.length === 3)
+  const leaving = new AbortController()
+  const { body } = await ask({ stream: true }, { signal: leaving.signal })
+  await body?.getReader().read()
+  const open = valuesIn(t, await api.scrape())
+  t.equal(open.get('headgate_open_calls'), 1)
+  leaving.abort()
+  await until(() => api.lines.length === 4)
+
+  const values = valuesIn(t, await api.scrape())
+  const of = (outcome: string): string => `{endpoint="chat",model="openai/gpt-5",provider="openai",outcome="${outcome}"`
+  t.equal(sum(values, 'headgate_calls_total'), 4)
+  t.equal(values.get(`headgate_calls_total${of('ok')},status="200"}`), 2)
+  t.equal(values.get(`headgate_calls_total${of('error')},status="400"}`), 1)
+  t.equal(values.get(`headgate_calls_total${of('client_closed')},status="499"}`), 1, 'a caller who left')
+  t.equal(values.get('headgate_open_calls'), 0)
+  t.equal(values.get(`headgate_tokens_total${of('ok')},direction="input"}`), 6)
+  t.equal(values.get(`headgate_tokens_total${of('ok')},direction="output"}`), 3)
+  t.equal(values.get(`headgate_cost_usd_total${of('ok')}}`), 12)
+  t.equal(sum(values, 'headgate_attempts_total'), 4)
+  t.equal(sum(values, 'headgate_retries_total') + sum(values, 'headgate_fallbacks_total'), 0)
+  t.equal(values.get(`headgate_call_duration_seconds_count${of('ok')}}`), 2)
+  t.equal(values.get(`headgate_call_duration_seconds_bucket${of('ok')},le="+Inf"}`), 2)
+  t.equal(values.get(`headgate_first_byte_seconds_count${of('ok')}}`), 1, 'only streams begin before they end')
+  t.equal(values.get('headgate_overhead_seconds_count{endpoint="chat"}'), 4)
+  t.ok(sum(values, 'process_resident_memory_bytes') > 1e6)
+  t.ok(sum(values, 'process_cpu_seconds_total') > 0)
+  t.equal(values.get('headgate_ledger_rows_waiting'), 0)
+})
+
+t.test('attempts that fail are told by model and reason, and who helped out', async t => {
+  const upstream = await fakeUpstream(({ json }) => (json as { model: string }).model === 'bad' ? { status: 500, pieces: ['{}'] } : whole)
+  t.teardown(upstream.close)
+  const api = await measured(t, {
+    providers: [upstreamAt(`${upstream.url}/v1`, 'openai', 'openai', { retries: 1 })],
+    routes: [{ name: 'both', models: ['openai/bad', 'openai/gpt-5'] }]
+  })
+  for (let call = 0; call < 4; call++) t.equal((await api.post('/v1/chat/completions', { model: 'both', messages: hello })).status, 200)
+  await until(() => api.lines.length === 4)
+  const values = valuesIn(t, await api.scrape())
+  const bad = 'model="openai/bad",provider="openai",reason'
+  t.equal(sum(values, 'headgate_failed_attempts_total', `${bad}="upstream_error"`), 6)
+  t.equal(sum(values, 'headgate_failed_attempts_total', `${bad}="circuit_open"`), 1)
+  t.equal(sum(values, 'headgate_retries_total', 'model="openai/gpt-5"'), 3)
+  t.equal(sum(values, 'headgate_fallbacks_total', 'model="openai/gpt-5"'), 4)
+  t.equal(sum(values, 'headgate_attempts_total'), 10)
+  t.equal(values.get('headgate_circuit_open{model="openai/bad"}'), 1)
+})
+
+t.test('what callers make up is no label, and nothing tells who they are', async t => {
+  const upstream = await fakeUpstream(whole)
+  t.teardown(upstream.close)
+  const limited: ApiKey = { id: 'canary-id', name: 'canary-name', limits: { requestsPerMinute: 1 } }
+  const api = await measured(t, {
+    providers: [upstreamAt(`${upstream.url}/v1`)], models: [modelSettings('openai/a "b"\\\n')]
+  }, { 'canary-key': limited })
+  const ask = async (model: string, key = testKey): Promise<number> => (
+    await api.post('/v1/chat/completions', { model, messages: hello, user: 'canary-user' }, { headers: { authorization: `Bearer ${key}` } })
+  ).status
+  for (const name of ['openai/canary-1', 'openai/canary-2', 'openai/canary-2']) t.equal(await ask(name), 200)
+  t.equal(await ask('canary-3'), 404)
+  t.equal(await ask('openai/gpt-5', 'canary-wrong'), 401)
+  t.equal(await ask('openai/gpt-5', 'canary-key'), 200)
+  t.equal(await ask('openai/gpt-5', 'canary-key'), 429)
+  t.equal(await ask('openai/a "b"\\\n'), 200)
+  await api.get('/canary-path')
+  await until(() => api.lines.length === 9)
+  const text = await api.scrape()
+  t.notMatch(text, /canary|My API Key|key-1/)
+  const values = valuesIn(t, text)
+  t.equal(sum(values, 'headgate_calls_total', 'model="other"', 'provider="openai"'), 3)
+  t.equal(sum(values, 'headgate_calls_total', 'model="openai/a \\"b\\"\\\\\\n"'), 1)
+  t.equal(sum(values, 'headgate_calls_total', 'endpoint="none"', 'status="404"'), 1)
+  t.equal(values.get('headgate_limits_refused_total{limit="requests"}'), 1)
+})
+
+t.test('there is one page, and it is gone when its server is', async t => {
+  const api = await measured(t)
+  const page = await fetch(`${api.url}/metrics?from=somewhere`)
+  t.equal(page.status, 200)
+  t.equal(page.headers.get('content-type'), 'text/plain; version=0.0.4; charset=utf-8')
+  t.match(await page.text(), /^# HELP headgate_calls_total .+\n# TYPE headgate_calls_total counter\n/)
+  for (const path of ['/', '/metrics/', '/v1/models']) t.equal((await fetch(api.url + path)).status, 404)
+  t.equal((await fetch(`${api.url}/metrics`, { method: 'POST' })).status, 404)
+  t.equal((await api.get('/metrics')).status, 404, 'not at the address of the API')
+  const socket = connect(api.server.address.port, '127.0.0.1')
+  await once(socket, 'connect')
+  await Promise.all([once(socket, 'close'), api.server.close()])
+  await t.rejects(fetch(`${api.url}/metrics`), { cause: { code: 'ECONNREFUSED' } })
+
+  const broken = await serveMetrics({ host: '127.0.0.1', port: 0 }, () => { throw new Error('out of order') }, createLog('silent'))
+  t.teardown(broken.close)
+  t.equal((await fetch(`http://127.0.0.1:${broken.address.port}/metrics`)).status, 500)
+})
+
+t.test('new labels come to an end', t => {
+  const metrics = new CallMetrics(() => true, 2)
+  const count = (more: Partial<CallRecord>): void => metrics.observe({ record: { ...createCallRecord('chat'), providerId: 'p', ...more }, receivedAtMs: 0 })
+  const route = (modelId: string) => ({ modelId, providerId: 'p', model: modelId })
+  for (let model = 0; model < 9; model++) {
+    count({ modelId: `p/${model}`, failedAttempts: [{ route: route(`q/${model}`), why: 'held' }] })
+    count({ modelId: 'p/0' })
+  }
+  count({ modelId: 'p/9', outcome: 'error' })
+  const values = valuesIn(t, printFamilies(metrics.families()))
+  t.same([...values].filter(([series]) => series.startsWith('headgate_calls_total')).map(([series, value]) => [/model="(.*?)"/.exec(series)?.[1], value]), [
+    ['p/0', 10], ['p/1', 1], ['other', 7], ['other', 1]
+  ])
+  t.equal(sum(values, 'headgate_failed_attempts_total', 'model="q/'), 2)
+  t.equal(sum(values, 'headgate_failed_attempts_total', 'model="other",provider="other"'), 7)
+  t.end()
+})
+
+t.test('of several processes numbers are added, and the worst is told', t => {
+  const family = (samples: Family['samples'], more: Partial<Family> = {}): Family => ({ name: 'calls', help: 'Calls.', type: 'counter', samples, ...more })
+  const lag = { name: 'lag', merge: 'max' } as const
+  t.same(merged([
+    [family([['{a="1"}', 1], ['{a="2"}', 2]]), family([['', 3]], lag)],
+    [family([['{a="2"}', 5], ['{a="3"}', 7]]), family([['', 2]], lag)]
+  ]).map(({ samples }) => samples), [[['{a="1"}', 1], ['{a="2"}', 7], ['{a="3"}', 7]], [['', 3]]])
+  t.end()
+})
