@@ -72,6 +72,7 @@ export interface CallRecord {
   reservation?: number
   /** The limit of its key for which a call was refused. */
   refusedBy?: Limit
+  /** Of the answer; 499 when the caller had left before its end, whatever the head had said. */
   status?: number
   errorCode?: string
   /** The unexpected error or the upstream's words, for the log only. */

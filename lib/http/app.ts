@@ -76,6 +76,8 @@ export function createApp (options: AppOptions): App {
       end(link)
       close()
       call.record.outcome ??= call.signal.aborted ? noteError(call.record, call.signal.reason) : 'ok'
+      // Whatever had been begun by then: nobody read it to its end.
+      if (call.record.outcome === 'client_closed') call.record.status = 499
       options.onEnd(call)
     }
   }

@@ -131,8 +131,7 @@ class Counters {
   }
 
   note ({ status = 0, streamed, firstByteMs, attempts, retries, chosen, routes }: CallRecord, seconds: number, row?: Row): void {
-    const told = this.#labels.outcome === 'client_closed' ? 499 : status
-    this.#statuses.set(told, (this.#statuses.get(told) ?? 0) + 1)
+    this.#statuses.set(status, (this.#statuses.get(status) ?? 0) + 1)
     this.#duration.observe(seconds)
     if (streamed === true && firstByteMs !== undefined) this.#firstByte.observe(firstByteMs / 1000)
     this.#attempts += attempts

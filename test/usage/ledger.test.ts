@@ -121,7 +121,7 @@ t.test('a caller who leaves is a row, with what is known of the answer', async t
   while (!text.includes(' text')) text += Buffer.from((await reader?.read())?.value ?? []).toString()
   leaving.abort()
   await requests[0]?.aborted
-  t.match(await close(), [{ outcome: 'client_closed', error_code: 'client_closed_request', status: 200, completion_tokens: 3, estimated: 1 }])
+  t.match(await close(), [{ outcome: 'client_closed', error_code: 'client_closed_request', status: 499, completion_tokens: 3, estimated: 1 }])
 })
 
 t.test('what is read on after its caller has left is exact', async t => {
