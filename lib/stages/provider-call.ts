@@ -91,17 +91,13 @@ async function firstAnswer<R extends Streamable, E> (
 ): Promise<{ route: Route, answer: OpenAnswer<E> }> {
   const { record, signal } = call
   record.routes ??= call.routes // of the first turn, if there are several
-  const turns = health.inTurn(call.routes, (route, { why }) => noteAttempt(call, route, why))
+  const able = call.routes.filter(serving(providers, pick))
+  const turns = health.inTurn(able, (route, { why }) => noteAttempt(call, route, why))
   let failure: GatewayError | undefined
   for (const { route, isLast } of turns) {
     const provider = providers.get(route.providerId)
     const adapter = provider === undefined ? undefined : pick(provider)
-    if (provider === undefined || adapter === undefined) {
-      failure ??= new GatewayError('model_not_found', {
-        message: `The model \`${route.modelId}\` does not serve this endpoint.`, param: 'model'
-      })
-      continue
-    }
+    if (provider === undefined || adapter === undefined) continue // not of those that are able
     const account = health.account(provider.id)
     record.modelId = route.modelId
     record.providerId = provider.id
@@ -130,7 +126,17 @@ async function firstAnswer<R extends Streamable, E> (
     }
     if (failure.failure === 'caller' && !failure.unsupported) throw failure
   }
-  throw failure ?? new GatewayError('model_not_found', { param: 'model' })
+  throw failure ?? new GatewayError('model_not_found', {
+    message: `The model \`${call.routes[0].modelId}\` does not serve this endpoint.`, param: 'model'
+  })
+}
+
+/** Tells whether the provider of a route serves an endpoint; one that does not is never asked. */
+export function serving (providers: Providers, pick: (provider: Provider) => unknown): (route: Route) => boolean {
+  return ({ providerId }) => {
+    const provider = providers.get(providerId)
+    return provider !== undefined && pick(provider) !== undefined
+  }
 }
 
 /** What the caller asked for, with the route's settings where it asked for nothing. */
