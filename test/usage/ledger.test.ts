@@ -359,12 +359,24 @@ t.test('several processes write to one file', async t => {
   t.equal((await rowsOf(await books(t, directory))).length, 600)
 })
 
-t.test('a count that is no number is not known; the other rows are written with it', async t => {
+t.test('a count that cannot be is not known, and all others can be read with it', async t => {
   const { database, ledger: kept } = await ledger(t)
-  note(kept, ended({ usage: { promptTokens: NaN, completionTokens: 2.4, totalTokens: Infinity } }), noModels)
-  note(kept, ended(), noModels)
+  const priced: Pick<Models, 'find'> = { find: () => ({ price }) as ModelEntry }
+  for (const tokens of [NaN, Infinity, -5, 2 ** 53, 1e300, 3e12]) {
+    for (const [promptTokens, completionTokens] of [[tokens, 1], [1, tokens]] as const) {
+      const usage = { promptTokens, completionTokens, totalTokens: tokens, cachedTokens: tokens, reasoningTokens: tokens }
+      const record = { attempts: 1, modelId: 'openai/gpt-5', pages: tokens, audioSeconds: tokens, outputCharacters: 8, countPrompt: () => 5, usage }
+      note(kept, ended(record), priced)
+    }
+  }
+  note(kept, ended({ attempts: 1, modelId: 'openai/gpt-5', usage: { promptTokens: 1.4, completionTokens: 2, totalTokens: 3 } }), priced)
   await kept.flush()
-  t.match(await rowsOf(database), [{ prompt_tokens: null, completion_tokens: 2 }, {}])
+  const rows = await rowsOf(database)
+  t.equal(rows.length, 13)
+  for (const row of rows.slice(0, 12)) {
+    t.match(row, { prompt_tokens: 5, completion_tokens: 2, estimated: 1, cached_tokens: null, reasoning_tokens: null, pages: null, audio_ms: null, cost_nano_usd: 25_000 })
+  }
+  t.match(await usageTotals(database.query, 0, ['key']), [{ sums: { calls: 13, prompt_tokens: 61, cost_nano_usd: 12 * 25_000 + 21_400 } }])
 })
 
 t.test('rows are kept for so many days and up to a number; what they cost is not forgotten', async t => {
