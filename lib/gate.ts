@@ -1,40 +1,79 @@
 /**
- * Lets a few pieces of work through at a time: `Slots` for who can wait on a promise and may be
- * called off. Where neither is to cost anything, as in front of every request, take `Slots` itself.
+ * Lets a few pieces of heavy work through at a time, fairly: the next is one of whoever has the
+ * least under way, in turns, so nobody has two while somebody else waits for the first, and one who
+ * sends a lot is no longer in line than others. Where a turn is to cost nothing, as in front of
+ * every request, take `Slots`.
  */
-
-import { Slots } from './slots.ts'
-
 export class Gate {
-  readonly #slots: Slots
+  /** Who waits, with what; whoever has had a turn goes to the end. */
+  readonly #lines = new Map<string, Set<() => void>>()
+  readonly #underWay = new Map<string, number>()
+  #free: number
 
   constructor (limit: number) {
-    this.#slots = new Slots(limit)
+    this.#free = limit
   }
 
-  /** @throws whatever `work` throws; the signal's reason when it aborts before the turn comes */
-  async pass<T> (work: () => Promise<T>, signal: AbortSignal): Promise<T> {
-    await this.#turn(signal)
+  /**
+   * @param owner whose work it is: the id of a key
+   * @throws whatever `work` throws; the signal's reason when it aborts before the turn comes
+   */
+  async pass<T> (owner: string, work: () => Promise<T>, signal: AbortSignal): Promise<T> {
+    await this.#turn(owner, signal)
     try {
       return await work()
     } finally {
-      this.#slots.release()
+      this.#free++
+      this.#count(owner, -1)
+      this.#letIn()
     }
   }
 
-  async #turn (signal: AbortSignal): Promise<void> {
+  async #turn (owner: string, signal: AbortSignal): Promise<void> {
     signal.throwIfAborted()
     await new Promise<void>((resolve, reject) => {
+      const line = this.#lines.get(owner) ?? new Set()
       const enter = (): void => {
         signal.removeEventListener('abort', leave)
         resolve()
       }
       const leave = (): void => {
-        this.#slots.leave(enter)
+        line.delete(enter)
+        if (line.size === 0) this.#lines.delete(owner)
         reject(signal.reason)
       }
       signal.addEventListener('abort', leave, { once: true })
-      this.#slots.take(enter)
+      this.#lines.set(owner, line.add(enter))
+      this.#letIn()
     })
+  }
+
+  #letIn (): void {
+    while (this.#free > 0) {
+      const [owner] = [...this.#lines.keys()].toSorted((a, b) => this.#of(a) - this.#of(b))
+      if (owner === undefined) return
+      this.#free--
+      this.#count(owner, 1)
+      this.#nextOf(owner)?.()
+    }
+  }
+
+  #nextOf (owner: string): (() => void) | undefined {
+    const line = this.#lines.get(owner) ?? new Set()
+    const [enter] = line
+    if (enter !== undefined) line.delete(enter)
+    this.#lines.delete(owner)
+    if (line.size > 0) this.#lines.set(owner, line)
+    return enter
+  }
+
+  #of (owner: string): number {
+    return this.#underWay.get(owner) ?? 0
+  }
+
+  #count (owner: string, more: 1 | -1): void {
+    const count = this.#of(owner) + more
+    if (count === 0) this.#underWay.delete(owner)
+    else this.#underWay.set(owner, count)
   }
 }

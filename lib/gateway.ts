@@ -53,7 +53,7 @@ export interface Gateway {
 export interface GatewayParts {
   readonly keys: Keys
   readonly log: Log
-  /** Where deferred completions are kept; it stays open until after `close`. */
+  /** Where deferred completions are kept; it stays open until after `close`, and waits for no lock from now on. */
   readonly database?: Database
   /** Where calls are written down. A connection of its own, which waits for no lock; open until after `close`. */
   readonly books?: Database
@@ -77,6 +77,7 @@ export async function createGateway (settings: Settings, given: GatewayParts): P
   const ready = (): boolean => !draining
   const ledger = books === undefined ? undefined : new Ledger(books, { log, keep: () => services.settings.usage })
   const degraded = (): string[] => [...given.degraded?.() ?? [], ...ledger?.degraded === true ? ['ledger'] : []]
+  database?.stopWaiting()
   const deferrals = database === undefined ? undefined : await openDeferrals(database)
   const parts = { keys, log, limiter, ready, degraded, ...(deferrals === undefined ? {} : { deferrals }) }
   let services: OpenServices = openServices(settings, parts)
@@ -124,6 +125,7 @@ export async function createGateway (settings: Settings, given: GatewayParts): P
     // Node looks for late headers only every 30 s by itself.
     connectionsCheckingInterval: Math.min(settings.limits.headersMs, 1000),
     requestTimeout: 0, // bodies have a clock of their own
+    requireHostHeader: false, // refused by the app, with a body and an id
     maxHeaderSize: 32 * 1024
   }, app.handle)
   server.on('clientError', refuseMalformed)

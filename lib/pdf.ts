@@ -15,12 +15,13 @@ const gate = new Gate(2)
 
 /**
  * @param bytes shared with the worker when they are in a `SharedArrayBuffer`, else copied
+ * @param owner whose it is: nobody gets a second worker while somebody else waits for one
  * @returns undefined when it cannot be counted within 20 seconds
  * @throws the signal's reason
  */
-export async function countPages (bytes: Uint8Array, signal: AbortSignal): Promise<number | undefined> {
+export async function countPages (bytes: Uint8Array, owner: string, signal: AbortSignal): Promise<number | undefined> {
   if (!hasIndex(bytes)) return undefined
-  const pages = await inWorker('count', bytes, signal)
+  const pages = await inWorker('count', bytes, owner, signal)
   return typeof pages === 'number' ? pages : undefined
 }
 
@@ -30,8 +31,10 @@ export async function countPages (bytes: Uint8Array, signal: AbortSignal): Promi
  * @returns undefined when it cannot be read within 20 seconds
  * @throws the signal's reason
  */
-export async function pageTexts (bytes: Uint8Array, signal: AbortSignal): Promise<readonly string[] | undefined> {
-  const texts = await inWorker('text', bytes, signal)
+export async function pageTexts (
+  bytes: Uint8Array, owner: string, signal: AbortSignal
+): Promise<readonly string[] | undefined> {
+  const texts = await inWorker('text', bytes, owner, signal)
   return Array.isArray(texts) ? texts.map(String) : undefined
 }
 
@@ -43,8 +46,8 @@ function hasIndex (bytes: Uint8Array): boolean {
   return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).includes('startxref')
 }
 
-async function inWorker (job: PdfJob, bytes: Uint8Array, signal: AbortSignal): Promise<unknown> {
-  return await gate.pass(async () => await run(job, bytes, signal), signal)
+async function inWorker (job: PdfJob, bytes: Uint8Array, owner: string, signal: AbortSignal): Promise<unknown> {
+  return await gate.pass(owner, async () => await run(job, bytes, signal), signal)
 }
 
 async function run (job: PdfJob, bytes: Uint8Array, signal: AbortSignal): Promise<unknown> {

@@ -123,6 +123,8 @@ export interface ToolSettings {
   readonly callMs: number
   /** Wall clock of all turns of a call. */
   readonly loopMs: number
+  /** Tokens of all turns of a call, as far as providers count them; checked between turns. */
+  readonly loopTokens: number
   readonly resultBytes: number
   readonly callsPerTurn: number
   /** The same call with the same arguments, before the loop stops. */
@@ -165,5 +167,5 @@ export interface Settings {
   readonly toolServers: readonly ToolServerSettings[]
   readonly keys: readonly KeySettings[]
   readonly usage: UsageSettings
-  readonly deferred: { readonly emulate: boolean, readonly keepMs: number, readonly pending: number }
+  readonly deferred: { readonly emulate: boolean, readonly keepMs: number, readonly pending: number, readonly keyBytes: number }
 }

@@ -62,7 +62,7 @@ function documentReader (maxBytes: number) {
 async function checkPageCount (call: RoutedCall<OcrQuestion>): Promise<RoutedCall<OcrQuestion>> {
   const { document } = call.request
   if (document.kind === 'bytes' && document.mediaType === 'application/pdf') {
-    const pages = await countPages(document.bytes, call.signal)
+    const pages = await countPages(document.bytes, call.key.id, call.signal)
     if (pages !== undefined && pages > maxPages) throw tooManyPages(pages)
   }
   return call

@@ -111,8 +111,11 @@ const toolServerFields = {
     description: 'Failed tool servers by name; only when some failed.'
   }),
   mcp_tool_results: Nullable(Type.Array(ToolServerResult)),
-  turns_consumed: Nullable(Type.Integer({ minimum: 1 }), {
-    description: 'Model turns this answer took.'
+  tool_loop_stopped: Nullable(Type.Object({
+    reason: OneOf(['max_turns', 'deadline', 'tokens', 'calls_per_turn', 'repeated_call']),
+    turns: Type.Integer({ minimum: 1 })
+  }), {
+    description: 'Why tools stopped running although the model called more; only when they did.'
   })
 }
 

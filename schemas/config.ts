@@ -290,6 +290,7 @@ const ToolsConfig = Section({
   connect_ms: Milliseconds(5000, 'Resolving, connecting and listing all servers of a call, together.'),
   call_ms: Milliseconds(30_000, 'One call of a tool.'),
   loop_ms: Milliseconds(300_000, 'All turns of a call, together.'),
+  loop_tokens: Count(10_000_000, 'Tokens of all turns of a call, as far as providers count them; no turn begins after.', 1_000_000_000),
   result_bytes: Bytes(256 * 1024, 'One result; more is cut off.'),
   calls_per_turn: Count(32, 'Tool calls a model may ask for in one turn.', 1024),
   repeats: Count(3, 'The same call with the same arguments, before the loop stops.', 1000),
@@ -308,7 +309,11 @@ const ToolsConfig = Section({
 
 const ServerConfig = Section({
   host: Type.String({
-    minLength: 1, default: '127.0.0.1', description: 'Address to listen on; `0.0.0.0` for all.'
+    minLength: 1,
+    pattern: '^[A-Za-z0-9._:%-]*$',
+    patternErrorMessage: 'must be an address or a name of this machine',
+    default: '127.0.0.1',
+    description: 'Address to listen on; `0.0.0.0` for all.'
   }),
   port: Type.Integer({ minimum: 0, maximum: 65_535, default: 8080, description: '0: any free one.' }),
   workers: Type.Unsafe<number | 'auto'>({
@@ -339,7 +344,8 @@ const DeferredConfig = Section({
     description: 'Defer answers also for providers that cannot; else they answer at once.'
   }),
   keep_ms: Milliseconds(day, 'How long an answer waits to be collected.', 30 * day),
-  pending: Count(1000, 'Deferred calls under way at once.', 100_000)
+  pending: Count(1000, 'Deferred calls under way at once. A key may have half of those that others leave.', 100_000),
+  key_bytes: Bytes(256 * mebibyte, 'Calls and answers kept for one key; more are refused until some expire.')
 }, 'Deferred completions.')
 
 const UsageConfig = Section({

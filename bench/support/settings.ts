@@ -33,6 +33,7 @@ export function benchSettings (port: number, upstreamPort: number): Settings {
       connectMs: 10_000,
       callMs: 30_000,
       loopMs: 300_000,
+      loopTokens: 10_000_000,
       resultBytes: 100_000,
       callsPerTurn: 16,
       repeats: 3,
@@ -63,6 +64,6 @@ export function benchSettings (port: number, upstreamPort: number): Settings {
     toolServers: [],
     keys: [],
     usage: { keepDays: 1, keepRows: 1000 },
-    deferred: { emulate: false, keepMs: 60_000, pending: 100 }
+    deferred: { emulate: false, keepMs: 60_000, pending: 100, keyBytes: 1_000_000 }
   }
 }

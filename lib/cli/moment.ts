@@ -1,5 +1,7 @@
 /** Moments as people write them on a command line. */
 
+import { isoMoment } from '../config/iso-moment.ts'
+
 const hourMs = 3_600_000
 
 /**
@@ -9,11 +11,11 @@ const hourMs = 3_600_000
  */
 export function momentOf (text: string, nowMs: number, direction: 'ago' | 'ahead'): number {
   const [, count, unit] = /^(\d{1,6})([dh])$/.exec(text) ?? []
-  if (count === undefined) return isoMoment(text)
+  if (count === undefined) return writtenMoment(text)
   const spanMs = Number(count) * (unit === 'd' ? 24 * hourMs : hourMs)
   return direction === 'ago' ? nowMs - spanMs : nowMs + spanMs
 }
 
-function isoMoment (text: string): number {
-  return /^\d{4}-\d{2}-\d{2}(T[\d:.]+(Z|[+-]\d{2}:\d{2}))?$/.test(text) ? Date.parse(text) : NaN
+function writtenMoment (text: string): number {
+  return /^\d{4}-\d{2}-\d{2}(T[\d:.]+(Z|[+-]\d{2}:\d{2}))?$/.test(text) ? isoMoment(text) : NaN
 }

@@ -8,6 +8,7 @@ import type {
   KeySettings, Limits, ModelSettings, ProviderSettings, RouteSettings, ServerSettings, Settings, ToolServerSettings
 } from '../settings.ts'
 import { camelKeys } from './camel-keys.ts'
+import { isoMoment } from './iso-moment.ts'
 import { kindOf, kinds } from './kinds.ts'
 import { routeTargets } from './route-targets.ts'
 import { providerLabels } from '../settings.ts'
@@ -117,7 +118,7 @@ function key (entry: Config['keys'][number], secret: ReadSecret): KeySettings {
   return {
     ...rest,
     key: secret(key),
-    ...(expiresAt === undefined ? {} : { expiresAtMs: Date.parse(expiresAt) }),
+    ...(expiresAt === undefined ? {} : { expiresAtMs: isoMoment(expiresAt) }),
     ...(limits === undefined ? {} : { limits: camelKeys(limits) })
   }
 }

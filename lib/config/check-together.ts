@@ -7,6 +7,7 @@ import { endpointNames } from '../endpoint.ts'
 import { nearest } from '../nearest.ts'
 import { SandboxOptionError, sandboxOptionNames, sandboxOptions } from '../providers/sandbox/options.ts'
 import { checkModels } from './check-models.ts'
+import { isoMoment } from './iso-moment.ts'
 import { kindOf, kinds } from './kinds.ts'
 import type { Path } from './path.ts'
 import type { Report } from './report.ts'
@@ -21,6 +22,7 @@ export function checkTogether (config: Config, providerNames: readonly string[],
   checkProviders(config, report)
   checkModels(config, providerNames, report)
   checkToolServers(config, report)
+  checkListening(config, report)
   checkHosts(config, report)
   checkKeys(config, report)
 }
@@ -102,6 +104,11 @@ function checkToolServers ({ mcp_servers: servers, tools }: Config, report: Repo
   }
 }
 
+/** A colon stands in addresses only; the port has an entry of its own. */
+function checkListening ({ server: { host } }: Config, report: Report): void {
+  if (host.includes(':') && isIP(host) === 0) report.add(['server', 'host'], 'is not an address; the port is `server.port`')
+}
+
 /** What is neither a range nor an address counts as a name, so a mistyped one would allow nothing. */
 function checkHosts ({ tools }: Config, report: Report): void {
   for (const [index, host] of tools.allowed_hosts.entries()) {
@@ -137,7 +144,7 @@ function checkKeys ({ keys }: Config, report: Report): void {
         suggestion: nearest(endpoint, endpointNames)
       })
     }
-    const expiresAtMs = expiresAt === undefined ? Infinity : Date.parse(expiresAt)
+    const expiresAtMs = expiresAt === undefined ? Infinity : isoMoment(expiresAt)
     if (Number.isNaN(expiresAtMs)) report.add(['keys', index, 'expires_at'], 'is not a date')
     else if (expiresAtMs <= Date.now()) report.warn(['keys', index, 'expires_at'], 'has passed')
   }

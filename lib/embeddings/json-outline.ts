@@ -12,7 +12,11 @@
  * }
  * ```
  *
- * What is stepped over is taken to be JSON; brackets, commas and texts around it are checked.
+ * What is stepped over is taken to be JSON; brackets, commas and texts around it are checked. A list
+ * with a mistake among its numbers (`[1,,2]`, `1e999`) therefore reaches a caller who asked for
+ * numbers as the provider wrote it. To look at each byte would make 140 MB cost four to eight times
+ * as much: 40 to 100 ms without, 300 by a regular expression, 400 by a table of states; to look
+ * for commas in a row alone already takes 150.
  */
 
 import { GatewayError } from '../errors.ts'

@@ -91,11 +91,12 @@ export function createApp (options: AppOptions): App {
   }
 
   app.use(async (context, next) => {
-    const { method, url } = context.req
+    const { method, url, headers, httpVersion } = context.req
+    if (headers.host === undefined && httpVersion === '1.1') return await answer(context, failing('', noHost()), {})
     const endpoint = options.endpoints()[plain.get(`${method} ${url}`) ?? -1]
     if (endpoint !== undefined) return await answer(context, endpoint, {})
     if (readableUrl(context)) return await next()
-    await answer(context, failing('', new GatewayError('invalid_value', { message: 'The URL of the request cannot be read.' })), {})
+    await answer(context, failing('', unreadableUrl()), {})
   })
   app.use(router.routes())
   app.use(async context => {
@@ -138,6 +139,15 @@ function readableUrl (context: Context): boolean {
   } catch {
     return false
   }
+}
+
+function unreadableUrl (): GatewayError {
+  return new GatewayError('invalid_value', { message: 'The URL of the request cannot be read.' })
+}
+
+/** @see https://www.rfc-editor.org/rfc/rfc9112#section-3.2 */
+function noHost (): GatewayError {
+  return new GatewayError('invalid_value', { message: 'The request has no Host header.' })
 }
 
 /** Where no endpoint is: a call like any other, so that it has an id and a line in the log. */

@@ -124,6 +124,8 @@ export interface SendOptions {
   readonly credential: Readonly<Record<string, string>>
   readonly timeouts: Timeouts
   readonly streamed: boolean
+  /** Whose call it is: heavy work within the process is shared out by it. */
+  readonly keyId?: string
 }
 
 /** All in milliseconds. */

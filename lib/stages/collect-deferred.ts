@@ -75,7 +75,7 @@ export function collectDeferred ({ deferrals, providers, settings }: Services): 
     if (provider?.deferred === undefined || credentialDigest(provider, callerKey) !== at.credential) throw notFound()
 
     const nowMs = Date.now()
-    const claim = await store.claim(id, { owner, untilMs: nowMs + leaseMs }, ticket.createdSeconds * 1000 + keepMs, nowMs)
+    const claim = await store.claim({ id, keyId: call.key.id }, { owner, untilMs: nowMs + leaseMs }, ticket.createdSeconds * 1000 + keepMs, nowMs)
     // Somebody else is at it, or has just done it: the caller asks again.
     if (claim === undefined) return pending(call)
     const fetch: Fetch = { call, ticket, at, provider, callerKey, id, again: claim === 'again' }

@@ -33,7 +33,8 @@ export interface DeferredTask {
  *
  * @throws GatewayError `unsupported_parameter` for deferred calls with `stream`, with tool servers
  *   (the credentials for them would have to be kept) and, where the gateway runs them, with a
- *   provider key of the caller; `overloaded` when too many wait
+ *   provider key of the caller; `overloaded` when too many wait; `insufficient_quota` when too much
+ *   is kept for the key
  */
 export function deferCall (
   { deferrals, providers, settings, drains, health }: Services, answer: Sink<ChatCall, Reply>
@@ -46,6 +47,7 @@ export function deferCall (
     const native = canDefer(first)
     if (!native && !settings.deferred.emulate) return await answer(once(call))
     refuseUnsupported(call.request)
+    await checkKept(call, deferrals, settings.deferred.keyBytes)
     call.record.deferred = true
     if (!native) return receipt(await storeTask(call, deferrals, settings.deferred), first.modelId)
 
@@ -57,6 +59,15 @@ export function deferCall (
     }
     throw new GatewayError('upstream_invalid_response', { cause: 'no request_id' })
   }
+}
+
+/** Before the provider is asked: an answer that is paid for is always kept. */
+async function checkKept ({ key }: ChatCall, { store }: Deferrals, mostBytes: number): Promise<void> {
+  if (await store.keptBytes(key.id) < mostBytes) return
+  throw new GatewayError('insufficient_quota', {
+    status: 429,
+    message: `The deferred completions kept for this key take ${mostBytes} bytes or more. There is room again when the oldest expire.`
+  })
 }
 
 /** Says whose completion it is, without saying the credential. */
@@ -88,8 +99,8 @@ async function storeTask (
   const requestId = seal.seal({ key: key.id, createdSeconds: nowSeconds(), modelId: routes[0].modelId })
   const { deferred: _, ...rest } = request
   const task: DeferredTask = { id, key, request: rest, routes }
-  const added = await store.add({ id: digest(requestId), task: JSON.stringify(task) }, Date.now() + keepMs, pending)
-  if (!added) throw new GatewayError('overloaded', { message: 'Too many deferred calls are waiting. Try again.' })
+  const added = await store.add({ id: digest(requestId), keyId: key.id, task: JSON.stringify(task) }, Date.now() + keepMs, pending)
+  if (!added) throw new GatewayError('overloaded', { message: 'Too many deferred calls are waiting, or too many of this key. Try again.' })
   news.emit('added')
   return requestId
 }

@@ -2,8 +2,9 @@
  * Several choices from a provider that gives fewer at once: as many requests as it takes, side by
  * side, read as one answer.
  *
- * Batches come out in the order they arrive, each choice under its index in the whole answer. There
- * is one `response-start`, and one `usage` with the sum. The first failure cancels everything.
+ * Batches come out in the order they arrive, choices numbered in the order they begin: a request may
+ * give fewer than it was asked for, and the whole answer has no gap then. There is one
+ * `response-start`, and one `usage` with the sum. The first failure cancels everything.
  */
 
 import { addUsage } from '../chat/turn.ts'
@@ -21,12 +22,6 @@ export interface AnyEvent {
 
 /** Requests of one call under way at once. */
 const width = 8
-
-/** One of the requests, and where its choices stand in the whole answer. */
-interface Part<R> {
-  readonly ask: Ask<R>
-  readonly offset: number
-}
 
 /**
  * Opens an answer with all choices that are asked for; of as many requests as there must be.
@@ -49,11 +44,11 @@ export async function openChoices<R extends Streamable, E extends AnyEvent> (
   return ask.streamed ? await answer.begun() : await answer.whole()
 }
 
-function partsOf<R extends Streamable> (ask: Ask<R>, wanted: number, most: number): Array<Part<R>> {
-  const parts: Array<Part<R>> = []
-  for (let offset = 0; offset < wanted; offset += most) {
-    const n = Math.min(most, wanted - offset)
-    parts.push({ ask: { ...ask, request: { ...ask.request, n: n === 1 ? undefined : n } }, offset })
+function partsOf<R extends Streamable> (ask: Ask<R>, wanted: number, most: number): Array<Ask<R>> {
+  const parts: Array<Ask<R>> = []
+  for (let asked = 0; asked < wanted; asked += most) {
+    const n = Math.min(most, wanted - asked)
+    parts.push({ ...ask, request: { ...ask.request, n: n === 1 ? undefined : n } })
   }
   return parts
 }
@@ -65,12 +60,14 @@ interface Offer<E> {
 }
 
 class FanOut<R, E extends AnyEvent> implements OpenAnswer<E> {
-  readonly #waiting: Array<Part<R>>
+  readonly #waiting: Array<Ask<R>>
   readonly #open: (ask: Ask<R>, signal: AbortSignal) => Promise<OpenAnswer<E>>
   readonly #cancelled = new AbortController()
   readonly #answers = new Set<OpenAnswer<E>>()
   readonly #offers: Array<Offer<E>> = []
   #running = 0
+  /** Choices that have begun. */
+  #choices = 0
   #wake: (() => void) | undefined
   #failure: unknown
   #failed = false
@@ -79,7 +76,7 @@ class FanOut<R, E extends AnyEvent> implements OpenAnswer<E> {
   /** The usage of each request; of those that did not say, nothing. */
   #usages: Array<E | undefined> = []
 
-  constructor (parts: Array<Part<R>>, open: (ask: Ask<R>, signal: AbortSignal) => Promise<OpenAnswer<E>>) {
+  constructor (parts: Array<Ask<R>>, open: (ask: Ask<R>, signal: AbortSignal) => Promise<OpenAnswer<E>>) {
     this.#waiting = parts
     this.#open = open
     this.#running = Math.min(width, parts.length)
@@ -143,16 +140,17 @@ class FanOut<R, E extends AnyEvent> implements OpenAnswer<E> {
     }
   }
 
-  async #read ({ ask, offset }: Part<R>): Promise<void> {
+  async #read (ask: Ask<R>): Promise<void> {
     const answer = await this.#open(ask, this.#cancelled.signal)
     this.#answers.add(answer)
+    const numbers = new Map<number, number>()
     let usage: E | undefined
     try {
       for (let read = await answer.next(); read !== undefined; read = await answer.next()) {
         const events: E[] = []
         for (const event of read) {
           if (event.type === 'usage') usage = event
-          else if (event.type !== 'response-start' || !this.#started) events.push(shifted(event, offset))
+          else if (event.type !== 'response-start' || !this.#started) events.push(this.#numbered(event, numbers))
           if (event.type === 'response-start') this.#started = true
         }
         if (events.length > 0) await this.#offer(events)
@@ -163,6 +161,13 @@ class FanOut<R, E extends AnyEvent> implements OpenAnswer<E> {
       this.#sizeBytes += answer.sizeBytes()
     }
     this.#usages.push(usage)
+  }
+
+  #numbered (event: E, numbers: Map<number, number>): E {
+    if (event.choice === undefined) return event
+    let choice = numbers.get(event.choice)
+    if (choice === undefined) numbers.set(event.choice, choice = this.#choices++)
+    return choice === event.choice ? event : { ...event, choice }
   }
 
   async #offer (events: E[]): Promise<void> {
@@ -181,8 +186,4 @@ class FanOut<R, E extends AnyEvent> implements OpenAnswer<E> {
     const usage = usages.reduce<Usage | undefined>((sum, event) => addUsage(sum, event?.usage), undefined)
     return [{ ...first, usage }]
   }
-}
-
-function shifted<E extends AnyEvent> (event: E, offset: number): E {
-  return offset === 0 || event.choice === undefined ? event : { ...event, choice: event.choice + offset }
 }

@@ -10,7 +10,7 @@ import type { Adapter, Ask, Provider, StreamReader, UpstreamAnswer } from '../pr
 import type { ProviderCallOptions, Streamable } from './provider-call.ts'
 
 /** What of a call a request to a provider hangs on. */
-export type AskedCall = Pick<RoutedCall<unknown>, 'signal' | 'record' | 'providerKey'>
+export type AskedCall = Pick<RoutedCall<unknown>, 'signal' | 'record' | 'key' | 'providerKey'>
 
 /** An answer under way. */
 export interface OpenAnswer<E> {
@@ -44,7 +44,8 @@ export async function openAnswer<R extends Streamable, E extends { readonly type
     signal: call.signal,
     credential: provider.authorize(call.providerKey?.reveal()),
     timeouts: provider.timeouts,
-    streamed: ask.streamed
+    streamed: ask.streamed,
+    keyId: call.key.id
   })
   const upstreamId = answer.headers['x-request-id'] ?? answer.headers['request-id']
   if (typeof upstreamId === 'string') record.upstreamRequestId = upstreamId

@@ -7,7 +7,7 @@
  * calls of the caller's own functions end the answer with `tool_calls`, after the server calls of
  * the same turn have been run and reported. An answer that ends although server calls are pending
  * shows those calls, and says why in `tool_loop_stopped`: `max_turns`, `deadline`,
- * `calls_per_turn` or `repeated_call`.
+ * `tokens`, `calls_per_turn` or `repeated_call`.
  */
 
 import { forbidsTools, namedToolChoice, relaxedChoice } from '../chat/tool-choice.ts'
@@ -30,13 +30,13 @@ type ChatCall = RoutedCall<PromptedChat>
 type ChatBatch = Batch<PromptedChat, ChatEvent>
 type Ask = Stage<ChatCall, ChatBatch>
 
-export type ToolLimits = Pick<ToolSettings, 'loopMs' | 'callsPerTurn' | 'repeats'>
+export type ToolLimits = Pick<ToolSettings, 'loopMs' | 'loopTokens' | 'callsPerTurn' | 'repeats'>
 
 /** Whether the model of a route can be shown the pictures that tools return. */
 export type SeesImages = (route: Route) => boolean
 
 /** Why the loop ended although the model had called server tools. */
-export type StopReason = 'max_turns' | 'deadline' | 'calls_per_turn' | 'repeated_call'
+export type StopReason = 'max_turns' | 'deadline' | 'tokens' | 'calls_per_turn' | 'repeated_call'
 
 const defaultTurns = 10
 /** Characters of data URLs in one answer: every turn sends all of them again. */
@@ -185,6 +185,7 @@ class ToolLoop {
     if (calls.length === 0) return undefined
     if (isLast) return 'max_turns'
     if (this.#clock.passed()) return 'deadline'
+    if ((this.#usage?.totalTokens ?? 0) >= this.#limits.loopTokens) return 'tokens'
     if (calls.length > this.#limits.callsPerTurn) return 'calls_per_turn'
     let repeated = false
     for (const { name, argumentsText } of calls) {

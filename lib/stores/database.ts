@@ -52,6 +52,10 @@ export interface DeferredRow {
   readonly status: number | null
   readonly body: string | null
   readonly expires_at_ms: number
+  /** Whose it is; `null` in rows of earlier versions. */
+  readonly key_id: string | null
+  /** Of `task` or `body`, in UTF-8: to add them up, the texts need not be read. */
+  readonly size_bytes: number
 }
 
 /**
@@ -119,6 +123,8 @@ export interface Database {
   readonly query: Kysely<Tables>
   /** @throws StoreError when nothing can be written: read-only, or locked for too long. */
   readonly checkWritable: () => void
+  /** From now on a locked file is an error at once; `whenUnlocked` tries again without holding up the process. */
+  readonly stopWaiting: () => void
   readonly close: () => Promise<void>
 }
 
@@ -178,6 +184,7 @@ export async function openDatabase (
         throw new StoreError(path, error)
       }
     },
+    stopWaiting: () => file.exec('pragma busy_timeout = 0'),
     close: async () => {
       await query.destroy()
       // Kysely closes only what it has used.

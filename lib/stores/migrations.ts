@@ -92,6 +92,13 @@ export const migrations: readonly Migration[] = [
   {
     number: 4,
     sql: 'alter table keys add column limits text'
+  },
+  {
+    number: 5,
+    sql: `
+      alter table deferred add column key_id text;
+      alter table deferred add column size_bytes bigint not null default 0;
+      create index deferred_by_key on deferred (key_id, state, size_bytes)`
   }
 ]
 

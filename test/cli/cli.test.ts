@@ -147,7 +147,7 @@ t.test('keys are made, listed and revoked, and shown only once', async t => {
 t.test('keys with a wish that cannot be are not made', async t => {
   const directory = t.testdir()
   const wishes = [
-    ['--expires', 'soon'], ['--expires', '2001-01-01'], ['--endpoint', 'cha'], ['--model', 'openai/gpt-*'], ['--model', ''],
+    ['--expires', 'soon'], ['--expires', '2001-01-01'], ['--expires', '2099-02-31'], ['--endpoint', 'cha'], ['--model', 'openai/gpt-*'], ['--model', ''],
     ['--rpm', '0'], ['--tpm', 'many'], ['--concurrent', '1.5'], ['--budget', '20'], ['--budget', '0/day'], ['--budget', '5/year']
   ]
   for (const args of [[], ['--name', ' '], ...wishes.map(wish => ['--name', 'a', ...wish])]) {

@@ -288,6 +288,21 @@ t.test('official clients read past the events of tools', async t => {
   t.equal(first.counts['tool progress'], 3)
 })
 
+t.test('a run that has used up its tokens says so, whole and streamed', async t => {
+  const server = await startToolServer(t)
+  const api = await testGateway(t, {
+    providers: [upstreamAt('sandbox:', 'sandbox', 'sandbox')],
+    tools: { ...settings().tools, loopTokens: 1, allowedHosts: ['127.0.0.1'] }
+  })
+  for (const stream of [false, true]) {
+    const answer = await api.post('/v1/chat/completions', { model: 'sandbox/echo', messages: 'use echo with {}', stream, mcp_servers: server.url })
+    const text = await answer.text()
+    t.match(text, '"tool_loop_stopped":{"reason":"tokens","turns":1}')
+    t.match(text, '"finish_reason":"tool_calls"')
+  }
+  t.equal(server.counts['tools/call'], undefined, 'nothing was run')
+})
+
 t.test('a caller who leaves while a tool runs: the tool is cancelled and nothing stays open', async t => {
   const { api, servers, first } = await start(t, 'sandbox')
   const leaving = new AbortController()

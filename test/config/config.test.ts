@@ -91,6 +91,7 @@ t.test('without a file and an environment everything has its default', async t =
       connectMs: 5000,
       callMs: 30_000,
       loopMs: 300_000,
+      loopTokens: 10_000_000,
       resultBytes: 262_144,
       callsPerTurn: 32,
       repeats: 3,
@@ -124,7 +125,7 @@ t.test('without a file and an environment everything has its default', async t =
     toolServers: [],
     keys: [],
     usage: { keepDays: 90, keepRows: 1_000_000 },
-    deferred: { emulate: false, keepMs: 86_400_000, pending: 1000 }
+    deferred: { emulate: false, keepMs: 86_400_000, pending: 1000, keyBytes: 268_435_456 }
   })
 })
 
@@ -516,6 +517,26 @@ t.test('hosts that allow nothing are refused', async t => {
   ]
   t.same(lines(t, `tools:\n  allowed_hosts:\n${bad.map(([host]) => `    - '${host}'\n`).join('')}`),
     bad.map(([, message], index) => `headgate.yaml:${index + 3}:7  tools.allowed_hosts[${index}]  ${message}`))
+})
+
+t.test('addresses nobody can listen on are refused', async t => {
+  for (const host of ['0.0.0.0', '::', '::1', 'fe80::1%eth0', 'localhost', 'gate-1.example']) {
+    t.equal(load(t, `server: {host: '${host}'}`).server.host, host)
+  }
+  for (const host of ['a\\0b', 'a b', 'http://a', 'a/b', '[::1]', 'a\\nb', 'é']) {
+    t.same(lines(t, `server: {host: "${host}"}`), ['headgate.yaml:1:16  server.host  must be an address or a name of this machine'], host)
+  }
+  for (const host of ['localhost:8080', '127.0.0.1:8080', '::g']) {
+    t.same(lines(t, `server: {host: '${host}'}`), ['headgate.yaml:1:16  server.host  is not an address; the port is `server.port`'], host)
+  }
+})
+
+t.test('a day the calendar does not have is no expiry', async t => {
+  const keyUntil = (day: string): string => `keys: [{name: a, key: env:K, expires_at: ${day}}]`
+  for (const day of ['2030-02-31', '2030-02-29', '2030-04-31T00:00:00Z', '2030-06-31T23:00:00+02:00', '2030-00-10']) {
+    t.same(lines(t, keyUntil(day), { K: 'k' }), ['headgate.yaml:1:42  keys[0].expires_at  is not a date'], day)
+  }
+  t.match(load(t, keyUntil('2032-02-29'), { K: 'k' }).keys, [{ expiresAtMs: Date.UTC(2032, 1, 29) }])
 })
 
 t.test('what is wrong with one item of a list hides nothing of the others', async t => {

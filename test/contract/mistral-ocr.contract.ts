@@ -6,6 +6,7 @@ import t from 'tap'
 import { readDocument } from '../../lib/ocr/document.ts'
 import { mistralOcr } from '../../lib/providers/mistral/ocr.ts'
 import { readDocuments } from '../../lib/providers/sandbox/ocr.ts'
+import { sandboxOptions } from '../../lib/providers/sandbox/options.ts'
 import { wholeBody } from '../../lib/whole-body.ts'
 import { textPdf } from '../support/pdf.ts'
 import { description } from '../support/description.ts'
@@ -32,7 +33,7 @@ if (api !== undefined) {
 
   // The sandbox stands in for the provider, so it must answer like it.
   const body = JSON.stringify({ model: 'reader', document: { type: 'document_url', document_url: pdf } })
-  const script = await readDocuments({ method: 'POST', path: '/ocr', headers: {}, body })
+  const script = await readDocuments({ method: 'POST', path: '/ocr', headers: {}, body }, sandboxOptions({}), { signal })
   for (const step of script.body) {
     if (step.type === 'send') check('OCRResponse', JSON.parse(String(step.bytes)), 'answer of the sandbox')
   }

@@ -1,4 +1,6 @@
+import { dirname } from 'node:path'
 import Dedalus from 'dedalus-labs'
+import { sql } from 'kysely'
 import OpenAI from 'openai'
 import t from 'tap'
 import { chatAnswer, fakeUpstream, type FakeUpstream, type Script, type SeenRequest } from '../support/upstream.ts'
@@ -34,7 +36,7 @@ async function gateway (
       upstreamAt(upstream.url, 'xai', 'xai', provider),
       upstreamAt(upstream.url)
     ],
-    deferred: { emulate: false, keepMs: 86_400_000, pending: 10 },
+    deferred: { emulate: false, keepMs: 86_400_000, pending: 10, keyBytes: 1_000_000 },
     ...parts
   }, { [otherKey]: { id: 'key-2', name: 'other' } }, { database, ...keys !== undefined && { keys } })
 }
@@ -242,7 +244,7 @@ t.test('a completion that went down with its process is said to be lost', async 
   const { api, database } = await start(t, ({ method }) => method === 'POST' ? accepted : { status: 404 })
   const id = await begin(api)
   // What the store holds when a process dies in the middle of a fetch.
-  await new DeferredStore(database).claim(digest(id), { owner: 'dead', untilMs: 1 }, Date.now() + 60_000, Date.now())
+  await new DeferredStore(database).claim({ id: digest(id), keyId: 'key-1' }, { owner: 'dead', untilMs: 1 }, Date.now() + 60_000, Date.now())
   for (const _ of [1, 2]) {
     const response = await fetched(api, id)
     t.equal(response.status, 502)
@@ -263,7 +265,7 @@ t.test('another process with the same store serves the id, one with another stor
   t.equal((await fetched(stranger.api, id)).status, 404)
 })
 
-const emulated: Partial<Settings> = { deferred: { emulate: true, keepMs: 60_000, pending: 2 } }
+const emulated: Partial<Settings> = { deferred: { emulate: true, keepMs: 60_000, pending: 4, keyBytes: 1_000_000 } }
 const later = { model: 'openai/gpt-5' }
 
 t.test('the gateway defers for providers that cannot, and keeps no question it has answered', async t => {
@@ -304,6 +306,11 @@ t.test('waiting calls are bounded, can be cancelled, and are not kept with a key
   const full = await api.post(path, { ...question, ...later })
   t.equal(full.status, 503)
   t.match(await json(full), { error: { code: 'overloaded' } })
+  const headers = { authorization: `Bearer ${otherKey}` }
+  const another = await api.post(path, { ...question, ...later }, { headers })
+  t.equal(another.status, 200, 'one key leaves room for others')
+  t.equal((await api.post(path, { ...question, ...later }, { headers })).status, 503, 'and they for more of them')
+  t.equal((await fetched(api, String((await json(another))['request_id']), { method: 'DELETE', headers })).status, 200)
   await upstream.request(1)
   for (const id of ids) {
     const cancelled = await fetched(api, id, { method: 'DELETE' })
@@ -317,6 +324,40 @@ t.test('waiting calls are bounded, can be cancelled, and are not kept with a key
   const own = await api.post(path, { ...question, ...later }, { headers: { 'x-provider-key': 'mine' } })
   t.equal(own.status, 400)
   t.match(await json(own), { error: { param: 'deferred' } })
+})
+
+t.test('what is kept for a key is bounded, and an answer that was paid for is kept in any case', async t => {
+  const answers: Script = { pieces: [chatAnswer('x'.repeat(2000))] }
+  const bounded = { deferred: { emulate: true, keepMs: 60_000, pending: 10, keyBytes: 2048 } }
+  const { api, upstream } = await start(t, () => answers, bounded)
+  const id = await begin(api, later)
+  let answer = await fetched(api, id)
+  while (answer.status === 202) answer = await fetched(api, id)
+  t.match(await json(answer), { choices: [{ message: { content: /^x{2000}$/ } }] })
+  const asked = upstream.requests.length
+  for (const model of [later, {}]) {
+    const refused = await api.post(path, { ...question, ...model })
+    t.equal(refused.status, 429)
+    t.equal(refused.headers.get('x-should-retry'), 'false')
+    t.match(await json(refused), { error: { code: 'insufficient_quota', message: /kept for this key take 2048 bytes or more/ } })
+  }
+  t.equal(upstream.requests.length, asked, 'the provider was not asked')
+  const other = await api.post(path, { ...question, ...later }, { headers: { authorization: `Bearer ${otherKey}` } })
+  t.equal(other.status, 200)
+  t.equal((await fetched(api, id)).status, 200, 'what is there can still be had')
+})
+
+t.test('while another process writes, reads go on and writes wait their turn', async t => {
+  const { api, database } = await start(t, () => ({ silent: true }), emulated)
+  const id = await begin(api, later)
+  const other = await openDatabase(dirname(database.path))
+  t.teardown(other.close)
+  await sql`begin immediate`.execute(other.query)
+  const asked = api.post(path, { ...question, ...later })
+  t.equal((await fetched(api, id)).status, 202)
+  t.equal((await api.get('/livez')).status, 200)
+  await sql`commit`.execute(other.query)
+  t.equal((await asked).status, 200)
 })
 
 t.test('a call that was waiting or running when the gateway closed is answered after the next start', async t => {
@@ -387,7 +428,7 @@ t.test('a deferred call ends with the configuration it began with', async t => {
 t.test('a task that cannot be read fails, once', async t => {
   const database = await store(t)
   const { store: rows } = await openDeferrals(database)
-  await rows.add({ id: 'a', task: '{}' }, Date.now() + 60_000, 1)
+  await rows.add({ id: 'a', keyId: 'k', task: '{}' }, Date.now() + 60_000, 1)
   const upstream = await fakeUpstream({})
   t.teardown(upstream.close)
   const api = await gateway(t, upstream, database, emulated)
@@ -401,8 +442,8 @@ t.test('the task of a dead process is taken over, and its late answer is not tak
   const database = await store(t)
   const deferrals = await openDeferrals(database)
   const { store: rows } = deferrals
-  await rows.add({ id: 'a', task: '{}' }, Date.now() + 60_000, 1)
-  t.equal(await rows.add({ id: 'b', task: '{}' }, Date.now() + 60_000, 1), false)
+  await rows.add({ id: 'a', keyId: 'k', task: '{}' }, Date.now() + 60_000, 1)
+  t.equal(await rows.add({ id: 'b', keyId: 'l', task: '{}' }, Date.now() + 60_000, 1), false)
   const dead = { owner: 'dead', untilMs: Date.now() - 1 }
   t.match(await rows.take(dead, Date.now()), { id: 'a' })
   const ran = new Promise<void>(resolve => {

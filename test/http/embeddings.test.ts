@@ -2,9 +2,12 @@ import t from 'tap'
 import { LLMock } from '@copilotkit/aimock'
 import Dedalus from 'dedalus-labs'
 import OpenAI from 'openai'
+import { embeddings } from '../../lib/providers/sandbox/embeddings.ts'
+import { sandboxOptions } from '../../lib/providers/sandbox/options.ts'
 import { fakeUpstream, type FakeUpstream, type Script, type SeenRequest } from '../support/upstream.ts'
 import { testGateway, testKey, upstreamAt, type TestGateway } from '../support/gateway.ts'
 import { modelSettings, providerSettings, settings } from '../support/settings.ts'
+import { countTurns } from '../support/turns.ts'
 import { until } from '../support/until.ts'
 import type { ProviderKind, ProviderSettings, Settings } from '../../lib/settings.ts'
 import type { Test } from 'tap'
@@ -430,6 +433,18 @@ t.test('sandbox: the same text is the same vector, like texts are near, and shor
   t.match(await ask('x', { model: 'sandbox/echo' }), { error: { code: 'model_not_found' } })
   t.match(await ask('word '.repeat(9000)), { error: { code: 'context_length_exceeded', param: 'input' } })
   t.match(await ask(Array(38).fill(Array(8000).fill(1))), { error: { code: 'context_length_exceeded', message: /300000/ } })
+})
+
+t.test('sandbox: each vector is made in a turn of its own, and none for a caller who has left', async t => {
+  const turns = countTurns(t)
+  const leaving = new AbortController()
+  const body = JSON.stringify({ model: 'embedding', input: Array.from({ length: 50 }, (_, index) => `text ${index}`) })
+  const make = async (): Promise<unknown> => await embeddings({ method: 'POST', path: '/embeddings', headers: {}, body }, sandboxOptions({}), leaving)
+  await Promise.all([make(), make()])
+  t.ok(turns() >= 98, `${turns()} turns for 100 vectors`)
+  const left = make()
+  leaving.abort(new Error('gone'))
+  await t.rejects(left, { message: 'gone' })
 })
 
 t.test('the official clients, in front of a provider that others wrote', async t => {

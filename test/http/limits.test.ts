@@ -316,6 +316,20 @@ t.test('a request target that is no URL is refused like any other request', asyn
   t.equal((await api.get('/v1/models/%ff')).status, 404, 'a path that cannot be decoded names nothing')
 })
 
+t.test('a request without Host is refused like any other request, unless it is HTTP/1.0', async t => {
+  const { api } = await start(t, {})
+  for (const target of ['/livez', '/v1/models', '/nowhere']) {
+    const socket = await raw(t, api.url)
+    socket.write(`GET ${target} HTTP/1.1\r\nx-request-id: mine-2\r\nconnection: close\r\n\r\n`)
+    t.match(await rest(socket), /^HTTP\/1.1 400 .*x-request-id: mine-2\r\n.*\r\n\r\n\{"error":\{"message":"The request has no Host header\."/is, target)
+  }
+  await until(() => api.lines.length === 3)
+  t.match(api.lines[0], { status: 400, outcome: 'error', error: 'invalid_value' })
+  const old = await raw(t, api.url)
+  old.write('GET /livez HTTP/1.0\r\n\r\n')
+  t.match(await rest(old), /^HTTP\/1.1 200 /)
+})
+
 t.test('a reply that cannot be written leaves nothing open', async t => {
   let returned = false
   let call: Call | undefined

@@ -17,6 +17,7 @@ import { wholeBody } from '../../lib/whole-body.ts'
 import { testGateway, testKey, upstreamAt, type TestGateway } from '../support/gateway.ts'
 import { scannedPdf, textPdf } from '../support/pdf.ts'
 import { providerSettings, settings } from '../support/settings.ts'
+import { countTurns } from '../support/turns.ts'
 import { until } from '../support/until.ts'
 import { fakeUpstream, type FakeUpstream, type Script, type SeenRequest } from '../support/upstream.ts'
 import type { IncomingMessage } from 'node:http'
@@ -143,17 +144,6 @@ t.test('a document of the full size passes through unchanged, also one with ever
   }
 })
 
-/** Turns of the event loop from now on. */
-function countTurns (t: Test): () => number {
-  let turns = 0
-  let next = setImmediate(function count () {
-    turns++
-    next = setImmediate(count)
-  })
-  t.teardown(() => clearImmediate(next))
-  return () => turns
-}
-
 t.test('of all large documents together, one piece is read, decoded or sent in a turn of the event loop', async t => {
   const turns = countTurns(t)
   const since = (start: number, pieces: number, what: string): void => {
@@ -248,6 +238,24 @@ t.test('too many pages: counted here for a PDF that came along, else in the answ
   const garbage = Buffer.concat([Buffer.from('%PDF-1.7\nstartxref\n'), Buffer.alloc(10_000, 7)])
   await read(dataUrl(garbage))
   t.equal(upstream.requests.length, 2, 'what cannot be counted is passed on')
+})
+
+t.test('nobody waits until all the documents of another key are counted', async t => {
+  const upstream = await fakeUpstream({ pieces: [pages('x')] })
+  t.teardown(upstream.close)
+  const api = await testGateway(t, {
+    providers: [upstreamAt(`${upstream.url}/v1`, 'mistral', 'mistral')], limits: { ...settings().limits, callMs: 60_000 }
+  }, { other: { id: 'key-2', name: 'other' } })
+  const document = { type: 'document_url', document_url: dataUrl(textPdf([['x']])) }
+  const answered: string[] = []
+  const send = async (name: string, init: RequestInit = {}): Promise<void> => {
+    t.equal((await api.post(path, { document }, init)).status, 200)
+    answered.push(name)
+  }
+  const many = Array.from({ length: 7 }, async () => await send('many'))
+  await Promise.race(many)
+  await Promise.all([...many, send('one', { headers: { authorization: 'Bearer other' } })])
+  t.not(answered.at(-1), 'one', 'although it came last')
 })
 
 t.test('an address that turns out to be an image is asked for again, once', async t => {

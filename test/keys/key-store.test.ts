@@ -161,7 +161,7 @@ t.test('a store that a newer version has changed is left alone', async t => {
   const dataDir = t.testdir()
   const database = await openDatabase(dataDir)
   const { sql } = await import('kysely')
-  const newest = migrations.length
+  const newest = migrations.at(-1)?.number ?? 0
   await sql`insert into migrations (number, applied_at_ms) values (${newest + 1}, 0)`.execute(database.query)
   await database.close()
   await t.rejects(openDatabase(dataDir), {

@@ -356,8 +356,9 @@ t.test('what is refused before a provider could be asked is not counted', async 
   const { ask, api, limiter } = await start(t, { requestsPerMinute: 1 }, { pieces: [chatAnswer('x')] })
   for (const body of [{ model: 'nobody/x' }, { messages: 5 }]) t.ok((await ask(body)).status >= 400)
   for (const path of ['/v1/models', '/health']) t.equal((await api.get(path, { headers })).status, 200)
+  t.equal((await ask({}, { headers: { ...headers, 'x-headgate-dry-run': 'true' } })).status, 200, 'a dry run asks nobody')
   t.same(await statuses([ask(), ask()]), { 200: 1, 429: 1 })
-  await until(() => api.lines.length === 6)
+  await until(() => api.lines.length === 7)
   t.equal(limiter.counters.open, 0)
 })
 
@@ -380,7 +381,7 @@ t.test('a deferred call is let in by all limits, and paid when it is run', async
   const database = await store(t)
   const limits: KeyLimits = { requestsPerMinute: 3, tokensPerMinute: 30, concurrentCalls: 1, budget: { usd: 0.0001, per: 'total' } }
   const set = await start(t, limits, { pieces: [chatAnswer('x')] }, {
-    parts: { deferred: { emulate: true, keepMs: 60_000, pending: 10 } }, more: { database }
+    parts: { deferred: { emulate: true, keepMs: 60_000, pending: 10, keyBytes: 1_000_000 } }, more: { database }
   })
   const { ask, limiter } = set
   t.equal(await collected(set, { max_completion_tokens: 8 }), 200)

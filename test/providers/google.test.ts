@@ -60,22 +60,48 @@ t.test('a recorded stream folds to the whole answer that says the same', async t
   }
 })
 
-t.test('a stream that ends before all its candidates is an error', async t => {
+t.test('a stream that ends before a candidate it began is an error', async t => {
   const one = { candidates: [{ index: 0, content: { parts: [{ text: 'half' }] }, finishReason: 'STOP' }] }
   const half = { candidates: [{ index: 0, content: { parts: [{ text: 'half' }] } }] }
   const interrupted = { code: 'upstream_stream_interrupted', failure: 'transient' }
   t.throws(() => readEvents([sse(half)], googleChat.stream(googleAsk())), interrupted)
   t.throws(() => readEvents([], googleChat.stream(googleAsk())), interrupted, 'nothing at all')
   t.throws(() => readEvents([sse({ usageMetadata: {} })], googleChat.stream(googleAsk())), interrupted)
-  t.throws(() => readEvents([sse(one)], googleChat.stream(googleAsk({ n: 2 }))), interrupted, 'one of two')
-  t.throws(
-    () => readEvents([sse(one)], googleChat.stream(googleAsk({ generation_config: { candidate_count: 2 } }))), interrupted
-  )
+  const second = { candidates: [{ index: 1, content: { parts: [{ text: 'half' }] } }] }
+  t.throws(() => readEvents([sse(one, second)], googleChat.stream(googleAsk({ n: 2 }))), interrupted, 'one of two')
+  t.doesNotThrow(() => readEvents([sse(one)], googleChat.stream(googleAsk({ n: 2 }))), 'as in a whole answer, there may be fewer')
   t.doesNotThrow(() => readEvents([sse(one)], googleChat.stream(googleAsk())))
   t.throws(
     () => readEvents([sse(half), Buffer.from('data: {"candidates":[{"ind')], googleChat.stream(googleAsk())),
     { code: 'upstream_invalid_response' }
   )
+})
+
+t.test('choices are numbered densely and in order, whatever candidates the provider leaves out or does not number', t => {
+  const candidate = (text: string, index?: number): object => ({ index, content: { parts: [{ text }] }, finishReason: 'STOP' })
+  const cases: Array<[object[], string[]]> = [
+    [[candidate('a', 1)], ['a']],
+    [[candidate('a', 0), candidate('b', 2)], ['a', 'b']],
+    [[candidate('b', 5), candidate('a', 3)], ['a', 'b']],
+    [[candidate('a'), candidate('b'), candidate('c')], ['a', 'b', 'c']],
+    [[candidate('b', 1), candidate('a')], ['a', 'b']],
+    [[candidate('a'), candidate('c', 2), candidate('b')], ['a', 'b', 'c']]
+  ]
+  for (const [candidates, texts] of cases) {
+    const ask = googleAsk({ n: 3 })
+    const expected = { choices: texts.map((content, index) => ({ index, message: { content }, finish_reason: 'stop' })) }
+    const answers = {
+      whole: googleChat.response({ candidates }, ask),
+      'streamed at once': readEvents([sse({ candidates })], googleChat.stream(ask))
+    }
+    for (const [name, events] of Object.entries(answers)) {
+      t.match(completion(events), expected, `${name}: ${JSON.stringify(candidates)}`)
+      t.equal(events.filter(({ type }) => type === 'choice-end').length, texts.length)
+    }
+  }
+  const apart = readEvents([sse({ candidates: [candidate('a', 2)] }, { candidates: [candidate('b', 4)] })], googleChat.stream(googleAsk({ n: 3 })))
+  t.match(completion(apart), { choices: [{ index: 0, message: { content: 'a' } }, { index: 1, message: { content: 'b' } }] })
+  t.end()
 })
 
 t.test('an error inside a stream is thrown as what it means, once wrapped in a list or not', async t => {

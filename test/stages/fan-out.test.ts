@@ -101,6 +101,22 @@ t.test('a provider that takes several is asked for as many as it takes', async t
   t.match(usage, { prompt_tokens: 2, completion_tokens: 9 })
 })
 
+t.test('a request that gives fewer than it was asked for leaves no gap', async t => {
+  const short = (count: number): string => JSON.stringify({
+    candidates: Array.from({ length: Math.max(1, count - 1) }, (_, index) => ({ index: index + 1, content: { parts: [{ text: 't' }] }, finishReason: 'STOP' }))
+  })
+  const { api } = await start(t, ({ json, path }) => {
+    const body = short(Number(Reflect.get(Object(Reflect.get(Object(json), 'generationConfig')), 'candidateCount') ?? 1))
+    return path.includes('stream') ? { headers: eventStream, pieces: [`data: ${body}\n\n`] } : { pieces: [body] }
+  }, 'google')
+  const asked = { ...question, model: 'deepseek/gemini-2.5-flash', n: 9 }
+  const { choices } = await (await api.post(path, asked)).json() as Completion
+  t.same(choices.map(choice => choice.index), [0, 1, 2, 3, 4, 5, 6, 7])
+  const stream = await (await api.post(path, { ...asked, stream: true })).text()
+  t.same(textsOf(stream), Array.from({ length: 8 }, () => 't'))
+  t.match(stream, /data: \[DONE\]\n\n$/)
+})
+
 t.test('a failure before the first byte cancels the others and is a status, or the next model\'s turn', async t => {
   for (const stream of [false, true]) {
     const { upstream, api } = await start(t, async (_request, number) => {

@@ -15,7 +15,7 @@ import type { Stage } from '../../lib/stage.ts'
 type ChatCall = RoutedCall<PromptedChat>
 type ChatBatch = Batch<PromptedChat, ChatEvent>
 
-const limits: ToolLimits = { loopMs: 60_000, callsPerTurn: 8, repeats: 2 }
+const limits: ToolLimits = { loopMs: 60_000, loopTokens: 1_000_000, callsPerTurn: 8, repeats: 2 }
 const first: Route = { providerId: 'one', model: 'm', modelId: 'one/m' }
 const second: Route = { providerId: 'two', model: 'm', modelId: 'two/m' }
 
@@ -304,6 +304,18 @@ t.test('an answer that stops early shows the pending calls and says why', async 
   await t.test('when the same call is made again and again', async t => {
     const model = scripted([turn(), turn(), turn(), turn()])
     t.match((await answer(t, model.ask, { mcp_servers: server.url })).slice(-6), pending('repeated_call', 3))
+  })
+
+  await t.test('when the tokens of all turns reach their limit', async t => {
+    for (const [loopTokens, turns] of [[2, 1], [3, 2], [4, 2]] as const) {
+      const model = scripted([turn('{"a":1}'), turn('{"a":2}'), [...text('done'), end('stop')]])
+      const batches = await collect(toolExecute(realTools(t), model.ask, { ...limits, loopTokens }), chatCall({ mcp_servers: server.url }))
+      t.match(batches.flatMap(batch => batch.events).slice(-6), pending('tokens', turns))
+      t.equal(model.calls.length, turns)
+    }
+    const enough = scripted([turn('{"a":1}'), [...text('done'), end('stop'), usage(1, 1)]])
+    const batches = await collect(toolExecute(realTools(t), enough.ask, { ...limits, loopTokens: 3 }), chatCall({ mcp_servers: server.url }))
+    t.match(batches.flatMap(batch => batch.events).slice(-2), [{ type: 'choice-end', reason: 'stop' }, { type: 'usage' }], 'an answer that is finished is not stopped')
   })
 
   await t.test('when a turn makes too many calls', async t => {

@@ -35,6 +35,7 @@ export function settings (parts: Partial<Settings> = {}): Settings {
       connectMs: 1_000,
       callMs: 1_000,
       loopMs: 1_000,
+      loopTokens: 1_000_000,
       resultBytes: 10_000,
       callsPerTurn: 8,
       repeats: 3,
@@ -49,7 +50,7 @@ export function settings (parts: Partial<Settings> = {}): Settings {
     toolServers: [],
     keys: [],
     usage: { keepDays: 90, keepRows: 1_000_000 },
-    deferred: { emulate: false, keepMs: 1_000, pending: 10 },
+    deferred: { emulate: false, keepMs: 1_000, pending: 10, keyBytes: 1_000_000 },
     ...parts
   }
 }

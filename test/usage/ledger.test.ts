@@ -219,7 +219,7 @@ t.test('sound, recordings, images, vectors and documents are counted in their ow
 })
 
 t.test('a deferred answer is paid once: not by its receipt, not when it is fetched again', async t => {
-  const { api, close } = await desk(t, { pieces: [chatAnswer('later')] }, { parts: { deferred: { emulate: true, keepMs: 60_000, pending: 10 } } })
+  const { api, close } = await desk(t, { pieces: [chatAnswer('later')] }, { parts: { deferred: { emulate: true, keepMs: 60_000, pending: 10, keyBytes: 1_000_000 } } })
   const receipt = await (await api.post(path, { ...question, deferred: true })).json() as { request_id: string }
   const fetched = async (): Promise<number> => (await api.get(`/v1/chat/deferred-completion/${receipt.request_id}`)).status
   while (await fetched() !== 200);
@@ -238,7 +238,7 @@ t.test('a provider that defers is paid for the answer, not for the receipt and n
   t.teardown(upstream.close)
   const database = await books(t)
   const api = await testGateway(t, {
-    providers: [upstreamAt(upstream.url, 'xai', 'xai')], deferred: { emulate: false, keepMs: 60_000, pending: 10 }
+    providers: [upstreamAt(upstream.url, 'xai', 'xai')], deferred: { emulate: false, keepMs: 60_000, pending: 10, keyBytes: 1_000_000 }
   }, {}, { database, books: database })
   const { request_id: id } = await (await api.post(path, { model: 'xai/grok-4.3', messages: 'hi', deferred: true })).json() as { request_id: string }
   t.equal((await api.get(`/v1/chat/deferred-completion/${id}`)).status, 202)

@@ -17,6 +17,8 @@ import type { AnswerPart, Candidate, GenerateContentResponse, UsageMetadata } fr
 
 /** What has been seen of one candidate. */
 interface Choice {
+  /** Dense, in the order candidates begin: the provider may leave some out. */
+  readonly index: number
   calls: number
   finish: string | undefined
 }
@@ -25,6 +27,7 @@ const tiers = new Map<unknown, string>([['standard', 'default'], ['flex', 'flex'
 
 export class Answer {
   readonly #legacy: boolean
+  /** By the provider's index. */
   readonly #choices = new Map<number, Choice>()
   readonly #ids = new Set<string>()
   #started = false
@@ -41,10 +44,12 @@ export class Answer {
     return this.#blockReason !== undefined || this.#choices.size > 0
   }
 
-  /** True when the prompt was refused, or `count` candidates and all that began have ended. */
-  isComplete (count: number): boolean {
-    if (this.#refused) return true
-    return this.#choices.size >= count && [...this.#choices.values()].every(({ finish }) => finish !== undefined)
+  /**
+   * True when the prompt was refused, or all candidates that began have ended. There may be fewer
+   * than were asked for, as in a whole answer.
+   */
+  get isComplete (): boolean {
+    return this.any && [...this.#choices.values()].every(({ finish }) => finish !== undefined)
   }
 
   read (wire: GenerateContentResponse, events: ChatEvent[]): void {
@@ -52,7 +57,9 @@ export class Answer {
       this.#started = true
       events.push(startOf(wire))
     }
-    for (const candidate of objectsOf(wire.candidates)) this.#readCandidate(candidate, events)
+    for (const { number, candidate } of numbered(objectsOf(wire.candidates))) {
+      this.#readCandidate(this.#choice(number), candidate, events)
+    }
     this.#blockReason ??= textOf(wire.promptFeedback?.blockReason)
     // Running totals: each message repeats and corrects the one before.
     if (objectOf(wire.usageMetadata) !== undefined) this.#usage = wire.usageMetadata
@@ -66,9 +73,9 @@ export class Answer {
         { type: 'choice-end', choice: 0, reason: 'content_filter' }
       )
     }
-    for (const [choice, { calls, finish }] of this.#choices) {
+    for (const { index, calls, finish } of this.#choices.values()) {
       const kind = calls === 0 ? 'none' : this.#legacy ? 'legacy' : 'tools'
-      events.push({ type: 'choice-end', choice, reason: finishReasonOf(finish, kind) })
+      events.push({ type: 'choice-end', choice: index, reason: finishReasonOf(finish, kind) })
     }
     if (this.#usage !== undefined) events.push({ type: 'usage', usage: usageOf(this.#usage) })
   }
@@ -78,14 +85,13 @@ export class Answer {
     return this.#blockReason !== undefined && this.#choices.size === 0
   }
 
-  #readCandidate (candidate: Candidate, events: ChatEvent[]): void {
-    const index = typeof candidate.index === 'number' ? candidate.index : 0
-    const choice = this.#choice(index)
+  #readCandidate (choice: Choice, candidate: Candidate, events: ChatEvent[]): void {
+    const { index } = choice
     let logprobs = logprobsOf(candidate.logprobsResult)
     for (const part of objectsOf(candidate.content?.parts)) {
       const text = textOf(part.text)
       if (text === undefined) {
-        this.#readCall(index, choice, part, events)
+        this.#readCall(choice, part, events)
       } else if (part.thought === true) {
         events.push({ type: 'reasoning-delta', choice: index, text })
       } else {
@@ -94,17 +100,17 @@ export class Answer {
       }
     }
     if (logprobs !== undefined) events.push({ type: 'text-delta', choice: index, text: '', logprobs })
-    if (textOf(candidate.finishReason) !== undefined) this.#finish(index, choice, candidate, events)
+    if (textOf(candidate.finishReason) !== undefined) this.#finish(choice, candidate, events)
   }
 
-  #choice (index: number): Choice {
-    let choice = this.#choices.get(index)
-    if (choice === undefined) this.#choices.set(index, choice = { calls: 0, finish: undefined })
+  #choice (number: number): Choice {
+    let choice = this.#choices.get(number)
+    if (choice === undefined) this.#choices.set(number, choice = { index: this.#choices.size, calls: 0, finish: undefined })
     return choice
   }
 
   /** Calls arrive whole, often without an id. Parts that are no call say nothing to us. */
-  #readCall (index: number, choice: Choice, { functionCall, thoughtSignature }: AnswerPart, events: ChatEvent[]): void {
+  #readCall (choice: Choice, { functionCall, thoughtSignature }: AnswerPart, events: ChatEvent[]): void {
     const name = textOf(functionCall?.name)
     if (name === undefined) return
     const call = choice.calls++
@@ -112,7 +118,7 @@ export class Answer {
     const kind = this.#legacy ? 'legacy' : 'function'
     events.push({
       type: 'tool-call-start',
-      choice: index,
+      choice: choice.index,
       call,
       id: this.#legacy ? '' : this.#uniqueId(functionCall?.id),
       name,
@@ -120,8 +126,8 @@ export class Answer {
       ...(thoughtSignature && !this.#legacy ? { extra: signatureExtra(thoughtSignature) } : {})
     })
     const text = JSON.stringify(functionCall?.args ?? {})
-    events.push({ type: 'tool-call-delta', choice: index, call, text, kind })
-    events.push({ type: 'tool-call-end', choice: index, call })
+    events.push({ type: 'tool-call-delta', choice: choice.index, call, text, kind })
+    events.push({ type: 'tool-call-end', choice: choice.index, call })
   }
 
   #uniqueId (given: unknown): string {
@@ -132,14 +138,25 @@ export class Answer {
   }
 
   /** A refusal with an explanation is passed on as one. */
-  #finish (index: number, choice: Choice, { finishReason, finishMessage }: Candidate, events: ChatEvent[]): void {
+  #finish (choice: Choice, { finishReason, finishMessage }: Candidate, events: ChatEvent[]): void {
     const first = choice.finish === undefined
     choice.finish ??= finishReason
     const text = textOf(finishMessage)
     if (first && text !== undefined && finishReasonOf(finishReason, 'none') === 'content_filter') {
-      events.push({ type: 'refusal-delta', choice: index, text })
+      events.push({ type: 'refusal-delta', choice: choice.index, text })
     }
   }
+}
+
+/** Candidates in the order of their indexes; one without has the first that no other of the message has. */
+function numbered (candidates: readonly Candidate[]): Array<{ number: number, candidate: Candidate }> {
+  const given = new Set<unknown>(candidates.map(({ index }) => index))
+  let free = 0
+  return candidates.map(candidate => {
+    if (typeof candidate.index === 'number') return { number: candidate.index, candidate }
+    while (given.has(free)) free++
+    return { number: free++, candidate }
+  }).toSorted((a, b) => a.number - b.number)
 }
 
 function startOf ({ usageMetadata }: GenerateContentResponse): ResponseStart {

@@ -38,11 +38,6 @@ export function maxChoices ({ route }: Ask<PromptedChat>): number {
   return capabilitiesOf(route.model).candidateMaximum
 }
 
-/** Candidates this request asks for, the caller's own config included. */
-export function candidateCount ({ request, route }: Ask<PromptedChat>): number {
-  return generationConfigOf(request, capabilitiesOf(route.model)).candidateCount ?? 1
-}
-
 function chatBody ({ request, route }: Ask<PromptedChat>): GenerateContentRequest {
   refuseUnsupported(request)
   const capabilities = capabilitiesOf(route.model)

@@ -3,7 +3,6 @@
 import { offersFunctionsOnly } from '../../chat/legacy-functions.ts'
 import { GatewayError } from '../../errors.ts'
 import { Answer } from './answer.ts'
-import { candidateCount } from './chat-request.ts'
 import { inBandError } from './errors.ts'
 import { objectOf } from './wire.ts'
 import type { EventSourceMessage } from 'eventsource-parser'
@@ -16,7 +15,7 @@ import type { Ask, StreamReader } from '../provider.ts'
  * the stream has no last message: it just ends.
  *
  * @throws GatewayError for an error inside the stream, `upstream_invalid_response` for a message
- *   that is not JSON, and `upstream_stream_interrupted` from `end()` when a candidate is not over
+ *   that is not JSON, and `upstream_stream_interrupted` from `end()` when a candidate that began is not over, or none began
  */
 export function readStream (ask: Ask<PromptedChat>): StreamReader<ChatEvent> {
   const answer = new Answer(offersFunctionsOnly(ask.request))
@@ -35,7 +34,7 @@ export function readStream (ask: Ask<PromptedChat>): StreamReader<ChatEvent> {
     },
 
     end () {
-      if (!answer.isComplete(candidateCount(ask))) throw new GatewayError('upstream_stream_interrupted')
+      if (!answer.isComplete) throw new GatewayError('upstream_stream_interrupted')
       const events: ChatEvent[] = []
       answer.end(events)
       return events

@@ -11,6 +11,7 @@ import { pngSize } from '../../images/files.ts'
 import { pageTexts } from '../../pdf.ts'
 import { runProgram } from './run-program.ts'
 import type { LocalPrograms } from './programs.ts'
+import type { SendOptions } from '../provider.ts'
 
 /** Thrown for a document that cannot be read here; the message is for the caller. */
 export class Unreadable extends Error {}
@@ -33,19 +34,20 @@ const gate = new Gate(Math.max(1, availableParallelism() - 1))
  *   reason
  */
 export async function readPages (
-  bytes: Buffer, isPdf: boolean, programs: LocalPrograms, signal: AbortSignal
+  bytes: Buffer, isPdf: boolean, programs: LocalPrograms, sending: Pick<SendOptions, 'signal' | 'keyId'>
 ): Promise<readonly string[]> {
-  if (!isPdf) return [await gate.pass(async () => await recognise(bytes, programs, signal), signal)]
-  const texts = await pageTexts(bytes, signal)
+  const { signal, keyId = '' } = sending
+  if (!isPdf) return [await gate.pass(keyId, async () => await recognise(bytes, programs, signal), signal)]
+  const texts = await pageTexts(bytes, keyId, signal)
   if (texts === undefined) throw new Unreadable('The PDF cannot be read.')
   if (texts.length > maxPages) throw new Unreadable(`The document has more than ${maxPages} pages.`)
   const bare = texts.flatMap((text, index) => text.trim() === '' ? [index] : [])
   if (bare.length === 0 || programs.tesseract === undefined || programs.pdftoppm === undefined) return texts
-  return await recognisePages(bytes, texts, bare, programs, signal)
+  return await recognisePages(bytes, texts, bare, programs, sending)
 }
 
 async function recognisePages (
-  bytes: Buffer, texts: readonly string[], bare: readonly number[], programs: LocalPrograms, signal: AbortSignal
+  bytes: Buffer, texts: readonly string[], bare: readonly number[], programs: LocalPrograms, { signal, keyId = '' }: Pick<SendOptions, 'signal' | 'keyId'>
 ): Promise<readonly string[]> {
   const pages = [...texts]
   const directory = await mkdtemp(join(tmpdir(), 'headgate-ocr-'))
@@ -57,7 +59,7 @@ async function recognisePages (
     await writeFile(file, bytes, { mode: 0o600, signal })
     const results = await Promise.allSettled(bare.map(async index => {
       try {
-        pages[index] = await gate.pass(async () =>
+        pages[index] = await gate.pass(keyId, async () =>
           await recognise(await paint(file, index + 1, programs, either), programs, either), either)
       } catch (error) {
         failed.abort(error)

@@ -2,6 +2,7 @@
 
 import { Gate } from '../../gate.ts'
 import { runProgram } from './run-program.ts'
+import type { SendOptions } from '../provider.ts'
 
 /** What of a speech request it understands. */
 export interface Utterance {
@@ -28,11 +29,11 @@ const gate = new Gate(2)
  * @throws Error when the program fails; the signal's reason when that aborts, and the program ends
  */
 export async function speak (
-  { input, voice, speed, format }: Utterance, program: string, signal: AbortSignal
+  { input, voice, speed, format }: Utterance, program: string, { signal, keyId = '' }: Pick<SendOptions, 'signal' | 'keyId'>
 ): Promise<Buffer> {
   const name = /^[a-z]{2,3}(-[a-z0-9]{2,8})*$/.test(voice) ? voice : 'en'
   const args = ['--stdin', '--stdout', '-b', '1', '-s', String(Math.round(wordsPerMinute * speed)), '-v', name]
-  const wav = await gate.pass(async () => await runProgram(program, args, { input: Buffer.from(input), signal, maxBytes }), signal)
+  const wav = await gate.pass(keyId, async () => await runProgram(program, args, { input: Buffer.from(input), signal, maxBytes }), signal)
   return format === 'wav' ? withLengths(wav) : resampled(wav)
 }
 

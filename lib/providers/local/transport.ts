@@ -9,27 +9,27 @@ import { localPrograms, type LocalPrograms } from './programs.ts'
 import { readPages, Unreadable } from './read-pages.ts'
 import { speak } from './speak.ts'
 import type { SpeechRequest } from '../../../schemas/speech.ts'
-import type { Transport, UpstreamAnswer, UpstreamBody, UpstreamRequest } from '../provider.ts'
+import type { SendOptions, Transport, UpstreamAnswer, UpstreamBody, UpstreamRequest } from '../provider.ts'
 
 /** Looks for the programs at once, and waits for what it finds with the first call. */
 export function localTransport (): Transport {
   const found = localPrograms()
   return {
-    send: async (request, { signal }) => {
+    send: async (request, sending) => {
       switch (request.path) {
-        case '/ocr': return await readDocument(request, await found, signal)
-        case '/audio/speech': return await say(request, await found, signal)
+        case '/ocr': return await readDocument(request, await found, sending)
+        case '/audio/speech': return await say(request, await found, sending)
         default: return answer(404, { message: 'There is no such thing here.', code: 'not_found' })
       }
     }
   }
 }
 
-async function readDocument (request: UpstreamRequest, programs: LocalPrograms, signal: AbortSignal): Promise<UpstreamAnswer> {
+async function readDocument (request: UpstreamRequest, programs: LocalPrograms, sending: SendOptions): Promise<UpstreamAnswer> {
   const document = await documentIn(request)
   if (document === undefined) return answer(400, { message: 'There is no document in the request.' })
   try {
-    const pages = await readPages(document.bytes, document.isPdf, programs, signal)
+    const pages = await readPages(document.bytes, document.isPdf, programs, sending)
     return answer(200, { pages: pages.map((markdown, index) => ({ index, markdown })), model: 'ocr' })
   } catch (error) {
     if (!(error instanceof Unreadable)) throw error
@@ -38,7 +38,7 @@ async function readDocument (request: UpstreamRequest, programs: LocalPrograms, 
 }
 
 /** Without a format it is a WAV file: to make an MP3 takes more than a voice. */
-async function say ({ body }: UpstreamRequest, { espeak }: LocalPrograms, signal: AbortSignal): Promise<UpstreamAnswer> {
+async function say ({ body }: UpstreamRequest, { espeak }: LocalPrograms, sending: SendOptions): Promise<UpstreamAnswer> {
   if (espeak === undefined) return answer(404, { message: 'eSpeak NG is not installed.', code: 'model_not_found' })
   // The adapter writes this body out of a request that was validated.
   const request = JSON.parse((await wholeBody(body)).toString()) as SpeechRequest
@@ -46,7 +46,7 @@ async function say ({ body }: UpstreamRequest, { espeak }: LocalPrograms, signal
   if (format !== 'wav' && format !== 'pcm') {
     return answer(400, { error: { message: 'The local voice speaks wav and pcm.', code: 'unsupported_parameter', param: 'response_format' } })
   }
-  return bytesAnswer(200, `audio/${format}`, await speak({ input, voice, speed, format }, espeak, signal))
+  return bytesAnswer(200, `audio/${format}`, await speak({ input, voice, speed, format }, espeak, sending))
 }
 
 /** The data URL that the adapter has put into the body. */

@@ -3,15 +3,17 @@
 import { randomUUID } from 'node:crypto'
 import { base64Of } from '../../embeddings/vector.ts'
 import { inputsOf } from '../../embeddings/input.ts'
+import { ownTurn } from '../../own-turn.ts'
 import { actOut } from './act-out.ts'
 import { readDirectives, withoutDirectives } from './directives.ts'
 import { embeddingModel } from './models.ts'
 import { hash } from './random.ts'
 import { Refusal } from './refusal.ts'
-import { jsonScript, type Script } from './script.ts'
+import { jsonTextScript, type Script } from './script.ts'
 import { countTokens } from './tokens.ts'
 import type { EmbeddingsRequest } from '../../../schemas/embeddings.ts'
-import type { UpstreamRequest } from '../provider.ts'
+import type { SandboxOptions } from './options.ts'
+import type { SendOptions, UpstreamRequest } from '../provider.ts'
 
 /** The rest of a long text counts as one feature: making up vectors must not cost much. */
 const readCharacters = 2000
@@ -26,9 +28,11 @@ interface EmbeddingsBody extends Pick<EmbeddingsRequest, 'input' | 'encoding_for
  * (see `directives`) are read in the last text.
  *
  * @throws Refusal 404 for another model; 400 for more dimensions or tokens than it has, and for
- *   orders it cannot follow
+ *   orders it cannot follow; the signal's reason
  */
-export function embeddings (request: UpstreamRequest): Script {
+export async function embeddings (
+  request: UpstreamRequest, _options: SandboxOptions, { signal }: Pick<SendOptions, 'signal'>
+): Promise<Script> {
   const { model, input, encoding_format: form, dimensions = embeddingModel.dimensions } = readBody(request)
   const name = model.replace(/^sandbox\//, '')
   if (name !== embeddingModel.name) {
@@ -46,14 +50,18 @@ export function embeddings (request: UpstreamRequest): Script {
       code: 'context_length_exceeded', param: 'input'
     })
   }
-  const data = texts.map((text, index) => {
+  const data: string[] = []
+  for (const [index, text] of texts.entries()) {
+    if (index > 0) await ownTurn() // all 2048 at once would hold up other calls for tenths of a second
+    signal.throwIfAborted()
     const vector = vectorOf(withoutDirectives(text), dimensions)
-    return { object: 'embedding', index, embedding: form === 'base64' ? base64Of(vector) : vector }
-  })
+    data.push(JSON.stringify({ object: 'embedding', index, embedding: form === 'base64' ? base64Of(vector) : vector }))
+  }
   const total = tokens.reduce((sum, count) => sum + count, 0)
-  const script = jsonScript(200, {
-    object: 'list', data, model, usage: { prompt_tokens: total, total_tokens: total }
-  }, { 'x-request-id': `req_${randomUUID()}` })
+  const usage = JSON.stringify({ prompt_tokens: total, total_tokens: total })
+  const script = jsonTextScript(200, `{"object":"list","data":[${data.join()}],"model":${JSON.stringify(model)},"usage":${usage}}`, {
+    'x-request-id': `req_${randomUUID()}`
+  })
   return actOut(script, readDirectives(texts.at(-1) ?? '', name, 1), false)
 }
 

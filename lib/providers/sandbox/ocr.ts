@@ -7,17 +7,20 @@ import { reader } from './models.ts'
 import { Refusal } from './refusal.ts'
 import { jsonScript, type Script } from './script.ts'
 import { composeText } from './text.ts'
-import type { UpstreamRequest } from '../provider.ts'
+import type { SandboxOptions } from './options.ts'
+import type { SendOptions, UpstreamRequest } from '../provider.ts'
 
 const wordsPerPage = 60
 
 /** @throws Refusal 404 for another model, 400 for a body without document */
-export async function readDocuments ({ body }: UpstreamRequest): Promise<Script> {
+export async function readDocuments (
+  { body }: UpstreamRequest, _options: SandboxOptions, sending: Pick<SendOptions, 'signal' | 'keyId'>
+): Promise<Script> {
   const { model, url } = await readBody(body)
   if (model.replace(/^sandbox\//, '') !== reader) {
     throw new Refusal(404, `The model '${model}' does not exist. There is: ${reader}.`, { code: 'model_not_found', param: 'model' })
   }
-  const count = await pagesOf(url)
+  const count = await pagesOf(url, sending)
   const seed = createHash('sha256').update(url).digest().readUInt32BE()
   return jsonScript(200, {
     pages: Array.from({ length: count }, (_, index) => ({ index, markdown: pageText(seed, index, count), images: [], dimensions: null })),
@@ -43,11 +46,11 @@ async function readBody (body: UpstreamRequest['body']): Promise<{ model: string
 }
 
 /** What is not a PDF, cannot be read, or is elsewhere, has one page. */
-async function pagesOf (url: string): Promise<number> {
+async function pagesOf (url: string, { signal, keyId = '' }: Pick<SendOptions, 'signal' | 'keyId'>): Promise<number> {
   const prefix = 'data:application/pdf;base64,'
   if (!url.startsWith(prefix)) return 1
   const bytes = Buffer.from(url.slice(prefix.length), 'base64')
-  return await countPages(bytes, new AbortController().signal) ?? 1
+  return await countPages(bytes, keyId, signal) ?? 1
 }
 
 function pageText (seed: number, index: number, count: number): string {

@@ -8,10 +8,10 @@ import { speak } from './speech.ts'
 import { transcribe, translate } from './transcriptions.ts'
 import type { SandboxOptions } from './options.ts'
 import type { Script } from './script.ts'
-import type { UpstreamRequest } from '../provider.ts'
+import type { SendOptions, UpstreamRequest } from '../provider.ts'
 
 /** @throws Refusal for a request that a provider would refuse */
-export type SandboxRoute = (request: UpstreamRequest, options: SandboxOptions) => Script | Promise<Script>
+export type SandboxRoute = (request: UpstreamRequest, options: SandboxOptions, sending: SendOptions) => Script | Promise<Script>
 
 export const routes: ReadonlyMap<string, SandboxRoute> = new Map<string, SandboxRoute>([
   ['POST /chat/completions', chatCompletions],

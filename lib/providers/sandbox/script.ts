@@ -25,10 +25,15 @@ export interface Script {
 
 /** A script that answers at once with one JSON value. */
 export function jsonScript (status: number, value: unknown, headers: Readonly<Record<string, string>> = {}): Script {
+  return jsonTextScript(status, JSON.stringify(value), headers)
+}
+
+/** The same with a value that is JSON already. */
+export function jsonTextScript (status: number, json: string, headers: Readonly<Record<string, string>>): Script {
   return {
     before: [],
     status,
     headers: { 'content-type': 'application/json', ...headers },
-    body: [{ type: 'send', bytes: JSON.stringify(value) }]
+    body: [{ type: 'send', bytes: json }]
   }
 }

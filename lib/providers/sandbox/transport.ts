@@ -26,7 +26,7 @@ export function sandboxTransport (options: Readonly<Record<string, unknown>> = {
     send: async (request, sendOptions) => {
       const { signal, timeouts } = sendOptions
       signal.throwIfAborted()
-      const { before, status, headers, body } = await scriptFor(request, checked)
+      const { before, status, headers, body } = await scriptFor(request, checked, sendOptions)
       const clock = new Clock(signal)
       for (const step of before) {
         if (step.type === 'pause') await clock.pause(step.ms, headLimitMs(sendOptions))
@@ -41,13 +41,13 @@ function headLimitMs ({ streamed, timeouts }: SendOptions): number {
   return streamed ? timeouts.firstByteMs : timeouts.wholeMs
 }
 
-async function scriptFor (request: UpstreamRequest, options: SandboxOptions): Promise<Script> {
+async function scriptFor (request: UpstreamRequest, options: SandboxOptions, sending: SendOptions): Promise<Script> {
   try {
     const route = routes.get(`${request.method} ${request.path}`)
     if (route === undefined) {
       throw new Refusal(404, `The sandbox has nothing at ${request.path}.`, { code: 'not_found' })
     }
-    return await route(request, options)
+    return await route(request, options, sending)
   } catch (error) {
     if (error instanceof Refusal) return error.toScript()
     throw error

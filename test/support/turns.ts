@@ -1,0 +1,12 @@
+import type { Test } from 'tap'
+
+/** Turns of the event loop from now on. */
+export function countTurns (t: Test): () => number {
+  let turns = 0
+  let next = setImmediate(function count () {
+    turns++
+    next = setImmediate(count)
+  })
+  t.teardown(() => clearImmediate(next))
+  return () => turns
+}
