@@ -11,7 +11,7 @@ import { GatewayError, asGatewayError } from '../errors.ts'
 import { Drains } from '../drains.ts'
 import { openChoices, type AnyEvent } from './fan-out.ts'
 import { openSlices } from './open-slices.ts'
-import type { OpenAnswer } from './open-answer.ts'
+import type { OpenAnswer, ProviderCallOptions, Streamable } from './open-answer.ts'
 import { pause } from '../routing/account.ts'
 import { RouteHealth } from '../routing/route-health.ts'
 import { forCaller } from '../scrub.ts'
@@ -20,21 +20,6 @@ import type { Route, RoutedCall } from '../call.ts'
 import type { Adapter, Ask, Provider } from '../providers/provider.ts'
 import type { Providers } from '../services.ts'
 import type { Stage } from '../stage.ts'
-
-export interface ProviderCallOptions {
-  /** Bytes of a whole answer. */
-  readonly answerBytes: number
-  /** Bytes of one event of a stream. */
-  readonly eventBytes: number
-  /** How long real output is waited for before what is there goes out; default 10 s. */
-  readonly holdMs?: number
-}
-
-/** A request whose answer may be streamed. */
-export interface Streamable {
-  readonly stream?: boolean | undefined
-  readonly n?: number | undefined
-}
 
 /**
  * One call in, its answer out: at least one batch, the first of which holds real output or the
