@@ -6,6 +6,7 @@
  * gateway shuts down, an answer is given up as it would have been anyway.
  */
 
+import { addUsage } from './chat/turn.ts'
 import { GatewayError } from './errors.ts'
 import type { CallRecord } from './call-record.ts'
 import type { Usage } from './events.ts'
@@ -53,6 +54,7 @@ export class Drains {
     const { signal, record } = call
     if (signal.aborted) throw signal.reason
     const own = new AbortController()
+    const earlier = record.usage // of the turns before this one
     const onAbort = (): void => this.#left(own, signal.reason)
     signal.addEventListener('abort', onAbort, { once: true })
     const release = (): void => {
@@ -80,7 +82,7 @@ export class Drains {
           answer.close()
           release()
         } else {
-          record.settled = this.#read(answer, record).finally(release)
+          record.settled = this.#read(answer, record, earlier).finally(release)
         }
       }
     }
@@ -106,14 +108,18 @@ export class Drains {
   }
 
   async #read<E extends { readonly type: string, readonly usage?: Usage }> (
-    answer: Readable<E>, record: CallRecord
+    answer: Readable<E>, record: CallRecord, earlier: Usage | undefined
   ): Promise<void> {
     const before = answer.sizeBytes()
     try {
       for (;;) {
         const events = await answer.next()
         if (events === undefined || answer.sizeBytes() - before > this.#limits.bytes) break
-        for (const { type, usage } of events) if (type === 'usage' && usage !== undefined) record.usage = usage
+        for (const { type, usage } of events) {
+          if (type !== 'usage' || usage === undefined) continue
+          record.usage = addUsage(earlier, usage) ?? usage
+          record.usageEstimated = false
+        }
       }
     } catch (cause) {
       // Nobody waits for this answer any more; the log says why its usage is an estimate.

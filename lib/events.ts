@@ -8,8 +8,7 @@
  */
 
 import type { Vector } from './embeddings/vector.ts'
-import type { Transcript } from './audio/transcript.ts'
-import type { TokenLogprob } from '../schemas/transcription.ts'
+import type { TokenLogprob, TranscriptionUsage, TranscriptSegment, TranscriptWord } from '../schemas/transcription.ts'
 
 /** Tokens as the provider counted them. Absent and zero differ: absent was not reported. */
 export interface Usage {
@@ -171,6 +170,21 @@ export type ImageEvent =
 export type EmbeddingsEvent =
   | { readonly type: 'embeddings', readonly vectors: readonly Vector[] }
   | { readonly type: 'usage', readonly usage: Usage }
+
+/** What a provider understood: as much of it as it told. */
+export interface Transcript {
+  /** The words, or the file itself when the provider wrote the subtitles. */
+  readonly text: string
+  /** Set when `text` is such a file. */
+  readonly written?: 'srt' | 'vtt'
+  /** The English name of it: `german`. */
+  readonly language?: string
+  readonly durationSeconds?: number
+  readonly words?: readonly TranscriptWord[]
+  readonly segments?: readonly TranscriptSegment[]
+  readonly logprobs?: readonly TokenLogprob[]
+  readonly usage?: TranscriptionUsage
+}
 
 /** What was said: pieces of it as they are understood, then all of it once and last. */
 export type TranscriptEvent =

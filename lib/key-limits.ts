@@ -20,6 +20,11 @@ export interface Budget {
 
 export const budgetPeriods = ['day', 'month', 'total'] as const satisfies ReadonlyArray<Budget['per']>
 
+/** Of some limits, those on what answers come to: what is left to count where a call was let in before. */
+export function limitsOnUse ({ tokensPerMinute, budget }: KeyLimits): KeyLimits {
+  return { ...tokensPerMinute !== undefined && { tokensPerMinute }, ...budget !== undefined && { budget } }
+}
+
 /** The budget in billionths of a dollar, which is what the books count in. */
 export function nanoUsdOf ({ usd }: Budget): number {
   return Math.round(usd * 1e9)

@@ -6,18 +6,18 @@
 import { pipe } from 'it-pipe'
 import { createCallRecord, noteError } from '../lib/call-record.ts'
 import { GatewayError, asGatewayError } from '../lib/errors.ts'
+import { limitsOnUse, type KeyLimits } from '../lib/key-limits.ts'
 import { estimateChat } from '../lib/limits/estimate.ts'
 import { onCall } from '../lib/replies/on-call.ts'
 import { jsonReply } from '../lib/replies/json.ts'
 import { once, perCall } from '../lib/stage.ts'
 import { auth } from '../lib/stages/auth.ts'
 import { collectDeferred, notFound, openTicket } from '../lib/stages/collect-deferred.ts'
-import { limits } from '../lib/stages/limits.ts'
+import { limits, countUse } from '../lib/stages/limits.ts'
 import { answerChat } from './chat.ts'
 import type { DeferredCancelled } from '../schemas/completion.ts'
 import type { AuthedCall, Call, RoutedCall } from '../lib/call.ts'
 import type { PromptedChat } from '../lib/chat/prompt.ts'
-import type { KeyLimits } from '../lib/key-limits.ts'
 import type { StoredAnswer } from '../lib/deferred/deferred-store.ts'
 import type { DeferredTask } from '../lib/stages/defer-call.ts'
 import type { Reply } from '../lib/reply.ts'
@@ -25,7 +25,9 @@ import type { Services } from '../lib/services.ts'
 
 /** GET /v1/chat/deferred-completion/{request_id} */
 export function retrieveDeferred (services: Services): (call: Call) => Promise<Reply> {
-  return async call => await pipe(once(call), auth(services.keys), onCall(collectDeferred(services)))
+  const stages = [auth(services.keys), countUse<AuthedCall>(services)] as const
+  const reply = onCall(collectDeferred(services))
+  return async call => await pipe(once(call), ...stages, reply)
 }
 
 /** DELETE /v1/chat/deferred-completion/{request_id}: only what runs here can be called off. */
@@ -58,7 +60,7 @@ export function runDeferred (
   return async (task, signal) => {
     const stored = JSON.parse(task) as DeferredTask // by us
     const end = new AbortController()
-    const call = callOf(stored, budgetOf(stored, services), AbortSignal.any([signal, end.signal]))
+    const call = callOf(stored, limitsOf(stored, services), AbortSignal.any([signal, end.signal]))
     const timer = setTimeout(() => end.abort(new GatewayError('timeout')), services.settings.limits.callMs)
     const checkKey = (): void => { if (!mayRun(services, call)) end.abort(new GatewayError('invalid_api_key')) }
     const look = setInterval(checkKey, keyCheckMs)
@@ -87,11 +89,10 @@ export function runDeferred (
   }
 }
 
-/** The call was let in when it was deferred, by all limits; what it costs shows only now. */
-function budgetOf ({ key }: DeferredTask, { keys, settings }: Services): KeyLimits {
+/** The call was let in when it was deferred, by all limits; what it uses shows only now. */
+function limitsOf ({ key }: DeferredTask, { keys, settings }: Services): KeyLimits {
   const known = keys.find?.(key.id) ?? key
-  const { budget } = known.limits ?? settings.limits.defaultKey ?? {}
-  return budget === undefined ? {} : { budget }
+  return limitsOnUse(known.limits ?? settings.limits.defaultKey ?? {})
 }
 
 function mayRun ({ keys }: Services, { key }: AuthedCall): boolean {

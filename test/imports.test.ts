@@ -12,7 +12,7 @@ const floors: ReadonlyArray<readonly [RegExp, number]> = [
   [/^pipelines\//, 4.5],
   [/^lib\/(?:stages|replies)\//, 4],
   [/^lib\/(?:config|keys|models|mcp|stores|telemetry|deferred|routing|usage|limits)\//, 3],
-  [/^lib\/(?:upstream|config|services|safe-agent|body-queue|inflate)\.ts$/, 3],
+  [/^lib\/(?:upstream|config|services|safe-agent|body-queue|inflate|drains)\.ts$/, 3],
   [/^lib\/(?:chat|providers|images|audio|ocr|validation|embeddings)\//, 2],
   [/^lib\/(?:sse|multipart|openapi)\.ts$/, 2],
   [/^lib\/[a-z-]+\.ts$/, 1]

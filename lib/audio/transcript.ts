@@ -2,26 +2,9 @@
 
 import { GatewayError } from '../errors.ts'
 import { srt, vtt } from './subtitles.ts'
-import type {
-  TokenLogprob, TranscriptFormat, TranscriptSegment, Transcription, TranscriptionUsage, TranscriptWord,
-  VerboseTranscription
-} from '../../schemas/transcription.ts'
+import type { TranscriptFormat, Transcription, VerboseTranscription } from '../../schemas/transcription.ts'
+import type { Transcript } from '../events.ts'
 import type { Recording } from './recording.ts'
-
-/** What a provider understood: as much of it as it told. */
-export interface Transcript {
-  /** The words, or the file itself when the provider wrote the subtitles. */
-  readonly text: string
-  /** Set when `text` is such a file. */
-  readonly written?: 'srt' | 'vtt'
-  /** The English name of it: `german`. */
-  readonly language?: string
-  readonly durationSeconds?: number
-  readonly words?: readonly TranscriptWord[]
-  readonly segments?: readonly TranscriptSegment[]
-  readonly logprobs?: readonly TokenLogprob[]
-  readonly usage?: TranscriptionUsage
-}
 
 /** An answer in one piece. */
 export interface WrittenTranscript {

@@ -6,6 +6,7 @@ import { loadSettings } from '../config.ts'
 import { GatewayError } from '../errors.ts'
 import { openServices } from '../open-services.ts'
 import { decide } from '../routing/decision.ts'
+import { serving } from '../stages/provider-call.ts'
 import { chooseRoutes } from '../stages/route-model.ts'
 import { createLog } from '../telemetry/log.ts'
 import { within } from '../within.ts'
@@ -65,9 +66,7 @@ function decisionOn (
   try {
     const key = { id: 'cli', name: 'cli' }
     const { routes } = chooseRoutes({ request, headers: {}, key, record }, models, providers, { attributes: chatAttributes })
-    return decide({
-      requested: record.requestedModel ?? '', routes, health, serves: ({ providerId }) => providers.get(providerId)?.chat !== undefined
-    })
+    return decide({ requested: record.requestedModel ?? '', routes, health, serves: serving(providers, provider => provider.chat) })
   } catch (error) {
     if (error instanceof GatewayError) throw new CommandError(error.message, { cause: error })
     throw error

@@ -16,8 +16,8 @@ const slash = 0x2f
 export class LongStrings {
   readonly texts = new Map<string, LongText>()
   readonly #longBytes: number
-  /** What is left of the text, as ranges of the pieces that came. */
-  readonly #rest: Buffer[] = []
+  /** The JSON that is left once all has come, as ranges of the pieces. */
+  readonly rest: Buffer[] = []
   #roomBytes = 0
   #room: Buffer | undefined
   #used = 0
@@ -56,7 +56,7 @@ export class LongStrings {
       this.#hasEscapes = false
       const end = this.#endOfString(piece, start + 1)
       if (end === -1 || end - start > this.#longBytes) {
-        this.#rest.push(piece.subarray(kept, start + 1))
+        this.rest.push(piece.subarray(kept, start + 1))
         this.#open = []
         this.#openBytes = 0
         if (end === -1) return this.#keepOpen(piece.subarray(start + 1))
@@ -65,12 +65,7 @@ export class LongStrings {
       }
       at = end + 1
     }
-    this.#rest.push(piece.subarray(kept))
-  }
-
-  /** The JSON that is left. */
-  end (): string {
-    return Buffer.concat(this.#rest).toString()
+    this.rest.push(piece.subarray(kept))
   }
 
   /** Where the string that is open at `from` ends in this piece, or -1. */
@@ -111,18 +106,18 @@ export class LongStrings {
     const short = this.#open ?? []
     this.#open = undefined
     if (this.#openBytes <= this.#longBytes || this.#room === undefined) {
-      this.#rest.push(...short)
+      this.rest.push(...short)
       return
     }
     const stored = this.#room.subarray(this.#used - this.#openBytes, this.#used)
     const bytes = this.#hasEscapes ? withoutEscapes(stored) : stored
     if (bytes === undefined) {
-      this.#rest.push(stored)
+      this.rest.push(stored)
       return
     }
     const standIn = `(${bytes.length} bytes, ${randomUUID()})`
     this.texts.set(standIn, new LongText(bytes))
-    this.#rest.push(Buffer.from(standIn))
+    this.rest.push(Buffer.from(standIn))
   }
 }
 

@@ -52,6 +52,13 @@ export function readCall (
   response.once('close', onClose)
   // A broken connection is a caller who has gone; `close` follows.
   response.on('error', onClose)
+  const { socket } = request
+  // A response that waits behind another one of its connection is told nothing of the end of both.
+  const onSocketClose = (): void => {
+    response.destroy()
+    response.emit('close')
+  }
+  if (response.socket === null) socket.setMaxListeners(0).once('close', onSocketClose)
   const deadline = setTimeout(() => abort(new GatewayError('timeout')), limits.callMs)
   let upload: OpenForm | undefined
 
@@ -87,6 +94,7 @@ export function readCall (
     close: () => {
       clearTimeout(deadline)
       response.off('close', onClose)
+      socket.off('close', onSocketClose)
       // What cannot be deleted now goes with the process.
       upload?.remove().catch(() => undefined)
     }

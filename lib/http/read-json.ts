@@ -109,7 +109,7 @@ async function readText (
         reject(error)
         return
       }
-      const text = longStrings === undefined ? textOf(pieces) : longStrings.end()
+      const text = textOf(longStrings?.rest ?? pieces)
       if (text !== undefined) resolve(text)
       else reject(new GatewayError('invalid_json', { message: 'The body is not UTF-8.' }))
     }

@@ -110,7 +110,7 @@ function writePiece (response: ServerResponse, piece: string | Uint8Array): bool
  * not read its last words does not keep the socket.
  */
 async function written (response: ServerResponse, signal: AbortSignal, graceMs: number): Promise<void> {
-  if (response.closed) return
+  if (response.destroyed) return
   // The system has taken every byte: the end follows, whatever the signal does.
   if (response.writableLength === 0) return await new Promise(resolve => { response.once('close', resolve) })
   let timer: NodeJS.Timeout | undefined

@@ -16,6 +16,8 @@ export interface Wanted {
   readonly tokens: number
   /** A guess, in billionths of a dollar. */
   readonly nanoUsd: number
+  /** True for what was let in before and only counts now: no limit stands in its way, and it takes no place among the calls under way. */
+  readonly letIn?: boolean
 }
 
 /** What a call did use. */
@@ -98,9 +100,9 @@ export class LimitCounters {
     const state = this.#stateOf(keyId)
     const given = { ...wanted, tokens: Math.min(wanted.tokens, limits.tokensPerMinute ?? Infinity) }
     const spending = this.#spendingOf(state, limits, nowMs)
-    const refusal = refusalOf(given, state, spending, nowMs)
+    const refusal = wanted.letIn === true ? undefined : refusalOf(given, state, spending, nowMs)
     if (refusal !== undefined) return { ...refusal, rooms: roomsOf(state, limits, nowMs) }
-    this.#change(state, limits, { requests: 1, tokens: given.tokens, calls: 1 }, nowMs)
+    this.#change(state, limits, { requests: 1, tokens: given.tokens, calls: placesOf(given) }, nowMs)
     if (spending !== undefined) state.spending = { ...spending, reserved: spending.reserved + given.nanoUsd }
     const reservation = ++this.#last
     this.#reservations.set(reservation, { ...given, holder, period: spending?.period })
@@ -115,7 +117,7 @@ export class LimitCounters {
     const { keyId, limits, tokens, nanoUsd, period } = reserved
     const nowMs = this.#now()
     const state = this.#stateOf(keyId)
-    this.#change(state, limits, { requests: 0, tokens: used.tokens - tokens, calls: -1 }, nowMs)
+    this.#change(state, limits, { requests: 0, tokens: used.tokens - tokens, calls: -placesOf(reserved) }, nowMs)
     const spending = this.#spendingOf(state, limits, nowMs)
     // What belongs to a period that is over is of no interest any more.
     if (spending === undefined || spending.period !== period) return
@@ -148,6 +150,11 @@ export class LimitCounters {
     if (tokensPerMinute !== undefined) state.tokens = take(state.tokens, tokensPerMinute, by.tokens, nowMs)
     state.underWay += by.calls
   }
+}
+
+/** Among the calls under way. */
+function placesOf ({ letIn = false }: Wanted): number {
+  return letIn ? 0 : 1
 }
 
 /** The limit that stands in the way; that of the budget first, as waiting does not help there. */

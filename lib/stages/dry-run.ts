@@ -6,6 +6,7 @@
 import { decide } from '../routing/decision.ts'
 import { RouteHealth } from '../routing/route-health.ts'
 import { perCall, type Stage } from '../stage.ts'
+import { serving } from './provider-call.ts'
 import type { Call, RoutedCall } from '../call.ts'
 import type { Provider } from '../providers/provider.ts'
 import type { Reply } from '../reply.ts'
@@ -57,10 +58,7 @@ function decisionOn (
     requested: record.requestedModel ?? '',
     routes,
     health: providerKey === undefined ? health : new RouteHealth(),
-    serves: ({ providerId }) => {
-      const provider = providers.get(providerId)
-      return provider !== undefined && pick(provider) !== undefined
-    }
+    serves: serving(providers, pick)
   })
   return {
     status: 200, headers: { 'content-type': 'application/json; charset=utf-8' }, body: JSON.stringify(decision)

@@ -8,10 +8,11 @@
  */
 
 import { addUsage } from '../chat/turn.ts'
-import { openAnswer, wholeAnswer, type AskedCall, type OpenAnswer } from './open-answer.ts'
+import {
+  openAnswer, wholeAnswer, type AskedCall, type OpenAnswer, type ProviderCallOptions, type Streamable
+} from './open-answer.ts'
 import type { Adapter, Ask, Provider } from '../providers/provider.ts'
 import type { Usage } from '../events.ts'
-import type { ProviderCallOptions, Streamable } from './provider-call.ts'
 
 /** What of an event the merge looks at. */
 export interface AnyEvent {

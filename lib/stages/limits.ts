@@ -1,12 +1,12 @@
 /** Whether a key may use that much now. */
 
 import { GatewayError } from '../errors.ts'
-import { budgetText, type KeyLimits } from '../key-limits.ts'
+import { budgetText, limitsOnUse, type KeyLimits } from '../key-limits.ts'
 import { rateLimitHeaders } from '../limits/headers.ts'
 import { pause } from '../routing/account.ts'
 import { perCall, type Stage } from '../stage.ts'
 import { costOf } from '../usage/cost.ts'
-import type { RoutedCall } from '../call.ts'
+import type { AuthedCall, RoutedCall } from '../call.ts'
 import type { TokenEstimate } from '../limits/estimate.ts'
 import type { Verdict } from '../limits/counters.ts'
 import type { Services } from '../services.ts'
@@ -15,6 +15,9 @@ export interface LimitsOptions {
   /** Waits where others are told to: for calls that nobody waits for. */
   readonly patient?: boolean
 }
+
+/** A call that is patient looks this often: what others have set aside may be given back at any time. */
+const longestPauseMs = 1000
 
 /**
  * One call in, the same call out, with what it may use set aside. What it did use is settled with
@@ -41,7 +44,7 @@ export function limits<C extends RoutedCall<unknown>> (
     const wanted = { keyId: key.id, limits, tokens, nanoUsd }
     let verdict = await limiter.reserve(wanted)
     while (!verdict.admitted && waits(verdict)) {
-      await pause(verdict.waitMs, call.signal)
+      await pause(Math.min(verdict.waitMs, longestPauseMs), call.signal)
       verdict = await limiter.reserve(wanted)
     }
     record.limitHeaders = rateLimitHeaders(verdict.rooms)
@@ -56,6 +59,22 @@ export function limits<C extends RoutedCall<unknown>> (
     const { key, record, request } = call
     if (estimate !== undefined) record.countPrompt = () => estimate(request).prompt
     const limits = key.limits ?? settings.limits.defaultKey
+    return limits === undefined ? call : reserve(call, limits)
+  })
+}
+
+/**
+ * One call in, the same call out, and what it turns out to have used counts. It is let through in any
+ * case: its provider does now what an earlier call was let in for.
+ */
+export function countUse<C extends AuthedCall> ({ limiter, settings }: Pick<Services, 'limiter' | 'settings'>): Stage<C> {
+  const reserve = async (call: C, limits: KeyLimits): Promise<C> => {
+    const verdict = await limiter.reserve({ keyId: call.key.id, limits: limitsOnUse(limits), tokens: 0, nanoUsd: 0, letIn: true })
+    if (verdict.admitted) call.record.reservation = verdict.reservation
+    return call
+  }
+  return perCall(call => {
+    const limits = call.key.limits ?? settings.limits.defaultKey
     return limits === undefined ? call : reserve(call, limits)
   })
 }

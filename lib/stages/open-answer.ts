@@ -7,7 +7,21 @@ import { rateLimitsIn } from '../providers/retry-after.ts'
 import { sseReader, type SseReader } from '../sse.ts'
 import type { RoutedCall } from '../call.ts'
 import type { Adapter, Ask, Provider, StreamReader, UpstreamAnswer } from '../providers/provider.ts'
-import type { ProviderCallOptions, Streamable } from './provider-call.ts'
+
+export interface ProviderCallOptions {
+  /** Bytes of a whole answer. */
+  readonly answerBytes: number
+  /** Bytes of one event of a stream. */
+  readonly eventBytes: number
+  /** How long real output is waited for before what is there goes out; default 10 s. */
+  readonly holdMs?: number
+}
+
+/** A request whose answer may be streamed. */
+export interface Streamable {
+  readonly stream?: boolean | undefined
+  readonly n?: number | undefined
+}
 
 /** What of a call a request to a provider hangs on. */
 export type AskedCall = Pick<RoutedCall<unknown>, 'signal' | 'record' | 'key' | 'providerKey'>

@@ -2,9 +2,10 @@
  * One question in several requests, for providers that take only so much in one (`Adapter.slices`).
  */
 
-import { openAnswer, wholeAnswer, type AskedCall, type OpenAnswer } from './open-answer.ts'
+import {
+  openAnswer, wholeAnswer, type AskedCall, type OpenAnswer, type ProviderCallOptions, type Streamable
+} from './open-answer.ts'
 import type { Adapter, Ask, Provider } from '../providers/provider.ts'
-import type { ProviderCallOptions, Streamable } from './provider-call.ts'
 
 /** Requests of one call that are under way at once. */
 const parallel = 4

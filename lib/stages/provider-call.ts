@@ -11,7 +11,7 @@ import { GatewayError, asGatewayError } from '../errors.ts'
 import { Drains } from '../drains.ts'
 import { openChoices, type AnyEvent } from './fan-out.ts'
 import { openSlices } from './open-slices.ts'
-import type { OpenAnswer } from './open-answer.ts'
+import type { OpenAnswer, ProviderCallOptions, Streamable } from './open-answer.ts'
 import { pause } from '../routing/account.ts'
 import { RouteHealth } from '../routing/route-health.ts'
 import { forCaller } from '../scrub.ts'
@@ -20,21 +20,6 @@ import type { Route, RoutedCall } from '../call.ts'
 import type { Adapter, Ask, Provider } from '../providers/provider.ts'
 import type { Providers } from '../services.ts'
 import type { Stage } from '../stage.ts'
-
-export interface ProviderCallOptions {
-  /** Bytes of a whole answer. */
-  readonly answerBytes: number
-  /** Bytes of one event of a stream. */
-  readonly eventBytes: number
-  /** How long real output is waited for before what is there goes out; default 10 s. */
-  readonly holdMs?: number
-}
-
-/** A request whose answer may be streamed. */
-export interface Streamable {
-  readonly stream?: boolean | undefined
-  readonly n?: number | undefined
-}
 
 /**
  * One call in, its answer out: at least one batch, the first of which holds real output or the
@@ -91,17 +76,13 @@ async function firstAnswer<R extends Streamable, E> (
 ): Promise<{ route: Route, answer: OpenAnswer<E> }> {
   const { record, signal } = call
   record.routes ??= call.routes // of the first turn, if there are several
-  const turns = health.inTurn(call.routes, (route, { why }) => noteAttempt(call, route, why))
+  const able = call.routes.filter(serving(providers, pick))
+  const turns = health.inTurn(able, (route, { why }) => noteAttempt(call, route, why))
   let failure: GatewayError | undefined
   for (const { route, isLast } of turns) {
     const provider = providers.get(route.providerId)
     const adapter = provider === undefined ? undefined : pick(provider)
-    if (provider === undefined || adapter === undefined) {
-      failure ??= new GatewayError('model_not_found', {
-        message: `The model \`${route.modelId}\` does not serve this endpoint.`, param: 'model'
-      })
-      continue
-    }
+    if (provider === undefined || adapter === undefined) continue // not of those that are able
     const account = health.account(provider.id)
     record.modelId = route.modelId
     record.providerId = provider.id
@@ -131,7 +112,17 @@ async function firstAnswer<R extends Streamable, E> (
     }
     if (failure.failure === 'caller' && !failure.unsupported) throw failure
   }
-  throw failure ?? new GatewayError('model_not_found', { param: 'model' })
+  throw failure ?? new GatewayError('model_not_found', {
+    message: `The model \`${call.routes[0].modelId}\` does not serve this endpoint.`, param: 'model'
+  })
+}
+
+/** Tells whether the provider of a route serves an endpoint; one that does not is never asked. */
+export function serving (providers: Providers, pick: (provider: Provider) => unknown): (route: Route) => boolean {
+  return ({ providerId }) => {
+    const provider = providers.get(providerId)
+    return provider !== undefined && pick(provider) !== undefined
+  }
 }
 
 /** What the caller asked for, with the route's settings where it asked for nothing. */

@@ -145,13 +145,16 @@ class ToolLoop {
       // Until this turn has reported as well, what is in the books is not all of it.
       if (this.#usage !== undefined) this.#call.record.usageEstimated = true
       let route = asked.routes[0]
-      for await (const batch of this.#ask(once(asked))) {
-        route = batch.route
-        for (const event of batch.events) turn.add(event)
-        const events = shown.read(batch.events)
-        if (events.length > 0) yield { call: this.#call, route, events }
+      try {
+        for await (const batch of this.#ask(once(asked))) {
+          route = batch.route
+          for (const event of batch.events) turn.add(event)
+          const events = shown.read(batch.events)
+          if (events.length > 0) yield { call: this.#call, route, events }
+        }
+      } finally {
+        this.#count(turn) // also of a turn that breaks off after it has reported
       }
-      this.#count(turn)
       const calls = wantsCalls(turn) ? turn.calls().filter(({ name }) => this.#isServerTool(name)) : []
       let stop = this.#stopReason(calls, isLast)
       if (calls.length > 0 && stop === undefined) {

@@ -10,6 +10,9 @@ import type { UsageRow } from '../stores/database.ts'
 
 /** Characters of a text that are about one token. */
 const charactersPerToken = 4
+/** Nothing that a call uses is more than this, nor costs more than a million dollars. */
+const mostOfAnything = 1e9
+const mostNanoUsd = 1e15
 
 /**
  * The row of a call; `undefined` for a call that never showed a good key. Costs are those of the
@@ -44,7 +47,7 @@ export function usageRow ({ id: callId, record, receivedAtMs }: Call, models: Pi
     audio_ms: whole(record.audioSeconds, 1000),
     characters: whole(record.spokenCharacters),
     images: whole(record.images),
-    cost_nano_usd: whole(costOfCall(record, usage, models)),
+    cost_nano_usd: whole(costOfCall(record, usage, models), 1, mostNanoUsd),
     own_provider_key: Number(record.ownProviderKey === true),
     duration_ms: Math.round(durationMs),
     first_byte_ms: whole(record.firstByteMs)
@@ -52,12 +55,12 @@ export function usageRow ({ id: callId, record, receivedAtMs }: Call, models: Pi
 }
 
 /**
- * What was reported, or a guess where a provider was asked and did not get to report: the answer
- * broke off, or the caller left.
+ * What was reported, or a guess: where a provider was asked and did not get to report, as the answer
+ * broke off or the caller left, and where it reported what cannot be.
  */
 function usageOf (record: CallRecord): { readonly usage?: Usage, readonly estimated: boolean } {
   const { usage, usageEstimated = false, attempts, outcome, outputCharacters, deferred } = record
-  if (usage !== undefined) return { usage, estimated: usageEstimated }
+  if (usage !== undefined && isPossible(usage)) return { usage, estimated: usageEstimated }
   const begun = outputCharacters !== undefined || (attempts > 0 && outcome !== 'error')
   const promptTokens = begun && deferred !== true ? record.countPrompt?.() : undefined
   if (promptTokens === undefined && outputCharacters === undefined) return { estimated: false }
@@ -74,7 +77,15 @@ function costOfCall (record: CallRecord, usage: Usage | undefined, models: Pick<
   return modelId === undefined ? undefined : costOf(usage, models.find(modelId)?.price)
 }
 
-/** A provider's count may be anything; what the store cannot hold would keep all other rows out. */
-function whole (count: number | undefined, times = 1): number | null {
-  return count === undefined || !Number.isFinite(count) ? null : Math.round(count * times)
+function isPossible ({ promptTokens, completionTokens }: Usage): boolean {
+  return whole(promptTokens) !== null && whole(completionTokens) !== null
+}
+
+/**
+ * A provider's count may be anything, and a single one that is out of range would do harm to all
+ * others: a sum that is no safe integer cannot be read from the store.
+ */
+function whole (count = NaN, times = 1, most = mostOfAnything): number | null {
+  const number = Math.round(count * times)
+  return number >= 0 && number <= most ? number : null
 }

@@ -165,6 +165,27 @@ t.test('who does not read a whole answer is under way, until the deadline and a 
   t.equal((await api.post(path, question)).status, 200, 'there is room again')
 })
 
+t.test('calls that wait behind another one of their connection end with it', async t => {
+  let begun = 0
+  const { url, ended } = await edge(t, async ({ signal }) => {
+    if (begun++ > 0) return { status: 200, headers: {}, body: begun === 2 ? 'whole' : (async function * () { yield 'a piece' })() }
+    await once(signal, 'abort')
+    throw signal.reason
+  })
+  const warnings: Error[] = []
+  const note = (warning: Error): void => { warnings.push(warning) }
+  process.on('warning', note)
+  t.teardown(() => process.off('warning', note))
+  const calls = 15 // more than a socket has listeners without a warning
+  const socket = await raw(t, url)
+  socket.write('POST /test HTTP/1.1\r\nhost: x\r\ncontent-length: 0\r\n\r\n'.repeat(calls))
+  await until(() => begun === calls)
+  socket.destroy()
+  await until(() => ended.length === calls)
+  t.same(new Set(ended.map(({ record }) => record.outcome)), new Set(['client_closed']))
+  t.same(warnings, [])
+})
+
 t.test('who sends a body that nobody reads is not listened to for ever', async t => {
   const { api } = await start(t, {})
   const endless = 'content-length: 1000000000\r\n\r\n'

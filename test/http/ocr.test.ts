@@ -184,6 +184,10 @@ t.test('a document that is not wanted any more is not decoded', async t => {
   await t.rejects(given, { message: 'gone' })
 })
 
+function left ({ rest }: LongStrings): string {
+  return Buffer.concat(rest).toString()
+}
+
 t.test('long strings are taken out of JSON at any cut, and nothing else is touched', async t => {
   const long = 'x'.repeat(50)
   const texts = [
@@ -198,7 +202,7 @@ t.test('long strings are taken out of JSON at any cut, and nothing else is touch
       const bytes = Buffer.from(text)
       strings.expect(bytes.length)
       for (let at = 0; at < bytes.length; at += size) strings.push(bytes.subarray(at, at + size))
-      let rest = strings.end()
+      let rest = left(strings)
       for (const [standIn, { bytes }] of strings.texts) {
         t.match(bytes.toString(), /^x{50}(?:\/x{50})?$/, 'a long string, whole')
         rest = rest.replace(standIn, () => bytes.toString())
@@ -210,14 +214,24 @@ t.test('long strings are taken out of JSON at any cut, and nothing else is touch
     const strings = new LongStrings(20)
     strings.expect(100)
     strings.push(Buffer.from(broken))
-    t.throws(() => JSON.parse(strings.end()), 'what has no end is no JSON')
+    t.throws(() => JSON.parse(left(strings)), 'what has no end is no JSON')
   }
   const many = new LongStrings(64 * 1024)
   const hostile = Buffer.from(JSON.stringify(Array.from({ length: 200_000 }, () => '')))
   many.expect(hostile.length)
   many.push(hostile)
-  t.equal(many.end().length, hostile.length)
+  t.equal(left(many).length, hostile.length)
   t.equal(many.texts.size, 0)
+})
+
+t.test('a body that is not UTF-8 is refused, with a long string in it or without', async t => {
+  const { upstream, api } = await start(t, { pieces: [pages('x')] })
+  for (const length of [10, 100_000]) {
+    const document = `{"document":{"document_url":"data:image/png;base64,${'A'.repeat(length)}"},"model":"caf\xe9"}`
+    const response = await api.post(path, '', { body: Buffer.from(document, 'latin1') })
+    t.match([response.status, await response.json()], [400, { error: { code: 'invalid_json', message: 'The body is not UTF-8.' } }])
+  }
+  t.equal(upstream.requests.length, 0)
 })
 
 t.test('too many pages: counted here for a PDF that came along, else in the answer', async t => {

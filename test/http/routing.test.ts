@@ -107,6 +107,20 @@ t.test('who said when to come back is passed over on all endpoints, with every r
   t.equal(openai.requests.length, 1)
 })
 
+t.test('a model that does not serve the endpoint is no other choice', async t => {
+  let asked = 0
+  const upstream = await fakeUpstream(() => asked++ === 0
+    ? { status: 429, pieces: ['{}'] }
+    : { pieces: ['{"data":[{"index":0,"embedding":[1]}],"model":"m","usage":{"prompt_tokens":1,"total_tokens":1}}'] })
+  t.teardown(upstream.close)
+  const api = await testGateway(t, {
+    providers: [upstreamAt(`${upstream.url}/v1`, 'openai', 'openai', { retries: 1 }), upstreamAt(upstream.url, 'anthropic', 'anthropic')],
+    routes: [{ name: 'any', models: ['openai/text-embedding-3-small', 'anthropic/claude-sonnet-4-5'] }]
+  })
+  const response = await api.post('/v1/embeddings', { model: 'any', input: 'x' })
+  t.match([response.status, response.headers.get('x-headgate-attempts')], [200, '2'], 'it is tried again, as the last one is')
+})
+
 t.test('a second entry with another key is the next credential', async t => {
   const upstream = await fakeUpstream(({ headers }) => headers.authorization === undefined && headers['x-team'] === 'b'
     ? { pieces: [chatAnswer('paid')] }

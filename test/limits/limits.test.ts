@@ -117,6 +117,19 @@ t.test('what a process held that has died is given back', async t => {
   t.equal(counters.open, 0)
 })
 
+t.test('what was let in before counts, and takes nobody\'s place', async t => {
+  const counters = new LimitCounters(() => 0)
+  const limits: KeyLimits = { tokensPerMinute: 10, concurrentCalls: 1 }
+  const late = counters.reserve({ keyId: 'a', limits, tokens: 0, nanoUsd: 0, letIn: true })
+  const call = counters.reserve({ keyId: 'a', limits, tokens: 10, nanoUsd: 0 })
+  if (!late.admitted || !call.admitted) return t.fail('one was refused')
+  t.ok(counters.reserve({ keyId: 'a', limits, tokens: 0, nanoUsd: 0, letIn: true }).admitted, 'whatever is left')
+  counters.settle(late.reservation, { tokens: 5, nanoUsd: 0 })
+  t.equal(reasonOf(counters.reserve({ keyId: 'a', limits, tokens: 0, nanoUsd: 0 })), 'calls')
+  counters.settle(call.reservation, { tokens: 4, nanoUsd: 0 })
+  t.match(counters.reserve({ keyId: 'a', limits, tokens: 1, nanoUsd: 0 }), { admitted: true, rooms: { tokens: { remaining: 0 } } })
+})
+
 t.test('days and months are those of UTC', async t => {
   const nowMs = Date.UTC(2024, 1, 29, 23, 59)
   t.same(periodOf('day', nowMs), { per: 'day', fromMs: Date.UTC(2024, 1, 29), endMs: Date.UTC(2024, 2, 1) })
@@ -355,22 +368,46 @@ async function store (t: Test): Promise<Database> {
   return database
 }
 
-t.test('a deferred call is let in by all limits, and paid from the budget when it is run', async t => {
+/** Asks for an answer that is fetched later, and fetches it. */
+async function collected ({ api, ask }: Set, body: object): Promise<number> {
+  const { request_id: id } = await (await ask({ deferred: true, ...body })).json() as { request_id: string }
+  const fetched = async (): Promise<number> => (await api.get(`/v1/chat/deferred-completion/${id}`, { headers })).status
+  let status = await fetched()
+  while (status === 202) status = await fetched()
+  return status
+}
+
+t.test('a deferred call is let in by all limits, and paid when it is run', async t => {
   const database = await store(t)
-  const { api, limiter, ask } = await start(t, { requestsPerMinute: 2, concurrentCalls: 1, budget: { usd: 0.0001, per: 'total' } }, { pieces: [chatAnswer('x')] }, {
+  const limits: KeyLimits = { requestsPerMinute: 3, tokensPerMinute: 30, concurrentCalls: 1, budget: { usd: 0.0001, per: 'total' } }
+  const set = await start(t, limits, { pieces: [chatAnswer('x')] }, {
     parts: { deferred: { emulate: true, keepMs: 60_000, pending: 10, keyBytes: 1_000_000 } }, more: { database }
   })
-  const collected = async (): Promise<number> => {
-    const { request_id: id } = await (await ask({ deferred: true, max_completion_tokens: 8 })).json() as { request_id: string }
-    const fetched = async (): Promise<number> => (await api.get(`/v1/chat/deferred-completion/${id}`, { headers })).status
-    let status = await fetched()
-    while (status === 202) status = await fetched()
-    return status
-  }
-  t.equal(await collected(), 200)
+  const { ask, limiter } = set
+  t.equal(await collected(set, { max_completion_tokens: 8 }), 200)
   await until(() => limiter.counters.open === 0)
   const refused = await ask({ max_completion_tokens: 9 })
   t.equal(refused.status, 402, '13 of 100 thousand billionths are spent, and 92 wanted')
+  t.equal(refused.headers.get('x-ratelimit-remaining-tokens'), '26')
+  t.equal(refused.headers.get('x-ratelimit-remaining-requests'), '2')
+})
+
+t.test('a call that its provider has deferred is paid when it is fetched, with whatever is left', async t => {
+  const database = await store(t)
+  const limits: KeyLimits = { requestsPerMinute: 3, tokensPerMinute: 4, concurrentCalls: 1, budget: { usd: 0.000_01, per: 'total' } }
+  const set = await start(t, limits, ({ method }) => ({ pieces: [method === 'POST' ? '{"request_id":"f15c114e-f47d"}' : chatAnswer('x')] }), {
+    provider: { id: 'xai', kind: 'xai' }, more: { database },
+    parts: { models: [modelSettings('xai/grok-4.6', { price: { input: 3, output: 3 } })] }
+  })
+  const { ask, limiter } = set
+  const bounded = { model: 'xai/grok-4.6', max_completion_tokens: 1 }
+  const { request_id: id } = await (await ask({ ...bounded, deferred: true })).json() as { request_id: string }
+  t.equal(await collected(set, bounded), 200)
+  await until(() => limiter.counters.open === 0)
+  const refused = await ask(bounded)
+  t.equal(refused.status, 402, '12 of 10 thousand billionths are spent')
+  t.equal(refused.headers.get('x-ratelimit-remaining-tokens'), '0')
+  t.equal((await set.api.get(`/v1/chat/deferred-completion/${id}`, { headers })).status, 200, 'what was let in is handed out')
 })
 
 t.test('what was spent is known after a restart, pruned or not', async t => {

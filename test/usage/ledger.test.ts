@@ -124,18 +124,25 @@ t.test('a caller who leaves is a row, with what is known of the answer', async t
   t.match(await close(), [{ outcome: 'client_closed', error_code: 'client_closed_request', status: 499, completion_tokens: 3, estimated: 1 }])
 })
 
-t.test('what is read on after its caller has left is exact', async t => {
+/** A stream that waits for `go` after its first word; the rest comes at once, or piece by piece. */
+function gatedPieces (atOnce = true): { readonly pieces: AsyncIterable<string>, readonly go: () => void } {
   let go = (): void => undefined
   const gate = new Promise<void>(resolve => { go = resolve })
-  const [head = '', ...rest] = chatFrames(['a', 'b'])
-  const { api, close } = await desk(t, {
-    headers: eventStream,
-    pieces: (async function * () {
-      yield head + (rest[0] ?? '')
-      await gate
-      yield rest.slice(1).join('')
-    })()
-  }, { provider: { onDisconnect: 'drain' } })
+  const [head = '', first = '', ...rest] = chatFrames(['a', 'b'])
+  const pieces = (async function * () {
+    yield head + first
+    await gate
+    for (const piece of atOnce ? [rest.join('')] : rest) {
+      yield piece
+      await new Promise(resolve => { setImmediate(resolve) })
+    }
+  })()
+  return { pieces, go: () => go() }
+}
+
+t.test('what is read on after its caller has left is exact', async t => {
+  const { pieces, go } = gatedPieces()
+  const { api, close } = await desk(t, { headers: eventStream, pieces }, { provider: { onDisconnect: 'drain' } })
   const leaving = new AbortController()
   const answer = await api.post(path, { ...question, stream: true }, { signal: leaving.signal })
   await answer.body?.getReader().read()
@@ -171,15 +178,39 @@ t.test('the turns of a tool loop are one row with their sum', async t => {
   t.match(await close(), [{ outcome: 'ok', attempts: 2, turns: 2, prompt_tokens: 13, completion_tokens: 6, estimated: 0, cost_nano_usd: 73_000 }])
 })
 
-t.test('a loop that breaks off in a later turn has paid for those before, and says that this is not all', async t => {
-  const server = await startToolServer(t)
+/** A streamed turn of 10 and 5 tokens that calls a tool. */
+function callingTurn (): Script {
   const call = { index: 0, delta: { tool_calls: [{ index: 0, id: 'c', type: 'function', function: { name: 'echo', arguments: '{"message":"x"}' } }] } }
   const usage = { prompt_tokens: 10, completion_tokens: 5, total_tokens: 15 }
-  const first = [
-    { choices: [call] }, { choices: [{ index: 0, delta: {}, finish_reason: 'tool_calls' }] }, { choices: [], usage }
-  ].map(chunk => `data: ${JSON.stringify({ id: 'x', ...chunk })}\n\n`)
+  const chunks = [{ choices: [call] }, { choices: [{ index: 0, delta: {}, finish_reason: 'tool_calls' }] }, { choices: [], usage }]
+  return { headers: eventStream, pieces: [...chunks.map(chunk => `data: ${JSON.stringify({ id: 'x', ...chunk })}\n\n`), 'data: [DONE]\n\n'] }
+}
+
+t.test('a loop whose caller leaves in a later turn has paid for that, read on, and those before', async t => {
+  const server = await startToolServer(t)
+  for (const atOnce of [true, false]) {
+    await t.test(atOnce ? 'at once' : 'piece by piece', async t => {
+      const { pieces, go } = gatedPieces(atOnce)
+      const { api, close } = await desk(t, (_, number) => number === 0 ? callingTurn() : { headers: eventStream, pieces }, {
+        provider: { onDisconnect: 'drain' }, parts: { tools: patient }
+      })
+      const leaving = new AbortController()
+      const { body } = await api.post(path, { ...question, stream: true, mcp_servers: [server.url] }, { signal: leaving.signal })
+      const reader = body?.getReader()
+      let text = ''
+      while (!text.includes('"content":"a"')) text += Buffer.from((await reader?.read())?.value ?? []).toString()
+      leaving.abort()
+      await until(() => api.gateway.services.drains.size === 1)
+      go()
+      t.match(await close(), [{ outcome: 'client_closed', turns: 2, prompt_tokens: 13, completion_tokens: 7, estimated: 0 }])
+    })
+  }
+})
+
+t.test('a loop that breaks off in a later turn has paid for those before, and says that this is not all', async t => {
+  const server = await startToolServer(t)
   const { api, close } = await desk(t, (_, number) => number === 0
-    ? { headers: eventStream, pieces: [...first, 'data: [DONE]\n\n'] }
+    ? callingTurn()
     : { headers: eventStream, pieces: chatFrames(['text']).slice(0, 2), then: 'fin' }, {
     parts: { tools: patient }
   })
@@ -360,12 +391,24 @@ t.test('several processes write to one file', async t => {
   t.equal((await rowsOf(await books(t, directory))).length, 600)
 })
 
-t.test('a count that is no number is not known; the other rows are written with it', async t => {
+t.test('a count that cannot be is not known, and all others can be read with it', async t => {
   const { database, ledger: kept } = await ledger(t)
-  note(kept, ended({ usage: { promptTokens: NaN, completionTokens: 2.4, totalTokens: Infinity } }), noModels)
-  note(kept, ended(), noModels)
+  const priced: Pick<Models, 'find'> = { find: () => ({ price }) as ModelEntry }
+  for (const tokens of [NaN, Infinity, -5, 2 ** 53, 1e300, 3e12]) {
+    for (const [promptTokens, completionTokens] of [[tokens, 1], [1, tokens]] as const) {
+      const usage = { promptTokens, completionTokens, totalTokens: tokens, cachedTokens: tokens, reasoningTokens: tokens }
+      const record = { attempts: 1, modelId: 'openai/gpt-5', pages: tokens, audioSeconds: tokens, outputCharacters: 8, countPrompt: () => 5, usage }
+      note(kept, ended(record), priced)
+    }
+  }
+  note(kept, ended({ attempts: 1, modelId: 'openai/gpt-5', usage: { promptTokens: 1.4, completionTokens: 2, totalTokens: 3 } }), priced)
   await kept.flush()
-  t.match(await rowsOf(database), [{ prompt_tokens: null, completion_tokens: 2 }, {}])
+  const rows = await rowsOf(database)
+  t.equal(rows.length, 13)
+  for (const row of rows.slice(0, 12)) {
+    t.match(row, { prompt_tokens: 5, completion_tokens: 2, estimated: 1, cached_tokens: null, reasoning_tokens: null, pages: null, audio_ms: null, cost_nano_usd: 25_000 })
+  }
+  t.match(await usageTotals(database.query, 0, ['key']), [{ sums: { calls: 13, prompt_tokens: 61, cost_nano_usd: 12 * 25_000 + 21_400 } }])
 })
 
 t.test('rows are kept for so many days and up to a number; what they cost is not forgotten', async t => {

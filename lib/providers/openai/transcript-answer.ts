@@ -5,8 +5,7 @@ import { inBandError } from '../chat-completions/errors.ts'
 import { objectOf } from '../chat-completions/wire.ts'
 import { typedStream } from './typed-stream.ts'
 import { numberOf, objectsOf } from './wire.ts'
-import type { Transcript } from '../../audio/transcript.ts'
-import type { TranscriptEvent } from '../../events.ts'
+import type { Transcript, TranscriptEvent } from '../../events.ts'
 import type {
   TokenLogprob, TranscriptFormat, TranscriptionUsage, TranscriptSegment, TranscriptWord
 } from '../../../schemas/transcription.ts'
