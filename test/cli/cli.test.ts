@@ -7,6 +7,7 @@ import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import t, { type Test } from 'tap'
 import { request } from 'undici'
+import { banner } from '../../lib/cli/banner.ts'
 import { run } from '../../lib/cli/run.ts'
 import { localModels } from '../../lib/providers/local/models.ts'
 import { plainNode } from '../support/plain-node.ts'
@@ -235,11 +236,11 @@ t.test('the first start makes a key, shows it once and says how to try it', asyn
   t.match(await ask(first.url, `${key}x`), { status: 401, body: { error: { code: 'invalid_api_key' } } })
 
   // The lines of the banner, as a shell would run them, less what a test does not need.
-  const banner: string[] = []
+  const shown: string[] = []
   for (const pattern of [/^ {2}curl http.*"Say hello/, /^ {2}curl -N .*"stream":true/, /^ {2}curl .*"tools":\[/]) {
-    banner.push((await first.line(pattern)).input)
+    shown.push((await first.line(pattern)).input)
   }
-  for (const line of banner) {
+  for (const line of shown) {
     const [, url = '', authorization = '', body = ''] = /curl (?:-N )?(\S+) -H "Authorization: ([^"]+)".* -d '(.*)'$/.exec(line) ?? []
     const answer = await request(url, { method: 'POST', body, headers: { authorization, 'content-type': 'application/json' } })
     t.equal(answer.statusCode, 200, line)
@@ -261,6 +262,17 @@ t.test('the first start makes a key, shows it once and says how to try it', asyn
   const end = await second.ended
   t.match(end, { code: 0, out: /sandbox: a simulator/ })
   t.notMatch(end.out, key)
+})
+
+t.test('where nobody answers there is nothing to try, and who listens everywhere says so', async t => {
+  const { child, line, ended } = launch(t, ['start'], t.testdir(), { HEADGATE_SANDBOX: 'off', PORT: '0' })
+  await line(/not shown again: hg_/)
+  child.kill('SIGTERM')
+  const { out } = await ended
+  t.match(out, /^No provider is enabled: set OPENAI_API_KEY/m)
+  t.notMatch(out, 'curl')
+  const everywhere = banner({ address: { host: '0.0.0.0', port: 80 }, providers: [], models: { list: () => [] } })
+  t.match(everywhere, /^Headgate listens on http:\/\/localhost:80, and on all other addresses of this machine\n/)
 })
 
 t.test('without news in the log there is no banner, but a new key is shown', async t => {
