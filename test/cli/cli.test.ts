@@ -171,6 +171,11 @@ t.test('models lists what callers can use', async t => {
   const listed: Array<{ id: string }> = JSON.parse(local.out)
   const able = await localModels('here')
   t.same(listed.map(({ id }) => id).toSorted(), able.map(({ id }) => id).toSorted(), 'what programs of this machine can do')
+
+  const away = t.testdir({ 'headgate.yaml': 'providers:\n  gone: {base_url: "http://127.0.0.1:1", list_models: true}\n' })
+  t.match(await headgate(t, ['models'], away), {
+    code: 0, error: /^gone {2}warning: the model list of a provider could not be read: The provider could not be reached\. \(connect ECONNREFUSED 127\.0\.0\.1:1\)$/
+  })
 })
 
 t.test('route tells which models a call would ask, and why', async t => {
@@ -225,6 +230,8 @@ t.test('doctor tells who answers, and leaves nothing behind', async t => {
   t.match(alone, { code: 0, out: /only the simulator is on; for others set [^]*GEMINI_API_KEY/ })
   t.notMatch(alone.out, 'GOOGLE_API_KEY', 'another name for the same provider')
   const local = await headgate(t, ['doctor'], t.testdir({ 'headgate.yaml': 'providers:\n  local:\n' }))
+  const spoilt = t.testdir({ '.headgate': { 'headgate.db': 'this is no database' } })
+  t.match(await headgate(t, ['doctor'], spoilt), { code: 1, out: /^problem +store +The store \S+ cannot be used: file is not a database\.$/m })
   t.match(local, { code: 0, out: /local +tesseract is .+, pdftoppm is .+, espeak-ng is / })
 })
 
