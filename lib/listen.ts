@@ -19,8 +19,13 @@ export async function listen (server: Server, { host, port }: Address): Promise<
   return { host, port: address.port }
 }
 
+export function isEverywhere ({ host }: Address): boolean {
+  return host === '0.0.0.0' || host === '::'
+}
+
 /** For people and programs of this machine: an address that listens everywhere is not one to connect to. */
-export function urlOf ({ host, port }: Address): string {
-  const reachable = host === '0.0.0.0' || host === '::' ? 'localhost' : host
+export function urlOf (address: Address): string {
+  const { host, port } = address
+  const reachable = isEverywhere(address) ? 'localhost' : host
   return `http://${reachable.includes(':') ? `[${reachable}]` : reachable}:${port}`
 }

@@ -12,6 +12,7 @@ import { localTransport } from './providers/local/transport.ts'
 import { sandboxModels } from './providers/sandbox/models.ts'
 import { sandboxTransport } from './providers/sandbox/transport.ts'
 import { RouteHealth } from './routing/route-health.ts'
+import { reasonOf } from './telemetry/cause.ts'
 import { httpTransport } from './upstream.ts'
 import type { Deferrals } from './deferred/deferrals.ts'
 import type { Keys } from './keys/keys.ts'
@@ -52,7 +53,7 @@ export function openServices (settings: Settings, { keys, log, limiter = new Loc
   })
   const listing = settings.providers.filter(({ id, listModels }) => listModels && enabled.has(id))
   const onFailure = (provider: string, error: unknown): void => {
-    log.warn({ provider, error: String(error) }, 'the model list of a provider could not be read')
+    log.warn({ provider, error: reasonOf(error) }, 'the model list of a provider could not be read')
   }
   const discovered = startDiscovery(listing.flatMap(({ id, kind }) => {
     const provider = providers.get(id)

@@ -1,6 +1,6 @@
 /** What a gateway says to whoever started it: where it is, who answers, and lines to try it with. */
 
-import { urlOf, type Address } from '../listen.ts'
+import { isEverywhere, urlOf, type Address } from '../listen.ts'
 import type { Models } from '../models/models.ts'
 import type { ProviderSettings } from '../settings.ts'
 
@@ -8,7 +8,7 @@ export interface BannerFacts {
   readonly address: Address
   /** Those that are enabled. */
   readonly providers: readonly ProviderSettings[]
-  readonly models: Models
+  readonly models: Pick<Models, 'list'>
   /** The key that was made just now, if one was. */
   readonly key?: string | undefined
 }
@@ -22,20 +22,24 @@ export function banner ({ address, providers, models, key }: BannerFacts): strin
     `  curl ${options}${url}/v1/chat/completions -H "Authorization: Bearer ${bearer}"` +
     ` -H "Content-Type: application/json" -d '${JSON.stringify(request)}'`
   return [
-    `Headgate listens on ${url}`,
+    `Headgate listens on ${url}${isEverywhere(address) ? ', and on all other addresses of this machine' : ''}`,
     ...providers.length === 0 ? ['No provider is enabled: set OPENAI_API_KEY or another provider\'s key.'] : [],
     ...providers.map(({ id, kind }) => kind === 'sandbox'
       ? `  ${id}: a simulator; its answers are made up and cost nothing`
       : `  ${id}`),
     '',
-    ...key === undefined ? [...lostKeyNotice, '', 'Try it with one of your keys in HEADGATE_KEY:'] : [keyNotice(key), '', 'Try it:'],
+    ...key === undefined ? lostKeyNotice : [keyNotice(key)],
     '',
-    curl('', { model, messages: hello }),
-    '',
-    curl('-N ', { model, stream: true, messages: hello }),
-    '',
-    curl('', { model, messages: question, tools: [weather] }),
-    ''
+    ...providers.length === 0 ? [] : [
+      key === undefined ? 'Try it with one of your keys in HEADGATE_KEY:' : 'Try it:',
+      '',
+      curl('', { model, messages: hello }),
+      '',
+      curl('-N ', { model, stream: true, messages: hello }),
+      '',
+      curl('', { model, messages: question, tools: [weather] }),
+      ''
+    ]
   ].join('\n')
 }
 
@@ -61,7 +65,7 @@ const weather = {
 }
 
 /** The simulator where it is on, else a model known to chat and call tools, else a placeholder. */
-function exampleModel (providers: readonly ProviderSettings[], models: Models): string {
+function exampleModel (providers: readonly ProviderSettings[], models: Pick<Models, 'list'>): string {
   const sandbox = providers.find(({ kind }) => kind === 'sandbox')
   if (sandbox !== undefined) return `${sandbox.id}/echo`
   const chats = models.list().find(({ status, capabilities }) =>

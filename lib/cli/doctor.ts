@@ -9,8 +9,8 @@ import { openKeyStore } from '../keys/key-store.ts'
 import { listModels } from '../models/discovery.ts'
 import { openServices } from '../open-services.ts'
 import { localPrograms } from '../providers/local/programs.ts'
-import { scrub } from '../scrub.ts'
 import { databasePath, openDatabase } from '../stores/database.ts'
+import { reasonOf } from '../telemetry/cause.ts'
 import { createLog } from '../telemetry/log.ts'
 import { within } from '../within.ts'
 import type { Provider } from '../providers/provider.ts'
@@ -89,7 +89,7 @@ async function store ({ server: { dataDir }, keys: configured }: Settings): Prom
       await database.close()
     }
   } catch (error) {
-    return [{ about: 'store', state: 'problem', text: messageOf(error) }]
+    return [{ about: 'store', state: 'problem', text: reasonOf(error) }]
   }
 }
 
@@ -139,7 +139,7 @@ async function ask ({ id, kind }: ProviderSettings, provider: Provider | undefin
     const ms = Math.round(performance.now() - began)
     return { about: id, state: 'ok', text: `answers in ${ms} ms and lists ${list.length} models` }
   } catch (error) {
-    return { about: id, state: 'problem', text: messageOf(error) }
+    return { about: id, state: 'problem', text: reasonOf(error) }
   }
 }
 
@@ -150,10 +150,4 @@ async function localFinding (about: string): Promise<Finding> {
   const found = programs.map(([name, path]) => `${name} ${path === undefined ? 'is not installed' : `is ${path}`}`)
   const whole = programs.every(([, path]) => path !== undefined)
   return { about, state: whole ? 'ok' : 'note', text: found.join(', ') }
-}
-
-function messageOf (error: unknown): string {
-  if (!(error instanceof Error)) return String(error)
-  const reason = error.cause instanceof Error ? ` (${error.cause.message})` : ''
-  return scrub(error.message + reason)
 }

@@ -4,9 +4,9 @@ import { parseArgs } from 'node:util'
 import { loadSettings } from '../config.ts'
 import type { ModelEntry } from '../models/models.ts'
 import { openServices } from '../open-services.ts'
-import { createLog } from '../telemetry/log.ts'
 import type { Command } from './command.ts'
 import { table } from './table.ts'
+import { terminalLog } from './terminal-log.ts'
 import { within } from '../within.ts'
 
 const listsMs = 5_000
@@ -26,9 +26,8 @@ that servers list themselves and that answer within five seconds.
       options: { config: { type: 'string', short: 'c' }, json: { type: 'boolean', default: false } }
     })
     const settings = loadSettings({ ...terminal, file })
-    const warnings = { write: (text: string) => terminal.error(text.trimEnd()) }
     const services = openServices(settings, {
-      keys: { check: () => undefined }, log: createLog('warn', warnings), ready: () => false
+      keys: { check: () => undefined }, log: terminalLog(terminal), ready: () => false
     })
     try {
       await within(listsMs, services.listed)

@@ -8,10 +8,10 @@ import { openServices } from '../open-services.ts'
 import { decide } from '../routing/decision.ts'
 import { serving } from '../stages/provider-call.ts'
 import { chooseRoutes } from '../stages/route-model.ts'
-import { createLog } from '../telemetry/log.ts'
 import { within } from '../within.ts'
 import { CommandError, type Command } from './command.ts'
 import { table } from './table.ts'
+import { terminalLog } from './terminal-log.ts'
 import type { CallRecord } from '../call-record.ts'
 import type { OpenServices } from '../open-services.ts'
 import type { RouteDecision } from '../../schemas/route-decision.ts'
@@ -42,9 +42,8 @@ known here: send it a call with the header X-Headgate-Dry-Run: true.
     if (names.length === 0) throw new CommandError('name a model', { exitCode: 2 })
     const agent = attributes === undefined ? undefined : readAttributes(attributes)
     const settings = loadSettings({ ...terminal, file })
-    const warnings = { write: (text: string) => terminal.error(text.trimEnd()) }
     const services = openServices(settings, {
-      keys: { check: () => undefined }, log: createLog('warn', warnings), ready: () => false
+      keys: { check: () => undefined }, log: terminalLog(terminal), ready: () => false
     })
     try {
       await within(listsMs, services.listed)

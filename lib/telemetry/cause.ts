@@ -11,3 +11,12 @@ export function causeOf (cause: unknown): unknown {
   const message = cause instanceof SyntaxError ? undefined : scrub(cause.message)
   return { name: cause.name, message, code: typeof code === 'string' || typeof code === 'number' ? code : undefined, at }
 }
+
+/** The same as one sentence, for people: what failed, and in brackets why, unless it says that itself. */
+export function reasonOf (error: unknown): string {
+  if (!(error instanceof Error)) return scrub(String(error))
+  if (error instanceof SyntaxError) return 'What came cannot be read.' // as above
+  const { message, cause } = error
+  const why = cause instanceof Error && !message.includes(cause.message) ? ` (${cause.message})` : ''
+  return scrub(message + why)
+}

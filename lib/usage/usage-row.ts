@@ -69,12 +69,14 @@ function usageOf (record: CallRecord): { readonly usage?: Usage, readonly estima
   return { usage: { promptTokens: prompt, completionTokens, totalTokens: prompt + completionTokens }, estimated: true }
 }
 
-/** Nothing for whom nothing was done, and for whom somebody else is billed. */
+/** Nothing for whom nothing was done, for whom somebody else is billed, and for what is free however much it is. */
 function costOfCall (record: CallRecord, usage: Usage | undefined, models: Pick<Models, 'find'>): number | undefined {
   const { attempts, ownProviderKey, modelId, outcome, deferred } = record
   if (ownProviderKey === true || deferred === true || attempts === 0) return 0
+  const price = modelId === undefined ? undefined : models.find(modelId)?.price
+  if (price?.input === 0 && price.output === 0) return 0
   if (usage === undefined) return outcome === 'error' ? 0 : undefined
-  return modelId === undefined ? undefined : costOf(usage, models.find(modelId)?.price)
+  return costOf(usage, price)
 }
 
 function isPossible ({ promptTokens, completionTokens }: Usage): boolean {

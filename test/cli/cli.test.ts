@@ -7,6 +7,7 @@ import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import t, { type Test } from 'tap'
 import { request } from 'undici'
+import { banner } from '../../lib/cli/banner.ts'
 import { run } from '../../lib/cli/run.ts'
 import { localModels } from '../../lib/providers/local/models.ts'
 import { plainNode } from '../support/plain-node.ts'
@@ -170,6 +171,11 @@ t.test('models lists what callers can use', async t => {
   const listed: Array<{ id: string }> = JSON.parse(local.out)
   const able = await localModels('here')
   t.same(listed.map(({ id }) => id).toSorted(), able.map(({ id }) => id).toSorted(), 'what programs of this machine can do')
+
+  const away = t.testdir({ 'headgate.yaml': 'providers:\n  gone: {base_url: "http://127.0.0.1:1", list_models: true}\n' })
+  t.match(await headgate(t, ['models'], away), {
+    code: 0, error: /^gone {2}warning: the model list of a provider could not be read: The provider could not be reached\. \(connect ECONNREFUSED 127\.0\.0\.1:1\)$/
+  })
 })
 
 t.test('route tells which models a call would ask, and why', async t => {
@@ -224,6 +230,8 @@ t.test('doctor tells who answers, and leaves nothing behind', async t => {
   t.match(alone, { code: 0, out: /only the simulator is on; for others set [^]*GEMINI_API_KEY/ })
   t.notMatch(alone.out, 'GOOGLE_API_KEY', 'another name for the same provider')
   const local = await headgate(t, ['doctor'], t.testdir({ 'headgate.yaml': 'providers:\n  local:\n' }))
+  const spoilt = t.testdir({ '.headgate': { 'headgate.db': 'this is no database' } })
+  t.match(await headgate(t, ['doctor'], spoilt), { code: 1, out: /^problem +store +The store \S+ cannot be used: file is not a database\.$/m })
   t.match(local, { code: 0, out: /local +tesseract is .+, pdftoppm is .+, espeak-ng is / })
 })
 
@@ -235,11 +243,11 @@ t.test('the first start makes a key, shows it once and says how to try it', asyn
   t.match(await ask(first.url, `${key}x`), { status: 401, body: { error: { code: 'invalid_api_key' } } })
 
   // The lines of the banner, as a shell would run them, less what a test does not need.
-  const banner: string[] = []
+  const shown: string[] = []
   for (const pattern of [/^ {2}curl http.*"Say hello/, /^ {2}curl -N .*"stream":true/, /^ {2}curl .*"tools":\[/]) {
-    banner.push((await first.line(pattern)).input)
+    shown.push((await first.line(pattern)).input)
   }
-  for (const line of banner) {
+  for (const line of shown) {
     const [, url = '', authorization = '', body = ''] = /curl (?:-N )?(\S+) -H "Authorization: ([^"]+)".* -d '(.*)'$/.exec(line) ?? []
     const answer = await request(url, { method: 'POST', body, headers: { authorization, 'content-type': 'application/json' } })
     t.equal(answer.statusCode, 200, line)
@@ -261,6 +269,17 @@ t.test('the first start makes a key, shows it once and says how to try it', asyn
   const end = await second.ended
   t.match(end, { code: 0, out: /sandbox: a simulator/ })
   t.notMatch(end.out, key)
+})
+
+t.test('where nobody answers there is nothing to try, and who listens everywhere says so', async t => {
+  const { child, line, ended } = launch(t, ['start'], t.testdir(), { HEADGATE_SANDBOX: 'off', PORT: '0' })
+  await line(/not shown again: hg_/)
+  child.kill('SIGTERM')
+  const { out } = await ended
+  t.match(out, /^No provider is enabled: set OPENAI_API_KEY/m)
+  t.notMatch(out, 'curl')
+  const everywhere = banner({ address: { host: '0.0.0.0', port: 80 }, providers: [], models: { list: () => [] } })
+  t.match(everywhere, /^Headgate listens on http:\/\/localhost:80, and on all other addresses of this machine\n/)
 })
 
 t.test('without news in the log there is no banner, but a new key is shown', async t => {

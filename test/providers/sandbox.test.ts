@@ -356,6 +356,10 @@ t.test('tool results are answered with a text that holds them', async t => {
   t.match(await message({ messages: after(1, rounds), tools }), { tool_calls: [{}] })
   t.match(await message({ messages: after(2, rounds), tools }), { content: /1 degrees/ })
   t.match(await message({ messages: [...after(1), ...user('weather')], tools }), { tool_calls: [{}] }, 'a new question, a first turn')
+  const picture = { type: 'image_url', image_url: { url: 'data:image/png;base64,AA==' } }
+  const shown = { role: 'user', content: [{ type: 'text', text: 'Image 1 of the result of get_weather:' }, picture] }
+  t.match(await message({ messages: [...after(1), shown], tools }),
+    { content: 'The tool get_weather answered: sunny, 0 degrees' }, 'pictures of the results are no new question')
   t.match(await message({ messages: after(1), functions: [weather.function, time.function] }), { function_call: { name: 'get_time' } })
   t.match(await message({
     messages: [...user('weather'), { role: 'assistant', content: null, function_call: { name: 'get_weather', arguments: '{}' } },

@@ -107,6 +107,12 @@ t.test('every end of a call is one row', async t => {
   await t.test('a model without a price', async t => await row(t, { pieces: [chatAnswer('x')] }, {
     outcome: 'ok', prompt_tokens: 3, cost_nano_usd: null
   }, { ...question, model: 'openai/unheard-of' }))
+  await t.test('a free model, whatever it is paid by', async t => {
+    const parts = { models: [modelSettings('openai/tts-1', { price: { input: 0, output: 0 } })] }
+    const { api, close } = await desk(t, { headers: { 'content-type': 'audio/mpeg' }, pieces: [Buffer.from('sound')] }, { parts })
+    await (await api.post('/v1/audio/speech', { model: 'openai/tts-1', input: 'Hello', voice: 'alloy' })).text()
+    t.match(await close(), [{ outcome: 'ok', characters: 5, prompt_tokens: null, cost_nano_usd: 0 }])
+  })
   await t.test('a key of the caller at the provider', async t => await row(t, { pieces: [chatAnswer('x')] }, {
     outcome: 'ok', prompt_tokens: 3, own_provider_key: 1, cost_nano_usd: 0
   }, question, { 'x-provider-key': 'mine' }))

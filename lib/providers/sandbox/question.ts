@@ -23,7 +23,8 @@ export interface Question {
   readonly results: readonly ToolResult[]
 }
 
-export function readQuestion (messages: readonly Message[]): Question {
+export function readQuestion (conversation: readonly Message[]): Question {
+  const messages = conversation.filter((message, index) => !showsResults(message, conversation[index - 1]))
   const asked = messages.findLastIndex(message => message.role === 'user')
   const raw = asked < 0 ? '' : textOf(messages[asked]?.content)
   const instructions = messages
@@ -38,6 +39,12 @@ export function readQuestion (messages: readonly Message[]): Question {
     turn: 1 + messages.slice(asked + 1).filter(({ role }) => role === 'assistant').length,
     results: resultsAtEnd(messages)
   }
+}
+
+/** Pictures of tool results come in a message of the user behind these, which is no new question. */
+function showsResults ({ role, content }: Message, before: Message | undefined): boolean {
+  const afterResults = before?.role === 'tool' || before?.role === 'function'
+  return role === 'user' && afterResults && attachmentsOf(content).length > 0
 }
 
 /** The text of a content: the string itself, or its text parts. */
