@@ -417,6 +417,13 @@ t.test('a problem says its parts separately', async t => {
   t.same(lines(t, 'providers: {mine: {base_url: 5}}'), [
     'headgate.yaml:1:30  providers.mine.base_url  must be an http:// or https:// address without user, query and fragment'
   ], 'what follows from a problem is not told as another')
+  t.same(lines(t, 'providers: {box: {kind: olama}}'), [
+    `headgate.yaml:1:25  providers.box.kind  must be one of ${providerKinds.join(', ')}; did you mean ollama?`
+  ])
+  t.same(lines(t, 'usage: {keep: 5, for: 6}'), [
+    'headgate.yaml:1:9  usage.keep  unknown entry; there are keep_days, keep_rows',
+    'headgate.yaml:1:18  usage.for  unknown entry; there are keep_days, keep_rows'
+  ], 'where nothing is near, all there is')
   t.same(lines(t, 'models:\n  a: {alias: b}\n  b: {alias: a}\nroutes:\n  c: [c]'), [
     'headgate.yaml:2:14  models.a.alias  leads back to itself',
     'headgate.yaml:3:14  models.b.alias  leads back to itself',
