@@ -35,7 +35,7 @@ export function cancelDeferred ({ keys, deferrals, settings }: Services): (call:
   const cancel = perCall(async (call: AuthedCall): Promise<DeferredCancelled> => {
     if (deferrals === undefined) throw notFound()
     const { id } = openTicket(call, deferrals, settings.deferred.keepMs)
-    if (!await deferrals.store.cancel(id)) throw notFound()
+    if (!await deferrals.store.cancel(id)) throw notFound('There is nothing left to cancel: it is done, or was cancelled, or is with the provider.')
     deferrals.news.emit('cancelled', id)
     return { request_id: call.params['request_id'] ?? '', status: 'cancelled' }
   })

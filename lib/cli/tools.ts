@@ -14,10 +14,18 @@ Lists or calls the tools of a tool server (MCP). A slug is looked for in the
 configuration, then in the registry.
 
 Options:
+  -c, --config <file>         the configuration
   -H, --header <name: value>  sent to the server; may be given more than once
       --json                  print JSON
   -h, --help                  show this
 `
+
+const options = {
+  config: { type: 'string', short: 'c' },
+  header: { type: 'string', short: 'H', multiple: true },
+  json: { type: 'boolean' },
+  help: { type: 'boolean', short: 'h' }
+} as const
 
 /** Whoever runs this may reach whatever this machine reaches, unlike a caller of the gateway. */
 const everywhere = ['0.0.0.0/0', '::/0']
@@ -25,7 +33,8 @@ const everywhere = ['0.0.0.0/0', '::/0']
 export const tools: Command = {
   usage,
   run: async (args, { env, cwd, out, error }) => {
-    const settings = loadSettings({ env, cwd })
+    const { values: { config: file } } = parseArgs({ args: [...args], strict: false, options })
+    const settings = loadSettings({ env, cwd, file: typeof file === 'string' ? file : undefined })
     const code = await toolsCommand([...args], {
       toolServers: settings.toolServers, tools: { ...settings.tools, allowedHosts: everywhere }
     }, {
@@ -89,11 +98,7 @@ function readArgs (args: string[]): Question | string {
     const { values, positionals } = parseArgs({
       args,
       allowPositionals: true,
-      options: {
-        header: { type: 'string', short: 'H', multiple: true },
-        json: { type: 'boolean' },
-        help: { type: 'boolean', short: 'h' }
-      }
+      options
     })
     if (values.help === true) return { command: 'help' }
     const [command, server = '', tool = '', text = '{}', ...rest] = positionals

@@ -22,7 +22,7 @@ export function checkModels (config: Config, providerNames: readonly string[], r
   const names = new ModelNames(config, providerNames)
   const steps = stepsOf(config)
   const checkTarget = (path: Path, name: string, target: string): void => {
-    if (leadsTo(target, name, steps)) report.add(path, 'leads back to itself')
+    if (reachedFrom(target, steps).has(name)) report.add(path, 'leads back to itself')
     else names.check(path, target, report)
   }
 
@@ -41,6 +41,10 @@ export function checkModels (config: Config, providerNames: readonly string[], r
   }
   for (const [name, entry] of Object.entries(routes)) {
     for (const { id, path } of routeTargets(name, entry)) checkTarget(path, name, id)
+    const ends = [...reachedFrom(name, steps)].filter(id => !steps.has(id))
+    if (ends.length > 0 && ends.every(id => names.isOff(id))) {
+      report.warn(['routes', name], 'leads only to providers that are off', { part: 'name' })
+    }
   }
   for (const [index, { models: patterns = [] }] of keys.entries()) {
     for (const [position, pattern] of patterns.entries()) {
@@ -73,14 +77,11 @@ function stepsOf ({ models, routes }: Config): ReadonlyMap<string, readonly stri
   return steps
 }
 
-/** Whether following names from one comes to another. */
-function leadsTo (from: string, to: string, steps: ReadonlyMap<string, readonly string[]>): boolean {
-  const seen = new Set([from])
-  for (const name of seen) {
-    if (name === to) return true
-    for (const next of steps.get(name) ?? []) seen.add(next)
-  }
-  return false
+/** Every name that following names from one comes to, itself first. */
+function reachedFrom (name: string, steps: ReadonlyMap<string, readonly string[]>): ReadonlySet<string> {
+  const seen = new Set([name])
+  for (const each of seen) for (const next of steps.get(each) ?? []) seen.add(next)
+  return seen
 }
 
 /** What can be said of a model by its name alone. */
@@ -109,6 +110,11 @@ class ModelNames {
     if (this.#own.has(id)) return
     if (!id.includes('/')) this.#checkBare(path, id, report)
     else if (this.checkProvider(path, id, report, 'value')) this.#checkListed(path, id, report)
+  }
+
+  /** True for a model of a provider that nothing here switches on. */
+  isOff (id: string): boolean {
+    return this.#config.providers[id.slice(0, id.indexOf('/'))]?.enabled === false
   }
 
   /** True when the prefix of an id is that of a provider. */

@@ -81,7 +81,8 @@ function describe (error: ErrorObject, path: Path, report: Report): void {
       const known = isMap(parentSchema.properties) ? Object.keys(parentSchema.properties) : []
       const meant = nearest(String(params.additionalProperty), known)
       const suggestion = meant === undefined ? undefined : formatPath([...path.slice(0, -1), meant])
-      return report.add(path, 'unknown entry', { suggestion, part: 'name' })
+      const message = suggestion === undefined && known.length > 0 ? `unknown entry; there are ${known.join(', ')}` : 'unknown entry'
+      return report.add(path, message, { suggestion, part: 'name' })
     }
     case 'propertyNames':
       return report.add(path, String(parentSchema.propertyNames.patternErrorMessage), { part: 'name' })

@@ -38,7 +38,7 @@ function checkProviders ({ providers }: Config, report: Report): void {
     } else if (kinds[kindOf(id, kind)].baseUrl === undefined) {
       const meant = kind === undefined ? nearest(id, Object.keys(kinds)) : undefined
       report.add(['providers', id, 'base_url'], 'is missing, and the kind has no public address', {
-        part: 'name', suggestion: meant === undefined ? undefined : `providers.${meant}`
+        part: 'name', suggestion: meant === undefined ? undefined : `providers.${meant}`, unless: ['providers', id, 'kind']
       })
     }
   }

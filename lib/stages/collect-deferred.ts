@@ -93,8 +93,8 @@ export function openTicket ({ params, key, record }: AuthedCall, { seal }: Defer
   return { id: digest(given), ticket }
 }
 
-export function notFound (): GatewayError {
-  return new GatewayError('deferred_completion_not_found', { param: 'request_id' })
+export function notFound (message?: string): GatewayError {
+  return new GatewayError('deferred_completion_not_found', { param: 'request_id', ...message !== undefined && { message } })
 }
 
 async function fetchOnce (fetch: Fetch, { store, owner }: Deferrals, { deferred, limits }: Services['settings']): Promise<Reply> {

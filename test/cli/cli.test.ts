@@ -104,6 +104,7 @@ t.test('says how to be used, and what was meant', async t => {
   t.match(await launch(t, ['strat'], t.testdir()).ended, { code: 2, out: '', error: /no command/ }, 'as a process')
   t.match(await headgate(t, ['check', '--jsn']), { code: 2, error: /Unknown option '--jsn'\nSee [^]*check --help/ })
   t.match(await headgate(t, ['models', 'x']), { code: 2, error: /Unexpected argument 'x'\nSee / })
+  t.match(await headgate(t, ['tools', 'list', 'a/b', '-c', 'none.yaml']), { code: 1, error: /^none.yaml {2}there is no such file/ })
   t.match(await headgate(t, ['tools', 'list', '--jsn']), { code: 2, error: /^Unknown option '--jsn'\.\n\nUsage/ })
 })
 

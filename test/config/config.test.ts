@@ -428,6 +428,13 @@ t.test('a problem says its parts separately', async t => {
   t.same(lines(t, 'providers: {mine: {base_url: 5}}'), [
     'headgate.yaml:1:30  providers.mine.base_url  must be an http:// or https:// address without user, query and fragment'
   ], 'what follows from a problem is not told as another')
+  t.same(lines(t, 'providers: {box: {kind: olama}}'), [
+    `headgate.yaml:1:25  providers.box.kind  must be one of ${providerKinds.join(', ')}; did you mean ollama?`
+  ])
+  t.same(lines(t, 'usage: {keep: 5, for: 6}'), [
+    'headgate.yaml:1:9  usage.keep  unknown entry; there are keep_days, keep_rows',
+    'headgate.yaml:1:18  usage.for  unknown entry; there are keep_days, keep_rows'
+  ], 'where nothing is near, all there is')
   t.same(lines(t, 'models:\n  a: {alias: b}\n  b: {alias: a}\nroutes:\n  c: [c]'), [
     'headgate.yaml:2:14  models.a.alias  leads back to itself',
     'headgate.yaml:3:14  models.b.alias  leads back to itself',
@@ -494,15 +501,17 @@ t.test('what may be meant is no problem, but said', async t => {
   gpu: {kind: vllm, options: {pace: 1}}
   azure: {kind: azure-openai, base_url: 'http://x', options: {api_version: '1', pace: 1}}
 models: {fast: {alias: openai/gpt-55}}
-routes: {all: [openai/gpt-5, sandbox/eco, gpu/anything, azure/mine, fast]}
+routes: {all: [openai/gpt-5, sandbox/eco, gpu/anything, azure/mine, fast], none: [off, openai/gpt-5], off: [xai/grok-4.3], some: [none, gpu/x]}
 keys: [{name: a, key: env:K, expires_at: 2020-01-01, models: [anthropic/of-my-own]}]` })
   const { settings, warnings } = readSettings({ env: { K: 'k', HEADGATE_SANDBOX: 'on' }, cwd })
-  t.same(settings.routes.length, 1)
+  t.same(settings.routes.length, 4)
   const told = [
     'headgate.yaml:2:31  providers.gpu.options.pace  warning: has no effect on this kind',
     'headgate.yaml:3:81  providers.azure.options.pace  warning: has no effect on this kind',
     'headgate.yaml:4:24  models.fast.alias  warning: is no model of the catalogue; its provider may know it; did you mean openai/gpt-5?',
     'headgate.yaml:5:30  routes.all[1]  warning: is no model of the catalogue; its provider may know it; did you mean sandbox/echo?',
+    'headgate.yaml:5:76  routes.none  warning: leads only to providers that are off',
+    'headgate.yaml:5:103  routes.off  warning: leads only to providers that are off',
     'headgate.yaml:6:42  keys[0].expires_at  warning: has passed',
     'headgate.yaml:6:63  keys[0].models[0]  warning: is no model of the catalogue; its provider may know it'
   ]

@@ -287,7 +287,9 @@ t.test('the gateway defers for providers that cannot, and keeps no question it h
   const rows = await database.query.selectFrom('deferred').selectAll().execute()
   t.notMatch(JSON.stringify(rows), /canary/)
   t.notOk('deferred' in Object(upstream.requests[0]?.json))
-  t.equal((await fetched(api, id, { method: 'DELETE' })).status, 404, 'what is done cannot be cancelled')
+  const late = await fetched(api, id, { method: 'DELETE' })
+  t.equal(late.status, 404, 'what is done cannot be cancelled')
+  t.match(await json(late), { error: { message: /^There is nothing left to cancel: it is done/ } })
 })
 
 t.test('a deferred call that fails has its error as answer', async t => {
