@@ -22,7 +22,7 @@ const ffmpeg = '/usr/bin/ffmpeg'
 
 /** Mono samples of 16 bits, 24,000 a second. Fails at the first thing a decoder complains about. */
 async function decoded (sound: Buffer): Promise<Buffer> {
-  const args = ['-v', 'error', '-xerror', '-err_detect', 'explode', '-i', 'pipe:0', '-f', 's16le', '-ac', '1', '-ar', '24000', 'pipe:1']
+  const args = ['-v', 'error', '-xerror', '-err_detect', 'crccheck+bitstream+buffer+explode', '-i', 'pipe:0', '-f', 's16le', '-ac', '1', '-ar', '24000', 'pipe:1']
   return await runProgram(ffmpeg, args, { input: sound, signal: AbortSignal.timeout(30_000), maxBytes: 1e7 })
 }
 
