@@ -265,6 +265,9 @@ t.test('the sandbox paints real images, the same for the same prompt', async t =
   for (const format of sharp === undefined ? [] : ['png', 'jpeg', 'webp'] as const) {
     const [bytes] = await paint({ output_format: format, ...(format !== 'png' && { output_compression: 50 }) })
     t.match(await sharp?.(bytes).metadata(), { format, width: 64, height: 32 })
+    const pixels = await sharp?.(bytes, { failOn: 'warning' }).removeAlpha().raw().toBuffer()
+    t.equal(pixels?.length, 64 * 32 * 3, `every pixel of a ${format}`)
+    t.ok(new Set(pixels).size > 1, 'and not all alike')
   }
 
   const stream = await api.post(path, { model: 'sandbox/painter', prompt: 'x', size: '8x8', stream: true, partial_images: 2 })
