@@ -1,14 +1,14 @@
 /** Whole calls in the process to endpoints with large answers: vectors, pictures, sounds. */
 
 import { equal, ok } from 'node:assert/strict'
-import { createCallRecord } from '../lib/call-record.ts'
+import { createCallRecord } from '../lib/core/record.ts'
 import { embeddings } from '../pipelines/embeddings.ts'
 import { images } from '../pipelines/images.ts'
 import { speech } from '../pipelines/speech.ts'
 import { benchKey } from './support/settings.ts'
 import { servicesTo, textOf } from './support/services.ts'
-import type { Call } from '../lib/call.ts'
-import type { Reply } from '../lib/reply.ts'
+import type { Call } from '../lib/core/call.ts'
+import type { Reply } from '../lib/core/reply.ts'
 import type { Scenario } from './support/scenario.ts'
 
 const inputs = 2048

@@ -2,7 +2,7 @@
 
 import { equal } from 'node:assert/strict'
 import { chat } from '../pipelines/chat.ts'
-import { sseReader } from '../lib/sse.ts'
+import { sseReader } from '../lib/wire/sse.ts'
 import { callOf } from './stages.bench.ts'
 import { eventCount, texts, wholeText } from './support/answers.ts'
 import { dialects, type Dialect } from './support/dialects.ts'

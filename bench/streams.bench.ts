@@ -2,17 +2,17 @@
 
 import { equal } from 'node:assert/strict'
 import { pipe } from 'it-pipe'
-import { wholeCompletion } from '../lib/chat/whole.ts'
+import { wholeCompletion } from '../lib/chat/complete.ts'
 import { chatCompletions } from '../lib/providers/chat-completions/index.ts'
-import { sseReader } from '../lib/sse.ts'
+import { sseReader } from '../lib/wire/sse.ts'
 import { normalise } from '../lib/stages/normalise.ts'
 import { sseEncode } from '../lib/stages/sse-encode.ts'
 import { batches, each, routedCall } from './stages.bench.ts'
 import { eventCount, frameCount, streamPieces, texts, wholeAnswer, wholeText } from './support/answers.ts'
-import type { Batch } from '../lib/batch.ts'
+import type { Batch } from '../lib/core/batch.ts'
 import type { Completion } from '../lib/chat/fold.ts'
-import type { PromptedChat } from '../lib/chat/prompt.ts'
-import type { ChatEvent } from '../lib/events.ts'
+import type { PromptedChat } from '../lib/chat/input.ts'
+import type { ChatEvent } from '../lib/core/events.ts'
 import type { Scenario } from './support/scenario.ts'
 
 const call = await routedCall(true)

@@ -8,20 +8,20 @@
  */
 
 import { pipe } from 'it-pipe'
-import { createCallRecord } from 'headgate/call-record'
-import { wholeCompletion } from 'headgate/chat/whole'
+import { createCallRecord } from 'headgate/core/record'
+import { wholeCompletion } from 'headgate/chat/complete'
 import { createProvider } from 'headgate/providers/index'
-import { sandboxTransport } from 'headgate/providers/sandbox/transport'
-import { streamOrWhole } from 'headgate/replies/stream-or-whole'
-import { once, type Stage } from 'headgate/stage'
+import { sandboxTransport } from 'headgate/sandbox/transport'
+import { streamOrWhole } from 'headgate/replies/stream-or-json'
+import { once, type Stage } from 'headgate/core/stage'
 import { normalise } from 'headgate/stages/normalise'
 import { providerCall } from 'headgate/stages/provider-call'
 import { sseEncode } from 'headgate/stages/sse-encode'
-import type { Batch } from 'headgate/batch'
-import type { RoutedCall } from 'headgate/call'
-import type { PromptedChat } from 'headgate/chat/prompt'
-import type { ChatEvent } from 'headgate/events'
-import type { Reply } from 'headgate/reply'
+import type { Batch } from 'headgate/core/batch'
+import type { RoutedCall } from 'headgate/core/call'
+import type { PromptedChat } from 'headgate/chat/input'
+import type { ChatEvent } from 'headgate/core/events'
+import type { Reply } from 'headgate/core/reply'
 
 /** Text in capitals; everything else as it came. */
 function shout (): Stage<Batch<PromptedChat, ChatEvent>> {

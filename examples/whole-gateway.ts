@@ -5,7 +5,7 @@
  */
 
 import { createGateway, type Gateway } from 'headgate'
-import { loadSettings } from 'headgate/config'
+import { loadSettings } from 'headgate/config/read-settings'
 import { createLog } from 'headgate/telemetry/log'
 
 /**

@@ -1,7 +1,7 @@
 #!/usr/bin/env node
 /** The process: hands the command line over, and ends with its exit code. */
 
-import './cli/heap.ts'
+import './process/v8-flags.ts'
 import { run } from './cli/run.ts'
 
 // Whoever reads our output may stop early (`headgate models | head`): no reason to fail.

@@ -4,14 +4,12 @@ import type { TokenCounter } from './embeddings/token-counter.ts'
 import type { Keys } from './keys/keys.ts'
 import type { Limiter } from './limits/limiter.ts'
 import type { ToolServers } from './mcp/tool-servers.ts'
-import type { Models } from './models/models.ts'
-import type { Provider } from './providers/provider.ts'
-import type { Settings } from './settings.ts'
+import type { Models } from './models/model-registry.ts'
+import type { Providers } from './providers/provider.ts'
+import type { Settings } from './core/settings.ts'
 import type { Deferrals } from './deferred/deferrals.ts'
-import type { Drains } from './drains.ts'
+import type { Drains } from './upstream/abandoned-answers.ts'
 import type { RouteHealth } from './routing/route-health.ts'
-
-export type Providers = ReadonlyMap<string, Provider>
 
 export interface Services {
   readonly settings: Settings

@@ -6,11 +6,11 @@
 
 import { pipe } from 'it-pipe'
 import type { Health } from '../schemas/health.ts'
-import type { Call } from '../lib/call.ts'
+import type { Call } from '../lib/core/call.ts'
 import { jsonReply } from '../lib/replies/json.ts'
-import type { Reply } from '../lib/reply.ts'
+import type { Reply } from '../lib/core/reply.ts'
 import type { Services } from '../lib/services.ts'
-import { once, perCall } from '../lib/stage.ts'
+import { once, perCall } from '../lib/core/stage.ts'
 import { auth } from '../lib/stages/auth.ts'
 
 /** What the process knows of itself. */

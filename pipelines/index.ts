@@ -10,9 +10,9 @@ import { openApi } from './openapi.ts'
 import { speech } from './speech.ts'
 import { transcription } from './transcription.ts'
 import { translation } from './translation.ts'
-import { version } from '../lib/version.ts'
+import { version } from '../lib/text/version.ts'
 import { listModels, retrieveModel } from './models.ts'
-import type { Endpoint } from '../lib/endpoint.ts'
+import type { Endpoint } from '../lib/core/endpoint.ts'
 import type { Services } from '../lib/services.ts'
 
 /** Under the right to chat: whoever may ask may fetch. */

@@ -4,9 +4,9 @@
  * An endpoint that is added is described here; the document does the rest.
  */
 
-import type { Call } from '../lib/call.ts'
-import { openApiDocument, type AnswerDoc, type EndpointDoc } from '../lib/openapi.ts'
-import type { Reply } from '../lib/reply.ts'
+import type { Call } from '../lib/core/call.ts'
+import { openApiDocument, type AnswerDoc, type EndpointDoc } from '../lib/wire/openapi.ts'
+import type { Reply } from '../lib/core/reply.ts'
 import { ChatRequest, ModelWithSettings } from '../schemas/chat.ts'
 import {
   AnswerMessage, ChatCompletion, ChatCompletionChunk, ChoiceLogprobs, CompletionUsage, DeferredCancelled,

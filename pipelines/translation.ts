@@ -1,21 +1,21 @@
 /** POST /v1/audio/translations: a recording in; what was said out, in English. */
 
 import { pipe } from 'it-pipe'
-import { readTranslation, type Recording } from '../lib/audio/recording.ts'
-import { noteTranscript, transcriptReply, wholeTranscript } from '../lib/audio/whole-transcript.ts'
-import { streamOrWhole } from '../lib/replies/stream-or-whole.ts'
-import { once, perCall } from '../lib/stage.ts'
+import { readTranslation, type Recording } from '../lib/audio/recording-input.ts'
+import { noteTranscript, transcriptReply, wholeTranscript } from '../lib/audio/complete.ts'
+import { streamOrWhole } from '../lib/replies/stream-or-json.ts'
+import { once, perCall } from '../lib/core/stage.ts'
 import { auth } from '../lib/stages/auth.ts'
 import { dryRun, dryRunReply } from '../lib/stages/dry-run.ts'
 import { limits } from '../lib/stages/limits.ts'
 import { providerCall } from '../lib/stages/provider-call.ts'
 import { routeModel } from '../lib/stages/route-model.ts'
-import { transcriptFrames } from '../lib/stages/transcript-frames.ts'
+import { transcriptFrames } from '../lib/stages/audio/transcript-frames.ts'
 import { validateForm } from '../lib/stages/validate.ts'
 import { TranslationRequest } from '../schemas/translation.ts'
-import type { Call, RoutedCall } from '../lib/call.ts'
+import type { Call, RoutedCall } from '../lib/core/call.ts'
 import type { Provider } from '../lib/providers/provider.ts'
-import type { Reply } from '../lib/reply.ts'
+import type { Reply } from '../lib/core/reply.ts'
 import type { Services } from '../lib/services.ts'
 
 const pick = (provider: Provider) => provider.translation

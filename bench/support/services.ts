@@ -1,17 +1,17 @@
 /** A gateway's services inside the process, in front of a provider that answers from memory. */
 
-import { Drains } from '../../lib/drains.ts'
+import { Drains } from '../../lib/upstream/abandoned-answers.ts'
 import { RouteHealth } from '../../lib/routing/route-health.ts'
 import { createTokenCounter } from '../../lib/embeddings/token-counter.ts'
 import { LocalLimiter } from '../../lib/limits/limiter.ts'
 import { createToolServers } from '../../lib/mcp/tool-servers.ts'
 import { createModels } from '../../lib/models/create-models.ts'
 import { createProvider } from '../../lib/providers/index.ts'
-import { benchKey, benchSettings } from './settings.ts'
+import { benchKey,benchSettings } from './settings.ts'
 import type { Transport } from '../../lib/providers/provider.ts'
-import type { Reply } from '../../lib/reply.ts'
+import type { Reply } from '../../lib/core/reply.ts'
 import type { Services } from '../../lib/services.ts'
-import type { ProviderSettings } from '../../lib/settings.ts'
+import type { ProviderSettings } from '../../lib/core/settings.ts'
 
 const key = { id: 'key-bench', name: 'bench' }
 

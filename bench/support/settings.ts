@@ -1,7 +1,7 @@
 /** Settings for benchmarks inside one process: generous limits, one provider. */
 
-import { Secret } from '../../lib/call.ts'
-import type { Settings } from '../../lib/settings.ts'
+import { Secret } from '../../lib/core/secret.ts'
+import type { Settings } from '../../lib/core/settings.ts'
 
 export const benchKey = 'hg_bench_0123456789abcdef0123456789abcdef'
 

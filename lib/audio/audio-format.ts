@@ -6,8 +6,8 @@
  * its bytes call for.
  */
 
-import { GatewayError } from '../errors.ts'
-import type { UploadedFile } from '../call.ts'
+import { GatewayError } from '../core/errors.ts'
+import type { UploadedFile } from '../core/upload.ts'
 
 const extensions = ['mp3', 'mp4', 'mpeg', 'mpga', 'm4a', 'wav', 'webm']
 

@@ -1,10 +1,10 @@
 /** A transcript, and the forms in which callers get it. */
 
-import { GatewayError } from '../errors.ts'
+import { GatewayError } from '../core/errors.ts'
 import { srt, vtt } from './subtitles.ts'
 import type { TranscriptFormat, Transcription, VerboseTranscription } from '../../schemas/transcription.ts'
-import type { Transcript } from '../events.ts'
-import type { Recording } from './recording.ts'
+import type { Transcript } from '../core/events.ts'
+import type { Recording } from './recording-input.ts'
 
 /** An answer in one piece. */
 export interface WrittenTranscript {

@@ -4,7 +4,8 @@
  * Streams print these objects and whole answers are folded from them, so the two cannot disagree.
  */
 
-import type { ChatEvent, FinishReason, ResponseStart, ToolResult, ToolServerError, Usage } from '../events.ts'
+import type { ChatEvent, FinishReason, ResponseStart, ToolResult, ToolServerError } from '../core/events.ts'
+import type { Usage } from '../core/usage.ts'
 
 /** The same in every chunk of an answer. */
 interface ChunkHead {

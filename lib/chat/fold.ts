@@ -1,7 +1,7 @@
 /** Chunks to one completion. */
 
 import type { Chunk, ChunkChoice, ChunkDelta, ToolCallDelta, WireUsage } from './chunk.ts'
-import type { FinishReason } from '../events.ts'
+import type { FinishReason } from '../core/events.ts'
 
 export interface Completion {
   id: string

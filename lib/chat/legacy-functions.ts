@@ -3,8 +3,8 @@
  * is put into tools, the answer back into a `function_call`.
  */
 
-import type { ChatEvent } from '../events.ts'
-import type { PromptedChat } from './prompt.ts'
+import type { ChatEvent } from '../core/events.ts'
+import type { PromptedChat } from './input.ts'
 import type { AssistantMessage, Message } from '../../schemas/messages.ts'
 import type { ToolChoice } from '../../schemas/tools.ts'
 

@@ -2,7 +2,7 @@
 
 import { ModelSettings, type ChatRequest } from '../../schemas/chat.ts'
 import { plainToolChoice } from './plain-tool-choice.ts'
-import type { AttributesAsked } from '../models/ranking.ts'
+import type { AttributesAsked } from '../core/model.ts'
 import type { ToolChoice } from '../../schemas/tools.ts'
 
 const known = new Set(Object.keys(ModelSettings.properties))

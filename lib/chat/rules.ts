@@ -6,8 +6,8 @@
  * of thinking and `response_format`: their adapters know, and the others ignore it.
  */
 
-import { GatewayError, ValidationError } from '../errors.ts'
-import type { PromptedCall, PromptedChat } from './prompt.ts'
+import { GatewayError, ValidationError } from '../core/errors.ts'
+import type { PromptedCall, PromptedChat } from './input.ts'
 
 /**
  * Lets a call through unchanged when its fields agree with each other.

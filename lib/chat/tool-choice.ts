@@ -1,7 +1,7 @@
 /** How the tools of a request are to be chosen, as far as the tool loop has a say in it. */
 
 import type { ToolChoice } from '../../schemas/tools.ts'
-import type { PromptedChat } from './prompt.ts'
+import type { PromptedChat } from './input.ts'
 
 /** True when the model must not call any tool. */
 export function forbidsTools ({ tool_choice: choice }: PromptedChat): boolean {

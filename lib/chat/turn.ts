@@ -1,7 +1,8 @@
 /** One turn of a model: its events as the message the next turn has to begin with. */
 
-import type { AssistantMessage, ToolCall } from '../../schemas/messages.ts'
-import type { ChatEvent, ExtraFields, FinishReason, ThinkingBlock, Usage } from '../events.ts'
+import type { AssistantMessage,ToolCall } from '../../schemas/messages.ts'
+import type { ChatEvent,ExtraFields,FinishReason,ThinkingBlock } from '../core/events.ts'
+import type { Usage } from '../core/usage.ts'
 
 /** A function the model wants called. */
 export interface TurnCall {
@@ -87,16 +88,6 @@ export class Turn {
       ...(calls.length === 0 ? {} : { tool_calls: calls.map(asToolCall) })
     }
   }
-}
-
-/** Adds up what the turns of an answer used; what none of them reported stays absent. */
-export function addUsage (sum: Usage | undefined, usage: Usage | undefined): Usage | undefined {
-  if (sum === undefined || usage === undefined) return sum ?? usage
-  const total: Record<string, number> = {}
-  for (const part of [sum, usage]) {
-    for (const [name, tokens] of Object.entries(part)) total[name] = (total[name] ?? 0) + Number(tokens)
-  }
-  return { ...sum, ...total }
 }
 
 /** Providers parse the arguments of earlier calls, so what cannot be parsed is not sent back. */

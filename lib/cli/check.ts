@@ -1,9 +1,9 @@
 /** `headgate check`: says what is wrong with a configuration, without starting anything. */
 
 import { parseArgs } from 'node:util'
-import { readSettings, type ReadSettings } from '../config.ts'
+import { readSettings, type ReadSettings } from '../config/read-settings.ts'
 import { ConfigError, formatProblems, formatWarnings, type Problem } from '../config/problems.ts'
-import type { Settings } from '../settings.ts'
+import type { Settings } from '../core/settings.ts'
 import type { Command } from './command.ts'
 
 export const check: Command = {

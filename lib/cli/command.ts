@@ -1,16 +1,6 @@
-/** What a command of `headgate` is, and how it fails. */
+import type { Terminal,ExitCode } from '../process/terminal.ts'
 
-export interface Terminal {
-  readonly env: Readonly<Record<string, string | undefined>>
-  readonly cwd: string
-  /** One or more lines to standard output, without the last line end. */
-  readonly out: (text: string) => void
-  /** The same, to standard error. */
-  readonly error: (text: string) => void
-}
 
-/** 0 all is well, 1 a problem was found, 2 wrong use. */
-export type ExitCode = 0 | 1 | 2
 
 export interface Command {
   /** What `--help` prints. */
@@ -21,17 +11,6 @@ export interface Command {
    *   the errors of `parseArgs`, which are shown as wrong use
    */
   readonly run: (args: readonly string[], terminal: Terminal) => Promise<ExitCode>
-}
-
-/** A failure that its message explains. */
-export class CommandError extends Error {
-  readonly exitCode: ExitCode
-
-  constructor (message: string, { cause, exitCode = 1 }: { cause?: unknown, exitCode?: ExitCode } = {}) {
-    super(message, { cause })
-    this.name = 'CommandError'
-    this.exitCode = exitCode
-  }
 }
 
 /**

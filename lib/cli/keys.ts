@@ -1,14 +1,15 @@
 /** `headgate keys`: gateway keys of the store, also while a gateway runs, which notices them. */
 
 import { parseArgs } from 'node:util'
-import { loadSettings } from '../config.ts'
-import { endpointNames } from '../endpoint.ts'
+import { loadSettings } from '../config/read-settings.ts'
+import { endpointNames } from '../core/endpoint.ts'
 import { openKeyStore, type KeyStore, type ListedKey } from '../keys/key-store.ts'
-import { budgetPeriods, type Budget, type KeyLimits } from '../key-limits.ts'
-import { nearest } from '../nearest.ts'
+import { budgetPeriods, type Budget, type KeyLimits } from '../core/key.ts'
+import { nearest } from '../text/nearest.ts'
 import { openDatabase } from '../stores/database.ts'
-import { CommandError, type Command, type ExitCode, type Terminal } from './command.ts'
-import { momentOf } from './moment.ts'
+import { CommandError, type ExitCode, type Terminal } from '../process/terminal.ts'
+import type { Command } from './command.ts'
+import { momentOf } from './parse-date.ts'
 import { table } from './table.ts'
 
 const options = {

@@ -1,13 +1,13 @@
 /** `headgate models`: what callers of this gateway can use. */
 
 import { parseArgs } from 'node:util'
-import { loadSettings } from '../config.ts'
-import type { ModelEntry } from '../models/models.ts'
-import { openServices } from '../open-services.ts'
+import { loadSettings } from '../config/read-settings.ts'
+import type { ModelEntry } from '../core/model.ts'
+import { openServices } from '../create-services.ts'
 import type { Command } from './command.ts'
 import { table } from './table.ts'
 import { terminalLog } from './terminal-log.ts'
-import { within } from '../within.ts'
+import { within } from '../async/with-timeout.ts'
 
 const listsMs = 5_000
 

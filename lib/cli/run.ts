@@ -7,10 +7,11 @@
 
 import { ConfigError, formatProblems } from '../config/problems.ts'
 import { KeyNameError } from '../keys/key-store.ts'
-import { nearest } from '../nearest.ts'
+import { nearest } from '../text/nearest.ts'
 import { StoreError } from '../stores/database.ts'
-import { version } from '../version.ts'
-import { CommandError, wrongUse, type Command, type ExitCode, type Terminal } from './command.ts'
+import { version } from '../text/version.ts'
+import { CommandError, type ExitCode, type Terminal } from '../process/terminal.ts'
+import { wrongUse, type Command } from './command.ts'
 
 interface Entry {
   readonly summary: string

@@ -2,13 +2,14 @@
 
 import cluster from 'node:cluster'
 import { parseArgs } from 'node:util'
-import { readSettings } from '../config.ts'
+import { readSettings } from '../config/read-settings.ts'
 import { createLog, flushed } from '../telemetry/log.ts'
-import { announce } from './announce.ts'
-import type { Command, ExitCode, Terminal } from './command.ts'
-import { firstKey } from './first-key.ts'
-import { logWarnings, serve, type ServeOptions } from './serve.ts'
-import { stopSignal } from './signals.ts'
+import { announce } from '../process/announce.ts'
+import type { Command } from './command.ts'
+import type { ExitCode, Terminal } from '../process/terminal.ts'
+import { firstKey } from '../process/first-key.ts'
+import { logWarnings, serve, type ServeOptions } from '../process/serve.ts'
+import { stopSignal } from '../process/signals.ts'
 
 export const start: Command = {
   usage: `Usage: headgate start [-c FILE]
@@ -32,9 +33,9 @@ over the file.`,
     const sources = { env: terminal.env, cwd: terminal.cwd, file }
     const { settings, warnings } = readSettings(sources)
     const options = { sources, settings, log: createLog(settings.server.logLevel) }
-    if (cluster.isWorker) return await (await import('./worker.ts')).work(options)
+    if (cluster.isWorker) return await (await import('../process/worker.ts')).work(options)
     logWarnings(warnings, options.log)
-    if (settings.server.workers > 1) return await (await import('./primary.ts')).lead(options, terminal)
+    if (settings.server.workers > 1) return await (await import('../process/primary.ts')).lead(options, terminal)
     return await alone(options, terminal)
   }
 }

@@ -1,7 +1,7 @@
 /** Warnings of the services, for whoever started a command: sentences, not lines of JSON. */
 
 import { createLog, type Log } from '../telemetry/log.ts'
-import type { Terminal } from './command.ts'
+import type { Terminal } from '../process/terminal.ts'
 
 /** What commands can come upon: a provider, and what went wrong with it. */
 interface Warning {

@@ -2,8 +2,8 @@
 
 import { parseArgs } from 'node:util'
 import { createToolServers, type OfferedTool, type OpenTools } from '../mcp/tool-servers.ts'
-import { loadSettings } from '../config.ts'
-import type { Settings } from '../settings.ts'
+import { loadSettings } from '../config/read-settings.ts'
+import type { Settings } from '../core/settings.ts'
 import { wrongUse, type Command } from './command.ts'
 
 const usage = `Usage:

@@ -1,12 +1,13 @@
 /** `headgate usage`: what was called and what it cost, out of the books. */
 
 import { parseArgs } from 'node:util'
-import { loadSettings } from '../config.ts'
-import { nearest } from '../nearest.ts'
+import { loadSettings } from '../config/read-settings.ts'
+import { nearest } from '../text/nearest.ts'
 import { openDatabase } from '../stores/database.ts'
 import { groupings, usageTotals, type Grouping, type Sums, type Total } from '../usage/totals.ts'
-import { CommandError, type Command } from './command.ts'
-import { momentOf } from './moment.ts'
+import { CommandError } from '../process/terminal.ts'
+import type { Command } from './command.ts'
+import { momentOf } from './parse-date.ts'
 import { table } from './table.ts'
 
 const options = {

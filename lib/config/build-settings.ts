@@ -3,15 +3,15 @@
 import { availableParallelism } from 'node:os'
 import { resolve } from 'node:path'
 import type { Config, ModelConfig, ProviderConfig, RouteConfig, ToolServerConfig } from '../../schemas/config.ts'
-import { Secret } from '../call.ts'
+import { Secret } from '../core/secret.ts'
 import type {
   KeySettings, Limits, ModelSettings, ProviderSettings, RouteSettings, ServerSettings, Settings, ToolServerSettings
-} from '../settings.ts'
+} from '../core/settings.ts'
 import { camelKeys } from './camel-keys.ts'
 import { isoMoment } from './iso-moment.ts'
 import { kindOf, kinds } from './kinds.ts'
 import { routeTargets } from './route-targets.ts'
-import { providerLabels } from '../settings.ts'
+import { providerLabels } from '../core/settings.ts'
 
 export interface SettingsSources {
   readonly secrets: ReadonlyMap<string, Secret>

@@ -1,9 +1,9 @@
 /** Keys callers present: none may be another's, or one caller would get the rights of the other. */
 
 import type { Config } from '../../schemas/config.ts'
-import type { Secret } from '../call.ts'
-import { unfitAt } from '../header-text.ts'
-import type { KeySettings } from '../settings.ts'
+import type { Secret } from '../core/secret.ts'
+import { unfitAt } from '../text/header-value.ts'
+import type { KeySettings } from '../core/settings.ts'
 import type { Report } from './report.ts'
 
 export interface KeyTexts {

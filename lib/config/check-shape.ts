@@ -2,7 +2,7 @@
 
 import { Ajv2019, type ErrorObject } from 'ajv/dist/2019.js'
 import { Config } from '../../schemas/config.ts'
-import { nearest } from '../nearest.ts'
+import { nearest } from '../text/nearest.ts'
 import { formatPath, isMap, type Path } from './path.ts'
 import type { Report } from './report.ts'
 

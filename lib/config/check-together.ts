@@ -3,15 +3,15 @@
 import { isIP } from 'node:net'
 import ipaddr from 'ipaddr.js'
 import type { Config } from '../../schemas/config.ts'
-import { endpointNames } from '../endpoint.ts'
-import { nearest } from '../nearest.ts'
-import { SandboxOptionError, sandboxOptionNames, sandboxOptions } from '../providers/sandbox/options.ts'
+import { endpointNames } from '../core/endpoint.ts'
+import { nearest } from '../text/nearest.ts'
+import { SandboxOptionError, sandboxOptionNames, sandboxOptions } from '../sandbox/options.ts'
 import { checkModels } from './check-models.ts'
 import { isoMoment } from './iso-moment.ts'
 import { kindOf, kinds } from './kinds.ts'
 import type { Path } from './path.ts'
 import type { Report } from './report.ts'
-import type { ProviderKind } from '../settings.ts'
+import type { ProviderKind } from '../core/settings.ts'
 
 /**
  * Reports what is wrong between entries that are each right by themselves.

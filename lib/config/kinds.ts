@@ -1,6 +1,6 @@
 /** What is known of each kind of provider before anything is asked of it. */
 
-import type { ProviderKind } from '../settings.ts'
+import type { ProviderKind } from '../core/settings.ts'
 
 interface Kind {
   /** Where it is unless the operator says otherwise; absent where only the operator can know. */

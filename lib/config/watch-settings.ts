@@ -3,9 +3,9 @@
 import { createHash } from 'node:crypto'
 import { existsSync, watch, type FSWatcher } from 'node:fs'
 import { basename, dirname, resolve } from 'node:path'
-import { Secret } from '../call.ts'
-import { configFile, readSettings, type ConfigSources, type ReadSettings } from '../config.ts'
-import type { Settings } from '../settings.ts'
+import { Secret } from '../core/secret.ts'
+import { configFile, readSettings, type ConfigSources, type ReadSettings } from './read-settings.ts'
+import type { Settings } from '../core/settings.ts'
 import { ConfigError, type Problem } from './problems.ts'
 
 /** Editors and deployments write in several steps; one look after the last of them is enough. */

@@ -3,7 +3,7 @@
 import { EventEmitter } from 'node:events'
 import { randomUUID } from 'node:crypto'
 import { DeferredStore } from './deferred-store.ts'
-import { TicketSeal } from './ticket.ts'
+import { TicketSeal } from './sealed-id.ts'
 import type { Database } from '../stores/database.ts'
 
 interface News {

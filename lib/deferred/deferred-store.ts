@@ -7,7 +7,7 @@
  */
 
 import { randomBytes } from 'node:crypto'
-import { whenUnlocked } from '../stores/when-unlocked.ts'
+import { whenUnlocked } from '../stores/retry-when-locked.ts'
 import type { Kysely } from 'kysely'
 import type { Database, DeferredRow, Tables } from '../stores/database.ts'
 

@@ -5,7 +5,7 @@
  * dies loses its lease to another. Closing gives tasks back, so the next start goes on with them.
  */
 
-import { GatewayError } from '../errors.ts'
+import { GatewayError } from '../core/errors.ts'
 import type { Deferrals } from './deferrals.ts'
 import type { Lease, StoredAnswer, StoredTask } from './deferred-store.ts'
 

@@ -1,5 +1,5 @@
-import { GatewayError } from '../errors.ts'
-import type { ValidCall } from '../call.ts'
+import { GatewayError } from '../core/errors.ts'
+import type { ValidCall } from '../core/call.ts'
 import type { EmbeddingInput, EmbeddingsRequest } from '../../schemas/embeddings.ts'
 
 /** The inputs one by one: texts, or lists of tokens. */

@@ -4,15 +4,8 @@
  * change their digits. Otherwise each is converted when its turn to be written comes.
  */
 
-import { GatewayError } from '../errors.ts'
-
-export type VectorForm = 'float' | 'base64'
-
-export interface Vector {
-  readonly form: VectorForm
-  /** A list of numbers, or one text, in JSON. */
-  readonly json: Buffer
-}
+import { GatewayError } from '../core/errors.ts'
+import type { VectorForm,Vector } from '../core/vector.ts'
 
 const floatBytes = 4
 const openList = 0x5b

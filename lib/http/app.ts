@@ -8,15 +8,15 @@
 
 import Koa, { type Context } from 'koa'
 import { Router } from '@koa/router'
-import { GatewayError, asGatewayError } from '../errors.ts'
-import { noteError } from '../call-record.ts'
+import { GatewayError, asGatewayError } from '../core/errors.ts'
+import { noteError } from '../core/record.ts'
 import { Link, OpenCalls } from './open-calls.ts'
 import { readCall, type EdgeLimits } from './read-call.ts'
 import { writeReply } from './write-reply.ts'
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import type { Call } from '../call.ts'
-import type { Endpoint } from '../endpoint.ts'
-import type { Reply } from '../reply.ts'
+import type { Call } from '../core/call.ts'
+import type { Endpoint } from '../core/endpoint.ts'
+import type { Reply } from '../core/reply.ts'
 
 export interface AppOptions {
   /** Read anew for every call, so that a new configuration holds from the next call on. */

@@ -7,7 +7,7 @@
  * of a whole JSON call.
  */
 
-import type { GatewayError } from '../errors.ts'
+import type { GatewayError } from '../core/errors.ts'
 
 /** One call under way, as the edge sees it. */
 export class Link {

@@ -4,15 +4,15 @@
  */
 
 import { setMaxListeners } from 'node:events'
-import { createCallRecord } from '../call-record.ts'
-import { GatewayError } from '../errors.ts'
-import { requestId } from '../ids.ts'
-import { LongStrings } from './long-strings.ts'
+import { createCallRecord } from '../core/record.ts'
+import { GatewayError } from '../core/errors.ts'
+import { requestId } from '../text/ids.ts'
+import { LongStrings } from '../json/extract-large-strings.ts'
 import { readForm, type OpenForm } from './read-form.ts'
 import { readJson } from './read-json.ts'
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import type { Call } from '../call.ts'
-import type { Endpoint } from '../endpoint.ts'
+import type { Call } from '../core/call.ts'
+import type { Endpoint } from '../core/endpoint.ts'
 
 export interface EdgeLimits {
   /** Deadline of a call. */

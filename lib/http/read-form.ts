@@ -9,12 +9,12 @@
 import { createReadStream } from 'node:fs'
 import { open } from 'node:fs/promises'
 import { Transform, type TransformCallback } from 'node:stream'
-import { GatewayError } from '../errors.ts'
+import { GatewayError } from '../core/errors.ts'
 import { createUploadDirectory, removeUploadDirectory } from './upload-directory.ts'
 import type { IncomingMessage } from 'node:http'
 import type { Context } from 'koa'
 import type { ExtendedFormidableOptions } from 'koa-body'
-import type { UploadedFile, UploadForm } from '../call.ts'
+import type { UploadedFile, UploadForm } from '../core/upload.ts'
 
 /** Bounds on what is not a file. */
 const fieldBytes = 1024 * 1024

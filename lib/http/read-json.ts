@@ -6,11 +6,11 @@
 
 import { isUtf8 } from 'node:buffer'
 import { createBrotliDecompress, createGunzip, createInflate } from 'node:zlib'
-import { GatewayError } from '../errors.ts'
-import { ownTurn } from '../own-turn.ts'
+import { GatewayError } from '../core/errors.ts'
+import { ownTurn } from '../async/yield-fairly.ts'
 import type { IncomingMessage } from 'node:http'
 import type { Transform } from 'node:stream'
-import type { LongStrings } from './long-strings.ts'
+import type { LongStrings } from '../json/extract-large-strings.ts'
 
 /** A socket would hand over two megabytes in a turn of the event loop, and twenty sockets forty. */
 const bytesPerTurn = 64 * 1024

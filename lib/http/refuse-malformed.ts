@@ -3,8 +3,8 @@
  * becomes a call, but whoever sent it gets an answer of the same form as any other.
  */
 
-import { GatewayError } from '../errors.ts'
-import { requestId } from '../ids.ts'
+import { GatewayError } from '../core/errors.ts'
+import { requestId } from '../text/ids.ts'
 import type { Duplex } from 'node:stream'
 
 /** For `clientError` of an HTTP server. The connection is closed in any case. */

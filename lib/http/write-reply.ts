@@ -3,10 +3,10 @@
  */
 
 import { once } from 'node:events'
-import { routeTaken } from '../route-reasons.ts'
+import { routeTaken } from '../routing/explain-route.ts'
 import type { ServerResponse } from 'node:http'
-import type { Call } from '../call.ts'
-import type { Reply } from '../reply.ts'
+import type { Call } from '../core/call.ts'
+import type { Reply } from '../core/reply.ts'
 
 /**
  * Writes a reply. A whole body goes out with its length; an iterable with back-pressure, one

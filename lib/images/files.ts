@@ -1,7 +1,7 @@
 /** What an uploaded image really is, by its first bytes; its name and media type may say anything. */
 
-import { GatewayError } from '../errors.ts'
-import type { UploadedFile } from '../call.ts'
+import { GatewayError } from '../core/errors.ts'
+import type { UploadedFile } from '../core/upload.ts'
 import type { ImageFamily } from './rules.ts'
 
 export interface ImageKind {

@@ -3,8 +3,8 @@
  * ones, those of other providers) gets the row that forbids nothing; its provider will say.
  */
 
-import { GatewayError } from '../errors.ts'
-import type { UploadedFile } from '../call.ts'
+import { GatewayError } from '../core/errors.ts'
+import type { UploadedFile } from '../core/upload.ts'
 
 /** What is done to get an image. */
 export type ImageTask = 'generation' | 'edit' | 'variation'

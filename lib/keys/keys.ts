@@ -1,6 +1,6 @@
 /** What pipelines ask of the key store. */
 
-import type { ApiKey } from '../call.ts'
+import type { ApiKey } from '../core/key.ts'
 
 export interface Keys {
   /**

@@ -1,7 +1,7 @@
 /** What a key has spent of its budget, and what calls under way may come to. */
 
 import { dayMs, dayOf } from '../usage/day.ts'
-import type { Budget } from '../key-limits.ts'
+import type { Budget } from '../core/key.ts'
 
 /** A day, a month or all time, of UTC. */
 export interface Period {

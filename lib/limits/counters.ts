@@ -5,7 +5,7 @@
  * settles what it did use when it has ended. Nothing here awaits, so nothing comes between.
  */
 
-import { nanoUsdOf, type KeyLimits, type Limit } from '../key-limits.ts'
+import { nanoUsdOf, type KeyLimits, type Limit } from '../core/key.ts'
 import { full, fullInMs, remaining, take, waitMs, type Bucket } from './bucket.ts'
 import { periodOf, type Period, type Spending } from './budget.ts'
 

@@ -1,7 +1,7 @@
 /** How many tokens a request may come to, cheaply: for reservations and for answers that broke off. */
 
 import { estimateTokens } from '../embeddings/tokens.ts'
-import type { PromptedChat } from '../chat/prompt.ts'
+import type { PromptedChat } from '../chat/input.ts'
 import type { EmbeddingsRequest } from '../../schemas/embeddings.ts'
 
 export interface TokenEstimate {

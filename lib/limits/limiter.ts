@@ -1,6 +1,6 @@
 /** Who decides whether a limited key may go on: the counters of this process, or those of another. */
 
-import { causeOf } from '../telemetry/cause.ts'
+import { causeOf } from '../text/describe-error.ts'
 import { spendingOf } from '../usage/spending.ts'
 import { LimitCounters, type Used, type Verdict, type Wanted } from './counters.ts'
 import type { Database } from '../stores/database.ts'

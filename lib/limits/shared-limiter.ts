@@ -4,8 +4,8 @@
  * and one answer each, some tens of microseconds.
  */
 
-import { tell, type Channel } from '../channel.ts'
-import { GatewayError } from '../errors.ts'
+import { tell, type Channel } from '../async/ipc.ts'
+import { GatewayError } from '../core/errors.ts'
 import type { Used, Verdict, Wanted } from './counters.ts'
 import type { Limiter, LocalLimiter } from './limiter.ts'
 

@@ -6,7 +6,7 @@
  * The client library takes a tenth of a second to load, so it is loaded for the first session.
  */
 
-import { deadline } from '../deadline.ts'
+import { deadline } from '../async/deadline.ts'
 import { httpStatus, late } from './failure.ts'
 import { Session } from './session.ts'
 import { sessionFetch } from './session-fetch.ts'
@@ -14,7 +14,7 @@ import type {
   Client, ClientOptions, JsonSchemaValidator, JsonSchemaValidatorResult, StreamableHTTPClientTransportOptions, Transport
 } from '@modelcontextprotocol/client'
 import type { Dispatcher } from 'undici'
-import type { Secret } from '../call.ts'
+import type { Secret } from '../core/secret.ts'
 import type { LocalServer, RemoteServer, ToolServerTarget } from './target.ts'
 
 export interface ConnectOptions {

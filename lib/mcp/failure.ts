@@ -3,8 +3,8 @@
  * do about it. The server's own words are not repeated; they may hold anything.
  */
 
-import { addressRefused } from '../safe-agent.ts'
-import type { ToolServerError } from '../events.ts'
+import { addressRefused } from './guarded-fetch.ts'
+import type { ToolServerError } from '../core/events.ts'
 
 /** The steps on the way to a tool's answer. */
 export type Phase = 'resolve' | 'connect' | 'initialize' | 'list' | 'call'

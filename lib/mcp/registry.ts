@@ -8,7 +8,7 @@
  */
 
 import { request, type Dispatcher } from 'undici'
-import { ExpiringMap } from './expiring-map.ts'
+import { ExpiringMap } from '../async/expiring-map.ts'
 import { ToolServerFailure } from './failure.ts'
 
 /** Where a registry says a server is, and what it must be sent. */

@@ -7,11 +7,11 @@
  */
 
 import { createHash } from 'node:crypto'
-import { Secret } from '../call.ts'
-import { fitsHeader } from '../header-text.ts'
+import { Secret } from '../core/secret.ts'
+import { fitsHeader } from '../text/header-value.ts'
 import { ToolServerFailure } from './failure.ts'
 import { notFound, type Registry } from './registry.ts'
-import type { ToolServerSettings } from '../settings.ts'
+import type { ToolServerSettings } from '../core/settings.ts'
 import type { LocalServer, RemoteServer, ToolServerTarget } from './target.ts'
 import type { WantedServer } from './wanted.ts'
 

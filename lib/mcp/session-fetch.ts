@@ -7,7 +7,7 @@
  */
 
 import { setMaxListeners } from 'node:events'
-import { safeFetch } from '../safe-agent.ts'
+import { safeFetch } from './guarded-fetch.ts'
 import type { FetchLike } from '@modelcontextprotocol/client'
 import type { Dispatcher, RequestInit } from 'undici'
 

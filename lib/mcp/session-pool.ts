@@ -4,7 +4,7 @@
  */
 
 import { setMaxListeners } from 'node:events'
-import { unlessAborted } from '../unless-aborted.ts'
+import { unlessAborted } from '../async/abortable.ts'
 import { sessionBroken, sessionExpired } from './failure.ts'
 import type { Connect } from './connect.ts'
 import type { Session } from './session.ts'

@@ -1,4 +1,4 @@
-import type { Secret } from '../call.ts'
+import type { Secret } from '../core/secret.ts'
 
 /** A tool server that has been found: how to reach it and what to say to it. */
 export interface ToolServerTarget {

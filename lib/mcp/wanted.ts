@@ -1,7 +1,7 @@
 /** What a request says of tool servers, in one shape: `mcp_servers` has many. */
 
 import type { ToolServerSpec, Credential } from '../../schemas/tools.ts'
-import type { PromptedChat } from '../chat/prompt.ts'
+import type { PromptedChat } from '../chat/input.ts'
 
 /** One entry of `mcp_servers` with the credentials meant for it. */
 export interface WantedServer {

@@ -8,7 +8,7 @@
 import { Ajv } from 'ajv'
 import { Catalogue, capabilityNames, type CatalogueModel } from '../../schemas/catalogue.ts'
 import data from './catalogue.json' with { type: 'json' }
-import type { ModelEntry } from './models.ts'
+import type { ModelEntry } from '../core/model.ts'
 
 /** Checked once, when the process starts. */
 export const catalogue: readonly ModelEntry[] = readCatalogue(data)

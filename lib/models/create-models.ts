@@ -3,13 +3,14 @@
  * which is at start-up and when a provider's own list has been read.
  */
 
-import type { Route } from '../call.ts'
-import { nearest } from '../nearest.ts'
-import type { Settings } from '../settings.ts'
+import type { Route } from '../core/route.ts'
+import { nearest } from '../text/nearest.ts'
+import type { Settings } from '../core/settings.ts'
 import { collectModels } from './known-models.ts'
 import { buildIndex, isTorn, resolve, routeOf } from './model-index.ts'
-import { inPlay, type Play } from './route-strategies.ts'
-import type { ModelEntry, Models } from './models.ts'
+import { inPlay, type Play } from '../routing/route-strategies.ts'
+import type { ModelEntry } from '../core/model.ts'
+import type { Models } from './model-registry.ts'
 
 export interface ModelRegistry extends Models {
   /** Takes over what a provider lists, in place of what it listed before. */

@@ -6,9 +6,9 @@
  */
 
 import { providerLabels } from '../../schemas/models.ts'
-import type { ModelSettings, Settings } from '../settings.ts'
+import type { ModelSettings, Settings } from '../core/settings.ts'
 import { catalogue } from './catalogue.ts'
-import type { ModelEntry } from './models.ts'
+import type { ModelEntry } from '../core/model.ts'
 
 export interface ModelSources {
   readonly settings: Settings

@@ -5,10 +5,10 @@
  * without a prefix.
  */
 
-import type { Route } from '../call.ts'
-import type { RouteSettings, Settings } from '../settings.ts'
-import { arranged } from './route-strategies.ts'
-import type { ModelEntry } from './models.ts'
+import type { Route } from '../core/route.ts'
+import type { RouteSettings, Settings } from '../core/settings.ts'
+import { arranged } from '../routing/route-strategies.ts'
+import type { ModelEntry } from '../core/model.ts'
 
 export interface ModelIndex {
   /** By whatever a caller may write: id, alias, route name, name without prefix. */

@@ -1,6 +1,6 @@
 /** One number for a price of several, so that models can be compared. */
 
-import type { ModelEntry } from './models.ts'
+import type { ModelEntry } from '../core/model.ts'
 
 /** 10 cents and less are cost 0, 100 dollars and more cost 1; every tenfold between is a third. */
 const cheapestUsd = 0.1

@@ -9,18 +9,8 @@
  * taken to have half of what is needed of it. Equal scores leave the order as it was.
  */
 
-import type { Route } from '../call.ts'
-
-/** Attribute to a number from 0 to 1; of `cost`, 1 is dear. */
-export type Attributes = Readonly<Record<string, number>>
-
-/** What a request says about attributes. */
-export interface AttributesAsked {
-  /** What models are like, by whatever name the caller has for them. */
-  readonly models?: Readonly<Record<string, Attributes>> | undefined
-  /** What the call needs. Default: as much as there is of everything that is said of models. */
-  readonly agent?: Attributes | undefined
-}
+import type { Route } from '../core/route.ts'
+import type { Attributes } from '../core/model.ts'
 
 /** A route, and what is known of its model. */
 export interface RankedCandidate {

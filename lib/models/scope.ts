@@ -1,4 +1,4 @@
-import type { ApiKey } from '../call.ts'
+import type { ApiKey } from '../core/key.ts'
 
 /**
  * Whether a key may use a model, or a configured route by its name.

@@ -5,10 +5,10 @@
  * anything. They are decoded once, where they lie, and are the only copy there is.
  */
 
-import { GatewayError } from '../errors.ts'
+import { GatewayError } from '../core/errors.ts'
 import { imageKind } from '../images/files.ts'
-import { ownTurn } from '../own-turn.ts'
-import type { LongText } from '../long-text.ts'
+import { ownTurn } from '../async/yield-fairly.ts'
+import type { LongText } from '../core/large-string.ts'
 
 export type DocumentType = 'application/pdf' | 'image/png' | 'image/jpeg' | 'image/webp'
 

@@ -1,6 +1,6 @@
 /** Providers out of their settings: an address, a credential, and the adapters of their kind. */
 
-import { withWrittenParams } from '../chat/written-params.ts'
+import { withWrittenParams } from './caller-paths.ts'
 import { anthropicChat, anthropicHeaders } from './anthropic/index.ts'
 import { azureChat, azureHeaders } from './azure-openai/index.ts'
 import { bearer, chatCompletions } from './chat-completions/index.ts'
@@ -8,7 +8,7 @@ import { googleEmbeddings } from './google/embeddings.ts'
 import { googleImages } from './google/images.ts'
 import { googleChat, googleHeaders } from './google/index.ts'
 import { kindQuirks } from './kinds.ts'
-import { bytesOnly } from './local/bytes-only.ts'
+import { bytesOnly } from './bytes-only.ts'
 import { mistralOcr } from './mistral/ocr.ts'
 import { openaiEmbeddings } from './openai/embeddings.ts'
 import { openaiImageEdits, openaiImageVariations } from './openai/image-forms.ts'
@@ -17,7 +17,7 @@ import { speech } from './openai/speech.ts'
 import { transcription, translation } from './openai/transcription.ts'
 import { xaiDeferred } from './xai/deferred.ts'
 import { xaiChat } from './xai/index.ts'
-import type { ProviderKind, ProviderSettings } from '../settings.ts'
+import type { ProviderKind, ProviderSettings } from '../core/settings.ts'
 import type { Provider, Transport } from './provider.ts'
 
 type Adapters = Pick<Provider,

@@ -4,8 +4,8 @@
  * add to it.
  */
 
-import type { ProviderKind } from '../settings.ts'
-import type { Quirks } from './provider.ts'
+import type { ProviderKind } from '../core/settings.ts'
+import type { Quirks } from '../core/quirks.ts'
 
 /** What servers without a notion of OpenAI's account features refuse or ignore. */
 const accountFields = [

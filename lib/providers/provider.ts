@@ -7,18 +7,21 @@
  */
 
 import type { EventSourceMessage } from 'eventsource-parser'
-import type { Route, Secret } from '../call.ts'
+import type { Route } from '../core/route.ts'
+import type { Secret } from '../core/secret.ts'
 import type {
-  ChatEvent, EmbeddingsEvent, ImageEvent, ResultEvent, SpeechEvent, TranscriptEvent
-} from '../events.ts'
-import type { GatewayError } from '../errors.ts'
-import type { PromptedChat } from '../chat/prompt.ts'
-import type { ImageEdit, ImageVariation } from '../images/requests.ts'
-import type { OcrPages, OcrQuestion } from '../ocr/question.ts'
+ChatEvent,EmbeddingsEvent,ImageEvent,ResultEvent,SpeechEvent,TranscriptEvent
+} from '../core/events.ts'
+import type { GatewayError } from '../core/errors.ts'
+import type { PromptedChat } from '../chat/input.ts'
+import type { ImageEdit,ImageVariation } from '../images/input.ts'
+import type { OcrPages,OcrQuestion } from '../ocr/input.ts'
 import type { EmbeddingsRequest } from '../../schemas/embeddings.ts'
 import type { ImageRequest } from '../../schemas/images.ts'
-import type { Recording } from '../audio/recording.ts'
-import type { SpeechQuestion } from '../audio/speech-question.ts'
+import type { Recording } from '../audio/recording-input.ts'
+import type { SpeechQuestion } from '../audio/speech-input.ts'
+import type { Quirks } from '../core/quirks.ts'
+import type { Timeouts } from '../core/settings.ts'
 
 /** One question to one provider: the request with the route's settings merged in. */
 export interface Ask<R> {
@@ -128,19 +131,6 @@ export interface SendOptions {
   readonly keyId?: string
 }
 
-/** All in milliseconds. */
-export interface Timeouts {
-  readonly connectMs: number
-  /** Until the answer head of a streamed request. */
-  readonly firstByteMs: number
-  /** Until the answer head of a whole request, which comes only with its body. */
-  readonly wholeMs: number
-  /** Between two reads of a body, comments included. */
-  readonly idleBytesMs: number
-  /** Between two reads that held an event. */
-  readonly idleEventsMs: number
-}
-
 /**
  * Carries requests to a provider: over HTTP (`lib/upstream`), or inside the process (sandbox).
  *
@@ -188,39 +178,4 @@ export interface DeferredChat {
   readonly fetch: (upstreamId: string) => UpstreamRequest
 }
 
-/**
- * How a server deviates from the dialect it speaks. Data, set by the kind of server in
- * `providers/index` and by the operator in the configuration.
- */
-export interface Quirks {
-  /** The only token-limit field it knows. Default: whichever the caller used. */
-  readonly tokenLimitField?: 'max_tokens' | 'max_completion_tokens'
-  /** Fields of a chat request it refuses; left out. */
-  readonly omit?: readonly string[]
-  /** False when it does not know `stream_options`. Default true. */
-  readonly streamUsage?: boolean
-  /** False when it takes one choice only; more are asked for in parallel. Default true. */
-  readonly choices?: boolean
-  /** True when a stream may end with `[DONE]` and no finish reason. Default false. */
-  readonly lenientFinish?: boolean
-  /** `object` sends `reasoning: {effort}`; default sends `reasoning_effort`. */
-  readonly reasoningEffort?: 'field' | 'object' | 'omit'
-  /** Fields of the request that only this kind of server knows. */
-  readonly forward?: readonly string[]
-  /** Fields of assistant messages that it wants back in the history. */
-  readonly echo?: readonly string[]
-  /** True when it pads stream chunks with random text unless told not to. */
-  readonly obfuscation?: boolean
-  /** False when custom (free-form) tools are refused. Default true. */
-  readonly customTools?: boolean
-  /** True when it knows the deprecated `functions`. Default false: they are sent as tools. */
-  readonly legacyFunctions?: boolean
-  /** Fields of the request that it calls otherwise: ours to its. */
-  readonly rename?: Readonly<Record<string, string>>
-  /** Letters and digits an id of a tool call must have; others are replaced in the history. */
-  readonly toolCallIdLength?: number
-  /** False when no message of the user may follow those of tools, which is how their pictures travel. Default true. */
-  readonly toolImages?: boolean
-  /** False when it does not know base64 embeddings; the gateway makes them. Default true. */
-  readonly base64Embeddings?: boolean
-}
+export type Providers = ReadonlyMap<string, Provider>

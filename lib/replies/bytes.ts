@@ -1,12 +1,12 @@
 /** The end of a pipeline that answers with sound, or with a stream of pieces of it. */
 
-import { GatewayError } from '../errors.ts'
-import { begun } from './begun.ts'
+import { GatewayError } from '../core/errors.ts'
+import { begun } from '../async/peek.ts'
 import { eventStream } from './event-stream.ts'
-import type { Batch } from '../batch.ts'
-import type { SpeechEvent } from '../events.ts'
-import type { Reply } from '../reply.ts'
-import type { Sink, Stage } from '../stage.ts'
+import type { Batch } from '../core/batch.ts'
+import type { SpeechEvent } from '../core/events.ts'
+import type { Reply } from '../core/reply.ts'
+import type { Sink, Stage } from '../core/stage.ts'
 
 /**
  * Waits for the first batch, which decides: bytes go out as they came in, read by read, under the

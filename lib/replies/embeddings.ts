@@ -1,13 +1,15 @@
 /** The end of the embeddings pipeline: vectors as the list the API answers with. */
 
 import { scheduler } from 'node:timers/promises'
-import { printVector, type Vector, type VectorForm } from '../embeddings/vector.ts'
+import { printVector } from '../embeddings/vector.ts'
+import type { Vector, VectorForm } from '../core/vector.ts'
 import { estimateTokens } from '../embeddings/tokens.ts'
-import { GatewayError } from '../errors.ts'
-import type { Batch } from '../batch.ts'
-import type { EmbeddingsEvent, Usage } from '../events.ts'
-import type { Reply } from '../reply.ts'
-import type { Sink } from '../stage.ts'
+import { GatewayError } from '../core/errors.ts'
+import type { Batch } from '../core/batch.ts'
+import type { EmbeddingsEvent } from '../core/events.ts'
+import type { Usage } from '../core/usage.ts'
+import type { Reply } from '../core/reply.ts'
+import type { Sink } from '../core/stage.ts'
 import type { EmbeddingsRequest } from '../../schemas/embeddings.ts'
 
 /** Above this, pieces are written as they are instead of being put together first. */

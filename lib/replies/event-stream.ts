@@ -1,4 +1,4 @@
-import type { Reply } from '../reply.ts'
+import type { Reply } from '../core/reply.ts'
 
 const headers = {
   'content-type': 'text/event-stream; charset=utf-8',

@@ -1,6 +1,6 @@
-import { GatewayError } from '../errors.ts'
-import type { Reply } from '../reply.ts'
-import type { Sink } from '../stage.ts'
+import { GatewayError } from '../core/errors.ts'
+import type { Reply } from '../core/reply.ts'
+import type { Sink } from '../core/stage.ts'
 
 /**
  * Makes the end of a pipeline of what answers one call: `onCall(collectDeferred(services))`.

@@ -1,7 +1,7 @@
 /** Which models a call would ask now, in which order, and why. */
 
-import { reasonOf } from '../route-reasons.ts'
-import type { Route } from '../call.ts'
+import { reasonOf } from './explain-route.ts'
+import type { Route } from '../core/route.ts'
 import type { RouteHealth, Setback } from './route-health.ts'
 import type { RouteCandidate, RouteDecision } from '../../schemas/route-decision.ts'
 

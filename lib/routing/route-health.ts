@@ -3,11 +3,11 @@
  * which models fail, how soon they answer. All endpoints share one; every process has its own.
  */
 
-import { Account } from './account.ts'
-import { GatewayError } from '../errors.ts'
+import { Account } from './retry-budget.ts'
+import { GatewayError } from '../core/errors.ts'
 import { Breaker, firstAttempt, type Attempt } from './breaker.ts'
 import { Latencies } from './latencies.ts'
-import type { Route } from '../call.ts'
+import type { Route } from '../core/route.ts'
 
 /** Models whose failures are remembered: their names come from callers, so there is no end to them. */
 const mostBreakers = 1000

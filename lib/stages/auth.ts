@@ -1,8 +1,8 @@
 /** Who is calling: before the body is looked at. */
 
-import { GatewayError } from '../errors.ts'
-import { perCall, type Stage } from '../stage.ts'
-import type { AuthedCall, Call } from '../call.ts'
+import { GatewayError } from '../core/errors.ts'
+import { perCall, type Stage } from '../core/stage.ts'
+import type { AuthedCall, Call } from '../core/call.ts'
 import type { Keys } from '../keys/keys.ts'
 
 /**

@@ -1,6 +1,6 @@
-import { GatewayError } from '../errors.ts'
-import type { Call } from '../call.ts'
-import type { Stage } from '../stage.ts'
+import { GatewayError } from '../core/errors.ts'
+import type { Call } from '../core/call.ts'
+import type { Stage } from '../core/stage.ts'
 
 /**
  * Gives calls less time than the rest of the gateway does: one call in, one out, whose signal also

@@ -5,11 +5,11 @@
 
 import { decide } from '../routing/decision.ts'
 import { RouteHealth } from '../routing/route-health.ts'
-import { perCall, type Stage } from '../stage.ts'
+import { perCall, type Stage } from '../core/stage.ts'
 import { serving } from './provider-call.ts'
-import type { Call, RoutedCall } from '../call.ts'
+import type { Call, RoutedCall } from '../core/call.ts'
 import type { Provider } from '../providers/provider.ts'
-import type { Reply } from '../reply.ts'
+import type { Reply } from '../core/reply.ts'
 import type { Services } from '../services.ts'
 
 type RoutingServices = Pick<Services, 'providers' | 'health'>

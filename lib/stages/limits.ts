@@ -1,12 +1,12 @@
 /** Whether a key may use that much now. */
 
-import { GatewayError } from '../errors.ts'
-import { budgetText, limitsOnUse, type KeyLimits } from '../key-limits.ts'
+import { GatewayError } from '../core/errors.ts'
+import { budgetText, limitsOnUse, type KeyLimits } from '../core/key.ts'
 import { rateLimitHeaders } from '../limits/headers.ts'
-import { pause } from '../routing/account.ts'
-import { perCall, type Stage } from '../stage.ts'
+import { pause } from '../routing/retry-budget.ts'
+import { perCall, type Stage } from '../core/stage.ts'
 import { costOf } from '../usage/cost.ts'
-import type { AuthedCall, RoutedCall } from '../call.ts'
+import type { AuthedCall, RoutedCall } from '../core/call.ts'
 import type { TokenEstimate } from '../limits/estimate.ts'
 import type { Verdict } from '../limits/counters.ts'
 import type { Services } from '../services.ts'

@@ -3,11 +3,13 @@
  * choice ended once, usage in the books whether or not the caller asked to see it.
  */
 
-import { completionId } from '../ids.ts'
-import type { Batch } from '../batch.ts'
-import type { Call, Route } from '../call.ts'
-import type { ChatEvent, ResponseStart, Usage } from '../events.ts'
-import type { Stage } from '../stage.ts'
+import { completionId } from '../text/ids.ts'
+import type { Batch } from '../core/batch.ts'
+import type { Call } from '../core/call.ts'
+import type { Route } from '../core/route.ts'
+import type { ChatEvent, ResponseStart } from '../core/events.ts'
+import type { Usage } from '../core/usage.ts'
+import type { Stage } from '../core/stage.ts'
 
 /**
  * Batches in, batches out. The first event is exactly one `response-start` with id, model and

@@ -7,19 +7,19 @@
  * sign of life.
  */
 
-import { GatewayError, asGatewayError } from '../errors.ts'
-import { Drains } from '../drains.ts'
-import { openChoices, type AnyEvent } from './fan-out.ts'
-import { openSlices } from './open-slices.ts'
-import type { OpenAnswer, ProviderCallOptions, Streamable } from './open-answer.ts'
-import { pause } from '../routing/account.ts'
+import { GatewayError,asGatewayError } from '../core/errors.ts'
+import { Drains } from '../upstream/abandoned-answers.ts'
+import { openChoices,type AnyEvent } from '../upstream/fan-out.ts'
+import { openSlices } from '../upstream/open-slices.ts'
+import type { OpenAnswer,ProviderCallOptions,Streamable } from '../upstream/attempt.ts'
+import { pause } from '../routing/retry-budget.ts'
 import { RouteHealth } from '../routing/route-health.ts'
-import { forCaller } from '../scrub.ts'
-import type { Batch } from '../batch.ts'
-import type { Route, RoutedCall } from '../call.ts'
-import type { Adapter, Ask, Provider } from '../providers/provider.ts'
-import type { Providers } from '../services.ts'
-import type { Stage } from '../stage.ts'
+import { forCaller } from '../text/redact.ts'
+import type { Batch } from '../core/batch.ts'
+import type { Route } from '../core/route.ts'
+import type { RoutedCall } from '../core/call.ts'
+import type { Adapter,Ask,Provider,Providers } from '../providers/provider.ts'
+import type { Stage } from '../core/stage.ts'
 
 /**
  * One call in, its answer out: at least one batch, the first of which holds real output or the

@@ -2,13 +2,13 @@
 
 import { randomBytes } from 'node:crypto'
 import { Chunks, type AnswerHead, type Chunk } from '../chat/chunk.ts'
-import { ownCopy } from '../own-copy.ts'
-import { sseData } from '../sse.ts'
-import { sseStream, type FramePrinter } from './sse-stream.ts'
-import type { Batch } from '../batch.ts'
-import type { ChatEvent } from '../events.ts'
-import type { PromptedChat } from '../chat/prompt.ts'
-import type { Stage } from '../stage.ts'
+import { ownCopy } from '../text/flat-string.ts'
+import { sseData } from '../wire/sse.ts'
+import { sseStream, type FramePrinter } from './sse-frames.ts'
+import type { Batch } from '../core/batch.ts'
+import type { ChatEvent } from '../core/events.ts'
+import type { PromptedChat } from '../chat/input.ts'
+import type { Stage } from '../core/stage.ts'
 
 /** The event stream of a chat answer. */
 export function sseEncode (): Stage<Batch<PromptedChat, ChatEvent>, string> {

@@ -8,9 +8,10 @@
 
 import { Ajv2019 } from 'ajv/dist/2019.js'
 import type { Static, TSchema } from 'typebox'
-import type { AuthedCall, UploadForm, ValidCall } from '../call.ts'
-import { GatewayError, ValidationError, type ValidationDetail } from '../errors.ts'
-import { perCall, type Stage } from '../stage.ts'
+import type { AuthedCall, ValidCall } from '../core/call.ts'
+import type { UploadForm } from '../core/upload.ts'
+import { GatewayError, ValidationError, type ValidationDetail } from '../core/errors.ts'
+import { perCall, type Stage } from '../core/stage.ts'
 import { explain } from '../validation/explain.ts'
 import { readForm, type FormRequest } from '../validation/form.ts'
 import { isObject, type JsonSchema } from '../validation/json-schema.ts'

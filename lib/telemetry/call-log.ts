@@ -1,9 +1,9 @@
 /** One line per call, once its answer is written or given up. */
 
-import { candidatesOf, printAttempts } from '../route-reasons.ts'
-import { causeOf } from './cause.ts'
-import type { Call } from '../call.ts'
-import type { CallRecord } from '../call-record.ts'
+import { candidatesOf, printAttempts } from '../routing/explain-route.ts'
+import { causeOf } from '../text/describe-error.ts'
+import type { Call } from '../core/call.ts'
+import type { CallRecord } from '../core/record.ts'
 import { writeLine, type Log } from './log.ts'
 
 /** Says who called what, who answered, how it ended, how long it took and what it used. */

@@ -5,10 +5,10 @@
  * `other`, and so does everything new once there is a lot.
  */
 
-import { Histogram, labels, type Family } from './families.ts'
-import type { Call } from '../call.ts'
-import type { CallRecord, Outcome } from '../call-record.ts'
-import type { Limit } from '../key-limits.ts'
+import { Histogram, labels, type Family } from './metric-families.ts'
+import type { Call } from '../core/call.ts'
+import type { CallRecord, Outcome } from '../core/record.ts'
+import type { Limit } from '../core/key.ts'
 import type { UsageRow } from '../stores/database.ts'
 
 /** Of each of the two kinds below: 38,000 lines of text, which take 50 ms to print. */

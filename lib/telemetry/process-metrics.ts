@@ -1,8 +1,8 @@
 /** How a process is doing, under the names that dashboards for Node.js know. */
 
 import { monitorEventLoopDelay } from 'node:perf_hooks'
-import { version } from '../version.ts'
-import { labels, type Family } from './families.ts'
+import { version } from '../text/version.ts'
+import { labels, type Family } from './metric-families.ts'
 
 /** Late is what is later than the clock itself ticks. */
 const tickMs = 20

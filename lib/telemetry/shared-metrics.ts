@@ -3,9 +3,9 @@
  * process has, when it is asked itself.
  */
 
-import { tell, type Channel } from '../channel.ts'
-import { merged, type Family } from './families.ts'
-import { within } from '../within.ts'
+import { tell, type Channel } from '../async/ipc.ts'
+import { merged, type Family } from './metric-families.ts'
+import { within } from '../async/with-timeout.ts'
 
 /** Messages of others travel on the same channel. */
 type Message =

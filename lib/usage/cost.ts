@@ -1,7 +1,7 @@
 /** What a call cost, in whole billionths of a dollar: sums of them are exact. */
 
-import type { Usage } from '../events.ts'
-import type { ModelEntry } from '../models/models.ts'
+import type { Usage } from '../core/usage.ts'
+import type { ModelEntry } from '../core/model.ts'
 
 /** A dollar per million tokens is a thousand billionths of a dollar per token. */
 const perToken = 1000

@@ -1,11 +1,11 @@
 /** A call that has ended, as a row of the ledger. */
 
-import { rowId } from '../ids.ts'
+import { rowId } from '../text/ids.ts'
 import { costOf } from './cost.ts'
-import type { Call } from '../call.ts'
-import type { CallRecord } from '../call-record.ts'
-import type { Usage } from '../events.ts'
-import type { Models } from '../models/models.ts'
+import type { Call } from '../core/call.ts'
+import type { CallRecord } from '../core/record.ts'
+import type { Usage } from '../core/usage.ts'
+import type { Models } from '../models/model-registry.ts'
 import type { UsageRow } from '../stores/database.ts'
 
 /** Characters of a text that are about one token. */

@@ -10,7 +10,7 @@
  */
 
 import type { TSchema } from 'typebox'
-import type { ValidationDetail } from '../errors.ts'
+import type { ValidationDetail } from '../core/errors.ts'
 import { Findings, show } from './findings.ts'
 import { branchesOf, fits, isObject, literals, typeOf, type JsonSchema } from './json-schema.ts'
 import {

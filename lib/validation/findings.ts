@@ -1,4 +1,4 @@
-import type { ValidationDetail } from '../errors.ts'
+import type { ValidationDetail } from '../core/errors.ts'
 
 const SHOWN_CHARS = 200
 

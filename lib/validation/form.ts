@@ -4,8 +4,8 @@
  */
 
 import type { TSchema } from 'typebox'
-import type { UploadedFile, UploadForm } from '../call.ts'
-import type { ValidationDetail } from '../errors.ts'
+import type { UploadedFile, UploadForm } from '../core/upload.ts'
+import type { ValidationDetail } from '../core/errors.ts'
 import type { FileMark } from '../../schemas/form.ts'
 import { shorten } from './findings.ts'
 import { branchesOf, type JsonSchema } from './json-schema.ts'

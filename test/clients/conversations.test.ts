@@ -10,7 +10,7 @@ import t from 'tap'
 import { testGateway, testKey, upstreamAt, type TestGateway } from '../support/gateway.ts'
 import { strictProviders } from '../support/strict-providers.ts'
 import { eventStream, fakeUpstream } from '../support/upstream.ts'
-import type { ProviderSettings } from '../../lib/settings.ts'
+import type { ProviderSettings } from '../../lib/core/settings.ts'
 import type { Test } from 'tap'
 
 const tools = ['get_weather', 'get_time'].map(name => ({

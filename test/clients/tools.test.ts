@@ -13,7 +13,7 @@ import { chatFrames, eventStream, fakeUpstream } from '../support/upstream.ts'
 import { testGateway, testKey, upstreamAt, type TestGateway } from '../support/gateway.ts'
 import { settings } from '../support/settings.ts'
 import { until } from '../support/until.ts'
-import type { ProviderSettings, Settings } from '../../lib/settings.ts'
+import type { ProviderSettings, Settings } from '../../lib/core/settings.ts'
 import type { Test } from 'tap'
 
 const models: Readonly<Record<string, { model: string, settings: (url: string) => ProviderSettings }>> = {

@@ -7,7 +7,7 @@ import { readFileSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { anthropicChat } from '../../lib/providers/anthropic/index.ts'
 import { description } from '../support/description.ts'
-import type { PromptedChat } from '../../lib/chat/prompt.ts'
+import type { PromptedChat } from '../../lib/chat/input.ts'
 
 const root = join(import.meta.dirname, '../../..')
 const fixtures = join(root, 'test/fixtures/anthropic')

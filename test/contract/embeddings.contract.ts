@@ -4,12 +4,13 @@
  */
 
 import { embeddingsReply } from '../../lib/replies/embeddings.ts'
-import { createCallRecord } from '../../lib/call-record.ts'
+import { createCallRecord } from '../../lib/core/record.ts'
 import { googleEmbeddings } from '../../lib/providers/google/embeddings.ts'
 import { openaiEmbeddings } from '../../lib/providers/openai/embeddings.ts'
-import { once } from '../../lib/stage.ts'
+import { once } from '../../lib/core/stage.ts'
 import { description } from '../support/description.ts'
-import type { Route, RoutedCall } from '../../lib/call.ts'
+import type { Route } from '../../lib/core/route.ts'
+import type { RoutedCall } from '../../lib/core/call.ts'
 import type { Ask } from '../../lib/providers/provider.ts'
 import type { EmbeddingsRequest } from '../../schemas/embeddings.ts'
 

@@ -3,7 +3,7 @@
  */
 
 import { openaiImages } from '../../lib/providers/openai/images.ts'
-import { makeImages } from '../../lib/providers/sandbox/images.ts'
+import { makeImages } from '../../lib/sandbox/images.ts'
 import { description } from '../support/description.ts'
 import type { Ask } from '../../lib/providers/provider.ts'
 import type { ImageRequest } from '../../schemas/images.ts'

@@ -8,7 +8,7 @@ import t from 'tap'
 import { chatCompletions } from '../../lib/providers/chat-completions/index.ts'
 import { kindQuirks } from '../../lib/providers/kinds.ts'
 import { description } from '../support/description.ts'
-import type { PromptedChat } from '../../lib/chat/prompt.ts'
+import type { PromptedChat } from '../../lib/chat/input.ts'
 
 const root = join(import.meta.dirname, '../../..')
 

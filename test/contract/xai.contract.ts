@@ -7,7 +7,7 @@ import { join } from 'node:path'
 import { xaiDeferred } from '../../lib/providers/xai/deferred.ts'
 import { xaiAsk, xaiBody } from '../support/xai.ts'
 import { description } from '../support/description.ts'
-import type { PromptedChat } from '../../lib/chat/prompt.ts'
+import type { PromptedChat } from '../../lib/chat/input.ts'
 
 const root = join(import.meta.dirname, '../../..')
 const fixtures = join(root, 'test/fixtures/xai')

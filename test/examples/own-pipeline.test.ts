@@ -1,6 +1,6 @@
 import t from 'tap'
 import { askLoudly } from '../../examples/own-pipeline.ts'
-import { sseReader } from '../../lib/sse.ts'
+import { sseReader } from '../../lib/wire/sse.ts'
 
 const question = 'is anybody there?'
 

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { endpointNames } from '../../lib/endpoint.ts'
+import { endpointNames } from '../../lib/core/endpoint.ts'
 import { createEndpoints } from '../../pipelines/index.ts'
 import { testGateway, testKey } from '../support/gateway.ts'
 import { providerSettings } from '../support/settings.ts'

@@ -5,10 +5,10 @@ import { chatAnswer, chatFrames, eventStream, fakeUpstream, type Script, type Se
 import { testGateway, testKey, upstreamAt, type TestGateway } from '../support/gateway.ts'
 import { raw, requestText } from '../support/raw.ts'
 import { until } from '../support/until.ts'
-import { Secret } from '../../lib/call.ts'
+import { Secret } from '../../lib/core/secret.ts'
 import { settings } from '../support/settings.ts'
 import type { FakeUpstream } from '../support/upstream.ts'
-import type { ProviderSettings, Settings } from '../../lib/settings.ts'
+import type { ProviderSettings, Settings } from '../../lib/core/settings.ts'
 import type { Test } from 'tap'
 
 const path = '/v1/chat/completions'

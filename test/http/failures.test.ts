@@ -1,6 +1,6 @@
 import t from 'tap'
-import { encodePng } from '../../lib/providers/sandbox/png.ts'
-import { paint } from '../../lib/providers/sandbox/paint.ts'
+import { encodePng } from '../../lib/sandbox/png.ts'
+import { paint } from '../../lib/sandbox/paint.ts'
 import { wavOf } from '../support/forms.ts'
 import { testGateway, testKey, upstreamAt, type TestGateway } from '../support/gateway.ts'
 import { until } from '../support/until.ts'

@@ -3,9 +3,9 @@ import { chatAnswer, chatFrames, eventStream, fakeUpstream, type FakeUpstream, t
 import { testGateway, testKey, upstreamAt, type TestGateway } from '../support/gateway.ts'
 import { wavOf } from '../support/forms.ts'
 import { until } from '../support/until.ts'
-import { Secret } from '../../lib/call.ts'
+import { Secret } from '../../lib/core/secret.ts'
 import { modelSettings } from '../support/settings.ts'
-import type { Settings } from '../../lib/settings.ts'
+import type { Settings } from '../../lib/core/settings.ts'
 
 const path = '/v1/chat/completions'
 const dry = { headers: { 'x-headgate-dry-run': 'true' } }

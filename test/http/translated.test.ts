@@ -7,7 +7,7 @@ import t from 'tap'
 import { eventStream, fakeUpstream, type FakeUpstream, type Script, type SeenRequest } from '../support/upstream.ts'
 import { testGateway, upstreamAt, type TestGateway } from '../support/gateway.ts'
 import { until } from '../support/until.ts'
-import type { Timeouts } from '../../lib/providers/provider.ts'
+import type { Timeouts } from '../../lib/core/settings.ts'
 import type { Test } from 'tap'
 
 const path = '/v1/chat/completions'

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { GatewayError } from '../../lib/errors.ts'
+import { GatewayError } from '../../lib/core/errors.ts'
 import { checkImageFile, imageKind, pngSize } from '../../lib/images/files.ts'
 import {
   anyImageFamily, checkImageRules, familyOf, needsNewestFamily, type ImageParameters, type ImageTask
@@ -7,7 +7,7 @@ import {
 import { readImageStream } from '../../lib/providers/openai/image-stream.ts'
 import { readEvents } from '../support/read-events.ts'
 import { cut, cutSizes } from '../support/cuts.ts'
-import type { UploadedFile } from '../../lib/call.ts'
+import type { UploadedFile } from '../../lib/core/upload.ts'
 
 /** The code and parameter a request is refused with; undefined when it is allowed. */
 function refusal (family: string, request: ImageParameters, task: ImageTask = 'generation'): string | undefined {

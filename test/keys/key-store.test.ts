@@ -3,12 +3,12 @@ import { once } from 'node:events'
 import { readFileSync, readdirSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
-import { Secret } from '../../lib/call.ts'
+import { Secret } from '../../lib/core/secret.ts'
 import { openKeyStore, type KeyStore } from '../../lib/keys/key-store.ts'
 import { databasePath, openDatabase, type Database } from '../../lib/stores/database.ts'
 import { migrations } from '../../lib/stores/migrations.ts'
 import { until } from '../support/until.ts'
-import type { KeySettings } from '../../lib/settings.ts'
+import type { KeySettings } from '../../lib/core/settings.ts'
 
 interface Opened {
   readonly database: Database

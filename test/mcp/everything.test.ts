@@ -11,7 +11,7 @@ import { settings } from '../support/settings.ts'
 import { until } from '../support/until.ts'
 import type { AddressInfo } from 'node:net'
 import type { OpenOptions } from '../../lib/mcp/tool-servers.ts'
-import type { ToolServerSettings } from '../../lib/settings.ts'
+import type { ToolServerSettings } from '../../lib/core/settings.ts'
 
 const everything = fileURLToPath(import.meta.resolve('@modelcontextprotocol/server-everything/dist/index.js'))
 const { signal } = new AbortController()

@@ -1,13 +1,13 @@
 import { createServer } from 'node:http'
 import t, { type Test } from 'tap'
 import { createToolServers, type OpenTools, type ToolOutcome, type ToolServers } from '../../lib/mcp/tool-servers.ts'
-import { Secret } from '../../lib/call.ts'
+import { Secret } from '../../lib/core/secret.ts'
 import { settings } from '../support/settings.ts'
 import { startToolServer } from '../support/tool-server.ts'
 import { until } from '../support/until.ts'
 import type { AddressInfo } from 'node:net'
 import type { OpenOptions } from '../../lib/mcp/tool-servers.ts'
-import type { ToolServerSettings, ToolSettings } from '../../lib/settings.ts'
+import type { ToolServerSettings, ToolSettings } from '../../lib/core/settings.ts'
 
 const { signal } = new AbortController()
 

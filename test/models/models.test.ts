@@ -2,7 +2,7 @@ import t from 'tap'
 import { readCatalogue, catalogue } from '../../lib/models/catalogue.ts'
 import { createModels } from '../../lib/models/create-models.ts'
 import { listModels, startDiscovery } from '../../lib/models/discovery.ts'
-import type { ModelEntry } from '../../lib/models/models.ts'
+import type { ModelEntry } from '../../lib/core/model.ts'
 import type { Provider, UpstreamAnswer, UpstreamRequest } from '../../lib/providers/provider.ts'
 import { modelSettings, provider, providerSettings, settings } from '../support/settings.ts'
 

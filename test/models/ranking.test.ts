@@ -1,14 +1,14 @@
 import fc from 'fast-check'
 import t from 'tap'
 import { createModels } from '../../lib/models/create-models.ts'
-import { blendedPrice, costOf } from '../../lib/models/price.ts'
-import { rank, type Attributes } from '../../lib/models/ranking.ts'
-import { arranged, inPlay } from '../../lib/models/route-strategies.ts'
+import { blendedPrice,costOf } from '../../lib/models/price.ts'
+import { rank } from '../../lib/models/ranking.ts'
+import type { Attributes,ModelEntry } from '../../lib/core/model.ts'
+import { arranged,inPlay } from '../../lib/routing/route-strategies.ts'
 import { bareEntry } from '../../lib/models/known-models.ts'
-import { modelSettings, settings } from '../support/settings.ts'
-import type { Route } from '../../lib/call.ts'
-import type { ModelEntry } from '../../lib/models/models.ts'
-import type { RouteSettings } from '../../lib/settings.ts'
+import { modelSettings,settings } from '../support/settings.ts'
+import type { Route } from '../../lib/core/route.ts'
+import type { RouteSettings } from '../../lib/core/settings.ts'
 
 const route = (model: string): Route => ({ providerId: 'one', model, modelId: `one/${model}` })
 

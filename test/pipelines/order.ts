@@ -5,10 +5,10 @@
 
 import { pipe } from 'it-pipe'
 import { checkChatRules } from '../../lib/chat/rules.ts'
-import { resolvePrompt, type PromptedChat } from '../../lib/chat/prompt.ts'
-import { wholeCompletion } from '../../lib/chat/whole.ts'
-import { streamOrWhole } from '../../lib/replies/stream-or-whole.ts'
-import { once, perCall } from '../../lib/stage.ts'
+import { resolvePrompt, type PromptedChat } from '../../lib/chat/input.ts'
+import { wholeCompletion } from '../../lib/chat/complete.ts'
+import { streamOrWhole } from '../../lib/replies/stream-or-json.ts'
+import { once, perCall } from '../../lib/core/stage.ts'
 import { auth } from '../../lib/stages/auth.ts'
 import { normalise } from '../../lib/stages/normalise.ts'
 import { providerCall } from '../../lib/stages/provider-call.ts'
@@ -16,7 +16,7 @@ import { routeModel } from '../../lib/stages/route-model.ts'
 import { sseEncode } from '../../lib/stages/sse-encode.ts'
 import { validate } from '../../lib/stages/validate.ts'
 import { ChatRequest } from '../../schemas/chat.ts'
-import type { Call } from '../../lib/call.ts'
+import type { Call } from '../../lib/core/call.ts'
 import type { Services } from '../../lib/services.ts'
 
 export function orders (call: Call, { keys, models, providers, settings }: Services): unknown[] {

@@ -6,15 +6,15 @@
 import { deepStrictEqual } from 'node:assert/strict'
 import fc from 'fast-check'
 import t from 'tap'
-import { wholeCompletion } from '../../lib/chat/whole.ts'
+import { wholeCompletion } from '../../lib/chat/complete.ts'
 import { chatCompletions } from '../../lib/providers/chat-completions/index.ts'
 import { googleChat } from '../../lib/providers/google/index.ts'
 import { xaiChat } from '../../lib/providers/xai/index.ts'
 import { googleAsk } from '../support/google.ts'
 import { readEvents } from '../support/read-events.ts'
 import { xaiAsk } from '../support/xai.ts'
-import type { PromptedChat } from '../../lib/chat/prompt.ts'
-import type { ChatEvent } from '../../lib/events.ts'
+import type { PromptedChat } from '../../lib/chat/input.ts'
+import type { ChatEvent } from '../../lib/core/events.ts'
 import type { Adapter, Ask } from '../../lib/providers/provider.ts'
 
 function folded (events: readonly ChatEvent[]): unknown {

@@ -1,13 +1,13 @@
 import { readFileSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
-import { wholeCompletion } from '../../lib/chat/whole.ts'
+import { wholeCompletion } from '../../lib/chat/complete.ts'
 import { googleChat, googleHeaders } from '../../lib/providers/google/index.ts'
 import { cut, cutSizes } from '../support/cuts.ts'
 import { googleAsk, googleBody } from '../support/google.ts'
 import { readEvents } from '../support/read-events.ts'
-import type { ChatEvent } from '../../lib/events.ts'
-import type { PromptedChat } from '../../lib/chat/prompt.ts'
+import type { ChatEvent } from '../../lib/core/events.ts'
+import type { PromptedChat } from '../../lib/chat/input.ts'
 
 const fixtures = join(import.meta.dirname, '../../../test/fixtures/google')
 const recorded = readdirSync(fixtures).filter(name => name.endsWith('.sse')).map(name => name.slice(0, -4))

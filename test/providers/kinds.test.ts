@@ -1,10 +1,10 @@
 import t from 'tap'
 import { kindQuirks } from '../../lib/providers/kinds.ts'
 import { createProvider } from '../../lib/providers/index.ts'
-import { Secret } from '../../lib/call.ts'
-import { providerKinds, type ProviderKind } from '../../lib/settings.ts'
+import { Secret } from '../../lib/core/secret.ts'
+import { providerKinds, type ProviderKind } from '../../lib/core/settings.ts'
 import { provider, providerSettings } from '../support/settings.ts'
-import type { PromptedChat } from '../../lib/chat/prompt.ts'
+import type { PromptedChat } from '../../lib/chat/input.ts'
 import type { Ask, Provider, UpstreamRequest } from '../../lib/providers/provider.ts'
 
 function made (kind: ProviderKind, options: Record<string, unknown> = {}): Provider {

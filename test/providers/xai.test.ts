@@ -1,12 +1,12 @@
 import { readFileSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
-import { GatewayError } from '../../lib/errors.ts'
+import { GatewayError } from '../../lib/core/errors.ts'
 import { xaiChat } from '../../lib/providers/xai/index.ts'
 import { cut, cutSizes } from '../support/cuts.ts'
 import { readEvents } from '../support/read-events.ts'
 import { xaiAsk, xaiBody } from '../support/xai.ts'
-import type { PromptedChat } from '../../lib/chat/prompt.ts'
+import type { PromptedChat } from '../../lib/chat/input.ts'
 
 const fixtures = join(import.meta.dirname, '../../../test/fixtures/xai')
 const requests = JSON.parse(readFileSync(join(fixtures, 'requests.json'), 'utf8')) as Array<{ name: string, request: Partial<PromptedChat> }> // ours

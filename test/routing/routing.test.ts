@@ -1,13 +1,13 @@
 import fc from 'fast-check'
 import t from 'tap'
-import { Account } from '../../lib/routing/account.ts'
+import { Account } from '../../lib/routing/retry-budget.ts'
 import { Breaker, type Attempt } from '../../lib/routing/breaker.ts'
 import { decide } from '../../lib/routing/decision.ts'
 import { RouteHealth } from '../../lib/routing/route-health.ts'
-import { candidatesOf, routeTaken } from '../../lib/route-reasons.ts'
-import { createCallRecord } from '../../lib/call-record.ts'
-import { GatewayError, type ErrorCode } from '../../lib/errors.ts'
-import type { Ranked, Route } from '../../lib/call.ts'
+import { candidatesOf, routeTaken } from '../../lib/routing/explain-route.ts'
+import { createCallRecord } from '../../lib/core/record.ts'
+import { GatewayError, type ErrorCode } from '../../lib/core/errors.ts'
+import type { Ranked, Route } from '../../lib/core/route.ts'
 
 function route (modelId: string, ranked?: Ranked): Route {
   const [providerId = '', model = ''] = modelId.split('/')

@@ -1,8 +1,9 @@
 import t from 'tap'
-import { createCallRecord } from '../../lib/call-record.ts'
-import { once } from '../../lib/stage.ts'
+import { createCallRecord } from '../../lib/core/record.ts'
+import { once } from '../../lib/core/stage.ts'
 import { auth } from '../../lib/stages/auth.ts'
-import type { ApiKey, AuthedCall, Call } from '../../lib/call.ts'
+import type { ApiKey } from '../../lib/core/key.ts'
+import type { AuthedCall, Call } from '../../lib/core/call.ts'
 import type { Keys } from '../../lib/keys/keys.ts'
 
 const known = new Map<string, ApiKey>([

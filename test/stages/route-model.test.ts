@@ -1,8 +1,9 @@
 import t from 'tap'
-import type { ApiKey, RoutedCall, ValidCall } from '../../lib/call.ts'
-import { createCallRecord } from '../../lib/call-record.ts'
+import type { ApiKey } from '../../lib/core/key.ts'
+import type { RoutedCall, ValidCall } from '../../lib/core/call.ts'
+import { createCallRecord } from '../../lib/core/record.ts'
 import { createModels } from '../../lib/models/create-models.ts'
-import { once } from '../../lib/stage.ts'
+import { once } from '../../lib/core/stage.ts'
 import { routeModel, type ModelRequest, type RouteModelOptions } from '../../lib/stages/route-model.ts'
 import { modelSettings, provider, settings } from '../support/settings.ts'
 

@@ -1,5 +1,5 @@
 import { googleChat } from '../../lib/providers/google/index.ts'
-import type { PromptedChat } from '../../lib/chat/prompt.ts'
+import type { PromptedChat } from '../../lib/chat/input.ts'
 import type { GenerateContentRequest } from '../../lib/providers/google/wire.ts'
 import type { Ask } from '../../lib/providers/provider.ts'
 

@@ -1,4 +1,4 @@
-import { sseReader } from '../../lib/sse.ts'
+import { sseReader } from '../../lib/wire/sse.ts'
 import type { StreamReader } from '../../lib/providers/provider.ts'
 
 /** All events of a stream that arrives in these pieces. */

@@ -1,6 +1,6 @@
 import { kindQuirks } from '../../lib/providers/kinds.ts'
 import { xaiChat } from '../../lib/providers/xai/index.ts'
-import type { PromptedChat } from '../../lib/chat/prompt.ts'
+import type { PromptedChat } from '../../lib/chat/input.ts'
 import type { Ask } from '../../lib/providers/provider.ts'
 
 /** A question to Grok; a greeting unless the request says otherwise. */

@@ -1,10 +1,10 @@
 import { pino, type DestinationStream } from 'pino'
 import t from 'tap'
-import { createCallRecord, noteError, type CallRecord } from '../../lib/call-record.ts'
-import { GatewayError } from '../../lib/errors.ts'
+import { createCallRecord, noteError, type CallRecord } from '../../lib/core/record.ts'
+import { GatewayError } from '../../lib/core/errors.ts'
 import { logCall } from '../../lib/telemetry/call-log.ts'
 import { createLog, type Log } from '../../lib/telemetry/log.ts'
-import type { Call } from '../../lib/call.ts'
+import type { Call } from '../../lib/core/call.ts'
 
 function logged (record: Partial<CallRecord>, level = 'info'): Array<Record<string, unknown>> {
   return linesOf(record, stream => createLog(level, stream))

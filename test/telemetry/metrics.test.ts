@@ -1,18 +1,18 @@
 import { connect } from 'node:net'
 import { once } from 'node:events'
 import t, { type Test } from 'tap'
-import { createCallRecord, type CallRecord } from '../../lib/call-record.ts'
+import { createCallRecord, type CallRecord } from '../../lib/core/record.ts'
 import { CallMetrics } from '../../lib/telemetry/call-metrics.ts'
-import { merged, printFamilies, type Family } from '../../lib/telemetry/families.ts'
+import { merged, printFamilies, type Family } from '../../lib/telemetry/metric-families.ts'
 import { createLog } from '../../lib/telemetry/log.ts'
 import { Metrics } from '../../lib/telemetry/metrics.ts'
-import { serveMetrics, type MetricsServer } from '../../lib/telemetry/serve-metrics.ts'
+import { serveMetrics, type MetricsServer } from '../../lib/process/metrics-server.ts'
 import { testGateway, testKey, upstreamAt, type TestGateway } from '../support/gateway.ts'
 import { modelSettings } from '../support/settings.ts'
 import { until } from '../support/until.ts'
 import { chatAnswer, chatFrames, eventStream, fakeUpstream, type Script } from '../support/upstream.ts'
-import type { ApiKey } from '../../lib/call.ts'
-import type { Settings } from '../../lib/settings.ts'
+import type { ApiKey } from '../../lib/core/key.ts'
+import type { Settings } from '../../lib/core/settings.ts'
 
 interface Measured extends TestGateway {
   readonly server: MetricsServer

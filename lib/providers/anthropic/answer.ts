@@ -3,12 +3,12 @@
  * whole answer block by block; both go through here, so they cannot disagree.
  */
 
-import { toolCallId } from '../../ids.ts'
+import { toolCallId } from '../../text/ids.ts'
 import { objectOf, textOf } from '../chat-completions/wire.ts'
 import { finishReasonOf } from './finish-reason.ts'
 import { servedServiceTier } from './service-tier.ts'
 import { UsageCount } from './usage.ts'
-import type { ChatEvent, FinishReason } from '../../events.ts'
+import type { ChatEvent, FinishReason } from '../../core/events.ts'
 import type { WireAnswer, WireBlock, WireBlockDelta, WireCitation } from './wire.ts'
 
 /** A block under way. Blocks of the provider's own tools, and unknown ones, are not opened. */

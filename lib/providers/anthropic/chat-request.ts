@@ -4,13 +4,13 @@
  * what the caller gets are refused.
  */
 
-import { GatewayError } from '../../errors.ts'
+import { GatewayError } from '../../core/errors.ts'
 import { capabilitiesOf, type Capabilities } from './capabilities.ts'
 import { wireConversation } from './messages.ts'
 import { askedServiceTier } from './service-tier.ts'
 import { thinkingFields } from './thinking.ts'
 import { toolFields } from './tools.ts'
-import type { PromptedChat } from '../../chat/prompt.ts'
+import type { PromptedChat } from '../../chat/input.ts'
 import type { Ask, UpstreamRequest } from '../provider.ts'
 import type { MessagesRequest, WireThinking } from './wire.ts'
 

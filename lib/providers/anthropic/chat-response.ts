@@ -1,10 +1,10 @@
-import { GatewayError } from '../../errors.ts'
+import { GatewayError } from '../../core/errors.ts'
 import { objectOf } from '../chat-completions/wire.ts'
 import { Answer } from './answer.ts'
 import { inBandError } from './errors.ts'
 import { offersFunctionsOnly } from '../../chat/legacy-functions.ts'
-import type { ChatEvent } from '../../events.ts'
-import type { PromptedChat } from '../../chat/prompt.ts'
+import type { ChatEvent } from '../../core/events.ts'
+import type { PromptedChat } from '../../chat/input.ts'
 import type { Ask } from '../provider.ts'
 import type { WireAnswer } from './wire.ts'
 

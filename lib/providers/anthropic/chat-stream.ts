@@ -1,13 +1,13 @@
 /** Reads one event stream of the Messages API; keeps the state of one answer. */
 
-import { GatewayError } from '../../errors.ts'
+import { GatewayError } from '../../core/errors.ts'
 import { objectOf } from '../chat-completions/wire.ts'
 import { Answer } from './answer.ts'
 import { inBandError } from './errors.ts'
 import { offersFunctionsOnly } from '../../chat/legacy-functions.ts'
 import type { EventSourceMessage } from 'eventsource-parser'
-import type { ChatEvent } from '../../events.ts'
-import type { PromptedChat } from '../../chat/prompt.ts'
+import type { ChatEvent } from '../../core/events.ts'
+import type { PromptedChat } from '../../chat/input.ts'
 import type { Ask, StreamReader } from '../provider.ts'
 import type { WireStreamEvent } from './wire.ts'
 

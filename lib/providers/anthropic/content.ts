@@ -1,6 +1,6 @@
 /** Content of messages, part by part, as blocks. */
 
-import { GatewayError } from '../../errors.ts'
+import { GatewayError } from '../../core/errors.ts'
 import { cacheControlOf } from './cache-control.ts'
 import type { AssistantPart, FilePart, ImagePart, UserPart } from '../../../schemas/messages.ts'
 import type { ContentBlock, DocumentBlock, ImageBlock, ImageMediaType, TextBlock } from './wire.ts'

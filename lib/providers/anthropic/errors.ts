@@ -5,8 +5,8 @@
  * provider's own message reaches the caller only where the request is at fault, and scrubbed.
  */
 
-import { GatewayError, type ErrorCode, type GatewayErrorOptions } from '../../errors.ts'
-import { scrub } from '../../scrub.ts'
+import { GatewayError, type ErrorCode, type GatewayErrorOptions } from '../../core/errors.ts'
+import { scrub } from '../../text/redact.ts'
 import { objectOf, textOf } from '../chat-completions/wire.ts'
 import { retryAfterSeconds } from '../retry-after.ts'
 import type { UpstreamFailure } from '../provider.ts'

@@ -1,4 +1,4 @@
-import type { FinishReason } from '../../events.ts'
+import type { FinishReason } from '../../core/events.ts'
 
 const reasons: ReadonlyMap<unknown, FinishReason> = new Map([
   ['end_turn', 'stop'],

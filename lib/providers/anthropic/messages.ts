@@ -6,7 +6,7 @@
  * but there, in words about ids the caller never saw; so it is checked here, by the caller's names.
  */
 
-import { GatewayError } from '../../errors.ts'
+import { GatewayError } from '../../core/errors.ts'
 import { objectOf, textOf } from '../chat-completions/wire.ts'
 import { contentBlocks, shortest, textBlocks } from './content.ts'
 import { functionCallId, toolUseId } from './tool-use-id.ts'

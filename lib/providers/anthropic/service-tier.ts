@@ -1,4 +1,4 @@
-import type { PromptedChat } from '../../chat/prompt.ts'
+import type { PromptedChat } from '../../chat/input.ts'
 import type { MessagesRequest } from './wire.ts'
 
 /** `default` forces the standard price; `priority` takes reserved capacity where there is some. */

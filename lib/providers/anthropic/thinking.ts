@@ -6,9 +6,9 @@
  * the provider would refuse it, the model answers without.
  */
 
-import { GatewayError } from '../../errors.ts'
+import { GatewayError } from '../../core/errors.ts'
 import { choiceParam, isForced } from './tools.ts'
-import type { PromptedChat } from '../../chat/prompt.ts'
+import type { PromptedChat } from '../../chat/input.ts'
 import type { Capabilities } from './capabilities.ts'
 import type { Effort, MessagesRequest, WireMessage, WireToolChoice } from './wire.ts'
 

@@ -1,11 +1,11 @@
 /** Tools and their choice, with the deprecated functions as one more way to offer tools. */
 
-import { GatewayError } from '../../errors.ts'
+import { GatewayError } from '../../core/errors.ts'
 import { offersFunctionsOnly } from '../../chat/legacy-functions.ts'
-import { repairSchemaKeywords } from '../../chat/json-schema.ts'
+import { repairSchemaKeywords } from '../../chat/schema-keywords.ts'
 import { cacheControlOf } from './cache-control.ts'
 import { objectOf } from '../chat-completions/wire.ts'
-import type { PromptedChat } from '../../chat/prompt.ts'
+import type { PromptedChat } from '../../chat/input.ts'
 import type { FunctionDefinition } from '../../../schemas/tools.ts'
 import type { Capabilities } from './capabilities.ts'
 import type { WireTool, WireToolChoice } from './wire.ts'

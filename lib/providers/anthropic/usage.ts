@@ -1,5 +1,5 @@
 import { objectOf } from '../chat-completions/wire.ts'
-import type { Usage } from '../../events.ts'
+import type { Usage } from '../../core/usage.ts'
 import type { WireUsage } from './wire.ts'
 
 /**

@@ -6,8 +6,8 @@
  */
 
 import { chatCompletions } from '../chat-completions/index.ts'
-import type { PromptedChat } from '../../chat/prompt.ts'
-import type { ChatEvent } from '../../events.ts'
+import type { PromptedChat } from '../../chat/input.ts'
+import type { ChatEvent } from '../../core/events.ts'
 import type { Adapter } from '../provider.ts'
 
 /** @param apiVersion addresses deployments one by one; without it the unversioned API is used */

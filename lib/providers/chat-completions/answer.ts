@@ -8,12 +8,13 @@
  * long as they do not change.
  */
 
-import { GatewayError } from '../../errors.ts'
+import { GatewayError } from '../../core/errors.ts'
 import { finishReasonOf } from './finish-reason.ts'
 import { ToolCalls } from './tool-calls.ts'
 import { usageOf } from './usage.ts'
 import { objectOf, textOf, type WireAnswer, type WireChoice, type WireDelta } from './wire.ts'
-import type { ChatEvent, FinishReason, Logprobs, ThinkingBlock, Usage } from '../../events.ts'
+import type { ChatEvent, FinishReason, Logprobs, ThinkingBlock } from '../../core/events.ts'
+import type { Usage } from '../../core/usage.ts'
 
 const answerFields = new Set([
   'id', 'object', 'created', 'model', 'choices', 'usage', 'service_tier', 'system_fingerprint',

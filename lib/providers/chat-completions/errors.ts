@@ -6,8 +6,8 @@
  * of the provider reach the caller only where the fault is the caller's, and only scrubbed.
  */
 
-import { GatewayError, type ErrorCode, type GatewayErrorOptions } from '../../errors.ts'
-import { scrub } from '../../scrub.ts'
+import { GatewayError, type ErrorCode, type GatewayErrorOptions } from '../../core/errors.ts'
+import { scrub } from '../../text/redact.ts'
 import { clampSeconds, retryAfterSeconds } from '../retry-after.ts'
 import { objectOf, textOf } from './wire.ts'
 import type { UpstreamFailure } from '../provider.ts'

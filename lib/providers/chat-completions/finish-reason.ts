@@ -1,5 +1,5 @@
-import { GatewayError } from '../../errors.ts'
-import type { FinishReason } from '../../events.ts'
+import { GatewayError } from '../../core/errors.ts'
+import type { FinishReason } from '../../core/events.ts'
 
 const reasons: ReadonlyMap<string, FinishReason> = new Map(Object.entries({
   stop: 'stop',

@@ -4,11 +4,11 @@
  */
 
 import { readError } from './errors.ts'
-import { chatRequest } from './request.ts'
-import { readResponse } from './response.ts'
-import { readStream } from './stream.ts'
-import type { PromptedChat } from '../../chat/prompt.ts'
-import type { ChatEvent } from '../../events.ts'
+import { chatRequest } from './chat-request.ts'
+import { readResponse } from './chat-response.ts'
+import { readStream } from './chat-stream.ts'
+import type { PromptedChat } from '../../chat/input.ts'
+import type { ChatEvent } from '../../core/events.ts'
 import type { Adapter } from '../provider.ts'
 
 export const chatCompletions: Adapter<PromptedChat, ChatEvent> = {

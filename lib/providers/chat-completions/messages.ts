@@ -4,10 +4,10 @@
  * refuse that, none needs it.
  */
 
-import { GatewayError } from '../../errors.ts'
+import { GatewayError } from '../../core/errors.ts'
 import { withToolCallIds } from './tool-call-id.ts'
 import type { Message } from '../../../schemas/messages.ts'
-import type { Quirks } from '../provider.ts'
+import type { Quirks } from '../../core/quirks.ts'
 
 const knownFields: Readonly<Record<Message['role'], readonly string[]>> = {
   system: ['role', 'content', 'name'],

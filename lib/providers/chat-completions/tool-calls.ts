@@ -7,9 +7,9 @@
  * What comes out has dense indexes, one id and one name, and pieces that concatenate.
  */
 
-import { toolCallId } from '../../ids.ts'
+import { toolCallId } from '../../text/ids.ts'
 import { objectOf, textOf, type WireToolCall } from './wire.ts'
-import type { ChatEvent, ExtraFields } from '../../events.ts'
+import type { ChatEvent, ExtraFields } from '../../core/events.ts'
 
 type Kind = 'function' | 'custom'
 

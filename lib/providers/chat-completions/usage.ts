@@ -1,5 +1,5 @@
 import { objectOf } from './wire.ts'
-import type { Usage } from '../../events.ts'
+import type { Usage } from '../../core/usage.ts'
 
 /**
  * Token counts of the dialect, or `undefined` when none were reported: `null`, `{}` and counts

@@ -6,13 +6,13 @@
  * arrive in either order, and in different messages.
  */
 
-import { toolCallId } from '../../ids.ts'
+import { toolCallId } from '../../text/ids.ts'
 import { finishReasonOf } from './finish-reason.ts'
 import { signatureExtra } from './function-call.ts'
 import { logprobsOf } from './logprobs.ts'
 import { usageOf } from './usage.ts'
 import { objectOf, objectsOf, textOf } from './wire.ts'
-import type { ChatEvent, ResponseStart } from '../../events.ts'
+import type { ChatEvent, ResponseStart } from '../../core/events.ts'
 import type { AnswerPart, Candidate, GenerateContentResponse, UsageMetadata } from './wire.ts'
 
 /** What has been seen of one candidate. */

@@ -7,7 +7,7 @@
  *     camelKeys({ thinking_config: { thinking_budget: 0 } }) // { thinkingConfig: { thinkingBudget: 0 } }
  */
 
-import { repairSchemaKeywords } from '../../chat/json-schema.ts'
+import { repairSchemaKeywords } from '../../chat/schema-keywords.ts'
 import { objectOf } from './wire.ts'
 
 type AnyObject = Readonly<Record<string, unknown>>

@@ -1,12 +1,12 @@
 /** A chat request for `generateContent`, built by allow-list: what is not named here stays here. */
 
-import { GatewayError } from '../../errors.ts'
+import { GatewayError } from '../../core/errors.ts'
 import { capabilitiesOf } from './capabilities.ts'
 import { conversationOf } from './contents.ts'
 import { generationConfigOf } from './generation-config.ts'
 import { toolingOf } from './tools.ts'
 import type { GenerateContentRequest, ServiceTier } from './wire.ts'
-import type { PromptedChat } from '../../chat/prompt.ts'
+import type { PromptedChat } from '../../chat/input.ts'
 import type { Ask, UpstreamRequest } from '../provider.ts'
 
 const tiers: Readonly<Partial<Record<NonNullable<PromptedChat['service_tier']>, ServiceTier>>> = {

@@ -1,13 +1,13 @@
 /** Reads one event stream of Gemini: every message is a fragment in the shape of a whole answer. */
 
 import { offersFunctionsOnly } from '../../chat/legacy-functions.ts'
-import { GatewayError } from '../../errors.ts'
+import { GatewayError } from '../../core/errors.ts'
 import { Answer } from './answer.ts'
 import { inBandError } from './errors.ts'
 import { objectOf } from './wire.ts'
 import type { EventSourceMessage } from 'eventsource-parser'
-import type { ChatEvent } from '../../events.ts'
-import type { PromptedChat } from '../../chat/prompt.ts'
+import type { ChatEvent } from '../../core/events.ts'
+import type { PromptedChat } from '../../chat/input.ts'
 import type { Ask, StreamReader } from '../provider.ts'
 
 /**

@@ -3,7 +3,7 @@
  * content with function calls one content with exactly their responses, in the order of the calls.
  */
 
-import { GatewayError } from '../../errors.ts'
+import { GatewayError } from '../../core/errors.ts'
 import { argumentsOf, functionCallPart } from './function-call.ts'
 import { partOf, textPart } from './parts.ts'
 import type { Capabilities } from './capabilities.ts'

@@ -6,13 +6,15 @@
  */
 
 import { aboutInput, inputsOf } from '../../embeddings/input.ts'
-import { JsonOutline } from '../../embeddings/json-outline.ts'
-import { readVector, type Vector } from '../../embeddings/vector.ts'
-import { GatewayError } from '../../errors.ts'
+import { JsonOutline } from '../../json/outline.ts'
+import { readVector } from '../../embeddings/vector.ts'
+import type { Vector } from '../../core/vector.ts'
+import { GatewayError } from '../../core/errors.ts'
 import { inBandError, readError } from './errors.ts'
 import { objectOf, type BatchEmbedContentsRequest } from './wire.ts'
 import { bytesOf, type Adapter, type Ask, type UpstreamRequest } from '../provider.ts'
-import type { EmbeddingsEvent, Usage } from '../../events.ts'
+import type { EmbeddingsEvent } from '../../core/events.ts'
+import type { Usage } from '../../core/usage.ts'
 import type { EmbeddingsRequest } from '../../../schemas/embeddings.ts'
 
 const longestBatch = 100

@@ -8,8 +8,8 @@
  * @see https://ai.google.dev/gemini-api/docs/troubleshooting
  */
 
-import { GatewayError, type ErrorCode, type GatewayErrorOptions } from '../../errors.ts'
-import { scrub } from '../../scrub.ts'
+import { GatewayError, type ErrorCode, type GatewayErrorOptions } from '../../core/errors.ts'
+import { scrub } from '../../text/redact.ts'
 import { clampSeconds, retryAfterSeconds } from '../retry-after.ts'
 import { objectOf, objectsOf, type ErrorStatus } from './wire.ts'
 import type { UpstreamFailure } from '../provider.ts'

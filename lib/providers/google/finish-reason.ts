@@ -1,4 +1,4 @@
-import type { FinishReason } from '../../events.ts'
+import type { FinishReason } from '../../core/events.ts'
 
 const reasons = new Map<string | undefined, FinishReason>([
   ['STOP', 'stop'],

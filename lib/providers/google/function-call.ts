@@ -1,6 +1,6 @@
 /** Function calls of the history: their arguments as an object, their signature beside them. */
 
-import { GatewayError } from '../../errors.ts'
+import { GatewayError } from '../../core/errors.ts'
 import { objectOf, type Part } from './wire.ts'
 import type { ToolCall } from '../../../schemas/messages.ts'
 

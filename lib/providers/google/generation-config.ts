@@ -3,7 +3,7 @@
 import { camelKeys } from './camel-keys.ts'
 import type { Capabilities } from './capabilities.ts'
 import type { GenerationConfig, ThinkingConfig, ThinkingLevel } from './wire.ts'
-import type { PromptedChat } from '../../chat/prompt.ts'
+import type { PromptedChat } from '../../chat/input.ts'
 
 type Effort = NonNullable<PromptedChat['reasoning_effort']>
 

@@ -7,14 +7,14 @@
  * @see https://ai.google.dev/gemini-api/docs/image-generation
  */
 
-import { GatewayError } from '../../errors.ts'
+import { GatewayError } from '../../core/errors.ts'
 import { inBandError, readError } from './errors.ts'
 import { finishReasonOf } from './finish-reason.ts'
 import { usageOf } from './usage.ts'
 import {
   objectOf, objectsOf, type AnswerPart, type GenerateContentRequest, type GenerateContentResponse
 } from './wire.ts'
-import type { ImageData, ImageEvent } from '../../events.ts'
+import type { ImageData, ImageEvent } from '../../core/events.ts'
 import type { ImageRequest } from '../../../schemas/images.ts'
 import type { Adapter, Ask, UpstreamRequest } from '../provider.ts'
 

@@ -7,8 +7,8 @@ import { chatRequest, maxChoices } from './chat-request.ts'
 import { readResponse } from './chat-response.ts'
 import { readStream } from './chat-stream.ts'
 import { readError } from './errors.ts'
-import type { PromptedChat } from '../../chat/prompt.ts'
-import type { ChatEvent } from '../../events.ts'
+import type { PromptedChat } from '../../chat/input.ts'
+import type { ChatEvent } from '../../core/events.ts'
 import type { Adapter } from '../provider.ts'
 
 export const googleChat: Adapter<PromptedChat, ChatEvent> = {

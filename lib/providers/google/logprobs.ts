@@ -1,5 +1,5 @@
 import { objectsOf, type LogprobsCandidate, type LogprobsResult } from './wire.ts'
-import type { Logprobs } from '../../events.ts'
+import type { Logprobs } from '../../core/events.ts'
 
 /** Gemini's log probabilities in the wire form of our answers; `undefined` when there are none. */
 export function logprobsOf (result: LogprobsResult | undefined): Logprobs | undefined {

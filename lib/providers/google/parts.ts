@@ -1,6 +1,6 @@
 /** Parts of user messages: text, and media inline or by address. */
 
-import { GatewayError } from '../../errors.ts'
+import { GatewayError } from '../../core/errors.ts'
 import type { Part } from './wire.ts'
 import type { FilePart, UserPart } from '../../../schemas/messages.ts'
 

@@ -9,8 +9,8 @@
  * @see https://ai.google.dev/api/caching#FunctionDeclaration
  */
 
-import { GatewayError } from '../../errors.ts'
-import { repairSchemaKeywords } from '../../chat/json-schema.ts'
+import { GatewayError } from '../../core/errors.ts'
+import { repairSchemaKeywords } from '../../chat/schema-keywords.ts'
 import { objectOf } from './wire.ts'
 
 type Schema = Record<string, unknown>

@@ -1,12 +1,12 @@
 /** Tools and how the model may choose among them; the deprecated functions are tools as well. */
 
 import { offersFunctionsOnly } from '../../chat/legacy-functions.ts'
-import { GatewayError } from '../../errors.ts'
+import { GatewayError } from '../../core/errors.ts'
 import { camelKeys } from './camel-keys.ts'
 import { functionSchema } from './schema.ts'
 import { objectOf, type FunctionDeclaration, type Tool, type ToolConfig } from './wire.ts'
 import type { FunctionDefinition, ToolChoice } from '../../../schemas/tools.ts'
-import type { PromptedChat } from '../../chat/prompt.ts'
+import type { PromptedChat } from '../../chat/input.ts'
 
 export interface Tooling {
   readonly tools?: readonly Tool[]

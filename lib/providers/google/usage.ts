@@ -1,5 +1,5 @@
 import { objectsOf, type UsageMetadata } from './wire.ts'
-import type { Usage } from '../../events.ts'
+import type { Usage } from '../../core/usage.ts'
 
 /**
  * Gemini's token counts as ours. Thoughts are billed output although they are counted apart; the

@@ -7,12 +7,12 @@
  * @see https://docs.mistral.ai/api/endpoint/ocr
  */
 
-import { GatewayError } from '../../errors.ts'
-import { ownTurn } from '../../own-turn.ts'
+import { GatewayError } from '../../core/errors.ts'
+import { ownTurn } from '../../async/yield-fairly.ts'
 import { readError } from '../chat-completions/errors.ts'
 import { objectOf, textOf } from '../chat-completions/wire.ts'
-import type { ResultEvent } from '../../events.ts'
-import type { OcrPages, OcrQuestion } from '../../ocr/question.ts'
+import type { ResultEvent } from '../../core/events.ts'
+import type { OcrPages, OcrQuestion } from '../../ocr/input.ts'
 import type { Adapter, Ask, UpstreamFailure, UpstreamRequest } from '../provider.ts'
 
 export const mistralOcr: Adapter<OcrQuestion, ResultEvent<OcrPages>> = {

@@ -6,14 +6,15 @@
  */
 
 import { aboutInput, countInputs } from '../../embeddings/input.ts'
-import { JsonOutline } from '../../embeddings/json-outline.ts'
-import { readVector, type Vector, type VectorForm } from '../../embeddings/vector.ts'
-import { GatewayError } from '../../errors.ts'
+import { JsonOutline } from '../../json/outline.ts'
+import { readVector } from '../../embeddings/vector.ts'
+import type { Vector, VectorForm } from '../../core/vector.ts'
+import { GatewayError } from '../../core/errors.ts'
 import { inBandError, readError } from '../chat-completions/errors.ts'
 import { usageOf } from '../chat-completions/usage.ts'
 import { objectOf } from '../chat-completions/wire.ts'
 import { bytesOf, type Adapter, type Ask, type UpstreamRequest } from '../provider.ts'
-import type { EmbeddingsEvent } from '../../events.ts'
+import type { EmbeddingsEvent } from '../../core/events.ts'
 import type { EmbeddingsRequest } from '../../../schemas/embeddings.ts'
 
 export const openaiEmbeddings: Adapter<EmbeddingsRequest, EmbeddingsEvent> = {

@@ -1,9 +1,10 @@
 /** A whole answer of the image API as events. */
 
-import { GatewayError } from '../../errors.ts'
+import { GatewayError } from '../../core/errors.ts'
 import { inBandError } from '../chat-completions/errors.ts'
 import { objectOf } from '../chat-completions/wire.ts'
-import type { ImageData, ImageEvent, Usage } from '../../events.ts'
+import type { ImageData, ImageEvent } from '../../core/events.ts'
+import type { Usage } from '../../core/usage.ts'
 
 const aboutFields = ['usage', 'size', 'quality', 'background', 'output_format']
 

@@ -6,14 +6,14 @@
 
 import { randomUUID } from 'node:crypto'
 import { imageKind } from '../../images/files.ts'
-import { multipartBody, type FormPart } from '../../multipart.ts'
+import { multipartBody, type FormPart } from '../../wire/multipart.ts'
 import { readError } from '../chat-completions/errors.ts'
 import { readImageAnswer } from './image-answer.ts'
 import { readImageStream } from './image-stream.ts'
 import { outputFields, pick } from './images.ts'
-import type { UploadedFile } from '../../call.ts'
-import type { ImageEvent } from '../../events.ts'
-import type { ImageEdit, ImageVariation } from '../../images/requests.ts'
+import type { UploadedFile } from '../../core/upload.ts'
+import type { ImageEvent } from '../../core/events.ts'
+import type { ImageEdit, ImageVariation } from '../../images/input.ts'
 import type { Adapter, UpstreamRequest } from '../provider.ts'
 
 export const openaiImageEdits: Adapter<ImageEdit, ImageEvent> = {

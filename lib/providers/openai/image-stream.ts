@@ -5,12 +5,13 @@
  * the event is, its usage, whether it is an error, and that its JSON is whole.
  */
 
-import { GatewayError } from '../../errors.ts'
+import { GatewayError } from '../../core/errors.ts'
 import { inBandError } from '../chat-completions/errors.ts'
 import { objectOf } from '../chat-completions/wire.ts'
 import { imageUsage } from './image-answer.ts'
 import type { EventSourceMessage } from 'eventsource-parser'
-import type { ImageEvent, Usage } from '../../events.ts'
+import type { ImageEvent } from '../../core/events.ts'
+import type { Usage } from '../../core/usage.ts'
 import type { Ask, StreamReader } from '../provider.ts'
 
 /**

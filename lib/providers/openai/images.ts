@@ -7,7 +7,7 @@
 import { readError } from '../chat-completions/errors.ts'
 import { readImageAnswer } from './image-answer.ts'
 import { readImageStream } from './image-stream.ts'
-import type { ImageEvent } from '../../events.ts'
+import type { ImageEvent } from '../../core/events.ts'
 import type { ImageRequest } from '../../../schemas/images.ts'
 import type { Adapter, Ask, UpstreamRequest } from '../provider.ts'
 

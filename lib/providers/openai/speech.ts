@@ -4,14 +4,14 @@
  * @see https://platform.openai.com/docs/api-reference/audio/createSpeech
  */
 
-import { GatewayError } from '../../errors.ts'
+import { GatewayError } from '../../core/errors.ts'
 import { inBandError, readError } from '../chat-completions/errors.ts'
 import { objectOf } from '../chat-completions/wire.ts'
 import { speaksPlainly } from './audio-models.ts'
 import { typedStream } from './typed-stream.ts'
 import { contentTypeOf } from './wire.ts'
-import type { SpeechQuestion } from '../../audio/speech-question.ts'
-import type { SpeechEvent } from '../../events.ts'
+import type { SpeechQuestion } from '../../audio/speech-input.ts'
+import type { SpeechEvent } from '../../core/events.ts'
 import type { SpeechFormat } from '../../../schemas/speech.ts'
 import type { Adapter, Ask, StreamReader, UpstreamHead, UpstreamRequest } from '../provider.ts'
 

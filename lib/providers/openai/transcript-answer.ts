@@ -1,11 +1,11 @@
 /** Transcripts as providers write them: a text, JSON, or events. */
 
-import { GatewayError } from '../../errors.ts'
+import { GatewayError } from '../../core/errors.ts'
 import { inBandError } from '../chat-completions/errors.ts'
 import { objectOf } from '../chat-completions/wire.ts'
 import { typedStream } from './typed-stream.ts'
 import { numberOf, objectsOf } from './wire.ts'
-import type { Transcript, TranscriptEvent } from '../../events.ts'
+import type { Transcript, TranscriptEvent } from '../../core/events.ts'
 import type {
   TokenLogprob, TranscriptFormat, TranscriptionUsage, TranscriptSegment, TranscriptWord
 } from '../../../schemas/transcription.ts'

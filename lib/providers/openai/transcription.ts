@@ -7,14 +7,14 @@
  * @see https://platform.openai.com/docs/api-reference/audio/createTranscription
  */
 
-import { GatewayError } from '../../errors.ts'
-import { multipartBody, type FormPart } from '../../multipart.ts'
+import { GatewayError } from '../../core/errors.ts'
+import { multipartBody, type FormPart } from '../../wire/multipart.ts'
 import { readError } from '../chat-completions/errors.ts'
 import { listeningModel, type ListeningModel } from './audio-models.ts'
 import { readTranscript, readTranscriptStream } from './transcript-answer.ts'
 import { contentTypeOf } from './wire.ts'
-import type { Recording } from '../../audio/recording.ts'
-import type { TranscriptEvent } from '../../events.ts'
+import type { Recording } from '../../audio/recording-input.ts'
+import type { TranscriptEvent } from '../../core/events.ts'
 import type { TranscriptFormat } from '../../../schemas/transcription.ts'
 import type { Adapter, Ask, UpstreamHead, UpstreamRequest } from '../provider.ts'
 

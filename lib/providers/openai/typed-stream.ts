@@ -1,6 +1,6 @@
 /** The event streams of speech and transcription: objects with a `type`, one of which is the last. */
 
-import { GatewayError } from '../../errors.ts'
+import { GatewayError } from '../../core/errors.ts'
 import { inBandError } from '../chat-completions/errors.ts'
 import { parseObject } from './wire.ts'
 import type { StreamReader } from '../provider.ts'

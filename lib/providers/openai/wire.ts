@@ -1,6 +1,6 @@
 /** Small readings that the answers of these APIs have in common. */
 
-import { GatewayError } from '../../errors.ts'
+import { GatewayError } from '../../core/errors.ts'
 import { objectOf } from '../chat-completions/wire.ts'
 import type { UpstreamHead } from '../provider.ts'
 

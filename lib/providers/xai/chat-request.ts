@@ -4,10 +4,10 @@
  * are refused.
  */
 
-import { GatewayError } from '../../errors.ts'
-import { chatBody, chatRequest as dialectRequest } from '../chat-completions/request.ts'
+import { GatewayError } from '../../core/errors.ts'
+import { chatBody, chatRequest as dialectRequest } from '../chat-completions/chat-request.ts'
 import { objectOf } from '../chat-completions/wire.ts'
-import type { PromptedChat } from '../../chat/prompt.ts'
+import type { PromptedChat } from '../../chat/input.ts'
 import type { Message } from '../../../schemas/messages.ts'
 import type { Ask, UpstreamRequest } from '../provider.ts'
 

@@ -1,8 +1,8 @@
 import { chatCompletions } from '../chat-completions/index.ts'
 import { flatError } from './errors.ts'
 import { inclusiveUsage } from './usage.ts'
-import type { PromptedChat } from '../../chat/prompt.ts'
-import type { ChatEvent } from '../../events.ts'
+import type { PromptedChat } from '../../chat/input.ts'
+import type { ChatEvent } from '../../core/events.ts'
 import type { Ask, StreamReader } from '../provider.ts'
 
 /**

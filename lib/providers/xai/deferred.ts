@@ -5,8 +5,8 @@
  * @see https://docs.x.ai/docs/guides/deferred-chat-completions
  */
 
-import { GatewayError } from '../../errors.ts'
-import { chatRequest as dialectRequest } from '../chat-completions/request.ts'
+import { GatewayError } from '../../core/errors.ts'
+import { chatRequest as dialectRequest } from '../chat-completions/chat-request.ts'
 import { objectOf } from '../chat-completions/wire.ts'
 import { xaiBody } from './chat-request.ts'
 import { flatError, readError } from './errors.ts'

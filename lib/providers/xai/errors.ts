@@ -5,7 +5,7 @@
  * @see https://docs.x.ai/docs/key-information/debugging
  */
 
-import { GatewayError } from '../../errors.ts'
+import { GatewayError } from '../../core/errors.ts'
 import { chatCompletions } from '../chat-completions/index.ts'
 import { objectOf, textOf } from '../chat-completions/wire.ts'
 import type { UpstreamFailure } from '../provider.ts'

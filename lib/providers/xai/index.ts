@@ -5,8 +5,8 @@ import { chatRequest } from './chat-request.ts'
 import { flatError, readError } from './errors.ts'
 import { readStream } from './chat-stream.ts'
 import { inclusiveUsage } from './usage.ts'
-import type { PromptedChat } from '../../chat/prompt.ts'
-import type { ChatEvent } from '../../events.ts'
+import type { PromptedChat } from '../../chat/input.ts'
+import type { ChatEvent } from '../../core/events.ts'
 import type { Adapter } from '../provider.ts'
 
 export const xaiChat: Adapter<PromptedChat, ChatEvent> = {

@@ -1,4 +1,4 @@
-import type { ChatEvent } from '../../events.ts'
+import type { ChatEvent } from '../../core/events.ts'
 
 /**
  * Usage as every client of the dialect expects it. xAI counts reasoning beside the completion

@@ -1,0 +1,78 @@
+/** Something recorded, and what is to be made of it: transcriptions and translations alike. */
+
+import { GatewayError } from '../core/errors.ts'
+import { audioFileName } from './audio-format.ts'
+import type { UploadedFile } from '../core/upload.ts'
+import type { ValidCall } from '../core/call.ts'
+import type { FormRequest } from '../validation/form.ts'
+import type { ChunkingStrategy, TranscriptFormat, TranscriptionRequest } from '../../schemas/transcription.ts'
+import type { TranslationRequest } from '../../schemas/translation.ts'
+
+export interface Recording {
+  readonly task: 'transcribe' | 'translate'
+  /** For the router; what goes up is the name in the route. */
+  readonly model: readonly string[]
+  /** Under a name whose extension says the format. */
+  readonly file: UploadedFile
+  readonly format: TranscriptFormat
+  readonly stream: boolean
+  readonly language?: string
+  readonly prompt?: string
+  readonly temperature?: number
+  readonly logprobs: boolean
+  readonly granularities: ReadonlyArray<'word' | 'segment'>
+  readonly chunking?: ChunkingStrategy
+}
+
+type TranscriptionForm = FormRequest<TranscriptionRequest>
+
+/**
+ * @throws GatewayError `invalid_value` for granularities without the format that shows them;
+ *   `unsupported_format` for a file that is no recording
+ */
+export async function readTranscription (call: ValidCall<TranscriptionForm>): Promise<ValidCall<Recording>> {
+  const { request } = call
+  const { language, chunking_strategy: chunking, timestamp_granularities: granularities = [] } = request
+  if (granularities.length > 0 && request.response_format !== 'verbose_json') {
+    throw new GatewayError('invalid_value', {
+      message: '`timestamp_granularities` needs `response_format` to be verbose_json.', param: 'timestamp_granularities'
+    })
+  }
+  return {
+    ...call,
+    request: {
+      ...await common(request),
+      task: 'transcribe',
+      stream: request.stream === true,
+      logprobs: request.include?.includes('logprobs') === true,
+      granularities,
+      ...isGiven(language) && { language },
+      ...chunking !== undefined && { chunking }
+    }
+  }
+}
+
+/** @throws GatewayError `unsupported_format` for a file that is no recording */
+export async function readTranslation (
+  call: ValidCall<FormRequest<TranslationRequest>>
+): Promise<ValidCall<Recording>> {
+  const shared = await common(call.request)
+  return { ...call, request: { ...shared, task: 'translate', stream: false, logprobs: false, granularities: [] } }
+}
+
+async function common (
+  { file, model, prompt, response_format: format = 'json', temperature }: FormRequest<TranslationRequest>
+): Promise<Pick<Recording, 'model' | 'file' | 'format' | 'prompt' | 'temperature'>> {
+  return {
+    model,
+    file: { ...file, name: await audioFileName(file) },
+    format,
+    ...isGiven(prompt) && { prompt },
+    ...temperature !== undefined && { temperature }
+  }
+}
+
+/** An empty field of a form is one that was not filled in. */
+function isGiven (text: string | undefined): text is string {
+  return text !== undefined && text !== ''
+}

@@ -1,0 +1,123 @@
+/**
+ * Which events of a turn a caller gets to see while tools run on the server.
+ *
+ * Text goes through as it comes. Calls of server tools are held back, so that nobody tries to
+ * run them twice; the calls that are left are numbered densely. Thinking blocks are held as well:
+ * only those of the turn that ends the answer belong to the message the caller receives.
+ */
+
+import type { ChatEvent } from '../core/events.ts'
+
+type CallEvent = Extract<ChatEvent, { readonly call: number }>
+type ChoiceEnd = Extract<ChatEvent, { readonly type: 'choice-end' }>
+
+export class ShownEvents {
+  readonly #hides: (name: string) => boolean
+  readonly #isFirst: boolean
+  #separator: string
+  #lastText: string
+  readonly #numbers = new Map<string, number>()
+  readonly #next = new Map<number, number>()
+  readonly #heldCalls: CallEvent[] = []
+  readonly #heldBlocks: ChatEvent[] = []
+  readonly #ends: ChoiceEnd[] = []
+  #callsShown = 0
+
+  /**
+   * @param hides says of the name of a function whether it is run here
+   * @param before the text shown last in the turn before; `undefined` in the first turn
+   */
+  constructor (hides: (name: string) => boolean, before: string | undefined) {
+    this.#hides = hides
+    this.#isFirst = before === undefined
+    this.#lastText = before ?? ''
+    // Two turns are two pieces of writing.
+    this.#separator = before === undefined || before === '' || /\s$/.test(before) ? '' : '\n\n'
+  }
+
+  /** The end of the text shown so far, for the next turn. */
+  get lastText (): string {
+    return this.#lastText
+  }
+
+  get callsShown (): number {
+    return this.#callsShown
+  }
+
+  /** What of these events may go out now; `choice-end` and `usage` never do. */
+  read (events: readonly ChatEvent[]): ChatEvent[] {
+    const shown: ChatEvent[] = []
+    for (const event of events) {
+      switch (event.type) {
+        case 'response-start':
+          if (this.#isFirst) shown.push(event)
+          break
+        case 'text-delta':
+          if (this.#separator !== '' && event.text !== '') {
+            shown.push({ type: 'text-delta', choice: event.choice, text: this.#separator })
+            this.#separator = ''
+          }
+          if (event.text !== '') this.#lastText = event.text
+          shown.push(event)
+          break
+        case 'thinking-block':
+          this.#heldBlocks.push(event)
+          break
+        case 'tool-call-start':
+        case 'tool-call-delta':
+        case 'tool-call-end':
+          this.#readCall(event, shown)
+          break
+        case 'choice-end':
+          this.#ends.push(event)
+          break
+        case 'usage':
+          break
+        default:
+          shown.push(event)
+      }
+    }
+    return shown
+  }
+
+  /** The thinking of the turn, once it is known to be the last. */
+  blocks (): readonly ChatEvent[] {
+    return this.#heldBlocks
+  }
+
+  /** How the choices ended; one that shows calls has ended in them, whatever its provider says. */
+  ends (): ChoiceEnd[] {
+    return this.#ends.map(end => end.reason === 'stop' && this.#next.has(end.choice) ? { ...end, reason: 'tool_calls' } : end)
+  }
+
+  /** The calls held back, to be shown after all: nobody here is going to run them. */
+  release (): ChatEvent[] {
+    for (const event of this.#heldCalls) this.#numbers.delete(keyOf(event))
+    return this.#heldCalls.map(event => ({ ...event, call: this.#numbers.get(keyOf(event)) ?? this.#number(event) }))
+  }
+
+  #readCall (event: CallEvent, shown: ChatEvent[]): void {
+    if (event.type === 'tool-call-start' && event.choice === 0 && event.kind === 'function' && this.#hides(event.name)) {
+      this.#numbers.set(keyOf(event), held)
+    }
+    const call = this.#numbers.get(keyOf(event)) ?? this.#number(event)
+    if (call === held) this.#heldCalls.push(event)
+    else shown.push({ ...event, call })
+  }
+
+  /** The next free number of the event's choice, for all events of its call. */
+  #number (event: CallEvent): number {
+    const number = this.#next.get(event.choice) ?? 0
+    this.#next.set(event.choice, number + 1)
+    this.#numbers.set(keyOf(event), number)
+    this.#callsShown++
+    return number
+  }
+}
+
+/** In place of a number. */
+const held = -1
+
+function keyOf ({ choice, call }: CallEvent): string {
+  return `${choice}/${call}`
+}

@@ -1,0 +1,95 @@
+/**
+ * File, environment and defaults → checked `Settings`.
+ *
+ *     const settings = loadSettings({ env: process.env, cwd: process.cwd() })
+ *
+ * The environment wins over the file, the file over the defaults of `schemas/config`. Whatever is
+ * wrong is reported at once, each problem with its place; nothing is skipped or guessed.
+ */
+
+import { readFileSync } from 'node:fs'
+import { dirname, isAbsolute, relative, resolve } from 'node:path'
+import { buildSettings, environmentKeys } from './build-settings.ts'
+import { checkShape } from './check-shape.ts'
+import { checkKeyTexts } from './check-key-texts.ts'
+import { checkTogether } from './check-together.ts'
+import { emptyDocument, readDocument, type ConfigDocument } from './document.ts'
+import { applyEnvironment, errorCode, readEnvironment } from './environment.ts'
+import { isMap } from './path.ts'
+import { ConfigError, type Problem } from './problems.ts'
+import { readSecrets } from './read-secrets.ts'
+import { createReport, reportFor } from './report.ts'
+import { providerLabels, type Settings } from '../core/settings.ts'
+
+export interface ConfigSources {
+  /** `process.env`; the file `.env` in `cwd` adds to it. */
+  readonly env: Readonly<Record<string, string | undefined>>
+  readonly cwd: string
+  /** Default: `HEADGATE_CONFIG`, else `headgate.yaml` where there is one; relative to `cwd`. */
+  readonly file?: string | undefined
+}
+
+/**
+ * Reads the configuration.
+ *
+ * @throws ConfigError with every problem of the file and the environment.
+ */
+export function loadSettings (sources: ConfigSources): Settings {
+  return readSettings(sources).settings
+}
+
+/** Settings that can be used, and what about them is hardly meant. */
+export interface ReadSettings {
+  readonly settings: Settings
+  readonly warnings: readonly Problem[]
+}
+
+/** The same, with the warnings. */
+export function readSettings (sources: ConfigSources): ReadSettings {
+  const { env, cwd } = sources
+  const environment = readEnvironment(env, cwd)
+  const file = configFile(sources)
+  const document = openDocument(file, cwd)
+  const { value } = document
+  const report = createReport(document, applyEnvironment(value, environment))
+  const providerNames = isMap(value.providers) ? Object.keys(value.providers) : []
+  const secrets = readSecrets(value, { environment, directory: dirname(file.path) }, report)
+  if (isMap(value.providers)) for (const label of providerLabels) value.providers[label] ??= { enabled: false }
+  const { config, written } = checkShape(value, report)
+  const ownKeys = environmentKeys(environment.get('HEADGATE_API_KEYS'))
+  checkTogether(config, providerNames, reportFor(report, written))
+  checkKeyTexts(config, { secrets, ownKeys }, reportFor(report, written))
+  report.throwIfAny()
+  return { settings: buildSettings(config, { secrets, ownKeys, cwd }), warnings: report.warnings() }
+}
+
+export interface ConfigFile {
+  /** Absolute. */
+  readonly path: string
+  /** True when somebody asked for this file: it must be there. */
+  readonly asked: boolean
+}
+
+/** Which file the configuration is read from. */
+export function configFile ({ env, cwd, file }: ConfigSources): ConfigFile {
+  const asked = file ?? readEnvironment(env, cwd).get('HEADGATE_CONFIG')
+  return { path: resolve(cwd, asked ?? 'headgate.yaml'), asked: asked !== undefined }
+}
+
+function openDocument ({ path, asked }: ConfigFile, cwd: string): ConfigDocument {
+  const shown = shownName(path, cwd)
+  try {
+    return readDocument(readFileSync(path, 'utf8'), shown)
+  } catch (error) {
+    if (error instanceof ConfigError) throw error
+    const code = errorCode(error)
+    if (code === 'ENOENT' && !asked) return emptyDocument(shown)
+    const message = code === 'ENOENT' ? 'there is no such file' : `cannot be read (${code})`
+    throw new ConfigError([{ file: shown, line: 0, column: 0, path: '', message }])
+  }
+}
+
+function shownName (path: string, cwd: string): string {
+  const name = relative(cwd, path)
+  return name.startsWith('..') || isAbsolute(name) ? path : name
+}

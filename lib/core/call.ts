@@ -1,0 +1,59 @@
+/**
+ * One API request in flight, free of any HTTP framework.
+ *
+ * Each stage before the provider returns a more precise call, so that a stage in the wrong place
+ * does not compile: `Call` → `AuthedCall` → `ValidCall<R>` → `RoutedCall<R>`.
+ */
+
+import type { CallRecord } from './record.ts'
+import type { ApiKey } from './key.ts'
+import type { LongText } from './large-string.ts'
+import type { Route } from './route.ts'
+import { Secret } from './secret.ts'
+
+export interface Call {
+  /** Unique; sent back as `x-request-id`. */
+  readonly id: string
+  /** Lower-case names, as `node:http` gives them. */
+  readonly headers: Readonly<Record<string, string | string[] | undefined>>
+  /** Path parameters, decoded. */
+  readonly params: Readonly<Record<string, string>>
+  /**
+   * Reads the body: parsed JSON, or an `UploadForm` for multipart. Nothing is read before the
+   * first use, so a caller without a key never gets to send one. At most once per call.
+   *
+   * @throws GatewayError `invalid_json`, `file_too_large`, `unsupported_media_type`,
+   *   `request_timeout`, `client_closed_request`.
+   */
+  readonly body: () => Promise<unknown>
+  /**
+   * The long strings of the body, by the stand-in that the body holds in their place. Only for
+   * endpoints with `longStringBytes`; filled when the body is read.
+   */
+  readonly longTexts?: ReadonlyMap<string, LongText>
+  /**
+   * Aborts when the caller has gone or the deadline has passed, from the moment the call was
+   * accepted until the answer is written. Every request, timer and tool call hangs on it. Its
+   * reason is a `GatewayError`: `client_closed_request`, `timeout` or `shutting_down`.
+   */
+  readonly signal: AbortSignal
+  /** `performance.now()` at acceptance. */
+  readonly receivedAtMs: number
+  /** What is known of the call so far, for the log and the books: the one mutable part. */
+  readonly record: CallRecord
+}
+
+export interface AuthedCall extends Call {
+  readonly key: ApiKey
+}
+
+export interface ValidCall<R> extends AuthedCall {
+  readonly request: R
+}
+
+export interface RoutedCall<R> extends ValidCall<R> {
+  /** Best first, at least one; tried in order until one answers. */
+  readonly routes: readonly [Route, ...Route[]]
+  /** The caller's own key at the provider (`X-Provider-Key`), used instead of the gateway's. */
+  readonly providerKey?: Secret
+}

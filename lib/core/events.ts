@@ -1,0 +1,185 @@
+/**
+ * What an answer is made of, one typed fact at a time.
+ *
+ * Every provider's answer, streamed or whole, becomes these events, and every answer of ours is
+ * made from them (`chat/chunk`). `choice` is the choice index, `call` the index of a tool call
+ * within its choice. Names are `noun-verb`; an answer holds, in this order per choice:
+ * `response-start` once, deltas, `choice-end` once per choice, `usage` at most once and last.
+ */
+
+import type { Vector } from './vector.ts'
+import type { TokenLogprob,TranscriptionUsage,TranscriptSegment,TranscriptWord } from '../../schemas/transcription.ts'
+import type { Usage } from './usage.ts'
+
+export type FinishReason = 'stop' | 'length' | 'tool_calls' | 'content_filter' | 'function_call'
+
+/** A provider's thinking block, verbatim: it must come back unchanged in the next turn. */
+export type ThinkingBlock =
+  | { readonly type: 'thinking', readonly thinking: string, readonly signature?: string }
+  | { readonly type: 'redacted_thinking', readonly data: string }
+
+/** Fields nobody here knows, exactly as the provider wrote them. */
+export type ExtraFields = Readonly<Record<string, unknown>>
+
+/** Log probabilities of one delta, in wire form: `[{ token, logprob, bytes, top_logprobs }]`. */
+export interface Logprobs {
+  readonly content?: readonly unknown[] | null
+  readonly refusal?: readonly unknown[] | null
+}
+
+/** How one tool call on the server went; `result` is what the tool answered. */
+export interface ToolResult {
+  readonly toolName: string
+  readonly serverName: string
+  readonly arguments: Readonly<Record<string, unknown>>
+  readonly isError: boolean
+  readonly result?: unknown
+  readonly durationMs?: number
+}
+
+/** Why a tool server could not help, and what to do about it. */
+export interface ToolServerError {
+  readonly message: string
+  readonly code?: string
+  readonly recommendation?: string
+}
+
+export interface ResponseStart {
+  readonly type: 'response-start'
+  /** Absent until `normalise` gives the gateway's own. */
+  readonly id?: string
+  readonly model?: string
+  /** Unix time. */
+  readonly createdSeconds?: number
+  readonly fingerprint?: string
+  readonly serviceTier?: string
+}
+
+export type ChatEvent =
+  | ResponseStart
+  | {
+    readonly type: 'text-delta'
+    readonly choice: number
+    readonly text: string
+    readonly logprobs?: Logprobs
+  }
+  | { readonly type: 'reasoning-delta', readonly choice: number, readonly text: string }
+  | {
+    readonly type: 'refusal-delta'
+    readonly choice: number
+    readonly text: string
+    readonly logprobs?: Logprobs
+  }
+  | { readonly type: 'thinking-block', readonly choice: number, readonly block: ThinkingBlock }
+  /** One of `id`, `data` (base64), `transcript`, `expires_at`, in wire form. */
+  | { readonly type: 'audio-delta', readonly choice: number, readonly audio: ExtraFields }
+  | {
+    readonly type: 'tool-call-start'
+    readonly choice: number
+    readonly call: number
+    readonly id: string
+    readonly name: string
+    /** `legacy` is the deprecated `function_call`: no id, no list. */
+    readonly kind: 'function' | 'custom' | 'legacy'
+    /** Unknown fields of the call, such as `extra_content.google.thought_signature`. */
+    readonly extra?: ExtraFields
+  }
+  /** A piece of the arguments (or of a custom tool's input), as text. */
+  | {
+    readonly type: 'tool-call-delta'
+    readonly choice: number
+    readonly call: number
+    readonly text: string
+    readonly kind: 'function' | 'custom' | 'legacy'
+  }
+  | { readonly type: 'tool-call-end', readonly choice: number, readonly call: number }
+  | {
+    readonly type: 'annotation-delta'
+    readonly choice: number
+    readonly annotations: readonly unknown[]
+  }
+  /** Unknown fields, kept where they stood: in the answer, in a choice, in its delta or message. */
+  | {
+    readonly type: 'extra'
+    readonly scope: 'answer'
+    readonly fields: ExtraFields
+    /** True: sent at once in a chunk of its own. Otherwise with the chunk that comes next. */
+    readonly alone?: boolean
+  }
+  | {
+    readonly type: 'extra'
+    readonly scope: 'choice' | 'message'
+    readonly choice: number
+    readonly fields: ExtraFields
+  }
+  | { readonly type: 'choice-end', readonly choice: number, readonly reason: FinishReason }
+  | { readonly type: 'usage', readonly usage: Usage }
+  | { readonly type: 'tool-result', readonly result: ToolResult }
+  | {
+    readonly type: 'tool-servers-failed'
+    readonly errors: Readonly<Record<string, ToolServerError>>
+  }
+
+/** A spoken answer: bytes as they arrived, or base64 in an event stream; then usage if any. */
+export type SpeechEvent =
+  /** Before the first chunk of bytes. */
+  | { readonly type: 'audio-start', readonly mediaType: string }
+  | { readonly type: 'audio-chunk', readonly bytes: Uint8Array }
+  /** A piece of the sound in base64, each piece complete in itself. */
+  | { readonly type: 'speech-delta', readonly audio: string }
+  | { readonly type: 'usage', readonly usage: Usage }
+
+/** One image of an answer that came in one piece, in wire form. */
+export interface ImageData {
+  readonly url?: string
+  readonly b64_json?: string
+  readonly revised_prompt?: string
+}
+
+/**
+ * Images: either one frame after the other, each the one line of JSON that the provider wrote,
+ * unread because it holds megabytes; or the whole answer at once. Then usage if any.
+ */
+export type ImageEvent =
+  | { readonly type: 'image-partial', readonly json: string }
+  | { readonly type: 'image-end', readonly json: string }
+  | {
+    readonly type: 'image-answer'
+    /** Unix time. */
+    readonly createdSeconds: number
+    readonly data: readonly ImageData[]
+    /** `usage`, `size`, `quality`, `background`, `output_format`, as far as the provider said. */
+    readonly about: ExtraFields
+  }
+  | { readonly type: 'usage', readonly usage: Usage }
+
+/** Vectors, one per input and in their order; then usage if any. */
+export type EmbeddingsEvent =
+  | { readonly type: 'embeddings', readonly vectors: readonly Vector[] }
+  | { readonly type: 'usage', readonly usage: Usage }
+
+/** What a provider understood: as much of it as it told. */
+export interface Transcript {
+  /** The words, or the file itself when the provider wrote the subtitles. */
+  readonly text: string
+  /** Set when `text` is such a file. */
+  readonly written?: 'srt' | 'vtt'
+  /** The English name of it: `german`. */
+  readonly language?: string
+  readonly durationSeconds?: number
+  readonly words?: readonly TranscriptWord[]
+  readonly segments?: readonly TranscriptSegment[]
+  readonly logprobs?: readonly TokenLogprob[]
+  readonly usage?: TranscriptionUsage
+}
+
+/** What was said: pieces of it as they are understood, then all of it once and last. */
+export type TranscriptEvent =
+  | { readonly type: 'transcript-delta', readonly text: string, readonly logprobs?: readonly TokenLogprob[] }
+  | { readonly type: 'transcript-end', readonly transcript: Transcript }
+
+/** Any answer that is one JSON value. */
+export interface ResultEvent<T = unknown> {
+  readonly type: 'result'
+  readonly result: T
+}

@@ -1,0 +1,50 @@
+/** How much one gateway key may use. What is absent is not limited. */
+
+export interface KeyLimits {
+  readonly requestsPerMinute?: number
+  /** Prompt and completion together. */
+  readonly tokensPerMinute?: number
+  /** Calls under way at once. */
+  readonly concurrentCalls?: number
+  readonly budget?: Budget
+}
+
+/** What of them can stand in the way of a call; `reserved`: calls under way may use up the budget. */
+export type Limit = 'requests' | 'tokens' | 'calls' | 'budget' | 'reserved'
+
+export interface Budget {
+  readonly usd: number
+  /** Days and months of UTC. */
+  readonly per: 'day' | 'month' | 'total'
+}
+
+export const budgetPeriods = ['day', 'month', 'total'] as const satisfies ReadonlyArray<Budget['per']>
+
+/** Of some limits, those on what answers come to: what is left to count where a call was let in before. */
+export function limitsOnUse ({ tokensPerMinute, budget }: KeyLimits): KeyLimits {
+  return { ...tokensPerMinute !== undefined && { tokensPerMinute }, ...budget !== undefined && { budget } }
+}
+
+/** The budget in billionths of a dollar, which is what the books count in. */
+export function nanoUsdOf ({ usd }: Budget): number {
+  return Math.round(usd * 1e9)
+}
+
+/** `$20 a month`, for people. */
+export function budgetText ({ usd, per }: Budget): string {
+  return per === 'total' ? `$${usd} in total` : `$${usd} a ${per}`
+}
+
+/** Whom a gateway key belongs to and what it may do. Never the key itself. */
+export interface ApiKey {
+  readonly id: string
+  readonly name: string
+  /** Endpoint names the key may call; absent means all. */
+  readonly endpoints?: readonly string[]
+  /** Model ids or `provider/*` patterns the key may use; absent means all. */
+  readonly models?: readonly string[]
+  /** Unix time in milliseconds; absent means never. */
+  readonly expiresAtMs?: number
+  /** How much it may use; absent means what the configuration says of such keys. */
+  readonly limits?: KeyLimits
+}

@@ -1,0 +1,22 @@
+/** The provider and model chosen for a call. */
+
+
+/** The provider and model chosen for a call: plain data, no credentials. */
+export interface Route {
+  readonly providerId: string
+  /** The model's name at the provider. */
+  readonly model: string
+  /** The gateway's id for it, with the provider prefix: what answers say in `model`. */
+  readonly modelId: string
+  /** Defaults from `{ model, settings }`; what the request says wins. */
+  readonly settings?: Readonly<Record<string, unknown>>
+  /** What gave it its place among the routes, where that is not the order in which they were named. */
+  readonly ranked?: Ranked
+}
+
+export interface Ranked {
+  /** A score from 0 to 1; a weight; USD per million tokens; milliseconds. */
+  readonly by: 'score' | 'weight' | 'price' | 'first byte'
+  /** Absent while it is not known. */
+  readonly value?: number
+}

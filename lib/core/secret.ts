@@ -1,0 +1,25 @@
+/** A text that shows as `[redacted]` wherever it is printed. */
+export class Secret {
+  readonly #text: string
+
+  constructor (text: string) {
+    this.#text = text
+  }
+
+  /** The text itself: for the header that needs it, and nothing else. */
+  reveal (): string {
+    return this.#text
+  }
+
+  toString (): string {
+    return '[redacted]'
+  }
+
+  toJSON (): string {
+    return '[redacted]'
+  }
+
+  [Symbol.for('nodejs.util.inspect.custom')] (): string {
+    return '[redacted]'
+  }
+}

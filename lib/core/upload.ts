@@ -1,0 +1,17 @@
+/** A file of a multipart form, held on disk until the call has ended. */
+export interface UploadedFile {
+  /** As the caller named it, without any path. */
+  readonly name: string
+  readonly mediaType: string
+  readonly sizeBytes: number
+  /** Opens the bytes anew: a retry reads them again. */
+  readonly open: () => AsyncIterable<Uint8Array>
+  /** The first bytes, for recognising the format: at most 4,100. */
+  readonly head: Uint8Array
+}
+
+/** What `Call.body` gives for multipart: text fields in order, and the files by field name. */
+export interface UploadForm {
+  readonly fields: Readonly<Record<string, string | readonly string[]>>
+  readonly files: Readonly<Record<string, readonly UploadedFile[]>>
+}

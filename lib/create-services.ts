@@ -1,0 +1,112 @@
+/** Services out of settings: everything that holds sockets or state, and how to let go of it. */
+
+import { createToolServers } from './mcp/tool-servers.ts'
+import { Drains } from './upstream/abandoned-answers.ts'
+import { createTokenCounter } from './embeddings/token-counter.ts'
+import { LocalLimiter,type Limiter } from './limits/limiter.ts'
+import { createModels } from './models/create-models.ts'
+import { startDiscovery } from './models/discovery.ts'
+import { createProvider } from './providers/index.ts'
+import { localModels } from './local/local-models.ts'
+import { localTransport } from './local/transport.ts'
+import { sandboxModels } from './sandbox/sandbox-models.ts'
+import { sandboxTransport } from './sandbox/transport.ts'
+import { RouteHealth } from './routing/route-health.ts'
+import { reasonOf } from './text/describe-error.ts'
+import { httpTransport } from './upstream/http-transport.ts'
+import type { Deferrals } from './deferred/deferrals.ts'
+import type { Keys } from './keys/keys.ts'
+import type { Provider } from './providers/provider.ts'
+import type { Services } from './services.ts'
+import type { ProviderSettings,Settings } from './core/settings.ts'
+import type { Log } from './telemetry/log.ts'
+
+export interface OpenServices extends Services {
+  /** Resolves once every provider's own list has been read for the first time, or has failed to be. */
+  readonly listed: Promise<void>
+  /** Lets calls under way to providers end, then closes every socket and timer. */
+  readonly close: () => Promise<void>
+}
+
+export interface ServiceParts {
+  readonly keys: Keys
+  readonly log: Log
+  /** Default: one of its own, for services that answer no calls. */
+  readonly limiter?: Limiter
+  readonly ready: () => boolean
+  readonly degraded?: () => readonly string[]
+  readonly deferrals?: Deferrals
+}
+
+export function openServices (settings: Settings, { keys, log, limiter = new LocalLimiter(), ready, degraded, deferrals }: ServiceParts): OpenServices {
+  const closing: Array<() => Promise<void>> = []
+  const over = new AbortController()
+  const drains = new Drains()
+  const health = new RouteHealth()
+  const providers = new Map<string, Provider>()
+  for (const entry of settings.providers) providers.set(entry.id, openProvider(entry, closing))
+
+  const enabled = new Set([...providers.values()].filter(({ enabled }) => enabled).map(({ id }) => id))
+  const models = createModels(settings, enabled, enabled.has('sandbox') ? sandboxModels : [], {
+    random: Math.random,
+    latency: (modelId, streamed) => health.latencies(streamed).of(modelId)
+  })
+  const listing = settings.providers.filter(({ id, listModels }) => listModels && enabled.has(id))
+  const onFailure = (provider: string, error: unknown): void => {
+    log.warn({ provider, error: reasonOf(error) }, 'the model list of a provider could not be read')
+  }
+  const discovered = startDiscovery(listing.flatMap(({ id, kind }) => {
+    const provider = providers.get(id)
+    return provider === undefined ? [] : [{ provider, kind }]
+  }), models, {
+    signal: over.signal, onFailure
+  })
+  const local = settings.providers.filter(({ id, kind }) => kind === 'local' && enabled.has(id))
+  const learned = local.map(async ({ id }) => {
+    try {
+      models.learn(id, await localModels(id))
+    } catch (error) {
+      onFailure(id, error)
+    }
+  })
+
+  const tools = createToolServers(settings)
+  closing.push(tools.close)
+
+  const tokens = createTokenCounter()
+  closing.push(tokens.close)
+
+  return {
+    settings,
+    keys,
+    models,
+    providers,
+    tools,
+    drains,
+    health,
+    ...(deferrals === undefined ? {} : { deferrals }),
+    tokens,
+    limiter,
+    ready,
+    ...(degraded === undefined ? {} : { degraded }),
+    listed: Promise.all([discovered, ...learned]).then(() => undefined),
+    close: async () => {
+      over.abort()
+      drains.stop()
+      await Promise.all(closing.map(async close => await close()))
+    }
+  }
+}
+
+function openProvider (settings: ProviderSettings, closing: Array<() => Promise<void>>): Provider {
+  if (settings.kind === 'local') return createProvider(settings, localTransport())
+  if (settings.kind === 'sandbox') return createProvider(settings, sandboxTransport(settings.options))
+  const transport = httpTransport({
+    baseUrl: settings.baseUrl,
+    connections: settings.connections,
+    connectMs: settings.timeouts.connectMs,
+    headers: settings.headers
+  })
+  closing.push(transport.close)
+  return createProvider(settings, transport)
+}

@@ -1,0 +1,34 @@
+/** Image events to the JSON of a whole answer. */
+
+import { GatewayError } from '../core/errors.ts'
+import type { Batch } from '../core/batch.ts'
+import type { ImageData, ImageEvent } from '../core/events.ts'
+
+/** `{ created, data, … }`, with `data` always there: the images of all requests it took. */
+export function wholeImages<R> (batches: ReadonlyArray<Batch<R, ImageEvent>>): object {
+  let answer: ImageEvent & { type: 'image-answer' } | undefined
+  const data: ImageData[] = []
+  for (const { events } of batches) {
+    for (const event of events) {
+      if (event.type === 'image-answer') {
+        answer ??= event
+        data.push(...event.data)
+      }
+      // A provider that streamed although a whole answer was asked for.
+      if (event.type === 'image-end') data.push(imageIn(event.json))
+    }
+  }
+  const { createdSeconds = Math.floor(Date.now() / 1000), about = {} } = answer ?? {}
+  return { created: createdSeconds, data, ...about }
+}
+
+function imageIn (json: string): ImageData {
+  let frame: unknown
+  try {
+    frame = JSON.parse(json)
+  } catch (cause) {
+    throw new GatewayError('upstream_invalid_response', { cause })
+  }
+  const image: unknown = Reflect.get(Object(frame), 'b64_json')
+  return typeof image === 'string' ? { b64_json: image } : {}
+}

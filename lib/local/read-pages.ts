@@ -1,0 +1,95 @@
+/**
+ * Reads documents with the programs of this machine: the text layer of a PDF where there is one,
+ * else recognition of what the page looks like.
+ */
+
+import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { availableParallelism, tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { Gate } from '../async/fair-semaphore.ts'
+import { pngSize } from '../images/files.ts'
+import { pageTexts } from '../ocr/pdf.ts'
+import { runProgram } from './run-program.ts'
+import type { LocalPrograms } from './programs.ts'
+import type { SendOptions } from '../providers/provider.ts'
+
+/** Thrown for a document that cannot be read here; the message is for the caller. */
+export class Unreadable extends Error {}
+
+// What tesseract's models were made for. Without it, it guesses from the size of the image and
+// cuts columns wrong.
+const dpi = '192'
+const maxPages = 1000
+const maxPixels = 100e6
+const imageBytes = 256 * 1024 * 1024
+const textBytes = 8 * 1024 * 1024
+
+/** Recognition takes a core for a second or two per page. */
+const gate = new Gate(Math.max(1, availableParallelism() - 1))
+
+/**
+ * The text of each page, in order; an image is one page.
+ *
+ * @throws Unreadable when programs are missing or the document is not what it seems, the signal's
+ *   reason
+ */
+export async function readPages (
+  bytes: Buffer, isPdf: boolean, programs: LocalPrograms, sending: Pick<SendOptions, 'signal' | 'keyId'>
+): Promise<readonly string[]> {
+  const { signal, keyId = '' } = sending
+  if (!isPdf) return [await gate.pass(keyId, async () => await recognise(bytes, programs, signal), signal)]
+  const texts = await pageTexts(bytes, keyId, signal)
+  if (texts === undefined) throw new Unreadable('The PDF cannot be read.')
+  if (texts.length > maxPages) throw new Unreadable(`The document has more than ${maxPages} pages.`)
+  const bare = texts.flatMap((text, index) => text.trim() === '' ? [index] : [])
+  if (bare.length === 0 || programs.tesseract === undefined || programs.pdftoppm === undefined) return texts
+  return await recognisePages(bytes, texts, bare, programs, sending)
+}
+
+async function recognisePages (
+  bytes: Buffer, texts: readonly string[], bare: readonly number[], programs: LocalPrograms, { signal, keyId = '' }: Pick<SendOptions, 'signal' | 'keyId'>
+): Promise<readonly string[]> {
+  const pages = [...texts]
+  const directory = await mkdtemp(join(tmpdir(), 'headgate-ocr-'))
+  // The first page that fails ends the others too.
+  const failed = new AbortController()
+  const either = AbortSignal.any([signal, failed.signal])
+  try {
+    const file = join(directory, 'document.pdf')
+    await writeFile(file, bytes, { mode: 0o600, signal })
+    const results = await Promise.allSettled(bare.map(async index => {
+      try {
+        pages[index] = await gate.pass(keyId, async () =>
+          await recognise(await paint(file, index + 1, programs, either), programs, either), either)
+      } catch (error) {
+        failed.abort(error)
+        throw error
+      }
+    }))
+    if (results.some(({ status }) => status === 'rejected')) throw signal.aborted ? signal.reason : failed.signal.reason
+    return pages
+  } finally {
+    await rm(directory, { recursive: true, force: true })
+  }
+}
+
+/** @param number of the page, from 1 */
+async function paint (file: string, number: number, { pdftoppm = '' }: LocalPrograms, signal: AbortSignal): Promise<Buffer> {
+  const page = String(number)
+  // The longer side of A4 at that resolution, however large a page says it is.
+  const args = ['-scale-to', '2245', '-gray', '-png', '-f', page, '-l', page, file]
+  return await runProgram(pdftoppm, args, { signal, maxBytes: imageBytes })
+}
+
+async function recognise (image: Buffer, { tesseract }: LocalPrograms, signal: AbortSignal): Promise<string> {
+  if (tesseract === undefined) throw new Unreadable('Images cannot be read here: tesseract is not installed.')
+  const { width = 0, height = 0 } = pngSize(image) ?? {}
+  if (width * height > maxPixels) throw new Unreadable('The image is too large.')
+  try {
+    const text = await runProgram(tesseract, ['stdin', 'stdout', '--dpi', dpi], { input: image, signal, maxBytes: textBytes })
+    return text.toString().replaceAll('\f', '').trim()
+  } catch (error) {
+    if (signal.aborted) throw signal.reason
+    throw new Unreadable('The image cannot be read.', { cause: error })
+  }
+}

@@ -1,0 +1,74 @@
+/**
+ * A provider inside the process that reads documents and speaks with the programs of this machine.
+ * It answers in the dialects of Mistral's OCR and of OpenAI's speech, so calls to it pass the same
+ * stages as any other.
+ */
+
+import { wholeBody } from '../wire/buffer-body.ts'
+import { localPrograms, type LocalPrograms } from './programs.ts'
+import { readPages, Unreadable } from './read-pages.ts'
+import { speak } from './speak.ts'
+import type { SpeechRequest } from '../../schemas/speech.ts'
+import type { SendOptions, Transport, UpstreamAnswer, UpstreamBody, UpstreamRequest } from '../providers/provider.ts'
+
+/** Looks for the programs at once, and waits for what it finds with the first call. */
+export function localTransport (): Transport {
+  const found = localPrograms()
+  return {
+    send: async (request, sending) => {
+      switch (request.path) {
+        case '/ocr': return await readDocument(request, await found, sending)
+        case '/audio/speech': return await say(request, await found, sending)
+        default: return answer(404, { message: 'There is no such thing here.', code: 'not_found' })
+      }
+    }
+  }
+}
+
+async function readDocument (request: UpstreamRequest, programs: LocalPrograms, sending: SendOptions): Promise<UpstreamAnswer> {
+  const document = await documentIn(request)
+  if (document === undefined) return answer(400, { message: 'There is no document in the request.' })
+  try {
+    const pages = await readPages(document.bytes, document.isPdf, programs, sending)
+    return answer(200, { pages: pages.map((markdown, index) => ({ index, markdown })), model: 'ocr' })
+  } catch (error) {
+    if (!(error instanceof Unreadable)) throw error
+    return answer(400, { object: 'error', message: error.message, type: 'invalid_document' })
+  }
+}
+
+/** Without a format it is a WAV file: to make an MP3 takes more than a voice. */
+async function say ({ body }: UpstreamRequest, { espeak }: LocalPrograms, sending: SendOptions): Promise<UpstreamAnswer> {
+  if (espeak === undefined) return answer(404, { message: 'eSpeak NG is not installed.', code: 'model_not_found' })
+  // The adapter writes this body out of a request that was validated.
+  const request = JSON.parse((await wholeBody(body)).toString()) as SpeechRequest
+  const { input, voice, speed = 1, response_format: format = 'wav' } = request
+  if (format !== 'wav' && format !== 'pcm') {
+    return answer(400, { error: { message: 'The local voice speaks wav and pcm.', code: 'unsupported_parameter', param: 'response_format' } })
+  }
+  return bytesAnswer(200, `audio/${format}`, await speak({ input, voice, speed, format }, espeak, sending))
+}
+
+/** The data URL that the adapter has put into the body. */
+async function documentIn ({ body }: UpstreamRequest): Promise<{ bytes: Buffer, isPdf: boolean } | undefined> {
+  const text = await wholeBody(body)
+  const from = text.indexOf('data:')
+  const start = text.indexOf(',', from) + 1
+  const end = text.indexOf('"', start)
+  if (from === -1 || start === 0 || end === -1) return undefined
+  const bytes = Buffer.from(text.toString('latin1', start, end), 'base64')
+  return { bytes, isPdf: text.subarray(from, start).includes('application/pdf') }
+}
+
+function answer (status: number, value: object): UpstreamAnswer {
+  return bytesAnswer(status, 'application/json', Buffer.from(JSON.stringify(value)))
+}
+
+function bytesAnswer (status: number, contentType: string, bytes: Buffer): UpstreamAnswer {
+  const body: UpstreamBody = {
+    [Symbol.asyncIterator]: async function * () { yield bytes },
+    whole: async () => bytes,
+    cancel: () => undefined
+  }
+  return { status, headers: { 'content-type': contentType }, body }
+}

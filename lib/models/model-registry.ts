@@ -1,0 +1,26 @@
+/** What pipelines ask of the model catalogue. */
+
+import type { Route } from '../core/route.ts'
+import type { ModelEntry } from '../core/model.ts'
+
+export interface Models {
+  /**
+   * Routes for one id as the caller wrote it, best first: one for a model, several for a
+   * configured route, none for an unknown or disabled one. A model that the catalogue does not
+   * know goes to the enabled provider its prefix names.
+   *
+   * @param streamed whether the answer is to be a stream, for routes that look for the fastest
+   */
+  readonly routes: (id: string, streamed?: boolean) => readonly Route[]
+  /**
+   * The route to one provider, configured or not, for a model named with or without its prefix:
+   * for callers who choose the provider. Absent when the operator disabled that model.
+   */
+  readonly routeTo: (providerId: string, model: string) => Route | undefined
+  /** The known id nearest to one that was not found. */
+  readonly suggest: (id: string) => string | undefined
+  /** What is known of a model by its full id, whether or not its provider is enabled. */
+  readonly find: (id: string) => ModelEntry | undefined
+  /** Every model of an enabled provider that is not hidden, by id. */
+  readonly list: () => readonly ModelEntry[]
+}

@@ -1,0 +1,75 @@
+/**
+ * Pages and text of PDFs, read in a worker with limits: a file can be made to take minutes and
+ * gigabytes, and that must not be the gateway's own.
+ */
+
+import { Worker } from 'node:worker_threads'
+import { Gate } from '../async/fair-semaphore.ts'
+
+export type PdfJob = 'count' | 'text'
+
+const limitMs = 20_000
+const resourceLimits = { maxOldGenerationSizeMb: 256, maxYoungGenerationSizeMb: 64, stackSizeMb: 4 }
+/** Workers at once: each takes a core and up to half a gigabyte. */
+const gate = new Gate(2)
+
+/**
+ * @param bytes shared with the worker when they are in a `SharedArrayBuffer`, else copied
+ * @param owner whose it is: nobody gets a second worker while somebody else waits for one
+ * @returns undefined when it cannot be counted within 20 seconds
+ * @throws the signal's reason
+ */
+export async function countPages (bytes: Uint8Array, owner: string, signal: AbortSignal): Promise<number | undefined> {
+  if (!hasIndex(bytes)) return undefined
+  const pages = await inWorker('count', bytes, owner, signal)
+  return typeof pages === 'number' ? pages : undefined
+}
+
+/**
+ * The text layer of each page, in order; empty for a page that is only a picture.
+ *
+ * @returns undefined when it cannot be read within 20 seconds
+ * @throws the signal's reason
+ */
+export async function pageTexts (
+  bytes: Uint8Array, owner: string, signal: AbortSignal
+): Promise<readonly string[] | undefined> {
+  const texts = await inWorker('text', bytes, owner, signal)
+  return Array.isArray(texts) ? texts.map(String) : undefined
+}
+
+/**
+ * Whether there is a table of what is where. Without one a reader has to search byte by byte, which
+ * takes ten times the size of the file in memory, and nobody's own PDF is like that.
+ */
+function hasIndex (bytes: Uint8Array): boolean {
+  return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).includes('startxref')
+}
+
+async function inWorker (job: PdfJob, bytes: Uint8Array, owner: string, signal: AbortSignal): Promise<unknown> {
+  return await gate.pass(owner, async () => await run(job, bytes, signal), signal)
+}
+
+async function run (job: PdfJob, bytes: Uint8Array, signal: AbortSignal): Promise<unknown> {
+  signal.throwIfAborted()
+  const worker = new Worker(new URL('./pdf-worker.js', import.meta.url), {
+    workerData: { bytes, job }, resourceLimits, env: {}, stdout: true, stderr: true
+  })
+  let timer: NodeJS.Timeout | undefined
+  let onAbort = (): void => undefined
+  try {
+    return await new Promise((resolve, reject) => {
+      timer = setTimeout(resolve, limitMs)
+      onAbort = () => reject(signal.reason)
+      signal.addEventListener('abort', onAbort)
+      worker.once('message', resolve)
+      // A file that cannot be read, or one that is too much: no answer either way.
+      worker.once('error', () => resolve(undefined))
+      worker.once('exit', () => resolve(undefined))
+    })
+  } finally {
+    clearTimeout(timer)
+    signal.removeEventListener('abort', onAbort)
+    await worker.terminate()
+  }
+}

@@ -1,0 +1,22 @@
+/** Tells whoever started the gateway that it is ready. */
+
+import type { Address } from '../http/listen.ts'
+import type { Models } from '../models/model-registry.ts'
+import type { Settings } from '../core/settings.ts'
+import type { Log } from '../telemetry/log.ts'
+import { banner, keyNotice } from './banner.ts'
+import type { Terminal } from './terminal.ts'
+
+export interface Ready {
+  readonly address: Address
+  readonly settings: Settings
+  readonly models: Models
+  readonly key?: string | undefined
+}
+
+/** Prints the banner where the log level lets news through; a new key in any case. */
+export function announce ({ address, settings, models, key }: Ready, log: Log, { out }: Terminal): void {
+  const providers = settings.providers.filter(({ enabled }) => enabled)
+  if (log.isLevelEnabled('info')) out(banner({ address, providers, models, key }))
+  else if (key !== undefined) out(keyNotice(key))
+}

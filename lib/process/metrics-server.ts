@@ -1,0 +1,37 @@
+/** Where Prometheus reads: `GET /metrics` on an address of its own, and nothing else. */
+
+import { createServer } from 'node:http'
+import { causeOf } from '../text/describe-error.ts'
+import { listen, type Address } from '../http/listen.ts'
+import { printFamilies, type Family } from '../telemetry/metric-families.ts'
+import type { Log } from '../telemetry/log.ts'
+
+export interface MetricsServer {
+  readonly address: Address
+  readonly close: () => Promise<void>
+}
+
+/** @throws the error of the system when the address cannot be used */
+export async function serveMetrics (at: Address, families: () => Family[] | Promise<Family[]>, log: Log): Promise<MetricsServer> {
+  const server = createServer(({ method, url }, response) => {
+    if (method !== 'GET' || url?.split('?', 1)[0] !== '/metrics') {
+      response.writeHead(404).end()
+      return
+    }
+    Promise.resolve().then(families).then(found => {
+      response.writeHead(200, { 'content-type': 'text/plain; version=0.0.4; charset=utf-8' }).end(printFamilies(found))
+    }).catch((error: unknown) => {
+      log.error({ cause: causeOf(error) }, 'the metrics could not be told')
+      response.writeHead(500).end()
+    })
+  })
+  const address = await listen(server, at)
+  server.on('error', error => log.error({ error }, 'the metrics could not accept a connection'))
+  return {
+    address,
+    close: async () => await new Promise(resolve => {
+      server.close(() => resolve())
+      server.closeAllConnections()
+    })
+  }
+}

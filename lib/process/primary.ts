@@ -1,0 +1,174 @@
+/**
+ * The primary process of several workers, which share its port. It makes the first key, starts
+ * a new worker for each that dies, and passes signals on.
+ */
+
+import cluster, { type Worker } from 'node:cluster'
+import { openKeyStore } from '../keys/key-store.ts'
+import { limiterWith } from '../limits/limiter.ts'
+import { serveLimits } from '../limits/shared-limiter.ts'
+import { openServices } from '../create-services.ts'
+import { openDatabase, type Database } from '../stores/database.ts'
+import { merged } from '../telemetry/metric-families.ts'
+import { createLog, flushed, type Log } from '../telemetry/log.ts'
+import { ProcessMetrics } from '../telemetry/process-metrics.ts'
+import { SharedMetrics } from '../telemetry/shared-metrics.ts'
+import type { Address } from '../http/listen.ts'
+import type { MetricsSettings, Settings } from '../core/settings.ts'
+import { announce } from './announce.ts'
+import { CommandError, type ExitCode, type Terminal } from './terminal.ts'
+import { firstKey } from './first-key.ts'
+import { openMetrics } from './start-metrics.ts'
+import type { ServeOptions } from './serve.ts'
+import { stopMessage } from './worker.ts'
+
+/** A worker that dies sooner than this is restarted later each time, up to the longest wait. */
+const soundMs = 10_000
+const firstWaitMs = 100
+const longestWaitMs = 30_000
+
+/** Leads the workers until a signal ends them. */
+export async function lead ({ settings, log }: ServeOptions, terminal: Terminal): Promise<ExitCode> {
+  const database = await openDatabase(settings.server.dataDir)
+  try {
+    await leadWith(database, settings, log, terminal)
+  } finally {
+    await database.close()
+  }
+  await flushed(log)
+  return 0
+}
+
+async function leadWith (database: Database, settings: Settings, log: Log, terminal: Terminal): Promise<void> {
+  const key = await makeFirstKey(database, settings)
+  const limiter = limiterWith(database, log)
+  const metrics = settings.metrics === undefined ? undefined : await openSharedMetrics(settings.metrics, log)
+  try {
+    await new Promise<void>((resolve, reject) => {
+      startCrew(settings.server.workers, log, {
+        onHire: worker => {
+          serveLimits(worker, limiter, String(worker.id))
+          metrics?.shared.join(worker)
+        },
+        onReady: address => {
+          modelsOf(settings).then(models => announce({ address, settings, models, key }, log, terminal)).catch(reject)
+        },
+        onFailure: reason => reject(new CommandError(reason)),
+        onEnd: resolve
+      })
+    })
+  } finally {
+    await metrics?.close()
+  }
+}
+
+/** Of all workers, and of this process itself. */
+async function openSharedMetrics (
+  at: MetricsSettings, log: Log
+): Promise<{ readonly shared: SharedMetrics, readonly close: () => Promise<void> }> {
+  const shared = new SharedMetrics()
+  const own = new ProcessMetrics()
+  const close = await openMetrics(at, async () => merged([await shared.families(), own.families()]), log)
+  return { shared, close }
+}
+
+async function makeFirstKey (database: Database, settings: Settings): Promise<string | undefined> {
+  const keys = await openKeyStore(database, settings.keys)
+  keys.close()
+  return await firstKey(keys)
+}
+
+/** What the banner's example needs to know; the workers have their own. */
+async function modelsOf (settings: Settings): Promise<ReturnType<typeof openServices>['models']> {
+  const providers = settings.providers.map(provider => ({ ...provider, listModels: false }))
+  const services = openServices({ ...settings, providers }, {
+    keys: { check: () => undefined }, log: createLog('silent'), ready: () => false
+  })
+  await services.close()
+  return services.models
+}
+
+interface CrewEvents {
+  /** A worker was started. */
+  readonly onHire: (worker: Worker) => void
+  /** Where all listen, once all do. */
+  readonly onReady: (address: Address) => void
+  /** The first ones cannot start; all have been ended. */
+  readonly onFailure: (reason: string) => void
+  /** All have ended after a signal. */
+  readonly onEnd: () => void
+}
+
+function startCrew (count: number, log: Log, { onHire, onReady, onFailure, onEnd }: CrewEvents): void {
+  const serving = new Set<Worker>()
+  let complete = false
+  let stopping = false
+  let waitMs = firstWaitMs
+
+  const abandon = (reason: string): void => {
+    stopping = true
+    for (const worker of workers()) worker.process.kill('SIGKILL')
+    onFailure(reason)
+  }
+  const hire = (): void => {
+    const beganMs = performance.now()
+    const worker = cluster.fork()
+    onHire(worker)
+    worker.on('message', (message: unknown) => {
+      const failure = failureIn(message)
+      if (failure === undefined) return
+      if (!complete) abandon(failure)
+      else log.error({ pid: worker.process.pid, failure }, 'a worker could not start')
+    })
+    worker.once('listening', ({ address, port }: { address: string | null, port: number }) => {
+      serving.add(worker)
+      if (complete || serving.size < count) return
+      complete = true
+      onReady({ host: address ?? '::', port })
+    })
+    worker.once('exit', (code, signal) => {
+      serving.delete(worker)
+      if (stopping) {
+        if (workers().length === 0) onEnd()
+        return
+      }
+      if (!complete) {
+        abandon(`a worker ended while starting (${signal ?? `exit code ${code}`})`)
+        return
+      }
+      waitMs = performance.now() - beganMs > soundMs ? firstWaitMs : Math.min(waitMs * 2, longestWaitMs)
+      log.error({ pid: worker.process.pid, code, signal, restart_ms: waitMs }, 'a worker died; another follows')
+      setTimeout(() => { if (!stopping) hire() }, waitMs)
+    })
+  }
+
+  const onStop = (): void => {
+    if (stopping) {
+      for (const worker of workers()) worker.process.kill('SIGKILL')
+      process.exit(1)
+    }
+    stopping = true
+    log.info('draining: calls under way may end; a second signal stops at once')
+    for (const worker of workers()) {
+      // One that is only starting has nothing to drain, and would not hear.
+      if (serving.has(worker)) worker.send(stopMessage)
+      else worker.process.kill('SIGKILL')
+    }
+    if (workers().length === 0) onEnd()
+  }
+  process.on('SIGTERM', onStop)
+  process.on('SIGINT', onStop)
+  process.on('SIGHUP', () => { for (const worker of serving) worker.process.kill('SIGHUP') })
+  for (let number = 0; number < count; number++) hire()
+}
+
+/** Those that have not ended. */
+function workers (): Worker[] {
+  return Object.values(cluster.workers ?? {}).filter(worker => worker !== undefined)
+}
+
+function failureIn (message: unknown): string | undefined {
+  return typeof message === 'object' && message !== null && 'failure' in message
+    ? String(message.failure)
+    : undefined
+}

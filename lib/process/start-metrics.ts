@@ -1,0 +1,25 @@
+import { urlOf } from '../http/listen.ts'
+import { serveMetrics, type MetricsServer } from './metrics-server.ts'
+import type { MetricsSettings } from '../core/settings.ts'
+import type { Family } from '../telemetry/metric-families.ts'
+import type { Log } from '../telemetry/log.ts'
+import { cannotListen } from './listen-error.ts'
+
+/**
+ * Lets metrics be read, and says where.
+ *
+ * @returns ends it
+ * @throws CommandError when the address cannot be used
+ */
+export async function openMetrics (
+  at: MetricsSettings, families: () => Family[] | Promise<Family[]>, log: Log
+): Promise<() => Promise<void>> {
+  let server: MetricsServer
+  try {
+    server = await serveMetrics(at, families, log)
+  } catch (cause) {
+    throw cannotListen(cause, at, 'Choose another for metrics.port and metrics.host in the configuration.')
+  }
+  log.info({ url: `${urlOf(server.address)}/metrics` }, 'metrics can be read')
+  return server.close
+}

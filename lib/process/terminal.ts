@@ -1,0 +1,24 @@
+/** What a command of `headgate` is, and how it fails. */
+
+export interface Terminal {
+  readonly env: Readonly<Record<string, string | undefined>>
+  readonly cwd: string
+  /** One or more lines to standard output, without the last line end. */
+  readonly out: (text: string) => void
+  /** The same, to standard error. */
+  readonly error: (text: string) => void
+}
+
+/** 0 all is well, 1 a problem was found, 2 wrong use. */
+export type ExitCode = 0 | 1 | 2
+
+/** A failure that its message explains. */
+export class CommandError extends Error {
+  readonly exitCode: ExitCode
+
+  constructor (message: string, { cause, exitCode = 1 }: { cause?: unknown, exitCode?: ExitCode } = {}) {
+    super(message, { cause })
+    this.name = 'CommandError'
+    this.exitCode = exitCode
+  }
+}

@@ -1,0 +1,15 @@
+import { GatewayError } from '../core/errors.ts'
+import type { OcrQuestion } from '../ocr/input.ts'
+import type { Ask } from './provider.ts'
+
+/**
+ * Lets only documents through that came with the call: nothing here fetches addresses for callers.
+ *
+ * @throws GatewayError `unsupported_parameter`, so that another model of the list may do it
+ */
+export function bytesOnly (ask: Ask<OcrQuestion>): Ask<OcrQuestion> {
+  if (ask.request.document.kind === 'bytes') return ask
+  throw new GatewayError('unsupported_parameter', {
+    message: 'The local engine reads data URLs only, not addresses.', param: 'document.document_url'
+  })
+}

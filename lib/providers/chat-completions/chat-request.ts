@@ -1,0 +1,137 @@
+/**
+ * The upstream body, built by allow-list: what is not named here never leaves the gateway, so no
+ * provider sees another's parameters. Absent stays absent.
+ */
+
+import { GatewayError } from '../../core/errors.ts'
+import { repairSchemaKeywords } from '../../chat/schema-keywords.ts'
+import { functionsAsTools } from '../../chat/legacy-functions.ts'
+import { cleanMessages } from './messages.ts'
+import type { PromptedChat } from '../../chat/input.ts'
+import type { FunctionDefinition, Tool } from '../../../schemas/tools.ts'
+import type { Ask, UpstreamRequest } from '../provider.ts'
+import type { Quirks } from '../../core/quirks.ts'
+
+/** Fields whose value goes up as the caller sent it. */
+const forwarded = [
+  'temperature', 'top_p', 'presence_penalty', 'frequency_penalty', 'logit_bias', 'seed', 'n',
+  'logprobs', 'top_logprobs', 'response_format', 'verbosity', 'modalities', 'audio', 'prediction',
+  'metadata', 'store', 'user', 'safety_identifier', 'prompt_cache_key', 'prompt_cache_retention',
+  'web_search_options', 'function_call'
+] as const satisfies ReadonlyArray<keyof PromptedChat>
+
+const jsonHeaders = { 'content-type': 'application/json', accept: 'application/json' }
+const streamHeaders = { 'content-type': 'application/json', accept: 'text/event-stream' }
+
+/**
+ * @param body for servers that want more than quirks can say of it
+ * @throws GatewayError for what this server cannot take, with the parameter's name
+ */
+export function chatRequest (ask: Ask<PromptedChat>, body = chatBody(ask)): UpstreamRequest {
+  return {
+    method: 'POST',
+    path: '/chat/completions',
+    headers: ask.streamed ? streamHeaders : jsonHeaders,
+    body: JSON.stringify(body)
+  }
+}
+
+export function chatBody (given: Ask<PromptedChat>): Record<string, unknown> {
+  const ask = given.quirks.legacyFunctions === true ? given : { ...given, request: functionsAsTools(given.request) }
+  const { request, route, quirks } = ask
+  refuseAudio(request, quirks)
+  const body: Record<string, unknown> = {
+    model: route.model,
+    messages: cleanMessages(request.messages, quirks)
+  }
+  for (const field of forwarded) {
+    if (request[field] !== undefined) body[field] = request[field]
+  }
+  for (const field of quirks.forward ?? []) {
+    const value: unknown = Reflect.get(request, field)
+    if (value !== undefined) body[field] = value
+  }
+  const { stop, service_tier: tier } = request
+  if (stop !== undefined && stop.length > 0) body['stop'] = stop
+  if (tier !== undefined) body['service_tier'] = tier === 'standard_only' ? 'default' : tier
+  if (quirks.choices === false) delete body['n']
+  addTokenLimit(body, ask)
+  addReasoningEffort(body, ask)
+  addTools(body, ask)
+  if (ask.streamed) addStreamOptions(body, ask)
+  for (const field of quirks.omit ?? []) delete body[field] // our own object, just made
+  for (const [field, name] of Object.entries(quirks.rename ?? {})) {
+    if (body[field] === undefined) continue
+    body[name] = body[field]
+    delete body[field]
+  }
+  return body
+}
+
+/** Fields that only tune are left out where they are not known; a voice would be missed. */
+function refuseAudio ({ modalities, audio }: PromptedChat, { omit = [] }: Quirks): void {
+  const message = 'This model does not answer with audio.'
+  if (modalities?.includes('audio') === true && omit.includes('modalities')) {
+    throw new GatewayError('unsupported_parameter', { message, param: 'modalities' })
+  }
+  if (audio !== undefined && omit.includes('audio')) {
+    throw new GatewayError('unsupported_parameter', { message, param: 'audio' })
+  }
+}
+
+/** One limit under the one name the server knows; `max_completion_tokens` wins. */
+function addTokenLimit (body: Record<string, unknown>, { request, quirks }: Ask<PromptedChat>): void {
+  const { max_completion_tokens: total, max_tokens: legacy } = request
+  const limit = total ?? legacy
+  if (limit === undefined) return
+  body[quirks.tokenLimitField ?? (total === undefined ? 'max_tokens' : 'max_completion_tokens')] = limit
+}
+
+function addReasoningEffort (body: Record<string, unknown>, { request, quirks }: Ask<PromptedChat>): void {
+  const { reasoning_effort: effort } = request
+  if (effort === undefined || quirks.reasoningEffort === 'omit') return
+  if (quirks.reasoningEffort === 'object') body['reasoning'] = { effort }
+  else body['reasoning_effort'] = effort
+}
+
+function addTools (body: Record<string, unknown>, { request, quirks }: Ask<PromptedChat>): void {
+  const { tools, functions } = request
+  if (functions !== undefined && functions.length > 0) body['functions'] = functions.map(repaired)
+  else delete body['function_call']
+  if (tools === undefined || tools.length === 0) return
+  const custom = tools.findIndex(tool => tool.type === 'custom')
+  if (custom !== -1 && quirks.customTools === false) {
+    throw new GatewayError('unsupported_parameter', {
+      message: 'This provider takes function tools only.', param: `tools[${custom}].type`
+    })
+  }
+  body['tools'] = tools.map(wireTool)
+  if (request.tool_choice !== undefined) body['tool_choice'] = request.tool_choice
+  if (request.parallel_tool_calls !== undefined) body['parallel_tool_calls'] = request.parallel_tool_calls
+}
+
+/** A tool without `type` is a function; its schema goes up in the spelling of the standard. */
+function wireTool (tool: Tool): Tool {
+  if (tool.type === 'custom') return tool
+  const definition = repaired(tool.function)
+  return tool.type !== undefined && definition === tool.function
+    ? tool
+    : { ...tool, type: 'function', function: definition }
+}
+
+function repaired (definition: FunctionDefinition): FunctionDefinition {
+  const { parameters } = definition
+  if (parameters === undefined || parameters === null) return definition
+  const fresh = repairSchemaKeywords(parameters)
+  return fresh === parameters ? definition : { ...definition, parameters: fresh }
+}
+
+/** Usage is always asked for: every call ends in the books, whether or not the caller asked. */
+function addStreamOptions (body: Record<string, unknown>, { quirks }: Ask<PromptedChat>): void {
+  body['stream'] = true
+  if (quirks.streamUsage === false) return
+  body['stream_options'] = quirks.obfuscation === true
+    // The gateway makes its own when a caller asks for it.
+    ? { include_usage: true, include_obfuscation: false }
+    : { include_usage: true }
+}

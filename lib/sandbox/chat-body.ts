@@ -1,0 +1,34 @@
+/** A chat request as it reaches the sandbox: the dialect's fields that it honours. */
+
+import { Refusal } from './refusal.ts'
+import type { PromptedChat } from '../chat/input.ts'
+import type { UpstreamRequest } from '../providers/provider.ts'
+
+export type ChatBody = Pick<PromptedChat,
+  | 'messages' | 'max_tokens' | 'max_completion_tokens' | 'stop' | 'n' | 'seed' | 'logprobs' | 'top_logprobs'
+  | 'stream' | 'stream_options' | 'response_format' | 'reasoning_effort' | 'tools' | 'tool_choice'
+  | 'parallel_tool_calls' | 'functions' | 'function_call'
+> & {
+  readonly model: string
+}
+
+/** @throws Refusal 400 for a body that is not a chat request at all */
+export function readChatBody ({ body }: UpstreamRequest): ChatBody {
+  let value: unknown
+  try {
+    value = JSON.parse(typeof body === 'string' ? body : Buffer.from(body instanceof Uint8Array ? body : []).toString())
+  } catch {
+    throw new Refusal(400, 'The body is not JSON.', { code: 'invalid_json' })
+  }
+  if (!isChat(value)) {
+    throw new Refusal(400, 'The body needs a model and a list of messages.', { param: 'messages' })
+  }
+  return value
+}
+
+// The adapter writes this body out of a request that was validated, so its outline is enough.
+function isChat (value: unknown): value is ChatBody {
+  return typeof value === 'object' && value !== null &&
+    'model' in value && typeof value.model === 'string' &&
+    'messages' in value && Array.isArray(value.messages)
+}

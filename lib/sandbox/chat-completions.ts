@@ -1,0 +1,41 @@
+/** `POST /chat/completions`: reads the request, composes the answer, writes it down. */
+
+import { randomUUID } from 'node:crypto'
+import { actOut } from './apply-directives.ts'
+import { composeAnswer } from './answer.ts'
+import { readChatBody } from './chat-body.ts'
+import { streamOf } from './chat-stream.ts'
+import { completionOf } from './chat-completion.ts'
+import { readDirectives } from './directives.ts'
+import { characters } from './sandbox-models.ts'
+import { readQuestion } from './last-message.ts'
+import { Refusal } from './refusal.ts'
+import { jsonScript, type Script } from './script.ts'
+import type { SandboxOptions } from './options.ts'
+import type { UpstreamRequest } from '../providers/provider.ts'
+
+/** @throws Refusal 404 for a model the sandbox does not have; 400 for what it cannot follow */
+export function chatCompletions (request: UpstreamRequest, options: SandboxOptions): Script {
+  const body = readChatBody(request)
+  const model = body.model.replace(/^sandbox\//, '')
+  const character = characters.get(model)
+  if (character === undefined) {
+    throw new Refusal(404, `The model '${model}' does not exist. There are: ${[...characters.keys()].join(', ')}.`, {
+      code: 'model_not_found', param: 'model'
+    })
+  }
+  const question = readQuestion(body.messages)
+  const directives = readDirectives(question.raw, model, question.turn)
+  const answer = composeAnswer({ body, question, model, character, directives })
+  const headers = { 'x-request-id': `req_${randomUUID()}` }
+  const streamed = body.stream === true
+  const script: Script = !streamed
+    ? jsonScript(200, completionOf(answer, body), headers)
+    : {
+        before: [],
+        status: 200,
+        headers: { ...headers, 'content-type': 'text/event-stream; charset=utf-8', 'cache-control': 'no-cache' },
+        body: streamOf(answer, body, directives.pace ?? character.wordsPerSecond ?? options.wordsPerSecond)
+      }
+  return actOut(script, directives, streamed)
+}

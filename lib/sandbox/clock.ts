@@ -1,0 +1,50 @@
+/**
+ * The only timers of the sandbox: one pause at a time, for one answer.
+ *
+ * A pause listens to the signal only while it lasts, so an answer that is dropped without being
+ * read leaves neither a timer nor a listener behind.
+ */
+
+import { GatewayError } from '../core/errors.ts'
+
+/** The longest delay a Node timer keeps; anything above would fire at once. */
+const longestMs = 2 ** 31 - 1
+
+export class Clock {
+  readonly #signal: AbortSignal
+  #end: ((error: unknown) => void) | undefined
+
+  constructor (signal: AbortSignal) {
+    this.#signal = signal
+  }
+
+  /**
+   * Waits `ms` milliseconds, but no longer than the caller is willing to.
+   *
+   * @throws GatewayError `upstream_timeout` after `limitMs`; the reason of the signal or of `stop`
+   *   as soon as either comes
+   */
+  async pause (ms: number, limitMs: number): Promise<void> {
+    this.#signal.throwIfAborted()
+    if (ms <= 0) return
+    await new Promise<void>((resolve, reject) => {
+      const settle = (error?: unknown): void => {
+        clearTimeout(timer)
+        this.#signal.removeEventListener('abort', onAbort)
+        this.#end = undefined
+        if (error === undefined) resolve()
+        else reject(error)
+      }
+      const onAbort = (): void => settle(this.#signal.reason)
+      const onTime = (): void => settle(ms <= limitMs ? undefined : new GatewayError('upstream_timeout'))
+      const timer = setTimeout(onTime, Math.min(ms, limitMs, longestMs))
+      this.#signal.addEventListener('abort', onAbort)
+      this.#end = settle
+    })
+  }
+
+  /** Ends the pause that is under way, if any: it rejects with `error`. */
+  stop (error: unknown): void {
+    this.#end?.(error)
+  }
+}

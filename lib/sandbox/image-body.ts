@@ -1,0 +1,71 @@
+/** An image request as it reaches the sandbox, from JSON or from a form. */
+
+import { wholeBody } from '../wire/buffer-body.ts'
+import { Refusal } from './refusal.ts'
+import type { ImageFormat } from './encode-image.ts'
+import type { UpstreamRequest } from '../providers/provider.ts'
+
+export interface ImageBody {
+  readonly model: string
+  /** Of a variation, which has no prompt, its image says what to paint. */
+  readonly text: string
+  readonly n: number
+  readonly width: number
+  readonly height: number
+  readonly size: string
+  readonly format: ImageFormat
+  readonly quality: number
+  readonly transparent: boolean
+  readonly asUrl: boolean
+  readonly streamed: boolean
+  readonly partialImages: number
+}
+
+const formats = ['png', 'jpeg', 'webp'] as const
+
+/** @throws Refusal 400 for what is no image request, or one for an image that is too large */
+export async function readImageBody (request: UpstreamRequest): Promise<ImageBody> {
+  const fields = await readFields(request)
+  const text = (name: string): string => fields.get(name) ?? ''
+  const size = text('size') === '' || text('size') === 'auto' ? '1024x1024' : text('size')
+  const [width = 0, height = 0] = size.split('x').map(Number)
+  if (!(width >= 1 && width <= 4096 && height >= 1 && height <= 4096)) {
+    throw new Refusal(400, 'The sandbox paints up to 4096x4096.', { param: 'size', code: 'invalid_value' })
+  }
+  if (text('model') === '') throw new Refusal(400, 'The body needs a model.', { param: 'model' })
+  return {
+    model: text('model'),
+    text: text('prompt') === '' ? text('image') : text('prompt'),
+    n: Number(fields.get('n') ?? 1),
+    width,
+    height,
+    size,
+    format: formats.find(format => format === fields.get('output_format')) ?? 'png',
+    quality: Number(fields.get('output_compression') ?? 100),
+    transparent: text('background') === 'transparent',
+    asUrl: text('response_format') === 'url',
+    streamed: text('stream') === 'true',
+    partialImages: Number(fields.get('partial_images') ?? 0)
+  }
+}
+
+/** Files as texts of their own, so that other images give other pictures. */
+async function readFields ({ body, headers }: UpstreamRequest): Promise<Map<string, string>> {
+  const bytes = await wholeBody(body)
+  const type = headers['content-type'] ?? ''
+  try {
+    const fields = new Map<string, string>()
+    if (!type.startsWith('multipart/')) {
+      const json = JSON.parse(bytes.toString()) as object // written by the adapter
+      for (const [name, value] of Object.entries(json)) fields.set(name, String(value))
+      return fields
+    }
+    for (const [name, value] of await new Response(bytes, { headers: { 'content-type': type } }).formData()) {
+      const text = typeof value === 'string' ? value : Buffer.from(await value.arrayBuffer()).toString('latin1')
+      fields.set(name.replace('[]', ''), text)
+    }
+    return fields
+  } catch {
+    throw new Refusal(400, 'The body is neither JSON nor a form.', { code: 'invalid_json' })
+  }
+}

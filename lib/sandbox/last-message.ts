@@ -1,0 +1,90 @@
+/** Reads a conversation the way the sandbox understands one: who asked what, and how far we are. */
+
+import { withoutDirectives } from './directives.ts'
+import type { Message } from '../../schemas/messages.ts'
+
+export interface ToolResult {
+  readonly name: string
+  readonly text: string
+}
+
+export interface Question {
+  /** The last user message, orders to the sandbox included. */
+  readonly raw: string
+  /** The same without them. */
+  readonly text: string
+  /** The system and developer messages. */
+  readonly instructions: string
+  /** `1 image_url`, `2 file`: what came along with the text. */
+  readonly attachments: readonly string[]
+  /** The turn to be answered, counted from the last user message: 1, then 2 with tool results. */
+  readonly turn: number
+  /** What the tools answered, when that is how the conversation ends. */
+  readonly results: readonly ToolResult[]
+}
+
+export function readQuestion (conversation: readonly Message[]): Question {
+  const messages = conversation.filter((message, index) => !showsResults(message, conversation[index - 1]))
+  const asked = messages.findLastIndex(message => message.role === 'user')
+  const raw = asked < 0 ? '' : textOf(messages[asked]?.content)
+  const instructions = messages
+    .filter(({ role }) => role === 'system' || role === 'developer')
+    .map(message => textOf(message.content))
+    .join('\n')
+  return {
+    raw,
+    text: withoutDirectives(raw),
+    instructions,
+    attachments: asked < 0 ? [] : attachmentsOf(messages[asked]?.content),
+    turn: 1 + messages.slice(asked + 1).filter(({ role }) => role === 'assistant').length,
+    results: resultsAtEnd(messages)
+  }
+}
+
+/** Pictures of tool results come in a message of the user behind these, which is no new question. */
+function showsResults ({ role, content }: Message, before: Message | undefined): boolean {
+  const afterResults = before?.role === 'tool' || before?.role === 'function'
+  return role === 'user' && afterResults && attachmentsOf(content).length > 0
+}
+
+/** The text of a content: the string itself, or its text parts. */
+export function textOf (content: unknown): string {
+  if (typeof content === 'string') return content
+  if (!Array.isArray(content)) return ''
+  return content.map(part => isPart(part) && typeof part.text === 'string' ? part.text : '').join('')
+}
+
+function isPart (value: unknown): value is { readonly type?: unknown, readonly text?: unknown } {
+  return typeof value === 'object' && value !== null
+}
+
+function attachmentsOf (content: unknown): string[] {
+  if (!Array.isArray(content)) return []
+  const counts = new Map<string, number>()
+  for (const part of content) {
+    if (!isPart(part) || typeof part.type !== 'string' || part.type === 'text') continue
+    counts.set(part.type, (counts.get(part.type) ?? 0) + 1)
+  }
+  return [...counts].map(([type, count]) => `${count} ${type}`)
+}
+
+function resultsAtEnd (messages: readonly Message[]): ToolResult[] {
+  const names = new Map<string, string>()
+  for (const message of messages) {
+    if (message.role !== 'assistant') continue
+    for (const call of message.tool_calls ?? []) {
+      names.set(call.id, 'custom' in call ? call.custom.name : call.function.name)
+    }
+  }
+  const results: ToolResult[] = []
+  for (const message of messages.toReversed()) {
+    if (message.role === 'tool') {
+      results.unshift({ name: names.get(message.tool_call_id) ?? 'tool', text: textOf(message.content) })
+    } else if (message.role === 'function') {
+      results.unshift({ name: message.name, text: message.content ?? '' })
+    } else {
+      break
+    }
+  }
+  return results
+}

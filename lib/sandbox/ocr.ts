@@ -1,0 +1,60 @@
+/** `POST /ocr`: made-up pages, as many as the document has and the same for the same document. */
+
+import { createHash } from 'node:crypto'
+import { countPages } from '../ocr/pdf.ts'
+import { wholeBody } from '../wire/buffer-body.ts'
+import { reader } from './sandbox-models.ts'
+import { Refusal } from './refusal.ts'
+import { jsonScript, type Script } from './script.ts'
+import { composeText } from './text.ts'
+import type { SandboxOptions } from './options.ts'
+import type { SendOptions, UpstreamRequest } from '../providers/provider.ts'
+
+const wordsPerPage = 60
+
+/** @throws Refusal 404 for another model, 400 for a body without document */
+export async function readDocuments (
+  { body }: UpstreamRequest, _options: SandboxOptions, sending: Pick<SendOptions, 'signal' | 'keyId'>
+): Promise<Script> {
+  const { model, url } = await readBody(body)
+  if (model.replace(/^sandbox\//, '') !== reader) {
+    throw new Refusal(404, `The model '${model}' does not exist. There is: ${reader}.`, { code: 'model_not_found', param: 'model' })
+  }
+  const count = await pagesOf(url, sending)
+  const seed = createHash('sha256').update(url).digest().readUInt32BE()
+  return jsonScript(200, {
+    pages: Array.from({ length: count }, (_, index) => ({ index, markdown: pageText(seed, index, count), images: [], dimensions: null })),
+    model: reader,
+    usage_info: { pages_processed: count, doc_size_bytes: url.length }
+  })
+}
+
+async function readBody (body: UpstreamRequest['body']): Promise<{ model: string, url: string }> {
+  let value: unknown
+  try {
+    value = JSON.parse((await wholeBody(body)).toString())
+  } catch {
+    throw new Refusal(400, 'The body is not JSON.', { code: 'invalid_json' })
+  }
+  const { model, document } = Object(value) as { model?: unknown, document?: unknown } // each looked at below
+  const { document_url: document_, image_url: image } = Object(document) as Record<string, unknown>
+  const url = document_ ?? image
+  if (typeof model !== 'string' || typeof url !== 'string') {
+    throw new Refusal(400, 'The body needs a model and a document.', { param: 'document' })
+  }
+  return { model, url }
+}
+
+/** What is not a PDF, cannot be read, or is elsewhere, has one page. */
+async function pagesOf (url: string, { signal, keyId = '' }: Pick<SendOptions, 'signal' | 'keyId'>): Promise<number> {
+  const prefix = 'data:application/pdf;base64,'
+  if (!url.startsWith(prefix)) return 1
+  const bytes = Buffer.from(url.slice(prefix.length), 'base64')
+  return await countPages(bytes, keyId, signal) ?? 1
+}
+
+function pageText (seed: number, index: number, count: number): string {
+  const question = { raw: '', text: '', instructions: '', attachments: [], results: [], turn: 1 }
+  const text = composeText(question, { voice: 'story', words: wordsPerPage, seed: seed + index, choice: 0 })
+  return `# Page ${index + 1} of ${count}\n\n${text}\n`
+}

@@ -1,0 +1,96 @@
+/** The models of the sandbox: what the catalogue lists, and how each of them answers. */
+
+import type { ModelEntry } from '../core/model.ts'
+
+/** How a model answers, where it is not like `echo`. */
+export interface Character {
+  /** `echo` repeats what it was asked, `story` writes on. */
+  readonly voice: 'echo' | 'story'
+  readonly thinks: boolean
+  /** Its own pace, whatever the provider's. */
+  readonly wordsPerSecond?: number
+}
+
+export const characters: ReadonlyMap<string, Character> = new Map<string, Character>([
+  ['echo', { voice: 'echo', thinks: false }],
+  ['story', { voice: 'story', thinks: false }],
+  ['thinker', { voice: 'echo', thinks: true }],
+  ['slow', { voice: 'echo', thinks: false, wordsPerSecond: 4 }]
+])
+
+/** The models of the image paths, of OCR, of speech, and of transcriptions. */
+export const painter = 'painter'
+export const reader = 'reader'
+export const speaker = 'speaker'
+export const listener = 'listener'
+
+/** Tokens of one answer at most, all its choices together. */
+export const outputTokenLimit = 32_768
+
+/** The one model that makes vectors. */
+export const embeddingModel = { name: 'embedding', dimensions: 256, inputTokenLimit: 8192, requestTokenLimit: 300_000 } as const
+
+export const sandboxModels: readonly ModelEntry[] = [
+  entry('echo', 'Sandbox echo (simulator)', 'repeats what it was asked and calls the tools it is told to'),
+  entry('story', 'Sandbox story (simulator)', 'writes a made-up story of as many words as are asked for'),
+  entry('thinker', 'Sandbox thinker (simulator)', 'shows made-up reasoning before it answers', true),
+  entry('slow', 'Sandbox slow (simulator)', 'answers like echo, four words a second'),
+  {
+    ...entry(painter, 'Sandbox painter (simulator)', 'makes patterns out of prompts'),
+    upstreamApi: 'openai/images',
+    capabilities: { vision: true, image_generation: true, streaming: true }
+  },
+  {
+    ...entry(reader, 'Sandbox reader (simulator)', 'makes up the text of documents'),
+    upstreamApi: 'openai-compatible',
+    capabilities: { text: true, vision: true },
+    traits: { ocr: true }
+  },
+  {
+    ...entry(embeddingModel.name, 'Sandbox embedding (simulator)', 'makes vectors of the words and letters of a text'),
+    upstreamApi: 'openai/embeddings',
+    capabilities: { text: true, input_token_limit: embeddingModel.inputTokenLimit },
+    traits: {
+      dimensions: embeddingModel.dimensions,
+      resizable: true,
+      tokens_per_input: embeddingModel.inputTokenLimit,
+      tokens_per_request: embeddingModel.requestTokenLimit
+    }
+  },
+  {
+    ...entry(speaker, 'Sandbox speaker (simulator)', 'makes sound files as long as a text'),
+    upstreamApi: 'openai/audio/speech',
+    capabilities: { audio: true, streaming: true }
+  },
+  {
+    ...entry(listener, 'Sandbox listener (simulator)', 'makes up what is said in recordings'),
+    upstreamApi: 'openai/audio/transcriptions',
+    capabilities: { text: true, audio: true, streaming: true }
+  }
+]
+
+function entry (model: string, displayName: string, does: string, thinking = false): ModelEntry {
+  return {
+    id: `sandbox/${model}`,
+    providerId: 'sandbox',
+    model,
+    createdAt: '2026-01-01T00:00:00Z',
+    displayName,
+    description: `A simulator inside the gateway, not a language model: ${does}. No network, no cost.`,
+    status: 'enabled',
+    upstreamApi: 'openai/chat/completions',
+    capabilities: {
+      text: true,
+      vision: true,
+      image_generation: false,
+      audio: false,
+      tools: true,
+      structured_output: true,
+      streaming: true,
+      thinking,
+      input_token_limit: 1_000_000,
+      output_token_limit: outputTokenLimit
+    },
+    price: { input: 0, output: 0, asOf: '2026-01-01' }
+  }
+}

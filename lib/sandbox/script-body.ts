@@ -1,0 +1,79 @@
+/** Plays the body of a script to whoever reads it, one `send` per read and never ahead of it. */
+
+import { GatewayError } from '../core/errors.ts'
+import type { Clock } from './clock.ts'
+import type { Step } from './script.ts'
+import type { UpstreamBody } from '../providers/provider.ts'
+
+type Result = IteratorResult<Uint8Array, undefined>
+
+const end: Result = { done: true, value: undefined }
+
+/**
+ * A class and not an async generator, because leaving early must end a pause that is under way:
+ * `return` of a generator waits for its pending `next`.
+ */
+export class ScriptBody implements UpstreamBody, AsyncIterator<Uint8Array, undefined> {
+  readonly #clock: Clock
+  readonly #idleMs: number
+  #steps: Iterator<Step> | undefined
+
+  /** @param idleMs the longest pause the reader puts up with, in milliseconds */
+  constructor (steps: Iterable<Step>, clock: Clock, idleMs: number) {
+    this.#steps = steps[Symbol.iterator]()
+    this.#clock = clock
+    this.#idleMs = idleMs
+  }
+
+  async next (): Promise<Result> {
+    try {
+      for (let step = this.#step(); step !== undefined; step = this.#step()) {
+        // A pause of nothing still notices that the caller has left.
+        await this.#clock.pause(step.type === 'pause' ? step.ms : 0, this.#idleMs)
+        if (step.type === 'lose') throw new GatewayError('upstream_stream_interrupted')
+        if (step.type === 'send') return { done: false, value: Buffer.from(step.bytes) }
+      }
+      return end
+    } catch (error) {
+      this.#close()
+      throw error
+    }
+  }
+
+  return (): Promise<Result> {
+    this.cancel()
+    return Promise.resolve(end)
+  }
+
+  [Symbol.asyncIterator] (): this {
+    return this
+  }
+
+  cancel (): void {
+    this.#close()
+    this.#clock.stop(new GatewayError('upstream_stream_interrupted'))
+  }
+
+  async whole (maxBytes: number): Promise<Buffer> {
+    const pieces: Uint8Array[] = []
+    let sizeBytes = 0
+    for await (const bytes of this) {
+      sizeBytes += bytes.length
+      if (sizeBytes > maxBytes) {
+        throw new GatewayError('upstream_invalid_response', { message: 'The answer of the provider is too large.' })
+      }
+      pieces.push(bytes)
+    }
+    return Buffer.concat(pieces, sizeBytes)
+  }
+
+  #step (): Step | undefined {
+    const result = this.#steps?.next()
+    return result === undefined || result.done === true ? undefined : result.value
+  }
+
+  #close (): void {
+    this.#steps?.return?.()
+    this.#steps = undefined
+  }
+}

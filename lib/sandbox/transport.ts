@@ -1,0 +1,55 @@
+/**
+ * A provider inside the process: answers like one that speaks the chat-completions dialect, and
+ * never touches the network.
+ *
+ * It is a transport and nothing more, so a call to it passes the same stages and the same adapter
+ * as a call to any other provider, and its answers arrive as bytes that have to be read.
+ */
+
+import { GatewayError } from '../core/errors.ts'
+import { Clock } from './clock.ts'
+import { sandboxOptions } from './options.ts'
+import { routes } from './routes.ts'
+import { Refusal } from './refusal.ts'
+import { ScriptBody } from './script-body.ts'
+import type { SandboxOptions } from './options.ts'
+import type { Script } from './script.ts'
+import type { SendOptions, Transport, UpstreamRequest } from '../providers/provider.ts'
+
+/**
+ * @param options `options` of the provider's settings: `words_per_second`
+ * @throws Error when an option has a value that makes no sense
+ */
+export function sandboxTransport (options: Readonly<Record<string, unknown>> = {}): Transport {
+  const checked = sandboxOptions(options)
+  return {
+    send: async (request, sendOptions) => {
+      const { signal, timeouts } = sendOptions
+      signal.throwIfAborted()
+      const { before, status, headers, body } = await scriptFor(request, checked, sendOptions)
+      const clock = new Clock(signal)
+      for (const step of before) {
+        if (step.type === 'pause') await clock.pause(step.ms, headLimitMs(sendOptions))
+        if (step.type === 'lose') throw new GatewayError('upstream_unreachable')
+      }
+      return { status, headers, body: new ScriptBody(body, clock, timeouts.idleBytesMs) }
+    }
+  }
+}
+
+function headLimitMs ({ streamed, timeouts }: SendOptions): number {
+  return streamed ? timeouts.firstByteMs : timeouts.wholeMs
+}
+
+async function scriptFor (request: UpstreamRequest, options: SandboxOptions, sending: SendOptions): Promise<Script> {
+  try {
+    const route = routes.get(`${request.method} ${request.path}`)
+    if (route === undefined) {
+      throw new Refusal(404, `The sandbox has nothing at ${request.path}.`, { code: 'not_found' })
+    }
+    return await route(request, options, sending)
+  } catch (error) {
+    if (error instanceof Refusal) return error.toScript()
+    throw error
+  }
+}

@@ -1,0 +1,34 @@
+/** Pieces of sound to the frames of an event stream: unnamed, each saying in `type` what it is. */
+
+import { sseData } from '../../wire/sse.ts'
+import { sseStream } from '../sse-frames.ts'
+import type { Batch } from '../../core/batch.ts'
+import type { SpeechEvent } from '../../core/events.ts'
+import type { Usage } from '../../core/usage.ts'
+import type { SpeechStreamEvent } from '../../../schemas/speech.ts'
+import type { Stage } from '../../core/stage.ts'
+
+export function speechFrames<R> (): Stage<Batch<R, SpeechEvent>, string> {
+  return sseStream(() => {
+    let usage: Usage | undefined
+    return {
+      print: events => {
+        let text = ''
+        for (const event of events) {
+          if (event.type === 'speech-delta') text += frame({ type: 'speech.audio.delta', audio: event.audio })
+          if (event.type === 'usage') usage = event.usage
+        }
+        return text
+      },
+      end: () => frame({ type: 'speech.audio.done', ...usage !== undefined && { usage: wireUsage(usage) } })
+    }
+  })
+}
+
+function frame (event: SpeechStreamEvent): string {
+  return sseData(JSON.stringify(event))
+}
+
+function wireUsage ({ promptTokens, completionTokens, totalTokens }: Usage) {
+  return { input_tokens: promptTokens, output_tokens: completionTokens, total_tokens: totalTokens }
+}

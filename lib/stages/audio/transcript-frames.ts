@@ -1,0 +1,43 @@
+/**
+ * Transcripts to the frames of an event stream: unnamed, each saying in `type` what it is.
+ *
+ * A model that does not stream still answers in events when the caller asked for events: one
+ * piece that is the whole.
+ */
+
+import { sseData } from '../../wire/sse.ts'
+import { sseStream } from '../sse-frames.ts'
+import type { Batch } from '../../core/batch.ts'
+import type { TranscriptEvent } from '../../core/events.ts'
+import type { TranscriptionStreamEvent } from '../../../schemas/transcription.ts'
+import type { Stage } from '../../core/stage.ts'
+
+export function transcriptFrames<R> (): Stage<Batch<R, TranscriptEvent>, string> {
+  return sseStream(() => {
+    let begun = false
+    return {
+      print: events => {
+        let text = ''
+        for (const event of events) {
+          for (const message of messagesOf(event, begun)) text += sseData(JSON.stringify(message))
+          begun = true
+        }
+        return text
+      },
+      end: () => ''
+    }
+  })
+}
+
+function messagesOf (event: TranscriptEvent, begun: boolean): TranscriptionStreamEvent[] {
+  const logprobs = event.type === 'transcript-delta' ? event.logprobs : event.transcript.logprobs
+  const probabilities = logprobs === undefined ? {} : { logprobs: [...logprobs] }
+  if (event.type === 'transcript-delta') {
+    return [{ type: 'transcript.text.delta', delta: event.text, ...probabilities }]
+  }
+  const { text, usage } = event.transcript
+  const messages: TranscriptionStreamEvent[] = []
+  if (!begun && text !== '') messages.push({ type: 'transcript.text.delta', delta: text, ...probabilities })
+  messages.push({ type: 'transcript.text.done', text, ...probabilities, ...usage !== undefined && { usage } })
+  return messages
+}

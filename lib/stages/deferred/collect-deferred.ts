@@ -1,0 +1,214 @@
+/**
+ * Fetches a deferred completion.
+ *
+ * A provider hands it out exactly once, so what is fetched is kept before it is given to the
+ * caller, whose own reads may be repeated. That a fetch begins is noted first: should the process
+ * die in it, the next one either gets the completion or knows that it is lost.
+ */
+
+import { noteError } from '../../core/record.ts'
+import { GatewayError, asGatewayError } from '../../core/errors.ts'
+import type { AuthedCall, RoutedCall } from '../../core/call.ts'
+import type { Route } from '../../core/route.ts'
+import type { Secret } from '../../core/secret.ts'
+import { digest, type Ticket } from '../../deferred/sealed-id.ts'
+import { wholeCompletion } from '../../chat/complete.ts'
+import { once } from '../../core/stage.ts'
+import { credentialDigest } from '../defer.ts'
+import { forCaller } from '../../text/redact.ts'
+import { normalise } from '../normalise.ts'
+import { parseAnswer, readErrorBody } from '../../upstream/attempt.ts'
+import { ownProviderKey } from '../../routing/provider-choice.ts'
+import type { Batch } from '../../core/batch.ts'
+import type { StoredAnswer } from '../../deferred/deferred-store.ts'
+import type { Deferrals } from '../../deferred/deferrals.ts'
+import type { ChatEvent } from '../../core/events.ts'
+import type { PromptedChat } from '../../chat/input.ts'
+import type { Provider, UpstreamAnswer } from '../../providers/provider.ts'
+import type { Reply } from '../../core/reply.ts'
+import type { Services } from '../../services.ts'
+
+/** A fetch is a short request; one that is not over by then has died with its process. */
+const leaseMs = 120_000
+const fetchTimeouts = { connectMs: 10_000, firstByteMs: 30_000, wholeMs: 30_000, idleBytesMs: 10_000, idleEventsMs: 10_000 }
+
+/** One fetch at a provider. */
+interface Fetch {
+  readonly call: AuthedCall
+  readonly ticket: Ticket
+  readonly at: NonNullable<Ticket['at']>
+  readonly provider: Provider
+  readonly callerKey: Secret | undefined
+  /** Its id in the store. */
+  readonly id: string
+  /** Another fetch began and it is not known how it went. */
+  readonly again: boolean
+}
+
+/**
+ * Answers 200 with the completion, 202 while it is not there, and as the call itself would have
+ * been answered when it failed.
+ *
+ * 502 `deferred_result_lost` says that the provider has handed it out and it did not arrive.
+ *
+ * @throws GatewayError `deferred_completion_not_found` for an id that is unknown, expired or
+ *   another key's, and whatever keeps the provider from saying
+ */
+export function collectDeferred ({ deferrals, providers, settings }: Services): (call: AuthedCall) => Promise<Reply> {
+  const { keepMs } = settings.deferred
+  return async call => {
+    if (deferrals === undefined) throw notFound()
+    const { store, owner } = deferrals
+    const { id, ticket } = openTicket(call, deferrals, keepMs)
+    const kept = await store.find(id, Date.now())
+    if (kept !== undefined && kept.state === 'done') {
+      const reply = storedReply(kept)
+      if (reply.status >= 400) call.record.outcome = 'error'
+      return reply
+    }
+    const { at } = ticket
+    if (at === undefined) {
+      if (kept === undefined) throw notFound()
+      return pending(call)
+    }
+    const callerKey = ownProviderKey(call.headers)
+    const provider = providers.get(at.providerId)
+    if (callerKey !== undefined) call.record.ownProviderKey = true
+    if (provider?.deferred === undefined || credentialDigest(provider, callerKey) !== at.credential) throw notFound()
+
+    const nowMs = Date.now()
+    const claim = await store.claim({ id, keyId: call.key.id }, { owner, untilMs: nowMs + leaseMs }, ticket.createdSeconds * 1000 + keepMs, nowMs)
+    // Somebody else is at it, or has just done it: the caller asks again.
+    if (claim === undefined) return pending(call)
+    const fetch: Fetch = { call, ticket, at, provider, callerKey, id, again: claim === 'again' }
+    return await fetchOnce(fetch, deferrals, settings)
+  }
+}
+
+/** The ticket behind the id a caller gives, and its id in the store. */
+export function openTicket ({ params, key, record }: AuthedCall, { seal }: Deferrals, keepMs: number): { id: string, ticket: Ticket } {
+  const given = params['request_id'] ?? ''
+  const ticket = seal.open(given)
+  const nowMs = Date.now()
+  if (ticket === undefined || ticket.key !== key.id || ticket.createdSeconds * 1000 + keepMs < nowMs) throw notFound()
+  record.modelId = ticket.modelId
+  return { id: digest(given), ticket }
+}
+
+export function notFound (message?: string): GatewayError {
+  return new GatewayError('deferred_completion_not_found', { param: 'request_id', ...message !== undefined && { message } })
+}
+
+async function fetchOnce (fetch: Fetch, { store, owner }: Deferrals, { deferred, limits }: Services['settings']): Promise<Reply> {
+  const { call, ticket, id, again, provider, callerKey } = fetch
+  const keep = async (answer: StoredAnswer): Promise<Reply> => {
+    await store.finish(id, owner, answer, ticket.createdSeconds * 1000 + deferred.keepMs)
+    return storedReply(answer)
+  }
+  const answer = await send(fetch).catch(async (error: unknown) => {
+    await store.release(id, owner)
+    throw error
+  })
+  if (answer.status === 202) {
+    answer.body.cancel()
+    await (again ? store.release(id, owner) : store.forget(id, owner))
+    return pending(call)
+  }
+  if (answer.status >= 200 && answer.status < 300) {
+    let bytes: Buffer
+    try {
+      bytes = await answer.body.whole(limits.answerBytes)
+    } catch (cause) {
+      return await fail(new GatewayError('deferred_result_lost', { cause }), call, keep)
+    }
+    try {
+      return await keep({ status: 200, body: JSON.stringify(await completionOf(fetch, bytes)) })
+    } catch (error) {
+      return await fail(forCaller(asGatewayError(error), provider.secrets, callerKey), call, keep)
+    }
+  }
+  const body = await readErrorBody(answer)
+  if (isGone(answer.status, body)) {
+    if (again) return await fail(new GatewayError('deferred_result_lost'), call, keep)
+    await store.forget(id, owner)
+    throw notFound()
+  }
+  const failure = errorOf(fetch, answer, body)
+  if (failure.failure === 'caller') return await fail(failure, call, keep)
+  await (again || failure.failure === 'transient' ? store.release(id, owner) : store.forget(id, owner))
+  throw failure
+}
+
+/** Not on the caller's signal: whoever leaves now may come back for it. */
+async function send ({ provider, at, callerKey, call }: Fetch): Promise<UpstreamAnswer> {
+  const { deferred } = provider
+  if (deferred === undefined) throw notFound()
+  call.record.attempts++
+  call.record.providerId = provider.id
+  const sentAtMs = performance.now()
+  try {
+    return await provider.transport.send(deferred.fetch(at.upstreamId), {
+      signal: new AbortController().signal,
+      credential: provider.authorize(callerKey?.reveal()),
+      timeouts: fetchTimeouts,
+      streamed: false
+    })
+  } finally {
+    call.record.upstreamWaitMs += performance.now() - sentAtMs
+  }
+}
+
+/** The answer as one of ours, through the same steps as any other. */
+async function completionOf ({ call, ticket, at, provider }: Fetch, bytes: Buffer): Promise<unknown> {
+  const { chat, quirks } = provider
+  if (chat === undefined) throw notFound()
+  const route: Route = { providerId: at.providerId, model: at.model, modelId: ticket.modelId }
+  const request: PromptedChat = {
+    model: route.modelId,
+    messages: [],
+    // All that the form of the answer depends on.
+    ...(at.legacy ? { functions: [{ name: 'any' }] } : {})
+  }
+  const events = chat.response(parseAnswer(bytes.toString()), { request, route, quirks, streamed: false })
+  const routed: RoutedCall<PromptedChat> = { ...call, request, routes: [route] }
+  const batches: Array<Batch<PromptedChat, ChatEvent>> = []
+  for await (const batch of normalise<PromptedChat>()(once({ call: routed, route, events }))) batches.push(batch)
+  return wholeCompletion(batches)
+}
+
+function errorOf ({ provider, callerKey }: Fetch, { status, headers }: UpstreamAnswer, body: unknown): GatewayError {
+  const error = provider.deferred?.start.error({ status, headers, body }) ?? new GatewayError('upstream_error')
+  return forCaller(error, provider.secrets, callerKey)
+}
+
+/** What an id that is unknown, expired or collected gets is not documented. */
+function isGone (status: number, body: unknown): boolean {
+  return status === 404 || status === 410 ||
+    (status === 400 && /not found|expired|no such|does not exist/i.test(JSON.stringify(body)))
+}
+
+/** A failure for good: kept, so that it is the same the next time. */
+async function fail (failure: GatewayError, { record }: AuthedCall, keep: (answer: StoredAnswer) => Promise<Reply>): Promise<Reply> {
+  noteError(record, failure)
+  return await keep({ status: failure.status, body: JSON.stringify(failure.toBody()) })
+}
+
+function storedReply ({ status, body }: { readonly status: number | null, readonly body: string | null }): Reply {
+  const isFinalError = status !== null && status >= 400
+  return {
+    status: status ?? 200,
+    headers: isFinalError ? { ...jsonHeaders, 'x-should-retry': 'false' } : jsonHeaders,
+    body: body ?? ''
+  }
+}
+
+function pending ({ params, record }: AuthedCall): Reply {
+  record.deferred = true
+  return {
+    status: 202,
+    headers: { ...jsonHeaders, 'retry-after': '2' },
+    body: JSON.stringify({ request_id: params['request_id'], status: 'pending' })
+  }
+}
+
+const jsonHeaders = { 'content-type': 'application/json; charset=utf-8' }

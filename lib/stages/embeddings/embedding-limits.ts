@@ -1,0 +1,80 @@
+/**
+ * What the chosen model takes: whether its vectors can be shortened, and how long inputs may be.
+ *
+ * Both are data of the catalogue. Of a model it does not know nothing is assumed; its provider's
+ * own refusal speaks.
+ */
+
+import { GatewayError } from '../../core/errors.ts'
+import { severalModels } from '../../embeddings/input.ts'
+import { measure, type Excess, type TokenLimits } from '../../embeddings/tokens.ts'
+import { perCall, type Stage } from '../../core/stage.ts'
+import type { Route } from '../../core/route.ts'
+import type { RoutedCall } from '../../core/call.ts'
+import type { TokenCounter } from '../../embeddings/token-counter.ts'
+import type { Models } from '../../models/model-registry.ts'
+import type { EmbeddingsRequest } from '../../../schemas/embeddings.ts'
+
+type EmbeddingsCall = RoutedCall<EmbeddingsRequest>
+
+/**
+ * One call in, one out, with the routes whose model takes the request: all of them, mostly.
+ *
+ * @throws GatewayError when none does, for the first: `unsupported_parameter` on `dimensions`,
+ *   `context_length_exceeded` on `input`; `invalid_value` on `model` for a configured route that
+ *   leads to several models
+ */
+export function embeddingLimits (models: Models, counter: TokenCounter): Stage<EmbeddingsCall> {
+  return perCall(async call => {
+    if (areSeveral(call.routes, models)) throw severalModels()
+    const suitable: Route[] = []
+    let refusal: GatewayError | undefined
+    for (const route of call.routes) {
+      const fault = await refusalOf(route, call, models, counter)
+      if (fault === undefined) suitable.push(route)
+      else refusal ??= fault
+    }
+    const [first, ...others] = suitable
+    if (first === undefined) throw refusal
+    return refusal === undefined ? call : { ...call, routes: [first, ...others] }
+  })
+}
+
+/** Models the catalogue knows by different names are; of others the operator may know that they are one. */
+function areSeveral (routes: readonly Route[], models: Models): boolean {
+  const known = routes.filter(({ modelId }) => models.find(modelId)?.traits?.['dimensions'] !== undefined)
+  return known.some(({ model }) => model !== known[0]?.model)
+}
+
+async function refusalOf (
+  { modelId }: Route, { request, signal }: EmbeddingsCall, models: Models, counter: TokenCounter
+): Promise<GatewayError | undefined> {
+  const traits = models.find(modelId)?.traits ?? {}
+  if (request.dimensions !== undefined && traits['resizable'] === false) {
+    return new GatewayError('unsupported_parameter', {
+      message: `The vectors of \`${modelId}\` have one length; \`dimensions\` is for later models.`, param: 'dimensions'
+    })
+  }
+  const limits = limitsIn(traits)
+  if (limits === undefined) return undefined
+  const measured = measure(request.input, limits)
+  switch (measured.verdict) {
+    case 'within': return undefined
+    case 'beyond': return tooLong(measured.excess, limits)
+    case 'unknown': {
+      const excess = await counter.excess({ texts: measured.toCount, limits }, signal)
+      return excess === undefined ? undefined : tooLong(excess, limits)
+    }
+  }
+}
+
+function limitsIn ({ tokens_per_input: perInput, tokens_per_request: perRequest }: Readonly<Record<string, unknown>>): TokenLimits | undefined {
+  return typeof perInput === 'number' && typeof perRequest === 'number' ? { perInput, perRequest } : undefined
+}
+
+function tooLong (excess: Excess, { perInput, perRequest }: TokenLimits): GatewayError {
+  const message = excess.what === 'input'
+    ? `The input at index ${excess.index} is longer than the ${perInput} tokens this model takes.`
+    : `The inputs are longer than the ${perRequest} tokens one request may hold.`
+  return new GatewayError('context_length_exceeded', { message, param: 'input' })
+}

@@ -1,0 +1,41 @@
+/** Keeps the routes whose model can do what is asked. */
+
+import { checkImageRules, familyOf, type ImageFamily, type ImageParameters, type ImageTask } from '../../images/rules.ts'
+import type { Route } from '../../core/route.ts'
+import type { RoutedCall } from '../../core/call.ts'
+import type { Models } from '../../models/model-registry.ts'
+import { perCall, type Stage } from '../../core/stage.ts'
+
+export interface ImageRulesOptions<R> {
+  readonly task: ImageTask
+  /** Looks at the files of a form. */
+  readonly checkFiles?: (request: R, family: ImageFamily) => void
+}
+
+/**
+ * One call in, one out, with at least one route.
+ *
+ * @throws GatewayError why the first model cannot do it, when none of them can
+ */
+export function imageRules<R extends ImageParameters> (
+  models: Models, { task, checkFiles }: ImageRulesOptions<R>
+): Stage<RoutedCall<R>> {
+  return perCall(call => {
+    const routes: Route[] = []
+    let refusal: unknown
+    for (const route of call.routes) {
+      const { traits } = models.find(route.modelId) ?? {}
+      const family = familyOf(traits?.['image_rules'])
+      try {
+        checkImageRules({ ...route.settings, ...call.request }, family, task, route.modelId)
+        checkFiles?.(call.request, family)
+        routes.push(route)
+      } catch (error) {
+        refusal ??= error
+      }
+    }
+    const [first, ...others] = routes
+    if (first === undefined) throw refusal
+    return { ...call, routes: [first, ...others] }
+  })
+}

@@ -1,0 +1,26 @@
+import { GatewayError } from '../../core/errors.ts'
+import type { Batch } from '../../core/batch.ts'
+import type { RoutedCall } from '../../core/call.ts'
+import type { OcrQuestion } from '../../ocr/input.ts'
+import { once, type Stage } from '../../core/stage.ts'
+
+/**
+ * Asks again, once, when the provider finds that the document at an address is an image: an
+ * address often does not show it.
+ */
+export function askAsImage<E> (
+  ask: Stage<RoutedCall<OcrQuestion>, Batch<OcrQuestion, E>>
+): Stage<RoutedCall<OcrQuestion>, Batch<OcrQuestion, E>> {
+  return async function * (source) {
+    for await (const call of source) {
+      try {
+        yield * ask(once(call))
+      } catch (error) {
+        const isImage = error instanceof GatewayError && error.code === 'unsupported_format' &&
+          call.request.document.kind === 'address' && !call.request.document.isImage
+        if (!isImage) throw error
+        yield * ask(once({ ...call, request: { ...call.request, asImage: true } }))
+      }
+    }
+  }
+}

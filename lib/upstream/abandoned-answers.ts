@@ -1,0 +1,131 @@
+/**
+ * Answers that are read on after their caller has left, so that the books know what they cost.
+ *
+ * A provider bills what it has begun; most go on writing for as long as somebody listens. Reading
+ * on is bounded in time, in bytes and in the number of answers at once; beyond that, and when the
+ * gateway shuts down, an answer is given up as it would have been anyway.
+ */
+
+import { addUsage } from '../core/usage.ts'
+import { GatewayError } from '../core/errors.ts'
+import type { CallRecord } from '../core/record.ts'
+import type { Usage } from '../core/usage.ts'
+
+export interface DrainLimits {
+  /** From the moment the caller leaves. */
+  readonly longestMs: number
+  readonly bytes: number
+  /** Answers at once. */
+  readonly answers: number
+}
+
+/** What is read on: the part of an open answer that matters here. */
+interface Readable<E> {
+  readonly next: () => Promise<E[] | undefined>
+  readonly sizeBytes: () => number
+  readonly close: () => void
+}
+
+interface Asking {
+  readonly signal: AbortSignal
+  readonly record: CallRecord
+}
+
+const defaults: DrainLimits = { longestMs: 60_000, bytes: 16 * 1024 * 1024, answers: 64 }
+
+export class Drains {
+  readonly #limits: DrainLimits
+  /** Answers whose caller has left, and how to give them up. */
+  readonly #running = new Map<AbortController, NodeJS.Timeout>()
+
+  constructor (limits: Partial<DrainLimits> = {}) {
+    this.#limits = { ...defaults, ...limits }
+  }
+
+  /**
+   * Opens an answer on a signal that outlives the caller. `close` on it, which for others means to
+   * hang up, reads on when the caller has left, and says so in `record.settled`.
+   *
+   * @throws what `open` throws
+   */
+  async open<C extends Asking, E extends { readonly type: string, readonly usage?: Usage }> (
+    call: C, open: (call: C) => Promise<Readable<E>>
+  ): Promise<Readable<E>> {
+    const { signal, record } = call
+    if (signal.aborted) throw signal.reason
+    const own = new AbortController()
+    const earlier = record.usage // of the turns before this one
+    const onAbort = (): void => this.#left(own, signal.reason)
+    signal.addEventListener('abort', onAbort, { once: true })
+    const release = (): void => {
+      signal.removeEventListener('abort', onAbort)
+      clearTimeout(this.#running.get(own))
+      this.#running.delete(own)
+    }
+    let answer: Readable<E>
+    try {
+      answer = await open({ ...call, signal: own.signal })
+    } catch (error) {
+      release()
+      throw error
+    }
+    let over = false
+    return {
+      sizeBytes: answer.sizeBytes,
+      next: async () => {
+        const events = await answer.next()
+        over = events === undefined
+        return events
+      },
+      close: () => {
+        if (over || !this.#running.has(own)) {
+          answer.close()
+          release()
+        } else {
+          record.settled = this.#read(answer, record, earlier).finally(release)
+        }
+      }
+    }
+  }
+
+  /** Answers whose caller has left. */
+  get size (): number {
+    return this.#running.size
+  }
+
+  /** Gives up every answer that is being read on. */
+  stop (): void {
+    for (const own of this.#running.keys()) own.abort(new GatewayError('shutting_down'))
+  }
+
+  #left (own: AbortController, reason: unknown): void {
+    const gone = reason instanceof GatewayError && reason.code === 'client_closed_request'
+    if (!gone || this.#running.size >= this.#limits.answers) {
+      own.abort(reason)
+      return
+    }
+    this.#running.set(own, setTimeout(() => own.abort(reason), this.#limits.longestMs))
+  }
+
+  async #read<E extends { readonly type: string, readonly usage?: Usage }> (
+    answer: Readable<E>, record: CallRecord, earlier: Usage | undefined
+  ): Promise<void> {
+    const before = answer.sizeBytes()
+    try {
+      for (;;) {
+        const events = await answer.next()
+        if (events === undefined || answer.sizeBytes() - before > this.#limits.bytes) break
+        for (const { type, usage } of events) {
+          if (type !== 'usage' || usage === undefined) continue
+          record.usage = addUsage(earlier, usage) ?? usage
+          record.usageEstimated = false
+        }
+      }
+    } catch (cause) {
+      // Nobody waits for this answer any more; the log says why its usage is an estimate.
+      record.cause ??= cause
+    } finally {
+      answer.close()
+    }
+  }
+}

@@ -1,0 +1,67 @@
+/**
+ * Providers are asked not to compress; some proxies in front of them do so all the same.
+ */
+
+import { Readable, pipeline, type Transform } from 'node:stream'
+import { constants, createBrotliDecompress, createGunzip, createInflate } from 'node:zlib'
+import { readWhole } from './body-queue.ts'
+import { GatewayError } from '../core/errors.ts'
+import type { UpstreamBody } from '../providers/provider.ts'
+
+/**
+ * The body without its content encoding. An event stream stays one: what has arrived is given
+ * out as it arrives.
+ *
+ * @throws GatewayError while reading: `upstream_invalid_response` for an unknown encoding or
+ *   bytes that are not what the header says, `upstream_stream_interrupted` for a cut one.
+ */
+export function inflated (body: UpstreamBody, encoding: string | string[] | undefined): UpstreamBody {
+  if (encoding === undefined || encoding === '' || encoding === 'identity') return body
+  const inflate = inflater(String(encoding).trim().toLowerCase())
+  if (inflate === undefined) {
+    return unreadable(body, new GatewayError('upstream_invalid_response', { cause: `content-encoding ${String(encoding)}` }))
+  }
+  // The callback owns every error of the chain; the reader below sees it as the stream's own.
+  pipeline(Readable.from(body, { objectMode: false }), inflate, () => { /* see the reader */ })
+  return {
+    [Symbol.asyncIterator]: () => reading(inflate),
+    whole: async maxBytes => await readWhole(reading(inflate), maxBytes),
+    cancel: () => {
+      inflate.destroy()
+      body.cancel()
+    }
+  }
+}
+
+function inflater (encoding: string): Transform | undefined {
+  const flush = { flush: constants.Z_SYNC_FLUSH }
+  switch (encoding) {
+    case 'gzip':
+    case 'x-gzip': return createGunzip(flush)
+    case 'deflate': return createInflate(flush)
+    case 'br': return createBrotliDecompress({ flush: constants.BROTLI_OPERATION_FLUSH })
+    default: return undefined
+  }
+}
+
+async function * reading (inflate: Transform): AsyncGenerator<Uint8Array, undefined, undefined> {
+  try {
+    for await (const bytes of inflate) yield bytes as Uint8Array // a byte stream yields buffers
+  } catch (error) {
+    if (error instanceof GatewayError) throw error
+    const code = (error as NodeJS.ErrnoException).code // an error of zlib or of the stream
+    throw new GatewayError(
+      code === 'Z_BUF_ERROR' ? 'upstream_stream_interrupted' : 'upstream_invalid_response',
+      { cause: error }
+    )
+  }
+}
+
+/** Closes the connection when somebody tries to read. */
+function unreadable (body: UpstreamBody, error: GatewayError): UpstreamBody {
+  const refuse = async (): Promise<never> => {
+    body.cancel()
+    return await Promise.reject(error)
+  }
+  return { [Symbol.asyncIterator]: () => ({ next: refuse }), whole: refuse, cancel: () => body.cancel() }
+}

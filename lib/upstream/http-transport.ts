@@ -1,0 +1,224 @@
+/**
+ * The only HTTP client to providers.
+ *
+ * One undici pool per provider, driven through `dispatch`: the body is read by events and handed
+ * on with back-pressure, which costs about four fifths of `request` and a sixth of `fetch`.
+ * Redirects are never followed, so a credential cannot travel to another host.
+ *
+ * Requests wait for a socket in a line of our own: undici keeps what is queued, with its body, even
+ * after it was aborted, and the clock of an answer should not run before its request is sent.
+ */
+
+import { Pool, type Dispatcher } from 'undici'
+import { BodyQueue } from './body-queue.ts'
+import { fitsHeader } from '../text/header-value.ts'
+import { inflated } from './decompress.ts'
+import { GatewayError } from '../core/errors.ts'
+import { Slots } from '../async/semaphore.ts'
+import type { Secret } from '../core/secret.ts'
+import type { SendOptions, Transport, UpstreamAnswer, UpstreamRequest } from '../providers/provider.ts'
+
+export interface UpstreamOptions {
+  /** `https://host/prefix`; request paths are appended to it, and its query to theirs. */
+  readonly baseUrl: string
+  /** Sockets to it at most; further requests wait for a free one, as long as their signal lets them. */
+  readonly connections: number
+  readonly connectMs: number
+  /** Sent with every request. */
+  readonly headers?: Readonly<Record<string, Secret>>
+}
+
+export interface HttpTransport extends Transport {
+  /** Waits for requests under way, then closes the sockets. */
+  readonly close: () => Promise<void>
+}
+
+/** Carries requests to one provider over HTTP/1.1. */
+export function httpTransport (options: UpstreamOptions): HttpTransport {
+  const base = new URL(options.baseUrl)
+  const prefix = base.pathname.replace(/\/+$/, '')
+  const pool = new Pool(base.origin, {
+    connections: options.connections,
+    pipelining: 1,
+    connect: { timeout: options.connectMs },
+    headersTimeout: 0,
+    bodyTimeout: 0,
+    keepAliveTimeout: 30_000
+  })
+  const fixed: Record<string, string> = { 'user-agent': 'headgate', 'accept-encoding': 'identity' }
+  for (const [name, value] of Object.entries(options.headers ?? {})) fixed[name.toLowerCase()] = value.reveal()
+
+  const slots = new Slots(options.connections)
+  const close = async (): Promise<void> => {
+    // Who holds every slot has seen the last request off, those in line included.
+    for (let held = 0; held < options.connections; held++) await new Promise<void>(resolve => { slots.take(resolve) })
+    await pool.close()
+    for (let held = options.connections; held > 0; held--) slots.release() // a later request is refused by the pool
+  }
+  let closing: Promise<void> | undefined
+  return {
+    send: async (request, sendOptions) => {
+      const { signal, credential } = sendOptions
+      if (signal.aborted) throw signal.reason
+      const headers = Object.assign({}, fixed, request.headers, credential)
+      checkHeaders(headers)
+      const dispatchOptions = {
+        path: withQuery(prefix + request.path, base.search),
+        method: request.method,
+        headers,
+        body: dispatchBody(request)
+      }
+      const exchange = new Exchange(sendOptions, slots)
+      exchange.start(() => pool.dispatch(dispatchOptions, exchange))
+      return await exchange.answer
+    },
+    close: async () => await (closing ??= close())
+  }
+}
+
+/** Keys are checked where they come in; what slips through must not cost a connection. */
+function checkHeaders (headers: Readonly<Record<string, string>>): void {
+  for (const name in headers) {
+    if (fitsHeader(headers[name] ?? '')) continue
+    throw new GatewayError('internal_error', { cause: `the header ${name} cannot be sent` })
+  }
+}
+
+/** @param search a query with its `?`, or the empty text */
+function withQuery (path: string, search: string): string {
+  return path.includes('?') ? path + search.replace('?', '&') : path + search
+}
+
+/** A body that may be sent again, for a retry, is a function that opens it anew. */
+function dispatchBody ({ body }: UpstreamRequest): Exclude<Dispatcher.DispatchOptions['body'], undefined> {
+  if (body === undefined) return null
+  if (typeof body === 'string' || body instanceof Uint8Array) return body
+  // undici takes any async iterable as a body and says so only in its documentation.
+  return body() as unknown as Exclude<Dispatcher.DispatchOptions['body'], undefined>
+}
+
+/**
+ * One request, from its place in line on. Settles `answer` with the head, then feeds the body's
+ * queue. A single timer guards whichever wait is the current one: for the head, then between two
+ * reads. The slot is free again when undici has let go of the request, however it ended.
+ */
+class Exchange implements Dispatcher.DispatchHandler {
+  readonly answer: Promise<UpstreamAnswer>
+  readonly #options: SendOptions
+  readonly #slots: Slots
+  readonly #onAbort: () => void
+  #resolve!: (answer: UpstreamAnswer) => void
+  #reject!: (error: unknown) => void
+  #controller: Dispatcher.DispatchController | undefined
+  #queue: BodyQueue | undefined
+  #enter = nothing
+  #inside = false
+  #timer: NodeJS.Timeout | undefined
+  #failure: unknown
+
+  constructor (options: SendOptions, slots: Slots) {
+    this.#options = options
+    this.#slots = slots
+    this.answer = new Promise((resolve, reject) => {
+      this.#resolve = resolve
+      this.#reject = reject
+    })
+    this.#onAbort = () => this.#stop(options.signal.reason)
+    options.signal.addEventListener('abort', this.#onAbort, { once: true })
+  }
+
+  /** Calls `dispatch` when there is a slot, unless the signal aborts before. */
+  start (dispatch: () => void): void {
+    const { timeouts, streamed } = this.#options
+    this.#enter = () => {
+      this.#inside = true
+      this.#enter = nothing // what was sent is not kept for as long as the answer takes
+      this.#timer = setTimeout(() => this.#timedOut(), streamed ? timeouts.firstByteMs : timeouts.wholeMs)
+      dispatch()
+    }
+    this.#slots.take(this.#enter)
+  }
+
+  onRequestStart (controller: Dispatcher.DispatchController): void {
+    this.#controller = controller
+    if (this.#failure !== undefined) controller.abort(asError(this.#failure))
+  }
+
+  onResponseStart (
+    controller: Dispatcher.DispatchController,
+    status: number,
+    headers: Record<string, string | string[] | undefined>
+  ): void {
+    if (status < 200 || this.#failure !== undefined) return
+    controller.rawHeaders = null // slices of the first read, which may hold 64 KiB of the body as well
+    clearTimeout(this.#timer)
+    const { idleBytesMs } = this.#options.timeouts
+    this.#timer = setTimeout(() => this.#timedOut(), idleBytesMs)
+    const queue = new BodyQueue({
+      pause: () => {
+        clearTimeout(this.#timer)
+        controller.pause()
+      },
+      resume: () => {
+        this.#timer = setTimeout(() => this.#timedOut(), idleBytesMs)
+        controller.resume()
+      },
+      cancel: () => this.#stop(new GatewayError('upstream_stream_interrupted'))
+    })
+    this.#queue = queue
+    this.#resolve({ status, headers, body: inflated(queue, headers['content-encoding']) })
+  }
+
+  onResponseData (_controller: Dispatcher.DispatchController, bytes: Buffer): void {
+    this.#timer?.refresh()
+    this.#queue?.push(bytes)
+  }
+
+  onResponseEnd (): void {
+    this.#letGo()
+    this.#queue?.end()
+    this.#leaveSlot()
+  }
+
+  onResponseError (_controller: Dispatcher.DispatchController, error: Error): void {
+    this.#fail(this.#failure ?? (this.#queue === undefined
+      ? new GatewayError('upstream_unreachable', { cause: error })
+      : new GatewayError('upstream_stream_interrupted', { cause: error })))
+    this.#leaveSlot()
+  }
+
+  #timedOut (): void {
+    this.#stop(new GatewayError('upstream_timeout'))
+  }
+
+  /** Ends the exchange from our side; its socket is closed, now or as soon as there is one. */
+  #stop (reason: unknown): void {
+    this.#failure ??= reason
+    this.#fail(this.#failure)
+    if (this.#slots.leave(this.#enter)) return
+    this.#controller?.abort(asError(this.#failure))
+  }
+
+  #fail (error: unknown): void {
+    this.#letGo()
+    this.#reject(error)
+    this.#queue?.fail(error)
+  }
+
+  #leaveSlot (): void {
+    if (!this.#inside) return
+    this.#inside = false
+    this.#slots.release()
+  }
+
+  #letGo (): void {
+    clearTimeout(this.#timer)
+    this.#options.signal.removeEventListener('abort', this.#onAbort)
+  }
+}
+
+function nothing (): void { /* the turn of this request has come */ }
+
+function asError (reason: unknown): Error {
+  return reason instanceof Error ? reason : new Error('aborted', { cause: reason })
+}

@@ -1,0 +1,211 @@
+/**
+ * An OpenAPI 3.1 document made of the schemas that check the calls, so that the two cannot
+ * disagree.
+ *
+ * @see https://spec.openapis.org/oas/v3.1.1
+ */
+
+import type { TSchema } from 'typebox'
+import { codes, type ErrorCode } from '../core/errors.ts'
+import { ErrorBody, ValidationErrorBody } from '../../schemas/errors.ts'
+
+/** What callers are told of one endpoint. */
+export interface EndpointDoc {
+  /** The endpoint's name; unique. */
+  readonly name: string
+  readonly method: 'GET' | 'POST' | 'DELETE'
+  /** As the router writes it: `/v1/models/*model`. */
+  readonly path: string
+  readonly group: string
+  readonly summary: string
+  readonly request?: { readonly schema: TSchema, readonly mediaType?: string }
+  readonly answers: readonly AnswerDoc[]
+  /** Codes beside those every endpoint may answer with. */
+  readonly errors?: readonly ErrorCode[]
+  /** True when it answers without a key. */
+  readonly open?: boolean
+  /** For endpoints that route: what a dry run answers. */
+  readonly dryRun?: TSchema
+}
+
+export interface AnswerDoc {
+  /** Default 200. */
+  readonly status?: number
+  readonly description: string
+  /** Default `application/json`. For an event stream the schema is that of one message. */
+  readonly mediaType?: string
+  /** Absent for bytes. */
+  readonly schema?: TSchema
+}
+
+export interface OpenApiOptions {
+  readonly version: string
+  /** Schemas that stand once, under this name, and are referred to everywhere else. */
+  readonly named?: Readonly<Record<string, TSchema>>
+}
+
+/** A JSON value: the document has no other kind. */
+export type Json = string | number | boolean | null | Json[] | { [key: string]: Json }
+
+const alwaysPossible: readonly ErrorCode[] = [
+  'rate_limit_exceeded', 'internal_error', 'overloaded', 'shutting_down'
+]
+const withKey: readonly ErrorCode[] = ['invalid_api_key', 'insufficient_permissions']
+const withBody: readonly ErrorCode[] = [
+  'invalid_json', 'request_timeout', 'file_too_large', 'unsupported_media_type'
+]
+
+/** Builds the document: one operation per endpoint, in the order given. */
+export function openApiDocument (
+  endpoints: readonly EndpointDoc[], { version, named = {} }: OpenApiOptions
+): { [key: string]: Json } {
+  const components = { ...named, ErrorBody, ValidationErrorBody }
+  const names = new Map<unknown, string>(Object.entries(components).map(([name, schema]) => [schema, name]))
+  const paths: Record<string, Record<string, Json>> = {}
+  for (const endpoint of endpoints) {
+    const path = templateOf(endpoint.path)
+    paths[path] = { ...paths[path], [endpoint.method.toLowerCase()]: operationOf(endpoint, names) }
+  }
+  return {
+    openapi: '3.1.1',
+    info: {
+      title: 'Headgate',
+      version,
+      description: 'One address and one key in front of every model provider.',
+      license: { name: 'MIT', identifier: 'MIT' }
+    },
+    servers: [{ url: '/' }],
+    security: [{ bearer: [] }, { apiKey: [] }],
+    tags: [...new Set(endpoints.map(({ group }) => group))].map(name => ({ name })),
+    paths,
+    components: {
+      headers: { ...retryAfter, ...limitHeaders },
+      securitySchemes: {
+        bearer: { type: 'http', scheme: 'bearer' },
+        apiKey: { type: 'apiKey', in: 'header', name: 'X-API-Key' }
+      },
+      schemas: mapValues(components, schema => inner(schema, names))
+    }
+  }
+}
+
+function operationOf (endpoint: EndpointDoc, names: Names): Json {
+  const { name, group, summary, request, open = false, dryRun } = endpoint
+  const parameters = [...parametersOf(endpoint.path), ...dryRun === undefined ? [] : [dryRunHeader]]
+  return {
+    operationId: name,
+    tags: [group],
+    summary,
+    ...(open && { security: [] }),
+    ...(parameters.length > 0 && { parameters }),
+    ...(request !== undefined && {
+      requestBody: {
+        required: true,
+        content: { [request.mediaType ?? 'application/json']: { schema: print(request.schema, names) } }
+      }
+    }),
+    responses: { ...answersOf(endpoint, names), ...errorsOf(endpoint, names) },
+    // Not one of the responses: generated clients would have to tell it from the answer everywhere.
+    ...(dryRun !== undefined && { 'x-dry-run-answer': print(dryRun, names) })
+  }
+}
+
+const dryRunHeader: Json = {
+  name: 'X-Headgate-Dry-Run',
+  in: 'header',
+  required: false,
+  description: 'With `true` no provider is asked: the answer is 200 and a `RouteDecision`, which says what models ' +
+    'would be asked, in which order, and why. After calls, the header `x-headgate-route` of the answer says it.',
+  schema: { type: 'string', enum: ['true', 'false'] }
+}
+
+/** Of endpoints that ask a provider, which are what the limits of keys count. */
+const limitHeaders: { [key: string]: Json } = Object.fromEntries(['requests', 'tokens'].flatMap(what => [
+  [`x-ratelimit-limit-${what}`, { description: `How many ${what} a minute this key may use.`, schema: { type: 'integer' } }],
+  [`x-ratelimit-remaining-${what}`, { description: `How many ${what} are left of them.`, schema: { type: 'integer' } }],
+  [`x-ratelimit-reset-${what}`, { description: 'Until all of them are there again: `20ms`, `1.5s`, `6m0s`.', schema: { type: 'string' } }]
+]))
+const retryAfter: { [key: string]: Json } = {
+  'retry-after': { description: 'Seconds until another try is worth it, 1 to 60.', schema: { type: 'integer' } }
+}
+
+function refer (headers: { [key: string]: Json }): { [key: string]: Json } {
+  return Object.fromEntries(Object.keys(headers).map(name => [name, { $ref: `#/components/headers/${name}` }]))
+}
+
+/** Answers of one status are one response with several media types. */
+function answersOf ({ answers, request }: EndpointDoc, names: Names): Record<string, Json> {
+  const statuses = new Map<number, AnswerDoc[]>()
+  for (const answer of answers) {
+    const { status = 200 } = answer
+    statuses.set(status, [...statuses.get(status) ?? [], answer])
+  }
+  return Object.fromEntries([...statuses].map(([status, answers]) => [status, {
+    description: answers.map(({ description }) => description).join(' '),
+    ...request !== undefined && { headers: refer(limitHeaders) },
+    content: Object.fromEntries(answers.map(({ mediaType = 'application/json', schema }) => [
+      mediaType, schema === undefined ? {} : { schema: print(schema, names) }
+    ]))
+  }]))
+}
+
+/** Codes of one status are one response that lists them. */
+function errorsOf ({ request, errors = [], open = false }: EndpointDoc, names: Names): Record<string, Json> {
+  const possible = new Set([
+    ...(open ? [] : withKey), ...(request === undefined ? [] : withBody), ...errors, ...alwaysPossible
+  ])
+  const statuses = new Map<number, ErrorCode[]>()
+  for (const code of possible) {
+    const { status } = codes[code]
+    statuses.set(status, [...statuses.get(status) ?? [], code])
+  }
+  const responses = Object.fromEntries([...statuses].map(([status, codesOfIt]) => [status, {
+    description: codesOfIt.map(code => `\`${code}\`: ${codes[code].message}`).join('\n\n'),
+    ...(status === 429 || status === 503) && {
+      headers: refer({ ...retryAfter, ...status === 429 && request !== undefined && limitHeaders })
+    },
+    content: { 'application/json': { schema: print(ErrorBody, names) } }
+  }]))
+  if (request === undefined) return responses
+  return {
+    ...responses,
+    422: {
+      description: 'The request does not have the right shape.',
+      content: { 'application/json': { schema: print(ValidationErrorBody, names) } }
+    }
+  }
+}
+
+const parameter = /[:*](\w+)/g
+
+function templateOf (path: string): string {
+  return path.replace(parameter, '{$1}')
+}
+
+function parametersOf (path: string): Json[] {
+  return [...path.matchAll(parameter)].map(([, name = '']) => ({
+    name, in: 'path', required: true, schema: { type: 'string' }
+  }))
+}
+
+type Names = ReadonlyMap<unknown, string>
+
+/** A schema as JSON; a named one, wherever it stands, as a reference. */
+function print (value: unknown, names: Names): Json {
+  const name = names.get(value)
+  return name === undefined ? inner(value, names) : { $ref: `#/components/schemas/${name}` }
+}
+
+/** The same, but for the schema itself, which stands here under its name. */
+function inner (value: unknown, names: Names): Json {
+  if (Array.isArray(value)) return value.map(item => print(item, names))
+  if (typeof value === 'object' && value !== null) {
+    return mapValues(value, item => print(item, names))
+  }
+  // Schemas are JSON; what TypeBox keeps beside it is not enumerable.
+  return value as Json
+}
+
+function mapValues (from: object, to: (value: unknown) => Json): { [key: string]: Json } {
+  return Object.fromEntries(Object.entries(from).map(([key, value]) => [key, to(value)]))
+}

@@ -1,0 +1,86 @@
+/**
+ * Bytes of an event stream to messages, one array per read; and messages to text.
+ */
+
+import { isAscii } from 'node:buffer'
+import { createParser, type EventSourceMessage } from 'eventsource-parser'
+import { GatewayError } from '../core/errors.ts'
+
+export interface SseReader {
+  /**
+   * The messages that these bytes complete. Any split of a stream gives the same messages.
+   * @throws GatewayError `upstream_invalid_response` for a message over the byte limit.
+   */
+  readonly push: (bytes: Uint8Array) => EventSourceMessage[]
+  /** The message that was still open when the stream ended, if any. */
+  readonly end: () => EventSourceMessage[]
+}
+
+/**
+ * Bytes are taken apart as they are, one to a character, and only messages that hold more than
+ * ASCII are decoded: one such letter in a read would make a wide text of all of it, which costs
+ * several times as much at every step from here to the caller.
+ *
+ * @param maxBytes largest message
+ */
+export function sseReader (maxBytes: number): SseReader {
+  let messages: EventSourceMessage[] = []
+  /** What may yet turn out to be the first part of a byte order mark; `undefined` from then on. */
+  let opening: string | undefined = ''
+  let beyondAscii = false
+  const parser = createParser({
+    maxBufferSize: maxBytes,
+    onEvent: message => { messages.push(beyondAscii ? decoded(message) : message) },
+    onError: error => {
+      if (error.type === 'max-buffer-size-exceeded') {
+        throw new GatewayError('upstream_invalid_response', { message: 'The provider sent an event that is too large.' })
+      }
+      // Some servers report a failure as a field of its own: `error: {…}`.
+      if (error.field === 'error') messages.push({ event: 'error', data: utf8(error.value ?? '') })
+    }
+  })
+
+  const feed = (bytes: string): EventSourceMessage[] => {
+    if (opening !== undefined) {
+      bytes = opening + bytes
+      opening = bytes.length < mark.length && mark.startsWith(bytes) ? bytes : undefined
+      if (opening !== undefined) return []
+    }
+    parser.feed(bytes) // takes the mark off
+    const complete = messages
+    messages = []
+    return complete
+  }
+
+  return {
+    push: ({ buffer, byteOffset, byteLength }) => {
+      const bytes = Buffer.from(buffer, byteOffset, byteLength)
+      beyondAscii ||= !isAscii(bytes)
+      return feed(bytes.toString('latin1'))
+    },
+    // A blank line ends the open message, whether or not its last line was ended.
+    end: () => feed('\n\n')
+  }
+}
+
+/** The byte order mark, a character for each of its bytes. */
+const mark = '\u00ef\u00bb\u00bf'
+
+function decoded ({ id, event, data }: EventSourceMessage): EventSourceMessage {
+  return { id: id && utf8(id), event: event && utf8(event), data: utf8(data) }
+}
+
+/** The text of bytes that came as characters. Only ASCII takes as many bytes as it has characters. */
+function utf8 (bytes: string): string {
+  return Buffer.byteLength(bytes) === bytes.length ? bytes : Buffer.from(bytes, 'latin1').toString()
+}
+
+/** One unnamed message; `data` is a single line. */
+export function sseData (data: string): string {
+  return `data: ${data}\n\n`
+}
+
+/** One named message; official clients throw on `error` and drop every other name. */
+export function sseEvent (event: string, data: string): string {
+  return `event: ${event}\ndata: ${data}\n\n`
+}

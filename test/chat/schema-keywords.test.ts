@@ -1,0 +1,54 @@
+import t from 'tap'
+import { repairSchemaKeywords } from '../../lib/chat/schema-keywords.ts'
+
+t.test('snake-cased keywords get their spelling back at every depth where a schema stands', async t => {
+  t.same(repairSchemaKeywords({
+    type: 'object',
+    additional_properties: false,
+    min_properties: 1,
+    properties: {
+      size: { any_of: [{ type: 'integer', exclusive_minimum: 0 }, { type: 'null' }] },
+      tags: { type: 'array', unique_items: true, items: { type: 'string', max_length: 9 } },
+      pair: { prefix_items: [{ multiple_of: 2 }, true] }
+    },
+    $defs: { Name: { not: { min_length: 3 } } },
+    pattern_properties: { '^x_': { one_of: [{ read_only: true }] } }
+  }), {
+    type: 'object',
+    additionalProperties: false,
+    minProperties: 1,
+    properties: {
+      size: { anyOf: [{ type: 'integer', exclusiveMinimum: 0 }, { type: 'null' }] },
+      tags: { type: 'array', uniqueItems: true, items: { type: 'string', maxLength: 9 } },
+      pair: { prefixItems: [{ multipleOf: 2 }, true] }
+    },
+    $defs: { Name: { not: { minLength: 3 } } },
+    patternProperties: { '^x_': { oneOf: [{ readOnly: true }] } }
+  })
+})
+
+t.test('the same words stay where they are names or data', async t => {
+  const schema = {
+    properties: { any_of: { type: 'string' }, max_length: { default: { min_items: 1 } } },
+    required: ['any_of'],
+    enum: [{ one_of: 1 }],
+    const: { all_of: [] },
+    examples: [{ additional_properties: true }],
+    dependencies: { any_of: ['max_length'] },
+    x_vendor: { any_of: [] }
+  }
+  t.equal(repairSchemaKeywords(schema), schema, 'and nothing is copied')
+})
+
+t.test('a keyword in both spellings keeps the value of the right one', async t => {
+  t.same(repairSchemaKeywords({ any_of: [{ type: 'null' }], anyOf: [{ type: 'string' }] }), {
+    anyOf: [{ type: 'string' }]
+  })
+})
+
+t.test('the schema of the caller is not changed, and a property called __proto__ stays one', async t => {
+  const schema: Record<string, unknown> = JSON.parse('{"properties":{"__proto__":{"min_length":1}}}')
+  const before = JSON.stringify(schema)
+  t.equal(JSON.stringify(repairSchemaKeywords(schema)), '{"properties":{"__proto__":{"minLength":1}}}')
+  t.equal(JSON.stringify(schema), before)
+})

@@ -1,0 +1,139 @@
+import { createServer, type Server } from 'node:http'
+import t, { type Test } from 'tap'
+import { createSafeAgent, isPublicAddress, safeFetch, type SafeAgentOptions } from '../../lib/mcp/guarded-fetch.ts'
+import type { AddressInfo } from 'node:net'
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { RequestInit } from 'undici'
+
+t.test('every way to write an inner address is refused before anything is sent', async t => {
+  const requests: string[] = []
+  const port = await listen(t, request => { requests.push(request.url ?? '') }, '0.0.0.0')
+  const hosts = [
+    'localhost', 'LOCALHOST', '127.0.0.1', '127.1', '127.0.1', '2130706433', '0x7f000001',
+    '0x7f.1', '0177.0.0.1', '017700000001', '0', '0.0.0.0', '[::1]', '[::]', '[::ffff:127.0.0.1]',
+    '[::ffff:7f00:1]', '[::127.0.0.1]', '[::7f00:1]', '[0:0:0:0:0:0:0:1]', '[64:ff9b::7f00:1]',
+    '[2002:7f00:1::]', '169.254.169.254', '[::ffff:169.254.169.254]', '[fd00:ec2::254]', '[fe80::1]',
+    '[fd00::1]', '10.0.0.1', '172.16.0.1', '192.168.0.1', '100.64.0.1', '192.0.0.1', '192.0.2.1',
+    '198.18.0.1', '203.0.113.1', '224.0.0.1', '240.0.0.1', '255.255.255.255', '１２７.０.０.１',
+    '①②⑦.⓪.⓪.①', '[2001::1]', '[2001:db8::1]', '[ff02::1]'
+  ]
+  for (const host of hosts) {
+    t.equal(await failure(t, `http://${host}:${port}/`), 'ADDRESS_REFUSED', host)
+  }
+  t.strictSame(requests, [])
+})
+
+t.test('public unicast addresses of both versions are allowed', async t => {
+  for (const address of ['1.1.1.1', '93.184.216.34', '2606:4700::1111', '2a00:1450::1', '::ffff:1.1.1.1']) {
+    t.ok(isPublicAddress(address), address)
+  }
+  for (const address of ['', 'example.com', '1.1.1', '4000::1', '1::', 'fe80::1%eth0']) {
+    t.notOk(isPublicAddress(address), address)
+  }
+})
+
+t.test('operators allow hosts, hosts with a port, addresses and ranges', async t => {
+  const port = await listen(t, (_, response) => response.end('here'))
+  const other = await listen(t, (_, response) => response.end('there'))
+  const reach = async (allowed: string[], url: string): Promise<string> => await failure(t, url, { allowed })
+  const name = `http://localhost:${port}/`
+  const address = `http://127.0.0.1:${port}/`
+  t.equal(await reach(['localhost'], name), 'here')
+  t.equal(await reach(['LocalHost'], name), 'here')
+  t.equal(await reach([`localhost:${port}`], name), 'here')
+  t.equal(await reach([`localhost:${port}`], `http://localhost:${other}/`), 'ADDRESS_REFUSED')
+  t.equal(await reach(['localhost'], address), 'ADDRESS_REFUSED')
+  t.equal(await reach(['127.0.0.1'], address), 'here')
+  t.equal(await reach(['127.0.0.1', '::1'], name), 'here')
+  t.equal(await reach([`127.0.0.1:${port}`], address), 'here')
+  t.equal(await reach(['127.0.0.0/8'], address), 'here')
+  t.equal(await reach(['127.0.0.0/8'], `http://[::ffff:127.0.0.1]:${port}/`), 'here')
+  t.equal(await reach(['127.0.0.0/8', '::1/128'], name), 'here')
+  t.equal(await reach(['10.0.0.0/8', 'example.com'], address), 'ADDRESS_REFUSED')
+})
+
+t.test('a redirect is checked like any other address', async t => {
+  const inner = await listen(t, (_, response) => response.end('secret'))
+  const outer = await listen(t, (_, response) => {
+    response.writeHead(302, { location: `http://127.0.0.1:${inner}/` }).end()
+  })
+  t.equal(await failure(t, `http://localhost:${outer}/`, { allowed: [`localhost:${outer}`] }), 'ADDRESS_REFUSED')
+})
+
+t.test('three redirects are followed, the fourth answer is returned as it is', async t => {
+  const port = await listen(t, (request, response) => {
+    const left = Number(request.url?.slice(1))
+    if (left === 0) response.end('arrived')
+    else response.writeHead(307, { location: `/${left - 1}` }).end()
+  })
+  const agent = safeAgent(t, { allowed: ['127.0.0.1'] })
+  const fetched = async (path: string): Promise<number> =>
+    (await safeFetch(`http://127.0.0.1:${port}/${path}`, { method: 'POST', body: 'x' }, { agent, maxBytes: 100 })).status
+  t.equal(await fetched('3'), 200)
+  t.equal(await fetched('4'), 307)
+})
+
+t.test('no credential and no body reaches another origin', async t => {
+  const seen: IncomingMessage[] = []
+  const second = await listen(t, (request, response) => {
+    seen.push(request)
+    response.end('second')
+  })
+  const first = await listen(t, (_, response) => {
+    response.writeHead(307, { location: `http://127.0.0.1:${second}/` }).end()
+  })
+  const agent = safeAgent(t, { allowed: ['127.0.0.1'] })
+  const send = async (init: RequestInit): Promise<number> =>
+    (await safeFetch(`http://127.0.0.1:${first}/`, init, { agent, maxBytes: 100 })).status
+  const headers = { authorization: 'Bearer key', cookie: 'a=b', 'x-mcp-credentials': 'sealed', accept: 'text/plain' }
+  t.equal(await send({ headers }), 200)
+  t.equal(seen[0]?.headers.accept, 'text/plain')
+  t.match(seen[0]?.headers, { authorization: undefined, cookie: undefined, 'x-mcp-credentials': undefined })
+  t.equal(await send({ method: 'POST', body: 'x', headers }), 307)
+  t.equal(seen.length, 1)
+})
+
+t.test('an answer that is too long fails while it is read', async t => {
+  const port = await listen(t, (_, response) => response.end('x'.repeat(1000)))
+  const agent = safeAgent(t, { allowed: ['127.0.0.1'] })
+  const get = async (maxBytes: number): Promise<string> =>
+    await (await safeFetch(`http://127.0.0.1:${port}/`, {}, { agent, maxBytes })).text()
+  t.equal((await get(1000)).length, 1000)
+  await t.rejects(get(999), /longer than 999 bytes/)
+})
+
+t.test('only http and https are fetched', async t => {
+  const agent = safeAgent(t, { allowed: [] })
+  for (const url of ['file:///etc/passwd', 'data:text/plain,x', 'ftp://example.com/']) {
+    await t.rejects(safeFetch(url, {}, { agent, maxBytes: 100 }), /Only http and https/)
+  }
+})
+
+/** What a request came to: the body, or the code of the error that stopped it. */
+async function failure (t: Test, url: string, options: SafeAgentOptions = {}): Promise<string> {
+  const agent = safeAgent(t, options)
+  try {
+    return await (await safeFetch(url, {}, { agent, maxBytes: 1000 })).text()
+  } catch (error) {
+    const { cause } = error as { cause?: { code?: string } } // of undici's fetch
+    return cause?.code ?? String(error)
+  }
+}
+
+function safeAgent (t: Test, options: SafeAgentOptions) {
+  const agent = createSafeAgent(options)
+  t.teardown(async () => await agent.destroy())
+  return agent
+}
+
+async function listen (
+  t: Test, handle: (request: IncomingMessage, response: ServerResponse) => unknown, host = '127.0.0.1'
+): Promise<number> {
+  const server: Server = createServer((request, response) => { handle(request, response) })
+  await new Promise<void>(resolve => { server.listen(0, host, resolve) })
+  t.teardown(() => {
+    server.closeAllConnections()
+    server.close()
+  })
+  return (server.address() as AddressInfo).port // listening on TCP
+}

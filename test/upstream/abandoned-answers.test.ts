@@ -1,0 +1,139 @@
+import t from 'tap'
+import { createCallRecord, type CallRecord } from '../../lib/core/record.ts'
+import { Drains } from '../../lib/upstream/abandoned-answers.ts'
+import { GatewayError } from '../../lib/core/errors.ts'
+import { chatAnswer, chatFrames, eventStream, fakeUpstream, type Script } from '../support/upstream.ts'
+import { testGateway, upstreamAt, type TestGateway } from '../support/gateway.ts'
+import { until } from '../support/until.ts'
+import type { FakeUpstream, SeenRequest } from '../support/upstream.ts'
+import type { Usage } from '../../lib/core/usage.ts'
+import type { Test } from 'tap'
+
+const path = '/v1/chat/completions'
+const question = { model: 'openai/gpt-5', messages: 'hi' }
+
+async function start (t: Test, script: (request: SeenRequest) => Script): Promise<{ upstream: FakeUpstream, api: TestGateway }> {
+  const upstream = await fakeUpstream(script)
+  t.teardown(upstream.close)
+  return { upstream, api: await testGateway(t, { providers: [upstreamAt(upstream.url, 'openai', 'openai', { onDisconnect: 'drain' })] }) }
+}
+
+t.test('what a caller leaves behind is read to its end, and the log waits for what it used', async t => {
+  let go = (): void => undefined
+  const gate = new Promise<void>(resolve => { go = resolve })
+  const [head = '', first = '', ...rest] = chatFrames(['a', 'b', 'c'])
+  const { upstream, api } = await start(t, ({ json }) => ({
+    ...(Reflect.get(Object(json), 'stream') === true ? { headers: eventStream } : {}),
+    pieces: (async function * () {
+      if (Reflect.get(Object(json), 'stream') === true) {
+        yield head + first
+        await gate
+        for (const piece of rest) {
+          yield piece
+          await new Promise(resolve => { setImmediate(resolve) })
+        }
+      } else {
+        await gate
+        yield chatAnswer('whole')
+      }
+    })()
+  }))
+  for (const [number, stream] of [true, false].entries()) {
+    const leaving = new AbortController()
+    const answer = api.post(path, { ...question, stream }, { signal: leaving.signal })
+    answer.catch(() => undefined)
+    await upstream.request(number)
+    if (stream) await (await answer).body?.getReader().read()
+    leaving.abort()
+  }
+  await until(() => api.gateway.services.drains.size === 2)
+  t.equal(api.lines.length, 0)
+  go()
+  await until(() => api.lines.length === 2)
+  for (const line of api.lines) t.match(line, { outcome: 'client_closed', error: 'client_closed_request', level: 30, usage: { prompt: 3, total: Number } })
+  t.same(new Set(api.lines.map(line => Reflect.get(Object(line['usage']), 'total'))), new Set([4, 6]))
+})
+
+t.test('a gateway that closes gives up what it was reading on', async t => {
+  const [head = '', first = ''] = chatFrames(['a'])
+  const { upstream, api } = await start(t, () => ({
+    headers: eventStream,
+    pieces: (async function * () {
+      yield head
+      for (;;) {
+        yield first
+        await new Promise(resolve => { setImmediate(resolve) })
+      }
+    })()
+  }))
+  const leaving = new AbortController()
+  const answer = await api.post(path, { ...question, stream: true }, { signal: leaving.signal })
+  await answer.body?.getReader().read()
+  leaving.abort()
+  const { aborted } = await upstream.request(0)
+  await Promise.all([aborted, api.gateway.close()])
+  await until(() => api.lines.length === 1)
+  t.match(api.lines[0], { outcome: 'client_closed', usage: { estimated: true } })
+})
+
+interface Reading { readonly record: CallRecord, readonly leave: (reason?: GatewayError) => void, readonly signal: AbortSignal, readonly close: () => void }
+
+/** An answer of one kilobyte a read that goes on for ever, unless it is aborted. */
+async function endless (drains: Drains): Promise<Reading> {
+  const caller = new AbortController()
+  const record = createCallRecord('chat')
+  let inner = new AbortController().signal
+  let sizeBytes = 0
+  const answer = await drains.open<{ signal: AbortSignal, record: CallRecord }, { type: string, usage?: Usage }>({ signal: caller.signal, record }, async ({ signal }) => {
+    inner = signal
+    return {
+      next: async () => {
+        await new Promise(resolve => { setImmediate(resolve) })
+        if (signal.aborted) throw signal.reason
+        sizeBytes += 1024
+        return [{ type: 'usage', usage: { promptTokens: 1, completionTokens: sizeBytes / 1024, totalTokens: 0 } }]
+      },
+      sizeBytes: () => sizeBytes,
+      close: () => undefined
+    }
+  })
+  return { record, signal: inner, close: answer.close, leave: (reason = new GatewayError('client_closed_request')) => caller.abort(reason) }
+}
+
+t.test('reading on is bounded in bytes, in time and in number', async t => {
+  const small = await endless(new Drains({ bytes: 10_000 }))
+  small.leave()
+  small.close()
+  await small.record.settled
+  t.equal(small.record.usage?.completionTokens, 9, 'what was known by then is kept')
+
+  const short = await endless(new Drains({ longestMs: 1 }))
+  short.leave()
+  short.close()
+  await short.record.settled
+  t.ok(short.signal.aborted)
+
+  const drains = new Drains({ answers: 1 })
+  const [first, second] = [await endless(drains), await endless(drains)]
+  first.leave()
+  second.leave()
+  t.notOk(first.signal.aborted)
+  t.ok(second.signal.aborted, 'there is no room for it')
+  second.close()
+  t.equal(second.record.settled, undefined)
+  first.close()
+  drains.stop()
+  await first.record.settled
+})
+
+t.test('only a caller who leaves is a reason to read on', async t => {
+  const drains = new Drains()
+  const late = await endless(drains)
+  late.leave(new GatewayError('timeout'))
+  t.match(late.signal.reason, { code: 'timeout' })
+  const there = await endless(drains)
+  there.close()
+  t.equal(there.record.settled, undefined, 'whoever is there and stops early meant it')
+  there.leave()
+  t.notOk(there.signal.aborted, 'and nothing is held on to')
+})

@@ -1,0 +1,305 @@
+import { once } from 'node:events'
+import { createServer, type AddressInfo } from 'node:net'
+import { subscribe, unsubscribe } from 'node:diagnostics_channel'
+import { brotliCompressSync, deflateSync, gzipSync } from 'node:zlib'
+import fc from 'fast-check'
+import t from 'tap'
+import { Secret } from '../../lib/core/secret.ts'
+import { GatewayError } from '../../lib/core/errors.ts'
+import { sseReader } from '../../lib/wire/sse.ts'
+import { httpTransport } from '../../lib/upstream/http-transport.ts'
+import { fakeUpstream, type FakeUpstream, type Script } from '../support/upstream.ts'
+import { until } from '../support/until.ts'
+import type { Test } from 'tap'
+import type { HttpTransport } from '../../lib/upstream/http-transport.ts'
+import type { SendOptions, UpstreamAnswer, UpstreamRequest } from '../../lib/providers/provider.ts'
+
+const timeouts = { connectMs: 2000, firstByteMs: 20_000, wholeMs: 20_000, idleBytesMs: 20_000, idleEventsMs: 20_000 }
+const question: UpstreamRequest = { method: 'POST', path: '/chat/completions', headers: { 'content-type': 'application/json' }, body: '{"a":1}' }
+
+interface Pair { readonly upstream: FakeUpstream, readonly transport: HttpTransport }
+
+async function pair (t: Test, script: Parameters<typeof fakeUpstream>[0], connections = 4): Promise<Pair> {
+  const upstream = await fakeUpstream(script)
+  const transport = httpTransport({ baseUrl: `${upstream.url}/v1/?api-version=7`, connections, connectMs: 2000, headers: { 'x-fixed': new Secret('yes') } })
+  t.teardown(async () => {
+    await upstream.close()
+    await transport.close()
+  })
+  return { upstream, transport }
+}
+
+async function send (transport: HttpTransport, options: Partial<SendOptions> = {}, request = question): Promise<UpstreamAnswer> {
+  return await transport.send(request, { signal: new AbortController().signal, credential: { authorization: 'Bearer k' }, timeouts, streamed: true, ...options })
+}
+
+async function textOf (answer: UpstreamAnswer): Promise<string> {
+  return (await answer.body.whole(1e7)).toString()
+}
+
+t.test('a request goes out whole and its answer comes back as it arrives', async t => {
+  const { upstream, transport } = await pair(t, { status: 201, headers: { 'x-request-id': 'up-1' }, pieces: ['{"ok"', ':true}'] })
+  const answer = await send(transport)
+  t.equal(answer.status, 201)
+  t.equal(answer.headers['x-request-id'], 'up-1')
+  t.equal(await textOf(answer), '{"ok":true}')
+  t.match(upstream.requests[0], {
+    method: 'POST',
+    path: '/v1/chat/completions?api-version=7',
+    text: '{"a":1}',
+    headers: { authorization: 'Bearer k', 'x-fixed': 'yes', 'accept-encoding': 'identity' }
+  })
+  await textOf(await send(transport))
+  await textOf(await send(transport))
+  t.ok(upstream.sockets() <= 2, 'connections are used again')
+})
+
+t.test('a query of the address and one of the request go together', async t => {
+  const { upstream, transport } = await pair(t, { pieces: ['ok'] })
+  await textOf(await send(transport, {}, { ...question, path: '/models?limit=5' }))
+  t.equal(upstream.requests[0]?.path, '/v1/models?limit=5&api-version=7')
+})
+
+t.test('a body that is opened anew can be sent twice', async t => {
+  const { upstream, transport } = await pair(t, { pieces: ['ok'] })
+  const body = async function * (): AsyncGenerator<Uint8Array> {
+    yield Buffer.from('one ')
+    yield Buffer.from('two')
+  }
+  for (const _ of [1, 2]) {
+    await textOf(await transport.send({ ...question, body }, { signal: new AbortController().signal, credential: {}, timeouts, streamed: false }))
+  }
+  t.same(upstream.requests.map(({ text }) => text), ['one two', 'one two'])
+})
+
+t.test('what goes wrong has a code: no server, reset, cut, late, a redirect', async t => {
+  const code = async (script: Script, options: Partial<SendOptions> = {}): Promise<string> => {
+    const { transport } = await pair(t, script)
+    try {
+      const answer = await send(transport, options)
+      return `${answer.status} ${await textOf(answer)}`
+    } catch (error) {
+      return error instanceof GatewayError ? error.code : String(error)
+    }
+  }
+  // A reset may overtake the bytes before it, so either may be seen.
+  t.match(await code({ then: 'reset' }), /^upstream_(stream_interrupted|unreachable)$/)
+  t.match(await code({ pieces: ['half'], then: 'reset' }), /^upstream_(stream_interrupted|unreachable)$/)
+  t.equal(await code({ pieces: ['half'], then: 'fin' }), 'upstream_stream_interrupted')
+  t.equal(await code({ silent: true }, { timeouts: { ...timeouts, firstByteMs: 20 } }), 'upstream_timeout')
+  t.equal(await code({ silent: true }, { streamed: false, timeouts: { ...timeouts, wholeMs: 20 } }), 'upstream_timeout')
+  t.equal(await code({ pieces: ['half'], then: 'stall' }, { timeouts: { ...timeouts, idleBytesMs: 20 } }), 'upstream_timeout')
+  t.equal(await code({ status: 307, headers: { location: 'http://127.0.0.1:1/' }, pieces: ['elsewhere'] }), '307 elsewhere')
+  const gone = await pair(t, {})
+  await gone.upstream.close()
+  await t.rejects(send(gone.transport), { code: 'upstream_unreachable' })
+})
+
+t.test('an abort closes the connection, whatever the request is waiting for', async t => {
+  const { upstream, transport } = await pair(t, (_request, number) => number === 0 ? { silent: true } : { pieces: ['a'], then: 'stall' })
+  const reason = new GatewayError('client_closed_request')
+
+  const early = new AbortController()
+  const waiting = send(transport, { signal: early.signal })
+  const first = await upstream.request(0)
+  early.abort(reason)
+  await t.rejects(waiting, reason, 'before the head')
+  await first.aborted
+
+  const late = new AbortController()
+  const answer = await send(transport, { signal: late.signal })
+  const bytes = answer.body[Symbol.asyncIterator]()
+  await bytes.next()
+  const next = bytes.next()
+  late.abort(reason)
+  await t.rejects(next, reason, 'in the body')
+  await (await upstream.request(1)).aborted
+
+  await t.rejects(send(transport, { signal: AbortSignal.abort(reason) }), reason, 'before it began')
+  t.equal(upstream.requests.length, 2)
+})
+
+t.test('who waits for a socket can leave, and keeps nobody waiting', async t => {
+  const { upstream, transport } = await pair(t, (_request, number) => number === 0 ? { silent: true } : { pieces: [String(number)] }, 1)
+  let dispatched = 0
+  const count = (): void => { dispatched++ }
+  subscribe('undici:request:create', count)
+  t.teardown(() => unsubscribe('undici:request:create', count))
+  const first = new AbortController()
+  const silent = send(transport, { signal: first.signal })
+  await upstream.request(0)
+
+  const leaving = new AbortController()
+  const left = send(transport, { signal: leaving.signal })
+  const patient = Promise.all([send(transport).then(textOf), send(transport).then(textOf), send(transport).then(textOf)])
+  leaving.abort(new GatewayError('client_closed_request'))
+  await t.rejects(left, { code: 'client_closed_request' }, 'while the socket is still taken')
+  await t.rejects(send(transport, { signal: leaving.signal }), { code: 'client_closed_request' }, 'before it gets in line')
+  first.abort(new GatewayError('timeout'))
+  await t.rejects(silent, { code: 'timeout' })
+  t.same(await patient, ['1', '2', '3'], 'the others, in the order they came')
+  t.equal(upstream.requests.length, 4)
+  t.equal(dispatched, 4, 'the client never saw the one that left, nor its body')
+})
+
+t.test('the clock of an answer starts when its request is sent', async t => {
+  let go = (): void => undefined
+  const gate = new Promise<void>(resolve => { go = resolve })
+  const { upstream, transport } = await pair(t, (_request, number) => number === 0
+    ? { pieces: (async function * () { await gate; yield 'slow' })() }
+    : { pieces: ['fast'] }, 1)
+  const slow = send(transport)
+  await upstream.request(0)
+  const waiting = send(transport, { timeouts: { ...timeouts, firstByteMs: 200 } })
+  setTimeout(go, 300)
+  t.equal(await textOf(await slow), 'slow')
+  t.equal(await textOf(await waiting), 'fast', 'although it was longer in line than it may wait for its first byte')
+})
+
+t.test('a socket is free again however its request ended', async t => {
+  const ends: Script[] = [
+    { pieces: ['whole'] }, { pieces: ['cut'], then: 'reset' }, { pieces: ['cut'], then: 'fin' }, { pieces: ['stalled'], then: 'stall' },
+    { silent: true }, { pieces: ['left'], then: 'stall' }
+  ]
+  const { upstream, transport } = await pair(t, (_request, number) => ends[number] ?? { pieces: ['ok'] }, 1)
+  t.equal(await textOf(await send(transport)), 'whole')
+  await t.rejects(send(transport).then(textOf))
+  await t.rejects(send(transport).then(textOf))
+  await t.rejects(send(transport, { timeouts: { ...timeouts, idleBytesMs: 30 } }).then(textOf), { code: 'upstream_timeout' })
+  await t.rejects(send(transport, { timeouts: { ...timeouts, firstByteMs: 30 } }), { code: 'upstream_timeout' })
+  const left = await send(transport)
+  left.body.cancel()
+  t.equal(await textOf(await send(transport)), 'ok')
+  t.equal(upstream.requests.length, 7)
+})
+
+t.test('a header that cannot be sent costs no connection', async t => {
+  const { upstream, transport } = await pair(t, { pieces: ['ok'] }, 1)
+  for (const key of ['wide\u200b', 'delete\x7f', 'line\nbreak']) {
+    await t.rejects(send(transport, { credential: { authorization: key } }), { code: 'internal_error' })
+    t.equal(await textOf(await send(transport, { credential: { authorization: 'caf\xe9' } })), 'ok')
+  }
+  t.equal(upstream.requests.length, 3)
+})
+
+t.test('closing waits for those in line and refuses those after', async t => {
+  const { transport } = await pair(t, { pieces: ['ok'] }, 1)
+  const answers = Promise.all([1, 2, 3].map(async () => await textOf(await send(transport))))
+  const closed = transport.close()
+  t.same(await answers, ['ok', 'ok', 'ok'])
+  await closed
+  await t.rejects(send(transport), { code: 'upstream_unreachable' })
+})
+
+t.test('a connection that does not come about in its own time is given up', async t => {
+  const mute = createServer(socket => socket.on('error', () => undefined)) // takes the connection, never shakes hands
+  mute.listen(0, '127.0.0.1')
+  await once(mute, 'listening')
+  const { port } = mute.address() as AddressInfo // listening on TCP
+  const transport = httpTransport({ baseUrl: `https://127.0.0.1:${port}`, connections: 1, connectMs: 20 })
+  t.teardown(async () => {
+    mute.close()
+    await transport.close()
+  })
+  // Well before undici's own ten seconds.
+  const error = await send(transport, { signal: AbortSignal.timeout(5000) }).catch((error: unknown) => error)
+  t.match(error, { code: 'upstream_unreachable', failure: 'transient', cause: { code: 'UND_ERR_CONNECT_TIMEOUT' } })
+})
+
+t.test('leaving the body early closes the connection', async t => {
+  const { upstream, transport } = await pair(t, { pieces: ['a'], then: 'stall' })
+  for await (const bytes of (await send(transport)).body) {
+    t.equal(Buffer.from(bytes).toString(), 'a')
+    break
+  }
+  await (await upstream.request(0)).aborted
+  t.pass('the provider saw it')
+})
+
+t.test('a reader who stops reading stops the provider', async t => {
+  let sent = 0
+  const { transport } = await pair(t, {
+    pieces: (async function * () {
+      for (; sent < 2000; sent++) yield Buffer.alloc(64 * 1024, 97)
+    })()
+  })
+  const answer = await send(transport)
+  const bytes = answer.body[Symbol.asyncIterator]()
+  await bytes.next()
+  let before = -1
+  while (before !== sent) { // until nothing more is taken over many turns of the loop
+    before = sent
+    for (let turn = 0; turn < 200; turn++) await new Promise(resolve => { setImmediate(resolve) })
+  }
+  t.ok(sent < 1000, `${sent} of 2000 pieces were taken`)
+  let total = 0
+  for (let next = await bytes.next(); next.done !== true; next = await bytes.next()) total += next.value.length
+  t.ok(total > 2000 * 64 * 1024 - 2e6, 'and it goes on when reading does')
+})
+
+t.test('compressed answers are read although none were asked for', async t => {
+  const text = 'data: {"a":"ü"}\n\n'.repeat(50)
+  const bodies: Array<[string, Buffer]> = [['gzip', gzipSync(text)], ['deflate', deflateSync(text)], ['br', brotliCompressSync(text)]]
+  for (const [encoding, bytes] of bodies) {
+    const { transport } = await pair(t, { headers: { 'content-encoding': encoding }, pieces: [bytes.subarray(0, 20), bytes.subarray(20)] })
+    t.equal(await textOf(await send(transport)), text, encoding)
+  }
+  const cut = await pair(t, { headers: { 'content-encoding': 'gzip' }, pieces: [gzipSync(text).subarray(0, 25)] })
+  await t.rejects(send(cut.transport).then(textOf), { code: 'upstream_stream_interrupted' }, 'cut short')
+  const plain = await pair(t, { headers: { 'content-encoding': 'gzip' }, pieces: ['not gzip at all'] })
+  await t.rejects(send(plain.transport).then(textOf), { code: 'upstream_invalid_response' }, 'not what it says')
+  const odd = await pair(t, { headers: { 'content-encoding': 'zstd' }, pieces: ['?'] })
+  await t.rejects(send(odd.transport).then(textOf), { code: 'upstream_invalid_response' }, 'unknown')
+})
+
+t.test('a body over the limit is refused and its connection closed', async t => {
+  const { upstream, transport } = await pair(t, { pieces: ['x'.repeat(5000)], then: 'stall' })
+  const answer = await send(transport)
+  await t.rejects(answer.body.whole(1000), { code: 'upstream_invalid_response' })
+  await (await upstream.request(0)).aborted
+})
+
+t.test('any split of an event stream gives the same messages', async t => {
+  const line = fc.oneof(
+    fc.string({ unit: 'binary', maxLength: 20 }).map(text => `data: ${text.replace(/[\r\n]/g, '')}`),
+    fc.constantFrom(': comment', 'event: error', 'id: 7', 'data:{"a":1}', 'data', 'retry: x', 'what: ever')
+  )
+  const stream = fc.array(fc.tuple(fc.array(line, { minLength: 1, maxLength: 3 }), fc.constantFrom('\n', '\r\n')), { maxLength: 8 })
+    .map(events => events.map(([lines, end]) => lines.join(end) + end + end).join(''))
+  fc.assert(fc.property(stream, fc.boolean(), fc.array(fc.nat({ max: 40 }), { maxLength: 60 }), (text, mark, cuts) => {
+    const bytes = Buffer.from((mark ? '\ufeff' : '') + text)
+    const whole = sseReader(1e6)
+    const expected = [...whole.push(bytes), ...whole.end()]
+    const reader = sseReader(1e6)
+    const messages = []
+    let at = 0
+    for (const size of cuts) messages.push(...reader.push(bytes.subarray(at, at += size)))
+    messages.push(...reader.push(bytes.subarray(at)), ...reader.end())
+    t.same(messages, expected)
+  }), { numRuns: 500 })
+})
+
+t.test('letters of several bytes survive a cut within them', async t => {
+  const bytes = Buffer.from('\ufeffevent: größe\ndata: plain\n\ndata: “naïve” 漢字 👋\n\nerror: ü\n\n')
+  for (let cut = 0; cut <= bytes.length; cut++) {
+    const reader = sseReader(1e6)
+    const messages = [...reader.push(bytes.subarray(0, cut)), ...reader.push(bytes.subarray(cut)), ...reader.end()]
+    t.match(messages, [{ event: 'größe', data: 'plain' }, { data: '“naïve” 漢字 👋' }, { event: 'error', data: 'ü' }], `cut at ${cut}`)
+  }
+})
+
+t.test('a message without an end is bounded', async t => {
+  const reader = sseReader(1000)
+  t.throws(() => {
+    for (let n = 0; n < 100; n++) reader.push(Buffer.from('data: '.padEnd(100, 'x')))
+  }, { code: 'upstream_invalid_response' })
+})
+
+t.test('nothing is left open', async t => {
+  const { upstream, transport } = await pair(t, { pieces: ['ok'] })
+  await Promise.all(Array.from({ length: 20 }, async () => await textOf(await send(transport))))
+  t.ok(upstream.sockets() <= 4, 'no more connections than allowed')
+  await transport.close()
+  await until(() => upstream.sockets() === 0)
+  t.equal(upstream.sockets(), 0)
+})

@@ -1,0 +1,138 @@
+import { Ajv2019 } from 'ajv/dist/2019.js'
+import t from 'tap'
+import { Type } from 'typebox'
+import type { Call } from '../../lib/core/call.ts'
+import { openApiDocument, type Json } from '../../lib/wire/openapi.ts'
+import { createCallRecord } from '../../lib/core/record.ts'
+import { endpointDocs, openApi } from '../../pipelines/openapi.ts'
+
+type Objects = { [key: string]: Json }
+
+const call: Call = {
+  id: 'call-1',
+  headers: {},
+  params: {},
+  body: async () => undefined,
+  signal: new AbortController().signal,
+  receivedAtMs: 0,
+  record: createCallRecord('openapi')
+}
+
+const reply = await openApi('1.2.3')(call)
+const document: unknown = JSON.parse(typeof reply.body === 'string' ? reply.body : '')
+
+/** The value at a JSON pointer; undefined when there is none. */
+function at (pointer: string): unknown {
+  return pointer.split('/').slice(1).reduce<unknown>((value, key) => {
+    const name = key.replaceAll('~1', '/').replaceAll('~0', '~')
+    return typeof value === 'object' && value !== null ? Reflect.get(value, name) : undefined
+  }, document)
+}
+
+function * walk (value: unknown): Generator<object> {
+  if (typeof value !== 'object' || value === null) return
+  yield value
+  for (const item of Object.values(value)) yield * walk(item)
+}
+
+t.test('the document is one of OpenAPI 3.1, with both ways to send a key', async t => {
+  t.equal(reply.headers['content-type'], 'application/json; charset=utf-8')
+  t.match(document, {
+    openapi: /^3\.1\./,
+    info: { title: 'Headgate', version: '1.2.3' },
+    security: [{ bearer: [] }, { apiKey: [] }],
+    components: { securitySchemes: { bearer: { scheme: 'bearer' }, apiKey: { name: 'X-API-Key' } } }
+  })
+})
+
+t.test('endpoints that ask a provider tell what is left of the limits of a key', async t => {
+  const headers = (path: string, method: string, status: number): string[] => (
+    Object.keys(at(`/paths/${path.replaceAll('/', '~1')}/${method}/responses/${status}/headers`) ?? {})
+  )
+  const six = ['requests', 'tokens'].flatMap(of => ['limit', 'remaining', 'reset'].map(what => `x-ratelimit-${what}-${of}`))
+  t.same(headers('/v1/chat/completions', 'post', 200), six)
+  t.same(headers('/v1/chat/completions', 'post', 429), ['retry-after', ...six])
+  t.same(headers('/v1/chat/completions', 'post', 503), ['retry-after'])
+  t.same(headers('/v1/models', 'get', 200), [])
+  t.match(at('/paths/~1v1~1chat~1completions/post/responses/402/description'), /insufficient_quota/)
+})
+
+t.test('every reference leads somewhere, and every named schema is used', async t => {
+  const used = new Set<string>()
+  for (const part of walk(document)) {
+    if (!('$ref' in part)) continue
+    const pointer = String(part.$ref)
+    used.add(pointer)
+    t.type(at(pointer.slice(1)), 'object', pointer)
+  }
+  for (const name of Object.keys(at('/components/schemas') as Objects)) { // an object, or the test fails
+    t.ok(used.has(`#/components/schemas/${name}`), name)
+  }
+})
+
+t.test('every schema is valid, and says what the check of the calls says', async t => {
+  const ajv = new Ajv2019({ strict: true, strictTypes: false })
+  ajv.addVocabulary(['openapi', 'info', 'servers', 'security', 'tags', 'paths', 'components'])
+  ajv.addSchema({ $id: 'openapi', ...(document as Objects) }) // as printed by the endpoint
+  for (const [path, operations] of Object.entries(at('/paths') as Objects)) { // likewise
+    for (const part of walk(operations)) {
+      if ('schema' in part) t.ok(ajv.compile(absolute(part.schema)), path)
+    }
+  }
+  const request = ajv.getSchema('openapi#/components/schemas/ChatRequest')
+  t.equal(request?.({ model: 'a', messages: [{ role: 'user', content: 'hi' }], temperature: null }), true)
+  t.equal(request?.({ model: 'a', messages: [{ role: 'bot' }] }), false)
+})
+
+/** A schema that stands alone, its references pointing into the document. */
+function absolute (schema: unknown): object {
+  return JSON.parse(JSON.stringify(schema).replaceAll('"$ref":"#', '"$ref":"openapi#')) as object // a schema
+}
+
+t.test('every field of a chat request is described in a sentence', async t => {
+  const properties = at('/components/schemas/ChatRequest/properties') as Objects // likewise
+  for (const [name, property] of Object.entries(properties)) {
+    t.match(property, { description: /^\S.*\.$/ }, name)
+  }
+})
+
+t.test('an operation tells its parameters, its answers and its errors', async t => {
+  t.match(at('/paths/~1v1~1models~1{model}/get'), {
+    operationId: 'model',
+    parameters: [{ name: 'model', in: 'path', required: true }],
+    responses: { 200: {}, 401: {}, 404: { description: /model_not_found/ } }
+  })
+  const chat = at('/paths/~1v1~1chat~1completions/post')
+  t.match(chat, {
+    requestBody: { content: { 'application/json': { schema: { $ref: '#/components/schemas/ChatRequest' } } } },
+    responses: {
+      200: { content: { 'application/json': {}, 'text/event-stream': {} } },
+      400: { description: /`invalid_json`[^]*`unsupported_parameter`/ },
+      422: { content: { 'application/json': { schema: { $ref: '#/components/schemas/ValidationErrorBody' } } } }
+    }
+  })
+  t.equal(new Set(endpointDocs.map(({ name }) => name)).size, endpointDocs.length)
+})
+
+t.test('an open endpoint asks for no key, and a form says its media type', async t => {
+  const { paths } = openApiDocument([{
+    name: 'upload',
+    method: 'POST',
+    path: '/upload',
+    group: 'Test',
+    summary: 'Take a file.',
+    request: { schema: Type.Object({}), mediaType: 'multipart/form-data' },
+    answers: [{ description: 'Bytes.', mediaType: 'audio/mpeg' }],
+    open: true
+  }], { version: '1' })
+  t.match(paths, {
+    '/upload': {
+      post: {
+        security: [],
+        requestBody: { content: { 'multipart/form-data': { schema: { type: 'object' } } } },
+        responses: { 200: { content: { 'audio/mpeg': {} } } }
+      }
+    }
+  })
+  t.notMatch(paths, { '/upload': { post: { responses: { 401: {} } } } })
+})
