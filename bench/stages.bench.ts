@@ -4,10 +4,10 @@ import { deepEqual, equal } from 'node:assert/strict'
 import { pipe } from 'it-pipe'
 import { createCallRecord } from '../lib/core/record.ts'
 import { checkChatRules } from '../lib/chat/rules.ts'
-import { resolvePrompt, type PromptedChat } from '../lib/chat/input.ts'
+import { chatInput, type ChatInput } from '../lib/chat/input.ts'
 import { createModels } from '../lib/models/create-models.ts'
 import { createProvider } from '../lib/providers/index.ts'
-import { once, perCall, type Stage } from '../lib/core/stage.ts'
+import { once, map, type Stage } from '../lib/core/stage.ts'
 import { auth } from '../lib/stages/auth.ts'
 import { normalise } from '../lib/stages/normalise.ts'
 import { routeModel } from '../lib/stages/route-model.ts'
@@ -29,10 +29,10 @@ const providers = new Map(settings.providers.map(entry => [
 
 const authStage = auth({ check: presented => presented === benchKey ? key : undefined })
 const validateStage = validate(ChatRequest)
-const promptStage = perCall(resolvePrompt)
-const rulesStage = perCall(checkChatRules)
-const routeStage = routeModel<PromptedChat>(models, providers)
-const normaliseStage = normalise<PromptedChat>()
+const promptStage = map(chatInput)
+const rulesStage = map(checkChatRules)
+const routeStage = routeModel<ChatInput>(models, providers)
+const normaliseStage = normalise<ChatInput>()
 
 export function callOf (size: BodySize, streamed = false): Call {
   const body: unknown = JSON.parse(requestBody('json', size, streamed))
@@ -47,7 +47,7 @@ export function callOf (size: BodySize, streamed = false): Call {
   }
 }
 
-export async function routedCall (streamed = false): Promise<RoutedCall<PromptedChat>> {
+export async function routedCall (streamed = false): Promise<RoutedCall<ChatInput>> {
   return await first(pipe(
     once(callOf('1 KB', streamed)), authStage, validateStage, promptStage, rulesStage, routeStage
   ))
@@ -73,11 +73,11 @@ const plain = callOf('1 KB')
 const authed: AuthedCall = { ...plain, key }
 const large: AuthedCall = { ...callOf('33 KB'), key }
 const valid = await first(validateStage(once(authed)))
-const prompted = resolvePrompt(valid)
+const prompted = chatInput(valid)
 const routed = await routedCall()
 
 /** 200 text events between a start and an end, so many to a batch. */
-export function batches (perBatch: number, call: RoutedCall<PromptedChat>): Array<Batch<PromptedChat, ChatEvent>> {
+export function batches (perBatch: number, call: RoutedCall<ChatInput>): Array<Batch<ChatInput, ChatEvent>> {
   const [route] = call.routes
   const events: ChatEvent[] = [
     { type: 'response-start' },
@@ -85,7 +85,7 @@ export function batches (perBatch: number, call: RoutedCall<PromptedChat>): Arra
     { type: 'choice-end', choice: 0, reason: 'stop' },
     { type: 'usage', usage: { promptTokens: 1, completionTokens: 200, totalTokens: 201 } }
   ]
-  const all: Array<Batch<PromptedChat, ChatEvent>> = []
+  const all: Array<Batch<ChatInput, ChatEvent>> = []
   for (let at = 0; at < events.length; at += perBatch) {
     all.push({ call, route, events: events.slice(at, at + perBatch) })
   }
@@ -123,7 +123,7 @@ export const scenarios: readonly Scenario[] = [
     per: 'call',
     count: 1,
     run: async () => await routedCall(),
-    check: result => equal((result as RoutedCall<PromptedChat>).routes.length, 1)
+    check: result => equal((result as RoutedCall<ChatInput>).routes.length, 1)
   },
   normalising(1),
   normalising(8),

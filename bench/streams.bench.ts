@@ -2,7 +2,7 @@
 
 import { equal } from 'node:assert/strict'
 import { pipe } from 'it-pipe'
-import { wholeCompletion } from '../lib/chat/complete.ts'
+import { toCompletion } from '../lib/chat/complete.ts'
 import { chatCompletions } from '../lib/providers/chat-completions/index.ts'
 import { sseReader } from '../lib/wire/sse.ts'
 import { normalise } from '../lib/stages/normalise.ts'
@@ -11,7 +11,7 @@ import { batches, each, routedCall } from './stages.bench.ts'
 import { eventCount, frameCount, streamPieces, texts, wholeAnswer, wholeText } from './support/answers.ts'
 import type { Batch } from '../lib/core/batch.ts'
 import type { Completion } from '../lib/chat/fold.ts'
-import type { PromptedChat } from '../lib/chat/input.ts'
+import type { ChatInput } from '../lib/chat/input.ts'
 import type { ChatEvent } from '../lib/core/events.ts'
 import type { Scenario } from './support/scenario.ts'
 
@@ -66,7 +66,7 @@ const encoders = perRead.map((count): Scenario => {
     name: `normalise and encode: 200 events, ${count} per read`,
     per: 'event',
     count: eventCount,
-    run: async () => await joined(pipe(each(given), normalise<PromptedChat>(), sseEncode())),
+    run: async () => await joined(pipe(each(given), normalise<ChatInput>(), sseEncode())),
     check: checkText
   }
 })
@@ -83,7 +83,7 @@ function checkText (result: unknown): void {
 
 const through = perRead.map((count): Scenario => {
   const pieces = streamPieces(count).map(piece => Buffer.from(piece))
-  const read = async function * (): AsyncGenerator<Batch<PromptedChat, ChatEvent>> {
+  const read = async function * (): AsyncGenerator<Batch<ChatInput, ChatEvent>> {
     const sse = sseReader(1_000_000)
     const reader = chatCompletions.stream(ask)
     for (const piece of pieces) {
@@ -96,13 +96,13 @@ const through = perRead.map((count): Scenario => {
     name: `bytes to bytes: 200 events, ${count} per read`,
     per: 'event',
     count: eventCount,
-    run: async () => await joined(pipe(read(), normalise<PromptedChat>(), sseEncode())),
+    run: async () => await joined(pipe(read(), normalise<ChatInput>(), sseEncode())),
     check: checkText
   }
 })
 
-const normalised: Array<Batch<PromptedChat, ChatEvent>> = []
-for await (const batch of normalise<PromptedChat>()(each(batches(8, call)))) normalised.push(batch)
+const normalised: Array<Batch<ChatInput, ChatEvent>> = []
+for await (const batch of normalise<ChatInput>()(each(batches(8, call)))) normalised.push(batch)
 
 export const scenarios: readonly Scenario[] = [
   ...readers,
@@ -114,7 +114,7 @@ export const scenarios: readonly Scenario[] = [
     name: 'fold: 200 events',
     per: 'event',
     count: eventCount,
-    run: () => wholeCompletion(normalised),
+    run: () => toCompletion(normalised),
     check: result => equal((result as Completion).choices[0]?.message.content, expectedText)
   },
   {
@@ -123,9 +123,9 @@ export const scenarios: readonly Scenario[] = [
     count: 1,
     run: async () => {
       const events = chatCompletions.response(JSON.parse(wholeAnswer), ask)
-      const all: Array<Batch<PromptedChat, ChatEvent>> = []
-      for await (const batch of normalise<PromptedChat>()(each([{ call, route, events }]))) all.push(batch)
-      return JSON.stringify(wholeCompletion(all))
+      const all: Array<Batch<ChatInput, ChatEvent>> = []
+      for await (const batch of normalise<ChatInput>()(each([{ call, route, events }]))) all.push(batch)
+      return JSON.stringify(toCompletion(all))
     },
     check: result => equal(String(result).includes(wholeText), true)
   },

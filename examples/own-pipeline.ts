@@ -9,22 +9,22 @@
 
 import { pipe } from 'it-pipe'
 import { createCallRecord } from 'headgate/core/record'
-import { wholeCompletion } from 'headgate/chat/complete'
+import { toCompletion } from 'headgate/chat/complete'
 import { createProvider } from 'headgate/providers/index'
 import { sandboxTransport } from 'headgate/sandbox/transport'
-import { streamOrWhole } from 'headgate/replies/stream-or-json'
+import { streamOrJson } from 'headgate/replies/stream-or-json'
 import { once, type Stage } from 'headgate/core/stage'
 import { normalise } from 'headgate/stages/normalise'
 import { providerCall } from 'headgate/stages/provider-call'
 import { sseEncode } from 'headgate/stages/sse-encode'
 import type { Batch } from 'headgate/core/batch'
 import type { RoutedCall } from 'headgate/core/call'
-import type { PromptedChat } from 'headgate/chat/input'
+import type { ChatInput } from 'headgate/chat/input'
 import type { ChatEvent } from 'headgate/core/events'
 import type { Reply } from 'headgate/core/reply'
 
 /** Text in capitals; everything else as it came. */
-function shout (): Stage<Batch<PromptedChat, ChatEvent>> {
+function shout (): Stage<Batch<ChatInput, ChatEvent>> {
   return async function * (source) {
     for await (const batch of source) {
       yield {
@@ -42,7 +42,7 @@ const sandbox = createProvider({
   enabled: true,
   baseUrl: 'sandbox:',
   headers: {},
-  timeouts: { connectMs: 1000, firstByteMs: 10_000, wholeMs: 10_000, idleBytesMs: 10_000, idleEventsMs: 10_000 },
+  timeouts: { connectMs: 1000, firstByteMs: 10_000, responseMs: 10_000, idleBytesMs: 10_000, idleEventsMs: 10_000 },
   retries: 0,
   onDisconnect: 'abort',
   connections: 1,
@@ -54,11 +54,11 @@ const sandbox = createProvider({
 const ask = providerCall(new Map([['sandbox', sandbox]]), provider => provider.chat, {
   answerBytes: 1_000_000, eventBytes: 100_000
 })
-const reply = streamOrWhole({ streamed: sseEncode(), whole: wholeCompletion })
+const reply = streamOrJson({ streamed: sseEncode(), whole: toCompletion })
 
 /** Answers a question in capitals. The signal ends everything that hangs on it. */
 export async function askLoudly (question: string, stream: boolean, signal: AbortSignal): Promise<Reply> {
-  const call: RoutedCall<PromptedChat> = {
+  const call: RoutedCall<ChatInput> = {
     id: 'example',
     headers: {},
     params: {},
@@ -70,7 +70,7 @@ export async function askLoudly (question: string, stream: boolean, signal: Abor
     request: { model: 'sandbox/echo', messages: [{ role: 'user', content: question }], stream },
     routes: [{ providerId: 'sandbox', model: 'echo', modelId: 'sandbox/echo' }]
   }
-  return await pipe(once(call), ask, shout(), normalise<PromptedChat>(), reply)
+  return await pipe(once(call), ask, shout(), normalise<ChatInput>(), reply)
 }
 
 if (process.argv[1] === import.meta.filename) {

@@ -1,7 +1,7 @@
 /** Services out of settings: everything that holds sockets or state, and how to let go of it. */
 
 import { createToolServers } from './mcp/tool-servers.ts'
-import { Drains } from './upstream/abandoned-answers.ts'
+import { AbandonedAnswers } from './upstream/abandoned-answers.ts'
 import { createTokenCounter } from './embeddings/token-counter.ts'
 import { LocalLimiter,type Limiter } from './limits/limiter.ts'
 import { createModels } from './models/create-models.ts'
@@ -12,7 +12,7 @@ import { localTransport } from './local/transport.ts'
 import { sandboxModels } from './sandbox/sandbox-models.ts'
 import { sandboxTransport } from './sandbox/transport.ts'
 import { RouteHealth } from './routing/route-health.ts'
-import { reasonOf } from './text/describe-error.ts'
+import { describeError } from './text/describe-error.ts'
 import { httpTransport } from './upstream/http-transport.ts'
 import type { Deferrals } from './deferred/deferrals.ts'
 import type { Keys } from './keys/keys.ts'
@@ -21,7 +21,7 @@ import type { Services } from './services.ts'
 import type { ProviderSettings,Settings } from './core/settings.ts'
 import type { Log } from './telemetry/log.ts'
 
-export interface OpenServices extends Services {
+export interface OwnedServices extends Services {
   /** Resolves once every provider's own list has been read for the first time, or has failed to be. */
   readonly listed: Promise<void>
   /** Lets calls under way to providers end, then closes every socket and timer. */
@@ -38,10 +38,10 @@ export interface ServiceParts {
   readonly deferrals?: Deferrals
 }
 
-export function openServices (settings: Settings, { keys, log, limiter = new LocalLimiter(), ready, degraded, deferrals }: ServiceParts): OpenServices {
+export function createServices (settings: Settings, { keys, log, limiter = new LocalLimiter(), ready, degraded, deferrals }: ServiceParts): OwnedServices {
   const closing: Array<() => Promise<void>> = []
   const over = new AbortController()
-  const drains = new Drains()
+  const drains = new AbandonedAnswers()
   const health = new RouteHealth()
   const providers = new Map<string, Provider>()
   for (const entry of settings.providers) providers.set(entry.id, openProvider(entry, closing))
@@ -53,7 +53,7 @@ export function openServices (settings: Settings, { keys, log, limiter = new Loc
   })
   const listing = settings.providers.filter(({ id, listModels }) => listModels && enabled.has(id))
   const onFailure = (provider: string, error: unknown): void => {
-    log.warn({ provider, error: reasonOf(error) }, 'the model list of a provider could not be read')
+    log.warn({ provider, error: describeError(error) }, 'the model list of a provider could not be read')
   }
   const discovered = startDiscovery(listing.flatMap(({ id, kind }) => {
     const provider = providers.get(id)
@@ -82,7 +82,7 @@ export function openServices (settings: Settings, { keys, log, limiter = new Loc
     models,
     providers,
     tools,
-    drains,
+    abandoned: drains,
     health,
     ...(deferrals === undefined ? {} : { deferrals }),
     tokens,

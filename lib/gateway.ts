@@ -19,13 +19,13 @@ import { refuseMalformed } from './http/refuse-malformed.ts'
 import { sweepUploads } from './http/upload-directory.ts'
 import { listen, type Address } from './http/listen.ts'
 import { limiterWith, type Limiter } from './limits/limiter.ts'
-import { openServices, type OpenServices } from './create-services.ts'
+import { createServices, type OwnedServices } from './create-services.ts'
 import { warmUp } from './stages/validate.ts'
 import { logCall } from './telemetry/call-log.ts'
-import { causeOf } from './text/describe-error.ts'
+import { loggableError } from './text/describe-error.ts'
 import { Ledger } from './usage/ledger.ts'
 import { usageRow } from './usage/usage-row.ts'
-import { within } from './async/with-timeout.ts'
+import { withTimeout } from './async/with-timeout.ts'
 import { Server as NetServer } from 'node:net'
 import type { Call } from './core/call.ts'
 import type { Endpoint } from './core/endpoint.ts'
@@ -87,7 +87,7 @@ export async function createGateway (settings: Settings, given: GatewayParts): P
   database?.stopWaiting()
   const deferrals = database === undefined ? undefined : await openDeferrals(database)
   const parts = { keys, log, limiter, ready, degraded, ...(deferrals === undefined ? {} : { deferrals }) }
-  let services: OpenServices = openServices(settings, parts)
+  let services: OwnedServices = createServices(settings, parts)
   let endpoints: readonly Endpoint[] = createEndpoints(services)
 
   /** What was set aside is settled with just what the books say. */
@@ -107,7 +107,7 @@ export async function createGateway (settings: Settings, given: GatewayParts): P
       try {
         return observe()
       } catch (error) {
-        log.error({ id: call.id, cause: causeOf(error) }, 'an observer of calls failed')
+        log.error({ id: call.id, cause: loggableError(error) }, 'an observer of calls failed')
         return undefined
       }
     }
@@ -145,8 +145,8 @@ export async function createGateway (settings: Settings, given: GatewayParts): P
   /** One reload at a time: the last one asked for is the one that stays. */
   let reloaded: Promise<void> = Promise.resolve()
   const takeOver = async (next: Settings): Promise<void> => {
-    const opened = openServices(next, parts)
-    await within(listsMs, opened.listed)
+    const opened = createServices(next, parts)
+    await withTimeout(listsMs, opened.listed)
     if (draining) {
       await opened.close()
       return
@@ -186,10 +186,10 @@ export async function createGateway (settings: Settings, given: GatewayParts): P
       draining = true
       // Not yet `server.close()`: it destroys sockets whose last bytes are still on their way.
       const closed = new Promise<void>(resolve => { NetServer.prototype.close.call(server, () => resolve()) })
-      await within(settings.server.drainMs, idle())
+      await withTimeout(settings.server.drainMs, idle())
       app.abortAll(new GatewayError('shutting_down'))
-      services.drains.stop()
-      await within(1000, app.settled())
+      services.abandoned.stop()
+      await withTimeout(1000, app.settled())
       server.close()
       server.closeAllConnections()
       await closed

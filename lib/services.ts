@@ -4,20 +4,20 @@ import type { TokenCounter } from './embeddings/token-counter.ts'
 import type { Keys } from './keys/keys.ts'
 import type { Limiter } from './limits/limiter.ts'
 import type { ToolServers } from './mcp/tool-servers.ts'
-import type { Models } from './models/model-registry.ts'
+import type { ModelRegistry } from './models/model-registry.ts'
 import type { Providers } from './providers/provider.ts'
 import type { Settings } from './core/settings.ts'
 import type { Deferrals } from './deferred/deferrals.ts'
-import type { Drains } from './upstream/abandoned-answers.ts'
+import type { AbandonedAnswers } from './upstream/abandoned-answers.ts'
 import type { RouteHealth } from './routing/route-health.ts'
 
 export interface Services {
   readonly settings: Settings
   readonly keys: Keys
-  readonly models: Models
+  readonly models: ModelRegistry
   readonly providers: Providers
   readonly tools: ToolServers
-  readonly drains: Drains
+  readonly abandoned: AbandonedAnswers
   readonly health: RouteHealth
   /** Absent without a store: nothing is deferred then, calls are answered at once. */
   readonly deferrals?: Deferrals

@@ -3,14 +3,14 @@
 import { pipe } from 'it-pipe'
 import { checkChatRules } from '../lib/chat/rules.ts'
 import { chatAttributes, chatSettings } from '../lib/chat/model-settings.ts'
-import { resolvePrompt } from '../lib/chat/input.ts'
-import { wholeCompletion } from '../lib/chat/complete.ts'
+import { chatInput } from '../lib/chat/input.ts'
+import { toCompletion } from '../lib/chat/complete.ts'
 import { estimateChat } from '../lib/limits/estimate.ts'
 import { onCall } from '../lib/replies/on-call.ts'
-import { streamOrWhole } from '../lib/replies/stream-or-json.ts'
-import { once, perCall } from '../lib/core/stage.ts'
+import { streamOrJson } from '../lib/replies/stream-or-json.ts'
+import { once, map } from '../lib/core/stage.ts'
 import { auth } from '../lib/stages/auth.ts'
-import { deferCall } from '../lib/stages/defer.ts'
+import { defer } from '../lib/stages/defer.ts'
 import { dryRun, dryRunReply } from '../lib/stages/dry-run.ts'
 import { limits } from '../lib/stages/limits.ts'
 import { normalise } from '../lib/stages/normalise.ts'
@@ -21,7 +21,7 @@ import { toolExecute, type SeesImages } from '../lib/stages/tool-execute.ts'
 import { validate } from '../lib/stages/validate.ts'
 import { ChatRequest } from '../schemas/chat.ts'
 import type { Call, RoutedCall } from '../lib/core/call.ts'
-import type { PromptedChat } from '../lib/chat/input.ts'
+import type { ChatInput } from '../lib/chat/input.ts'
 import type { Reply } from '../lib/core/reply.ts'
 import type { Services } from '../lib/services.ts'
 import type { Sink } from '../lib/core/stage.ts'
@@ -31,24 +31,24 @@ export function chat (services: Services): (call: Call) => Promise<Reply> {
   const stages = [
     auth(keys),
     validate(ChatRequest),
-    perCall(resolvePrompt),
-    perCall(checkChatRules),
-    routeModel<PromptedChat>(models, providers, { settings: chatSettings, attributes: chatAttributes }),
-    dryRun<RoutedCall<PromptedChat>>(services, provider => provider.chat),
-    limits<RoutedCall<PromptedChat>>(services, estimateChat)
+    map(chatInput),
+    map(checkChatRules),
+    routeModel<ChatInput>(models, providers, { settings: chatSettings, attributes: chatAttributes }),
+    dryRun<RoutedCall<ChatInput>>(services, provider => provider.chat),
+    limits<RoutedCall<ChatInput>>(services, estimateChat)
   ] as const
-  const reply = onCall(deferCall(services, answerChat(services)))
+  const reply = onCall(defer(services, answerChat(services)))
   return async call => await pipe(once(call), ...stages, reply).catch(dryRunReply)
 }
 
 /** From a routed call to its answer: also how a deferred call is answered, later. */
-export function answerChat (services: Services): Sink<RoutedCall<PromptedChat>, Reply> {
-  const { providers, drains, health, tools, settings } = services
+export function answerChat (services: Services): Sink<RoutedCall<ChatInput>, Reply> {
+  const { providers, abandoned: drains, health, tools, settings } = services
   const ask = providerCall(providers, provider => provider.chat, settings.limits, drains, health)
-  const reply = streamOrWhole({ streamed: sseEncode(), whole: wholeCompletion })
+  const reply = streamOrJson({ streamed: sseEncode(), whole: toCompletion })
   const stages = [
     toolExecute(tools, ask, settings.tools, seesImages(services)),
-    normalise<PromptedChat>()
+    normalise<ChatInput>()
   ] as const
   return async source => await pipe(source, ...stages, reply)
 }

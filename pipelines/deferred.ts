@@ -10,14 +10,14 @@ import { limitsOnUse, type KeyLimits } from '../lib/core/key.ts'
 import { estimateChat } from '../lib/limits/estimate.ts'
 import { onCall } from '../lib/replies/on-call.ts'
 import { jsonReply } from '../lib/replies/json.ts'
-import { once, perCall } from '../lib/core/stage.ts'
+import { once, map } from '../lib/core/stage.ts'
 import { auth } from '../lib/stages/auth.ts'
 import { collectDeferred, notFound, openTicket } from '../lib/stages/deferred/collect-deferred.ts'
 import { limits, countUse } from '../lib/stages/limits.ts'
 import { answerChat } from './chat.ts'
 import type { DeferredCancelled } from '../schemas/completion.ts'
 import type { AuthedCall, Call, RoutedCall } from '../lib/core/call.ts'
-import type { PromptedChat } from '../lib/chat/input.ts'
+import type { ChatInput } from '../lib/chat/input.ts'
 import type { StoredAnswer } from '../lib/deferred/deferred-store.ts'
 import type { DeferredTask } from '../lib/stages/defer.ts'
 import type { Reply } from '../lib/core/reply.ts'
@@ -32,11 +32,11 @@ export function retrieveDeferred (services: Services): (call: Call) => Promise<R
 
 /** DELETE /v1/chat/deferred-completion/{request_id}: only what runs here can be called off. */
 export function cancelDeferred ({ keys, deferrals, settings }: Services): (call: Call) => Promise<Reply> {
-  const cancel = perCall(async (call: AuthedCall): Promise<DeferredCancelled> => {
+  const cancel = map(async (call: AuthedCall): Promise<DeferredCancelled> => {
     if (deferrals === undefined) throw notFound()
     const { id } = openTicket(call, deferrals, settings.deferred.keepMs)
     if (!await deferrals.store.cancel(id)) throw notFound('There is nothing left to cancel: it is done, or was cancelled, or is with the provider.')
-    deferrals.news.emit('cancelled', id)
+    deferrals.events.emit('cancelled', id)
     return { request_id: call.params['request_id'] ?? '', status: 'cancelled' }
   })
   return async call => await pipe(once(call), auth(keys), cancel, jsonReply<DeferredCancelled>())
@@ -55,7 +55,7 @@ const keyCheckMs = 1000
 export function runDeferred (
   services: Services, onEnd: (call: Call) => void
 ): (task: string, signal: AbortSignal) => Promise<StoredAnswer> {
-  const allowed = limits<RoutedCall<PromptedChat>>(services, estimateChat, { patient: true })
+  const allowed = limits<RoutedCall<ChatInput>>(services, estimateChat, { patient: true })
   const answer = answerChat(services)
   return async (task, signal) => {
     const stored = JSON.parse(task) as DeferredTask // by us
@@ -100,7 +100,7 @@ function mayRun ({ keys }: Services, { key }: AuthedCall): boolean {
   return known !== undefined && known.endpoints?.includes('chat') !== false
 }
 
-function callOf ({ id, key, request, routes }: DeferredTask, limits: KeyLimits, signal: AbortSignal): RoutedCall<PromptedChat> {
+function callOf ({ id, key, request, routes }: DeferredTask, limits: KeyLimits, signal: AbortSignal): RoutedCall<ChatInput> {
   const record = { ...createCallRecord('chat'), keyId: key.id, requestedModel: routes.map(route => route.modelId).join(', ') }
   return {
     id,

@@ -1,10 +1,10 @@
 /** POST /v1/embeddings: texts in, a vector for each out. */
 
 import { pipe } from 'it-pipe'
-import { checkEmbeddings } from '../lib/embeddings/input.ts'
+import { embeddingsInput } from '../lib/embeddings/input.ts'
 import { estimateEmbeddings } from '../lib/limits/estimate.ts'
 import { embeddingsReply } from '../lib/replies/embeddings.ts'
-import { once, perCall } from '../lib/core/stage.ts'
+import { once, map } from '../lib/core/stage.ts'
 import { auth } from '../lib/stages/auth.ts'
 import { dryRun, dryRunReply } from '../lib/stages/dry-run.ts'
 import { embeddingLimits } from '../lib/stages/embeddings/embedding-limits.ts'
@@ -23,11 +23,11 @@ import type { Limits } from '../lib/core/settings.ts'
 const pick = (provider: Provider) => provider.embeddings
 
 export function embeddings (services: Services): (call: Call) => Promise<Reply> {
-  const { keys, models, providers, settings, tokens, drains, health } = services
+  const { keys, models, providers, settings, tokens, abandoned: drains, health } = services
   const stages = [
     auth(keys),
     validate(EmbeddingsRequest),
-    perCall(checkEmbeddings),
+    map(embeddingsInput),
     routeModel<EmbeddingsRequest>(models, providers),
     dryRun<RoutedCall<EmbeddingsRequest>>(services, pick),
     limits<RoutedCall<EmbeddingsRequest>>(services, estimateEmbeddings),

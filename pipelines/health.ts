@@ -10,7 +10,7 @@ import type { Call } from '../lib/core/call.ts'
 import { jsonReply } from '../lib/replies/json.ts'
 import type { Reply } from '../lib/core/reply.ts'
 import type { Services } from '../lib/services.ts'
-import { once, perCall } from '../lib/core/stage.ts'
+import { once, map } from '../lib/core/stage.ts'
 import { auth } from '../lib/stages/auth.ts'
 
 /** What the process knows of itself. */
@@ -30,7 +30,7 @@ export function health (
   { settings, keys }: Pick<Services, 'settings' | 'keys'>,
   { degraded = () => [] }: ProcessState
 ): (call: Call) => Promise<Reply> {
-  const check = perCall((): Health => {
+  const check = map((): Health => {
     const parts = degraded()
     return parts.length === 0 ? { status: 'ok' } : { status: 'ok', degraded: [...parts] }
   })
@@ -42,13 +42,13 @@ export function health (
 
 /** GET /livez: the process answers. */
 export function livez (): (call: Call) => Promise<Reply> {
-  const check = perCall((): Status => ({ status: 'ok' }))
+  const check = map((): Status => ({ status: 'ok' }))
   return async call => await pipe(once(call), check, jsonReply<Status>())
 }
 
 /** GET /readyz: calls are welcome; 503 before the start and while shutting down. */
 export function readyz ({ ready }: ProcessState): (call: Call) => Promise<Reply> {
-  const check = perCall((): Status => ({ status: ready() ? 'ok' : 'unavailable' }))
+  const check = map((): Status => ({ status: ready() ? 'ok' : 'unavailable' }))
   const reply = jsonReply<Status>({ status: ({ status }) => status === 'ok' ? 200 : 503 })
   return async call => await pipe(once(call), check, reply)
 }

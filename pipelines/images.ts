@@ -3,15 +3,15 @@
 import { pipe } from 'it-pipe'
 import { checkImageFile } from '../lib/images/files.ts'
 import { needsNewestFamily, type ImageParameters } from '../lib/images/rules.ts'
-import { wholeImages } from '../lib/images/complete.ts'
-import { streamOrWhole } from '../lib/replies/stream-or-json.ts'
+import { toImages } from '../lib/images/complete.ts'
+import { streamOrJson } from '../lib/replies/stream-or-json.ts'
 import { once } from '../lib/core/stage.ts'
 import { auth } from '../lib/stages/auth.ts'
 import { dryRun, dryRunReply } from '../lib/stages/dry-run.ts'
 import { imageFrames } from '../lib/stages/images/image-frames.ts'
 import { imageRules } from '../lib/stages/images/image-rules.ts'
 import { limits } from '../lib/stages/limits.ts'
-import { noteUsage } from '../lib/stages/record-usage.ts'
+import { recordUsage } from '../lib/stages/record-usage.ts'
 import { providerCall } from '../lib/stages/provider-call.ts'
 import { routeModel } from '../lib/stages/route-model.ts'
 import { validate, validateForm } from '../lib/stages/validate.ts'
@@ -30,7 +30,7 @@ const newest = 'openai/gpt-image-1'
 
 /** POST /v1/images/generations */
 export function images (services: Services): (call: Call) => Promise<Reply> {
-  const { keys, models, providers, settings, drains, health } = services
+  const { keys, models, providers, settings, abandoned: drains, health } = services
   const pick = (provider: Provider) => provider.images
   const stages = [
     auth(keys),
@@ -40,15 +40,15 @@ export function images (services: Services): (call: Call) => Promise<Reply> {
     dryRun<RoutedCall<ImageRequest>>(services, pick),
     limits<RoutedCall<ImageRequest>>(services),
     providerCall(providers, pick, sizes(settings.limits), drains, health),
-    noteUsage<ImageRequest, ImageEvent>()
+    recordUsage<ImageRequest, ImageEvent>()
   ] as const
-  const reply = streamOrWhole({ streamed: imageFrames<ImageRequest>('image_generation'), whole: wholeImages<ImageRequest> })
+  const reply = streamOrJson({ streamed: imageFrames<ImageRequest>('image_generation'), whole: toImages<ImageRequest> })
   return async call => await pipe(once(call), ...stages, reply).catch(dryRunReply)
 }
 
 /** POST /v1/images/edits */
 export function imageEdits (services: Services): (call: Call) => Promise<Reply> {
-  const { keys, models, providers, settings, drains, health } = services
+  const { keys, models, providers, settings, abandoned: drains, health } = services
   const pick = (provider: Provider) => provider.imageEdits
   const stages = [
     auth(keys),
@@ -64,15 +64,15 @@ export function imageEdits (services: Services): (call: Call) => Promise<Reply> 
     dryRun<RoutedCall<ImageEdit>>(services, pick),
     limits<RoutedCall<ImageEdit>>(services),
     providerCall(providers, pick, sizes(settings.limits), drains, health),
-    noteUsage<ImageEdit, ImageEvent>()
+    recordUsage<ImageEdit, ImageEvent>()
   ] as const
-  const reply = streamOrWhole({ streamed: imageFrames<ImageEdit>('image_edit'), whole: wholeImages<ImageEdit> })
+  const reply = streamOrJson({ streamed: imageFrames<ImageEdit>('image_edit'), whole: toImages<ImageEdit> })
   return async call => await pipe(once(call), ...stages, reply).catch(dryRunReply)
 }
 
 /** POST /v1/images/variations */
 export function imageVariations (services: Services): (call: Call) => Promise<Reply> {
-  const { keys, models, providers, settings, drains, health } = services
+  const { keys, models, providers, settings, abandoned: drains, health } = services
   const pick = (provider: Provider) => provider.imageVariations
   const stages = [
     auth(keys),
@@ -84,9 +84,9 @@ export function imageVariations (services: Services): (call: Call) => Promise<Re
     dryRun<RoutedCall<ImageVariation>>(services, pick),
     limits<RoutedCall<ImageVariation>>(services),
     providerCall(providers, pick, sizes(settings.limits), drains, health),
-    noteUsage<ImageVariation, ImageEvent>()
+    recordUsage<ImageVariation, ImageEvent>()
   ] as const
-  const reply = streamOrWhole({ streamed: imageFrames<ImageVariation>('image_edit'), whole: wholeImages<ImageVariation> })
+  const reply = streamOrJson({ streamed: imageFrames<ImageVariation>('image_edit'), whole: toImages<ImageVariation> })
   return async call => await pipe(once(call), ...stages, reply).catch(dryRunReply)
 }
 

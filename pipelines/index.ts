@@ -43,7 +43,7 @@ export function createEndpoints (services: Services): Endpoint[] {
       path: '/v1/ocr',
       // A document in base64, and what stands around it.
       maxBodyBytes: Math.max(jsonBodyBytes, Math.ceil(documentBytes / 3) * 4 + 1024 * 1024),
-      longStringBytes: 64 * 1024,
+      largeStringBytes: 64 * 1024,
       handle: ocr(services)
     },
     { ...get, name: 'models', path: '/v1/models', handle: listModels(services) },

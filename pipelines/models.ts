@@ -8,7 +8,7 @@ import { jsonReply } from '../lib/replies/json.ts'
 import type { Reply } from '../lib/core/reply.ts'
 import type { Services } from '../lib/services.ts'
 import type { ProviderSettings } from '../lib/core/settings.ts'
-import { once, perCall } from '../lib/core/stage.ts'
+import { once, map } from '../lib/core/stage.ts'
 import { auth } from '../lib/stages/auth.ts'
 
 type ModelServices = Pick<Services, 'settings' | 'keys' | 'models'>
@@ -18,7 +18,7 @@ export function listModels (
   { settings, keys, models }: ModelServices
 ): (call: Call) => Promise<Reply> {
   const describe = modelDescriber(settings.providers)
-  const list = perCall(({ key }: AuthedCall): ModelList => ({
+  const list = map(({ key }: AuthedCall): ModelList => ({
     object: 'list',
     data: models.list().filter(({ id }) => mayUse(key, id)).map(describe)
   }))
@@ -33,7 +33,7 @@ export function retrieveModel (
   { settings, keys, models }: ModelServices
 ): (call: Call) => Promise<Reply> {
   const describe = modelDescriber(settings.providers)
-  const retrieve = perCall(({ key, params }: AuthedCall): Model => {
+  const retrieve = map(({ key, params }: AuthedCall): Model => {
     const id = params.model ?? ''
     const [route, other] = models.routes(id)
     const entry = route !== undefined && other === undefined ? models.find(route.modelId) : undefined

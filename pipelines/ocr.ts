@@ -5,8 +5,8 @@ import { GatewayError } from '../lib/core/errors.ts'
 import { readDocument } from '../lib/ocr/document.ts'
 import { countPages } from '../lib/ocr/pdf.ts'
 import { jsonReply } from '../lib/replies/json.ts'
-import { once, perCall } from '../lib/core/stage.ts'
-import { askAsImage } from '../lib/stages/ocr/retry-as-image.ts'
+import { once, map } from '../lib/core/stage.ts'
+import { retryAsImage } from '../lib/stages/ocr/retry-as-image.ts'
 import { auth } from '../lib/stages/auth.ts'
 import { deadline } from '../lib/stages/deadline.ts'
 import { dryRun, dryRunReply } from '../lib/stages/dry-run.ts'
@@ -18,7 +18,7 @@ import { OcrRequest, type OcrAnswer } from '../schemas/ocr.ts'
 import type { Batch } from '../lib/core/batch.ts'
 import type { Call, RoutedCall, ValidCall } from '../lib/core/call.ts'
 import type { ResultEvent } from '../lib/core/events.ts'
-import type { OcrPages, OcrQuestion } from '../lib/ocr/input.ts'
+import type { OcrPages, OcrInput } from '../lib/ocr/input.ts'
 import type { Provider } from '../lib/providers/provider.ts'
 import type { Reply } from '../lib/core/reply.ts'
 import type { Services } from '../lib/services.ts'
@@ -33,7 +33,7 @@ const defaultModel = (): string => 'mistral/mistral-ocr-latest'
 const pick = (provider: Provider) => provider.ocr
 
 export function ocr (services: Services): (call: Call) => Promise<Reply> {
-  const { keys, models, providers, settings, drains, health } = services
+  const { keys, models, providers, settings, abandoned: drains, health } = services
   const stages = [
     auth(keys),
     validate(OcrRequest),
@@ -41,25 +41,25 @@ export function ocr (services: Services): (call: Call) => Promise<Reply> {
     routeModel<AskedOcr>(models, providers, { defaultModel }),
     dryRun<RoutedCall<AskedOcr>>(services, pick),
     limits<RoutedCall<AskedOcr>>(services),
-    perCall(documentReader(settings.limits.documentBytes)),
-    perCall(checkPageCount),
-    askAsImage(providerCall(providers, pick, settings.limits, drains, health)),
-    perCall(answerOf)
+    map(documentReader(settings.limits.documentBytes)),
+    map(checkPageCount),
+    retryAsImage(providerCall(providers, pick, settings.limits, drains, health)),
+    map(answerOf)
   ] as const
   const reply = jsonReply<OcrAnswer>()
   return async call => await pipe(once(call), ...stages, reply).catch(dryRunReply)
 }
 
 function documentReader (maxBytes: number) {
-  return async (call: RoutedCall<AskedOcr>): Promise<RoutedCall<OcrQuestion>> => {
+  return async (call: RoutedCall<AskedOcr>): Promise<RoutedCall<OcrInput>> => {
     const { model, document: { document_url: url } } = call.request
-    const document = await readDocument(call.longTexts?.get(url) ?? url, maxBytes, call.signal)
+    const document = await readDocument(call.largeStrings?.get(url) ?? url, maxBytes, call.signal)
     return { ...call, request: { ...(model !== undefined && { model }), document } }
   }
 }
 
 /** What cannot be counted here is for the provider to judge. */
-async function checkPageCount (call: RoutedCall<OcrQuestion>): Promise<RoutedCall<OcrQuestion>> {
+async function checkPageCount (call: RoutedCall<OcrInput>): Promise<RoutedCall<OcrInput>> {
   const { document } = call.request
   if (document.kind === 'bytes' && document.mediaType === 'application/pdf') {
     const pages = await countPages(document.bytes, call.key.id, call.signal)
@@ -68,7 +68,7 @@ async function checkPageCount (call: RoutedCall<OcrQuestion>): Promise<RoutedCal
   return call
 }
 
-function answerOf ({ call, route, events }: Batch<OcrQuestion, ResultEvent<OcrPages>>): OcrAnswer {
+function answerOf ({ call, route, events }: Batch<OcrInput, ResultEvent<OcrPages>>): OcrAnswer {
   const pages = events[0]?.result.pages ?? []
   if (pages.length > maxPages) throw tooManyPages(pages.length)
   call.record.pages = pages.length

@@ -1,13 +1,13 @@
 /** POST /v1/audio/speech: a text in; sound out, as it is made. */
 
 import { pipe } from 'it-pipe'
-import { readSpeech, type SpeechQuestion } from '../lib/audio/speech-input.ts'
+import { speechInput, type SpeechInput } from '../lib/audio/speech-input.ts'
 import { bytesReply } from '../lib/replies/bytes.ts'
-import { once, perCall } from '../lib/core/stage.ts'
+import { once, map } from '../lib/core/stage.ts'
 import { auth } from '../lib/stages/auth.ts'
 import { dryRun, dryRunReply } from '../lib/stages/dry-run.ts'
 import { limits } from '../lib/stages/limits.ts'
-import { noteUsage } from '../lib/stages/record-usage.ts'
+import { recordUsage } from '../lib/stages/record-usage.ts'
 import { providerCall } from '../lib/stages/provider-call.ts'
 import { routeModel } from '../lib/stages/route-model.ts'
 import { speechFrames } from '../lib/stages/audio/speech-frames.ts'
@@ -22,17 +22,17 @@ import type { Services } from '../lib/services.ts'
 const pick = (provider: Provider) => provider.speech
 
 export function speech (services: Services): (call: Call) => Promise<Reply> {
-  const { keys, models, providers, settings, drains, health } = services
+  const { keys, models, providers, settings, abandoned: drains, health } = services
   const stages = [
     auth(keys),
     validate(SpeechRequest),
-    perCall(readSpeech),
-    routeModel<SpeechQuestion>(models, providers),
-    dryRun<RoutedCall<SpeechQuestion>>(services, pick),
-    limits<RoutedCall<SpeechQuestion>>(services),
+    map(speechInput),
+    routeModel<SpeechInput>(models, providers),
+    dryRun<RoutedCall<SpeechInput>>(services, pick),
+    limits<RoutedCall<SpeechInput>>(services),
     providerCall(providers, pick, settings.limits, drains, health),
-    noteUsage<SpeechQuestion, SpeechEvent>()
+    recordUsage<SpeechInput, SpeechEvent>()
   ] as const
-  const reply = bytesReply(speechFrames<SpeechQuestion>())
+  const reply = bytesReply(speechFrames<SpeechInput>())
   return async call => await pipe(once(call), ...stages, reply).catch(dryRunReply)
 }

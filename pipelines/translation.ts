@@ -1,10 +1,10 @@
 /** POST /v1/audio/translations: a recording in; what was said out, in English. */
 
 import { pipe } from 'it-pipe'
-import { readTranslation, type Recording } from '../lib/audio/recording-input.ts'
-import { noteTranscript, transcriptReply, wholeTranscript } from '../lib/audio/complete.ts'
-import { streamOrWhole } from '../lib/replies/stream-or-json.ts'
-import { once, perCall } from '../lib/core/stage.ts'
+import { translationInput, type RecordingInput } from '../lib/audio/recording-input.ts'
+import { noteTranscript, transcriptReply, toTranscript } from '../lib/audio/complete.ts'
+import { streamOrJson } from '../lib/replies/stream-or-json.ts'
+import { once, map } from '../lib/core/stage.ts'
 import { auth } from '../lib/stages/auth.ts'
 import { dryRun, dryRunReply } from '../lib/stages/dry-run.ts'
 import { limits } from '../lib/stages/limits.ts'
@@ -21,19 +21,19 @@ import type { Services } from '../lib/services.ts'
 const pick = (provider: Provider) => provider.translation
 
 export function translation (services: Services): (call: Call) => Promise<Reply> {
-  const { keys, models, providers, settings, drains, health } = services
+  const { keys, models, providers, settings, abandoned: drains, health } = services
   const stages = [
     auth(keys),
     validateForm(TranslationRequest),
-    perCall(readTranslation),
-    routeModel<Recording>(models, providers),
-    dryRun<RoutedCall<Recording>>(services, pick),
-    limits<RoutedCall<Recording>>(services),
+    map(translationInput),
+    routeModel<RecordingInput>(models, providers),
+    dryRun<RoutedCall<RecordingInput>>(services, pick),
+    limits<RoutedCall<RecordingInput>>(services),
     providerCall(providers, pick, settings.limits, drains, health),
-    perCall(noteTranscript)
+    map(noteTranscript)
   ] as const
-  const reply = streamOrWhole({
-    streamed: transcriptFrames<Recording>(), whole: wholeTranscript, write: transcriptReply
+  const reply = streamOrJson({
+    streamed: transcriptFrames<RecordingInput>(), whole: toTranscript, write: transcriptReply
   })
   return async call => await pipe(once(call), ...stages, reply).catch(dryRunReply)
 }

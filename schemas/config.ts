@@ -83,7 +83,7 @@ export type ProviderKind = Static<typeof ProviderKind>
 const TimeoutsConfig = Section({
   connect_ms: Milliseconds(10_000, 'Until the connection stands.'),
   first_byte_ms: Milliseconds(60_000, 'Until a streamed answer begins.'),
-  whole_ms: Milliseconds(600_000, 'Until a whole answer begins, which comes only with its body.'),
+  response_ms: Milliseconds(600_000, 'Until a whole answer begins, which comes only with its body.'),
   idle_bytes_ms: Milliseconds(120_000, 'Between two reads of an answer, comments included.'),
   idle_events_ms: Milliseconds(300_000, 'Between two reads that said something.')
 }, 'How long to wait for this provider.')

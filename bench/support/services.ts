@@ -1,6 +1,6 @@
 /** A gateway's services inside the process, in front of a provider that answers from memory. */
 
-import { Drains } from '../../lib/upstream/abandoned-answers.ts'
+import { AbandonedAnswers } from '../../lib/upstream/abandoned-answers.ts'
 import { RouteHealth } from '../../lib/routing/route-health.ts'
 import { createTokenCounter } from '../../lib/embeddings/token-counter.ts'
 import { LocalLimiter } from '../../lib/limits/limiter.ts'
@@ -27,7 +27,7 @@ export function servicesTo (pieces: readonly Buffer[], provider: Partial<Provide
       status: 200,
       headers: {},
       body: {
-        whole: async () => await Promise.resolve(Buffer.concat(pieces)),
+        buffer: async () => await Promise.resolve(Buffer.concat(pieces)),
         cancel: () => { /* nothing is held */ },
         async * [Symbol.asyncIterator] () { yield * pieces }
       }
@@ -40,7 +40,7 @@ export function servicesTo (pieces: readonly Buffer[], provider: Partial<Provide
     models: createModels(settings, new Set(providers.keys())),
     providers,
     tools: createToolServers(settings),
-    drains: new Drains(),
+    abandoned: new AbandonedAnswers(),
     health: new RouteHealth(),
     tokens: createTokenCounter(),
     limiter: new LocalLimiter(),

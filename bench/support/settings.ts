@@ -50,7 +50,7 @@ export function benchSettings (port: number, upstreamPort: number): Settings {
       apiKey: new Secret('sk-mock'),
       headers: {},
       timeouts: {
-        connectMs: 10_000, firstByteMs: 60_000, wholeMs: 600_000, idleBytesMs: 60_000, idleEventsMs: 120_000
+        connectMs: 10_000, firstByteMs: 60_000, responseMs: 600_000, idleBytesMs: 60_000, idleEventsMs: 120_000
       },
       retries: 2,
       onDisconnect: 'abort',

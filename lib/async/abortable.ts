@@ -2,7 +2,7 @@
  * What `work` gives, or the signal's reason as soon as it aborts: for work that goes on for others
  * or is slow to notice. Nothing is left listening.
  */
-export async function unlessAborted<T> (work: Promise<T>, signal: AbortSignal): Promise<T> {
+export async function abortable<T> (work: Promise<T>, signal: AbortSignal): Promise<T> {
   return await new Promise<T>((resolve, reject) => {
     const stop = (): void => reject(signal.reason)
     if (signal.aborted) stop()

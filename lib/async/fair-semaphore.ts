@@ -4,7 +4,7 @@
  * sends a lot is no longer in line than others. Where a turn is to cost nothing, as in front of
  * every request, take `Slots`.
  */
-export class Gate {
+export class FairSemaphore {
   /** Who waits, with what; whoever has had a turn goes to the end. */
   readonly #lines = new Map<string, Set<() => void>>()
   readonly #underWay = new Map<string, number>()
@@ -18,7 +18,7 @@ export class Gate {
    * @param owner whose work it is: the id of a key
    * @throws whatever `work` throws; the signal's reason when it aborts before the turn comes
    */
-  async pass<T> (owner: string, work: () => Promise<T>, signal: AbortSignal): Promise<T> {
+  async run<T> (owner: string, work: () => Promise<T>, signal: AbortSignal): Promise<T> {
     await this.#turn(owner, signal)
     try {
       return await work()

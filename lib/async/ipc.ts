@@ -1,13 +1,13 @@
 /** How a primary process and its workers talk: over the channel that every child process has. */
 
 /** What of a process the two ends need: `process` itself, or a worker. Messages of others travel here too. */
-export interface Channel<Message> {
+export interface IpcChannel<Message> {
   readonly send?: ((message: Message, done: () => void) => unknown) | undefined
   readonly on: (event: 'message' | 'disconnect', listener: (message?: unknown) => void) => unknown
   readonly connected?: boolean
 }
 
 /** What cannot be sent is heard of as `disconnect`; without a callback it would be an error that nobody caught. */
-export function tell<Message> (other: Channel<Message>, message: Message): void {
+export function send<Message> (other: IpcChannel<Message>, message: Message): void {
   if (other.connected !== false) other.send?.(message, () => {})
 }

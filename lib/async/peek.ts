@@ -1,7 +1,7 @@
 import { GatewayError } from '../core/errors.ts'
 
 /** A source whose first value is known. */
-export interface Begun<T> {
+export interface Peeked<T> {
   readonly first: T
   /** All of it, the first included. Leaving it early returns the source. */
   readonly all: AsyncIterable<T>
@@ -12,7 +12,7 @@ export interface Begun<T> {
  *
  * @throws what the source throws before it; `internal_error` when there is none
  */
-export async function begun<T> (source: AsyncIterable<T>): Promise<Begun<T>> {
+export async function peek<T> (source: AsyncIterable<T>): Promise<Peeked<T>> {
   const rest = source[Symbol.asyncIterator]()
   const first = await rest.next()
   if (first.done === true) throw new GatewayError('internal_error', { cause: 'a pipeline without an answer' })

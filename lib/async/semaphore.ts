@@ -2,7 +2,7 @@
  * A number of places, and the line of those who wait for one, first come first served. What waits
  * is a function that is called when its turn comes: with a place free, `take` costs no promise.
  */
-export class Slots {
+export class Semaphore {
   readonly #line = new Set<() => void>()
   #free: number
   #serving = false
@@ -12,7 +12,7 @@ export class Slots {
   }
 
   /** @param enter called once, now or later; it must not throw, and the place is its until `release` */
-  take (enter: () => void): void {
+  acquire (enter: () => void): void {
     if (this.#free === 0) {
       this.#line.add(enter)
       return
@@ -22,7 +22,7 @@ export class Slots {
   }
 
   /** Leaves the line. False for one who is not in it: its turn has come already. */
-  leave (enter: () => void): boolean {
+  cancel (enter: () => void): boolean {
     return this.#line.delete(enter)
   }
 

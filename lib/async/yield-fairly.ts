@@ -6,7 +6,7 @@
 const waiting: Array<() => void> = []
 
 /** Resolves in a turn of the event loop in which nobody else was let through, first come, first served. */
-export async function ownTurn (): Promise<void> {
+export async function yieldFairly (): Promise<void> {
   await new Promise<void>(resolve => {
     if (waiting.push(resolve) === 1) setImmediate(letOneThrough)
   })

@@ -5,12 +5,12 @@ import { writeTranscript, type WrittenTranscript } from './transcript.ts'
 import type { Batch } from '../core/batch.ts'
 import type { TranscriptEvent } from '../core/events.ts'
 import type { Reply } from '../core/reply.ts'
-import type { Recording } from './recording-input.ts'
+import type { RecordingInput } from './recording-input.ts'
 
-type TranscriptBatch = Batch<Recording, TranscriptEvent>
+type TranscriptBatch = Batch<RecordingInput, TranscriptEvent>
 
 /** @throws GatewayError `upstream_invalid_response` when the transcript was never ended */
-export function wholeTranscript (batches: readonly TranscriptBatch[]): WrittenTranscript {
+export function toTranscript (batches: readonly TranscriptBatch[]): WrittenTranscript {
   for (const { call, events } of batches) {
     for (const event of events) {
       if (event.type === 'transcript-end') return writeTranscript(event.transcript, call.request)

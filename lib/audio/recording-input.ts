@@ -8,7 +8,7 @@ import type { FormRequest } from '../validation/form.ts'
 import type { ChunkingStrategy, TranscriptFormat, TranscriptionRequest } from '../../schemas/transcription.ts'
 import type { TranslationRequest } from '../../schemas/translation.ts'
 
-export interface Recording {
+export interface RecordingInput {
   readonly task: 'transcribe' | 'translate'
   /** For the router; what goes up is the name in the route. */
   readonly model: readonly string[]
@@ -30,7 +30,7 @@ type TranscriptionForm = FormRequest<TranscriptionRequest>
  * @throws GatewayError `invalid_value` for granularities without the format that shows them;
  *   `unsupported_format` for a file that is no recording
  */
-export async function readTranscription (call: ValidCall<TranscriptionForm>): Promise<ValidCall<Recording>> {
+export async function transcriptionInput (call: ValidCall<TranscriptionForm>): Promise<ValidCall<RecordingInput>> {
   const { request } = call
   const { language, chunking_strategy: chunking, timestamp_granularities: granularities = [] } = request
   if (granularities.length > 0 && request.response_format !== 'verbose_json') {
@@ -53,16 +53,16 @@ export async function readTranscription (call: ValidCall<TranscriptionForm>): Pr
 }
 
 /** @throws GatewayError `unsupported_format` for a file that is no recording */
-export async function readTranslation (
+export async function translationInput (
   call: ValidCall<FormRequest<TranslationRequest>>
-): Promise<ValidCall<Recording>> {
+): Promise<ValidCall<RecordingInput>> {
   const shared = await common(call.request)
   return { ...call, request: { ...shared, task: 'translate', stream: false, logprobs: false, granularities: [] } }
 }
 
 async function common (
   { file, model, prompt, response_format: format = 'json', temperature }: FormRequest<TranslationRequest>
-): Promise<Pick<Recording, 'model' | 'file' | 'format' | 'prompt' | 'temperature'>> {
+): Promise<Pick<RecordingInput, 'model' | 'file' | 'format' | 'prompt' | 'temperature'>> {
   return {
     model,
     file: { ...file, name: await audioFileName(file) },

@@ -2,12 +2,12 @@ import type { ValidCall } from '../core/call.ts'
 import type { SpeechRequest } from '../../schemas/speech.ts'
 
 /** A speech request in the words of every other request: `stream` is asked for, or it is not. */
-export interface SpeechQuestion extends SpeechRequest {
+export interface SpeechInput extends SpeechRequest {
   readonly stream: boolean
 }
 
 /** Also notes how much there is to say, in code points, which is what speech is paid by. */
-export function readSpeech (call: ValidCall<SpeechRequest>): ValidCall<SpeechQuestion> {
+export function speechInput (call: ValidCall<SpeechRequest>): ValidCall<SpeechInput> {
   call.record.spokenCharacters = Array.from(call.request.input).length
   return { ...call, request: { ...call.request, stream: call.request.stream_format === 'sse' } }
 }

@@ -4,7 +4,7 @@ import { GatewayError } from '../core/errors.ts'
 import { srt, vtt } from './subtitles.ts'
 import type { TranscriptFormat, Transcription, VerboseTranscription } from '../../schemas/transcription.ts'
 import type { Transcript } from '../core/events.ts'
-import type { Recording } from './recording-input.ts'
+import type { RecordingInput } from './recording-input.ts'
 
 /** An answer in one piece. */
 export interface WrittenTranscript {
@@ -25,12 +25,12 @@ const mediaTypes: Readonly<Record<TranscriptFormat, string>> = {
  *
  * @throws GatewayError `upstream_invalid_response` for subtitles of a transcript without times
  */
-export function writeTranscript (transcript: Transcript, recording: Recording): WrittenTranscript {
+export function writeTranscript (transcript: Transcript, recording: RecordingInput): WrittenTranscript {
   const { format } = recording
   return { mediaType: mediaTypes[format], text: textOf(transcript, recording) }
 }
 
-function textOf (transcript: Transcript, recording: Recording): string {
+function textOf (transcript: Transcript, recording: RecordingInput): string {
   const { text, segments, written } = transcript
   const { format } = recording
   if (written !== undefined && written === format) return text
@@ -45,7 +45,7 @@ function textOf (transcript: Transcript, recording: Recording): string {
   }
 }
 
-function plain ({ text, logprobs, usage }: Transcript, { task }: Recording): Transcription {
+function plain ({ text, logprobs, usage }: Transcript, { task }: RecordingInput): Transcription {
   if (task === 'translate') return { text }
   return {
     text,
@@ -54,7 +54,7 @@ function plain ({ text, logprobs, usage }: Transcript, { task }: Recording): Tra
   }
 }
 
-function verbose (transcript: Transcript, recording: Recording): VerboseTranscription {
+function verbose (transcript: Transcript, recording: RecordingInput): VerboseTranscription {
   const { text, words, segments, usage } = transcript
   const { task, granularities } = recording
   const wantsWords = granularities.includes('word')

@@ -7,7 +7,7 @@ import type { ChatEvent } from '../core/events.ts'
  *
  * @param batches of `normalise`: the first event is a complete `response-start`
  */
-export function wholeCompletion (batches: ReadonlyArray<{ readonly events: readonly ChatEvent[] }>): Completion {
+export function toCompletion (batches: ReadonlyArray<{ readonly events: readonly ChatEvent[] }>): Completion {
   const chunks = new Chunks(batches[0]?.events[0] as AnswerHead, true) // by normalise
   const all: Chunk[] = []
   for (const { events } of batches) {

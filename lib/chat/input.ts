@@ -23,7 +23,7 @@ type Alias =
  * A chat request after `resolvePrompt`: `messages` is the whole conversation, the system prompt
  * included; aliases are gone.
  */
-export interface PromptedChat extends Omit<ChatRequest, Alias> {
+export interface ChatInput extends Omit<ChatRequest, Alias> {
   readonly messages: readonly Message[]
   /** What the caller wrote, where `messages` is not it: so that errors can name places in it. */
   readonly written?: Written
@@ -36,7 +36,7 @@ export interface Written {
   readonly preface: 'instructions' | 'system' | 'system_instruction'
 }
 
-export type PromptedCall = ValidCall<PromptedChat>
+export type PromptedCall = ValidCall<ChatInput>
 
 /**
  * Gives a chat call its one conversation. Lists that need no change are not copied.
@@ -44,7 +44,7 @@ export type PromptedCall = ValidCall<PromptedChat>
  * @throws ValidationError when there is no conversation at all, or a system prompt has a part
  *   without text.
  */
-export function resolvePrompt (call: ValidCall<ChatRequest>): PromptedCall {
+export function chatInput (call: ValidCall<ChatRequest>): PromptedCall {
   const {
     messages, input, instructions, system, system_instruction: systemInstruction,
     stop_sequences: stopSequences, auto_execute_tools: autoExecute, cachedContent, ...rest
@@ -55,7 +55,7 @@ export function resolvePrompt (call: ValidCall<ChatRequest>): PromptedCall {
   if (conversation === undefined && replacement === undefined) throw nothingAsked(messages)
 
   const own = replacement === undefined ? systemMessage(system, 'system') : undefined
-  const request: { -readonly [K in keyof PromptedChat]: PromptedChat[K] } = {
+  const request: { -readonly [K in keyof ChatInput]: ChatInput[K] } = {
     messages: replacement === undefined
       ? withPreface(own ?? fromGoogle(systemInstruction), conversation ?? [])
       : [replacement, ...(conversation ?? []).filter(message => !isSystem(message))],

@@ -4,12 +4,12 @@
  */
 
 import type { ChatEvent } from '../core/events.ts'
-import type { PromptedChat } from './input.ts'
+import type { ChatInput } from './input.ts'
 import type { AssistantMessage, Message } from '../../schemas/messages.ts'
 import type { ToolChoice } from '../../schemas/tools.ts'
 
 /** True when the caller offers functions and no tools: the answer is then a `function_call`. */
-export function offersFunctionsOnly ({ tools = [], functions = [] }: PromptedChat): boolean {
+export function offersFunctionsOnly ({ tools = [], functions = [] }: ChatInput): boolean {
   return tools.length === 0 && functions.length > 0
 }
 
@@ -17,7 +17,7 @@ export function offersFunctionsOnly ({ tools = [], functions = [] }: PromptedCha
  * The request with its functions, the choice among them and the calls in its history as tools; the
  * same object when there is nothing deprecated in it. Of two with one name the tool is kept.
  */
-export function functionsAsTools (request: PromptedChat): PromptedChat {
+export function functionsAsTools (request: ChatInput): ChatInput {
   const messages = callsAsToolCalls(request.messages)
   if (request.functions === undefined || request.functions.length === 0) {
     return messages === request.messages ? request : { ...request, messages }
@@ -25,7 +25,7 @@ export function functionsAsTools (request: PromptedChat): PromptedChat {
   const { functions, function_call: called, ...rest } = request
   const taken = new Set(request.tools?.map(tool => tool.type === 'custom' ? undefined : tool.function.name))
   const added = functions.filter(({ name }) => !taken.has(name))
-  const converted: PromptedChat = {
+  const converted: ChatInput = {
     ...rest,
     messages,
     tools: [...request.tools ?? [], ...added.map(definition => ({ type: 'function' as const, function: definition }))]
@@ -37,7 +37,7 @@ export function functionsAsTools (request: PromptedChat): PromptedChat {
   return converted
 }
 
-function choiceOf (called: NonNullable<PromptedChat['function_call']>): ToolChoice {
+function choiceOf (called: NonNullable<ChatInput['function_call']>): ToolChoice {
   if (called === 'none' || called === 'auto') return called
   return { type: 'function', function: { name: typeof called === 'string' ? called : called.name } }
 }

@@ -2,7 +2,7 @@
 
 import { ModelSettings, type ChatRequest } from '../../schemas/chat.ts'
 import { plainToolChoice } from './plain-tool-choice.ts'
-import type { AttributesAsked } from '../core/model.ts'
+import type { RequestedAttributes } from '../core/model.ts'
 import type { ToolChoice } from '../../schemas/tools.ts'
 
 const known = new Set(Object.keys(ModelSettings.properties))
@@ -28,6 +28,6 @@ export function chatSettings (given: Readonly<Record<string, unknown>>): Record<
 /** What a request says about attributes of models. */
 export function chatAttributes (
   { model_attributes: models, agent_attributes: agent }: Pick<ChatRequest, 'model_attributes' | 'agent_attributes'>
-): AttributesAsked {
+): RequestedAttributes {
   return { models, agent }
 }

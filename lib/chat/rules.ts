@@ -7,7 +7,7 @@
  */
 
 import { GatewayError, ValidationError } from '../core/errors.ts'
-import type { PromptedCall, PromptedChat } from './input.ts'
+import type { PromptedCall, ChatInput } from './input.ts'
 
 /**
  * Lets a call through unchanged when its fields agree with each other.
@@ -24,7 +24,7 @@ export function checkChatRules (call: PromptedCall): PromptedCall {
 }
 
 /** Two names may mean two servers, and none means none: either way we would be guessing. */
-function checkToolServers ({ mcp_servers: servers }: PromptedChat): void {
+function checkToolServers ({ mcp_servers: servers }: ChatInput): void {
   if (servers === undefined || typeof servers === 'string') return
   const faults = [servers].flat().flatMap((server, index) => {
     if (typeof server === 'string' || isGiven(server.slug) !== isGiven(server.url)) return []
@@ -38,14 +38,14 @@ function checkToolServers ({ mcp_servers: servers }: PromptedChat): void {
 }
 
 /** Alternatives are listed at the log probability of a token, which is not asked for. */
-function checkLogprobs ({ logprobs, top_logprobs: top }: PromptedChat): void {
+function checkLogprobs ({ logprobs, top_logprobs: top }: ChatInput): void {
   if (top !== undefined && logprobs !== true) {
     throw refused('top_logprobs', '`top_logprobs` needs `logprobs` to be true.')
   }
 }
 
 /** Nobody can guess the voice and the format of a spoken answer. */
-function checkAudio ({ modalities, audio }: PromptedChat): void {
+function checkAudio ({ modalities, audio }: ChatInput): void {
   if (audio === undefined && modalities?.includes('audio') === true) {
     throw refused('audio', 'A spoken answer needs `audio` with `format` and `voice`.')
   }

@@ -11,7 +11,7 @@ import type { ChatEvent } from '../core/events.ts'
 type CallEvent = Extract<ChatEvent, { readonly call: number }>
 type ChoiceEnd = Extract<ChatEvent, { readonly type: 'choice-end' }>
 
-export class ShownEvents {
+export class ToolCallFilter {
   readonly #hides: (name: string) => boolean
   readonly #isFirst: boolean
   #separator: string
@@ -81,17 +81,17 @@ export class ShownEvents {
   }
 
   /** The thinking of the turn, once it is known to be the last. */
-  blocks (): readonly ChatEvent[] {
+  heldThinking (): readonly ChatEvent[] {
     return this.#heldBlocks
   }
 
   /** How the choices ended; one that shows calls has ended in them, whatever its provider says. */
-  ends (): ChoiceEnd[] {
+  choiceEnds (): ChoiceEnd[] {
     return this.#ends.map(end => end.reason === 'stop' && this.#next.has(end.choice) ? { ...end, reason: 'tool_calls' } : end)
   }
 
   /** The calls held back, to be shown after all: nobody here is going to run them. */
-  release (): ChatEvent[] {
+  flush (): ChatEvent[] {
     for (const event of this.#heldCalls) this.#numbers.delete(keyOf(event))
     return this.#heldCalls.map(event => ({ ...event, call: this.#numbers.get(keyOf(event)) ?? this.#number(event) }))
   }

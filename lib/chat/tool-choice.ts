@@ -1,10 +1,10 @@
 /** How the tools of a request are to be chosen, as far as the tool loop has a say in it. */
 
 import type { ToolChoice } from '../../schemas/tools.ts'
-import type { PromptedChat } from './input.ts'
+import type { ChatInput } from './input.ts'
 
 /** True when the model must not call any tool. */
-export function forbidsTools ({ tool_choice: choice }: PromptedChat): boolean {
+export function forbidsTools ({ tool_choice: choice }: ChatInput): boolean {
   return choice === 'none' || (typeof choice === 'object' && 'type' in choice && choice.type === 'none')
 }
 
@@ -31,7 +31,7 @@ export function namedToolChoice (
  * What changes for the turns after the first: a model that is forced to call a tool, and is forced
  * again when it has the result, would never come to an answer.
  */
-export function relaxedChoice (request: PromptedChat): Partial<PromptedChat> {
+export function relaxedChoice (request: ChatInput): Partial<ChatInput> {
   const { tool_choice: choice, function_call: legacy, tool_config: config } = request
   return {
     ...(choice === undefined ? {} : { tool_choice: relaxed(choice) }),

@@ -7,12 +7,12 @@ import { configFile, loadSettings, type ConfigSources } from '../config/read-set
 import { providerKeys } from '../config/environment.ts'
 import { openKeyStore } from '../keys/key-store.ts'
 import { listModels } from '../models/discovery.ts'
-import { openServices } from '../create-services.ts'
+import { createServices } from '../create-services.ts'
 import { localPrograms } from '../local/programs.ts'
 import { databasePath, openDatabase } from '../stores/database.ts'
-import { reasonOf } from '../text/describe-error.ts'
+import { describeError } from '../text/describe-error.ts'
 import { createLog } from '../telemetry/log.ts'
-import { within } from '../async/with-timeout.ts'
+import { withTimeout } from '../async/with-timeout.ts'
 import type { Provider } from '../providers/provider.ts'
 import type { ProviderSettings, Settings } from '../core/settings.ts'
 import type { Command } from './command.ts'
@@ -89,7 +89,7 @@ async function store ({ server: { dataDir }, keys: configured }: Settings): Prom
       await database.close()
     }
   } catch (error) {
-    return [{ about: 'store', state: 'problem', text: reasonOf(error) }]
+    return [{ about: 'store', state: 'problem', text: describeError(error) }]
   }
 }
 
@@ -107,7 +107,7 @@ async function providers (settings: Settings): Promise<Finding[]> {
   // Lists are asked for here, one by one and with a verdict, not in the background.
   const quiet = settings.providers.filter(({ enabled }) => enabled)
     .map(provider => ({ ...provider, listModels: false }))
-  const services = openServices({ ...settings, providers: quiet }, {
+  const services = createServices({ ...settings, providers: quiet }, {
     keys: { check: () => undefined }, log: createLog('silent'), ready: () => false
   })
   try {
@@ -134,12 +134,12 @@ async function ask ({ id, kind }: ProviderSettings, provider: Provider | undefin
   const began = performance.now()
   try {
     // The signal ends the request; the race ends even one that does not heed it.
-    const list = await within(answerMs, listModels(provider, kind, AbortSignal.timeout(answerMs)))
+    const list = await withTimeout(answerMs, listModels(provider, kind, AbortSignal.timeout(answerMs)))
     if (list === undefined) return { about: id, state: 'problem', text: `no answer within ${answerMs / 1000} s` }
     const ms = Math.round(performance.now() - began)
     return { about: id, state: 'ok', text: `answers in ${ms} ms and lists ${list.length} models` }
   } catch (error) {
-    return { about: id, state: 'problem', text: reasonOf(error) }
+    return { about: id, state: 'problem', text: describeError(error) }
   }
 }
 

@@ -9,7 +9,7 @@ import { nearest } from '../text/nearest.ts'
 import { openDatabase } from '../stores/database.ts'
 import { CommandError, type ExitCode, type Terminal } from '../process/terminal.ts'
 import type { Command } from './command.ts'
-import { momentOf } from './parse-date.ts'
+import { parseDate } from './parse-date.ts'
 import { table } from './table.ts'
 
 const options = {
@@ -183,7 +183,7 @@ function scope (names: readonly string[] | undefined): string {
 /** @throws CommandError for what is no moment, and for moments that have passed */
 function expiryOf (text: string): number {
   const nowMs = Date.now()
-  const moment = momentOf(text, nowMs, 'ahead')
+  const moment = parseDate(text, nowMs, 'ahead')
   if (Number.isNaN(moment)) {
     throw new CommandError(`--expires "${text}" is neither a date (2030-12-31) nor a time from now (30d, 12h)`, { exitCode: 2 })
   }

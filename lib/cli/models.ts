@@ -3,11 +3,11 @@
 import { parseArgs } from 'node:util'
 import { loadSettings } from '../config/read-settings.ts'
 import type { ModelEntry } from '../core/model.ts'
-import { openServices } from '../create-services.ts'
+import { createServices } from '../create-services.ts'
 import type { Command } from './command.ts'
 import { table } from './table.ts'
 import { terminalLog } from './terminal-log.ts'
-import { within } from '../async/with-timeout.ts'
+import { withTimeout } from '../async/with-timeout.ts'
 
 const listsMs = 5_000
 
@@ -26,11 +26,11 @@ that servers list themselves and that answer within five seconds.
       options: { config: { type: 'string', short: 'c' }, json: { type: 'boolean', default: false } }
     })
     const settings = loadSettings({ ...terminal, file })
-    const services = openServices(settings, {
+    const services = createServices(settings, {
       keys: { check: () => undefined }, log: terminalLog(terminal), ready: () => false
     })
     try {
-      await within(listsMs, services.listed)
+      await withTimeout(listsMs, services.listed)
       const found = services.models.list()
       if (json) terminal.out(JSON.stringify(found, null, 2))
       else if (found.length === 0) terminal.out('There are no models: no provider is enabled.')

@@ -9,7 +9,7 @@ const hourMs = 3_600_000
  *
  * @returns Unix milliseconds; NaN for what is neither
  */
-export function momentOf (text: string, nowMs: number, direction: 'ago' | 'ahead'): number {
+export function parseDate (text: string, nowMs: number, direction: 'ago' | 'ahead'): number {
   const [, count, unit] = /^(\d{1,6})([dh])$/.exec(text) ?? []
   if (count === undefined) return writtenMoment(text)
   const spanMs = Number(count) * (unit === 'd' ? 24 * hourMs : hourMs)

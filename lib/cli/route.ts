@@ -4,17 +4,17 @@ import { parseArgs } from 'node:util'
 import { chatAttributes } from '../chat/model-settings.ts'
 import { loadSettings } from '../config/read-settings.ts'
 import { GatewayError } from '../core/errors.ts'
-import { openServices } from '../create-services.ts'
+import { createServices } from '../create-services.ts'
 import { decide } from '../routing/decision.ts'
 import { serving } from '../stages/provider-call.ts'
 import { chooseRoutes } from '../stages/route-model.ts'
-import { within } from '../async/with-timeout.ts'
+import { withTimeout } from '../async/with-timeout.ts'
 import { CommandError } from '../process/terminal.ts'
 import type { Command } from './command.ts'
 import { table } from './table.ts'
 import { terminalLog } from './terminal-log.ts'
 import type { CallRecord } from '../core/record.ts'
-import type { OpenServices } from '../create-services.ts'
+import type { OwnedServices } from '../create-services.ts'
 import type { RouteDecision } from '../../schemas/route-decision.ts'
 
 const listsMs = 5_000
@@ -43,11 +43,11 @@ known here: send it a call with the header X-Headgate-Dry-Run: true.
     if (names.length === 0) throw new CommandError('name a model', { exitCode: 2 })
     const agent = attributes === undefined ? undefined : readAttributes(attributes)
     const settings = loadSettings({ ...terminal, file })
-    const services = openServices(settings, {
+    const services = createServices(settings, {
       keys: { check: () => undefined }, log: terminalLog(terminal), ready: () => false
     })
     try {
-      await within(listsMs, services.listed)
+      await withTimeout(listsMs, services.listed)
       const decision = decisionOn(names, agent, services)
       terminal.out(json ? JSON.stringify(decision, null, 2) : asTable(decision))
       return 0
@@ -59,7 +59,7 @@ known here: send it a call with the header X-Headgate-Dry-Run: true.
 
 /** Of a caller whose key may do everything. */
 function decisionOn (
-  model: string[], agent: Record<string, number> | undefined, { models, providers, health }: OpenServices
+  model: string[], agent: Record<string, number> | undefined, { models, providers, health }: OwnedServices
 ): RouteDecision {
   const record: Pick<CallRecord, 'requestedModel'> = {}
   const request = { model, ...agent !== undefined && { agent_attributes: agent } }

@@ -33,9 +33,9 @@ over the file.`,
     const sources = { env: terminal.env, cwd: terminal.cwd, file }
     const { settings, warnings } = readSettings(sources)
     const options = { sources, settings, log: createLog(settings.server.logLevel) }
-    if (cluster.isWorker) return await (await import('../process/worker.ts')).work(options)
+    if (cluster.isWorker) return await (await import('../process/worker.ts')).runWorker(options)
     logWarnings(warnings, options.log)
-    if (settings.server.workers > 1) return await (await import('../process/primary.ts')).lead(options, terminal)
+    if (settings.server.workers > 1) return await (await import('../process/primary.ts')).runPrimary(options, terminal)
     return await alone(options, terminal)
   }
 }

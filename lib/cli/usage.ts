@@ -7,7 +7,7 @@ import { openDatabase } from '../stores/database.ts'
 import { groupings, usageTotals, type Grouping, type Sums, type Total } from '../usage/totals.ts'
 import { CommandError } from '../process/terminal.ts'
 import type { Command } from './command.ts'
-import { momentOf } from './parse-date.ts'
+import { parseDate } from './parse-date.ts'
 import { table } from './table.ts'
 
 const options = {
@@ -31,7 +31,7 @@ call; calls of models without a price are counted as UNPRICED and cost nothing h
 
   run: async (args, { out, ...terminal }) => {
     const { values: { config, since, by, json } } = parseArgs({ args: [...args], options })
-    const sinceMs = momentOf(since, Date.now(), 'ago')
+    const sinceMs = parseDate(since, Date.now(), 'ago')
     if (Number.isNaN(sinceMs)) {
       throw new CommandError(`--since "${since}" is neither a date (2025-11-01) nor a time back (7d, 12h)`, { exitCode: 2 })
     }

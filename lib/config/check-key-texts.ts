@@ -2,7 +2,7 @@
 
 import type { Config } from '../../schemas/config.ts'
 import type { Secret } from '../core/secret.ts'
-import { unfitAt } from '../text/header-value.ts'
+import { firstInvalidChar } from '../text/header-value.ts'
 import type { KeySettings } from '../core/settings.ts'
 import type { Report } from './report.ts'
 
@@ -23,7 +23,7 @@ export function checkKeyTexts ({ keys }: Config, { secrets, ownKeys }: KeyTexts,
   }
   for (const [index, own] of ownKeys.entries()) {
     const text = own.key.reveal()
-    const at = unfitAt(text)
+    const at = firstInvalidChar(text)
     if (at > 0) report.add(['HEADGATE_API_KEYS'], `key ${index + 1} holds what no header can carry, at character ${at}`)
     if (seen.has(text)) report.add(['HEADGATE_API_KEYS'], `key ${index + 1} is the same as that of an entry of keys`)
   }

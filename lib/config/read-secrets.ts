@@ -10,7 +10,7 @@ import { readFileSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { secretReference } from '../../schemas/config.ts'
 import { Secret } from '../core/secret.ts'
-import { fitsHeader, unfitAt } from '../text/header-value.ts'
+import { isHeaderSafe, firstInvalidChar } from '../text/header-value.ts'
 import { errorCode } from './environment.ts'
 import { isMap, type Path } from './path.ts'
 import type { Report } from './report.ts'
@@ -90,8 +90,8 @@ function read (reference: string, { environment, directory }: SecretSources): Se
 function misfit (secret: Secret, reference: string, path: Path): string | undefined {
   const text = secret.reveal()
   if (/[\r\n\0]/.test(text)) return `${sourceOf(reference)} holds more than one line`
-  if (isVariable(path) || fitsHeader(text)) return undefined
-  return `${sourceOf(reference)} holds what no header can carry, at character ${unfitAt(text)}`
+  if (isVariable(path) || isHeaderSafe(text)) return undefined
+  return `${sourceOf(reference)} holds what no header can carry, at character ${firstInvalidChar(text)}`
 }
 
 function targetOf (reference: string): string {

@@ -7,7 +7,7 @@
 
 import type { CallRecord } from './record.ts'
 import type { ApiKey } from './key.ts'
-import type { LongText } from './large-string.ts'
+import type { LargeString } from './large-string.ts'
 import type { Route } from './route.ts'
 import { Secret } from './secret.ts'
 
@@ -30,7 +30,7 @@ export interface Call {
    * The long strings of the body, by the stand-in that the body holds in their place. Only for
    * endpoints with `longStringBytes`; filled when the body is read.
    */
-  readonly longTexts?: ReadonlyMap<string, LongText>
+  readonly largeStrings?: ReadonlyMap<string, LargeString>
   /**
    * Aborts when the caller has gone or the deadline has passed, from the moment the call was
    * accepted until the answer is written. Every request, timer and tool call hangs on it. Its

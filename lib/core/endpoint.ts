@@ -18,6 +18,6 @@ export interface Endpoint {
   /** Largest body in bytes, of a form all its files together; a larger one is 413. */
   readonly maxBodyBytes: number
   /** Strings of a JSON body that are longer than this are kept as bytes: see `Call.longTexts`. */
-  readonly longStringBytes?: number
+  readonly largeStringBytes?: number
   readonly handle: (call: Call) => Promise<Reply>
 }

@@ -5,7 +5,7 @@
  * once for its JSON and once for every request that is made of it; here it is there once, in
  * memory that workers can share.
  */
-export class LongText {
+export class LargeString {
   /** In UTF-8, on a `SharedArrayBuffer`. Whoever takes the text may write over it. */
   readonly bytes: Buffer
 

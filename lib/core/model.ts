@@ -2,7 +2,7 @@
 export type Attributes = Readonly<Record<string, number>>
 
 /** What a request says about attributes. */
-export interface AttributesAsked {
+export interface RequestedAttributes {
   /** What models are like, by whatever name the caller has for them. */
   readonly models?: Readonly<Record<string, Attributes>> | undefined
   /** What the call needs. Default: as much as there is of everything that is said of models. */

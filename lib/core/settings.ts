@@ -184,7 +184,7 @@ export interface Timeouts {
   /** Until the answer head of a streamed request. */
   readonly firstByteMs: number
   /** Until the answer head of a whole request, which comes only with its body. */
-  readonly wholeMs: number
+  readonly responseMs: number
   /** Between two reads of a body, comments included. */
   readonly idleBytesMs: number
   /** Between two reads that held an event. */

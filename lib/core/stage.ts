@@ -33,7 +33,7 @@ export function once<T> (value: T): AsyncIterable<T> {
  *
  * @throws whatever `step` throws; before the provider is called that is an HTTP error.
  */
-export function perCall<In, Out> (step: (call: In) => Out | Promise<Out>): Stage<In, Out> {
+export function map<In, Out> (step: (call: In) => Out | Promise<Out>): Stage<In, Out> {
   return source => source instanceof PerCall
     ? source.and(step)
     : new PerCall(source[Symbol.asyncIterator](), [step as Step])
@@ -43,7 +43,7 @@ export function perCall<In, Out> (step: (call: In) => Out | Promise<Out>): Stage
  * Makes a stage that answers each value with a source of its own, one after the other: what
  * `yield *` does in a generator, without its detour for every value.
  */
-export function perCallSource<In, Out> (open: (call: In) => AsyncIterable<Out>): Stage<In, Out> {
+export function flatMap<In, Out> (open: (call: In) => AsyncIterable<Out>): Stage<In, Out> {
   return source => new PerCallSource(source[Symbol.asyncIterator](), open)
 }
 

@@ -3,10 +3,10 @@
 import { EventEmitter } from 'node:events'
 import { randomUUID } from 'node:crypto'
 import { DeferredStore } from './deferred-store.ts'
-import { TicketSeal } from './sealed-id.ts'
+import { SealedIds } from './deferred-id.ts'
 import type { Database } from '../stores/database.ts'
 
-interface News {
+interface DeferredEvents {
   /** A task waits to be run. */
   added: []
   /** Nobody wants this task any more: its id in the store. */
@@ -15,15 +15,15 @@ interface News {
 
 export interface Deferrals {
   readonly store: DeferredStore
-  readonly seal: TicketSeal
+  readonly seal: SealedIds
   /** What this process calls itself in the store. */
   readonly owner: string
   /** What happens in this process; others find out by looking. */
-  readonly news: EventEmitter<News>
+  readonly events: EventEmitter<DeferredEvents>
 }
 
 /** @throws StoreError and the errors of the store */
 export async function openDeferrals (database: Pick<Database, 'query'>): Promise<Deferrals> {
   const store = new DeferredStore(database)
-  return { store, seal: new TicketSeal(await store.secret()), owner: randomUUID(), news: new EventEmitter() }
+  return { store, seal: new SealedIds(await store.secret()), owner: randomUUID(), events: new EventEmitter() }
 }

@@ -7,7 +7,7 @@
  */
 
 import { randomBytes } from 'node:crypto'
-import { whenUnlocked } from '../stores/retry-when-locked.ts'
+import { retryWhenLocked } from '../stores/retry-when-locked.ts'
 import type { Kysely } from 'kysely'
 import type { Database, DeferredRow, Tables } from '../stores/database.ts'
 
@@ -44,7 +44,7 @@ export class DeferredStore {
   /** The 32 bytes all processes share; made by the first. */
   async secret (): Promise<Buffer> {
     const made = { name: 'deferred', value: randomBytes(32).toString('base64') }
-    await whenUnlocked(async () => await this.#query.insertInto('secrets').values(made)
+    await retryWhenLocked(async () => await this.#query.insertInto('secrets').values(made)
       .onConflict(conflict => conflict.column('name').doNothing()).execute())
     const { value } = await this.#query.selectFrom('secrets').select('value').where('name', '=', 'deferred').executeTakeFirstOrThrow()
     return Buffer.from(value, 'base64')
@@ -65,10 +65,10 @@ export class DeferredStore {
     const row = {
       id, key_id: keyId, size_bytes: 0, state: 'fetching' as const, owner: lease.owner, lease_until_ms: lease.untilMs, expires_at_ms: expiresAtMs
     }
-    const made = await whenUnlocked(async () => await this.#query.insertInto('deferred').values(row)
+    const made = await retryWhenLocked(async () => await this.#query.insertInto('deferred').values(row)
       .onConflict(conflict => conflict.column('id').doNothing()).returning('id').executeTakeFirst())
     if (made !== undefined) return 'first'
-    const taken = await whenUnlocked(async () => await this.#query.updateTable('deferred')
+    const taken = await retryWhenLocked(async () => await this.#query.updateTable('deferred')
       .set({ owner: lease.owner, lease_until_ms: lease.untilMs })
       .where('id', '=', id).where('state', '=', 'fetching').where('lease_until_ms', '<=', nowMs)
       .returning('id').executeTakeFirst())
@@ -77,25 +77,25 @@ export class DeferredStore {
 
   /** It was not there yet: as if nobody had tried. */
   async forget (id: string, owner: string): Promise<void> {
-    await whenUnlocked(async () => await this.#query.deleteFrom('deferred')
+    await retryWhenLocked(async () => await this.#query.deleteFrom('deferred')
       .where('id', '=', id).where('owner', '=', owner).execute())
   }
 
   /** How a fetch went is not known: the next one finds out. */
   async release (id: string, owner: string): Promise<void> {
-    await whenUnlocked(async () => await this.#query.updateTable('deferred').set({ lease_until_ms: 0 })
+    await retryWhenLocked(async () => await this.#query.updateTable('deferred').set({ lease_until_ms: 0 })
       .where('id', '=', id).where('owner', '=', owner).where('state', '=', 'fetching').execute())
   }
 
   /** A task that has to begin anew, here or elsewhere. */
   async requeue (id: string, owner: string): Promise<void> {
-    await whenUnlocked(async () => await this.#query.updateTable('deferred').set({ state: 'queued', lease_until_ms: 0 })
+    await retryWhenLocked(async () => await this.#query.updateTable('deferred').set({ state: 'queued', lease_until_ms: 0 })
       .where('id', '=', id).where('owner', '=', owner).where('state', '=', 'running').execute())
   }
 
   /** Keeps an answer, unless the row is no longer the owner's; what was asked goes. */
   async finish (id: string, owner: string, answer: StoredAnswer, expiresAtMs: number): Promise<boolean> {
-    const row = await whenUnlocked(async () => await this.#query.updateTable('deferred')
+    const row = await retryWhenLocked(async () => await this.#query.updateTable('deferred')
       .set({
         state: 'done', task: null, owner: null, status: answer.status, body: answer.body,
         size_bytes: Buffer.byteLength(answer.body), expires_at_ms: expiresAtMs
@@ -126,7 +126,7 @@ export class DeferredStore {
       build.val(id).as('id'), build.val(keyId).as('key'), build.val(task).as('task'), build.val(Buffer.byteLength(task)).as('size'),
       build.val('queued' as const).as('state'), build.val(0).as('lease'), build.val(expiresAtMs).as('expires')
     ]).where(build => build(build(waiting, '+', own), '<', most))
-    const row = await whenUnlocked(async () => await this.#query.insertInto('deferred')
+    const row = await retryWhenLocked(async () => await this.#query.insertInto('deferred')
       .columns(['id', 'key_id', 'task', 'size_bytes', 'state', 'lease_until_ms', 'expires_at_ms']).expression(values)
       .returning('id').executeTakeFirst())
     return row !== undefined
@@ -134,7 +134,7 @@ export class DeferredStore {
 
   /** A task that waits, or one whose owner has died. */
   async take (lease: Lease, nowMs: number): Promise<StoredTask | undefined> {
-    const row = await whenUnlocked(async () => await this.#query.updateTable('deferred')
+    const row = await retryWhenLocked(async () => await this.#query.updateTable('deferred')
       .set({ state: 'running', owner: lease.owner, lease_until_ms: lease.untilMs })
       .where('id', '=', query => query.selectFrom('deferred').select('id')
         .where('state', 'in', ['queued', 'running']).where('lease_until_ms', '<=', nowMs)
@@ -145,19 +145,19 @@ export class DeferredStore {
 
   /** @returns false when the task was cancelled or taken over: it need not go on */
   async renew (id: string, { owner, untilMs }: Lease): Promise<boolean> {
-    const row = await whenUnlocked(async () => await this.#query.updateTable('deferred').set({ lease_until_ms: untilMs })
+    const row = await retryWhenLocked(async () => await this.#query.updateTable('deferred').set({ lease_until_ms: untilMs })
       .where('id', '=', id).where('owner', '=', owner).where('state', '=', 'running').returning('id').executeTakeFirst())
     return row !== undefined
   }
 
   /** @returns false when there is nothing that waits or runs under this id */
   async cancel (id: string): Promise<boolean> {
-    const row = await whenUnlocked(async () => await this.#query.deleteFrom('deferred')
+    const row = await retryWhenLocked(async () => await this.#query.deleteFrom('deferred')
       .where('id', '=', id).where('state', 'in', ['queued', 'running']).returning('id').executeTakeFirst())
     return row !== undefined
   }
 
   async expire (nowMs: number): Promise<void> {
-    await whenUnlocked(async () => await this.#query.deleteFrom('deferred').where('expires_at_ms', '<=', nowMs).execute())
+    await retryWhenLocked(async () => await this.#query.deleteFrom('deferred').where('expires_at_ms', '<=', nowMs).execute())
   }
 }

@@ -39,7 +39,7 @@ export class TaskRunner {
 
   /** Takes up what waits, now and whenever something is added; looks for tasks of the dead. */
   start (): void {
-    const { news, store } = this.#deferrals
+    const { events: news, store } = this.#deferrals
     news.on('added', this.#look).on('cancelled', this.#cancel)
     this.#timer = setInterval(() => {
       store.expire(Date.now()).catch(this.#options.onFailure)
@@ -52,7 +52,7 @@ export class TaskRunner {
   async stop (): Promise<void> {
     this.#stopped = true
     clearInterval(this.#timer)
-    this.#deferrals.news.off('added', this.#look).off('cancelled', this.#cancel)
+    this.#deferrals.events.off('added', this.#look).off('cancelled', this.#cancel)
     await this.#looking
     for (const running of this.#running.values()) running.abort(new GatewayError('shutting_down'))
     await Promise.all(this.#work)

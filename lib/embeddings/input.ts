@@ -29,7 +29,7 @@ export function aboutInput (error: GatewayError): GatewayError {
  *
  * @throws GatewayError `invalid_value` for an empty text in a list, and for a list of models
  */
-export function checkEmbeddings (call: ValidCall<EmbeddingsRequest>): ValidCall<EmbeddingsRequest> {
+export function embeddingsInput (call: ValidCall<EmbeddingsRequest>): ValidCall<EmbeddingsRequest> {
   const { input, model, encoding_format: form, dimensions, user } = call.request
   if (Array.isArray(model) && model.length > 1) throw severalModels()
   const empty = Array.isArray(input) ? input.findIndex(item => item === '') : -1

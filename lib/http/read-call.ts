@@ -7,7 +7,7 @@ import { setMaxListeners } from 'node:events'
 import { createCallRecord } from '../core/record.ts'
 import { GatewayError } from '../core/errors.ts'
 import { requestId } from '../text/ids.ts'
-import { LongStrings } from '../json/extract-large-strings.ts'
+import { LargeStringExtractor } from '../json/extract-large-strings.ts'
 import { readForm, type OpenForm } from './read-form.ts'
 import { readJson } from './read-json.ts'
 import type { IncomingMessage, ServerResponse } from 'node:http'
@@ -66,7 +66,7 @@ export function readCall (
   // Who was refused while waiting to send a body may send it or not: nothing can follow it.
   if (waits) response.shouldKeepAlive = false
 
-  const longStrings = endpoint.longStringBytes === undefined ? undefined : new LongStrings(endpoint.longStringBytes)
+  const longStrings = endpoint.largeStringBytes === undefined ? undefined : new LargeStringExtractor(endpoint.largeStringBytes)
   const call: Call = {
     id: requestId(request.headers['x-request-id']),
     headers: request.headers,
@@ -83,7 +83,7 @@ export function readCall (
         case 'multipart': return (upload = await readForm(request, common)).form
       }
     },
-    ...(longStrings !== undefined && { longTexts: longStrings.texts }),
+    ...(longStrings !== undefined && { largeStrings: longStrings.texts }),
     signal: controller.signal,
     receivedAtMs: performance.now(),
     record: createCallRecord(endpoint.name)

@@ -7,10 +7,10 @@
 import { isUtf8 } from 'node:buffer'
 import { createBrotliDecompress, createGunzip, createInflate } from 'node:zlib'
 import { GatewayError } from '../core/errors.ts'
-import { ownTurn } from '../async/yield-fairly.ts'
+import { yieldFairly } from '../async/yield-fairly.ts'
 import type { IncomingMessage } from 'node:http'
 import type { Transform } from 'node:stream'
-import type { LongStrings } from '../json/extract-large-strings.ts'
+import type { LargeStringExtractor } from '../json/extract-large-strings.ts'
 
 /** A socket would hand over two megabytes in a turn of the event loop, and twenty sockets forty. */
 const bytesPerTurn = 64 * 1024
@@ -22,7 +22,7 @@ export interface JsonLimits {
   readonly timeoutMs: number
   readonly signal: AbortSignal
   /** Takes the long strings out of the body; a stand-in is left for each. */
-  readonly longStrings?: LongStrings
+  readonly longStrings?: LargeStringExtractor
 }
 
 /**
@@ -83,7 +83,7 @@ async function readText (
     const pause = async (): Promise<void> => {
       unpaused = 0
       source.pause()
-      await ownTurn()
+      await yieldFairly()
       if (!settled) source.resume()
     }
     const onData = (bytes: Buffer): void => {

@@ -3,7 +3,7 @@
  */
 
 import { once } from 'node:events'
-import { routeTaken } from '../routing/explain-route.ts'
+import { explainRoute } from '../routing/explain-route.ts'
 import type { ServerResponse } from 'node:http'
 import type { Call } from '../core/call.ts'
 import type { Reply } from '../core/reply.ts'
@@ -49,7 +49,7 @@ function headersOf (reply: Reply, { id, record }: Call, more?: Record<string, st
   }
   if (record.modelId !== undefined) headers['x-headgate-model'] = printable(record.modelId)
   if (record.attempts > 0) headers['x-headgate-attempts'] = String(record.attempts)
-  const route = routeTaken(record)
+  const route = explainRoute(record)
   if (route !== undefined) headers['x-headgate-route'] = route
   if (record.upstreamRequestId !== undefined) headers['x-upstream-request-id'] = printable(record.upstreamRequestId)
   return Object.assign(headers, reply.headers, record.limitHeaders, more)

@@ -7,14 +7,14 @@
  */
 
 import { randomUUID } from 'node:crypto'
-import { LongText } from '../core/large-string.ts'
+import { LargeString } from '../core/large-string.ts'
 
 const quote = 0x22
 const backslash = 0x5c
 const slash = 0x2f
 
-export class LongStrings {
-  readonly texts = new Map<string, LongText>()
+export class LargeStringExtractor {
+  readonly texts = new Map<string, LargeString>()
   readonly #longBytes: number
   /** The JSON that is left once all has come, as ranges of the pieces. */
   readonly rest: Buffer[] = []
@@ -116,7 +116,7 @@ export class LongStrings {
       return
     }
     const standIn = `(${bytes.length} bytes, ${randomUUID()})`
-    this.texts.set(standIn, new LongText(bytes))
+    this.texts.set(standIn, new LargeString(bytes))
     this.rest.push(Buffer.from(standIn))
   }
 }

@@ -1,7 +1,7 @@
 /** How many tokens a request may come to, cheaply: for reservations and for answers that broke off. */
 
 import { estimateTokens } from '../embeddings/tokens.ts'
-import type { PromptedChat } from '../chat/input.ts'
+import type { ChatInput } from '../chat/input.ts'
 import type { EmbeddingsRequest } from '../../schemas/embeddings.ts'
 
 export interface TokenEstimate {
@@ -17,7 +17,7 @@ const mediaCharacters = 4096
 const answerTokens = 1000
 
 /** Four characters are a token; the answer is as long as it may be. */
-export function estimateChat (request: PromptedChat): TokenEstimate {
+export function estimateChat (request: ChatInput): TokenEstimate {
   const { messages, tools, max_completion_tokens: most, max_tokens: mostOf, n = 1 } = request
   return {
     prompt: Math.ceil((charactersOf(messages) + charactersOf(tools)) / charactersPerToken),

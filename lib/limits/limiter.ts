@@ -1,6 +1,6 @@
 /** Who decides whether a limited key may go on: the counters of this process, or those of another. */
 
-import { causeOf } from '../text/describe-error.ts'
+import { loggableError } from '../text/describe-error.ts'
 import { spendingOf } from '../usage/spending.ts'
 import { LimitCounters, type Used, type Verdict, type Wanted } from './counters.ts'
 import type { Database } from '../stores/database.ts'
@@ -84,6 +84,6 @@ export class LocalLimiter implements Limiter {
 export function limiterWith (books: Pick<Database, 'query'> | undefined, log: Log): LocalLimiter {
   return new LocalLimiter({
     readSpending: async (...stretch) => books === undefined ? 0 : await spendingOf(books.query, ...stretch),
-    onFailure: error => log.error({ cause: causeOf(error) }, 'what a key has spent cannot be read; its budget begins anew')
+    onFailure: error => log.error({ cause: loggableError(error) }, 'what a key has spent cannot be read; its budget begins anew')
   })
 }

@@ -4,7 +4,7 @@
  * and one answer each, some tens of microseconds.
  */
 
-import { tell, type Channel } from '../async/ipc.ts'
+import { send, type IpcChannel } from '../async/ipc.ts'
 import { GatewayError } from '../core/errors.ts'
 import type { Used, Verdict, Wanted } from './counters.ts'
 import type { Limiter, LocalLimiter } from './limiter.ts'
@@ -16,7 +16,7 @@ type Message =
   | { readonly limits: 'verdict', readonly question: number, readonly verdict: Verdict }
 
 /** In a worker: asks the primary. */
-export function limiterOf (primary: Channel<Message>): Limiter {
+export function limiterOf (primary: IpcChannel<Message>): Limiter {
   const waiting = new Map<number, { resolve: (verdict: Verdict) => void, reject: (error: GatewayError) => void }>()
   let last = 0
   primary.on('message', message => {
@@ -33,14 +33,14 @@ export function limiterOf (primary: Channel<Message>): Limiter {
       if (primary.connected === false) return reject(new GatewayError('shutting_down'))
       const question = ++last
       waiting.set(question, { resolve, reject })
-      tell(primary, { limits: 'reserve', question, wanted })
+      send(primary, { limits: 'reserve', question, wanted })
     }),
-    settle: (reservation, used) => tell(primary, { limits: 'settle', reservation, used })
+    settle: (reservation, used) => send(primary, { limits: 'settle', reservation, used })
   }
 }
 
 /** In the primary: answers a worker, and gives back what it held when it is gone. */
-export function serveLimits (worker: Channel<Message>, limiter: LocalLimiter, holder: string): void {
+export function serveLimits (worker: IpcChannel<Message>, limiter: LocalLimiter, holder: string): void {
   worker.on('message', message => {
     if (!isMessage(message)) return
     if (message.limits === 'settle') limiter.settle(message.reservation, message.used)
@@ -52,7 +52,7 @@ export function serveLimits (worker: Channel<Message>, limiter: LocalLimiter, ho
     const verdict = await limiter.reserve(wanted, holder)
     // It went while the books were read: nobody else would settle this.
     if (worker.connected === false) limiter.release(holder)
-    else tell(worker, { limits: 'verdict', question, verdict })
+    else send(worker, { limits: 'verdict', question, verdict })
   }
 }
 

@@ -67,7 +67,7 @@ function answer (status: number, value: object): UpstreamAnswer {
 function bytesAnswer (status: number, contentType: string, bytes: Buffer): UpstreamAnswer {
   const body: UpstreamBody = {
     [Symbol.asyncIterator]: async function * () { yield bytes },
-    whole: async () => bytes,
+    buffer: async () => bytes,
     cancel: () => undefined
   }
   return { status, headers: { 'content-type': contentType }, body }

@@ -8,7 +8,7 @@
 
 import { createHash } from 'node:crypto'
 import { Secret } from '../core/secret.ts'
-import { fitsHeader } from '../text/header-value.ts'
+import { isHeaderSafe } from '../text/header-value.ts'
 import { ToolServerFailure } from './failure.ts'
 import { notFound, type Registry } from './registry.ts'
 import type { ToolServerSettings } from '../core/settings.ts'
@@ -96,7 +96,7 @@ function ownHeaders ({ headers, credentials }: WantedServer): Record<string, Sec
   for (const [given, value] of Object.entries(headers)) {
     const name = given.toLowerCase()
     if (reserved.has(name)) continue
-    if (!/^[!#$%&'*+.^_`|~\w-]+$/.test(name) || !fitsHeader(value)) {
+    if (!/^[!#$%&'*+.^_`|~\w-]+$/.test(name) || !isHeaderSafe(value)) {
       throw new ToolServerFailure('resolve', 'A header for the tool server is not valid.', {
         recommendation: 'Remove line breaks and unusual characters from `headers` and `authorization`.'
       })

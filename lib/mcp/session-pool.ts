@@ -4,7 +4,7 @@
  */
 
 import { setMaxListeners } from 'node:events'
-import { unlessAborted } from '../async/abortable.ts'
+import { abortable } from '../async/abortable.ts'
 import { sessionBroken, sessionExpired } from './failure.ts'
 import type { Connect } from './connect.ts'
 import type { Session } from './session.ts'
@@ -71,8 +71,8 @@ export class SessionPool {
     target: ToolServerTarget, entry: Entry, signal: AbortSignal, work: (session: Session) => Promise<T>
   ): Promise<T> {
     try {
-      const session = await unlessAborted(entry.opening, signal)
-      return await unlessAborted(work(session), signal)
+      const session = await abortable(entry.opening, signal)
+      return await abortable(work(session), signal)
     } catch (error) {
       // A tool's own error and an impatient caller leave the session whole.
       const broken = entry.session === undefined ? !signal.aborted : entry.session.closed || sessionBroken(error)

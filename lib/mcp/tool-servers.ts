@@ -12,7 +12,7 @@
 import { Agent } from 'undici'
 import { deadline } from '../async/deadline.ts'
 import { createSafeAgent } from './guarded-fetch.ts'
-import { unlessAborted } from '../async/abortable.ts'
+import { abortable } from '../async/abortable.ts'
 import { createConnect } from './connect.ts'
 import { asFailure, late, type Phase } from './failure.ts'
 import { createRegistry } from './registry.ts'
@@ -22,7 +22,7 @@ import { nameTools } from './tool-names.ts'
 import { cutText, readResult, reportedResult } from './tool-result.ts'
 import { wantedServers } from './wanted.ts'
 import type { FunctionTool } from '../../schemas/tools.ts'
-import type { PromptedChat } from '../chat/input.ts'
+import type { ChatInput } from '../chat/input.ts'
 import type { ToolResult, ToolServerError } from '../core/events.ts'
 import type { Settings, ToolSettings } from '../core/settings.ts'
 import type { CallToolResult, Progress, ServerTool } from './session.ts'
@@ -39,7 +39,7 @@ export interface ToolServers {
 }
 
 export interface OpenOptions {
-  readonly request: Pick<PromptedChat, 'mcp_servers' | 'credentials'>
+  readonly request: Pick<ChatInput, 'mcp_servers' | 'credentials'>
   /** The gateway key of the caller: sessions with its credentials are for it alone. */
   readonly keyId: string
   /** Names of the caller's own functions. */
@@ -130,7 +130,7 @@ async function openTools (
   const listed = await Promise.all(wantedServers(request).map(async wanted => {
     let phase: Phase = 'resolve'
     try {
-      const target = await unlessAborted(resolve(wanted, keyId, timeUp.signal), timeUp.signal)
+      const target = await abortable(resolve(wanted, keyId, timeUp.signal), timeUp.signal)
       phase = 'connect'
       const tools = await pool.use(target, timeUp.signal, async session => {
         phase = 'list'

@@ -1,7 +1,7 @@
 /** What a request says of tool servers, in one shape: `mcp_servers` has many. */
 
 import type { ToolServerSpec, Credential } from '../../schemas/tools.ts'
-import type { PromptedChat } from '../chat/input.ts'
+import type { ChatInput } from '../chat/input.ts'
 
 /** One entry of `mcp_servers` with the credentials meant for it. */
 export interface WantedServer {
@@ -18,7 +18,7 @@ export interface WantedServer {
 }
 
 /** The entries of `mcp_servers`, in order; an entry that is there twice counts once. */
-export function wantedServers (request: Pick<PromptedChat, 'mcp_servers' | 'credentials'>): WantedServer[] {
+export function wantedServers (request: Pick<ChatInput, 'mcp_servers' | 'credentials'>): WantedServer[] {
   const { mcp_servers: servers, credentials } = request
   const entries = servers === undefined ? [] : Array.isArray(servers) ? servers : [servers]
   const given = credentials === undefined ? [] : Array.isArray(credentials) ? credentials : [credentials]

@@ -7,12 +7,12 @@ import type { Route } from '../core/route.ts'
 import { nearest } from '../text/nearest.ts'
 import type { Settings } from '../core/settings.ts'
 import { collectModels } from './known-models.ts'
-import { buildIndex, isTorn, resolve, routeOf } from './model-index.ts'
-import { inPlay, type Play } from '../routing/route-strategies.ts'
+import { buildIndex, hasLoneSurrogate, resolve, routeOf } from './model-index.ts'
+import { orderForCall, type OrderingInputs } from '../routing/route-strategies.ts'
 import type { ModelEntry } from '../core/model.ts'
-import type { Models } from './model-registry.ts'
+import type { ModelRegistry } from './model-registry.ts'
 
-export interface ModelRegistry extends Models {
+export interface UpdatableModelRegistry extends ModelRegistry {
   /** Takes over what a provider lists, in place of what it listed before. */
   readonly learn: (providerId: string, models: readonly ModelEntry[]) => void
 }
@@ -29,21 +29,21 @@ export function createModels (
   settings: Settings,
   enabled: ReadonlySet<string>,
   extra: readonly ModelEntry[] = [],
-  play: Play = { random: Math.random, latency: () => undefined }
-): ModelRegistry {
+  play: OrderingInputs = { random: Math.random, latency: () => undefined }
+): UpdatableModelRegistry {
   const discovered = new Map<string, readonly ModelEntry[]>()
   const rebuild = () =>
     buildIndex(collectModels({ settings, extra, discovered }), settings, enabled)
   let index = rebuild()
 
   return {
-    routes: (id, streamed = false) => inPlay(resolve(id, index.routes, enabled, index.disabled), streamed, play),
+    routes: (id, streamed = false) => orderForCall(resolve(id, index.routes, enabled, index.disabled), streamed, play),
 
     routeTo (providerId, model): Route | undefined {
       const prefix = `${providerId}/`
       const name = model.startsWith(prefix) ? model.slice(prefix.length) : model
       const modelId = prefix + name
-      if (index.disabled.has(modelId) || isTorn(name)) return undefined
+      if (index.disabled.has(modelId) || hasLoneSurrogate(name)) return undefined
       const entry = index.entries.get(modelId)
       return entry === undefined ? { providerId, model: name, modelId } : routeOf(entry)
     },

@@ -6,7 +6,7 @@
  */
 
 import type { ModelEntry } from '../core/model.ts'
-import type { ModelRegistry } from './create-models.ts'
+import type { UpdatableModelRegistry } from './create-models.ts'
 import type { Provider } from '../providers/provider.ts'
 import type { ProviderKind } from '../core/settings.ts'
 import { bareEntry } from './known-models.ts'
@@ -33,7 +33,7 @@ const listTimeoutMs = 15_000
  */
 export async function startDiscovery (
   targets: ReadonlyArray<{ readonly provider: Provider, readonly kind: ProviderKind }>,
-  models: ModelRegistry,
+  models: UpdatableModelRegistry,
   { everyMs = 600_000, signal, onFailure }: DiscoveryOptions
 ): Promise<void> {
   const read = async () => {
@@ -73,7 +73,7 @@ export async function listModels (
     answer.body.cancel()
     throw new Error(`The model list of ${provider.id} was answered with status ${answer.status}.`)
   }
-  const body: unknown = JSON.parse((await answer.body.whole(maxListBytes)).toString())
+  const body: unknown = JSON.parse((await answer.body.buffer(maxListBytes)).toString())
   const entries: ModelEntry[] = []
   for (const item of parse(body)) {
     const known = typeof item.id === 'string' && item.id !== '' && item.id.length <= maxIdLength

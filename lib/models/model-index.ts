@@ -7,7 +7,7 @@
 
 import type { Route } from '../core/route.ts'
 import type { RouteSettings, Settings } from '../core/settings.ts'
-import { arranged } from '../routing/route-strategies.ts'
+import { orderRoutes } from '../routing/route-strategies.ts'
 import type { ModelEntry } from '../core/model.ts'
 
 export interface ModelIndex {
@@ -76,7 +76,7 @@ function followed (
     const known = found.get(name)
     if (known !== undefined) return known
     found.set(name, []) // what leads back to itself leads nowhere
-    const targets = typeof next === 'string' ? follow(next) : arranged(next, follow, entries)
+    const targets = typeof next === 'string' ? follow(next) : orderRoutes(next, follow, entries)
     found.set(name, targets)
     return targets
   }
@@ -96,12 +96,12 @@ export function resolve (
   const slash = id.indexOf('/')
   const providerId = id.slice(0, Math.max(slash, 0))
   const model = id.slice(slash + 1)
-  if (model === '' || !enabled.has(providerId) || disabled.has(id) || isTorn(model)) return []
+  if (model === '' || !enabled.has(providerId) || disabled.has(id) || hasLoneSurrogate(model)) return []
   return [{ providerId, model, modelId: id }]
 }
 
 /** Half a character can stand in JSON, but in no address. */
-export function isTorn (name: string): boolean {
+export function hasLoneSurrogate (name: string): boolean {
   return /\p{Surrogate}/u.test(name)
 }
 

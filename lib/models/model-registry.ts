@@ -3,7 +3,7 @@
 import type { Route } from '../core/route.ts'
 import type { ModelEntry } from '../core/model.ts'
 
-export interface Models {
+export interface ModelRegistry {
   /**
    * Routes for one id as the caller wrote it, best first: one for a model, several for a
    * configured route, none for an unknown or disabled one. A model that the catalogue does not

@@ -7,8 +7,8 @@
 
 import { GatewayError } from '../core/errors.ts'
 import { imageKind } from '../images/files.ts'
-import { ownTurn } from '../async/yield-fairly.ts'
-import type { LongText } from '../core/large-string.ts'
+import { yieldFairly } from '../async/yield-fairly.ts'
+import type { LargeString } from '../core/large-string.ts'
 
 export type DocumentType = 'application/pdf' | 'image/png' | 'image/jpeg' | 'image/webp'
 
@@ -31,7 +31,7 @@ const param = 'document'
  *   `file_too_large`, `unsupported_format` for bytes that are neither PDF nor PNG, JPEG or WebP;
  *   the reason of the signal
  */
-export async function readDocument (text: string | LongText, maxBytes: number, signal: AbortSignal): Promise<OcrDocument> {
+export async function readDocument (text: string | LargeString, maxBytes: number, signal: AbortSignal): Promise<OcrDocument> {
   const head = typeof text === 'string' ? text.slice(0, longestPrefix) : text.bytes.toString('latin1', 0, longestPrefix)
   if (!/^data:/i.test(head)) return readAddress(text)
   const prefix = /^data:[\x20-\x2b\x2d-\x7e]*;base64,/i.exec(head)?.[0]
@@ -49,7 +49,7 @@ export function documentType (bytes: Buffer): DocumentType | undefined {
   return imageKind(bytes)?.mediaType ?? (bytes.subarray(0, 1024).includes('%PDF-') ? 'application/pdf' : undefined)
 }
 
-function readAddress (text: string | LongText): OcrDocument {
+function readAddress (text: string | LargeString): OcrDocument {
   if (typeof text !== 'string' || text.length > longestAddress) throw invalid('The address of the document is too long.')
   let url: URL
   try {
@@ -81,7 +81,7 @@ async function decode (text: Buffer, from: number, maxBytes: number, signal: Abo
   }
   let written = 0
   for (let at = from; at < text.length; at += pieceCharacters) {
-    if (at > from) await ownTurn()
+    if (at > from) await yieldFairly()
     signal.throwIfAborted()
     written += text.write(text.toString('latin1', at, at + pieceCharacters), written, 'base64')
   }

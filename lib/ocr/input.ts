@@ -3,7 +3,7 @@ import type { OcrRequest } from '../../schemas/ocr.ts'
 import type { WithoutNulls } from '../../schemas/nullable.ts'
 
 /** An OCR request whose document has been read. */
-export interface OcrQuestion extends Pick<WithoutNulls<OcrRequest>, 'model'> {
+export interface OcrInput extends Pick<WithoutNulls<OcrRequest>, 'model'> {
   readonly document: OcrDocument
   /** True when a provider has found that what is at the address is an image. */
   readonly asImage?: boolean

@@ -1,7 +1,7 @@
 /** Tells whoever started the gateway that it is ready. */
 
 import type { Address } from '../http/listen.ts'
-import type { Models } from '../models/model-registry.ts'
+import type { ModelRegistry } from '../models/model-registry.ts'
 import type { Settings } from '../core/settings.ts'
 import type { Log } from '../telemetry/log.ts'
 import { banner, keyNotice } from './banner.ts'
@@ -10,7 +10,7 @@ import type { Terminal } from './terminal.ts'
 export interface Ready {
   readonly address: Address
   readonly settings: Settings
-  readonly models: Models
+  readonly models: ModelRegistry
   readonly key?: string | undefined
 }
 

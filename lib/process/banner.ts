@@ -1,14 +1,14 @@
 /** What a gateway says to whoever started it: where it is, who answers, and lines to try it with. */
 
 import { isEverywhere, urlOf, type Address } from '../http/listen.ts'
-import type { Models } from '../models/model-registry.ts'
+import type { ModelRegistry } from '../models/model-registry.ts'
 import type { ProviderSettings } from '../core/settings.ts'
 
 export interface BannerFacts {
   readonly address: Address
   /** Those that are enabled. */
   readonly providers: readonly ProviderSettings[]
-  readonly models: Pick<Models, 'list'>
+  readonly models: Pick<ModelRegistry, 'list'>
   /** The key that was made just now, if one was. */
   readonly key?: string | undefined
 }
@@ -65,7 +65,7 @@ const weather = {
 }
 
 /** The simulator where it is on, else a model known to chat and call tools, else a placeholder. */
-function exampleModel (providers: readonly ProviderSettings[], models: Pick<Models, 'list'>): string {
+function exampleModel (providers: readonly ProviderSettings[], models: Pick<ModelRegistry, 'list'>): string {
   const sandbox = providers.find(({ kind }) => kind === 'sandbox')
   if (sandbox !== undefined) return `${sandbox.id}/echo`
   const chats = models.list().find(({ status, capabilities }) =>

@@ -2,7 +2,7 @@ import type { Address } from '../http/listen.ts'
 import { CommandError } from './terminal.ts'
 
 /** @param advice what to do about it, as a sentence */
-export function cannotListen (cause: unknown, { host, port }: Address, advice: string): CommandError {
+export function listenError (cause: unknown, { host, port }: Address, advice: string): CommandError {
   const code = cause instanceof Error && 'code' in cause ? String(cause.code) : ''
   const reason = reasons.get(code) ?? (cause instanceof Error ? cause.message : String(cause))
   return new CommandError(`cannot listen on ${host} port ${port}: ${reason}. ${advice}`, { cause })

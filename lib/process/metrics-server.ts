@@ -1,7 +1,7 @@
 /** Where Prometheus reads: `GET /metrics` on an address of its own, and nothing else. */
 
 import { createServer } from 'node:http'
-import { causeOf } from '../text/describe-error.ts'
+import { loggableError } from '../text/describe-error.ts'
 import { listen, type Address } from '../http/listen.ts'
 import { printFamilies, type Family } from '../telemetry/metric-families.ts'
 import type { Log } from '../telemetry/log.ts'
@@ -21,7 +21,7 @@ export async function serveMetrics (at: Address, families: () => Family[] | Prom
     Promise.resolve().then(families).then(found => {
       response.writeHead(200, { 'content-type': 'text/plain; version=0.0.4; charset=utf-8' }).end(printFamilies(found))
     }).catch((error: unknown) => {
-      log.error({ cause: causeOf(error) }, 'the metrics could not be told')
+      log.error({ cause: loggableError(error) }, 'the metrics could not be told')
       response.writeHead(500).end()
     })
   })

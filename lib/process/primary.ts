@@ -7,7 +7,7 @@ import cluster, { type Worker } from 'node:cluster'
 import { openKeyStore } from '../keys/key-store.ts'
 import { limiterWith } from '../limits/limiter.ts'
 import { serveLimits } from '../limits/shared-limiter.ts'
-import { openServices } from '../create-services.ts'
+import { createServices } from '../create-services.ts'
 import { openDatabase, type Database } from '../stores/database.ts'
 import { merged } from '../telemetry/metric-families.ts'
 import { createLog, flushed, type Log } from '../telemetry/log.ts'
@@ -18,7 +18,7 @@ import type { MetricsSettings, Settings } from '../core/settings.ts'
 import { announce } from './announce.ts'
 import { CommandError, type ExitCode, type Terminal } from './terminal.ts'
 import { firstKey } from './first-key.ts'
-import { openMetrics } from './start-metrics.ts'
+import { startMetrics } from './start-metrics.ts'
 import type { ServeOptions } from './serve.ts'
 import { stopMessage } from './worker.ts'
 
@@ -28,7 +28,7 @@ const firstWaitMs = 100
 const longestWaitMs = 30_000
 
 /** Leads the workers until a signal ends them. */
-export async function lead ({ settings, log }: ServeOptions, terminal: Terminal): Promise<ExitCode> {
+export async function runPrimary ({ settings, log }: ServeOptions, terminal: Terminal): Promise<ExitCode> {
   const database = await openDatabase(settings.server.dataDir)
   try {
     await leadWith(database, settings, log, terminal)
@@ -68,7 +68,7 @@ async function openSharedMetrics (
 ): Promise<{ readonly shared: SharedMetrics, readonly close: () => Promise<void> }> {
   const shared = new SharedMetrics()
   const own = new ProcessMetrics()
-  const close = await openMetrics(at, async () => merged([await shared.families(), own.families()]), log)
+  const close = await startMetrics(at, async () => merged([await shared.families(), own.families()]), log)
   return { shared, close }
 }
 
@@ -79,9 +79,9 @@ async function makeFirstKey (database: Database, settings: Settings): Promise<st
 }
 
 /** What the banner's example needs to know; the workers have their own. */
-async function modelsOf (settings: Settings): Promise<ReturnType<typeof openServices>['models']> {
+async function modelsOf (settings: Settings): Promise<ReturnType<typeof createServices>['models']> {
   const providers = settings.providers.map(provider => ({ ...provider, listModels: false }))
-  const services = openServices({ ...settings, providers }, {
+  const services = createServices({ ...settings, providers }, {
     keys: { check: () => undefined }, log: createLog('silent'), ready: () => false
   })
   await services.close()

@@ -6,7 +6,7 @@ import { watchSettings, type SettingsWatch } from '../config/watch-settings.ts'
 import { createGateway, type Gateway } from '../gateway.ts'
 import { openKeyStore, type KeyStore } from '../keys/key-store.ts'
 import { openDatabase } from '../stores/database.ts'
-import { causeOf } from '../text/describe-error.ts'
+import { loggableError } from '../text/describe-error.ts'
 import { Metrics } from '../telemetry/metrics.ts'
 import type { Limiter } from '../limits/limiter.ts'
 import type { Address } from '../http/listen.ts'
@@ -14,8 +14,8 @@ import type { ConfigSources } from '../config/read-settings.ts'
 import type { ServerSettings, Settings } from '../core/settings.ts'
 import type { Family } from '../telemetry/metric-families.ts'
 import type { Log } from '../telemetry/log.ts'
-import { cannotListen } from './listen-error.ts'
-import { openMetrics } from './start-metrics.ts'
+import { listenError } from './listen-error.ts'
+import { startMetrics } from './start-metrics.ts'
 
 export interface ServeOptions {
   /** Who counts what limited keys use. Default: this process. */
@@ -53,7 +53,7 @@ export async function serve ({ sources, settings, log, prepare, limiter, tellMet
     const database = await openDatabase(settings.server.dataDir)
     closing.push(database.close)
     const keys = await openKeyStore(database, settings.keys, {
-      onFailure: error => log.warn({ cause: causeOf(error) }, 'the store cannot be read; the keys known so far stay good')
+      onFailure: error => log.warn({ cause: loggableError(error) }, 'the store cannot be read; the keys known so far stay good')
     })
     closing.push(keys.close)
     const key = await prepare?.(keys)
@@ -73,7 +73,7 @@ export async function serve ({ sources, settings, log, prepare, limiter, tellMet
     if (metrics !== undefined && settings.metrics !== undefined) {
       const families = (): Family[] => metrics.families()
       // Last of all: until then it can be seen how the gateway drains.
-      if (tellMetrics === undefined) closing.unshift(await openMetrics(settings.metrics, families, log))
+      if (tellMetrics === undefined) closing.unshift(await startMetrics(settings.metrics, families, log))
       else tellMetrics(families)
     }
     const address = await listen(gateway, settings.server)
@@ -91,7 +91,7 @@ async function listen (gateway: Gateway, at: ServerSettings): Promise<Address> {
   try {
     return await gateway.listen()
   } catch (cause) {
-    throw cannotListen(cause, at, 'Choose another with PORT and HOST, or server.port and server.host in the configuration.')
+    throw listenError(cause, at, 'Choose another with PORT and HOST, or server.port and server.host in the configuration.')
   }
 }
 
@@ -117,11 +117,11 @@ function watchForChanges (sources: ConfigSources, { gateway, keys, log, settings
     return watchSettings(sources, (settings, warnings) => {
       logWarnings(warnings, log)
       takeOver(settings).catch((error: unknown) => {
-        log.error({ cause: causeOf(error) }, 'the new configuration could not be taken over; the last one holds')
+        log.error({ cause: loggableError(error) }, 'the new configuration could not be taken over; the last one holds')
       })
     }, error => log.error({ problems: formatProblems(error).split('\n') }, 'the configuration is not good; the last one holds'))
   } catch (error) {
-    log.warn({ cause: causeOf(error) }, 'changes of the configuration are not noticed')
+    log.warn({ cause: loggableError(error) }, 'changes of the configuration are not noticed')
     return undefined
   }
 }
@@ -149,7 +149,7 @@ function fixedChanges (running: Settings, wanted: Settings): string[] {
 
 /** From here on no input may end the process: what nobody caught is logged, and calls go on. */
 function surviveFaults (log: Log): void {
-  const note = (error: unknown): void => log.error({ cause: causeOf(error) }, 'a fault that nobody caught')
+  const note = (error: unknown): void => log.error({ cause: loggableError(error) }, 'a fault that nobody caught')
   process.on('uncaughtException', note)
   process.on('unhandledRejection', note)
 }

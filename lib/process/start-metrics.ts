@@ -3,7 +3,7 @@ import { serveMetrics, type MetricsServer } from './metrics-server.ts'
 import type { MetricsSettings } from '../core/settings.ts'
 import type { Family } from '../telemetry/metric-families.ts'
 import type { Log } from '../telemetry/log.ts'
-import { cannotListen } from './listen-error.ts'
+import { listenError } from './listen-error.ts'
 
 /**
  * Lets metrics be read, and says where.
@@ -11,14 +11,14 @@ import { cannotListen } from './listen-error.ts'
  * @returns ends it
  * @throws CommandError when the address cannot be used
  */
-export async function openMetrics (
+export async function startMetrics (
   at: MetricsSettings, families: () => Family[] | Promise<Family[]>, log: Log
 ): Promise<() => Promise<void>> {
   let server: MetricsServer
   try {
     server = await serveMetrics(at, families, log)
   } catch (cause) {
-    throw cannotListen(cause, at, 'Choose another for metrics.port and metrics.host in the configuration.')
+    throw listenError(cause, at, 'Choose another for metrics.port and metrics.host in the configuration.')
   }
   log.info({ url: `${urlOf(server.address)}/metrics` }, 'metrics can be read')
   return server.close

@@ -15,7 +15,7 @@ export interface StartFailure {
   readonly failure: string
 }
 
-export async function work (options: ServeOptions): Promise<ExitCode> {
+export async function runWorker (options: ServeOptions): Promise<ExitCode> {
   const stop = stopOrder()
   let serving: Serving
   try {

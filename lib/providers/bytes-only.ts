@@ -1,5 +1,5 @@
 import { GatewayError } from '../core/errors.ts'
-import type { OcrQuestion } from '../ocr/input.ts'
+import type { OcrInput } from '../ocr/input.ts'
 import type { Ask } from './provider.ts'
 
 /**
@@ -7,7 +7,7 @@ import type { Ask } from './provider.ts'
  *
  * @throws GatewayError `unsupported_parameter`, so that another model of the list may do it
  */
-export function bytesOnly (ask: Ask<OcrQuestion>): Ask<OcrQuestion> {
+export function bytesOnly (ask: Ask<OcrInput>): Ask<OcrInput> {
   if (ask.request.document.kind === 'bytes') return ask
   throw new GatewayError('unsupported_parameter', {
     message: 'The local engine reads data URLs only, not addresses.', param: 'document.document_url'

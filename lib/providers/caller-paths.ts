@@ -9,12 +9,12 @@
 import { GatewayError } from '../core/errors.ts'
 import type { ChatEvent } from '../core/events.ts'
 import type { Adapter } from './provider.ts'
-import type { PromptedChat } from '../chat/input.ts'
+import type { ChatInput } from '../chat/input.ts'
 
-type ChatAdapter = Adapter<PromptedChat, ChatEvent>
+type ChatAdapter = Adapter<ChatInput, ChatEvent>
 
 /** The same adapter; the `param` of a refused request is a place in the caller's body. */
-export function withWrittenParams (adapter: ChatAdapter): ChatAdapter {
+export function withCallerPaths (adapter: ChatAdapter): ChatAdapter {
   return {
     ...adapter,
     request: ask => {
@@ -29,7 +29,7 @@ export function withWrittenParams (adapter: ChatAdapter): ChatAdapter {
   }
 }
 
-function writtenParam (param: string, { messages, written }: PromptedChat): string {
+function writtenParam (param: string, { messages, written }: ChatInput): string {
   const place = /^messages\[(\d+)\](.*)$/s.exec(param)
   const message = messages[Number(place?.[1])]
   if (place === null || message === undefined || written === undefined) return param

@@ -1,6 +1,6 @@
 /** Providers out of their settings: an address, a credential, and the adapters of their kind. */
 
-import { withWrittenParams } from './caller-paths.ts'
+import { withCallerPaths } from './caller-paths.ts'
 import { anthropicChat, anthropicHeaders } from './anthropic/index.ts'
 import { azureChat, azureHeaders } from './azure-openai/index.ts'
 import { bearer, chatCompletions } from './chat-completions/index.ts'
@@ -76,7 +76,7 @@ export function createProvider (settings: ProviderSettings, transport: Transport
     retries: settings.retries,
     onDisconnect: settings.onDisconnect,
     quirks: { ...kindQuirks[settings.kind], ...settings.quirks },
-    ...(chat === undefined ? {} : { chat: withWrittenParams(chat) }),
+    ...(chat === undefined ? {} : { chat: withCallerPaths(chat) }),
     ...adapters
   }
 }

@@ -13,13 +13,13 @@ import type {
 ChatEvent,EmbeddingsEvent,ImageEvent,ResultEvent,SpeechEvent,TranscriptEvent
 } from '../core/events.ts'
 import type { GatewayError } from '../core/errors.ts'
-import type { PromptedChat } from '../chat/input.ts'
+import type { ChatInput } from '../chat/input.ts'
 import type { ImageEdit,ImageVariation } from '../images/input.ts'
-import type { OcrPages,OcrQuestion } from '../ocr/input.ts'
+import type { OcrPages,OcrInput } from '../ocr/input.ts'
 import type { EmbeddingsRequest } from '../../schemas/embeddings.ts'
 import type { ImageRequest } from '../../schemas/images.ts'
-import type { Recording } from '../audio/recording-input.ts'
-import type { SpeechQuestion } from '../audio/speech-input.ts'
+import type { RecordingInput } from '../audio/recording-input.ts'
+import type { SpeechInput } from '../audio/speech-input.ts'
 import type { Quirks } from '../core/quirks.ts'
 import type { Timeouts } from '../core/settings.ts'
 
@@ -116,7 +116,7 @@ export interface UpstreamAnswer extends UpstreamHead {
 /** Iterate it or read it whole, once. Leaving the iteration early closes the connection. */
 export interface UpstreamBody extends AsyncIterable<Uint8Array> {
   /** @throws GatewayError `upstream_invalid_response` over `maxBytes`. */
-  readonly whole: (maxBytes: number) => Promise<Buffer>
+  readonly buffer: (maxBytes: number) => Promise<Buffer>
   /** Closes the connection; the rest is not wanted. */
   readonly cancel: () => void
 }
@@ -158,22 +158,22 @@ export interface Provider {
   /** When the caller leaves: stop the provider, or read on so that the books stay exact. */
   readonly onDisconnect: 'abort' | 'drain'
   readonly quirks: Quirks
-  readonly chat?: Adapter<PromptedChat, ChatEvent>
+  readonly chat?: Adapter<ChatInput, ChatEvent>
   readonly deferred?: DeferredChat
   readonly images?: Adapter<ImageRequest, ImageEvent>
   readonly imageEdits?: Adapter<ImageEdit, ImageEvent>
   readonly imageVariations?: Adapter<ImageVariation, ImageEvent>
-  readonly ocr?: Adapter<OcrQuestion, ResultEvent<OcrPages>>
+  readonly ocr?: Adapter<OcrInput, ResultEvent<OcrPages>>
   readonly embeddings?: Adapter<EmbeddingsRequest, EmbeddingsEvent>
-  readonly speech?: Adapter<SpeechQuestion, SpeechEvent>
-  readonly transcription?: Adapter<Recording, TranscriptEvent>
-  readonly translation?: Adapter<Recording, TranscriptEvent>
+  readonly speech?: Adapter<SpeechInput, SpeechEvent>
+  readonly transcription?: Adapter<RecordingInput, TranscriptEvent>
+  readonly translation?: Adapter<RecordingInput, TranscriptEvent>
 }
 
 /** A provider that can be asked now and answers later, once. */
 export interface DeferredChat {
   /** Its one event holds the provider's id of the completion to come. */
-  readonly start: Adapter<PromptedChat, ResultEvent<string>>
+  readonly start: Adapter<ChatInput, ResultEvent<string>>
   /** Asks for the completion: 202 while it is not there, its answer exactly once, then an error. */
   readonly fetch: (upstreamId: string) => UpstreamRequest
 }

@@ -1,7 +1,7 @@
 /** The end of a pipeline that answers with sound, or with a stream of pieces of it. */
 
 import { GatewayError } from '../core/errors.ts'
-import { begun } from '../async/peek.ts'
+import { peek } from '../async/peek.ts'
 import { eventStream } from './event-stream.ts'
 import type { Batch } from '../core/batch.ts'
 import type { SpeechEvent } from '../core/events.ts'
@@ -20,7 +20,7 @@ export function bytesReply<R extends { readonly stream?: boolean }> (
   streamed: Stage<Batch<R, SpeechEvent>, string>
 ): Sink<Batch<R, SpeechEvent>, Reply> {
   return async source => {
-    const { first, all } = await begun(source)
+    const { first, all } = await peek(source)
     const start = first.events.find(event => event.type === 'audio-start')
     if (start !== undefined) {
       return { status: 200, headers: { 'content-type': start.mediaType }, body: bytesOf(all) }

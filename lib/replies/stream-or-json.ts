@@ -2,13 +2,13 @@
  * The end of a pipeline whose caller chooses: an event stream, or the same answer in one piece.
  */
 
-import { begun } from '../async/peek.ts'
+import { peek } from '../async/peek.ts'
 import { eventStream } from './event-stream.ts'
 import type { Batch } from '../core/batch.ts'
 import type { Reply } from '../core/reply.ts'
 import type { Sink, Stage } from '../core/stage.ts'
 
-export interface StreamOrWhole<B, W> {
+export interface StreamOrJson<B, W> {
   /** Batches to the text of an event stream. */
   readonly streamed: Stage<B, string>
   /** All batches of an answer as one value. */
@@ -20,11 +20,11 @@ export interface StreamOrWhole<B, W> {
 /**
  * Waits for the first batch, which decides the status: a source that fails before it rejects.
  */
-export function streamOrWhole<R extends { readonly stream?: boolean | undefined }, E, B extends Batch<R, E> = Batch<R, E>, W = unknown> (
-  { streamed, whole, write = asJson }: StreamOrWhole<B, W>
+export function streamOrJson<R extends { readonly stream?: boolean | undefined }, E, B extends Batch<R, E> = Batch<R, E>, W = unknown> (
+  { streamed, whole, write = asJson }: StreamOrJson<B, W>
 ): Sink<B, Reply> {
   return async source => {
-    const { first, all } = await begun(source)
+    const { first, all } = await peek(source)
     if (first.call.request.stream === true) return eventStream(streamed(all))
     const batches: B[] = []
     for await (const batch of all) batches.push(batch)

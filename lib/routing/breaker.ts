@@ -78,7 +78,7 @@ export class Breaker {
   }
 
   /** The answer to an attempt that had succeeded was cut off: the newest success was none. */
-  brokeOff (nowMs: number): void {
+  recordStreamFailure (nowMs: number): void {
     if (this.#probeAtMs !== undefined) return
     if (this.#seen === 0 || this.#isForgotten(nowMs)) this.#remember(1, nowMs)
     else this.#outcomes = (this.#outcomes | (this.#outcomes + 1)) & all // the last zero becomes a one

@@ -1,8 +1,8 @@
 /** Which models a call would ask now, in which order, and why. */
 
-import { reasonOf } from './explain-route.ts'
+import { rankText } from './explain-route.ts'
 import type { Route } from '../core/route.ts'
-import type { RouteHealth, Setback } from './route-health.ts'
+import type { RouteHealth, Cooldown } from './route-health.ts'
 import type { RouteCandidate, RouteDecision } from '../../schemas/route-decision.ts'
 
 export interface DecisionParts {
@@ -21,8 +21,8 @@ export function decide ({ requested, routes, health, serves }: DecisionParts): R
     model: route.modelId,
     provider: route.providerId,
     ...route.ranked?.by === 'score' && { score: route.ranked.value },
-    ...serves(route) ? standing(health.setback(route)) : { state: 'unsuitable' },
-    reason: reasonOf(route, index)
+    ...serves(route) ? standing(health.cooldown(route)) : { state: 'unsuitable' },
+    reason: rankText(route, index)
   }))
   const inState = (...states: Array<RouteCandidate['state']>) => found.filter(({ state }) => states.includes(state))
   const ordered = [...inState('ready'), ...inState('held', 'circuit open'), ...inState('unsuitable')]
@@ -33,7 +33,7 @@ export function decide ({ requested, routes, health, serves }: DecisionParts): R
   }
 }
 
-function standing (setback: Setback | undefined): Pick<RouteCandidate, 'state' | 'until'> {
+function standing (setback: Cooldown | undefined): Pick<RouteCandidate, 'state' | 'until'> {
   if (setback === undefined) return { state: 'ready' }
   const { why, forMs } = setback
   return { state: why, ...forMs > 0 && { until: new Date(Date.now() + forMs).toISOString() } }

@@ -9,7 +9,7 @@ const longest = 512
 const mostCandidates = 8
 
 /** What gave a route its place among others. */
-export function reasonOf ({ ranked }: Route, index: number): string {
+export function rankText ({ ranked }: Route, index: number): string {
   if (ranked !== undefined) return printRanked(ranked)
   return index === 0 ? 'asked first' : 'next in order'
 }
@@ -20,10 +20,10 @@ export function reasonOf ({ ranked }: Route, index: number): string {
  *
  * Printable ASCII, at most 512 characters. Nothing where there was nothing to choose.
  */
-export function routeTaken ({ routes, chosen, failedAttempts }: CallRecord): string | undefined {
+export function explainRoute ({ routes, chosen, failedAttempts }: CallRecord): string | undefined {
   if (failedAttempts === undefined && (routes === undefined || routes.length < 2)) return undefined
   const steps = printAttempts(failedAttempts ?? [])
-  if (chosen !== undefined) steps.push(`${chosen.modelId}: ${reasonOf(chosen, routes?.indexOf(chosen) ?? 0)}`)
+  if (chosen !== undefined) steps.push(`${chosen.modelId}: ${rankText(chosen, routes?.indexOf(chosen) ?? 0)}`)
   const text = steps.join('; ').replace(/[^\x20-\x7e]/g, '?')
   return text.length > longest ? `${text.slice(0, longest - 3)}...` : text
 }
@@ -31,7 +31,7 @@ export function routeTaken ({ routes, chosen, failedAttempts }: CallRecord): str
 /** The routes of a call and what ordered them, best first; nothing where there was only one. */
 export function candidatesOf ({ routes }: CallRecord): string[] | undefined {
   if (routes === undefined || routes.length < 2) return undefined
-  return routes.slice(0, mostCandidates).map((route, index) => `${route.modelId}: ${reasonOf(route, index)}`)
+  return routes.slice(0, mostCandidates).map((route, index) => `${route.modelId}: ${rankText(route, index)}`)
 }
 
 /** `openai/gpt-5: upstream_timeout` */

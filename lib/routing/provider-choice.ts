@@ -15,8 +15,8 @@ import { Secret } from '../core/secret.ts'
 import type { Call } from '../core/call.ts'
 import type { Route } from '../core/route.ts'
 import { GatewayError } from '../core/errors.ts'
-import { fitsHeader } from '../text/header-value.ts'
-import type { Models } from '../models/model-registry.ts'
+import { isHeaderSafe } from '../text/header-value.ts'
+import type { ModelRegistry } from '../models/model-registry.ts'
 import type { Providers } from '../providers/provider.ts'
 
 export interface ProviderChoice {
@@ -59,7 +59,7 @@ export function providerChoice (
  */
 export function ownProviderKey (headers: Call['headers']): Secret | undefined {
   const key = text(headers['x-provider-key'])
-  if (key === undefined || fitsHeader(key)) return key === undefined ? undefined : new Secret(key)
+  if (key === undefined || isHeaderSafe(key)) return key === undefined ? undefined : new Secret(key)
   throw new GatewayError('invalid_value', {
     message: 'X-Provider-Key holds a character that no header can carry.', param: 'X-Provider-Key'
   })
@@ -73,7 +73,7 @@ export function ownProviderKey (headers: Call['headers']): Secret | undefined {
 export function routesByChoice (
   choice: ProviderChoice,
   name: string,
-  models: Models,
+  models: ModelRegistry,
   providers: Providers
 ): readonly Route[] {
   const known = models.routes(name)

@@ -20,7 +20,7 @@ const spareRetries = 10
 const quotaMs = 60_000
 
 /** What is known of one credential at one provider. */
-export class Account {
+export class RetryBudget {
   readonly #now: () => number
   #retriesLeft = spareRetries
   #notBeforeMs = 0
@@ -31,17 +31,17 @@ export class Account {
   }
 
   /** To be called for every first attempt: it earns a tenth of a retry. */
-  begin (): void {
+  onAttempt (): void {
     this.#retriesLeft = Math.min(spareRetries, this.#retriesLeft + 0.1)
   }
 
   /** Milliseconds for which the provider has asked to be left alone, from now on. */
-  get heldMs (): number {
+  get cooldownMs (): number {
     return this.#notBeforeMs === 0 ? 0 : Math.max(0, this.#notBeforeMs - this.#now())
   }
 
   /** Remembers what the provider said about waiting. */
-  note ({ code, retryAfterSeconds }: GatewayError): void {
+  record ({ code, retryAfterSeconds }: GatewayError): void {
     const said = (retryAfterSeconds ?? 0) * 1000
     const askedMs = said === 0 && code === 'upstream_quota_exhausted' ? quotaMs : said
     if (askedMs > 0) this.#notBeforeMs = Math.max(this.#notBeforeMs, this.#now() + askedMs)
@@ -53,12 +53,12 @@ export class Account {
    * model of the list can be asked at once. A wait that is granted has its retry paid for: of many
    * calls that fail at the same moment, only as many try again as the budget has.
    */
-  waitMs (failure: GatewayError, retry: number, isLast: boolean): number | undefined {
+  backoffMs (failure: GatewayError, retry: number, isLast: boolean): number | undefined {
     if (failure.failure !== 'transient' && failure.failure !== 'rate-limit') return undefined
     if (!isLast && (failure.failure === 'rate-limit' || retry > 0)) return undefined
     if (this.#retriesLeft < 1) return undefined
     const backoffMs = retry === 0 && wasStaleSocket(failure) ? 0 : jitter(firstBackoffMs * 2 ** retry)
-    const waitMs = Math.max(this.heldMs, Math.min(backoffMs, longestBackoffMs))
+    const waitMs = Math.max(this.cooldownMs, Math.min(backoffMs, longestBackoffMs))
     if (waitMs > longestWaitMs) return undefined
     this.#retriesLeft--
     return waitMs

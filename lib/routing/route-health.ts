@@ -3,7 +3,7 @@
  * which models fail, how soon they answer. All endpoints share one; every process has its own.
  */
 
-import { Account } from './retry-budget.ts'
+import { RetryBudget } from './retry-budget.ts'
 import { GatewayError } from '../core/errors.ts'
 import { Breaker, firstAttempt, type Attempt } from './breaker.ts'
 import { Latencies } from './latencies.ts'
@@ -13,14 +13,14 @@ import type { Route } from '../core/route.ts'
 const mostBreakers = 1000
 
 /** Why a route is passed over as long as there is another, and for how many milliseconds. */
-export interface Setback {
+export interface Cooldown {
   /** The provider asked to be left alone, or the circuit of the model is open. */
   readonly why: 'held' | 'circuit open'
   readonly forMs: number
 }
 
 /** A route whose turn has come. */
-export interface Turn {
+export interface Candidate {
   readonly route: Route
   /** True when there is nobody left to ask after it. */
   readonly isLast: boolean
@@ -28,7 +28,7 @@ export interface Turn {
 
 export class RouteHealth {
   readonly #now: () => number
-  readonly #accounts = new Map<string, Account>()
+  readonly #accounts = new Map<string, RetryBudget>()
   readonly #breakers = new Map<string, Breaker>()
   /** Of whole answers and of streams: a whole one begins when it is complete. */
   readonly #latencies: { readonly whole: Latencies, readonly streamed: Latencies }
@@ -40,9 +40,9 @@ export class RouteHealth {
   }
 
   /** The account of the gateway's credential at a provider. */
-  account (providerId: string): Account {
+  retryBudget (providerId: string): RetryBudget {
     let account = this.#accounts.get(providerId)
-    if (account === undefined) this.#accounts.set(providerId, account = new Account(this.#now))
+    if (account === undefined) this.#accounts.set(providerId, account = new RetryBudget(this.#now))
     return account
   }
 
@@ -51,8 +51,8 @@ export class RouteHealth {
   }
 
   /** What speaks against asking this route now; mostly nothing. */
-  setback ({ providerId, modelId }: Route): Setback | undefined {
-    const heldMs = this.#accounts.get(providerId)?.heldMs ?? 0
+  cooldown ({ providerId, modelId }: Route): Cooldown | undefined {
+    const heldMs = this.#accounts.get(providerId)?.cooldownMs ?? 0
     if (heldMs > 0) return { why: 'held', forMs: heldMs }
     const forMs = this.#breakers.get(modelId)?.openForMs(this.#now())
     return forMs === undefined ? undefined : { why: 'circuit open', forMs }
@@ -64,17 +64,17 @@ export class RouteHealth {
    *
    * @param passed is told of each route that another one is asked before
    */
-  inTurn (routes: readonly Route[], passed: (route: Route, setback: Setback) => void): Iterable<Turn> {
+  candidates (routes: readonly Route[], passed: (route: Route, setback: Cooldown) => void): Iterable<Candidate> {
     const [only, other] = routes
     return only !== undefined && other === undefined ? [{ route: only, isLast: true }] : this.#inTurn(routes, passed)
   }
 
-  * #inTurn (routes: readonly Route[], passed: (route: Route, setback: Setback) => void): Generator<Turn, void, undefined> {
-    const waiting: Array<{ readonly route: Route, readonly setback: Setback }> = []
+  * #inTurn (routes: readonly Route[], passed: (route: Route, setback: Cooldown) => void): Generator<Candidate, void, undefined> {
+    const waiting: Array<{ readonly route: Route, readonly setback: Cooldown }> = []
     let told = 0
     for (const [index, route] of routes.entries()) {
       const isLast = index === routes.length - 1 && waiting.length === 0
-      const setback = isLast ? undefined : this.setback(route)
+      const setback = isLast ? undefined : this.cooldown(route)
       if (setback !== undefined) {
         waiting.push({ route, setback })
         continue
@@ -103,8 +103,8 @@ export class RouteHealth {
   }
 
   /** The answer to an attempt that had succeeded was cut off. */
-  brokeOff ({ modelId }: Route, error: unknown): void {
-    if (error instanceof GatewayError && error.failure === 'transient') this.#breaker(modelId).brokeOff(this.#now())
+  recordStreamFailure ({ modelId }: Route, error: unknown): void {
+    if (error instanceof GatewayError && error.failure === 'transient') this.#breaker(modelId).recordStreamFailure(this.#now())
   }
 
   ended ({ modelId }: Route, attempt: Attempt): void {

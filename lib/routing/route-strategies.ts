@@ -11,7 +11,7 @@ import type { ModelEntry } from '../core/model.ts'
  *
  * @param resolved the routes of one of its models
  */
-export function arranged (
+export function orderRoutes (
   { models, strategy = 'in_order', weights = {} }: RouteSettings,
   resolved: (id: string) => readonly Route[],
   entries: ReadonlyMap<string, ModelEntry>
@@ -35,7 +35,7 @@ export function arranged (
 }
 
 /** What decides from call to call. */
-export interface Play {
+export interface OrderingInputs {
   /** From 0 to 1, without 1. */
   readonly random: () => number
   /** Milliseconds to the first byte of a model, as far as they are known. */
@@ -46,9 +46,9 @@ export interface Play {
  * The routes in the order of this call. By weight: each place is drawn among those that are left. By
  * time to the first byte: what is not known is asked first, and then it is.
  */
-export function inPlay (routes: readonly Route[], streamed: boolean, { random, latency }: Play): readonly Route[] {
+export function orderForCall (routes: readonly Route[], streamed: boolean, { random, latency }: OrderingInputs): readonly Route[] {
   switch (routes[0]?.ranked?.by) {
-    case 'weight': return byNumber(routes.map(route => [route, ticket(valueOf(route, 1), random)]))
+    case 'weight': return byNumber(routes.map(route => [route, sampleKey(valueOf(route, 1), random)]))
     case 'first byte': return byNumber(routes.map(route => {
       const ms = latency(route.modelId, streamed)
       return ms === undefined ? [route, -1] : [{ ...route, ranked: { by: 'first byte', value: ms } }, ms]
@@ -61,7 +61,7 @@ export function inPlay (routes: readonly Route[], streamed: boolean, { random, l
  * The lowest ticket wins, and each wins as often as its share of all weights says: exponential
  * distribution, of which the weight is the rate. Without any weight it comes after all others.
  */
-function ticket (weight: number, random: () => number): number {
+function sampleKey (weight: number, random: () => number): number {
   return weight === 0 ? Infinity : -Math.log(1 - random()) / weight
 }
 

@@ -9,7 +9,7 @@ const page = '<html><body>This is not JSON.</body></html>'
 const sentence = 'The sandbox was told to fail.'
 
 /** @param streamed whether the script is a stream of frames, or one piece */
-export function actOut (script: Script, directives: Directives, streamed: boolean): Script {
+export function applyDirectives (script: Script, directives: Directives, streamed: boolean): Script {
   const acted = failed(script, directives, streamed)
   const { delayMs, dripMs } = directives
   return {

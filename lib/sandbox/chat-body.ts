@@ -1,10 +1,10 @@
 /** A chat request as it reaches the sandbox: the dialect's fields that it honours. */
 
 import { Refusal } from './refusal.ts'
-import type { PromptedChat } from '../chat/input.ts'
+import type { ChatInput } from '../chat/input.ts'
 import type { UpstreamRequest } from '../providers/provider.ts'
 
-export type ChatBody = Pick<PromptedChat,
+export type ChatBody = Pick<ChatInput,
   | 'messages' | 'max_tokens' | 'max_completion_tokens' | 'stop' | 'n' | 'seed' | 'logprobs' | 'top_logprobs'
   | 'stream' | 'stream_options' | 'response_format' | 'reasoning_effort' | 'tools' | 'tool_choice'
   | 'parallel_tool_calls' | 'functions' | 'function_call'

@@ -1,7 +1,7 @@
 /** `POST /chat/completions`: reads the request, composes the answer, writes it down. */
 
 import { randomUUID } from 'node:crypto'
-import { actOut } from './apply-directives.ts'
+import { applyDirectives } from './apply-directives.ts'
 import { composeAnswer } from './answer.ts'
 import { readChatBody } from './chat-body.ts'
 import { streamOf } from './chat-stream.ts'
@@ -37,5 +37,5 @@ export function chatCompletions (request: UpstreamRequest, options: SandboxOptio
         headers: { ...headers, 'content-type': 'text/event-stream; charset=utf-8', 'cache-control': 'no-cache' },
         body: streamOf(answer, body, directives.pace ?? character.wordsPerSecond ?? options.wordsPerSecond)
       }
-  return actOut(script, directives, streamed)
+  return applyDirectives(script, directives, streamed)
 }

@@ -3,8 +3,8 @@
 import { randomUUID } from 'node:crypto'
 import { base64Of } from '../embeddings/vector.ts'
 import { inputsOf } from '../embeddings/input.ts'
-import { ownTurn } from '../async/yield-fairly.ts'
-import { actOut } from './apply-directives.ts'
+import { yieldFairly } from '../async/yield-fairly.ts'
+import { applyDirectives } from './apply-directives.ts'
 import { readDirectives, withoutDirectives } from './directives.ts'
 import { embeddingModel } from './sandbox-models.ts'
 import { hash } from './random.ts'
@@ -52,7 +52,7 @@ export async function embeddings (
   }
   const data: string[] = []
   for (const [index, text] of texts.entries()) {
-    if (index > 0) await ownTurn() // all 2048 at once would hold up other calls for tenths of a second
+    if (index > 0) await yieldFairly() // all 2048 at once would hold up other calls for tenths of a second
     signal.throwIfAborted()
     const vector = vectorOf(withoutDirectives(text), dimensions)
     data.push(JSON.stringify({ object: 'embedding', index, embedding: form === 'base64' ? base64Of(vector) : vector }))
@@ -62,7 +62,7 @@ export async function embeddings (
   const script = jsonTextScript(200, `{"object":"list","data":[${data.join()}],"model":${JSON.stringify(model)},"usage":${usage}}`, {
     'x-request-id': `req_${randomUUID()}`
   })
-  return actOut(script, readDirectives(texts.at(-1) ?? '', name, 1), false)
+  return applyDirectives(script, readDirectives(texts.at(-1) ?? '', name, 1), false)
 }
 
 /** Every word and every three letters in a row push one dimension up or down. */

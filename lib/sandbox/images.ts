@@ -1,6 +1,6 @@
 /** The image paths: real image files of the size that was asked for, painted out of the prompt. */
 
-import { actOut } from './apply-directives.ts'
+import { applyDirectives } from './apply-directives.ts'
 import { readDirectives, withoutDirectives } from './directives.ts'
 import { encodeImage } from './encode-image.ts'
 import { readImageBody, type ImageBody } from './image-body.ts'
@@ -38,7 +38,7 @@ async function imagesScript (request: UpstreamRequest, { wordsPerSecond }: Sandb
   const script = body.streamed
     ? await streamScript({ ...body, text }, directives.pace ?? wordsPerSecond, created, prefix)
     : jsonScript(200, { created, data: await pictures({ ...body, text }), ...aboutOf(body), usage: usageOf(text, body.n) })
-  return actOut(script, directives, body.streamed)
+  return applyDirectives(script, directives, body.streamed)
 }
 
 async function streamScript (body: ImageBody, wordsPerSecond: number, created: number, prefix: string): Promise<Script> {

@@ -54,7 +54,7 @@ export class ScriptBody implements UpstreamBody, AsyncIterator<Uint8Array, undef
     this.#clock.stop(new GatewayError('upstream_stream_interrupted'))
   }
 
-  async whole (maxBytes: number): Promise<Buffer> {
+  async buffer (maxBytes: number): Promise<Buffer> {
     const pieces: Uint8Array[] = []
     let sizeBytes = 0
     for await (const bytes of this) {

@@ -1,6 +1,6 @@
 /** `POST /audio/speech`: a sound file of the format that was asked for, as long as the text would take. */
 
-import { actOut } from './apply-directives.ts'
+import { applyDirectives } from './apply-directives.ts'
 import { dataOf, done } from './chat-stream.ts'
 import { readDirectives, withoutDirectives } from './directives.ts'
 import { speaker } from './sandbox-models.ts'
@@ -46,7 +46,7 @@ export async function speak (request: UpstreamRequest, options: SandboxOptions):
     steps.push({ type: 'send', bytes: dataOf({ type: 'speech.audio.done', usage: { ...usage, total_tokens: total } }) + done })
   }
   const type = streamed ? 'text/event-stream; charset=utf-8' : 'application/octet-stream'
-  return actOut({ before: [], status: 200, headers: { 'content-type': type }, body: steps }, directives, true)
+  return applyDirectives({ before: [], status: 200, headers: { 'content-type': type }, body: steps }, directives, true)
 }
 
 /** As many pieces as there are words to say, in even numbers of bytes. */

@@ -2,7 +2,7 @@
 
 import { srt, vtt } from '../audio/subtitles.ts'
 import { wholeBody } from '../wire/buffer-body.ts'
-import { actOut } from './apply-directives.ts'
+import { applyDirectives } from './apply-directives.ts'
 import { dataOf, done } from './chat-stream.ts'
 import { readDirectives } from './directives.ts'
 import { listener } from './sandbox-models.ts'
@@ -53,7 +53,7 @@ async function listen (request: UpstreamRequest, options: SandboxOptions, toEngl
   const script = streamed
     ? streamOf(heard, withLogprobs, directives.pace ?? options.wordsPerSecond)
     : wholeOf(heard, text('response_format'), form.getAll('timestamp_granularities[]').includes('word'), withLogprobs)
-  return actOut(script, directives, streamed)
+  return applyDirectives(script, directives, streamed)
 }
 
 async function formOf ({ body, headers }: UpstreamRequest): Promise<FormData> {

@@ -38,7 +38,7 @@ export function sandboxTransport (options: Readonly<Record<string, unknown>> = {
 }
 
 function headLimitMs ({ streamed, timeouts }: SendOptions): number {
-  return streamed ? timeouts.firstByteMs : timeouts.wholeMs
+  return streamed ? timeouts.firstByteMs : timeouts.responseMs
 }
 
 async function scriptFor (request: UpstreamRequest, options: SandboxOptions, sending: SendOptions): Promise<Script> {

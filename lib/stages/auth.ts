@@ -1,7 +1,7 @@
 /** Who is calling: before the body is looked at. */
 
 import { GatewayError } from '../core/errors.ts'
-import { perCall, type Stage } from '../core/stage.ts'
+import { map, type Stage } from '../core/stage.ts'
 import type { AuthedCall, Call } from '../core/call.ts'
 import type { Keys } from '../keys/keys.ts'
 
@@ -13,7 +13,7 @@ import type { Keys } from '../keys/keys.ts'
  *   `insufficient_permissions` for one that may not use this endpoint
  */
 export function auth (keys: Keys): Stage<Call, AuthedCall> {
-  return perCall(call => {
+  return map(call => {
     const presented = presentedKey(call.headers)
     const key = presented === undefined ? undefined : keys.check(presented)
     if (key === undefined) throw new GatewayError('invalid_api_key')

@@ -6,7 +6,7 @@
  */
 
 import { GatewayError } from '../core/errors.ts'
-import { digest, type Ticket } from '../deferred/sealed-id.ts'
+import { digest, type DeferredId } from '../deferred/deferred-id.ts'
 import { offersFunctionsOnly } from '../chat/legacy-functions.ts'
 import { once } from '../core/stage.ts'
 import { providerCall } from './provider-call.ts'
@@ -15,18 +15,18 @@ import type { RoutedCall } from '../core/call.ts'
 import type { Secret } from '../core/secret.ts'
 import type { Deferrals } from '../deferred/deferrals.ts'
 import type { Provider } from '../providers/provider.ts'
-import type { PromptedChat } from '../chat/input.ts'
+import type { ChatInput } from '../chat/input.ts'
 import type { Reply } from '../core/reply.ts'
 import type { Services } from '../services.ts'
 import type { Sink } from '../core/stage.ts'
 
-type ChatCall = RoutedCall<PromptedChat>
+type ChatCall = RoutedCall<ChatInput>
 
 /** A stored call, as JSON: what is needed to run it, without any credential. */
 export interface DeferredTask {
   readonly id: string
   readonly key: ChatCall['key']
-  readonly request: PromptedChat
+  readonly request: ChatInput
   readonly routes: ChatCall['routes']
 }
 
@@ -38,8 +38,8 @@ export interface DeferredTask {
  *   provider key of the caller; `overloaded` when too many wait; `insufficient_quota` when too much
  *   is kept for the key
  */
-export function deferCall (
-  { deferrals, providers, settings, drains, health }: Services, answer: Sink<ChatCall, Reply>
+export function defer (
+  { deferrals, providers, settings, abandoned: drains, health }: Services, answer: Sink<ChatCall, Reply>
 ): (call: ChatCall) => Promise<Reply> {
   const start = providerCall(providers, provider => provider.deferred?.start, settings.limits, drains, health)
   return async call => {
@@ -77,7 +77,7 @@ export function credentialDigest (provider: Provider, callerKey: Secret | undefi
   return digest(JSON.stringify(provider.authorize(callerKey?.reveal())))
 }
 
-function ticketOf (call: ChatCall, { providerId, model, modelId }: Route, provider: Provider, upstreamId: string): Ticket {
+function ticketOf (call: ChatCall, { providerId, model, modelId }: Route, provider: Provider, upstreamId: string): DeferredId {
   return {
     key: call.key.id,
     createdSeconds: nowSeconds(),
@@ -93,7 +93,7 @@ function ticketOf (call: ChatCall, { providerId, model, modelId }: Route, provid
 }
 
 async function storeTask (
-  { id, key, request, routes, providerKey }: ChatCall, { seal, store, news }: Deferrals, { keepMs, pending }: Services['settings']['deferred']
+  { id, key, request, routes, providerKey }: ChatCall, { seal, store, events: news }: Deferrals, { keepMs, pending }: Services['settings']['deferred']
 ): Promise<string> {
   if (providerKey !== undefined) {
     throw unsupported('deferred', 'A call with a provider key of your own cannot be deferred: the key is not kept.')
@@ -107,7 +107,7 @@ async function storeTask (
   return requestId
 }
 
-function refuseUnsupported ({ stream, mcp_servers: servers }: PromptedChat): void {
+function refuseUnsupported ({ stream, mcp_servers: servers }: ChatInput): void {
   if (stream === true) throw unsupported('stream', 'A deferred completion cannot be streamed.')
   if (servers !== undefined && [servers].flat().length > 0) {
     throw unsupported('mcp_servers', 'A deferred completion cannot use tools on the server.')

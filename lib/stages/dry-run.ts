@@ -5,7 +5,7 @@
 
 import { decide } from '../routing/decision.ts'
 import { RouteHealth } from '../routing/route-health.ts'
-import { perCall, type Stage } from '../core/stage.ts'
+import { map, type Stage } from '../core/stage.ts'
 import { serving } from './provider-call.ts'
 import type { Call, RoutedCall } from '../core/call.ts'
 import type { Provider } from '../providers/provider.ts'
@@ -32,7 +32,7 @@ class Decided extends Error {
 export function dryRun<C extends RoutedCall<unknown>> (
   services: RoutingServices, pick: (provider: Provider) => unknown
 ): Stage<C> {
-  return perCall(call => {
+  return map(call => {
     if (isDryRun(call)) throw new Decided(decisionOn(call, services, pick))
     return call
   })

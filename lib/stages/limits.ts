@@ -4,7 +4,7 @@ import { GatewayError } from '../core/errors.ts'
 import { budgetText, limitsOnUse, type KeyLimits } from '../core/key.ts'
 import { rateLimitHeaders } from '../limits/headers.ts'
 import { pause } from '../routing/retry-budget.ts'
-import { perCall, type Stage } from '../core/stage.ts'
+import { map, type Stage } from '../core/stage.ts'
 import { costOf } from '../usage/cost.ts'
 import type { AuthedCall, RoutedCall } from '../core/call.ts'
 import type { TokenEstimate } from '../limits/estimate.ts'
@@ -55,7 +55,7 @@ export function limits<C extends RoutedCall<unknown>> (
     record.reservation = verdict.reservation
     return call
   }
-  return perCall(call => {
+  return map(call => {
     const { key, record, request } = call
     if (estimate !== undefined) record.countPrompt = () => estimate(request).prompt
     const limits = key.limits ?? settings.limits.defaultKey
@@ -73,7 +73,7 @@ export function countUse<C extends AuthedCall> ({ limiter, settings }: Pick<Serv
     if (verdict.admitted) call.record.reservation = verdict.reservation
     return call
   }
-  return perCall(call => {
+  return map(call => {
     const limits = call.key.limits ?? settings.limits.defaultKey
     return limits === undefined ? call : reserve(call, limits)
   })

@@ -8,7 +8,7 @@
  */
 
 import { GatewayError,asGatewayError } from '../core/errors.ts'
-import { Drains } from '../upstream/abandoned-answers.ts'
+import { AbandonedAnswers } from '../upstream/abandoned-answers.ts'
 import { openChoices,type AnyEvent } from '../upstream/fan-out.ts'
 import { openSlices } from '../upstream/open-slices.ts'
 import type { OpenAnswer,ProviderCallOptions,Streamable } from '../upstream/attempt.ts'
@@ -36,7 +36,7 @@ export function providerCall<R extends Streamable, E extends AnyEvent> (
   providers: Providers,
   pick: (provider: Provider) => Adapter<R, E> | undefined,
   options: ProviderCallOptions,
-  drains: Drains = new Drains(),
+  drains: AbandonedAnswers = new AbandonedAnswers(),
   shared: RouteHealth = new RouteHealth()
 ): Stage<RoutedCall<R>, Batch<R, E>> {
   const open = async (call: RoutedCall<R>, route: Route, provider: Provider, adapter: Adapter<R, E>): Promise<OpenAnswer<E>> => {
@@ -58,7 +58,7 @@ export function providerCall<R extends Streamable, E extends AnyEvent> (
           if (events.length > 0 || !begun) yield { call, route, events }
         }
       } catch (error) {
-        if (!call.signal.aborted) health.brokeOff(route, error)
+        if (!call.signal.aborted) health.recordStreamFailure(route, error)
         throw forCaller(error, providers.get(route.providerId)?.secrets, call.providerKey)
       } finally {
         answer.close()
@@ -77,16 +77,16 @@ async function firstAnswer<R extends Streamable, E> (
   const { record, signal } = call
   record.routes ??= call.routes // of the first turn, if there are several
   const able = call.routes.filter(serving(providers, pick))
-  const turns = health.inTurn(able, (route, { why }) => noteAttempt(call, route, why))
+  const turns = health.candidates(able, (route, { why }) => noteAttempt(call, route, why))
   let failure: GatewayError | undefined
   for (const { route, isLast } of turns) {
     const provider = providers.get(route.providerId)
     const adapter = provider === undefined ? undefined : pick(provider)
     if (provider === undefined || adapter === undefined) continue // not of those that are able
-    const account = health.account(provider.id)
+    const account = health.retryBudget(provider.id)
     record.modelId = route.modelId
     record.providerId = provider.id
-    account.begin()
+    account.onAttempt()
     for (let retry = 0; ; retry++) {
       const startedAtMs = performance.now()
       const attempt = health.begin(route)
@@ -99,9 +99,9 @@ async function firstAnswer<R extends Streamable, E> (
         if (signal.aborted) throw signal.reason
         failure = forCaller(asGatewayError(error), provider.secrets, call.providerKey)
         health.failed(route, attempt, failure)
-        account.note(failure)
+        account.record(failure)
         noteAttempt(call, route, failure.code)
-        const waitMs = retry < provider.retries ? account.waitMs(failure, retry, isLast) : undefined
+        const waitMs = retry < provider.retries ? account.backoffMs(failure, retry, isLast) : undefined
         if (waitMs === undefined) break
         record.retries = (record.retries ?? 0) + 1
         await pause(waitMs, signal)

@@ -10,7 +10,7 @@ interface Countable {
 }
 
 /** Puts the usage an answer reports, and its images, into the books; batches go through as they are. */
-export function noteUsage<R, E extends Countable> (): Stage<Batch<R, E>> {
+export function recordUsage<R, E extends Countable> (): Stage<Batch<R, E>> {
   return async function * (source) {
     for await (const batch of source) {
       const { record } = batch.call

@@ -2,17 +2,17 @@
 
 import { randomBytes } from 'node:crypto'
 import { Chunks, type AnswerHead, type Chunk } from '../chat/chunk.ts'
-import { ownCopy } from '../text/flat-string.ts'
+import { flatten } from '../text/flat-string.ts'
 import { sseData } from '../wire/sse.ts'
-import { sseStream, type FramePrinter } from './sse-frames.ts'
+import { sseFrames, type FramePrinter } from './sse-frames.ts'
 import type { Batch } from '../core/batch.ts'
 import type { ChatEvent } from '../core/events.ts'
-import type { PromptedChat } from '../chat/input.ts'
+import type { ChatInput } from '../chat/input.ts'
 import type { Stage } from '../core/stage.ts'
 
 /** The event stream of a chat answer. */
-export function sseEncode (): Stage<Batch<PromptedChat, ChatEvent>, string> {
-  return sseStream(first => new Printer(first))
+export function sseEncode (): Stage<Batch<ChatInput, ChatEvent>, string> {
+  return sseFrames(first => new Printer(first))
 }
 
 class Printer implements FramePrinter<ChatEvent> {
@@ -23,7 +23,7 @@ class Printer implements FramePrinter<ChatEvent> {
   /** Set while something waits to travel with the next chunk. */
   #plain = true
 
-  constructor ({ call, events }: Batch<PromptedChat, ChatEvent>) {
+  constructor ({ call, events }: Batch<ChatInput, ChatEvent>) {
     const { stream_options: options } = call.request
     this.#obfuscated = options?.include_obfuscation === true
     this.#chunks = new Chunks(events[0] as AnswerHead, options?.include_usage === true) // by normalise
@@ -71,7 +71,7 @@ const mark = '\u2063headgate\u2063'
  */
 function frameOf (chunk: Chunk | undefined): { before: string, after: string } | undefined {
   const [before, after] = chunk === undefined ? [] : sseData(JSON.stringify(chunk)).split(JSON.stringify(mark))
-  return before === undefined || after === undefined ? undefined : { before: ownCopy(before), after: ownCopy(after) }
+  return before === undefined || after === undefined ? undefined : { before: flatten(before), after: flatten(after) }
 }
 
 /** Random padding, so that the length of a frame tells nothing about its text. */

@@ -25,7 +25,7 @@ export interface FramePrinter<E> {
  *
  * @param printerOf makes the printer of an answer, given its first batch
  */
-export function sseStream<R, E> (printerOf: (first: Batch<R, E>) => FramePrinter<E>): Stage<Batch<R, E>, string> {
+export function sseFrames<R, E> (printerOf: (first: Batch<R, E>) => FramePrinter<E>): Stage<Batch<R, E>, string> {
   return async function * (source) {
     let printer: FramePrinter<E> | undefined
     let call: Call | undefined

@@ -11,26 +11,26 @@
  */
 
 import { forbidsTools, namedToolChoice, relaxedChoice } from '../chat/tool-choice.ts'
-import { ShownEvents } from '../chat/tool-call-filter.ts'
+import { ToolCallFilter } from '../chat/tool-call-filter.ts'
 import { addUsage } from '../core/usage.ts'
 import { Turn, type TurnCall } from '../chat/turn.ts'
 import { deadline } from '../async/deadline.ts'
 import { GatewayError } from '../core/errors.ts'
-import { once, perCallSource } from '../core/stage.ts'
+import { once, flatMap } from '../core/stage.ts'
 import { runTools, type RanCall } from '../mcp/run-tools.ts'
 import type { Message, UserPart } from '../../schemas/messages.ts'
 import type { Batch } from '../core/batch.ts'
 import type { Route } from '../core/route.ts'
 import type { RoutedCall } from '../core/call.ts'
-import type { PromptedChat } from '../chat/input.ts'
+import type { ChatInput } from '../chat/input.ts'
 import type { ChatEvent, ToolServerError } from '../core/events.ts'
 import type { Usage } from '../core/usage.ts'
 import type { OpenTools, ToolServers } from '../mcp/tool-servers.ts'
 import type { ToolSettings } from '../core/settings.ts'
 import type { Stage } from '../core/stage.ts'
 
-type ChatCall = RoutedCall<PromptedChat>
-type ChatBatch = Batch<PromptedChat, ChatEvent>
+type ChatCall = RoutedCall<ChatInput>
+type ChatBatch = Batch<ChatInput, ChatEvent>
 type Ask = Stage<ChatCall, ChatBatch>
 
 export type ToolLimits = Pick<ToolSettings, 'loopMs' | 'loopTokens' | 'callsPerTurn' | 'repeats'>
@@ -58,14 +58,14 @@ const maxImageCharacters = 20_000_000
 export function toolExecute (
   tools: ToolServers, ask: Ask, limits: ToolLimits, seesImages: SeesImages = () => false
 ): Ask {
-  return perCallSource(call => {
+  return flatMap(call => {
     const { request } = call
     if (!namesServers(request) || forbidsTools(request)) return ask(once(call))
     return runsTools(call) ? answerWithTools(call, tools, ask, limits, seesImages) : offerTools(call, tools, ask)
   })
 }
 
-function namesServers ({ mcp_servers: servers }: PromptedChat): boolean {
+function namesServers ({ mcp_servers: servers }: ChatInput): boolean {
   return servers !== undefined && !(Array.isArray(servers) && servers.length === 0)
 }
 
@@ -142,7 +142,7 @@ class ToolLoop {
     let before: string | undefined
     for (let number = 1; ; number++) {
       const isLast = number === this.#maxTurns
-      const shown = new ShownEvents(name => !isLast && this.#isServerTool(name), before)
+      const shown = new ToolCallFilter(name => !isLast && this.#isServerTool(name), before)
       const turn = new Turn()
       this.#call.record.turns = number
       // Until this turn has reported as well, what is in the books is not all of it.
@@ -226,15 +226,15 @@ class ToolLoop {
     }
   }
 
-  #ending (shown: ShownEvents, stop: StopReason | undefined, turns: number): ChatEvent[] {
+  #ending (shown: ToolCallFilter, stop: StopReason | undefined, turns: number): ChatEvent[] {
     const stopped: ChatEvent[] = stop === undefined
       ? []
-      : [...shown.release(), { type: 'extra', scope: 'answer', fields: { tool_loop_stopped: { reason: stop, turns } } }]
+      : [...shown.flush(), { type: 'extra', scope: 'answer', fields: { tool_loop_stopped: { reason: stop, turns } } }]
     return [
-      ...shown.blocks(),
+      ...shown.heldThinking(),
       ...stopped,
       ...failureReport(this.#errors),
-      ...shown.ends(),
+      ...shown.choiceEnds(),
       ...(this.#usage === undefined ? [] : [{ type: 'usage', usage: this.#usage } as const])
     ]
   }
@@ -252,14 +252,14 @@ async function openTools ({ request, key, signal, record }: ChatCall, tools: Too
   return open
 }
 
-function ownFunctions ({ tools = [], functions = [] }: PromptedChat): Set<string> {
+function ownFunctions ({ tools = [], functions = [] }: ChatInput): Set<string> {
   return new Set([
     ...tools.map(tool => 'custom' in tool ? tool.custom.name : tool.function.name),
     ...functions.map(({ name }) => name)
   ])
 }
 
-function withTools (request: PromptedChat, { tools, offered }: OpenTools): PromptedChat {
+function withTools (request: ChatInput, { tools, offered }: OpenTools): ChatInput {
   const own = ownFunctions(request)
   const choice = request.tool_choice
   const nameOf = (wanted: string, server?: string): string | undefined => own.has(wanted) && server === undefined

@@ -11,7 +11,7 @@ import type { Static, TSchema } from 'typebox'
 import type { AuthedCall, ValidCall } from '../core/call.ts'
 import type { UploadForm } from '../core/upload.ts'
 import { GatewayError, ValidationError, type ValidationDetail } from '../core/errors.ts'
-import { perCall, type Stage } from '../core/stage.ts'
+import { map, type Stage } from '../core/stage.ts'
 import { explain } from '../validation/explain.ts'
 import { readForm, type FormRequest } from '../validation/form.ts'
 import { isObject, type JsonSchema } from '../validation/json-schema.ts'
@@ -39,7 +39,7 @@ export function validate<S extends TSchema> (
   schema: S
 ): Stage<AuthedCall, ValidCall<WithoutNulls<Static<S>>>> {
   const matches = compile(schema)
-  return perCall(async call => {
+  return map(async call => {
     const body = await call.body()
     if (!isObject(body)) throw new GatewayError('invalid_json')
     if (!matches(body)) throw new ValidationError(reasons(schema, body))

@@ -15,7 +15,7 @@ const longestMs = 5000
  * @param work one statement, or several of which each may be repeated
  * @throws whatever `work` throws, at last also that the store is locked
  */
-export async function whenUnlocked<T> (work: () => Promise<T>): Promise<T> {
+export async function retryWhenLocked<T> (work: () => Promise<T>): Promise<T> {
   const untilMs = performance.now() + longestMs
   for (;;) {
     try {

@@ -1,7 +1,7 @@
 /** One line per call, once its answer is written or given up. */
 
 import { candidatesOf, printAttempts } from '../routing/explain-route.ts'
-import { causeOf } from '../text/describe-error.ts'
+import { loggableError } from '../text/describe-error.ts'
 import type { Call } from '../core/call.ts'
 import type { CallRecord } from '../core/record.ts'
 import { writeLine, type Log } from './log.ts'
@@ -21,7 +21,7 @@ export function logCall (log: Log, { id, record, receivedAtMs }: Call): void {
     status: record.status,
     outcome: record.outcome,
     error: record.errorCode,
-    cause: record.cause === undefined ? undefined : causeOf(record.cause),
+    cause: record.cause === undefined ? undefined : loggableError(record.cause),
     streamed: record.streamed,
     attempts: record.attempts,
     failed_attempts: record.failedAttempts && printAttempts(record.failedAttempts),

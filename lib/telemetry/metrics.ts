@@ -12,7 +12,7 @@ import { CallMetrics } from './call-metrics.ts'
 import { labels, type Family } from './metric-families.ts'
 import { ProcessMetrics } from './process-metrics.ts'
 import type { Call } from '../core/call.ts'
-import type { Models } from '../models/model-registry.ts'
+import type { ModelRegistry } from '../models/model-registry.ts'
 import type { RouteHealth } from '../routing/route-health.ts'
 import type { Settings } from '../core/settings.ts'
 import type { UsageRow } from '../stores/database.ts'
@@ -28,7 +28,7 @@ export interface Load {
 
 /** What of a gateway is looked at: its services change with the configuration. */
 export interface Watched {
-  readonly services: { readonly models: Models, readonly health: RouteHealth, readonly settings: Settings }
+  readonly services: { readonly models: ModelRegistry, readonly health: RouteHealth, readonly settings: Settings }
   readonly load: () => Load
 }
 

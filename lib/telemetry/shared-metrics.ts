@@ -3,9 +3,9 @@
  * process has, when it is asked itself.
  */
 
-import { tell, type Channel } from '../async/ipc.ts'
+import { send, type IpcChannel } from '../async/ipc.ts'
 import { merged, type Family } from './metric-families.ts'
-import { within } from '../async/with-timeout.ts'
+import { withTimeout } from '../async/with-timeout.ts'
 
 /** Messages of others travel on the same channel. */
 type Message =
@@ -16,9 +16,9 @@ type Message =
 const answerMs = 1000
 
 /** In a worker: answers the primary. */
-export function tellMetrics (primary: Channel<Message>, families: () => Family[]): void {
+export function tellMetrics (primary: IpcChannel<Message>, families: () => Family[]): void {
   primary.on('message', message => {
-    if (isMessage(message) && message.metrics === 'tell') tell(primary, { metrics: 'told', families: families() })
+    if (isMessage(message) && message.metrics === 'tell') send(primary, { metrics: 'told', families: families() })
   })
 }
 
@@ -30,12 +30,12 @@ interface Member {
 
 /** In the primary. */
 export class SharedMetrics {
-  readonly #members = new Map<Channel<Message>, Member>()
+  readonly #members = new Map<IpcChannel<Message>, Member>()
   /** What those that are gone had counted: a counter that goes back looks like a restart of everything. */
   #gone: readonly Family[] = []
   #asking: Promise<void> | undefined
 
-  join (worker: Channel<Message>): void {
+  join (worker: IpcChannel<Message>): void {
     const member: Member = { families: [], heard: () => {} }
     this.#members.set(worker, member)
     worker.on('message', message => {
@@ -61,10 +61,10 @@ export class SharedMetrics {
     const answers = [...this.#members].map(async ([worker, member]) => {
       await new Promise<void>(resolve => {
         member.heard = resolve
-        tell(worker, { metrics: 'tell' })
+        send(worker, { metrics: 'tell' })
       })
     })
-    await within(answerMs, Promise.all(answers))
+    await withTimeout(answerMs, Promise.all(answers))
   }
 }
 

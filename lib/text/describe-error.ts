@@ -1,22 +1,22 @@
 /** What of an error may be logged: enough to find the fault, nothing of what was said. */
 
-import { scrub } from './redact.ts'
+import { redact } from './redact.ts'
 
-export function causeOf (cause: unknown): unknown {
-  if (!(cause instanceof Error)) return scrub(typeof cause === 'string' ? cause : JSON.stringify(cause) ?? '')
+export function loggableError (cause: unknown): unknown {
+  if (!(cause instanceof Error)) return redact(typeof cause === 'string' ? cause : JSON.stringify(cause) ?? '')
   const code: unknown = Reflect.get(cause, 'code')
   // Not by position: a message may have lines of its own.
   const at = cause.stack?.split('\n').map(line => line.trim()).filter(line => /^at .*:\d+:\d+\)?$/.test(line)).slice(0, 3)
   // A parser quotes the text it could not read.
-  const message = cause instanceof SyntaxError ? undefined : scrub(cause.message)
+  const message = cause instanceof SyntaxError ? undefined : redact(cause.message)
   return { name: cause.name, message, code: typeof code === 'string' || typeof code === 'number' ? code : undefined, at }
 }
 
 /** The same as one sentence, for people: what failed, and in brackets why, unless it says that itself. */
-export function reasonOf (error: unknown): string {
-  if (!(error instanceof Error)) return scrub(String(error))
+export function describeError (error: unknown): string {
+  if (!(error instanceof Error)) return redact(String(error))
   if (error instanceof SyntaxError) return 'What came cannot be read.' // as above
   const { message, cause } = error
   const why = cause instanceof Error && !message.includes(cause.message) ? ` (${cause.message})` : ''
-  return scrub(message + why)
+  return redact(message + why)
 }

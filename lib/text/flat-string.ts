@@ -3,6 +3,6 @@
  * bytes a character where that did: everything it is put into does as well, which makes an answer
  * several times as dear to write.
  */
-export function ownCopy (text: string): string {
+export function flatten (text: string): string {
   return Buffer.from(text).toString()
 }

@@ -7,11 +7,11 @@
 
 const unfit = /[^\t\x20-\x7e\x80-\xff]/
 
-export function fitsHeader (text: string): boolean {
+export function isHeaderSafe (text: string): boolean {
   return !unfit.test(text)
 }
 
 /** Where the first character stands that does not fit, from 1; 0 when all do. */
-export function unfitAt (text: string): number {
+export function firstInvalidChar (text: string): number {
   return text.search(unfit) + 1
 }

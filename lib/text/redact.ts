@@ -14,7 +14,7 @@ const secrets: ReadonlyArray<readonly [RegExp, string]> = [
 ]
 const maxLength = 2000
 
-export function scrub (text: string): string {
+export function redact (text: string): string {
   let clean = text.length > maxLength ? `${text.slice(0, maxLength)}…` : text
   for (const [pattern, replacement] of secrets) clean = clean.replace(pattern, replacement)
   return clean

@@ -11,7 +11,7 @@ import { GatewayError } from '../core/errors.ts'
 import type { CallRecord } from '../core/record.ts'
 import type { Usage } from '../core/usage.ts'
 
-export interface DrainLimits {
+export interface AbandonedAnswerLimits {
   /** From the moment the caller leaves. */
   readonly longestMs: number
   readonly bytes: number
@@ -31,14 +31,14 @@ interface Asking {
   readonly record: CallRecord
 }
 
-const defaults: DrainLimits = { longestMs: 60_000, bytes: 16 * 1024 * 1024, answers: 64 }
+const defaults: AbandonedAnswerLimits = { longestMs: 60_000, bytes: 16 * 1024 * 1024, answers: 64 }
 
-export class Drains {
-  readonly #limits: DrainLimits
+export class AbandonedAnswers {
+  readonly #limits: AbandonedAnswerLimits
   /** Answers whose caller has left, and how to give them up. */
   readonly #running = new Map<AbortController, NodeJS.Timeout>()
 
-  constructor (limits: Partial<DrainLimits> = {}) {
+  constructor (limits: Partial<AbandonedAnswerLimits> = {}) {
     this.#limits = { ...defaults, ...limits }
   }
 

@@ -75,7 +75,7 @@ export async function openAnswer<R extends Streamable, E extends { readonly type
   const readBytes = adapter.bytes?.(answer, ask)
   if (readBytes !== undefined) return await openBytes(answer, readBytes)
   if (adapter.isText?.(answer, ask) === true) {
-    return wholeAnswer(adapter.response((await answer.body.whole(options.answerBytes)).toString(), ask))
+    return wholeAnswer(adapter.response((await answer.body.buffer(options.answerBytes)).toString(), ask))
   }
   if (!ask.streamed) return wholeAnswer(await readWhole(answer, ask, adapter, options))
   return await openStream(answer, ask, adapter, provider, options)
@@ -85,7 +85,7 @@ export async function openAnswer<R extends Streamable, E extends { readonly type
 export async function readErrorBody ({ body }: UpstreamAnswer): Promise<unknown> {
   let text: string
   try {
-    text = (await body.whole(errorBodyBytes)).toString()
+    text = (await body.buffer(errorBodyBytes)).toString()
   } catch {
     return '' // what broke here is not what the provider said
   }
@@ -100,7 +100,7 @@ export async function readErrorBody ({ body }: UpstreamAnswer): Promise<unknown>
 async function readWhole<R, E> (
   { body }: UpstreamAnswer, ask: Ask<R>, adapter: Adapter<R, E>, { answerBytes, eventBytes }: ProviderCallOptions
 ): Promise<E[]> {
-  const bytes = await body.whole(answerBytes)
+  const bytes = await body.buffer(answerBytes)
   if (adapter.reads === 'bytes') return adapter.response(bytes, ask)
   const text = bytes.toString()
   if (!looksLikeStream(text)) return adapter.response(parseAnswer(text), ask)

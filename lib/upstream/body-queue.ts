@@ -95,7 +95,7 @@ export class BodyQueue implements UpstreamBody, AsyncIterator<Uint8Array, undefi
     if (!this.#ended) this.#source.cancel()
   }
 
-  async whole (maxBytes: number): Promise<Buffer> {
+  async buffer (maxBytes: number): Promise<Buffer> {
     return await readWhole(this, maxBytes)
   }
 }

@@ -25,7 +25,7 @@ export function inflated (body: UpstreamBody, encoding: string | string[] | unde
   pipeline(Readable.from(body, { objectMode: false }), inflate, () => { /* see the reader */ })
   return {
     [Symbol.asyncIterator]: () => reading(inflate),
-    whole: async maxBytes => await readWhole(reading(inflate), maxBytes),
+    buffer: async maxBytes => await readWhole(reading(inflate), maxBytes),
     cancel: () => {
       inflate.destroy()
       body.cancel()
@@ -63,5 +63,5 @@ function unreadable (body: UpstreamBody, error: GatewayError): UpstreamBody {
     body.cancel()
     return await Promise.reject(error)
   }
-  return { [Symbol.asyncIterator]: () => ({ next: refuse }), whole: refuse, cancel: () => body.cancel() }
+  return { [Symbol.asyncIterator]: () => ({ next: refuse }), buffer: refuse, cancel: () => body.cancel() }
 }

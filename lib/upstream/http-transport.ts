@@ -11,10 +11,10 @@
 
 import { Pool, type Dispatcher } from 'undici'
 import { BodyQueue } from './body-queue.ts'
-import { fitsHeader } from '../text/header-value.ts'
+import { isHeaderSafe } from '../text/header-value.ts'
 import { inflated } from './decompress.ts'
 import { GatewayError } from '../core/errors.ts'
-import { Slots } from '../async/semaphore.ts'
+import { Semaphore } from '../async/semaphore.ts'
 import type { Secret } from '../core/secret.ts'
 import type { SendOptions, Transport, UpstreamAnswer, UpstreamRequest } from '../providers/provider.ts'
 
@@ -48,10 +48,10 @@ export function httpTransport (options: UpstreamOptions): HttpTransport {
   const fixed: Record<string, string> = { 'user-agent': 'headgate', 'accept-encoding': 'identity' }
   for (const [name, value] of Object.entries(options.headers ?? {})) fixed[name.toLowerCase()] = value.reveal()
 
-  const slots = new Slots(options.connections)
+  const slots = new Semaphore(options.connections)
   const close = async (): Promise<void> => {
     // Who holds every slot has seen the last request off, those in line included.
-    for (let held = 0; held < options.connections; held++) await new Promise<void>(resolve => { slots.take(resolve) })
+    for (let held = 0; held < options.connections; held++) await new Promise<void>(resolve => { slots.acquire(resolve) })
     await pool.close()
     for (let held = options.connections; held > 0; held--) slots.release() // a later request is refused by the pool
   }
@@ -79,7 +79,7 @@ export function httpTransport (options: UpstreamOptions): HttpTransport {
 /** Keys are checked where they come in; what slips through must not cost a connection. */
 function checkHeaders (headers: Readonly<Record<string, string>>): void {
   for (const name in headers) {
-    if (fitsHeader(headers[name] ?? '')) continue
+    if (isHeaderSafe(headers[name] ?? '')) continue
     throw new GatewayError('internal_error', { cause: `the header ${name} cannot be sent` })
   }
 }
@@ -105,7 +105,7 @@ function dispatchBody ({ body }: UpstreamRequest): Exclude<Dispatcher.DispatchOp
 class Exchange implements Dispatcher.DispatchHandler {
   readonly answer: Promise<UpstreamAnswer>
   readonly #options: SendOptions
-  readonly #slots: Slots
+  readonly #slots: Semaphore
   readonly #onAbort: () => void
   #resolve!: (answer: UpstreamAnswer) => void
   #reject!: (error: unknown) => void
@@ -116,7 +116,7 @@ class Exchange implements Dispatcher.DispatchHandler {
   #timer: NodeJS.Timeout | undefined
   #failure: unknown
 
-  constructor (options: SendOptions, slots: Slots) {
+  constructor (options: SendOptions, slots: Semaphore) {
     this.#options = options
     this.#slots = slots
     this.answer = new Promise((resolve, reject) => {
@@ -133,10 +133,10 @@ class Exchange implements Dispatcher.DispatchHandler {
     this.#enter = () => {
       this.#inside = true
       this.#enter = nothing // what was sent is not kept for as long as the answer takes
-      this.#timer = setTimeout(() => this.#timedOut(), streamed ? timeouts.firstByteMs : timeouts.wholeMs)
+      this.#timer = setTimeout(() => this.#timedOut(), streamed ? timeouts.firstByteMs : timeouts.responseMs)
       dispatch()
     }
-    this.#slots.take(this.#enter)
+    this.#slots.acquire(this.#enter)
   }
 
   onRequestStart (controller: Dispatcher.DispatchController): void {
@@ -195,7 +195,7 @@ class Exchange implements Dispatcher.DispatchHandler {
   #stop (reason: unknown): void {
     this.#failure ??= reason
     this.#fail(this.#failure)
-    if (this.#slots.leave(this.#enter)) return
+    if (this.#slots.cancel(this.#enter)) return
     this.#controller?.abort(asError(this.#failure))
   }
 

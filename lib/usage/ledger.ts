@@ -11,7 +11,7 @@ import { randomBytes } from 'node:crypto'
 import { readFile, readdir, rename, rm, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promises'
-import { causeOf } from '../text/describe-error.ts'
+import { loggableError } from '../text/describe-error.ts'
 import { pruneUsage, type Keep } from './prune.ts'
 import type { Database, UsageRow } from '../stores/database.ts'
 import type { Log } from '../telemetry/log.ts'
@@ -99,7 +99,7 @@ export class Ledger {
         await rm(path, { force: true })
       } catch (error) {
         // Another process of the same gateway may have been faster.
-        if (!isGone(error)) this.#options.log.warn({ file: path, cause: causeOf(error) }, 'calls of an earlier process could not be taken into the books')
+        if (!isGone(error)) this.#options.log.warn({ file: path, cause: loggableError(error) }, 'calls of an earlier process could not be taken into the books')
       }
     }
   }
@@ -109,7 +109,7 @@ export class Ledger {
     try {
       await pruneUsage(this.#database.query, this.#options.keep(), Date.now())
     } catch (error) {
-      this.#options.log.warn({ cause: causeOf(error) }, 'old rows of the books could not be deleted')
+      this.#options.log.warn({ cause: loggableError(error) }, 'old rows of the books could not be deleted')
     }
   }
 
@@ -151,7 +151,7 @@ export class Ledger {
   #failed (error: unknown): void {
     this.#failures++
     if (this.#failures === quietFailures + 1) {
-      this.#options.log.error({ cause: causeOf(error) }, 'the books cannot be written; calls go on, and their rows wait in memory')
+      this.#options.log.error({ cause: loggableError(error) }, 'the books cannot be written; calls go on, and their rows wait in memory')
     }
     const waitMs = Math.min(firstRetryMs * 2 ** Math.min(this.#failures, 20), longestRetryMs)
     this.#timer = setTimeout(() => { void this.flush() }, waitMs).unref()
@@ -179,7 +179,7 @@ export class Ledger {
       this.#waiting = []
       log.warn({ rows, file, lost: this.#lost }, 'the last rows of the books are in a file; the next start takes them in')
     } catch (error) {
-      log.error({ rows: rows + this.#lost, cause: causeOf(error) }, 'the last rows of the books are lost')
+      log.error({ rows: rows + this.#lost, cause: loggableError(error) }, 'the last rows of the books are lost')
     }
   }
 }

@@ -5,7 +5,7 @@ import { costOf } from './cost.ts'
 import type { Call } from '../core/call.ts'
 import type { CallRecord } from '../core/record.ts'
 import type { Usage } from '../core/usage.ts'
-import type { Models } from '../models/model-registry.ts'
+import type { ModelRegistry } from '../models/model-registry.ts'
 import type { UsageRow } from '../stores/database.ts'
 
 /** Characters of a text that are about one token. */
@@ -18,7 +18,7 @@ const mostNanoUsd = 1e15
  * The row of a call; `undefined` for a call that never showed a good key. Costs are those of the
  * models' prices now.
  */
-export function usageRow ({ id: callId, record, receivedAtMs }: Call, models: Pick<Models, 'find'>): UsageRow | undefined {
+export function usageRow ({ id: callId, record, receivedAtMs }: Call, models: Pick<ModelRegistry, 'find'>): UsageRow | undefined {
   const { keyId, outcome = 'ok' } = record
   if (keyId === undefined) return undefined
   const durationMs = performance.now() - receivedAtMs
@@ -70,7 +70,7 @@ function usageOf (record: CallRecord): { readonly usage?: Usage, readonly estima
 }
 
 /** Nothing for whom nothing was done, for whom somebody else is billed, and for what is free however much it is. */
-function costOfCall (record: CallRecord, usage: Usage | undefined, models: Pick<Models, 'find'>): number | undefined {
+function costOfCall (record: CallRecord, usage: Usage | undefined, models: Pick<ModelRegistry, 'find'>): number | undefined {
   const { attempts, ownProviderKey, modelId, outcome, deferred } = record
   if (ownProviderKey === true || deferred === true || attempts === 0) return 0
   const price = modelId === undefined ? undefined : models.find(modelId)?.price

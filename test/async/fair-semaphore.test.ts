@@ -1,15 +1,15 @@
 import t from 'tap'
-import { Gate } from '../../lib/async/fair-semaphore.ts'
+import { FairSemaphore } from '../../lib/async/fair-semaphore.ts'
 
 const patient = new AbortController().signal
 
 /** Work that says when it begins, and ends when told. */
-function work (gate: Gate) {
+function work (gate: FairSemaphore) {
   const begun: string[] = []
   const ends = new Map<string, () => void>()
   return {
     begun,
-    send: async (name: string, signal = patient): Promise<void> => await gate.pass(name.charAt(0), async () => {
+    send: async (name: string, signal = patient): Promise<void> => await gate.run(name.charAt(0), async () => {
       begun.push(name)
       await new Promise<void>(resolve => { ends.set(name, resolve) })
     }, signal),
@@ -21,7 +21,7 @@ function work (gate: Gate) {
 }
 
 t.test('as much goes through at once as there are places, in order', async t => {
-  const { begun, send, end } = work(new Gate(2))
+  const { begun, send, end } = work(new FairSemaphore(2))
   const sent = ['a1', 'a2', 'a3', 'a4'].map(async name => await send(name))
   await new Promise(setImmediate)
   t.same(begun, ['a1', 'a2'], 'one who is alone has all of them')
@@ -34,7 +34,7 @@ t.test('as much goes through at once as there are places, in order', async t => 
 })
 
 t.test('nobody gets a second place while somebody else waits for the first, and all have their turns', async t => {
-  const { begun, send, end } = work(new Gate(2))
+  const { begun, send, end } = work(new FairSemaphore(2))
   const sent = ['a1', 'a2', 'a3', 'a4', 'b1', 'b2', 'c1'].map(async name => await send(name))
   const fair = ['a1', 'a2', 'b1', 'a3', 'c1', 'b2', 'a4']
   for (const name of fair) {
@@ -46,7 +46,7 @@ t.test('nobody gets a second place while somebody else waits for the first, and 
 })
 
 t.test('who leaves the line is not let through, and work that fails gives its place back', async t => {
-  const gate = new Gate(1)
+  const gate = new FairSemaphore(1)
   const { begun, send, end } = work(gate)
   const leaving = new AbortController()
   const first = send('a1')
@@ -56,7 +56,7 @@ t.test('who leaves the line is not let through, and work that fails gives its pl
   await t.rejects(send('b2', leaving.signal), /gone/, 'before it came')
   await end('a1')
   await first
-  await t.rejects(gate.pass('a', async () => await Promise.reject(new Error('failed')), patient), /failed/)
+  await t.rejects(gate.run('a', async () => await Promise.reject(new Error('failed')), patient), /failed/)
   const last = send('a2')
   await new Promise(setImmediate)
   await end('a2')

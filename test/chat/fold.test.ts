@@ -2,21 +2,21 @@ import fc from 'fast-check'
 import t from 'tap'
 import { Chunks, type AnswerHead, type Chunk } from '../../lib/chat/chunk.ts'
 import { foldChunks } from '../../lib/chat/fold.ts'
-import { wholeCompletion } from '../../lib/chat/complete.ts'
+import { toCompletion } from '../../lib/chat/complete.ts'
 import { createCallRecord } from '../../lib/core/record.ts'
 import { sseReader } from '../../lib/wire/sse.ts'
 import { normalise } from '../../lib/stages/normalise.ts'
 import { sseEncode } from '../../lib/stages/sse-encode.ts'
 import type { Batch } from '../../lib/core/batch.ts'
 import type { ChatEvent } from '../../lib/core/events.ts'
-import type { PromptedChat } from '../../lib/chat/input.ts'
+import type { ChatInput } from '../../lib/chat/input.ts'
 
 const head: AnswerHead = { type: 'response-start', id: 'chatcmpl-1', model: 'x/m', createdSeconds: 1763686800, fingerprint: 'fp' }
 const route = { providerId: 'x', model: 'm', modelId: 'x/m' }
 
-type Options = NonNullable<PromptedChat['stream_options']>
+type Options = NonNullable<ChatInput['stream_options']>
 
-function batch (events: readonly ChatEvent[], options?: Options): Batch<PromptedChat, ChatEvent> {
+function batch (events: readonly ChatEvent[], options?: Options): Batch<ChatInput, ChatEvent> {
   return {
     call: {
       id: '1',
@@ -45,7 +45,7 @@ async function collect<T> (values: AsyncIterable<T>): Promise<T[]> {
   return all
 }
 
-async function encode (batches: ReadonlyArray<Batch<PromptedChat, ChatEvent>>): Promise<string> {
+async function encode (batches: ReadonlyArray<Batch<ChatInput, ChatEvent>>): Promise<string> {
   return (await collect(sseEncode()(source(batches)))).join('')
 }
 
@@ -106,10 +106,10 @@ const answer = fc.record({ deltas: fc.array(delta, { maxLength: 12 }), calls: to
 
 t.test('folding the chunks of a stream gives the whole answer', async t => {
   await fc.assert(fc.asyncProperty(answer, fc.integer({ min: 1, max: 5 }), async (events, size) => {
-    const batches: Array<Batch<PromptedChat, ChatEvent>> = []
+    const batches: Array<Batch<ChatInput, ChatEvent>> = []
     for (let at = 0; at < events.length; at += size) batches.push(batch(events.slice(at, at + size), { include_usage: true }))
     const streamed = foldChunks(chunksIn(await encode(batches)))
-    const whole: unknown = JSON.parse(JSON.stringify(wholeCompletion(batches)))
+    const whole: unknown = JSON.parse(JSON.stringify(toCompletion(batches)))
     t.same(JSON.parse(JSON.stringify(streamed)), whole)
   }), { numRuns: 300 })
 })
@@ -172,14 +172,14 @@ t.test('what was done on the server travels with the last chunk', async t => {
   }
   t.match(chunksIn(await encode([batch(events)])).at(-1), { choices: [{ finish_reason: 'stop' }], ...report })
   t.match(chunksIn(await encode([batch(events, { include_usage: true })])).at(-1), { choices: [], ...report })
-  t.match(wholeCompletion([batch(events)]), report)
-  const silent = wholeCompletion([batch([head, { type: 'choice-end', choice: 0, reason: 'stop' }])])
+  t.match(toCompletion([batch(events)]), report)
+  const silent = toCompletion([batch([head, { type: 'choice-end', choice: 0, reason: 'stop' }])])
   t.notOk('tools_executed' in silent || 'mcp_server_errors' in silent, 'nothing to say, nothing said')
 })
 
 t.test('content is null beside calls and refusals, and empty text otherwise', async t => {
   const message = (...events: ChatEvent[]): unknown =>
-    wholeCompletion([batch([head, ...events, { type: 'choice-end', choice: 0, reason: 'stop' }])]).choices[0]?.message
+    toCompletion([batch([head, ...events, { type: 'choice-end', choice: 0, reason: 'stop' }])]).choices[0]?.message
   t.same(message(), { role: 'assistant', content: '', refusal: null })
   t.match(message({ type: 'refusal-delta', choice: 0, text: 'no' }), { content: null, refusal: 'no' })
   t.match(message({ type: 'tool-call-start', choice: 0, call: 0, id: 'a', name: 'f', kind: 'function' }), {
@@ -198,7 +198,7 @@ t.test('normalise gives the gateway its own head, ends choices once and keeps us
     [{ type: 'response-start', model: 'other' }, { type: 'choice-end', choice: 0, reason: 'length' }, { type: 'text-delta', choice: 0, text: 'b' }],
     [{ type: 'usage', usage: { promptTokens: 1, completionTokens: 2, totalTokens: 3 } }]
   ]
-  const out = await collect(normalise<PromptedChat>()(source([first, ...rest.map(events => ({ call, route, events }))])))
+  const out = await collect(normalise<ChatInput>()(source([first, ...rest.map(events => ({ call, route, events }))])))
   const events = out.flatMap(({ events }) => events)
   t.match(events, [
     { type: 'response-start', id: /^chatcmpl-[0-9a-f]{32}$/, model: 'x/m', createdSeconds: Number },
@@ -212,7 +212,7 @@ t.test('normalise gives the gateway its own head, ends choices once and keeps us
 })
 
 t.test('an error after the first batch is the last message, after what was read before it', async t => {
-  const broken = async function * (): AsyncGenerator<Batch<PromptedChat, ChatEvent>> {
+  const broken = async function * (): AsyncGenerator<Batch<ChatInput, ChatEvent>> {
     yield batch([head, { type: 'text-delta', choice: 0, text: 'a' }])
     throw new Error('boom: sk-secret')
   }
@@ -220,7 +220,7 @@ t.test('an error after the first batch is the last message, after what was read 
   t.match(text, /"content":"a"/)
   t.ok(text.endsWith('event: error\ndata: {"error":{"message":"Headgate failed to handle the request.","type":"server_error","code":"internal_error","param":null}}\n\n'))
   t.notMatch(text, /DONE|secret|"finish_reason":"/)
-  const early = async function * (): AsyncGenerator<Batch<PromptedChat, ChatEvent>> {
+  const early = async function * (): AsyncGenerator<Batch<ChatInput, ChatEvent>> {
     throw new Error('too early')
   }
   await t.rejects(collect(sseEncode()(early())), { message: 'too early' }, 'before it, it is thrown')

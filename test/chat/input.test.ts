@@ -2,9 +2,9 @@ import t from 'tap'
 import type { ValidCall } from '../../lib/core/call.ts'
 import { createCallRecord } from '../../lib/core/record.ts'
 import { ValidationError } from '../../lib/core/errors.ts'
-import { resolvePrompt, type PromptedChat } from '../../lib/chat/input.ts'
+import { chatInput, type ChatInput } from '../../lib/chat/input.ts'
 import { checkChatRules } from '../../lib/chat/rules.ts'
-import { withWrittenParams } from '../../lib/providers/caller-paths.ts'
+import { withCallerPaths } from '../../lib/providers/caller-paths.ts'
 import { chatCompletions } from '../../lib/providers/chat-completions/index.ts'
 import type { ChatRequest } from '../../schemas/chat.ts'
 import type { Message } from '../../schemas/messages.ts'
@@ -23,8 +23,8 @@ function callWith (request: Partial<ChatRequest>): ValidCall<ChatRequest> {
   }
 }
 
-function resolved (request: Partial<ChatRequest>): PromptedChat {
-  return resolvePrompt(callWith(request)).request
+function resolved (request: Partial<ChatRequest>): ChatInput {
+  return chatInput(callWith(request)).request
 }
 
 const hi: Message = { role: 'user', content: 'hi' }
@@ -97,7 +97,7 @@ t.test('a conversation that needs no change is not copied, and the request never
   const messages = [hi, yes]
   const call = callWith({ messages, stop_sequences: ['a'] })
   const before = structuredClone(call.request)
-  t.equal(resolvePrompt(call).request.messages, messages)
+  t.equal(chatInput(call).request.messages, messages)
   t.strictSame(call.request, before)
 })
 
@@ -122,7 +122,7 @@ t.test('a system prompt with a part that is no text is refused, not shortened', 
 })
 
 t.test('one spelling comes out of each pair of aliases', async t => {
-  const rows: Array<[given: Partial<ChatRequest>, result: Partial<PromptedChat>]> = [
+  const rows: Array<[given: Partial<ChatRequest>, result: Partial<ChatInput>]> = [
     [{ stop_sequences: ['a'] }, { stop: ['a'] }],
     [{ stop: 'b', stop_sequences: ['a'] }, { stop: 'b' }],
     [{ auto_execute_tools: false }, { automatic_tool_execution: false }],
@@ -164,7 +164,7 @@ t.test('fields that disagree with each other are refused, and the others pass', 
     [{ mcp_servers: { slug: 'a/b', url: 'https://a' } }, { status: 422, detail: [{ loc: ['body', 'mcp_servers'] }] }]
   ]
   for (const [given, error] of rows) {
-    const call = resolvePrompt(callWith({ messages: [hi], ...given }))
+    const call = chatInput(callWith({ messages: [hi], ...given }))
     if (error === undefined) t.equal(checkChatRules(call), call, JSON.stringify(given))
     else t.match(thrown(() => checkChatRules(call)), error, JSON.stringify(given))
   }
@@ -192,7 +192,7 @@ t.test('every way to choose tools becomes the one of the dialect', async t => {
 
 t.test('an error of a provider names the place the caller wrote', async t => {
   const bad: Message = { role: 'user', content: [{ type: 'text', text: 'a' }, { type: 'image_url', image_url: { url: 'file:///x' } }] }
-  const adapter = withWrittenParams(chatCompletions)
+  const adapter = withCallerPaths(chatCompletions)
   const route = { providerId: 'x', model: 'm', modelId: 'x/m' }
   const paramOf = (body: Partial<ChatRequest>): unknown => {
     const request = resolved(body)

@@ -109,7 +109,7 @@ t.test('without a file and an environment everything has its default', async t =
       timeouts: {
         connectMs: 10_000,
         firstByteMs: 60_000,
-        wholeMs: 600_000,
+        responseMs: 600_000,
         idleBytesMs: 120_000,
         idleEventsMs: 300_000
       },
@@ -633,14 +633,14 @@ t.test('text that is not a configuration is refused with its place', async t => 
 
 t.test('anchors may be shared, and problems found through them', async t => {
   const yaml = `providers:
-  groq: {timeouts: &slow {whole_ms: 9, idle_bytes_ms: 8}}
+  groq: {timeouts: &slow {response_ms: 9, idle_bytes_ms: 8}}
   xai: {timeouts: *slow}
 `
   const settings = load(t, yaml)
-  t.match(provider(settings, 'xai').timeouts, { wholeMs: 9, idleBytesMs: 8 })
+  t.match(provider(settings, 'xai').timeouts, { responseMs: 9, idleBytesMs: 8 })
   t.same(lines(t, yaml.replace('9', 'nine')), [
-    'headgate.yaml:2:37  providers.groq.timeouts.whole_ms  must be a whole number',
-    'headgate.yaml:2:37  providers.xai.timeouts.whole_ms  must be a whole number'
+    'headgate.yaml:2:40  providers.groq.timeouts.response_ms  must be a whole number',
+    'headgate.yaml:2:40  providers.xai.timeouts.response_ms  must be a whole number'
   ])
 })
 

@@ -7,14 +7,14 @@ import { readFileSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { anthropicChat } from '../../lib/providers/anthropic/index.ts'
 import { description } from '../support/description.ts'
-import type { PromptedChat } from '../../lib/chat/input.ts'
+import type { ChatInput } from '../../lib/chat/input.ts'
 
 const root = join(import.meta.dirname, '../../..')
 const fixtures = join(root, 'test/fixtures/anthropic')
 /** Streams with events, deltas and reasons that nobody has thought of yet, on purpose. */
 const unlisted = new Set(['text.sse', 'text-crlf.sse', 'unknown-stop.sse'])
 
-interface RequestFixture { model: string, streamed?: boolean, request: PromptedChat }
+interface RequestFixture { model: string, streamed?: boolean, request: ChatInput }
 
 const api = description('anthropic.json')
 if (api !== undefined) {

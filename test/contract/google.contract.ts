@@ -7,12 +7,12 @@ import { join } from 'node:path'
 import { googleImages } from '../../lib/providers/google/images.ts'
 import { googleBody } from '../support/google.ts'
 import { description } from '../support/description.ts'
-import type { PromptedChat } from '../../lib/chat/input.ts'
+import type { ChatInput } from '../../lib/chat/input.ts'
 
 const root = join(import.meta.dirname, '../../..')
 const fixtures = join(root, 'test/fixtures/google')
 
-interface RequestFixture { name: string, model?: string, request: Partial<PromptedChat> }
+interface RequestFixture { name: string, model?: string, request: Partial<ChatInput> }
 
 const api = description('gemini.json')
 if (api !== undefined) {

@@ -14,13 +14,13 @@ import { transcribe } from '../../lib/sandbox/transcriptions.ts'
 import { partsOf, wavOf } from '../support/forms.ts'
 import { description } from '../support/description.ts'
 import type { TranscriptEvent } from '../../lib/core/events.ts'
-import type { Recording } from '../../lib/audio/recording-input.ts'
-import type { SpeechQuestion } from '../../lib/audio/speech-input.ts'
+import type { RecordingInput } from '../../lib/audio/recording-input.ts'
+import type { SpeechInput } from '../../lib/audio/speech-input.ts'
 import type { Adapter, Ask } from '../../lib/providers/provider.ts'
 
 const wav = wavOf(0.1)
 
-const recording: Recording = {
+const recording: RecordingInput = {
   task: 'transcribe',
   model: ['whisper-1'],
   file: { name: 'a.wav', mediaType: 'audio/wav', sizeBytes: wav.length, head: wav, open: () => Readable.from([wav]) },
@@ -35,7 +35,7 @@ function asked<R> (request: R, model: string): Ask<R> {
 }
 
 /** The fields of a form as the values its schema describes. */
-async function formValues (adapter: Adapter<Recording, TranscriptEvent>, request: Recording, model: string): Promise<Record<string, unknown>> {
+async function formValues (adapter: Adapter<RecordingInput, TranscriptEvent>, request: RecordingInput, model: string): Promise<Record<string, unknown>> {
   const { headers, body } = adapter.request(asked(request, model))
   if (typeof body !== 'function') throw new Error('a form is opened anew for each attempt')
   const values: Record<string, unknown> = {}
@@ -55,8 +55,8 @@ const api = description('openai.json')
 if (api !== undefined) {
   const { check } = api
 
-  const said: SpeechQuestion = { model: 'x', input: 'Hi', voice: 'alloy', stream: false }
-  const speeches: ReadonlyArray<readonly [name: string, request: SpeechQuestion]> = [
+  const said: SpeechInput = { model: 'x', input: 'Hi', voice: 'alloy', stream: false }
+  const speeches: ReadonlyArray<readonly [name: string, request: SpeechInput]> = [
     ['least', said],
     ['most', { ...said, instructions: 'softly', response_format: 'flac', speed: 2, stream_format: 'sse', stream: true }]
   ]
@@ -66,8 +66,8 @@ if (api !== undefined) {
     }
   }
 
-  const whole: Recording = { ...recording, language: 'en', prompt: 'Names', temperature: 0.5 }
-  const rows: ReadonlyArray<readonly [name: string, request: Recording, model: string]> = [
+  const whole: RecordingInput = { ...recording, language: 'en', prompt: 'Names', temperature: 0.5 }
+  const rows: ReadonlyArray<readonly [name: string, request: RecordingInput, model: string]> = [
     ['least', recording, 'whisper-1'],
     ['timed', { ...whole, format: 'verbose_json', granularities: ['word', 'segment'] }, 'whisper-1'],
     ['subtitles', { ...whole, format: 'vtt' }, 'whisper-1'],
@@ -81,7 +81,7 @@ if (api !== undefined) {
 
   const [end] = readTranscript({ language: 'english', duration: 1, text: 'Hi', words: [{ word: 'Hi', start: 0, end: 1 }], segments: [{ start: 0, end: 1, text: 'Hi' }], usage: { type: 'duration', seconds: 1 } }, 'verbose_json')
   if (end?.type === 'transcript-end') {
-    const answer = (request: Recording): unknown => JSON.parse(writeTranscript(end.transcript, request).text)
+    const answer = (request: RecordingInput): unknown => JSON.parse(writeTranscript(end.transcript, request).text)
     check('CreateTranscriptionResponseJson', answer(recording), 'ours')
     check('CreateTranscriptionResponseVerboseJson', answer({ ...recording, format: 'verbose_json', granularities: ['word', 'segment'] }), 'ours')
   }

@@ -8,7 +8,7 @@ import t from 'tap'
 import { chatCompletions } from '../../lib/providers/chat-completions/index.ts'
 import { kindQuirks } from '../../lib/providers/kinds.ts'
 import { description } from '../support/description.ts'
-import type { PromptedChat } from '../../lib/chat/input.ts'
+import type { ChatInput } from '../../lib/chat/input.ts'
 
 const root = join(import.meta.dirname, '../../..')
 
@@ -18,7 +18,7 @@ if (api !== undefined) {
   // The requests of every provider are requests of this API; what it does not know must not go up.
   for (const fixture of ['chat-completions', 'xai', 'google']) {
     const path = join(root, 'test/fixtures', fixture, 'requests.json')
-    const requests = JSON.parse(readFileSync(path, 'utf8')) as Array<{ name: string, request: Partial<PromptedChat> }> // ours
+    const requests = JSON.parse(readFileSync(path, 'utf8')) as Array<{ name: string, request: Partial<ChatInput> }> // ours
     for (const { name, request } of requests) {
       for (const streamed of [false, true]) {
         const { body } = chatCompletions.request({

@@ -7,7 +7,7 @@ import { join } from 'node:path'
 import { xaiDeferred } from '../../lib/providers/xai/deferred.ts'
 import { xaiAsk, xaiBody } from '../support/xai.ts'
 import { description } from '../support/description.ts'
-import type { PromptedChat } from '../../lib/chat/input.ts'
+import type { ChatInput } from '../../lib/chat/input.ts'
 
 const root = join(import.meta.dirname, '../../..')
 const fixtures = join(root, 'test/fixtures/xai')
@@ -16,7 +16,7 @@ const api = description('xai.json')
 if (api !== undefined) {
   const { check } = api
 
-  const requests = JSON.parse(readFileSync(join(fixtures, 'requests.json'), 'utf8')) as Array<{ name: string, request: Partial<PromptedChat> }> // ours
+  const requests = JSON.parse(readFileSync(join(fixtures, 'requests.json'), 'utf8')) as Array<{ name: string, request: Partial<ChatInput> }> // ours
   for (const { name, request } of requests) {
     for (const streamed of [false, true]) check('ChatRequest', xaiBody(request, streamed), `request: ${name}`)
   }

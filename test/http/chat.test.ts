@@ -347,7 +347,7 @@ t.test('answers that are not what was asked for are read all the same', async t 
 t.test('timeouts of each kind are answered, before and after the first byte', async t => {
   const [head = '', first = ''] = chatFrames(['a'])
   const timeouts = upstreamAt('').timeouts
-  const silent = await start(t, { silent: true }, { timeouts: { ...timeouts, firstByteMs: 20, wholeMs: 20 } })
+  const silent = await start(t, { silent: true }, { timeouts: { ...timeouts, firstByteMs: 20, responseMs: 20 } })
   for (const stream of [true, false]) {
     const response = await silent.api.post(path, { ...question, stream })
     t.equal(response.status, 504)

@@ -84,7 +84,7 @@ t.test('a provider in trouble means the same at every endpoint', async t => {
     ['a limit', { status: 429, pieces: ['{"error":{"message":"slow down"}}'] }, 429, /^rate_limit_exceeded$/]
   ]
   for (const [trouble, script, status, code] of rows) {
-    const { api } = await start(t, script, trouble === 'silence' || script.then === 'stall' ? { firstByteMs: 50, wholeMs: 50, idleBytesMs: 50 } : {})
+    const { api } = await start(t, script, trouble === 'silence' || script.then === 'stall' ? { firstByteMs: 50, responseMs: 50, idleBytesMs: 50 } : {})
     for (const [name, question] of Object.entries(questions)) {
       const response = await ask(api, question, [`${question.providers[0]}/${question.model}`])
       const text = await response.text()

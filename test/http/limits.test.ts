@@ -380,6 +380,6 @@ t.test('a connection that cannot be accepted is logged, and the others live on',
 
 t.test('a refusal whose body breaks says nothing', async t => {
   const broken = async (): Promise<never> => await Promise.reject(new Error('read ECONNRESET 10.0.0.7'))
-  const body = { [Symbol.asyncIterator]: () => ({ next: broken }), whole: broken, cancel: () => undefined }
+  const body = { [Symbol.asyncIterator]: () => ({ next: broken }), buffer: broken, cancel: () => undefined }
   t.equal(await readErrorBody({ status: 400, headers: {}, body }), '')
 })

@@ -5,7 +5,7 @@ import { Readable } from 'node:stream'
 import Dedalus from 'dedalus-labs'
 import OpenAI from 'openai'
 import t from 'tap'
-import { LongStrings } from '../../lib/json/extract-large-strings.ts'
+import { LargeStringExtractor } from '../../lib/json/extract-large-strings.ts'
 import { readJson } from '../../lib/http/read-json.ts'
 import { readDocument } from '../../lib/ocr/document.ts'
 import { localPrograms } from '../../lib/local/programs.ts'
@@ -184,7 +184,7 @@ t.test('a document that is not wanted any more is not decoded', async t => {
   await t.rejects(given, { message: 'gone' })
 })
 
-function left ({ rest }: LongStrings): string {
+function left ({ rest }: LargeStringExtractor): string {
   return Buffer.concat(rest).toString()
 }
 
@@ -198,7 +198,7 @@ t.test('long strings are taken out of JSON at any cut, and nothing else is touch
   ]
   for (const text of texts) {
     for (const size of [1, 2, 3, 7, 49, 1000]) {
-      const strings = new LongStrings(20)
+      const strings = new LargeStringExtractor(20)
       const bytes = Buffer.from(text)
       strings.expect(bytes.length)
       for (let at = 0; at < bytes.length; at += size) strings.push(bytes.subarray(at, at + size))
@@ -211,12 +211,12 @@ t.test('long strings are taken out of JSON at any cut, and nothing else is touch
     }
   }
   for (const broken of [`"${long}`, '"\\', '{"a":"b']) {
-    const strings = new LongStrings(20)
+    const strings = new LargeStringExtractor(20)
     strings.expect(100)
     strings.push(Buffer.from(broken))
     t.throws(() => JSON.parse(left(strings)), 'what has no end is no JSON')
   }
-  const many = new LongStrings(64 * 1024)
+  const many = new LargeStringExtractor(64 * 1024)
   const hostile = Buffer.from(JSON.stringify(Array.from({ length: 200_000 }, () => '')))
   many.expect(hostile.length)
   many.push(hostile)
@@ -333,7 +333,7 @@ t.test('two minutes are what a document gets, however long the provider may take
   const upstream = await fakeUpstream({ silent: true })
   t.teardown(upstream.close)
   const long = 3_600_000
-  const timeouts = { connectMs: long, firstByteMs: long, wholeMs: long, idleBytesMs: long, idleEventsMs: long }
+  const timeouts = { connectMs: long, firstByteMs: long, responseMs: long, idleBytesMs: long, idleEventsMs: long }
   const api = await testGateway(t, {
     providers: [upstreamAt(`${upstream.url}/v1`, 'mistral', 'mistral', { timeouts })], limits: { ...settings().limits, callMs: long }
   })

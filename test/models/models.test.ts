@@ -242,7 +242,7 @@ function listing (id: string, body: unknown, status = 200): { provider: Provider
     headers: {},
     body: {
       async * [Symbol.asyncIterator] () { yield bytes },
-      whole: async () => bytes,
+      buffer: async () => bytes,
       cancel: () => {}
     }
   }

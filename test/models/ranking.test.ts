@@ -4,7 +4,7 @@ import { createModels } from '../../lib/models/create-models.ts'
 import { blendedPrice,costOf } from '../../lib/models/price.ts'
 import { rank } from '../../lib/models/ranking.ts'
 import type { Attributes,ModelEntry } from '../../lib/core/model.ts'
-import { arranged,inPlay } from '../../lib/routing/route-strategies.ts'
+import { orderRoutes,orderForCall } from '../../lib/routing/route-strategies.ts'
 import { bareEntry } from '../../lib/models/known-models.ts'
 import { modelSettings,settings } from '../support/settings.ts'
 import type { Route } from '../../lib/core/route.ts'
@@ -78,8 +78,8 @@ t.test('a route is in the order its strategy says', async t => {
     return [entry.id, usd === undefined ? entry : { ...entry, price: { input: usd, asOf: '2026-01-01' } }]
   }))
   const order = (parts: Partial<RouteSettings>, random = () => 0.5, latency: (id: string, streamed: boolean) => number | undefined = () => undefined): string[] => {
-    const routes = arranged({ name: 'r', models: ['a', 'b', 'c', 'a'], ...parts }, name => [route(name)], entries)
-    return inPlay(routes, true, { random, latency }).map(({ model }) => model)
+    const routes = orderRoutes({ name: 'r', models: ['a', 'b', 'c', 'a'], ...parts }, name => [route(name)], entries)
+    return orderForCall(routes, true, { random, latency }).map(({ model }) => model)
   }
   t.same(order({}), ['a', 'b', 'c'])
   t.same(order({ strategy: 'in_order' }), ['a', 'b', 'c'])

@@ -5,10 +5,10 @@
 
 import { pipe } from 'it-pipe'
 import { checkChatRules } from '../../lib/chat/rules.ts'
-import { resolvePrompt, type PromptedChat } from '../../lib/chat/input.ts'
-import { wholeCompletion } from '../../lib/chat/complete.ts'
-import { streamOrWhole } from '../../lib/replies/stream-or-json.ts'
-import { once, perCall } from '../../lib/core/stage.ts'
+import { chatInput, type ChatInput } from '../../lib/chat/input.ts'
+import { toCompletion } from '../../lib/chat/complete.ts'
+import { streamOrJson } from '../../lib/replies/stream-or-json.ts'
+import { once, map } from '../../lib/core/stage.ts'
 import { auth } from '../../lib/stages/auth.ts'
 import { normalise } from '../../lib/stages/normalise.ts'
 import { providerCall } from '../../lib/stages/provider-call.ts'
@@ -22,12 +22,12 @@ import type { Services } from '../../lib/services.ts'
 export function orders (call: Call, { keys, models, providers, settings }: Services): unknown[] {
   const source = once(call)
   const ask = providerCall(providers, provider => provider.chat, settings.limits)
-  const prompt = perCall(resolvePrompt)
-  const rules = perCall(checkChatRules)
-  const route = routeModel<PromptedChat>(models, providers)
-  const reply = streamOrWhole({ streamed: sseEncode(), whole: wholeCompletion })
+  const prompt = map(chatInput)
+  const rules = map(checkChatRules)
+  const route = routeModel<ChatInput>(models, providers)
+  const reply = streamOrJson({ streamed: sseEncode(), whole: toCompletion })
   return [
-    pipe(source, auth(keys), validate(ChatRequest), prompt, rules, route, ask, normalise<PromptedChat>(), reply),
+    pipe(source, auth(keys), validate(ChatRequest), prompt, rules, route, ask, normalise<ChatInput>(), reply),
     // @ts-expect-error a body is not looked at before the key
     pipe(source, validate(ChatRequest), auth(keys), prompt, route, ask, reply),
     // @ts-expect-error a model is chosen for a request, not for a call
@@ -37,7 +37,7 @@ export function orders (call: Call, { keys, models, providers, settings }: Servi
     // @ts-expect-error a provider is asked once there is a route
     pipe(source, auth(keys), validate(ChatRequest), prompt, ask, reply),
     // @ts-expect-error events come from a provider
-    pipe(source, auth(keys), validate(ChatRequest), prompt, route, normalise<PromptedChat>(), reply),
+    pipe(source, auth(keys), validate(ChatRequest), prompt, route, normalise<ChatInput>(), reply),
     // @ts-expect-error a reply is made of events
     pipe(source, auth(keys), reply)
   ]

@@ -2,13 +2,13 @@ import { readFileSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import fc from 'fast-check'
 import t from 'tap'
-import { wholeCompletion } from '../../lib/chat/complete.ts'
+import { toCompletion } from '../../lib/chat/complete.ts'
 import { GatewayError } from '../../lib/core/errors.ts'
 import { anthropicChat, anthropicHeaders } from '../../lib/providers/anthropic/index.ts'
 import { toolUseId } from '../../lib/providers/anthropic/tool-use-id.ts'
 import { cut, cutSizes } from '../support/cuts.ts'
 import { readEvents } from '../support/read-events.ts'
-import type { PromptedChat } from '../../lib/chat/input.ts'
+import type { ChatInput } from '../../lib/chat/input.ts'
 import type { ChatEvent } from '../../lib/core/events.ts'
 import type { Completion } from '../../lib/chat/fold.ts'
 import type { Ask } from '../../lib/providers/provider.ts'
@@ -20,7 +20,7 @@ function read (name: string): Buffer {
   return readFileSync(join(fixtures, name))
 }
 
-function ask (request: Partial<PromptedChat> = {}, model = 'claude-haiku-4-5', streamed = false): Ask<PromptedChat> {
+function ask (request: Partial<ChatInput> = {}, model = 'claude-haiku-4-5', streamed = false): Ask<ChatInput> {
   return {
     request: { model: `anthropic/${model}`, messages: [{ role: 'user', content: 'hi' }], ...request },
     route: { providerId: 'anthropic', model, modelId: `anthropic/${model}` },
@@ -29,16 +29,16 @@ function ask (request: Partial<PromptedChat> = {}, model = 'claude-haiku-4-5', s
   }
 }
 
-function bodyOf (asked: Ask<PromptedChat>): MessagesRequest {
+function bodyOf (asked: Ask<ChatInput>): MessagesRequest {
   return JSON.parse(String(anthropicChat.request(asked).body)) as MessagesRequest // what it is printed from
 }
 
-function body (request: Partial<PromptedChat>, model?: string): MessagesRequest {
+function body (request: Partial<ChatInput>, model?: string): MessagesRequest {
   return bodyOf(ask(request, model))
 }
 
 /** Fixtures of deprecated calls answer a caller who offers deprecated functions. */
-function asked (fixture: string): Ask<PromptedChat> {
+function asked (fixture: string): Ask<ChatInput> {
   return ask(fixture.startsWith('legacy') ? { functions: [{ name: 'ferry_times' }] } : {})
 }
 
@@ -61,7 +61,7 @@ function folded (events: readonly ChatEvent[]): Completion {
   const [head, ...rest] = events
   t.equal(head?.type, 'response-start')
   const started = { ...head, type: 'response-start' as const, id: 'chatcmpl-1', model: 'anthropic/m', createdSeconds: 1 }
-  const text = JSON.stringify(wholeCompletion([{ events: [started, ...rest] }]), (key, value: unknown) => {
+  const text = JSON.stringify(toCompletion([{ events: [started, ...rest] }]), (key, value: unknown) => {
     return key === 'arguments' ? JSON.stringify(JSON.parse(String(value))) : value // spaces aside
   })
   return JSON.parse(text) as Completion // what it was printed from
@@ -160,16 +160,16 @@ t.test('the request goes to the Messages API in the one version whose models sti
 })
 
 t.test('what this provider cannot do is refused before anything is sent, with the parameter at fault', async t => {
-  const refused = (request: Partial<PromptedChat>, param: string, code = 'invalid_value', model?: string): void => {
+  const refused = (request: Partial<ChatInput>, param: string, code = 'invalid_value', model?: string): void => {
     t.throws(() => body(request, model), { name: 'GatewayError', status: 400, code, param }, param)
   }
   const unsupported = 'unsupported_parameter'
-  const user = (...content: object[]): Partial<PromptedChat> =>
+  const user = (...content: object[]): Partial<ChatInput> =>
     ({ messages: [{ role: 'user', content: content as never }] }) // parts as they come from callers
-  const calls = (...calls: object[]): PromptedChat['messages'] =>
+  const calls = (...calls: object[]): ChatInput['messages'] =>
     [{ role: 'user', content: 'hi' }, { role: 'assistant', tool_calls: calls as never }] // as above
   const call = (id: string, text = '{}'): object => ({ id, type: 'function', function: { name: 'now', arguments: text } })
-  const tools: PromptedChat['tools'] = [{ type: 'function', function: { name: 'now' } }]
+  const tools: ChatInput['tools'] = [{ type: 'function', function: { name: 'now' } }]
   const thinking = { type: 'enabled' as const, budget_tokens: 2000 }
 
   refused({ response_format: { type: 'text' } }, 'response_format', unsupported)
@@ -209,7 +209,7 @@ t.test('what this provider cannot do is refused before anything is sent, with th
 })
 
 t.test('each model is asked for no more than it takes', async t => {
-  const everything: Partial<PromptedChat> = { reasoning_effort: 'low', temperature: 0.5, max_tokens: 200_000 }
+  const everything: Partial<ChatInput> = { reasoning_effort: 'low', temperature: 0.5, max_tokens: 200_000 }
   const row = (models: string[], maxTokens: number, thinks: 'adaptive' | 'enabled' | 'not', samples: boolean): void => {
     for (const model of models) {
       const { max_tokens: limit, thinking } = body(everything, model)

@@ -6,14 +6,14 @@ import { GatewayError } from '../../lib/core/errors.ts'
 import { cut, cutSizes } from '../support/cuts.ts'
 import { readEvents } from '../support/read-events.ts'
 import type { ChatEvent } from '../../lib/core/events.ts'
-import type { PromptedChat } from '../../lib/chat/input.ts'
+import type { ChatInput } from '../../lib/chat/input.ts'
 import type { Ask } from '../../lib/providers/provider.ts'
 import type { Quirks } from '../../lib/core/quirks.ts'
 import type { UserMessage } from '../../schemas/messages.ts'
 
 const fixtures = join(import.meta.dirname, '../../../test/fixtures/chat-completions')
 
-function ask (request: Partial<PromptedChat> = {}, quirks: Quirks = {}, streamed = false): Ask<PromptedChat> {
+function ask (request: Partial<ChatInput> = {}, quirks: Quirks = {}, streamed = false): Ask<ChatInput> {
   return {
     request: { model: 'x/m', messages: [{ role: 'user', content: 'hi' }], ...request },
     route: { providerId: 'x', model: 'm', modelId: 'x/m' },
@@ -22,7 +22,7 @@ function ask (request: Partial<PromptedChat> = {}, quirks: Quirks = {}, streamed
   }
 }
 
-function body (request: Partial<PromptedChat>, quirks?: Quirks, streamed?: boolean): Record<string, unknown> {
+function body (request: Partial<ChatInput>, quirks?: Quirks, streamed?: boolean): Record<string, unknown> {
   return JSON.parse(String(chatCompletions.request(ask(request, quirks, streamed)).body)) as Record<string, unknown>
 }
 
@@ -166,7 +166,7 @@ t.test('the upstream body is built from an allow-list', async t => {
     automatic_tool_execution: false, credentials: [], cached_content: 'x', safe_prompt: true
   }
   t.same(body(others), { model: 'm', messages }, 'fields of others stay here')
-  t.same(body({ ...others, unheard: 1 } as Partial<PromptedChat>), { model: 'm', messages }, 'and so do unknown ones')
+  t.same(body({ ...others, unheard: 1 } as Partial<ChatInput>), { model: 'm', messages }, 'and so do unknown ones')
   t.match(body({ safe_prompt: true }, { forward: ['safe_prompt'] }), { safe_prompt: true })
   t.match(body({ max_tokens: 5 }), { max_tokens: 5 })
   t.match(body({ max_tokens: 5 }, { tokenLimitField: 'max_completion_tokens' }), { max_completion_tokens: 5, max_tokens: undefined })

@@ -6,14 +6,14 @@
 import { deepStrictEqual } from 'node:assert/strict'
 import fc from 'fast-check'
 import t from 'tap'
-import { wholeCompletion } from '../../lib/chat/complete.ts'
+import { toCompletion } from '../../lib/chat/complete.ts'
 import { chatCompletions } from '../../lib/providers/chat-completions/index.ts'
 import { googleChat } from '../../lib/providers/google/index.ts'
 import { xaiChat } from '../../lib/providers/xai/index.ts'
 import { googleAsk } from '../support/google.ts'
 import { readEvents } from '../support/read-events.ts'
 import { xaiAsk } from '../support/xai.ts'
-import type { PromptedChat } from '../../lib/chat/input.ts'
+import type { ChatInput } from '../../lib/chat/input.ts'
 import type { ChatEvent } from '../../lib/core/events.ts'
 import type { Adapter, Ask } from '../../lib/providers/provider.ts'
 
@@ -21,7 +21,7 @@ function folded (events: readonly ChatEvent[]): unknown {
   const [head, ...rest] = events
   if (head?.type !== 'response-start') throw new Error('an answer begins with its head')
   const started = { ...head, id: 'chatcmpl-1', model: 'x/m', createdSeconds: 1 }
-  return JSON.parse(JSON.stringify(wholeCompletion([{ events: [started, ...rest] }])))
+  return JSON.parse(JSON.stringify(toCompletion([{ events: [started, ...rest] }])))
 }
 
 function sse (payloads: readonly object[], end = ''): string {
@@ -30,7 +30,7 @@ function sse (payloads: readonly object[], end = ''): string {
 
 /** @throws AssertionError, from which the generator works its way back to the smallest answer */
 function agree (
-  adapter: Adapter<PromptedChat, ChatEvent>, ask: Ask<PromptedChat>, { whole, stream }: { whole: object, stream: string }
+  adapter: Adapter<ChatInput, ChatEvent>, ask: Ask<ChatInput>, { whole, stream }: { whole: object, stream: string }
 ): void {
   deepStrictEqual(folded(readEvents([Buffer.from(stream)], adapter.stream(ask))), folded(adapter.response(whole, ask)))
 }

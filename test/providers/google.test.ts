@@ -1,13 +1,13 @@
 import { readFileSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
-import { wholeCompletion } from '../../lib/chat/complete.ts'
+import { toCompletion } from '../../lib/chat/complete.ts'
 import { googleChat, googleHeaders } from '../../lib/providers/google/index.ts'
 import { cut, cutSizes } from '../support/cuts.ts'
 import { googleAsk, googleBody } from '../support/google.ts'
 import { readEvents } from '../support/read-events.ts'
 import type { ChatEvent } from '../../lib/core/events.ts'
-import type { PromptedChat } from '../../lib/chat/input.ts'
+import type { ChatInput } from '../../lib/chat/input.ts'
 
 const fixtures = join(import.meta.dirname, '../../../test/fixtures/google')
 const recorded = readdirSync(fixtures).filter(name => name.endsWith('.sse')).map(name => name.slice(0, -4))
@@ -21,7 +21,7 @@ function jsonOf (file: string): unknown {
 }
 
 /** What the recorded answers were asked with. */
-function requestOf (name: string): Partial<PromptedChat> {
+function requestOf (name: string): Partial<ChatInput> {
   return name === 'two-candidates' ? { n: 2 } : {}
 }
 
@@ -32,7 +32,7 @@ function plain (value: unknown): unknown {
 
 function completion (events: readonly ChatEvent[]): unknown {
   const head = { type: 'response-start', id: 'chatcmpl-1', model: 'google/m', createdSeconds: 1 } as const
-  return plain(wholeCompletion([{ events: [head, ...events.slice(1)] }]))
+  return plain(toCompletion([{ events: [head, ...events.slice(1)] }]))
 }
 
 function sse (...payloads: unknown[]): Buffer {
@@ -226,7 +226,7 @@ t.test('model and manner go into the path, the key into a header, nothing else l
 })
 
 t.test('settings become a generation config, and the caller\'s own keys win one by one', async t => {
-  const config = (request: Partial<PromptedChat>, model?: string): unknown => googleBody(request, model).generationConfig
+  const config = (request: Partial<ChatInput>, model?: string): unknown => googleBody(request, model).generationConfig
   t.same(config({
     max_tokens: 5, max_completion_tokens: 7, temperature: 2, top_p: 0, top_k: 4, stop: ['a', ''], seed: 2 ** 32 + 5, n: 3,
     logprobs: true, top_logprobs: 2
@@ -256,7 +256,7 @@ t.test('settings become a generation config, and the caller\'s own keys win one 
 })
 
 t.test('reasoning effort is a budget, a level or nothing, by the model', async t => {
-  const thinking = (model: string, effort: NonNullable<PromptedChat['reasoning_effort']>, own?: object): unknown =>
+  const thinking = (model: string, effort: NonNullable<ChatInput['reasoning_effort']>, own?: object): unknown =>
     googleBody({ reasoning_effort: effort, ...(own && { generation_config: { ...own } }) }, model).generationConfig?.thinkingConfig
   t.same(thinking('gemini-2.5-flash', 'low'), { includeThoughts: true, thinkingBudget: 1024 })
   t.same(thinking('gemini-2.5-pro', 'high'), { includeThoughts: true, thinkingBudget: 24576 })
@@ -275,17 +275,17 @@ t.test('one request asks for as many candidates as the model gives', async t => 
 })
 
 t.test('what would be answered wrongly is refused, with the exact parameter', async t => {
-  const user = (part: object): Partial<PromptedChat> =>
+  const user = (part: object): Partial<ChatInput> =>
     ({ messages: [{ role: 'user', content: [{ type: 'text', text: 'x' }, part as { type: 'text', text: string }] }] })
-  const call = (args: string): Partial<PromptedChat> => ({
+  const call = (args: string): Partial<ChatInput> => ({
     messages: [
       { role: 'user', content: 'x' },
       { role: 'assistant', tool_calls: [{ id: 'a', function: { name: 'f', arguments: args } }] },
       { role: 'tool', tool_call_id: 'a', content: '' }
     ]
   })
-  const tool = (name: string): Partial<PromptedChat> => ({ tools: [{ type: 'function', function: { name } }] })
-  const cases: Array<[Partial<PromptedChat>, string]> = [
+  const tool = (name: string): Partial<ChatInput> => ({ tools: [{ type: 'function', function: { name } }] })
+  const cases: Array<[Partial<ChatInput>, string]> = [
     [{ response_format: { type: 'text' } }, 'response_format'],
     [{ modalities: ['text', 'audio'] }, 'modalities'],
     [{ audio: { format: 'mp3', voice: 'v' } }, 'audio'],
@@ -401,10 +401,10 @@ t.test('results follow their calls in one content, in the order of the calls', a
 })
 
 t.test('calls one after another are turns of their own', async t => {
-  const call = (id: string): PromptedChat['messages'][number] =>
+  const call = (id: string): ChatInput['messages'][number] =>
     ({ role: 'assistant', tool_calls: [{ id, type: 'function', function: { name: 'f', arguments: '{}' } }] })
-  const result = (id: string): PromptedChat['messages'][number] => ({ role: 'tool', tool_call_id: id, content: 'r' })
-  const kinds = (messages: PromptedChat['messages']): unknown =>
+  const result = (id: string): ChatInput['messages'][number] => ({ role: 'tool', tool_call_id: id, content: 'r' })
+  const kinds = (messages: ChatInput['messages']): unknown =>
     googleBody({ messages }).contents.map(({ parts }) => parts.map(part => `${Object.keys(part).join()} ${part.functionCall?.id ?? part.functionResponse?.id}`))
   t.same(kinds([call('a'), result('a'), call('b'), result('b')]),
     [['functionCall a'], ['functionResponse a'], ['functionCall b'], ['functionResponse b']])
@@ -413,7 +413,7 @@ t.test('calls one after another are turns of their own', async t => {
 })
 
 t.test('the deprecated functions are tools, and are answered as function_call', async t => {
-  const request: Partial<PromptedChat> = {
+  const request: Partial<ChatInput> = {
     functions: [{ name: 'f', parameters: { type: 'object', properties: { a: { type: 'string' } } } }],
     function_call: { name: 'f' },
     messages: [
@@ -441,8 +441,8 @@ t.test('the deprecated functions are tools, and are answered as function_call', 
 })
 
 t.test('a choice of tools names functions only where a call is forced', async t => {
-  const tools: NonNullable<PromptedChat['tools']> = [{ function: { name: 'a' } }, { type: 'function', function: { name: 'b', description: 'B' } }]
-  const chosen = (choice: NonNullable<PromptedChat['tool_choice']>): unknown =>
+  const tools: NonNullable<ChatInput['tools']> = [{ function: { name: 'a' } }, { type: 'function', function: { name: 'b', description: 'B' } }]
+  const chosen = (choice: NonNullable<ChatInput['tool_choice']>): unknown =>
     googleBody({ tools, tool_choice: choice }).toolConfig?.functionCallingConfig
   t.same(googleBody({ tools }).toolConfig, undefined)
   t.same(chosen('auto'), undefined)

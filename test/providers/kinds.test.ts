@@ -4,14 +4,14 @@ import { createProvider } from '../../lib/providers/index.ts'
 import { Secret } from '../../lib/core/secret.ts'
 import { providerKinds, type ProviderKind } from '../../lib/core/settings.ts'
 import { provider, providerSettings } from '../support/settings.ts'
-import type { PromptedChat } from '../../lib/chat/input.ts'
+import type { ChatInput } from '../../lib/chat/input.ts'
 import type { Ask, Provider, UpstreamRequest } from '../../lib/providers/provider.ts'
 
 function made (kind: ProviderKind, options: Record<string, unknown> = {}): Provider {
   return createProvider({ ...providerSettings('x', kind), apiKey: new Secret('k-1'), options }, provider('x').transport)
 }
 
-function ask (quirks: Provider['quirks'], request: Partial<PromptedChat> = {}): Ask<PromptedChat> {
+function ask (quirks: Provider['quirks'], request: Partial<ChatInput> = {}): Ask<ChatInput> {
   return {
     request: { model: 'x/m 1', messages: [{ role: 'user', content: 'hi' }], ...request },
     route: { providerId: 'x', model: 'm 1', modelId: 'x/m 1' },
@@ -20,13 +20,13 @@ function ask (quirks: Provider['quirks'], request: Partial<PromptedChat> = {}): 
   }
 }
 
-function sent (kind: ProviderKind, request: Partial<PromptedChat> = {}, options?: Record<string, unknown>): UpstreamRequest {
+function sent (kind: ProviderKind, request: Partial<ChatInput> = {}, options?: Record<string, unknown>): UpstreamRequest {
   const { chat, quirks } = made(kind, options)
   if (chat === undefined) throw new Error(`no chat for ${kind}`)
   return chat.request(ask(quirks, request))
 }
 
-function body (kind: ProviderKind, request: Partial<PromptedChat>): Record<string, unknown> {
+function body (kind: ProviderKind, request: Partial<ChatInput>): Record<string, unknown> {
   return JSON.parse(String(sent(kind, request).body)) as Record<string, unknown> // as printed
 }
 
@@ -49,7 +49,7 @@ t.test('every kind is told who asks in its own header, at its own address', asyn
 
 /** What becomes of one request at every kind that speaks the dialect: only what is changed. */
 t.test('each kind gets the request without what it refuses', async t => {
-  const everything: Partial<PromptedChat> = {
+  const everything: Partial<ChatInput> = {
     max_completion_tokens: 9, metadata: { a: 'b' }, store: true, service_tier: 'flex', safety_identifier: 's', prompt_cache_key: 'k',
     prompt_cache_retention: '24h', web_search_options: {}, prediction: { type: 'content', content: 'x' }, verbosity: 'low',
     modalities: ['text'], logit_bias: { 1: 2 }, logprobs: true, top_logprobs: 2, user: 'u', seed: 7, n: 2, top_k: 3, safe_prompt: true,
@@ -107,7 +107,7 @@ t.test('a spoken answer is refused where it would be dropped', async t => {
 })
 
 t.test('only OpenAI and Azure see the deprecated functions; the others see tools and answer in functions', async t => {
-  const legacy: Partial<PromptedChat> = { functions: [{ name: 'f', parameters: { any_of: [] } }], function_call: { name: 'f' } }
+  const legacy: Partial<ChatInput> = { functions: [{ name: 'f', parameters: { any_of: [] } }], function_call: { name: 'f' } }
   for (const kind of ['openai', 'azure-openai', 'vllm', 'mistral'] as const) {
     const known = kindQuirks[kind]?.legacyFunctions === true
     t.match(body(kind, legacy), known
@@ -134,7 +134,7 @@ t.test('only OpenAI and Azure see the deprecated functions; the others see tools
 
 t.test('ids of tool calls fit the server that is strict about them, and still match', async t => {
   const call = (id: string) => ({ id, type: 'function' as const, function: { name: 'f', arguments: '{}' } })
-  const messages: PromptedChat['messages'] = [
+  const messages: ChatInput['messages'] = [
     { role: 'assistant', content: null, tool_calls: [call('call_0123456789'), call('abcDEF123')] },
     { role: 'tool', content: '1', tool_call_id: 'call_0123456789' },
     { role: 'tool', content: '2', tool_call_id: 'abcDEF123' }

@@ -6,12 +6,12 @@ import { xaiChat } from '../../lib/providers/xai/index.ts'
 import { cut, cutSizes } from '../support/cuts.ts'
 import { readEvents } from '../support/read-events.ts'
 import { xaiAsk, xaiBody } from '../support/xai.ts'
-import type { PromptedChat } from '../../lib/chat/input.ts'
+import type { ChatInput } from '../../lib/chat/input.ts'
 
 const fixtures = join(import.meta.dirname, '../../../test/fixtures/xai')
-const requests = JSON.parse(readFileSync(join(fixtures, 'requests.json'), 'utf8')) as Array<{ name: string, request: Partial<PromptedChat> }> // ours
+const requests = JSON.parse(readFileSync(join(fixtures, 'requests.json'), 'utf8')) as Array<{ name: string, request: Partial<ChatInput> }> // ours
 
-function fixture (name: string): Partial<PromptedChat> {
+function fixture (name: string): Partial<ChatInput> {
   const found = requests.find(request => request.name === name)
   if (found === undefined) throw new Error(`no fixture ${name}`)
   return found.request
@@ -102,7 +102,7 @@ t.test('the body holds what xAI knows, as it wants it', async t => {
 })
 
 t.test('what would give the caller something else than asked is refused, by name', async t => {
-  const rows: Array<[Partial<PromptedChat>, string]> = [
+  const rows: Array<[Partial<ChatInput>, string]> = [
     [{ modalities: ['text', 'audio'], audio: { format: 'wav', voice: 'eve' } }, 'modalities'],
     [{ audio: { format: 'wav', voice: 'eve' } }, 'audio'],
     [{ logprobs: true, top_logprobs: 9 }, 'top_logprobs'],

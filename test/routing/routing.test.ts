@@ -1,10 +1,10 @@
 import fc from 'fast-check'
 import t from 'tap'
-import { Account } from '../../lib/routing/retry-budget.ts'
+import { RetryBudget } from '../../lib/routing/retry-budget.ts'
 import { Breaker, type Attempt } from '../../lib/routing/breaker.ts'
 import { decide } from '../../lib/routing/decision.ts'
 import { RouteHealth } from '../../lib/routing/route-health.ts'
-import { candidatesOf, routeTaken } from '../../lib/routing/explain-route.ts'
+import { candidatesOf, explainRoute } from '../../lib/routing/explain-route.ts'
 import { createCallRecord } from '../../lib/core/record.ts'
 import { GatewayError, type ErrorCode } from '../../lib/core/errors.ts'
 import type { Ranked, Route } from '../../lib/core/route.ts'
@@ -36,7 +36,7 @@ t.test('a circuit', async t => {
       const attempt = breaker.begin(now())
       if (step === 'f') breaker.failed(attempt, now())
       if (step === 's' || step === 'c') breaker.succeeded(attempt, now())
-      if (step === 'c') breaker.brokeOff(now())
+      if (step === 'c') breaker.recordStreamFailure(now())
       breaker.ended(attempt)
     }
     const forMs = breaker.openForMs(now())
@@ -111,16 +111,16 @@ t.test('a circuit', async t => {
 
 t.test('an account remembers what the provider said about waiting, whether or not it is asked again', async t => {
   const { now, pass } = clock()
-  const account = new Account(now)
-  account.note(new GatewayError('rate_limit_exceeded'))
-  t.equal(account.heldMs, 0)
-  account.note(new GatewayError('rate_limit_exceeded', { retryAfterSeconds: 7 }))
-  account.note(new GatewayError('upstream_overloaded', { retryAfterSeconds: 2 }))
-  t.equal(account.heldMs, 7000, 'the longest counts')
+  const account = new RetryBudget(now)
+  account.record(new GatewayError('rate_limit_exceeded'))
+  t.equal(account.cooldownMs, 0)
+  account.record(new GatewayError('rate_limit_exceeded', { retryAfterSeconds: 7 }))
+  account.record(new GatewayError('upstream_overloaded', { retryAfterSeconds: 2 }))
+  t.equal(account.cooldownMs, 7000, 'the longest counts')
   pass(7000)
-  t.equal(account.heldMs, 0)
-  account.note(new GatewayError('upstream_quota_exhausted'))
-  t.equal(account.heldMs, 60_000, 'a quota is not back at once')
+  t.equal(account.cooldownMs, 0)
+  account.record(new GatewayError('upstream_quota_exhausted'))
+  t.equal(account.cooldownMs, 60_000, 'a quota is not back at once')
 })
 
 t.test('routes are asked as given, but those in trouble after all others', async t => {
@@ -132,7 +132,7 @@ t.test('routes are asked as given, but those in trouble after all others', async
   }
   const order = (...routes: Route[]): string[] => {
     const seen: string[] = []
-    for (const { route, isLast } of health.inTurn(routes, ({ modelId }, { why }) => seen.push(`(${modelId} ${why})`))) {
+    for (const { route, isLast } of health.candidates(routes, ({ modelId }, { why }) => seen.push(`(${modelId} ${why})`))) {
       seen.push(isLast ? `${route.modelId}.` : route.modelId)
     }
     return seen
@@ -142,16 +142,16 @@ t.test('routes are asked as given, but those in trouble after all others', async
   t.same(order(a, b, c), ['(one/a circuit open)', 'two/b', 'three/c', 'one/a.'])
   t.same(order(b, a), ['two/b', 'one/a.'], 'the last is asked without a look')
   t.same(order(a), ['one/a.'], 'the only one as well')
-  health.account('two').note(new GatewayError('rate_limit_exceeded', { retryAfterSeconds: 60 }))
+  health.retryBudget('two').record(new GatewayError('rate_limit_exceeded', { retryAfterSeconds: 60 }))
   t.same(order(a, b, c), ['(one/a circuit open)', '(two/b held)', 'three/c', 'one/a', 'two/b.'])
   t.same(order(a, b), ['one/a', 'two/b.'], 'when all are in trouble, as given')
   pass(5000)
   t.same(order(a, b, c), ['one/a', '(two/b held)', 'three/c', 'two/b.'], 'time for a probe')
 
-  const later = health.inTurn([c, a, b], () => undefined)[Symbol.iterator]()
+  const later = health.candidates([c, a, b], () => undefined)[Symbol.iterator]()
   t.equal(later.next().value?.route, c)
   open(a)
-  health.account('two').note(new GatewayError('upstream_overloaded', { retryAfterSeconds: 1 }))
+  health.retryBudget('two').record(new GatewayError('upstream_overloaded', { retryAfterSeconds: 1 }))
   t.equal(later.next().value?.route, a, 'what has happened meanwhile counts')
 })
 
@@ -160,8 +160,8 @@ t.test('asking in turn leaves nobody out and asks nobody twice', async t => {
   fc.assert(fc.property(fc.shuffledSubarray(ids), fc.subarray(ids), fc.subarray(['one', 'two', 'three']), (asked, failing, held) => {
     const health = new RouteHealth(() => 0)
     for (const id of failing) for (let count = 0; count < 5; count++) fail(health, route(id))
-    for (const id of held) health.account(id).note(new GatewayError('rate_limit_exceeded', { retryAfterSeconds: 9 }))
-    const turns = [...health.inTurn(asked.map(id => route(id)), () => undefined)]
+    for (const id of held) health.retryBudget(id).record(new GatewayError('rate_limit_exceeded', { retryAfterSeconds: 9 }))
+    const turns = [...health.candidates(asked.map(id => route(id)), () => undefined)]
     const isWaiting = (id: string): boolean => failing.includes(id) || held.some(provider => id.startsWith(`${provider}/`))
     const found = turns.map(({ route }) => route.modelId)
     // The last of a list is asked where it stands unless others wait already.
@@ -183,8 +183,8 @@ t.test('only what a provider does wrong counts against a model', async t => {
   for (const [code, counts] of codes) {
     const health = new RouteHealth(() => 0)
     for (let count = 0; count < 5; count++) fail(health, a, code)
-    t.equal(health.setback(a)?.why, counts ? 'circuit open' : undefined, code)
-    t.equal(health.setback(route('one/b')), undefined, 'and never against another')
+    t.equal(health.cooldown(a)?.why, counts ? 'circuit open' : undefined, code)
+    t.equal(health.cooldown(route('one/b')), undefined, 'and never against another')
   }
   const cut = new RouteHealth(() => 0)
   const answer = (): void => {
@@ -194,14 +194,14 @@ t.test('only what a provider does wrong counts against a model', async t => {
   }
   for (let count = 0; count < 5; count++) {
     answer()
-    cut.brokeOff(a, new Error('ours'))
+    cut.recordStreamFailure(a, new Error('ours'))
   }
-  t.equal(cut.setback(a), undefined)
+  t.equal(cut.cooldown(a), undefined)
   for (let count = 0; count < 5; count++) {
     answer()
-    cut.brokeOff(a, new GatewayError('upstream_stream_interrupted'))
+    cut.recordStreamFailure(a, new GatewayError('upstream_stream_interrupted'))
   }
-  t.equal(cut.setback(a)?.why, 'circuit open', 'answers that are cut off count as well')
+  t.equal(cut.cooldown(a)?.why, 'circuit open', 'answers that are cut off count as well')
 })
 
 t.test('names that callers make up are not remembered for ever', async t => {
@@ -209,9 +209,9 @@ t.test('names that callers make up are not remembered for ever', async t => {
   const first = route('one/first')
   for (let count = 0; count < 5; count++) fail(health, first)
   for (let name = 0; name < 999; name++) fail(health, route(`one/${name}`))
-  t.ok(health.setback(first), 'a thousand are')
+  t.ok(health.cooldown(first), 'a thousand are')
   fail(health, route('one/more'))
-  t.notOk(health.setback(first))
+  t.notOk(health.cooldown(first))
 })
 
 t.test('a decision tells the order, the state and the reason of all', async t => {
@@ -222,7 +222,7 @@ t.test('a decision tells the order, the state and the reason of all', async t =>
     route('three/c', { by: 'score', value: 0.25 }), route('four/d', { by: 'score', value: 0.1 })
   ]
   for (let count = 0; count < 5; count++) fail(health, route('one/a'))
-  health.account('two').note(new GatewayError('rate_limit_exceeded', { retryAfterSeconds: 30 }))
+  health.retryBudget('two').record(new GatewayError('rate_limit_exceeded', { retryAfterSeconds: 30 }))
   const decision = decide({ requested: 'smart', routes, health, serves: ({ providerId }) => providerId !== 'three' })
   t.match(decision, { object: 'route.decision', requested: 'smart' })
   t.match(decision.candidates, [
@@ -239,15 +239,15 @@ t.test('a decision tells the order, the state and the reason of all', async t =>
 
 t.test('a header says who was tried and why, in few plain letters', async t => {
   const record = createCallRecord('chat')
-  t.equal(routeTaken(record), undefined)
+  t.equal(explainRoute(record), undefined)
   const a = route('one/a'); const b = route('two/b')
   Object.assign(record, { routes: [a], chosen: a })
-  t.equal(routeTaken(record), undefined, 'nothing where there was no choice')
+  t.equal(explainRoute(record), undefined, 'nothing where there was no choice')
   t.equal(candidatesOf(record), undefined)
   record.failedAttempts = [{ route: a, why: 'upstream_error' }]
-  t.equal(routeTaken(record), 'one/a: upstream_error; one/a: asked first')
+  t.equal(explainRoute(record), 'one/a: upstream_error; one/a: asked first')
   Object.assign(record, { routes: [a, b], chosen: b })
-  t.equal(routeTaken(record), 'one/a: upstream_error; two/b: next in order')
+  t.equal(explainRoute(record), 'one/a: upstream_error; two/b: next in order')
   t.same(candidatesOf(record), ['one/a: asked first', 'two/b: next in order'])
   for (const [ranked, text] of [
     [{ by: 'score', value: 0.8251 }, 'score 0.83'], [{ by: 'weight', value: 3 }, 'weight 3'],
@@ -255,9 +255,9 @@ t.test('a header says who was tried and why, in few plain letters', async t => {
     [{ by: 'first byte', value: 410.4 }, 'first byte 410 ms'], [{ by: 'first byte' }, 'first byte unknown']
   ] as const) {
     const c = route('three/c', ranked)
-    t.equal(routeTaken({ ...record, routes: [a, c], chosen: c }), `one/a: upstream_error; three/c: ${text}`)
+    t.equal(explainRoute({ ...record, routes: [a, c], chosen: c }), `one/a: upstream_error; three/c: ${text}`)
   }
-  const long = routeTaken({ ...record, failedAttempts: Array.from({ length: 99 }, () => ({ route: route('ü\r\nx/y'), why: 'upstream_error' })) })
+  const long = explainRoute({ ...record, failedAttempts: Array.from({ length: 99 }, () => ({ route: route('ü\r\nx/y'), why: 'upstream_error' })) })
   t.equal(long?.length, 512)
   t.match(long, /^\?\?\?x\/y: upstream_error; [\x20-\x7e]+\.\.\.$/)
   const many = Array.from({ length: 20 }, (_, index) => route(`one/${index}`))

@@ -7,7 +7,7 @@ import { stringFromPattern } from '../../lib/sandbox/string-from-pattern.ts'
 import { countTokens, tokensOf } from '../../lib/sandbox/tokens.ts'
 import { sandboxTransport } from '../../lib/sandbox/transport.ts'
 import { readEvents } from '../support/read-events.ts'
-import type { PromptedChat } from '../../lib/chat/input.ts'
+import type { ChatInput } from '../../lib/chat/input.ts'
 import type { ChatEvent } from '../../lib/core/events.ts'
 import type { Ask, SendOptions, UpstreamAnswer } from '../../lib/providers/provider.ts'
 
@@ -43,7 +43,7 @@ interface Chunk extends Omit<Completion, 'choices'> {
   choices: Array<{ index: number, delta: Delta, logprobs: Logprobs | null, finish_reason: string | null }>
 }
 
-const timeouts = { connectMs: 1000, firstByteMs: 60_000, wholeMs: 60_000, idleBytesMs: 60_000, idleEventsMs: 60_000 }
+const timeouts = { connectMs: 1000, firstByteMs: 60_000, responseMs: 60_000, idleBytesMs: 60_000, idleEventsMs: 60_000 }
 const transport = sandboxTransport({ words_per_second: 0 })
 const weather = {
   type: 'function',
@@ -73,7 +73,7 @@ function send (body: object, options: Partial<SendOptions> = {}, via = transport
 }
 
 async function textOf ({ body }: UpstreamAnswer): Promise<string> {
-  return (await body.whole(1e8)).toString()
+  return (await body.buffer(1e8)).toString()
 }
 
 async function whole (body: object): Promise<Completion> {
@@ -524,7 +524,7 @@ t.test('a stream fails after as many words as it was told', async t => {
 
 t.test('a whole answer fails half way, or says what is wrong', async t => {
   const fail = async (order: string) => {
-    const answer = await send({ messages: user(`Hi [sandbox: ${order}]`) }, { timeouts: { ...timeouts, idleBytesMs: 1, wholeMs: 1 } })
+    const answer = await send({ messages: user(`Hi [sandbox: ${order}]`) }, { timeouts: { ...timeouts, idleBytesMs: 1, responseMs: 1 } })
     return { status: answer.status, ...await readAll(answer) }
   }
   t.match(await fail('cut after=3'), { text: /^\{"id"/, error: { code: 'upstream_stream_interrupted' } })
@@ -576,8 +576,8 @@ t.test('the signal ends whatever is under way, at once, and leaves no timer', as
   const waits: Array<[string, (signal: AbortSignal) => Promise<unknown>]> = [
     ['waiting for the head', signal => send({ messages: user('[sandbox: stall]') }, { signal })],
     ['a late head', signal => send({ messages: user('[sandbox: delay ms=60000]') }, { signal })],
-    ['reading a whole answer', async signal => (await send({ messages: user('[sandbox: stall after=0]') }, { signal })).body.whole(1e6)],
-    ['between two words', async signal => (await send({ messages: user('[sandbox: pace=0.001]'), stream: true }, { signal })).body.whole(1e6)]
+    ['reading a whole answer', async signal => (await send({ messages: user('[sandbox: stall after=0]') }, { signal })).body.buffer(1e6)],
+    ['between two words', async signal => (await send({ messages: user('[sandbox: pace=0.001]'), stream: true }, { signal })).body.buffer(1e6)]
   ]
   for (const [name, wait] of waits) {
     const controller = new AbortController()
@@ -620,7 +620,7 @@ t.test('whoever leaves early ends the pause and the answer', async t => {
 
 t.test('a body over the limit is not read to its end', async t => {
   const { body } = await send({ messages: user('Hi') })
-  await t.rejects(body.whole(10), { code: 'upstream_invalid_response' })
+  await t.rejects(body.buffer(10), { code: 'upstream_invalid_response' })
 })
 
 t.test('the adapter of the dialect reads a stream and a whole answer alike', async t => {
@@ -636,14 +636,14 @@ t.test('the adapter of the dialect reads a stream and a whole answer alike', asy
   }
   const { signal } = new AbortController()
   const through = async (request: object, streamed: boolean): Promise<ChatEvent[]> => {
-    const ask: Ask<PromptedChat> = {
+    const ask: Ask<ChatInput> = {
       request: { model: 'sandbox/thinker', messages: [{ role: 'user', content: 'Hi' }], n: 2, ...request },
       route: { providerId: 'sandbox', model: 'thinker', modelId: 'sandbox/thinker' },
       quirks: { tokenLimitField: 'max_completion_tokens' },
       streamed
     }
     const answer = await transport.send(chatCompletions.request(ask), { signal, credential: {}, timeouts, streamed })
-    const bytes = await answer.body.whole(1e8)
+    const bytes = await answer.body.buffer(1e8)
     return streamed
       ? readEvents([bytes], chatCompletions.stream(ask))
       : chatCompletions.response(JSON.parse(bytes.toString()), ask)

@@ -9,12 +9,12 @@ import { until } from '../support/until.ts'
 import type { Batch } from '../../lib/core/batch.ts'
 import type { Route } from '../../lib/core/route.ts'
 import type { RoutedCall } from '../../lib/core/call.ts'
-import type { PromptedChat } from '../../lib/chat/input.ts'
+import type { ChatInput } from '../../lib/chat/input.ts'
 import type { ChatEvent } from '../../lib/core/events.ts'
 import type { Stage } from '../../lib/core/stage.ts'
 
-type ChatCall = RoutedCall<PromptedChat>
-type ChatBatch = Batch<PromptedChat, ChatEvent>
+type ChatCall = RoutedCall<ChatInput>
+type ChatBatch = Batch<ChatInput, ChatEvent>
 
 const limits: ToolLimits = { loopMs: 60_000, loopTokens: 1_000_000, callsPerTurn: 8, repeats: 2 }
 const first: Route = { providerId: 'one', model: 'm', modelId: 'one/m' }
@@ -219,7 +219,7 @@ t.test('what the request says about tools', async t => {
 
   t.test('a tool is chosen by its own name or by that of its server, and only in the first turn', async t => {
     const server = await startToolServer(t)
-    const choose = async (request: Partial<PromptedChat>): Promise<unknown[]> => {
+    const choose = async (request: Partial<ChatInput>): Promise<unknown[]> => {
       const model = scripted([[...toolCall(0, 'a', 's__echo', '{}'), end('tool_calls')], [end('stop')]])
       await answer(t, model.ask, { mcp_servers: { url: server.url, name: 's' }, tools: [named('echo')], ...request })
       return model.calls.map(({ request }) => request.tool_choice ?? request.tool_config ?? request.function_call)
@@ -385,7 +385,7 @@ function named (name: string) {
   return { type: 'function' as const, function: { name } }
 }
 
-function nameOf (tool: NonNullable<PromptedChat['tools']>[number]): string {
+function nameOf (tool: NonNullable<ChatInput['tools']>[number]): string {
   return 'custom' in tool ? tool.custom.name : tool.function.name
 }
 
@@ -430,7 +430,7 @@ function scripted (turns: ChatEvent[][]): { ask: Stage<ChatCall, ChatBatch>, cal
   }
 }
 
-function chatCall (request: Partial<PromptedChat>, parts: Partial<ChatCall> = {}): ChatCall {
+function chatCall (request: Partial<ChatInput>, parts: Partial<ChatCall> = {}): ChatCall {
   return {
     id: 'id',
     headers: {},
@@ -453,7 +453,7 @@ async function collect (stage: Stage<ChatCall, ChatBatch>, call: ChatCall): Prom
 }
 
 async function answer (
-  t: Test, ask: Stage<ChatCall, ChatBatch>, request: Partial<PromptedChat>, parts: Partial<ChatCall> = {}
+  t: Test, ask: Stage<ChatCall, ChatBatch>, request: Partial<ChatInput>, parts: Partial<ChatCall> = {}
 ): Promise<ChatEvent[]> {
   const batches = await collect(toolExecute(realTools(t), ask, limits), chatCall(request, parts))
   return batches.flatMap(batch => batch.events)

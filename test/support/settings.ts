@@ -4,7 +4,7 @@ import type { Provider } from '../../lib/providers/provider.ts'
 import type { Timeouts,ModelSettings,ProviderKind,ProviderSettings,Settings } from '../../lib/core/settings.ts'
 
 const timeouts: Timeouts = {
-  connectMs: 1_000, firstByteMs: 1_000, wholeMs: 1_000, idleBytesMs: 1_000, idleEventsMs: 1_000
+  connectMs: 1_000, firstByteMs: 1_000, responseMs: 1_000, idleBytesMs: 1_000, idleEventsMs: 1_000
 }
 
 export function settings (parts: Partial<Settings> = {}): Settings {

@@ -1,10 +1,10 @@
 import { kindQuirks } from '../../lib/providers/kinds.ts'
 import { xaiChat } from '../../lib/providers/xai/index.ts'
-import type { PromptedChat } from '../../lib/chat/input.ts'
+import type { ChatInput } from '../../lib/chat/input.ts'
 import type { Ask } from '../../lib/providers/provider.ts'
 
 /** A question to Grok; a greeting unless the request says otherwise. */
-export function xaiAsk (request: Partial<PromptedChat> = {}, streamed = false): Ask<PromptedChat> {
+export function xaiAsk (request: Partial<ChatInput> = {}, streamed = false): Ask<ChatInput> {
   return {
     request: { model: 'xai/grok-4.6', messages: [{ role: 'user', content: 'hi' }], ...request },
     route: { providerId: 'xai', model: 'grok-4.6', modelId: 'xai/grok-4.6' },
@@ -14,6 +14,6 @@ export function xaiAsk (request: Partial<PromptedChat> = {}, streamed = false): 
 }
 
 /** The body that goes up for it. */
-export function xaiBody (request: Partial<PromptedChat>, streamed = false): Record<string, unknown> {
+export function xaiBody (request: Partial<ChatInput>, streamed = false): Record<string, unknown> {
   return JSON.parse(String(xaiChat.request(xaiAsk(request, streamed)).body)) as Record<string, unknown> // as printed
 }

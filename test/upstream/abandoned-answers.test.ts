@@ -1,6 +1,6 @@
 import t from 'tap'
 import { createCallRecord, type CallRecord } from '../../lib/core/record.ts'
-import { Drains } from '../../lib/upstream/abandoned-answers.ts'
+import { AbandonedAnswers } from '../../lib/upstream/abandoned-answers.ts'
 import { GatewayError } from '../../lib/core/errors.ts'
 import { chatAnswer, chatFrames, eventStream, fakeUpstream, type Script } from '../support/upstream.ts'
 import { testGateway, upstreamAt, type TestGateway } from '../support/gateway.ts'
@@ -46,7 +46,7 @@ t.test('what a caller leaves behind is read to its end, and the log waits for wh
     if (stream) await (await answer).body?.getReader().read()
     leaving.abort()
   }
-  await until(() => api.gateway.services.drains.size === 2)
+  await until(() => api.gateway.services.abandoned.size === 2)
   t.equal(api.lines.length, 0)
   go()
   await until(() => api.lines.length === 2)
@@ -79,7 +79,7 @@ t.test('a gateway that closes gives up what it was reading on', async t => {
 interface Reading { readonly record: CallRecord, readonly leave: (reason?: GatewayError) => void, readonly signal: AbortSignal, readonly close: () => void }
 
 /** An answer of one kilobyte a read that goes on for ever, unless it is aborted. */
-async function endless (drains: Drains): Promise<Reading> {
+async function endless (drains: AbandonedAnswers): Promise<Reading> {
   const caller = new AbortController()
   const record = createCallRecord('chat')
   let inner = new AbortController().signal
@@ -101,19 +101,19 @@ async function endless (drains: Drains): Promise<Reading> {
 }
 
 t.test('reading on is bounded in bytes, in time and in number', async t => {
-  const small = await endless(new Drains({ bytes: 10_000 }))
+  const small = await endless(new AbandonedAnswers({ bytes: 10_000 }))
   small.leave()
   small.close()
   await small.record.settled
   t.equal(small.record.usage?.completionTokens, 9, 'what was known by then is kept')
 
-  const short = await endless(new Drains({ longestMs: 1 }))
+  const short = await endless(new AbandonedAnswers({ longestMs: 1 }))
   short.leave()
   short.close()
   await short.record.settled
   t.ok(short.signal.aborted)
 
-  const drains = new Drains({ answers: 1 })
+  const drains = new AbandonedAnswers({ answers: 1 })
   const [first, second] = [await endless(drains), await endless(drains)]
   first.leave()
   second.leave()
@@ -127,7 +127,7 @@ t.test('reading on is bounded in bytes, in time and in number', async t => {
 })
 
 t.test('only a caller who leaves is a reason to read on', async t => {
-  const drains = new Drains()
+  const drains = new AbandonedAnswers()
   const late = await endless(drains)
   late.leave(new GatewayError('timeout'))
   t.match(late.signal.reason, { code: 'timeout' })

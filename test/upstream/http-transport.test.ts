@@ -14,7 +14,7 @@ import type { Test } from 'tap'
 import type { HttpTransport } from '../../lib/upstream/http-transport.ts'
 import type { SendOptions, UpstreamAnswer, UpstreamRequest } from '../../lib/providers/provider.ts'
 
-const timeouts = { connectMs: 2000, firstByteMs: 20_000, wholeMs: 20_000, idleBytesMs: 20_000, idleEventsMs: 20_000 }
+const timeouts = { connectMs: 2000, firstByteMs: 20_000, responseMs: 20_000, idleBytesMs: 20_000, idleEventsMs: 20_000 }
 const question: UpstreamRequest = { method: 'POST', path: '/chat/completions', headers: { 'content-type': 'application/json' }, body: '{"a":1}' }
 
 interface Pair { readonly upstream: FakeUpstream, readonly transport: HttpTransport }
@@ -34,7 +34,7 @@ async function send (transport: HttpTransport, options: Partial<SendOptions> = {
 }
 
 async function textOf (answer: UpstreamAnswer): Promise<string> {
-  return (await answer.body.whole(1e7)).toString()
+  return (await answer.body.buffer(1e7)).toString()
 }
 
 t.test('a request goes out whole and its answer comes back as it arrives', async t => {
@@ -87,7 +87,7 @@ t.test('what goes wrong has a code: no server, reset, cut, late, a redirect', as
   t.match(await code({ pieces: ['half'], then: 'reset' }), /^upstream_(stream_interrupted|unreachable)$/)
   t.equal(await code({ pieces: ['half'], then: 'fin' }), 'upstream_stream_interrupted')
   t.equal(await code({ silent: true }, { timeouts: { ...timeouts, firstByteMs: 20 } }), 'upstream_timeout')
-  t.equal(await code({ silent: true }, { streamed: false, timeouts: { ...timeouts, wholeMs: 20 } }), 'upstream_timeout')
+  t.equal(await code({ silent: true }, { streamed: false, timeouts: { ...timeouts, responseMs: 20 } }), 'upstream_timeout')
   t.equal(await code({ pieces: ['half'], then: 'stall' }, { timeouts: { ...timeouts, idleBytesMs: 20 } }), 'upstream_timeout')
   t.equal(await code({ status: 307, headers: { location: 'http://127.0.0.1:1/' }, pieces: ['elsewhere'] }), '307 elsewhere')
   const gone = await pair(t, {})
@@ -255,7 +255,7 @@ t.test('compressed answers are read although none were asked for', async t => {
 t.test('a body over the limit is refused and its connection closed', async t => {
   const { upstream, transport } = await pair(t, { pieces: ['x'.repeat(5000)], then: 'stall' })
   const answer = await send(transport)
-  await t.rejects(answer.body.whole(1000), { code: 'upstream_invalid_response' })
+  await t.rejects(answer.body.buffer(1000), { code: 'upstream_invalid_response' })
   await (await upstream.request(0)).aborted
 })
 

@@ -19,7 +19,7 @@ import { chatAnswer, chatFrames, eventStream, fakeUpstream, type Script, type Se
 import type { ApiKey } from '../../lib/core/key.ts'
 import type { Call } from '../../lib/core/call.ts'
 import type { ModelEntry } from '../../lib/core/model.ts'
-import type { Models } from '../../lib/models/model-registry.ts'
+import type { ModelRegistry } from '../../lib/models/model-registry.ts'
 import type { ProviderSettings, Settings } from '../../lib/core/settings.ts'
 import type { Test } from 'tap'
 
@@ -155,7 +155,7 @@ t.test('what is read on after its caller has left is exact', async t => {
   const answer = await api.post(path, { ...question, stream: true }, { signal: leaving.signal })
   await answer.body?.getReader().read()
   leaving.abort()
-  await until(() => api.gateway.services.drains.size === 1)
+  await until(() => api.gateway.services.abandoned.size === 1)
   go()
   t.match(await close(), [{ outcome: 'client_closed', prompt_tokens: 3, completion_tokens: 2, estimated: 0, cost_nano_usd: 23_000 }])
 })
@@ -208,7 +208,7 @@ t.test('a loop whose caller leaves in a later turn has paid for that, read on, a
       let text = ''
       while (!text.includes('"content":"a"')) text += Buffer.from((await reader?.read())?.value ?? []).toString()
       leaving.abort()
-      await until(() => api.gateway.services.drains.size === 1)
+      await until(() => api.gateway.services.abandoned.size === 1)
       go()
       t.match(await close(), [{ outcome: 'client_closed', turns: 2, prompt_tokens: 13, completion_tokens: 7, estimated: 0 }])
     })
@@ -302,7 +302,7 @@ function ended (parts: Partial<CallRecord> = {}): Call {
   }
 }
 
-function note (kept: Ledger, call: Call, models: Pick<Models, 'find'>): void {
+function note (kept: Ledger, call: Call, models: Pick<ModelRegistry, 'find'>): void {
   const row = usageRow(call, models)
   if (row !== undefined) kept.add(row)
 }
@@ -401,7 +401,7 @@ t.test('several processes write to one file', async t => {
 
 t.test('a count that cannot be is not known, and all others can be read with it', async t => {
   const { database, ledger: kept } = await ledger(t)
-  const priced: Pick<Models, 'find'> = { find: () => ({ price }) as ModelEntry }
+  const priced: Pick<ModelRegistry, 'find'> = { find: () => ({ price }) as ModelEntry }
   for (const tokens of [NaN, Infinity, -5, 2 ** 53, 1e300, 3e12]) {
     for (const [promptTokens, completionTokens] of [[tokens, 1], [1, tokens]] as const) {
       const usage = { promptTokens, completionTokens, totalTokens: tokens, cachedTokens: tokens, reasoningTokens: tokens }

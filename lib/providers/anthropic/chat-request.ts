@@ -10,7 +10,7 @@ import { wireConversation } from './messages.ts'
 import { askedServiceTier } from './service-tier.ts'
 import { thinkingFields } from './thinking.ts'
 import { toolFields } from './tools.ts'
-import type { PromptedChat } from '../../chat/input.ts'
+import type { ChatInput } from '../../chat/input.ts'
 import type { Ask, UpstreamRequest } from '../provider.ts'
 import type { MessagesRequest, WireThinking } from './wire.ts'
 
@@ -23,7 +23,7 @@ const wholeHeaders = { ...version, accept: 'application/json' }
 const streamHeaders = { ...version, accept: 'text/event-stream' }
 
 /** @throws GatewayError for what this provider cannot take, with the parameter's name */
-export function chatRequest (ask: Ask<PromptedChat>): UpstreamRequest {
+export function chatRequest (ask: Ask<ChatInput>): UpstreamRequest {
   return {
     method: 'POST',
     path: '/v1/messages',
@@ -32,7 +32,7 @@ export function chatRequest (ask: Ask<PromptedChat>): UpstreamRequest {
   }
 }
 
-export function messagesRequest ({ request, route, streamed }: Ask<PromptedChat>): MessagesRequest {
+export function messagesRequest ({ request, route, streamed }: Ask<ChatInput>): MessagesRequest {
   checkSupported(request)
   const capabilities = capabilitiesOf(route.model)
   const conversation = wireConversation(request.messages)
@@ -54,7 +54,7 @@ export function messagesRequest ({ request, route, streamed }: Ask<PromptedChat>
   }
 }
 
-function checkSupported ({ response_format: format, audio, modalities }: PromptedChat): void {
+function checkSupported ({ response_format: format, audio, modalities }: ChatInput): void {
   if (format !== undefined) throw unsupported('response_format')
   if (audio !== undefined) throw unsupported('audio')
   if (modalities?.includes('audio') === true) throw unsupported('modalities')
@@ -66,7 +66,7 @@ function unsupported (param: string): GatewayError {
 
 /** Our temperature goes to 2, theirs to 1; newer models refuse temperature together with top_p. */
 function samplingFields (
-  { temperature, top_p: topP, top_k: topK }: PromptedChat, { sampling }: Capabilities, thinking: WireThinking | undefined
+  { temperature, top_p: topP, top_k: topK }: ChatInput, { sampling }: Capabilities, thinking: WireThinking | undefined
 ): Pick<MessagesRequest, 'temperature' | 'top_p' | 'top_k'> {
   if (!sampling) return {}
   // A thinking model samples as it likes: of all three it takes a top_p from 0.95 only.
@@ -85,7 +85,7 @@ const email = /[^\s@]+@[^\s@]+\.[^\s@]+/
 const phone = /^\s*(?:\+[\d\s().-]{7,}|\(?\d{2,5}\)?[\s.-][\d\s().-]{5,}|\d{10,15})\s*$/
 
 /** The provider wants an opaque id and refuses requests that name a person. */
-function anonymousUserId ({ safety_identifier: identifier, user }: PromptedChat): string | undefined {
+function anonymousUserId ({ safety_identifier: identifier, user }: ChatInput): string | undefined {
   const id = identifier ?? user
   return id === undefined || id.trim() === '' || email.test(id) || phone.test(id) ? undefined : id
 }

@@ -4,7 +4,7 @@ import { Answer } from './answer.ts'
 import { inBandError } from './errors.ts'
 import { offersFunctionsOnly } from '../../chat/legacy-functions.ts'
 import type { ChatEvent } from '../../core/events.ts'
-import type { PromptedChat } from '../../chat/input.ts'
+import type { ChatInput } from '../../chat/input.ts'
 import type { Ask } from '../provider.ts'
 import type { WireAnswer } from './wire.ts'
 
@@ -14,7 +14,7 @@ import type { WireAnswer } from './wire.ts'
  * @throws GatewayError for a body that is an error, and `upstream_invalid_response` for one
  *   without content
  */
-export function readResponse (body: unknown, { request }: Ask<PromptedChat>): ChatEvent[] {
+export function readResponse (body: unknown, { request }: Ask<ChatInput>): ChatEvent[] {
   const whole: WireAnswer = objectOf(body) ?? {}
   if (whole.type === 'error') throw inBandError(whole)
   if (!Array.isArray(whole.content)) throw new GatewayError('upstream_invalid_response', { cause: 'no content' })

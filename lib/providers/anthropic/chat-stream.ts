@@ -7,7 +7,7 @@ import { inBandError } from './errors.ts'
 import { offersFunctionsOnly } from '../../chat/legacy-functions.ts'
 import type { EventSourceMessage } from 'eventsource-parser'
 import type { ChatEvent } from '../../core/events.ts'
-import type { PromptedChat } from '../../chat/input.ts'
+import type { ChatInput } from '../../chat/input.ts'
 import type { Ask, StreamReader } from '../provider.ts'
 import type { WireStreamEvent } from './wire.ts'
 
@@ -25,7 +25,7 @@ const knownEvents = new Set([
  *   `upstream_stream_interrupted` from `end()` when no reason for the end was given
  * @see https://docs.claude.com/en/docs/build-with-claude/streaming
  */
-export function readStream ({ request }: Ask<PromptedChat>): StreamReader<ChatEvent> {
+export function readStream ({ request }: Ask<ChatInput>): StreamReader<ChatEvent> {
   const answer = new Answer(offersFunctionsOnly(request))
   let messageId: unknown
   let started = false

@@ -6,7 +6,7 @@
  */
 
 import { GatewayError, type ErrorCode, type GatewayErrorOptions } from '../../core/errors.ts'
-import { scrub } from '../../text/redact.ts'
+import { redact } from '../../text/redact.ts'
 import { objectOf, textOf } from '../chat-completions/wire.ts'
 import { retryAfterSeconds } from '../retry-after.ts'
 import type { UpstreamFailure } from '../provider.ts'
@@ -89,7 +89,7 @@ function isTooLong ({ status, message = '' }: Said): boolean {
 
 /** The provider names requests and organisations; neither says anything to the caller. */
 function anonymous (message: string): string {
-  return scrub(message)
+  return redact(message)
     .replace(/\breq_\w+/g, '[redacted]')
     .replace(/\b[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}\b/gi, '[redacted]')
 }

@@ -4,11 +4,11 @@ import { chatRequest } from './chat-request.ts'
 import { readResponse } from './chat-response.ts'
 import { readStream } from './chat-stream.ts'
 import { readError } from './errors.ts'
-import type { PromptedChat } from '../../chat/input.ts'
+import type { ChatInput } from '../../chat/input.ts'
 import type { ChatEvent } from '../../core/events.ts'
 import type { Adapter } from '../provider.ts'
 
-export const anthropicChat: Adapter<PromptedChat, ChatEvent> = {
+export const anthropicChat: Adapter<ChatInput, ChatEvent> = {
   request: chatRequest,
   response: readResponse,
   stream: readStream,

@@ -1,4 +1,4 @@
-import type { PromptedChat } from '../../chat/input.ts'
+import type { ChatInput } from '../../chat/input.ts'
 import type { MessagesRequest } from './wire.ts'
 
 /** `default` forces the standard price; `priority` takes reserved capacity where there is some. */
@@ -9,7 +9,7 @@ const served: ReadonlyMap<unknown, string> = new Map([
   ['standard', 'default'], ['batch', 'default'], ['priority', 'priority']
 ])
 
-export function askedServiceTier (tier: PromptedChat['service_tier']): MessagesRequest['service_tier'] {
+export function askedServiceTier (tier: ChatInput['service_tier']): MessagesRequest['service_tier'] {
   return tier === undefined ? undefined : asked[tier]
 }
 

@@ -8,7 +8,7 @@
 
 import { GatewayError } from '../../core/errors.ts'
 import { choiceParam, isForced } from './tools.ts'
-import type { PromptedChat } from '../../chat/input.ts'
+import type { ChatInput } from '../../chat/input.ts'
 import type { Capabilities } from './capabilities.ts'
 import type { Effort, MessagesRequest, WireMessage, WireToolChoice } from './wire.ts'
 
@@ -18,7 +18,7 @@ type ThinkingFields = Pick<MessagesRequest, 'max_tokens' | 'thinking' | 'output_
 const defaultTokens = 4096
 const minBudget = 1024
 const budgets: Readonly<Record<Effort, number>> = { low: 1024, medium: 2048, high: 4096 }
-const efforts: Readonly<Record<NonNullable<PromptedChat['reasoning_effort']>, Effort | undefined>> = {
+const efforts: Readonly<Record<NonNullable<ChatInput['reasoning_effort']>, Effort | undefined>> = {
   none: undefined, minimal: 'low', low: 'low', medium: 'medium', high: 'high', xhigh: 'high'
 }
 
@@ -28,7 +28,7 @@ const efforts: Readonly<Record<NonNullable<PromptedChat['reasoning_effort']>, Ef
  *   that meets a forced tool
  */
 export function thinkingFields (
-  request: PromptedChat,
+  request: ChatInput,
   capabilities: Capabilities,
   messages: readonly WireMessage[],
   choice: WireToolChoice | undefined
@@ -61,7 +61,7 @@ export function thinkingFields (
   return capabilities.budgets ? budgeted(request, capabilities, effort) : { max_tokens: tokenLimit(request, capabilities) }
 }
 
-function adaptive (request: PromptedChat, capabilities: Capabilities, effort: Effort | undefined): ThinkingFields {
+function adaptive (request: ChatInput, capabilities: Capabilities, effort: Effort | undefined): ThinkingFields {
   return {
     max_tokens: tokenLimit(request, capabilities, budgets[effort ?? 'high']),
     thinking: { type: 'adaptive' },
@@ -70,7 +70,7 @@ function adaptive (request: PromptedChat, capabilities: Capabilities, effort: Ef
 }
 
 /** A budget below the least the provider takes is no thinking. */
-function budgeted (request: PromptedChat, capabilities: Capabilities, effort: Effort): ThinkingFields {
+function budgeted (request: ChatInput, capabilities: Capabilities, effort: Effort): ThinkingFields {
   const limit = tokenLimit(request, capabilities, budgets[effort])
   const budget = Math.min(budgets[effort], limit - 1)
   return budget < minBudget
@@ -79,7 +79,7 @@ function budgeted (request: PromptedChat, capabilities: Capabilities, effort: Ef
 }
 
 function tokenLimit (
-  { max_completion_tokens: total, max_tokens: legacy }: PromptedChat, { maxOutputTokens }: Capabilities, thinking = 0
+  { max_completion_tokens: total, max_tokens: legacy }: ChatInput, { maxOutputTokens }: Capabilities, thinking = 0
 ): number {
   return Math.min(total ?? legacy ?? defaultTokens + thinking, maxOutputTokens ?? Infinity)
 }
@@ -91,7 +91,7 @@ function checkBudget (budget: number, limit: number): void {
   })
 }
 
-function checkNotForced (request: PromptedChat, choice: WireToolChoice | undefined): void {
+function checkNotForced (request: ChatInput, choice: WireToolChoice | undefined): void {
   if (!isForced(choice)) return
   throw new GatewayError('unsupported_parameter', {
     message: 'This provider cannot force a tool while the model is thinking.', param: choiceParam(request)

@@ -5,7 +5,7 @@ import { offersFunctionsOnly } from '../../chat/legacy-functions.ts'
 import { repairSchemaKeywords } from '../../chat/schema-keywords.ts'
 import { cacheControlOf } from './cache-control.ts'
 import { objectOf } from '../chat-completions/wire.ts'
-import type { PromptedChat } from '../../chat/input.ts'
+import type { ChatInput } from '../../chat/input.ts'
 import type { FunctionDefinition } from '../../../schemas/tools.ts'
 import type { Capabilities } from './capabilities.ts'
 import type { WireTool, WireToolChoice } from './wire.ts'
@@ -23,7 +23,7 @@ const legalName = /^[a-zA-Z0-9_-]{1,128}$/
  * @throws GatewayError `unsupported_parameter` for custom tools and for a choice the model cannot
  *   be held to; `invalid_value` for a name the provider refuses
  */
-export function toolFields (request: PromptedChat, capabilities: Capabilities): ToolFields {
+export function toolFields (request: ChatInput, capabilities: Capabilities): ToolFields {
   const choice = toolChoice(request)
   const tools = allowedTools([...requestTools(request), ...requestFunctions(request)], request)
   if (tools.length === 0) return {}
@@ -41,11 +41,11 @@ export function isForced (choice: WireToolChoice | undefined): boolean {
 }
 
 /** The field a caller has to change to get another tool choice. */
-export function choiceParam (request: PromptedChat): string {
+export function choiceParam (request: ChatInput): string {
   return request.tool_choice === undefined && request.function_call !== undefined ? 'function_call' : 'tool_choice'
 }
 
-function requestTools ({ tools = [] }: PromptedChat): WireTool[] {
+function requestTools ({ tools = [] }: ChatInput): WireTool[] {
   return tools.map((tool, index) => {
     if (tool.type === 'custom') {
       throw new GatewayError('unsupported_parameter', {
@@ -61,7 +61,7 @@ function requestTools ({ tools = [] }: PromptedChat): WireTool[] {
   })
 }
 
-function requestFunctions ({ tools = [], functions = [] }: PromptedChat): WireTool[] {
+function requestFunctions ({ tools = [], functions = [] }: ChatInput): WireTool[] {
   const taken = new Set(tools.map(tool => tool.type === 'custom' ? undefined : tool.function.name))
   return functions.flatMap((definition, index) => {
     return taken.has(definition.name) ? [] : [wireTool(definition, `functions[${index}].name`)]
@@ -90,7 +90,7 @@ function inputSchema (parameters: Readonly<Record<string, unknown>>): WireTool['
 }
 
 /** With `allowed_tools` the model is shown no others. */
-function allowedTools (tools: WireTool[], { tool_choice: choice }: PromptedChat): WireTool[] {
+function allowedTools (tools: WireTool[], { tool_choice: choice }: ChatInput): WireTool[] {
   if (typeof choice !== 'object' || !('allowed_tools' in choice)) return tools
   const names = new Set(choice.allowed_tools.tools.map(tool => objectOf(tool['function'])?.['name'] ?? tool['name']))
   const allowed = tools.filter(tool => names.has(tool.name))
@@ -100,7 +100,7 @@ function allowedTools (tools: WireTool[], { tool_choice: choice }: PromptedChat)
   })
 }
 
-function toolChoice (request: PromptedChat): WireToolChoice | undefined {
+function toolChoice (request: ChatInput): WireToolChoice | undefined {
   const { tool_choice: given, parallel_tool_calls: parallel } = request
   const legacy = offersFunctionsOnly(request)
   const choice = given === undefined && legacy ? functionChoice(request) : namedChoice(given)
@@ -112,7 +112,7 @@ function toolChoice (request: PromptedChat): WireToolChoice | undefined {
   return { ...(choice ?? { type: 'auto' }), disable_parallel_tool_use: true }
 }
 
-function namedChoice (choice: PromptedChat['tool_choice']): WireToolChoice | undefined {
+function namedChoice (choice: ChatInput['tool_choice']): WireToolChoice | undefined {
   if (choice === undefined) return undefined
   if (typeof choice === 'string') return choice === 'required' ? { type: 'any' } : { type: choice }
   if (!('type' in choice)) return { type: 'tool', name: choice.name }
@@ -128,7 +128,7 @@ function namedChoice (choice: PromptedChat['tool_choice']): WireToolChoice | und
   }
 }
 
-function functionChoice ({ function_call: choice }: PromptedChat): WireToolChoice | undefined {
+function functionChoice ({ function_call: choice }: ChatInput): WireToolChoice | undefined {
   if (choice === undefined) return undefined
   if (typeof choice === 'object') return { type: 'tool', name: choice.name }
   return choice === 'none' || choice === 'auto' ? { type: choice } : { type: 'tool', name: choice }

@@ -6,12 +6,12 @@
  */
 
 import { chatCompletions } from '../chat-completions/index.ts'
-import type { PromptedChat } from '../../chat/input.ts'
+import type { ChatInput } from '../../chat/input.ts'
 import type { ChatEvent } from '../../core/events.ts'
 import type { Adapter } from '../provider.ts'
 
 /** @param apiVersion addresses deployments one by one; without it the unversioned API is used */
-export function azureChat (apiVersion?: string): Adapter<PromptedChat, ChatEvent> {
+export function azureChat (apiVersion?: string): Adapter<ChatInput, ChatEvent> {
   return {
     ...chatCompletions,
     request: ask => {

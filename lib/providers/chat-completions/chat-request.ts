@@ -7,7 +7,7 @@ import { GatewayError } from '../../core/errors.ts'
 import { repairSchemaKeywords } from '../../chat/schema-keywords.ts'
 import { functionsAsTools } from '../../chat/legacy-functions.ts'
 import { cleanMessages } from './messages.ts'
-import type { PromptedChat } from '../../chat/input.ts'
+import type { ChatInput } from '../../chat/input.ts'
 import type { FunctionDefinition, Tool } from '../../../schemas/tools.ts'
 import type { Ask, UpstreamRequest } from '../provider.ts'
 import type { Quirks } from '../../core/quirks.ts'
@@ -18,7 +18,7 @@ const forwarded = [
   'logprobs', 'top_logprobs', 'response_format', 'verbosity', 'modalities', 'audio', 'prediction',
   'metadata', 'store', 'user', 'safety_identifier', 'prompt_cache_key', 'prompt_cache_retention',
   'web_search_options', 'function_call'
-] as const satisfies ReadonlyArray<keyof PromptedChat>
+] as const satisfies ReadonlyArray<keyof ChatInput>
 
 const jsonHeaders = { 'content-type': 'application/json', accept: 'application/json' }
 const streamHeaders = { 'content-type': 'application/json', accept: 'text/event-stream' }
@@ -27,7 +27,7 @@ const streamHeaders = { 'content-type': 'application/json', accept: 'text/event-
  * @param body for servers that want more than quirks can say of it
  * @throws GatewayError for what this server cannot take, with the parameter's name
  */
-export function chatRequest (ask: Ask<PromptedChat>, body = chatBody(ask)): UpstreamRequest {
+export function chatRequest (ask: Ask<ChatInput>, body = chatBody(ask)): UpstreamRequest {
   return {
     method: 'POST',
     path: '/chat/completions',
@@ -36,7 +36,7 @@ export function chatRequest (ask: Ask<PromptedChat>, body = chatBody(ask)): Upst
   }
 }
 
-export function chatBody (given: Ask<PromptedChat>): Record<string, unknown> {
+export function chatBody (given: Ask<ChatInput>): Record<string, unknown> {
   const ask = given.quirks.legacyFunctions === true ? given : { ...given, request: functionsAsTools(given.request) }
   const { request, route, quirks } = ask
   refuseAudio(request, quirks)
@@ -69,7 +69,7 @@ export function chatBody (given: Ask<PromptedChat>): Record<string, unknown> {
 }
 
 /** Fields that only tune are left out where they are not known; a voice would be missed. */
-function refuseAudio ({ modalities, audio }: PromptedChat, { omit = [] }: Quirks): void {
+function refuseAudio ({ modalities, audio }: ChatInput, { omit = [] }: Quirks): void {
   const message = 'This model does not answer with audio.'
   if (modalities?.includes('audio') === true && omit.includes('modalities')) {
     throw new GatewayError('unsupported_parameter', { message, param: 'modalities' })
@@ -80,21 +80,21 @@ function refuseAudio ({ modalities, audio }: PromptedChat, { omit = [] }: Quirks
 }
 
 /** One limit under the one name the server knows; `max_completion_tokens` wins. */
-function addTokenLimit (body: Record<string, unknown>, { request, quirks }: Ask<PromptedChat>): void {
+function addTokenLimit (body: Record<string, unknown>, { request, quirks }: Ask<ChatInput>): void {
   const { max_completion_tokens: total, max_tokens: legacy } = request
   const limit = total ?? legacy
   if (limit === undefined) return
   body[quirks.tokenLimitField ?? (total === undefined ? 'max_tokens' : 'max_completion_tokens')] = limit
 }
 
-function addReasoningEffort (body: Record<string, unknown>, { request, quirks }: Ask<PromptedChat>): void {
+function addReasoningEffort (body: Record<string, unknown>, { request, quirks }: Ask<ChatInput>): void {
   const { reasoning_effort: effort } = request
   if (effort === undefined || quirks.reasoningEffort === 'omit') return
   if (quirks.reasoningEffort === 'object') body['reasoning'] = { effort }
   else body['reasoning_effort'] = effort
 }
 
-function addTools (body: Record<string, unknown>, { request, quirks }: Ask<PromptedChat>): void {
+function addTools (body: Record<string, unknown>, { request, quirks }: Ask<ChatInput>): void {
   const { tools, functions } = request
   if (functions !== undefined && functions.length > 0) body['functions'] = functions.map(repaired)
   else delete body['function_call']
@@ -127,7 +127,7 @@ function repaired (definition: FunctionDefinition): FunctionDefinition {
 }
 
 /** Usage is always asked for: every call ends in the books, whether or not the caller asked. */
-function addStreamOptions (body: Record<string, unknown>, { quirks }: Ask<PromptedChat>): void {
+function addStreamOptions (body: Record<string, unknown>, { quirks }: Ask<ChatInput>): void {
   body['stream'] = true
   if (quirks.streamUsage === false) return
   body['stream_options'] = quirks.obfuscation === true

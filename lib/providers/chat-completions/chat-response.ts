@@ -4,7 +4,7 @@ import { Answer } from './answer.ts'
 import { inBandError } from './errors.ts'
 import { objectOf } from './wire.ts'
 import type { ChatEvent } from '../../core/events.ts'
-import type { PromptedChat } from '../../chat/input.ts'
+import type { ChatInput } from '../../chat/input.ts'
 import type { Ask } from '../provider.ts'
 
 /**
@@ -13,7 +13,7 @@ import type { Ask } from '../provider.ts'
  * @throws GatewayError for a body that holds an error (some servers put it under status 200), and
  *   `upstream_invalid_response` for one without choices
  */
-export function readResponse (body: unknown, { request }: Ask<PromptedChat>): ChatEvent[] {
+export function readResponse (body: unknown, { request }: Ask<ChatInput>): ChatEvent[] {
   const whole = objectOf(body) ?? (Array.isArray(body) ? objectOf(body[0]) : undefined)
   if (whole === undefined) throw new GatewayError('upstream_invalid_response', { cause: typeof body })
   const error = inBandError(whole, false)

@@ -7,7 +7,7 @@ import { inBandError } from './errors.ts'
 import { TextTemplate } from './text-template.ts'
 import type { EventSourceMessage } from 'eventsource-parser'
 import type { ChatEvent } from '../../core/events.ts'
-import type { PromptedChat } from '../../chat/input.ts'
+import type { ChatInput } from '../../chat/input.ts'
 import type { Ask, StreamReader } from '../provider.ts'
 
 /**
@@ -17,7 +17,7 @@ import type { Ask, StreamReader } from '../provider.ts'
  * @throws GatewayError for an error inside the stream, and `upstream_stream_interrupted` from
  *   `end()` when a choice that began has no finish reason
  */
-export function readStream (ask: Ask<PromptedChat>): StreamReader<ChatEvent> {
+export function readStream (ask: Ask<ChatInput>): StreamReader<ChatEvent> {
   const answer = new Answer()
   const inCallersForm = offersFunctionsOnly(ask.request) ? asFunctionCall : (events: ChatEvent[]) => events
   let template: TextTemplate | undefined

@@ -7,7 +7,7 @@
  */
 
 import { GatewayError, type ErrorCode, type GatewayErrorOptions } from '../../core/errors.ts'
-import { scrub } from '../../text/redact.ts'
+import { redact } from '../../text/redact.ts'
 import { clampSeconds, retryAfterSeconds } from '../retry-after.ts'
 import { objectOf, textOf } from './wire.ts'
 import type { UpstreamFailure } from '../provider.ts'
@@ -75,7 +75,7 @@ function statusIn ({ code, type }: Said): number {
 }
 
 function classify (status: number, said: Said, waitSeconds: number | undefined): GatewayError {
-  const cause = { status, ...said, message: scrub(said.message ?? '') }
+  const cause = { status, ...said, message: redact(said.message ?? '') }
   const make = (code: ErrorCode, options: GatewayErrorOptions = {}): GatewayError =>
     new GatewayError(code, { cause, ...options })
   const known = said.code ?? ''
@@ -114,7 +114,7 @@ function classify (status: number, said: Said, waitSeconds: number | undefined):
 
 /** A refusal of the request: the provider's own words help the caller most. */
 function callersFault (said: Said, options: GatewayErrorOptions): GatewayErrorOptions {
-  return { message: said.message === undefined ? undefined : scrub(said.message), param: said.param, ...options }
+  return { message: said.message === undefined ? undefined : redact(said.message), param: said.param, ...options }
 }
 
 /** xAI answers 400 for a wrong key, and 403 both for keys and for content. */

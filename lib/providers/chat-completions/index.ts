@@ -7,11 +7,11 @@ import { readError } from './errors.ts'
 import { chatRequest } from './chat-request.ts'
 import { readResponse } from './chat-response.ts'
 import { readStream } from './chat-stream.ts'
-import type { PromptedChat } from '../../chat/input.ts'
+import type { ChatInput } from '../../chat/input.ts'
 import type { ChatEvent } from '../../core/events.ts'
 import type { Adapter } from '../provider.ts'
 
-export const chatCompletions: Adapter<PromptedChat, ChatEvent> = {
+export const chatCompletions: Adapter<ChatInput, ChatEvent> = {
   request: ask => chatRequest(ask),
   response: readResponse,
   stream: readStream,

@@ -6,7 +6,7 @@
  * differs in its content only, and needs no parser: about 0.2 µs instead of 1.5.
  */
 
-import { ownCopy } from '../../text/flat-string.ts'
+import { flatten } from '../../text/flat-string.ts'
 import { objectOf } from './wire.ts'
 
 export class TextTemplate {
@@ -28,7 +28,7 @@ export class TextTemplate {
     const start = opening.index + opening[0].length
     const end = closingQuote(data, start)
     if (end === undefined) return undefined
-    const template = new TextTemplate(ownCopy(data.slice(0, start)), ownCopy(data.slice(end)))
+    const template = new TextTemplate(flatten(data.slice(0, start)), flatten(data.slice(end)))
     return template.#speaksOf('probe') ? template : undefined
   }
 

@@ -6,10 +6,10 @@ import { conversationOf } from './contents.ts'
 import { generationConfigOf } from './generation-config.ts'
 import { toolingOf } from './tools.ts'
 import type { GenerateContentRequest, ServiceTier } from './wire.ts'
-import type { PromptedChat } from '../../chat/input.ts'
+import type { ChatInput } from '../../chat/input.ts'
 import type { Ask, UpstreamRequest } from '../provider.ts'
 
-const tiers: Readonly<Partial<Record<NonNullable<PromptedChat['service_tier']>, ServiceTier>>> = {
+const tiers: Readonly<Partial<Record<NonNullable<ChatInput['service_tier']>, ServiceTier>>> = {
   default: 'standard', standard_only: 'standard', flex: 'flex', priority: 'priority'
 }
 
@@ -20,7 +20,7 @@ const tiers: Readonly<Partial<Record<NonNullable<PromptedChat['service_tier']>, 
  *   exact parameter
  * @see https://ai.google.dev/api/generate-content
  */
-export function chatRequest (ask: Ask<PromptedChat>): UpstreamRequest {
+export function chatRequest (ask: Ask<ChatInput>): UpstreamRequest {
   const method = ask.streamed ? 'streamGenerateContent?alt=sse' : 'generateContent'
   return {
     method: 'POST',
@@ -34,11 +34,11 @@ export function chatRequest (ask: Ask<PromptedChat>): UpstreamRequest {
 }
 
 /** Candidates one request may ask for. */
-export function maxChoices ({ route }: Ask<PromptedChat>): number {
+export function maxChoices ({ route }: Ask<ChatInput>): number {
   return capabilitiesOf(route.model).candidateMaximum
 }
 
-function chatBody ({ request, route }: Ask<PromptedChat>): GenerateContentRequest {
+function chatBody ({ request, route }: Ask<ChatInput>): GenerateContentRequest {
   refuseUnsupported(request)
   const capabilities = capabilitiesOf(route.model)
   const generationConfig = generationConfigOf(request, capabilities)
@@ -53,7 +53,7 @@ function chatBody ({ request, route }: Ask<PromptedChat>): GenerateContentReques
   }
 }
 
-function refuseUnsupported (request: PromptedChat): void {
+function refuseUnsupported (request: ChatInput): void {
   if (request.response_format !== undefined) {
     throw new GatewayError('unsupported_parameter', {
       message: 'This model does not support response_format. ' +

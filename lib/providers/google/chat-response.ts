@@ -4,7 +4,7 @@ import { Answer } from './answer.ts'
 import { inBandError } from './errors.ts'
 import { objectOf } from './wire.ts'
 import type { ChatEvent } from '../../core/events.ts'
-import type { PromptedChat } from '../../chat/input.ts'
+import type { ChatInput } from '../../chat/input.ts'
 import type { Ask } from '../provider.ts'
 
 /**
@@ -14,7 +14,7 @@ import type { Ask } from '../provider.ts'
  * @throws GatewayError for a body that holds an error, and `upstream_invalid_response` for one
  *   that holds neither candidates nor a refusal
  */
-export function readResponse (body: unknown, ask: Ask<PromptedChat>): ChatEvent[] {
+export function readResponse (body: unknown, ask: Ask<ChatInput>): ChatEvent[] {
   const wire = objectOf(Array.isArray(body) ? body[0] : body)
   if (wire === undefined) throw new GatewayError('upstream_invalid_response', { cause: typeof body })
   const error = inBandError(wire)

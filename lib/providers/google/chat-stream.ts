@@ -7,7 +7,7 @@ import { inBandError } from './errors.ts'
 import { objectOf } from './wire.ts'
 import type { EventSourceMessage } from 'eventsource-parser'
 import type { ChatEvent } from '../../core/events.ts'
-import type { PromptedChat } from '../../chat/input.ts'
+import type { ChatInput } from '../../chat/input.ts'
 import type { Ask, StreamReader } from '../provider.ts'
 
 /**
@@ -17,7 +17,7 @@ import type { Ask, StreamReader } from '../provider.ts'
  * @throws GatewayError for an error inside the stream, `upstream_invalid_response` for a message
  *   that is not JSON, and `upstream_stream_interrupted` from `end()` when a candidate that began is not over, or none began
  */
-export function readStream (ask: Ask<PromptedChat>): StreamReader<ChatEvent> {
+export function readStream (ask: Ask<ChatInput>): StreamReader<ChatEvent> {
   const answer = new Answer(offersFunctionsOnly(ask.request))
 
   return {

@@ -9,7 +9,7 @@
  */
 
 import { GatewayError, type ErrorCode, type GatewayErrorOptions } from '../../core/errors.ts'
-import { scrub } from '../../text/redact.ts'
+import { redact } from '../../text/redact.ts'
 import { clampSeconds, retryAfterSeconds } from '../retry-after.ts'
 import { objectOf, objectsOf, type ErrorStatus } from './wire.ts'
 import type { UpstreamFailure } from '../provider.ts'
@@ -103,5 +103,5 @@ function retryDelay ({ details }: ErrorStatus): number | undefined {
 
 /** Beside what every provider may let slip: project numbers. */
 function scrubbed (text: string): string {
-  return scrub(text).replace(/(\bprojects?(?:_number)?[:/ =]+)[\w-]*\d[\w-]*/gi, '$1[redacted]')
+  return redact(text).replace(/(\bprojects?(?:_number)?[:/ =]+)[\w-]*\d[\w-]*/gi, '$1[redacted]')
 }

@@ -3,9 +3,9 @@
 import { camelKeys } from './camel-keys.ts'
 import type { Capabilities } from './capabilities.ts'
 import type { GenerationConfig, ThinkingConfig, ThinkingLevel } from './wire.ts'
-import type { PromptedChat } from '../../chat/input.ts'
+import type { ChatInput } from '../../chat/input.ts'
 
-type Effort = NonNullable<PromptedChat['reasoning_effort']>
+type Effort = NonNullable<ChatInput['reasoning_effort']>
 
 /** Tokens of thinking for the models that take a budget, as the provider's own compatible API has it. */
 const budgets: Readonly<Record<Exclude<Effort, 'none'>, number>> = {
@@ -19,7 +19,7 @@ const levels: Readonly<Record<Effort, ThinkingLevel>> = {
  * Every key in camelCase. A key of `generation_config` replaces the translated one; those we do
  * not know go up too, as they may be newer than this gateway.
  */
-export function generationConfigOf (request: PromptedChat, capabilities: Capabilities): GenerationConfig {
+export function generationConfigOf (request: ChatInput, capabilities: Capabilities): GenerationConfig {
   return { ...translated(request, capabilities), ...ownKeys(request.generation_config ?? {}) }
 }
 
@@ -28,7 +28,7 @@ function ownKeys (given: Record<string, unknown>): Record<string, unknown> {
   return camelKeys(Object.fromEntries(Object.entries(given).filter(([, value]) => value !== null)))
 }
 
-function translated (request: PromptedChat, capabilities: Capabilities): GenerationConfig {
+function translated (request: ChatInput, capabilities: Capabilities): GenerationConfig {
   const { n, top_k: topK, seed, reasoning_effort: effort } = request
   const config: GenerationConfig = {}
   const maxOutputTokens = request.max_completion_tokens ?? request.max_tokens

@@ -7,11 +7,11 @@ import { chatRequest, maxChoices } from './chat-request.ts'
 import { readResponse } from './chat-response.ts'
 import { readStream } from './chat-stream.ts'
 import { readError } from './errors.ts'
-import type { PromptedChat } from '../../chat/input.ts'
+import type { ChatInput } from '../../chat/input.ts'
 import type { ChatEvent } from '../../core/events.ts'
 import type { Adapter } from '../provider.ts'
 
-export const googleChat: Adapter<PromptedChat, ChatEvent> = {
+export const googleChat: Adapter<ChatInput, ChatEvent> = {
   request: chatRequest,
   response: readResponse,
   stream: readStream,

@@ -6,7 +6,7 @@ import { camelKeys } from './camel-keys.ts'
 import { functionSchema } from './schema.ts'
 import { objectOf, type FunctionDeclaration, type Tool, type ToolConfig } from './wire.ts'
 import type { FunctionDefinition, ToolChoice } from '../../../schemas/tools.ts'
-import type { PromptedChat } from '../../chat/input.ts'
+import type { ChatInput } from '../../chat/input.ts'
 
 export interface Tooling {
   readonly tools?: readonly Tool[]
@@ -26,7 +26,7 @@ interface Choice {
  * @throws GatewayError `unsupported_parameter` for custom tools, `invalid_value` for names the
  *   provider refuses and for a choice of tools that are not there
  */
-export function toolingOf (request: PromptedChat): Tooling {
+export function toolingOf (request: ChatInput): Tooling {
   const declarations = declarationsOf(request)
   const own = request.tool_config === undefined ? undefined : camelKeys(request.tool_config)
   if (declarations.length === 0) return own === undefined ? {} : { toolConfig: own }
@@ -44,7 +44,7 @@ export function toolingOf (request: PromptedChat): Tooling {
   }
 }
 
-function declarationsOf (request: PromptedChat): FunctionDeclaration[] {
+function declarationsOf (request: ChatInput): FunctionDeclaration[] {
   if (offersFunctionsOnly(request)) {
     return (request.functions ?? []).map((definition, index) => declarationOf(definition, `functions[${index}]`))
   }
@@ -98,7 +98,7 @@ function allowedName (tool: Record<string, unknown>): string {
   return String(objectOf(tool['function'])?.['name'] ?? tool['name'])
 }
 
-function legacyChoiceOf (choice: PromptedChat['function_call']): Choice {
+function legacyChoiceOf (choice: ChatInput['function_call']): Choice {
   if (choice === undefined || choice === 'auto') return { mode: 'auto' }
   if (choice === 'none') return { mode: 'none' }
   return { mode: 'any', names: [typeof choice === 'string' ? choice : choice.name] }

@@ -8,14 +8,14 @@
  */
 
 import { GatewayError } from '../../core/errors.ts'
-import { ownTurn } from '../../async/yield-fairly.ts'
+import { yieldFairly } from '../../async/yield-fairly.ts'
 import { readError } from '../chat-completions/errors.ts'
 import { objectOf, textOf } from '../chat-completions/wire.ts'
 import type { ResultEvent } from '../../core/events.ts'
-import type { OcrPages, OcrQuestion } from '../../ocr/input.ts'
+import type { OcrPages, OcrInput } from '../../ocr/input.ts'
 import type { Adapter, Ask, UpstreamFailure, UpstreamRequest } from '../provider.ts'
 
-export const mistralOcr: Adapter<OcrQuestion, ResultEvent<OcrPages>> = {
+export const mistralOcr: Adapter<OcrInput, ResultEvent<OcrPages>> = {
   request: ocrRequest,
   response: readPages,
   stream: () => { throw new GatewayError('upstream_invalid_response', { cause: 'a stream' }) },
@@ -26,7 +26,7 @@ const headers = { 'content-type': 'application/json', accept: 'application/json'
 /** Bytes per piece of base64; a multiple of three, so that pieces can be put together. */
 const pieceBytes = 3 * 64 * 1024
 
-function ocrRequest ({ request: { document, asImage }, route }: Ask<OcrQuestion>): UpstreamRequest {
+function ocrRequest ({ request: { document, asImage }, route }: Ask<OcrInput>): UpstreamRequest {
   const method = 'POST'
   const path = '/ocr'
   if (document.kind === 'address') {
@@ -46,7 +46,7 @@ function ocrRequest ({ request: { document, asImage }, route }: Ask<OcrQuestion>
     body: async function * () {
       yield head
       for (let at = 0; at < bytes.length; at += pieceBytes) {
-        await ownTurn() // a provider may take all of them at once
+        await yieldFairly() // a provider may take all of them at once
         yield Buffer.from(bytes.toString('base64', at, Math.min(at + pieceBytes, bytes.length)), 'latin1')
       }
       yield tail

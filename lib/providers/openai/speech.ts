@@ -10,12 +10,12 @@ import { objectOf } from '../chat-completions/wire.ts'
 import { speaksPlainly } from './audio-models.ts'
 import { typedStream } from './typed-stream.ts'
 import { contentTypeOf } from './wire.ts'
-import type { SpeechQuestion } from '../../audio/speech-input.ts'
+import type { SpeechInput } from '../../audio/speech-input.ts'
 import type { SpeechEvent } from '../../core/events.ts'
 import type { SpeechFormat } from '../../../schemas/speech.ts'
 import type { Adapter, Ask, StreamReader, UpstreamHead, UpstreamRequest } from '../provider.ts'
 
-export const speech: Adapter<SpeechQuestion, SpeechEvent> = {
+export const speech: Adapter<SpeechInput, SpeechEvent> = {
   request: speechRequest,
   bytes: readSound,
   response: refuseJson,
@@ -27,7 +27,7 @@ const mediaTypes: Readonly<Record<SpeechFormat, string>> = {
   mp3: 'audio/mpeg', opus: 'audio/opus', aac: 'audio/aac', flac: 'audio/flac', wav: 'audio/wav', pcm: 'audio/pcm'
 }
 
-function speechRequest ({ request, route }: Ask<SpeechQuestion>): UpstreamRequest {
+function speechRequest ({ request, route }: Ask<SpeechInput>): UpstreamRequest {
   const { input, voice, instructions, response_format, speed, stream } = request
   const plain = speaksPlainly(route.model)
   return {
@@ -48,7 +48,7 @@ function speechRequest ({ request, route }: Ask<SpeechQuestion>): UpstreamReques
 }
 
 /** Everything is sound that does not say it is something else. */
-function readSound (head: UpstreamHead, { request }: Ask<SpeechQuestion>): ((bytes: Uint8Array) => SpeechEvent[]) | undefined {
+function readSound (head: UpstreamHead, { request }: Ask<SpeechInput>): ((bytes: Uint8Array) => SpeechEvent[]) | undefined {
   const contentType = contentTypeOf(head)
   if (/json|^text\//.test(contentType)) return undefined
   const mediaType = contentType.startsWith('audio/') ? contentType : mediaTypes[request.response_format ?? 'mp3']

@@ -13,12 +13,12 @@ import { readError } from '../chat-completions/errors.ts'
 import { listeningModel, type ListeningModel } from './audio-models.ts'
 import { readTranscript, readTranscriptStream } from './transcript-answer.ts'
 import { contentTypeOf } from './wire.ts'
-import type { Recording } from '../../audio/recording-input.ts'
+import type { RecordingInput } from '../../audio/recording-input.ts'
 import type { TranscriptEvent } from '../../core/events.ts'
 import type { TranscriptFormat } from '../../../schemas/transcription.ts'
 import type { Adapter, Ask, UpstreamHead, UpstreamRequest } from '../provider.ts'
 
-export const transcription: Adapter<Recording, TranscriptEvent> = {
+export const transcription: Adapter<RecordingInput, TranscriptEvent> = {
   request: ask => formRequest('/audio/transcriptions', ask),
   isText,
   response: (body, ask) => readTranscript(body, formatFor(ask)),
@@ -26,7 +26,7 @@ export const transcription: Adapter<Recording, TranscriptEvent> = {
   error: readError
 }
 
-export const translation: Adapter<Recording, TranscriptEvent> = {
+export const translation: Adapter<RecordingInput, TranscriptEvent> = {
   ...transcription,
   request: ask => {
     if (!listeningModel(ask.route.model).translates) throw unsupported(ask, 'model', 'translate')
@@ -34,7 +34,7 @@ export const translation: Adapter<Recording, TranscriptEvent> = {
   }
 }
 
-function formRequest (path: string, ask: Ask<Recording>): UpstreamRequest {
+function formRequest (path: string, ask: Ask<RecordingInput>): UpstreamRequest {
   const { request, route } = ask
   const model = listeningModel(route.model)
   checkSupport(ask, model)
@@ -57,7 +57,7 @@ function formRequest (path: string, ask: Ask<Recording>): UpstreamRequest {
 }
 
 /** What the model would refuse or, worse, leave out without a word. */
-function checkSupport (ask: Ask<Recording>, model: ListeningModel): void {
+function checkSupport (ask: Ask<RecordingInput>, model: ListeningModel): void {
   const { logprobs, format, chunking, prompt } = ask.request
   if (logprobs && !model.logprobs) throw unsupported(ask, 'include', 'give log probabilities')
   if (logprobs && format !== 'json') throw unsupported(ask, 'include', `put log probabilities into ${format}`)
@@ -70,7 +70,7 @@ function checkSupport (ask: Ask<Recording>, model: ListeningModel): void {
  *
  * @throws GatewayError `unsupported_parameter` when no format it writes holds what was asked for
  */
-function formatFor (ask: Ask<Recording>): TranscriptFormat {
+function formatFor (ask: Ask<RecordingInput>): TranscriptFormat {
   const { format } = ask.request
   const { formats } = listeningModel(ask.route.model)
   if (formats.includes(format)) return format
@@ -85,11 +85,11 @@ const sources: Readonly<Partial<Record<TranscriptFormat, TranscriptFormat>>> = {
 }
 
 /** Texts are never parsed, whatever they look like; servers that know JSON only say that it is. */
-function isText (head: UpstreamHead, ask: Ask<Recording>): boolean {
+function isText (head: UpstreamHead, ask: Ask<RecordingInput>): boolean {
   const format = formatFor(ask)
   return (format === 'text' || format === 'srt' || format === 'vtt') && !/json|event-stream/.test(contentTypeOf(head))
 }
 
-function unsupported ({ route }: Ask<Recording>, param: string, what: string): GatewayError {
+function unsupported ({ route }: Ask<RecordingInput>, param: string, what: string): GatewayError {
   return new GatewayError('unsupported_parameter', { message: `The model \`${route.modelId}\` cannot ${what}.`, param })
 }

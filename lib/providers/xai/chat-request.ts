@@ -7,7 +7,7 @@
 import { GatewayError } from '../../core/errors.ts'
 import { chatBody, chatRequest as dialectRequest } from '../chat-completions/chat-request.ts'
 import { objectOf } from '../chat-completions/wire.ts'
-import type { PromptedChat } from '../../chat/input.ts'
+import type { ChatInput } from '../../chat/input.ts'
 import type { Message } from '../../../schemas/messages.ts'
 import type { Ask, UpstreamRequest } from '../provider.ts'
 
@@ -18,11 +18,11 @@ const mostAlternatives = 8
  * @throws GatewayError `unsupported_parameter` for custom tools, a spoken answer, more than eight
  *   alternatives per token, and a seed of more than 32 bits
  */
-export function chatRequest (ask: Ask<PromptedChat>): UpstreamRequest {
+export function chatRequest (ask: Ask<ChatInput>): UpstreamRequest {
   return dialectRequest(ask, xaiBody(ask))
 }
 
-export function xaiBody (ask: Ask<PromptedChat>): Record<string, unknown> {
+export function xaiBody (ask: Ask<ChatInput>): Record<string, unknown> {
   const { request } = ask
   refuseUnsupported(request)
   const messages = request.messages.map(withoutName)
@@ -35,7 +35,7 @@ export function xaiBody (ask: Ask<PromptedChat>): Record<string, unknown> {
   return body
 }
 
-function refuseUnsupported ({ top_logprobs: alternatives, seed }: PromptedChat): void {
+function refuseUnsupported ({ top_logprobs: alternatives, seed }: ChatInput): void {
   if (alternatives !== undefined && alternatives > mostAlternatives) {
     throw unsupported('top_logprobs', `This model lists at most ${mostAlternatives} alternatives per token.`)
   }

@@ -1,7 +1,7 @@
 import { chatCompletions } from '../chat-completions/index.ts'
 import { flatError } from './errors.ts'
 import { inclusiveUsage } from './usage.ts'
-import type { PromptedChat } from '../../chat/input.ts'
+import type { ChatInput } from '../../chat/input.ts'
 import type { ChatEvent } from '../../core/events.ts'
 import type { Ask, StreamReader } from '../provider.ts'
 
@@ -11,7 +11,7 @@ import type { Ask, StreamReader } from '../provider.ts'
  *
  * @throws GatewayError for an error inside the stream, see `flatError`
  */
-export function readStream (ask: Ask<PromptedChat>): StreamReader<ChatEvent> {
+export function readStream (ask: Ask<ChatInput>): StreamReader<ChatEvent> {
   const reader = chatCompletions.stream(ask)
   return {
     get done () { return reader.done },

@@ -5,11 +5,11 @@ import { chatRequest } from './chat-request.ts'
 import { flatError, readError } from './errors.ts'
 import { readStream } from './chat-stream.ts'
 import { inclusiveUsage } from './usage.ts'
-import type { PromptedChat } from '../../chat/input.ts'
+import type { ChatInput } from '../../chat/input.ts'
 import type { ChatEvent } from '../../core/events.ts'
 import type { Adapter } from '../provider.ts'
 
-export const xaiChat: Adapter<PromptedChat, ChatEvent> = {
+export const xaiChat: Adapter<ChatInput, ChatEvent> = {
   ...chatCompletions,
   request: chatRequest,
   response: (body, ask) => {

@@ -1,7 +1,7 @@
 /** Pieces of sound to the frames of an event stream: unnamed, each saying in `type` what it is. */
 
 import { sseData } from '../../wire/sse.ts'
-import { sseStream } from '../sse-frames.ts'
+import { sseFrames } from '../sse-frames.ts'
 import type { Batch } from '../../core/batch.ts'
 import type { SpeechEvent } from '../../core/events.ts'
 import type { Usage } from '../../core/usage.ts'
@@ -9,7 +9,7 @@ import type { SpeechStreamEvent } from '../../../schemas/speech.ts'
 import type { Stage } from '../../core/stage.ts'
 
 export function speechFrames<R> (): Stage<Batch<R, SpeechEvent>, string> {
-  return sseStream(() => {
+  return sseFrames(() => {
     let usage: Usage | undefined
     return {
       print: events => {

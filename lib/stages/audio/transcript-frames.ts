@@ -6,14 +6,14 @@
  */
 
 import { sseData } from '../../wire/sse.ts'
-import { sseStream } from '../sse-frames.ts'
+import { sseFrames } from '../sse-frames.ts'
 import type { Batch } from '../../core/batch.ts'
 import type { TranscriptEvent } from '../../core/events.ts'
 import type { TranscriptionStreamEvent } from '../../../schemas/transcription.ts'
 import type { Stage } from '../../core/stage.ts'
 
 export function transcriptFrames<R> (): Stage<Batch<R, TranscriptEvent>, string> {
-  return sseStream(() => {
+  return sseFrames(() => {
     let begun = false
     return {
       print: events => {

@@ -11,8 +11,8 @@ import { GatewayError, asGatewayError } from '../../core/errors.ts'
 import type { AuthedCall, RoutedCall } from '../../core/call.ts'
 import type { Route } from '../../core/route.ts'
 import type { Secret } from '../../core/secret.ts'
-import { digest, type Ticket } from '../../deferred/sealed-id.ts'
-import { wholeCompletion } from '../../chat/complete.ts'
+import { digest, type DeferredId } from '../../deferred/deferred-id.ts'
+import { toCompletion } from '../../chat/complete.ts'
 import { once } from '../../core/stage.ts'
 import { credentialDigest } from '../defer.ts'
 import { forCaller } from '../../text/redact.ts'
@@ -23,20 +23,20 @@ import type { Batch } from '../../core/batch.ts'
 import type { StoredAnswer } from '../../deferred/deferred-store.ts'
 import type { Deferrals } from '../../deferred/deferrals.ts'
 import type { ChatEvent } from '../../core/events.ts'
-import type { PromptedChat } from '../../chat/input.ts'
+import type { ChatInput } from '../../chat/input.ts'
 import type { Provider, UpstreamAnswer } from '../../providers/provider.ts'
 import type { Reply } from '../../core/reply.ts'
 import type { Services } from '../../services.ts'
 
 /** A fetch is a short request; one that is not over by then has died with its process. */
 const leaseMs = 120_000
-const fetchTimeouts = { connectMs: 10_000, firstByteMs: 30_000, wholeMs: 30_000, idleBytesMs: 10_000, idleEventsMs: 10_000 }
+const fetchTimeouts = { connectMs: 10_000, firstByteMs: 30_000, responseMs: 30_000, idleBytesMs: 10_000, idleEventsMs: 10_000 }
 
 /** One fetch at a provider. */
 interface Fetch {
   readonly call: AuthedCall
-  readonly ticket: Ticket
-  readonly at: NonNullable<Ticket['at']>
+  readonly ticket: DeferredId
+  readonly at: NonNullable<DeferredId['at']>
   readonly provider: Provider
   readonly callerKey: Secret | undefined
   /** Its id in the store. */
@@ -86,7 +86,7 @@ export function collectDeferred ({ deferrals, providers, settings }: Services): 
 }
 
 /** The ticket behind the id a caller gives, and its id in the store. */
-export function openTicket ({ params, key, record }: AuthedCall, { seal }: Deferrals, keepMs: number): { id: string, ticket: Ticket } {
+export function openTicket ({ params, key, record }: AuthedCall, { seal }: Deferrals, keepMs: number): { id: string, ticket: DeferredId } {
   const given = params['request_id'] ?? ''
   const ticket = seal.open(given)
   const nowMs = Date.now()
@@ -117,7 +117,7 @@ async function fetchOnce (fetch: Fetch, { store, owner }: Deferrals, { deferred,
   if (answer.status >= 200 && answer.status < 300) {
     let bytes: Buffer
     try {
-      bytes = await answer.body.whole(limits.answerBytes)
+      bytes = await answer.body.buffer(limits.answerBytes)
     } catch (cause) {
       return await fail(new GatewayError('deferred_result_lost', { cause }), call, keep)
     }
@@ -163,17 +163,17 @@ async function completionOf ({ call, ticket, at, provider }: Fetch, bytes: Buffe
   const { chat, quirks } = provider
   if (chat === undefined) throw notFound()
   const route: Route = { providerId: at.providerId, model: at.model, modelId: ticket.modelId }
-  const request: PromptedChat = {
+  const request: ChatInput = {
     model: route.modelId,
     messages: [],
     // All that the form of the answer depends on.
     ...(at.legacy ? { functions: [{ name: 'any' }] } : {})
   }
   const events = chat.response(parseAnswer(bytes.toString()), { request, route, quirks, streamed: false })
-  const routed: RoutedCall<PromptedChat> = { ...call, request, routes: [route] }
-  const batches: Array<Batch<PromptedChat, ChatEvent>> = []
-  for await (const batch of normalise<PromptedChat>()(once({ call: routed, route, events }))) batches.push(batch)
-  return wholeCompletion(batches)
+  const routed: RoutedCall<ChatInput> = { ...call, request, routes: [route] }
+  const batches: Array<Batch<ChatInput, ChatEvent>> = []
+  for await (const batch of normalise<ChatInput>()(once({ call: routed, route, events }))) batches.push(batch)
+  return toCompletion(batches)
 }
 
 function errorOf ({ provider, callerKey }: Fetch, { status, headers }: UpstreamAnswer, body: unknown): GatewayError {

@@ -8,11 +8,11 @@
 import { GatewayError } from '../../core/errors.ts'
 import { severalModels } from '../../embeddings/input.ts'
 import { measure, type Excess, type TokenLimits } from '../../embeddings/tokens.ts'
-import { perCall, type Stage } from '../../core/stage.ts'
+import { map, type Stage } from '../../core/stage.ts'
 import type { Route } from '../../core/route.ts'
 import type { RoutedCall } from '../../core/call.ts'
 import type { TokenCounter } from '../../embeddings/token-counter.ts'
-import type { Models } from '../../models/model-registry.ts'
+import type { ModelRegistry } from '../../models/model-registry.ts'
 import type { EmbeddingsRequest } from '../../../schemas/embeddings.ts'
 
 type EmbeddingsCall = RoutedCall<EmbeddingsRequest>
@@ -24,8 +24,8 @@ type EmbeddingsCall = RoutedCall<EmbeddingsRequest>
  *   `context_length_exceeded` on `input`; `invalid_value` on `model` for a configured route that
  *   leads to several models
  */
-export function embeddingLimits (models: Models, counter: TokenCounter): Stage<EmbeddingsCall> {
-  return perCall(async call => {
+export function embeddingLimits (models: ModelRegistry, counter: TokenCounter): Stage<EmbeddingsCall> {
+  return map(async call => {
     if (areSeveral(call.routes, models)) throw severalModels()
     const suitable: Route[] = []
     let refusal: GatewayError | undefined
@@ -41,13 +41,13 @@ export function embeddingLimits (models: Models, counter: TokenCounter): Stage<E
 }
 
 /** Models the catalogue knows by different names are; of others the operator may know that they are one. */
-function areSeveral (routes: readonly Route[], models: Models): boolean {
+function areSeveral (routes: readonly Route[], models: ModelRegistry): boolean {
   const known = routes.filter(({ modelId }) => models.find(modelId)?.traits?.['dimensions'] !== undefined)
   return known.some(({ model }) => model !== known[0]?.model)
 }
 
 async function refusalOf (
-  { modelId }: Route, { request, signal }: EmbeddingsCall, models: Models, counter: TokenCounter
+  { modelId }: Route, { request, signal }: EmbeddingsCall, models: ModelRegistry, counter: TokenCounter
 ): Promise<GatewayError | undefined> {
   const traits = models.find(modelId)?.traits ?? {}
   if (request.dimensions !== undefined && traits['resizable'] === false) {

@@ -6,14 +6,14 @@
  */
 
 import { sseData } from '../../wire/sse.ts'
-import { sseStream } from '../sse-frames.ts'
+import { sseFrames } from '../sse-frames.ts'
 import type { Batch } from '../../core/batch.ts'
 import type { ImageEvent } from '../../core/events.ts'
 import type { Stage } from '../../core/stage.ts'
 
 /** @param prefix of the type of frames that are made here, of an answer that came as a whole */
 export function imageFrames<R> (prefix: 'image_generation' | 'image_edit'): Stage<Batch<R, ImageEvent>, string> {
-  return sseStream(() => ({
+  return sseFrames(() => ({
     print: events => events.map(event => frameOf(event, prefix)).join(''),
     end: () => ''
   }))

@@ -3,8 +3,8 @@
 import { checkImageRules, familyOf, type ImageFamily, type ImageParameters, type ImageTask } from '../../images/rules.ts'
 import type { Route } from '../../core/route.ts'
 import type { RoutedCall } from '../../core/call.ts'
-import type { Models } from '../../models/model-registry.ts'
-import { perCall, type Stage } from '../../core/stage.ts'
+import type { ModelRegistry } from '../../models/model-registry.ts'
+import { map, type Stage } from '../../core/stage.ts'
 
 export interface ImageRulesOptions<R> {
   readonly task: ImageTask
@@ -18,9 +18,9 @@ export interface ImageRulesOptions<R> {
  * @throws GatewayError why the first model cannot do it, when none of them can
  */
 export function imageRules<R extends ImageParameters> (
-  models: Models, { task, checkFiles }: ImageRulesOptions<R>
+  models: ModelRegistry, { task, checkFiles }: ImageRulesOptions<R>
 ): Stage<RoutedCall<R>> {
-  return perCall(call => {
+  return map(call => {
     const routes: Route[] = []
     let refusal: unknown
     for (const route of call.routes) {

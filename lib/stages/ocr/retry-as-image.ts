@@ -1,16 +1,16 @@
 import { GatewayError } from '../../core/errors.ts'
 import type { Batch } from '../../core/batch.ts'
 import type { RoutedCall } from '../../core/call.ts'
-import type { OcrQuestion } from '../../ocr/input.ts'
+import type { OcrInput } from '../../ocr/input.ts'
 import { once, type Stage } from '../../core/stage.ts'
 
 /**
  * Asks again, once, when the provider finds that the document at an address is an image: an
  * address often does not show it.
  */
-export function askAsImage<E> (
-  ask: Stage<RoutedCall<OcrQuestion>, Batch<OcrQuestion, E>>
-): Stage<RoutedCall<OcrQuestion>, Batch<OcrQuestion, E>> {
+export function retryAsImage<E> (
+  ask: Stage<RoutedCall<OcrInput>, Batch<OcrInput, E>>
+): Stage<RoutedCall<OcrInput>, Batch<OcrInput, E>> {
   return async function * (source) {
     for await (const call of source) {
       try {

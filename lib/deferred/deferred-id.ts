@@ -7,7 +7,7 @@
 import { createCipheriv, createDecipheriv, createHash, randomBytes } from 'node:crypto'
 
 /** Where a completion is, and who may have it. */
-export interface Ticket {
+export interface DeferredId {
   /** Id of the gateway key that asked. */
   readonly key: string
   /** Unix time. */
@@ -32,7 +32,7 @@ const ivBytes = 12
 const tagBytes = 16
 const prefix = 'dfr_'
 
-export class TicketSeal {
+export class SealedIds {
   readonly #secret: Buffer
 
   /** @param secret 32 bytes */
@@ -41,7 +41,7 @@ export class TicketSeal {
   }
 
   /** Different every time, also for the same ticket. */
-  seal (ticket: Ticket): string {
+  seal (ticket: DeferredId): string {
     const iv = randomBytes(ivBytes)
     const cipher = createCipheriv(algorithm, this.#secret, iv)
     const sealed = [iv, cipher.update(JSON.stringify(ticket)), cipher.final(), cipher.getAuthTag()]
@@ -49,7 +49,7 @@ export class TicketSeal {
   }
 
   /** The ticket; `undefined` for anything that was not sealed here, to the last bit. */
-  open (id: string): Ticket | undefined {
+  open (id: string): DeferredId | undefined {
     const bytes = Buffer.from(id.slice(prefix.length), 'base64url')
     // One spelling only: base64 can be written in several ways.
     if (id !== prefix + bytes.toString('base64url') || bytes.length < ivBytes + tagBytes) return undefined
@@ -57,7 +57,7 @@ export class TicketSeal {
     decipher.setAuthTag(bytes.subarray(-tagBytes))
     try {
       const text = decipher.update(bytes.subarray(ivBytes, -tagBytes), undefined, 'utf8') + decipher.final('utf8')
-      return JSON.parse(text) as Ticket // sealed by us
+      return JSON.parse(text) as DeferredId // sealed by us
     } catch {
       return undefined
     }
