@@ -3,7 +3,7 @@
 import { createToolServers } from './mcp/tool-servers.ts'
 import { AbandonedAnswers } from './upstream/abandoned-answers.ts'
 import { createTokenCounter } from './embeddings/token-counter.ts'
-import { LocalLimiter,type Limiter } from './limits/limiter.ts'
+import { LocalLimiter, type Limiter } from './limits/limiter.ts'
 import { createModels } from './models/create-models.ts'
 import { startDiscovery } from './models/discovery.ts'
 import { createProvider } from './providers/index.ts'
@@ -18,7 +18,7 @@ import type { Deferrals } from './deferred/deferrals.ts'
 import type { Keys } from './keys/keys.ts'
 import type { Provider } from './providers/provider.ts'
 import type { Services } from './services.ts'
-import type { ProviderSettings,Settings } from './core/settings.ts'
+import type { ProviderSettings, Settings } from './core/settings.ts'
 import type { Log } from './telemetry/log.ts'
 
 export interface OwnedServices extends Services {

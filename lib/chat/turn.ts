@@ -1,7 +1,7 @@
 /** One turn of a model: its events as the message the next turn has to begin with. */
 
-import type { AssistantMessage,ToolCall } from '../../schemas/messages.ts'
-import type { ChatEvent,ExtraFields,FinishReason,ThinkingBlock } from '../core/events.ts'
+import type { AssistantMessage, ToolCall } from '../../schemas/messages.ts'
+import type { ChatEvent, ExtraFields, FinishReason, ThinkingBlock } from '../core/events.ts'
 import type { Usage } from '../core/usage.ts'
 
 /** A function the model wants called. */

@@ -1,4 +1,4 @@
-import type { Terminal,ExitCode } from '../process/terminal.ts'
+import type { Terminal, ExitCode } from '../process/terminal.ts'
 
 
 

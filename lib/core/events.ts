@@ -8,7 +8,7 @@
  */
 
 import type { Vector } from './vector.ts'
-import type { TokenLogprob,TranscriptionUsage,TranscriptSegment,TranscriptWord } from '../../schemas/transcription.ts'
+import type { TokenLogprob, TranscriptionUsage, TranscriptSegment, TranscriptWord } from '../../schemas/transcription.ts'
 import type { Usage } from './usage.ts'
 
 export type FinishReason = 'stop' | 'length' | 'tool_calls' | 'content_filter' | 'function_call'

@@ -5,7 +5,7 @@
  */
 
 import { GatewayError } from '../core/errors.ts'
-import type { VectorForm,Vector } from '../core/vector.ts'
+import type { VectorForm, Vector } from '../core/vector.ts'
 
 const floatBytes = 4
 const openList = 0x5b

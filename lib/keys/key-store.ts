@@ -7,10 +7,10 @@
  * gateway some 30 µs a second, where a watch on the file would wake up for every unrelated write.
  */
 
-import { hash,randomBytes,timingSafeEqual } from 'node:crypto'
-import type { ApiKey,KeyLimits } from '../core/key.ts'
+import { hash, randomBytes, timingSafeEqual } from 'node:crypto'
+import type { ApiKey, KeyLimits } from '../core/key.ts'
 import type { KeySettings } from '../core/settings.ts'
-import type { Database,KeyRow } from '../stores/database.ts'
+import type { Database, KeyRow } from '../stores/database.ts'
 import type { Keys } from './keys.ts'
 
 export interface NewKey {

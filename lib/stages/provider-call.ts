@@ -7,18 +7,18 @@
  * sign of life.
  */
 
-import { GatewayError,asGatewayError } from '../core/errors.ts'
+import { GatewayError, asGatewayError } from '../core/errors.ts'
 import { AbandonedAnswers } from '../upstream/abandoned-answers.ts'
-import { openChoices,type AnyEvent } from '../upstream/fan-out.ts'
+import { openChoices, type AnyEvent } from '../upstream/fan-out.ts'
 import { openSlices } from '../upstream/open-slices.ts'
-import type { OpenAnswer,ProviderCallOptions,Streamable } from '../upstream/attempt.ts'
+import type { OpenAnswer, ProviderCallOptions, Streamable } from '../upstream/attempt.ts'
 import { pause } from '../routing/retry-budget.ts'
 import { RouteHealth } from '../routing/route-health.ts'
 import { forCaller } from '../text/redact.ts'
 import type { Batch } from '../core/batch.ts'
 import type { Route } from '../core/route.ts'
 import type { RoutedCall } from '../core/call.ts'
-import type { Adapter,Ask,Provider,Providers } from '../providers/provider.ts'
+import type { Adapter, Ask, Provider, Providers } from '../providers/provider.ts'
 import type { Stage } from '../core/stage.ts'
 
 /**
