@@ -3,7 +3,7 @@ import { providerLabels, type Model, type ModelList, type ProviderLabel } from '
 import type { AuthedCall, Call } from '../lib/core/call.ts'
 import { GatewayError } from '../lib/core/errors.ts'
 import type { ModelEntry } from '../lib/core/model.ts'
-import { mayUse } from '../lib/models/scope.ts'
+import { listsName, mayUse } from '../lib/models/scope.ts'
 import { jsonReply } from '../lib/replies/json.ts'
 import type { Reply } from '../lib/core/reply.ts'
 import type { Services } from '../lib/services.ts'
@@ -37,7 +37,7 @@ export function retrieveModel (
     const id = params.model ?? ''
     const [route, other] = models.routes(id)
     const entry = route !== undefined && other === undefined ? models.find(route.modelId) : undefined
-    const visible = entry !== undefined && (mayUse(key, id) || mayUse(key, entry.id))
+    const visible = entry !== undefined && (listsName(key, id) || mayUse(key, entry.id))
     if (!visible) throw new GatewayError('model_not_found', { param: 'model' })
     return describe(entry)
   })

@@ -1,14 +1,22 @@
+/**
+ * Which models a key may use, decided on the model that will be asked.
+ *
+ * A pattern of `ApiKey.models` is a model id, ends in `/*` for every model of a provider, or is `*`.
+ * A pattern that equals the name of an alias or a configured route also allows what that name leads
+ * to; a `/*` pattern does not, since a name may begin like a provider and lead to another one.
+ */
+
 import type { ApiKey } from '../core/key.ts'
 
-/**
- * Whether a key may use a model, or a configured route by its name.
- *
- * A key without patterns may use all. A pattern is a name, or ends in `/*` and means every model
- * of that provider.
- */
-export function mayUse (key: ApiKey, name: string): boolean {
-  if (key.models === undefined) return true
-  return key.models.some(pattern =>
-    pattern === name || pattern === '*' ||
-    (pattern.endsWith('/*') && name.startsWith(pattern.slice(0, -1))))
+/** Returns whether a key may use the model with this id. A key without patterns may use all. */
+export function mayUse ({ models }: ApiKey, modelId: string): boolean {
+  if (models === undefined) return true
+  return models.some(pattern =>
+    pattern === modelId || pattern === '*' ||
+    (pattern.endsWith('/*') && modelId.startsWith(pattern.slice(0, -1))))
+}
+
+/** Returns whether a key lists this very name, which allows every model the name leads to. */
+export function listsName ({ models }: ApiKey, name: string): boolean {
+  return models === undefined || models.includes(name)
 }

@@ -17,7 +17,7 @@ import { rank } from '../models/ranking.ts'
 import type { Attributes, RequestedAttributes } from '../core/model.ts'
 import { unique } from '../routing/route-strategies.ts'
 import type { ModelRegistry } from '../models/model-registry.ts'
-import { mayUse } from '../models/scope.ts'
+import { listsName, mayUse } from '../models/scope.ts'
 import type { Providers } from '../providers/provider.ts'
 import { map, type Stage } from '../core/stage.ts'
 import { checkOneProvider, providerChoice, routesByChoice } from '../routing/provider-choice.ts'
@@ -83,7 +83,7 @@ export function chooseRoutes<R extends ModelRequest> (
       ? models.routes(name, call.request.stream === true)
       : routesByChoice(byHeader, name, models, providers)
     if (found.length === 0) throw modelNotFound(name, models)
-    for (const route of allowed(found, name, call.key)) {
+    for (const route of allowed(found, name, call.key, models)) {
       routes.push(withSettings(route, choice, settings))
       chosenAs.push([route.modelId, choice])
     }
@@ -157,15 +157,21 @@ function attributesOf (choice: Choice): Attributes {
 }
 
 /**
- * The routes this key may take: all when the key may use the name that was asked for, be it a
- * model or a configured route, else those whose model it may use.
+ * Returns the routes this key may take. A name that the key lists allows the models the name leads
+ * to, and no other: a header may have replaced them.
+ *
+ * @throws GatewayError `insufficient_permissions` when none is left
  */
-function allowed (routes: readonly Route[], name: string, key: ApiKey): readonly Route[] {
-  if (mayUse(key, name)) return routes
-  const usable = routes.filter(({ modelId }) => mayUse(key, modelId))
+function allowed (routes: readonly Route[], name: string, key: ApiKey, models: ModelRegistry): readonly Route[] {
+  if (key.models === undefined) return routes
+  const named = new Set(models.routes(name).map(({ modelId }) => modelId))
+  const byName = listsName(key, name)
+  const usable = routes.filter(({ modelId }) => (byName && named.has(modelId)) || mayUse(key, modelId))
   if (usable.length > 0) return usable
+  // Only a model of the caller's own choice is named: where an alias leads is not theirs to know.
+  const replaced = routes.find(({ modelId }) => !named.has(modelId))
   throw new GatewayError('insufficient_permissions', {
-    message: `This API key may not use the model ${quote(name)}.`, param: 'model'
+    message: `This API key may not use the model ${quote(replaced?.modelId ?? name)}.`, param: 'model'
   })
 }
 

@@ -1,0 +1,110 @@
+/** A key's models are checked against the model that will be asked, however the call names it. */
+
+import t from 'tap'
+import { encodePng } from '../../lib/sandbox/png.ts'
+import { paint } from '../../lib/sandbox/paint.ts'
+import { wavOf } from '../support/forms.ts'
+import { testGateway, testKey, upstreamAt } from '../support/gateway.ts'
+import { modelSettings } from '../support/settings.ts'
+import { chatAnswer, fakeUpstream, type Script } from '../support/upstream.ts'
+
+const picture = await encodePng(paint({ text: 'x', number: 0, width: 8, height: 8, transparent: false, squares: 4 }))
+const image: Script = { pieces: ['{"created":1,"data":[{"b64_json":"AAAA"}]}'] }
+const transcript: Script = { pieces: ['{"text":"x"}'] }
+
+interface EndpointCase {
+  readonly path: string
+  readonly allowed: string
+  readonly forbidden: string
+  readonly body: Readonly<Record<string, unknown>>
+  readonly file?: readonly [field: string, bytes: Buffer]
+  readonly answer: Script
+}
+
+/** Every endpoint that takes a model. Models are names at the provider `openai`. */
+const endpoints: readonly EndpointCase[] = [
+  { path: 'chat/completions', allowed: 'gpt-4o-mini', forbidden: 'gpt-4o', body: { messages: 'x' }, answer: { pieces: [chatAnswer('x')] } },
+  { path: 'embeddings', allowed: 'text-embedding-3-small', forbidden: 'text-embedding-3-large', body: { input: 'x' }, answer: { pieces: ['{"data":[{"index":0,"embedding":[1]}]}'] } },
+  { path: 'audio/speech', allowed: 'tts-1', forbidden: 'tts-1-hd', body: { input: 'x', voice: 'alloy' }, answer: { headers: { 'content-type': 'audio/mpeg' }, pieces: ['sound'] } },
+  { path: 'audio/transcriptions', allowed: 'whisper-1', forbidden: 'gpt-4o-transcribe', body: {}, file: ['file', wavOf(0.1)], answer: transcript },
+  { path: 'audio/translations', allowed: 'whisper-1', forbidden: 'whisper-2', body: {}, file: ['file', wavOf(0.1)], answer: transcript },
+  { path: 'images/generations', allowed: 'dall-e-2', forbidden: 'gpt-image-1', body: { prompt: 'x' }, answer: image },
+  { path: 'images/edits', allowed: 'dall-e-2', forbidden: 'gpt-image-1', body: { prompt: 'x' }, file: ['image', picture], answer: image },
+  { path: 'images/variations', allowed: 'dall-e-2', forbidden: 'dall-e-9', body: {}, file: ['image', picture], answer: image },
+  { path: 'ocr', allowed: 'mistral-ocr-latest', forbidden: 'mistral-ocr-2512', body: { document: { document_url: 'https://example.com/a.pdf' } }, answer: { pieces: ['{"pages":[{"index":0,"markdown":"x"}]}'] } }
+]
+
+interface Attempt {
+  readonly model: unknown
+  readonly headers?: Readonly<Record<string, string>>
+}
+
+for (const { path, allowed, forbidden, body, file, answer } of endpoints) {
+  t.test(`/v1/${path} asks only models of the key`, async t => {
+    const upstream = await fakeUpstream(answer)
+    t.teardown(upstream.close)
+    const owner = path === 'ocr' ? 'mistral' : 'openai'
+    const other = owner === 'openai' ? 'mistral' : 'openai'
+    const [good, bad] = [`${owner}/${allowed}`, `${owner}/${forbidden}`]
+    const api = await testGateway(t, {
+      providers: [
+        upstreamAt(`${upstream.url}/v1`, owner, owner), upstreamAt(`${upstream.url}/v1`, other, other),
+        upstreamAt(`${upstream.url}/v1`, 'twin', owner)
+      ],
+      models: [modelSettings('nick', { alias: bad }), modelSettings(`${owner}/nick`, { alias: `twin/${allowed}` })],
+      routes: [{ name: 'both', models: [good, bad] }, { name: 'bad', models: [bad] }],
+      deferred: { emulate: true, keepMs: 60_000, pending: 10, keyBytes: 1_000_000 }
+    }, {
+      one: { id: 'key-2', name: 'one model', models: [good] },
+      provider: { id: 'key-3', name: 'one provider', models: [`${owner}/*`] },
+      route: { id: 'key-4', name: 'a route by its name', models: ['bad'] }
+    })
+    const send = async (key: string, { model, headers = {} }: Attempt, more: object = {}): Promise<number> => {
+      const fields = { ...body, model, ...more }
+      if (file === undefined) return (await api.post(`/v1/${path}`, fields, { headers: { authorization: `Bearer ${key}`, ...headers } })).status
+      const form = new FormData()
+      for (const [name, value] of Object.entries(fields)) for (const item of [value].flat()) form.append(name, String(item))
+      form.append(file[0], new File([new Uint8Array(file[1])], 'a.wav'))
+      return (await fetch(`${api.url}/v1/${path}`, { method: 'POST', body: form, headers: { 'x-api-key': key, ...headers } })).status
+    }
+    const askedModels = (): string[] => upstream.requests.splice(0).map(({ text }) => [allowed, forbidden].find(name => text.includes(`${name}"`) || text.includes(`${name}\r\n`)) ?? text)
+
+    const own = { 'x-provider-key': 'sk-of-the-caller' }
+    const refused: ReadonlyArray<readonly [how: string, key: string, attempt: Attempt]> = [
+      ['by its id', 'one', { model: bad }],
+      ['by an alias', 'one', { model: 'nick' }],
+      ['by a route', 'one', { model: 'bad' }],
+      ['by X-Provider-Model', 'one', { model: good, headers: { 'x-provider': owner, 'x-provider-model': forbidden } }],
+      ['by X-Provider', 'one', { model: good, headers: { 'x-provider': 'twin' } }],
+      ['by X-Provider, with a right to all of another provider', 'provider', { model: `${owner}/x`, headers: { 'x-provider': other } }],
+      ['by both headers, with a right to all of another provider', 'provider', { model: good, headers: { 'x-provider': 'twin', 'x-provider-model': allowed } }],
+      ['by an alias named like a model of an allowed provider', 'provider', { model: `${owner}/nick` }],
+      ['by a header, with a right to a route only', 'route', { model: 'bad', headers: { 'x-provider': owner, 'x-provider-model': 'else' } }],
+      ['with a provider key of its own', 'one', { model: bad, headers: own }],
+      ['with a provider key of its own, by header', 'one', { model: good, headers: { ...own, 'x-provider': owner, 'x-provider-model': forbidden } }],
+      ['in a dry run', 'one', { model: bad, headers: { 'x-headgate-dry-run': 'true' } }],
+      ['in a dry run, by header', 'one', { model: good, headers: { 'x-headgate-dry-run': 'true', 'x-provider': owner, 'x-provider-model': forbidden } }]
+    ]
+    for (const [how, key, attempt] of refused) {
+      t.equal(await send(key, attempt), 403, how)
+      t.same(askedModels(), [], `${how}: no provider is asked`)
+    }
+    if (path === 'chat/completions') {
+      const byHeader = { model: good, headers: { 'x-provider': owner, 'x-provider-model': forbidden } }
+      t.equal(await send('one', { model: [good, bad] }), 403, 'in a list')
+      t.equal(await send('one', { model: { model: bad, settings: { temperature: 0 } } }), 403, 'with settings')
+      t.equal(await send('one', byHeader, { deferred: true }), 403, 'deferred, by header')
+      t.equal(await send('one', { model: bad }, { deferred: true }), 403, 'deferred')
+      t.same(askedModels(), [])
+    }
+
+    t.equal(await send('one', { model: good }), 200, 'the model of the key')
+    t.same(askedModels(), [allowed])
+    t.equal(await send('one', { model: 'both' }), 200, 'a route, as far as the key may use its models')
+    t.same(askedModels(), [allowed])
+    t.equal(await send('route', { model: 'bad' }), 200, 'a route that the key lists by its name')
+    t.same(askedModels(), [forbidden])
+    t.equal(await send(testKey, { model: bad }), 200, 'a key without patterns')
+    t.same(askedModels(), [forbidden])
+  })
+}
