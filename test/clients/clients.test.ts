@@ -120,7 +120,7 @@ t.test('openai: structured output, error classes, aborts', async t => {
     for await (const chunk of stream) if (chunk.choices[0]?.delta.content === 'a') stream.controller.abort()
   })())
   await (await stalled.request(0)).aborted
-  await until(() => slow.lines.length === 1)
+  await until(() => slow.lines.length === 1, 'one line in the log')
   t.equal(slow.lines[0]?.['outcome'], 'client_closed')
 })
 

@@ -308,13 +308,13 @@ t.test('a caller who leaves while a tool runs: the tool is cancelled and nothing
   const leaving = new AbortController()
   const answer = api.post('/v1/chat/completions', { model: 'sandbox/echo', messages: 'use slow with {}', mcp_servers: servers, stream: true }, { signal: leaving.signal })
   answer.catch(() => undefined)
-  await until(() => (first.counts['tools/call'] ?? 0) === 1)
+  await until(() => (first.counts['tools/call'] ?? 0) === 1, 'the first server to be called')
   leaving.abort()
-  await until(() => first.cancelled.length === 1)
-  await until(() => api.lines.length === 1)
+  await until(() => first.cancelled.length === 1, 'one cancelled tool call')
+  await until(() => api.lines.length === 1, 'one line in the log')
   t.match(api.lines[0], { outcome: 'client_closed' })
   await api.gateway.close()
-  await until(() => first.sockets.size === 0)
+  await until(() => first.sockets.size === 0, 'every connection to the first server to close')
   t.ok((first.counts['DELETE'] ?? 0) >= 1, 'the session is ended properly')
 })
 
@@ -344,9 +344,9 @@ t.test('a caller who leaves while the model has the results: the provider is tol
   const second = await upstream.request(1)
   leaving.abort()
   await second.aborted
-  await until(() => upstream.sockets() <= 1) // the first turn's may be kept for the next call
+  await until(() => upstream.sockets() <= 1, 'at most one connection to the provider') // the first turn's may be kept for the next call
   await api.gateway.close()
-  await until(() => server.sockets.size === 0 && upstream.sockets() === 0)
+  await until(() => server.sockets.size === 0 && upstream.sockets() === 0, 'every connection to the server and the provider to close')
 })
 
 t.test('a call whose time is up ends its tools with it', async t => {
@@ -354,17 +354,17 @@ t.test('a call whose time is up ends its tools with it', async t => {
   const response = await ask()
   t.equal(response.status, 504)
   t.match(await response.json(), { error: { type: 'server_error', code: 'timeout' } })
-  await until(() => server.cancelled.length === 1 && server.waiting.size === 0)
+  await until(() => server.cancelled.length === 1 && server.waiting.size === 0, 'the tool call to be cancelled and to end')
   t.equal(upstream.requests.length, 1, 'and no further turn is asked for')
   await api.gateway.close()
-  await until(() => server.sockets.size === 0 && upstream.sockets() === 0)
+  await until(() => server.sockets.size === 0 && upstream.sockets() === 0, 'every connection to the server and the provider to close')
 })
 
 t.test('a call too many neither asks the model nor opens a session', async t => {
   const { upstream, server, ask, api } = await calling(t, 'slow', { openCalls: 1 })
   const leaving = new AbortController()
   ask(leaving.signal).catch(() => undefined)
-  await until(() => server.counts['tool slow'] === 1)
+  await until(() => server.counts['tool slow'] === 1, 'the slow tool to be called')
   const before = { requests: upstream.requests.length, headers: server.headers.length, sockets: server.sockets.size }
   const response = await ask()
   t.equal(response.status, 503)
@@ -372,9 +372,9 @@ t.test('a call too many neither asks the model nor opens a session', async t => 
   t.match(await response.json(), { error: { type: 'server_error', code: 'overloaded' } })
   t.same({ requests: upstream.requests.length, headers: server.headers.length, sockets: server.sockets.size }, before)
   leaving.abort()
-  await until(() => api.lines.length === 2)
+  await until(() => api.lines.length === 2, 'two lines in the log')
   await api.gateway.close()
-  await until(() => server.sockets.size === 0 && upstream.sockets() === 0)
+  await until(() => server.sockets.size === 0 && upstream.sockets() === 0, 'every connection to the server and the provider to close')
 })
 
 t.test('a model call that is cut off in a later turn ends the stream with a named error', async t => {

@@ -98,7 +98,7 @@ t.test('speech goes out as it comes in, under the media type of its format', asy
   await api.post(speech, { ...said, model: 'gpt-4o-mini-tts', instructions: 'softly', stream_format: 'sse' })
   t.match(upstream.requests.at(-1)?.json, { model: 'gpt-4o-mini-tts', instructions: 'softly', stream_format: 'sse' })
   await (await api.post(speech, { ...said, input: 'Hi 🎉' })).arrayBuffer()
-  await until(() => api.lines.length === 9)
+  await until(() => api.lines.length === 9, 'nine lines in the log')
   t.match(api.lines[0], { endpoint: 'speech', outcome: 'ok', model: 'openai/tts-1', spoken_characters: 5 })
   t.match(api.lines[8], { spoken_characters: 4 })
 })
@@ -127,7 +127,7 @@ t.test('a listener who does not listen holds up the provider', async t => {
   const bytes = await endless.taken()
   t.ok(bytes < 100e6, `${Math.round(bytes / 1e6)} of 400 MB were taken`)
   leave()
-  await until(() => api.lines.length === 1)
+  await until(() => api.lines.length === 1, 'one line in the log')
   t.match(api.lines[0], { outcome: 'client_closed' })
 })
 
@@ -143,7 +143,7 @@ t.test('a provider that breaks off in the middle of a sound cuts the connection'
     fail()
     const end = await reader?.read().then(() => 'an end', () => 'a cut')
     t.equal(end, 'a cut', `${then}: nothing that looks like an end`)
-    await until(() => api.lines.length === 1)
+    await until(() => api.lines.length === 1, 'one line in the log')
     t.match(api.lines[0], { outcome: 'error', error: 'upstream_stream_interrupted' })
   }
 })
@@ -166,7 +166,7 @@ t.test('speech in events is relayed without names, and falls back to sound', asy
   const plain = await api.post(speech, { ...ask, model: 'openai/tts-1' })
   t.equal(plain.headers.get('content-type'), 'audio/mpeg')
   t.notOk(Reflect.has(Object(upstream.requests[2]?.json), 'stream_format'))
-  await until(() => api.lines.length === 3)
+  await until(() => api.lines.length === 3, 'three lines in the log')
   t.match(api.lines[0], { usage: { prompt: 14, completion: 101, total: 115 } })
 })
 
@@ -229,9 +229,9 @@ t.test('a recording goes up part by part as it came', async t => {
     ['temperature', '0.5'], ['timestamp_granularities[]', 'word'], ['timestamp_granularities[]', 'segment'],
     ['file', { name: 'my "talk".WAV', type: 'application/octet-stream', base64: wav.toString('base64') }]
   ])
-  await until(() => api.lines.length === 1)
+  await until(() => api.lines.length === 1, 'one line in the log')
   t.match(api.lines[0], { endpoint: 'transcriptions', audio_seconds: 2 })
-  await until(() => keptUploads().length === 0)
+  await until(() => keptUploads().length === 0, 'every upload to be deleted')
 })
 
 t.test('each format has its own body and media type, written here where the model cannot', async t => {
@@ -317,7 +317,7 @@ t.test('a transcript is streamed, and where the model does not stream it still c
   t.match(cut, /event: error\ndata: .*upstream_stream_interrupted/)
   const whole = await sendForm(api, transcriptions, { model: 'openai/gpt-4o-transcribe' })
   t.same(await json(whole), { text: 'Hello.', logprobs, usage }, 'events where none were asked for')
-  await until(() => api.lines.length === 4)
+  await until(() => api.lines.length === 4, 'four lines in the log')
   t.match(api.lines[0], { usage: { prompt: 14, completion: 3, total: 17 }, streamed: true })
 })
 
@@ -374,7 +374,7 @@ t.test('what is no request for a transcript is refused, each with its place', as
   t.match(await json(asJson), { error: { code: 'unsupported_media_type', message: /multipart/ } })
   t.equal(upstream.requests.length, 0)
   t.equal((await fetch(api.url + transcriptions, { method: 'POST', body: new FormData() })).status, 401, 'the key comes first')
-  await until(() => keptUploads().length === 0)
+  await until(() => keptUploads().length === 0, 'every upload to be deleted')
 })
 
 t.test('a name without a usable ending gets the one its bytes call for', async t => {
@@ -406,7 +406,7 @@ t.test('25 MB are taken, one byte more is not', async t => {
   t.equal(upstream.requests.length, 0)
   t.equal((await sendForm(api, transcriptions, { model: 'whisper-1' }, { bytes: bytes.subarray(0, -1) })).status, 200)
   t.ok((upstream.requests[0]?.bytes.length ?? 0) > audioFileBytes)
-  await until(() => keptUploads().length === 0)
+  await until(() => keptUploads().length === 0, 'every upload to be deleted')
 })
 
 t.test('another model listens when the first cannot, and a retry sends the recording again', async t => {
@@ -438,7 +438,7 @@ t.test('a caller who leaves ends the call at the provider and leaves no file', a
   t.equal(keptUploads().length, 1)
   leaving.abort()
   await seen.aborted
-  await until(() => api.lines.length === 1 && keptUploads().length === 0)
+  await until(() => api.lines.length === 1 && keptUploads().length === 0, 'a line in the log for each call')
   t.match(api.lines[0], { outcome: 'client_closed' })
 })
 
@@ -544,7 +544,7 @@ t.test('the voice of this machine speaks', { skip: espeak === undefined && 'eSpe
   const api = await testGateway(t, { providers: [providerSettings('local', 'local')] })
   const input = 'One, two, three, four, five, six.'
   const say = async (more: object = {}): Promise<Response> => await api.post(speech, { model: 'local/tts', input, voice: 'alloy', ...more })
-  await until(() => api.gateway.services.models.routes('local/tts').length > 0)
+  await until(() => api.gateway.services.models.routes('local/tts').length > 0, 'local/tts to be listed')
   const wav = await say()
   t.equal(wav.headers.get('content-type'), 'audio/wav')
   const seconds = secondsOf('wav', Buffer.from(await wav.arrayBuffer()))

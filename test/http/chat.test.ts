@@ -106,7 +106,7 @@ t.test('every answer has an id, the time the gateway took, and a line in the log
   t.match(await json(refused), { error: { type: 'server_error', code: 'upstream_auth_failed', param: null } })
   t.equal(refused.headers.get('x-should-retry'), 'false')
   await api.post(path, question, { headers: { authorization: 'Bearer canary-key' } })
-  await until(() => api.lines.length === 3)
+  await until(() => api.lines.length === 3, 'three lines in the log')
   t.match(api.lines, [
     { id: 'mine-1', key: 'key-1', endpoint: 'chat', requested: 'openai/gpt-5', model: 'openai/gpt-5', provider: 'openai', status: 200, outcome: 'ok', attempts: 1, usage: { total: 4 } },
     { status: 502, outcome: 'error', error: 'upstream_auth_failed' },
@@ -208,13 +208,13 @@ t.test('a caller who leaves is seen by the provider, wherever the call stands', 
     await seen.aborted
     t.pass(`${messages} ${String(stream)}`)
   }
-  await until(() => api.lines.length === 4)
+  await until(() => api.lines.length === 4, 'four lines in the log')
   t.ok(api.lines.every(line => line['outcome'] === 'client_closed' && line['error'] === 'client_closed_request'))
   t.ok(api.lines.every(line => line['level'] === 30), 'it is no error of ours')
   const half = await raw(t, api.url)
   half.write(requestText('{"model":').replace('content-length: 9', 'content-length: 900'))
   half.destroy()
-  await until(() => api.lines.length === 5)
+  await until(() => api.lines.length === 5, 'five lines in the log')
   t.equal(api.lines[4]?.['outcome'], 'client_closed', 'before the body was there')
   t.equal(upstream.requests.length, 4)
 })
@@ -241,7 +241,7 @@ t.test('a provider that fails in the middle ends the stream with a named error',
     t.match(text, /"content":"b"/, then)
     t.match(text, /event: error\ndata: \{"error":\{"message":"[^"]+","type":"server_error","code":"upstream_stream_interrupted","param":null\}\}\n\n$/)
     t.notMatch(text, /DONE/)
-    await until(() => api.lines.length === 1)
+    await until(() => api.lines.length === 1, 'one line in the log')
     t.match(api.lines[0], { outcome: 'error', error: 'upstream_stream_interrupted', usage: { estimated: true } })
   }
 })
@@ -296,7 +296,7 @@ t.test('a list of models is tried in order, each with its settings, until one an
   t.equal(response.status, 200)
   t.match(await json(response), { model: 'openai/unheard-of', choices: [{ message: { content: 'third' } }] })
   t.same(upstream.requests.map(({ json }) => [Reflect.get(Object(json), 'temperature'), Reflect.get(Object(json), 'seed')]), [[0.5, undefined], [0.5, 7], [0.5, 9]])
-  await until(() => api.lines.length === 1)
+  await until(() => api.lines.length === 1, 'one line in the log')
   t.match(api.lines[0], { attempts: 3, failed_attempts: ['openai/gpt-5: rate_limit_exceeded', 'openai/gpt-5-mini: upstream_error'] })
   const limited = await api.post(path, question)
   t.equal(limited.status, 429)
@@ -398,7 +398,7 @@ t.test('callers who never read hold up the provider, not the memory', async t =>
   t.ok(written < callers * 40e6, `${Math.round(written / callers / 1e6)} of 256 MB each were taken from the provider`)
   t.ok(process.memoryUsage().rss < 600e6, 'and they are not in our memory')
   for (const socket of sockets) socket.destroy()
-  await until(() => api.lines.length === callers)
+  await until(() => api.lines.length === callers, 'a line in the log for each call')
   t.ok(api.lines.every(line => line['outcome'] === 'client_closed'))
 })
 
@@ -423,7 +423,7 @@ t.test('a gateway that closes lets calls end, refuses new ones and then ends wha
   for (let next = await reader?.read(); next?.done === false; next = await reader?.read()) text += Buffer.from(next.value).toString()
   t.match(text, /"content":"b".*DONE/s, 'the call that was under way ends as it should')
   await closed
-  await until(() => upstream.sockets() === 0)
+  await until(() => upstream.sockets() === 0, 'every connection to the provider to close')
 
   const stuck = await start(t, { headers: eventStream, pieces: [head + first], then: 'stall' }, {}, { server: { ...settings().server, drainMs: 20 } })
   const waiting = await stuck.api.post(path, { ...question, stream: true })
@@ -440,7 +440,7 @@ t.test('a new configuration holds from the next call on, and no call is dropped'
   const after = await reloaded.then(async () => await json(await api.post(path, question)))
   t.match(after, { choices: [{ message: { content: 'new' } }] })
   for (const answer of await Promise.all(calls)) t.match(answer, { choices: [{ message: { content: /old|new/ } }] })
-  await until(() => upstream.sockets() === 0)
+  await until(() => upstream.sockets() === 0, 'every connection to the provider to close')
   t.pass('connections to what is gone are closed')
 })
 
@@ -531,7 +531,7 @@ t.test('what the gateway is known by at a provider is told to nobody, whatever i
   const { api } = await start(t, (_request, number) => errors[number] ?? {}, { apiKey: new Secret(key), headers: { 'x-team': new Secret('teamsecret') } })
   t.match(await json(await api.post(path, question)), { error: { message: 'no: [redacted] is odd' } })
   t.match(await (await api.post(path, { ...question, stream: true })).text(), /event: error\n.*\[redacted\]/)
-  await until(() => api.lines.length === 2)
+  await until(() => api.lines.length === 2, 'two lines in the log')
   t.notMatch(JSON.stringify(api.lines), key)
 })
 
@@ -570,7 +570,7 @@ t.test('what a provider did not count is estimated, and nothing is not the same 
   }))
   t.match(await json(await api.post(path, question)), { usage: counted })
   t.notOk('usage' in await json(await api.post(path, question)), 'no answer has a number that nobody counted')
-  await until(() => api.lines.length === 2)
+  await until(() => api.lines.length === 2, 'two lines in the log')
   t.same(api.lines.map(({ usage }) => usage), [{ prompt: 0, completion: 0, total: 0 }, { completion: 2, estimated: true }])
   t.equal(upstream.requests.length, 2)
 })

@@ -76,7 +76,7 @@ t.test('a text, its tokens, a list of either: a vector for each, in order', asyn
   t.same(upstream.requests.at(-1)?.json, { model: 'text-embedding-3-small', input: 'hi', encoding_format: 'float', dimensions: 2, user: 'me' })
   t.equal((await api.post(path, { ...question, encoding_format: null, dimensions: null, user: null })).status, 200)
   t.same(upstream.requests.at(-1)?.json, { model: 'text-embedding-3-small', input: 'hi' }, 'null is absent')
-  await until(() => api.lines.length === 6)
+  await until(() => api.lines.length === 6, 'six lines in the log')
   t.match(api.lines[0], { endpoint: 'embeddings', model, requested: model, status: 200, outcome: 'ok', attempts: 1, usage: { prompt: 5, completion: 0, total: 5, estimated: undefined } })
 })
 
@@ -231,7 +231,7 @@ t.test('answers are put in order, and gaps in them filled where that is no guess
   const ask = async (t: Test, body: object | string): Promise<Response> => {
     const { api } = await start(t, { pieces: [typeof body === 'string' ? body : JSON.stringify(body)] })
     const response = await api.post(path, { model, input: ['first', 'second text', 'x'] })
-    await until(() => api.lines.length === 1)
+    await until(() => api.lines.length === 1, 'one line in the log')
     t.match(api.lines[0], response.status === 200 ? { outcome: 'ok' } : { outcome: 'error', error: 'upstream_invalid_response' })
     return response
   }
@@ -323,7 +323,7 @@ t.test('thousands of vectors arrive whole, from a provider that sends them in pi
   const response = await api.post(path, { model, input }, { signal: leaving.signal })
   await response.body?.getReader().read()
   leaving.abort()
-  await until(() => api.lines.length === 3)
+  await until(() => api.lines.length === 3, 'three lines in the log')
   t.match(api.lines[2], { outcome: 'client_closed' })
   t.equal(upstream.requests.length, 3)
 })
@@ -403,7 +403,7 @@ t.test('gemini: what is no answer, and usage that is not there', async t => {
     const response = await api.post(path, { model: 'google/gemini-embedding-001', input: ['four', 'and more'] })
     t.equal(response.status, status, answer)
     t.match(await json(response), expected)
-    await until(() => api.lines.length === 1)
+    await until(() => api.lines.length === 1, 'one line in the log')
     if (status === 200) t.match(api.lines[0], { usage: { total: 3, estimated: true } })
   }
   const long = await start(t, { status: 400, pieces: ['{"error":{"code":400,"status":"INVALID_ARGUMENT","message":"The input token count exceeds the maximum number of tokens allowed."}}'] }, 'google')

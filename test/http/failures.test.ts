@@ -92,10 +92,10 @@ t.test('a provider in trouble means the same at every endpoint', async t => {
       t.match(JSON.parse(text), { error: { code, type: status === 429 ? 'rate_limit_error' : 'server_error' } }, text)
       t.notMatch(text, canary)
     }
-    await until(() => api.lines.length === Object.keys(questions).length)
+    await until(() => api.lines.length === Object.keys(questions).length, 'a line in the log for each call')
     t.notMatch(JSON.stringify(api.lines), /"outcome":"(?!error)/)
   }
-  await until(() => keptUploads().length === 0)
+  await until(() => keptUploads().length === 0, 'every upload to be deleted')
 })
 
 t.test('the second of a list answers at every endpoint where both would mean the same', async t => {
@@ -108,7 +108,7 @@ t.test('the second of a list answers at every endpoint where both would mean the
     t.equal(response.headers.get('x-headgate-model'), models[1])
     t.ok(upstream.requests.length >= 2)
     await response.arrayBuffer()
-    await until(() => api.lines.length === 1)
+    await until(() => api.lines.length === 1, 'one line in the log')
     t.match(api.lines[0], { outcome: 'ok', model: models[1], failed_attempts: [new RegExp(`^${models[0]}: `)] })
   }
 })
@@ -122,7 +122,7 @@ t.test('a caller who leaves is felt by the provider of every endpoint', async t 
     const seen = await upstream.request(0)
     leaving.abort()
     await seen.aborted
-    await until(() => api.lines.length === 1 && keptUploads().length === 0)
+    await until(() => api.lines.length === 1 && keptUploads().length === 0, 'a line in the log for each call')
     t.match(api.lines[0], { outcome: 'client_closed' }, name)
   }
 })

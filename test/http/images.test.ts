@@ -54,7 +54,7 @@ t.test('a whole answer, with its fields as far as the model knows them', async t
   })
   t.equal(upstream.requests[0]?.path, '/v1/images/generations')
   t.same(upstream.requests[0]?.json, { prompt: 'cat', style: 'vivid', model: 'dall-e-3' }, 'nothing but what it knows')
-  await until(() => api.lines.length === 1)
+  await until(() => api.lines.length === 1, 'one line in the log')
   t.match(api.lines[0], { endpoint: 'images', usage: { prompt: 10, completion: 20, total: 30 } })
 })
 
@@ -146,7 +146,7 @@ t.test('a stream is relayed frame by frame, the finished image first if that is 
   t.equal(last, '[DONE]')
   t.same(more, [])
   t.same(upstream.requests[0]?.json, { prompt: 'cat', stream: true, partial_images: 2, model: 'gpt-image-1' })
-  await until(() => api.lines.length === 1)
+  await until(() => api.lines.length === 1, 'one line in the log')
   t.match(api.lines[0], { usage: { total: 30 }, outcome: 'ok' })
 
   const single = await start(t, { headers: eventStream, pieces: [frame('completed', 'AAAA'), 'data: [DONE]\n\n'] })
@@ -213,7 +213,7 @@ t.test('an event larger than allowed ends the stream, and a caller who leaves en
   await answer.body?.getReader().read()
   leaving.abort()
   await (await upstream.request(0)).aborted
-  await until(() => api.lines.length === 1)
+  await until(() => api.lines.length === 1, 'one line in the log')
   t.match(api.lines[0], { outcome: 'client_closed' })
 })
 
@@ -225,7 +225,7 @@ t.test('a caller who does not read holds up the provider', async t => {
   const bytes = await endless.taken()
   t.ok(bytes < 100e6, `${Math.round(bytes / 1e6)} of 400 MB were taken`)
   leave()
-  await until(() => api.lines.length === 1)
+  await until(() => api.lines.length === 1, 'one line in the log')
 })
 
 /** The pixels of a PNG with eight bits a channel and no filters, read without a library. */
@@ -314,7 +314,7 @@ t.test('Gemini paints too, one picture per request', async t => {
       generationConfig: { responseModalities: ['IMAGE'], imageConfig: { aspectRatio: '16:9' } }
     }
   })
-  await until(() => api.lines.length === 1)
+  await until(() => api.lines.length === 1, 'one line in the log')
   t.match(api.lines[0], { usage: { total: 15 } })
   const streamed = messages(await (await api.post(path, { model, prompt: 'cat', stream: true })).text())
   t.match(JSON.parse(streamed[0] ?? ''), { type: 'image_generation.completed', b64_json: 'AAAA' })

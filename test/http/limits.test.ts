@@ -141,7 +141,7 @@ t.test('a call over a connection that was open before the gateway began to close
   during.write(text.slice(60))
   await upstream.request(1)
   one.go()
-  await until(() => api.lines.length === 1)
+  await until(() => api.lines.length === 1, 'one line in the log')
   two.go()
   const answer = await rest(during)
   await closed
@@ -161,7 +161,7 @@ t.test('who does not read a whole answer is under way, until the deadline and a 
   for (const probe of ['/livez', '/readyz']) {
     t.equal((await api.get(probe)).status, 200, `${probe} is answered by a gateway that is at its limit`)
   }
-  await until(() => api.lines.filter(({ outcome, error }) => outcome === 'error' && error === 'timeout').length === 2)
+  await until(() => api.lines.filter(({ outcome, error }) => outcome === 'error' && error === 'timeout').length === 2, 'two calls to time out')
   t.equal((await api.post(path, question)).status, 200, 'there is room again')
 })
 
@@ -179,9 +179,9 @@ t.test('calls that wait behind another one of their connection end with it', asy
   const calls = 15 // more than a socket has listeners without a warning
   const socket = await raw(t, url)
   socket.write('POST /test HTTP/1.1\r\nhost: x\r\ncontent-length: 0\r\n\r\n'.repeat(calls))
-  await until(() => begun === calls)
+  await until(() => begun === calls, 'every call to begin')
   socket.destroy()
-  await until(() => ended.length === calls)
+  await until(() => ended.length === calls, 'every call to end')
   t.same(new Set(ended.map(({ record }) => record.outcome)), new Set(['client_closed']))
   t.same(warnings, [])
 })
@@ -209,7 +209,7 @@ t.test('nothing of a body that cannot be read is in the log', async t => {
   for (const body of ['{"a":\nmy private diary\n}', '{"messages":"private words\nand more"}', 'private', '{"a":1}\nat private:1:2']) {
     t.equal((await api.post(path, body)).status, 400)
   }
-  await until(() => api.lines.length === 4)
+  await until(() => api.lines.length === 4, 'four lines in the log')
   t.match(api.lines[0], { error: 'invalid_json', cause: { name: 'SyntaxError', at: [/read-json/] } })
   t.notMatch(JSON.stringify(api.lines), /private|diary|words|more/)
 })
@@ -311,7 +311,7 @@ t.test('a request target that is no URL is refused like any other request', asyn
   const socket = await raw(t, api.url)
   socket.write('GET http://[ HTTP/1.1\r\nhost: x\r\nconnection: close\r\n\r\n')
   t.match(await rest(socket), /^HTTP\/1.1 400 .*"type":"invalid_request_error","code":"invalid_value"/s)
-  await until(() => api.lines.length === 4)
+  await until(() => api.lines.length === 4, 'four lines in the log')
   t.match(api.lines[3], { status: 400, outcome: 'error', error: 'invalid_value' })
   t.equal((await api.get('/v1/models/%ff')).status, 404, 'a path that cannot be decoded names nothing')
 })
@@ -323,7 +323,7 @@ t.test('a request without Host is refused like any other request, unless it is H
     socket.write(`GET ${target} HTTP/1.1\r\nx-request-id: mine-2\r\nconnection: close\r\n\r\n`)
     t.match(await rest(socket), /^HTTP\/1.1 400 .*x-request-id: mine-2\r\n.*\r\n\r\n\{"error":\{"message":"The request has no Host header\."/is, target)
   }
-  await until(() => api.lines.length === 3)
+  await until(() => api.lines.length === 3, 'three lines in the log')
   t.match(api.lines[0], { status: 400, outcome: 'error', error: 'invalid_value' })
   const old = await raw(t, api.url)
   old.write('GET /livez HTTP/1.0\r\n\r\n')
@@ -349,7 +349,7 @@ t.test('a reply that cannot be written leaves nothing open', async t => {
   const response = await fetch(url, { method: 'POST' })
   t.equal(response.status, 500)
   t.match(await response.json(), { error: { code: 'internal_error' } })
-  await until(() => ended.length === 1)
+  await until(() => ended.length === 1, 'the call to end')
   t.ok(returned, 'the source was returned')
   t.ok(call?.signal.aborted, 'and what hangs on the call was told')
   t.match(ended[0]?.record, { outcome: 'error', errorCode: 'internal_error', status: 500 })
@@ -362,7 +362,7 @@ t.test('a call that fails lets go of what it had opened', async t => {
     throw new GatewayError('upstream_error')
   })
   t.equal((await fetch(url, { method: 'POST' })).status, 502)
-  await until(() => ended.length === 1)
+  await until(() => ended.length === 1, 'the call to end')
   t.match(call?.signal.reason, { code: 'upstream_error' })
 })
 

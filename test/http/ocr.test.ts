@@ -75,7 +75,7 @@ t.test('documents go up in the form the provider takes, and only pages come back
     { document: { type: 'image_url', image_url: 'https://example.com/a.png' }, ...rest }
   ], 'by what the bytes are, whatever is said of them')
   t.equal(upstream.requests[0]?.path, '/v1/ocr')
-  await until(() => api.lines.length === 5)
+  await until(() => api.lines.length === 5, 'five lines in the log')
   t.match(api.lines[0], { endpoint: 'ocr', pages: 2, model: 'mistral/mistral-ocr-latest' })
 })
 
@@ -305,7 +305,7 @@ t.test('what the provider says of failures, without the document in it', async t
     t.equal(response.status, status, JSON.stringify(script).slice(0, 60))
     const text = await response.text()
     t.match(JSON.parse(text), { error })
-    await until(() => api.lines.length === 1)
+    await until(() => api.lines.length === 1, 'one line in the log')
     t.notMatch(text + JSON.stringify(api.lines), canary)
   }
 })
@@ -318,7 +318,7 @@ t.test('a caller who leaves ends the request, and so does the deadline', async t
   const seen = await upstream.request(0)
   leaving.abort()
   await seen.aborted
-  await until(() => api.lines.length === 1)
+  await until(() => api.lines.length === 1, 'one line in the log')
   t.match(api.lines[0], { outcome: 'client_closed' })
 
   const short = deadline<Pick<Call, 'signal'>>(5)
@@ -397,7 +397,7 @@ t.test('the local engine reads text layers, and recognises what has none', async
     const text = await textOf(bytes)
     for (const line of lines) t.ok(text.includes(line), `${name}: ${line}`)
   }
-  await until(() => api.gateway.services.models.find('local/ocr') !== undefined)
+  await until(() => api.gateway.services.models.find('local/ocr') !== undefined, 'local/ocr to be listed')
   t.match((await (await api.get('/v1/models')).json()), { data: [{ id: 'local/ocr' }] })
   t.equal((await post(dataUrl(png))).status, 400, 'half an image')
 

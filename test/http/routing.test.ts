@@ -51,7 +51,7 @@ t.test('a model that fails is passed over, asked when there is no other, and hea
   for (let count = 0; count < 5; count++) t.match(await ask(both), { status: 200, route: failed })
   t.match(await ask(both), { status: 200, route: 'openai/gpt-5: circuit open; mistral/mistral-large-latest: next in order' })
   t.equal(openai.requests.length, 6)
-  await until(() => api.lines.length === 7)
+  await until(() => api.lines.length === 7, 'seven lines in the log')
   t.match(api.lines[6], {
     attempts: 1,
     failed_attempts: ['openai/gpt-5: circuit open'],
@@ -213,7 +213,7 @@ t.test('a dry run says all of this, after the same checks, and asks nobody', asy
   const unsuitable = await api.post('/v1/audio/speech', { input: 'x', voice: 'alloy', model: ['mistral/mistral-large-latest', 'openai/tts-1'] }, dry)
   t.match(await unsuitable.json(), { candidates: [{ model: 'openai/tts-1' }, { model: 'mistral/mistral-large-latest', state: 'unsuitable' }] })
   t.equal(openai.requests.length + mistral.requests.length, 0)
-  await until(() => api.lines.length >= 16)
+  await until(() => api.lines.length >= 16, '16 lines in the log')
   t.match(api.lines[0], { endpoint: 'chat', dry_run: true, attempts: 0, status: 200, outcome: 'ok' })
   t.equal((await ask(both, { headers: { 'x-headgate-dry-run': 'false' } })).body['object'], 'chat.completion')
 })

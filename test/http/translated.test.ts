@@ -128,7 +128,7 @@ for (const name of ['anthropic', 'google'] as const) {
         t.equal(response.headers.get('x-should-retry'), retry === false ? 'false' : null)
       }
     }
-    await until(() => api.lines.length === rows.length * 2)
+    await until(() => api.lines.length === rows.length * 2, 'a line in the log for each call')
   })
 
   t.test(`${name}: an error in a stream is a status before the first word, or another attempt, and a named event after it`, async t => {
@@ -210,7 +210,7 @@ for (const name of ['anthropic', 'google'] as const) {
     await reader?.read()
     await reader?.cancel()
     await (await upstream.request(0)).aborted
-    await until(() => api.lines.length === 1)
+    await until(() => api.lines.length === 1, 'one line in the log')
     t.match(api.lines[0], { outcome: 'client_closed', usage: { estimated: true } })
   })
 

@@ -73,7 +73,7 @@ function children (): number {
 }
 
 t.test('a command runs as long as its session, and only if the operator wrote it down', async t => {
-  await until(() => children() === 0) // servers of other tests may still be going
+  await until(() => children() === 0, 'every child process to end') // servers of other tests may still be going
   const open = async (mcp_servers: NonNullable<OpenOptions['request']['mcp_servers']>, sessionIdleMs: number) => {
     const servers = createToolServers({ ...parts, tools: { ...parts.tools, sessionIdleMs } })
     t.teardown(async () => await servers.close())
@@ -83,11 +83,11 @@ t.test('a command runs as long as its session, and only if the operator wrote it
   t.match(await opened.call('echo', { message: 'hi' }, { signal }), { text: 'Echo: hi' })
   t.equal(children(), 1)
   await servers.close()
-  await until(() => children() === 0)
+  await until(() => children() === 0, 'every child process to end')
 
   const idle = await open('local/everything', 1)
   t.strictSame(idle.opened.errors, {})
-  await until(() => children() === 0)
+  await until(() => children() === 0, 'every child process to end')
 
   const command: object = { name: 'mine', command: process.execPath, args: [everything, 'stdio'] }
   const named = await open([command, { ...command, slug: 'mine/own' }, 'stdio:node', `file://${everything}`], 60_000)

@@ -52,7 +52,7 @@ t.test('sessions', async t => {
     const server = await startToolServer(t)
     const tools = await open(toolServers(t, { sessionIdleMs: 1 }), { mcp_servers: server.url })
     await call(tools, 'echo')
-    await until(() => server.counts['DELETE'] !== undefined && server.sessions.size === 0)
+    await until(() => server.counts['DELETE'] !== undefined && server.sessions.size === 0, 'the session to be deleted')
     t.match(await call(tools, 'echo'), { text: 'echo: {}' }, 'and opened again when it is needed')
   })
 
@@ -60,7 +60,7 @@ t.test('sessions', async t => {
     const [first, second, third] = await Promise.all([startToolServer(t), startToolServer(t), startToolServer(t)])
     const servers = toolServers(t, { sessions: 2 })
     for (const { url } of [first, second, first, third]) await open(servers, { mcp_servers: url })
-    await until(() => second.sessions.size === 0)
+    await until(() => second.sessions.size === 0, 'no session at the second server')
     t.equal(first.sessions.size + third.sessions.size, 2)
   })
 
@@ -70,9 +70,9 @@ t.test('sessions', async t => {
     const tools = await open(servers, { mcp_servers: first.url })
     const leaving = new AbortController()
     const slow = tools.call('slow', {}, { signal: leaving.signal }).catch(() => 'left')
-    await until(() => first.counts['tool slow'] === 1)
+    await until(() => first.counts['tool slow'] === 1, 'the slow tool to be called')
     t.equal((await open(servers, { mcp_servers: second.url })).offered.length, 9)
-    await until(() => second.sessions.size === 0)
+    await until(() => second.sessions.size === 0, 'no session at the second server')
     t.equal(first.sessions.size, 1)
     leaving.abort()
     await slow
@@ -86,7 +86,7 @@ t.test('sessions', async t => {
     t.ok(server.sockets.size < 5, 'sockets are used again')
     await servers.close()
     t.equal(server.sessions.size, 0)
-    await until(() => server.sockets.size === 0)
+    await until(() => server.sockets.size === 0, 'every connection to the server to close')
   })
 
   t.test('tools are listed once, page by page, and again when the server says they changed', async t => {
@@ -96,7 +96,7 @@ t.test('sessions', async t => {
     t.equal((await open(servers, { mcp_servers: server.url })).offered.length, 9)
     t.equal(server.counts['tools/list'], 5)
     server.behaviour.more = ['new']
-    await until(() => server.streams.size === 1)
+    await until(() => server.streams.size === 1, 'an open event stream')
     server.announceChange()
     let offered = 9
     while (offered === 9) {
@@ -192,7 +192,7 @@ t.test('calls', async t => {
     const server = await startToolServer(t)
     const tools = await open(toolServers(t, { callMs: 50 }), { mcp_servers: server.url })
     t.match(await call(tools, 'slow'), { text: /in time/, result: { isError: true }, failure: { code: 'call' } })
-    await until(() => server.cancelled.length === 1)
+    await until(() => server.cancelled.length === 1, 'one cancelled tool call')
     t.match(await call(tools, 'drop'), { result: { isError: true }, failure: { code: 'call' } })
     t.match(await call(tools, 'echo'), { text: 'echo: {}' }, 'and the next call works')
   })
@@ -202,11 +202,11 @@ t.test('calls', async t => {
     const tools = await open(toolServers(t, { callMs: 60_000 }), { mcp_servers: server.url })
     const leaving = new AbortController()
     const slow = tools.call('slow', {}, { signal: leaving.signal })
-    await until(() => server.counts['tool slow'] === 1)
+    await until(() => server.counts['tool slow'] === 1, 'the slow tool to be called')
     const reason = new Error('gone')
     leaving.abort(reason)
     await t.rejects(slow, reason)
-    await until(() => server.cancelled.length === 1 && server.waiting.size === 0)
+    await until(() => server.cancelled.length === 1 && server.waiting.size === 0, 'the tool call to be cancelled and to end')
     t.match(await call(tools, 'echo'), { text: 'echo: {}' })
     t.equal(server.counts['initialize'], 1)
   })
@@ -215,7 +215,7 @@ t.test('calls', async t => {
     const server = await startToolServer(t, { silent: ['initialize'] })
     const leaving = new AbortController()
     const opening = open(toolServers(t, { connectMs: 60_000 }), { mcp_servers: server.url }, { signal: leaving.signal })
-    await until(() => server.counts['initialize'] === 1)
+    await until(() => server.counts['initialize'] === 1, 'the server to be initialized')
     leaving.abort(new Error('gone'))
     await t.rejects(opening, /gone/)
   })

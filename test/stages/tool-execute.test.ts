@@ -333,7 +333,7 @@ t.test('an answer that stops early shows the pending calls and says why', async 
       { type: 'tool-call-start', id: 'c0' }, {}, {},
       { type: 'extra', fields: { tool_loop_stopped: { reason: 'deadline', turns: 1 } } }, { type: 'choice-end' }
     ])
-    await until(() => server.cancelled.length > 0)
+    await until(() => server.cancelled.length > 0, 'a cancelled tool call')
   })
 })
 
@@ -343,10 +343,10 @@ t.test('a caller who leaves', async t => {
     const leaving = new AbortController()
     const model = scripted([[...toolCall(0, 'a', 'slow', '{}'), end('tool_calls')]])
     const answering = answer(t, model.ask, { mcp_servers: server.url }, { signal: leaving.signal })
-    await until(() => server.counts['tool slow'] === 1)
+    await until(() => server.counts['tool slow'] === 1, 'the slow tool to be called')
     leaving.abort(new Error('gone'))
     await t.rejects(answering, /gone/)
-    await until(() => server.cancelled.length === 1)
+    await until(() => server.cancelled.length === 1, 'one cancelled tool call')
   })
 
   t.test('in the middle of tool events leaves nothing running', async t => {
@@ -355,10 +355,10 @@ t.test('a caller who leaves', async t => {
     const call = chatCall({ mcp_servers: server.url, stream_options: { include_tool_events: true } })
     for await (const batch of toolExecute(realTools(t), model.ask, limits)(once(call))) {
       t.match(batch.events, [{ type: 'extra' }])
-      await until(() => server.counts['tool slow'] === 1)
+      await until(() => server.counts['tool slow'] === 1, 'the slow tool to be called')
       break
     }
-    await until(() => server.cancelled.length === 1 && server.waiting.size === 0)
+    await until(() => server.cancelled.length === 1 && server.waiting.size === 0, 'the tool call to be cancelled and to end')
   })
 
   t.test('returns the answer of the model', async t => {

@@ -67,14 +67,14 @@ t.test('every call is counted once, by how it ended', async t => {
   await (await ask({})).text()
   await (await ask({ stream: true })).text()
   t.equal((await ask({})).status, 400)
-  await until(() => api.lines.length === 3)
+  await until(() => api.lines.length === 3, 'three lines in the log')
   const leaving = new AbortController()
   const { body } = await ask({ stream: true }, { signal: leaving.signal })
   await body?.getReader().read()
   const open = valuesIn(t, await api.scrape())
   t.equal(open.get('headgate_open_calls'), 1)
   leaving.abort()
-  await until(() => api.lines.length === 4)
+  await until(() => api.lines.length === 4, 'four lines in the log')
 
   const values = valuesIn(t, await api.scrape())
   const of = (outcome: string): string => `{endpoint="chat",model="openai/gpt-5",provider="openai",outcome="${outcome}"`
@@ -105,7 +105,7 @@ t.test('attempts that fail are told by model and reason, and who helped out', as
     routes: [{ name: 'both', models: ['openai/bad', 'openai/gpt-5'] }]
   })
   for (let call = 0; call < 4; call++) t.equal((await api.post('/v1/chat/completions', { model: 'both', messages: hello })).status, 200)
-  await until(() => api.lines.length === 4)
+  await until(() => api.lines.length === 4, 'four lines in the log')
   const values = valuesIn(t, await api.scrape())
   const bad = 'model="openai/bad",provider="openai",reason'
   t.equal(sum(values, 'headgate_failed_attempts_total', `${bad}="upstream_error"`), 6)
@@ -133,7 +133,7 @@ t.test('what callers make up is no label, and nothing tells who they are', async
   t.equal(await ask('openai/gpt-5', 'canary-key'), 429)
   t.equal(await ask('openai/a "b"\\\n'), 200)
   await api.get('/canary-path')
-  await until(() => api.lines.length === 9)
+  await until(() => api.lines.length === 9, 'nine lines in the log')
   const text = await api.scrape()
   t.notMatch(text, /canary|My API Key|key-1/)
   const values = valuesIn(t, text)

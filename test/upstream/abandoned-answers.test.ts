@@ -46,10 +46,10 @@ t.test('what a caller leaves behind is read to its end, and the log waits for wh
     if (stream) await (await answer).body?.getReader().read()
     leaving.abort()
   }
-  await until(() => api.gateway.services.abandoned.size === 2)
+  await until(() => api.gateway.services.abandoned.size === 2, 'two abandoned answers')
   t.equal(api.lines.length, 0)
   go()
-  await until(() => api.lines.length === 2)
+  await until(() => api.lines.length === 2, 'two lines in the log')
   for (const line of api.lines) t.match(line, { outcome: 'client_closed', error: 'client_closed_request', level: 30, usage: { prompt: 3, total: Number } })
   t.same(new Set(api.lines.map(line => Reflect.get(Object(line['usage']), 'total'))), new Set([4, 6]))
 })
@@ -72,7 +72,7 @@ t.test('a gateway that closes gives up what it was reading on', async t => {
   leaving.abort()
   const { aborted } = await upstream.request(0)
   await Promise.all([aborted, api.gateway.close()])
-  await until(() => api.lines.length === 1)
+  await until(() => api.lines.length === 1, 'one line in the log')
   t.match(api.lines[0], { outcome: 'client_closed', usage: { estimated: true } })
 })
 

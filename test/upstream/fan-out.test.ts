@@ -44,7 +44,7 @@ t.test('a whole answer has all choices in order and the sum of what they used', 
   t.equal(upstream.requests.length, 20)
   t.ok(upstream.requests.every(({ json }) => !('n' in Object(json))), 'and none of them asks for more than one')
   t.ok(Number(response.headers.get('x-headgate-overhead-ms')) >= 0, 'waits side by side are not added up')
-  await until(() => api.lines.length === 1)
+  await until(() => api.lines.length === 1, 'one line in the log')
   t.match(api.lines[0], { outcome: 'ok', attempts: 20, usage: { total: 80 } })
 })
 
@@ -79,7 +79,7 @@ t.test('where one request did not say what it used, no sum is told', async t => 
   const { api } = await start(t, (_request, number) => ({ headers: eventStream, pieces: chatFrames(['a'], { usage: number !== 1 }) }))
   const response = await api.post(path, { ...question, n: 3, stream: true, stream_options: { include_usage: true } })
   t.notMatch(await response.text(), /"usage":\{/)
-  await until(() => api.lines.length === 1)
+  await until(() => api.lines.length === 1, 'one line in the log')
   t.match(api.lines[0], { usage: { estimated: true } })
 })
 
@@ -172,6 +172,6 @@ t.test('a caller who leaves cancels every request', async t => {
     leaving.abort()
     for (const { aborted } of upstream.requests.slice(before)) await aborted
   }
-  await until(() => api.lines.length === 2)
+  await until(() => api.lines.length === 2, 'two lines in the log')
   t.ok(api.lines.every(line => line['outcome'] === 'client_closed'))
 })

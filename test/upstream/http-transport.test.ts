@@ -300,6 +300,6 @@ t.test('nothing is left open', async t => {
   await Promise.all(Array.from({ length: 20 }, async () => await textOf(await send(transport))))
   t.ok(upstream.sockets() <= 4, 'no more connections than allowed')
   await transport.close()
-  await until(() => upstream.sockets() === 0)
+  await until(() => upstream.sockets() === 0, 'every connection to the provider to close')
   t.equal(upstream.sockets(), 0)
 })

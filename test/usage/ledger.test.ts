@@ -62,7 +62,7 @@ async function desk (
     api,
     requests: upstream.requests,
     close: async () => {
-      await until(() => api.lines.length > 0)
+      await until(() => api.lines.length > 0, 'a line in the log')
       await api.gateway.close()
       return await rowsOf(database)
     }
@@ -155,7 +155,7 @@ t.test('what is read on after its caller has left is exact', async t => {
   const answer = await api.post(path, { ...question, stream: true }, { signal: leaving.signal })
   await answer.body?.getReader().read()
   leaving.abort()
-  await until(() => api.gateway.services.abandoned.size === 1)
+  await until(() => api.gateway.services.abandoned.size === 1, 'one abandoned answer')
   go()
   t.match(await close(), [{ outcome: 'client_closed', prompt_tokens: 3, completion_tokens: 2, estimated: 0, cost_nano_usd: 23_000 }])
 })
@@ -208,7 +208,7 @@ t.test('a loop whose caller leaves in a later turn has paid for that, read on, a
       let text = ''
       while (!text.includes('"content":"a"')) text += Buffer.from((await reader?.read())?.value ?? []).toString()
       leaving.abort()
-      await until(() => api.gateway.services.abandoned.size === 1)
+      await until(() => api.gateway.services.abandoned.size === 1, 'one abandoned answer')
       go()
       t.match(await close(), [{ outcome: 'client_closed', turns: 2, prompt_tokens: 13, completion_tokens: 7, estimated: 0 }])
     })
@@ -283,7 +283,7 @@ t.test('a provider that defers is paid for the answer, not for the receipt and n
   t.equal((await api.get(`/v1/chat/deferred-completion/${id}`)).status, 202)
   ready = true
   for (let time = 0; time < 2; time++) t.equal((await api.get(`/v1/chat/deferred-completion/${id}`)).status, 200)
-  await until(() => api.lines.length === 4)
+  await until(() => api.lines.length === 4, 'four lines in the log')
   await api.gateway.close()
   const untold = { prompt_tokens: null, estimated: 0, cost_nano_usd: 0 }
   t.match(await rowsOf(database), [untold, untold, { prompt_tokens: 3, completion_tokens: 1, cost_nano_usd: 6250 }, untold])

@@ -1,0 +1,12 @@
+import t from 'tap'
+import { until } from './until.ts'
+
+t.test('a condition that holds ends the wait', async t => {
+  let turns = 0
+  await until(() => ++turns === 3, 'three turns')
+  t.equal(turns, 3)
+})
+
+t.test('a wait in vain ends at its deadline and says what it waited for', async t => {
+  await t.rejects(until(() => false, 'the moon', 20), { message: 'waited 20 ms for the moon' })
+})
