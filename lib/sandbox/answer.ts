@@ -8,7 +8,7 @@ import { hash } from './random.ts'
 import { jsonFromSchema } from './json-from-schema.ts'
 import { outputTokenLimit, type Character } from './sandbox-models.ts'
 import { composeReasoning, composeText } from './text.ts'
-import { textOf, type Question } from './last-message.ts'
+import { contentText, type Question } from './last-message.ts'
 import { countTokens, tokensOf } from './tokens.ts'
 import { forcesOneTool, planCalls, type PlannedCall, type ToolKind } from './tool-calling.ts'
 import type { ChatBody } from './chat-body.ts'
@@ -144,7 +144,7 @@ function limited (choice: AnswerChoice, limit: number): AnswerChoice {
 function countPrompt ({ messages, tools, functions }: ChatBody, { attachments }: Question): number {
   let count = 0
   for (const message of messages) {
-    count += tokensPerMessage + countTokens(textOf(message.content))
+    count += tokensPerMessage + countTokens(contentText(message.content))
     if (message.role === 'assistant' && message.tool_calls) count += countTokens(JSON.stringify(message.tool_calls))
   }
   if (tools !== undefined) count += countTokens(JSON.stringify(tools))

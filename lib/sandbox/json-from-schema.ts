@@ -8,7 +8,8 @@
 
 import { numberFor } from './number-for.ts'
 import { stringFor } from './string-for.ts'
-import { numberOf, objectOf, type Schema } from './schema.ts'
+import { numberOf, objectOf } from '../json/guards.ts'
+import type { Schema } from './schema.ts'
 import { Refusal } from './refusal.ts'
 import type { Hints } from './hints.ts'
 

@@ -26,10 +26,10 @@ export interface Question {
 export function readQuestion (conversation: readonly Message[]): Question {
   const messages = conversation.filter((message, index) => !showsResults(message, conversation[index - 1]))
   const asked = messages.findLastIndex(message => message.role === 'user')
-  const raw = asked < 0 ? '' : textOf(messages[asked]?.content)
+  const raw = asked < 0 ? '' : contentText(messages[asked]?.content)
   const instructions = messages
     .filter(({ role }) => role === 'system' || role === 'developer')
-    .map(message => textOf(message.content))
+    .map(message => contentText(message.content))
     .join('\n')
   return {
     raw,
@@ -48,7 +48,7 @@ function showsResults ({ role, content }: Message, before: Message | undefined):
 }
 
 /** The text of a content: the string itself, or its text parts. */
-export function textOf (content: unknown): string {
+export function contentText (content: unknown): string {
   if (typeof content === 'string') return content
   if (!Array.isArray(content)) return ''
   return content.map(part => isPart(part) && typeof part.text === 'string' ? part.text : '').join('')
@@ -79,7 +79,7 @@ function resultsAtEnd (messages: readonly Message[]): ToolResult[] {
   const results: ToolResult[] = []
   for (const message of messages.toReversed()) {
     if (message.role === 'tool') {
-      results.unshift({ name: names.get(message.tool_call_id) ?? 'tool', text: textOf(message.content) })
+      results.unshift({ name: names.get(message.tool_call_id) ?? 'tool', text: contentText(message.content) })
     } else if (message.role === 'function') {
       results.unshift({ name: message.name, text: message.content ?? '' })
     } else {

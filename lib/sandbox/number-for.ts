@@ -1,6 +1,7 @@
 /** A number within the limits of a schema. */
 
-import { numberOf, type Schema } from './schema.ts'
+import { numberOf } from '../json/guards.ts'
+import type { Schema } from './schema.ts'
 
 interface NumberOptions {
   readonly integer: boolean

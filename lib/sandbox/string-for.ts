@@ -1,6 +1,7 @@
 /** A string of the pattern, format and length a schema asks for. */
 
-import { numberOf, type Schema } from './schema.ts'
+import { numberOf } from '../json/guards.ts'
+import type { Schema } from './schema.ts'
 import { Refusal } from './refusal.ts'
 import { stringFromPattern } from './string-from-pattern.ts'
 

@@ -4,7 +4,7 @@
  */
 
 import { toolCallId } from '../../text/ids.ts'
-import { objectOf, textOf } from '../chat-completions/wire.ts'
+import { objectOf, textOf } from '../../json/guards.ts'
 import { finishReasonOf } from './finish-reason.ts'
 import { servedServiceTier } from './service-tier.ts'
 import { UsageCount } from './usage.ts'

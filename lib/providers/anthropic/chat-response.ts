@@ -1,5 +1,5 @@
 import { GatewayError } from '../../core/errors.ts'
-import { objectOf } from '../chat-completions/wire.ts'
+import { objectOf } from '../../json/guards.ts'
 import { Answer } from './answer.ts'
 import { inBandError } from './errors.ts'
 import { offersFunctionsOnly } from '../../chat/legacy-functions.ts'

@@ -1,7 +1,7 @@
 /** Reads one event stream of the Messages API; keeps the state of one answer. */
 
 import { GatewayError } from '../../core/errors.ts'
-import { objectOf } from '../chat-completions/wire.ts'
+import { objectOf } from '../../json/guards.ts'
 import { Answer } from './answer.ts'
 import { inBandError } from './errors.ts'
 import { offersFunctionsOnly } from '../../chat/legacy-functions.ts'

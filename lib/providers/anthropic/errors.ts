@@ -7,7 +7,7 @@
 
 import { GatewayError, type ErrorCode, type GatewayErrorOptions } from '../../core/errors.ts'
 import { redact } from '../../text/redact.ts'
-import { objectOf, textOf } from '../chat-completions/wire.ts'
+import { objectOf, textOf } from '../../json/guards.ts'
 import { retryAfterSeconds } from '../retry-after.ts'
 import type { UpstreamFailure } from '../provider.ts'
 

@@ -7,7 +7,7 @@
  */
 
 import { GatewayError } from '../../core/errors.ts'
-import { objectOf, textOf } from '../chat-completions/wire.ts'
+import { objectOf, textOf } from '../../json/guards.ts'
 import { contentBlocks, shortest, textBlocks } from './content.ts'
 import { functionCallId, toolUseId } from './tool-use-id.ts'
 import type { AssistantMessage, Message } from '../../../schemas/messages.ts'

@@ -1,4 +1,4 @@
-import { objectOf } from '../chat-completions/wire.ts'
+import { objectOf } from '../../json/guards.ts'
 import type { Usage } from '../../core/usage.ts'
 import type { WireUsage } from './wire.ts'
 

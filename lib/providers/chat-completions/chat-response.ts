@@ -2,7 +2,7 @@ import { asFunctionCall, offersFunctionsOnly } from '../../chat/legacy-functions
 import { GatewayError } from '../../core/errors.ts'
 import { Answer } from './answer.ts'
 import { inBandError } from './errors.ts'
-import { objectOf } from './wire.ts'
+import { objectOf } from '../../json/guards.ts'
 import type { ChatEvent } from '../../core/events.ts'
 import type { ChatInput } from '../../chat/input.ts'
 import type { Ask } from '../provider.ts'

@@ -9,7 +9,7 @@
 import { GatewayError, type ErrorCode, type GatewayErrorOptions } from '../../core/errors.ts'
 import { redact } from '../../text/redact.ts'
 import { clampSeconds, retryAfterSeconds } from '../retry-after.ts'
-import { objectOf, textOf } from './wire.ts'
+import { objectOf, textOf } from '../../json/guards.ts'
 import type { UpstreamFailure } from '../provider.ts'
 
 interface Said {

@@ -7,7 +7,7 @@
  */
 
 import { flatten } from '../../text/flat-string.ts'
-import { objectOf } from './wire.ts'
+import { objectOf } from '../../json/guards.ts'
 
 export class TextTemplate {
   readonly #prefix: string

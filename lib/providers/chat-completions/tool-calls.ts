@@ -8,7 +8,8 @@
  */
 
 import { toolCallId } from '../../text/ids.ts'
-import { objectOf, textOf, type WireToolCall } from './wire.ts'
+import { objectOf, textOf } from '../../json/guards.ts'
+import type { WireToolCall } from './wire.ts'
 import type { ChatEvent, ExtraFields } from '../../core/events.ts'
 
 type Kind = 'function' | 'custom'

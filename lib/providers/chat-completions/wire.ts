@@ -43,14 +43,3 @@ export interface WireToolCall {
   function?: unknown
   custom?: unknown
 }
-
-/** The value as an object to read from, or `undefined`. */
-export function objectOf (value: unknown): Record<string, unknown> | undefined {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
-    ? value as Record<string, unknown> // checked just above
-    : undefined
-}
-
-export function textOf (value: unknown): string | undefined {
-  return typeof value === 'string' && value !== '' ? value : undefined
-}

@@ -11,7 +11,7 @@ import { finishReasonOf } from './finish-reason.ts'
 import { signatureExtra } from './function-call.ts'
 import { logprobsOf } from './logprobs.ts'
 import { usageOf } from './usage.ts'
-import { objectOf, objectsOf, textOf } from './wire.ts'
+import { objectOf, objectsOf, textOf } from '../../json/guards.ts'
 import type { ChatEvent, ResponseStart } from '../../core/events.ts'
 import type { AnswerPart, Candidate, GenerateContentResponse, UsageMetadata } from './wire.ts'
 

@@ -8,7 +8,7 @@
  */
 
 import { repairSchemaKeywords } from '../../chat/schema-keywords.ts'
-import { objectOf } from './wire.ts'
+import { objectOf } from '../../json/guards.ts'
 
 type AnyObject = Readonly<Record<string, unknown>>
 

@@ -87,7 +87,7 @@ class Turns {
         this.#readAssistant(message, param)
         break
       case 'tool':
-        this.#answer(call => call.id === message.tool_call_id, textOf(message.content), `${param}.tool_call_id`)
+        this.#answer(call => call.id === message.tool_call_id, contentText(message.content), `${param}.tool_call_id`)
         break
       case 'function':
         this.#answer(
@@ -162,6 +162,6 @@ function textParts (content: AssistantMessage['content']): Part[] {
   return (content ?? []).flatMap(part => textPart(part.type === 'text' ? part.text : part.refusal))
 }
 
-function textOf (content: string | ReadonlyArray<{ text: string }>): string {
+function contentText (content: string | ReadonlyArray<{ text: string }>): string {
   return typeof content === 'string' ? content : content.map(({ text }) => text).join('')
 }

@@ -11,7 +11,8 @@
 import { GatewayError, type ErrorCode, type GatewayErrorOptions } from '../../core/errors.ts'
 import { redact } from '../../text/redact.ts'
 import { clampSeconds, retryAfterSeconds } from '../retry-after.ts'
-import { objectOf, objectsOf, type ErrorStatus } from './wire.ts'
+import { objectOf, objectsOf } from '../../json/guards.ts'
+import type { ErrorStatus } from './wire.ts'
 import type { UpstreamFailure } from '../provider.ts'
 
 const statuses: Readonly<Record<string, number>> = {

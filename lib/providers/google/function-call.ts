@@ -1,7 +1,8 @@
 /** Function calls of the history: their arguments as an object, their signature beside them. */
 
 import { GatewayError } from '../../core/errors.ts'
-import { objectOf, type Part } from './wire.ts'
+import { objectOf } from '../../json/guards.ts'
+import type { Part } from './wire.ts'
 import type { ToolCall } from '../../../schemas/messages.ts'
 
 type FunctionToolCall = Extract<ToolCall, { function: unknown }>

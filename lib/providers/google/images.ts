@@ -11,9 +11,8 @@ import { GatewayError } from '../../core/errors.ts'
 import { inBandError, readError } from './errors.ts'
 import { finishReasonOf } from './finish-reason.ts'
 import { usageOf } from './usage.ts'
-import {
-  objectOf, objectsOf, type AnswerPart, type GenerateContentRequest, type GenerateContentResponse
-} from './wire.ts'
+import { objectOf, objectsOf } from '../../json/guards.ts'
+import type { AnswerPart, GenerateContentRequest, GenerateContentResponse } from './wire.ts'
 import type { ImageData, ImageEvent } from '../../core/events.ts'
 import type { ImageRequest } from '../../../schemas/images.ts'
 import type { Adapter, Ask, UpstreamRequest } from '../provider.ts'

@@ -1,4 +1,5 @@
-import { objectsOf, type LogprobsCandidate, type LogprobsResult } from './wire.ts'
+import { objectsOf } from '../../json/guards.ts'
+import type { LogprobsCandidate, LogprobsResult } from './wire.ts'
 import type { Logprobs } from '../../core/events.ts'
 
 /** Gemini's log probabilities in the wire form of our answers; `undefined` when there are none. */

@@ -11,7 +11,7 @@
 
 import { GatewayError } from '../../core/errors.ts'
 import { repairSchemaKeywords } from '../../chat/schema-keywords.ts'
-import { objectOf } from './wire.ts'
+import { objectOf } from '../../json/guards.ts'
 
 type Schema = Record<string, unknown>
 

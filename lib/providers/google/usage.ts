@@ -1,4 +1,5 @@
-import { objectsOf, type UsageMetadata } from './wire.ts'
+import { objectsOf } from '../../json/guards.ts'
+import type { UsageMetadata } from './wire.ts'
 import type { Usage } from '../../core/usage.ts'
 
 /**

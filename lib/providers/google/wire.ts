@@ -163,22 +163,3 @@ export interface ErrorStatus {
   status?: string
   details?: Array<Record<string, unknown>>
 }
-
-/** The value as an object to read from, or `undefined`. */
-export function objectOf (value: unknown): Record<string, unknown> | undefined {
-  return isObject(value) ? value : undefined
-}
-
-function isObject (value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
-}
-
-/** The value as a text that is not empty, or `undefined`. */
-export function textOf (value: unknown): string | undefined {
-  return typeof value === 'string' && value !== '' ? value : undefined
-}
-
-/** The objects of a list; nothing when it is no list. */
-export function objectsOf<T extends object> (list: readonly T[] | undefined): readonly T[] {
-  return Array.isArray(list) ? list.filter(value => objectOf(value) !== undefined) : []
-}

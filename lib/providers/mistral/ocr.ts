@@ -10,7 +10,7 @@
 import { GatewayError } from '../../core/errors.ts'
 import { yieldFairly } from '../../async/yield-fairly.ts'
 import { readError } from '../chat-completions/errors.ts'
-import { objectOf, textOf } from '../chat-completions/wire.ts'
+import { objectOf, textOf } from '../../json/guards.ts'
 import type { ResultEvent } from '../../core/events.ts'
 import type { OcrPages, OcrInput } from '../../ocr/input.ts'
 import type { Adapter, Ask, UpstreamFailure, UpstreamRequest } from '../provider.ts'

@@ -2,7 +2,7 @@
 
 import { GatewayError } from '../../core/errors.ts'
 import { inBandError } from '../chat-completions/errors.ts'
-import { objectOf } from '../chat-completions/wire.ts'
+import { objectOf } from '../../json/guards.ts'
 import type { ImageData, ImageEvent } from '../../core/events.ts'
 import type { Usage } from '../../core/usage.ts'
 

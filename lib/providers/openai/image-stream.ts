@@ -7,7 +7,7 @@
 
 import { GatewayError } from '../../core/errors.ts'
 import { inBandError } from '../chat-completions/errors.ts'
-import { objectOf } from '../chat-completions/wire.ts'
+import { objectOf } from '../../json/guards.ts'
 import { imageUsage } from './image-answer.ts'
 import type { EventSourceMessage } from 'eventsource-parser'
 import type { ImageEvent } from '../../core/events.ts'

@@ -6,7 +6,7 @@
 
 import { GatewayError } from '../../core/errors.ts'
 import { inBandError, readError } from '../chat-completions/errors.ts'
-import { objectOf } from '../chat-completions/wire.ts'
+import { objectOf } from '../../json/guards.ts'
 import { speaksPlainly } from './audio-models.ts'
 import { typedStream } from './typed-stream.ts'
 import { contentTypeOf } from './wire.ts'

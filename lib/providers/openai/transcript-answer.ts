@@ -2,9 +2,9 @@
 
 import { GatewayError } from '../../core/errors.ts'
 import { inBandError } from '../chat-completions/errors.ts'
-import { objectOf } from '../chat-completions/wire.ts'
+import { objectOf } from '../../json/guards.ts'
 import { typedStream } from './typed-stream.ts'
-import { numberOf, objectsOf } from './wire.ts'
+import { numberOf, objectsOf } from '../../json/guards.ts'
 import type { Transcript, TranscriptEvent } from '../../core/events.ts'
 import type {
   TokenLogprob, TranscriptFormat, TranscriptionUsage, TranscriptSegment, TranscriptWord
@@ -47,8 +47,8 @@ function transcriptOf (answer: Record<string, unknown>, text: string): Transcrip
   const { language } = answer
   const found = {
     durationSeconds: numberOf(answer['duration']),
-    words: objectsOf(answer['words'])?.map(wordOf),
-    segments: objectsOf(answer['segments'])?.map(segmentOf),
+    words: rowsOf(answer['words'])?.map(wordOf),
+    segments: rowsOf(answer['segments'])?.map(segmentOf),
     logprobs: logprobsOf(answer['logprobs']),
     usage: usageOf(answer['usage'])
   }
@@ -86,7 +86,7 @@ function segmentOf (segment: Record<string, unknown>, index: number): Transcript
 }
 
 function logprobsOf (value: unknown): TokenLogprob[] | undefined {
-  return objectsOf(value)?.map(({ token, logprob, bytes }) => ({
+  return rowsOf(value)?.map(({ token, logprob, bytes }) => ({
     token: typeof token === 'string' ? token : '',
     logprob: numberOf(logprob) ?? 0,
     bytes: Array.isArray(bytes) ? bytes.filter(byte => typeof byte === 'number') : []
@@ -112,4 +112,9 @@ function usageOf (value: unknown): TranscriptionUsage | undefined {
     output_tokens: output,
     total_tokens: numberOf(usage?.['total_tokens']) ?? input + output
   }
+}
+
+/** Returns the objects of a list; `undefined` where there is no list, since an empty one says something else. */
+function rowsOf (value: unknown): ReadonlyArray<Record<string, unknown>> | undefined {
+  return Array.isArray(value) ? objectsOf(value) : undefined
 }

@@ -1,7 +1,7 @@
 /** Small readings that the answers of these APIs have in common. */
 
 import { GatewayError } from '../../core/errors.ts'
-import { objectOf } from '../chat-completions/wire.ts'
+import { objectOf } from '../../json/guards.ts'
 import type { UpstreamHead } from '../provider.ts'
 
 /** Without parameters, in small letters; empty when there is none. */
@@ -20,13 +20,4 @@ export function parseObject (data: string): Record<string, unknown> {
   const object = objectOf(value)
   if (object === undefined) throw new GatewayError('upstream_invalid_response', { cause: 'not an object' })
   return object
-}
-
-export function numberOf (value: unknown): number | undefined {
-  return typeof value === 'number' && Number.isFinite(value) ? value : undefined
-}
-
-/** The objects of a list; `undefined` when it is no list. */
-export function objectsOf (value: unknown): Array<Record<string, unknown>> | undefined {
-  return Array.isArray(value) ? value.map(objectOf).filter(item => item !== undefined) : undefined
 }

@@ -7,7 +7,7 @@
 
 import { GatewayError } from '../../core/errors.ts'
 import { chatRequest as dialectRequest } from '../chat-completions/chat-request.ts'
-import { objectOf } from '../chat-completions/wire.ts'
+import { objectOf } from '../../json/guards.ts'
 import { xaiBody } from './chat-request.ts'
 import { flatError, readError } from './errors.ts'
 import type { DeferredChat } from '../provider.ts'

@@ -7,7 +7,7 @@
 
 import { GatewayError } from '../../core/errors.ts'
 import { chatCompletions } from '../chat-completions/index.ts'
-import { objectOf, textOf } from '../chat-completions/wire.ts'
+import { objectOf, textOf } from '../../json/guards.ts'
 import type { UpstreamFailure } from '../provider.ts'
 
 const statuses: ReadonlyArray<readonly [RegExp, number]> = [

@@ -1,0 +1,33 @@
+/**
+ * Reads values of unknown JSON: each guard returns the value as the type it asks for, or says that
+ * it is none. One place, so that all of them agree on what a list, `null` or an empty text is.
+ */
+
+export type JsonObject = Record<string, unknown>
+
+/** Returns true for an object that is no list and not null. */
+export function isObject (value: unknown): value is JsonObject {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}
+
+/** Returns the value as an object to read from, or `undefined`. */
+export function objectOf (value: unknown): JsonObject | undefined {
+  return isObject(value) ? value : undefined
+}
+
+/** Returns the value as a text that is not empty, or `undefined`. */
+export function textOf (value: unknown): string | undefined {
+  return typeof value === 'string' && value !== '' ? value : undefined
+}
+
+/** Returns the value as a finite number, or `undefined`. */
+export function numberOf (value: unknown): number | undefined {
+  return typeof value === 'number' && Number.isFinite(value) ? value : undefined
+}
+
+/** Returns the objects of a list in their order; none when the value is no list. */
+export function objectsOf<T extends object> (value: readonly T[] | undefined): readonly T[]
+export function objectsOf (value: unknown): readonly JsonObject[]
+export function objectsOf (value: unknown): readonly JsonObject[] {
+  return Array.isArray(value) ? value.filter(isObject) : []
+}

@@ -1,0 +1,25 @@
+import t from 'tap'
+import { isObject, numberOf, objectOf, objectsOf, textOf } from '../../lib/json/guards.ts'
+
+t.test('an object is neither null nor a list', async t => {
+  t.equal(isObject({}), true)
+  for (const value of [null, undefined, [], 'text', 1, true]) {
+    t.equal(isObject(value), false)
+    t.equal(objectOf(value), undefined)
+  }
+  const given = { a: 1 }
+  t.equal(objectOf(given), given)
+})
+
+t.test('a text is not empty, a number is finite', async t => {
+  t.equal(textOf('a'), 'a')
+  t.equal(textOf(''), undefined)
+  t.equal(textOf(1), undefined)
+  t.equal(numberOf(-0.5), -0.5)
+  for (const value of [Number.NaN, Infinity, '1', null]) t.equal(numberOf(value), undefined)
+})
+
+t.test('the objects of a list keep their order, and what is no list has none', async t => {
+  t.same(objectsOf([{ a: 1 }, null, 'text', [{}], { b: 2 }]), [{ a: 1 }, { b: 2 }])
+  for (const value of [undefined, null, {}, 'text']) t.same(objectsOf(value), [])
+})
