@@ -1,5 +1,6 @@
 /** Turns a checked configuration into the settings services are built from. */
 
+import { hash } from 'node:crypto'
 import { availableParallelism } from 'node:os'
 import { resolve } from 'node:path'
 import type { Config, ModelConfig, ProviderConfig, RouteConfig, ToolServerConfig } from '../../schemas/config.ts'
@@ -124,10 +125,13 @@ function key (entry: Config['keys'][number], secret: ReadSecret): KeySettings {
   }
 }
 
-/** `HEADGATE_API_KEYS`: separated by commas; a key may hold spaces, but not at its ends. */
+/**
+ * Reads `HEADGATE_API_KEYS`: separated by commas; a key may hold spaces, but not at its ends. Each is
+ * named by its digest: by position, removing one would hand its usage and budget to the next.
+ */
 export function environmentKeys (keys = ''): KeySettings[] {
   const texts = keys.split(',').map(text => text.trim()).filter(text => text !== '')
-  return texts.map((text, index) => ({ name: `environment-${index + 1}`, key: new Secret(text) }))
+  return texts.map(text => ({ name: `environment-${hash('sha256', text).slice(0, 12)}`, key: new Secret(text) }))
 }
 
 function mapValues (map: Record<string, string>, secret: ReadSecret): Record<string, Secret> {

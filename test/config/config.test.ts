@@ -147,7 +147,7 @@ t.test('variables win over the file, the environment over .env', async t => {
     openHealth: true
   })
   t.same(settings.keys.map(({ name, key }) => [name, key.reveal()]), [
-    ['environment-1', 'one'], ['environment-2', 'two words']
+    ['environment-7692c3ad3540', 'one'], ['environment-a03f1d611645', 'two words']
   ])
   t.equal(provider(settings, 'openai').apiKey?.reveal(), 'from-dotenv')
   t.same(ids(loadSettings({ env: { OPENAI_API_KEY: '' }, cwd })), ['sandbox'],
@@ -600,7 +600,7 @@ tools: {registry_url: 'http://x:99999'}`, { A: 'a' }), [
 })
 
 t.test('no key is another key, and none has the name of another', async t => {
-  const yaml = 'keys:\n- {name: admin, key: env:A}\n- {name: web, key: env:B, endpoints: [chat]}\n- {name: environment-2, key: env:C}'
+  const yaml = 'keys:\n- {name: admin, key: env:A}\n- {name: web, key: env:B, endpoints: [chat]}\n- {name: environment-2d711642b726, key: env:C}'
   t.same(lines(t, yaml, { A: 'same', B: 'same', C: 'other', HEADGATE_API_KEYS: 'x,y\u200b' }), [
     'environment  HEADGATE_API_KEYS  key 2 holds what no header can carry, at character 2',
     'headgate.yaml:3:20  keys[1].key  is the same as that of another key',

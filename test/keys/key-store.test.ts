@@ -4,6 +4,7 @@ import { readFileSync, readdirSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { Secret } from '../../lib/core/secret.ts'
+import { environmentKeys } from '../../lib/config/build-settings.ts'
 import { openKeyStore, type KeyStore } from '../../lib/keys/key-store.ts'
 import { databasePath, openDatabase, type Database } from '../../lib/stores/database.ts'
 import { migrations } from '../../lib/stores/migrations.ts'
@@ -193,4 +194,14 @@ t.test('several processes may make the store at the same moment', async t => {
   const ends = children.map(async child => await once(child, 'exit'))
   for (const child of children) child.send(join(directory, 'data'))
   t.same((await Promise.all(ends)).map(([code]: unknown[]) => code), [0, 0, 0])
+})
+
+t.test('a key of the environment keeps its identity when another one is removed', async t => {
+  const idOf = async (list: string, presented: string): Promise<string | undefined> => {
+    const { keys } = await open(t, t.testdir(), environmentKeys(list))
+    return keys.check(presented)?.id
+  }
+  const bob = await idOf('alice,bob', 'bob')
+  t.equal(await idOf('bob', 'bob'), bob)
+  t.not(await idOf('alice,bob', 'alice'), bob)
 })
