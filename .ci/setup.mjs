@@ -1,10 +1,10 @@
 /**
  * Makes `npm start` and `npm test` work in a fresh clone: installs what is missing, compiles what
- * has changed, and is silent and done in some 50 ms when there is nothing to do.
+ * has changed, and ends within 100 ms when there is nothing to do.
  *
- *     node lib/setup.mjs            what running the gateway needs
- *     node lib/setup.mjs --tests    what the tests need as well
- *     node lib/setup.mjs --force    compile in any case
+ *     node .ci/setup.mjs            for running the gateway
+ *     node .ci/setup.mjs --tests    for the tests as well
+ *     node .ci/setup.mjs --force    compiles in any case
  *
  * Plain JavaScript and `node:` modules only, since it runs before anything is installed. A step
  * that fails stops everything with its own output.
@@ -12,153 +12,105 @@
 
 import { spawnSync } from 'node:child_process'
 import { createHash } from 'node:crypto'
-import {
-  existsSync, readFileSync, readdirSync, rmSync, statSync, writeFileSync
-} from 'node:fs'
-import { dirname, join } from 'node:path'
+import { existsSync, readFileSync, readdirSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { delimiter, dirname, join } from 'node:path'
 import { fileURLToPath, pathToFileURL } from 'node:url'
 
 const root = dirname(dirname(fileURLToPath(import.meta.url)))
 const tests = process.argv.includes('--tests')
 const force = process.argv.includes('--force')
 
-const installStamp = join(root, 'node_modules/.headgate-stamp')
-const buildStamp = join(root, 'build/.stamp')
+const stamp = join(root, 'build/.stamp')
 const lock = join(root, '.setup.lock')
-let locked = false
-
-/** With the development dependencies everything is compiled; without them what production runs. */
-const everything = { project: 'tsconfig.json', folders: ['lib', 'pipelines', 'schemas', 'test', 'bench', 'examples'] }
-const production = { project: 'tsconfig.production.json', folders: ['lib', 'pipelines', 'schemas'] }
+const folders = ['lib', 'pipelines', 'schemas', 'test', 'bench', 'examples']
 
 checkNode()
-if (pending()) {
+if (Object.values(pending()).includes(true)) {
   takeLock()
   try {
-    // Asked again inside: whoever held the lock before may have done it all.
-    if (installNeeded()) install()
-    if (force || buildNeeded()) await build()
-    if (pluginsNeeded()) run('preparing the test runner', 'tap', ['build'])
+    // Looked at again: the process that held the lock may have done it all.
+    const { install, compile, plugins } = pending()
+    // No package runs a script of its own: none needs to.
+    if (install) run('installing dependencies', 'npm', ['ci', '--include=dev', '--ignore-scripts', '--no-audit', '--no-fund', '--loglevel=error'])
+    if (compile) await build()
+    // Without this the first run of tap in a fresh clone fails: it still has its default plugins.
+    if (plugins) run('preparing the test runner', 'tap', ['build'])
   } finally {
-    releaseLock()
+    rmSync(lock, { force: true })
   }
 }
 
 function checkNode () {
-  const { engines } = JSON.parse(read('package.json'))
-  const wanted = engines.node.replace(/[^\d.]/g, '')
+  const wanted = JSON.parse(read('package.json')).engines.node.replace(/[^\d.]/g, '')
   if (process.versions.node.localeCompare(wanted, 'en', { numeric: true }) >= 0) return
   stop(`Headgate needs Node.js ${wanted} or newer; this is ${process.versions.node}.`)
 }
 
 function pending () {
-  return force || installNeeded() || buildNeeded() || pluginsNeeded()
-}
-
-// Dependencies
-
-/** What the stamp says: the lock file it was made for, and whether anything is missing. */
-function installed () {
-  const hash = digest(read('package-lock.json'))
-  const stamp = parse(readIfThere(installStamp))
-  return stamp?.hash === hash ? stamp : inspect(hash)
+  const compile = force || readIfThere(stamp) !== sources().hash
+  return {
+    install: !isInstalled(compile || tests),
+    compile,
+    plugins: tests && !existsSync(join(root, '.tap/plugins'))
+  }
 }
 
 /**
  * Compares what npm noted when it installed last with the lock file, so that an installation made
- * by hand is taken as it is, the one without development dependencies included.
+ * by hand is taken as it is. The compiler is a development dependency, so one without them is
+ * enough only while there is nothing to compile.
  */
-function inspect (hash) {
-  const there = parse(readIfThere(join(root, 'node_modules/.package-lock.json')))?.packages ?? {}
-  const stamp = { hash, runtime: true, development: true }
-  const { packages } = JSON.parse(read('package-lock.json'))
-  for (const [path, wanted] of Object.entries(packages)) {
-    if (path === '' || wanted.optional || wanted.devOptional || wanted.link) continue
-    if (there[path]?.version === wanted.version) continue
-    if (wanted.dev) stamp.development = false
-    else stamp.runtime = false
-  }
-  if (existsSync(join(root, 'node_modules'))) writeFileSync(installStamp, JSON.stringify(stamp))
-  return stamp
-}
-
-function installNeeded () {
-  const { runtime, development } = installed()
-  return !runtime || (tests && !development)
-}
-
-/** No package gets to run a script of its own: none needs to. */
-function install () {
-  const options = ['ci', '--ignore-scripts', '--no-audit', '--no-fund', '--loglevel=error']
-  run('installing dependencies', 'npm', tests ? [...options, '--include=dev'] : options)
-  const { runtime } = inspect(digest(read('package-lock.json')))
-  if (!runtime) stop('The installation is not complete: package-lock.json names packages that did not come.')
-}
-
-// Compilation
-
-function buildNeeded () {
-  return readIfThere(buildStamp) !== sources().hash
+function isInstalled (withDevelopment) {
+  const present = JSON.parse(readIfThere(join(root, 'node_modules/.package-lock.json')) || '{}').packages ?? {}
+  return Object.entries(JSON.parse(read('package-lock.json')).packages).every(([path, wanted]) => {
+    if (path === '' || wanted.optional || wanted.devOptional || wanted.link) return true
+    return present[path]?.version === wanted.version || (wanted.dev && !withDevelopment)
+  })
 }
 
 /** Everything the compiler reads, by name, size and time: reading it all would take longer. */
 function sources () {
-  const { project, folders } = installed().development ? everything : production
-  const files = folders.flatMap(folder => walk(folder)).filter(file => /\.(ts|json)$/.test(file))
-  const facts = [...files, 'tsconfig.json', project, 'package.json'].map(file => {
+  const files = folders.flatMap(walk).filter(file => /\.(ts|json)$/.test(file))
+  const facts = [...files, 'tsconfig.json', 'package.json'].map(file => {
     const { size, mtimeMs } = statSync(join(root, file))
     return `${file} ${size} ${mtimeMs}`
   })
-  return { project, folders, files: new Set(files), hash: digest(facts.join('\n')) }
+  return { files: new Set(files), hash: createHash('sha256').update(facts.join('\n')).digest('hex') }
 }
 
 async function build () {
   // Taken before: what changes while it compiles is compiled by the next run.
-  const { project, folders, files, hash } = sources()
+  const { files, hash } = sources()
+  rmSync(stamp, { force: true })
   if (force) rmSync(join(root, 'build/.tsbuildinfo'), { force: true })
-  rmSync(buildStamp, { force: true })
-  run('compiling', 'tsc', ['-p', project])
-  for (const folder of folders) removeStale(join('build', folder), files)
+  run('compiling', 'tsc', ['-p', '.'])
+  removeStale(files)
   await import(pathToFileURL(join(root, 'build/lib/config/write-schema.js')).href)
-  writeFileSync(buildStamp, hash)
+  writeFileSync(stamp, hash)
 }
 
-/** A test that was deleted or renamed would run for ever from its last compilation. */
-function removeStale (folder, files) {
-  for (const output of walk(folder)) {
+/** Deletes output without a source: a deleted or renamed test would run for ever. */
+function removeStale (files) {
+  for (const output of folders.flatMap(folder => walk(`build/${folder}`))) {
     const source = output.slice('build/'.length).replace(/\.(js(\.map)?|d\.ts)$/, '.ts')
     if (!files.has(source)) rmSync(join(root, output))
   }
 }
 
-// Tests
-
-/** Without this the first run of tap in a fresh clone fails: it still has its default plugins. */
-function pluginsNeeded () {
-  return tests && !existsSync(join(root, '.tap/plugins'))
-}
-
-// One at a time: two installations in one folder would destroy each other's.
-
+/** Waits for its turn: two installations in one folder would destroy each other's files. */
 function takeLock () {
-  for (let told = false; ; told = true) {
+  for (let logged = false; ; logged = true) {
     try {
       writeFileSync(lock, String(process.pid), { flag: 'wx' })
-      locked = true
       return
     } catch (error) {
-      if (error.code !== 'EEXIST') throw error
+      if (error.code !== 'EEXIST') stop(`Headgate has to be installed and compiled here first, but ${root} cannot be written to (${error.code}).`)
     }
     const holder = Number(readIfThere(lock) || process.pid)
     if (!isRunning(holder)) rmSync(lock, { force: true })
-    else if (!told) say(`waiting for another set-up (process ${holder})`)
+    else if (!logged) say(`waiting for another set-up (process ${holder})`)
     Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 100)
   }
-}
-
-function releaseLock () {
-  if (locked) rmSync(lock, { force: true })
-  locked = false
 }
 
 function isRunning (pid) {
@@ -172,16 +124,15 @@ function isRunning (pid) {
 /** Runs a step; its output is shown only when it fails. */
 function run (what, command, args) {
   say(what)
-  const { PATH = '' } = process.env
-  const bin = join(root, 'node_modules/.bin')
   const { status, signal, stdout, stderr, error } = spawnSync(command, args, {
     cwd: root,
     encoding: 'utf8',
-    env: { ...process.env, PATH: `${bin}${process.platform === 'win32' ? ';' : ':'}${PATH}` },
+    env: { ...process.env, PATH: join(root, 'node_modules/.bin') + delimiter + (process.env.PATH ?? '') },
     maxBuffer: 64 * 1024 * 1024,
     shell: process.platform === 'win32'
   })
   if (status === 0) return
+  rmSync(lock, { force: true })
   const ending = error?.message ?? (signal === null ? `exit code ${status}` : signal)
   stop(`${stdout ?? ''}${stderr ?? ''}headgate: ${what} failed: ${command} ${args.join(' ')} (${ending})`)
 }
@@ -203,21 +154,12 @@ function readIfThere (path) {
   return existsSync(path) ? readFileSync(path, 'utf8') : ''
 }
 
-function parse (text) {
-  return text === '' ? undefined : JSON.parse(text)
-}
-
-function digest (text) {
-  return createHash('sha256').update(text).digest('hex')
-}
-
 /** On standard error, so that what a command prints can be piped. */
 function say (text) {
   process.stderr.write(`headgate: ${text} …\n`)
 }
 
 function stop (text) {
-  releaseLock()
   process.stderr.write(`${text}\n`)
   process.exit(1)
 }

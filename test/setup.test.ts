@@ -1,5 +1,8 @@
-import { spawnSync } from 'node:child_process'
-import { cpSync, existsSync, mkdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { spawnSync, type SpawnSyncOptions } from 'node:child_process'
+import {
+  chmodSync, cpSync, existsSync, mkdirSync, mkdtempSync, realpathSync, rmSync, symlinkSync, writeFileSync
+} from 'node:fs'
+import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { plainNode } from './support/plain-node.ts'
@@ -19,15 +22,15 @@ function project (t: Test): string {
     test: { 'old.test.ts': 'export const old: number = 1\n' },
     '.tap': { plugins: {} }
   })
-  cpSync(join(root, 'lib/setup.mjs'), join(directory, 'lib/setup.mjs'))
+  cpSync(join(root, '.ci/setup.mjs'), join(directory, '.ci/setup.mjs'))
   mkdirSync(join(directory, 'node_modules/.bin'), { recursive: true })
   symlinkSync(join(root, 'node_modules/.bin/tsc'), join(directory, 'node_modules/.bin/tsc'))
   return directory
 }
 
-function setup (directory: string, ...args: string[]): { code: number | null, error: string } {
-  const [command, parameters] = plainNode(join(directory, 'lib/setup.mjs'), ...args)
-  const { status, stderr } = spawnSync(command, parameters, { encoding: 'utf8' })
+function setup (directory: string, args: readonly string[] = [], user: SpawnSyncOptions = {}): { code: number | null, error: string } {
+  const [command, parameters] = plainNode(join(directory, '.ci/setup.mjs'), ...args)
+  const { status, stderr } = spawnSync(command, parameters, { ...user, encoding: 'utf8' })
   return { code: status, error: stderr }
 }
 
@@ -35,14 +38,14 @@ t.test('compiles what has changed, and is silent when nothing has', async t => {
   const directory = project(t)
   t.same(setup(directory), { code: 0, error: 'headgate: compiling …\n' })
   t.ok(existsSync(join(directory, 'build/test/old.test.js')))
-  t.same(setup(directory, '--tests'), { code: 0, error: '' })
+  t.same(setup(directory, ['--tests']), { code: 0, error: '' })
 
   rmSync(join(directory, 'test/old.test.ts'))
   writeFileSync(join(directory, 'test/new.test.ts'), 'export const fresh = 1\n')
   t.same(setup(directory), { code: 0, error: 'headgate: compiling …\n' })
   t.notOk(existsSync(join(directory, 'build/test/old.test.js')), 'what has no source any more is gone')
   t.ok(existsSync(join(directory, 'build/test/new.test.js')))
-  t.same(setup(directory, '--force'), { code: 0, error: 'headgate: compiling …\n' })
+  t.same(setup(directory, ['--force']), { code: 0, error: 'headgate: compiling …\n' })
 })
 
 t.test('a step that fails stops with its output, and is tried again', async t => {
@@ -56,7 +59,7 @@ t.test('a step that fails stops with its output, and is tried again', async t =>
   t.notOk(existsSync(join(directory, '.setup.lock')))
 })
 
-t.test('a set-up that was killed holds nobody up', async t => {
+t.test('the lock of a set-up that was killed is taken over', async t => {
   const directory = project(t)
   const { pid } = spawnSync(process.execPath, ['-e', ''])
   writeFileSync(join(directory, '.setup.lock'), String(pid))
@@ -71,12 +74,36 @@ t.test('says so when Node.js is too old', async t => {
   })
 })
 
-t.test('notices when the lock file asks for something else than what is installed', async t => {
+t.test('development dependencies are needed to compile, not to run what is compiled', async t => {
   const directory = project(t)
-  setup(directory)
   const missing = { lockfileVersion: 3, packages: { '': {}, 'node_modules/x': { version: '1.0.0', dev: true } } }
   writeFileSync(join(directory, 'package-lock.json'), JSON.stringify(missing))
-  writeFileSync(join(directory, 'tsconfig.production.json'), '{"extends": "./tsconfig.json", "include": ["lib"]}')
-  t.match(setup(directory), { code: 0 }, 'development dependencies are not needed to run')
-  t.match(JSON.parse(readFileSync(join(directory, 'node_modules/.headgate-stamp'), 'utf8')), { runtime: true, development: false })
+  const npm = join(directory, 'node_modules/.bin/npm')
+  writeFileSync(npm, '#!/bin/sh\necho "no registry today"\nexit 7\n', { mode: 0o755 })
+  const failure = {
+    code: 1,
+    error: 'headgate: installing dependencies …\nno registry today\nheadgate: installing dependencies failed: ' +
+      'npm ci --include=dev --ignore-scripts --no-audit --no-fund --loglevel=error (exit code 7)\n'
+  }
+  t.same(setup(directory), failure)
+
+  const installed = join(directory, 'node_modules/.package-lock.json')
+  writeFileSync(installed, JSON.stringify({ packages: { 'node_modules/x': { version: '1.0.0' } } }))
+  t.same(setup(directory), { code: 0, error: 'headgate: compiling …\n' })
+  rmSync(installed)
+  t.same(setup(directory), { code: 0, error: '' })
+  t.same(setup(directory, ['--tests']), failure)
+})
+
+t.test('a folder that cannot be written to is named', async t => {
+  const directory = mkdtempSync(join(tmpdir(), 'read-only-'))
+  t.teardown(() => rmSync(directory, { recursive: true }))
+  cpSync(project(t), directory, { recursive: true, verbatimSymlinks: true })
+  chmodSync(directory, 0o555)
+  // The rights of files do not bind root: it becomes another user.
+  const user = process.getuid?.() === 0 ? { uid: 65534, gid: 65534 } : {}
+  t.same(setup(realpathSync(directory), [], user), {
+    code: 1,
+    error: `Headgate has to be installed and compiled here first, but ${realpathSync(directory)} cannot be written to (EACCES).\n`
+  })
 })
