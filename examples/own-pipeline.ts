@@ -51,9 +51,10 @@ const sandbox = createProvider({
   options: { words_per_second: 0 }
 }, sandboxTransport({ words_per_second: 0 }))
 
-const ask = providerCall(new Map([['sandbox', sandbox]]), provider => provider.chat, {
-  answerBytes: 1_000_000, eventBytes: 100_000
-})
+const ask = providerCall({
+  providers: new Map([['sandbox', sandbox]]),
+  settings: { limits: { answerBytes: 1_000_000, eventBytes: 100_000 } }
+}, 'chat')
 const reply = streamOrJson({ streamed: sseEncode(), whole: toCompletion })
 
 /** Answers a question in capitals. The signal ends everything that hangs on it. */

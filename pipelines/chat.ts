@@ -34,7 +34,7 @@ export function chat (services: Services): (call: Call) => Promise<Reply> {
     map(chatInput),
     map(checkChatRules),
     routeModel<ChatInput>(models, providers, { settings: chatSettings, attributes: chatAttributes }),
-    dryRun<RoutedCall<ChatInput>>(services, provider => provider.chat),
+    dryRun<RoutedCall<ChatInput>>(services, 'chat'),
     limits<RoutedCall<ChatInput>>(services, estimateChat)
   ] as const
   const reply = onCall(defer(services, answerChat(services)))
@@ -43,8 +43,8 @@ export function chat (services: Services): (call: Call) => Promise<Reply> {
 
 /** From a routed call to its answer: also how a deferred call is answered, later. */
 export function answerChat (services: Services): Sink<RoutedCall<ChatInput>, Reply> {
-  const { providers, abandoned: drains, health, tools, settings } = services
-  const ask = providerCall(providers, provider => provider.chat, settings.limits, drains, health)
+  const { tools, settings } = services
+  const ask = providerCall(services, 'chat')
   const reply = streamOrJson({ streamed: sseEncode(), whole: toCompletion })
   const stages = [
     toolExecute(tools, ask, settings.tools, seesImages(services)),

@@ -14,25 +14,22 @@ import { routeModel } from '../lib/stages/route-model.ts'
 import { validate } from '../lib/stages/validate.ts'
 import { EmbeddingsRequest } from '../schemas/embeddings.ts'
 import type { Call, RoutedCall } from '../lib/core/call.ts'
-import type { Provider } from '../lib/providers/provider.ts'
 import type { Reply } from '../lib/core/reply.ts'
 import type { Services } from '../lib/services.ts'
 import type { ProviderCallOptions } from '../lib/upstream/attempt.ts'
 import type { Limits } from '../lib/core/settings.ts'
 
-const pick = (provider: Provider) => provider.embeddings
-
 export function embeddings (services: Services): (call: Call) => Promise<Reply> {
-  const { keys, models, providers, settings, tokens, abandoned: drains, health } = services
+  const { keys, models, providers, settings, tokens } = services
   const stages = [
     auth(keys),
     validate(EmbeddingsRequest),
     map(embeddingsInput),
     routeModel<EmbeddingsRequest>(models, providers),
-    dryRun<RoutedCall<EmbeddingsRequest>>(services, pick),
+    dryRun<RoutedCall<EmbeddingsRequest>>(services, 'embeddings'),
     limits<RoutedCall<EmbeddingsRequest>>(services, estimateEmbeddings),
     embeddingLimits(models, tokens),
-    providerCall(providers, pick, sizes(settings.limits), drains, health)
+    providerCall(services, 'embeddings', sizes(settings.limits))
   ] as const
   const reply = embeddingsReply()
   return async call => await pipe(once(call), ...stages, reply).catch(dryRunReply)

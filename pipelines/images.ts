@@ -19,7 +19,6 @@ import { ImageEditRequest, ImageRequest, ImageVariationRequest } from '../schema
 import type { Call, RoutedCall } from '../lib/core/call.ts'
 import type { ImageEvent } from '../lib/core/events.ts'
 import type { ImageEdit, ImageVariation } from '../lib/images/input.ts'
-import type { Provider } from '../lib/providers/provider.ts'
 import type { Reply } from '../lib/core/reply.ts'
 import type { Services } from '../lib/services.ts'
 import type { ProviderCallOptions } from '../lib/upstream/attempt.ts'
@@ -30,16 +29,15 @@ const newest = 'openai/gpt-image-1'
 
 /** POST /v1/images/generations */
 export function images (services: Services): (call: Call) => Promise<Reply> {
-  const { keys, models, providers, settings, abandoned: drains, health } = services
-  const pick = (provider: Provider) => provider.images
+  const { keys, models, providers, settings } = services
   const stages = [
     auth(keys),
     validate(ImageRequest),
     routeModel<ImageRequest>(models, providers, { defaultModel }),
     imageRules<ImageRequest>(models, { task: 'generation' }),
-    dryRun<RoutedCall<ImageRequest>>(services, pick),
+    dryRun<RoutedCall<ImageRequest>>(services, 'images'),
     limits<RoutedCall<ImageRequest>>(services),
-    providerCall(providers, pick, sizes(settings.limits), drains, health),
+    providerCall(services, 'images', sizes(settings.limits)),
     recordUsage<ImageRequest, ImageEvent>()
   ] as const
   const reply = streamOrJson({ streamed: imageFrames<ImageRequest>('image_generation'), whole: toImages<ImageRequest> })
@@ -48,8 +46,7 @@ export function images (services: Services): (call: Call) => Promise<Reply> {
 
 /** POST /v1/images/edits */
 export function imageEdits (services: Services): (call: Call) => Promise<Reply> {
-  const { keys, models, providers, settings, abandoned: drains, health } = services
-  const pick = (provider: Provider) => provider.imageEdits
+  const { keys, models, providers, settings } = services
   const stages = [
     auth(keys),
     validateForm(ImageEditRequest),
@@ -61,9 +58,9 @@ export function imageEdits (services: Services): (call: Call) => Promise<Reply> 
         if (mask !== undefined) checkImageFile(mask, 'mask', family)
       }
     }),
-    dryRun<RoutedCall<ImageEdit>>(services, pick),
+    dryRun<RoutedCall<ImageEdit>>(services, 'imageEdits'),
     limits<RoutedCall<ImageEdit>>(services),
-    providerCall(providers, pick, sizes(settings.limits), drains, health),
+    providerCall(services, 'imageEdits', sizes(settings.limits)),
     recordUsage<ImageEdit, ImageEvent>()
   ] as const
   const reply = streamOrJson({ streamed: imageFrames<ImageEdit>('image_edit'), whole: toImages<ImageEdit> })
@@ -72,8 +69,7 @@ export function imageEdits (services: Services): (call: Call) => Promise<Reply> 
 
 /** POST /v1/images/variations */
 export function imageVariations (services: Services): (call: Call) => Promise<Reply> {
-  const { keys, models, providers, settings, abandoned: drains, health } = services
-  const pick = (provider: Provider) => provider.imageVariations
+  const { keys, models, providers, settings } = services
   const stages = [
     auth(keys),
     validateForm(ImageVariationRequest),
@@ -81,9 +77,9 @@ export function imageVariations (services: Services): (call: Call) => Promise<Re
     imageRules<ImageVariation>(models, {
       task: 'variation', checkFiles: ({ image }, family) => checkImageFile(image, 'image', family)
     }),
-    dryRun<RoutedCall<ImageVariation>>(services, pick),
+    dryRun<RoutedCall<ImageVariation>>(services, 'imageVariations'),
     limits<RoutedCall<ImageVariation>>(services),
-    providerCall(providers, pick, sizes(settings.limits), drains, health),
+    providerCall(services, 'imageVariations', sizes(settings.limits)),
     recordUsage<ImageVariation, ImageEvent>()
   ] as const
   const reply = streamOrJson({ streamed: imageFrames<ImageVariation>('image_edit'), whole: toImages<ImageVariation> })

@@ -19,7 +19,6 @@ import type { Batch } from '../lib/core/batch.ts'
 import type { Call, RoutedCall, ValidCall } from '../lib/core/call.ts'
 import type { ResultEvent } from '../lib/core/events.ts'
 import type { OcrPages, OcrInput } from '../lib/ocr/input.ts'
-import type { Provider } from '../lib/providers/provider.ts'
 import type { Reply } from '../lib/core/reply.ts'
 import type { Services } from '../lib/services.ts'
 import type { WithoutNulls } from '../schemas/nullable.ts'
@@ -30,20 +29,18 @@ const limitMs = 120_000
 const maxPages = 1000
 const defaultModel = (): string => 'mistral/mistral-ocr-latest'
 
-const pick = (provider: Provider) => provider.ocr
-
 export function ocr (services: Services): (call: Call) => Promise<Reply> {
-  const { keys, models, providers, settings, abandoned: drains, health } = services
+  const { keys, models, providers, settings } = services
   const stages = [
     auth(keys),
     validate(OcrRequest),
     deadline<ValidCall<AskedOcr>>(limitMs),
     routeModel<AskedOcr>(models, providers, { defaultModel }),
-    dryRun<RoutedCall<AskedOcr>>(services, pick),
+    dryRun<RoutedCall<AskedOcr>>(services, 'ocr'),
     limits<RoutedCall<AskedOcr>>(services),
     map(documentReader(settings.limits.documentBytes)),
     map(checkPageCount),
-    retryAsImage(providerCall(providers, pick, settings.limits, drains, health)),
+    retryAsImage(providerCall(services, 'ocr')),
     map(answerOf)
   ] as const
   const reply = jsonReply<OcrAnswer>()

@@ -15,22 +15,19 @@ import { validate } from '../lib/stages/validate.ts'
 import { SpeechRequest } from '../schemas/speech.ts'
 import type { Call, RoutedCall } from '../lib/core/call.ts'
 import type { SpeechEvent } from '../lib/core/events.ts'
-import type { Provider } from '../lib/providers/provider.ts'
 import type { Reply } from '../lib/core/reply.ts'
 import type { Services } from '../lib/services.ts'
 
-const pick = (provider: Provider) => provider.speech
-
 export function speech (services: Services): (call: Call) => Promise<Reply> {
-  const { keys, models, providers, settings, abandoned: drains, health } = services
+  const { keys, models, providers } = services
   const stages = [
     auth(keys),
     validate(SpeechRequest),
     map(speechInput),
     routeModel<SpeechInput>(models, providers),
-    dryRun<RoutedCall<SpeechInput>>(services, pick),
+    dryRun<RoutedCall<SpeechInput>>(services, 'speech'),
     limits<RoutedCall<SpeechInput>>(services),
-    providerCall(providers, pick, settings.limits, drains, health),
+    providerCall(services, 'speech'),
     recordUsage<SpeechInput, SpeechEvent>()
   ] as const
   const reply = bytesReply(speechFrames<SpeechInput>())

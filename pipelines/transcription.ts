@@ -14,22 +14,19 @@ import { transcriptFrames } from '../lib/stages/audio/transcript-frames.ts'
 import { validateForm } from '../lib/stages/validate.ts'
 import { TranscriptionRequest } from '../schemas/transcription.ts'
 import type { Call, RoutedCall } from '../lib/core/call.ts'
-import type { Provider } from '../lib/providers/provider.ts'
 import type { Reply } from '../lib/core/reply.ts'
 import type { Services } from '../lib/services.ts'
 
-const pick = (provider: Provider) => provider.transcription
-
 export function transcription (services: Services): (call: Call) => Promise<Reply> {
-  const { keys, models, providers, settings, abandoned: drains, health } = services
+  const { keys, models, providers } = services
   const stages = [
     auth(keys),
     validateForm(TranscriptionRequest),
     map(transcriptionInput),
     routeModel<RecordingInput>(models, providers),
-    dryRun<RoutedCall<RecordingInput>>(services, pick),
+    dryRun<RoutedCall<RecordingInput>>(services, 'transcription'),
     limits<RoutedCall<RecordingInput>>(services),
-    providerCall(providers, pick, settings.limits, drains, health),
+    providerCall(services, 'transcription'),
     map(noteTranscript)
   ] as const
   const reply = streamOrJson({

@@ -14,22 +14,19 @@ import { transcriptFrames } from '../lib/stages/audio/transcript-frames.ts'
 import { validateForm } from '../lib/stages/validate.ts'
 import { TranslationRequest } from '../schemas/translation.ts'
 import type { Call, RoutedCall } from '../lib/core/call.ts'
-import type { Provider } from '../lib/providers/provider.ts'
 import type { Reply } from '../lib/core/reply.ts'
 import type { Services } from '../lib/services.ts'
 
-const pick = (provider: Provider) => provider.translation
-
 export function translation (services: Services): (call: Call) => Promise<Reply> {
-  const { keys, models, providers, settings, abandoned: drains, health } = services
+  const { keys, models, providers } = services
   const stages = [
     auth(keys),
     validateForm(TranslationRequest),
     map(translationInput),
     routeModel<RecordingInput>(models, providers),
-    dryRun<RoutedCall<RecordingInput>>(services, pick),
+    dryRun<RoutedCall<RecordingInput>>(services, 'translation'),
     limits<RoutedCall<RecordingInput>>(services),
-    providerCall(providers, pick, settings.limits, drains, health),
+    providerCall(services, 'translation'),
     map(noteTranscript)
   ] as const
   const reply = streamOrJson({

@@ -66,7 +66,7 @@ function decisionOn (
   try {
     const key = { id: 'cli', name: 'cli' }
     const { routes } = chooseRoutes({ request, headers: {}, key, record }, models, providers, { attributes: chatAttributes })
-    return decide({ requested: record.requestedModel ?? '', routes, health, serves: serving(providers, provider => provider.chat) })
+    return decide({ requested: record.requestedModel ?? '', routes, health, serves: serving(providers, 'chat') })
   } catch (error) {
     if (error instanceof GatewayError) throw new CommandError(error.message, { cause: error })
     throw error

@@ -18,15 +18,10 @@ import { transcription, translation } from './openai/transcription.ts'
 import { xaiDeferred } from './xai/deferred.ts'
 import { xaiChat } from './xai/index.ts'
 import type { ProviderKind, ProviderSettings } from '../core/settings.ts'
-import type { Provider, Transport } from './provider.ts'
-
-type Adapters = Pick<Provider,
-  'chat' | 'deferred' | 'embeddings' | 'images' | 'imageEdits' | 'imageVariations' | 'ocr' |
-  'speech' | 'transcription' | 'translation'
->
+import type { Adapters, Provider, Transport } from './provider.ts'
 
 /** What a provider of this kind can do, and how it wants to be told who is asking. */
-interface Kind extends Adapters {
+type Kind = Adapters & {
   readonly credential: (key: string) => Record<string, string>
 }
 
@@ -76,7 +71,6 @@ export function createProvider (settings: ProviderSettings, transport: Transport
     retries: settings.retries,
     onDisconnect: settings.onDisconnect,
     quirks: { ...kindQuirks[settings.kind], ...settings.quirks },
-    ...(chat === undefined ? {} : { chat: withCallerPaths(chat) }),
-    ...adapters
+    adapters: chat === undefined ? adapters : { ...adapters, chat: withCallerPaths(chat) }
   }
 }

@@ -158,23 +158,35 @@ export interface Provider {
   /** When the caller leaves: stop the provider, or read on so that the books stay exact. */
   readonly onDisconnect: 'abort' | 'drain'
   readonly quirks: Quirks
-  readonly chat?: Adapter<ChatInput, ChatEvent>
-  readonly deferred?: DeferredChat
-  readonly images?: Adapter<ImageRequest, ImageEvent>
-  readonly imageEdits?: Adapter<ImageEdit, ImageEvent>
-  readonly imageVariations?: Adapter<ImageVariation, ImageEvent>
-  readonly ocr?: Adapter<OcrInput, ResultEvent<OcrPages>>
-  readonly embeddings?: Adapter<EmbeddingsRequest, EmbeddingsEvent>
-  readonly speech?: Adapter<SpeechInput, SpeechEvent>
-  readonly transcription?: Adapter<RecordingInput, TranscriptEvent>
-  readonly translation?: Adapter<RecordingInput, TranscriptEvent>
+  readonly adapters: Adapters
 }
 
-/** A provider that can be asked now and answers later, once. */
-export interface DeferredChat {
-  /** Its one event holds the provider's id of the completion to come. */
-  readonly start: Adapter<ChatInput, ResultEvent<string>>
-  /** Asks for the completion: 202 while it is not there, its answer exactly once, then an error. */
+/** What is asked for, and the events it is answered with, by the name of the capability. */
+export interface Capabilities {
+  readonly chat: { request: ChatInput, event: ChatEvent }
+  /** A chat asked for now and answered later: the one event holds the provider's id of the completion. */
+  readonly deferred: { request: ChatInput, event: ResultEvent<string> }
+  readonly embeddings: { request: EmbeddingsRequest, event: EmbeddingsEvent }
+  readonly images: { request: ImageRequest, event: ImageEvent }
+  readonly imageEdits: { request: ImageEdit, event: ImageEvent }
+  readonly imageVariations: { request: ImageVariation, event: ImageEvent }
+  readonly ocr: { request: OcrInput, event: ResultEvent<OcrPages> }
+  readonly speech: { request: SpeechInput, event: SpeechEvent }
+  readonly transcription: { request: RecordingInput, event: TranscriptEvent }
+  readonly translation: { request: RecordingInput, event: TranscriptEvent }
+}
+
+export type Capability = keyof Capabilities
+export type RequestOf<C extends Capability> = Capabilities[C]['request']
+export type EventOf<C extends Capability> = Capabilities[C]['event']
+export type AdapterOf<C extends Capability> =
+  Adapter<RequestOf<C>, EventOf<C>> & (C extends 'deferred' ? FetchDeferred : unknown)
+
+/** The adapters of a provider; one that is absent is a capability the provider does not have. */
+export type Adapters = { readonly [C in Capability]?: AdapterOf<C> }
+
+export interface FetchDeferred {
+  /** Requests a completion by the provider's id: 202 until it exists, its answer exactly once, then an error. */
   readonly fetch: (upstreamId: string) => UpstreamRequest
 }
 

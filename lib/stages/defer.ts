@@ -39,13 +39,14 @@ export interface DeferredTask {
  *   is kept for the key
  */
 export function defer (
-  { deferrals, providers, settings, abandoned: drains, health }: Services, answer: Sink<ChatCall, Reply>
+  services: Services, answer: Sink<ChatCall, Reply>
 ): (call: ChatCall) => Promise<Reply> {
-  const start = providerCall(providers, provider => provider.deferred?.start, settings.limits, drains, health)
+  const { deferrals, providers, settings } = services
+  const start = providerCall(services, 'deferred')
   return async call => {
     if (call.request.deferred !== true || deferrals === undefined) return await answer(once(call))
     const [first, ...others] = call.routes
-    const canDefer = ({ providerId }: Route): boolean => providers.get(providerId)?.deferred !== undefined
+    const canDefer = ({ providerId }: Route): boolean => providers.get(providerId)?.adapters.deferred !== undefined
     const native = canDefer(first)
     if (!native && !settings.deferred.emulate) return await answer(once(call))
     refuseUnsupported(call.request)

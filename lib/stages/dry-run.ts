@@ -8,7 +8,7 @@ import { RouteHealth } from '../routing/route-health.ts'
 import { map, type Stage } from '../core/stage.ts'
 import { serving } from './provider-call.ts'
 import type { Call, RoutedCall } from '../core/call.ts'
-import type { Provider } from '../providers/provider.ts'
+import type { Capability } from '../providers/provider.ts'
 import type { Reply } from '../core/reply.ts'
 import type { Services } from '../services.ts'
 
@@ -27,13 +27,13 @@ class Decided extends Error {
 /**
  * One call in, the same call out, unless it is a dry run. The pipeline ends in `.catch(dryRunReply)`.
  *
- * @param pick what a provider must have to serve the endpoint
+ * @param capability what a provider must have to serve the endpoint
  */
 export function dryRun<C extends RoutedCall<unknown>> (
-  services: RoutingServices, pick: (provider: Provider) => unknown
+  services: RoutingServices, capability: Capability
 ): Stage<C> {
   return map(call => {
-    if (isDryRun(call)) throw new Decided(decisionOn(call, services, pick))
+    if (isDryRun(call)) throw new Decided(decisionOn(call, services, capability))
     return call
   })
 }
@@ -51,14 +51,14 @@ function isDryRun ({ headers }: Call): boolean {
 }
 
 function decisionOn (
-  { record, routes, providerKey }: RoutedCall<unknown>, { providers, health }: RoutingServices, pick: (provider: Provider) => unknown
+  { record, routes, providerKey }: RoutedCall<unknown>, { providers, health }: RoutingServices, capability: Capability
 ): Reply {
   record.dryRun = true
   const decision = decide({
     requested: record.requestedModel ?? '',
     routes,
     health: providerKey === undefined ? health : new RouteHealth(),
-    serves: serving(providers, pick)
+    serves: serving(providers, capability)
   })
   return {
     status: 200, headers: { 'content-type': 'application/json; charset=utf-8' }, body: JSON.stringify(decision)

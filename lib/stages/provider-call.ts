@@ -9,7 +9,7 @@
 
 import { GatewayError, asGatewayError } from '../core/errors.ts'
 import { AbandonedAnswers } from '../upstream/abandoned-answers.ts'
-import { openChoices, type AnyEvent } from '../upstream/fan-out.ts'
+import { openChoices } from '../upstream/fan-out.ts'
 import { openSlices } from '../upstream/open-slices.ts'
 import type { OpenAnswer, ProviderCallOptions, Streamable } from '../upstream/attempt.ts'
 import { pause } from '../routing/retry-budget.ts'
@@ -18,39 +18,47 @@ import { forCaller } from '../text/redact.ts'
 import type { Batch } from '../core/batch.ts'
 import type { Route } from '../core/route.ts'
 import type { RoutedCall } from '../core/call.ts'
-import type { Adapter, Ask, Provider, Providers } from '../providers/provider.ts'
+import type {
+  Adapter, Ask, Capability, EventOf, Provider, Providers, RequestOf
+} from '../providers/provider.ts'
+import type { Services } from '../services.ts'
 import type { Stage } from '../core/stage.ts'
+
+export interface ProviderCallServices extends Pick<Services, 'providers'>, Partial<Pick<Services, 'abandoned' | 'health'>> {
+  readonly settings: { readonly limits: ProviderCallOptions }
+}
 
 /**
  * One call in, its answer out: at least one batch, the first of which holds real output or the
  * end of the answer. A whole answer is one batch.
  *
- * @param pick the adapter of a provider for this kind of request
- * @param drains reads on for providers whose answers are wanted to the end when the caller leaves
- * @param shared what is known of the gateway's own credentials; calls with one of their own neither
- *   see it nor add to it
+ * @param services `abandoned` reads on for providers whose answers are wanted to the end when the
+ *   caller leaves; `health` is what is known of the gateway's own credentials: calls with one of
+ *   their own neither see it nor add to it. Default of both: their own
+ * @param options instead of what `settings.limits` says
  * @throws GatewayError before the first batch when no route could answer; after it when the
  *   answer broke off
  */
-export function providerCall<R extends Streamable, E extends AnyEvent> (
-  providers: Providers,
-  pick: (provider: Provider) => Adapter<R, E> | undefined,
-  options: ProviderCallOptions,
-  drains: AbandonedAnswers = new AbandonedAnswers(),
-  shared: RouteHealth = new RouteHealth()
-): Stage<RoutedCall<R>, Batch<R, E>> {
-  const open = async (call: RoutedCall<R>, route: Route, provider: Provider, adapter: Adapter<R, E>): Promise<OpenAnswer<E>> => {
+export function providerCall<C extends Capability> (
+  { providers, settings, abandoned = new AbandonedAnswers(), health: shared = new RouteHealth() }: ProviderCallServices,
+  capability: C,
+  options: Partial<ProviderCallOptions> = {}
+): Stage<RoutedCall<RequestOf<C>>, Batch<RequestOf<C>, EventOf<C>>> {
+  type R = RequestOf<C>
+  type E = EventOf<C>
+  const limits = { ...settings.limits, ...options }
+  const open: OpenRoute<R, E> = async (call, route, provider, adapter) => {
     const ask = askOf(call.request, route, provider)
     const openParts = adapter.slices === undefined ? openChoices<R, E> : openSlices<R, E>
     return provider.onDisconnect === 'drain'
-      ? await drains.open(call, async asked => await openParts(asked, ask, provider, adapter, options))
-      : await openParts(call, ask, provider, adapter, options)
+      ? await abandoned.open(call, async asked => await openParts(asked, ask, provider, adapter, limits))
+      : await openParts(call, ask, provider, adapter, limits)
   }
   return async function * (source) {
     for await (const call of source) {
       call.record.streamed = call.request.stream === true
       const health = call.providerKey === undefined ? shared : new RouteHealth()
-      const { route, answer } = await firstAnswer(call, providers, pick, open, health)
+      const { route, answer } = await firstAnswer<R, E>(call, providers, ({ adapters }) => adapters[capability], open, health)
       try {
         for (let begun = false; ; begun = true) {
           const events = await answer.next()
@@ -67,16 +75,22 @@ export function providerCall<R extends Streamable, E extends AnyEvent> (
   }
 }
 
+/** Opens the answer of one route. */
+type OpenRoute<R, E> = (call: RoutedCall<R>, route: Route, provider: Provider, adapter: Adapter<R, E>) => Promise<OpenAnswer<E>>
+
 async function firstAnswer<R extends Streamable, E> (
   call: RoutedCall<R>,
   providers: Providers,
   pick: (provider: Provider) => Adapter<R, E> | undefined,
-  open: (call: RoutedCall<R>, route: Route, provider: Provider, adapter: Adapter<R, E>) => Promise<OpenAnswer<E>>,
+  open: OpenRoute<R, E>,
   health: RouteHealth
 ): Promise<{ route: Route, answer: OpenAnswer<E> }> {
   const { record, signal } = call
   record.routes ??= call.routes // of the first turn, if there are several
-  const able = call.routes.filter(serving(providers, pick))
+  const able = call.routes.filter(({ providerId }) => {
+    const provider = providers.get(providerId)
+    return provider !== undefined && pick(provider) !== undefined
+  })
   const turns = health.candidates(able, (route, { why }) => noteAttempt(call, route, why))
   let failure: GatewayError | undefined
   for (const { route, isLast } of turns) {
@@ -117,12 +131,9 @@ async function firstAnswer<R extends Streamable, E> (
   })
 }
 
-/** Tells whether the provider of a route serves an endpoint; one that does not is never asked. */
-export function serving (providers: Providers, pick: (provider: Provider) => unknown): (route: Route) => boolean {
-  return ({ providerId }) => {
-    const provider = providers.get(providerId)
-    return provider !== undefined && pick(provider) !== undefined
-  }
+/** Tells whether the provider of a route has a capability; one that has not is never asked. */
+export function serving (providers: Providers, capability: Capability): (route: Route) => boolean {
+  return ({ providerId }) => providers.get(providerId)?.adapters[capability] !== undefined
 }
 
 /** What the caller asked for, with the route's settings where it asked for nothing. */

@@ -20,7 +20,7 @@ if (api !== undefined) {
   for (const { name, request } of requests) {
     for (const streamed of [false, true]) check('ChatRequest', xaiBody(request, streamed), `request: ${name}`)
   }
-  const { body } = xaiDeferred.start.request(xaiAsk())
+  const { body } = xaiDeferred.request(xaiAsk())
   check('ChatRequest', JSON.parse(String(body)), 'request: deferred')
   for (const name of readdirSync(fixtures).filter(name => name.endsWith('.sse'))) {
     for (const line of readFileSync(join(fixtures, name), 'utf8').split('\n')) {

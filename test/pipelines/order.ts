@@ -19,9 +19,10 @@ import { ChatRequest } from '../../schemas/chat.ts'
 import type { Call } from '../../lib/core/call.ts'
 import type { Services } from '../../lib/services.ts'
 
-export function orders (call: Call, { keys, models, providers, settings }: Services): unknown[] {
+export function orders (call: Call, services: Services): unknown[] {
+  const { keys, models, providers } = services
   const source = once(call)
-  const ask = providerCall(providers, provider => provider.chat, settings.limits)
+  const ask = providerCall(services, 'chat')
   const prompt = map(chatInput)
   const rules = map(checkChatRules)
   const route = routeModel<ChatInput>(models, providers)

@@ -21,7 +21,7 @@ function ask (quirks: Provider['quirks'], request: Partial<ChatInput> = {}): Ask
 }
 
 function sent (kind: ProviderKind, request: Partial<ChatInput> = {}, options?: Record<string, unknown>): UpstreamRequest {
-  const { chat, quirks } = made(kind, options)
+  const { adapters: { chat }, quirks } = made(kind, options)
   if (chat === undefined) throw new Error(`no chat for ${kind}`)
   return chat.request(ask(quirks, request))
 }
@@ -114,7 +114,7 @@ t.test('only OpenAI and Azure see the deprecated functions; the others see tools
       ? { functions: [{ name: 'f', parameters: { anyOf: [] } }], function_call: { name: 'f' }, tools: undefined }
       : { functions: undefined, function_call: undefined, tools: [{ type: 'function', function: { name: 'f' } }], tool_choice: { function: { name: 'f' } } }, kind)
   }
-  const { chat, quirks } = made('vllm')
+  const { adapters: { chat }, quirks } = made('vllm')
   const call = { id: 'c1', type: 'function', function: { name: 'f', arguments: '{}' } }
   const answer = { choices: [{ index: 0, message: { role: 'assistant', content: null, tool_calls: [call, { ...call, id: 'c2' }] }, finish_reason: 'tool_calls' }] }
   const expected = [

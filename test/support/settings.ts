@@ -87,6 +87,7 @@ export function provider (id: string, enabled = true): Provider {
     timeouts,
     retries: 0,
     onDisconnect: 'abort',
-    quirks: {}
+    quirks: {},
+    adapters: {}
   }
 }

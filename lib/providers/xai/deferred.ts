@@ -10,24 +10,22 @@ import { chatRequest as dialectRequest } from '../chat-completions/chat-request.
 import { objectOf } from '../../json/guards.ts'
 import { xaiBody } from './chat-request.ts'
 import { flatError, readError } from './errors.ts'
-import type { DeferredChat } from '../provider.ts'
+import type { AdapterOf } from '../provider.ts'
 
 /** What may stand in a path: nothing that leads elsewhere. */
 const plainId = /^(?!\.{1,2}$)[A-Za-z0-9._~-]{1,256}$/
 
-export const xaiDeferred: DeferredChat = {
-  start: {
-    request: ask => dialectRequest(ask, { ...xaiBody(ask), deferred: true }),
-    response: body => {
-      const error = flatError(body)
-      if (error !== undefined) throw error
-      const id = objectOf(body)?.['request_id']
-      if (typeof id === 'string' && plainId.test(id)) return [{ type: 'result', result: id }]
-      throw new GatewayError('upstream_invalid_response', { cause: 'no request_id' })
-    },
-    stream: () => { throw new GatewayError('internal_error', { cause: 'a deferred call is not streamed' }) },
-    error: readError
+export const xaiDeferred: AdapterOf<'deferred'> = {
+  request: ask => dialectRequest(ask, { ...xaiBody(ask), deferred: true }),
+  response: body => {
+    const error = flatError(body)
+    if (error !== undefined) throw error
+    const id = objectOf(body)?.['request_id']
+    if (typeof id === 'string' && plainId.test(id)) return [{ type: 'result', result: id }]
+    throw new GatewayError('upstream_invalid_response', { cause: 'no request_id' })
   },
+  stream: () => { throw new GatewayError('internal_error', { cause: 'a deferred call is not streamed' }) },
+  error: readError,
   fetch: upstreamId => ({
     method: 'GET',
     path: `/chat/deferred-completion/${encodeURIComponent(upstreamId)}`,

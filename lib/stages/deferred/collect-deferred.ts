@@ -74,7 +74,7 @@ export function collectDeferred ({ deferrals, providers, settings }: Services): 
     const callerKey = ownProviderKey(call.headers)
     const provider = providers.get(at.providerId)
     if (callerKey !== undefined) call.record.ownProviderKey = true
-    if (provider?.deferred === undefined || credentialDigest(provider, callerKey) !== at.credential) throw notFound()
+    if (provider?.adapters.deferred === undefined || credentialDigest(provider, callerKey) !== at.credential) throw notFound()
 
     const nowMs = Date.now()
     const claim = await store.claim({ id, keyId: call.key.id }, { owner, untilMs: nowMs + leaseMs }, ticket.createdSeconds * 1000 + keepMs, nowMs)
@@ -141,7 +141,7 @@ async function fetchOnce (fetch: Fetch, { store, owner }: Deferrals, { deferred,
 
 /** Not on the caller's signal: whoever leaves now may come back for it. */
 async function send ({ provider, at, callerKey, call }: Fetch): Promise<UpstreamAnswer> {
-  const { deferred } = provider
+  const { deferred } = provider.adapters
   if (deferred === undefined) throw notFound()
   call.record.attempts++
   call.record.providerId = provider.id
@@ -160,7 +160,7 @@ async function send ({ provider, at, callerKey, call }: Fetch): Promise<Upstream
 
 /** The answer as one of ours, through the same steps as any other. */
 async function completionOf ({ call, ticket, at, provider }: Fetch, bytes: Buffer): Promise<unknown> {
-  const { chat, quirks } = provider
+  const { adapters: { chat }, quirks } = provider
   if (chat === undefined) throw notFound()
   const route: Route = { providerId: at.providerId, model: at.model, modelId: ticket.modelId }
   const request: ChatInput = {
@@ -177,7 +177,7 @@ async function completionOf ({ call, ticket, at, provider }: Fetch, bytes: Buffe
 }
 
 function errorOf ({ provider, callerKey }: Fetch, { status, headers }: UpstreamAnswer, body: unknown): GatewayError {
-  const error = provider.deferred?.start.error({ status, headers, body }) ?? new GatewayError('upstream_error')
+  const error = provider.adapters.deferred?.error({ status, headers, body }) ?? new GatewayError('upstream_error')
   return forCaller(error, provider.secrets, callerKey)
 }
 
