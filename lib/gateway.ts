@@ -18,7 +18,7 @@ import { createApp } from './http/app.ts'
 import { refuseMalformed } from './http/refuse-malformed.ts'
 import { sweepUploads } from './http/upload-directory.ts'
 import { listen, type Address } from './http/listen.ts'
-import { limiterWith, type Limiter } from './limits/limiter.ts'
+import { createLimiter, type Limiter } from './limits/limiter.ts'
 import { createServices, type OwnedServices } from './create-services.ts'
 import { warmUp } from './stages/validate.ts'
 import { logCall } from './telemetry/call-log.ts'
@@ -79,7 +79,7 @@ export type CallObserver = (call: Call, row?: UsageRow) => void
 const listsMs = 5000
 
 export async function createGateway (settings: Settings, given: GatewayParts): Promise<Gateway> {
-  const { keys, log, database, books, limiter = limiterWith(books, log), observers = [] } = given
+  const { keys, log, database, books, limiter = createLimiter(books, log), observers = [] } = given
   let draining = false
   const ready = (): boolean => !draining
   const ledger = books === undefined ? undefined : new Ledger(books, { log, keep: () => services.settings.usage })

@@ -25,7 +25,7 @@ interface Finding {
   readonly text: string
 }
 
-const answerMs = 5_000
+const timeoutMs = 5_000
 
 export const doctor: Command = {
   usage: `Usage: headgate doctor [-c FILE] [--json]
@@ -112,14 +112,14 @@ async function providers (settings: Settings): Promise<Finding[]> {
   })
   try {
     const findings = await Promise.all(quiet.map(async entry => await ask(entry, services.providers.get(entry.id))))
-    return [...findings, ...nobody(quiet)]
+    return [...findings, ...noProviderFindings(quiet)]
   } finally {
     await services.close()
   }
 }
 
 /** Says how to get an answer that is not made up, where there is none to be had. */
-function nobody (providers: readonly ProviderSettings[]): Finding[] {
+function noProviderFindings (providers: readonly ProviderSettings[]): Finding[] {
   if (providers.some(({ kind }) => kind !== 'sandbox')) return []
   const names = providerKeys.join(', ')
   return providers.length === 0
@@ -134,8 +134,8 @@ async function ask ({ id, kind }: ProviderSettings, provider: Provider | undefin
   const began = performance.now()
   try {
     // The signal ends the request; the race ends even one that does not heed it.
-    const list = await withTimeout(answerMs, listModels(provider, kind, AbortSignal.timeout(answerMs)))
-    if (list === undefined) return { about: id, state: 'problem', text: `no answer within ${answerMs / 1000} s` }
+    const list = await withTimeout(timeoutMs, listModels(provider, kind, AbortSignal.timeout(timeoutMs)))
+    if (list === undefined) return { about: id, state: 'problem', text: `no answer within ${timeoutMs / 1000} s` }
     const ms = Math.round(performance.now() - began)
     return { about: id, state: 'ok', text: `answers in ${ms} ms and lists ${list.length} models` }
   } catch (error) {

@@ -28,7 +28,7 @@ const options = {
 } as const
 
 /** Whoever runs this may reach whatever this machine reaches, unlike a caller of the gateway. */
-const everywhere = ['0.0.0.0/0', '::/0']
+const anyAddress = ['0.0.0.0/0', '::/0']
 
 export const tools: Command = {
   usage,
@@ -36,7 +36,7 @@ export const tools: Command = {
     const { values: { config: file } } = parseArgs({ args: [...args], strict: false, options })
     const settings = loadSettings({ env, cwd, file: typeof file === 'string' ? file : undefined })
     const code = await toolsCommand([...args], {
-      toolServers: settings.toolServers, tools: { ...settings.tools, allowedHosts: everywhere }
+      toolServers: settings.toolServers, tools: { ...settings.tools, allowedHosts: anyAddress }
     }, {
       out: text => out(text.replace(/\n$/, '')),
       error: text => error(text.replace(/\n$/, ''))
@@ -81,9 +81,9 @@ export async function toolsCommand (
   }
 }
 
-type Question = { readonly command: 'help' } | ServerQuestion
+type Invocation = { readonly command: 'help' } | ServerInvocation
 
-interface ServerQuestion {
+interface ServerInvocation {
   readonly command: 'list' | 'call'
   readonly server: string
   readonly tool: string
@@ -93,7 +93,7 @@ interface ServerQuestion {
 }
 
 /** What is asked for, or what is wrong with how it is asked. */
-function readArgs (args: string[]): Question | string {
+function readArgs (args: string[]): Invocation | string {
   try {
     const { values, positionals } = parseArgs({
       args,
@@ -131,7 +131,7 @@ function withHost <S extends Pick<Settings, 'tools'>> (settings: S, server: stri
 }
 
 async function answer (
-  { command, server, tool, args, headers, json }: ServerQuestion,
+  { command, server, tool, args, headers, json }: ServerInvocation,
   servers: ReturnType<typeof createToolServers>, { out, error }: Output
 ): Promise<number> {
   const spec = /^https?:\/\//i.test(server) ? { url: server } : { slug: server }
@@ -149,7 +149,7 @@ async function answer (
 }
 
 async function callTool (
-  open: OpenTools, tool: string, args: ServerQuestion['args'], json: boolean, { out, error }: Output
+  open: OpenTools, tool: string, args: ServerInvocation['args'], json: boolean, { out, error }: Output
 ): Promise<number> {
   const name = open.offered.find(offered => offered.tool.name === tool)?.name
   if (name === undefined) {

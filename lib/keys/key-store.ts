@@ -56,7 +56,7 @@ export interface KeyStore extends Required<Keys> {
 
 export interface KeyStoreOptions {
   /** Milliseconds between two looks at the store. Default 1000. */
-  readonly everyMs?: number
+  readonly pollMs?: number
   /** Hears of the first look that fails after one that did not; the keys known so far stay good. */
   readonly onFailure?: (error: unknown) => void
 }
@@ -81,10 +81,10 @@ type Entries = ReadonlyMap<string, Entry>
 export async function openKeyStore (
   database: Database,
   configured: readonly KeySettings[],
-  { everyMs = 1_000, onFailure = () => {} }: KeyStoreOptions = {}
+  { pollMs: everyMs = 1_000, onFailure = () => {} }: KeyStoreOptions = {}
 ): Promise<KeyStore> {
   const { query } = database
-  let fromConfiguration = entriesOf(configured.map(ofSettings))
+  let fromConfiguration = entriesOf(configured.map(fromSettings))
   let fromStore: Entries = new Map()
   let seen = ''
 
@@ -97,7 +97,7 @@ export async function openKeyStore (
   }
   const read = async (found: string): Promise<void> => {
     const rows = await query.selectFrom('keys').selectAll().where('revoked_at_ms', 'is', null).execute()
-    fromStore = entriesOf(rows.map(row => [row.digest, ofRow(row)]))
+    fromStore = entriesOf(rows.map(row => [row.digest, fromRow(row)]))
     seen = found
   }
   const refresh = async (): Promise<void> => await read(await count())
@@ -171,10 +171,10 @@ export async function openKeyStore (
     revoke: async idOrName => {
       const row = await revokeBy('id', idOrName) ?? await revokeBy('name', idOrName)
       await refresh()
-      return row === undefined ? undefined : ofRow(row)
+      return row === undefined ? undefined : fromRow(row)
     },
 
-    replaceConfigured: next => { fromConfiguration = entriesOf(next.map(ofSettings)) },
+    replaceConfigured: next => { fromConfiguration = entriesOf(next.map(fromSettings)) },
     isStale: () => stale,
     refresh,
     close: () => clearInterval(timer)
@@ -193,11 +193,11 @@ function entriesOf (keys: ReadonlyArray<readonly [digest: string, key: ApiKey]>)
   return new Map(keys.map(([digest, key]) => [digest, { key, digest: Buffer.from(digest, 'base64') }]))
 }
 
-function ofSettings ({ key, name, ...scope }: KeySettings): readonly [string, ApiKey] {
+function fromSettings ({ key, name, ...scope }: KeySettings): readonly [string, ApiKey] {
   return [digestOf(key.reveal()), { id: `configured:${name}`, name, ...scope }]
 }
 
-function ofRow ({ id, name, endpoints, models, limits, expires_at_ms: expiresAtMs }: KeyRow): ApiKey {
+function fromRow ({ id, name, endpoints, models, limits, expires_at_ms: expiresAtMs }: KeyRow): ApiKey {
   return {
     id,
     name,
@@ -209,7 +209,7 @@ function ofRow ({ id, name, endpoints, models, limits, expires_at_ms: expiresAtM
 }
 
 function listed (row: KeyRow): ListedKey {
-  const key = ofRow(row)
+  const key = fromRow(row)
   const { created_at_ms: createdAtMs, revoked_at_ms: revokedAtMs } = row
   const status = revokedAtMs !== null ? 'revoked' : isExpired(key) ? 'expired' : 'active'
   return { ...key, source: 'store', status, createdAtMs, ...revokedAtMs !== null && { revokedAtMs } }

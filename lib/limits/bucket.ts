@@ -14,7 +14,7 @@ export interface Bucket {
   readonly atMs: number
 }
 
-export const full: Bucket = { owed: 0, atMs: 0 }
+export const fullBucket: Bucket = { owed: 0, atMs: 0 }
 
 const minuteMs = 60_000
 

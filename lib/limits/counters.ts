@@ -6,7 +6,7 @@
  */
 
 import { nanoUsdOf, type KeyLimits, type Limit } from '../core/key.ts'
-import { full, fullInMs, remaining, take, waitMs, type Bucket } from './bucket.ts'
+import { fullBucket, fullInMs, remaining, take, waitMs, type Bucket } from './bucket.ts'
 import { periodOf, type Period, type Spending } from './budget.ts'
 
 export interface Wanted {
@@ -17,7 +17,7 @@ export interface Wanted {
   /** A guess, in billionths of a dollar. */
   readonly nanoUsd: number
   /** True for what was let in before and only counts now: no limit stands in its way, and it takes no place among the calls under way. */
-  readonly letIn?: boolean
+  readonly alreadyAdmitted?: boolean
 }
 
 /** What a call did use. */
@@ -51,7 +51,7 @@ type Refusal = Omit<Extract<Verdict, { readonly admitted: false }>, 'rooms'>
 interface State {
   requests: Bucket
   tokens: Bucket
-  underWay: number
+  openCalls: number
   spending?: Spending
 }
 
@@ -63,7 +63,7 @@ interface Reservation extends Wanted {
 }
 
 /** When calls under way may have ended. */
-const soonMs = 1000
+const retryAfterMs = 1000
 
 export class LimitCounters {
   readonly #now: () => number
@@ -100,9 +100,9 @@ export class LimitCounters {
     const state = this.#stateOf(keyId)
     const given = { ...wanted, tokens: Math.min(wanted.tokens, limits.tokensPerMinute ?? Infinity) }
     const spending = this.#spendingOf(state, limits, nowMs)
-    const refusal = wanted.letIn === true ? undefined : refusalOf(given, state, spending, nowMs)
+    const refusal = wanted.alreadyAdmitted === true ? undefined : refusalOf(given, state, spending, nowMs)
     if (refusal !== undefined) return { ...refusal, rooms: roomsOf(state, limits, nowMs) }
-    this.#change(state, limits, { requests: 1, tokens: given.tokens, calls: placesOf(given) }, nowMs)
+    this.#change(state, limits, { requests: 1, tokens: given.tokens, calls: openCallsOf(given) }, nowMs)
     if (spending !== undefined) state.spending = { ...spending, reserved: spending.reserved + given.nanoUsd }
     const reservation = ++this.#last
     this.#reservations.set(reservation, { ...given, holder, period: spending?.period })
@@ -117,7 +117,7 @@ export class LimitCounters {
     const { keyId, limits, tokens, nanoUsd, period } = reserved
     const nowMs = this.#now()
     const state = this.#stateOf(keyId)
-    this.#change(state, limits, { requests: 0, tokens: used.tokens - tokens, calls: -placesOf(reserved) }, nowMs)
+    this.#change(state, limits, { requests: 0, tokens: used.tokens - tokens, calls: -openCallsOf(reserved) }, nowMs)
     const spending = this.#spendingOf(state, limits, nowMs)
     // What belongs to a period that is over is of no interest any more.
     if (spending === undefined || spending.period !== period) return
@@ -133,7 +133,7 @@ export class LimitCounters {
 
   #stateOf (keyId: string): State {
     let state = this.#states.get(keyId)
-    if (state === undefined) this.#states.set(keyId, state = { requests: full, tokens: full, underWay: 0 })
+    if (state === undefined) this.#states.set(keyId, state = { requests: fullBucket, tokens: fullBucket, openCalls: 0 })
     return state
   }
 
@@ -148,12 +148,12 @@ export class LimitCounters {
     const { requestsPerMinute, tokensPerMinute } = limits
     if (requestsPerMinute !== undefined) state.requests = take(state.requests, requestsPerMinute, by.requests, nowMs)
     if (tokensPerMinute !== undefined) state.tokens = take(state.tokens, tokensPerMinute, by.tokens, nowMs)
-    state.underWay += by.calls
+    state.openCalls += by.calls
   }
 }
 
 /** Among the calls under way. */
-function placesOf ({ letIn = false }: Wanted): number {
+function openCallsOf ({ alreadyAdmitted: letIn = false }: Wanted): number {
   return letIn ? 0 : 1
 }
 
@@ -165,10 +165,10 @@ function refusalOf (
   if (budget !== undefined && spending !== undefined) {
     const left = nanoUsdOf(budget) - spending.spent
     if (left <= 0 || nanoUsd > left) return { admitted: false, reason: 'budget', waitMs: 0 }
-    if (nanoUsd > left - spending.reserved) return { admitted: false, reason: 'reserved', waitMs: soonMs }
+    if (nanoUsd > left - spending.reserved) return { admitted: false, reason: 'reserved', waitMs: retryAfterMs }
   }
-  if (concurrentCalls !== undefined && state.underWay >= concurrentCalls) {
-    return { admitted: false, reason: 'calls', waitMs: soonMs }
+  if (concurrentCalls !== undefined && state.openCalls >= concurrentCalls) {
+    return { admitted: false, reason: 'calls', waitMs: retryAfterMs }
   }
   const forRequests = requestsPerMinute === undefined ? 0 : waitMs(state.requests, requestsPerMinute, 1, nowMs)
   const forTokens = tokensPerMinute === undefined ? 0 : waitMs(state.tokens, tokensPerMinute, tokens, nowMs)

@@ -81,7 +81,7 @@ export class LocalLimiter implements Limiter {
 }
 
 /** A limiter that knows from the books what was spent before; without books nothing was. */
-export function limiterWith (books: Pick<Database, 'query'> | undefined, log: Log): LocalLimiter {
+export function createLimiter (books: Pick<Database, 'query'> | undefined, log: Log): LocalLimiter {
   return new LocalLimiter({
     readSpending: async (...stretch) => books === undefined ? 0 : await spendingOf(books.query, ...stretch),
     onFailure: error => log.error({ cause: loggableError(error) }, 'what a key has spent cannot be read; its budget begins anew')

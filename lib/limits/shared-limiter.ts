@@ -16,7 +16,7 @@ type Message =
   | { readonly limits: 'verdict', readonly question: number, readonly verdict: Verdict }
 
 /** In a worker: asks the primary. */
-export function limiterOf (primary: IpcChannel<Message>): Limiter {
+export function workerLimiter (primary: IpcChannel<Message>): Limiter {
   const waiting = new Map<number, { resolve: (verdict: Verdict) => void, reject: (error: GatewayError) => void }>()
   let last = 0
   primary.on('message', message => {

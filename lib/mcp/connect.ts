@@ -7,7 +7,7 @@
  */
 
 import { deadline } from '../async/deadline.ts'
-import { httpStatus, late } from './failure.ts'
+import { httpStatus, timedOut } from './failure.ts'
 import { Session } from './session.ts'
 import { sessionFetch } from './session-fetch.ts'
 import type {
@@ -15,7 +15,7 @@ import type {
 } from '@modelcontextprotocol/client'
 import type { Dispatcher } from 'undici'
 import type { Secret } from '../core/secret.ts'
-import type { LocalServer, RemoteServer, ToolServerTarget } from './target.ts'
+import type { LocalServer, RemoteServer, ToolServerTarget } from './tool-server-target.ts'
 
 export interface ConnectOptions {
   /** To servers of callers. */
@@ -39,7 +39,7 @@ export function createConnect (options: ConnectOptions): Connect {
         ? await connectLocal(via, options, timeUp.signal)
         : await connectRemote(via, options, timeUp.signal)
     } catch (error) {
-      throw timeUp.passed() ? late('connect', error) : error
+      throw timeUp.passed() ? timedOut('connect', error) : error
     } finally {
       timeUp.end()
     }
@@ -121,14 +121,14 @@ const identity = { name: 'headgate', version: '0.1.0' }
 const clientOptions: ClientOptions = {
   versionNegotiation: { mode: 'auto' },
   capabilities: {},
-  jsonSchemaValidator: { getValidator: <T>(): JsonSchemaValidator<T> => believe }
+  jsonSchemaValidator: { getValidator: <T>(): JsonSchemaValidator<T> => acceptAnyOutput }
 }
 
 /**
  * Output schemas are the server's word about itself. They are not compiled: a schema from outside
  * can hold a pattern that keeps the process busy for hours.
  */
-function believe<T> (input: unknown): JsonSchemaValidatorResult<T> {
+function acceptAnyOutput<T> (input: unknown): JsonSchemaValidatorResult<T> {
   return { valid: true, data: input as T, errorMessage: undefined } // nothing here reads it as a T
 }
 

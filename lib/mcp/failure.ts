@@ -56,7 +56,7 @@ export function asFailure (error: unknown, phase: Phase): ToolServerFailure {
       recommendation: 'Check the address, and that the server is running.', cause: error
     })
   }
-  if (codes.has('REQUEST_TIMEOUT')) return late(phase, error)
+  if (codes.has('REQUEST_TIMEOUT')) return timedOut(phase, error)
   return new ToolServerFailure(phase === 'connect' ? 'initialize' : phase,
     'The tool server did not speak the protocol as expected.', {
       recommendation: 'Check that the address is that of an MCP server.', cause: error
@@ -64,7 +64,7 @@ export function asFailure (error: unknown, phase: Phase): ToolServerFailure {
 }
 
 /** The server took longer than it was given. */
-export function late (phase: Phase, cause?: unknown): ToolServerFailure {
+export function timedOut (phase: Phase, cause?: unknown): ToolServerFailure {
   return new ToolServerFailure(phase, 'The tool server did not answer in time.', {
     recommendation: 'Try again later, or leave the server out.', cause
   })

@@ -16,7 +16,7 @@ import { isIP } from 'node:net'
 import ipaddr from 'ipaddr.js'
 import { Agent, buildConnector, fetch, Headers, Response, type Dispatcher, type RequestInit } from 'undici'
 
-export interface SafeAgentOptions {
+export interface GuardedAgentOptions {
   /** Exceptions: `host`, `host:port`, an address or a CIDR range. */
   readonly allowed?: readonly string[]
   readonly connectMs?: number
@@ -42,7 +42,7 @@ export class AddressRefused extends Error {
  * signal lets it: each tool session holds one open for news.
  * Requests fail with `AddressRefused` as their cause, before anything is sent.
  */
-export function createSafeAgent ({ allowed = [], connectMs = 5000 }: SafeAgentOptions = {}): Agent {
+export function createGuardedAgent ({ allowed = [], connectMs = 5000 }: GuardedAgentOptions = {}): Agent {
   const exceptions = new Exceptions(allowed)
   return new Agent({
     bodyTimeout: 0,
@@ -75,7 +75,7 @@ export function isPublicAddress (address: string): boolean {
   return first >= 0x2000 && first <= 0x3fff
 }
 
-export interface SafeFetchOptions {
+export interface GuardedFetchOptions {
   readonly agent: Dispatcher
   /** Bytes of the answer, decoded; one more and reading its body fails. */
   readonly maxBytes: number
@@ -94,8 +94,8 @@ export interface SafeFetchOptions {
  *
  * @throws TypeError with the network's error, or `AddressRefused`, as its cause.
  */
-export async function safeFetch (
-  url: string | URL, init: RequestInit, { agent, maxBytes, maxRedirects = 3, onEnd = () => {} }: SafeFetchOptions
+export async function guardedFetch (
+  url: string | URL, init: RequestInit, { agent, maxBytes, maxRedirects = 3, onEnd = () => {} }: GuardedFetchOptions
 ): Promise<Response> {
   let current = new URL(url)
   let headers = new Headers(init.headers)

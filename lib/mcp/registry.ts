@@ -24,9 +24,9 @@ export interface Registry {
 }
 
 const maxBytes = 1024 * 1024
-const knownMs = 600_000
+const foundTtlMs = 600_000
 /** A server that was not found is looked for again soon: it may have been published meanwhile. */
-const unknownMs = 30_000
+const notFoundTtlMs = 30_000
 
 export function createRegistry (baseUrl: string, dispatcher: Dispatcher): Registry {
   const base = /\/v0(\.\d+)?\/?$/.test(baseUrl) ? baseUrl.replace(/\/$/, '') : `${baseUrl.replace(/\/$/, '')}/v0`
@@ -77,7 +77,7 @@ export function createRegistry (baseUrl: string, dispatcher: Dispatcher): Regist
       if (remembered !== undefined) return remembered
       try {
         const found = await lookUp(slug, version, signal)
-        known.set(key, found, knownMs)
+        known.set(key, found, foundTtlMs)
         return found
       } catch (error) {
         if (signal.aborted) throw error
@@ -86,7 +86,7 @@ export function createRegistry (baseUrl: string, dispatcher: Dispatcher): Regist
             recommendation: 'Try again later, or give the URL of the server.', cause: error
           })
         }
-        known.set(key, error, unknownMs)
+        known.set(key, error, notFoundTtlMs)
         throw error
       }
     }

@@ -12,8 +12,8 @@ import { isHeaderSafe } from '../text/header-value.ts'
 import { ToolServerFailure } from './failure.ts'
 import { notFound, type Registry } from './registry.ts'
 import type { ToolServerSettings } from '../core/settings.ts'
-import type { LocalServer, RemoteServer, ToolServerTarget } from './target.ts'
-import type { WantedServer } from './wanted.ts'
+import type { LocalServer, RemoteServer, ToolServerTarget } from './tool-server-target.ts'
+import type { RequestedServer } from './requested-servers.ts'
 
 /**
  * Credentials by connection name travel to a tool server in this header: base64url of a JSON object
@@ -21,7 +21,7 @@ import type { WantedServer } from './wanted.ts'
  */
 export const credentialsHeader = 'x-mcp-credentials'
 
-export type Resolve = (wanted: WantedServer, keyId: string, signal: AbortSignal) => Promise<ToolServerTarget>
+export type Resolve = (wanted: RequestedServer, keyId: string, signal: AbortSignal) => Promise<ToolServerTarget>
 
 /** @throws ToolServerFailure of phase `resolve` */
 export function createResolve (configured: readonly ToolServerSettings[], registry?: Registry): Resolve {
@@ -46,7 +46,7 @@ export function createResolve (configured: readonly ToolServerSettings[], regist
 }
 
 function configuredTarget (
-  wanted: WantedServer, settings: ToolServerSettings, own: Record<string, Secret>, keyId: string
+  wanted: RequestedServer, settings: ToolServerSettings, own: Record<string, Secret>, keyId: string
 ): ToolServerTarget {
   const { url, headers, command, args, env, allowedTools, timeoutMs } = settings
   const theirs = Object.fromEntries(Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value]))
@@ -64,7 +64,7 @@ function configuredTarget (
   }
 }
 
-function target (wanted: WantedServer, via: RemoteServer, keyId: string): ToolServerTarget {
+function target (wanted: RequestedServer, via: RemoteServer, keyId: string): ToolServerTarget {
   const allowed = intersection(wanted.allowedTools)
   return {
     name: wanted.name,
@@ -91,7 +91,7 @@ const reserved = new Set([
 ])
 
 /** What the caller sends to the server, by lower-case name. */
-function ownHeaders ({ headers, credentials }: WantedServer): Record<string, Secret> {
+function ownHeaders ({ headers, credentials }: RequestedServer): Record<string, Secret> {
   const own: Record<string, Secret> = {}
   for (const [given, value] of Object.entries(headers)) {
     const name = given.toLowerCase()

@@ -13,7 +13,7 @@ export interface RanCall {
 export interface RunOptions {
   readonly signal: AbortSignal
   /** Whether the caller wants to be told what happens. */
-  readonly told: boolean
+  readonly emitProgress: boolean
   readonly seesImages: boolean
 }
 
@@ -23,9 +23,9 @@ export interface RunOptions {
  * cancelled at its server.
  */
 export async function * runTools (
-  calls: readonly TurnCall[], open: OpenTools, { signal, told, seesImages }: RunOptions
+  calls: readonly TurnCall[], open: OpenTools, { signal, emitProgress: told, seesImages }: RunOptions
 ): AsyncGenerator<ChatEvent[], RanCall[]> {
-  const news = new News()
+  const news = new EventBuffer()
   const options = { signal, seesImages }
   const tell = told ? (fields: ToolEvent) => news.push(fields) : undefined
   const running = Promise.all(calls.map(async call => await runOne(call, open, options, tell))).finally(() => news.end())
@@ -40,7 +40,7 @@ export async function * runTools (
 type ToolEvent = Readonly<Record<string, unknown>>
 
 /** What has happened since somebody last asked. */
-class News {
+class EventBuffer {
   #events: ChatEvent[] = []
   #ended = false
   #wake: (() => void) | undefined

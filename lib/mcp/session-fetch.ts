@@ -7,7 +7,7 @@
  */
 
 import { setMaxListeners } from 'node:events'
-import { safeFetch } from './guarded-fetch.ts'
+import { guardedFetch } from './guarded-fetch.ts'
 import type { FetchLike } from '@modelcontextprotocol/client'
 import type { Dispatcher, RequestInit } from 'undici'
 
@@ -29,7 +29,7 @@ export function sessionFetch (agent: Dispatcher, maxBytes: number): FetchLike {
       underWay.delete(id)
     }
     try {
-      return await safeFetch(url, { ...plain(init), signal: request.signal }, { agent, maxBytes, onEnd })
+      return await guardedFetch(url, { ...plain(init), signal: request.signal }, { agent, maxBytes, onEnd })
     } catch (error) {
       onEnd()
       throw error

@@ -8,7 +8,7 @@ import { abortable } from '../async/abortable.ts'
 import { sessionBroken, sessionExpired } from './failure.ts'
 import type { Connect } from './connect.ts'
 import type { Session } from './session.ts'
-import type { ToolServerTarget } from './target.ts'
+import type { ToolServerTarget } from './tool-server-target.ts'
 
 export interface SessionPoolOptions {
   readonly connect: Connect

@@ -27,7 +27,7 @@ export interface SessionOptions {
 /** More tools than any model can choose from; a longer list is a fault or an attack. */
 const maxTools = 1000
 /** A server that does not answer the goodbye is left without one. */
-const goodbyeMs = 2000
+const terminationMs = 2000
 
 export class Session {
   readonly #client: Client
@@ -83,9 +83,9 @@ export class Session {
 
   /** Says goodbye and closes sockets, timers and the child process. Never throws. */
   async close (): Promise<void> {
-    if (!this.#closed) await Promise.race([this.#options.terminate().catch(ignoreGoodbye), after(goodbyeMs)])
+    if (!this.#closed) await Promise.race([this.#options.terminate().catch(ignoreFailure), after(terminationMs)])
     this.#closed = true
-    await this.#client.close().catch(ignoreGoodbye)
+    await this.#client.close().catch(ignoreFailure)
   }
 }
 
@@ -97,7 +97,7 @@ function checkedList ({ tools }: { tools: ServerTool[] }): ServerTool[] {
 }
 
 /** A server that is gone, or does not know goodbyes, is no reason to fail anything. */
-function ignoreGoodbye (): void {}
+function ignoreFailure (): void {}
 
 async function after (ms: number): Promise<void> {
   await new Promise<void>(resolve => { setTimeout(resolve, ms).unref() })

@@ -11,22 +11,22 @@
 
 import { Agent } from 'undici'
 import { deadline } from '../async/deadline.ts'
-import { createSafeAgent } from './guarded-fetch.ts'
+import { createGuardedAgent } from './guarded-fetch.ts'
 import { abortable } from '../async/abortable.ts'
 import { createConnect } from './connect.ts'
-import { asFailure, late, type Phase } from './failure.ts'
+import { asFailure, timedOut, type Phase } from './failure.ts'
 import { createRegistry } from './registry.ts'
 import { createResolve, type Resolve } from './resolve.ts'
 import { SessionPool } from './session-pool.ts'
 import { nameTools } from './tool-names.ts'
 import { cutText, readResult, reportedResult } from './tool-result.ts'
-import { wantedServers } from './wanted.ts'
+import { requestedServers } from './requested-servers.ts'
 import type { FunctionTool } from '../../schemas/tools.ts'
 import type { ChatInput } from '../chat/input.ts'
 import type { ToolResult, ToolServerError } from '../core/events.ts'
 import type { Settings, ToolSettings } from '../core/settings.ts'
 import type { CallToolResult, Progress, ServerTool } from './session.ts'
-import type { ToolServerTarget } from './target.ts'
+import type { ToolServerTarget } from './tool-server-target.ts'
 
 export interface ToolServers {
   /**
@@ -86,20 +86,20 @@ export interface ToolOutcome {
 }
 
 /** Bytes of one message or page of a tool server, at the least; results are cut later. */
-const smallestAnswerBytes = 16 * 1024 * 1024
+const minAnswerBytes = 16 * 1024 * 1024
 
 type ToolServersSettings = Pick<Settings, 'toolServers'> & { readonly tools: ToolSettings }
 
 /** Nothing is connected, loaded or started before the first call that names a server. */
 export function createToolServers (settings: ToolServersSettings): ToolServers {
   const { tools } = settings
-  const checkedAgent = createSafeAgent({ allowed: tools.allowedHosts, connectMs: tools.connectMs })
+  const checkedAgent = createGuardedAgent({ allowed: tools.allowedHosts, connectMs: tools.connectMs })
   const openAgent = new Agent({ bodyTimeout: 0, connect: { timeout: tools.connectMs } })
   const pool = new SessionPool({
     connect: createConnect({
       checkedAgent,
       openAgent,
-      maxBytes: Math.max(smallestAnswerBytes, 4 * tools.resultBytes),
+      maxBytes: Math.max(minAnswerBytes, 4 * tools.resultBytes),
       timeoutMs: tools.connectMs,
       listTtlMs: tools.listTtlMs
     }),
@@ -127,7 +127,7 @@ async function openTools (
 ): Promise<OpenTools> {
   const errors: Record<string, ToolServerError> = {}
   const timeUp = deadline(settings.connectMs, signal, undefined)
-  const listed = await Promise.all(wantedServers(request).map(async wanted => {
+  const listed = await Promise.all(requestedServers(request).map(async wanted => {
     let phase: Phase = 'resolve'
     try {
       const target = await abortable(resolve(wanted, keyId, timeUp.signal), timeUp.signal)
@@ -136,10 +136,10 @@ async function openTools (
         phase = 'list'
         return await session.tools()
       })
-      return permitted(target, tools)
+      return offerable(target, tools)
     } catch (error) {
       if (signal.aborted) throw signal.reason
-      errors[wanted.name] = (timeUp.passed() ? late(phase, error) : asFailure(error, phase)).toError()
+      errors[wanted.name] = (timeUp.passed() ? timedOut(phase, error) : asFailure(error, phase)).toError()
       return []
     }
   })).finally(timeUp.end)
@@ -149,14 +149,14 @@ async function openTools (
   })), taken)
   return {
     offered: [...named].map(([name, { target, tool }]) => ({ name, serverName: target.name, tool })),
-    tools: [...named].map(([name, { tool }]) => asFunction(name, tool)),
+    tools: [...named].map(([name, { tool }]) => toFunctionTool(name, tool)),
     errors,
     call: async (name, args, options) => await callTool(named.get(name), name, args, options, settings, pool)
   }
 }
 
 /** What may be offered, each name once: servers are known to repeat themselves. */
-function permitted (target: ToolServerTarget, tools: readonly ServerTool[]): ListedTool[] {
+function offerable (target: ToolServerTarget, tools: readonly ServerTool[]): ListedTool[] {
   const byName = new Map<string, ListedTool>()
   for (const tool of tools) {
     const allowed = target.allowedTools?.has(tool.name) ?? true
@@ -165,7 +165,7 @@ function permitted (target: ToolServerTarget, tools: readonly ServerTool[]): Lis
   return [...byName.values()]
 }
 
-function asFunction (name: string, { description, inputSchema }: ServerTool): FunctionTool {
+function toFunctionTool (name: string, { description, inputSchema }: ServerTool): FunctionTool {
   return {
     type: 'function',
     function: { name, ...(description === undefined ? {} : { description }), parameters: inputSchema }

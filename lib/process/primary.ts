@@ -5,11 +5,11 @@
 
 import cluster, { type Worker } from 'node:cluster'
 import { openKeyStore } from '../keys/key-store.ts'
-import { limiterWith } from '../limits/limiter.ts'
+import { createLimiter } from '../limits/limiter.ts'
 import { serveLimits } from '../limits/shared-limiter.ts'
 import { createServices } from '../create-services.ts'
 import { openDatabase, type Database } from '../stores/database.ts'
-import { merged } from '../telemetry/metric-families.ts'
+import { mergeFamilies } from '../telemetry/metric-families.ts'
 import { createLog, flushed, type Log } from '../telemetry/log.ts'
 import { ProcessMetrics } from '../telemetry/process-metrics.ts'
 import { SharedMetrics } from '../telemetry/shared-metrics.ts'
@@ -41,7 +41,7 @@ export async function runPrimary ({ settings, log }: ServeOptions, terminal: Ter
 
 async function leadWith (database: Database, settings: Settings, log: Log, terminal: Terminal): Promise<void> {
   const key = await makeFirstKey(database, settings)
-  const limiter = limiterWith(database, log)
+  const limiter = createLimiter(database, log)
   const metrics = settings.metrics === undefined ? undefined : await openSharedMetrics(settings.metrics, log)
   try {
     await new Promise<void>((resolve, reject) => {
@@ -68,7 +68,7 @@ async function openSharedMetrics (
 ): Promise<{ readonly shared: SharedMetrics, readonly close: () => Promise<void> }> {
   const shared = new SharedMetrics()
   const own = new ProcessMetrics()
-  const close = await startMetrics(at, async () => merged([await shared.families(), own.families()]), log)
+  const close = await startMetrics(at, async () => mergeFamilies([await shared.families(), own.families()]), log)
   return { shared, close }
 }
 

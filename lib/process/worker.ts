@@ -1,8 +1,8 @@
 /** A worker: serves, and obeys its primary process instead of signals. */
 
-import { limiterOf } from '../limits/shared-limiter.ts'
+import { workerLimiter } from '../limits/shared-limiter.ts'
 import { flushed } from '../telemetry/log.ts'
-import { tellMetrics } from '../telemetry/shared-metrics.ts'
+import { serveMetricsRequests } from '../telemetry/shared-metrics.ts'
 import { CommandError, type ExitCode } from './terminal.ts'
 import { StoreError } from '../stores/database.ts'
 import { serve, type ServeOptions, type Serving } from './serve.ts'
@@ -20,7 +20,7 @@ export async function runWorker (options: ServeOptions): Promise<ExitCode> {
   let serving: Serving
   try {
     serving = await serve({
-      ...options, limiter: limiterOf(process), tellMetrics: families => tellMetrics(process, families)
+      ...options, limiter: workerLimiter(process), tellMetrics: families => serveMetricsRequests(process, families)
     })
   } catch (error) {
     if (!(error instanceof CommandError || error instanceof StoreError)) throw error

@@ -69,7 +69,7 @@ export function limits<C extends RoutedCall<unknown>> (
  */
 export function countUse<C extends AuthedCall> ({ limiter, settings }: Pick<Services, 'limiter' | 'settings'>): Stage<C> {
   const reserve = async (call: C, limits: KeyLimits): Promise<C> => {
-    const verdict = await limiter.reserve({ keyId: call.key.id, limits: limitsOnUse(limits), tokens: 0, nanoUsd: 0, letIn: true })
+    const verdict = await limiter.reserve({ keyId: call.key.id, limits: limitsOnUse(limits), tokens: 0, nanoUsd: 0, alreadyAdmitted: true })
     if (verdict.admitted) call.record.reservation = verdict.reservation
     return call
   }

@@ -207,7 +207,7 @@ class ToolLoop {
     const told = this.#call.request.stream_options?.include_tool_events === true
     const startedAtMs = performance.now()
     const seesImages = this.#imageCharacters < maxImageCharacters && this.#seesImages(route)
-    const running = runTools(calls, this.#open, { signal: this.#clock.signal, told, seesImages })
+    const running = runTools(calls, this.#open, { signal: this.#clock.signal, emitProgress: told, seesImages })
     for (;;) {
       const step = await running.next()
       if (step.done !== true) {

@@ -12,7 +12,7 @@ import type { Limit } from '../core/key.ts'
 import type { UsageRow } from '../stores/database.ts'
 
 /** Of each of the two kinds below: 38,000 lines of text, which take 50 ms to print. */
-const mostCounters = 1000
+const maxSeries = 1000
 const other = 'other'
 
 const durationBounds = [0.01, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 300]
@@ -31,7 +31,7 @@ export class CallMetrics {
   readonly #refusals = new Map<Limit, number>()
 
   /** @param isKnown whether a model, by its full id, is one that not only callers know */
-  constructor (isKnown: (modelId: string) => boolean, most = mostCounters) {
+  constructor (isKnown: (modelId: string) => boolean, most = maxSeries) {
     this.#isKnown = isKnown
     this.#most = most
   }

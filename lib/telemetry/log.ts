@@ -5,8 +5,8 @@ import { destination, pino, type DestinationStream, type Logger } from 'pino'
 export type Log = Logger
 
 /** Lines are written when there is so much text of them, or after so many milliseconds. */
-const gatheredLength = 32 * 1024
-const gatheredMs = 250
+const maxBufferedLength = 32 * 1024
+const flushIntervalMs = 250
 
 /** Where the loggers made here write to, for `writeLine`. */
 const streams = new WeakMap<Log, DestinationStream>()
@@ -53,12 +53,12 @@ class StandardOutput implements DestinationStream {
     // Before the stream's own listener, which writes what it holds by then.
     process.once('exit', () => this.#pass())
     this.#stream = destination({ dest: 1, sync: false, minLength: 1 })
-    setInterval(() => this.#pass(), gatheredMs).unref()
+    setInterval(() => this.#pass(), flushIntervalMs).unref()
   }
 
   write (line: string): void {
     this.#lines += line
-    if (this.#lines.length >= gatheredLength) this.#pass()
+    if (this.#lines.length >= maxBufferedLength) this.#pass()
   }
 
   flush (done: (error?: Error) => void): void {

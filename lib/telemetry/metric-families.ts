@@ -31,7 +31,7 @@ function escaped (value: string): string {
 }
 
 /** Several processes as one. */
-export function merged (processes: ReadonlyArray<readonly Family[]>): Family[] {
+export function mergeFamilies (processes: ReadonlyArray<readonly Family[]>): Family[] {
   const byName = new Map<string, { readonly family: Family, readonly values: Map<string, number> }>()
   for (const family of processes.flat()) {
     let whole = byName.get(family.name)

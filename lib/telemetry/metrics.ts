@@ -27,18 +27,18 @@ export interface Load {
 }
 
 /** What of a gateway is looked at: its services change with the configuration. */
-export interface Watched {
+export interface ObservedGateway {
   readonly services: { readonly models: ModelRegistry, readonly health: RouteHealth, readonly settings: Settings }
   readonly load: () => Load
 }
 
 export class Metrics {
-  readonly #gateway: () => Watched
+  readonly #gateway: () => ObservedGateway
   readonly #calls: CallMetrics
   readonly #process = new ProcessMetrics()
 
   /** @param gateway is not asked before the first call has ended or the first scrape */
-  constructor (gateway: () => Watched) {
+  constructor (gateway: () => ObservedGateway) {
     this.#gateway = gateway
     this.#calls = new CallMetrics(modelId => isKnown(modelId, gateway().services))
   }
@@ -51,7 +51,7 @@ export class Metrics {
   }
 }
 
-function gatewayFamilies ({ services, load }: Watched): Family[] {
+function gatewayFamilies ({ services, load }: ObservedGateway): Family[] {
   const { openCalls, rowsWaiting, rowsDropped } = load()
   const open = new Map<string, number>()
   for (const [modelId, isOpen] of services.health.circuits()) {
@@ -71,7 +71,7 @@ function gatewayFamilies ({ services, load }: Watched): Family[] {
 }
 
 /** Models that are listed somewhere, or that the operator has named; any other name is a caller's. */
-function isKnown (modelId: string, { models, settings }: Watched['services']): boolean {
+function isKnown (modelId: string, { models, settings }: ObservedGateway['services']): boolean {
   return models.find(modelId) !== undefined ||
     settings.routes.some(route => route.models.includes(modelId)) ||
     settings.models.some(({ alias }) => alias === modelId)

@@ -4,7 +4,7 @@
  */
 
 import { send, type IpcChannel } from '../async/ipc.ts'
-import { merged, type Family } from './metric-families.ts'
+import { mergeFamilies, type Family } from './metric-families.ts'
 import { withTimeout } from '../async/with-timeout.ts'
 
 /** Messages of others travel on the same channel. */
@@ -13,10 +13,10 @@ type Message =
   | { readonly metrics: 'told', readonly families: readonly Family[] }
 
 /** A worker that takes longer is too busy: what it said last has to do. */
-const answerMs = 1000
+const reportTimeoutMs = 1000
 
 /** In a worker: answers the primary. */
-export function tellMetrics (primary: IpcChannel<Message>, families: () => Family[]): void {
+export function serveMetricsRequests (primary: IpcChannel<Message>, families: () => Family[]): void {
   primary.on('message', message => {
     if (isMessage(message) && message.metrics === 'tell') send(primary, { metrics: 'told', families: families() })
   })
@@ -45,7 +45,7 @@ export class SharedMetrics {
     })
     worker.on('disconnect', () => {
       this.#members.delete(worker)
-      this.#gone = merged([this.#gone, member.families.filter(({ type }) => type !== 'gauge')])
+      this.#gone = mergeFamilies([this.#gone, member.families.filter(({ type }) => type !== 'gauge')])
       member.heard()
     })
   }
@@ -54,7 +54,7 @@ export class SharedMetrics {
   async families (): Promise<Family[]> {
     this.#asking ??= this.#ask().finally(() => { this.#asking = undefined })
     await this.#asking
-    return merged([...[...this.#members.values()].map(({ families }) => families), this.#gone])
+    return mergeFamilies([...[...this.#members.values()].map(({ families }) => families), this.#gone])
   }
 
   async #ask (): Promise<void> {
@@ -64,7 +64,7 @@ export class SharedMetrics {
         send(worker, { metrics: 'tell' })
       })
     })
-    await withTimeout(answerMs, Promise.all(answers))
+    await withTimeout(reportTimeoutMs, Promise.all(answers))
   }
 }
 

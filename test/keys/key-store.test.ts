@@ -20,7 +20,7 @@ async function open (
   t: Test, dataDir = t.testdir(), configured: readonly KeySettings[] = [], everyMs = 60_000
 ): Promise<Opened> {
   const database = await openDatabase(dataDir)
-  const keys = await openKeyStore(database, configured, { everyMs })
+  const keys = await openKeyStore(database, configured, { pollMs: everyMs })
   t.teardown(async () => {
     keys.close()
     await database.close()
@@ -127,7 +127,7 @@ t.test('what another process makes and revokes is seen without a restart', async
 t.test('keys stay good while the store cannot be read, and somebody hears of it', async t => {
   const database = await openDatabase(t.testdir())
   const failures: unknown[] = []
-  const keys = await openKeyStore(database, [], { everyMs: 5, onFailure: error => failures.push(error) })
+  const keys = await openKeyStore(database, [], { pollMs: 5, onFailure: error => failures.push(error) })
   const { key } = await keys.create({ name: 'ci' })
   t.notOk(keys.isStale())
   await database.close()

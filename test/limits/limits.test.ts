@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import fc from 'fast-check'
 import OpenAI from 'openai'
 import t from 'tap'
-import { fullInMs, full, remaining, take, waitMs, type Bucket } from '../../lib/limits/bucket.ts'
+import { fullInMs, fullBucket, remaining, take, waitMs, type Bucket } from '../../lib/limits/bucket.ts'
 import { periodOf } from '../../lib/limits/budget.ts'
 import { LimitCounters, type Verdict, type Wanted } from '../../lib/limits/counters.ts'
 import { estimateChat } from '../../lib/limits/estimate.ts'
@@ -30,7 +30,7 @@ const headers = { authorization: 'Bearer limited' }
 t.test('a bucket never gives more than a minute\'s worth and what it fills meanwhile', async t => {
   const wish = fc.record({ afterMs: fc.integer({ min: 0, max: 30_000 }), amount: fc.integer({ min: 1, max: 20 }) })
   fc.assert(fc.property(fc.integer({ min: 1, max: 97 }), fc.array(wish, { minLength: 1, maxLength: 60 }), (limit, wishes) => {
-    let bucket: Bucket = full
+    let bucket: Bucket = fullBucket
     let nowMs = 1_763_686_800_000
     const taken: Array<{ atMs: number, amount: number }> = []
     for (const { afterMs, amount } of wishes) {
@@ -59,7 +59,7 @@ t.test('a bucket never gives more than a minute\'s worth and what it fills meanw
 t.test('what is given back was never taken', async t => {
   const before = fc.record({ limit: fc.integer({ min: 1, max: 997 }), owed: fc.nat(1000), waitMs: fc.nat(90_000), amount: fc.nat(500), heldMs: fc.nat(90_000) })
   fc.assert(fc.property(before, ({ limit, owed, waitMs: idleMs, amount, heldMs }) => {
-    const bucket = take(full, limit, owed, 1000)
+    const bucket = take(fullBucket, limit, owed, 1000)
     const tookMs = 1000 + idleMs
     const endMs = tookMs + heldMs
     const back = take(take(bucket, limit, amount, tookMs), limit, -amount, endMs)
@@ -69,7 +69,7 @@ t.test('what is given back was never taken', async t => {
 })
 
 t.test('a clock that is set back does not lock anybody out', async t => {
-  const bucket = take(full, 60, 60, 10_000_000)
+  const bucket = take(fullBucket, 60, 60, 10_000_000)
   t.equal(waitMs(bucket, 60, 1, 5_000_000), 1000)
   const later = take(bucket, 60, 0, 5_000_000)
   t.equal(waitMs(later, 60, 1, 5_001_000), 0)
@@ -120,10 +120,10 @@ t.test('what a process held that has died is given back', async t => {
 t.test('what was let in before counts, and takes nobody\'s place', async t => {
   const counters = new LimitCounters(() => 0)
   const limits: KeyLimits = { tokensPerMinute: 10, concurrentCalls: 1 }
-  const late = counters.reserve({ keyId: 'a', limits, tokens: 0, nanoUsd: 0, letIn: true })
+  const late = counters.reserve({ keyId: 'a', limits, tokens: 0, nanoUsd: 0, alreadyAdmitted: true })
   const call = counters.reserve({ keyId: 'a', limits, tokens: 10, nanoUsd: 0 })
   if (!late.admitted || !call.admitted) return t.fail('one was refused')
-  t.ok(counters.reserve({ keyId: 'a', limits, tokens: 0, nanoUsd: 0, letIn: true }).admitted, 'whatever is left')
+  t.ok(counters.reserve({ keyId: 'a', limits, tokens: 0, nanoUsd: 0, alreadyAdmitted: true }).admitted, 'whatever is left')
   counters.settle(late.reservation, { tokens: 5, nanoUsd: 0 })
   t.equal(reasonOf(counters.reserve({ keyId: 'a', limits, tokens: 0, nanoUsd: 0 })), 'calls')
   counters.settle(call.reservation, { tokens: 4, nanoUsd: 0 })

@@ -1,6 +1,6 @@
 import { createServer, type Server } from 'node:http'
 import t, { type Test } from 'tap'
-import { createSafeAgent, isPublicAddress, safeFetch, type SafeAgentOptions } from '../../lib/mcp/guarded-fetch.ts'
+import { createGuardedAgent, isPublicAddress, guardedFetch, type GuardedAgentOptions } from '../../lib/mcp/guarded-fetch.ts'
 import type { AddressInfo } from 'node:net'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { RequestInit } from 'undici'
@@ -68,7 +68,7 @@ t.test('three redirects are followed, the fourth answer is returned as it is', a
   })
   const agent = safeAgent(t, { allowed: ['127.0.0.1'] })
   const fetched = async (path: string): Promise<number> =>
-    (await safeFetch(`http://127.0.0.1:${port}/${path}`, { method: 'POST', body: 'x' }, { agent, maxBytes: 100 })).status
+    (await guardedFetch(`http://127.0.0.1:${port}/${path}`, { method: 'POST', body: 'x' }, { agent, maxBytes: 100 })).status
   t.equal(await fetched('3'), 200)
   t.equal(await fetched('4'), 307)
 })
@@ -84,7 +84,7 @@ t.test('no credential and no body reaches another origin', async t => {
   })
   const agent = safeAgent(t, { allowed: ['127.0.0.1'] })
   const send = async (init: RequestInit): Promise<number> =>
-    (await safeFetch(`http://127.0.0.1:${first}/`, init, { agent, maxBytes: 100 })).status
+    (await guardedFetch(`http://127.0.0.1:${first}/`, init, { agent, maxBytes: 100 })).status
   const headers = { authorization: 'Bearer key', cookie: 'a=b', 'x-mcp-credentials': 'sealed', accept: 'text/plain' }
   t.equal(await send({ headers }), 200)
   t.equal(seen[0]?.headers.accept, 'text/plain')
@@ -97,7 +97,7 @@ t.test('an answer that is too long fails while it is read', async t => {
   const port = await listen(t, (_, response) => response.end('x'.repeat(1000)))
   const agent = safeAgent(t, { allowed: ['127.0.0.1'] })
   const get = async (maxBytes: number): Promise<string> =>
-    await (await safeFetch(`http://127.0.0.1:${port}/`, {}, { agent, maxBytes })).text()
+    await (await guardedFetch(`http://127.0.0.1:${port}/`, {}, { agent, maxBytes })).text()
   t.equal((await get(1000)).length, 1000)
   await t.rejects(get(999), /longer than 999 bytes/)
 })
@@ -105,23 +105,23 @@ t.test('an answer that is too long fails while it is read', async t => {
 t.test('only http and https are fetched', async t => {
   const agent = safeAgent(t, { allowed: [] })
   for (const url of ['file:///etc/passwd', 'data:text/plain,x', 'ftp://example.com/']) {
-    await t.rejects(safeFetch(url, {}, { agent, maxBytes: 100 }), /Only http and https/)
+    await t.rejects(guardedFetch(url, {}, { agent, maxBytes: 100 }), /Only http and https/)
   }
 })
 
 /** What a request came to: the body, or the code of the error that stopped it. */
-async function failure (t: Test, url: string, options: SafeAgentOptions = {}): Promise<string> {
+async function failure (t: Test, url: string, options: GuardedAgentOptions = {}): Promise<string> {
   const agent = safeAgent(t, options)
   try {
-    return await (await safeFetch(url, {}, { agent, maxBytes: 1000 })).text()
+    return await (await guardedFetch(url, {}, { agent, maxBytes: 1000 })).text()
   } catch (error) {
     const { cause } = error as { cause?: { code?: string } } // of undici's fetch
     return cause?.code ?? String(error)
   }
 }
 
-function safeAgent (t: Test, options: SafeAgentOptions) {
-  const agent = createSafeAgent(options)
+function safeAgent (t: Test, options: GuardedAgentOptions) {
+  const agent = createGuardedAgent(options)
   t.teardown(async () => await agent.destroy())
   return agent
 }

@@ -1,9 +1,9 @@
 /** A process that asks its parent for as many calls as it is told to, and keeps them until it dies. */
 
-import { limiterOf } from '../../lib/limits/shared-limiter.ts'
+import { workerLimiter } from '../../lib/limits/shared-limiter.ts'
 import type { Wanted } from '../../lib/limits/counters.ts'
 
-const limiter = limiterOf(process)
+const limiter = workerLimiter(process)
 
 process.on('message', (message: { readonly count?: number, readonly wanted: Wanted, readonly settle?: number }) => {
   const { count, wanted, settle } = message

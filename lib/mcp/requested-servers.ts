@@ -4,7 +4,7 @@ import type { ToolServerSpec, Credential } from '../../schemas/tools.ts'
 import type { ChatInput } from '../chat/input.ts'
 
 /** One entry of `mcp_servers` with the credentials meant for it. */
-export interface WantedServer {
+export interface RequestedServer {
   /** Unique within the request. */
   readonly name: string
   /** Exactly one of `slug` and `url` is given; a version in the slug has been taken out of it. */
@@ -18,24 +18,24 @@ export interface WantedServer {
 }
 
 /** The entries of `mcp_servers`, in order; an entry that is there twice counts once. */
-export function wantedServers (request: Pick<ChatInput, 'mcp_servers' | 'credentials'>): WantedServer[] {
+export function requestedServers (request: Pick<ChatInput, 'mcp_servers' | 'credentials'>): RequestedServer[] {
   const { mcp_servers: servers, credentials } = request
   const entries = servers === undefined ? [] : Array.isArray(servers) ? servers : [servers]
   const given = credentials === undefined ? [] : Array.isArray(credentials) ? credentials : [credentials]
   const names = new Set<string>()
   const seen = new Set<string>()
   return entries.flatMap(entry => {
-    const spec = typeof entry === 'string' ? fromText(entry) : entry
+    const spec = typeof entry === 'string' ? parseEntry(entry) : entry
     const fingerprint = JSON.stringify(spec)
     if (seen.has(fingerprint)) return []
     seen.add(fingerprint)
-    return [wanted(spec, given, names)]
+    return [requestedServer(spec, given, names)]
   })
 }
 
-function wanted (spec: ToolServerSpec, given: readonly Credential[], names: Set<string>): WantedServer {
+function requestedServer (spec: ToolServerSpec, given: readonly Credential[], names: Set<string>): RequestedServer {
   const { slug, version } = spec.slug == null ? {} : splitSlug(spec.slug)
-  const shown = spec.name ?? slug ?? shownUrl(spec.url ?? '')
+  const shown = spec.name ?? slug ?? displayUrl(spec.url ?? '')
   const { authorization } = spec
   return {
     name: unique(shown, names),
@@ -58,7 +58,7 @@ function matching (given: readonly Credential[], names: ReadonlyArray<string | n
   return Object.fromEntries(matches.map(({ connection_name: name, values }) => [name, values]))
 }
 
-function fromText (text: string): ToolServerSpec {
+function parseEntry (text: string): ToolServerSpec {
   return /^https?:\/\//i.test(text) ? { url: text } : { slug: text }
 }
 
@@ -68,7 +68,7 @@ function splitSlug (text: string): { slug: string, version?: string } {
 }
 
 /** Without what could be secret in it. */
-function shownUrl (text: string): string {
+function displayUrl (text: string): string {
   if (!URL.canParse(text)) return 'tool server'
   const { origin, pathname } = new URL(text)
   return `${origin}${pathname === '/' ? '' : pathname}`
