@@ -9,7 +9,7 @@ import { localPrograms, type LocalPrograms } from './programs.ts'
 import { readPages, Unreadable } from './read-pages.ts'
 import { speak } from './speak.ts'
 import type { SpeechRequest } from '../../schemas/speech.ts'
-import type { SendOptions, Transport, UpstreamAnswer, UpstreamBody, UpstreamRequest } from '../providers/provider.ts'
+import type { SendOptions, Transport, UpstreamResponse, UpstreamBody, UpstreamRequest } from '../providers/provider.ts'
 
 /** Looks for the programs at once, and waits for what it finds with the first call. */
 export function localTransport (): Transport {
@@ -25,7 +25,7 @@ export function localTransport (): Transport {
   }
 }
 
-async function readDocument (request: UpstreamRequest, programs: LocalPrograms, sending: SendOptions): Promise<UpstreamAnswer> {
+async function readDocument (request: UpstreamRequest, programs: LocalPrograms, sending: SendOptions): Promise<UpstreamResponse> {
   const document = await documentIn(request)
   if (document === undefined) return answer(400, { message: 'There is no document in the request.' })
   try {
@@ -38,7 +38,7 @@ async function readDocument (request: UpstreamRequest, programs: LocalPrograms, 
 }
 
 /** Without a format it is a WAV file: to make an MP3 takes more than a voice. */
-async function say ({ body }: UpstreamRequest, { espeak }: LocalPrograms, sending: SendOptions): Promise<UpstreamAnswer> {
+async function say ({ body }: UpstreamRequest, { espeak }: LocalPrograms, sending: SendOptions): Promise<UpstreamResponse> {
   if (espeak === undefined) return answer(404, { message: 'eSpeak NG is not installed.', code: 'model_not_found' })
   // The adapter writes this body out of a request that was validated.
   const request = JSON.parse((await wholeBody(body)).toString()) as SpeechRequest
@@ -60,11 +60,11 @@ async function documentIn ({ body }: UpstreamRequest): Promise<{ bytes: Buffer, 
   return { bytes, isPdf: text.subarray(from, start).includes('application/pdf') }
 }
 
-function answer (status: number, value: object): UpstreamAnswer {
+function answer (status: number, value: object): UpstreamResponse {
   return bytesAnswer(status, 'application/json', Buffer.from(JSON.stringify(value)))
 }
 
-function bytesAnswer (status: number, contentType: string, bytes: Buffer): UpstreamAnswer {
+function bytesAnswer (status: number, contentType: string, bytes: Buffer): UpstreamResponse {
   const body: UpstreamBody = {
     [Symbol.asyncIterator]: async function * () { yield bytes },
     buffer: async () => bytes,

@@ -2,7 +2,7 @@
 
 import { withCallerPaths } from './caller-paths.ts'
 import { anthropicChat, anthropicHeaders } from './anthropic/index.ts'
-import { azureChat, azureHeaders } from './azure-openai/index.ts'
+import { azureOpenaiChat, azureOpenaiHeaders } from './azure-openai/index.ts'
 import { bearer, chatCompletions } from './chat-completions/index.ts'
 import { googleEmbeddings } from './google/embeddings.ts'
 import { googleImages } from './google/images.ts'
@@ -11,10 +11,10 @@ import { kindQuirks } from './kinds.ts'
 import { bytesOnly } from './bytes-only.ts'
 import { mistralOcr } from './mistral/ocr.ts'
 import { openaiEmbeddings } from './openai/embeddings.ts'
-import { openaiImageEdits, openaiImageVariations } from './openai/image-forms.ts'
+import { openaiImageEdits, openaiImageVariations } from './openai/image-edits.ts'
 import { openaiImages } from './openai/images.ts'
-import { speech } from './openai/speech.ts'
-import { transcription, translation } from './openai/transcription.ts'
+import { openaiSpeech } from './openai/speech.ts'
+import { openaiTranscription, openaiTranslation } from './openai/transcription.ts'
 import { xaiDeferred } from './xai/deferred.ts'
 import { xaiChat } from './xai/index.ts'
 import type { ProviderKind, ProviderSettings } from '../core/settings.ts'
@@ -32,7 +32,7 @@ const compatible: Kind = { chat: chatCompletions, embeddings: openaiEmbeddings, 
 const imageApi = { images: openaiImages, imageEdits: openaiImageEdits, imageVariations: openaiImageVariations }
 
 /** OpenAI's API for sound, which others have copied as they did its chat. */
-const audio = { speech, transcription, translation }
+const audio = { speech: openaiSpeech, transcription: openaiTranscription, translation: openaiTranslation }
 
 const kinds: Readonly<Partial<Record<ProviderKind, Kind>>> = {
   openai: { ...compatible, ...audio, ...imageApi },
@@ -45,15 +45,15 @@ const kinds: Readonly<Partial<Record<ProviderKind, Kind>>> = {
   vllm: { ...compatible, ...audio },
   'openai-compatible': { ...compatible, ...audio, ...imageApi },
   sandbox: { ...compatible, ...audio, ...imageApi, ocr: mistralOcr },
-  local: { speech, ocr: { ...mistralOcr, request: ask => mistralOcr.request(bytesOnly(ask)) }, credential: () => ({}) }
+  local: { speech: openaiSpeech, ocr: { ...mistralOcr, request: ask => mistralOcr.request(bytesOnly(ask)) }, credential: () => ({}) }
 }
 
 function kindOf ({ kind, options }: ProviderSettings): Kind {
   if (kind !== 'azure-openai') return kinds[kind] ?? compatible
   const version = options['api_version']
   return {
-    chat: azureChat(typeof version === 'string' ? version : undefined),
-    credential: azureHeaders
+    chat: azureOpenaiChat(typeof version === 'string' ? version : undefined),
+    credential: azureOpenaiHeaders
   }
 }
 

@@ -109,7 +109,7 @@ export interface UpstreamHead {
 }
 
 /** The answer head of a provider, and its body as it arrives. */
-export interface UpstreamAnswer extends UpstreamHead {
+export interface UpstreamResponse extends UpstreamHead {
   readonly body: UpstreamBody
 }
 
@@ -137,7 +137,7 @@ export interface SendOptions {
  * @throws GatewayError `upstream_unreachable`, `upstream_timeout`, or the signal's reason.
  */
 export interface Transport {
-  readonly send: (request: UpstreamRequest, options: SendOptions) => Promise<UpstreamAnswer>
+  readonly send: (request: UpstreamRequest, options: SendOptions) => Promise<UpstreamResponse>
 }
 
 export interface Provider {

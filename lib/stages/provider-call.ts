@@ -11,7 +11,7 @@ import { GatewayError, asGatewayError } from '../core/errors.ts'
 import { AbandonedAnswers } from '../upstream/abandoned-answers.ts'
 import { openChoices } from '../upstream/fan-out.ts'
 import { openSlices } from '../upstream/open-slices.ts'
-import type { OpenAnswer, ProviderCallOptions, Streamable } from '../upstream/attempt.ts'
+import type { OpenAttempt, ProviderCallOptions, AttemptRequest } from '../upstream/attempt.ts'
 import { pause } from '../routing/retry-budget.ts'
 import { RouteHealth } from '../routing/route-health.ts'
 import { forCaller } from '../text/redact.ts'
@@ -76,15 +76,15 @@ export function providerCall<C extends Capability> (
 }
 
 /** Opens the answer of one route. */
-type OpenRoute<R, E> = (call: RoutedCall<R>, route: Route, provider: Provider, adapter: Adapter<R, E>) => Promise<OpenAnswer<E>>
+type OpenRoute<R, E> = (call: RoutedCall<R>, route: Route, provider: Provider, adapter: Adapter<R, E>) => Promise<OpenAttempt<E>>
 
-async function firstAnswer<R extends Streamable, E> (
+async function firstAnswer<R extends AttemptRequest, E> (
   call: RoutedCall<R>,
   providers: Providers,
   pick: (provider: Provider) => Adapter<R, E> | undefined,
   open: OpenRoute<R, E>,
   health: RouteHealth
-): Promise<{ route: Route, answer: OpenAnswer<E> }> {
+): Promise<{ route: Route, answer: OpenAttempt<E> }> {
   const { record, signal } = call
   record.routes ??= call.routes // of the first turn, if there are several
   const able = call.routes.filter(({ providerId }) => {
@@ -137,7 +137,7 @@ export function serving (providers: Providers, capability: Capability): (route: 
 }
 
 /** What the caller asked for, with the route's settings where it asked for nothing. */
-function askOf<R extends Streamable> (given: R, route: Route, { quirks }: Provider): Ask<R> {
+function askOf<R extends AttemptRequest> (given: R, route: Route, { quirks }: Provider): Ask<R> {
   const request = route.settings === undefined ? given : { ...route.settings, ...given }
   return { request, route, quirks, streamed: request.stream === true }
 }

@@ -6,7 +6,7 @@ import { GatewayError } from '../core/errors.ts'
 import { rateLimitsIn } from '../providers/retry-after.ts'
 import { sseReader, type SseReader } from '../wire/sse.ts'
 import type { RoutedCall } from '../core/call.ts'
-import type { Adapter, Ask, Provider, StreamReader, UpstreamAnswer } from '../providers/provider.ts'
+import type { Adapter, Ask, Provider, StreamReader, UpstreamResponse } from '../providers/provider.ts'
 
 export interface ProviderCallOptions {
   /** Bytes of a whole answer. */
@@ -18,16 +18,16 @@ export interface ProviderCallOptions {
 }
 
 /** A request whose answer may be streamed. */
-export interface Streamable {
+export interface AttemptRequest {
   readonly stream?: boolean | undefined
   readonly n?: number | undefined
 }
 
 /** What of a call a request to a provider hangs on. */
-export type AskedCall = Pick<RoutedCall<unknown>, 'signal' | 'record' | 'key' | 'providerKey'>
+export type AttemptCall = Pick<RoutedCall<unknown>, 'signal' | 'record' | 'key' | 'providerKey'>
 
 /** An answer under way. */
-export interface OpenAnswer<E> {
+export interface OpenAttempt<E> {
   /** The events of the next read; `undefined` after the last. Not before the previous one is back. */
   readonly next: () => Promise<E[] | undefined>
   /** Bytes read so far. */
@@ -44,13 +44,13 @@ const errorBodyBytes = 64 * 1024
  * @throws GatewayError when the provider refuses, fails, or says nothing that can be read; its
  *   connection is closed then
  */
-export async function openAnswer<R extends Streamable, E extends { readonly type: string }> (
-  call: AskedCall,
+export async function openAttempt<R extends AttemptRequest, E extends { readonly type: string }> (
+  call: AttemptCall,
   ask: Ask<R>,
   provider: Provider,
   adapter: Adapter<R, E>,
   options: ProviderCallOptions
-): Promise<OpenAnswer<E>> {
+): Promise<OpenAttempt<E>> {
   const upstreamRequest = adapter.request(ask)
   const { record } = call
   record.attempts++
@@ -75,14 +75,14 @@ export async function openAnswer<R extends Streamable, E extends { readonly type
   const readBytes = adapter.bytes?.(answer, ask)
   if (readBytes !== undefined) return await openBytes(answer, readBytes)
   if (adapter.isText?.(answer, ask) === true) {
-    return wholeAnswer(adapter.response((await answer.body.buffer(options.answerBytes)).toString(), ask))
+    return bufferedAttempt(adapter.response((await answer.body.buffer(options.answerBytes)).toString(), ask))
   }
-  if (!ask.streamed) return wholeAnswer(await readWhole(answer, ask, adapter, options))
+  if (!ask.streamed) return bufferedAttempt(await readWhole(answer, ask, adapter, options))
   return await openStream(answer, ask, adapter, provider, options)
 }
 
 /** The words of a refusal, as far as they are short enough to be words. */
-export async function readErrorBody ({ body }: UpstreamAnswer): Promise<unknown> {
+export async function readErrorBody ({ body }: UpstreamResponse): Promise<unknown> {
   let text: string
   try {
     text = (await body.buffer(errorBodyBytes)).toString()
@@ -98,7 +98,7 @@ export async function readErrorBody ({ body }: UpstreamAnswer): Promise<unknown>
 
 /** A whole answer; some servers answer with a stream where none was asked for. */
 async function readWhole<R, E> (
-  { body }: UpstreamAnswer, ask: Ask<R>, adapter: Adapter<R, E>, { answerBytes, eventBytes }: ProviderCallOptions
+  { body }: UpstreamResponse, ask: Ask<R>, adapter: Adapter<R, E>, { answerBytes, eventBytes }: ProviderCallOptions
 ): Promise<E[]> {
   const bytes = await body.buffer(answerBytes)
   if (adapter.reads === 'bytes') return adapter.response(bytes, ask)
@@ -113,7 +113,7 @@ async function readWhole<R, E> (
 }
 
 /** An answer that has been read to its end. */
-export function wholeAnswer<E> (events: E[]): OpenAnswer<E> {
+export function bufferedAttempt<E> (events: E[]): OpenAttempt<E> {
   let given = false
   return {
     next: async () => {
@@ -127,7 +127,7 @@ export function wholeAnswer<E> (events: E[]): OpenAnswer<E> {
 }
 
 /** Bytes as they arrive: the first of them are awaited, so that a failure before is still a status. */
-async function openBytes<E> ({ body }: UpstreamAnswer, read: (bytes: Uint8Array) => E[]): Promise<OpenAnswer<E>> {
+async function openBytes<E> ({ body }: UpstreamResponse, read: (bytes: Uint8Array) => E[]): Promise<OpenAttempt<E>> {
   const source = body[Symbol.asyncIterator]()
   const first = await source.next()
   if (first.done === true) throw new GatewayError('upstream_invalid_response', { cause: 'empty body' })
@@ -149,8 +149,8 @@ async function openBytes<E> ({ body }: UpstreamAnswer, read: (bytes: Uint8Array)
 }
 
 async function openStream<R, E extends { readonly type: string }> (
-  answer: UpstreamAnswer, ask: Ask<R>, adapter: Adapter<R, E>, provider: Provider, options: ProviderCallOptions
-): Promise<OpenAnswer<E>> {
+  answer: UpstreamResponse, ask: Ask<R>, adapter: Adapter<R, E>, provider: Provider, options: ProviderCallOptions
+): Promise<OpenAttempt<E>> {
   const { body } = answer
   const reader = adapter.stream(ask)
   const reading = new StreamReading(body[Symbol.asyncIterator](), reader, sseReader(options.eventBytes), {
@@ -177,7 +177,7 @@ interface ReadingOptions<E> {
 }
 
 /** Bytes of a stream to events, one array per read. */
-class StreamReading<E extends { readonly type: string }> implements OpenAnswer<E> {
+class StreamReading<E extends { readonly type: string }> implements OpenAttempt<E> {
   readonly #bytes: AsyncIterator<Uint8Array>
   readonly #reader: StreamReader<E>
   readonly #messages: SseReader

@@ -15,7 +15,7 @@ import type { UpstreamBody } from '../providers/provider.ts'
  * @throws GatewayError while reading: `upstream_invalid_response` for an unknown encoding or
  *   bytes that are not what the header says, `upstream_stream_interrupted` for a cut one.
  */
-export function inflated (body: UpstreamBody, encoding: string | string[] | undefined): UpstreamBody {
+export function decompressed (body: UpstreamBody, encoding: string | string[] | undefined): UpstreamBody {
   if (encoding === undefined || encoding === '' || encoding === 'identity') return body
   const inflate = inflater(String(encoding).trim().toLowerCase())
   if (inflate === undefined) {

@@ -9,7 +9,7 @@
 
 import { addUsage } from '../core/usage.ts'
 import {
-  openAnswer, wholeAnswer, type AskedCall, type OpenAnswer, type ProviderCallOptions, type Streamable
+  openAttempt, bufferedAttempt, type AttemptCall, type OpenAttempt, type ProviderCallOptions, type AttemptRequest
 } from './attempt.ts'
 import type { Adapter, Ask, Provider } from '../providers/provider.ts'
 import type { Usage } from '../core/usage.ts'
@@ -32,20 +32,20 @@ const width = 8
  *
  * @throws what `openAnswer` throws
  */
-export async function openChoices<R extends Streamable, E extends AnyEvent> (
-  call: AskedCall, ask: Ask<R>, provider: Provider, adapter: Adapter<R, E>, options: ProviderCallOptions
-): Promise<OpenAnswer<E>> {
+export async function openChoices<R extends AttemptRequest, E extends AnyEvent> (
+  call: AttemptCall, ask: Ask<R>, provider: Provider, adapter: Adapter<R, E>, options: ProviderCallOptions
+): Promise<OpenAttempt<E>> {
   const most = adapter.maxChoices?.(ask) ?? Infinity
   const wanted = ask.request.n ?? 1
-  if (wanted <= most) return await openAnswer(call, ask, provider, adapter, options)
+  if (wanted <= most) return await openAttempt(call, ask, provider, adapter, options)
 
   const answer = new FanOut<R, E>(partsOf(ask, wanted, most), async (part, signal) => {
-    return await openAnswer({ ...call, signal: AbortSignal.any([call.signal, signal]) }, part, provider, adapter, options)
+    return await openAttempt({ ...call, signal: AbortSignal.any([call.signal, signal]) }, part, provider, adapter, options)
   })
   return ask.streamed ? await answer.begun() : await answer.whole()
 }
 
-function partsOf<R extends Streamable> (ask: Ask<R>, wanted: number, most: number): Array<Ask<R>> {
+function partsOf<R extends AttemptRequest> (ask: Ask<R>, wanted: number, most: number): Array<Ask<R>> {
   const parts: Array<Ask<R>> = []
   for (let asked = 0; asked < wanted; asked += most) {
     const n = Math.min(most, wanted - asked)
@@ -60,11 +60,11 @@ interface Offer<E> {
   readonly taken: () => void
 }
 
-class FanOut<R, E extends AnyEvent> implements OpenAnswer<E> {
+class FanOut<R, E extends AnyEvent> implements OpenAttempt<E> {
   readonly #waiting: Array<Ask<R>>
-  readonly #open: (ask: Ask<R>, signal: AbortSignal) => Promise<OpenAnswer<E>>
+  readonly #open: (ask: Ask<R>, signal: AbortSignal) => Promise<OpenAttempt<E>>
   readonly #cancelled = new AbortController()
-  readonly #answers = new Set<OpenAnswer<E>>()
+  readonly #answers = new Set<OpenAttempt<E>>()
   readonly #offers: Array<Offer<E>> = []
   #running = 0
   /** Choices that have begun. */
@@ -77,7 +77,7 @@ class FanOut<R, E extends AnyEvent> implements OpenAnswer<E> {
   /** The usage of each request; of those that did not say, nothing. */
   #usages: Array<E | undefined> = []
 
-  constructor (parts: Array<Ask<R>>, open: (ask: Ask<R>, signal: AbortSignal) => Promise<OpenAnswer<E>>) {
+  constructor (parts: Array<Ask<R>>, open: (ask: Ask<R>, signal: AbortSignal) => Promise<OpenAttempt<E>>) {
     this.#waiting = parts
     this.#open = open
     this.#running = Math.min(width, parts.length)
@@ -92,10 +92,10 @@ class FanOut<R, E extends AnyEvent> implements OpenAnswer<E> {
   }
 
   /** Reads everything into one batch. */
-  async whole (): Promise<OpenAnswer<E>> {
+  async whole (): Promise<OpenAttempt<E>> {
     const all: E[] = []
     for (let events = await this.next(); events !== undefined; events = await this.next()) all.push(...events)
-    return wholeAnswer(all)
+    return bufferedAttempt(all)
   }
 
   async next (): Promise<E[] | undefined> {

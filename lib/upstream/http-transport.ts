@@ -12,11 +12,11 @@
 import { Pool, type Dispatcher } from 'undici'
 import { BodyQueue } from './body-queue.ts'
 import { isHeaderSafe } from '../text/header-value.ts'
-import { inflated } from './decompress.ts'
+import { decompressed } from './decompress.ts'
 import { GatewayError } from '../core/errors.ts'
 import { Semaphore } from '../async/semaphore.ts'
 import type { Secret } from '../core/secret.ts'
-import type { SendOptions, Transport, UpstreamAnswer, UpstreamRequest } from '../providers/provider.ts'
+import type { SendOptions, Transport, UpstreamResponse, UpstreamRequest } from '../providers/provider.ts'
 
 export interface UpstreamOptions {
   /** `https://host/prefix`; request paths are appended to it, and its query to theirs. */
@@ -103,11 +103,11 @@ function dispatchBody ({ body }: UpstreamRequest): Exclude<Dispatcher.DispatchOp
  * reads. The slot is free again when undici has let go of the request, however it ended.
  */
 class Exchange implements Dispatcher.DispatchHandler {
-  readonly answer: Promise<UpstreamAnswer>
+  readonly answer: Promise<UpstreamResponse>
   readonly #options: SendOptions
   readonly #slots: Semaphore
   readonly #onAbort: () => void
-  #resolve!: (answer: UpstreamAnswer) => void
+  #resolve!: (answer: UpstreamResponse) => void
   #reject!: (error: unknown) => void
   #controller: Dispatcher.DispatchController | undefined
   #queue: BodyQueue | undefined
@@ -166,7 +166,7 @@ class Exchange implements Dispatcher.DispatchHandler {
       cancel: () => this.#stop(new GatewayError('upstream_stream_interrupted'))
     })
     this.#queue = queue
-    this.#resolve({ status, headers, body: inflated(queue, headers['content-encoding']) })
+    this.#resolve({ status, headers, body: decompressed(queue, headers['content-encoding']) })
   }
 
   onResponseData (_controller: Dispatcher.DispatchController, bytes: Buffer): void {

@@ -3,7 +3,7 @@
  */
 
 import {
-  openAnswer, wholeAnswer, type AskedCall, type OpenAnswer, type ProviderCallOptions, type Streamable
+  openAttempt, bufferedAttempt, type AttemptCall, type OpenAttempt, type ProviderCallOptions, type AttemptRequest
 } from './attempt.ts'
 import type { Adapter, Ask, Provider } from '../providers/provider.ts'
 
@@ -16,13 +16,13 @@ const parallel = 4
  *
  * @throws GatewayError what a slice failed with
  */
-export async function openSlices<R extends Streamable, E extends { readonly type: string }> (
-  call: AskedCall, ask: Ask<R>, provider: Provider, adapter: Adapter<R, E>, options: ProviderCallOptions
-): Promise<OpenAnswer<E>> {
+export async function openSlices<R extends AttemptRequest, E extends { readonly type: string }> (
+  call: AttemptCall, ask: Ask<R>, provider: Provider, adapter: Adapter<R, E>, options: ProviderCallOptions
+): Promise<OpenAttempt<E>> {
   const { slices } = adapter
   const asks = slices?.split(ask) ?? [ask]
   const [only = ask, ...others] = asks
-  if (slices === undefined || others.length === 0) return await openAnswer(call, only, provider, adapter, options)
+  if (slices === undefined || others.length === 0) return await openAttempt(call, only, provider, adapter, options)
 
   const failed = new AbortController()
   const signal = AbortSignal.any([call.signal, failed.signal])
@@ -30,7 +30,7 @@ export async function openSlices<R extends Streamable, E extends { readonly type
   const waiting = asks.entries()
   const takeTurns = async (): Promise<void> => {
     for (const [index, slice] of waiting) {
-      answers[index] = await eventsOf(await openAnswer({ ...call, signal }, slice, provider, adapter, options))
+      answers[index] = await eventsOf(await openAttempt({ ...call, signal }, slice, provider, adapter, options))
     }
   }
   try {
@@ -39,10 +39,10 @@ export async function openSlices<R extends Streamable, E extends { readonly type
     failed.abort(error)
     throw error
   }
-  return wholeAnswer(slices.join(answers))
+  return bufferedAttempt(slices.join(answers))
 }
 
-async function eventsOf<E> (answer: OpenAnswer<E>): Promise<E[]> {
+async function eventsOf<E> (answer: OpenAttempt<E>): Promise<E[]> {
   const events: E[] = []
   for (let next = await answer.next(); next !== undefined; next = await answer.next()) events.push(...next)
   return events

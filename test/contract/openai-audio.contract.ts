@@ -6,9 +6,9 @@
 import { buffer } from 'node:stream/consumers'
 import { Readable } from 'node:stream'
 import { writeTranscript } from '../../lib/audio/transcript.ts'
-import { speech } from '../../lib/providers/openai/speech.ts'
-import { readTranscript } from '../../lib/providers/openai/transcript-answer.ts'
-import { transcription, translation } from '../../lib/providers/openai/transcription.ts'
+import { openaiSpeech } from '../../lib/providers/openai/speech.ts'
+import { readTranscript } from '../../lib/providers/openai/transcription-response.ts'
+import { openaiTranscription, openaiTranslation } from '../../lib/providers/openai/transcription.ts'
 import { speak } from '../../lib/sandbox/speech.ts'
 import { transcribe } from '../../lib/sandbox/transcriptions.ts'
 import { partsOf, wavOf } from '../support/forms.ts'
@@ -62,7 +62,7 @@ if (api !== undefined) {
   ]
   for (const [name, request] of speeches) {
     for (const model of ['tts-1', 'gpt-4o-mini-tts']) {
-      check('CreateSpeechRequest', JSON.parse(String(speech.request(asked(request, model)).body)), `${name}, ${model}`)
+      check('CreateSpeechRequest', JSON.parse(String(openaiSpeech.request(asked(request, model)).body)), `${name}, ${model}`)
     }
   }
 
@@ -75,9 +75,9 @@ if (api !== undefined) {
     ['cut', { ...recording, chunking: { type: 'server_vad', threshold: 0.5 } }, 'gpt-4o-transcribe-diarize']
   ]
   for (const [name, request, model] of rows) {
-    check('CreateTranscriptionRequest', await formValues(transcription, request, model), name)
+    check('CreateTranscriptionRequest', await formValues(openaiTranscription, request, model), name)
   }
-  check('CreateTranslationRequest', await formValues(translation, { ...recording, task: 'translate', prompt: 'x', temperature: 0 }, 'whisper-1'), 'all')
+  check('CreateTranslationRequest', await formValues(openaiTranslation, { ...recording, task: 'translate', prompt: 'x', temperature: 0 }, 'whisper-1'), 'all')
 
   const [end] = readTranscript({ language: 'english', duration: 1, text: 'Hi', words: [{ word: 'Hi', start: 0, end: 1 }], segments: [{ start: 0, end: 1, text: 'Hi' }], usage: { type: 'duration', seconds: 1 } }, 'verbose_json')
   if (end?.type === 'transcript-end') {
@@ -89,8 +89,8 @@ if (api !== undefined) {
   // The sandbox stands in for the provider, so its events must be like those.
   const fast = { wordsPerSecond: 0 }
   const streams = [
-    ['CreateSpeechResponseStreamEvent', await speak(speech.request(asked({ ...said, stream: true }, 'speaker')), fast)],
-    ['CreateTranscriptionResponseStreamEvent', await transcribe(transcription.request(asked({ ...recording, stream: true, logprobs: true }, 'listener')), fast)]
+    ['CreateSpeechResponseStreamEvent', await speak(openaiSpeech.request(asked({ ...said, stream: true }, 'speaker')), fast)],
+    ['CreateTranscriptionResponseStreamEvent', await transcribe(openaiTranscription.request(asked({ ...recording, stream: true, logprobs: true }, 'listener')), fast)]
   ] as const
   for (const [definition, { body }] of streams) {
     for (const step of body) {
@@ -99,7 +99,7 @@ if (api !== undefined) {
       check(definition, JSON.parse(data), data.slice(0, 40))
     }
   }
-  const timed = await transcribe(transcription.request(asked({ ...recording, format: 'verbose_json', granularities: ['word'] }, 'listener')), fast)
+  const timed = await transcribe(openaiTranscription.request(asked({ ...recording, format: 'verbose_json', granularities: ['word'] }, 'listener')), fast)
   for (const step of timed.body) {
     if (step.type === 'send') check('CreateTranscriptionResponseVerboseJson', JSON.parse(String(step.bytes)), 'of the sandbox')
   }

@@ -3,7 +3,7 @@ import { readCatalogue, catalogue } from '../../lib/models/catalogue.ts'
 import { createModels } from '../../lib/models/create-models.ts'
 import { listModels, startDiscovery } from '../../lib/models/discovery.ts'
 import type { ModelEntry } from '../../lib/core/model.ts'
-import type { Provider, UpstreamAnswer, UpstreamRequest } from '../../lib/providers/provider.ts'
+import type { Provider, UpstreamResponse, UpstreamRequest } from '../../lib/providers/provider.ts'
 import { modelSettings, provider, providerSettings, settings } from '../support/settings.ts'
 
 const openai = new Set(['openai'])
@@ -237,7 +237,7 @@ t.test('a name that is not known has a suggestion when one is near', async t => 
 function listing (id: string, body: unknown, status = 200): { provider: Provider, sent: UpstreamRequest[] } {
   const sent: UpstreamRequest[] = []
   const bytes = Buffer.from(typeof body === 'string' ? body : JSON.stringify(body))
-  const answer: UpstreamAnswer = {
+  const answer: UpstreamResponse = {
     status,
     headers: {},
     body: {
@@ -246,7 +246,7 @@ function listing (id: string, body: unknown, status = 200): { provider: Provider
       cancel: () => {}
     }
   }
-  const send = async (request: UpstreamRequest): Promise<UpstreamAnswer> => {
+  const send = async (request: UpstreamRequest): Promise<UpstreamResponse> => {
     sent.push(request)
     return answer
   }

@@ -9,7 +9,7 @@ import { sandboxTransport } from '../../lib/sandbox/transport.ts'
 import { readEvents } from '../support/read-events.ts'
 import type { ChatInput } from '../../lib/chat/input.ts'
 import type { ChatEvent } from '../../lib/core/events.ts'
-import type { Ask, SendOptions, UpstreamAnswer } from '../../lib/providers/provider.ts'
+import type { Ask, SendOptions, UpstreamResponse } from '../../lib/providers/provider.ts'
 
 // What the tests read of an answer. A stream is folded into the same shape.
 interface Logprob { token: string, logprob: number, bytes: number[], top_logprobs: Logprob[] }
@@ -63,7 +63,7 @@ function user (content: unknown): object[] {
   return [{ role: 'user', content }]
 }
 
-function send (body: object, options: Partial<SendOptions> = {}, via = transport): Promise<UpstreamAnswer> {
+function send (body: object, options: Partial<SendOptions> = {}, via = transport): Promise<UpstreamResponse> {
   const { signal } = new AbortController()
   const streamed = Reflect.get(body, 'stream') === true
   return via.send(
@@ -72,7 +72,7 @@ function send (body: object, options: Partial<SendOptions> = {}, via = transport
   )
 }
 
-async function textOf ({ body }: UpstreamAnswer): Promise<string> {
+async function textOf ({ body }: UpstreamResponse): Promise<string> {
   return (await body.buffer(1e8)).toString()
 }
 
@@ -488,7 +488,7 @@ t.test('orders hold for the model and the turn they name, add up, and are not re
 })
 
 /** What was read of a body before it failed, and how it failed. */
-async function readAll ({ body }: UpstreamAnswer): Promise<{ text: string, error: unknown }> {
+async function readAll ({ body }: UpstreamResponse): Promise<{ text: string, error: unknown }> {
   let text = ''
   try {
     for await (const bytes of body) text += Buffer.from(bytes).toString()

@@ -12,7 +12,7 @@ import { fakeUpstream, type FakeUpstream, type Script } from '../support/upstrea
 import { until } from '../support/until.ts'
 import type { Test } from 'tap'
 import type { HttpTransport } from '../../lib/upstream/http-transport.ts'
-import type { SendOptions, UpstreamAnswer, UpstreamRequest } from '../../lib/providers/provider.ts'
+import type { SendOptions, UpstreamResponse, UpstreamRequest } from '../../lib/providers/provider.ts'
 
 const timeouts = { connectMs: 2000, firstByteMs: 20_000, responseMs: 20_000, idleBytesMs: 20_000, idleEventsMs: 20_000 }
 const question: UpstreamRequest = { method: 'POST', path: '/chat/completions', headers: { 'content-type': 'application/json' }, body: '{"a":1}' }
@@ -29,11 +29,11 @@ async function pair (t: Test, script: Parameters<typeof fakeUpstream>[0], connec
   return { upstream, transport }
 }
 
-async function send (transport: HttpTransport, options: Partial<SendOptions> = {}, request = question): Promise<UpstreamAnswer> {
+async function send (transport: HttpTransport, options: Partial<SendOptions> = {}, request = question): Promise<UpstreamResponse> {
   return await transport.send(request, { signal: new AbortController().signal, credential: { authorization: 'Bearer k' }, timeouts, streamed: true, ...options })
 }
 
-async function textOf (answer: UpstreamAnswer): Promise<string> {
+async function textOf (answer: UpstreamResponse): Promise<string> {
   return (await answer.body.buffer(1e7)).toString()
 }
 

@@ -1,6 +1,6 @@
 import { GatewayError } from '../../core/errors.ts'
 import { objectOf } from '../../json/guards.ts'
-import { Answer } from './answer.ts'
+import { ResponseReader } from './response-reader.ts'
 import { inBandError } from './errors.ts'
 import { offersFunctionsOnly } from '../../chat/legacy-functions.ts'
 import type { ChatEvent } from '../../core/events.ts'
@@ -18,7 +18,7 @@ export function readResponse (body: unknown, { request }: Ask<ChatInput>): ChatE
   const whole: WireAnswer = objectOf(body) ?? {}
   if (whole.type === 'error') throw inBandError(whole)
   if (!Array.isArray(whole.content)) throw new GatewayError('upstream_invalid_response', { cause: 'no content' })
-  const answer = new Answer(offersFunctionsOnly(request))
+  const answer = new ResponseReader(offersFunctionsOnly(request))
   const events: ChatEvent[] = []
   answer.start(whole, events)
   for (const [index, block] of whole.content.entries()) {

@@ -2,7 +2,7 @@
 
 import { GatewayError } from '../../core/errors.ts'
 import { objectOf } from '../../json/guards.ts'
-import { Answer } from './answer.ts'
+import { ResponseReader } from './response-reader.ts'
 import { inBandError } from './errors.ts'
 import { offersFunctionsOnly } from '../../chat/legacy-functions.ts'
 import type { EventSourceMessage } from 'eventsource-parser'
@@ -26,7 +26,7 @@ const knownEvents = new Set([
  * @see https://docs.claude.com/en/docs/build-with-claude/streaming
  */
 export function readStream ({ request }: Ask<ChatInput>): StreamReader<ChatEvent> {
-  const answer = new Answer(offersFunctionsOnly(request))
+  const answer = new ResponseReader(offersFunctionsOnly(request))
   let messageId: unknown
   let started = false
   let done = false

@@ -11,7 +11,7 @@ import type { ChatEvent } from '../../core/events.ts'
 import type { Adapter } from '../provider.ts'
 
 /** @param apiVersion addresses deployments one by one; without it the unversioned API is used */
-export function azureChat (apiVersion?: string): Adapter<ChatInput, ChatEvent> {
+export function azureOpenaiChat (apiVersion?: string): Adapter<ChatInput, ChatEvent> {
   return {
     ...chatCompletions,
     request: ask => {
@@ -26,6 +26,6 @@ export function azureChat (apiVersion?: string): Adapter<ChatInput, ChatEvent> {
 }
 
 /** The credential: a key of the resource. */
-export function azureHeaders (key: string): Record<string, string> {
+export function azureOpenaiHeaders (key: string): Record<string, string> {
   return { 'api-key': key }
 }

@@ -1,6 +1,6 @@
 import { asFunctionCall, offersFunctionsOnly } from '../../chat/legacy-functions.ts'
 import { GatewayError } from '../../core/errors.ts'
-import { Answer } from './answer.ts'
+import { ResponseReader } from './response-reader.ts'
 import { inBandError } from './errors.ts'
 import { objectOf } from '../../json/guards.ts'
 import type { ChatEvent } from '../../core/events.ts'
@@ -19,7 +19,7 @@ export function readResponse (body: unknown, { request }: Ask<ChatInput>): ChatE
   const error = inBandError(whole, false)
   if (error !== undefined) throw error
   if (!Array.isArray(whole['choices'])) throw new GatewayError('upstream_invalid_response', { cause: 'no choices' })
-  const answer = new Answer()
+  const answer = new ResponseReader()
   const events: ChatEvent[] = []
   answer.read(whole, events)
   if (!answer.anyChoice) throw new GatewayError('upstream_invalid_response', { cause: 'no choices' })

@@ -2,7 +2,7 @@
 
 import { asFunctionCall, offersFunctionsOnly } from '../../chat/legacy-functions.ts'
 import { GatewayError } from '../../core/errors.ts'
-import { Answer, parseObject } from './answer.ts'
+import { ResponseReader, parseObject } from './response-reader.ts'
 import { inBandError } from './errors.ts'
 import { TextTemplate } from './text-template.ts'
 import type { EventSourceMessage } from 'eventsource-parser'
@@ -18,7 +18,7 @@ import type { Ask, StreamReader } from '../provider.ts'
  *   `end()` when a choice that began has no finish reason
  */
 export function readStream (ask: Ask<ChatInput>): StreamReader<ChatEvent> {
-  const answer = new Answer()
+  const answer = new ResponseReader()
   const inCallersForm = offersFunctionsOnly(ask.request) ? asFunctionCall : (events: ChatEvent[]) => events
   let template: TextTemplate | undefined
   let done = false

@@ -1,6 +1,6 @@
 import { offersFunctionsOnly } from '../../chat/legacy-functions.ts'
 import { GatewayError } from '../../core/errors.ts'
-import { Answer } from './answer.ts'
+import { ResponseReader } from './response-reader.ts'
 import { inBandError } from './errors.ts'
 import { objectOf } from '../../json/guards.ts'
 import type { ChatEvent } from '../../core/events.ts'
@@ -19,7 +19,7 @@ export function readResponse (body: unknown, ask: Ask<ChatInput>): ChatEvent[] {
   if (wire === undefined) throw new GatewayError('upstream_invalid_response', { cause: typeof body })
   const error = inBandError(wire)
   if (error !== undefined) throw error
-  const answer = new Answer(offersFunctionsOnly(ask.request))
+  const answer = new ResponseReader(offersFunctionsOnly(ask.request))
   const events: ChatEvent[] = []
   answer.read(wire, events)
   if (!answer.any) throw new GatewayError('upstream_invalid_response', { cause: 'no candidates' })

@@ -2,7 +2,7 @@
 
 import { offersFunctionsOnly } from '../../chat/legacy-functions.ts'
 import { GatewayError } from '../../core/errors.ts'
-import { Answer } from './answer.ts'
+import { ResponseReader } from './response-reader.ts'
 import { inBandError } from './errors.ts'
 import { objectOf } from '../../json/guards.ts'
 import type { EventSourceMessage } from 'eventsource-parser'
@@ -18,7 +18,7 @@ import type { Ask, StreamReader } from '../provider.ts'
  *   that is not JSON, and `upstream_stream_interrupted` from `end()` when a candidate that began is not over, or none began
  */
 export function readStream (ask: Ask<ChatInput>): StreamReader<ChatEvent> {
-  const answer = new Answer(offersFunctionsOnly(ask.request))
+  const answer = new ResponseReader(offersFunctionsOnly(ask.request))
 
   return {
     done: false,

@@ -8,7 +8,7 @@
 import { GatewayError } from '../../core/errors.ts'
 import { inBandError } from '../chat-completions/errors.ts'
 import { objectOf } from '../../json/guards.ts'
-import { imageUsage } from './image-answer.ts'
+import { imageUsage } from './image-response.ts'
 import type { EventSourceMessage } from 'eventsource-parser'
 import type { ImageEvent } from '../../core/events.ts'
 import type { Usage } from '../../core/usage.ts'

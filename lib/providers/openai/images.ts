@@ -5,7 +5,7 @@
  */
 
 import { readError } from '../chat-completions/errors.ts'
-import { readImageAnswer } from './image-answer.ts'
+import { readImageResponse } from './image-response.ts'
 import { readImageStream } from './image-stream.ts'
 import type { ImageEvent } from '../../core/events.ts'
 import type { ImageRequest } from '../../../schemas/images.ts'
@@ -18,7 +18,7 @@ const forwarded = [
 
 export const openaiImages: Adapter<ImageRequest, ImageEvent> = {
   request: imageRequest,
-  response: readImageAnswer,
+  response: readImageResponse,
   stream: readImageStream,
   error: readError
 }

@@ -15,7 +15,7 @@ import type { SpeechEvent } from '../../core/events.ts'
 import type { SpeechFormat } from '../../../schemas/speech.ts'
 import type { Adapter, Ask, StreamReader, UpstreamHead, UpstreamRequest } from '../provider.ts'
 
-export const speech: Adapter<SpeechInput, SpeechEvent> = {
+export const openaiSpeech: Adapter<SpeechInput, SpeechEvent> = {
   request: speechRequest,
   bytes: readSound,
   response: refuseJson,

@@ -11,14 +11,14 @@ import { GatewayError } from '../../core/errors.ts'
 import { multipartBody, type FormPart } from '../../wire/multipart.ts'
 import { readError } from '../chat-completions/errors.ts'
 import { listeningModel, type ListeningModel } from './audio-models.ts'
-import { readTranscript, readTranscriptStream } from './transcript-answer.ts'
+import { readTranscript, readTranscriptStream } from './transcription-response.ts'
 import { contentTypeOf } from './wire.ts'
 import type { RecordingInput } from '../../audio/recording-input.ts'
 import type { TranscriptEvent } from '../../core/events.ts'
 import type { TranscriptFormat } from '../../../schemas/transcription.ts'
 import type { Adapter, Ask, UpstreamHead, UpstreamRequest } from '../provider.ts'
 
-export const transcription: Adapter<RecordingInput, TranscriptEvent> = {
+export const openaiTranscription: Adapter<RecordingInput, TranscriptEvent> = {
   request: ask => formRequest('/audio/transcriptions', ask),
   isText,
   response: (body, ask) => readTranscript(body, formatFor(ask)),
@@ -26,8 +26,8 @@ export const transcription: Adapter<RecordingInput, TranscriptEvent> = {
   error: readError
 }
 
-export const translation: Adapter<RecordingInput, TranscriptEvent> = {
-  ...transcription,
+export const openaiTranslation: Adapter<RecordingInput, TranscriptEvent> = {
+  ...openaiTranscription,
   request: ask => {
     if (!listeningModel(ask.route.model).translates) throw unsupported(ask, 'model', 'translate')
     return formRequest('/audio/translations', ask)

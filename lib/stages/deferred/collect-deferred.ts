@@ -24,7 +24,7 @@ import type { StoredAnswer } from '../../deferred/deferred-store.ts'
 import type { Deferrals } from '../../deferred/deferrals.ts'
 import type { ChatEvent } from '../../core/events.ts'
 import type { ChatInput } from '../../chat/input.ts'
-import type { Provider, UpstreamAnswer } from '../../providers/provider.ts'
+import type { Provider, UpstreamResponse } from '../../providers/provider.ts'
 import type { Reply } from '../../core/reply.ts'
 import type { Services } from '../../services.ts'
 
@@ -140,7 +140,7 @@ async function fetchOnce (fetch: Fetch, { store, owner }: Deferrals, { deferred,
 }
 
 /** Not on the caller's signal: whoever leaves now may come back for it. */
-async function send ({ provider, at, callerKey, call }: Fetch): Promise<UpstreamAnswer> {
+async function send ({ provider, at, callerKey, call }: Fetch): Promise<UpstreamResponse> {
   const { deferred } = provider.adapters
   if (deferred === undefined) throw notFound()
   call.record.attempts++
@@ -176,7 +176,7 @@ async function completionOf ({ call, ticket, at, provider }: Fetch, bytes: Buffe
   return toCompletion(batches)
 }
 
-function errorOf ({ provider, callerKey }: Fetch, { status, headers }: UpstreamAnswer, body: unknown): GatewayError {
+function errorOf ({ provider, callerKey }: Fetch, { status, headers }: UpstreamResponse, body: unknown): GatewayError {
   const error = provider.adapters.deferred?.error({ status, headers, body }) ?? new GatewayError('upstream_error')
   return forCaller(error, provider.secrets, callerKey)
 }

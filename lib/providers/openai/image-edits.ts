@@ -8,7 +8,7 @@ import { randomUUID } from 'node:crypto'
 import { imageKind } from '../../images/files.ts'
 import { multipartBody, type FormPart } from '../../wire/multipart.ts'
 import { readError } from '../chat-completions/errors.ts'
-import { readImageAnswer } from './image-answer.ts'
+import { readImageResponse } from './image-response.ts'
 import { readImageStream } from './image-stream.ts'
 import { outputFields, pick } from './images.ts'
 import type { UploadedFile } from '../../core/upload.ts'
@@ -31,7 +31,7 @@ export const openaiImageEdits: Adapter<ImageEdit, ImageEvent> = {
     const files = image.map(file => filePart(name, file))
     return formRequest('/images/edits', fields, mask === undefined ? files : [...files, filePart('mask', mask)], ask.streamed)
   },
-  response: readImageAnswer,
+  response: readImageResponse,
   stream: readImageStream,
   error: readError
 }
@@ -42,7 +42,7 @@ export const openaiImageVariations: Adapter<ImageVariation, ImageEvent> = {
     const fields = { model: ask.route.model, ...pick(request, ['n', 'size', 'response_format', 'user']) }
     return formRequest('/images/variations', fields, [filePart('image', image)], false)
   },
-  response: readImageAnswer,
+  response: readImageResponse,
   stream: readImageStream,
   error: readError
 }

@@ -25,7 +25,7 @@ interface Choice {
 
 const tiers = new Map<unknown, string>([['standard', 'default'], ['flex', 'flex'], ['priority', 'priority']])
 
-export class Answer {
+export class ResponseReader {
   readonly #legacy: boolean
   /** By the provider's index. */
   readonly #choices = new Map<number, Choice>()

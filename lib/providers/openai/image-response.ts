@@ -15,7 +15,7 @@ const aboutFields = ['usage', 'size', 'quality', 'background', 'output_format']
  * @throws GatewayError for a body that holds an error, `upstream_invalid_response` for one that
  *   is no answer
  */
-export function readImageAnswer (body: unknown): ImageEvent[] {
+export function readImageResponse (body: unknown): ImageEvent[] {
   const answer = objectOf(body)
   if (answer === undefined) throw new GatewayError('upstream_invalid_response', { cause: typeof body })
   const error = inBandError(answer, false)

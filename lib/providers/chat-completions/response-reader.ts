@@ -37,7 +37,7 @@ interface Choice {
   legacyCall: boolean
 }
 
-export class Answer {
+export class ResponseReader {
   readonly #choices = new Map<number, Choice>()
   readonly #seen = new Map<string, string>()
   #started = false

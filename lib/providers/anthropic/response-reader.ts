@@ -19,7 +19,7 @@ type OpenBlock =
 
 const choice = 0
 
-export class Answer {
+export class ResponseReader {
   readonly usage = new UsageCount()
   readonly #kind: 'function' | 'legacy'
   readonly #blocks = new Map<unknown, OpenBlock>()
