@@ -1,5 +1,6 @@
+import { providerLabels, type ProviderLabel } from '../schemas/providers.ts'
 import { pipe } from 'it-pipe'
-import { providerLabels, type Model, type ModelList, type ProviderLabel } from '../schemas/models.ts'
+import type { Model, ModelList } from '../schemas/models.ts'
 import type { AuthedCall, Call } from '../lib/core/call.ts'
 import { GatewayError } from '../lib/core/errors.ts'
 import type { ModelEntry } from '../lib/core/model.ts'

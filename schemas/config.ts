@@ -8,6 +8,7 @@
 
 import { Type, type Static, type TObject, type TProperties, type TSchema } from 'typebox'
 import { OneOf } from './nullable.ts'
+import { providerKinds } from './providers.ts'
 
 const hour = 3_600_000
 const day = 24 * hour
@@ -69,17 +70,6 @@ const Headers = (description: string) => Named(Secret('Value of this header.'), 
   patternErrorMessage: 'is not the name of a header'
 })
 
-/** In the order the documentation lists them. */
-export const ProviderKind = OneOf([
-  'openai', 'anthropic', 'google', 'xai', 'mistral', 'groq', 'fireworks', 'deepseek',
-  'openai-compatible', 'ollama', 'vllm', 'sglang', 'llama.cpp', 'lm-studio', 'openrouter',
-  'together', 'azure-openai', 'sandbox', 'local'
-], {
-  description: 'What it is. Default: the name of the entry where that is a kind, else ' +
-    '`openai-compatible`.'
-})
-export type ProviderKind = Static<typeof ProviderKind>
-
 const TimeoutsConfig = Section({
   connect_ms: Milliseconds(10_000, 'Until the connection stands.'),
   first_byte_ms: Milliseconds(60_000, 'Until a streamed answer begins.'),
@@ -137,7 +127,10 @@ const QuirksConfig = Section({
 }, 'How it deviates from its dialect, on top of what is known of its kind.')
 
 export const ProviderConfig = Closed({
-  kind: Type.Optional(ProviderKind),
+  kind: Type.Optional(OneOf([...providerKinds], {
+    description: 'What it is. Default: the name of the entry where that is a kind, else ' +
+      '`openai-compatible`.'
+  })),
   enabled: Type.Boolean({ default: true, description: 'False: as if the entry were not here.' }),
   base_url: Type.Optional(HttpUrl('Default: the public address of the kind, where it has one.')),
   api_key: Type.Optional(Secret(

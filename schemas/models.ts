@@ -3,12 +3,7 @@
 import { Type, type Static } from 'typebox'
 import { statusNames } from './catalogue.ts'
 import { Nullable, OneOf } from './nullable.ts'
-
-/** The only provider labels strict clients accept. */
-export const providerLabels = [
-  'openai', 'anthropic', 'google', 'xai', 'mistral', 'groq', 'fireworks', 'deepseek'
-] as const
-export type ProviderLabel = typeof providerLabels[number]
+import { providerLabels } from './providers.ts'
 
 const Flag = Nullable(Type.Boolean())
 const Tokens = Nullable(Type.Integer())

@@ -1,7 +1,7 @@
 /** The same answer as each provider writes it: a stream of 200 text events, and one in one piece. */
 
+import type { ProviderKind } from '../../schemas/providers.ts'
 import { streamPieces, texts, wholeAnswer, wholeText } from './answers.ts'
-import type { ProviderKind } from '../../lib/core/settings.ts'
 
 export interface Dialect {
   readonly kind: ProviderKind

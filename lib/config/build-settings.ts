@@ -1,5 +1,6 @@
 /** Turns a checked configuration into the settings services are built from. */
 
+import { providerLabels } from '../../schemas/providers.ts'
 import { hash } from 'node:crypto'
 import { availableParallelism } from 'node:os'
 import { resolve } from 'node:path'
@@ -10,9 +11,8 @@ import type {
 } from '../core/settings.ts'
 import { camelKeys } from './camel-keys.ts'
 import { isoMoment } from './iso-moment.ts'
-import { kindOf, kinds } from './kinds.ts'
+import { kindOf, kinds } from '../providers/kinds.ts'
 import { routeTargets } from './route-targets.ts'
-import { providerLabels } from '../core/settings.ts'
 
 export interface SettingsSources {
   readonly secrets: ReadonlyMap<string, Secret>
@@ -84,7 +84,7 @@ function provider (id: string, entry: ProviderConfig, secret: ReadSecret): Provi
     onDisconnect: entry.on_disconnect,
     connections: entry.connections,
     quirks: camelKeys(entry.quirks),
-    listModels: entry.list_models ?? kinds[kind].listModels,
+    listModels: entry.list_models ?? kinds[kind].listModels === true,
     options: entry.options
   }
 }

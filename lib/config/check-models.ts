@@ -1,12 +1,12 @@
 /** Names of models: in `models`, `routes` and the scopes of keys. */
 
+import { providerLabels } from '../../schemas/providers.ts'
 import type { Config } from '../../schemas/config.ts'
 import { capabilityNames } from '../../schemas/catalogue.ts'
 import { catalogue } from '../models/catalogue.ts'
 import { nearest } from '../text/nearest.ts'
 import { sandboxModels } from '../sandbox/sandbox-models.ts'
-import { providerLabels } from '../core/settings.ts'
-import { kindOf, kinds } from './kinds.ts'
+import { kindOf, kinds } from '../providers/kinds.ts'
 import { routeTargets } from './route-targets.ts'
 import type { Path } from './path.ts'
 import type { Report } from './report.ts'

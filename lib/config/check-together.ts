@@ -1,5 +1,6 @@
 /** Rules that need more than one entry: names that must differ, and names that must exist. */
 
+import type { ProviderKind } from '../../schemas/providers.ts'
 import { isIP } from 'node:net'
 import ipaddr from 'ipaddr.js'
 import type { Config } from '../../schemas/config.ts'
@@ -8,10 +9,9 @@ import { nearest } from '../text/nearest.ts'
 import { SandboxOptionError, sandboxOptionNames, sandboxOptions } from '../sandbox/options.ts'
 import { checkModels } from './check-models.ts'
 import { isoMoment } from './iso-moment.ts'
-import { kindOf, kinds } from './kinds.ts'
+import { kindOf, kinds } from '../providers/kinds.ts'
 import type { Path } from './path.ts'
 import type { Report } from './report.ts'
-import type { ProviderKind } from '../core/settings.ts'
 
 /**
  * Reports what is wrong between entries that are each right by themselves.

@@ -7,6 +7,7 @@
  * wrong is reported at once, each problem with its place; nothing is skipped or guessed.
  */
 
+import { providerLabels } from '../../schemas/providers.ts'
 import { readFileSync } from 'node:fs'
 import { dirname, isAbsolute, relative, resolve } from 'node:path'
 import { buildSettings, environmentKeys } from './build-settings.ts'
@@ -19,7 +20,7 @@ import { isMap } from './path.ts'
 import { ConfigError, type Problem } from './problems.ts'
 import { readSecrets } from './read-secrets.ts'
 import { createReport, reportFor } from './report.ts'
-import { providerLabels, type Settings } from '../core/settings.ts'
+import type { Settings } from '../core/settings.ts'
 
 export interface ConfigSources {
   /** `process.env`; the file `.env` in `cwd` adds to it. */

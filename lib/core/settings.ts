@@ -3,21 +3,10 @@
  * defaults, and what every service is built from. Nothing else reads `process.env`.
  */
 
+import type { ProviderKind } from '../../schemas/providers.ts'
 import type { Secret } from './secret.ts'
 import type { KeyLimits } from './key.ts'
 import type { Quirks } from './quirks.ts'
-
-export const providerKinds = [
-  'openai', 'anthropic', 'google', 'xai', 'mistral', 'groq', 'fireworks', 'deepseek',
-  'openai-compatible', 'ollama', 'vllm', 'sglang', 'llama.cpp', 'lm-studio', 'openrouter',
-  'together', 'azure-openai', 'sandbox', 'local'
-] as const
-export type ProviderKind = typeof providerKinds[number]
-
-/** Providers with an API of their own or a public address: callers may bring a key to any of them. */
-export const providerLabels = [
-  'openai', 'anthropic', 'google', 'xai', 'mistral', 'groq', 'fireworks', 'deepseek'
-] as const satisfies readonly ProviderKind[]
 
 export interface ProviderSettings {
   /** The prefix of its models. */

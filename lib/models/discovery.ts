@@ -5,10 +5,10 @@
  * without it, since unknown models are passed on; its list makes them visible.
  */
 
+import type { ProviderKind } from '../../schemas/providers.ts'
 import type { ModelEntry } from '../core/model.ts'
 import type { UpdatableModelRegistry } from './create-models.ts'
 import type { Provider } from '../providers/provider.ts'
-import type { ProviderKind } from '../core/settings.ts'
 import { bareEntry } from './known-models.ts'
 
 export interface DiscoveryOptions {

@@ -5,8 +5,9 @@
  * list, the catalogue, what a provider brings along, the configuration.
  */
 
-import { providerLabels } from '../../schemas/models.ts'
+import { providerLabels, type ProviderKind } from '../../schemas/providers.ts'
 import type { ModelSettings, Settings } from '../core/settings.ts'
+import { kinds } from '../providers/kinds.ts'
 import { catalogue } from './catalogue.ts'
 import type { ModelEntry } from '../core/model.ts'
 
@@ -21,12 +22,12 @@ export interface ModelSources {
 /** @throws Error when a `models:` entry names a provider that does not exist. */
 export function collectModels (sources: ModelSources): Map<string, ModelEntry> {
   const { settings, extra, discovered } = sources
-  const kinds = new Map<string, string>(providerLabels.map(label => [label, label]))
-  for (const { id, kind } of settings.providers) kinds.set(id, kind)
+  const kindsById = new Map<string, ProviderKind>(providerLabels.map(label => [label, label]))
+  for (const { id, kind } of settings.providers) kindsById.set(id, kind)
 
   const entries = new Map<string, ModelEntry>()
   for (const models of discovered.values()) for (const model of models) entries.set(model.id, model)
-  for (const [providerId, kind] of kinds) {
+  for (const [providerId, kind] of kindsById) {
     for (const model of catalogue) {
       if (model.providerId !== kind) continue
       const entry = under(providerId, model)
@@ -36,7 +37,7 @@ export function collectModels (sources: ModelSources): Map<string, ModelEntry> {
   for (const model of extra) entries.set(model.id, model)
   for (const model of settings.models) {
     if (model.alias !== undefined) continue
-    const known = entries.get(model.id) ?? newEntry(model, kinds)
+    const known = entries.get(model.id) ?? newEntry(model, kindsById)
     entries.set(model.id, configured(known, model))
   }
   return entries
@@ -50,28 +51,21 @@ function under (providerId: string, model: ModelEntry): ModelEntry {
 }
 
 /** A model of which only its name is known. */
-export function bareEntry (providerId: string, model: string, kind: string): ModelEntry {
+export function bareEntry (providerId: string, model: string, kind: ProviderKind): ModelEntry {
   return {
     id: `${providerId}/${model}`,
     providerId,
     model,
     status: 'enabled',
-    upstreamApi: upstreamApis[kind] ?? 'openai-compatible',
+    upstreamApi: kinds[kind].upstreamApi ?? 'openai-compatible',
     capabilities: {}
   }
 }
 
-const upstreamApis: Readonly<Record<string, string>> = {
-  openai: 'openai/chat/completions',
-  anthropic: 'anthropic/messages',
-  google: 'google/generateContent',
-  xai: 'xai/chat/completions'
-}
-
-function newEntry ({ id }: ModelSettings, kinds: ReadonlyMap<string, string>): ModelEntry {
+function newEntry ({ id }: ModelSettings, kindsById: ReadonlyMap<string, ProviderKind>): ModelEntry {
   const slash = id.indexOf('/')
   const providerId = id.slice(0, Math.max(slash, 0))
-  const kind = kinds.get(providerId)
+  const kind = kindsById.get(providerId)
   if (kind === undefined) {
     throw new Error(`models: "${id}" does not start with the id of a provider and a slash.`)
   }

@@ -1,11 +1,49 @@
 /**
- * Kinds of servers that speak the chat-completions dialect, and how each deviates from it. Data
- * only: what holds for a kind holds for every entry of that kind in the configuration, which may
- * add to it.
+ * Kinds of providers: where each is, what it can do, and how it deviates from the dialect it speaks.
+ * The one place that declares a kind; its name is in `schemas/providers`. What holds for a kind holds
+ * for every entry of that kind in the configuration, which may add to it.
  */
 
-import type { ProviderKind } from '../core/settings.ts'
+import { providerKinds, type ProviderKind } from '../../schemas/providers.ts'
 import type { Quirks } from '../core/quirks.ts'
+import { anthropicChat, anthropicHeaders } from './anthropic/index.ts'
+import { azureOpenaiChat, azureOpenaiHeaders } from './azure-openai/index.ts'
+import { bytesOnly } from './bytes-only.ts'
+import { bearer, chatCompletions } from './chat-completions/index.ts'
+import { googleEmbeddings } from './google/embeddings.ts'
+import { googleImages } from './google/images.ts'
+import { googleChat, googleHeaders } from './google/index.ts'
+import { mistralOcr } from './mistral/ocr.ts'
+import { openaiEmbeddings } from './openai/embeddings.ts'
+import { openaiImageEdits, openaiImageVariations } from './openai/image-edits.ts'
+import { openaiImages } from './openai/images.ts'
+import { openaiSpeech } from './openai/speech.ts'
+import { openaiTranscription, openaiTranslation } from './openai/transcription.ts'
+import { xaiDeferred } from './xai/deferred.ts'
+import { xaiChat } from './xai/index.ts'
+import type { Adapters } from './provider.ts'
+
+export interface Kind {
+  /** Public addresses are from the API references, local ones are default ports; absent where only the operator can know. */
+  readonly baseUrl?: string
+  /** True for servers that run models of the operator's choice: the catalogue cannot know them. */
+  readonly listModels?: true
+  /** `upstream_api` of models that the catalogue does not know. Default `openai-compatible`. */
+  readonly upstreamApi?: string
+  /** Headers that carry a key. */
+  readonly credential: (key: string) => Record<string, string>
+  readonly adapters: Adapters | ((options: Readonly<Record<string, unknown>>) => Adapters)
+  readonly quirks?: Quirks
+}
+
+/** A server of the chat-completions dialect, with nothing but chat and embeddings for sure. */
+const compatible: Adapters = { chat: chatCompletions, embeddings: openaiEmbeddings }
+
+/** The image API; a server that does not have it answers with an error. */
+const imageApi: Adapters = { images: openaiImages, imageEdits: openaiImageEdits, imageVariations: openaiImageVariations }
+
+/** OpenAI's API for sound, which others have copied as they did its chat. */
+const audio: Adapters = { speech: openaiSpeech, transcription: openaiTranscription, translation: openaiTranslation }
 
 /** What servers without a notion of OpenAI's account features refuse or ignore. */
 const accountFields = [
@@ -25,64 +63,172 @@ const unknownToXai = [
   'prompt_cache_retention', 'logit_bias'
 ]
 
-export const kindQuirks: Readonly<Partial<Record<ProviderKind, Quirks>>> = {
-  openai: { tokenLimitField: 'max_completion_tokens', obfuscation: true, legacyFunctions: true },
-  'azure-openai': {
-    tokenLimitField: 'max_completion_tokens',
-    omit: ['service_tier', 'safety_identifier'],
-    legacyFunctions: true
+export const kinds: Readonly<Record<ProviderKind, Kind>> = {
+  openai: {
+    baseUrl: 'https://api.openai.com/v1',
+    upstreamApi: 'openai/chat/completions',
+    credential: bearer,
+    adapters: { ...compatible, ...audio, ...imageApi },
+    quirks: { tokenLimitField: 'max_completion_tokens', obfuscation: true, legacyFunctions: true }
   },
-  sandbox: { tokenLimitField: 'max_completion_tokens', legacyFunctions: true },
-  xai: { omit: unknownToXai, customTools: false },
+  anthropic: {
+    baseUrl: 'https://api.anthropic.com',
+    upstreamApi: 'anthropic/messages',
+    credential: anthropicHeaders,
+    adapters: { chat: anthropicChat }
+  },
+  google: {
+    baseUrl: 'https://generativelanguage.googleapis.com',
+    upstreamApi: 'google/generateContent',
+    credential: googleHeaders,
+    adapters: { chat: googleChat, embeddings: googleEmbeddings, images: googleImages }
+  },
+  xai: {
+    baseUrl: 'https://api.x.ai/v1',
+    upstreamApi: 'xai/chat/completions',
+    credential: bearer,
+    adapters: { chat: xaiChat, deferred: xaiDeferred, images: openaiImages },
+    quirks: { omit: unknownToXai, customTools: false }
+  },
   mistral: {
-    tokenLimitField: 'max_tokens',
-    omit: [...accountFields, 'logit_bias', 'logprobs', 'top_logprobs', 'user'],
-    forward: ['safe_prompt', 'prompt_mode'],
-    rename: { seed: 'random_seed' },
-    // Its streams end with the usage anyway.
-    streamUsage: false,
-    toolCallIdLength: 9,
-    toolImages: false,
-    customTools: false,
-    base64Embeddings: false
+    baseUrl: 'https://api.mistral.ai/v1',
+    credential: bearer,
+    adapters: { ...compatible, ocr: mistralOcr },
+    quirks: {
+      tokenLimitField: 'max_tokens',
+      omit: [...accountFields, 'logit_bias', 'logprobs', 'top_logprobs', 'user'],
+      forward: ['safe_prompt', 'prompt_mode'],
+      rename: { seed: 'random_seed' },
+      // Its streams end with the usage anyway.
+      streamUsage: false,
+      toolCallIdLength: 9,
+      toolImages: false,
+      customTools: false,
+      base64Embeddings: false
+    }
   },
   groq: {
-    omit: [...accountFields.filter(field => field !== 'service_tier'), 'logit_bias', 'logprobs', 'top_logprobs'],
-    choices: false,
-    customTools: false
+    baseUrl: 'https://api.groq.com/openai/v1',
+    credential: bearer,
+    adapters: { ...compatible, ...audio },
+    quirks: {
+      omit: [...accountFields.filter(field => field !== 'service_tier'), 'logit_bias', 'logprobs', 'top_logprobs'],
+      choices: false,
+      customTools: false
+    }
   },
   fireworks: {
-    tokenLimitField: 'max_tokens',
-    omit: accountFields,
-    forward: ['top_k'],
-    customTools: false,
-    base64Embeddings: false
+    baseUrl: 'https://api.fireworks.ai/inference/v1',
+    credential: bearer,
+    adapters: compatible,
+    quirks: {
+      tokenLimitField: 'max_tokens',
+      omit: accountFields,
+      forward: ['top_k'],
+      customTools: false,
+      base64Embeddings: false
+    }
   },
   deepseek: {
-    tokenLimitField: 'max_tokens',
-    omit: [...accountFields, 'logit_bias', 'seed', 'user', 'parallel_tool_calls'],
-    choices: false,
-    echo: ['reasoning_content'],
-    customTools: false
+    baseUrl: 'https://api.deepseek.com/v1',
+    credential: bearer,
+    adapters: compatible,
+    quirks: {
+      tokenLimitField: 'max_tokens',
+      omit: [...accountFields, 'logit_bias', 'seed', 'user', 'parallel_tool_calls'],
+      choices: false,
+      echo: ['reasoning_content'],
+      customTools: false
+    }
   },
-  together: { ...selfHosted, forward: ['top_k'], base64Embeddings: false },
-  openrouter: {
-    omit: ['store', 'service_tier'],
-    forward: ['top_k'],
-    choices: false,
-    reasoningEffort: 'object',
-    customTools: false
+  'openai-compatible': {
+    listModels: true,
+    credential: bearer,
+    adapters: { ...compatible, ...audio, ...imageApi },
+    quirks: { tokenLimitField: 'max_tokens', customTools: false }
   },
   ollama: {
-    ...selfHosted,
-    omit: [...accountFields, 'logprobs', 'top_logprobs', 'logit_bias', 'parallel_tool_calls'],
-    choices: false,
-    lenientFinish: true,
-    base64Embeddings: false
+    baseUrl: 'http://127.0.0.1:11434/v1',
+    listModels: true,
+    credential: bearer,
+    adapters: compatible,
+    quirks: {
+      ...selfHosted,
+      omit: [...accountFields, 'logprobs', 'top_logprobs', 'logit_bias', 'parallel_tool_calls'],
+      choices: false,
+      lenientFinish: true,
+      base64Embeddings: false
+    }
   },
-  vllm: { ...selfHosted, forward: ['top_k'] },
-  sglang: { ...selfHosted, forward: ['top_k'], base64Embeddings: false },
-  'llama.cpp': { ...selfHosted, choices: false, forward: ['top_k'] },
-  'lm-studio': { ...selfHosted, choices: false, base64Embeddings: false },
-  'openai-compatible': { tokenLimitField: 'max_tokens', customTools: false }
+  vllm: {
+    baseUrl: 'http://127.0.0.1:8000/v1',
+    listModels: true,
+    credential: bearer,
+    adapters: { ...compatible, ...audio },
+    quirks: { ...selfHosted, forward: ['top_k'] }
+  },
+  sglang: {
+    baseUrl: 'http://127.0.0.1:30000/v1',
+    listModels: true,
+    credential: bearer,
+    adapters: compatible,
+    quirks: { ...selfHosted, forward: ['top_k'], base64Embeddings: false }
+  },
+  'llama.cpp': {
+    baseUrl: 'http://127.0.0.1:8080/v1',
+    listModels: true,
+    credential: bearer,
+    adapters: compatible,
+    quirks: { ...selfHosted, choices: false, forward: ['top_k'] }
+  },
+  'lm-studio': {
+    baseUrl: 'http://127.0.0.1:1234/v1',
+    listModels: true,
+    credential: bearer,
+    adapters: compatible,
+    quirks: { ...selfHosted, choices: false, base64Embeddings: false }
+  },
+  openrouter: {
+    baseUrl: 'https://openrouter.ai/api/v1',
+    credential: bearer,
+    adapters: compatible,
+    quirks: {
+      omit: ['store', 'service_tier'],
+      forward: ['top_k'],
+      choices: false,
+      reasoningEffort: 'object',
+      customTools: false
+    }
+  },
+  together: {
+    baseUrl: 'https://api.together.ai/v1',
+    credential: bearer,
+    adapters: { ...compatible, ...audio, ...imageApi },
+    quirks: { ...selfHosted, forward: ['top_k'], base64Embeddings: false }
+  },
+  'azure-openai': {
+    credential: azureOpenaiHeaders,
+    adapters: ({ api_version: version }) => ({ chat: azureOpenaiChat(typeof version === 'string' ? version : undefined) }),
+    quirks: {
+      tokenLimitField: 'max_completion_tokens',
+      omit: ['service_tier', 'safety_identifier'],
+      legacyFunctions: true
+    }
+  },
+  sandbox: {
+    baseUrl: 'sandbox:',
+    credential: bearer,
+    adapters: { ...compatible, ...audio, ...imageApi, ocr: mistralOcr },
+    quirks: { tokenLimitField: 'max_completion_tokens', legacyFunctions: true }
+  },
+  local: {
+    baseUrl: 'local:',
+    credential: () => ({}),
+    adapters: { speech: openaiSpeech, ocr: { ...mistralOcr, request: ask => mistralOcr.request(bytesOnly(ask)) } }
+  }
+}
+
+/** Returns the kind of an entry; one that does not say has its name for a kind, where that is one. */
+export function kindOf (id: string, kind: ProviderKind | undefined): ProviderKind {
+  return kind ?? providerKinds.find(known => known === id) ?? 'openai-compatible'
 }

@@ -1,3 +1,4 @@
+import { providerKinds, providerLabels } from '../../schemas/providers.ts'
 import t, { type Test } from 'tap'
 import { mkdirSync, mkdtempSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
 import { availableParallelism, tmpdir } from 'node:os'
@@ -11,7 +12,7 @@ import { watchSettings, type SettingsWatch } from '../../lib/config/watch-settin
 import { createModels } from '../../lib/models/create-models.ts'
 import { nearest } from '../../lib/text/nearest.ts'
 import type { Quirks } from '../../lib/core/quirks.ts'
-import { providerKinds, providerLabels, type ProviderSettings, type Settings } from '../../lib/core/settings.ts'
+import type { ProviderSettings, Settings } from '../../lib/core/settings.ts'
 import { Config } from '../../schemas/config.ts'
 
 const root = new URL('../../../', import.meta.url)

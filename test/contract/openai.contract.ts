@@ -6,7 +6,7 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { chatCompletions } from '../../lib/providers/chat-completions/index.ts'
-import { kindQuirks } from '../../lib/providers/kinds.ts'
+import { kinds } from '../../lib/providers/kinds.ts'
 import { description } from '../support/description.ts'
 import type { ChatInput } from '../../lib/chat/input.ts'
 
@@ -24,7 +24,7 @@ if (api !== undefined) {
         const { body } = chatCompletions.request({
           request: { model: 'openai/gpt-5', messages: [{ role: 'user', content: 'hi' }], ...request },
           route: { providerId: 'openai', model: 'gpt-5', modelId: 'openai/gpt-5' },
-          quirks: kindQuirks.openai ?? {},
+          quirks: kinds.openai.quirks ?? {},
           streamed
         })
         const value: unknown = JSON.parse(String(body))

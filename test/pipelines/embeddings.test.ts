@@ -1,3 +1,4 @@
+import type { ProviderKind } from '../../schemas/providers.ts'
 import t from 'tap'
 import { LLMock } from '@copilotkit/aimock'
 import Dedalus from 'dedalus-labs'
@@ -9,7 +10,7 @@ import { testGateway, testKey, upstreamAt, type TestGateway } from '../support/g
 import { modelSettings, providerSettings, settings } from '../support/settings.ts'
 import { countTurns } from '../support/turns.ts'
 import { until } from '../support/until.ts'
-import type { ProviderKind, ProviderSettings, Settings } from '../../lib/core/settings.ts'
+import type { ProviderSettings, Settings } from '../../lib/core/settings.ts'
 import type { Test } from 'tap'
 
 const path = '/v1/embeddings'

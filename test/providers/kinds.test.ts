@@ -1,8 +1,8 @@
+import { providerKinds, type ProviderKind } from '../../schemas/providers.ts'
 import t from 'tap'
-import { kindQuirks } from '../../lib/providers/kinds.ts'
+import { kinds } from '../../lib/providers/kinds.ts'
 import { createProvider } from '../../lib/providers/index.ts'
 import { Secret } from '../../lib/core/secret.ts'
-import { providerKinds, type ProviderKind } from '../../lib/core/settings.ts'
 import { provider, providerSettings } from '../support/settings.ts'
 import type { ChatInput } from '../../lib/chat/input.ts'
 import type { Ask, Provider, UpstreamRequest } from '../../lib/providers/provider.ts'
@@ -90,7 +90,7 @@ t.test('each kind gets the request without what it refuses', async t => {
     }
     t.same(Object.keys(body(kind as ProviderKind, everything)).toSorted(), [...expected].toSorted(), kind) // a key of the table
   }
-  t.same(Object.keys(kindQuirks).toSorted(), Object.keys(changes).toSorted(), 'every kind with quirks is in the table')
+  t.same(providerKinds.filter(kind => kinds[kind].quirks !== undefined).toSorted(), Object.keys(changes).toSorted(), 'every kind with quirks is in the table')
 })
 
 t.test('a spoken answer is refused where it would be dropped', async t => {
@@ -109,7 +109,7 @@ t.test('a spoken answer is refused where it would be dropped', async t => {
 t.test('only OpenAI and Azure see the deprecated functions; the others see tools and answer in functions', async t => {
   const legacy: Partial<ChatInput> = { functions: [{ name: 'f', parameters: { any_of: [] } }], function_call: { name: 'f' } }
   for (const kind of ['openai', 'azure-openai', 'vllm', 'mistral'] as const) {
-    const known = kindQuirks[kind]?.legacyFunctions === true
+    const known = kinds[kind].quirks?.legacyFunctions === true
     t.match(body(kind, legacy), known
       ? { functions: [{ name: 'f', parameters: { anyOf: [] } }], function_call: { name: 'f' }, tools: undefined }
       : { functions: undefined, function_call: undefined, tools: [{ type: 'function', function: { name: 'f' } }], tool_choice: { function: { name: 'f' } } }, kind)

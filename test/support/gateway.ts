@@ -1,10 +1,11 @@
 /** A whole gateway on a free port, in front of whatever providers a test gives it. */
 
+import type { ProviderKind } from '../../schemas/providers.ts'
 import { createGateway, type Gateway, type GatewayParts } from '../../lib/gateway.ts'
 import { createLog } from '../../lib/telemetry/log.ts'
 import { providerSettings, settings } from './settings.ts'
 import type { ApiKey } from '../../lib/core/key.ts'
-import type { ProviderKind, ProviderSettings, Settings } from '../../lib/core/settings.ts'
+import type { ProviderSettings, Settings } from '../../lib/core/settings.ts'
 import type { Test } from 'tap'
 
 /** The key every test gateway knows; official clients are tested with spaces in it. */

@@ -1,7 +1,8 @@
 /** Settings and providers for tests that need some, with only what the test is about spelled out. */
 
+import type { ProviderKind } from '../../schemas/providers.ts'
 import type { Provider } from '../../lib/providers/provider.ts'
-import type { Timeouts, ModelSettings, ProviderKind, ProviderSettings, Settings } from '../../lib/core/settings.ts'
+import type { Timeouts, ModelSettings, ProviderSettings, Settings } from '../../lib/core/settings.ts'
 
 const timeouts: Timeouts = {
   connectMs: 1_000, firstByteMs: 1_000, responseMs: 1_000, idleBytesMs: 1_000, idleEventsMs: 1_000

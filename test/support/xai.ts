@@ -1,4 +1,4 @@
-import { kindQuirks } from '../../lib/providers/kinds.ts'
+import { kinds } from '../../lib/providers/kinds.ts'
 import { xaiChat } from '../../lib/providers/xai/index.ts'
 import type { ChatInput } from '../../lib/chat/input.ts'
 import type { Ask } from '../../lib/providers/provider.ts'
@@ -8,7 +8,7 @@ export function xaiAsk (request: Partial<ChatInput> = {}, streamed = false): Ask
   return {
     request: { model: 'xai/grok-4.6', messages: [{ role: 'user', content: 'hi' }], ...request },
     route: { providerId: 'xai', model: 'grok-4.6', modelId: 'xai/grok-4.6' },
-    quirks: kindQuirks.xai ?? {},
+    quirks: kinds.xai.quirks ?? {},
     streamed
   }
 }

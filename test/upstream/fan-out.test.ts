@@ -1,8 +1,8 @@
+import type { ProviderKind } from '../../schemas/providers.ts'
 import t from 'tap'
 import { chatAnswer, chatFrames, eventStream, fakeUpstream, type FakeUpstream, type Script, type SeenRequest } from '../support/upstream.ts'
 import { testGateway, upstreamAt, type TestGateway } from '../support/gateway.ts'
 import { until } from '../support/until.ts'
-import type { ProviderKind } from '../../lib/core/settings.ts'
 import type { Test } from 'tap'
 
 const path = '/v1/chat/completions'

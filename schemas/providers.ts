@@ -1,0 +1,15 @@
+/** Names of provider kinds. `lib/providers/kinds` has a row for each: its address, adapters and quirks. */
+
+/** The only provider labels strict clients accept: public services, to which callers may bring a key of their own. */
+export const providerLabels = [
+  'openai', 'anthropic', 'google', 'xai', 'mistral', 'groq', 'fireworks', 'deepseek'
+] as const
+export type ProviderLabel = typeof providerLabels[number]
+
+/** In the order the documentation lists them. */
+export const providerKinds = [
+  ...providerLabels,
+  'openai-compatible', 'ollama', 'vllm', 'sglang', 'llama.cpp', 'lm-studio', 'openrouter',
+  'together', 'azure-openai', 'sandbox', 'local'
+] as const
+export type ProviderKind = typeof providerKinds[number]
