@@ -1,22 +1,22 @@
-/** The answer of POST /v1/chat/completions: whole, in chunks, or as a receipt for later. */
+/** The answers of POST /v1/chat/completions: complete, in chunks, or a receipt for later. */
 
 import { Type, type Static, type TSchema } from 'typebox'
-import { ToolCall } from './messages.ts'
 import { AnyObject, MapOf, Nullable, OneOf } from './nullable.ts'
 
 export const FinishReason = OneOf(
   ['stop', 'length', 'tool_calls', 'content_filter', 'function_call'],
   { description: 'Why the model stopped.' }
 )
+export type FinishReason = Static<typeof FinishReason>
 
-/** Always present, null where there is nothing to say. */
-function orNull<T extends TSchema> (schema: T) {
-  return Type.Union([schema, Type.Null()])
+/** A field that is always present, and null where there is nothing to say. */
+function orNull<T extends TSchema> (schema: T, notes: { readonly description?: string } = {}) {
+  return Type.Union([schema, Type.Null()], { ...notes })
 }
 
 const Bytes = orNull(Type.Array(Type.Integer()))
 
-const TokenLogprob = Type.Object({
+export const ChatTokenLogprob = Type.Object({
   token: Type.String(),
   logprob: Type.Number(),
   bytes: Type.Optional(Bytes),
@@ -26,73 +26,102 @@ const TokenLogprob = Type.Object({
     bytes: Type.Optional(Bytes)
   })))
 })
+export type ChatTokenLogprob = Static<typeof ChatTokenLogprob>
 
 export const ChoiceLogprobs = Type.Object({
-  content: Nullable(Type.Array(TokenLogprob)),
-  refusal: Nullable(Type.Array(TokenLogprob))
-}, { description: 'Log probabilities, one entry per token.' })
+  content: Nullable(Type.Array(ChatTokenLogprob)),
+  refusal: Nullable(Type.Array(ChatTokenLogprob))
+}, { description: 'Log probabilities, one entry for each token.' })
+export type ChoiceLogprobs = Static<typeof ChoiceLogprobs>
+
+const Count = Type.Integer({ minimum: 0 })
 
 export const CompletionUsage = Type.Object({
-  prompt_tokens: Type.Integer(),
-  completion_tokens: Type.Integer(),
-  total_tokens: Type.Integer(),
-  prompt_tokens_details: Nullable(Type.Object({
-    cached_tokens: Nullable(Type.Integer()),
-    audio_tokens: Nullable(Type.Integer())
+  prompt_tokens: Count,
+  completion_tokens: Count,
+  total_tokens: Count,
+  prompt_tokens_details: Type.Optional(Type.Object({
+    cached_tokens: Type.Optional(Count),
+    cache_write_tokens: Type.Optional(Count),
+    audio_tokens: Type.Optional(Count)
   })),
-  completion_tokens_details: Nullable(Type.Object({
-    reasoning_tokens: Nullable(Type.Integer()),
-    audio_tokens: Nullable(Type.Integer()),
-    accepted_prediction_tokens: Nullable(Type.Integer()),
-    rejected_prediction_tokens: Nullable(Type.Integer())
+  completion_tokens_details: Type.Optional(Type.Object({
+    reasoning_tokens: Type.Optional(Count),
+    audio_tokens: Type.Optional(Count),
+    accepted_prediction_tokens: Type.Optional(Count),
+    rejected_prediction_tokens: Type.Optional(Count)
   }))
-}, { description: 'Tokens as the provider counted them, over all turns of the call.' })
+}, { description: 'Tokens as the provider counted them, summed over all turns of the call.' })
 export type CompletionUsage = Static<typeof CompletionUsage>
 
 const Annotation = Type.Object({
-  type: Type.Literal('url_citation'),
-  url_citation: Type.Object({
-    start_index: Type.Integer(),
-    end_index: Type.Integer(),
+  type: Type.String({ description: '`url_citation`, or a kind that only its provider documents.' }),
+  url_citation: Type.Optional(Type.Object({
+    start_index: Type.Optional(Type.Integer()),
+    end_index: Type.Optional(Type.Integer()),
     url: Type.String(),
-    title: Type.String()
-  })
-}, { description: 'Where a passage of the text comes from.' })
+    title: Type.Optional(Type.String())
+  }))
+}, { description: 'The source of a passage of the text.' })
 
-const LegacyFunctionCall = Type.Object({ name: Type.String(), arguments: Type.String() })
+export const AnswerToolCall = Type.Object({
+  id: Type.String(),
+  type: OneOf(['function', 'custom']),
+  function: Type.Optional(Type.Object({
+    name: Type.String(), arguments: Type.String({ description: 'JSON as text.' })
+  })),
+  custom: Type.Optional(Type.Object({ name: Type.String(), input: Type.String() })),
+  extra_content: Type.Optional(AnyObject)
+}, { description: 'A call of one tool: `function` or `custom` is present, as `type` says.' })
+export type AnswerToolCall = Static<typeof AnswerToolCall>
+
+const FunctionCall = Type.Object({ name: Type.String(), arguments: Type.String() }, {
+  description: 'Deprecated form of a tool call.'
+})
+
+const ThinkingBlock = Type.Object({
+  type: OneOf(['thinking', 'redacted_thinking']),
+  thinking: Type.Optional(Type.String()),
+  signature: Type.Optional(Type.String()),
+  data: Type.Optional(Type.String())
+})
 
 const thinkingFields = {
-  reasoning_content: Nullable(Type.String(), { description: 'What the model thought, as text.' }),
-  thinking_blocks: Nullable(Type.Array(AnyObject), {
-    description: 'Thinking as the provider signed it, to be sent back unchanged.'
-  })
+  reasoning_content: Type.Optional(Type.String({ description: 'The reasoning of the model, as text.' })),
+  thinking_blocks: Type.Optional(Type.Array(ThinkingBlock, {
+    description: 'Reasoning as the provider signed it. Send it back unchanged.'
+  }))
 }
 
 export const AnswerMessage = Type.Object({
   role: Type.Literal('assistant'),
-  content: orNull(Type.String()),
+  content: orNull(Type.String(), { description: 'Null beside a call, a refusal or sound when there is no text.' }),
   refusal: orNull(Type.String()),
-  tool_calls: Nullable(Type.Array(ToolCall), {
-    description: 'Calls for the caller to carry out; never those of tool servers.'
-  }),
-  annotations: Nullable(Type.Array(Annotation)),
-  audio: Nullable(Type.Object({
+  tool_calls: Type.Optional(Type.Array(AnswerToolCall, {
+    description: 'Calls for the client to execute. Calls of MCP servers are never listed here.'
+  })),
+  annotations: Type.Optional(Type.Array(Annotation)),
+  audio: Type.Optional(Type.Object({
     id: Type.String(),
     data: Type.String({ description: 'The sound in base64.' }),
     expires_at: Type.Integer(),
     transcript: Type.String()
   })),
-  function_call: Nullable(LegacyFunctionCall),
+  function_call: Type.Optional(FunctionCall),
   ...thinkingFields
 })
+export type AnswerMessage = Static<typeof AnswerMessage>
 
-export const ServiceTier = OneOf(['auto', 'default', 'flex', 'scale', 'priority', 'standard'])
+export const serviceTiers = ['auto', 'default', 'flex', 'scale', 'priority', 'standard'] as const
+export const ServiceTier = OneOf([...serviceTiers], { description: 'The tier that served the call.' })
+export type ServiceTier = Static<typeof ServiceTier>
 
 export const ToolServerFailure = Type.Object({
   message: Type.String(),
-  code: Nullable(Type.String()),
-  recommendation: Nullable(Type.String())
-}, { description: 'Why a tool server could not help, and what to do about it.' })
+  code: Type.Optional(Type.String()),
+  recommendation: Type.Optional(Type.String())
+}, { description: 'Why an MCP server could not be used, and what to do about it.' })
+export type ToolServerFailure = Static<typeof ToolServerFailure>
 
 export const ToolServerResult = Type.Object({
   tool_name: Type.String(),
@@ -100,101 +129,134 @@ export const ToolServerResult = Type.Object({
   arguments: AnyObject,
   is_error: Type.Boolean(),
   result: Type.Optional(Type.Unknown()),
-  duration_ms: Nullable(Type.Integer())
-}, { description: 'One call of a tool that ran on the server.' })
+  duration_ms: Type.Optional(Type.Number())
+}, { description: 'One call of a tool of an MCP server.' })
+export type ToolServerResult = Static<typeof ToolServerResult>
 
 const toolServerFields = {
-  tools_executed: Nullable(Type.Array(Type.String()), {
-    description: 'Names of the tools that ran on the server; only when some did.'
-  }),
-  mcp_server_errors: Nullable(MapOf(ToolServerFailure), {
-    description: 'Failed tool servers by name; only when some failed.'
-  }),
-  mcp_tool_results: Nullable(Type.Array(ToolServerResult)),
-  tool_loop_stopped: Nullable(Type.Object({
+  tools_executed: Type.Optional(Type.Array(Type.String(), {
+    description: 'Names of the tools that Headgate executed. Absent when it executed none.'
+  })),
+  mcp_server_errors: Type.Optional(MapOf(ToolServerFailure, {
+    description: 'MCP servers that failed, by name. Absent when none did.'
+  })),
+  mcp_tool_results: Type.Optional(Type.Array(ToolServerResult)),
+  tool_loop_stopped: Type.Optional(Type.Object({
     reason: OneOf(['max_turns', 'deadline', 'tokens', 'calls_per_turn', 'repeated_call']),
     turns: Type.Integer({ minimum: 1 })
-  }), {
-    description: 'Why tools stopped running although the model called more; only when they did.'
-  })
+  }, {
+    description: 'Why Headgate stopped executing tools although the model called more. Absent when it did not.'
+  }))
 }
 
 const answerFields = {
   id: Type.String({ description: 'The same in every chunk of an answer.' }),
   created: Type.Integer({ description: 'Unix time in seconds.' }),
   model: Type.String({ description: 'The model that answered.' }),
-  service_tier: Nullable(ServiceTier),
+  service_tier: Type.Optional(ServiceTier),
   system_fingerprint: Type.Optional(Type.String())
 }
+
+export const CompletionChoice = Type.Object({
+  index: Type.Integer({ minimum: 0 }),
+  message: AnswerMessage,
+  finish_reason: orNull(FinishReason),
+  logprobs: orNull(ChoiceLogprobs)
+})
+export type CompletionChoice = Static<typeof CompletionChoice>
 
 export const ChatCompletion = Type.Object({
   ...answerFields,
   object: Type.Literal('chat.completion'),
-  choices: Type.Array(Type.Object({
-    index: Type.Integer(),
-    message: AnswerMessage,
-    finish_reason: orNull(FinishReason),
-    logprobs: Nullable(ChoiceLogprobs)
-  }), { description: 'One per asked-for answer; empty in the receipt of a deferred completion.' }),
-  usage: Nullable(CompletionUsage),
+  choices: Type.Array(CompletionChoice, {
+    description: 'One for each of the `n` answers. Empty in the receipt of a deferred completion.'
+  }),
+  usage: Type.Optional(CompletionUsage),
   request_id: Type.Optional(Type.String({
     description: 'Only with `deferred`: fetch the completion under this id.'
   })),
   ...toolServerFields
-}, { description: 'A whole answer.' })
+}, { description: 'A complete answer. Fields of a provider that Headgate does not know are passed on.' })
 export type ChatCompletion = Static<typeof ChatCompletion>
 
-const ToolCallDelta = Type.Object({
-  index: Type.Integer({ description: 'Which call of the message this belongs to.' }),
-  id: Nullable(Type.String()),
-  type: Nullable(OneOf(['function', 'custom'])),
-  function: Nullable(Type.Object({
-    name: Nullable(Type.String()),
-    arguments: Nullable(Type.String())
+export const ToolCallDelta = Type.Object({
+  index: Type.Integer({ minimum: 0, description: 'The call of the message this belongs to.' }),
+  id: Type.Optional(Type.String()),
+  type: Type.Optional(OneOf(['function', 'custom'])),
+  function: Type.Optional(Type.Object({
+    name: Type.Optional(Type.String()),
+    arguments: Type.Optional(Type.String())
   })),
-  custom: Nullable(Type.Object({
-    name: Nullable(Type.String()),
-    input: Nullable(Type.String())
-  }))
-}, { description: 'Id and name come once, first; the text of the arguments in pieces.' })
+  custom: Type.Optional(Type.Object({
+    name: Type.Optional(Type.String()),
+    input: Type.Optional(Type.String())
+  })),
+  extra_content: Type.Optional(AnyObject)
+}, { description: 'Id and name come once, first; the text of the arguments comes in pieces.' })
+export type ToolCallDelta = Static<typeof ToolCallDelta>
 
-const Delta = Type.Object({
-  role: Nullable(Type.Literal('assistant')),
-  content: Nullable(Type.String()),
-  refusal: Nullable(Type.String()),
-  tool_calls: Nullable(Type.Array(ToolCallDelta)),
-  annotations: Nullable(Type.Array(Annotation)),
-  audio: Nullable(AnyObject),
-  function_call: Nullable(Type.Object({
-    name: Nullable(Type.String()),
-    arguments: Nullable(Type.String())
+export const ChunkDelta = Type.Object({
+  role: Type.Optional(Type.Literal('assistant')),
+  content: Type.Optional(Type.String()),
+  refusal: Type.Optional(Type.String()),
+  tool_calls: Type.Optional(Type.Array(ToolCallDelta)),
+  annotations: Type.Optional(Type.Array(Annotation)),
+  audio: Type.Optional(Type.Object({
+    id: Type.Optional(Type.String()),
+    data: Type.Optional(Type.String()),
+    transcript: Type.Optional(Type.String()),
+    expires_at: Type.Optional(Type.Integer())
+  })),
+  function_call: Type.Optional(Type.Object({
+    name: Type.Optional(Type.String()),
+    arguments: Type.Optional(Type.String())
   })),
   ...thinkingFields
-}, { description: 'What is new since the chunk before.' })
+}, { description: 'What was added since the previous chunk.' })
+export type ChunkDelta = Static<typeof ChunkDelta>
+
+export const ChunkChoice = Type.Object({
+  index: Type.Integer({ minimum: 0 }),
+  delta: ChunkDelta,
+  finish_reason: orNull(FinishReason),
+  logprobs: orNull(ChoiceLogprobs)
+})
+export type ChunkChoice = Static<typeof ChunkChoice>
+
+export const ToolEvent = Type.Object({
+  type: OneOf(['tool-start', 'tool-progress', 'tool-end']),
+  id: Type.String({ description: 'The id of the call.' }),
+  name: Type.String(),
+  server_name: orNull(Type.String()),
+  progress: Type.Optional(Type.Number()),
+  total: Type.Optional(Type.Number()),
+  message: Type.Optional(Type.String()),
+  is_error: Type.Optional(Type.Boolean()),
+  duration_ms: Type.Optional(Type.Number())
+}, { description: 'What happens to a tool that Headgate executes. Sent with `stream_options.include_tool_events`.' })
+export type ToolEvent = Static<typeof ToolEvent>
 
 export const ChatCompletionChunk = Type.Object({
   ...answerFields,
   object: Type.Literal('chat.completion.chunk'),
-  choices: Type.Array(Type.Object({
-    index: Type.Integer(),
-    delta: Delta,
-    finish_reason: orNull(FinishReason),
-    logprobs: Nullable(ChoiceLogprobs)
-  }), { description: 'Empty in the chunk that carries the usage.' }),
-  usage: Nullable(CompletionUsage),
+  choices: Type.Array(ChunkChoice, { description: 'Empty in the chunk that carries the usage.' }),
+  usage: Nullable(CompletionUsage, {
+    description: 'Only with `stream_options.include_usage`: null but in the last chunk.'
+  }),
   obfuscation: Type.Optional(Type.String()),
+  tool_event: Type.Optional(ToolEvent),
   ...toolServerFields
-}, { description: 'One message of a streamed answer. The stream ends with `data: [DONE]`.' })
+}, { description: 'One message of a streamed answer. The stream ends with `data: [DONE]`, or with an `error` event.' })
 export type ChatCompletionChunk = Static<typeof ChatCompletionChunk>
 
 export const DeferredPending = Type.Object({
   request_id: Type.String(),
   status: Type.Literal('pending')
-}, { description: 'The completion is not there yet.' })
+}, { description: 'The completion is not ready yet.' })
 export type DeferredPending = Static<typeof DeferredPending>
 
 export const DeferredCancelled = Type.Object({
   request_id: Type.String(),
   status: Type.Literal('cancelled')
-}, { description: 'The completion will not be made.' })
+}, { description: 'The completion was cancelled.' })
 export type DeferredCancelled = Static<typeof DeferredCancelled>

@@ -4,67 +4,20 @@
  * Streams print these objects and whole answers are folded from them, so the two cannot disagree.
  */
 
-import type { ChatEvent, FinishReason, ResponseStart, ToolResult, ToolServerError } from '../core/events.ts'
+import type { ChatEvent, FinishReason, Logprobs, ResponseStart, ToolResult, ToolServerError } from '../core/events.ts'
 import type { Usage } from '../core/usage.ts'
+import { serviceTiers } from '../../schemas/completion.ts'
+import type {
+  ChatCompletionChunk, ChoiceLogprobs, ChunkChoice, ChunkDelta, CompletionUsage, ToolServerResult
+} from '../../schemas/completion.ts'
 
-/** The same in every chunk of an answer. */
-interface ChunkHead {
-  id: string
-  object: 'chat.completion.chunk'
-  created: number
-  model: string
-  service_tier?: string
-  system_fingerprint?: string
-}
+/** Fields of a provider that no schema names; they travel where they stood. */
+type Fields = Record<string, unknown>
 
-export interface Chunk extends ChunkHead {
-  choices: ChunkChoice[]
-  usage?: WireUsage | null
-  [extra: string]: unknown
-}
-
-export interface ChunkChoice {
-  index: number
-  delta: ChunkDelta
-  logprobs?: unknown
-  finish_reason: FinishReason | null
-  [extra: string]: unknown
-}
-
-export interface ChunkDelta {
-  role?: 'assistant'
-  content?: string
-  reasoning_content?: string
-  refusal?: string
-  thinking_blocks?: unknown[]
-  audio?: Readonly<Record<string, unknown>>
-  annotations?: unknown[]
-  tool_calls?: ToolCallDelta[]
-  function_call?: { name?: string, arguments?: string }
-  [extra: string]: unknown
-}
-
-export interface ToolCallDelta {
-  index: number
-  id?: string
-  type?: 'function' | 'custom'
-  function?: { name?: string, arguments?: string }
-  custom?: { name?: string, input?: string }
-  [extra: string]: unknown
-}
-
-export interface WireUsage {
-  prompt_tokens: number
-  completion_tokens: number
-  total_tokens: number
-  prompt_tokens_details?: Record<string, number>
-  completion_tokens_details?: Record<string, number>
-}
+export type Chunk = ChatCompletionChunk & Fields
 
 /** What `normalise` guarantees of the first event. */
 export type AnswerHead = Required<Pick<ResponseStart, 'id' | 'model' | 'createdSeconds'>> & ResponseStart
-
-type Fields = Record<string, unknown>
 
 /**
  * Turns the events of one answer into chunks. Call `of` for every event in order, then `end`.
@@ -87,12 +40,14 @@ export class Chunks {
   /** @param withUsage usage in a chunk of its own at the end, and `usage: null` in all others */
   constructor (head: AnswerHead, withUsage: boolean) {
     this.#withUsage = withUsage
+    // A provider's own word for a tier would be none that clients know.
+    const tier = serviceTiers.find(tier => tier === head.serviceTier)
     this.#blank = {
       id: head.id,
       object: 'chat.completion.chunk',
       created: head.createdSeconds,
       model: head.model,
-      ...(head.serviceTier === undefined ? {} : { service_tier: head.serviceTier }),
+      ...(tier === undefined ? {} : { service_tier: tier }),
       ...(head.fingerprint === undefined ? {} : { system_fingerprint: head.fingerprint }),
       choices: [],
       ...(withUsage ? { usage: null } : {})
@@ -112,7 +67,7 @@ export class Chunks {
       case 'audio-delta':
         return this.#choice(event.choice, { audio: event.audio })
       case 'annotation-delta':
-        return this.#choice(event.choice, { annotations: [...event.annotations] })
+        return this.#choice(event.choice, { annotations: event.annotations } as ChunkDelta) // as the provider wrote them
       case 'tool-call-start':
         return this.#choice(event.choice, callStart(event))
       case 'tool-call-delta':
@@ -146,15 +101,16 @@ export class Chunks {
       chunks.push(...started)
     }
     if (this.#withUsage && this.#usage !== undefined) {
-      chunks.push({ ...this.#chunk([]), usage: wireUsage(this.#usage) })
+      chunks.push({ ...this.#chunk([]), usage: completionUsage(this.#usage) })
     }
     const last = chunks.at(-1)
     if (last !== undefined) Object.assign(last, this.#takePending(), this.#serverReport())
     return chunks
   }
 
-  #choice (index: number, delta: ChunkDelta, logprobs?: unknown): Chunk[] {
-    const chunk = this.#chunk([{ index, delta, logprobs: logprobs ?? null, finish_reason: null }])
+  #choice (index: number, delta: ChunkDelta, logprobs: Logprobs | null = null): Chunk[] {
+    // Their inside is as the provider wrote it.
+    const chunk = this.#chunk([{ index, delta, logprobs: logprobs as ChoiceLogprobs | null, finish_reason: null }])
     if (this.#roles.has(index)) return [chunk]
     this.#roles.add(index)
     const first = this.#chunk([
@@ -217,7 +173,7 @@ function callPiece ({ call, text, kind }: ChatEvent & { type: 'tool-call-delta' 
   }
 }
 
-export function wireUsage (usage: Usage): WireUsage {
+export function completionUsage (usage: Usage): CompletionUsage {
   const promptDetails = reported({
     cached_tokens: usage.cachedTokens,
     cache_write_tokens: usage.cacheWriteTokens,
@@ -238,6 +194,7 @@ export function wireUsage (usage: Usage): WireUsage {
   }
 }
 
+/** The counts that a provider reported; `undefined` when it reported none. */
 function reported (counts: Record<string, number | undefined>): Record<string, number> | undefined {
   let known: Record<string, number> | undefined
   for (const name in counts) {
@@ -247,11 +204,11 @@ function reported (counts: Record<string, number | undefined>): Record<string, n
   return known
 }
 
-function wireToolResult (result: ToolResult): Fields {
+function wireToolResult (result: ToolResult): ToolServerResult {
   return {
     tool_name: result.toolName,
     server_name: result.serverName,
-    arguments: result.arguments,
+    arguments: { ...result.arguments },
     is_error: result.isError,
     ...(result.result === undefined ? {} : { result: result.result }),
     ...(result.durationMs === undefined ? {} : { duration_ms: result.durationMs })

@@ -1,34 +1,19 @@
 /** Chunks to one completion. */
 
-import type { Chunk, ChunkChoice, ChunkDelta, ToolCallDelta, WireUsage } from './chunk.ts'
-import type { FinishReason } from '../core/events.ts'
+import type { Chunk } from './chunk.ts'
+import type {
+  AnswerMessage, AnswerToolCall, ChatCompletion, ChoiceLogprobs, ChunkChoice, ChunkDelta, CompletionChoice, FinishReason,
+  ToolCallDelta
+} from '../../schemas/completion.ts'
 
-export interface Completion {
-  id: string
-  object: 'chat.completion'
-  created: number
-  model: string
-  choices: CompletionChoice[]
-  usage?: WireUsage
-  [extra: string]: unknown
-}
+type Fields = Record<string, unknown>
 
-export interface CompletionChoice {
-  index: number
-  message: Message
-  logprobs: unknown
-  finish_reason: FinishReason | null
-  [extra: string]: unknown
-}
+/** With the fields of its provider that no schema names. */
+export type Completion = ChatCompletion & Fields
 
-interface Message {
-  role: 'assistant'
-  content: string | null
-  refusal: string | null
-  [field: string]: unknown
-}
-
-interface Logprobs { content: unknown[] | null, refusal: unknown[] | null }
+/** The fields of a chunk that are read one by one; all others are taken as they are. */
+const chunkFields = new Set(['id', 'object', 'created', 'model', 'choices', 'usage'])
+const choiceFields = new Set(['index', 'delta', 'logprobs', 'finish_reason'])
 
 /**
  * Folds the chunks of an answer, in order, into the answer that a call without `stream` gets.
@@ -40,30 +25,30 @@ export function foldChunks (chunks: Iterable<Chunk>): Completion {
   let answer: Completion | undefined
   const choices = new Map<number, ChoiceFold>()
   for (const chunk of chunks) {
-    const { choices: pieces, usage } = chunk
     answer ??= { id: chunk.id, object: 'chat.completion', created: chunk.created, model: chunk.model, choices: [] }
-    for (const key in chunk) {
-      if (key !== 'choices' && key !== 'usage' && key !== 'object') answer[key] = chunk[key]
-    }
-    for (const piece of pieces) {
+    for (const key in chunk) if (!chunkFields.has(key)) answer[key] = chunk[key]
+    for (const piece of chunk.choices) {
       let choice = choices.get(piece.index)
       if (choice === undefined) choices.set(piece.index, choice = new ChoiceFold(piece.index))
       choice.add(piece)
     }
-    if (usage !== undefined && usage !== null) answer.usage = usage
+    if (chunk.usage !== undefined && chunk.usage !== null) answer.usage = chunk.usage
   }
   if (answer === undefined) throw new TypeError('an answer has at least one chunk')
   answer.choices = [...choices.values()].map(choice => choice.result()).toSorted((a, b) => a.index - b.index)
   return answer
 }
 
+/** Everything that grows with an answer grows in place: a copy for each chunk would cost its square. */
 class ChoiceFold {
   readonly #index: number
   readonly #calls: ToolCallDelta[] = []
-  readonly #message: Record<string, unknown> = {}
-  readonly #extra: Record<string, unknown> = {}
+  readonly #message: Fields = {}
+  readonly #extra: Fields = {}
+  readonly #annotations = new Map<string, unknown>()
+  readonly #blocks: unknown[] = []
   #content = ''
-  #logprobs: Logprobs | null = null
+  #logprobs: ChoiceLogprobs | null = null
   #finish: FinishReason | null = null
 
   constructor (index: number) {
@@ -72,48 +57,78 @@ class ChoiceFold {
 
   add (choice: ChunkChoice): void {
     this.#addDelta(choice.delta)
-    this.#addLogprobs(choice.logprobs as Partial<Logprobs> | null | undefined) // ours: made in chunk
+    if (choice.logprobs !== null) this.#addLogprobs(choice.logprobs)
     this.#finish = choice.finish_reason ?? this.#finish
-    for (const key in choice) {
-      if (key !== 'index' && key !== 'delta' && key !== 'logprobs' && key !== 'finish_reason') this.#extra[key] = choice[key]
-    }
+    for (const key in choice) if (!choiceFields.has(key)) this.#extra[key] = Reflect.get(choice, key)
   }
 
   result (): CompletionChoice {
+    const message = this.#message
+    if (this.#annotations.size > 0) message['annotations'] = [...this.#annotations.values()]
+    if (this.#blocks.length > 0) message['thinking_blocks'] = this.#blocks
     const calls = this.#calls.filter(call => call !== undefined).map(({ index: _, ...call }) => call)
-    const spoken = calls.length > 0 || 'function_call' in this.#message || 'refusal' in this.#message ||
-      'audio' in this.#message
-    return {
-      index: this.#index,
-      message: {
-        role: 'assistant',
-        // No text beside a call, a refusal or a voice is null; otherwise it is empty text.
-        content: this.#content === '' && spoken ? null : this.#content,
-        refusal: null,
-        ...this.#message,
-        ...(calls.length === 0 ? {} : { tool_calls: calls })
-      },
-      logprobs: this.#logprobs,
-      finish_reason: this.#finish,
-      ...this.#extra
+    const spoken = calls.length > 0 || 'function_call' in message || 'refusal' in message || 'audio' in message
+    const fields: AnswerMessage = {
+      role: 'assistant',
+      // No text beside a call, a refusal or a voice is null; otherwise it is empty text.
+      content: this.#content === '' && spoken ? null : this.#content,
+      refusal: null,
+      ...message
     }
+    if (calls.length > 0) fields.tool_calls = calls as AnswerToolCall[] // each began with its id, type and name
+    return { index: this.#index, message: fields, logprobs: this.#logprobs, finish_reason: this.#finish, ...this.#extra }
   }
 
   #addDelta (delta: ChunkDelta): void {
-    const { content, tool_calls: calls } = delta
-    if (content !== undefined) this.#content += content
-    if (calls !== undefined) for (const call of calls) this.#addCall(call)
     for (const key in delta) {
-      if (key !== 'role' && key !== 'content' && key !== 'tool_calls') {
-        this.#message[key] = joined(key, this.#message[key], delta[key])
+      switch (key) {
+        case 'role': break
+        case 'content':
+          this.#content += delta.content ?? ''
+          break
+        case 'reasoning_content':
+        case 'refusal':
+          this.#message[key] = `${textIn(this.#message, key)}${delta[key] ?? ''}`
+          break
+        case 'tool_calls':
+          for (const call of delta.tool_calls ?? []) this.#addCall(call)
+          break
+        case 'annotations':
+          // Some providers send all of them again with every chunk.
+          for (const annotation of delta.annotations ?? []) this.#annotations.set(JSON.stringify(annotation), annotation)
+          break
+        case 'thinking_blocks':
+          for (const block of delta.thinking_blocks ?? []) this.#blocks.push(block)
+          break
+        case 'audio':
+          this.#join(key, delta.audio ?? {}, audioTexts)
+          break
+        case 'function_call':
+          this.#join(key, delta.function_call ?? {}, callTexts)
+          break
+        default:
+          this.#message[key] = Reflect.get(delta, key)
       }
+    }
+  }
+
+  /** Joins an object that comes in parts: its texts grow, its other fields are replaced. */
+  #join (key: string, parts: object, texts: ReadonlySet<string>): void {
+    const joined = (this.#message[key] ??= {}) as Fields // made here
+    for (const [name, part] of Object.entries(parts)) {
+      joined[name] = texts.has(name) ? `${textIn(joined, name)}${String(part)}` : part
     }
   }
 
   #addCall (delta: ToolCallDelta): void {
     const call = this.#calls[delta.index]
     if (call === undefined) {
-      this.#calls[delta.index] = structuredClone(delta)
+      // A copy where it grows: the same chunk may be printed as well.
+      const { function: called, custom } = delta
+      const own: ToolCallDelta = { ...delta }
+      if (called !== undefined) own.function = { ...called }
+      if (custom !== undefined) own.custom = { ...custom }
+      this.#calls[delta.index] = own
       return
     }
     if (call.function !== undefined) {
@@ -122,46 +137,25 @@ class ChoiceFold {
     if (call.custom !== undefined) call.custom.input = (call.custom.input ?? '') + (delta.custom?.input ?? '')
   }
 
-  #addLogprobs (logprobs: Partial<Logprobs> | null | undefined): void {
-    if (logprobs === null || logprobs === undefined) return
+  #addLogprobs (logprobs: ChoiceLogprobs): void {
     const all = this.#logprobs ??= { content: null, refusal: null }
     all.content = grown(all.content, logprobs.content)
     all.refusal = grown(all.refusal, logprobs.refusal)
   }
 }
 
-/** The first list, longer: a new one for every token of a long answer would cost its square. */
-function grown (list: unknown[] | null, more: readonly unknown[] | null | undefined): unknown[] | null {
-  if (more === null || more === undefined) return list
+const audioTexts = new Set(['data', 'transcript'])
+const callTexts = new Set(['arguments'])
+
+function textIn (fields: Fields, key: string): string {
+  const text = fields[key]
+  return typeof text === 'string' ? text : ''
+}
+
+/** Returns the first list with the items of the second behind its own. */
+function grown<T> (list: T[] | null | undefined, more: readonly T[] | null | undefined): T[] | null {
+  if (more === null || more === undefined) return list ?? null
   const all = list ?? []
   for (const item of more) all.push(item)
   return all
-}
-
-/** Text that streams is concatenated, lists grow, audio and a legacy call join part by part. */
-function joined (key: string, before: unknown, value: unknown): unknown {
-  if (before === undefined) return value
-  switch (key) {
-    case 'reasoning_content':
-    case 'refusal':
-      return `${before as string}${value as string}` // text by construction
-    case 'annotations':
-    case 'thinking_blocks':
-      return [...before as unknown[], ...value as unknown[]] // ours: made in chunk
-    case 'audio':
-      return joinedParts(before, value, ['data', 'transcript'])
-    case 'function_call':
-      return joinedParts(before, value, ['arguments'])
-    default:
-      return value
-  }
-}
-
-function joinedParts (before: unknown, value: unknown, texts: readonly string[]): Record<string, unknown> {
-  const parts: Record<string, unknown> = { ...before as object } // objects by construction
-  for (const [key, piece] of Object.entries(value as object)) {
-    const whole = parts[key]
-    parts[key] = texts.includes(key) && typeof whole === 'string' ? whole + String(piece) : piece
-  }
-  return parts
 }

@@ -6,11 +6,9 @@
  * never hold a key or the text of an upstream; what was really said is in `cause`, for the log.
  */
 
-export type ErrorType =
-  | 'invalid_request_error'
-  | 'authentication_error'
-  | 'rate_limit_error'
-  | 'server_error'
+import type { ErrorBody, ValidationErrorBody } from '../../schemas/errors.ts'
+
+export type ErrorType = ErrorBody['error']['type']
 
 /** Whose fault it was, which decides what may be tried next (see `stages/provider-call`). */
 export type Failure =
@@ -194,11 +192,6 @@ export interface GatewayErrorOptions {
   withOwnKey?: GatewayError | undefined
 }
 
-/** What a caller reads: all four fields are always there, `code` and `param` null where they say nothing. */
-export interface ErrorBody {
-  error: { message: string, type: ErrorType, code: string | null, param: string | null }
-}
-
 export class GatewayError extends Error {
   readonly code: ErrorCode
   readonly status: number
@@ -264,13 +257,7 @@ export class GatewayError extends Error {
 }
 
 /** One row of a 422 answer, in the vocabulary of pydantic 2. */
-export interface ValidationDetail {
-  loc: Array<string | number>
-  msg: string
-  type: string
-  input?: unknown
-  ctx?: Record<string, unknown>
-}
+export type ValidationDetail = ValidationErrorBody['detail'][number]
 
 /**
  * A body of the wrong shape: 422 with `{ detail: [...] }` in place of `{ error }`, one row for each

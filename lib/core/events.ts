@@ -9,9 +9,11 @@
 
 import type { Vector } from './vector.ts'
 import type { TokenLogprob, TranscriptionUsage, TranscriptSegment, TranscriptWord } from '../../schemas/transcription.ts'
+import type { FinishReason } from '../../schemas/completion.ts'
 import type { Usage } from './usage.ts'
 
-export type FinishReason = 'stop' | 'length' | 'tool_calls' | 'content_filter' | 'function_call'
+export type { FinishReason }
+
 
 /** A provider's thinking block, verbatim: it must come back unchanged in the next turn. */
 export type ThinkingBlock =

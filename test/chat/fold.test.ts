@@ -232,3 +232,24 @@ t.test('chunks come from one mapping, so a printed delta equals its chunk', asyn
   const expected = events.flatMap(event => chunks.of(event)).map(chunk => `data: ${JSON.stringify(chunk)}\n\n`).join('')
   t.ok((await encode([batch(events)])).startsWith(expected))
 })
+
+t.test('annotations that a provider repeats with every chunk come once in the complete answer', async t => {
+  const cited = (url: string) => ({ type: 'url_citation', url_citation: { url, title: url } })
+  const events: ChatEvent[] = [
+    head,
+    { type: 'annotation-delta', choice: 0, annotations: [cited('a')] },
+    { type: 'text-delta', choice: 0, text: 'so' },
+    { type: 'annotation-delta', choice: 0, annotations: [cited('a'), cited('b')] },
+    { type: 'choice-end', choice: 0, reason: 'stop' }
+  ]
+  t.same(toCompletion([batch(events)]).choices[0]?.message.annotations, [cited('a'), cited('b')])
+})
+
+t.test('a service tier that no client knows is left out', async t => {
+  const tiers = (serviceTier: string): unknown => {
+    const end: ChatEvent = { type: 'choice-end', choice: 0, reason: 'stop' }
+    return toCompletion([batch([{ ...head, serviceTier }, end])]).service_tier
+  }
+  t.equal(tiers('flex'), 'flex')
+  t.equal(tiers('on_demand'), undefined)
+})
