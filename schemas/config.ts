@@ -57,7 +57,13 @@ const HttpUrl = (description: string) => Type.String({
 /** Where a secret is to be read from; anything else in its place may be the secret itself. */
 export const secretReference = '^(env:[A-Za-z_][A-Za-z0-9_]*|file:.+)$'
 
-const Secret = (description: string) => Type.String({
+declare const namesSecret: unique symbol
+
+/** `env:NAME` or `file:PATH`, told apart from other text so that settings can hold the secret in its place. */
+export type SecretReference = string & { readonly [namesSecret]: true }
+
+const Secret = (description: string) => Type.Unsafe<SecretReference>({
+  type: 'string',
   pattern: secretReference,
   patternErrorMessage:
     'secrets are not written here: name a variable (env:NAME) or a file (file:PATH)',
@@ -188,12 +194,12 @@ export const ModelConfig = Closed({
 }, { description: 'A model of your own, or a change to one of the catalogue.' })
 export type ModelConfig = Static<typeof ModelConfig>
 
-/** In the words of `RouteStrategy`. */
 export const RouteStrategy = OneOf(['in_order', 'weighted', 'cheapest', 'fastest'], {
   default: 'in_order',
   description: 'Which is tried first: the first of the list; one drawn by weight; the one with the lowest price; ' +
-    'the one that has lately begun to answer soonest. The others follow when it fails.'
+    'the one that has recently begun to answer soonest. The others follow when it fails.'
 })
+export type RouteStrategy = Static<typeof RouteStrategy>
 
 const WeightedModel = Closed({
   model: Text('A model id, an alias or another route.'),

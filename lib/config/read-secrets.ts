@@ -8,21 +8,16 @@
 
 import { readFileSync } from 'node:fs'
 import { resolve } from 'node:path'
-import { secretReference } from '../../schemas/config.ts'
+import { Config, secretReference } from '../../schemas/config.ts'
 import { Secret } from '../core/secret.ts'
 import { isHeaderSafe, firstInvalidChar } from '../text/header-value.ts'
 import { errorCode } from './environment.ts'
 import { isMap, type Path } from './path.ts'
 import type { Report } from './report.ts'
+import { entrySchema, isSecretSchema, propertySchemas } from './schema-parts.ts'
 
 /** Where secrets stand; `*` is any name or index. */
-const places = [
-  ['providers', '*', 'api_key'],
-  ['providers', '*', 'headers', '*'],
-  ['mcp_servers', '*', 'headers', '*'],
-  ['mcp_servers', '*', 'env', '*'],
-  ['keys', '*', 'key']
-]
+const places = secretPlaces(Config)
 
 /** The only ones that are not sent in a header. */
 const isVariable = ([section, , entry]: Path): boolean => section === 'mcp_servers' && entry === 'env'
@@ -52,6 +47,13 @@ export function readSecrets (
     if (problem !== undefined) report.add(path, problem)
   }
   return secrets
+}
+
+function secretPlaces (schema: unknown): string[][] {
+  if (isSecretSchema(schema)) return [[]]
+  const entry = entrySchema(schema)
+  const steps = Object.entries(propertySchemas(schema) ?? (entry === undefined ? {} : { '*': entry }))
+  return steps.flatMap(([step, inner]) => secretPlaces(inner).map(rest => [step, ...rest]))
 }
 
 const isReference = new RegExp(secretReference)

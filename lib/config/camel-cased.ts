@@ -1,0 +1,34 @@
+/** Values of the configuration under the names code uses, as their schema says. */
+
+import type { Static, TSchema } from 'typebox'
+import type { CamelCased } from '../core/camel-cased.ts'
+import type { Secret } from '../core/secret.ts'
+import { isMap } from './path.ts'
+import { entrySchema, isSecretSchema, propertySchemas } from './schema-parts.ts'
+
+/**
+ * Renames the entries of a value at every depth and replaces references to secrets by the secrets.
+ *
+ * @param value fits the schema
+ */
+export function camelCased<T extends TSchema> (
+  schema: T, value: Static<T>, secret: (reference: string) => Secret
+): CamelCased<Static<T>> {
+  const walk = (schema: unknown, value: unknown): unknown => {
+    if (isSecretSchema(schema) && typeof value === 'string') return secret(value)
+    if (Array.isArray(value)) return value.map((item: unknown) => walk(entrySchema(schema), item))
+    if (!isMap(value)) return value
+    const properties = propertySchemas(schema)
+    if (properties === undefined) return mapValues(value, entry => walk(entrySchema(schema), entry))
+    return Object.fromEntries(Object.entries(value).map(([name, entry]) => [camelCase(name), walk(properties[name], entry)]))
+  }
+  return walk(schema, value) as CamelCased<Static<T>> // what the type says of names is what `walk` does
+}
+
+function camelCase (name: string): string {
+  return name.replace(/_(.)/g, (_, letter: string) => letter.toUpperCase())
+}
+
+function mapValues (map: Readonly<Record<string, unknown>>, change: (value: unknown) => unknown): Record<string, unknown> {
+  return Object.fromEntries(Object.entries(map).map(([name, value]) => [name, change(value)]))
+}

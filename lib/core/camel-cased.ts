@@ -1,0 +1,20 @@
+/** Names of the configuration as names of code. Types only: `lib/config/camel-cased` makes the values. */
+
+import type { SecretReference } from '../../schemas/config.ts'
+import type { Secret } from './secret.ts'
+
+/** `first_byte_ms` as a type: `firstByteMs`. */
+type CamelCase<Name> = Name extends `${infer Head}_${infer Rest}` ? `${Head}${Capitalize<CamelCase<Rest>>}` : Name
+
+/**
+ * The type of a configuration entry as services see it, at every depth: names in camel case, references
+ * to secrets as the secrets, everything read-only. Keys of the operator's choice stay as they are.
+ */
+export type CamelCased<T> =
+  T extends SecretReference ? Secret
+    : T extends ReadonlyArray<infer Item> ? ReadonlyArray<CamelCased<Item>>
+      : T extends object
+        ? string extends keyof T
+          ? { readonly [Name in keyof T]: CamelCased<T[Name]> }
+          : { readonly [Name in keyof T as CamelCase<Name>]: CamelCased<T[Name]> }
+        : T
