@@ -1,12 +1,13 @@
 /**
- * Opens a session with a tool server: streamable HTTP first, the older SSE transport where that is
- * not understood, a child process for the operator's commands. The protocol version is negotiated,
- * from the newest revision down to 2024-11-05.
+ * Opens a session with an MCP server: over streamable HTTP, over the older SSE transport if the server
+ * does not support it, or with a child process for the operator's commands. The protocol version is
+ * negotiated, from the newest revision down to 2024-11-05.
  *
  * The client library takes a tenth of a second to load, so it is loaded for the first session.
  */
 
 import { deadline } from '../async/deadline.ts'
+import { version } from '../text/version.ts'
 import { httpStatus, timedOut } from './failure.ts'
 import { Session } from './session.ts'
 import { sessionFetch } from './session-fetch.ts'
@@ -18,11 +19,11 @@ import type { Secret } from '../core/secret.ts'
 import type { LocalServer, RemoteServer, ToolServerTarget } from './tool-server-target.ts'
 
 export interface ConnectOptions {
-  /** To servers of callers. */
+  /** Connects to servers of callers: public addresses only. */
   readonly checkedAgent: Dispatcher
-  /** To servers of the operator. */
+  /** Connects to servers of the operator, wherever they are. */
   readonly openAgent: Dispatcher
-  /** Of one answer of a server. */
+  /** Bounds one answer of a server, and all pages of its tool list together. */
   readonly maxBytes: number
   readonly timeoutMs: number
   readonly listTtlMs: number
@@ -30,18 +31,22 @@ export interface ConnectOptions {
 
 export type Connect = (target: ToolServerTarget, signal: AbortSignal) => Promise<Session>
 
-/** @throws an error of the client library, after at most about `timeoutMs`, with nothing left open */
+/**
+ * Returns a function that opens sessions.
+ *
+ * @throws an error of the client library, after at most about `timeoutMs`, with nothing left open
+ */
 export function createConnect (options: ConnectOptions): Connect {
   return async ({ via }, signal) => {
-    const timeUp = deadline(options.timeoutMs, signal, new Error('the time to connect is up'))
+    const timeout = deadline(options.timeoutMs, signal, new Error('timed out while connecting'))
     try {
       return via.kind === 'local'
-        ? await connectLocal(via, options, timeUp.signal)
-        : await connectRemote(via, options, timeUp.signal)
+        ? await connectLocal(via, options, timeout.signal)
+        : await connectRemote(via, options, timeout.signal)
     } catch (error) {
-      throw timeUp.passed() ? timedOut('connect', error) : error
+      throw timeout.passed() ? timedOut('connect', error) : error
     } finally {
-      timeUp.end()
+      timeout.end()
     }
   }
 }
@@ -62,13 +67,13 @@ async function connectRemote (via: RemoteServer, options: ConnectOptions, signal
     const transport = new StreamableHTTPClientTransport(url, transportOptions)
     return await connectOver(transport, options, signal, async () => await transport.terminateSession())
   } catch (error) {
-    if (!mayBeOlder(error)) throw error
+    if (!mayUseSse(error)) throw error
     return await connectOver(new SSEClientTransport(url, transportOptions), options, signal)
   }
 }
 
-/** A server of the older transport answers a POST to its stream's address with one of these. */
-function mayBeOlder (error: unknown): boolean {
+/** Recognises the statuses with which a server of the older transport answers a POST to its stream's address. */
+function mayUseSse (error: unknown): boolean {
   const status = httpStatus(error)
   return status !== undefined && [400, 404, 405, 406, 415, 501].includes(status)
 }
@@ -95,9 +100,9 @@ async function connectOver (
   const client = new Client(identity, {
     ...clientOptions, listChanged: { tools: { autoRefresh: false, debounceMs: 0, onChanged: () => session?.forgetTools() } }
   })
-  // Aborting the handshake is not enough: a server may hold the stream that was opened first.
-  const giveUp = (): void => { void close(client) }
-  signal.addEventListener('abort', giveUp)
+  // Aborting the handshake is not enough: a server may keep the stream open that was opened first.
+  const abandon = (): void => { void close(client) }
+  signal.addEventListener('abort', abandon)
   try {
     signal.throwIfAborted()
     await client.connect(transport, { signal, timeout: timeoutMs })
@@ -107,16 +112,16 @@ async function connectOver (
     await close(client)
     throw error
   } finally {
-    signal.removeEventListener('abort', giveUp)
+    signal.removeEventListener('abort', abandon)
   }
 }
 
-/** The error that brought us here says more than one of closing. */
+/** Closes quietly: the error that led here says more than one of closing. */
 async function close (client: Client): Promise<void> {
   await client.close().catch(() => undefined)
 }
 
-const identity = { name: 'headgate', version: '0.1.0' }
+const identity = { name: 'headgate', version }
 
 const clientOptions: ClientOptions = {
   versionNegotiation: { mode: 'auto' },
@@ -125,8 +130,8 @@ const clientOptions: ClientOptions = {
 }
 
 /**
- * Output schemas are the server's word about itself. They are not compiled: a schema from outside
- * can hold a pattern that keeps the process busy for hours.
+ * Accepts any output instead of compiling the server's output schema: a schema from outside can hold
+ * a pattern that keeps the process busy for hours.
  */
 function acceptAnyOutput<T> (input: unknown): JsonSchemaValidatorResult<T> {
   return { valid: true, data: input as T, errorMessage: undefined } // nothing here reads it as a T

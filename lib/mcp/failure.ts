@@ -1,12 +1,12 @@
 /**
- * What went wrong with a tool server, in words for the caller: which step failed, why, and what to
- * do about it. The server's own words are not repeated; they may hold anything.
+ * Explains failures of MCP servers to the caller: which step failed, why, and what to do about it. The
+ * server's own words are not repeated; they may hold anything.
  */
 
-import { addressRefused } from './guarded-fetch.ts'
+import { addressRefused, answerTooLarge } from './guarded-fetch.ts'
 import type { ToolServerError } from '../core/events.ts'
 
-/** The steps on the way to a tool's answer. */
+/** Names the steps on the way to a tool's answer. */
 export type Phase = 'resolve' | 'connect' | 'initialize' | 'list' | 'call'
 
 export class ToolServerFailure extends Error {
@@ -20,14 +20,14 @@ export class ToolServerFailure extends Error {
     this.recommendation = options.recommendation
   }
 
-  /** As it is told to the caller: `code` is the phase. */
+  /** Returns the failure as the caller reads it: `code` is the phase. */
   toError (): ToolServerError {
     const { message, phase, recommendation } = this
     return { message, code: phase, ...(recommendation === undefined ? {} : { recommendation }) }
   }
 }
 
-/** The error as one of ours; `phase` says what was under way. */
+/** Converts an error into one of ours; `phase` is the step that failed. */
 export function asFailure (error: unknown, phase: Phase): ToolServerFailure {
   if (error instanceof ToolServerFailure) return error
   const chain = [...causes(error)]
@@ -42,13 +42,21 @@ export function asFailure (error: unknown, phase: Phase): ToolServerFailure {
   if (status === 401 || status === 403) {
     return new ToolServerFailure(phase === 'connect' ? 'initialize' : phase,
       `The tool server refused access (HTTP ${status}).`, {
-        recommendation: 'Send credentials for it in `authorization`, `headers` or `credentials` of its entry in `mcp_servers`.',
+        recommendation: 'Send credentials in `authorization`, `headers` or `credentials` of its entry in `mcp_servers`.',
         cause: error
       })
   }
   if (status !== undefined) {
     return new ToolServerFailure(phase === 'connect' ? 'initialize' : phase,
       `The tool server answered with HTTP ${status}.`, { recommendation: adviceFor(status), cause: error })
+  }
+  if (codes.has(answerTooLarge)) {
+    return new ToolServerFailure(phase, 'The answer of the tool server is too large.', { cause: error })
+  }
+  if (chain.some(link => property(link, 'message') === 'bad port')) {
+    return new ToolServerFailure(phase, 'The tool server could not be reached: HTTP clients do not connect to its port.', {
+      recommendation: 'Serve it at another port; see https://fetch.spec.whatwg.org/#port-blocking.', cause: error
+    })
   }
   const network = chain.find(isNetworkError)
   if (network !== undefined) {
@@ -58,40 +66,40 @@ export function asFailure (error: unknown, phase: Phase): ToolServerFailure {
   }
   if (codes.has('REQUEST_TIMEOUT')) return timedOut(phase, error)
   return new ToolServerFailure(phase === 'connect' ? 'initialize' : phase,
-    'The tool server did not speak the protocol as expected.', {
-      recommendation: 'Check that the address is that of an MCP server.', cause: error
+    'The tool server did not follow the MCP protocol.', {
+      recommendation: 'Check that the address is the endpoint of an MCP server.', cause: error
     })
 }
 
-/** The server took longer than it was given. */
+/** Returns the failure of a server that took too long. */
 export function timedOut (phase: Phase, cause?: unknown): ToolServerFailure {
   return new ToolServerFailure(phase, 'The tool server did not answer in time.', {
-    recommendation: 'Try again later, or leave the server out.', cause
+    recommendation: 'Try again later, or remove the server from `mcp_servers`.', cause
   })
 }
 
-/** True when the server no longer knows the session: it did nothing, and a new one will help. */
+/** Returns true when the server no longer knows the session: it did nothing, and a new session will help. */
 export function sessionExpired (error: unknown): boolean {
   const status = httpStatus(error)
   if (status === 404) return true
-  // Servers that answer 400 here are common; they do say that it is about the session.
+  // Many servers answer 400 here; their message mentions the session.
   return status === 400 && [...causes(error)].some(link => /session/i.test(String(property(link, 'message'))))
 }
 
-/** True when the connection itself failed, rather than a tool or the patience of a caller. */
+/** Returns true when the connection itself failed, rather than a tool or a caller's time-out. */
 export function sessionBroken (error: unknown): boolean {
   return httpStatus(error) !== undefined || [...causes(error)].some(isNetworkError)
 }
 
-/** The HTTP status at the bottom of an error of the client library. */
+/** Finds the HTTP status in an error of the client library. */
 export function httpStatus (error: unknown): number | undefined {
   for (const link of causes(error)) {
     const status = property(link, 'status') ?? property(property(link, 'data'), 'status')
     if (typeof status === 'number') return status
-    const code = property(link, 'code') // of the older transport: the status itself
+    const code = property(link, 'code') // the older transport gives the status itself
     if (typeof code === 'number' && code >= 400 && code < 600) return code
-    const told = /\(HTTP (\d{3})\)/.exec(String(property(link, 'message')))
-    if (told !== null) return Number(told[1])
+    const match = /\(HTTP (\d{3})\)/.exec(String(property(link, 'message')))
+    if (match !== null) return Number(match[1])
   }
   return undefined
 }
@@ -108,12 +116,12 @@ function isNetworkError (link: unknown): boolean {
 }
 
 function adviceFor (status: number): string {
-  if (status === 404) return 'Check the address: there is no MCP server at it.'
-  if (status === 429) return 'Try again later: the tool server limits its callers.'
-  return status >= 500 ? 'Try again later, or leave the server out.' : 'Check the address and the headers of the server.'
+  if (status === 404) return 'Check the address: no MCP server answers there.'
+  if (status === 429) return 'Try again later: the tool server limits its request rate.'
+  return status >= 500 ? 'Try again later, or remove the server from `mcp_servers`.' : 'Check the address and the headers of the server.'
 }
 
-/** The error, its cause, the cause of that, …; of several errors at once, all. */
+/** Yields the error, its cause, the cause of that and so on; for an aggregate all of its errors. */
 function * causes (error: unknown, depth = 0): Generator {
   if (typeof error !== 'object' || error === null || depth > 8) return
   yield error

@@ -1,13 +1,14 @@
 /**
- * The only way out to addresses that callers name: tool servers, documents, images by URL.
+ * Fetches from addresses that callers name: MCP servers, documents, images by URL. Nothing else connects
+ * to them.
  *
- * A name is looked up once, every address it has is checked, and the socket goes to an address
- * that was checked, so a name that changes its mind between the check and the connection gains
- * nothing. Addresses written as numbers, in whatever form, are checked as what they are.
+ * A name is looked up once, each of its addresses is checked, and the socket connects to a checked
+ * address, so a name that resolves differently a moment later (DNS rebinding) gains nothing. Numeric
+ * addresses of any spelling are checked as what they are.
  *
  * ```ts
- * const agent = createSafeAgent({ allowed: ['tools.internal:8080', '10.1.0.0/16'] })
- * const answer = await safeFetch('https://example.com/mcp', {}, { agent, maxBytes: 1e6 })
+ * const agent = createGuardedAgent({ allowed: ['tools.internal:8080', '10.1.0.0/16'] })
+ * const answer = await guardedFetch('https://example.com/mcp', {}, { agent, maxBytes: 1e6 })
  * ```
  */
 
@@ -22,10 +23,10 @@ export interface GuardedAgentOptions {
   readonly connectMs?: number
 }
 
-/** What `AddressRefused.code` says, also at the end of the `cause` chain of a failed fetch. */
+/** Marks a refused address: `AddressRefused.code`, also at the end of the `cause` chain of a failed fetch. */
 export const addressRefused = 'ADDRESS_REFUSED'
 
-/** Somebody asked for an address that is not theirs to reach. */
+/** Reports an address that callers may not reach. */
 export class AddressRefused extends Error {
   readonly code = addressRefused
 
@@ -35,11 +36,23 @@ export class AddressRefused extends Error {
   }
 }
 
+/** Marks an answer that was too large, in the `cause` chain of what reading it throws. */
+export const answerTooLarge = 'ANSWER_TOO_LARGE'
+
+class AnswerTooLarge extends Error {
+  readonly code = answerTooLarge
+
+  constructor (maxBytes: number) {
+    super(`the answer is longer than ${maxBytes} bytes`)
+    this.name = 'AnswerTooLarge'
+  }
+}
+
 /**
- * Makes a dispatcher that connects to public unicast addresses and to what is allowed besides.
+ * Creates a dispatcher that connects to public unicast addresses and to the allowed exceptions.
  *
  * Sockets to one host are not limited in number, and a body may pause for as long as the request's
- * signal lets it: each tool session holds one open for news.
+ * signal allows: each tool session keeps one open for notifications.
  * Requests fail with `AddressRefused` as their cause, before anything is sent.
  */
 export function createGuardedAgent ({ allowed = [], connectMs = 5000 }: GuardedAgentOptions = {}): Agent {
@@ -61,9 +74,9 @@ export function createGuardedAgent ({ allowed = [], connectMs = 5000 }: GuardedA
 }
 
 /**
- * Says whether an address belongs to the public internet: unicast, and for version 6 within
- * 2000::/3, the only part that is given out. Everything that embeds a version 4 address
- * (mapped, compatible, 6to4, Teredo, NAT64) is judged by it or refused.
+ * Returns true when an address belongs to the public internet: unicast, and for version 6 within
+ * 2000::/3, the only part that is assigned. Everything that embeds a version 4 address
+ * (mapped, compatible, 6to4, Teredo, NAT64) is judged by that address or refused.
  *
  * @see https://www.iana.org/assignments/iana-ipv6-special-registry
  */
@@ -77,22 +90,21 @@ export function isPublicAddress (address: string): boolean {
 
 export interface GuardedFetchOptions {
   readonly agent: Dispatcher
-  /** Bytes of the answer, decoded; one more and reading its body fails. */
+  /** Maximum size of the decoded answer; reading a longer body fails with code `ANSWER_TOO_LARGE`. */
   readonly maxBytes: number
   /** Redirects followed, each checked anew. Default 3. */
   readonly maxRedirects?: number
-  /** Called when the body of the answer has been read, has failed or is not wanted any more. */
-  readonly onEnd?: () => void
+  /** Called with the bytes read when the body was read, failed or was cancelled. */
+  readonly onEnd?: (bytes: number) => void
 }
 
 /**
  * Fetches from an address a caller named.
  *
- * Redirects are followed when they keep the method. On the way to another origin every header but
- * the harmless ones is left behind, and a body is not carried along: such an answer is returned
- * as it is. The clock is the caller's `signal`.
+ * Follows redirects that keep the method. A redirect to another origin gets only harmless headers and
+ * no body: one that would need a body is returned as it is. The caller's `signal` bounds the time.
  *
- * @throws TypeError with the network's error, or `AddressRefused`, as its cause.
+ * @throws TypeError with the network error, or `AddressRefused`, as its cause
  */
 export async function guardedFetch (
   url: string | URL, init: RequestInit, { agent, maxBytes, maxRedirects = 3, onEnd = () => {} }: GuardedFetchOptions
@@ -100,7 +112,7 @@ export async function guardedFetch (
   let current = new URL(url)
   let headers = new Headers(init.headers)
   for (let followed = 0; ; followed++) {
-    if (!/^https?:$/.test(current.protocol)) throw new TypeError('Only http and https are fetched.')
+    if (!/^https?:$/.test(current.protocol)) throw new TypeError('only http and https are supported')
     const response = await fetch(current, {
       ...init, headers, dispatcher: agent, redirect: 'manual'
     })
@@ -132,11 +144,11 @@ function harmless (headers: Headers): Headers {
   return kept
 }
 
-/** The same answer with a body that fails once it is too long. */
-function capped (response: Response, url: URL, maxBytes: number, onEnd: () => void): Response {
+/** Returns the same answer with a body that fails once it is too long. */
+function capped (response: Response, url: URL, maxBytes: number, onEnd: (bytes: number) => void): Response {
   const reader = response.body?.getReader()
   if (reader === undefined) {
-    onEnd()
+    onEnd(0)
     return response
   }
   let bytes = 0
@@ -145,23 +157,23 @@ function capped (response: Response, url: URL, maxBytes: number, onEnd: () => vo
       try {
         const { done, value } = await reader.read()
         if (done) {
-          onEnd()
+          onEnd(bytes)
           controller.close()
           return
         }
         bytes += value.byteLength
         if (bytes > maxBytes) {
           await reader.cancel()
-          throw new TypeError(`The answer is longer than ${maxBytes} bytes.`)
+          throw new AnswerTooLarge(maxBytes)
         }
         controller.enqueue(value)
       } catch (error) {
-        onEnd()
+        onEnd(bytes)
         throw error
       }
     },
     async cancel (reason) {
-      onEnd()
+      onEnd(bytes)
       await reader.cancel(reason)
     }
   }, { highWaterMark: 0 })
@@ -171,7 +183,7 @@ function capped (response: Response, url: URL, maxBytes: number, onEnd: () => vo
   return copy
 }
 
-/** `dns.lookup` that fails when any address of the name is refused. */
+/** Returns a `dns.lookup` that fails when any address of the name is refused. */
 function checkedLookup (admits: (address: string) => boolean) {
   return (
     name: string,
@@ -188,7 +200,7 @@ function checkedLookup (admits: (address: string) => boolean) {
   }
 }
 
-/** What the operator listed: names with or without a port, addresses, ranges. */
+/** Holds what the operator allowed: names with or without a port, addresses, ranges. */
 class Exceptions {
   readonly #hosts = new Set<string>()
   readonly #ranges: Array<[ipaddr.IPv4 | ipaddr.IPv6, number]> = []
@@ -212,7 +224,7 @@ class Exceptions {
   }
 }
 
-/** Mapped version 4 addresses come out as version 4. */
+/** Parses an address; mapped version 4 addresses become version 4. */
 function parse (address: string): ipaddr.IPv4 | ipaddr.IPv6 | undefined {
   const [plain = ''] = bare(address).split('%')
   return isIP(plain) === 0 ? undefined : ipaddr.process(plain)
@@ -222,7 +234,7 @@ function bare (host: string): string {
   return host.replace(/^\[|\]$/g, '')
 }
 
-/** `[::1]` and `[::1]:80` as hosts are compared: `::1`, `::1:80`. */
+/** Rewrites `[::1]` and `[::1]:80` as hosts are compared: `::1`, `::1:80`. */
 function withoutBrackets (entry: string): string {
   return entry.replace(/^\[([^\]]*)\]/, '$1')
 }

@@ -1,8 +1,8 @@
 /**
- * Finds tool servers by slug in a registry that speaks the MCP Registry API.
+ * Finds MCP servers by slug in a registry that implements the MCP Registry API.
  *
- * Registry names are reverse-DNS (`io.github.org/name`). A slug that is one is asked for directly;
- * the slug `org/name` stands for the one name that is it or ends with `.org/name`.
+ * Registry names are reverse-DNS (`io.github.org/name`). Such a slug is looked up directly;
+ * the slug `org/name` stands for the one name that equals it or ends with `.org/name`.
  *
  * @see https://github.com/modelcontextprotocol/registry/blob/main/docs/reference/api/openapi.yaml
  */
@@ -11,10 +11,10 @@ import { request, type Dispatcher } from 'undici'
 import { ExpiringMap } from '../async/expiring-map.ts'
 import { ToolServerFailure } from './failure.ts'
 
-/** Where a registry says a server is, and what it must be sent. */
+/** Describes where a registry says a server is, and what it must be sent. */
 export interface RegisteredServer {
   readonly url: string
-  /** Names of headers without which it does not work. */
+  /** Names of the headers it requires. */
   readonly requiredHeaders: readonly string[]
 }
 
@@ -25,7 +25,7 @@ export interface Registry {
 
 const maxBytes = 1024 * 1024
 const foundTtlMs = 600_000
-/** A server that was not found is looked for again soon: it may have been published meanwhile. */
+/** Short: a server that was not found may be published at any moment. */
 const notFoundTtlMs = 30_000
 
 export function createRegistry (baseUrl: string, dispatcher: Dispatcher): Registry {
@@ -42,7 +42,7 @@ export function createRegistry (baseUrl: string, dispatcher: Dispatcher): Regist
     let bytes = 0
     for await (const part of body as AsyncIterable<Buffer>) { // undici's bodies give buffers
       bytes += part.length
-      if (bytes > maxBytes) throw new Error('the answer of the registry is too long')
+      if (bytes > maxBytes) throw new Error('the answer of the registry is too large')
       parts.push(part)
     }
     if (statusCode !== 200) throw new Error(`the registry answered with HTTP ${statusCode}`)
@@ -64,7 +64,7 @@ export function createRegistry (baseUrl: string, dispatcher: Dispatcher): Regist
     if (names.includes(slug)) return slug
     const candidates = [...new Set(names.filter(name => name.endsWith(`.${slug}`)))]
     if (candidates.length < 2) return candidates[0]
-    throw new ToolServerFailure('resolve', `More than one registered tool server is called \`${slug}\`.`, {
+    throw new ToolServerFailure('resolve', `Several registered tool servers match \`${slug}\`.`, {
       recommendation: `Use the full name: ${candidates.slice(0, 5).join(', ')}.`
     })
   }
@@ -82,8 +82,8 @@ export function createRegistry (baseUrl: string, dispatcher: Dispatcher): Regist
       } catch (error) {
         if (signal.aborted) throw error
         if (!(error instanceof ToolServerFailure)) {
-          throw new ToolServerFailure('resolve', 'The registry of tool servers could not be asked.', {
-            recommendation: 'Try again later, or give the URL of the server.', cause: error
+          throw new ToolServerFailure('resolve', 'The registry of tool servers could not be reached.', {
+            recommendation: 'Try again later, or send the URL of the server.', cause: error
           })
         }
         known.set(key, error, notFoundTtlMs)
@@ -95,8 +95,8 @@ export function createRegistry (baseUrl: string, dispatcher: Dispatcher): Regist
 
 export function notFound (slug: string, version?: string): ToolServerFailure {
   const name = version === undefined ? slug : `${slug}@${version}`
-  return new ToolServerFailure('resolve', `No tool server is known as \`${name}\`.`, {
-    recommendation: 'Check the slug, or give the URL of the server.'
+  return new ToolServerFailure('resolve', `Unknown tool server \`${name}\`.`, {
+    recommendation: 'Check the slug, or send the URL of the server.'
   })
 }
 
@@ -105,8 +105,8 @@ function remoteOf (answer: unknown, slug: string): RegisteredServer {
   const remote = remotes.find(entry => typeOf(entry) === 'streamable-http') ?? remotes.find(entry => typeOf(entry) === 'sse')
   const url = field(remote, 'url')
   if (typeof url !== 'string' || !/^https?:\/\//.test(url) || url.includes('{')) {
-    throw new ToolServerFailure('resolve', `The tool server \`${slug}\` has no address that can be called from here.`, {
-      recommendation: 'Run it yourself and give its URL, or ask the operator to configure it.'
+    throw new ToolServerFailure('resolve', `The tool server \`${slug}\` has no remote endpoint.`, {
+      recommendation: 'Run it yourself and send its URL, or ask the operator to configure it.'
     })
   }
   const requiredHeaders = list(field(remote, 'headers'))
@@ -115,7 +115,7 @@ function remoteOf (answer: unknown, slug: string): RegisteredServer {
   return { url, requiredHeaders }
 }
 
-/** Newer registries wrap the server in `{ server, _meta }`. */
+/** Unwraps the server, which newer registries wrap in `{ server, _meta }`. */
 function serverOf (entry: unknown): unknown {
   return field(entry, 'server') ?? entry
 }

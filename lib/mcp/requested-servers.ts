@@ -1,23 +1,23 @@
-/** What a request says of tool servers, in one shape: `mcp_servers` has many. */
+/** Reads the MCP servers of a request into one shape: `mcp_servers` has many. */
 
 import type { ToolServerSpec, Credential } from '../../schemas/tools.ts'
 import type { ChatInput } from '../chat/input.ts'
 
-/** One entry of `mcp_servers` with the credentials meant for it. */
+/** Holds one entry of `mcp_servers` with its credentials. */
 export interface RequestedServer {
   /** Unique within the request. */
   readonly name: string
-  /** Exactly one of `slug` and `url` is given; a version in the slug has been taken out of it. */
+  /** Exactly one of `slug` and `url` is given; a version in the slug has been split off. */
   readonly slug?: string
   readonly version?: string
   readonly url?: string
   readonly headers: Readonly<Record<string, string>>
-  /** By connection name, exactly as they came: sealed values stay sealed. */
+  /** By connection name, unchanged: sealed values stay sealed. */
   readonly credentials: Readonly<Record<string, unknown>>
   readonly allowedTools?: readonly string[]
 }
 
-/** The entries of `mcp_servers`, in order; an entry that is there twice counts once. */
+/** Returns the entries of `mcp_servers`, in order and without duplicates. */
 export function requestedServers (request: Pick<ChatInput, 'mcp_servers' | 'credentials'>): RequestedServer[] {
   const { mcp_servers: servers, credentials } = request
   const entries = servers === undefined ? [] : Array.isArray(servers) ? servers : [servers]
@@ -35,16 +35,16 @@ export function requestedServers (request: Pick<ChatInput, 'mcp_servers' | 'cred
 
 function requestedServer (spec: ToolServerSpec, given: readonly Credential[], names: Set<string>): RequestedServer {
   const { slug, version } = spec.slug == null ? {} : splitSlug(spec.slug)
-  const shown = spec.name ?? slug ?? displayUrl(spec.url ?? '')
+  const displayName = spec.name ?? slug ?? displayUrl(spec.url ?? '')
   const { authorization } = spec
   return {
-    name: unique(shown, names),
+    name: unique(displayName, names),
     ...(slug === undefined ? {} : { slug }),
     ...(spec.version ?? version ? { version: spec.version ?? version ?? '' } : {}),
     ...(spec.url == null ? {} : { url: spec.url }),
     headers: {
       ...spec.headers,
-      // The widely used field holds a bare token; a scheme of the caller's own is left alone.
+      // The field usually holds a bare token; a value with a scheme is sent as it is.
       ...(authorization == null ? {} : { authorization: /\s/.test(authorization) ? authorization : `Bearer ${authorization}` })
     },
     credentials: { ...matching(given, [spec.name, slug, slug?.split('/')[1]]), ...spec.credentials },
@@ -52,7 +52,7 @@ function requestedServer (spec: ToolServerSpec, given: readonly Credential[], na
   }
 }
 
-/** The request-level credentials whose connection is one of the names of a server. */
+/** Selects the request-level credentials whose connection is one of the names of a server. */
 function matching (given: readonly Credential[], names: ReadonlyArray<string | null | undefined>): Record<string, unknown> {
   const matches = given.filter(({ connection_name: name }) => names.includes(name))
   return Object.fromEntries(matches.map(({ connection_name: name, values }) => [name, values]))
@@ -67,7 +67,7 @@ function splitSlug (text: string): { slug: string, version?: string } {
   return version === undefined ? { slug } : { slug, version }
 }
 
-/** Without what could be secret in it. */
+/** Returns a URL without user name, password and query, which may be secret. */
 function displayUrl (text: string): string {
   if (!URL.canParse(text)) return 'tool server'
   const { origin, pathname } = new URL(text)

@@ -1,8 +1,8 @@
 /**
- * From what a caller wants to a server that can be connected to.
+ * Resolves an entry of `mcp_servers` to a server that can be connected to.
  *
- * A slug is looked for in the operator's configuration, then in the registry, if there is one. A
- * URL is the caller's own: nothing of the operator's goes there, even when it is the address of a
+ * A slug is looked up in the operator's configuration, then in the registry, if there is one. A URL is
+ * the caller's own: none of the operator's headers go there, even when it is the address of a
  * configured server.
  */
 
@@ -16,59 +16,67 @@ import type { LocalServer, RemoteServer, ToolServerTarget } from './tool-server-
 import type { RequestedServer } from './requested-servers.ts'
 
 /**
- * Credentials by connection name travel to a tool server in this header: base64url of a JSON object
- * from connection name to what the caller sent, sealed text or an object of values, unchanged.
+ * Carries credentials by connection name to an MCP server: base64url of a JSON object from connection
+ * name to the value the caller sent, sealed text or an object of values, unchanged.
  */
 export const credentialsHeader = 'x-mcp-credentials'
 
-export type Resolve = (wanted: RequestedServer, keyId: string, signal: AbortSignal) => Promise<ToolServerTarget>
+export type Resolve = (requested: RequestedServer, keyId: string, signal: AbortSignal) => Promise<ToolServerTarget>
 
-/** @throws ToolServerFailure of phase `resolve` */
+/**
+ * Returns a function that resolves entries.
+ *
+ * @throws ToolServerFailure of phase `resolve`
+ */
 export function createResolve (configured: readonly ToolServerSettings[], registry?: Registry): Resolve {
   const bySlug = new Map(configured.map(server => [server.slug, server]))
-  return async (wanted, keyId, signal) => {
-    const { slug, version, url } = wanted
-    const own = ownHeaders(wanted)
-    if (url !== undefined) return target(wanted, remote(url, own, true), keyId)
-    if (slug === undefined) throw notFound(wanted.name)
-    const settings = bySlug.get(version === undefined ? slug : `${slug}@${version}`) ?? bySlug.get(slug)
-    if (settings !== undefined) return configuredTarget(wanted, settings, own, keyId)
+  return async (requested, keyId, signal) => {
+    const { slug, version, url } = requested
+    const own = ownHeaders(requested)
+    if (url !== undefined) return target(requested, remote(url, own, true), keyId)
+    if (slug === undefined) throw notFound(requested.name)
+    const settings = bySlug.get(slug)
+    if (settings !== undefined) {
+      return { ...configuredTarget(requested, settings, own, keyId), ...(version === undefined ? {} : { version }) }
+    }
     if (registry === undefined) throw notFound(slug, version)
     const { url: found, requiredHeaders } = await registry.find(slug, version, signal)
     const missing = requiredHeaders.filter(name => !(name.toLowerCase() in own))
     if (missing.length > 0) {
-      throw new ToolServerFailure('resolve', `The tool server \`${slug}\` needs headers that were not given.`, {
+      throw new ToolServerFailure('resolve', `The tool server \`${slug}\` requires headers that were not sent.`, {
         recommendation: `Send ${missing.join(', ')} in \`headers\` of its entry in \`mcp_servers\`.`
       })
     }
-    return target(wanted, remote(found, own, true), keyId)
+    return target(requested, remote(found, own, true), keyId)
   }
 }
 
 function configuredTarget (
-  wanted: RequestedServer, settings: ToolServerSettings, own: Record<string, Secret>, keyId: string
+  requested: RequestedServer, settings: ToolServerSettings, own: Record<string, Secret>, keyId: string
 ): ToolServerTarget {
   const { url, headers, command, args, env, allowedTools, timeoutMs } = settings
   const theirs = Object.fromEntries(Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value]))
   const via: RemoteServer | LocalServer = url === undefined
     ? { kind: 'local', command: command ?? '', args, env }
-    : remote(url, { ...own, ...theirs }, false) // what the operator set is not the caller's to change
-  const callers = via.kind === 'remote' && Object.keys(own).length > 0
-  const allowed = intersection(allowedTools, wanted.allowedTools)
+    : remote(url, { ...own, ...theirs }, false) // callers cannot override the operator's headers
+  const hasCallerHeaders = via.kind === 'remote' && Object.keys(own).length > 0
+  const allowed = intersection(allowedTools, requested.allowedTools)
   return {
-    name: wanted.name,
-    sessionKey: sessionKey(via, callers ? keyId : ''),
+    name: requested.name,
+    sessionKey: sessionKey(via, hasCallerHeaders ? keyId : ''),
+    ...(hasCallerHeaders ? { keyId } : {}),
     via,
     ...(allowed === undefined ? {} : { allowedTools: allowed }),
     ...(timeoutMs === undefined ? {} : { timeoutMs })
   }
 }
 
-function target (wanted: RequestedServer, via: RemoteServer, keyId: string): ToolServerTarget {
-  const allowed = intersection(wanted.allowedTools)
+function target (requested: RequestedServer, via: RemoteServer, keyId: string): ToolServerTarget {
+  const allowed = intersection(requested.allowedTools)
   return {
-    name: wanted.name,
+    name: requested.name,
     sessionKey: sessionKey(via, keyId),
+    keyId,
     via,
     ...(allowed === undefined ? {} : { allowedTools: allowed })
   }
@@ -77,20 +85,20 @@ function target (wanted: RequestedServer, via: RemoteServer, keyId: string): Too
 function remote (url: string, headers: Record<string, Secret>, checkAddress: boolean): RemoteServer {
   const parsed = URL.canParse(url) ? new URL(url) : undefined
   if (parsed === undefined || !/^https?:$/.test(parsed.protocol) || parsed.username !== '' || parsed.password !== '') {
-    throw new ToolServerFailure('resolve', 'The URL of the tool server cannot be used.', {
-      recommendation: 'Give an http or https URL without user name and password; credentials go into `headers`.'
+    throw new ToolServerFailure('resolve', 'The URL of the tool server is not valid.', {
+      recommendation: 'Send an http or https URL without user name and password; put credentials in `headers`.'
     })
   }
   return { kind: 'remote', url: parsed.href, headers, checkAddress }
 }
 
-/** Headers that belong to the connection or to the protocol, not to whoever uses them. */
+/** Lists headers that belong to the connection or to the protocol; callers cannot set them. */
 const reserved = new Set([
   'host', 'connection', 'content-length', 'content-type', 'accept', 'transfer-encoding', 'upgrade', 'te',
   'trailer', 'expect', 'keep-alive', 'mcp-session-id', 'mcp-protocol-version', 'last-event-id'
 ])
 
-/** What the caller sends to the server, by lower-case name. */
+/** Returns the headers the caller sends to the server, by lower-case name. */
 function ownHeaders ({ headers, credentials }: RequestedServer): Record<string, Secret> {
   const own: Record<string, Secret> = {}
   for (const [given, value] of Object.entries(headers)) {
@@ -110,9 +118,8 @@ function ownHeaders ({ headers, credentials }: RequestedServer): Record<string, 
 }
 
 function intersection (...lists: ReadonlyArray<readonly string[] | undefined>): Set<string> | undefined {
-  const given = lists.filter(list => list !== undefined)
-  const [first, ...rest] = given
-  return first === undefined ? undefined : new Set(first.filter(name => rest.every(list => list.includes(name))))
+  const [first, ...rest] = lists.filter(list => list !== undefined).map(list => new Set(list))
+  return first === undefined ? undefined : new Set([...first].filter(name => rest.every(set => set.has(name))))
 }
 
 function sessionKey (via: RemoteServer | LocalServer, keyId: string): string {

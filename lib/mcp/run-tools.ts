@@ -1,10 +1,10 @@
-/** Runs the tool calls of one turn, all at once. */
+/** Runs the tool calls of one turn concurrently. */
 
 import type { TurnCall } from '../chat/turn.ts'
 import type { ChatEvent } from '../core/events.ts'
 import type { OfferedTool, OpenTools, ToolCallOptions, ToolOutcome } from './tool-servers.ts'
 
-/** A call and what came of it; no outcome when there was no time left for one. */
+/** Holds a call and its outcome; no outcome when there was no time left for it. */
 export interface RanCall {
   readonly call: TurnCall
   readonly outcome: ToolOutcome | undefined
@@ -12,26 +12,26 @@ export interface RanCall {
 
 export interface RunOptions {
   readonly signal: AbortSignal
-  /** Whether the caller wants to be told what happens. */
+  /** True when the caller asked for progress events. */
   readonly emitProgress: boolean
   readonly seesImages: boolean
 }
 
 /**
- * Yields `tool_event`s while the calls run (none unless `told`), each as soon as it happens, and
- * returns the outcomes in the order of the calls. What has not ended when the signal aborts is
- * cancelled at its server.
+ * Yields `tool_event`s while the calls run (none unless `emitProgress`), each as soon as it happens, and
+ * returns the outcomes in the order of the calls. Calls still running when the signal aborts are
+ * cancelled at their server.
  */
 export async function * runTools (
-  calls: readonly TurnCall[], open: OpenTools, { signal, emitProgress: told, seesImages }: RunOptions
+  calls: readonly TurnCall[], open: OpenTools, { signal, emitProgress, seesImages }: RunOptions
 ): AsyncGenerator<ChatEvent[], RanCall[]> {
-  const news = new EventBuffer()
+  const buffer = new EventBuffer()
   const options = { signal, seesImages }
-  const tell = told ? (fields: ToolEvent) => news.push(fields) : undefined
-  const running = Promise.all(calls.map(async call => await runOne(call, open, options, tell))).finally(() => news.end())
+  const emit = emitProgress ? (fields: ToolEvent) => buffer.push(fields) : undefined
+  const running = Promise.all(calls.map(async call => await runOne(call, open, options, emit))).finally(() => buffer.end())
   running.catch(() => undefined) // it is awaited below, unless the caller leaves before that
   for (;;) {
-    const events = await news.next()
+    const events = await buffer.next()
     if (events === undefined) return await running
     yield events
   }
@@ -39,7 +39,7 @@ export async function * runTools (
 
 type ToolEvent = Readonly<Record<string, unknown>>
 
-/** What has happened since somebody last asked. */
+/** Buffers events until they are read. */
 class EventBuffer {
   #events: ChatEvent[] = []
   #ended = false
@@ -55,7 +55,7 @@ class EventBuffer {
     this.#wake?.()
   }
 
-  /** At least one event, or `undefined` after the end. */
+  /** Resolves with at least one event, or with `undefined` after the end. */
   async next (): Promise<ChatEvent[] | undefined> {
     if (this.#events.length === 0 && !this.#ended) await new Promise<void>(resolve => { this.#wake = resolve })
     return this.#events.length === 0 ? undefined : this.#events.splice(0)
@@ -63,16 +63,16 @@ class EventBuffer {
 }
 
 async function runOne (
-  call: TurnCall, open: OpenTools, options: ToolCallOptions, tell?: (fields: ToolEvent) => void
+  call: TurnCall, open: OpenTools, options: ToolCallOptions, emit?: (fields: ToolEvent) => void
 ): Promise<RanCall> {
   const offered = open.offered.find(({ name }) => name === call.name)
   const facts = { id: call.id, name: offered?.tool.name ?? call.name, server_name: offered?.serverName ?? null }
-  tell?.({ type: 'tool-start', ...facts })
-  const outcome = await outcomeOf(call, offered, open, tell === undefined ? options : {
+  emit?.({ type: 'tool-start', ...facts })
+  const outcome = await outcomeOf(call, offered, open, emit === undefined ? options : {
     ...options,
-    onProgress: ({ progress, total, message }) => tell({ type: 'tool-progress', ...facts, progress, total, message })
+    onProgress: ({ progress, total, message }) => emit({ type: 'tool-progress', ...facts, progress, total, message })
   })
-  tell?.({
+  emit?.({
     type: 'tool-end', ...facts, is_error: outcome?.result.isError ?? true, duration_ms: outcome?.result.durationMs
   })
   return { call, outcome }
@@ -81,7 +81,7 @@ async function runOne (
 async function outcomeOf (
   { name, arguments: args }: TurnCall, offered: OfferedTool | undefined, open: OpenTools, options: ToolCallOptions
 ): Promise<ToolOutcome | undefined> {
-  if (args === undefined) return notRun(name, offered, 'The arguments were not a JSON object.')
+  if (args === undefined) return notRun(name, offered, 'The arguments must be a JSON object.')
   try {
     return await open.call(name, args, options)
   } catch (error) {

@@ -1,9 +1,9 @@
 /**
- * The `fetch` of one tool session.
+ * Fetches for one tool session: bounds answers, and aborts requests that were cancelled.
  *
- * It bounds what comes back and lets go of requests that were cancelled: the protocol's
- * `notifications/cancelled` asks the server to stop, but a server need not answer a request it has
- * stopped, and the stream that waits for that answer would stay open as long as the session.
+ * The protocol's `notifications/cancelled` asks the server to stop, but a server need not answer a
+ * request it has stopped, and the stream that waits for that answer would stay open as long as the
+ * session. The pages of a tool list share one bound: 64 pages of the maximum each would be a gigabyte.
  */
 
 import { setMaxListeners } from 'node:events'
@@ -12,45 +12,51 @@ import type { FetchLike } from '@modelcontextprotocol/client'
 import type { Dispatcher, RequestInit } from 'undici'
 
 export function sessionFetch (agent: Dispatcher, maxBytes: number): FetchLike {
-  const underWay = new Map<unknown, AbortController>()
+  const openRequests = new Map<unknown, AbortController>()
+  let listBytesLeft = maxBytes
   return async (url, init) => {
-    const { id, cancels } = readMessage(init?.body)
+    const { id, cancels, page } = readMessage(init?.body)
+    if (page === 'first') listBytesLeft = maxBytes
     const request = new AbortController()
     const session = init?.signal
     const forward = (): void => request.abort(session?.reason)
     if (session != null) {
       if (session.aborted) forward()
-      setMaxListeners(0, session) // one for each request under way
+      setMaxListeners(0, session) // one for each open request
       session.addEventListener('abort', forward)
     }
-    if (id !== undefined) underWay.set(id, request)
-    const onEnd = (): void => {
+    if (id !== undefined) openRequests.set(id, request)
+    const onEnd = (bytes: number): void => {
+      if (page !== undefined) listBytesLeft = Math.max(0, listBytesLeft - bytes)
       session?.removeEventListener('abort', forward)
-      underWay.delete(id)
+      openRequests.delete(id)
     }
     try {
-      return await guardedFetch(url, { ...plain(init), signal: request.signal }, { agent, maxBytes, onEnd })
+      return await guardedFetch(url, { ...plain(init), signal: request.signal }, {
+        agent, maxBytes: page === undefined ? maxBytes : listBytesLeft, onEnd
+      })
     } catch (error) {
-      onEnd()
+      onEnd(0)
       throw error
     } finally {
-      underWay.get(cancels)?.abort()
+      openRequests.get(cancels)?.abort()
     }
   }
 }
 
-/** What the client library asks for, in values that Node's `fetch` and undici's both know. */
+/** Copies what the client library passes into values that Node's `fetch` and undici's both accept. */
 function plain ({ method = 'GET', headers, body }: globalThis.RequestInit = {}): RequestInit {
   const common = { method, headers: [...new Headers(headers)] }
   if (body === undefined || body === null) return common
-  if (typeof body !== 'string') throw new TypeError('messages of the protocol are JSON texts')
+  if (typeof body !== 'string') throw new TypeError('protocol messages must be JSON text')
   return { ...common, body }
 }
 
-/** The id of a request, or the id of the request that a notification cancels. */
-function readMessage (body: unknown): { id?: unknown, cancels?: unknown } {
+/** Reads the id of a request and whether it asks for a page of tools, or the id of the request that a notification cancels. */
+function readMessage (body: unknown): { id?: unknown, cancels?: unknown, page?: 'first' | 'next' | undefined } {
   if (typeof body !== 'string') return {}
   const { id, method, params } = JSON.parse(body) // written by the client library a moment ago
   if (method === 'notifications/cancelled') return { cancels: params?.requestId }
-  return method === undefined ? {} : { id }
+  if (method === undefined) return {}
+  return { id, page: method !== 'tools/list' ? undefined : params?.cursor === undefined ? 'first' : 'next' }
 }

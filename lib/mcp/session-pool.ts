@@ -1,11 +1,11 @@
 /**
- * Sessions with tool servers, one per server and credential, shared by the calls that may share
- * it. A session nobody uses is closed after a while; beyond the cap, the one idle for longest.
+ * Keeps sessions with MCP servers, one per server and credential, shared by the calls that may share
+ * it. An idle session is closed after a while; when the pool is full, the one idle for longest.
  */
 
 import { setMaxListeners } from 'node:events'
 import { abortable } from '../async/abortable.ts'
-import { sessionBroken, sessionExpired } from './failure.ts'
+import { sessionBroken, sessionExpired, ToolServerFailure } from './failure.ts'
 import type { Connect } from './connect.ts'
 import type { Session } from './session.ts'
 import type { ToolServerTarget } from './tool-server-target.ts'
@@ -13,16 +13,20 @@ import type { ToolServerTarget } from './tool-server-target.ts'
 export interface SessionPoolOptions {
   readonly connect: Connect
   readonly idleMs: number
-  /** Sessions kept; calls beyond it get one of their own that is closed after use. */
+  /** Sessions kept; beyond that a call gets a session of its own, which is closed after use. */
   readonly capacity: number
+  /** Sessions of one gateway key, those beyond the capacity included. */
+  readonly maxPerKey: number
 }
 
 interface Entry {
+  readonly keyId: string | undefined
   readonly opening: Promise<Session>
   session?: Session
   users: number
-  /** False once the pool has let go of it: then the last user closes it. */
+  /** False once it is out of the pool: then the last user closes it. */
   pooled: boolean
+  ended: boolean
   timer?: NodeJS.Timeout
 }
 
@@ -30,41 +34,39 @@ export class SessionPool {
   readonly #options: SessionPoolOptions
   /** In order of last use. */
   readonly #entries = new Map<string, Entry>()
-  readonly #leaving = new Set<Promise<void>>()
-  readonly #over = new AbortController()
+  /** Counts open sessions by gateway key. */
+  readonly #perKey = new Map<string, number>()
+  readonly #closing = new Set<Promise<void>>()
+  readonly #closed = new AbortController()
 
   constructor (options: SessionPoolOptions) {
     this.#options = options
-    setMaxListeners(0, this.#over.signal) // one for each session that is being opened
-  }
-
-  /** Sessions that are open or being opened. */
-  get size (): number {
-    return this.#entries.size
+    setMaxListeners(0, this.#closed.signal) // one listener for each session that is being opened
   }
 
   /**
-   * Runs `work` with a session of the target. When the server has forgotten a session that was
-   * opened earlier, it did nothing: `work` runs once more, with a new one.
+   * Runs `work` with a session of the target. If the server no longer knows a session that was opened
+   * earlier, it did nothing: `work` runs once more, with a new session.
    *
-   * @throws what connecting or `work` throws, or the signal's reason
+   * @throws what connecting or `work` throws, or the signal's reason; ToolServerFailure when the key
+   *   of the target has too many sessions
    */
   async use<T> (target: ToolServerTarget, signal: AbortSignal, work: (session: Session) => Promise<T>): Promise<T> {
-    const entry = this.#enter(target)
+    const entry = this.#acquire(target)
     const wasOpen = entry.session !== undefined
     try {
       return await this.#run(target, entry, signal, work)
     } catch (error) {
       if (signal.aborted || !wasOpen || !sessionExpired(error)) throw error
     }
-    return await this.#run(target, this.#enter(target), signal, work)
+    return await this.#run(target, this.#acquire(target), signal, work)
   }
 
-  /** Closes every session; those in use as well. Resolves when the last is closed. */
+  /** Closes every session, also those in use. Resolves when the last is closed. */
   async close (): Promise<void> {
-    this.#over.abort(new Error('the pool is closed'))
+    this.#closed.abort(new Error('the pool is closed'))
     for (const [key, entry] of this.#entries) this.#drop(key, entry)
-    await Promise.all(this.#leaving)
+    await Promise.all(this.#closing)
   }
 
   async #run<T> (
@@ -74,17 +76,17 @@ export class SessionPool {
       const session = await abortable(entry.opening, signal)
       return await abortable(work(session), signal)
     } catch (error) {
-      // A tool's own error and an impatient caller leave the session whole.
+      // Neither a tool's own error nor a caller's time-out breaks the session.
       const broken = entry.session === undefined ? !signal.aborted : entry.session.closed || sessionBroken(error)
       if (broken) this.#drop(target.sessionKey, entry)
       throw error
     } finally {
-      this.#leave(target.sessionKey, entry)
+      this.#release(target.sessionKey, entry)
     }
   }
 
-  /** Counts one more user in; opens the session if there is none. */
-  #enter (target: ToolServerTarget): Entry {
+  /** Adds a user to the session; opens it if there is none. */
+  #acquire (target: ToolServerTarget): Entry {
     const key = target.sessionKey
     let entry = this.#entries.get(key)
     if (entry?.session?.closed === true) {
@@ -102,26 +104,47 @@ export class SessionPool {
   }
 
   #open (target: ToolServerTarget): Entry {
-    const pooled = !this.#over.signal.aborted && this.#makeRoom()
-    const entry: Entry = { opening: this.#options.connect(target, this.#over.signal), users: 0, pooled }
+    const { keyId } = target
+    if (keyId !== undefined) this.#countIn(keyId)
+    const pooled = !this.#closed.signal.aborted && this.#makeRoom()
+    const entry: Entry = { keyId, opening: this.#options.connect(target, this.#closed.signal), users: 0, pooled, ended: false }
     entry.opening.then(session => { entry.session = session }, () => {
-      // Whoever waits for it is told; here it only must not count as unhandled.
+      // Callers that wait for it get the error; here it must only not count as unhandled.
       this.#drop(target.sessionKey, entry)
     })
     return entry
   }
 
   #makeRoom (): boolean {
-    if (this.#entries.size < this.#options.capacity) return true
+    return this.#entries.size < this.#options.capacity || this.#dropIdle(() => true)
+  }
+
+  /** Counts a session of the key; at its maximum, its idle ones make room. */
+  #countIn (keyId: string): void {
+    const { maxPerKey } = this.#options
+    if (this.#countOf(keyId) >= maxPerKey && !this.#dropIdle(entry => entry.keyId === keyId)) {
+      throw new ToolServerFailure('connect', `This API key has ${maxPerKey} tool sessions open, the maximum.`, {
+        recommendation: 'Try again when other calls have ended.'
+      })
+    }
+    this.#perKey.set(keyId, this.#countOf(keyId) + 1)
+  }
+
+  #countOf (keyId: string): number {
+    return this.#perKey.get(keyId) ?? 0
+  }
+
+  /** Closes the session that was idle for longest among those that match; false when there is none. */
+  #dropIdle (matches: (entry: Entry) => boolean): boolean {
     for (const [key, entry] of this.#entries) {
-      if (entry.users > 0) continue
+      if (entry.users > 0 || !matches(entry)) continue
       this.#drop(key, entry)
       return true
     }
     return false
   }
 
-  #leave (key: string, entry: Entry): void {
+  #release (key: string, entry: Entry): void {
     entry.users--
     if (entry.users > 0) return
     if (entry.pooled) {
@@ -132,17 +155,27 @@ export class SessionPool {
     }
   }
 
-  /** Takes a session out of the pool, and closes it unless somebody still uses it. */
+  /** Removes a session from the pool, and closes it unless it is still in use. */
   #drop (key: string, entry: Entry): void {
     entry.pooled = false
     clearTimeout(entry.timer)
     if (this.#entries.get(key) === entry) this.#entries.delete(key)
-    if (entry.users === 0 || this.#over.signal.aborted) this.#end(entry)
+    if (entry.users === 0 || this.#closed.signal.aborted) this.#end(entry)
   }
 
   #end (entry: Entry): void {
-    const leaving = entry.opening.then(async session => await session.close(), () => undefined)
-    this.#leaving.add(leaving)
-    void leaving.finally(() => this.#leaving.delete(leaving))
+    if (entry.ended) return
+    entry.ended = true
+    this.#countOut(entry)
+    const closing = entry.opening.then(async session => await session.close(), () => undefined)
+    this.#closing.add(closing)
+    void closing.finally(() => this.#closing.delete(closing))
+  }
+
+  #countOut ({ keyId }: Entry): void {
+    if (keyId === undefined) return
+    const left = this.#countOf(keyId) - 1
+    if (left > 0) this.#perKey.set(keyId, left)
+    else this.#perKey.delete(keyId)
   }
 }

@@ -1,4 +1,4 @@
-/** One open connection to a tool server, used by many calls at once. */
+/** Holds one open connection to an MCP server, which many calls use at once. */
 
 import type { Client, CallToolResult, Tool as ServerTool } from '@modelcontextprotocol/client'
 import { ToolServerFailure } from './failure.ts'
@@ -24,9 +24,9 @@ export interface SessionOptions {
   readonly terminate: () => Promise<void>
 }
 
-/** More tools than any model can choose from; a longer list is a fault or an attack. */
+/** Exceeds what any model can choose from; a longer list is a fault or an attack. */
 const maxTools = 1000
-/** A server that does not answer the goodbye is left without one. */
+/** Bounds the wait for a server to acknowledge that the session ends. */
 const terminationMs = 2000
 
 export class Session {
@@ -43,16 +43,16 @@ export class Session {
     client.onclose = () => { this.#closed = true }
   }
 
-  /** True when the connection is gone: nothing can be asked any more. */
+  /** Returns true when the connection is gone. */
   get closed (): boolean {
     return this.#closed
   }
 
-  get protocolVersion (): string | undefined {
-    return this.#client.getNegotiatedProtocolVersion()
+  get serverVersion (): string | undefined {
+    return this.#client.getServerVersion()?.version
   }
 
-  /** Every page of the tool list; asked for once, until it expires or the server says it changed. */
+  /** Returns the whole tool list; requested once, until it expires or the server announces a change. */
   async tools (): Promise<readonly ServerTool[]> {
     if (this.#tools === undefined || performance.now() > this.#toolsUntilMs) {
       const { listTtlMs, listTimeoutMs } = this.#options
@@ -68,7 +68,11 @@ export class Session {
     this.#tools = undefined
   }
 
-  /** @throws an error of the client library, or the signal's reason */
+  /**
+   * Calls a tool.
+   *
+   * @throws an error of the client library, or the signal's reason
+   */
   async call (
     name: string, args: Readonly<Record<string, unknown>>, { signal, timeoutMs, onProgress }: SessionCall
   ): Promise<CallToolResult> {
@@ -81,7 +85,7 @@ export class Session {
     }
   }
 
-  /** Says goodbye and closes sockets, timers and the child process. Never throws. */
+  /** Terminates the session at the server and closes sockets, timers and the child process. Never throws. */
   async close (): Promise<void> {
     if (!this.#closed) await Promise.race([this.#options.terminate().catch(ignoreFailure), after(terminationMs)])
     this.#closed = true
@@ -96,7 +100,7 @@ function checkedList ({ tools }: { tools: ServerTool[] }): ServerTool[] {
   return tools
 }
 
-/** A server that is gone, or does not know goodbyes, is no reason to fail anything. */
+/** Ignores a server that is gone or does not support session termination. */
 function ignoreFailure (): void {}
 
 async function after (ms: number): Promise<void> {

@@ -1,11 +1,11 @@
 /**
- * Names under which the tools of several servers are offered to a model.
+ * Names the tools of several servers for a model.
  *
- * Every provider takes letters, digits, `_` and `-`, at most 64 of them, starting with a letter or
- * `_`. A tool keeps its own name where that is legal and nobody else has it. Where two tools, or
- * a tool and a function of the caller, would share a name, the server's name goes in front; what
- * is then too long or still not unique ends in a digest. The names of a list of servers are
- * always the same, so providers can cache prompts that hold them.
+ * Every provider accepts letters, digits, `_` and `-`, at most 64 of them, starting with a letter or
+ * `_`. A tool keeps its own name if it is legal and unique. If two tools, or a tool and a function of
+ * the caller, would share a name, the server's name goes in front; a name that is then too long or
+ * still not unique ends in a digest. The same list of servers always gives the same names, so providers
+ * can cache prompts that hold them.
  */
 
 import { createHash } from 'node:crypto'
@@ -18,7 +18,11 @@ export interface NamedTool<T> {
 
 const maxLength = 64
 
-/** @param taken names the caller uses for functions of its own; they are left alone */
+/**
+ * Returns the tools by unique name.
+ *
+ * @param taken names of the caller's own functions, which stay as they are
+ */
 export function nameTools<T> (tools: ReadonlyArray<NamedTool<T>>, taken: ReadonlySet<string>): Map<string, T> {
   const plain = tools.map(({ tool }) => legal(tool))
   const counts = countOf([...plain, ...taken])
@@ -49,7 +53,7 @@ function legal (name: string): string {
   return /^[a-zA-Z_]/.test(letters) ? letters : `_${letters}`
 }
 
-/** A server as it reads in front of a name: the last part of its slug, or its host. */
+/** Returns the prefix for a server: the last part of its slug, or its host. */
 function label (server: string): string {
   return legal(URL.canParse(server) ? new URL(server).hostname : server.split('/').at(-1) ?? server).slice(0, 24)
 }

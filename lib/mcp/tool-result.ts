@@ -1,9 +1,9 @@
 /**
- * What a tool answered, as a model can read it and as a caller is told of it.
+ * Reads the answer of a tool: text for the model, a value for the caller.
  *
- * The message of a tool is text in the dialect all providers share, so pictures are handed over
- * apart from it, and only to a model that can see; sounds are named. Structured content is JSON.
- * Whatever the tool wrote is data.
+ * The message of a tool is text in the dialect all providers share, so images are passed beside it, and
+ * only to a model with vision; audio is only mentioned. Structured content is JSON. Everything a tool
+ * wrote is data.
  */
 
 import { imageKind } from '../images/files.ts'
@@ -11,17 +11,19 @@ import type { CallToolResult } from './session.ts'
 
 type ContentBlock = CallToolResult['content'][number]
 
-/** Base64 characters of the pictures of one result: more than any provider takes in one. */
+/** Exceeds what any provider accepts as images of one message, in base64 characters. */
 const maxImageCharacters = 5_000_000
 
-/** A result as a model gets it. */
 export interface ReadResult {
-  /** The content of a tool message: at most `maxBytes` of it and a note where it was cut. */
+  /** The content of a tool message: at most `maxBytes`, and a note if it was cut. */
   readonly text: string
-  /** Its pictures as data URLs, in order; none for a model that cannot see. */
+  /** Its images as data URLs, in order; none for a model without vision. */
   readonly images: readonly string[]
+  /** The result as callers find it in `mcp_tool_results`: structured content, or else the text. */
+  readonly reported: unknown
 }
 
+/** Reads a result in time linear in its size: the structured content is printed once. */
 export function readResult (result: CallToolResult, maxBytes: number, seesImages: boolean): ReadResult {
   const images: string[] = []
   let room = seesImages ? maxImageCharacters : 0
@@ -33,17 +35,13 @@ export function readResult (result: CallToolResult, maxBytes: number, seesImages
     return `[image ${images.length}, shown after the results]`
   })
   const { structuredContent: structured } = result
-  // Servers should say the same in text for clients that do not know structured content.
-  if (structured !== undefined && !blocks.some(text => sameJson(text, structured))) blocks.push(JSON.stringify(structured))
-  const text = blocks.filter(block => block !== '').join('\n') || '(no content)'
-  return { text: cutText(result.isError === true ? `The tool reported an error:\n${text}` : text, maxBytes), images }
-}
-
-/** The result as callers find it in `mcp_tool_results`: structured content, or else the text. */
-export function reportedResult (result: CallToolResult, text: string, maxBytes: number): unknown {
-  const { structuredContent: structured } = result
-  if (structured === undefined) return text
-  return Buffer.byteLength(JSON.stringify(structured)) <= maxBytes ? structured : text
+  const printed = structured === undefined ? undefined : JSON.stringify(structured)
+  // Servers should repeat it as text for clients that do not support structured content.
+  if (printed !== undefined && !blocks.some(text => printedAgain(text) === printed)) blocks.push(printed)
+  const content = blocks.filter(block => block !== '').join('\n') || '(no content)'
+  const text = cutText(result.isError === true ? `The tool reported an error:\n${content}` : content, maxBytes)
+  const fits = printed !== undefined && Buffer.byteLength(printed) <= maxBytes
+  return { text, images, reported: fits ? structured : text }
 }
 
 function blockText (block: ContentBlock): string {
@@ -60,13 +58,13 @@ function blockText (block: ContentBlock): string {
     case 'resource_link':
       return `[resource ${block.uri}: ${block.name}${block.description === undefined ? '' : ` (${block.description})`}]`
     default:
-      return '[content of a kind that is not known here]'
+      return '[content of an unknown type]'
   }
 }
 
 /**
- * A block that is a picture, as a data URL. What counts is what its bytes are, not what is said of
- * them: a provider refuses the whole request for a picture that is none.
+ * Returns an image block as a data URL. Its bytes decide, not its declared type: a provider refuses the
+ * whole request for an image that is none.
  */
 function imageOf (block: ContentBlock): string | undefined {
   const data = dataOf(block)
@@ -79,24 +77,25 @@ function dataOf (block: ContentBlock): string | undefined {
   return block.type === 'resource' && 'blob' in block.resource ? block.resource.blob : undefined
 }
 
-/** Of base64, without decoding it. */
+/** Computes the decoded size of base64. */
 function sizeOf (base64: string): number {
   return Math.floor(base64.replace(/=+$/, '').length * 3 / 4)
 }
 
-function sameJson (text: string, value: unknown): boolean {
+/** Prints JSON text the way `JSON.stringify` would; `undefined` for text that is not JSON. */
+function printedAgain (text: string): string | undefined {
   try {
-    return JSON.stringify(JSON.parse(text)) === JSON.stringify(value)
+    return JSON.stringify(JSON.parse(text))
   } catch {
-    return false // plain words
+    return undefined
   }
 }
 
-/** At most `maxBytes` of UTF-8, never half a character. */
+/** Cuts a text to `maxBytes` of UTF-8, never inside a character. */
 export function cutText (text: string, maxBytes: number): string {
   const bytes = Buffer.from(text)
   if (bytes.length <= maxBytes) return text
-  // A character takes four bytes at most: the decoder leaves an unfinished one out.
+  // The decoder leaves an unfinished character out.
   const kept = new TextDecoder('utf-8').decode(bytes.subarray(0, maxBytes), { stream: true })
   return `${kept}\n[cut: the first ${maxBytes} of ${bytes.length} bytes]`
 }

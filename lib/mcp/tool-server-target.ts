@@ -1,18 +1,22 @@
 import type { Secret } from '../core/secret.ts'
 
-/** A tool server that has been found: how to reach it and what to say to it. */
+/** Describes a resolved MCP server: how to reach it and what to send. */
 export interface ToolServerTarget {
-  /** What answers and credentials call it. */
+  /** Names it in answers and credentials. */
   readonly name: string
   /**
-   * Equal for calls that may share a session. A digest of the address and of everything secret
-   * that is sent there and, as soon as a caller added anything, of the caller's gateway key.
+   * Is equal for calls that may share a session: a digest of the address, of every secret that is sent
+   * there and, as soon as a caller added anything, of the caller's gateway key.
    */
   readonly sessionKey: string
+  /** The gateway key that the session belongs to; absent when all keys share it. */
+  readonly keyId?: string
   readonly via: RemoteServer | LocalServer
-  /** The only tools to offer; all when absent. */
+  /** The version the caller asked for, if it is still to be checked against what the server reports. */
+  readonly version?: string
+  /** Limits the tools to offer; all when absent. */
   readonly allowedTools?: ReadonlySet<string>
-  /** Of one call; the gateway's default when absent. */
+  /** Bounds one call; the gateway's default when absent. */
   readonly timeoutMs?: number
 }
 
@@ -24,7 +28,7 @@ export interface RemoteServer {
   readonly checkAddress: boolean
 }
 
-/** A command of the operator; never of a request. */
+/** Describes a command of the operator; a request can never name one. */
 export interface LocalServer {
   readonly kind: 'local'
   readonly command: string

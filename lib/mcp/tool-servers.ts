@@ -1,5 +1,5 @@
 /**
- * Tools that run on tool servers (MCP) on behalf of a call.
+ * Runs tools of MCP servers on behalf of a call.
  *
  * ```ts
  * const servers = createToolServers(settings)
@@ -13,13 +13,13 @@ import { Agent } from 'undici'
 import { deadline } from '../async/deadline.ts'
 import { createGuardedAgent } from './guarded-fetch.ts'
 import { abortable } from '../async/abortable.ts'
-import { createConnect } from './connect.ts'
-import { asFailure, timedOut, type Phase } from './failure.ts'
+import { createConnect, type Connect } from './connect.ts'
+import { asFailure, timedOut, ToolServerFailure, type Phase } from './failure.ts'
 import { createRegistry } from './registry.ts'
 import { createResolve, type Resolve } from './resolve.ts'
 import { SessionPool } from './session-pool.ts'
 import { nameTools } from './tool-names.ts'
-import { cutText, readResult, reportedResult } from './tool-result.ts'
+import { cutText, readResult } from './tool-result.ts'
 import { requestedServers } from './requested-servers.ts'
 import type { FunctionTool } from '../../schemas/tools.ts'
 import type { ChatInput } from '../chat/input.ts'
@@ -30,8 +30,8 @@ import type { ToolServerTarget } from './tool-server-target.ts'
 
 export interface ToolServers {
   /**
-   * Finds, connects and lists the servers of a request, all at once and under one deadline. What
-   * fails is in `errors`; it never rejects but with the signal's reason.
+   * Resolves, connects and lists the servers of a request concurrently, under one deadline. Failures
+   * are in `errors`; it rejects only with the signal's reason.
    */
   readonly open: (options: OpenOptions) => Promise<OpenTools>
   /** Ends every session and child process. */
@@ -40,7 +40,7 @@ export interface ToolServers {
 
 export interface OpenOptions {
   readonly request: Pick<ChatInput, 'mcp_servers' | 'credentials'>
-  /** The gateway key of the caller: sessions with its credentials are for it alone. */
+  /** The gateway key of the caller: sessions with its credentials belong to it alone. */
   readonly keyId: string
   /** Names of the caller's own functions. */
   readonly taken: ReadonlySet<string>
@@ -48,18 +48,18 @@ export interface OpenOptions {
 }
 
 export interface OfferedTool {
-  /** Under which the model knows it. */
+  /** The name the model uses. */
   readonly name: string
   readonly serverName: string
-  /** As its server describes it; its annotations are hints and nothing is decided by them. */
+  /** As its server describes it; its annotations are hints and decide nothing. */
   readonly tool: ServerTool
 }
 
 export interface OpenTools {
   readonly offered: readonly OfferedTool[]
-  /** The same as the model is told of them. */
+  /** The same tools as they are offered to the model. */
   readonly tools: readonly FunctionTool[]
-  /** Servers that could not help, by name. */
+  /** Servers that failed, by name. */
   readonly errors: Readonly<Record<string, ToolServerError>>
   /** Runs a tool by the name it was offered under. Rejects with the signal's reason only. */
   readonly call: (name: string, args: Arguments, options: ToolCallOptions) => Promise<ToolOutcome>
@@ -70,51 +70,62 @@ export type Arguments = Readonly<Record<string, unknown>>
 export interface ToolCallOptions {
   readonly signal: AbortSignal
   readonly onProgress?: (progress: Progress) => void
-  /** True when the model can be shown pictures; else they are only named in the text. */
+  /** True when the model has vision; otherwise images are only mentioned in the text. */
   readonly seesImages?: boolean
 }
 
 export interface ToolOutcome {
   /** For the model: the content of a tool message. */
   readonly text: string
-  /** For the model too: data URLs of the pictures that the text refers to. */
+  /** For the model too: data URLs of the images that the text refers to. */
   readonly images?: readonly string[]
   /** For the caller, under the tool's own name. */
   readonly result: ToolResult
-  /** Set when it was the server that failed, not the tool. */
+  /** Set when the server failed, not the tool. */
   readonly failure?: ToolServerError
 }
 
-/** Bytes of one message or page of a tool server, at the least; results are cut later. */
+/** Bounds a message of an MCP server and all pages of its tool list from below, in bytes; results are cut later. */
 const minAnswerBytes = 16 * 1024 * 1024
 
 type ToolServersSettings = Pick<Settings, 'toolServers'> & { readonly tools: ToolSettings }
 
-/** Nothing is connected, loaded or started before the first call that names a server. */
+/** Creates the service; it connects, loads and starts nothing before the first call that names a server. */
 export function createToolServers (settings: ToolServersSettings): ToolServers {
   const { tools } = settings
   const checkedAgent = createGuardedAgent({ allowed: tools.allowedHosts, connectMs: tools.connectMs })
   const openAgent = new Agent({ bodyTimeout: 0, connect: { timeout: tools.connectMs } })
-  const pool = new SessionPool({
-    connect: createConnect({
-      checkedAgent,
-      openAgent,
-      maxBytes: Math.max(minAnswerBytes, 4 * tools.resultBytes),
-      timeoutMs: tools.connectMs,
-      listTtlMs: tools.listTtlMs
-    }),
-    idleMs: tools.sessionIdleMs,
-    capacity: tools.sessions
-  })
+  const pools = createPools(tools, createConnect({
+    checkedAgent,
+    openAgent,
+    maxBytes: Math.max(minAnswerBytes, 4 * tools.resultBytes),
+    timeoutMs: tools.connectMs,
+    listTtlMs: tools.listTtlMs
+  }))
   const registry = tools.registryUrl === undefined ? undefined : createRegistry(tools.registryUrl, openAgent)
   const resolve = createResolve(settings.toolServers, registry)
   return {
-    open: async options => await openTools(options, tools, resolve, pool),
+    open: async options => await openTools(options, tools, resolve, pools),
     close: async () => {
-      await pool.close()
+      await Promise.all([pools.local.close(), pools.remote.close()])
       await Promise.all([checkedAgent.destroy(), openAgent.destroy()])
     }
   }
+}
+
+interface Pools {
+  /** Child processes: a pool of their own, so that sessions of callers never push them out. */
+  readonly local: SessionPool
+  readonly remote: SessionPool
+}
+
+/** Lets the servers of one call fit however small the pool is. */
+const minSessionsPerKey = 32
+
+function createPools ({ sessionIdleMs: idleMs, sessions: capacity }: ToolSettings, connect: Connect): Pools {
+  const maxPerKey = Math.max(minSessionsPerKey, Math.floor(capacity / 4))
+  const pool = (): SessionPool => new SessionPool({ connect, idleMs, capacity, maxPerKey })
+  return { local: pool(), remote: pool() }
 }
 
 interface ListedTool {
@@ -123,26 +134,27 @@ interface ListedTool {
 }
 
 async function openTools (
-  { request, keyId, taken, signal }: OpenOptions, settings: ToolSettings, resolve: Resolve, pool: SessionPool
+  { request, keyId, taken, signal }: OpenOptions, settings: ToolSettings, resolve: Resolve, pools: Pools
 ): Promise<OpenTools> {
   const errors: Record<string, ToolServerError> = {}
-  const timeUp = deadline(settings.connectMs, signal, undefined)
-  const listed = await Promise.all(requestedServers(request).map(async wanted => {
+  const timeout = deadline(settings.connectMs, signal, undefined)
+  const listed = await Promise.all(requestedServers(request).map(async requested => {
     let phase: Phase = 'resolve'
     try {
-      const target = await abortable(resolve(wanted, keyId, timeUp.signal), timeUp.signal)
+      const target = await abortable(resolve(requested, keyId, timeout.signal), timeout.signal)
       phase = 'connect'
-      const tools = await pool.use(target, timeUp.signal, async session => {
+      const tools = await pools[target.via.kind].use(target, timeout.signal, async session => {
+        checkVersion(target, session.serverVersion)
         phase = 'list'
         return await session.tools()
       })
       return offerable(target, tools)
     } catch (error) {
       if (signal.aborted) throw signal.reason
-      errors[wanted.name] = (timeUp.passed() ? timedOut(phase, error) : asFailure(error, phase)).toError()
+      errors[requested.name] = (timeout.passed() ? timedOut(phase, error) : asFailure(error, phase)).toError()
       return []
     }
-  })).finally(timeUp.end)
+  })).finally(timeout.end)
 
   const named = nameTools(listed.flat().map(value => ({
     server: value.target.name, tool: value.tool.name, value
@@ -151,15 +163,30 @@ async function openTools (
     offered: [...named].map(([name, { target, tool }]) => ({ name, serverName: target.name, tool })),
     tools: [...named].map(([name, { tool }]) => toFunctionTool(name, tool)),
     errors,
-    call: async (name, args, options) => await callTool(named.get(name), name, args, options, settings, pool)
+    call: async (name, args, options) => await callTool(named.get(name), name, args, options, settings, pools)
   }
 }
 
-/** What may be offered, each name once: servers are known to repeat themselves. */
+/**
+ * Checks the version a caller asked for against the one the server reports; `1.2` accepts `1.2.3`.
+ *
+ * @throws ToolServerFailure of phase `resolve`
+ */
+function checkVersion ({ name, version }: ToolServerTarget, reported: string | undefined): void {
+  if (version === undefined || reported === version || reported?.startsWith(`${version}.`) === true) return
+  throw new ToolServerFailure('resolve', `The tool server \`${name}\` does not run version ${version}.`, {
+    recommendation: reported === undefined ? 'Leave out the version.' : `Leave out the version, or send ${reported}.`
+  })
+}
+
+/**
+ * Selects the tools to offer, each name once: servers are known to repeat themselves. Tools that can
+ * only run as tasks are left out, since calls wait for their result.
+ */
 function offerable (target: ToolServerTarget, tools: readonly ServerTool[]): ListedTool[] {
   const byName = new Map<string, ListedTool>()
   for (const tool of tools) {
-    const allowed = target.allowedTools?.has(tool.name) ?? true
+    const allowed = (target.allowedTools?.has(tool.name) ?? true) && tool.execution?.taskSupport !== 'required'
     if (allowed && !byName.has(tool.name)) byName.set(tool.name, { target, tool })
   }
   return [...byName.values()]
@@ -174,22 +201,22 @@ function toFunctionTool (name: string, { description, inputSchema }: ServerTool)
 
 async function callTool (
   listed: ListedTool | undefined, name: string, args: Arguments,
-  { signal, onProgress, seesImages = false }: ToolCallOptions, settings: ToolSettings, pool: SessionPool
+  { signal, onProgress, seesImages = false }: ToolCallOptions, settings: ToolSettings, pools: Pools
 ): Promise<ToolOutcome> {
-  if (listed === undefined) return failed({ toolName: name, serverName: '', arguments: args }, 'There is no such tool.')
+  if (listed === undefined) return failed({ toolName: name, serverName: '', arguments: args }, `Unknown tool \`${name}\`.`)
   const { target, tool } = listed
   const { resultBytes } = settings
   const call = { toolName: tool.name, serverName: target.name, arguments: args }
   const startedMs = performance.now()
   const duration = (): { durationMs: number } => ({ durationMs: Math.round(performance.now() - startedMs) })
   try {
-    const result = await pool.use(target, signal, async session => await session.call(tool.name, args, {
+    const result = await pools[target.via.kind].use(target, signal, async session => await session.call(tool.name, args, {
       signal, timeoutMs: target.timeoutMs ?? settings.callMs, ...(onProgress === undefined ? {} : { onProgress })
     }))
     return succeeded({ ...call, ...duration() }, result, resultBytes, seesImages)
   } catch (error) {
     if (signal.aborted) throw signal.reason
-    // The server is there and said no, in words that help the model to do better.
+    // The server refused the call; its message helps the model to correct it.
     if (isRefusal(error)) return failed({ ...call, ...duration() }, cutText(error.message, resultBytes))
     const failure = asFailure(error, 'call')
     return { ...failed({ ...call, ...duration() }, failure.message), failure: failure.toError() }
@@ -199,17 +226,15 @@ async function callTool (
 type CallFacts = Pick<ToolResult, 'toolName' | 'serverName' | 'arguments' | 'durationMs'>
 
 function succeeded (call: CallFacts, result: CallToolResult, maxBytes: number, seesImages: boolean): ToolOutcome {
-  const { text, images } = readResult(result, maxBytes, seesImages)
-  return {
-    text, images, result: { ...call, isError: result.isError === true, result: reportedResult(result, text, maxBytes) }
-  }
+  const { text, images, reported } = readResult(result, maxBytes, seesImages)
+  return { text, images, result: { ...call, isError: result.isError === true, result: reported } }
 }
 
 function failed (call: CallFacts, message: string): ToolOutcome {
   return { text: `The tool call failed: ${message}`, result: { ...call, isError: true, result: message } }
 }
 
-/** A JSON-RPC error: its code is a negative number. */
+/** Recognises a JSON-RPC error: its code is a negative number. */
 function isRefusal (error: unknown): error is Error {
   return error instanceof Error && 'code' in error && typeof error.code === 'number' && error.code < 0
 }

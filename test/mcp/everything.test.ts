@@ -98,7 +98,7 @@ t.test('a command runs as long as its session, and only if the operator wrote it
 
 t.test('the command line explains what is wrong', async t => {
   t.match(await run(['--help']), { code: 0, out: /^Usage/ })
-  t.match(await run(['list', 'no/such']), { code: 1, error: /No tool server is known as `no\/such`/ })
+  t.match(await run(['list', 'no/such']), { code: 1, error: /Unknown tool server `no\/such`/ })
   for (const args of [[], ['dance'], ['list'], ['call', 'a/b'], ['call', 'a/b', 'c', '{'], ['call', 'a/b', 'c', '[]'], ['list', 'a/b', 'c'], ['--what']]) {
     t.match(await run(args), { code: 2, error: /Usage/ }, args.join(' '))
   }

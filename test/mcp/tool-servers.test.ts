@@ -1,7 +1,10 @@
+import { readFileSync } from 'node:fs'
 import { createServer } from 'node:http'
+import { join } from 'node:path'
 import t, { type Test } from 'tap'
 import { createToolServers, type OpenTools, type ToolOutcome, type ToolServers } from '../../lib/mcp/tool-servers.ts'
 import { Secret } from '../../lib/core/secret.ts'
+import { version } from '../../lib/text/version.ts'
 import { settings } from '../support/settings.ts'
 import { startToolServer } from '../support/tool-server.ts'
 import { until } from '../support/until.ts'
@@ -76,6 +79,55 @@ t.test('sessions', async t => {
     t.equal(first.sessions.size, 1)
     leaving.abort()
     await slow
+  })
+
+  t.test('a key has at most 32 sessions in a small pool, idle ones make room, and other keys are not affected', async t => {
+    const hanging = await startToolServer(t, { silent: ['initialize'] })
+    const good = await startToolServer(t)
+    const servers = toolServers(t, { sessions: 2 })
+    const leaving = new AbortController()
+    const entries = Array.from({ length: 32 }, (_, index) => ({ url: hanging.url, name: `hanging ${index}`, headers: { 'x-number': `${index}` } }))
+    const stuck = open(servers, { mcp_servers: entries }, { signal: leaving.signal }).catch(() => 'left')
+    await until(() => hanging.counts['initialize'] === 32, '32 sessions being opened')
+    t.match((await open(servers, { mcp_servers: { url: good.url, name: 'mine' } })).errors, {
+      mine: { code: 'connect', message: 'This API key has 32 tool sessions open, the maximum.' }
+    })
+    t.strictSame((await open(servers, { mcp_servers: good.url }, { keyId: 'another' })).errors, {})
+    leaving.abort()
+    await stuck
+  })
+
+  t.test('sessions of callers never cost a local server its process', async t => {
+    const directory = t.testdir({ 'server.mjs': localServer, starts: '' })
+    const starts = join(directory, 'starts')
+    const hanging = await startToolServer(t, { silent: ['initialize'] })
+    const local = { slug: 'org/local', command: process.execPath, args: [join(directory, 'server.mjs'), starts], headers: {}, env: {} }
+    const servers = toolServers(t, { sessions: 1 }, [local])
+    await open(servers, { mcp_servers: 'org/local' })
+    const before = readFileSync(starts, 'utf8')
+    const leaving = new AbortController()
+    const stuck = open(servers, { mcp_servers: hanging.url }, { signal: leaving.signal }).catch(() => 'left')
+    await until(() => hanging.counts['initialize'] === 1, 'a session that fills the pool')
+    const opened = await Promise.all(Array.from({ length: 10 }, async () => await open(servers, { mcp_servers: 'org/local' })))
+    t.strictSame(opened.map(({ errors }) => errors), Array.from({ length: 10 }, () => ({})))
+    await Promise.all(opened.map(async tools => await call(tools, 'here')))
+    t.equal(readFileSync(starts, 'utf8'), before)
+    leaving.abort()
+    await stuck
+  })
+
+  t.test('a server learns the name and version of this package', async t => {
+    const server = await startToolServer(t)
+    await open(toolServers(t), { mcp_servers: server.url })
+    t.strictSame(server.clients, [{ name: 'headgate', version }])
+  })
+
+  t.test('all pages of a tool list together are bounded', async t => {
+    const server = await startToolServer(t, { pageSize: 1, descriptionLength: 3 * 1024 * 1024 })
+    t.strictSame((await open(toolServers(t), { mcp_servers: { url: server.url, name: 'large' } })).errors, {
+      large: { code: 'list', message: 'The answer of the tool server is too large.' }
+    })
+    t.equal(server.counts['tools/list'], 6, 'of nine pages')
   })
 
   t.test('closing ends every session and every socket', async t => {
@@ -154,6 +206,31 @@ t.test('servers that fail are told of, with the phase, and hold nobody up', asyn
   t.notMatch(JSON.stringify(errors), /secret words|pass@/)
 })
 
+t.test('a port that HTTP clients refuse is reported as such', async t => {
+  const { errors } = await open(toolServers(t), { mcp_servers: { url: 'http://127.0.0.1:9/mcp', name: 'discard' } })
+  t.match(errors, { discard: { message: 'The tool server could not be reached: HTTP clients do not connect to its port.' } })
+})
+
+t.test('a version is checked against the one the server reports', async t => {
+  const server = await startToolServer(t)
+  const servers = toolServers(t, {}, [remoteServer('org/test', server.url)])
+  t.strictSame((await open(servers, { mcp_servers: ['org/test@9.9', 'org/test@1'] })).errors, {
+    'org/test': {
+      code: 'resolve',
+      message: 'The tool server `org/test` does not run version 9.9.',
+      recommendation: 'Leave out the version, or send 1.'
+    }
+  })
+})
+
+t.test('tools that only run as tasks are not offered', async t => {
+  const tool = (name: string, taskSupport: string): object => ({ name, inputSchema: { type: 'object' }, execution: { taskSupport } })
+  const tools = ['required', 'optional', 'forbidden'].map(support => tool(support, support))
+  const server = await startToolServer(t, { lies: { 'tools/list': { tools } } })
+  const { offered } = await open(toolServers(t), { mcp_servers: server.url })
+  t.strictSame(offered.map(({ name }) => name), ['optional', 'forbidden'])
+})
+
 t.test('calls', async t => {
   t.test('results become text for the model and values for the caller', async t => {
     const server = await startToolServer(t)
@@ -167,7 +244,7 @@ t.test('calls', async t => {
     t.match(await call(tools, 'refuse'), { text: /a is missing/, result: { isError: true }, failure: undefined })
     t.equal((await call(tools, 'image')).text,
       '[image image/png, 3 bytes, not shown]\n[resource file:///a.txt]\ninside\n[resource file:///b.txt: b]')
-    t.match(await call(tools, 'no such tool'), { text: /no such tool/, result: { isError: true } })
+    t.match(await call(tools, 'no such tool'), { text: /Unknown tool `no such tool`/, result: { isError: true } })
   })
 
   t.test('pictures are handed over when the model can see them, and only what is one', async t => {
@@ -336,6 +413,24 @@ async function open (
 async function call (tools: OpenTools, name: string, args: Record<string, unknown> = {}): Promise<ToolOutcome> {
   return await tools.call(name, args, { signal })
 }
+
+/** Speaks the protocol over its standard streams, and notes each start in a file. */
+const localServer = `
+import { appendFileSync } from 'node:fs'
+import { createInterface } from 'node:readline'
+appendFileSync(process.argv[2], 'started\\n')
+const results = {
+  initialize: { protocolVersion: '2025-06-18', capabilities: { tools: {} }, serverInfo: { name: 'local', version: '1' } },
+  'tools/list': { tools: [{ name: 'here', inputSchema: { type: 'object' } }] },
+  'tools/call': { content: [{ type: 'text', text: 'yes' }] }
+}
+createInterface(process.stdin).on('line', line => {
+  const { id, method } = JSON.parse(line)
+  if (id === undefined) return
+  const result = results[method]
+  console.log(JSON.stringify({ jsonrpc: '2.0', id, ...result === undefined ? { error: { code: -32601, message: 'no' } } : { result } }))
+})
+`
 
 async function closedPort (): Promise<number> {
   const server = createServer()

@@ -13,7 +13,7 @@ import type { Test } from 'tap'
 interface RpcMessage {
   readonly id?: number | string
   readonly method: string
-  readonly params?: { name?: string, arguments?: Record<string, unknown>, requestId?: unknown, _meta?: { progressToken?: unknown }, cursor?: string }
+  readonly params?: { clientInfo?: unknown, name?: string, arguments?: Record<string, unknown>, requestId?: unknown, _meta?: { progressToken?: unknown }, cursor?: string }
 }
 
 export interface ToolServerBehaviour {
@@ -27,11 +27,15 @@ export interface ToolServerBehaviour {
   more?: string[]
   /** Tools on a page of the list. */
   pageSize?: number
+  /** Characters of each description. */
+  descriptionLength?: number
 }
 
 export interface TestToolServer {
   readonly url: string
   readonly behaviour: ToolServerBehaviour
+  /** The `clientInfo` of each session. */
+  readonly clients: unknown[]
   /** Requests by method: JSON-RPC methods, and `DELETE`. */
   readonly counts: Readonly<Record<string, number>>
   readonly headers: ReadonlyArray<IncomingMessage['headers']>
@@ -54,6 +58,7 @@ const ownTools = ['echo', 'slow', 'fail', 'image', 'flood', 'counted', 'drop', '
 
 export async function startToolServer (t: Test, behaviour: ToolServerBehaviour = {}): Promise<TestToolServer> {
   const counts: Record<string, number> = {}
+  const clients: unknown[] = []
   const headers: Array<IncomingMessage['headers']> = []
   const cancelled: unknown[] = []
   const sessions = new Set<string>()
@@ -90,6 +95,7 @@ export async function startToolServer (t: Test, behaviour: ToolServerBehaviour =
     if (message.method === 'initialize') {
       const id = `session-${++opened}`
       sessions.add(id)
+      clients.push(message.params?.clientInfo)
       response.setHeader('mcp-session-id', id)
       answer(response, message, behaviour.lies?.['initialize'] ?? {
         protocolVersion: '2025-06-18', capabilities: { tools: { listChanged: true } }, serverInfo: { name: 'test', version: '1' }
@@ -121,7 +127,7 @@ export async function startToolServer (t: Test, behaviour: ToolServerBehaviour =
     const from = Number(params?.cursor ?? 0)
     const size = behaviour.pageSize ?? names.length
     const tools = names.slice(from, from + size).map(name => ({
-      name, description: `Tool ${name}.`, inputSchema: { type: 'object' }, annotations: { readOnlyHint: name === 'echo' }
+      name, description: `Tool ${name}.`.padEnd(behaviour.descriptionLength ?? 0, '.'), inputSchema: { type: 'object' }, annotations: { readOnlyHint: name === 'echo' }
     }))
     return { tools, ...(from + size < names.length ? { nextCursor: String(from + size) } : {}) }
   }
@@ -191,6 +197,7 @@ export async function startToolServer (t: Test, behaviour: ToolServerBehaviour =
   return {
     url: `http://127.0.0.1:${port}/mcp`,
     behaviour,
+    clients,
     counts,
     headers,
     cancelled,
