@@ -1,12 +1,11 @@
 /**
  * The whole gateway inside a program of your own, with keys from wherever you keep them.
  *
- *     npm run build && node build/examples/whole-gateway.js
+ *     npx tsc && node whole-gateway.js
  */
 
-import { createGateway, type Gateway } from 'headgate'
-import { loadSettings } from 'headgate/config/read-settings'
-import { createLog } from 'headgate/telemetry/log'
+import { createGateway, createLog, type Gateway } from 'headgate'
+import { loadSettings } from 'headgate/config'
 
 /**
  * Starts a gateway with the configuration of this folder and environment. Callers present

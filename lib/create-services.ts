@@ -36,15 +36,19 @@ export interface ServiceParts {
   readonly ready: () => boolean
   readonly degraded?: () => readonly string[]
   readonly deferrals?: Deferrals
+  /** Providers beside those of the settings, whose ids they may replace. */
+  readonly providers?: readonly Provider[]
 }
 
-export function createServices (settings: Settings, { keys, log, limiter = new LocalLimiter(), ready, degraded, deferrals }: ServiceParts): OwnedServices {
+export function createServices (settings: Settings, parts: ServiceParts): OwnedServices {
+  const { keys, log, limiter = new LocalLimiter(), ready, degraded, deferrals, providers: more = [] } = parts
   const closing: Array<() => Promise<void>> = []
   const over = new AbortController()
   const drains = new AbandonedAnswers()
   const health = new RouteHealth()
   const providers = new Map<string, Provider>()
   for (const entry of settings.providers) providers.set(entry.id, openProvider(entry, closing))
+  for (const provider of more) providers.set(provider.id, provider)
 
   const enabled = new Set([...providers.values()].filter(({ enabled }) => enabled).map(({ id }) => id))
   const models = createModels(settings, enabled, enabled.has('sandbox') ? sandboxModels : [], {

@@ -30,6 +30,7 @@ import { Server as NetServer } from 'node:net'
 import type { Call } from './core/call.ts'
 import type { Endpoint } from './core/endpoint.ts'
 import type { Keys } from './keys/keys.ts'
+import type { Provider } from './providers/provider.ts'
 import type { Services } from './services.ts'
 import type { Used } from './limits/counters.ts'
 import type { Database, UsageRow } from './stores/database.ts'
@@ -67,6 +68,13 @@ export interface GatewayParts {
   readonly observers?: readonly CallObserver[]
   /** Names what else does not work while calls go on, for `/health`. */
   readonly degraded?: () => readonly string[]
+  /**
+   * Creates the endpoints, at the start and after each change of the configuration: the same paths
+   * in the same order for any services. Default: `createEndpoints`, every endpoint of the API.
+   */
+  readonly endpoints?: (services: Services) => readonly Endpoint[]
+  /** Providers beside those of the settings, whose ids they may replace. */
+  readonly providers?: readonly Provider[]
 }
 
 /**
@@ -79,16 +87,17 @@ export type CallObserver = (call: Call, row?: UsageRow) => void
 const listsMs = 5000
 
 export async function createGateway (settings: Settings, given: GatewayParts): Promise<Gateway> {
-  const { keys, log, database, books, limiter = createLimiter(books, log), observers = [] } = given
+  const { keys, log, database, books, limiter = createLimiter(books, log), observers = [], providers = [] } = given
+  const endpointsFor = given.endpoints ?? createEndpoints
   let draining = false
   const ready = (): boolean => !draining
   const ledger = books === undefined ? undefined : new Ledger(books, { log, keep: () => services.settings.usage })
   const degraded = (): string[] => [...given.degraded?.() ?? [], ...ledger?.degraded === true ? ['ledger'] : []]
   database?.stopWaiting()
   const deferrals = database === undefined ? undefined : await openDeferrals(database)
-  const parts = { keys, log, limiter, ready, degraded, ...(deferrals === undefined ? {} : { deferrals }) }
+  const parts = { keys, log, limiter, ready, degraded, providers, ...(deferrals === undefined ? {} : { deferrals }) }
   let services: OwnedServices = createServices(settings, parts)
-  let endpoints: readonly Endpoint[] = createEndpoints(services)
+  let endpoints: readonly Endpoint[] = endpointsFor(services)
 
   /** What was set aside is settled with just what the books say. */
   const keepBooks = (call: Call): UsageRow | undefined => {
@@ -152,7 +161,7 @@ export async function createGateway (settings: Settings, given: GatewayParts): P
       return
     }
     const before = services
-    endpoints = createEndpoints(opened)
+    endpoints = endpointsFor(opened)
     services = opened
     void Promise.all([app.settled(), tasks?.settled()]).then(async () => await before.close()).catch((error: unknown) => {
       log.error({ error }, 'closing what the last configuration had opened failed')

@@ -39,6 +39,7 @@ const layers: Readonly<Record<string, number>> = {
   'lib/http': 5,
   'lib/create-services.ts': 5.5,
   'lib/gateway.ts': 5.5,
+  'lib/public': 5.5,
   'lib/process': 6,
   'lib/cli': 7,
   'lib/main.ts': 7
@@ -50,7 +51,7 @@ const owners: Readonly<Record<string, RegExp>> = {
   '@koa/router': /^lib\/http\//,
   'koa-body': /^lib\/http\//,
   ajv: /^lib\/(?:stages\/validate|config\/|models\/catalogue)/,
-  'it-pipe': /^(?:pipelines|examples)\//,
+  'it-pipe': /^(?:pipelines|lib\/public)\//,
   typebox: /^(?:schemas|lib\/(?:stages|validation|config|models))\/|^lib\/wire\/openapi\.ts$/,
   undici: /^lib\/(?:upstream|mcp)\//,
   pino: /^lib\/telemetry\//,

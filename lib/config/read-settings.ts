@@ -28,6 +28,8 @@ export interface ConfigSources {
   readonly cwd: string
   /** Default: `HEADGATE_CONFIG`, else `headgate.yaml` where there is one; relative to `cwd`. */
   readonly file?: string | undefined
+  /** The entries of a configuration file, given instead of one. */
+  readonly config?: Readonly<Record<string, unknown>>
 }
 
 /**
@@ -50,7 +52,7 @@ export function readSettings (sources: ConfigSources): ReadSettings {
   const { env, cwd } = sources
   const environment = readEnvironment(env, cwd)
   const file = configFile(sources)
-  const document = openDocument(file, cwd)
+  const document = sources.config === undefined ? openDocument(file, cwd) : documentOf(sources.config)
   const { value } = document
   const report = createReport(document, applyEnvironment(value, environment))
   const providerNames = isMap(value.providers) ? Object.keys(value.providers) : []
@@ -75,6 +77,11 @@ export interface ConfigFile {
 export function configFile ({ env, cwd, file }: ConfigSources): ConfigFile {
   const asked = file ?? readEnvironment(env, cwd).get('HEADGATE_CONFIG')
   return { path: resolve(cwd, asked ?? 'headgate.yaml'), asked: asked !== undefined }
+}
+
+/** Copied, since the environment is written into it. */
+function documentOf (config: Readonly<Record<string, unknown>>): ConfigDocument {
+  return { ...emptyDocument('configuration'), value: structuredClone(config) }
 }
 
 function openDocument ({ path, asked }: ConfigFile, cwd: string): ConfigDocument {

@@ -1,0 +1,35 @@
+/**
+ * A stage of your own between two of Headgate's, and no HTTP server at all.
+ *
+ *     npx tsc && node own-stage.js
+ *
+ * `shout` changes the text of every answer on its way, streamed or complete: it sees events, so it
+ * need not know which provider answered or how the answer will be sent.
+ */
+
+import { normalise, once, pipe, providerCall, sseEncode, streamOrJson, toCompletion } from 'headgate/stages'
+import { callFrom, sandboxProvider, testServices, textOf } from 'headgate/testing'
+import type { Batch, ChatEvent, ChatInput, Reply, Stage } from 'headgate/stages'
+
+/** Puts text into capitals; everything else stays as it came. */
+export function shout (): Stage<Batch<ChatInput, ChatEvent>> {
+  return async function * (source) {
+    for await (const batch of source) {
+      const events = batch.events.map(event =>
+        event.type === 'text-delta' ? { ...event, text: event.text.toUpperCase() } : event)
+      yield { ...batch, events }
+    }
+  }
+}
+
+const services = testServices(sandboxProvider())
+const ask = providerCall(services, 'chat')
+const reply = streamOrJson({ streamed: sseEncode(), whole: toCompletion })
+
+/** Answers a question in capitals. */
+export async function askLoudly (content: string, stream: boolean): Promise<Reply> {
+  const call = callFrom<ChatInput>({ model: 'sandbox/echo', messages: [{ role: 'user', content }], stream })
+  return await pipe(once(call), ask, shout(), normalise<ChatInput>(), reply)
+}
+
+if (process.argv[1] === import.meta.filename) console.log(await textOf(await askLoudly('Is anybody there?', true)))

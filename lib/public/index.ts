@@ -1,0 +1,29 @@
+/**
+ * `headgate`: the whole gateway, and what it is made with and gives back.
+ *
+ * The files of this folder are the public API. Everything they name is documented and kept;
+ * everything else in the package may change in any release.
+ */
+
+export { createGateway } from '../gateway.ts'
+export { createLog } from '../telemetry/log.ts'
+export { openDatabase } from '../stores/database.ts'
+export { openKeyStore } from '../keys/key-store.ts'
+export { GatewayError, ValidationError } from '../core/errors.ts'
+export { Secret } from '../core/secret.ts'
+export { version } from '../text/version.ts'
+export type { CallObserver, Gateway, GatewayParts } from '../gateway.ts'
+export type { Address } from '../http/listen.ts'
+export type { Call } from '../core/call.ts'
+export type { CallRecord } from '../core/record.ts'
+export type { Endpoint } from '../core/endpoint.ts'
+export type { ErrorCode, GatewayErrorOptions } from '../core/errors.ts'
+export type { ApiKey, KeyLimits } from '../core/key.ts'
+export type { Reply } from '../core/reply.ts'
+export type { Settings } from '../core/settings.ts'
+export type { Keys } from '../keys/keys.ts'
+export type { KeyStore } from '../keys/key-store.ts'
+export type { Limiter } from '../limits/limiter.ts'
+export type { Services } from '../services.ts'
+export type { Database, UsageRow } from '../stores/database.ts'
+export type { Log } from '../telemetry/log.ts'

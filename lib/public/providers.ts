@@ -1,0 +1,16 @@
+/** `headgate/providers`: providers out of settings, and what one of your own is made of. */
+
+export { createProvider } from '../providers/index.ts'
+export { httpTransport } from '../upstream/http-transport.ts'
+export { Secret } from '../core/secret.ts'
+export type { HttpTransport, UpstreamOptions } from '../upstream/http-transport.ts'
+export type { ProviderSettings, Timeouts } from '../core/settings.ts'
+export type { Quirks } from '../core/quirks.ts'
+export type {
+  Adapter, AdapterOf, Adapters, Ask, Capability, EventOf, Provider, Providers, RequestOf, SendOptions,
+  StreamReader, Transport, UpstreamResponse, UpstreamBody, UpstreamFailure, UpstreamHead, UpstreamRequest
+} from '../providers/provider.ts'
+export type {
+  ChatEvent, EmbeddingsEvent, FinishReason, ImageEvent, ResultEvent, SpeechEvent, TranscriptEvent
+} from '../core/events.ts'
+export type { ChatInput } from '../chat/input.ts'

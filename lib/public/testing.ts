@@ -1,0 +1,88 @@
+/**
+ * `headgate/testing`: what a test of a stage or a pipeline of your own needs: a provider without a
+ * network, services around it, and a call.
+ *
+ *     const services = testServices(sandboxProvider())
+ *     const call = callFrom<ChatInput>({ model: 'sandbox/echo', messages: [{ role: 'user', content: 'Hello' }] })
+ *     const reply = await pipe(once(call), providerCall(services, 'chat'), myStage(), normalise(), reply)
+ */
+
+import { loadSettings } from '../config/read-settings.ts'
+import { createCallRecord } from '../core/record.ts'
+import { createServices, type OwnedServices } from '../create-services.ts'
+import { createProvider } from '../providers/index.ts'
+import { sandboxTransport } from '../sandbox/transport.ts'
+import { createLog } from '../telemetry/log.ts'
+import type { RoutedCall } from '../core/call.ts'
+import type { ApiKey } from '../core/key.ts'
+import type { Reply } from '../core/reply.ts'
+import type { Provider } from '../providers/provider.ts'
+
+const testKey: ApiKey = { id: 'test', name: 'test' }
+
+/** Creates the simulated provider: `sandbox/echo` repeats what it was asked, as fast as it can. */
+export function sandboxProvider (): Provider {
+  const settings = sandboxSettings.providers.find(({ id }) => id === 'sandbox')
+  if (settings === undefined) throw new Error('the configuration has no sandbox')
+  return createProvider(settings, sandboxTransport(settings.options))
+}
+
+const sandboxSettings = loadSettings({
+  env: {},
+  cwd: import.meta.dirname, // holds no .env
+  config: { providers: { sandbox: { options: { words_per_second: 0 } } } }
+})
+
+/**
+ * Creates the services of a gateway with the default configuration and these providers, without a
+ * store. Every key is good. `close` ends its sockets and timers.
+ */
+export function testServices (...providers: readonly Provider[]): OwnedServices {
+  return createServices(sandboxSettings, {
+    keys: { check: () => testKey }, log: createLog('silent'), ready: () => true, providers
+  })
+}
+
+export interface CallOptions {
+  /** Lower-case names. */
+  readonly headers?: Readonly<Record<string, string>>
+  readonly key?: ApiKey
+  /** Ends everything that hangs on the call. */
+  readonly signal?: AbortSignal
+}
+
+/**
+ * Creates a call as it is after routing, with the request as its body too, so that it can enter a
+ * pipeline at any stage.
+ *
+ * @param request `model` names the provider and its model, `sandbox/echo`
+ */
+export function callFrom<R extends { readonly model?: unknown }> (request: R, options: CallOptions = {}): RoutedCall<R> {
+  const { headers = {}, key = testKey, signal = new AbortController().signal } = options
+  const modelId = String(request.model)
+  const [providerId = ''] = modelId.split('/', 1)
+  return {
+    id: 'test',
+    headers,
+    params: {},
+    body: async () => request,
+    signal,
+    receivedAtMs: performance.now(),
+    record: createCallRecord('chat'),
+    key,
+    request,
+    routes: [{ providerId, model: modelId.slice(providerId.length + 1), modelId }]
+  }
+}
+
+/** Reads the body of a reply to its end, as text. */
+export async function textOf ({ body }: Reply): Promise<string> {
+  if (typeof body === 'string') return body
+  const pieces = body instanceof Uint8Array ? [body] : body
+  const decoder = new TextDecoder()
+  let text = ''
+  for await (const piece of pieces) text += typeof piece === 'string' ? piece : decoder.decode(piece, { stream: true })
+  return text + decoder.decode()
+}
+
+export type { OwnedServices } from '../create-services.ts'
