@@ -5,7 +5,7 @@
  */
 
 import { pipe } from 'it-pipe'
-import type { Health } from '../schemas/health.ts'
+import type { Health, ProbeStatus } from '../schemas/health.ts'
 import type { Call } from '../lib/core/call.ts'
 import { jsonReply } from '../lib/replies/json.ts'
 import type { Reply } from '../lib/core/reply.ts'
@@ -19,10 +19,6 @@ export interface ProcessState {
   readonly ready: () => boolean
   /** What does not work while calls go on: `keys` */
   readonly degraded?: () => readonly string[]
-}
-
-interface Status {
-  readonly status: 'ok' | 'unavailable'
 }
 
 /** GET /health */
@@ -42,13 +38,13 @@ export function health (
 
 /** GET /livez: the process answers. */
 export function livez (): (call: Call) => Promise<Reply> {
-  const check = map((): Status => ({ status: 'ok' }))
-  return async call => await pipe(once(call), check, jsonReply<Status>())
+  const check = map((): ProbeStatus => ({ status: 'ok' }))
+  return async call => await pipe(once(call), check, jsonReply<ProbeStatus>())
 }
 
 /** GET /readyz: calls are welcome; 503 before the start and while shutting down. */
 export function readyz ({ ready }: ProcessState): (call: Call) => Promise<Reply> {
-  const check = map((): Status => ({ status: ready() ? 'ok' : 'unavailable' }))
-  const reply = jsonReply<Status>({ status: ({ status }) => status === 'ok' ? 200 : 503 })
+  const check = map((): ProbeStatus => ({ status: ready() ? 'ok' : 'unavailable' }))
+  const reply = jsonReply<ProbeStatus>({ status: ({ status }) => status === 'ok' ? 200 : 503 })
   return async call => await pipe(once(call), check, reply)
 }

@@ -13,13 +13,14 @@ import {
   DeferredPending, ToolServerFailure, ToolServerResult
 } from '../schemas/completion.ts'
 import { EmbeddingInput, EmbeddingList, EmbeddingsRequest } from '../schemas/embeddings.ts'
-import { Health } from '../schemas/health.ts'
+import { Health, ProbeStatus } from '../schemas/health.ts'
 import {
   ImageAnswer, ImageEditRequest, ImageRequest, ImageStreamEvent, ImageVariationRequest
 } from '../schemas/images.ts'
 import {
   AssistantMessage, FunctionMessage, Message, SystemMessage, ToolCall, ToolMessage, UserMessage
 } from '../schemas/messages.ts'
+import { AnyObject } from '../schemas/nullable.ts'
 import { Model, ModelList } from '../schemas/models.ts'
 import { OcrAnswer, OcrRequest } from '../schemas/ocr.ts'
 import { RouteDecision } from '../schemas/route-decision.ts'
@@ -43,13 +44,14 @@ const named = {
   SpeechRequest, SpeechStreamEvent,
   TranscriptionRequest, Transcription, VerboseTranscription, TranscriptSegment, TranscriptWord, TranscriptionStreamEvent,
   TranslationRequest, Translation, VerboseTranslation,
-  Model, ModelList, Health, RouteDecision
+  Model, ModelList, Health, ProbeStatus, RouteDecision
 }
 
 const fromProvider = [
   'model_not_found', 'unknown_provider', 'context_length_exceeded', 'content_policy_violation',
-  'upstream_invalid_request', 'insufficient_quota', 'upstream_error', 'upstream_unreachable',
-  'upstream_invalid_response', 'upstream_overloaded', 'upstream_timeout', 'timeout'
+  'upstream_invalid_request', 'insufficient_quota', 'invalid_provider_key', 'upstream_error', 'upstream_unreachable',
+  'upstream_invalid_response', 'upstream_stream_interrupted', 'upstream_auth_failed', 'upstream_quota_exhausted',
+  'upstream_overloaded', 'upstream_timeout', 'timeout'
 ] as const
 
 const imageAnswers: readonly AnswerDoc[] = [
@@ -91,7 +93,8 @@ export const endpointDocs: readonly EndpointDoc[] = [
       { description: 'The answer.', schema: ChatCompletion },
       { status: 202, description: 'Not there yet.', schema: DeferredPending }
     ],
-    errors: ['deferred_completion_not_found', 'deferred_result_lost', ...fromProvider]
+    errors: ['deferred_completion_not_found', 'deferred_result_lost', ...fromProvider],
+    routed: true
   },
   {
     name: 'cancel-deferred-completion',
@@ -100,7 +103,8 @@ export const endpointDocs: readonly EndpointDoc[] = [
     group: 'Chat',
     summary: 'Cancel a deferred call that this gateway runs itself and that is not done.',
     answers: [{ description: 'It will not be answered.', schema: DeferredCancelled }],
-    errors: ['deferred_completion_not_found']
+    errors: ['deferred_completion_not_found'],
+    routed: true
   },
   {
     name: 'images',
@@ -222,8 +226,38 @@ export const endpointDocs: readonly EndpointDoc[] = [
     method: 'GET',
     path: '/health',
     group: 'Service',
-    summary: 'Tell how the service is.',
-    answers: [{ description: 'It answers.', schema: Health }]
+    summary: 'Report the state of the service.',
+    answers: [{ description: 'The service works, with what is degraded.', schema: Health }]
+  },
+  {
+    name: 'livez',
+    method: 'GET',
+    path: '/livez',
+    group: 'Service',
+    summary: 'Liveness probe: the process responds.',
+    answers: [{ description: 'It does.', schema: ProbeStatus }],
+    open: true
+  },
+  {
+    name: 'readyz',
+    method: 'GET',
+    path: '/readyz',
+    group: 'Service',
+    summary: 'Readiness probe: the service accepts calls.',
+    answers: [
+      { description: 'It does.', schema: ProbeStatus },
+      { status: 503, description: 'It is starting or shutting down.', schema: ProbeStatus }
+    ],
+    open: true
+  },
+  {
+    name: 'openapi',
+    method: 'GET',
+    path: '/openapi.json',
+    group: 'Service',
+    summary: 'This document.',
+    answers: [{ description: 'The document.', schema: AnyObject }],
+    open: true
   }
 ]
 

@@ -4,7 +4,11 @@ import { Type, type Static } from 'typebox'
 export const Health = Type.Object({
   status: Type.Literal('ok'),
   degraded: Type.Optional(Type.Array(Type.String(), {
-    description: 'What does not work at the moment while calls go on.'
+    description: 'Parts that do not work at the moment although calls are served.'
   }))
 })
 export type Health = Static<typeof Health>
+
+/** GET /livez and GET /readyz */
+export const ProbeStatus = Type.Object({ status: Type.Union([Type.Literal('ok'), Type.Literal('unavailable')]) })
+export type ProbeStatus = Static<typeof ProbeStatus>

@@ -83,25 +83,53 @@ export const ImageVariationRequest = Type.Object({
 })
 export type ImageVariationRequest = Static<typeof ImageVariationRequest>
 
+const Count = Type.Integer({ minimum: 0 })
+
+export const ImageUsage = Type.Object({
+  total_tokens: Count,
+  input_tokens: Count,
+  output_tokens: Count,
+  input_tokens_details: Type.Optional(Type.Object({
+    text_tokens: Type.Optional(Count), image_tokens: Type.Optional(Count)
+  })),
+  output_tokens_details: Type.Optional(AnyObject)
+}, { description: 'Tokens as the provider counted them.' })
+export type ImageUsage = Static<typeof ImageUsage>
+
+/** What a provider says about the images it made, as far as it does. */
+const about = {
+  size: Type.Optional(Type.String({ description: 'Width and height in pixels: `1024x1024`.' })),
+  quality: Type.Optional(Type.String()),
+  background: Type.Optional(Type.String()),
+  output_format: Type.Optional(Type.String()),
+  usage: Type.Optional(ImageUsage)
+}
+
+export const ImageData = Type.Object({
+  url: Type.Optional(Type.String()),
+  b64_json: Type.Optional(Type.String({ description: 'The image in base64.' })),
+  revised_prompt: Type.Optional(Type.String({ description: 'The prompt as the model rewrote it.' }))
+})
+export type ImageData = Static<typeof ImageData>
+
 export const ImageAnswer = Type.Object({
   created: Type.Integer({ description: 'Unix time in seconds.' }),
-  data: Type.Array(Type.Object({
-    url: Type.Optional(Type.String()),
-    b64_json: Type.Optional(Type.String({ description: 'The image in base64.' })),
-    revised_prompt: Type.Optional(Type.String({ description: 'What the model made of the prompt.' }))
-  })),
-  usage: Type.Optional(AnyObject)
+  data: Type.Array(ImageData),
+  ...about
 })
 export type ImageAnswer = Static<typeof ImageAnswer>
 
-/** One message of an image stream: any number of unfinished images, then each finished one. */
+/** One message of an image stream: any number of partial images, then each complete one. */
 export const ImageStreamEvent = Type.Object({
   type: OneOf([
     'image_generation.partial_image', 'image_generation.completed',
     'image_edit.partial_image', 'image_edit.completed'
   ]),
-  b64_json: Type.String(),
-  partial_image_index: Type.Optional(Type.Integer()),
-  usage: Type.Optional(AnyObject)
+  b64_json: Type.Optional(Type.String()),
+  url: Type.Optional(Type.String({ description: 'In place of `b64_json`, from models that do not stream.' })),
+  revised_prompt: Type.Optional(Type.String()),
+  partial_image_index: Type.Optional(Count),
+  created_at: Type.Optional(Type.Integer({ description: 'Unix time in seconds.' })),
+  ...about
 })
 export type ImageStreamEvent = Static<typeof ImageStreamEvent>

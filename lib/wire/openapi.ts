@@ -24,8 +24,10 @@ export interface EndpointDoc {
   readonly errors?: readonly ErrorCode[]
   /** True when it answers without a key. */
   readonly open?: boolean
-  /** For endpoints that route: what a dry run answers. */
+  /** For endpoints that route: the answer to a dry run. */
   readonly dryRun?: TSchema
+  /** True when a provider may be called. Default: where there is a `dryRun`. */
+  readonly routed?: boolean
 }
 
 export interface AnswerDoc {
@@ -79,7 +81,7 @@ export function openApiDocument (
     tags: [...new Set(endpoints.map(({ group }) => group))].map(name => ({ name })),
     paths,
     components: {
-      headers: { ...retryAfter, ...limitHeaders },
+      headers: { ...callHeaders, ...routeHeaders, ...errorHeaders, ...retryAfter, ...limitHeaders },
       securitySchemes: {
         bearer: { type: 'http', scheme: 'bearer' },
         apiKey: { type: 'apiKey', in: 'header', name: 'X-API-Key' }
@@ -104,7 +106,7 @@ function operationOf (endpoint: EndpointDoc, names: Names): Json {
         content: { [request.mediaType ?? 'application/json']: { schema: print(request.schema, names) } }
       }
     }),
-    responses: { ...answersOf(endpoint, names), ...errorsOf(endpoint, names) },
+    responses: { ...errorsOf(endpoint, names), ...answersOf(endpoint, names) },
     // Not one of the responses: generated clients would have to tell it from the answer everywhere.
     ...(dryRun !== undefined && { 'x-dry-run-answer': print(dryRun, names) })
   }
@@ -129,20 +131,51 @@ const retryAfter: { [key: string]: Json } = {
   'retry-after': { description: 'Seconds until another try is worth it, 1 to 60.', schema: { type: 'integer' } }
 }
 
+/** Headers of every answer. */
+const callHeaders: { [key: string]: Json } = {
+  'x-request-id': { description: 'The id of the call, as the log names it.', schema: { type: 'string' } },
+  'x-headgate-overhead-ms': { description: 'Milliseconds that Headgate itself took.', schema: { type: 'number' } }
+}
+/** Headers of endpoints that call a provider. */
+const routeHeaders: { [key: string]: Json } = {
+  'x-headgate-model': { description: 'The model that answered, or was called last.', schema: { type: 'string' } },
+  'x-headgate-attempts': { description: 'Requests to providers that the call took.', schema: { type: 'integer' } },
+  'x-headgate-route': {
+    description: 'Models that were tried and why each failed, then the one that answered and why it was chosen. ' +
+      'Absent when there was one model and it answered.',
+    schema: { type: 'string' }
+  },
+  'x-upstream-request-id': { description: 'The id that the provider gave the request.', schema: { type: 'string' } }
+}
+const errorHeaders: { [key: string]: Json } = {
+  'x-should-retry': { description: '`false` where a retry cannot help.', schema: { type: 'string', enum: ['false'] } }
+}
+
+/** Headers of any answer of an endpoint, errors included. */
+function headersOf ({ dryRun, routed = dryRun !== undefined }: EndpointDoc): { [key: string]: Json } {
+  return { ...callHeaders, ...routed && routeHeaders }
+}
+
 function refer (headers: { [key: string]: Json }): { [key: string]: Json } {
   return Object.fromEntries(Object.keys(headers).map(name => [name, { $ref: `#/components/headers/${name}` }]))
 }
 
+const streamEnd = 'The last message is `[DONE]`, or an event named `error` with an `ErrorBody`.'
+
 /** Answers of one status are one response with several media types. */
-function answersOf ({ answers, request }: EndpointDoc, names: Names): Record<string, Json> {
+function answersOf (endpoint: EndpointDoc, names: Names): Record<string, Json> {
   const statuses = new Map<number, AnswerDoc[]>()
-  for (const answer of answers) {
+  for (const answer of endpoint.answers) {
     const { status = 200 } = answer
     statuses.set(status, [...statuses.get(status) ?? [], answer])
   }
   return Object.fromEntries([...statuses].map(([status, answers]) => [status, {
-    description: answers.map(({ description }) => description).join(' '),
-    ...request !== undefined && { headers: refer(limitHeaders) },
+    description: answers.map(({ description, mediaType }) => (
+      mediaType === 'text/event-stream' ? `${description} ${streamEnd}` : description
+    )).join(' '),
+    headers: refer({
+      ...headersOf(endpoint), ...endpoint.request !== undefined && limitHeaders, ...(status === 202 || status === 503) && retryAfter
+    }),
     content: Object.fromEntries(answers.map(({ mediaType = 'application/json', schema }) => [
       mediaType, schema === undefined ? {} : { schema: print(schema, names) }
     ]))
@@ -150,7 +183,8 @@ function answersOf ({ answers, request }: EndpointDoc, names: Names): Record<str
 }
 
 /** Codes of one status are one response that lists them. */
-function errorsOf ({ request, errors = [], open = false }: EndpointDoc, names: Names): Record<string, Json> {
+function errorsOf (endpoint: EndpointDoc, names: Names): Record<string, Json> {
+  const { request, errors = [], open = false } = endpoint
   const possible = new Set([
     ...(open ? [] : withKey), ...(request === undefined ? [] : withBody), ...errors, ...alwaysPossible
   ])
@@ -161,16 +195,20 @@ function errorsOf ({ request, errors = [], open = false }: EndpointDoc, names: N
   }
   const responses = Object.fromEntries([...statuses].map(([status, codesOfIt]) => [status, {
     description: codesOfIt.map(code => `\`${code}\`: ${codes[code].message}`).join('\n\n'),
-    ...(status === 429 || status === 503) && {
-      headers: refer({ ...retryAfter, ...status === 429 && request !== undefined && limitHeaders })
-    },
+    headers: refer({
+      ...headersOf(endpoint),
+      ...(status === 429 || status >= 500) && errorHeaders,
+      ...(status === 429 || status === 503) && retryAfter,
+      ...request !== undefined && limitHeaders
+    }),
     content: { 'application/json': { schema: print(ErrorBody, names) } }
   }]))
   if (request === undefined) return responses
   return {
     ...responses,
     422: {
-      description: 'The request does not have the right shape.',
+      description: 'A field of the request is missing or has a wrong value.',
+      headers: refer(headersOf(endpoint)),
       content: { 'application/json': { schema: print(ValidationErrorBody, names) } }
     }
   }

@@ -264,7 +264,7 @@ t.test('what the request says about tools', async t => {
       [start, ...toolCall(0, 'a', 'progress', '{}'), end('tool_calls')], [...text('done'), end('stop')]
     ])
     const events = await answer(t, model.ask, {
-      mcp_servers: { url: server.url, name: 'mine' }, stream_options: { include_tool_events: true }
+      mcp_servers: { url: server.url, name: 'mine' }, stream: true, stream_options: { include_tool_events: true }
     })
     const told = events.flatMap(event => event.type === 'extra' && event.scope === 'answer' && event.alone === true ? [event.fields['tool_event']] : [])
     t.match(told, [
@@ -352,7 +352,7 @@ t.test('a caller who leaves', async t => {
   t.test('in the middle of tool events leaves nothing running', async t => {
     const server = await startToolServer(t)
     const model = scripted([[...toolCall(0, 'a', 'slow', '{}'), end('tool_calls')]])
-    const call = chatCall({ mcp_servers: server.url, stream_options: { include_tool_events: true } })
+    const call = chatCall({ mcp_servers: server.url, stream: true, stream_options: { include_tool_events: true } })
     for await (const batch of toolExecute(realTools(t), model.ask, limits)(once(call))) {
       t.match(batch.events, [{ type: 'extra' }])
       await until(() => server.counts['tool slow'] === 1, 'the slow tool to be called')
