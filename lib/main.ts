@@ -1,10 +1,16 @@
 #!/usr/bin/env node
-/** The process: hands the command line over, and ends with its exit code. */
+/**
+ * Starts the process: hands the command line over, and exits with its code. Everything else is imported
+ * once it is known that this Node can parse it.
+ */
 
 import './process/v8-flags.ts'
-import { run } from './cli/run.ts'
+import { requireNode } from './process/require-node.ts'
 
-// Whoever reads our output may stop early (`headgate models | head`): no reason to fail.
+requireNode()
+const { run } = await import('./cli/run.ts')
+
+// The reader of the output may stop early (`headgate models | head`), which is no failure.
 process.stdout.on('error', () => process.exitCode ??= 0)
 
 const code = await run(process.argv.slice(2), {
@@ -13,5 +19,5 @@ const code = await run(process.argv.slice(2), {
   out: text => { process.stdout.write(`${text}\n`) },
   error: text => { process.stderr.write(`${text}\n`) }
 })
-// Once everything printed has gone out; a socket that somebody keeps open must not hold us.
+// Exits once everything is printed, whatever socket is still open.
 process.stdout.write('', () => process.exit(code))

@@ -1,4 +1,4 @@
-/** `headgate check`: says what is wrong with a configuration, without starting anything. */
+/** `headgate check`: reports what is wrong with a configuration, without starting anything. */
 
 import { parseArgs } from 'node:util'
 import { readSettings, type ReadSettings } from '../config/read-settings.ts'
@@ -9,26 +9,27 @@ import type { Command } from './command.ts'
 export const check: Command = {
   usage: `Usage: headgate check [FILE] [--json]
 
-Reads the configuration as "headgate start" would, and says everything that is wrong with it.
-Warnings are about what can be used as it is, but is hardly meant.
-FILE: default HEADGATE_CONFIG, else headgate.yaml where there is one.
+Reads the configuration as "headgate start" would, and reports every problem in it. Warnings are
+about entries that are valid but probably a mistake.
+
+FILE defaults to HEADGATE_CONFIG, else to headgate.yaml if it exists.
 
   --json   print {"ok": true, ...} or {"ok": false, "problems": [...]}`,
 
-  run: async (args, { env, cwd, out, error: say }) => {
+  run: async (args, { env, cwd, out, error: printError }) => {
     const { values: { json }, positionals } = parseArgs({
       args: [...args], allowPositionals: true, options: { json: { type: 'boolean', default: false } }
     })
     const [file] = positionals
-    const found = attempt(() => readSettings({ env, cwd, file }))
-    const warnings: readonly Problem[] = found.warnings
-    if (!json) for (const warning of formatWarnings(warnings)) say(warning)
-    if (found instanceof ConfigError) {
-      if (json) out(JSON.stringify({ ok: false, problems: found.problems satisfies readonly Problem[], warnings }, null, 2))
-      else say(formatProblems(found))
+    const result = attempt(() => readSettings({ env, cwd, file }))
+    const warnings: readonly Problem[] = result.warnings
+    if (!json) for (const warning of formatWarnings(warnings)) printError(warning)
+    if (result instanceof ConfigError) {
+      if (json) out(JSON.stringify({ ok: false, problems: result.problems satisfies readonly Problem[], warnings }, null, 2))
+      else printError(formatProblems(result))
       return 1
     }
-    const { settings } = found
+    const { settings } = result
     out(json ? JSON.stringify({ ok: true, ...summary(settings), warnings }, null, 2) : sentence(settings))
     return 0
   }
@@ -54,5 +55,5 @@ function summary ({ providers, routes, toolServers, keys }: Settings): Record<st
 
 function sentence (settings: Settings): string {
   const lists = Object.entries(summary(settings)).filter(([, names]) => names.length > 0)
-  return ['The configuration is good.', ...lists.map(([name, names]) => `  ${name}: ${names.join(', ')}`)].join('\n')
+  return ['Configuration OK.', ...lists.map(([name, names]) => `  ${name}: ${names.join(', ')}`)].join('\n')
 }

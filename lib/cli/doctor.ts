@@ -1,4 +1,4 @@
-/** `headgate doctor`: what is on, what is missing, and whether each provider answers. */
+/** `headgate doctor`: checks the configuration, the store, the keys and each provider. */
 
 import { accessSync, constants, existsSync } from 'node:fs'
 import { dirname } from 'node:path'
@@ -20,7 +20,7 @@ import { table } from './table.ts'
 
 interface Finding {
   readonly about: string
-  /** `note`: nothing is wrong, but it may be worth knowing. */
+  /** `note`: not a problem, but worth knowing. */
   readonly state: 'ok' | 'note' | 'problem'
   readonly text: string
 }
@@ -30,8 +30,8 @@ const timeoutMs = 5_000
 export const doctor: Command = {
   usage: `Usage: headgate doctor [-c FILE] [--json]
 
-Looks at everything a gateway needs, and asks each provider for its list of models, which costs
-nothing. A configuration with problems ends it at once: they are printed as "headgate check" does.
+Checks everything a gateway needs, and requests the model list of each provider, which is free. If the
+configuration is invalid, prints its problems as "headgate check" does, and nothing else.
 
   -c, --config FILE
   --json`,
@@ -61,18 +61,18 @@ function configuration (sources: ConfigSources): Finding {
   const { path } = configFile(sources)
   return existsSync(path)
     ? { about: 'configuration', state: 'ok', text: path }
-    : { about: 'configuration', state: 'note', text: 'no file: environment and defaults only' }
+    : { about: 'configuration', state: 'note', text: 'no file; using the environment and defaults' }
 }
 
-/** Looks without leaving anything behind: a store that is not there yet is not made. */
+/** Checks the store without creating one. */
 async function store ({ server: { dataDir }, keys: configured }: Settings): Promise<Finding[]> {
   const path = databasePath(dataDir)
   try {
     if (!existsSync(path)) {
       accessSync(nearestFolder(dataDir), constants.W_OK)
       return [
-        { about: 'store', state: 'ok', text: `${path} will be made` },
-        keyFinding(configured.length, 'the first start makes one')
+        { about: 'store', state: 'ok', text: `${path} will be created` },
+        keyFinding(configured.length, 'the first start creates one')
       ]
     }
     const database = await openDatabase(dataDir)
@@ -83,7 +83,7 @@ async function store ({ server: { dataDir }, keys: configured }: Settings): Prom
       const active = (await keys.list()).filter(({ status }) => status === 'active').length
       return [
         { about: 'store', state: 'ok', text: `${path} is writable` },
-        keyFinding(active, 'make one with "headgate keys create"')
+        keyFinding(active, 'create one with "headgate keys create"')
       ]
     } finally {
       await database.close()
@@ -95,8 +95,8 @@ async function store ({ server: { dataDir }, keys: configured }: Settings): Prom
 
 function keyFinding (active: number, advice: string): Finding {
   return active === 0
-    ? { about: 'keys', state: 'note', text: `none that works: ${advice}` }
-    : { about: 'keys', state: 'ok', text: `${active} in use` }
+    ? { about: 'keys', state: 'note', text: `no active key; ${advice}` }
+    : { about: 'keys', state: 'ok', text: `${active} active` }
 }
 
 function nearestFolder (path: string): string {
@@ -104,50 +104,50 @@ function nearestFolder (path: string): string {
 }
 
 async function providers (settings: Settings): Promise<Finding[]> {
-  // Lists are asked for here, one by one and with a verdict, not in the background.
-  const quiet = settings.providers.filter(({ enabled }) => enabled)
+  // Lists are requested below, each with a result of its own, not in the background.
+  const checked = settings.providers.filter(({ enabled }) => enabled)
     .map(provider => ({ ...provider, listModels: false }))
-  const services = createServices({ ...settings, providers: quiet }, {
+  const services = createServices({ ...settings, providers: checked }, {
     keys: { check: () => undefined }, log: createLog('silent'), ready: () => false
   })
   try {
-    const findings = await Promise.all(quiet.map(async entry => await ask(entry, services.providers.get(entry.id))))
-    return [...findings, ...noProviderFindings(quiet)]
+    const findings = await Promise.all(checked.map(async entry => await ask(entry, services.providers.get(entry.id))))
+    return [...findings, ...noProviderFindings(checked)]
   } finally {
     await services.close()
   }
 }
 
-/** Says how to get an answer that is not made up, where there is none to be had. */
+/** Explains how to enable a provider when none, or only the simulator, is enabled. */
 function noProviderFindings (providers: readonly ProviderSettings[]): Finding[] {
   if (providers.some(({ kind }) => kind !== 'sandbox')) return []
   const names = providerKeys.join(', ')
   return providers.length === 0
-    ? [{ about: 'providers', state: 'problem', text: `none is enabled; set one of ${names}` }]
-    : [{ about: 'providers', state: 'note', text: `only the simulator is on; for others set ${names}` }]
+    ? [{ about: 'providers', state: 'problem', text: `no provider is enabled; set one of ${names}` }]
+    : [{ about: 'providers', state: 'note', text: `only the simulator is enabled; for others set ${names}` }]
 }
 
 async function ask ({ id, kind }: ProviderSettings, provider: Provider | undefined): Promise<Finding> {
   if (kind === 'sandbox') return { about: id, state: 'ok', text: 'a simulator inside the gateway' }
   if (kind === 'local') return await localFinding(id)
-  if (provider === undefined) return { about: id, state: 'ok', text: 'inside the gateway' }
-  const began = performance.now()
+  if (provider === undefined) return { about: id, state: 'ok', text: 'runs inside the gateway' }
+  const startMs = performance.now()
   try {
-    // The signal ends the request; the race ends even one that does not heed it.
+    // The signal ends the request; the race ends even one that ignores it.
     const list = await withTimeout(timeoutMs, listModels(provider, kind, AbortSignal.timeout(timeoutMs)))
     if (list === undefined) return { about: id, state: 'problem', text: `no answer within ${timeoutMs / 1000} s` }
-    const ms = Math.round(performance.now() - began)
-    return { about: id, state: 'ok', text: `answers in ${ms} ms and lists ${list.length} models` }
+    const ms = Math.round(performance.now() - startMs)
+    return { about: id, state: 'ok', text: `answered in ${ms} ms with ${list.length} models` }
   } catch (error) {
     return { about: id, state: 'problem', text: describeError(error) }
   }
 }
 
-/** Without a program, what needs it is not offered; that may be just what is wanted. */
+/** Reports which programs are installed; a missing one only limits what is offered. */
 async function localFinding (about: string): Promise<Finding> {
   const { tesseract, pdftoppm, espeak } = await localPrograms()
   const programs = Object.entries({ tesseract, pdftoppm, 'espeak-ng': espeak })
   const found = programs.map(([name, path]) => `${name} ${path === undefined ? 'is not installed' : `is ${path}`}`)
-  const whole = programs.every(([, path]) => path !== undefined)
-  return { about, state: whole ? 'ok' : 'note', text: found.join(', ') }
+  const complete = programs.every(([, path]) => path !== undefined)
+  return { about, state: complete ? 'ok' : 'note', text: found.join(', ') }
 }

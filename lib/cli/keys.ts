@@ -1,12 +1,13 @@
-/** `headgate keys`: gateway keys of the store, also while a gateway runs, which notices them. */
+/** `headgate keys`: creates, lists and revokes gateway keys of the store, which a running gateway notices. */
 
+import { existsSync } from 'node:fs'
 import { parseArgs } from 'node:util'
 import { loadSettings } from '../config/read-settings.ts'
 import { endpointNames } from '../core/endpoint.ts'
 import { openKeyStore, type KeyStore, type ListedKey } from '../keys/key-store.ts'
 import { budgetPeriods, type Budget, type KeyLimits } from '../core/key.ts'
 import { nearest } from '../text/nearest.ts'
-import { openDatabase } from '../stores/database.ts'
+import { databasePath, openDatabase } from '../stores/database.ts'
 import { CommandError, type ExitCode, type Terminal } from '../process/terminal.ts'
 import type { Command } from './command.ts'
 import { parseDate } from './parse-date.ts'
@@ -18,6 +19,10 @@ const options = {
   endpoint: { type: 'string', multiple: true },
   model: { type: 'string', multiple: true },
   expires: { type: 'string' },
+  'requests-per-minute': { type: 'string' },
+  'tokens-per-minute': { type: 'string' },
+  'concurrent-calls': { type: 'string' },
+  // Short forms of the three above.
   rpm: { type: 'string' },
   tpm: { type: 'string' },
   concurrent: { type: 'string' },
@@ -26,27 +31,26 @@ const options = {
 } as const
 
 export const keys: Command = {
-  usage: `Usage: headgate keys create --name NAME [--endpoint NAME]... [--model ID]... [--expires WHEN]
-                            [--rpm N] [--tpm N] [--concurrent N] [--budget USD/day|month|total]
-       headgate keys list
+  usage: `Usage: headgate keys create --name NAME [OPTIONS]
+       headgate keys list [--json]
        headgate keys revoke ID|NAME
 
-A key is printed once, when it is made; only its digest is kept. A running gateway takes notice
-within a second or two.
+A key is printed once, when it is created; only its digest is stored. A running gateway that uses the
+same store accepts it within two seconds.
 
-  --name NAME      how logs and lists call it
-  --endpoint NAME  an endpoint it may call, one of those below; default: all
-  --model ID       a model it may use, or a pattern such as "openai/*"; default: all
-  --expires WHEN   a day (2030-12-31), a moment (2030-12-31T18:00:00Z) or a time from now (30d, 12h)
-  --rpm N          requests a minute that ask a provider
-  --tpm N          tokens a minute, prompt and answer together
-  --concurrent N   calls under way at once
-  --budget USD/day|month|total
-                   what it may cost (20/month), in days and months of UTC
+  --name NAME                name in logs and lists
+  --endpoint NAME            an endpoint the key may call (see below); repeatable; default: all
+  --model ID                 a model the key may use, or a pattern such as "openai/*"; repeatable;
+                             default: all
+  --expires WHEN             a date (2030-12-31), a time (2030-12-31T18:00:00Z) or a duration (30d, 12h)
+  --requests-per-minute N    provider requests per minute
+  --tokens-per-minute N      tokens per minute, prompt and completion together
+  --concurrent-calls N       concurrent calls
+  --budget USD/PERIOD        what it may cost per day, month or in total, in UTC: 20/month
   -c, --config FILE
   --json
 
-Without any of the last four the limits of the configuration hold (limits.default_key).
+Without any of the last four, limits.default_key of the configuration applies.
 
 Endpoints: ${endpointNames.join(', ')}`,
 
@@ -54,18 +58,20 @@ Endpoints: ${endpointNames.join(', ')}`,
     const { values, positionals: [action = '', ...rest] } = parseArgs({
       args: [...args], allowPositionals: true, options
     })
-    const act = actions.get(action)
-    if (act === undefined) {
+    const prepare = actions.get(action)
+    if (prepare === undefined) {
       const meant = nearest(action, actions.keys())
-      const hint = meant === undefined ? 'say create, list or revoke' : `did you mean "${meant}"?`
-      throw new CommandError(action === '' ? hint : `"${action}" is not known: ${hint}`, { exitCode: 2 })
+      const hint = meant === undefined ? 'use create, list or revoke' : `did you mean "${meant}"?`
+      throw new CommandError(action === '' ? hint : `unknown action "${action}"; ${hint}`, { exitCode: 2 })
     }
-    const perform = act(values, rest)
+    const perform = prepare(values, rest)
     const { server, keys: configured } = loadSettings({ ...terminal, file: values.config })
+    const path = databasePath(server.dataDir)
+    const isNew = !existsSync(path)
     const database = await openDatabase(server.dataDir)
     const store = await openKeyStore(database, configured)
     try {
-      return await perform(store, terminal)
+      return await perform(store, terminal, { path, isNew })
     } finally {
       store.close()
       await database.close()
@@ -74,44 +80,60 @@ Endpoints: ${endpointNames.join(', ')}`,
 }
 
 type Values = ReturnType<typeof parseArgs<{ options: typeof options }>>['values']
-type Perform = (store: KeyStore, terminal: Terminal) => Promise<ExitCode>
+type Perform = (store: KeyStore, terminal: Terminal, place: StorePlace) => Promise<ExitCode>
 
-/** Each checks what was asked before the store is opened. */
+interface StorePlace {
+  readonly path: string
+  /** True when the store did not exist before this command. */
+  readonly isNew: boolean
+}
+
+/** Checks the arguments of each action before the store is opened. */
 const actions: ReadonlyMap<string, (values: Values, rest: readonly string[]) => Perform> = new Map([
   ['create', create], ['list', list], ['revoke', revoke]
 ])
 
-function create ({ name, endpoint: endpoints, model: models, expires, json, ...wishes }: Values): Perform {
+function create ({ name, endpoint: endpoints, model: models, expires, json, ...limitOptions }: Values): Perform {
   if (name === undefined || name.trim() === '') {
-    throw new CommandError('a key needs a name: --name NAME', { exitCode: 2 })
+    throw new CommandError('--name NAME is required', { exitCode: 2 })
   }
   for (const endpoint of endpoints ?? []) checkEndpoint(endpoint)
   for (const model of models ?? []) checkModel(model)
   const expiresAtMs = expires === undefined ? undefined : expiryOf(expires)
-  const limits = limitsOf(wishes)
-  return async (store, { out }) => {
+  const limits = limitsOf(limitOptions)
+  return async (store, { out, error: printError }, { path, isNew }) => {
     const { id, key } = await store.create({ name, endpoints, models, expiresAtMs, limits })
     out(json
       ? JSON.stringify({ id, name, key }, null, 2)
-      : `${key}\n\nThis is "${name}" (${id}). Keep it now: it is not shown again.`)
+      : `${key}\n\nCreated "${name}" (${id}). Save the key now: it is not shown again.`)
+    if (isNew) {
+      printError(`warning: created a new store at ${path}. Only a gateway that uses this store accepts the key: ` +
+        'start it in this directory, or set HEADGATE_DATA_DIR or server.data_dir to the same path.')
+    }
     return 0
   }
 }
 
-/** @throws CommandError for an endpoint there is not */
+/** @throws CommandError for an unknown endpoint */
 function checkEndpoint (name: string): void {
   if (endpointNames.includes(name)) return
   const meant = nearest(name, endpointNames)
-  const hint = meant === undefined ? `there is ${endpointNames.join(', ')}` : `did you mean "${meant}"?`
-  throw new CommandError(`--endpoint "${name}" is not known: ${hint}`, { exitCode: 2 })
+  const hint = meant === undefined ? `endpoints are ${endpointNames.join(', ')}` : `did you mean "${meant}"?`
+  throw new CommandError(`unknown endpoint "${name}"; ${hint}`, { exitCode: 2 })
 }
 
-/** @throws CommandError for what is no limit */
-function limitsOf ({ rpm, tpm, concurrent, budget }: Pick<Values, 'rpm' | 'tpm' | 'concurrent' | 'budget'>): KeyLimits | undefined {
+type LimitOptions = Pick<Values,
+  'requests-per-minute' | 'tokens-per-minute' | 'concurrent-calls' | 'rpm' | 'tpm' | 'concurrent' | 'budget'>
+
+/** @throws CommandError for an invalid limit */
+function limitsOf ({ budget, ...given }: LimitOptions): KeyLimits | undefined {
+  const requests = given['requests-per-minute'] ?? given.rpm
+  const tokens = given['tokens-per-minute'] ?? given.tpm
+  const concurrent = given['concurrent-calls'] ?? given.concurrent
   const limits: KeyLimits = {
-    ...rpm !== undefined && { requestsPerMinute: countOf(rpm, '--rpm') },
-    ...tpm !== undefined && { tokensPerMinute: countOf(tpm, '--tpm') },
-    ...concurrent !== undefined && { concurrentCalls: countOf(concurrent, '--concurrent') },
+    ...requests !== undefined && { requestsPerMinute: countOf(requests, '--requests-per-minute') },
+    ...tokens !== undefined && { tokensPerMinute: countOf(tokens, '--tokens-per-minute') },
+    ...concurrent !== undefined && { concurrentCalls: countOf(concurrent, '--concurrent-calls') },
     ...budget !== undefined && { budget: budgetOf(budget) }
   }
   return Object.keys(limits).length === 0 ? undefined : limits
@@ -119,7 +141,7 @@ function limitsOf ({ rpm, tpm, concurrent, budget }: Pick<Values, 'rpm' | 'tpm' 
 
 function countOf (text: string, option: string): number {
   if (/^[1-9]\d{0,8}$/.test(text)) return Number(text)
-  throw new CommandError(`${option} "${text}" is not a whole number above 0`, { exitCode: 2 })
+  throw new CommandError(`${option} must be a positive integer, not "${text}"`, { exitCode: 2 })
 }
 
 function budgetOf (text: string): Budget {
@@ -127,37 +149,37 @@ function budgetOf (text: string): Budget {
   const per = budgetPeriods.find(known => known === period)
   const usd = Number(dollars)
   if (per !== undefined && usd > 0) return { usd, per }
-  throw new CommandError(`--budget "${text}" is not dollars and a period, such as 20/month, 0.5/day or 100/total`, { exitCode: 2 })
+  throw new CommandError(`--budget must be dollars and a period, such as 20/month, 0.5/day or 100/total, not "${text}"`, { exitCode: 2 })
 }
 
 /** @throws CommandError for a pattern that would match nothing */
 function checkModel (pattern: string): void {
   if (/^(?:\*|[^*\s]+\/\*|[^*\s]+)$/.test(pattern)) return
-  throw new CommandError(`--model "${pattern}" fits no model: only "*" and "provider/*" are patterns`, { exitCode: 2 })
+  throw new CommandError(`--model must be a model, "*" or a pattern such as "openai/*", not "${pattern}"`, { exitCode: 2 })
 }
 
 function list ({ json }: Values): Perform {
   return async (store, { out }) => {
-    const found = await store.list()
-    if (json) out(JSON.stringify(found, null, 2))
-    else if (found.length === 0) out('There are no keys.')
-    else out(table([['ID', 'NAME', 'STATUS', 'EXPIRES', 'LIMITS', 'ENDPOINTS', 'MODELS'], ...found.map(row)]))
+    const listed = await store.list()
+    if (json) out(JSON.stringify(listed, null, 2))
+    else if (listed.length === 0) out('No keys.')
+    else out(table([['ID', 'NAME', 'STATUS', 'EXPIRES', 'LIMITS', 'ENDPOINTS', 'MODELS'], ...listed.map(row)]))
     return 0
   }
 }
 
 function revoke (_values: Values, [idOrName]: readonly string[]): Perform {
-  if (idOrName === undefined) throw new CommandError('which key? Give its id or name.', { exitCode: 2 })
+  if (idOrName === undefined) throw new CommandError('the id or name of a key is required', { exitCode: 2 })
   return async (store, { out }) => {
     const key = await store.revoke(idOrName)
     if (key === undefined) {
       const configured = (await store.list()).some(({ source, id, name }) =>
         source === 'configuration' && (id === idOrName || name === idOrName))
       throw new CommandError(configured
-        ? `"${idOrName}" comes from the configuration; take it out there.`
-        : `no key in use has the id or name "${idOrName}".`)
+        ? `"${idOrName}" is defined in the configuration; remove it there`
+        : `no active key has the id or name "${idOrName}"`)
     }
-    out(`"${key.name}" (${key.id}) is revoked.`)
+    out(`Revoked "${key.name}" (${key.id}).`)
     return 0
   }
 }
@@ -169,9 +191,9 @@ function row ({ id, name, status, expiresAtMs, limits, endpoints, models }: List
 
 function limitsText ({ requestsPerMinute, tokensPerMinute, concurrentCalls, budget }: KeyLimits = {}): string {
   return [
-    requestsPerMinute === undefined ? [] : `rpm=${requestsPerMinute}`,
-    tokensPerMinute === undefined ? [] : `tpm=${tokensPerMinute}`,
-    concurrentCalls === undefined ? [] : `concurrent=${concurrentCalls}`,
+    requestsPerMinute === undefined ? [] : `requests_per_minute=${requestsPerMinute}`,
+    tokensPerMinute === undefined ? [] : `tokens_per_minute=${tokensPerMinute}`,
+    concurrentCalls === undefined ? [] : `concurrent_calls=${concurrentCalls}`,
     budget === undefined ? [] : `budget=${budget.usd}/${budget.per}`
   ].flat().join(',') || 'default'
 }
@@ -180,13 +202,13 @@ function scope (names: readonly string[] | undefined): string {
   return names === undefined ? 'all' : names.join(',') || 'none'
 }
 
-/** @throws CommandError for what is no moment, and for moments that have passed */
+/** @throws CommandError for an invalid time, and for one in the past */
 function expiryOf (text: string): number {
   const nowMs = Date.now()
-  const moment = parseDate(text, nowMs, 'ahead')
-  if (Number.isNaN(moment)) {
-    throw new CommandError(`--expires "${text}" is neither a date (2030-12-31) nor a time from now (30d, 12h)`, { exitCode: 2 })
+  const expiresAtMs = parseDate(text, nowMs, 'ahead')
+  if (Number.isNaN(expiresAtMs)) {
+    throw new CommandError(`--expires must be a date (2030-12-31) or a duration (30d, 12h), not "${text}"`, { exitCode: 2 })
   }
-  if (moment <= nowMs) throw new CommandError(`--expires "${text}" has passed already`, { exitCode: 2 })
-  return moment
+  if (expiresAtMs <= nowMs) throw new CommandError(`--expires "${text}" is in the past`, { exitCode: 2 })
+  return expiresAtMs
 }

@@ -1,4 +1,4 @@
-/** `headgate models`: what callers of this gateway can use. */
+/** `headgate models`: lists the models that callers of this gateway can use. */
 
 import { parseArgs } from 'node:util'
 import { loadSettings } from '../config/read-settings.ts'
@@ -9,13 +9,13 @@ import { table } from './table.ts'
 import { terminalLog } from './terminal-log.ts'
 import { withTimeout } from '../async/with-timeout.ts'
 
-const listsMs = 5_000
+const listTimeoutMs = 5_000
 
 export const models: Command = {
   usage: `Usage: headgate models [-c FILE] [--json]
 
-Lists the models of all enabled providers: those of the catalogue and the configuration, and those
-that servers list themselves and that answer within five seconds.
+Lists the models of all enabled providers: those of the catalogue and the configuration, and those that
+providers list themselves within five seconds.
 
   -c, --config FILE
   --json`,
@@ -30,11 +30,11 @@ that servers list themselves and that answer within five seconds.
       keys: { check: () => undefined }, log: terminalLog(terminal), ready: () => false
     })
     try {
-      await withTimeout(listsMs, services.listed)
-      const found = services.models.list()
-      if (json) terminal.out(JSON.stringify(found, null, 2))
-      else if (found.length === 0) terminal.out('There are no models: no provider is enabled.')
-      else terminal.out(table([['MODEL', 'STATUS', 'CAN'], ...found.map(row)]))
+      await withTimeout(listTimeoutMs, services.listed)
+      const entries = services.models.list()
+      if (json) terminal.out(JSON.stringify(entries, null, 2))
+      else if (entries.length === 0) terminal.out('No models: no provider is enabled.')
+      else terminal.out(table([['MODEL', 'STATUS', 'CAPABILITIES'], ...entries.map(row)]))
       return 0
     } finally {
       await services.close()
@@ -43,6 +43,6 @@ that servers list themselves and that answer within five seconds.
 }
 
 function row ({ id, status, capabilities }: ModelEntry): string[] {
-  const can = Object.entries(capabilities).filter(([, value]) => value === true).map(([name]) => name)
-  return [id, status, can.join(' ')]
+  const supported = Object.entries(capabilities).filter(([, value]) => value === true).map(([name]) => name)
+  return [id, status, supported.join(' ')]
 }

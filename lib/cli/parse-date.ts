@@ -1,13 +1,13 @@
-/** Moments as people write them on a command line. */
+/** Parses times as people write them on a command line. */
 
 import { isoMoment } from '../config/iso-moment.ts'
 
 const hourMs = 3_600_000
 
 /**
- * `30d` and `12h` count from now, into the past or the future; anything else is a date of ISO 8601.
+ * Parses `30d` and `12h`, counted from now into the past or the future, and ISO 8601 dates.
  *
- * @returns Unix milliseconds; NaN for what is neither
+ * @returns Unix milliseconds; NaN for anything else
  */
 export function parseDate (text: string, nowMs: number, direction: 'ago' | 'ahead'): number {
   const [, count, unit] = /^(\d{1,6})([dh])$/.exec(text) ?? []

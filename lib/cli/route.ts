@@ -1,4 +1,4 @@
-/** `headgate route`: which models a chat call would ask, in which order, and why. Nobody is asked. */
+/** `headgate route`: prints which models a chat call would use, in which order, and why. No request is sent. */
 
 import { parseArgs } from 'node:util'
 import { chatAttributes } from '../chat/model-settings.ts'
@@ -17,16 +17,16 @@ import type { CallRecord } from '../core/record.ts'
 import type { OwnedServices } from '../create-services.ts'
 import type { RouteDecision } from '../../schemas/route-decision.ts'
 
-const listsMs = 5_000
+const listTimeoutMs = 5_000
 
 export const route: Command = {
   usage: `Usage: headgate route MODEL... [--attributes NAME=NUMBER,...] [-c FILE] [--json]
 
-Says which models a chat call for MODEL... would ask, in which order, and why. No provider is asked
-for an answer. What a running gateway knows of its providers (circuits that are open, speeds) is not
-known here: send it a call with the header X-Headgate-Dry-Run: true.
+Prints which models a chat call for MODEL... would use, in which order, and why. Sends no request. The
+state of a running gateway (open circuits, latencies) is not known here: to see it, send that gateway a
+call with the header X-Headgate-Dry-Run: true.
 
-  --attributes complexity=0.9,efficiency=0.4   what the call needs, as in agent_attributes
+  --attributes complexity=0.9,efficiency=0.4   requirements of the call, as in agent_attributes
   -c, --config FILE
   --json`,
 
@@ -40,14 +40,14 @@ known here: send it a call with the header X-Headgate-Dry-Run: true.
         json: { type: 'boolean', default: false }
       }
     })
-    if (names.length === 0) throw new CommandError('name a model', { exitCode: 2 })
+    if (names.length === 0) throw new CommandError('a model is required', { exitCode: 2 })
     const agent = attributes === undefined ? undefined : readAttributes(attributes)
     const settings = loadSettings({ ...terminal, file })
     const services = createServices(settings, {
       keys: { check: () => undefined }, log: terminalLog(terminal), ready: () => false
     })
     try {
-      await withTimeout(listsMs, services.listed)
+      await withTimeout(listTimeoutMs, services.listed)
       const decision = decisionOn(names, agent, services)
       terminal.out(json ? JSON.stringify(decision, null, 2) : asTable(decision))
       return 0
@@ -57,7 +57,7 @@ known here: send it a call with the header X-Headgate-Dry-Run: true.
   }
 }
 
-/** Of a caller whose key may do everything. */
+/** Decides for a caller whose key may use everything. */
 function decisionOn (
   model: string[], agent: Record<string, number> | undefined, { models, providers, health }: OwnedServices
 ): RouteDecision {
@@ -78,7 +78,7 @@ function readAttributes (text: string): Record<string, number> {
     const [, name = '', amount = ''] = /^\s*([^\s=]+)=([\d.]+)\s*$/.exec(part) ?? []
     const value = amount === '' ? NaN : Number(amount)
     if (value >= 0 && value <= 1) return [name, value]
-    throw new CommandError(`"${part.trim()}" is not a name and a number from 0 to 1, like speed=0.5`, { exitCode: 2 })
+    throw new CommandError(`--attributes must be names with numbers from 0 to 1, such as speed=0.5, not "${part.trim()}"`, { exitCode: 2 })
   }))
 }
 

@@ -1,8 +1,8 @@
 /**
- * The command line: finds the command, and turns whatever it throws into words and an exit code.
+ * Runs a command line: finds the command, and turns what it throws into a message and an exit code.
  *
- * Commands are loaded when they are called for: a gateway takes half a second to load, which
- * `headgate keys --help` need not wait for.
+ * Commands are loaded on demand: loading a gateway takes half a second, which `headgate keys --help` need
+ * not wait for.
  */
 
 import { ConfigError, formatProblems } from '../config/problems.ts'
@@ -11,7 +11,7 @@ import { nearest } from '../text/nearest.ts'
 import { StoreError } from '../stores/database.ts'
 import { version } from '../text/version.ts'
 import { CommandError, type ExitCode, type Terminal } from '../process/terminal.ts'
-import { wrongUse, type Command } from './command.ts'
+import { usageError, type Command } from './command.ts'
 
 interface Entry {
   readonly summary: string
@@ -24,15 +24,15 @@ const commands: ReadonlyMap<string, Entry> = new Map<string, Entry>([
     load: async () => (await import('./start.ts')).start
   }],
   ['check', {
-    summary: 'say what is wrong with a configuration',
+    summary: 'check a configuration',
     load: async () => (await import('./check.ts')).check
   }],
   ['keys', {
-    summary: 'make, list and revoke gateway keys',
+    summary: 'create, list and revoke gateway keys',
     load: async () => (await import('./keys.ts')).keys
   }],
   ['usage', {
-    summary: 'tell what was called and what it cost',
+    summary: 'report calls and what they cost',
     load: async () => (await import('./usage.ts')).usage
   }],
   ['models', {
@@ -40,15 +40,15 @@ const commands: ReadonlyMap<string, Entry> = new Map<string, Entry>([
     load: async () => (await import('./models.ts')).models
   }],
   ['route', {
-    summary: 'say which models a call would ask, and why',
+    summary: 'show which models a call would use, and why',
     load: async () => (await import('./route.ts')).route
   }],
   ['doctor', {
-    summary: 'find out what is on, what is missing and who answers',
+    summary: 'check the installation and every provider',
     load: async () => (await import('./doctor.ts')).doctor
   }],
   ['tools', {
-    summary: 'list and call the tools of a tool server',
+    summary: 'list and call the tools of an MCP server',
     load: async () => (await import('./tools.ts')).tools
   }]
 ])
@@ -58,20 +58,20 @@ const usage = `Usage: headgate COMMAND [OPTIONS]
 Commands
 ${[...commands].map(([name, { summary }]) => `  ${name.padEnd(8)}${summary}`).join('\n')}
 
-"headgate COMMAND --help" says more. Exit codes: 0 ok, 1 a problem was found, 2 wrong use.`
+Run "headgate COMMAND --help" for details. Exit codes: 0 success, 1 failure, 2 wrong usage.`
 
-/** Runs one command line. */
+/** Runs one command line and returns its exit code. */
 export async function run (args: readonly string[], terminal: Terminal): Promise<ExitCode> {
   const [name = '', ...rest] = args
-  if (['help', '--help', '-h'].includes(name)) return say(terminal, usage)
-  if (['--version', '-v'].includes(name)) return say(terminal, version)
+  if (['help', '--help', '-h'].includes(name)) return print(terminal, usage)
+  if (['--version', '-v'].includes(name)) return print(terminal, version)
   const entry = commands.get(name)
   if (entry === undefined) {
     terminal.error(name === '' ? usage : unknown(name))
     return 2
   }
   const command = await entry.load()
-  if (asksForHelp(rest)) return say(terminal, command.usage)
+  if (asksForHelp(rest)) return print(terminal, command.usage)
   try {
     return await command.run(rest, terminal)
   } catch (error) {
@@ -79,7 +79,7 @@ export async function run (args: readonly string[], terminal: Terminal): Promise
   }
 }
 
-function say (terminal: Terminal, text: string): ExitCode {
+function print (terminal: Terminal, text: string): ExitCode {
   terminal.out(text)
   return 0
 }
@@ -87,10 +87,10 @@ function say (terminal: Terminal, text: string): ExitCode {
 function unknown (name: string): string {
   const meant = nearest(name, commands.keys())
   const hint = meant === undefined ? 'See "headgate --help".' : `Did you mean "${meant}"?`
-  return `headgate: there is no command "${name}". ${hint}`
+  return `headgate: unknown command "${name}". ${hint}`
 }
 
-/** Behind `--` everything is a value. */
+/** Looks for a help option before `--`, after which everything is a value. */
 function asksForHelp (args: readonly string[]): boolean {
   const end = args.indexOf('--')
   const options = end === -1 ? args : args.slice(0, end)
@@ -102,7 +102,7 @@ function explain (error: unknown, name: string, terminal: Terminal): ExitCode {
     terminal.error(formatProblems(error))
     return 1
   }
-  const mistake = wrongUse(error)
+  const mistake = usageError(error)
   if (mistake !== undefined) {
     terminal.error(`headgate ${name}: ${mistake}\nSee "headgate ${name} --help".`)
     return 2

@@ -1,4 +1,4 @@
-/** `headgate start`: one process, or a primary process and its workers. */
+/** `headgate start`: runs one process, or a primary process and its workers. */
 
 import cluster from 'node:cluster'
 import { parseArgs } from 'node:util'
@@ -14,17 +14,17 @@ import { stopSignal } from '../process/signals.ts'
 export const start: Command = {
   usage: `Usage: headgate start [-c FILE]
 
-Runs the gateway until SIGTERM or SIGINT: then calls under way may end, and a second signal stops
-at once. SIGHUP, and a change of the configuration file, take the new configuration over.
+Runs the gateway until SIGTERM or SIGINT. Open calls then have time to finish; a second signal exits
+immediately. SIGHUP, or a change of the configuration file, reloads the configuration.
 
-Without a configuration it listens on http://localhost:8080, makes an API key, and answers with
-the providers whose keys are in the environment (OPENAI_API_KEY, ANTHROPIC_API_KEY, ...); without
-any, with a simulator.
+Without a configuration it listens on http://127.0.0.1:8080, creates an API key, and uses the providers
+whose keys are in the environment (OPENAI_API_KEY, ANTHROPIC_API_KEY, ...), or a simulator if there are
+none.
 
-  -c, --config FILE   default: HEADGATE_CONFIG, else headgate.yaml where there is one
+  -c, --config FILE   default: HEADGATE_CONFIG, else headgate.yaml if it exists
 
-The environment (PORT, HOST, HEADGATE_WORKERS, HEADGATE_LOG_LEVEL, HEADGATE_DATA_DIR, ...) wins
-over the file.`,
+Environment variables (PORT, HOST, HEADGATE_WORKERS, HEADGATE_LOG_LEVEL, HEADGATE_DATA_DIR, ...) override
+the file.`,
 
   run: async (args, terminal) => {
     const { values: { config: file } } = parseArgs({
@@ -36,17 +36,17 @@ over the file.`,
     if (cluster.isWorker) return await (await import('../process/worker.ts')).runWorker(options)
     logWarnings(warnings, options.log)
     if (settings.server.workers > 1) return await (await import('../process/primary.ts')).runPrimary(options, terminal)
-    return await alone(options, terminal)
+    return await runSingle(options, terminal)
   }
 }
 
-async function alone (options: ServeOptions, terminal: Terminal): Promise<ExitCode> {
+async function runSingle (options: ServeOptions, terminal: Terminal): Promise<ExitCode> {
   const { log } = options
   const stop = stopSignal()
   const serving = await serve({ ...options, prepare: firstKey })
   announce({ ...serving, settings: options.settings, models: serving.gateway.services.models }, log, terminal)
   await stop
-  log.info('draining: calls under way may end; a second signal stops at once')
+  log.info('draining open calls; signal again to exit immediately')
   await serving.close()
   await flushed(log)
   return 0

@@ -1,4 +1,4 @@
-/** Rows as aligned columns, two spaces apart. */
+/** Formats rows as aligned columns, two spaces apart. */
 export function table (rows: ReadonlyArray<readonly string[]>): string {
   const widths: number[] = []
   for (const row of rows) {

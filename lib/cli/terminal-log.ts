@@ -1,20 +1,20 @@
-/** Warnings of the services, for whoever started a command: sentences, not lines of JSON. */
+/** Prints warnings of the services on a terminal: sentences, not lines of JSON. */
 
 import { createLog, type Log } from '../telemetry/log.ts'
 import type { Terminal } from '../process/terminal.ts'
 
-/** What commands can come upon: a provider, and what went wrong with it. */
+/** Describes what can go wrong during a command: a provider and its error. */
 interface Warning {
   readonly provider: string
   readonly msg: string
   readonly error: string
 }
 
-export function terminalLog ({ error: say }: Pick<Terminal, 'error'>): Log {
+export function terminalLog ({ error: printError }: Pick<Terminal, 'error'>): Log {
   return createLog('warn', {
     write: line => {
       const { provider, msg, error }: Warning = JSON.parse(line)
-      say(`${provider}  warning: ${msg}: ${error}`)
+      printError(`${provider}  warning: ${msg}: ${error}`)
     }
   })
 }

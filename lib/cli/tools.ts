@@ -1,23 +1,19 @@
-/** `headgate tools`: what a tool server offers, and one call of a tool, without any model. */
+/** `headgate tools`: lists the tools of an MCP server, or calls one, without a model. */
 
 import { parseArgs } from 'node:util'
 import { createToolServers, type OfferedTool, type OpenTools } from '../mcp/tool-servers.ts'
 import { loadSettings } from '../config/read-settings.ts'
 import type { Settings } from '../core/settings.ts'
-import { wrongUse, type Command } from './command.ts'
+import { usageError, type Command } from './command.ts'
 
-const usage = `Usage:
-  headgate tools list <url|slug> [options]
-  headgate tools call <url|slug> <tool> ['<arguments as JSON>'] [options]
+const usage = `Usage: headgate tools list URL|SLUG [OPTIONS]
+       headgate tools call URL|SLUG TOOL ['ARGUMENTS AS JSON'] [OPTIONS]
 
-Lists or calls the tools of a tool server (MCP). A slug is looked for in the
-configuration, then in the registry.
+Lists or calls the tools of an MCP server. A slug is looked up in the configuration, then in the registry.
 
-Options:
-  -c, --config <file>         the configuration
-  -H, --header <name: value>  sent to the server; may be given more than once
-      --json                  print JSON
-  -h, --help                  show this
+  -c, --config FILE
+  -H, --header "NAME: VALUE"   sent to the server; repeatable
+  --json
 `
 
 const options = {
@@ -27,7 +23,7 @@ const options = {
   help: { type: 'boolean', short: 'h' }
 } as const
 
-/** Whoever runs this may reach whatever this machine reaches, unlike a caller of the gateway. */
+/** Allows every address: who runs the command can reach them anyway, unlike a caller of the gateway. */
 const anyAddress = ['0.0.0.0/0', '::/0']
 
 export const tools: Command = {
@@ -45,7 +41,7 @@ export const tools: Command = {
   }
 }
 
-/** Where the words go; standard output and standard error unless told otherwise. */
+/** Receives the output; standard output and standard error by default. */
 export interface Output {
   readonly out: (text: string) => void
   readonly error: (text: string) => void
@@ -64,18 +60,18 @@ const standard: Output = {
 export async function toolsCommand (
   args: string[], settings: Pick<Settings, 'tools' | 'toolServers'>, output: Output = standard
 ): Promise<number> {
-  const question = readArgs(args)
-  if (typeof question === 'string') {
-    output.error(`${question}\n\n${usage}`)
+  const invocation = readArgs(args)
+  if (typeof invocation === 'string') {
+    output.error(`${invocation}\n\n${usage}`)
     return 2
   }
-  if (question.command === 'help') {
+  if (invocation.command === 'help') {
     output.out(usage)
     return 0
   }
-  const servers = createToolServers(withHost(settings, question.server))
+  const servers = createToolServers(withHost(settings, invocation.server))
   try {
-    return await answer(question, servers, output)
+    return await execute(invocation, servers, output)
   } finally {
     await servers.close()
   }
@@ -92,7 +88,7 @@ interface ServerInvocation {
   readonly json: boolean
 }
 
-/** What is asked for, or what is wrong with how it is asked. */
+/** Parses the arguments; returns a message when they are wrong. */
 function readArgs (args: string[]): Invocation | string {
   try {
     const { values, positionals } = parseArgs({
@@ -102,17 +98,17 @@ function readArgs (args: string[]): Invocation | string {
     })
     if (values.help === true) return { command: 'help' }
     const [command, server = '', tool = '', text = '{}', ...rest] = positionals
-    if (command !== 'list' && command !== 'call') return 'Say `list` or `call`.'
-    if (server === '') return 'Say which tool server: its URL or its slug.'
-    if (command === 'list' ? tool !== '' : rest.length > 0) return 'There are too many arguments.'
-    if (command === 'call' && tool === '') return 'Say which tool to call.'
+    if (command !== 'list' && command !== 'call') return 'Use `list` or `call`.'
+    if (server === '') return 'The URL or slug of an MCP server is required.'
+    if (command === 'list' ? tool !== '' : rest.length > 0) return 'Too many arguments.'
+    if (command === 'call' && tool === '') return 'The name of a tool is required.'
     const parsed: unknown = JSON.parse(text)
-    if (typeof parsed !== 'object' || parsed === null || Array.isArray(parsed)) return 'The arguments of a tool are a JSON object.'
+    if (typeof parsed !== 'object' || parsed === null || Array.isArray(parsed)) return 'The arguments of a tool must be a JSON object.'
     const headers = Object.fromEntries((values.header ?? []).map(readHeader))
     return { command, server, tool, args: { ...parsed }, headers, json: values.json === true }
   } catch (error) {
-    if (error instanceof SyntaxError) return 'The arguments of a tool are a JSON object.'
-    const mistake = wrongUse(error)
+    if (error instanceof SyntaxError) return 'The arguments of a tool must be a JSON object.'
+    const mistake = usageError(error)
     if (mistake === undefined) throw error
     return `${mistake}.`
   }
@@ -123,14 +119,14 @@ function readHeader (text: string): [string, string] {
   return [name, value]
 }
 
-/** Whoever has this command line may reach the host anyway. */
+/** Allows the host of the URL: who runs the command can reach it anyway. */
 function withHost <S extends Pick<Settings, 'tools'>> (settings: S, server: string): S {
   if (!URL.canParse(server)) return settings
   const { tools } = settings
   return { ...settings, tools: { ...tools, allowedHosts: [...tools.allowedHosts, new URL(server).hostname] } }
 }
 
-async function answer (
+async function execute (
   { command, server, tool, args, headers, json }: ServerInvocation,
   servers: ReturnType<typeof createToolServers>, { out, error }: Output
 ): Promise<number> {
@@ -153,7 +149,7 @@ async function callTool (
 ): Promise<number> {
   const name = open.offered.find(offered => offered.tool.name === tool)?.name
   if (name === undefined) {
-    error(`There is no tool \`${tool}\`. There is: ${open.offered.map(offered => offered.tool.name).join(', ')}\n`)
+    error(`Unknown tool \`${tool}\`. Tools: ${open.offered.map(offered => offered.tool.name).join(', ')}\n`)
     return 1
   }
   const { text, result } = await open.call(name, args, { signal: new AbortController().signal })
@@ -161,14 +157,14 @@ async function callTool (
   return result.isError ? 1 : 0
 }
 
-/** Name, hints and the first line of the description. The hints are the server's own word. */
+/** Formats name, hints and the first line of the description. The hints are the server's own claims. */
 function asText ({ tool }: OfferedTool): string {
   const { readOnlyHint, destructiveHint, idempotentHint, openWorldHint } = tool.annotations ?? {}
   const hints = [
-    readOnlyHint === true ? 'says it only reads' : '',
-    destructiveHint === true ? 'says it may destroy' : '',
-    idempotentHint === true ? 'says it may be repeated' : '',
-    openWorldHint === true ? 'says it reaches out' : ''
+    readOnlyHint === true ? 'claims read-only' : '',
+    destructiveHint === true ? 'claims destructive' : '',
+    idempotentHint === true ? 'claims idempotent' : '',
+    openWorldHint === true ? 'claims open-world' : ''
   ].filter(hint => hint !== '')
   const [description = ''] = (tool.description ?? tool.title ?? '').split('\n')
   return `${tool.name}${hints.length === 0 ? '' : ` (${hints.join(', ')})`}\n    ${description}\n`

@@ -1,4 +1,4 @@
-/** `headgate usage`: what was called and what it cost, out of the books. */
+/** `headgate usage`: sums the usage records. */
 
 import { parseArgs } from 'node:util'
 import { loadSettings } from '../config/read-settings.ts'
@@ -18,22 +18,23 @@ const options = {
 } as const
 
 export const usage: Command = {
-  usage: `Usage: headgate usage [--since WHEN] [--by WHAT] [--json]
+  usage: `Usage: headgate usage [--since WHEN] [--by GROUPING] [--json]
 
-What was called and what it cost, also while a gateway runs. Costs are those of the moment of each
-call; calls of models without a price are counted as UNPRICED and cost nothing here.
+Reports calls and their cost, also while a gateway runs. Each call has the price of its time. Calls of
+models without a price are counted as UNPRICED, at no cost. CANCELLED calls ended because the client
+disconnected.
 
-  --since WHEN   a day (2025-11-01), a moment (2025-11-01T18:00:00Z) or a time back (7d, 12h);
-                 default: 30d
-  --by WHAT      ${groupings.join(', ')}, or several with commas (day,model); default: key
+  --since WHEN    a date (2025-11-01), a time (2025-11-01T18:00:00Z) or a duration (7d, 12h);
+                  default: 30d
+  --by GROUPING   ${groupings.join(', ')}, or several with commas (day,model); default: key
   -c, --config FILE
-  --json         exact numbers: cost_nano_usd are billionths of a dollar`,
+  --json          exact numbers; cost_nano_usd is in billionths of a dollar`,
 
   run: async (args, { out, ...terminal }) => {
     const { values: { config, since, by, json } } = parseArgs({ args: [...args], options })
     const sinceMs = parseDate(since, Date.now(), 'ago')
     if (Number.isNaN(sinceMs)) {
-      throw new CommandError(`--since "${since}" is neither a date (2025-11-01) nor a time back (7d, 12h)`, { exitCode: 2 })
+      throw new CommandError(`--since must be a date (2025-11-01) or a duration (7d, 12h), not "${since}"`, { exitCode: 2 })
     }
     const groups = by.split(',').map(groupingOf)
     const { server } = loadSettings({ ...terminal, file: config })
@@ -41,7 +42,7 @@ call; calls of models without a price are counted as UNPRICED and cost nothing h
     try {
       const totals = await usageTotals(database.query, sinceMs, groups)
       if (json) out(JSON.stringify(totals.map(({ group, sums }) => ({ ...group, ...sums })), null, 2))
-      else if (totals.length === 0) out('Nothing was called.')
+      else if (totals.length === 0) out('No usage recorded.')
       else out(asTable(totals, groups))
     } finally {
       await database.close()
@@ -50,16 +51,16 @@ call; calls of models without a price are counted as UNPRICED and cost nothing h
   }
 }
 
-/** @throws CommandError for what calls cannot be grouped by */
+/** @throws CommandError for an unknown grouping */
 function groupingOf (text: string): Grouping {
   const found = groupings.find(grouping => grouping === text.trim())
   if (found !== undefined) return found
   const meant = nearest(text, groupings)
-  const hint = meant === undefined ? `there is ${groupings.join(', ')}` : `did you mean "${meant}"?`
-  throw new CommandError(`--by "${text}" is not known: ${hint}`, { exitCode: 2 })
+  const hint = meant === undefined ? `groupings are ${groupings.join(', ')}` : `did you mean "${meant}"?`
+  throw new CommandError(`unknown grouping "${text}"; ${hint}`, { exitCode: 2 })
 }
 
-const headings = ['CALLS', 'FAILED', 'LEFT', 'PROMPT', 'COMPLETION', 'COST', 'UNPRICED']
+const headings = ['CALLS', 'FAILED', 'CANCELLED', 'PROMPT', 'COMPLETION', 'COST', 'UNPRICED']
 
 function asTable (totals: readonly Total[], groups: readonly Grouping[]): string {
   const rows = totals.map(({ group, sums }) => [...groups.map(name => group[name] ?? '-'), ...numbersOf(sums)])
@@ -67,6 +68,6 @@ function asTable (totals: readonly Total[], groups: readonly Grouping[]): string
 }
 
 function numbersOf (sums: Sums): string[] {
-  const { calls, failed, left, prompt_tokens: prompt, completion_tokens: completion, cost_nano_usd: cost, unpriced } = sums
-  return [calls, failed, left, prompt, completion, `$${(cost / 1e9).toFixed(4)}`, unpriced].map(String)
+  const { calls, failed, cancelled, prompt_tokens: prompt, completion_tokens: completion, cost_nano_usd: cost, unpriced } = sums
+  return [calls, failed, cancelled, prompt, completion, `$${(cost / 1e9).toFixed(4)}`, unpriced].map(String)
 }

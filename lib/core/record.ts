@@ -20,6 +20,8 @@ export interface FailedAttempt {
 
 export interface CallRecord {
   readonly endpoint: string
+  /** Method and path of a request that no endpoint serves. */
+  unrouted?: string
   keyId?: string
   /** As the caller wrote it. */
   requestedModel?: string

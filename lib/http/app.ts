@@ -94,17 +94,17 @@ export function createApp (options: AppOptions): App {
 
   app.use(async (context, next) => {
     const { method, url, headers, httpVersion } = context.req
-    if (headers.host === undefined && httpVersion === '1.1') return await answer(context, failing('', noHost()), {})
+    if (headers.host === undefined && httpVersion === '1.1') return await answer(context, failing(context.req, noHost()), {})
     const endpoint = options.endpoints()[plain.get(`${method} ${url}`) ?? -1]
     if (endpoint !== undefined) return await answer(context, endpoint, {})
     if (readableUrl(context)) return await next()
-    await answer(context, failing('', unreadableUrl()), {})
+    await answer(context, failing(context.req, unreadableUrl()), {})
   })
   app.use(router.routes())
   app.use(async context => {
     const methods = new Set(router.match(context.path, context.method).path.flatMap(layer => layer.methods))
     if (methods.size > 0) context.res.setHeader('allow', [...methods].join(', '))
-    await answer(context, failing(context.path, new GatewayError(methods.size > 0 ? 'method_not_allowed' : 'not_found')), {})
+    await answer(context, failing(context.req, new GatewayError(methods.size > 0 ? 'method_not_allowed' : 'not_found')), {})
   })
   app.silent = true
   const callback = app.callback()
@@ -134,6 +134,9 @@ class Edge extends Koa {
   }
 }
 
+/** Longest method and path in the log; a query may hold secrets and is left out. */
+const maxLoggedTarget = 200
+
 /** The target of a request is whatever the caller wrote: `http://[` is none that can be taken apart. */
 function readableUrl (context: Context): boolean {
   try {
@@ -152,15 +155,18 @@ function noHost (): GatewayError {
   return new GatewayError('invalid_value', { message: 'The request has no Host header.' })
 }
 
-/** Where no endpoint is: a call like any other, so that it has an id and a line in the log. */
-function failing (path: string, error: GatewayError): Endpoint {
+/** Returns an endpoint that refuses: a call like any other, so that it has an id and a line in the log, which names the request. */
+function failing ({ method = '', url = '' }: IncomingMessage, error: GatewayError): Endpoint {
   return {
     name: 'none',
     method: 'GET',
-    path,
+    path: '',
     body: 'none',
     maxBodyBytes: 0,
-    handle: async () => await Promise.reject(error)
+    handle: async ({ record }) => {
+      record.unrouted = `${method} ${url.split('?', 1)[0]}`.slice(0, maxLoggedTarget)
+      throw error
+    }
   }
 }
 

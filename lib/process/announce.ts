@@ -1,4 +1,4 @@
-/** Tells whoever started the gateway that it is ready. */
+/** Prints that the gateway is ready. */
 
 import type { Address } from '../http/listen.ts'
 import type { ModelRegistry } from '../models/model-registry.ts'
@@ -14,7 +14,7 @@ export interface Ready {
   readonly key?: string | undefined
 }
 
-/** Prints the banner where the log level lets news through; a new key in any case. */
+/** Prints the banner if the log level includes `info`; a new key in any case. */
 export function announce ({ address, settings, models, key }: Ready, log: Log, { out }: Terminal): void {
   const providers = settings.providers.filter(({ enabled }) => enabled)
   if (log.isLevelEnabled('info')) out(banner({ address, providers, models, key }))

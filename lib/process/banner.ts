@@ -1,4 +1,4 @@
-/** What a gateway says to whoever started it: where it is, who answers, and lines to try it with. */
+/** Prints where a gateway listens, its providers, and commands to try it with. */
 
 import { isEverywhere, urlOf, type Address } from '../http/listen.ts'
 import type { ModelRegistry } from '../models/model-registry.ts'
@@ -6,14 +6,14 @@ import type { ProviderSettings } from '../core/settings.ts'
 
 export interface BannerFacts {
   readonly address: Address
-  /** Those that are enabled. */
+  /** The enabled ones. */
   readonly providers: readonly ProviderSettings[]
   readonly models: Pick<ModelRegistry, 'list'>
-  /** The key that was made just now, if one was. */
+  /** The key that was just created, if any. */
   readonly key?: string | undefined
 }
 
-/** The lines can be pasted into a shell as they are, once `$HEADGATE_KEY` is set where it is named. */
+/** Returns lines that can be pasted into a shell, once `$HEADGATE_KEY` is set where it is used. */
 export function banner ({ address, providers, models, key }: BannerFacts): string {
   const url = urlOf(address)
   const model = exampleModel(providers, models)
@@ -22,10 +22,10 @@ export function banner ({ address, providers, models, key }: BannerFacts): strin
     `  curl ${options}${url}/v1/chat/completions -H "Authorization: Bearer ${bearer}"` +
     ` -H "Content-Type: application/json" -d '${JSON.stringify(request)}'`
   return [
-    `Headgate listens on ${url}${isEverywhere(address) ? ', and on all other addresses of this machine' : ''}`,
-    ...providers.length === 0 ? ['No provider is enabled: set OPENAI_API_KEY or another provider\'s key.'] : [],
+    `Headgate listens on ${url}${isEverywhere(address) ? ' and all other addresses of this machine' : ''}`,
+    ...providers.length === 0 ? ['No provider is enabled: set OPENAI_API_KEY or the key of another provider.'] : [],
     ...providers.map(({ id, kind }) => kind === 'sandbox'
-      ? `  ${id}: a simulator; its answers are made up and cost nothing`
+      ? `  ${id}: a simulator; its answers are invented and free`
       : `  ${id}`),
     '',
     ...key === undefined ? lostKeyNotice : [keyNotice(key)],
@@ -43,13 +43,13 @@ export function banner ({ address, providers, models, key }: BannerFacts): strin
   ].join('\n')
 }
 
-/** Shown even where banners are not: nobody could use the gateway otherwise. */
+/** Returns the notice of a new key, printed even without a banner: the gateway is of no use without it. */
 export function keyNotice (key: string): string {
-  return `API key, made because there was none, and not shown again: ${key}`
+  return `API key (created because none existed; not shown again): ${key}`
 }
 
 const lostKeyNotice = [
-  'Keys are shown once, when they are made. To make another:',
+  'Keys are shown once, when they are created. To create another:',
   '  npx headgate keys create --name NAME',
   '  npm run headgate -- keys create --name NAME  # in a clone of the repository'
 ]
@@ -64,7 +64,7 @@ const weather = {
   }
 }
 
-/** The simulator where it is on, else a model known to chat and call tools, else a placeholder. */
+/** Chooses the simulator if it is enabled, else a model that chats and calls tools, else a placeholder. */
 function exampleModel (providers: readonly ProviderSettings[], models: Pick<ModelRegistry, 'list'>): string {
   const sandbox = providers.find(({ kind }) => kind === 'sandbox')
   if (sandbox !== undefined) return `${sandbox.id}/echo`

@@ -1,19 +1,19 @@
-/** The key of a gateway that was started for the first time. */
+/** Creates the key of a gateway that is started for the first time. */
 
 import { KeyNameError, type KeyStore } from '../keys/key-store.ts'
 
 /**
- * Makes a key where there never was one, configured or stored. Keys that were revoked count: who
- * revoked them all wanted nobody in.
+ * Creates a key if there never was one, configured or stored. Revoked keys count: an operator who revoked
+ * them all wants no caller.
  *
- * @returns the text of the new key, if one was made
+ * @returns the text of the new key, if one was created
  */
 export async function firstKey (keys: KeyStore): Promise<string | undefined> {
   if ((await keys.list()).length > 0) return undefined
   try {
     return (await keys.create({ name: 'first' })).key
   } catch (error) {
-    // Another gateway with the same store was started at the same moment and has shown it.
+    // Another gateway with the same store started at the same moment and has printed it.
     if (error instanceof KeyNameError) return undefined
     throw error
   }

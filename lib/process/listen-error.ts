@@ -1,7 +1,11 @@
 import type { Address } from '../http/listen.ts'
 import { CommandError } from './terminal.ts'
 
-/** @param advice what to do about it, as a sentence */
+/**
+ * Explains why an address cannot be used.
+ *
+ * @param advice what to do about it, as a sentence
+ */
 export function listenError (cause: unknown, { host, port }: Address, advice: string): CommandError {
   const code = cause instanceof Error && 'code' in cause ? String(cause.code) : ''
   const reason = reasons.get(code) ?? (cause instanceof Error ? cause.message : String(cause))
@@ -9,8 +13,8 @@ export function listenError (cause: unknown, { host, port }: Address, advice: st
 }
 
 const reasons: ReadonlyMap<string, string> = new Map([
-  ['EADDRINUSE', 'another program listens there'],
-  ['EACCES', 'it takes more rights than this process has'],
+  ['EADDRINUSE', 'the port is in use'],
+  ['EACCES', 'permission denied'],
   ['EADDRNOTAVAIL', 'this machine does not have that address'],
-  ['ENOTFOUND', 'there is no such host']
+  ['ENOTFOUND', 'unknown host']
 ])

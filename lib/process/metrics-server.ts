@@ -1,4 +1,4 @@
-/** Where Prometheus reads: `GET /metrics` on an address of its own, and nothing else. */
+/** Serves `GET /metrics` for Prometheus, on an address of its own. */
 
 import { createServer } from 'node:http'
 import { loggableError } from '../text/describe-error.ts'
@@ -11,7 +11,7 @@ export interface MetricsServer {
   readonly close: () => Promise<void>
 }
 
-/** @throws the error of the system when the address cannot be used */
+/** @throws the system error when the address cannot be used */
 export async function serveMetrics (at: Address, families: () => Family[] | Promise<Family[]>, log: Log): Promise<MetricsServer> {
   const server = createServer(({ method, url }, response) => {
     if (method !== 'GET' || url?.split('?', 1)[0] !== '/metrics') {
@@ -21,12 +21,12 @@ export async function serveMetrics (at: Address, families: () => Family[] | Prom
     Promise.resolve().then(families).then(found => {
       response.writeHead(200, { 'content-type': 'text/plain; version=0.0.4; charset=utf-8' }).end(printFamilies(found))
     }).catch((error: unknown) => {
-      log.error({ cause: loggableError(error) }, 'the metrics could not be told')
+      log.error({ cause: loggableError(error) }, 'failed to render metrics')
       response.writeHead(500).end()
     })
   })
   const address = await listen(server, at)
-  server.on('error', error => log.error({ error }, 'the metrics could not accept a connection'))
+  server.on('error', error => log.error({ error }, 'metrics server failed to accept a connection'))
   return {
     address,
     close: async () => await new Promise(resolve => {

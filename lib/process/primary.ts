@@ -1,6 +1,6 @@
 /**
- * The primary process of several workers, which share its port. It makes the first key, starts
- * a new worker for each that dies, and passes signals on.
+ * Runs the primary process of several workers, which share its port: creates the first key, restarts
+ * workers that exit, and forwards signals.
  */
 
 import cluster, { type Worker } from 'node:cluster'
@@ -22,16 +22,16 @@ import { startMetrics } from './start-metrics.ts'
 import type { ServeOptions } from './serve.ts'
 import { stopMessage } from './worker.ts'
 
-/** A worker that dies sooner than this is restarted later each time, up to the longest wait. */
-const soundMs = 10_000
-const firstWaitMs = 100
-const longestWaitMs = 30_000
+/** Workers that exit sooner than this are restarted after a wait that doubles each time, up to the maximum. */
+const minHealthyUptimeMs = 10_000
+const initialRestartMs = 100
+const maxRestartMs = 30_000
 
-/** Leads the workers until a signal ends them. */
+/** Runs the workers until a signal ends them. */
 export async function runPrimary ({ settings, log }: ServeOptions, terminal: Terminal): Promise<ExitCode> {
   const database = await openDatabase(settings.server.dataDir)
   try {
-    await leadWith(database, settings, log, terminal)
+    await runWorkersWith(database, settings, log, terminal)
   } finally {
     await database.close()
   }
@@ -39,14 +39,14 @@ export async function runPrimary ({ settings, log }: ServeOptions, terminal: Ter
   return 0
 }
 
-async function leadWith (database: Database, settings: Settings, log: Log, terminal: Terminal): Promise<void> {
+async function runWorkersWith (database: Database, settings: Settings, log: Log, terminal: Terminal): Promise<void> {
   const key = await makeFirstKey(database, settings)
   const limiter = createLimiter(database, log)
   const metrics = settings.metrics === undefined ? undefined : await openSharedMetrics(settings.metrics, log)
   try {
     await new Promise<void>((resolve, reject) => {
-      startCrew(settings.server.workers, log, {
-        onHire: worker => {
+      startWorkers(settings.server.workers, log, {
+        onFork: worker => {
           serveLimits(worker, limiter, String(worker.id))
           metrics?.shared.join(worker)
         },
@@ -62,7 +62,7 @@ async function leadWith (database: Database, settings: Settings, log: Log, termi
   }
 }
 
-/** Of all workers, and of this process itself. */
+/** Serves the metrics of all workers and of this process. */
 async function openSharedMetrics (
   at: MetricsSettings, log: Log
 ): Promise<{ readonly shared: SharedMetrics, readonly close: () => Promise<void> }> {
@@ -78,7 +78,7 @@ async function makeFirstKey (database: Database, settings: Settings): Promise<st
   return await firstKey(keys)
 }
 
-/** What the banner's example needs to know; the workers have their own. */
+/** Lists models for the example of the banner; the workers have lists of their own. */
 async function modelsOf (settings: Settings): Promise<ReturnType<typeof createServices>['models']> {
   const providers = settings.providers.map(provider => ({ ...provider, listModels: false }))
   const services = createServices({ ...settings, providers }, {
@@ -88,37 +88,37 @@ async function modelsOf (settings: Settings): Promise<ReturnType<typeof createSe
   return services.models
 }
 
-interface CrewEvents {
-  /** A worker was started. */
-  readonly onHire: (worker: Worker) => void
-  /** Where all listen, once all do. */
+interface WorkerEvents {
+  /** Called for each new worker. */
+  readonly onFork: (worker: Worker) => void
+  /** Called with the address once all workers listen. */
   readonly onReady: (address: Address) => void
-  /** The first ones cannot start; all have been ended. */
+  /** Called when the first workers cannot start; all have been ended. */
   readonly onFailure: (reason: string) => void
-  /** All have ended after a signal. */
+  /** Called when all have ended after a signal. */
   readonly onEnd: () => void
 }
 
-function startCrew (count: number, log: Log, { onHire, onReady, onFailure, onEnd }: CrewEvents): void {
+function startWorkers (count: number, log: Log, { onFork: onFork, onReady, onFailure, onEnd }: WorkerEvents): void {
   const serving = new Set<Worker>()
   let complete = false
   let stopping = false
-  let waitMs = firstWaitMs
+  let waitMs = initialRestartMs
 
-  const abandon = (reason: string): void => {
+  const abort = (reason: string): void => {
     stopping = true
     for (const worker of workers()) worker.process.kill('SIGKILL')
     onFailure(reason)
   }
-  const hire = (): void => {
-    const beganMs = performance.now()
+  const fork = (): void => {
+    const startedMs = performance.now()
     const worker = cluster.fork()
-    onHire(worker)
+    onFork(worker)
     worker.on('message', (message: unknown) => {
       const failure = failureIn(message)
       if (failure === undefined) return
-      if (!complete) abandon(failure)
-      else log.error({ pid: worker.process.pid, failure }, 'a worker could not start')
+      if (!complete) abort(failure)
+      else log.error({ pid: worker.process.pid, failure }, 'worker failed to start')
     })
     worker.once('listening', ({ address, port }: { address: string | null, port: number }) => {
       serving.add(worker)
@@ -133,12 +133,12 @@ function startCrew (count: number, log: Log, { onHire, onReady, onFailure, onEnd
         return
       }
       if (!complete) {
-        abandon(`a worker ended while starting (${signal ?? `exit code ${code}`})`)
+        abort(`a worker exited while starting (${signal ?? `exit code ${code}`})`)
         return
       }
-      waitMs = performance.now() - beganMs > soundMs ? firstWaitMs : Math.min(waitMs * 2, longestWaitMs)
-      log.error({ pid: worker.process.pid, code, signal, restart_ms: waitMs }, 'a worker died; another follows')
-      setTimeout(() => { if (!stopping) hire() }, waitMs)
+      waitMs = performance.now() - startedMs > minHealthyUptimeMs ? initialRestartMs : Math.min(waitMs * 2, maxRestartMs)
+      log.error({ pid: worker.process.pid, code, signal, restart_ms: waitMs }, 'worker exited; restarting')
+      setTimeout(() => { if (!stopping) fork() }, waitMs)
     })
   }
 
@@ -148,9 +148,9 @@ function startCrew (count: number, log: Log, { onHire, onReady, onFailure, onEnd
       process.exit(1)
     }
     stopping = true
-    log.info('draining: calls under way may end; a second signal stops at once')
+    log.info('draining open calls; signal again to exit immediately')
     for (const worker of workers()) {
-      // One that is only starting has nothing to drain, and would not hear.
+      // A worker that is still starting has nothing to drain and does not listen yet.
       if (serving.has(worker)) worker.send(stopMessage)
       else worker.process.kill('SIGKILL')
     }
@@ -159,10 +159,10 @@ function startCrew (count: number, log: Log, { onHire, onReady, onFailure, onEnd
   process.on('SIGTERM', onStop)
   process.on('SIGINT', onStop)
   process.on('SIGHUP', () => { for (const worker of serving) worker.process.kill('SIGHUP') })
-  for (let number = 0; number < count; number++) hire()
+  for (let number = 0; number < count; number++) fork()
 }
 
-/** Those that have not ended. */
+/** Returns the workers that have not exited. */
 function workers (): Worker[] {
   return Object.values(cluster.workers ?? {}).filter(worker => worker !== undefined)
 }

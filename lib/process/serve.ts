@@ -1,4 +1,4 @@
-/** One process that answers calls: store, keys, gateway and the watch on the configuration. */
+/** Runs one process that answers calls: store, keys, gateway and the watch on the configuration. */
 
 import { isDeepStrictEqual } from 'node:util'
 import { formatProblems, formatWarnings, type Problem } from '../config/problems.ts'
@@ -8,34 +8,35 @@ import { openKeyStore, type KeyStore } from '../keys/key-store.ts'
 import { openDatabase } from '../stores/database.ts'
 import { loggableError } from '../text/describe-error.ts'
 import { Metrics } from '../telemetry/metrics.ts'
+import { Secret } from '../core/secret.ts'
 import type { Limiter } from '../limits/limiter.ts'
 import type { Address } from '../http/listen.ts'
 import type { ConfigSources } from '../config/read-settings.ts'
-import type { ServerSettings, Settings } from '../core/settings.ts'
+import type { ProviderSettings, ServerSettings, Settings } from '../core/settings.ts'
 import type { Family } from '../telemetry/metric-families.ts'
 import type { Log } from '../telemetry/log.ts'
 import { listenError } from './listen-error.ts'
 import { startMetrics } from './start-metrics.ts'
 
 export interface ServeOptions {
-  /** Who counts what limited keys use. Default: this process. */
+  /** Counts what limited keys use. Default: this process. */
   readonly limiter?: Limiter
-  /** Passes metrics on to whoever is asked for them. Default: this process is, at `settings.metrics`. */
-  readonly tellMetrics?: (families: () => Family[]) => void
-  /** Where the settings come from, to see them change. */
+  /** Passes metrics on to the process that serves them. Default: this process, at `settings.metrics`. */
+  readonly publishMetrics?: (families: () => Family[]) => void
+  /** Where the settings come from, to notice changes. */
   readonly sources: ConfigSources
   readonly settings: Settings
   readonly log: Log
-  /** Makes the first key, before the first call can come. */
+  /** Creates the first key, before the first call can arrive. */
   readonly prepare?: (keys: KeyStore) => Promise<string | undefined>
 }
 
 export interface Serving {
   readonly gateway: Gateway
   readonly address: Address
-  /** What `prepare` gave. */
+  /** The result of `prepare`. */
   readonly key: string | undefined
-  /** Drains and lets go of everything. */
+  /** Drains open calls and releases everything. */
   readonly close: () => Promise<void>
 }
 
@@ -44,7 +45,7 @@ export interface Serving {
  *
  * @throws StoreError, or CommandError when the address cannot be used; nothing is left open
  */
-export async function serve ({ sources, settings, log, prepare, limiter, tellMetrics }: ServeOptions): Promise<Serving> {
+export async function serve ({ sources, settings, log, prepare, limiter, publishMetrics: tellMetrics }: ServeOptions): Promise<Serving> {
   const closing: Array<() => Promise<void> | void> = []
   const close = async (): Promise<void> => {
     for (const end of closing.splice(0).toReversed()) await end()
@@ -53,7 +54,7 @@ export async function serve ({ sources, settings, log, prepare, limiter, tellMet
     const database = await openDatabase(settings.server.dataDir)
     closing.push(database.close)
     const keys = await openKeyStore(database, settings.keys, {
-      onFailure: error => log.warn({ cause: loggableError(error) }, 'the store cannot be read; the keys known so far stay good')
+      onFailure: error => log.warn({ cause: loggableError(error) }, 'store unreadable; continuing with the keys already loaded')
     })
     closing.push(keys.close)
     const key = await prepare?.(keys)
@@ -72,14 +73,14 @@ export async function serve ({ sources, settings, log, prepare, limiter, tellMet
     closing.push(gateway.close)
     if (metrics !== undefined && settings.metrics !== undefined) {
       const families = (): Family[] => metrics.families()
-      // Last of all: until then it can be seen how the gateway drains.
+      // Closed last, so that the drain can be observed.
       if (tellMetrics === undefined) closing.unshift(await startMetrics(settings.metrics, families, log))
       else tellMetrics(families)
     }
     const address = await listen(gateway, settings.server)
     const watch = watchForChanges(sources, { gateway, keys, log, settings })
     closing.push(() => watch?.close())
-    surviveFaults(log)
+    logUncaught(log)
     return { gateway, address, key, close }
   } catch (error) {
     await close()
@@ -99,39 +100,41 @@ interface Changeable {
   readonly gateway: Gateway
   readonly keys: KeyStore
   readonly log: Log
-  /** As the process was started with. */
+  /** The settings this process was started with. */
   readonly settings: Settings
 }
 
-/** A gateway that cannot watch is better than none. */
+/** Watches the configuration; a gateway that cannot is better than none. */
 function watchForChanges (sources: ConfigSources, { gateway, keys, log, settings: started }: Changeable): SettingsWatch | undefined {
-  const takeOver = async (settings: Settings): Promise<void> => {
-    keys.replaceConfigured(settings.keys) // first: who was taken out is out at once
+  let current = started
+  const reload = async (settings: Settings): Promise<void> => {
+    keys.replaceConfigured(settings.keys) // first, so that removed keys are refused at once
     await gateway.reload(settings)
     log.level = settings.server.logLevel
-    log.info('the new configuration holds from now on')
-    const entries = fixedChanges(started, settings)
-    if (entries.length > 0) log.warn({ entries }, 'these changes hold from the next start on')
+    log.info({ changed: changedEntries(current, settings), pid: process.pid }, 'configuration reloaded')
+    current = settings
+    const entries = restartOnlyChanges(started, settings)
+    if (entries.length > 0) log.warn({ entries }, 'these settings require a restart')
   }
   try {
     return watchSettings(sources, (settings, warnings) => {
       logWarnings(warnings, log)
-      takeOver(settings).catch((error: unknown) => {
-        log.error({ cause: loggableError(error) }, 'the new configuration could not be taken over; the last one holds')
+      reload(settings).catch((error: unknown) => {
+        log.error({ cause: loggableError(error) }, 'failed to reload the configuration; keeping the current one')
       })
-    }, error => log.error({ problems: formatProblems(error).split('\n') }, 'the configuration is not good; the last one holds'))
+    }, error => log.error({ problems: formatProblems(error).split('\n') }, 'invalid configuration; keeping the current one'))
   } catch (error) {
-    log.warn({ cause: loggableError(error) }, 'changes of the configuration are not noticed')
+    log.warn({ cause: loggableError(error) }, 'cannot watch the configuration; changes need a restart')
     return undefined
   }
 }
 
 export function logWarnings (warnings: readonly Problem[], log: Log): void {
-  if (warnings.length > 0) log.warn({ warnings: formatWarnings(warnings) }, 'the configuration may not be what was meant')
+  if (warnings.length > 0) log.warn({ warnings: formatWarnings(warnings) }, 'configuration warnings')
 }
 
-/** Settings of the process that a running one cannot change, by their entries in the file. */
-const fixed = {
+/** Maps settings that a running process cannot change to their entries in the file. */
+const restartOnly = {
   host: 'server.host',
   port: 'server.port',
   workers: 'server.workers',
@@ -140,16 +143,43 @@ const fixed = {
   keepAliveMs: 'server.keep_alive_ms'
 } as const satisfies Record<Exclude<keyof ServerSettings, 'openHealth' | 'logLevel'>, string>
 
-function fixedChanges (running: Settings, wanted: Settings): string[] {
-  const changed = Object.entries(fixed).filter(([name]) => (
+/** Lists the entries of the configuration that differ: `providers.openai`, `routes`, `limits`. */
+function changedEntries (before: Settings, after: Settings): string[] {
+  const names = [...new Set([...Object.keys(before), ...Object.keys(after)])]
+  return names.filter(name => differ(Reflect.get(before, name), Reflect.get(after, name)))
+    .flatMap(name => changedParts(fileEntries[name] ?? name, Reflect.get(before, name), Reflect.get(after, name)))
+}
+
+/** Maps settings to the entries of the file that are not named like them. */
+const fileEntries: Readonly<Record<string, string>> = { toolServers: 'mcp_servers' }
+
+/** Names the providers that differ, since a file has many; any other entry is named as a whole. */
+function changedParts (entry: string, before: unknown, after: unknown): string[] {
+  if (entry !== 'providers' || !Array.isArray(before) || !Array.isArray(after)) return [entry]
+  const byId = (list: ProviderSettings[]): Map<string, ProviderSettings> => new Map(list.map(provider => [provider.id, provider]))
+  const [old, next] = [byId(before), byId(after)]
+  return [...new Set([...old.keys(), ...next.keys()])]
+    .filter(id => differ(old.get(id), next.get(id))).map(id => `providers.${id}`)
+}
+
+/** Compares settings with their secrets, which `isDeepStrictEqual` cannot see. */
+function differ (a: unknown, b: unknown): boolean {
+  const print = (value: unknown): string | undefined => JSON.stringify(value, function (this: object, name, printed: unknown) {
+    const original: unknown = Reflect.get(this, name)
+    return original instanceof Secret ? original.reveal() : printed
+  })
+  return print(a) !== print(b)
+}
+
+function restartOnlyChanges (running: Settings, wanted: Settings): string[] {
+  const changed = Object.entries(restartOnly).filter(([name]) => (
     Reflect.get(running.server, name) !== Reflect.get(wanted.server, name)
   )).map(([, entry]) => entry)
   return isDeepStrictEqual(running.metrics, wanted.metrics) ? changed : [...changed, 'metrics']
 }
 
-/** From here on no input may end the process: what nobody caught is logged, and calls go on. */
-function surviveFaults (log: Log): void {
-  const note = (error: unknown): void => log.error({ cause: loggableError(error) }, 'a fault that nobody caught')
-  process.on('uncaughtException', note)
-  process.on('unhandledRejection', note)
+/** Logs uncaught exceptions and unhandled rejections; from here on no input may end the process. */
+function logUncaught (log: Log): void {
+  process.on('uncaughtException', error => log.error({ cause: loggableError(error) }, 'uncaught exception'))
+  process.on('unhandledRejection', error => log.error({ cause: loggableError(error) }, 'unhandled rejection'))
 }

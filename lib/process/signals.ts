@@ -1,13 +1,13 @@
 /**
- * Resolves with the first SIGTERM or SIGINT. The second one ends the process at once, for whoever
- * does not want to wait any longer.
+ * Resolves with the first SIGTERM or SIGINT. The second one exits immediately, for an operator who does
+ * not want to wait.
  */
 export async function stopSignal (): Promise<void> {
   await new Promise<void>(resolve => {
-    let asked = false
+    let signalled = false
     const onSignal = (): void => {
-      if (asked) process.exit(1)
-      asked = true
+      if (signalled) process.exit(1)
+      signalled = true
       resolve()
     }
     process.on('SIGTERM', onSignal)

@@ -6,9 +6,9 @@ import type { Log } from '../telemetry/log.ts'
 import { listenError } from './listen-error.ts'
 
 /**
- * Lets metrics be read, and says where.
+ * Starts the metrics server and logs its address.
  *
- * @returns ends it
+ * @returns a function that stops it
  * @throws CommandError when the address cannot be used
  */
 export async function startMetrics (
@@ -20,6 +20,6 @@ export async function startMetrics (
   } catch (cause) {
     throw listenError(cause, at, 'Choose another for metrics.port and metrics.host in the configuration.')
   }
-  log.info({ url: `${urlOf(server.address)}/metrics` }, 'metrics can be read')
+  log.info({ url: `${urlOf(server.address)}/metrics` }, 'metrics server listening')
   return server.close
 }

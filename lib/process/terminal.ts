@@ -1,4 +1,4 @@
-/** What a command of `headgate` is, and how it fails. */
+/** Defines where commands of `headgate` print, and how they fail. */
 
 export interface Terminal {
   readonly env: Readonly<Record<string, string | undefined>>
@@ -9,10 +9,10 @@ export interface Terminal {
   readonly error: (text: string) => void
 }
 
-/** 0 all is well, 1 a problem was found, 2 wrong use. */
+/** 0 success, 1 failure, 2 wrong usage. */
 export type ExitCode = 0 | 1 | 2
 
-/** A failure that its message explains. */
+/** Reports a failure that its message explains. */
 export class CommandError extends Error {
   readonly exitCode: ExitCode
 

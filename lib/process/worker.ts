@@ -1,4 +1,4 @@
-/** A worker: serves, and obeys its primary process instead of signals. */
+/** Runs a worker: serves, and stops when its primary process says so instead of on signals. */
 
 import { workerLimiter } from '../limits/shared-limiter.ts'
 import { flushed } from '../telemetry/log.ts'
@@ -7,24 +7,24 @@ import { CommandError, type ExitCode } from './terminal.ts'
 import { StoreError } from '../stores/database.ts'
 import { serve, type ServeOptions, type Serving } from './serve.ts'
 
-/** Primary to worker. */
+/** Sent by the primary. */
 export const stopMessage = 'stop'
 
-/** Worker to primary: why it could not start. */
+/** Sent to the primary when the worker could not start. */
 export interface StartFailure {
   readonly failure: string
 }
 
 export async function runWorker (options: ServeOptions): Promise<ExitCode> {
-  const stop = stopOrder()
+  const stop = stopMessageReceived()
   let serving: Serving
   try {
     serving = await serve({
-      ...options, limiter: workerLimiter(process), tellMetrics: families => serveMetricsRequests(process, families)
+      ...options, limiter: workerLimiter(process), publishMetrics: families => serveMetricsRequests(process, families)
     })
   } catch (error) {
     if (!(error instanceof CommandError || error instanceof StoreError)) throw error
-    // All workers fail alike; the primary says it once.
+    // All workers fail alike; the primary reports it once.
     await send({ failure: error.message })
     return 1
   }
@@ -35,10 +35,10 @@ export async function runWorker (options: ServeOptions): Promise<ExitCode> {
 }
 
 /**
- * Signals reach a whole group of processes: Ctrl-C once by the terminal and once more by the
- * primary would be a second signal. So only the primary's word counts, and its end.
+ * Resolves when the primary sends the stop message or exits. Signals are ignored: Ctrl-C reaches the whole
+ * process group, and together with the primary's message would count as a second signal.
  */
-async function stopOrder (): Promise<void> {
+async function stopMessageReceived (): Promise<void> {
   for (const signal of ['SIGTERM', 'SIGINT']) process.on(signal, () => {})
   await new Promise<void>(resolve => {
     process.on('message', message => { if (message === stopMessage) resolve() })

@@ -1,4 +1,4 @@
-/** One line per call, once its answer is written or given up. */
+/** Logs one line per call, once its answer is written or abandoned. */
 
 import { candidatesOf, printAttempts } from '../routing/explain-route.ts'
 import { loggableError } from '../text/describe-error.ts'
@@ -6,7 +6,7 @@ import type { Call } from '../core/call.ts'
 import type { CallRecord } from '../core/record.ts'
 import { writeLine, type Log } from './log.ts'
 
-/** Says who called what, who answered, how it ended, how long it took and what it used. */
+/** Logs key, endpoint, model, provider, outcome, timing and usage of a call. */
 export function logCall (log: Log, { id, record, receivedAtMs }: Call): void {
   const level = levelOf(record)
   if (!log.isLevelEnabled(level)) return
@@ -15,6 +15,7 @@ export function logCall (log: Log, { id, record, receivedAtMs }: Call): void {
     id,
     key: record.keyId,
     endpoint: record.endpoint,
+    request: record.unrouted,
     requested: record.requestedModel,
     model: record.modelId,
     provider: record.providerId,
@@ -43,7 +44,7 @@ function levelOf ({ outcome, errorCode, status = 0 }: CallRecord): 'info' | 'war
   return outcome === 'error' && (status >= 500 || status < 400) ? 'warn' : 'info'
 }
 
-/** What is known of the tokens; an estimate says so. */
+/** Returns the known tokens; estimates are marked. */
 function usageOf ({ usage, usageEstimated: estimated, outputCharacters }: CallRecord): Record<string, number | boolean> | undefined {
   if (usage !== undefined) {
     const { promptTokens: prompt, completionTokens: completion, totalTokens: total } = usage

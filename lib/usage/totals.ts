@@ -17,8 +17,8 @@ export interface Sums extends Readonly<Record<typeof summed[number], number>> {
   readonly calls: number
   /** Calls that ended with an error, a refusal included. */
   readonly failed: number
-  /** Calls whose caller left. */
-  readonly left: number
+  /** Calls whose client disconnected. */
+  readonly cancelled: number
   /** Calls whose cost is not known, as their model has no price. */
   readonly unpriced: number
 }
@@ -37,7 +37,7 @@ export async function usageTotals (query: Kysely<Tables>, sinceMs: number, by: r
     .select([
       sql<number>`count(*)`.as('calls'),
       count(sql`outcome = 'error'`, 'failed'),
-      count(sql`outcome = 'client_closed'`, 'left'),
+      count(sql`outcome = 'client_closed'`, 'cancelled'),
       count(sql`cost_nano_usd is null`, 'unpriced'),
       ...summed.map(name => sql<number>`coalesce(sum(${sql.ref(name)}), 0)`.as(name))
     ])

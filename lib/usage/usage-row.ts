@@ -15,12 +15,12 @@ const mostOfAnything = 1e9
 const mostNanoUsd = 1e15
 
 /**
- * The row of a call; `undefined` for a call that never showed a good key. Costs are those of the
+ * The row of a call; `undefined` for a call that never showed a good key, and for probes of `/health`. Costs are those of the
  * models' prices now.
  */
 export function usageRow ({ id: callId, record, receivedAtMs }: Call, models: Pick<ModelRegistry, 'find'>): UsageRow | undefined {
   const { keyId, outcome = 'ok' } = record
-  if (keyId === undefined) return undefined
+  if (keyId === undefined || record.endpoint === 'health') return undefined
   const durationMs = performance.now() - receivedAtMs
   const { usage, estimated } = usageOf(record)
   return {

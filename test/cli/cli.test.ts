@@ -1,4 +1,4 @@
-import { spawn, type ChildProcess } from 'node:child_process'
+import { spawn, spawnSync, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
 import { existsSync, rmSync, writeFileSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
@@ -7,6 +7,7 @@ import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import t, { type Test } from 'tap'
 import { request } from 'undici'
+import { minNodeVersion } from '../../lib/process/require-node.ts'
 import { banner } from '../../lib/process/banner.ts'
 import { run } from '../../lib/cli/run.ts'
 import { localModels } from '../../lib/local/local-models.ts'
@@ -16,7 +17,7 @@ import type { AddressInfo } from 'node:net'
 
 const main = join(import.meta.dirname, '../../lib/main.js')
 
-/** Only what the test says: no provider of whoever runs the tests is switched on. */
+/** Only what the test says: no provider of the machine that runs the tests is enabled. */
 const bare = { PATH: process.env['PATH'] ?? '' }
 
 interface Ended {
@@ -92,20 +93,29 @@ async function ask (url: string, key: string, model = 'sandbox/echo'): Promise<{
   return { status: statusCode, body: await body.json() }
 }
 
-t.test('says how to be used, and what was meant', async t => {
+t.test('prints its usage, and what was probably meant', async t => {
   t.match(await headgate(t, ['--help']), { code: 0, out: /Usage: headgate COMMAND[^]*doctor/, error: '' })
   t.match(await headgate(t, []), { code: 2, out: '', error: /Usage: headgate COMMAND/ })
-  t.match(await headgate(t, ['strat']), { code: 2, error: /no command "strat". Did you mean "start"\?/ })
+  t.match(await headgate(t, ['strat']), { code: 2, error: /unknown command "strat". Did you mean "start"\?/ })
   for (const command of ['start', 'check', 'models', 'route', 'usage', 'doctor', 'tools']) {
     t.match(await headgate(t, [command, '--help']), { code: 0, out: new RegExp(`headgate ${command}`), error: '' })
   }
   t.match(await headgate(t, ['keys', '--help']), { code: 0, out: /headgate keys create --name NAME/ })
   t.match(await headgate(t, ['keys', 'crate']), { code: 2, error: /did you mean "create"/ })
-  t.match(await launch(t, ['strat'], t.testdir()).ended, { code: 2, out: '', error: /no command/ }, 'as a process')
+  t.match(await launch(t, ['strat'], t.testdir()).ended, { code: 2, out: '', error: /unknown command/ }, 'as a process')
   t.match(await headgate(t, ['check', '--jsn']), { code: 2, error: /Unknown option '--jsn'\nSee [^]*check --help/ })
   t.match(await headgate(t, ['models', 'x']), { code: 2, error: /Unexpected argument 'x'\nSee / })
   t.match(await headgate(t, ['tools', 'list', 'a/b', '-c', 'none.yaml']), { code: 1, error: /^none.yaml {2}there is no such file/ })
   t.match(await headgate(t, ['tools', 'list', '--jsn']), { code: 2, error: /^Unknown option '--jsn'\.\n\nUsage/ })
+})
+
+t.test('an old Node gets a sentence instead of a syntax error', async t => {
+  const manifest: { engines: { node: string } } = JSON.parse(await readFile(join(import.meta.dirname, '../../../package.json'), 'utf8'))
+  t.equal(manifest.engines.node, `>=${minNodeVersion}`)
+  const old = 'data:text/javascript,Object.defineProperty(process.versions, "node", { value: "18.20.4" })'
+  const [command, parameters] = plainNode('--import', old, main, '--version')
+  const { status, stdout, stderr } = spawnSync(command, parameters, { encoding: 'utf8' })
+  t.same({ status, stdout, stderr }, { status: 1, stdout: '', stderr: 'headgate: Node.js 20.20.0 or newer is required; this is 18.20.4.\n' })
 })
 
 t.test('check names every problem of a configuration with its place', async t => {
@@ -118,16 +128,16 @@ t.test('check names every problem of a configuration with its place', async t =>
   const json = await headgate(t, ['check', '--json'], directory)
   t.equal(json.code, 1)
   t.match(JSON.parse(json.out), { ok: false, problems: [{ line: 2, path: 'server.prt', suggestion: 'port' }] })
-  t.match(await headgate(t, ['check', 'good.yaml'], directory), { code: 0, out: /good[^]*providers: sandbox/ })
+  t.match(await headgate(t, ['check', 'good.yaml'], directory), { code: 0, out: /OK[^]*providers: sandbox/ })
   const odd = await headgate(t, ['check', 'odd.yaml'], directory)
-  t.match(odd, { code: 0, out: /is good/, error: /^odd.yaml:3:17 {2}routes.fast\[0\] {2}warning: .*did you mean sandbox\/echo\?/ })
+  t.match(odd, { code: 0, out: /^Configuration OK\./, error: /^odd.yaml:3:17 {2}routes.fast\[0\] {2}warning: .*did you mean sandbox\/echo\?/ })
   const oddJson = await headgate(t, ['check', 'odd.yaml', '--json'], directory)
   t.match(JSON.parse(oddJson.out), { ok: true, warnings: [{ path: 'routes.fast[0]', suggestion: 'sandbox/echo' }] })
   t.equal(oddJson.error, '')
   t.match(await headgate(t, ['check', 'none.yaml'], directory), { code: 1, error: /none.yaml {2}there is no such file/ })
 })
 
-t.test('keys are made, listed and revoked, and shown only once', async t => {
+t.test('keys are created, listed and revoked, and printed only once', async t => {
   const directory = t.testdir()
   const made = await headgate(t, [
     'keys', 'create', '--name', 'ci', '--endpoint', 'chat', '--model', 'sandbox/*', '--expires', '30d', '--json',
@@ -140,23 +150,27 @@ t.test('keys are made, listed and revoked, and shown only once', async t => {
     { id, name: 'ci', status: 'active', endpoints: ['chat'], models: ['sandbox/*'], expiresAtMs: Number, limits: { requestsPerMinute: 60, tokensPerMinute: 100_000, concurrentCalls: 8, budget: { usd: 20.5, per: 'month' } } }
   ])
   t.notMatch(list.out, key)
+  t.match(made.error, `warning: created a new store at ${join(directory, '.headgate/headgate.db')}. Only a gateway`)
+  const second = await headgate(t, ['keys', 'create', '--name', 'second', '--requests-per-minute', '7', '--tokens-per-minute', '8', '--concurrent-calls', '9'], directory)
+  t.equal(second.error, '', 'the store is there by now')
+  t.match(await headgate(t, ['keys', 'list'], directory), { out: /second .*requests_per_minute=7,tokens_per_minute=8,concurrent_calls=9 / })
   t.match(await headgate(t, ['keys', 'create', '--name', 'ci'], directory), { code: 1, error: /a key named "ci" already/ })
   t.match(await headgate(t, ['keys', 'revoke', 'ci'], directory), { code: 0, out: new RegExp(id) })
-  t.match(await headgate(t, ['keys', 'revoke', 'ci'], directory), { code: 1, error: /no key in use/ })
-  t.match(await headgate(t, ['keys', 'list'], directory), { code: 0, out: /ci +revoked +\S+ +rpm=60,tpm=100000,concurrent=8,budget=20.5\/month +chat/ })
+  t.match(await headgate(t, ['keys', 'revoke', 'ci'], directory), { code: 1, error: /no active key/ })
+  t.match(await headgate(t, ['keys', 'list'], directory), { code: 0, out: /ci +revoked +\S+ +requests_per_minute=60,tokens_per_minute=100000,concurrent_calls=8,budget=20.5\/month +chat/ })
 })
 
-t.test('keys with a wish that cannot be are not made', async t => {
+t.test('keys with invalid options are not created', async t => {
   const directory = t.testdir()
-  const wishes = [
+  const invalid = [
     ['--expires', 'soon'], ['--expires', '2001-01-01'], ['--expires', '2099-02-31'], ['--endpoint', 'cha'], ['--model', 'openai/gpt-*'], ['--model', ''],
     ['--rpm', '0'], ['--tpm', 'many'], ['--concurrent', '1.5'], ['--budget', '20'], ['--budget', '0/day'], ['--budget', '5/year']
   ]
-  for (const args of [[], ['--name', ' '], ...wishes.map(wish => ['--name', 'a', ...wish])]) {
+  for (const args of [[], ['--name', ' '], ...invalid.map(options => ['--name', 'a', ...options])]) {
     t.equal((await headgate(t, ['keys', 'create', ...args], directory)).code, 2, args.join(' '))
   }
   t.match(await headgate(t, ['keys', 'create', '--name', 'a', '--endpoint', 'ebmeddings'], directory), {
-    error: /"ebmeddings" is not known: did you mean "embeddings"\?/
+    error: /unknown endpoint "ebmeddings"; did you mean "embeddings"\?/
   })
   t.notOk(existsSync(join(directory, '.headgate')), 'the store was not even opened')
 })
@@ -179,7 +193,7 @@ t.test('models lists what callers can use', async t => {
   })
 })
 
-t.test('route tells which models a call would ask, and why', async t => {
+t.test('route prints which models a call would use, and why', async t => {
   const directory = t.testdir({
     'headgate.yaml': `models:
   sandbox/echo: {attributes: {speed: 0.9, intelligence: 0.2}}
@@ -199,14 +213,14 @@ routes: {shared: {strategy: cheapest, models: [sandbox/echo, sandbox/painter]}}`
   })
   t.match(await headgate(t, list, directory), { code: 0, out: /^RANK +MODEL +STATE +REASON\n1 +sandbox\/thinker +ready +score 1\.00\n2 +sandbox\/echo +ready +score 0\.33/ })
   t.match(await headgate(t, ['route', 'shared'], directory), { code: 0, out: /1 +sandbox\/echo +ready +price 0\.00/ })
-  t.match(await headgate(t, ['route'], directory), { code: 2, error: /name a model/ })
+  t.match(await headgate(t, ['route'], directory), { code: 2, error: /a model is required/ })
   t.match(await headgate(t, ['route', 'thinkr'], directory), { code: 1, error: /^headgate route: The model `thinkr` does not exist.*Did you mean/ })
   for (const wrong of ['speed', 'speed=2', 'speed=x', '=1', 'a=0.5,']) {
-    t.match(await headgate(t, ['route', 'thinker', '--attributes', wrong], directory), { code: 2, error: /is not a name and a number from 0 to 1/ }, wrong)
+    t.match(await headgate(t, ['route', 'thinker', '--attributes', wrong], directory), { code: 2, error: /must be names with numbers from 0 to 1/ }, wrong)
   }
 })
 
-t.test('doctor tells who answers, and leaves nothing behind', async t => {
+t.test('doctor reports each provider, and leaves nothing behind', async t => {
   const upstream = await fakeUpstream(({ path }) => path === '/v1/models'
     ? { headers: { 'content-type': 'application/json' }, pieces: ['{"data":[{"id":"m"}]}'] }
     : { status: 401, pieces: ['{}'] })
@@ -219,16 +233,16 @@ t.test('doctor tells who answers, and leaves nothing behind', async t => {
 `
   })
   const { code, out } = await headgate(t, ['doctor', '--json'], directory)
-  t.equal(code, 1, 'not everybody answers')
+  t.equal(code, 1, 'two providers fail')
   const report: { findings: Array<{ about: string, state: string, text: string }> } = JSON.parse(out)
   const found = new Map(report.findings.map(finding => [finding.about, finding]))
-  t.match(found.get('good'), { state: 'ok', text: /lists 1 models/ })
+  t.match(found.get('good'), { state: 'ok', text: /^answered in \d+ ms with 1 models$/ })
   t.match(found.get('locked'), { state: 'problem', text: /status 401/ })
   t.match(found.get('gone'), { state: 'problem', text: /could not be reached.*ECONNREFUSED/ })
   t.match(found.get('keys'), { state: 'note' })
   t.notOk(existsSync(join(directory, '.headgate')))
   const alone = await headgate(t, ['doctor'])
-  t.match(alone, { code: 0, out: /only the simulator is on; for others set [^]*GEMINI_API_KEY/ })
+  t.match(alone, { code: 0, out: /only the simulator is enabled; for others set [^]*GEMINI_API_KEY/ })
   t.notMatch(alone.out, 'GOOGLE_API_KEY', 'another name for the same provider')
   const local = await headgate(t, ['doctor'], t.testdir({ 'headgate.yaml': 'providers:\n  local:\n' }))
   const spoilt = t.testdir({ '.headgate': { 'headgate.db': 'this is no database' } })
@@ -236,10 +250,10 @@ t.test('doctor tells who answers, and leaves nothing behind', async t => {
   t.match(local, { code: 0, out: /local +tesseract is .+, pdftoppm is .+, espeak-ng is / })
 })
 
-t.test('the first start makes a key, shows it once and says how to try it', async t => {
+t.test('the first start creates a key, prints it once and shows how to try it', async t => {
   const directory = t.testdir()
   const first = await startGateway(t, directory)
-  const [, key = ''] = await first.line(/not shown again: (hg_\S+)$/)
+  const [, key = ''] = await first.line(/not shown again\): (hg_\S+)$/)
   t.match(await ask(first.url, key), { status: 200, body: { model: 'sandbox/echo' } })
   t.match(await ask(first.url, `${key}x`), { status: 401, body: { error: { code: 'invalid_api_key' } } })
 
@@ -272,25 +286,25 @@ t.test('the first start makes a key, shows it once and says how to try it', asyn
   t.notMatch(end.out, key)
 })
 
-t.test('where nobody answers there is nothing to try, and who listens everywhere says so', async t => {
+t.test('without a provider there is nothing to try, and the banner says when every address is used', async t => {
   const { child, line, ended } = launch(t, ['start'], t.testdir(), { HEADGATE_SANDBOX: 'off', PORT: '0' })
-  await line(/not shown again: hg_/)
+  await line(/not shown again\): hg_/)
   child.kill('SIGTERM')
   const { out } = await ended
   t.match(out, /^No provider is enabled: set OPENAI_API_KEY/m)
   t.notMatch(out, 'curl')
   const everywhere = banner({ address: { host: '0.0.0.0', port: 80 }, providers: [], models: { list: () => [] } })
-  t.match(everywhere, /^Headgate listens on http:\/\/localhost:80, and on all other addresses of this machine\n/)
+  t.match(everywhere, /^Headgate listens on http:\/\/localhost:80 and all other addresses of this machine\n/)
 })
 
-t.test('without news in the log there is no banner, but a new key is shown', async t => {
+t.test('below log level info there is no banner, but a new key is printed', async t => {
   const { child, line, ended } = launch(t, ['start'], t.testdir(), { PORT: '0', HEADGATE_LOG_LEVEL: 'warn' })
-  await line(/not shown again: hg_/)
+  await line(/not shown again\): hg_/)
   child.kill('SIGTERM')
-  t.match(await ended, { code: 0, out: /^API key, [^\n]*$/ })
+  t.match(await ended, { code: 0, out: /^API key \(created because none existed; not shown again\): [^\n]*$/ })
 })
 
-t.test('keys made and revoked by another process hold without a restart', async t => {
+t.test('keys created and revoked by another process apply without a restart', async t => {
   const directory = t.testdir()
   const gateway = await startGateway(t, directory)
   const { out } = await headgate(t, ['keys', 'create', '--name', 'late', '--json'], directory)
@@ -302,7 +316,7 @@ t.test('keys made and revoked by another process hold without a restart', async 
   t.pass('it is refused')
 })
 
-t.test('a call under way ends before the process does, and a second signal does not wait', async t => {
+t.test('an open call finishes before the process exits, and a second signal does not wait', async t => {
   let answer = (): void => {}
   const upstream = await fakeUpstream(async () => {
     await new Promise<void>(resolve => { answer = resolve })
@@ -336,30 +350,33 @@ t.test('a call under way ends before the process does, and a second signal does 
   await cut
 })
 
-t.test('a changed configuration holds without a restart, a bad one changes nothing', async t => {
+t.test('a changed configuration applies without a restart, an invalid one changes nothing', async t => {
   const directory = t.testdir({ 'headgate.yaml': 'providers:\n  sandbox: {}\n' })
   const file = join(directory, 'headgate.yaml')
   const gateway = await startGateway(t, directory, { HEADGATE_API_KEYS: 'one' })
-  writeFileSync(file, 'providers:\n  sandbox: {}\n  nobody: 5\n')
+  writeFileSync(file, 'providers:\n  sandbox: {}\n  unknown: 5\n')
   await gateway.line(/"problems":\["headgate.yaml:3:/)
   t.match(await ask(gateway.url, 'one'), { status: 200 })
   writeFileSync(file, 'providers:\n  sandbox: {}\nroutes:\n  quick: [sandbox/echo]\n')
-  await gateway.line(/the new configuration holds/)
+  await gateway.line(/"changed":\["routes"\],"pid":\d+,"msg":"configuration reloaded"/)
   t.match(await ask(gateway.url, 'one', 'quick'), { status: 200 })
+  const missing = await request(`${gateway.url}/v2/nothing?key=secret`)
+  t.equal(missing.statusCode, 404)
+  t.notMatch((await gateway.line(/"request":"GET \/v2\/nothing",.*"status":404/)).input, 'secret')
   rmSync(file)
-  await gateway.line(/"problems":\["headgate.yaml {2}there is no such file"\].*the last one holds/)
+  await gateway.line(/"problems":\["headgate.yaml {2}there is no such file"\].*keeping the current one/)
   t.match(await ask(gateway.url, 'one', 'quick'), { status: 200 })
   writeFileSync(file, 'server: {keep_alive_ms: 5, open_health: true, port: 1}\nmetrics: {}\n')
-  await gateway.line(/"entries":\["server.keep_alive_ms","metrics"\].*from the next start/)
+  await gateway.line(/"entries":\["server.keep_alive_ms","metrics"\].*require a restart/)
 })
 
-t.test('a start that fails says why and how to mend it', async t => {
+t.test('a start that fails says why and how to fix it', async t => {
   const other = createServer()
   await new Promise<void>(resolve => { other.listen(0, '127.0.0.1', resolve) })
   t.teardown(() => other.close())
   const { port } = other.address() as AddressInfo // listening on TCP, so it is one
   const taken = { PORT: String(port), HOST: '127.0.0.1' }
-  const message = new RegExp(`^headgate start: cannot listen on 127.0.0.1 port ${port}: another program listens there. .*PORT.*server.port`)
+  const message = new RegExp(`^headgate start: cannot listen on 127.0.0.1 port ${port}: the port is in use. .*PORT.*server.port`)
   t.match(await launch(t, ['start'], t.testdir(), taken).ended, { code: 1, error: message })
   const workers = await launch(t, ['start'], t.testdir(), { ...taken, HEADGATE_WORKERS: '2' }).ended
   t.match(workers, { code: 1, error: message })
@@ -368,7 +385,7 @@ t.test('a start that fails says why and how to mend it', async t => {
   for (const count of ['1', '2']) {
     const metrics = { PORT: '0', HEADGATE_WORKERS: count, HEADGATE_METRICS_PORT: String(port) }
     t.match(await launch(t, ['start'], t.testdir(), metrics).ended, {
-      code: 1, error: new RegExp(`^headgate start: cannot listen on 127.0.0.1 port ${port}: another program listens there. .*metrics.port`)
+      code: 1, error: new RegExp(`^headgate start: cannot listen on 127.0.0.1 port ${port}: the port is in use. .*metrics.port`)
     })
   }
 
@@ -378,15 +395,15 @@ t.test('a start that fails says why and how to mend it', async t => {
   })
 })
 
-t.test('workers share the port and the key, and one that dies is replaced', async t => {
+t.test('workers share the port and the key, and one that exits is replaced', async t => {
   const gateway = await startGateway(t, t.testdir(), { HEADGATE_WORKERS: '2' })
-  const [, key = ''] = await gateway.line(/not shown again: (hg_\S+)$/)
+  const [, key = ''] = await gateway.line(/not shown again\): (hg_\S+)$/)
   for (let call = 0; call < 4; call++) t.match(await ask(gateway.url, key), { status: 200 })
 
   const pids = await childrenOf(gateway.child.pid ?? 0)
   t.equal(pids.length, 2)
   process.kill(pids[0] ?? 0, 'SIGKILL')
-  await gateway.line(/a worker died; another follows/)
+  await gateway.line(/worker exited; restarting/)
   t.match(await ask(gateway.url, key), { status: 200 }, 'the other one answers meanwhile')
   let alive = await childrenOf(gateway.child.pid ?? 0)
   while (alive.length < 2) alive = await childrenOf(gateway.child.pid ?? 0)
@@ -399,7 +416,7 @@ t.test('workers share the port and the key, and one that dies is replaced', asyn
   for (const pid of alive) t.throws(() => process.kill(pid, 0), { code: 'ESRCH' })
 })
 
-t.test('workers share the limits of a key, and keep the books together', async t => {
+t.test('workers share the limits of a key and the usage records', async t => {
   const directory = t.testdir({
     '.env': 'FEW=few\nPOOR=poor\n',
     'headgate.yaml': 'keys:\n' +
@@ -407,8 +424,8 @@ t.test('workers share the limits of a key, and keep the books together', async t
       '  - {name: poor, key: env:POOR, limits: {budget: {usd: 0.001, per: total}}}\n' +
       'models:\n  sandbox/echo: {price: {input: 100, output: 100}}\n'
   })
-  const books = async (...args: string[]): Promise<Ended> => await headgate(t, ['usage', ...args], directory)
-  t.match(await books(), { code: 0, out: 'Nothing was called.' })
+  const usage = async (...args: string[]): Promise<Ended> => await headgate(t, ['usage', ...args], directory)
+  t.match(await usage(), { code: 0, out: 'No usage recorded.' })
   const gateway = await startGateway(t, directory, { HEADGATE_WORKERS: '2' })
   const all = await Promise.all(Array.from({ length: 12 }, async () => await ask(gateway.url, 'few')))
   t.equal(all.filter(({ status }) => status === 200).length, 1)
@@ -417,16 +434,16 @@ t.test('workers share the limits of a key, and keep the books together', async t
   gateway.child.kill('SIGTERM')
   t.equal((await gateway.ended).code, 0)
 
-  t.match(await books(), { code: 0, out: /^KEY +CALLS +FAILED [^]*\nconfigured:few +12 +11 +0 +\d+ +\d+ +\$0\.\d{4} +0\n/ })
-  t.match(JSON.parse((await books('--by', 'day,key', '--since', '1d', '--json')).out), [1, 1].map(() => (
+  t.match(await usage(), { code: 0, out: /^KEY +CALLS +FAILED [^]*\nconfigured:few +12 +11 +0 +\d+ +\d+ +\$0\.\d{4} +0\n/ })
+  t.match(JSON.parse((await usage('--by', 'day,key', '--since', '1d', '--json')).out), [1, 1].map(() => (
     { day: /^\d{4}-\d{2}-\d{2}$/, key: /^configured:/, calls: Number, cost_nano_usd: Number }
   )))
-  t.match(await books('--since', '2999-01-01'), { code: 0, out: 'Nothing was called.' })
-  t.match(await books('--by', 'modle'), { code: 2, error: /did you mean "model"/ })
-  t.match(await books('--since', 'long ago'), { code: 2, error: /neither a date/ })
+  t.match(await usage('--since', '2999-01-01'), { code: 0, out: 'No usage recorded.' })
+  t.match(await usage('--by', 'modle'), { code: 2, error: /did you mean "model"/ })
+  t.match(await usage('--since', 'long ago'), { code: 2, error: /must be a date/ })
 })
 
-t.test('metrics are told where they are asked for, of all workers together', async t => {
+t.test('metrics of all workers are served together, only where configured', async t => {
   const plain = await startGateway(t, t.testdir(), { HEADGATE_API_KEYS: 'a key' })
   t.match(await ask(plain.url, 'a key'), { status: 200 })
   plain.child.kill('SIGTERM')
@@ -435,21 +452,21 @@ t.test('metrics are told where they are asked for, of all workers together', asy
   const env = { HEADGATE_API_KEYS: 'a key', HEADGATE_METRICS_PORT: '0' }
   for (const workers of [1, 2]) {
     const gateway = await startGateway(t, t.testdir(), { ...env, HEADGATE_WORKERS: String(workers) })
-    const [, page = ''] = await gateway.line(/"url":"(http:\/\/127\.0\.0\.1:\d+\/metrics)","msg":"metrics can be read"/)
-    const told = async (name: string): Promise<number> => {
+    const [, page = ''] = await gateway.line(/"url":"(http:\/\/127\.0\.0\.1:\d+\/metrics)","msg":"metrics server listening"/)
+    const sum = async (name: string): Promise<number> => {
       const text = await (await request(page)).body.text()
       t.notMatch(text, /a key|environment-/)
       return [...text.matchAll(new RegExp(`^${name}(?:{.*})? (\\S+)$`, 'gm'))].reduce((sum, [, value]) => sum + Number(value), 0)
     }
     // At once, so that every worker gets some.
     await Promise.all(Array.from({ length: 6 }, async () => await ask(gateway.url, 'a key')))
-    while (await told('headgate_open_calls') > 0);
-    t.equal(await told('headgate_calls_total'), 6)
-    t.equal(await told('headgate_processes'), workers === 1 ? 1 : 3)
+    while (await sum('headgate_open_calls') > 0);
+    t.equal(await sum('headgate_calls_total'), 6)
+    t.equal(await sum('headgate_processes'), workers === 1 ? 1 : 3)
     if (workers > 1) {
       process.kill((await childrenOf(gateway.child.pid ?? 0))[0] ?? 0, 'SIGKILL')
-      await gateway.line(/a worker died; another follows/)
-      t.equal(await told('headgate_calls_total'), 6, 'what the dead have counted stays')
+      await gateway.line(/worker exited; restarting/)
+      t.equal(await sum('headgate_calls_total'), 6, 'the counts of an exited worker remain')
     }
     gateway.child.kill('SIGTERM')
     t.equal((await gateway.ended).code, 0)

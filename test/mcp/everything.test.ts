@@ -63,7 +63,7 @@ t.test('the reference server is spoken to over every transport', async t => {
     const call = await run(['call', http, 'get-sum', '{"a":1,"b":2}', '--json', '-H', 'x-team: a'])
     t.match(JSON.parse(call.out), { toolName: 'get-sum', arguments: { a: 1, b: 2 }, isError: false })
     t.match(await run(['call', http, 'get-sum', '{}']), { code: 1, out: /error/ })
-    t.match(await run(['call', http, 'nothing']), { code: 1, error: /no tool `nothing`.*echo/ })
+    t.match(await run(['call', http, 'nothing']), { code: 1, error: /Unknown tool `nothing`. Tools: echo/ })
   })
 })
 

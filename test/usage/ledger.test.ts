@@ -69,6 +69,14 @@ async function desk (
   }
 }
 
+t.test('probes of /health with a key are not calls', async t => {
+  const { api, close } = await desk(t, { pieces: [chatAnswer('x')] })
+  t.equal((await api.get('/health')).status, 200)
+  await (await api.post(path, question)).text()
+  await until(() => api.lines.length === 2, 'two lines in the log')
+  t.strictSame((await close()).map(({ endpoint }) => endpoint), ['chat'])
+})
+
 t.test('every end of a call is one row', async t => {
   const stream = { headers: eventStream, pieces: chatFrames(['some', ' text']) }
   const usage = { prompt_tokens: 3, completion_tokens: 1, estimated: 0, cost_nano_usd: 3 * 1000 + 10_000 }
@@ -479,8 +487,8 @@ t.test('totals are sums by whatever is asked, names of keys in place of their id
   note(kept, ended({ outcome: 'error' }), models)
   await kept.flush()
   t.match(await usageTotals(query, 0, ['key']), [
-    { group: { key: 'website' }, sums: { calls: 3, failed: 1, left: 0, unpriced: 1, prompt_tokens: 2, completion_tokens: 4, cost_nano_usd: 3000 } },
-    { group: { key: 'configured:ci' }, sums: { calls: 1, left: 1, cost_nano_usd: 3000 } }
+    { group: { key: 'website' }, sums: { calls: 3, failed: 1, cancelled: 0, unpriced: 1, prompt_tokens: 2, completion_tokens: 4, cost_nano_usd: 3000 } },
+    { group: { key: 'configured:ci' }, sums: { calls: 1, cancelled: 1, cost_nano_usd: 3000 } }
   ])
   t.same((await usageTotals(query, 0, ['provider', 'model'])).map(({ group }) => group), [
     { provider: 'a', model: 'a/1' }, { provider: 'b', model: 'b/1' }, { provider: null, model: null }
