@@ -1,0 +1,37 @@
+/**
+ * What attacks, failures and time do to a running gateway: `npm run soak [-- --short] [--only NAME]`.
+ *
+ * Each scenario starts real processes, does its harm for a bounded time and prints a row per promise
+ * with what was measured. Ends with `N passed, N failed`, and exit code 1 when a promise was broken.
+ */
+
+import { availableParallelism, cpus } from 'node:os'
+import { parseArgs } from 'node:util'
+import { disconnects } from './soak/disconnects.ts'
+import { hostileProviders } from './soak/hostile-providers.ts'
+import { hostileToolServers } from './soak/hostile-tool-servers.ts'
+import { kills } from './soak/kills.ts'
+import { mutations } from './soak/mutations.ts'
+import { slowConnections } from './soak/slow-connections.ts'
+import { smallHeap } from './soak/small-heap.ts'
+import { stores } from './soak/stores.ts'
+import { unreliableProviders } from './soak/unreliable-providers.ts'
+
+const { values: flags } = parseArgs({ options: { short: { type: 'boolean', default: false }, only: { type: 'string', default: '' } } })
+const scenarios = [
+  disconnects, kills, stores, unreliableProviders, slowConnections, mutations, hostileProviders, hostileToolServers, smallHeap
+]
+
+console.log(`${new Date().toISOString().slice(0, 10)}, Node ${process.version}, ${cpus()[0]?.model.trim()}, ${availableParallelism()} cores\n`)
+console.log('| Scenario | Promise | Held | Measured |\n| --- | --- | --- | --- |')
+let [passed, failed] = [0, 0]
+for (const { name, run } of scenarios) {
+  if (!name.includes(flags.only)) continue
+  for (const { promise, held, measured } of await run(flags.short)) {
+    console.log(`| ${name} | ${promise} | ${held ? 'yes' : '**no**'} | ${measured.replaceAll('|', '\\|')} |`)
+    if (held) passed++
+    else failed++
+  }
+}
+console.log(`\n${passed} passed, ${failed} failed`)
+process.exitCode = failed === 0 && passed > 0 ? 0 : 1

@@ -1,0 +1,78 @@
+import { fakeProvider, sendJson } from './provider.ts'
+import { finding, type Finding, type Scenario } from './scenario.ts'
+import { providerAt, startWorld } from './world.ts'
+
+const result = (id: unknown, value: object): string => JSON.stringify({ jsonrpc: '2.0', id, result: value })
+const tool = { name: 'look', inputSchema: { type: 'object' } }
+
+interface Behaviour {
+  readonly tools: (page: number) => object
+  readonly call: (id: unknown) => string | undefined
+}
+
+const plain: Behaviour = { tools: () => ({ tools: [tool] }), call: id => result(id, { content: [{ type: 'text', text: 'fine' }] }) }
+
+const behaviours: Readonly<Record<string, Behaviour>> = {
+  'a list of tools without end': { ...plain, tools: page => ({ tools: [{ ...tool, name: `look${page}` }], nextCursor: String(page + 1) }) },
+  '50,000 tools': { ...plain, tools: () => ({ tools: Array.from({ length: 50_000 }, (_, number) => ({ ...tool, name: `t${number}` })) }) },
+  '20,000 texts beside 590 KB of structured content': {
+    ...plain,
+    call: id => result(id, {
+      content: Array.from({ length: 20_000 }, () => ({ type: 'text', text: '1' })), structuredContent: { x: 'y'.repeat(590_000) }
+    })
+  },
+  'a result of 30 MB': { ...plain, call: id => result(id, { content: [{ type: 'text', text: 'x'.repeat(30_000_000) }] }) },
+  'a call that is never answered': { ...plain, call: () => undefined },
+  'an answer that is no JSON': { ...plain, call: () => '{]' }
+}
+
+/** Tool servers of a caller that misbehave: the call ends, others are answered meanwhile. */
+export const hostileToolServers: Scenario = {
+  name: 'hostile tool servers',
+  run: async () => {
+    let current = plain
+    const server = await fakeProvider((_, response, body) => {
+      const { id, method, params } = JSON.parse(body === '' ? '{}' : body) as { id?: unknown, method?: string, params?: { cursor?: string } }
+      if (method === 'initialize') return sendJson(response, result(id, { protocolVersion: '2025-06-18', capabilities: { tools: {} }, serverInfo: { name: 'x', version: '1' } }))
+      if (method === 'tools/list') return sendJson(response, result(id, current.tools(Number(params?.cursor ?? 0))))
+      if (method !== 'tools/call') return response.writeHead(202).end()
+      const text = current.call(id)
+      if (text !== undefined) sendJson(response, text)
+    })
+    const provider = await fakeProvider((_, response, body) => {
+      const message = body.includes('"role":"tool"')
+        ? { role: 'assistant', content: 'done' }
+        : { role: 'assistant', content: null, tool_calls: [{ id: 'c1', type: 'function', function: { name: 'look', arguments: '{}' } }] }
+      sendJson(response, JSON.stringify({
+        id: 'x', object: 'chat.completion', created: 1, model: 'm',
+        choices: [{ index: 0, message, finish_reason: message.content === null ? 'tool_calls' : 'stop' }]
+      }))
+    })
+    const world = await startWorld({
+      configuration: {
+        providers: { fake: providerAt(provider.port), sandbox: { kind: 'sandbox', options: { words_per_second: 0 } } },
+        tools: { allowed_hosts: ['127.0.0.1'], connect_ms: 5000, call_ms: 5000 }
+      }
+    })
+    const findings: Finding[] = []
+    try {
+      for (const [name, behaviour] of Object.entries(behaviours)) {
+        current = behaviour
+        const startedMs = performance.now()
+        // A server of its own for each: lists of tools are kept for a while.
+        const url = `http://127.0.0.1:${server.port}/${encodeURIComponent(name)}`
+        const call = world.post('/v1/chat/completions', { model: 'fake/m', messages: 'x', mcp_servers: [url] })
+        const other = await world.post('/v1/chat/completions', { model: 'sandbox/echo', messages: 'x' })
+        const { status } = await call
+        const tookMs = performance.now() - startedMs
+        findings.push(finding(name, other.status === 200 && tookMs < 20_000 && world.rssMb() < 600,
+          `${status} after ${tookMs.toFixed(0)} ms; ${world.rssMb()} MB`))
+      }
+      return findings
+    } finally {
+      await world.stop()
+      provider.close()
+      server.close()
+    }
+  }
+}

@@ -1,0 +1,53 @@
+import { wholeAnswer } from '../support/answers.ts'
+import { fakeProvider, sendJson } from './provider.ts'
+import { eventually, finding, seeded, type Scenario } from './scenario.ts'
+import { providerAt, startWorld } from './world.ts'
+
+/** Kills the process under load, again and again: a call whose caller has the answer has its row. */
+export const kills: Scenario = {
+  name: 'kill -9',
+  run: async short => {
+    const rounds = short ? 4 : 25
+    const provider = await fakeProvider((_, response) => sendJson(response, wholeAnswer))
+    let world = await startWorld({ configuration: { providers: { fake: providerAt(provider.port) } } })
+    const random = seeded(2)
+    const answered = new Set<string>()
+    try {
+      // At a random number of answers, so that a slow machine still has some.
+      for (let round = 0; round < rounds; round++) {
+        const { post } = world
+        let killed = false
+        const caller = async (name: number): Promise<void> => {
+          for (let number = 0; !killed; number++) {
+            const id = `soak-${round}-${name}-${number}`
+            try {
+              const { status } = await post('/v1/chat/completions', { model: 'fake/m', messages: 'x' }, { headers: { 'x-request-id': id } })
+              if (status === 200) answered.add(id)
+            } catch {
+              return // The process is gone: this call has no answer.
+            }
+          }
+        }
+        const callers = Promise.all(Array.from({ length: 8 }, async (_, name) => await caller(name)))
+        const enough = answered.size + 20 + Math.floor(random() * 400)
+        await eventually(() => answered.size >= enough, 20_000)
+        await world.kill()
+        killed = true
+        await callers
+        world = await world.restart()
+      }
+      const rows = (): string[] => world.ledgerIds()
+      await eventually(() => rows().length >= answered.size)
+      const found = rows()
+      const known = new Set(found)
+      const missing = [...answered].filter(id => !known.has(id)).length
+      return [
+        finding('no answered call lacks its row', answered.size > rounds && missing === 0, `${rounds} kills, ${answered.size} answered, ${missing} without a row`),
+        finding('no call has two rows', found.length === known.size, `${found.length - known.size} double rows`)
+      ]
+    } finally {
+      await world.stop()
+      provider.close()
+    }
+  }
+}
