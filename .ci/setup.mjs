@@ -43,7 +43,7 @@ if (Object.values(pending()).includes(true)) {
 function checkNode () {
   const wanted = JSON.parse(read('package.json')).engines.node.replace(/[^\d.]/g, '')
   if (process.versions.node.localeCompare(wanted, 'en', { numeric: true }) >= 0) return
-  stop(`Headgate needs Node.js ${wanted} or newer; this is ${process.versions.node}.`)
+  stop(`headgate: Node.js ${wanted} or newer is required; this is ${process.versions.node}.`)
 }
 
 function pending () {
@@ -85,7 +85,8 @@ async function build () {
   if (force) rmSync(join(root, 'build/.tsbuildinfo'), { force: true })
   run('compiling', 'tsc', ['-p', '.'])
   removeStale(files)
-  await import(pathToFileURL(join(root, 'build/lib/config/write-schema.js')).href)
+  const { jsonSchema } = await import(pathToFileURL(join(root, 'build/lib/config/editor-schema.js')).href)
+  writeFileSync(join(root, 'build/headgate.schema.json'), `${JSON.stringify(jsonSchema(), null, 2)}\n`)
   writeFileSync(stamp, hash)
 }
 
@@ -104,7 +105,7 @@ function takeLock () {
       writeFileSync(lock, String(process.pid), { flag: 'wx' })
       return
     } catch (error) {
-      if (error.code !== 'EEXIST') stop(`Headgate has to be installed and compiled here first, but ${root} cannot be written to (${error.code}).`)
+      if (error.code !== 'EEXIST') stop(`headgate: the project must be installed and compiled first, but ${root} cannot be written to (${error.code}).`)
     }
     const holder = Number(readIfThere(lock) || process.pid)
     if (!isRunning(holder)) rmSync(lock, { force: true })

@@ -1,6 +1,6 @@
 import { spawnSync, type SpawnSyncOptions } from 'node:child_process'
 import {
-  chmodSync, cpSync, existsSync, mkdirSync, mkdtempSync, realpathSync, rmSync, symlinkSync, writeFileSync
+  chmodSync, cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, realpathSync, rmSync, symlinkSync, writeFileSync
 } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -18,7 +18,7 @@ function project (t: Test): string {
       compilerOptions: { module: 'nodenext', target: 'es2022', types: [], rootDir: '.', outDir: 'build', strict: true },
       include: ['lib', 'test']
     }),
-    lib: { config: { 'write-schema.ts': "export const written: string = 'yes'\n" } },
+    lib: { config: { 'editor-schema.ts': "export const jsonSchema = (): object => ({ type: 'object' })\n" } },
     test: { 'old.test.ts': 'export const old: number = 1\n' },
     '.tap': { plugins: {} }
   })
@@ -38,6 +38,7 @@ t.test('compiles what has changed, and is silent when nothing has', async t => {
   const directory = project(t)
   t.same(setup(directory), { code: 0, error: 'headgate: compiling …\n' })
   t.ok(existsSync(join(directory, 'build/test/old.test.js')))
+  t.equal(readFileSync(join(directory, 'build/headgate.schema.json'), 'utf8'), '{\n  "type": "object"\n}\n')
   t.same(setup(directory, ['--tests']), { code: 0, error: '' })
 
   rmSync(join(directory, 'test/old.test.ts'))
@@ -70,7 +71,7 @@ t.test('says so when Node.js is too old', async t => {
   const directory = project(t)
   writeFileSync(join(directory, 'package.json'), '{"engines": {"node": ">=99.1.0"}}')
   t.same(setup(directory), {
-    code: 1, error: `Headgate needs Node.js 99.1.0 or newer; this is ${process.versions.node}.\n`
+    code: 1, error: `headgate: Node.js 99.1.0 or newer is required; this is ${process.versions.node}.\n`
   })
 })
 
@@ -104,6 +105,6 @@ t.test('a folder that cannot be written to is named', async t => {
   const user = process.getuid?.() === 0 ? { uid: 65534, gid: 65534 } : {}
   t.same(setup(realpathSync(directory), [], user), {
     code: 1,
-    error: `Headgate has to be installed and compiled here first, but ${realpathSync(directory)} cannot be written to (EACCES).\n`
+    error: `headgate: the project must be installed and compiled first, but ${realpathSync(directory)} cannot be written to (EACCES).\n`
   })
 })

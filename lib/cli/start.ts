@@ -8,6 +8,7 @@ import { announce } from '../process/announce.ts'
 import type { Command } from './command.ts'
 import type { ExitCode, Terminal } from '../process/terminal.ts'
 import { firstKey } from '../process/first-key.ts'
+import { followNpm } from '../process/follow-npm.ts'
 import { logWarnings, serve, type ServeOptions } from '../process/serve.ts'
 import { stopSignal } from '../process/signals.ts'
 
@@ -34,6 +35,7 @@ the file.`,
     const { settings, warnings } = readSettings(sources)
     const options = { sources, settings, log: createLog(settings.server.logLevel) }
     if (cluster.isWorker) return await (await import('../process/worker.ts')).runWorker(options)
+    followNpm(terminal.env)
     logWarnings(warnings, options.log)
     if (settings.server.workers > 1) return await (await import('../process/primary.ts')).runPrimary(options, terminal)
     return await runSingle(options, terminal)

@@ -4,5 +4,10 @@
  * `env` takes them out again and becomes the process, so signals and its id are those of Node.js.
  */
 export function plainNode (...args: readonly string[]): readonly [command: string, args: readonly string[]] {
-  return ['env', ['-u', 'NODE_OPTIONS', process.execPath, ...args]]
+  return plainCommand(process.execPath, ...args)
+}
+
+/** The same for another program, and for every Node.js that it starts. */
+export function plainCommand (...command: readonly string[]): readonly [command: string, args: readonly string[]] {
+  return ['env', ['-u', 'NODE_OPTIONS', ...command]]
 }

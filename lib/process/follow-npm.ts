@@ -1,0 +1,18 @@
+/**
+ * Stops the gateway together with the `npm start` or `npx headgate start` that runs it.
+ *
+ * npm passes a signal to the shell in which it runs the command, and many shells end without
+ * passing it on. The gateway would go on without a parent.
+ *
+ * @param env `npm_lifecycle_event` is set by npm; without it nothing is watched
+ */
+export function followNpm (env: Readonly<Record<string, string | undefined>>, everyMs = 250): void {
+  if (env['npm_lifecycle_event'] === undefined) return
+  const parent = process.ppid
+  const timer = setInterval(() => {
+    if (process.ppid === parent) return
+    clearInterval(timer)
+    process.kill(process.pid, 'SIGTERM')
+  }, everyMs)
+  timer.unref()
+}

@@ -1,0 +1,160 @@
+import { execFileSync, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { cpSync, existsSync, mkdirSync, readFileSync, readdirSync, symlinkSync, writeFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import { createInterface } from 'node:readline'
+import t from 'tap'
+import { plainCommand } from '../support/plain-node.ts'
+
+/** Packs the package as for a release, and uses it as those do who install it. */
+
+const root = join(import.meta.dirname, '../../..')
+
+/** Without the providers of the machine that runs the tests. */
+const env = { PATH: process.env['PATH'] ?? '', HOME: process.env['HOME'] ?? '' }
+
+interface Manifest {
+  readonly version: string
+  readonly dependencies: Readonly<Record<string, string>>
+  readonly exports: Readonly<Record<string, string>>
+}
+
+const manifest = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8')) as Manifest
+
+interface Packed {
+  readonly filename: string
+  readonly size: number
+  readonly files: ReadonlyArray<{ readonly path: string }>
+}
+
+const directory = t.testdir({
+  'package.json': '{"name": "app", "private": true, "type": "module"}',
+  'tsconfig.json': JSON.stringify({
+    compilerOptions: {
+      module: 'nodenext',
+      target: 'es2022',
+      types: ['node'],
+      strict: true,
+      exactOptionalPropertyTypes: true,
+      noUncheckedIndexedAccess: true,
+      noPropertyAccessFromIndexSignature: true,
+      verbatimModuleSyntax: true,
+      isolatedModules: true,
+      skipLibCheck: false,
+      rootDir: 'src',
+      outDir: 'out'
+    },
+    include: ['src']
+  }),
+  src: {}
+})
+
+// It was compiled before the tests began: scripts would do it again.
+const output = execute(root, 'npm', 'pack', '--json', '--ignore-scripts', '--pack-destination', directory)
+const packed = (JSON.parse(output) as [Packed])[0]
+const paths = packed.files.map(({ path }) => path)
+install()
+
+/** What npm would do: the package from its archive, beside its dependencies and nothing of ours. */
+function install (): void {
+  const installed = join(directory, 'node_modules/headgate')
+  mkdirSync(installed, { recursive: true })
+  execute(installed, 'tar', '-xzf', join(directory, packed.filename), '--strip-components=1')
+  for (const name of [...Object.keys(manifest.dependencies), 'typescript', '@types/node']) {
+    const link = join(directory, 'node_modules', name)
+    mkdirSync(dirname(link), { recursive: true })
+    symlinkSync(join(root, 'node_modules', name), link)
+  }
+  execute(directory, 'npm', 'rebuild', '--ignore-scripts', 'headgate')
+}
+
+function execute (cwd: string, ...command: readonly string[]): string {
+  return execFileSync(...plainCommand(...command), { cwd, env, encoding: 'utf8', stdio: ['ignore', 'pipe', 'ignore'] })
+}
+
+t.test('the package holds what is needed, and nothing else', async t => {
+  const outside = paths.filter(path => !path.startsWith('build/') && !/^(?:docs|examples)\//.test(path))
+  t.same(outside.toSorted(), [
+    '.env.example', 'CHANGELOG.md', 'LICENSE', 'README.md', 'headgate.example.yaml', 'package.json'
+  ])
+  const kept = /^build\/(?:headgate\.schema\.json$|(?:lib|pipelines|schemas)\/.*(?:\.js|\.d\.ts|catalogue\.json)$)/
+  t.same(paths.filter(path => path.startsWith('build/') && !kept.test(path)), [])
+  const ts = (folder: string): string[] => readdirSync(join(root, folder), { recursive: true, encoding: 'utf8' }).filter(name => name.endsWith('.ts'))
+  for (const folder of ['lib', 'pipelines', 'schemas']) {
+    const compiled = ts(folder).map(name => `build/${folder}/${name.replace(/ts$/, 'js')}`)
+    t.same(compiled.filter(path => !paths.includes(path)), [], `everything of ${folder}`)
+  }
+  t.ok(packed.size < 1_000_000, `${packed.size} bytes`)
+  t.notOk(Object.keys(manifest.dependencies).includes('typescript'))
+})
+
+t.test('the pages that documents link to are in the package, or else sources of the repository', async t => {
+  const broken = paths.filter(path => path.endsWith('.md')).flatMap(path => {
+    const text = readFileSync(join(root, path), 'utf8')
+    return [...text.matchAll(/\]\((?!https?:|#)([^)#\s]+)/g)]
+      .map(([, link = '']) => join(dirname(path), link).replace(/\/$/, ''))
+      .filter(target => !paths.some(known => known === target || known.startsWith(`${target}/`)))
+      .filter(target => !(/^(?:lib|pipelines|schemas|bench|test)\//.test(target) && existsSync(join(root, target))))
+      .map(target => `${path}: ${target}`)
+  })
+  t.same(broken, [])
+})
+
+t.test('the examples compile in a strict project of their own', async t => {
+  cpSync(join(directory, 'node_modules/headgate/examples'), join(directory, 'src'), { recursive: true })
+  const modules = Object.keys(manifest.exports).filter(name => !name.endsWith('.json')).map(name => `headgate${name.slice(1)}`)
+  const all = modules.map((name, index) => `export * as module${index} from '${name}'\n`)
+  writeFileSync(join(directory, 'src/all.ts'), all.join(''))
+  const [code, out] = await run('npx', '--no-install', 'tsc', '-p', '.')
+  t.same([code, out], [0, ''])
+})
+
+t.test('the examples run', async t => {
+  const [code, out] = await run('node', 'out/own-stage.js')
+  t.equal(code, 0)
+  t.match(out, /^data: \{.*"content":" ANYBODY"/m)
+  t.match(await run('node', '-e', 'import("headgate/core/record")'), [1, /ERR_PACKAGE_PATH_NOT_EXPORTED/], 'private')
+})
+
+t.test('npx headgate prints its version and runs the gateway until npx is stopped', async t => {
+  t.same(await run('npx', '--no-install', 'headgate', '--version'), [0, `${manifest.version}\n`])
+
+  const child = spawn(...plainCommand('npx', '--no-install', 'headgate', 'start'), {
+    cwd: directory, env: { ...env, PORT: '0' }, stdio: ['ignore', 'pipe', 'ignore'], detached: true
+  })
+  t.teardown(() => killGroup(child.pid))
+  const address = await firstMatch(child.stdout, /http:\/\/127\.0\.0\.1:\d+/)
+  t.equal((await fetch(`${address}/livez`)).status, 200)
+  const ended = once(child.stdout, 'close')
+  child.kill('SIGTERM')
+  await ended // no process is left that could write
+  await t.rejects(fetch(`${address}/livez`))
+})
+
+async function firstMatch (stream: NodeJS.ReadableStream, pattern: RegExp): Promise<string> {
+  for await (const line of createInterface(stream)) {
+    const found = pattern.exec(line)
+    if (found !== null) {
+      stream.resume()
+      return found[0]
+    }
+  }
+  throw new Error(`the output ended before ${pattern}`)
+}
+
+function killGroup (pid: number | undefined): void {
+  try {
+    if (pid !== undefined) process.kill(-pid, 'SIGKILL')
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'ESRCH') throw error // has ended, as it should
+  }
+}
+
+/** Runs a command in the project; its exit code and what it printed, errors included. */
+async function run (...command: readonly string[]): Promise<[code: number | null, output: string]> {
+  const child = spawn(...plainCommand(...command), { cwd: directory, env: { ...env, npm_config_loglevel: 'error' } })
+  let output = ''
+  for (const stream of [child.stdout, child.stderr]) stream.on('data', bytes => { output += String(bytes) })
+  const [code] = await once(child, 'close') as [number | null]
+  return [code, output]
+}
