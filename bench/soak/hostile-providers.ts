@@ -1,7 +1,7 @@
 import { gzipSync } from 'node:zlib'
 import type { ServerResponse } from 'node:http'
 import { fakeProvider, sendJson } from './provider.ts'
-import { finding, type Finding, type Scenario } from './scenario.ts'
+import { finding, watchLiveness, type Finding, type Scenario } from './scenario.ts'
 import { providerAt, startWorld } from './world.ts'
 
 const stream = { 'content-type': 'text/event-stream' }
@@ -71,20 +71,10 @@ export const hostileProviders: Scenario = {
     try {
       for (const [name, { streamed }] of Object.entries(behaviours)) {
         const startedMs = performance.now()
-        let slowestMs = 0
-        let over = false
-        const watch = (async () => {
-          while (!over) {
-            const askedMs = performance.now()
-            await fetch(`${world.url}/livez`).then(async answer => await answer.text())
-            slowestMs = Math.max(slowestMs, performance.now() - askedMs)
-            await new Promise(resolve => { setTimeout(resolve, 10) })
-          }
-        })()
+        const liveness = watchLiveness(world.url)
         const { status } = await world.post('/v1/chat/completions', { model: `fake/${name}`, messages: 'x', stream: streamed })
         const tookMs = performance.now() - startedMs
-        over = true
-        await watch
+        const slowestMs = await liveness.stop()
         const alive = (await world.post('/v1/chat/completions', { model: 'sandbox/echo', messages: 'x' })).status === 200
         findings.push(finding(name, alive && tookMs < 20_000 && world.rssMb() < 600,
           `${status} after ${tookMs.toFixed(0)} ms; /livez meanwhile at most ${slowestMs.toFixed(0)} ms; ${world.rssMb()} MB`))

@@ -16,9 +16,9 @@ export const kills: Scenario = {
       // At a random number of answers, so that a slow machine still has some.
       for (let round = 0; round < rounds; round++) {
         const { post } = world
-        let killed = false
+        const killed = new AbortController()
         const caller = async (name: number): Promise<void> => {
-          for (let number = 0; !killed; number++) {
+          for (let number = 0; !killed.signal.aborted; number++) {
             const id = `soak-${round}-${name}-${number}`
             try {
               const { status } = await post('/v1/chat/completions', { model: 'fake/m', messages: 'x' }, { headers: { 'x-request-id': id } })
@@ -32,7 +32,7 @@ export const kills: Scenario = {
         const enough = answered.size + 20 + Math.floor(random() * 400)
         await eventually(() => answered.size >= enough, 20_000)
         await world.kill()
-        killed = true
+        killed.abort()
         await callers
         world = await world.restart()
       }

@@ -52,7 +52,7 @@ export const mutations: Scenario = {
       })
       const seconds = (performance.now() - startedMs) / 1000
       const alive = (await world.post('/v1/chat/completions', { model: 'sandbox/echo', messages: 'x' })).status === 200
-      const counts = [...statuses].toSorted().map(([status, times]) => `${status}: ${times}`).join(', ')
+      const counts = [...statuses].toSorted(([one], [other]) => one - other).map(([status, times]) => `${status}: ${times}`).join(', ')
       return [
         finding('no body gives a 500', unexpected.length === 0, unexpected[0] ?? counts),
         finding('the process lives', alive, `${(count / seconds).toFixed(0)} bodies/s, ${world.rssMb()} MB`)

@@ -1,6 +1,6 @@
 import { connect } from 'node:net'
 import { gzipSync } from 'node:zlib'
-import { finding, type Finding, type Scenario } from './scenario.ts'
+import { finding, watchLiveness, type Finding, type Scenario } from './scenario.ts'
 import { key, startWorld, type World } from './world.ts'
 
 const empty = `{"model":"sandbox/echo","messages":"x","zz":[${'{},'.repeat(8_000_000)}{}]}`
@@ -49,19 +49,9 @@ export const smallHeap: Scenario = {
     const findings: Finding[] = []
     try {
       for (const [name, attack] of Object.entries(attacks)) {
-        let slowestMs = 0
-        let over = false
-        const watch = (async () => {
-          while (!over) {
-            const askedMs = performance.now()
-            await fetch(`${world.url}/livez`).then(async answer => await answer.text(), () => undefined)
-            slowestMs = Math.max(slowestMs, performance.now() - askedMs)
-            await new Promise(resolve => { setTimeout(resolve, 10) })
-          }
-        })()
+        const liveness = watchLiveness(world.url)
         const seen = await attack(world).catch((error: unknown) => String(error))
-        over = true
-        await watch
+        const slowestMs = await liveness.stop()
         const alive = world.process.process.exitCode === null &&
           (await world.post('/v1/chat/completions', { model: 'sandbox/echo', messages: 'x' }).catch(() => undefined))?.status === 200
         findings.push(finding(name, alive, `${seen}; /livez meanwhile at most ${slowestMs.toFixed(0)} ms; ${alive ? `${world.rssMb()} MB` : 'the process is gone'}`))
