@@ -1,10 +1,10 @@
 /**
- * Gateway keys: those of the configuration and those made with `headgate keys`.
+ * Stores gateway keys: those of the configuration and those created with `headgate keys`.
  *
- * Only SHA-256 digests are kept. All digests in use are in memory, so that `check` never waits;
- * the store is asked once a second whether another process has made or revoked a key. Asking is
- * one query over a small table, works on any database and any file system, and costs a running
- * gateway some 30 µs a second, where a watch on the file would wake up for every unrelated write.
+ * Only SHA-256 digests are stored. All active digests are in memory, so that `check` never waits; the store
+ * is polled once a second for keys that another process created or revoked. Polling is one query over a
+ * small table, works on any database and any file system, and costs a running gateway some 30 µs a second,
+ * where a watch on the file would wake up for every unrelated write.
  */
 
 import { hash, randomBytes, timingSafeEqual } from 'node:crypto'
@@ -21,11 +21,11 @@ export interface NewKey {
   readonly models?: readonly string[] | undefined
   /** Unix time in milliseconds; absent means never. */
   readonly expiresAtMs?: number | undefined
-  /** How much it may use; absent means the default. */
+  /** Limits; absent means the default. */
   readonly limits?: KeyLimits | undefined
 }
 
-/** A key as the operator sees it in a list. */
+/** Describes a key as the operator sees it in a list. */
 export interface ListedKey extends ApiKey {
   readonly source: 'configuration' | 'store'
   readonly status: 'active' | 'expired' | 'revoked'
@@ -35,36 +35,36 @@ export interface ListedKey extends ApiKey {
 
 export interface KeyStore extends Required<Keys> {
   /**
-   * Makes a key. Its text is in the answer and nowhere else.
+   * Creates a key. Its text is in the result and nowhere else.
    *
-   * @throws KeyNameError when a key in use has that name
+   * @throws KeyNameError when an active key has that name
    */
   readonly create: (wanted: NewKey) => Promise<{ readonly id: string, readonly key: string }>
-  /** Every key there is or was, revoked ones too, oldest first; those of the configuration first. */
+  /** Lists all keys, also revoked ones, oldest first, after those of the configuration. */
   readonly list: () => Promise<readonly ListedKey[]>
-  /** Ends a key of the store for good; `undefined` when none in use has that id or name. */
+  /** Revokes a key of the store; `undefined` when no active key has that id or name. */
   readonly revoke: (idOrName: string) => Promise<ApiKey | undefined>
-  /** Takes over the keys of a new configuration in place of those of the last one. */
+  /** Replaces the keys of the configuration. */
   readonly replaceConfigured: (configured: readonly KeySettings[]) => void
-  /** True while the store cannot be read: keys made or revoked since are not known. */
+  /** Returns true while the store cannot be read: keys created or revoked since are not known. */
   readonly isStale: () => boolean
   /** Reads the store now. */
   readonly refresh: () => Promise<void>
-  /** Stops looking for changes. The database stays open: it belongs to whoever opened it. */
+  /** Stops polling. The database stays open: it belongs to the caller. */
   readonly close: () => void
 }
 
 export interface KeyStoreOptions {
-  /** Milliseconds between two looks at the store. Default 1000. */
+  /** Milliseconds between two polls. Default 1000. */
   readonly pollMs?: number
-  /** Hears of the first look that fails after one that did not; the keys known so far stay good. */
+  /** Called for the first poll that fails after one that succeeded; the loaded keys stay valid. */
   readonly onFailure?: (error: unknown) => void
 }
 
-/** The name of a new key is taken. */
+/** Reports that the name of a new key is taken. */
 export class KeyNameError extends Error {
   constructor (name: string) {
-    super(`There is a key named "${name}" already.`)
+    super(`a key named "${name}" already exists`)
     this.name = 'KeyNameError'
   }
 }
@@ -74,10 +74,14 @@ interface Entry {
   readonly digest: Buffer
 }
 
-/** By digest. */
+/** Maps digests to keys. */
 type Entries = ReadonlyMap<string, Entry>
 
-/** @throws whatever the database throws when it cannot be read at all */
+/**
+ * Opens the store.
+ *
+ * @throws the error of the database when it cannot be read
+ */
 export async function openKeyStore (
   database: Database,
   configured: readonly KeySettings[],
@@ -88,22 +92,22 @@ export async function openKeyStore (
   let fromStore: Entries = new Map()
   let seen = ''
 
-  /** Rows are only ever added and revoked, so two counts tell whether anything has changed. */
+  /** Counts rows: they are only ever added and revoked, so two counts show every change. */
   const count = async (): Promise<string> => {
     const { made, revoked } = await query.selectFrom('keys')
       .select(({ fn }) => [fn.countAll().as('made'), fn.count('revoked_at_ms').as('revoked')])
       .executeTakeFirstOrThrow()
     return `${made} ${revoked}`
   }
-  const read = async (found: string): Promise<void> => {
+  const read = async (counts: string): Promise<void> => {
     const rows = await query.selectFrom('keys').selectAll().where('revoked_at_ms', 'is', null).execute()
     fromStore = entriesOf(rows.map(row => [row.digest, fromRow(row)]))
-    seen = found
+    seen = counts
   }
   const refresh = async (): Promise<void> => await read(await count())
-  const look = async (): Promise<void> => {
-    const found = await count()
-    if (found !== seen) await read(found)
+  const poll = async (): Promise<void> => {
+    const counts = await count()
+    if (counts !== seen) await read(counts)
   }
 
   const revokeBy = async (column: 'id' | 'name', text: string): Promise<KeyRow | undefined> => (
@@ -115,7 +119,7 @@ export async function openKeyStore (
   await refresh()
   let stale = false
   const timer = setInterval(() => {
-    look().then(() => { stale = false }, (error: unknown) => {
+    poll().then(() => { stale = false }, (error: unknown) => {
       if (!stale) onFailure(error)
       stale = true
     })
@@ -125,7 +129,7 @@ export async function openKeyStore (
     check: presented => {
       const text = digestOf(presented)
       const entry = fromConfiguration.get(text) ?? fromStore.get(text)
-      // Even the digest is compared in constant time: the map's own comparison is not.
+      // Compares the digest in constant time as well, which the map does not.
       if (entry === undefined || !timingSafeEqual(Buffer.from(text, 'base64'), entry.digest)) return undefined
       return isExpired(entry.key) ? undefined : entry.key
     },
@@ -219,7 +223,7 @@ function listText (list: readonly string[] | undefined): string | null {
   return list === undefined ? null : JSON.stringify(list)
 }
 
-/** @throws SyntaxError for a text that this store did not write; a scope is never guessed. */
+/** @throws SyntaxError for a text that this store did not write; a scope is never guessed */
 function parseList (text: string): readonly string[] {
   const list: unknown = JSON.parse(text)
   if (!Array.isArray(list)) throw new SyntaxError('a scope in the store is not a list')

@@ -1,16 +1,16 @@
-/** What pipelines ask of the key store. */
+/** Defines what pipelines need of the key store. */
 
 import type { ApiKey } from '../core/key.ts'
 
 export interface Keys {
   /**
-   * The key behind what a caller presented; `undefined` for a missing, wrong, disabled or expired
-   * one alike. Synchronous: the store is read at start-up and kept up to date, never per call.
+   * Returns the key a caller presented; `undefined` for a missing, wrong, revoked or expired one alike.
+   * Synchronous: the store is read at start-up and kept up to date, never per call.
    */
   readonly check: (presented: string) => ApiKey | undefined
   /**
-   * The key of this id while it may be used: for work that goes on without its caller. A store
-   * without it lets such work go on with what the key could do when it was accepted.
+   * Returns the active key with this id, for work that continues without its caller. A store without this
+   * method lets such work continue with the rights the key had when the work was accepted.
    */
   readonly find?: (id: string) => ApiKey | undefined
 }

@@ -1,12 +1,12 @@
 /**
- * How much may be taken per minute: a token bucket, as pure functions of a clock.
+ * Implements a token bucket as pure functions of a clock.
  *
- * A full bucket holds a minute's worth, and fills again evenly. So in any stretch of time at most
- * a minute's worth is taken at once, and beyond it no faster than it fills. What is given back
- * leaves the bucket as if it had never been taken.
+ * A full bucket holds the amount of one minute and refills evenly. So at most a minute's amount is taken at
+ * once, and beyond it no faster than the bucket refills. An amount that is returned leaves the bucket as if
+ * it had never been taken.
  *
- * All is whole numbers, so that nothing is lost by rounding: `owed` is an amount times the
- * milliseconds of a minute, of which `limit` are paid back each millisecond.
+ * All numbers are integers, so that rounding loses nothing: `owed` is an amount times the milliseconds of a
+ * minute, of which `limit` are paid back each millisecond.
  */
 export interface Bucket {
   readonly owed: number
@@ -18,28 +18,28 @@ export const fullBucket: Bucket = { owed: 0, atMs: 0 }
 
 const minuteMs = 60_000
 
-/** Milliseconds until `amount` may be taken; 0 for now. More than a minute's worth never may. */
+/** Returns the milliseconds until `amount` may be taken; 0 for now. More than a minute's amount never may. */
 export function waitMs (bucket: Bucket, limit: number, amount: number, nowMs: number): number {
   const over = owedNow(bucket, limit, nowMs) + amount * minuteMs - limit * minuteMs
   return Math.max(0, Math.ceil(over / limit))
 }
 
-/** Takes an amount, or gives a negative one back. The bucket may be left owing more than it holds. */
+/** Takes an amount, or returns a negative one. The bucket may owe more than it holds afterwards. */
 export function take (bucket: Bucket, limit: number, amount: number, nowMs: number): Bucket {
   return { owed: Math.max(0, owedNow(bucket, limit, nowMs) + amount * minuteMs), atMs: nowMs }
 }
 
-/** What may be taken now. */
+/** Returns the amount that may be taken now. */
 export function remaining (bucket: Bucket, limit: number, nowMs: number): number {
   return Math.max(0, Math.floor(limit - owedNow(bucket, limit, nowMs) / minuteMs))
 }
 
-/** Milliseconds until the bucket is full. */
+/** Returns the milliseconds until the bucket is full. */
 export function fullInMs (bucket: Bucket, limit: number, nowMs: number): number {
   return Math.ceil(owedNow(bucket, limit, nowMs) / limit)
 }
 
-/** A clock that was set back pays nothing back until it moves on. */
+/** Computes what is owed now; a clock that was set back pays nothing back until it catches up. */
 function owedNow ({ owed, atMs }: Bucket, limit: number, nowMs: number): number {
   return Math.max(0, owed - Math.max(0, nowMs - atMs) * limit)
 }

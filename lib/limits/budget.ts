@@ -1,13 +1,13 @@
-/** What a key has spent of its budget, and what calls under way may come to. */
+/** Computes the periods of budgets. */
 
 import { dayMs, dayOf } from '../usage/day.ts'
 import type { Budget } from '../core/key.ts'
 
-/** A day, a month or all time, of UTC. */
+/** Describes a day, a month or all time, in UTC. */
 export interface Period {
   readonly per: Budget['per']
   readonly fromMs: number
-  /** The first moment after it. */
+  /** The end, exclusive. */
   readonly endMs: number
 }
 

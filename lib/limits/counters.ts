@@ -1,8 +1,8 @@
 /**
- * What every limited key has used, in memory: one place for all calls of a machine.
+ * Counts what every limited key has used, in memory: one instance for all calls of a machine.
  *
- * A call reserves everything it may use before a provider is asked, all of it or nothing, and
- * settles what it did use when it has ended. Nothing here awaits, so nothing comes between.
+ * A call reserves everything it may use before the provider request, all of it or nothing, and settles its
+ * actual usage when it has ended. Nothing here awaits, so nothing interleaves.
  */
 
 import { nanoUsdOf, type KeyLimits, type Limit } from '../core/key.ts'
@@ -12,29 +12,29 @@ import { periodOf, type Period, type Spending } from './budget.ts'
 export interface Wanted {
   readonly keyId: string
   readonly limits: KeyLimits
-  /** A guess. */
+  /** An estimate. */
   readonly tokens: number
-  /** A guess, in billionths of a dollar. */
+  /** An estimate, in billionths of a dollar. */
   readonly nanoUsd: number
-  /** True for what was let in before and only counts now: no limit stands in its way, and it takes no place among the calls under way. */
+  /** True for a call that was admitted earlier and only counts now: no limit refuses it, and it is no open call. */
   readonly alreadyAdmitted?: boolean
 }
 
-/** What a call did use. */
+/** Holds the actual usage of a call. */
 export interface Used {
   readonly tokens: number
   readonly nanoUsd: number
 }
 
-/** How far a limit per minute is used up. */
+/** Describes how much of a limit per minute is left. */
 export interface Room {
   readonly limit: number
   readonly remaining: number
-  /** Until nothing of it is used. */
+  /** Milliseconds until the limit is completely available. */
   readonly resetMs: number
 }
 
-/** Of the limits that a key has. */
+/** Holds the limits per minute that a key has. */
 export interface Rooms {
   readonly requests?: Room
   readonly tokens?: Room
@@ -42,7 +42,7 @@ export interface Rooms {
 
 export type Verdict = { readonly rooms: Rooms } & (
   | { readonly admitted: true, readonly reservation: number }
-  /** `budget` will not be better before its period ends; `reserved` may be when calls under way end. */
+  /** `budget` lasts until its period ends; `reserved` may end with open calls. */
   | { readonly admitted: false, readonly reason: Limit, readonly waitMs: number }
 )
 
@@ -56,13 +56,13 @@ interface State {
 }
 
 interface Reservation extends Wanted {
-  /** Who made it. */
+  /** The process that made it. */
   readonly holder: string
   /** The period of the budget that it counts in. */
   readonly period: Period | undefined
 }
 
-/** When calls under way may have ended. */
+/** When open calls may have ended. */
 const retryAfterMs = 1000
 
 export class LimitCounters {
@@ -76,40 +76,40 @@ export class LimitCounters {
     this.#now = now
   }
 
-  /** Reservations that are not settled. */
+  /** Returns the number of unsettled reservations. */
   get open (): number {
     return this.#reservations.size
   }
 
-  /** The period of a budget whose spending before now nobody has told yet. */
-  unknownPeriod ({ keyId, limits: { budget } }: Wanted): Period | undefined {
+  /** Returns the period of a budget whose earlier spending has not been loaded yet. */
+  unloadedPeriod ({ keyId, limits: { budget } }: Wanted): Period | undefined {
     if (budget === undefined) return undefined
     const { spending } = this.#stateOf(keyId)
     return spending?.period.per === budget.per ? undefined : periodOf(budget.per, this.#now())
   }
 
-  /** Tells what was spent in a period before this process began to count. */
-  learn (keyId: string, period: Period, spent: number): void {
+  /** Sets what was spent in a period before this process began to count. */
+  setSpent (keyId: string, period: Period, spent: number): void {
     this.#stateOf(keyId).spending = { period, spent, reserved: 0 }
   }
 
-  /** Sets everything aside that a call may use, or nothing. */
+  /** Reserves everything a call may use, or nothing. */
   reserve (wanted: Wanted, holder = ''): Verdict {
     const { keyId, limits } = wanted
     const nowMs = this.#now()
     const state = this.#stateOf(keyId)
-    const given = { ...wanted, tokens: Math.min(wanted.tokens, limits.tokensPerMinute ?? Infinity) }
+    const capped = { ...wanted, tokens: Math.min(wanted.tokens, limits.tokensPerMinute ?? Infinity) }
     const spending = this.#spendingOf(state, limits, nowMs)
-    const refusal = wanted.alreadyAdmitted === true ? undefined : refusalOf(given, state, spending, nowMs)
+    const refusal = wanted.alreadyAdmitted === true ? undefined : refusalOf(capped, state, spending, nowMs)
     if (refusal !== undefined) return { ...refusal, rooms: roomsOf(state, limits, nowMs) }
-    this.#change(state, limits, { requests: 1, tokens: given.tokens, calls: openCallsOf(given) }, nowMs)
-    if (spending !== undefined) state.spending = { ...spending, reserved: spending.reserved + given.nanoUsd }
+    this.#change(state, limits, { requests: 1, tokens: capped.tokens, calls: openCallsOf(capped) }, nowMs)
+    if (spending !== undefined) state.spending = { ...spending, reserved: spending.reserved + capped.nanoUsd }
     const reservation = ++this.#last
-    this.#reservations.set(reservation, { ...given, holder, period: spending?.period })
+    this.#reservations.set(reservation, { ...capped, holder, period: spending?.period })
     return { admitted: true, reservation, rooms: roomsOf(state, limits, nowMs) }
   }
 
-  /** Puts what was used in the place of what was reserved; once, further times do nothing. */
+  /** Replaces a reservation with the actual usage; further calls do nothing. */
   settle (reservation: number, used: Used): void {
     const reserved = this.#reservations.get(reservation)
     if (reserved === undefined) return
@@ -119,12 +119,12 @@ export class LimitCounters {
     const state = this.#stateOf(keyId)
     this.#change(state, limits, { requests: 0, tokens: used.tokens - tokens, calls: -openCallsOf(reserved) }, nowMs)
     const spending = this.#spendingOf(state, limits, nowMs)
-    // What belongs to a period that is over is of no interest any more.
+    // A reservation of an earlier period does not count in this one.
     if (spending === undefined || spending.period !== period) return
     state.spending = { ...spending, spent: spending.spent + used.nanoUsd, reserved: spending.reserved - nanoUsd }
   }
 
-  /** Gives back what a process held that has died. */
+  /** Releases the reservations of a process that exited. */
   release (holder: string): void {
     for (const [id, reservation] of this.#reservations) {
       if (reservation.holder === holder) this.settle(id, { tokens: 0, nanoUsd: 0 })
@@ -137,7 +137,7 @@ export class LimitCounters {
     return state
   }
 
-  /** Of the period that is now: a new one begins with nothing. */
+  /** Returns the spending of the current period; a new one starts at zero. */
   #spendingOf ({ spending }: State, { budget }: KeyLimits, nowMs: number): Spending | undefined {
     if (budget === undefined) return undefined
     if (spending?.period.per === budget.per && nowMs < spending.period.endMs) return spending
@@ -152,12 +152,12 @@ export class LimitCounters {
   }
 }
 
-/** Among the calls under way. */
+/** Returns how many open calls it counts as. */
 function openCallsOf ({ alreadyAdmitted: letIn = false }: Wanted): number {
   return letIn ? 0 : 1
 }
 
-/** The limit that stands in the way; that of the budget first, as waiting does not help there. */
+/** Finds the limit that refuses; the budget first, as waiting does not help there. */
 function refusalOf (
   { limits, tokens, nanoUsd }: Wanted, state: State, spending: Spending | undefined, nowMs: number
 ): Refusal | undefined {

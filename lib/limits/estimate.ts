@@ -1,4 +1,4 @@
-/** How many tokens a request may come to, cheaply: for reservations and for answers that broke off. */
+/** Estimates the tokens of a request cheaply: for reservations, and for answers that were cut off. */
 
 import { estimateTokens } from '../embeddings/tokens.ts'
 import type { ChatInput } from '../chat/input.ts'
@@ -10,18 +10,18 @@ export interface TokenEstimate {
 }
 
 const charactersPerToken = 4
-/** Of a picture, a recording or a document, whose characters say nothing of its tokens. */
+/** Assumed for an image, a recording or a document, whose length says nothing about its tokens. */
 const mediaTokens = 1000
 const mediaCharacters = 4096
-/** Of an answer whose length the caller does not bound. */
+/** Assumed for an answer whose length the caller does not bound. */
 const answerTokens = 1000
 
-/** Four characters are a token; the answer is as long as it may be. */
+/** Estimates four characters per token, and the longest answer the request allows. */
 export function estimateChat (request: ChatInput): TokenEstimate {
-  const { messages, tools, max_completion_tokens: most, max_tokens: mostOf, n = 1 } = request
+  const { messages, tools, max_completion_tokens: maxCompletionTokens, max_tokens: maxTokens, n = 1 } = request
   return {
     prompt: Math.ceil((charactersOf(messages) + charactersOf(tools)) / charactersPerToken),
-    completion: n * (most ?? mostOf ?? answerTokens)
+    completion: n * (maxCompletionTokens ?? maxTokens ?? answerTokens)
   }
 }
 
@@ -29,7 +29,7 @@ export function estimateEmbeddings ({ input }: EmbeddingsRequest): TokenEstimate
   return { prompt: estimateTokens(input), completion: 0 }
 }
 
-/** Of all texts in a value. */
+/** Sums the lengths of all strings in a value. */
 function charactersOf (value: unknown): number {
   if (typeof value === 'string') return isMedia(value) ? mediaTokens * charactersPerToken : value.length
   if (typeof value !== 'object' || value === null) return 0
@@ -38,7 +38,7 @@ function charactersOf (value: unknown): number {
   return characters
 }
 
-/** Base64 has no spaces, with or without `data:` in front. */
+/** Recognises base64, with or without `data:` in front: it has no spaces. */
 function isMedia (text: string): boolean {
   return text.length > mediaCharacters && !/\s/.test(text.slice(0, mediaCharacters))
 }

@@ -1,8 +1,8 @@
-/** Limits as clients of this API read them: in the headers of every answer that was counted. */
+/** Writes limits as clients of this API read them: headers of every answer that was counted. */
 
 import type { Room, Rooms } from './counters.ts'
 
-/** `x-ratelimit-limit-requests`, `-remaining-`, `-reset-`, and the same of tokens. */
+/** Returns `x-ratelimit-limit-requests`, `-remaining-`, `-reset-`, and the same for tokens. */
 export function rateLimitHeaders ({ requests, tokens }: Rooms): Record<string, string> {
   return { ...headersOf('requests', requests), ...headersOf('tokens', tokens) }
 }
@@ -16,7 +16,7 @@ function headersOf (name: 'requests' | 'tokens', room: Room | undefined): Record
   }
 }
 
-/** `20ms`, `1.5s`, `6m0s`. */
+/** Formats a duration: `20ms`, `1.5s`, `6m0s`. */
 export function durationText (ms: number): string {
   if (ms < 1000) return `${ms}ms`
   const minutes = Math.floor(ms / 60_000)

@@ -1,4 +1,4 @@
-/** Who decides whether a limited key may go on: the counters of this process, or those of another. */
+/** Decides on calls of limited keys: with the counters of this process, or those of another. */
 
 import { loggableError } from '../text/describe-error.ts'
 import { spendingOf } from '../usage/spending.ts'
@@ -9,27 +9,27 @@ import type { Period } from './budget.ts'
 
 export interface Limiter {
   /**
-   * Sets aside what a call may use. Whoever gets a reservation settles it, whatever happens.
+   * Reserves what a call may use. The caller of this method settles every reservation, whatever happens.
    *
    * @throws GatewayError `shutting_down` when the process that decides is gone
    */
   readonly reserve: (wanted: Wanted) => Verdict | Promise<Verdict>
-  /** Says what a call did use, once it has ended. */
+  /** Reports the actual usage of a call, once it has ended. */
   readonly settle: (reservation: number, used: Used) => void
 }
 
-/** What a key had spent in a period until a moment, in billionths of a dollar. */
+/** Returns what a key spent in a period up to a moment, in billionths of a dollar. */
 export type ReadSpending = (keyId: string, fromMs: number, untilMs: number) => Promise<number>
 
 export interface LocalLimiterOptions {
-  /** Reads the books. Default: nothing was spent. */
+  /** Reads the usage records. Default: nothing was spent. */
   readonly readSpending?: ReadSpending
-  /** Hears that the books could not be read: budgets then begin with nothing spent. */
+  /** Called when usage records cannot be read: budgets then start from zero. */
   readonly onFailure?: (error: unknown) => void
   readonly now?: () => number
 }
 
-/** Counts in this process. Keys with a budget are looked up in the books, once. */
+/** Counts in this process. The spending of keys with a budget is read from the usage records, once. */
 export class LocalLimiter implements Limiter {
   readonly counters: LimitCounters
   readonly #readSpending: ReadSpending
@@ -44,11 +44,11 @@ export class LocalLimiter implements Limiter {
     this.counters = new LimitCounters(now)
   }
 
-  /** @param holder the process that asks, for `release` */
+  /** @param holder the process that reserves, for `release` */
   reserve (wanted: Wanted, holder?: string): Verdict | Promise<Verdict> {
-    const period = this.counters.unknownPeriod(wanted)
+    const period = this.counters.unloadedPeriod(wanted)
     if (period === undefined) return this.counters.reserve(wanted, holder)
-    return this.#learned(wanted.keyId, period).then(() => this.counters.reserve(wanted, holder))
+    return this.#loaded(wanted.keyId, period).then(() => this.counters.reserve(wanted, holder))
   }
 
   settle (reservation: number, used: Used): void {
@@ -59,31 +59,31 @@ export class LocalLimiter implements Limiter {
     this.counters.release(holder)
   }
 
-  /** Calls that come while the books are read wait for the same reading. */
-  async #learned (keyId: string, period: Period): Promise<void> {
+  /** Waits for the spending to be read; calls that arrive meanwhile share one read. */
+  async #loaded (keyId: string, period: Period): Promise<void> {
     let reading = this.#reading.get(keyId)
     if (reading === undefined) {
-      reading = this.#learn(keyId, period).finally(() => this.#reading.delete(keyId))
+      reading = this.#load(keyId, period).finally(() => this.#reading.delete(keyId))
       this.#reading.set(keyId, reading)
     }
     await reading
   }
 
-  async #learn (keyId: string, period: Period): Promise<void> {
+  async #load (keyId: string, period: Period): Promise<void> {
     let spent = 0
     try {
       spent = await this.#readSpending(keyId, period.fromMs, this.#now())
     } catch (error) {
       this.#onFailure(error)
     }
-    this.counters.learn(keyId, period, spent)
+    this.counters.setSpent(keyId, period, spent)
   }
 }
 
-/** A limiter that knows from the books what was spent before; without books nothing was. */
-export function createLimiter (books: Pick<Database, 'query'> | undefined, log: Log): LocalLimiter {
+/** Creates a limiter that reads earlier spending from the usage records; without them it starts from zero. */
+export function createLimiter (usageDatabase: Pick<Database, 'query'> | undefined, log: Log): LocalLimiter {
   return new LocalLimiter({
-    readSpending: async (...stretch) => books === undefined ? 0 : await spendingOf(books.query, ...stretch),
-    onFailure: error => log.error({ cause: loggableError(error) }, 'what a key has spent cannot be read; its budget begins anew')
+    readSpending: async (...stretch) => usageDatabase === undefined ? 0 : await spendingOf(usageDatabase.query, ...stretch),
+    onFailure: error => log.error({ cause: loggableError(error) }, 'failed to load key spend; budget starts from zero')
   })
 }

@@ -99,7 +99,7 @@ interface WorkerEvents {
   readonly onEnd: () => void
 }
 
-function startWorkers (count: number, log: Log, { onFork: onFork, onReady, onFailure, onEnd }: WorkerEvents): void {
+function startWorkers (count: number, log: Log, { onFork, onReady, onFailure, onEnd }: WorkerEvents): void {
   const serving = new Set<Worker>()
   let complete = false
   let stopping = false

@@ -1,8 +1,8 @@
 /**
- * Counts calls that have ended: half a microsecond each.
+ * Counts calls that have ended, at half a microsecond each.
  *
- * Labels are only what exists: a model that nobody knows but the caller who wrote its name counts as
- * `other`, and so does everything new once there is a lot.
+ * Labels are bounded: a model known only to the caller who wrote its name counts as `other`, and so does
+ * every new one beyond the maximum.
  */
 
 import { Histogram, labels, type Family } from './metric-families.ts'
@@ -11,7 +11,7 @@ import type { CallRecord, Outcome } from '../core/record.ts'
 import type { Limit } from '../core/key.ts'
 import type { UsageRow } from '../stores/database.ts'
 
-/** Of each of the two kinds below: 38,000 lines of text, which take 50 ms to print. */
+/** Bounds each of the two maps below: 38,000 lines of text, which take 50 ms to print. */
 const maxSeries = 1000
 const other = 'other'
 
@@ -19,21 +19,21 @@ const durationBounds = [0.01, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 120, 
 const firstByteBounds = [0.01, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60]
 const overheadBounds = [0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 1]
 
-/** What a call used, according to the books. */
+/** Selects what a call used, from its usage record. */
 type Row = Pick<UsageRow, 'prompt_tokens' | 'completion_tokens' | 'cached_tokens' | 'cost_nano_usd'>
 
 export class CallMetrics {
   readonly #isKnown: (modelId: string) => boolean
-  readonly #most: number
+  readonly #maxSeries: number
   readonly #counters = new Map<string, Counters>()
   readonly #overhead = new Map<string, Histogram>()
   readonly #failedAttempts = new Map<string, { readonly series: string, count: number }>()
   readonly #refusals = new Map<Limit, number>()
 
-  /** @param isKnown whether a model, by its full id, is one that not only callers know */
-  constructor (isKnown: (modelId: string) => boolean, most = maxSeries) {
+  /** @param isKnown returns true for the full id of a model that not only a caller knows */
+  constructor (isKnown: (modelId: string) => boolean, limit = maxSeries) {
     this.#isKnown = isKnown
-    this.#most = most
+    this.#maxSeries = limit
   }
 
   observe ({ record, receivedAtMs }: Pick<Call, 'record' | 'receivedAtMs'>, row?: Row): void {
@@ -71,7 +71,7 @@ export class CallMetrics {
     const key = `${endpoint}|${model}|${provider}|${outcome}`
     let counters = this.#counters.get(key)
     if (counters !== undefined) return counters
-    if (this.#counters.size >= this.#most && model !== other) return this.#countersOf(endpoint, other, other, outcome)
+    if (this.#counters.size >= this.#maxSeries && model !== other) return this.#countersOf(endpoint, other, other, outcome)
     this.#counters.set(key, counters = new Counters({ endpoint, model, provider, outcome }))
     return counters
   }
@@ -80,7 +80,7 @@ export class CallMetrics {
     const key = `${model}|${provider}|${reason}`
     const known = this.#failedAttempts.get(key)
     if (known !== undefined) known.count++
-    else if (this.#failedAttempts.size >= this.#most && model !== other) this.#noteFailure(other, other, reason)
+    else if (this.#failedAttempts.size >= this.#maxSeries && model !== other) this.#noteFailure(other, other, reason)
     else this.#failedAttempts.set(key, { series: labels({ model, provider, reason: reason.replaceAll(' ', '_') }), count: 1 })
   }
 }
@@ -90,22 +90,22 @@ type CallFamilies = ReturnType<typeof callFamilies>
 function callFamilies () {
   const family = (type: Family['type'], name: string, help: string): Family => ({ name, help, type, samples: [] })
   return {
-    calls: family('counter', 'headgate_calls_total', 'Calls that have ended; status 499 where the caller left.'),
-    duration: family('histogram', 'headgate_call_duration_seconds', 'From acceptance to the last byte.'),
-    firstByte: family('histogram', 'headgate_first_byte_seconds', 'From acceptance to the first byte of a streamed answer.'),
-    overhead: family('histogram', 'headgate_overhead_seconds', "The gateway's own share of the time to the head of the answer."),
-    tokens: family('counter', 'headgate_tokens_total', 'Tokens, estimates included.'),
-    cachedTokens: family('counter', 'headgate_cached_tokens_total', 'Input tokens that were found in a cache.'),
-    cost: family('counter', 'headgate_cost_usd_total', 'What calls have cost, in dollars, as far as there are prices.'),
-    attempts: family('counter', 'headgate_attempts_total', 'Requests made to providers, by the model asked last.'),
-    retries: family('counter', 'headgate_retries_total', 'Attempts at a model that had just failed, by the model asked last.'),
-    fallbacks: family('counter', 'headgate_fallbacks_total', 'Calls answered by another model than the one that was first choice.'),
-    failedAttempts: family('counter', 'headgate_failed_attempts_total', 'Attempts that failed, and routes that were passed over, by reason.'),
-    refusals: family('counter', 'headgate_limits_refused_total', 'Calls refused for a limit of their key.')
+    calls: family('counter', 'headgate_calls_total', 'Calls that have ended; status 499 when the client disconnected.'),
+    duration: family('histogram', 'headgate_call_duration_seconds', 'Time from the start of a call to the last byte.'),
+    firstByte: family('histogram', 'headgate_first_byte_seconds', 'Time from the start of a call to the first byte of a streamed answer.'),
+    overhead: family('histogram', 'headgate_overhead_seconds', 'Time the gateway itself takes until the head of the answer.'),
+    tokens: family('counter', 'headgate_tokens_total', 'Tokens, including estimates.'),
+    cachedTokens: family('counter', 'headgate_cached_tokens_total', 'Input tokens read from a cache.'),
+    cost: family('counter', 'headgate_cost_usd_total', 'Cost of calls in US dollars; models without a price count as zero.'),
+    attempts: family('counter', 'headgate_attempts_total', 'Requests sent to providers, by the model tried last.'),
+    retries: family('counter', 'headgate_retries_total', 'Repeated attempts at a model that had just failed, by the model tried last.'),
+    fallbacks: family('counter', 'headgate_fallbacks_total', 'Calls answered by another model than the first choice.'),
+    failedAttempts: family('counter', 'headgate_failed_attempts_total', 'Failed attempts and skipped routes, by reason.'),
+    refusals: family('counter', 'headgate_limits_refused_total', 'Calls refused because of a limit of their key.')
   }
 }
 
-/** What calls have in common that are counted together. */
+/** Labels the calls that are counted together. */
 interface Labels {
   readonly endpoint: string
   readonly model: string
@@ -149,7 +149,7 @@ class Counters {
     for (const [status, count] of this.#statuses) calls.samples.push([labels({ ...this.#labels, status }), count])
     this.#duration.addTo(duration, all)
     if (!this.#firstByte.isEmpty) this.#firstByte.addTo(firstByte, all)
-    // Calls that have nothing to do with a model would only add zeros.
+    // Calls without a model would only add zeros.
     if (this.#labels.model === '') return
     families.tokens.samples.push(
       [labels({ ...this.#labels, direction: 'input' }), this.#input], [labels({ ...this.#labels, direction: 'output' }), this.#output]

@@ -1,18 +1,18 @@
-/** Structured lines on standard output; never a body, a header or a secret. */
+/** Writes structured lines to standard output; never a body, a header or a secret. */
 
 import { destination, pino, type DestinationStream, type Logger } from 'pino'
 
 export type Log = Logger
 
-/** Lines are written when there is so much text of them, or after so many milliseconds. */
+/** Lines are written once they reach this length, or after this interval. */
 const maxBufferedLength = 32 * 1024
 const flushIntervalMs = 250
 
-/** Where the loggers made here write to, for `writeLine`. */
+/** Maps loggers created here to their stream, for `writeLine`. */
 const streams = new WeakMap<Log, DestinationStream>()
 
 /**
- * Lines are collected and written together; `flush` writes what is still held, before an exit.
+ * Creates a logger. Lines are buffered and written together; `flush` writes the rest before an exit.
  *
  * @param level `trace`, `debug`, `info`, `warn`, `error`, `fatal` or `silent`
  * @param stream where lines go, for tests; default standard output
@@ -32,41 +32,41 @@ export function createLog (level: string, stream: DestinationStream = new Standa
  */
 export function writeLine (log: Log, level: 'info' | 'warn' | 'error', fields: object, message: string): void {
   const stream = streams.get(log)
-  if (stream === undefined) log[level](fields, message) // a logger with ways of its own
+  if (stream === undefined) log[level](fields, message) // a logger that was created elsewhere
   else stream.write(`{"level":${log.levels.values[level]}${timestamp()},${JSON.stringify(fields).slice(1, -1)},"msg":"${message}"}\n`)
 }
 
-/** Resolves when all lines so far are written, or cannot be. */
+/** Resolves when all lines so far are written, or failed to be. */
 export async function flushed (log: Log): Promise<void> {
   await new Promise<void>(resolve => { log.flush(() => resolve()) })
 }
 
 /**
- * Gathers lines in front of pino's own stream, which would do so too, but copies all it holds for
- * every line it is given: some 6 KB per call.
+ * Buffers lines in front of pino's own stream, which would do so too, but copies its whole buffer for every
+ * line: some 6 KB per call.
  */
 class StandardOutput implements DestinationStream {
   readonly #stream
   #lines = ''
 
   constructor () {
-    // Before the stream's own listener, which writes what it holds by then.
-    process.once('exit', () => this.#pass())
+    // Runs before the stream's own listener, which writes its buffer.
+    process.once('exit', () => this.#write())
     this.#stream = destination({ dest: 1, sync: false, minLength: 1 })
-    setInterval(() => this.#pass(), flushIntervalMs).unref()
+    setInterval(() => this.#write(), flushIntervalMs).unref()
   }
 
   write (line: string): void {
     this.#lines += line
-    if (this.#lines.length >= maxBufferedLength) this.#pass()
+    if (this.#lines.length >= maxBufferedLength) this.#write()
   }
 
   flush (done: (error?: Error) => void): void {
-    this.#pass()
+    this.#write()
     this.#stream.flush(done)
   }
 
-  #pass (): void {
+  #write (): void {
     if (this.#lines === '') return
     this.#stream.write(this.#lines)
     this.#lines = ''
@@ -76,7 +76,7 @@ class StandardOutput implements DestinationStream {
 let stampedMs = 0
 let stamp = ''
 
-/** The time as ISO 8601; made once a millisecond, as making it costs as much as the rest of a line. */
+/** Formats the time as ISO 8601, once a millisecond: formatting costs as much as the rest of a line. */
 function timestamp (): string {
   const nowMs = Date.now()
   if (nowMs !== stampedMs) {

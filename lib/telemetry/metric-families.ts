@@ -1,5 +1,5 @@
 /**
- * Metrics as Prometheus reads them: what one process has counted, several processes added up, and
+ * Represents metrics as Prometheus reads them: the counts of one process, sums over several processes, and
  * the text.
  *
  * Our own, as prom-client takes 10 µs to note one call, and this half a microsecond; and as what it
@@ -8,20 +8,20 @@
  * @see https://prometheus.io/docs/instrumenting/exposition_formats/#text-based-format
  */
 
-/** One metric of a process: plain, so that it can be sent to another one. */
+/** Holds one metric of a process: plain data, so that it can be sent to another process. */
 export interface Family {
   readonly name: string
   readonly help: string
   readonly type: 'counter' | 'gauge' | 'histogram'
-  /** How the values of several processes become one. Default: their sum. */
+  /** Combines the values of several processes. Default: their sum. */
   readonly merge?: 'max'
-  /** What follows the name, each once: `{endpoint="chat"}`, `_bucket{le="1"}`. */
+  /** The suffix of each name, once: `{endpoint="chat"}`, `_bucket{le="1"}`. */
   readonly samples: Sample[]
 }
 
 export type Sample = readonly [series: string, value: number]
 
-/** `{endpoint="chat",status="200"}` */
+/** Formats labels: `{endpoint="chat",status="200"}`. */
 export function labels (values: object): string {
   return `{${Object.entries(values).map(([name, value]) => `${name}="${escaped(String(value))}"`).join(',')}}`
 }
@@ -30,16 +30,16 @@ function escaped (value: string): string {
   return value.replace(/[\\"\n]/g, letter => letter === '\n' ? '\\n' : `\\${letter}`)
 }
 
-/** Several processes as one. */
+/** Combines the metrics of several processes. */
 export function mergeFamilies (processes: ReadonlyArray<readonly Family[]>): Family[] {
   const byName = new Map<string, { readonly family: Family, readonly values: Map<string, number> }>()
   for (const family of processes.flat()) {
-    let whole = byName.get(family.name)
-    if (whole === undefined) byName.set(family.name, whole = { family, values: new Map() })
+    let total = byName.get(family.name)
+    if (total === undefined) byName.set(family.name, total = { family, values: new Map() })
     for (const [series, value] of family.samples) {
-      const before = whole.values.get(series)
-      if (before === undefined) whole.values.set(series, value)
-      else whole.values.set(series, family.merge === 'max' ? Math.max(before, value) : before + value)
+      const before = total.values.get(series)
+      if (before === undefined) total.values.set(series, value)
+      else total.values.set(series, family.merge === 'max' ? Math.max(before, value) : before + value)
     }
   }
   return [...byName.values()].map(({ family, values }) => ({ ...family, samples: [...values] }))
@@ -54,14 +54,14 @@ export function printFamilies (families: readonly Family[]): string {
   return text
 }
 
-/** Counts how many values were how large. */
+/** Counts values by size. */
 export class Histogram {
   readonly #bounds: readonly number[]
-  /** One more than bounds: what is larger than all of them. */
+  /** One more than bounds: the last counts values above all of them. */
   readonly #counts: number[]
   #sum = 0
 
-  /** @param bounds rising; a value is in the first that it does not exceed */
+  /** @param bounds ascending; a value counts in the first that it does not exceed */
   constructor (bounds: readonly number[]) {
     this.#bounds = bounds
     this.#counts = Array.from({ length: bounds.length + 1 }, () => 0)

@@ -1,5 +1,5 @@
 /**
- * Everything one process tells about the gateway it runs:
+ * Collects the metrics of one process and of the gateway it runs:
  *
  * ```ts
  * const metrics = new Metrics(() => gateway)
@@ -17,16 +17,16 @@ import type { RouteHealth } from '../routing/route-health.ts'
 import type { Settings } from '../core/settings.ts'
 import type { UsageRow } from '../stores/database.ts'
 
-/** What a gateway has under way. */
+/** Describes the current load of a gateway. */
 export interface Load {
   readonly openCalls: number
-  /** Rows of the books that are not written yet. */
+  /** Usage records that are not written yet. */
   readonly rowsWaiting: number
-  /** Rows that were lost since the start. */
+  /** Usage records lost since the start. */
   readonly rowsDropped: number
 }
 
-/** What of a gateway is looked at: its services change with the configuration. */
+/** Selects what is observed of a gateway; its services change with the configuration. */
 export interface ObservedGateway {
   readonly services: { readonly models: ModelRegistry, readonly health: RouteHealth, readonly settings: Settings }
   readonly load: () => Load
@@ -37,13 +37,13 @@ export class Metrics {
   readonly #calls: CallMetrics
   readonly #process = new ProcessMetrics()
 
-  /** @param gateway is not asked before the first call has ended or the first scrape */
+  /** @param gateway not called before the first call has ended or the first scrape */
   constructor (gateway: () => ObservedGateway) {
     this.#gateway = gateway
     this.#calls = new CallMetrics(modelId => isKnown(modelId, gateway().services))
   }
 
-  /** For the observers of a gateway. */
+  /** Counts a call; passed to `createGateway` as an observer. */
   readonly observe = (call: Call, row?: UsageRow): void => this.#calls.observe(call, row)
 
   families (): Family[] {
@@ -60,17 +60,17 @@ function gatewayFamilies ({ services, load }: ObservedGateway): Family[] {
   }
   const family = (type: Family['type'], name: string, help: string, value: number): Family => ({ name, help, type, samples: [['', value]] })
   return [
-    family('gauge', 'headgate_open_calls', 'Calls under way.', openCalls),
+    family('gauge', 'headgate_open_calls', 'Open calls.', openCalls),
     {
-      ...family('gauge', 'headgate_circuit_open', 'Open circuits, of models that have failed.', 0),
+      ...family('gauge', 'headgate_circuit_open', 'Open circuits of models that have failed.', 0),
       samples: [...open].map(([model, count]) => [labels({ model }), count])
     },
-    family('gauge', 'headgate_ledger_rows_waiting', 'Rows of the books that are not written yet.', rowsWaiting),
-    family('counter', 'headgate_ledger_rows_dropped_total', 'Rows of the books that were lost.', rowsDropped)
+    family('gauge', 'headgate_ledger_rows_waiting', 'Usage records that are not written yet.', rowsWaiting),
+    family('counter', 'headgate_ledger_rows_dropped_total', 'Usage records that were lost.', rowsDropped)
   ]
 }
 
-/** Models that are listed somewhere, or that the operator has named; any other name is a caller's. */
+/** Returns true for models that are listed somewhere or that the operator has named; any other name is a caller's. */
 function isKnown (modelId: string, { models, settings }: ObservedGateway['services']): boolean {
   return models.find(modelId) !== undefined ||
     settings.routes.some(route => route.models.includes(modelId)) ||

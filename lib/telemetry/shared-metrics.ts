@@ -1,67 +1,67 @@
 /**
- * The metrics of all workers as one: the primary process asks them, over the channel that every child
- * process has, when it is asked itself.
+ * Combines the metrics of all workers: the primary process requests them over the IPC channel when it is
+ * scraped itself.
  */
 
 import { send, type IpcChannel } from '../async/ipc.ts'
 import { mergeFamilies, type Family } from './metric-families.ts'
 import { withTimeout } from '../async/with-timeout.ts'
 
-/** Messages of others travel on the same channel. */
+/** Other modules send messages over the same channel. */
 type Message =
-  | { readonly metrics: 'tell' }
-  | { readonly metrics: 'told', readonly families: readonly Family[] }
+  | { readonly metrics: 'request' }
+  | { readonly metrics: 'report', readonly families: readonly Family[] }
 
-/** A worker that takes longer is too busy: what it said last has to do. */
+/** A worker that takes longer is too busy: its last report is used. */
 const reportTimeoutMs = 1000
 
 /** In a worker: answers the primary. */
 export function serveMetricsRequests (primary: IpcChannel<Message>, families: () => Family[]): void {
   primary.on('message', message => {
-    if (isMessage(message) && message.metrics === 'tell') send(primary, { metrics: 'told', families: families() })
+    if (isMessage(message) && message.metrics === 'request') send(primary, { metrics: 'report', families: families() })
   })
 }
 
 interface Member {
-  /** What it said last. */
+  /** Its last report. */
   families: readonly Family[]
-  heard: () => void
+  onReport: () => void
 }
 
 /** In the primary. */
 export class SharedMetrics {
   readonly #members = new Map<IpcChannel<Message>, Member>()
-  /** What those that are gone had counted: a counter that goes back looks like a restart of everything. */
-  #gone: readonly Family[] = []
-  #asking: Promise<void> | undefined
+  /** The counts of workers that exited: a counter that decreases looks like a restart of everything. */
+  #exited: readonly Family[] = []
+  #collecting: Promise<void> | undefined
 
   join (worker: IpcChannel<Message>): void {
-    const member: Member = { families: [], heard: () => {} }
+    const member: Member = { families: [], onReport: () => {} }
     this.#members.set(worker, member)
     worker.on('message', message => {
-      if (!isMessage(message) || message.metrics !== 'told') return
+      if (!isMessage(message) || message.metrics !== 'report') return
       member.families = message.families
-      member.heard()
+      member.onReport()
     })
     worker.on('disconnect', () => {
       this.#members.delete(worker)
-      this.#gone = mergeFamilies([this.#gone, member.families.filter(({ type }) => type !== 'gauge')])
-      member.heard()
+      this.#exited = mergeFamilies([this.#exited, member.families.filter(({ type }) => type !== 'gauge')])
+      member.onReport()
     })
   }
 
-  /** Of all workers there are and were. */
+  /** Returns the metrics of all workers, running and exited. */
   async families (): Promise<Family[]> {
-    this.#asking ??= this.#ask().finally(() => { this.#asking = undefined })
-    await this.#asking
-    return mergeFamilies([...[...this.#members.values()].map(({ families }) => families), this.#gone])
+    this.#collecting ??= this.#collect().finally(() => { this.#collecting = undefined })
+    await this.#collecting
+    return mergeFamilies([...[...this.#members.values()].map(({ families }) => families), this.#exited])
   }
 
-  async #ask (): Promise<void> {
+  async #collect (): Promise<void> {
     const answers = [...this.#members].map(async ([worker, member]) => {
       await new Promise<void>(resolve => {
-        member.heard = resolve
-        send(worker, { metrics: 'tell' })
+        member.onReport = resolve
+        send(worker, { metrics: 'request' })
       })
     })
     await withTimeout(reportTimeoutMs, Promise.all(answers))

@@ -96,10 +96,10 @@ t.test('the list tells what each key is, revoked ones too, and never a key', asy
   t.equal(await keys.revoke('team'), undefined, 'a configured key is revoked in the configuration')
 })
 
-t.test('names in use are not given twice', async t => {
+t.test('the name of an active key cannot be used again', async t => {
   const { keys } = await open(t)
   const first = await keys.create({ name: 'ci' })
-  await t.rejects(keys.create({ name: 'ci' }), { message: 'There is a key named "ci" already.' })
+  await t.rejects(keys.create({ name: 'ci' }), { message: 'a key named "ci" already exists' })
   t.ok(keys.check(first.key), 'the first one is still good')
 })
 
