@@ -2,6 +2,8 @@
 
 import { Type, type Static } from 'typebox'
 import { OneOf } from './nullable.ts'
+import { providerKinds } from './providers.ts'
+import { ModelTraits } from './traits.ts'
 
 export const capabilityNames = [
   'text', 'vision', 'image_generation', 'audio', 'tools', 'structured_output', 'streaming', 'thinking'
@@ -34,13 +36,20 @@ export const CatalogueModel = Type.Object({
     cached_input: Type.Optional(Usd),
     as_of: Day
   }, { additionalProperties: false })),
-  traits: Type.Optional(Type.Record(Type.String(), Type.Unknown(), {
-    description: 'What the model accepts, where a translation depends on it.'
-  }))
+  traits: Type.Optional(ModelTraits)
 }, { additionalProperties: false })
 export type CatalogueModel = Static<typeof CatalogueModel>
 
+/** What models of one family accept. The first family that matches counts; what a model says itself wins. */
+export const ModelFamily = Type.Object({
+  kinds: Type.Optional(Type.Array(OneOf([...providerKinds]), { description: 'Kinds of providers it is served by. Default: any.' })),
+  match: Type.String({ minLength: 1, description: 'Regular expression for names at the provider.' }),
+  traits: ModelTraits
+}, { additionalProperties: false })
+export type ModelFamily = Static<typeof ModelFamily>
+
 export const Catalogue = Type.Object({
+  families: Type.Array(ModelFamily),
   models: Type.Array(CatalogueModel)
 }, { additionalProperties: false })
 export type Catalogue = Static<typeof Catalogue>

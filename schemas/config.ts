@@ -9,6 +9,7 @@
 import { Type, type Static, type TObject, type TProperties, type TSchema } from 'typebox'
 import { OneOf } from './nullable.ts'
 import { providerKinds } from './providers.ts'
+import { ModelTraits } from './traits.ts'
 
 const hour = 3_600_000
 const day = 24 * hour
@@ -181,6 +182,7 @@ export const ModelConfig = Closed({
     Type.Unsafe<boolean | number>({ type: ['boolean', 'number'] }),
     { description: 'What it can do, and its limits in tokens.', propertyNames: word }
   )),
+  traits: Type.Optional(ModelTraits),
   price: Type.Optional(Closed({
     input: Type.Optional(Type.Number({ minimum: 0, description: 'Input tokens.' })),
     output: Type.Optional(Type.Number({ minimum: 0, description: 'Output tokens.' })),
@@ -188,7 +190,7 @@ export const ModelConfig = Closed({
   }, { description: 'USD per million tokens.' })),
   attributes: Type.Optional(Type.Record(Type.String(), Type.Number({ minimum: 0, maximum: 1 }), {
     description: 'What it is like, from 0 to 1: `intelligence`, `speed`, `accuracy`, `creativity`, or any other. ' +
-      '`cost`, of which 1 is dear, follows from its price unless it stands here.',
+      '`cost`, of which 1 is most expensive, follows from its price unless it is set here.',
     propertyNames: word
   }))
 }, { description: 'A model of your own, or a change to one of the catalogue.' })

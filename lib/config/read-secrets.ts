@@ -14,7 +14,7 @@ import { isHeaderSafe, firstInvalidChar } from '../text/header-value.ts'
 import { errorCode } from './environment.ts'
 import { isMap, type Path } from './path.ts'
 import type { Report } from './report.ts'
-import { entrySchema, isSecretSchema, propertySchemas } from './schema-parts.ts'
+import { entrySchema, isSecretSchema, propertySchemas } from '../validation/schema-parts.ts'
 
 /** Where secrets stand; `*` is any name or index. */
 const places = secretPlaces(Config)

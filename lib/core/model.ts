@@ -1,13 +1,19 @@
-/** Attribute to a number from 0 to 1; of `cost`, 1 is dear. */
+import type { ModelTraits } from '../../schemas/traits.ts'
+import type { CamelCased } from './camel-cased.ts'
+
+/** Attribute to a number from 0 to 1; of `cost`, 1 is most expensive. */
 export type Attributes = Readonly<Record<string, number>>
 
-/** What a request says about attributes. */
+/** Attributes given by a request. */
 export interface RequestedAttributes {
-  /** What models are like, by whatever name the caller has for them. */
+  /** Attributes of models, by the names the caller uses for them. */
   readonly models?: Readonly<Record<string, Attributes>> | undefined
-  /** What the call needs. Default: as much as there is of everything that is said of models. */
+  /** Attributes the call needs. Default: as much as possible of each attribute given in `models`. */
   readonly agent?: Attributes | undefined
 }
+
+/** What a model accepts, where a translation depends on it; what is absent is not known. */
+export type Traits = CamelCased<ModelTraits>
 
 export type ModelStatus = 'enabled' | 'disabled' | 'preview' | 'deprecated'
 
@@ -32,8 +38,7 @@ export interface ModelEntry {
     readonly cachedInput?: number
     readonly asOf: string
   }
-  /** What this model accepts, where adapters must know (`sampling`, `thinking`, image rules, …). */
-  readonly traits?: Readonly<Record<string, unknown>>
-  /** What the operator says it is like, each from 0 to 1. */
+  readonly traits?: Traits | undefined
+  /** Attributes set by the operator, each from 0 to 1. */
   readonly attributes?: Readonly<Record<string, number>>
 }

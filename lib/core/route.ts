@@ -1,5 +1,4 @@
-/** The provider and model chosen for a call. */
-
+import type { Traits } from './model.ts'
 
 /** The provider and model chosen for a call: plain data, no credentials. */
 export interface Route {
@@ -8,6 +7,8 @@ export interface Route {
   readonly model: string
   /** The gateway's id for it, with the provider prefix: what answers say in `model`. */
   readonly modelId: string
+  /** What the model accepts, as far as the catalogue or the operator knows it. */
+  readonly traits?: Traits | undefined
   /** Defaults from `{ model, settings }`; what the request says wins. */
   readonly settings?: Readonly<Record<string, unknown>>
   /** What gave it its place among the routes, where that is not the order in which they were named. */

@@ -1,13 +1,13 @@
-/**
- * What an image model can be asked, as data: one row per family. A model of no known family (newer
- * ones, those of other providers) gets the row that forbids nothing; its provider will say.
- */
+/** Checks image requests against what the model accepts, which the catalogue and the configuration say. */
 
 import { GatewayError } from '../core/errors.ts'
+import type { Traits } from '../core/model.ts'
 import type { UploadedFile } from '../core/upload.ts'
 
-/** What is done to get an image. */
-export type ImageTask = 'generation' | 'edit' | 'variation'
+type ImageTraits = NonNullable<Traits['images']>
+
+/** Ways to get an image. */
+export type ImageTask = NonNullable<ImageTraits['tasks']>[number]
 
 /** The fields of any of the three requests that a rule looks at. */
 export interface ImageParameters {
@@ -28,77 +28,37 @@ export interface ImageParameters {
   readonly partial_images?: number
 }
 
-export interface ImageFamily {
-  readonly tasks: readonly ImageTask[]
-  /** In code points. */
-  readonly promptCharacters: number
-  readonly maxImages: number
-  /** Absent: any. */
-  readonly sizes?: readonly string[]
-  readonly qualities?: readonly string[]
-  readonly unsupported: ReadonlyArray<keyof ImageParameters>
-  /** What a file to change must be. */
-  readonly files: 'square-png' | 'any'
-  /** Files to change in one request; absent: any number. */
-  readonly maxFiles?: number
-}
-
-/** What only the newest family knows. */
+/** Parameters that only the newest family knows. */
 const newestOnly = [
   'output_format', 'output_compression', 'stream', 'partial_images', 'moderation', 'background', 'input_fidelity'
 ] as const
 
-/** By the trait `image_rules` of the model catalogue. */
-export const imageFamilies: Readonly<Record<string, ImageFamily>> = {
-  'dall-e-2': {
-    tasks: ['generation', 'edit', 'variation'],
-    promptCharacters: 1000,
-    maxImages: 10,
-    sizes: ['256x256', '512x512', '1024x1024'],
-    qualities: ['auto', 'standard'],
-    unsupported: [...newestOnly, 'style'],
-    files: 'square-png',
-    maxFiles: 1
-  },
-  'dall-e-3': {
-    tasks: ['generation'],
-    promptCharacters: 4000,
-    maxImages: 1,
-    sizes: ['1024x1024', '1792x1024', '1024x1792'],
-    qualities: ['auto', 'hd', 'standard'],
-    unsupported: newestOnly,
-    files: 'any'
-  },
-  'gpt-image': {
-    tasks: ['generation', 'edit'],
-    promptCharacters: 32_000,
-    maxImages: 10,
-    sizes: ['auto', '1024x1024', '1536x1024', '1024x1536'],
-    qualities: ['auto', 'high', 'medium', 'low'],
-    unsupported: ['style', 'response_format'],
-    files: 'any'
-  }
+/** What an image model accepts, with defaults that forbid nothing. */
+export interface ImageFamily extends Required<Omit<ImageTraits, 'sizes' | 'qualities'>> {
+  /** Absent: any. */
+  readonly sizes?: readonly string[] | undefined
+  readonly qualities?: readonly string[] | undefined
 }
 
+/** A model of no known family: its provider will refuse what it cannot do. */
 export const anyImageFamily: ImageFamily = {
   tasks: ['generation', 'edit', 'variation'],
   promptCharacters: Infinity,
   maxImages: 10,
   unsupported: [],
-  files: 'any'
+  files: 'any',
+  maxFiles: Infinity
 }
 
-/** @param trait `image_rules` of the model, if there is one */
-export function familyOf (trait: unknown): ImageFamily {
-  return typeof trait === 'string' && Object.hasOwn(imageFamilies, trait)
-    ? imageFamilies[trait] ?? anyImageFamily
-    : anyImageFamily
+/** Completes the traits of a model. */
+export function familyOf (traits: ImageTraits | undefined): ImageFamily {
+  return traits === undefined ? anyImageFamily : { ...anyImageFamily, ...traits }
 }
 
 /** True when the newest family must be meant, because no other understands the request. */
 export function needsNewestFamily (request: ImageParameters): boolean {
   const { quality = '', size = '' } = request
-  return fileCount(request) > 1 || newestOnly.some(field => isAsked(request, field)) ||
+  return fileCount(request) > 1 || newestOnly.some(field => isAsked(request[field])) ||
     ['high', 'medium', 'low'].includes(quality) || ['1536x1024', '1024x1536', 'auto'].includes(size)
 }
 
@@ -113,7 +73,7 @@ export function checkImageRules (request: ImageParameters, family: ImageFamily, 
     throw new GatewayError('unsupported_parameter', { message: `${model} cannot do this; it is for ${family.tasks.join(', ')}.`, param: 'model' })
   }
   for (const field of family.unsupported) {
-    if (isAsked(request, field)) {
+    if (isAsked(request[field as keyof ImageParameters])) { // a name of the catalogue or the configuration
       throw new GatewayError('unsupported_parameter', { message: `${model} does not support \`${field}\`.`, param: field })
     }
   }
@@ -122,7 +82,7 @@ export function checkImageRules (request: ImageParameters, family: ImageFamily, 
     throw invalid('prompt', `${model} takes prompts of at most ${family.promptCharacters} characters.`)
   }
   if (n > family.maxImages) throw invalid('n', `${model} makes at most ${family.maxImages} per request.`)
-  if (fileCount(request) > (family.maxFiles ?? Infinity)) {
+  if (fileCount(request) > family.maxFiles) {
     throw invalid('image', `${model} takes at most ${family.maxFiles} image to change.`)
   }
   checkOneOf('size', size, family.sizes, model)
@@ -135,11 +95,11 @@ function fileCount ({ image = [] }: ImageParameters): number {
 }
 
 /** `false` asks for nothing: a client that always writes `stream` out is no mistake. */
-function isAsked (request: ImageParameters, field: keyof ImageParameters): boolean {
-  return request[field] !== undefined && request[field] !== false
+function isAsked (value: unknown): boolean {
+  return value !== undefined && value !== false
 }
 
-/** Whether a text has more code points than `limit`, without counting further than that. */
+/** Returns true for a text of more code points than `limit`, without counting further than that. */
 function isLonger (text: string, limit: number): boolean {
   if (text.length <= limit) return false
   if (text.length > 2 * limit) return true

@@ -11,8 +11,7 @@ export async function localModels (providerId: string): Promise<ModelEntry[]> {
       displayName: 'Local OCR (tesseract)',
       description: 'Reads PDFs and images with the programs of this machine. No network, no cost, no tables.',
       upstreamApi: 'openai-compatible',
-      capabilities: { text: true, vision: true },
-      traits: { ocr: true }
+      capabilities: { text: true, vision: true }
     })
   }
   if (espeak !== undefined) {

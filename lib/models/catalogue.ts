@@ -1,5 +1,6 @@
 /**
- * The models Headgate knows from the start: `catalogue.json`, one reviewed file.
+ * The models Headgate knows from the start, and what families of models accept: `catalogue.json`, one
+ * reviewed file.
  *
  * Limits and prices come from the providers' own pages; a price says a day on which it held. The
  * file is checked when it is read, because a mistyped price is a wrong bill that nobody notices.
@@ -8,17 +9,34 @@
 import { Ajv } from 'ajv'
 import { Catalogue, capabilityNames, type CatalogueModel } from '../../schemas/catalogue.ts'
 import data from './catalogue.json' with { type: 'json' }
-import type { ModelEntry } from '../core/model.ts'
+import type { ProviderKind } from '../../schemas/providers.ts'
+import { ModelTraits } from '../../schemas/traits.ts'
+import type { ModelEntry, Traits } from '../core/model.ts'
+import { camelCased } from '../validation/camel-cased.ts'
+
+/** Models of one family, by their names at the provider. */
+export interface Family {
+  /** Absent: any. */
+  readonly kinds?: readonly ProviderKind[] | undefined
+  readonly match: RegExp
+  readonly traits: Traits
+}
+
+export interface CatalogueEntries {
+  readonly models: readonly ModelEntry[]
+  /** The first that matches counts. */
+  readonly families: readonly Family[]
+}
 
 /** Checked once, when the process starts. */
-export const catalogue: readonly ModelEntry[] = readCatalogue(data)
+export const { models: catalogue, families } = readCatalogue(data)
 
 /**
- * Checks a catalogue and gives its entries, in order.
+ * Checks a catalogue and returns its entries, in order.
  *
  * @throws Error naming the position and the id of the first bad entry.
  */
-export function readCatalogue (data: unknown): readonly ModelEntry[] {
+export function readCatalogue (data: unknown): CatalogueEntries {
   // The schema is ours and well-formed: no need to compile the schema of schemas first.
   const check = new Ajv({ meta: false, validateSchema: false }).compile<Catalogue>(Catalogue)
   if (!check(data)) {
@@ -30,10 +48,13 @@ export function readCatalogue (data: unknown): readonly ModelEntry[] {
     if (seen.has(id)) throw new Error(`Model catalogue: /models/${index} repeats ${id}.`)
     seen.add(id)
   }
-  return data.models.map(toEntry)
+  return {
+    models: data.models.map(toEntry),
+    families: data.families.map(({ kinds, match, traits }) => ({ kinds, match: new RegExp(match), traits: camelCased(ModelTraits, traits) }))
+  }
 }
 
-/** `/models/3/price/input (openai/gpt-5)`, as far as there is an id to tell. */
+/** Names the place of a problem, with the model's id where it has one: `/models/3/price/input (openai/gpt-5)`. */
 function describe (data: unknown, path: string): string {
   const index = /^\/models\/(\d+)/.exec(path)?.[1]
   if (index === undefined) return path === '' ? 'the file' : path
@@ -45,6 +66,8 @@ function describe (data: unknown, path: string): string {
 
 function toEntry (model: CatalogueModel): ModelEntry {
   const { id, can, price } = model
+  // Of a release whose day is not known, the day its price was read is one by which it was there.
+  const released = model.created_at ?? price?.as_of
   const slash = id.indexOf('/')
   const capabilities: Record<string, boolean | number> = {}
   for (const name of capabilityNames) capabilities[name] = can.includes(name)
@@ -59,9 +82,9 @@ function toEntry (model: CatalogueModel): ModelEntry {
     status: model.status,
     upstreamApi: model.upstream_api,
     capabilities,
-    ...model.created_at !== undefined && { createdAt: `${model.created_at}T00:00:00Z` },
+    ...released !== undefined && { createdAt: `${released}T00:00:00Z` },
     ...price !== undefined && { price: toPrice(price) },
-    ...model.traits !== undefined && { traits: model.traits }
+    ...model.traits !== undefined && { traits: camelCased(ModelTraits, model.traits) }
   }
 }
 

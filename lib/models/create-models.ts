@@ -7,7 +7,7 @@ import type { Route } from '../core/route.ts'
 import { nearest } from '../text/nearest.ts'
 import type { Settings } from '../core/settings.ts'
 import { collectModels } from './known-models.ts'
-import { buildIndex, hasLoneSurrogate, resolve, routeOf } from './model-index.ts'
+import { buildIndex } from './model-index.ts'
 import { orderForCall, type OrderingInputs } from '../routing/route-strategies.ts'
 import type { ModelEntry } from '../core/model.ts'
 import type { ModelRegistry } from './model-registry.ts'
@@ -22,14 +22,14 @@ export interface UpdatableModelRegistry extends ModelRegistry {
  *
  * @param enabled ids of the providers the gateway may use.
  * @param extra models that providers bring along, such as those of the sandbox.
- * @param play what routes by weight and by speed go by. Default: chance, and no speed is known
+ * @param inputs what routes by weight and by speed are ordered by. Default: chance, and no speed is known
  * @throws Error when a `models:` entry names a provider that does not exist.
  */
 export function createModels (
   settings: Settings,
   enabled: ReadonlySet<string>,
   extra: readonly ModelEntry[] = [],
-  play: OrderingInputs = { random: Math.random, latency: () => undefined }
+  inputs: OrderingInputs = { random: Math.random, latency: () => undefined }
 ): UpdatableModelRegistry {
   const discovered = new Map<string, readonly ModelEntry[]>()
   const rebuild = () =>
@@ -37,24 +37,20 @@ export function createModels (
   let index = rebuild()
 
   return {
-    routes: (id, streamed = false) => orderForCall(resolve(id, index.routes, enabled, index.disabled), streamed, play),
+    routes: (id, streamed = false) => orderForCall(index.resolve(id), streamed, inputs),
 
     routeTo (providerId, model): Route | undefined {
       const prefix = `${providerId}/`
-      const name = model.startsWith(prefix) ? model.slice(prefix.length) : model
-      const modelId = prefix + name
-      if (index.disabled.has(modelId) || hasLoneSurrogate(name)) return undefined
-      const entry = index.entries.get(modelId)
-      return entry === undefined ? { providerId, model: name, modelId } : routeOf(entry)
+      return index.routeTo(providerId, model.startsWith(prefix) ? model.slice(prefix.length) : model)
     },
 
     suggest (id) {
       const name = id.slice(id.indexOf('/') + 1)
       const owner = (known: string | undefined) => index.owners.get(known ?? '')?.[0]
-      return owner(name) ?? nearest(id, index.routes.keys()) ?? owner(nearest(name, index.owners.keys()))
+      return owner(name) ?? nearest(id, index.names()) ?? owner(nearest(name, index.owners.keys()))
     },
 
-    find: id => index.entries.get(id),
+    find: id => index.find(id),
 
     list: () => index.listed,
 

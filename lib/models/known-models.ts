@@ -1,33 +1,40 @@
 /**
  * Every model Headgate knows, each under the provider that serves it.
  *
- * What is said of a model later in this list wins over what was said earlier: the provider's own
- * list, the catalogue, what a provider brings along, the configuration.
+ * Later sources win over earlier ones: the provider's own list, the catalogue, the models a provider
+ * brings along, the configuration. A snapshot (`gpt-4o-2024-08-06`) has what its model has, unless
+ * something is said of the snapshot itself.
  */
 
 import { providerLabels, type ProviderKind } from '../../schemas/providers.ts'
+import type { ModelEntry } from '../core/model.ts'
 import type { ModelSettings, Settings } from '../core/settings.ts'
 import { kinds } from '../providers/kinds.ts'
 import { catalogue } from './catalogue.ts'
-import type { ModelEntry } from '../core/model.ts'
+import { dateIn, undated } from './dated-names.ts'
+import { familyTraits, mergeTraits } from './traits.ts'
 
 export interface ModelSources {
   readonly settings: Settings
   /** Models that providers bring along (the sandbox). */
   readonly extra: readonly ModelEntry[]
-  /** What providers list themselves, by provider. */
+  /** Models that providers list themselves, by provider. */
   readonly discovered: ReadonlyMap<string, readonly ModelEntry[]>
 }
 
-/** @throws Error when a `models:` entry names a provider that does not exist. */
-export function collectModels (sources: ModelSources): Map<string, ModelEntry> {
-  const { settings, extra, discovered } = sources
-  const kindsById = new Map<string, ProviderKind>(providerLabels.map(label => [label, label]))
-  for (const { id, kind } of settings.providers) kindsById.set(id, kind)
+/** Returns the kind of every provider that models may be asked of, by its id; well-known ones first. */
+export function kindsById ({ providers }: Pick<Settings, 'providers'>): ReadonlyMap<string, ProviderKind> {
+  const found = new Map<string, ProviderKind>(providerLabels.map(label => [label, label]))
+  for (const { id, kind } of providers) found.set(id, kind)
+  return found
+}
 
+/** @throws Error when a `models:` entry names a provider that does not exist. */
+export function collectModels ({ settings, extra, discovered }: ModelSources): Map<string, ModelEntry> {
+  const providerKinds = kindsById(settings)
   const entries = new Map<string, ModelEntry>()
   for (const models of discovered.values()) for (const model of models) entries.set(model.id, model)
-  for (const [providerId, kind] of kindsById) {
+  for (const [providerId, kind] of providerKinds) {
     for (const model of catalogue) {
       if (model.providerId !== kind) continue
       const entry = under(providerId, model)
@@ -37,10 +44,44 @@ export function collectModels (sources: ModelSources): Map<string, ModelEntry> {
   for (const model of extra) entries.set(model.id, model)
   for (const model of settings.models) {
     if (model.alias !== undefined) continue
-    const known = entries.get(model.id) ?? newEntry(model, kindsById)
+    const known = entries.get(model.id) ?? newEntry(model, providerKinds)
     entries.set(model.id, configured(known, model))
   }
+  const stated = new Set(settings.models.filter(({ status }) => status !== undefined).map(({ id }) => id))
+  for (const entry of entries.values()) {
+    const { traits, ...complete } = inherited(entry, entries, stated.has(entry.id))
+    const merged = mergeTraits(familyTraits(providerKinds.get(entry.providerId), entry.model), traits)
+    entries.set(entry.id, merged === undefined ? complete : { ...complete, traits: merged })
+  }
   return entries
+}
+
+/** Returns the model of which an id names a snapshot, if that is known. */
+export function modelOfSnapshot (id: string, entries: ReadonlyMap<string, ModelEntry>): ModelEntry | undefined {
+  const name = undated(id)
+  return name === undefined ? undefined : entries.get(name)
+}
+
+/** Returns what is known of a snapshot that no source lists: all that is known of its model. */
+export function snapshotOf (base: ModelEntry, id: string): ModelEntry {
+  const createdAt = dateIn(id)
+  const model = id.slice(base.providerId.length + 1)
+  return { ...base, id, model, ...createdAt !== undefined && { createdAt } }
+}
+
+/** @param stated true when the operator has set the status of this very model */
+function inherited (entry: ModelEntry, entries: ReadonlyMap<string, ModelEntry>, stated: boolean): ModelEntry {
+  const base = modelOfSnapshot(entry.id, entries)
+  const createdAt = entry.createdAt ?? dateIn(entry.id)
+  const dated: ModelEntry = createdAt === undefined ? entry : { ...entry, createdAt }
+  if (base === undefined) return dated
+  return {
+    ...base,
+    ...dated,
+    capabilities: { ...base.capabilities, ...entry.capabilities },
+    traits: mergeTraits(base.traits, entry.traits),
+    status: base.status === 'disabled' && !stated ? 'disabled' : entry.status
+  }
 }
 
 /** A catalogue model under the name the operator gave its provider. */
@@ -62,10 +103,10 @@ export function bareEntry (providerId: string, model: string, kind: ProviderKind
   }
 }
 
-function newEntry ({ id }: ModelSettings, kindsById: ReadonlyMap<string, ProviderKind>): ModelEntry {
+function newEntry ({ id }: ModelSettings, providerKinds: ReadonlyMap<string, ProviderKind>): ModelEntry {
   const slash = id.indexOf('/')
   const providerId = id.slice(0, Math.max(slash, 0))
-  const kind = kindsById.get(providerId)
+  const kind = providerKinds.get(providerId)
   if (kind === undefined) {
     throw new Error(`models: "${id}" does not start with the id of a provider and a slash.`)
   }
@@ -73,7 +114,7 @@ function newEntry ({ id }: ModelSettings, kindsById: ReadonlyMap<string, Provide
 }
 
 function configured (known: ModelEntry, settings: ModelSettings): ModelEntry {
-  const { status, displayName, description, capabilities, price, attributes } = settings
+  const { status, displayName, description, capabilities, price, attributes, traits } = settings
   const today = new Date().toISOString().slice(0, 10)
   return {
     ...known,
@@ -82,6 +123,7 @@ function configured (known: ModelEntry, settings: ModelSettings): ModelEntry {
     ...description !== undefined && { description },
     ...price !== undefined && { price: { ...price, asOf: today } },
     ...attributes !== undefined && { attributes },
+    ...traits !== undefined && { traits: mergeTraits(known.traits, traits) },
     capabilities: { ...known.capabilities, ...capabilities }
   }
 }

@@ -1,22 +1,30 @@
 /**
- * Everything lookups need, worked out beforehand: a call then costs one `Map.get`.
+ * Everything lookups need, computed beforehand: a call then costs one `Map.get`.
  *
  * When two things have one name, `routes:` win over aliases, aliases over ids, and ids over names
  * without a prefix.
  */
 
+import type { ProviderKind } from '../../schemas/providers.ts'
 import type { Route } from '../core/route.ts'
 import type { RouteSettings, Settings } from '../core/settings.ts'
 import { orderRoutes } from '../routing/route-strategies.ts'
-import type { ModelEntry } from '../core/model.ts'
+import type { ModelEntry, Traits } from '../core/model.ts'
+import { kindsById, modelOfSnapshot, snapshotOf } from './known-models.ts'
+import { familyTraits } from './traits.ts'
 
 export interface ModelIndex {
-  /** By whatever a caller may write: id, alias, route name, name without prefix. */
-  readonly routes: ReadonlyMap<string, readonly Route[]>
-  /** Every known model by id, those of providers without a credential included. */
-  readonly entries: ReadonlyMap<string, ModelEntry>
-  /** Ids that must not be passed on although their provider would take them. */
-  readonly disabled: ReadonlySet<string>
+  /**
+   * Returns the routes of an id, alias, route name or name without prefix; else one to the enabled
+   * provider that the prefix names; else none.
+   */
+  readonly resolve: (id: string) => readonly Route[]
+  /** Returns the route to a model of any provider, unless the operator disabled the model. */
+  readonly routeTo: (providerId: string, model: string) => Route | undefined
+  /** Returns what is known of a model by id, those of providers without a credential and snapshots included. */
+  readonly find: (id: string) => ModelEntry | undefined
+  /** All names that lead somewhere. */
+  readonly names: () => Iterable<string>
   readonly listed: readonly ModelEntry[]
   /** Names without a prefix, and the ids that end in them. */
   readonly owners: ReadonlyMap<string, readonly string[]>
@@ -31,6 +39,7 @@ export function buildIndex (
   settings: Settings,
   enabled: ReadonlySet<string>
 ): ModelIndex {
+  const kinds = kindsById(settings)
   const disabled = new Set<string>()
   for (const { id, providerId, model, status } of entries.values()) {
     if (status === 'disabled') disabled.add(id).add(`${providerId}/${model}`)
@@ -40,14 +49,34 @@ export function buildIndex (
   const owners = ownersOf(usable)
   const routes = new Map<string, readonly Route[]>()
 
+  const find = (id: string): ModelEntry | undefined => {
+    const known = entries.get(id)
+    if (known !== undefined) return known
+    const base = modelOfSnapshot(id, entries)
+    return base === undefined ? undefined : snapshotOf(base, id)
+  }
+  const routeTo = (providerId: string, model: string): Route | undefined => {
+    const modelId = `${providerId}/${model}`
+    const entry = find(modelId)
+    if (entry?.status === 'disabled' || disabled.has(modelId) || hasLoneSurrogate(model)) return undefined
+    return entry === undefined ? withTraits({ providerId, model, modelId }, familyTraits(kinds.get(providerId), model)) : routeOf(entry)
+  }
+  const resolve = (id: string): readonly Route[] => {
+    const known = routes.get(id)
+    if (known !== undefined) return known
+    const slash = id.indexOf('/')
+    const providerId = id.slice(0, Math.max(slash, 0))
+    const model = id.slice(slash + 1)
+    const route = model !== '' && enabled.has(providerId) ? routeTo(providerId, model) : undefined
+    return route === undefined ? [] : [route]
+  }
+
   for (const [name, ids] of owners) {
-    const [only, other] = ids
-    if (only === undefined || other !== undefined) continue
-    const entry = entries.get(only)
-    if (entry !== undefined) routes.set(name, [routeOf(entry)])
+    const owner = preferred(ids, entries, kinds)
+    if (owner !== undefined) routes.set(name, [routeOf(owner)])
   }
   for (const entry of usable) routes.set(entry.id, [routeOf(entry)])
-  for (const [name, targets] of followed(settings, entries, id => resolve(id, routes, enabled, disabled))) {
+  for (const [name, targets] of followed(settings, entries, resolve)) {
     if (targets.length > 0) routes.set(name, targets)
     else routes.delete(name)
   }
@@ -56,13 +85,22 @@ export function buildIndex (
   const listed = usable
     .filter(entry => !hidden.has(entry.id))
     .toSorted((a, b) => a.id < b.id ? -1 : 1)
-  return { routes, entries, disabled, listed, owners }
+  return { resolve, routeTo, find, names: () => routes.keys(), listed, owners }
 }
 
 /**
- * Where aliases and routes lead, through one another as far as need be. Of a route within another one
- * only the models count.
+ * Chooses the model that a name without prefix means: the only one of that name; of several at
+ * providers of one kind, the first, which is that of the provider named after its kind.
  */
+function preferred (
+  ids: readonly string[], entries: ReadonlyMap<string, ModelEntry>, kinds: ReadonlyMap<string, ProviderKind>
+): ModelEntry | undefined {
+  const [first, ...others] = ids.flatMap(id => entries.get(id) ?? [])
+  const kindOf = ({ providerId }: ModelEntry): ProviderKind | undefined => kinds.get(providerId)
+  return first !== undefined && others.every(other => kindOf(other) === kindOf(first)) ? first : undefined
+}
+
+/** Follows aliases and routes through one another. Of a route within another one only the models count. */
 function followed (
   { models, routes }: Settings, entries: ReadonlyMap<string, ModelEntry>, resolved: (id: string) => readonly Route[]
 ): ReadonlyMap<string, readonly Route[]> {
@@ -84,30 +122,18 @@ function followed (
   return found
 }
 
-/** The known routes of an id, or one to the enabled provider that its prefix names, or none. */
-export function resolve (
-  id: string,
-  routes: ReadonlyMap<string, readonly Route[]>,
-  enabled: ReadonlySet<string>,
-  disabled: ReadonlySet<string>
-): readonly Route[] {
-  const known = routes.get(id)
-  if (known !== undefined) return known
-  const slash = id.indexOf('/')
-  const providerId = id.slice(0, Math.max(slash, 0))
-  const model = id.slice(slash + 1)
-  if (model === '' || !enabled.has(providerId) || disabled.has(id) || hasLoneSurrogate(model)) return []
-  return [{ providerId, model, modelId: id }]
-}
-
-/** Half a character can stand in JSON, but in no address. */
-export function hasLoneSurrogate (name: string): boolean {
+/** Returns true for a name with half a character, which JSON can hold and no URL. */
+function hasLoneSurrogate (name: string): boolean {
   return /\p{Surrogate}/u.test(name)
 }
 
 /** The route to a known model. */
-export function routeOf ({ id, providerId, model }: ModelEntry): Route {
-  return { providerId, model, modelId: id }
+function routeOf ({ id, providerId, model, traits }: ModelEntry): Route {
+  return withTraits({ providerId, model, modelId: id }, traits)
+}
+
+function withTraits (route: Route, traits: Traits | undefined): Route {
+  return traits === undefined ? route : { ...route, traits }
 }
 
 /**

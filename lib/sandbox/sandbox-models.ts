@@ -43,18 +43,19 @@ export const sandboxModels: readonly ModelEntry[] = [
   {
     ...entry(reader, 'Sandbox reader (simulator)', 'makes up the text of documents'),
     upstreamApi: 'openai-compatible',
-    capabilities: { text: true, vision: true },
-    traits: { ocr: true }
+    capabilities: { text: true, vision: true }
   },
   {
     ...entry(embeddingModel.name, 'Sandbox embedding (simulator)', 'makes vectors of the words and letters of a text'),
     upstreamApi: 'openai/embeddings',
     capabilities: { text: true, input_token_limit: embeddingModel.inputTokenLimit },
     traits: {
-      dimensions: embeddingModel.dimensions,
-      resizable: true,
-      tokens_per_input: embeddingModel.inputTokenLimit,
-      tokens_per_request: embeddingModel.requestTokenLimit
+      embeddings: {
+        dimensions: embeddingModel.dimensions,
+        resizable: true,
+        tokensPerInput: embeddingModel.inputTokenLimit,
+        tokensPerRequest: embeddingModel.requestTokenLimit
+      }
     }
   },
   {
@@ -65,7 +66,17 @@ export const sandboxModels: readonly ModelEntry[] = [
   {
     ...entry(listener, 'Sandbox listener (simulator)', 'makes up what is said in recordings'),
     upstreamApi: 'openai/audio/transcriptions',
-    capabilities: { text: true, audio: true, streaming: true }
+    capabilities: { text: true, audio: true, streaming: true },
+    traits: {
+      transcription: {
+        formats: ['json', 'text', 'srt', 'verbose_json', 'vtt'],
+        logprobs: true,
+        streaming: true,
+        chunking: true,
+        prompt: true,
+        translation: true
+      }
+    }
   }
 ]
 

@@ -2,17 +2,23 @@ import t from 'tap'
 import { GatewayError } from '../../lib/core/errors.ts'
 import { checkImageFile, imageKind, pngSize } from '../../lib/images/files.ts'
 import {
-  anyImageFamily, checkImageRules, familyOf, needsNewestFamily, type ImageParameters, type ImageTask
+  anyImageFamily, checkImageRules, familyOf, needsNewestFamily, type ImageFamily, type ImageParameters, type ImageTask
 } from '../../lib/images/rules.ts'
+import { catalogue } from '../../lib/models/catalogue.ts'
 import { readImageStream } from '../../lib/providers/openai/image-stream.ts'
 import { readEvents } from '../support/read-events.ts'
 import { cut, cutSizes } from '../support/cuts.ts'
 import type { UploadedFile } from '../../lib/core/upload.ts'
 
+/** The rules of a model of the catalogue; of others those that forbid nothing. */
+function known (model: string): ImageFamily {
+  return familyOf(catalogue.find(({ id }) => id === `openai/${model}`)?.traits?.images)
+}
+
 /** The code and parameter a request is refused with; undefined when it is allowed. */
 function refusal (family: string, request: ImageParameters, task: ImageTask = 'generation'): string | undefined {
   try {
-    checkImageRules({ prompt: 'a cat', ...request }, familyOf(family), task, family)
+    checkImageRules({ prompt: 'a cat', ...request }, known(family), task, family)
   } catch (error) {
     if (!(error instanceof GatewayError)) throw error
     return `${error.status} ${error.code} ${String(error.param)}`
@@ -23,7 +29,7 @@ function refusal (family: string, request: ImageParameters, task: ImageTask = 'g
 const file: UploadedFile = {
   name: 'x', mediaType: 'text/plain', sizeBytes: 100, head: new Uint8Array(), open: () => { throw new Error('not needed') }
 }
-const [a, b, c] = ['dall-e-2', 'dall-e-3', 'gpt-image'] as const
+const [a, b, c] = ['dall-e-2', 'dall-e-3', 'gpt-image-1'] as const
 const unsupported = (param: string): string => `400 unsupported_parameter ${param}`
 const invalid = (param: string): string => `400 invalid_value ${param}`
 
@@ -123,7 +129,6 @@ t.test('each rule of each family, with its code and parameter', async t => {
     t.equal(refusal(family, request, task), expected, `${family} ${JSON.stringify(request).slice(0, 60)} ${task ?? ''}`)
   }
   t.equal(familyOf(undefined), anyImageFamily)
-  t.equal(familyOf('constructor'), anyImageFamily, 'a name every object has is no family')
 })
 
 t.test('only what one family alone understands means that family', async t => {
@@ -153,7 +158,7 @@ t.test('image files are known by their bytes', async t => {
 
   const check = (head: Buffer, family: string, sizeBytes = 100): string => {
     try {
-      checkImageFile({ ...file, sizeBytes, head }, 'image', familyOf(family))
+      checkImageFile({ ...file, sizeBytes, head }, 'image', known(family))
       return 'fine'
     } catch (error) {
       return error instanceof GatewayError ? `${error.status} ${error.code} ${String(error.param)}` : 'another error'

@@ -1,5 +1,6 @@
 import t from 'tap'
 import { readCatalogue, catalogue } from '../../lib/models/catalogue.ts'
+import { bareEntry } from '../../lib/models/known-models.ts'
 import { createModels } from '../../lib/models/create-models.ts'
 import { listModels, startDiscovery } from '../../lib/models/discovery.ts'
 import type { ModelEntry } from '../../lib/core/model.ts'
@@ -32,19 +33,23 @@ t.test('the catalogue', async t => {
 
   t.test('refuses a bad price with its position', async t => {
     const bad = { ...good, id: 'openai/z', price: { input: -1, as_of: '2026-01-01' } }
-    t.throws(() => readCatalogue({ models: [good, bad] }),
+    t.throws(() => readCatalogue({ families: [], models: [good, bad] }),
       { message: /\/models\/1\/price\/input \(openai\/z\) must be >= 0/ })
   })
 
   t.test('refuses a price without its date, unknown fields and repeated ids', async t => {
-    t.throws(() => readCatalogue({ models: [{ ...good, price: { input: 1 } }] }), /as_of/)
-    t.throws(() => readCatalogue({ models: [{ ...good, prize: 1 }] }), /additional properties/)
-    t.throws(() => readCatalogue({ models: [good, good] }), /\/models\/1 repeats openai\/x/)
+    t.throws(() => readCatalogue({ families: [], models: [{ ...good, price: { input: 1 } }] }), /as_of/)
+    t.throws(() => readCatalogue({ families: [], models: [{ ...good, prize: 1 }] }), /additional properties/)
+    t.throws(() => readCatalogue({ families: [], models: [good, good] }), /\/models\/1 repeats openai\/x/)
     t.throws(() => readCatalogue([]), /the file/)
   })
 
+  t.test('has a day for every model', async t => {
+    t.same(catalogue.filter(({ createdAt }) => createdAt === undefined).map(({ id }) => id), [])
+  })
+
   t.test('leaves out what is not known', async t => {
-    const [entry] = readCatalogue({ models: [good] })
+    const [entry] = readCatalogue({ families: [], models: [good] }).models
     t.notOk(entry !== undefined && ('price' in entry || 'createdAt' in entry))
     t.equal(entry?.capabilities.vision, false)
     t.notOk(entry !== undefined && 'input_token_limit' in entry.capabilities)
@@ -54,7 +59,7 @@ t.test('the catalogue', async t => {
 t.test('routes', async t => {
   t.test('a known model leads to its name at the provider', async t => {
     const models = createModels(settings(), new Set(['anthropic']))
-    t.same(models.routes('anthropic/claude-3-5-sonnet'), [{
+    t.match(models.routes('anthropic/claude-3-5-sonnet'), [{
       providerId: 'anthropic', model: 'claude-3-5-sonnet-20241022', modelId: 'anthropic/claude-3-5-sonnet'
     }])
   })
@@ -75,13 +80,60 @@ t.test('routes', async t => {
     }
   })
 
-  t.test('a name without prefix works when exactly one enabled provider has it', async t => {
+  t.test('a name without prefix means the model of one enabled provider, of several of a kind the first', async t => {
     const twice = settings({ providers: [providerSettings('backup', 'openai')] })
     t.same(ids(createModels(settings(), openai).routes('text-embedding-ada-002')),
       ['openai/text-embedding-ada-002'])
     t.same(createModels(settings(), new Set(['google'])).routes('text-embedding-ada-002'), [])
-    t.same(createModels(twice, new Set(['openai', 'backup'])).routes('gpt-5'), [])
+    t.same(ids(createModels(twice, new Set(['openai', 'backup'])).routes('gpt-5')), ['openai/gpt-5'])
     t.same(ids(createModels(twice, new Set(['backup'])).routes('gpt-5')), ['backup/gpt-5'])
+  })
+
+  t.test('a name that servers of different kinds have needs its prefix', async t => {
+    const both = createModels(settings({ providers: [providerSettings('a', 'vllm'), providerSettings('b', 'ollama')] }), new Set(['a', 'b']))
+    both.learn('a', [bareEntry('a', 'llama', 'vllm')])
+    t.same(ids(both.routes('llama')), ['a/llama'])
+    both.learn('b', [bareEntry('b', 'llama', 'ollama')])
+    t.same(both.routes('llama'), [])
+  })
+
+  t.test('a snapshot has the price, the abilities and the status of its model', async t => {
+    const models = createModels(settings({ models: [modelSettings('openai/gpt-4.1', { status: 'disabled' })] }), openai)
+    t.match(models.find('openai/gpt-4o-2024-08-06'), {
+      ...models.find('openai/gpt-4o'), id: 'openai/gpt-4o-2024-08-06', model: 'gpt-4o-2024-08-06', createdAt: '2024-08-06T00:00:00Z'
+    })
+    t.ok(models.find('openai/gpt-4o-2024-08-06')?.price)
+    t.same(ids(models.routes('openai/gpt-4o-2024-08-06')), ['openai/gpt-4o-2024-08-06'])
+    t.equal(models.find('openai/gpt-4o-2024-13-06'), undefined, 'no day of any calendar')
+    for (const id of ['openai/gpt-4.1', 'openai/gpt-4.1-2025-04-14', 'openai/gpt-4.1-20250414', 'openai/gpt-4.1-latest']) {
+      t.same(models.routes(id), [], id)
+      t.equal(models.routeTo('openai', id), undefined, id)
+    }
+    const chosen = createModels(settings({
+      models: [modelSettings('openai/gpt-4.1', { status: 'disabled' }), modelSettings('openai/gpt-4.1-2025-04-14', { status: 'enabled' })]
+    }), openai)
+    t.same(ids(chosen.routes('openai/gpt-4.1-2025-04-14')), ['openai/gpt-4.1-2025-04-14'])
+    t.same(chosen.find('openai/gpt-4.1-2025-04-14')?.price, chosen.find('openai/gpt-4.1')?.price)
+  })
+
+  t.test('a route carries what its model accepts: by family, by catalogue, by the operator', async t => {
+    const models = createModels(settings({
+      providers: [providerSettings('gpu', 'vllm'), providerSettings('claude', 'anthropic')],
+      models: [
+        modelSettings('gpu/bge', { traits: { embeddings: { dimensions: 1024, tokensPerInput: 512, tokensPerRequest: 8192 } } }),
+        modelSettings('claude/claude-opus-5', { traits: { sampling: true } }),
+        modelSettings('openai/dall-e-2', { traits: { images: { maxImages: 3 } } })
+      ]
+    }), new Set(['gpu', 'claude', 'openai']))
+    const traits = (id: string) => models.routes(id)[0]?.traits
+    t.same(traits('gpu/bge'), { embeddings: { dimensions: 1024, tokensPerInput: 512, tokensPerRequest: 8192 } })
+    t.match(traits('claude/claude-opus-5'), { sampling: true, forcedTools: true, thinking: ['budget', 'adaptive'] })
+    t.match(traits('claude/claude-opus-5-20260724'), { sampling: true }, 'a snapshot of it')
+    t.match(traits('claude/claude-opus-5-5'), { sampling: false, forcedTools: false })
+    t.match(traits('claude/claude-later'), { sampling: false, forcedTools: true })
+    t.equal(traits('gpu/claude-later'), undefined, 'families of a kind are of that kind only')
+    t.match(traits('gpu/whisper-large-v3'), { transcription: { translation: true } })
+    t.match(traits('openai/dall-e-2'), { images: { maxImages: 3, promptCharacters: 1000 } })
   })
 
   t.test('half a character makes no name', async t => {

@@ -6,6 +6,7 @@ import { toCompletion } from '../../lib/chat/complete.ts'
 import { GatewayError } from '../../lib/core/errors.ts'
 import { anthropicChat, anthropicHeaders } from '../../lib/providers/anthropic/index.ts'
 import { toolUseId } from '../../lib/providers/anthropic/tool-use-id.ts'
+import { familyTraits } from '../../lib/models/traits.ts'
 import { cut, cutSizes } from '../support/cuts.ts'
 import { readEvents } from '../support/read-events.ts'
 import type { ChatInput } from '../../lib/chat/input.ts'
@@ -23,7 +24,7 @@ function read (name: string): Buffer {
 function ask (request: Partial<ChatInput> = {}, model = 'claude-haiku-4-5', streamed = false): Ask<ChatInput> {
   return {
     request: { model: `anthropic/${model}`, messages: [{ role: 'user', content: 'hi' }], ...request },
-    route: { providerId: 'anthropic', model, modelId: `anthropic/${model}` },
+    route: { providerId: 'anthropic', model, modelId: `anthropic/${model}`, traits: familyTraits('anthropic', model) },
     quirks: {},
     streamed
   }
@@ -190,7 +191,7 @@ t.test('what this provider cannot do is refused before anything is sent, with th
   refused({ tools: [{ function: { name: 'a.b' } }] }, 'tools[0].function.name')
   refused({ functions: [{ name: 'ok' }, { name: 'é' }] }, 'functions[1].name')
   refused({ tools, tool_choice: { type: 'allowed_tools', allowed_tools: { mode: 'auto', tools: [{ type: 'function', function: { name: 'later' } }] } } }, 'tool_choice.allowed_tools.tools')
-  refused({ tools, tool_choice: 'required' }, 'tool_choice', unsupported, 'claude-opus-5-20260301')
+  refused({ tools, tool_choice: 'required' }, 'tool_choice', unsupported, 'claude-opus-5-5-20260301')
 
   refused({ messages: calls(call('a', '[1]')) }, 'messages[1].tool_calls[0].function.arguments')
   refused({ messages: calls(call('a'), call('b', '{"x":')) }, 'messages[1].tool_calls[1].function.arguments')
@@ -206,6 +207,13 @@ t.test('what this provider cannot do is refused before anything is sent, with th
   refused({ thinking: { type: 'enabled', budget_tokens: 64_000 } }, 'thinking.budget_tokens')
   refused({ thinking, tools, tool_choice: 'required' }, 'tool_choice', unsupported)
   refused({ thinking, functions: [{ name: 'now' }], function_call: { name: 'now' } }, 'function_call', unsupported)
+})
+
+t.test('models that can be forced to use a tool are', async t => {
+  for (const model of ['claude-opus-5', 'claude-opus-5-20260724', 'claude-fable-5', 'claude-fable-5-20260609', 'claude-haiku-5-5', 'claude-sonnet-4-6']) {
+    const { tool_choice: choice } = body({ tools: [{ type: 'function', function: { name: 'now' } }], tool_choice: 'required' }, model)
+    t.same(choice, { type: 'any' }, model)
+  }
 })
 
 t.test('each model is asked for no more than it takes', async t => {

@@ -1,3 +1,4 @@
+import { familyTraits } from '../../lib/models/traits.ts'
 import { googleChat } from '../../lib/providers/google/index.ts'
 import type { ChatInput } from '../../lib/chat/input.ts'
 import type { GenerateContentRequest } from '../../lib/providers/google/wire.ts'
@@ -7,7 +8,7 @@ import type { Ask } from '../../lib/providers/provider.ts'
 export function googleAsk (request: Partial<ChatInput> = {}, model = 'gemini-2.5-flash'): Ask<ChatInput> {
   return {
     request: { model: `google/${model}`, messages: [{ role: 'user', content: 'hi' }], ...request },
-    route: { providerId: 'google', model, modelId: `google/${model}` },
+    route: { providerId: 'google', model, modelId: `google/${model}`, traits: familyTraits('google', model) },
     quirks: {},
     streamed: false
   }

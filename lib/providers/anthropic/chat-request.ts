@@ -34,7 +34,7 @@ export function chatRequest (ask: Ask<ChatInput>): UpstreamRequest {
 
 export function messagesRequest ({ request, route, streamed }: Ask<ChatInput>): MessagesRequest {
   checkSupported(request)
-  const capabilities = capabilitiesOf(route.model)
+  const capabilities = capabilitiesOf(route)
   const conversation = wireConversation(request.messages)
   const tools = toolFields(request, capabilities)
   const thinking = thinkingFields(request, capabilities, conversation.messages, tools.tool_choice)

@@ -1,8 +1,6 @@
-/**
- * What Gemini models differ in, as data. The first row whose pattern fits the model's name adds
- * to the defaults; a model nobody knows gets the defaults, and the provider's own refusal speaks.
- */
+import type { Route } from '../../core/route.ts'
 
+/** What Gemini models differ in. */
 export interface Capabilities {
   /** False: the system prompt is put in front of the first user part. */
   readonly systemInstruction: boolean
@@ -14,34 +12,14 @@ export interface Capabilities {
   /** True when a function call of the history must carry the thought signature it came with. */
   readonly signatures: boolean
   /** Largest `candidateCount`. */
-  readonly candidateMaximum: number
+  readonly maxChoices: number
 }
 
-const defaults: Capabilities = {
-  systemInstruction: true,
-  thinking: 'none',
-  thinkingOff: false,
-  penalties: true,
-  signatures: false,
-  candidateMaximum: 8
-}
-
-const thinkingLevels: Partial<Capabilities> = { thinking: 'level', signatures: true }
-
-const rows: ReadonlyArray<readonly [RegExp, Partial<Capabilities>]> = [
-  [/^gemma-/, { systemInstruction: false }],
-  [/-tts\b/, {}],
-  [/^gemini-2\.5-flash-image/, { penalties: false }],
-  [/^gemini-2\.5-pro/, { thinking: 'budget', penalties: false }],
-  [/^gemini-2\.5-/, { thinking: 'budget', thinkingOff: true, penalties: false }],
-  // Previews have been seen to refuse more than one candidate.
-  [/^gemini-(?:[3-9]|\d\d).*-preview/, { ...thinkingLevels, candidateMaximum: 1 }],
-  [/^gemini-(?:[3-9]|\d\d)/, thinkingLevels],
-  [/^gemini-(?:pro|flash|flash-lite)-latest$/, thinkingLevels]
-]
-
-/** @param model the name at the provider: `gemini-2.5-flash` */
-export function capabilitiesOf (model: string): Capabilities {
-  const row = rows.find(([pattern]) => pattern.test(model))
-  return row === undefined ? defaults : { ...defaults, ...row[1] }
+/** Reads what is known of a model; of others the provider's own refusal is passed on. */
+export function capabilitiesOf ({ traits = {} }: Route): Capabilities {
+  const {
+    systemInstruction = true, thinking: ways = [], thinkingOff = false, penalties = true, thoughtSignatures = false, maxChoices = 8
+  } = traits
+  const thinking = ways.includes('level') ? 'level' : ways.includes('budget') ? 'budget' : 'none'
+  return { systemInstruction, thinking, thinkingOff, penalties, signatures: thoughtSignatures, maxChoices }
 }

@@ -35,12 +35,12 @@ export function chatRequest (ask: Ask<ChatInput>): UpstreamRequest {
 
 /** Candidates one request may ask for. */
 export function maxChoices ({ route }: Ask<ChatInput>): number {
-  return capabilitiesOf(route.model).candidateMaximum
+  return capabilitiesOf(route).maxChoices
 }
 
 function chatBody ({ request, route }: Ask<ChatInput>): GenerateContentRequest {
   refuseUnsupported(request)
-  const capabilities = capabilitiesOf(route.model)
+  const capabilities = capabilitiesOf(route)
   const generationConfig = generationConfigOf(request, capabilities)
   const tier = request.service_tier === undefined ? undefined : tiers[request.service_tier]
   return {

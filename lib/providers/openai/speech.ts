@@ -7,7 +7,6 @@
 import { GatewayError } from '../../core/errors.ts'
 import { inBandError, readError } from '../chat-completions/errors.ts'
 import { objectOf } from '../../json/guards.ts'
-import { speaksPlainly } from './audio-models.ts'
 import { typedStream } from './typed-stream.ts'
 import { contentTypeOf } from './wire.ts'
 import type { SpeechInput } from '../../audio/speech-input.ts'
@@ -29,7 +28,7 @@ const mediaTypes: Readonly<Record<SpeechFormat, string>> = {
 
 function speechRequest ({ request, route }: Ask<SpeechInput>): UpstreamRequest {
   const { input, voice, instructions, response_format, speed, stream } = request
-  const plain = speaksPlainly(route.model)
+  const { instructions: takesInstructions = true, eventStream: sendsEvents = true } = route.traits?.speech ?? {}
   return {
     method: 'POST',
     path: '/audio/speech',
@@ -39,10 +38,10 @@ function speechRequest ({ request, route }: Ask<SpeechInput>): UpstreamRequest {
       model: route.model,
       input,
       voice,
-      instructions: plain ? undefined : instructions,
+      instructions: takesInstructions ? instructions : undefined,
       response_format,
       speed,
-      stream_format: stream && !plain ? 'sse' : undefined
+      stream_format: stream && sendsEvents ? 'sse' : undefined
     })
   }
 }

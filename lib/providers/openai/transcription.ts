@@ -29,14 +29,14 @@ export const openaiTranscription: Adapter<RecordingInput, TranscriptEvent> = {
 export const openaiTranslation: Adapter<RecordingInput, TranscriptEvent> = {
   ...openaiTranscription,
   request: ask => {
-    if (!listeningModel(ask.route.model).translates) throw unsupported(ask, 'model', 'translate')
+    if (!listeningModel(ask.route).translation) throw unsupported(ask, 'model', 'translate')
     return formRequest('/audio/translations', ask)
   }
 }
 
 function formRequest (path: string, ask: Ask<RecordingInput>): UpstreamRequest {
   const { request, route } = ask
-  const model = listeningModel(route.model)
+  const model = listeningModel(route)
   checkSupport(ask, model)
   const { file, language, prompt, temperature, chunking } = request
   const parts: FormPart[] = [{ name: 'model', value: route.model }, { name: 'response_format', value: formatFor(ask) }]
@@ -49,7 +49,7 @@ function formRequest (path: string, ask: Ask<RecordingInput>): UpstreamRequest {
   if (request.logprobs) add('include[]', 'logprobs')
   for (const granularity of request.granularities) add('timestamp_granularities[]', granularity)
   if (chunking !== undefined) add('chunking_strategy', typeof chunking === 'string' ? chunking : JSON.stringify(chunking))
-  if (request.stream && model.streams) add('stream', 'true')
+  if (request.stream && model.streaming) add('stream', 'true')
   // Last, so that a server that reads as it goes knows what to do with it.
   parts.push({ name: 'file', fileName: file.name, mediaType: file.mediaType, sizeBytes: file.sizeBytes, open: file.open })
   const { headers, open } = multipartBody(parts)
@@ -72,7 +72,7 @@ function checkSupport (ask: Ask<RecordingInput>, model: ListeningModel): void {
  */
 function formatFor (ask: Ask<RecordingInput>): TranscriptFormat {
   const { format } = ask.request
-  const { formats } = listeningModel(ask.route.model)
+  const { formats } = listeningModel(ask.route)
   if (formats.includes(format)) return format
   const source = sources[format]
   if (source !== undefined && formats.includes(source)) return source

@@ -26,11 +26,11 @@ type EmbeddingsCall = RoutedCall<EmbeddingsRequest>
  */
 export function embeddingLimits (models: ModelRegistry, counter: TokenCounter): Stage<EmbeddingsCall> {
   return map(async call => {
-    if (areSeveral(call.routes, models)) throw severalModels()
+    if (areSeveral(call.routes)) throw severalModels()
     const suitable: Route[] = []
     let refusal: GatewayError | undefined
     for (const route of call.routes) {
-      const fault = await refusalOf(route, call, models, counter)
+      const fault = await refusalOf(route, call, counter)
       if (fault === undefined) suitable.push(route)
       else refusal ??= fault
     }
@@ -41,22 +41,22 @@ export function embeddingLimits (models: ModelRegistry, counter: TokenCounter): 
 }
 
 /** Models the catalogue knows by different names are; of others the operator may know that they are one. */
-function areSeveral (routes: readonly Route[], models: ModelRegistry): boolean {
-  const known = routes.filter(({ modelId }) => models.find(modelId)?.traits?.['dimensions'] !== undefined)
+function areSeveral (routes: readonly Route[]): boolean {
+  const known = routes.filter(({ traits }) => traits?.embeddings?.dimensions !== undefined)
   return known.some(({ model }) => model !== known[0]?.model)
 }
 
 async function refusalOf (
-  { modelId }: Route, { request, signal }: EmbeddingsCall, models: ModelRegistry, counter: TokenCounter
+  { modelId, traits }: Route, { request, signal }: EmbeddingsCall, counter: TokenCounter
 ): Promise<GatewayError | undefined> {
-  const traits = models.find(modelId)?.traits ?? {}
-  if (request.dimensions !== undefined && traits['resizable'] === false) {
+  const { resizable, tokensPerInput: perInput, tokensPerRequest: perRequest } = traits?.embeddings ?? {}
+  if (request.dimensions !== undefined && resizable === false) {
     return new GatewayError('unsupported_parameter', {
       message: `The vectors of \`${modelId}\` have one length; \`dimensions\` is for later models.`, param: 'dimensions'
     })
   }
-  const limits = limitsIn(traits)
-  if (limits === undefined) return undefined
+  if (perInput === undefined || perRequest === undefined) return undefined
+  const limits = { perInput, perRequest }
   const measured = measure(request.input, limits)
   switch (measured.verdict) {
     case 'within': return undefined
@@ -66,10 +66,6 @@ async function refusalOf (
       return excess === undefined ? undefined : tooLong(excess, limits)
     }
   }
-}
-
-function limitsIn ({ tokens_per_input: perInput, tokens_per_request: perRequest }: Readonly<Record<string, unknown>>): TokenLimits | undefined {
-  return typeof perInput === 'number' && typeof perRequest === 'number' ? { perInput, perRequest } : undefined
 }
 
 function tooLong (excess: Excess, { perInput, perRequest }: TokenLimits): GatewayError {

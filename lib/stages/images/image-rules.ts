@@ -24,8 +24,7 @@ export function imageRules<R extends ImageParameters> (
     const routes: Route[] = []
     let refusal: unknown
     for (const route of call.routes) {
-      const { traits } = models.find(route.modelId) ?? {}
-      const family = familyOf(traits?.['image_rules'])
+      const family = familyOf(route.traits?.images)
       try {
         checkImageRules({ ...route.settings, ...call.request }, family, task, route.modelId)
         checkFiles?.(call.request, family)

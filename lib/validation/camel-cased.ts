@@ -3,7 +3,7 @@
 import type { Static, TSchema } from 'typebox'
 import type { CamelCased } from '../core/camel-cased.ts'
 import type { Secret } from '../core/secret.ts'
-import { isMap } from './path.ts'
+import { isObject } from '../json/guards.ts'
 import { entrySchema, isSecretSchema, propertySchemas } from './schema-parts.ts'
 
 /**
@@ -12,17 +12,22 @@ import { entrySchema, isSecretSchema, propertySchemas } from './schema-parts.ts'
  * @param value fits the schema
  */
 export function camelCased<T extends TSchema> (
-  schema: T, value: Static<T>, secret: (reference: string) => Secret
+  schema: T, value: Static<T>, secret: (reference: string) => Secret = refuse
 ): CamelCased<Static<T>> {
   const walk = (schema: unknown, value: unknown): unknown => {
     if (isSecretSchema(schema) && typeof value === 'string') return secret(value)
     if (Array.isArray(value)) return value.map((item: unknown) => walk(entrySchema(schema), item))
-    if (!isMap(value)) return value
+    if (!isObject(value)) return value
     const properties = propertySchemas(schema)
     if (properties === undefined) return mapValues(value, entry => walk(entrySchema(schema), entry))
     return Object.fromEntries(Object.entries(value).map(([name, entry]) => [camelCase(name), walk(properties[name], entry)]))
   }
   return walk(schema, value) as CamelCased<Static<T>> // what the type says of names is what `walk` does
+}
+
+/** For schemas without secrets. */
+function refuse (): never {
+  throw new Error('a secret where none is expected')
 }
 
 function camelCase (name: string): string {

@@ -1,0 +1,66 @@
+/**
+ * What a model accepts, where a translation depends on it: in the catalogue, and under `models:` in the
+ * configuration. What is not said is left to the provider, whose own refusal is passed on.
+ */
+
+import { Type, type Static, type TProperties } from 'typebox'
+import { OneOf } from './nullable.ts'
+import { TranscriptFormat } from './transcription.ts'
+
+function Section<T extends TProperties> (properties: T, description: string) {
+  return Type.Optional(Type.Object(properties, { additionalProperties: false, description }))
+}
+
+const Flag = (description: string) => Type.Optional(Type.Boolean({ description }))
+const Count = (description: string) => Type.Optional(Type.Integer({ minimum: 1, description }))
+const Words = (description: string) => Type.Optional(Type.Array(Type.String({ minLength: 1 }), { description }))
+
+export const ImageTraits = Type.Object({
+  tasks: Type.Optional(Type.Array(OneOf(['generation', 'edit', 'variation']), { description: 'What it can be asked for. Default: all.' })),
+  prompt_characters: Count('Longest prompt, in code points. Default: any.'),
+  max_images: Count('Images of one request. Default: 10.'),
+  sizes: Words('Default: any.'),
+  qualities: Words('Default: any.'),
+  unsupported: Words('Parameters it refuses.'),
+  files: Type.Optional(OneOf(['square-png', 'any'], { description: 'What a file to change must be. Default: `any`.' })),
+  max_files: Count('Files to change in one request. Default: any number.')
+}, { additionalProperties: false, description: 'Image requests.' })
+export type ImageTraits = Static<typeof ImageTraits>
+
+export const ModelTraits = Type.Object({
+  max_output_tokens: Count('Tokens of one answer, thinking included. Default: what the provider allows.'),
+  sampling: Flag('Takes `temperature`, `top_p` and `top_k`.'),
+  thinking: Type.Optional(Type.Array(OneOf(['budget', 'adaptive', 'level']), {
+    description: 'How thinking is asked for: by a number of tokens; by an effort within which the model decides; by a level. ' +
+      'Empty for a model that does not think.'
+  })),
+  thinking_off: Flag('Takes an explicit request not to think.'),
+  forced_tools: Flag('Can be required to call a tool.'),
+  system_instruction: Flag('False: the system prompt goes in front of the first user message.'),
+  penalties: Flag('Takes `frequency_penalty` and `presence_penalty`.'),
+  thought_signatures: Flag('Tool calls of the history must carry the signature they came with.'),
+  max_choices: Count('Choices of one upstream request; more are asked for in parallel.'),
+  embeddings: Section({
+    dimensions: Count('Numbers of one vector, unless the call asks for fewer.'),
+    resizable: Flag('False: `dimensions` is refused.'),
+    tokens_per_input: Count('Tokens of one input. Checked where `tokens_per_request` is there as well.'),
+    tokens_per_request: Count('Tokens of all inputs of one request.')
+  }, 'Embedding requests.'),
+  images: Type.Optional(ImageTraits),
+  speech: Section({
+    instructions: Flag('Takes `instructions`.'),
+    event_stream: Flag('Can send its sound as events.')
+  }, 'Speech requests.'),
+  transcription: Section({
+    formats: Type.Optional(Type.Array(TranscriptFormat, { description: 'Formats it writes by itself; others are made from them.' })),
+    logprobs: Flag('Gives log probabilities.'),
+    streaming: Flag('Streams.'),
+    chunking: Flag('Takes a chunking strategy.'),
+    prompt: Flag('Takes a prompt.'),
+    translation: Flag('Translates into English.')
+  }, 'Transcription and translation requests.')
+}, {
+  additionalProperties: false,
+  description: 'What it accepts, for a model that the catalogue does not know or that has changed.'
+})
+export type ModelTraits = Static<typeof ModelTraits>
