@@ -15,6 +15,7 @@ import { openDeferrals } from './deferred/deferrals.ts'
 import { TaskRunner } from './deferred/task-runner.ts'
 import { GatewayError } from './core/errors.ts'
 import { createApp } from './http/app.ts'
+import { stopAccepting } from './http/node-internals.ts'
 import { refuseMalformed } from './http/refuse-malformed.ts'
 import { sweepUploads } from './http/upload-directory.ts'
 import { listen, type Address } from './http/listen.ts'
@@ -26,7 +27,6 @@ import { loggableError } from './text/describe-error.ts'
 import { Ledger } from './usage/ledger.ts'
 import { usageRow } from './usage/usage-row.ts'
 import { withTimeout } from './async/with-timeout.ts'
-import { Server as NetServer } from 'node:net'
 import type { Call } from './core/call.ts'
 import type { Endpoint } from './core/endpoint.ts'
 import type { Keys } from './keys/keys.ts'
@@ -46,7 +46,7 @@ export interface Gateway {
    * Takes a new configuration over, once its providers have listed their models or have had their
    * time to. Calls under way end with the one they began with.
    * `server` settings other than `openHealth` hold from the next start on, and so do the limits of
-   * the edge: `openCalls`, `callMs`, `bodyMs`, `headersMs` and `jsonDepth`.
+   * the edge, all but those of answers, documents and keys.
    */
   readonly reload: (settings: Settings) => Promise<void>
   /** What is under way and waits now. */
@@ -144,12 +144,13 @@ export async function createGateway (settings: Settings, given: GatewayParts): P
     requireHostHeader: false, // refused by the app, with a body and an id
     maxHeaderSize: 32 * 1024
   }, app.handle)
+  server.maxConnections = settings.server.connections
   server.on('clientError', refuseMalformed)
   // A caller who waits before sending a body is told to go on when the body is read, not before.
   server.on('checkContinue', app.handle).on('checkExpectation', app.handle)
 
   /** Calls that come over connections kept alive while others end are waited for as well. */
-  const idle = async (): Promise<void> => { while (app.underWay() > 0) await app.settled() }
+  const idle = async (): Promise<void> => { while (app.openCalls() > 0) await app.settled() }
 
   /** One reload at a time: the last one asked for is the one that stays. */
   let reloaded: Promise<void> = Promise.resolve()
@@ -189,12 +190,12 @@ export async function createGateway (settings: Settings, given: GatewayParts): P
       await turn
     },
 
-    load: () => ({ openCalls: app.underWay(), rowsWaiting: ledger?.waiting ?? 0, rowsDropped: ledger?.dropped ?? 0 }),
+    load: () => ({ openCalls: app.admission.openCalls, rowsWaiting: ledger?.waiting ?? 0, rowsDropped: ledger?.dropped ?? 0 }),
 
     close: async () => {
       draining = true
       // Not yet `server.close()`: it destroys sockets whose last bytes are still on their way.
-      const closed = new Promise<void>(resolve => { NetServer.prototype.close.call(server, () => resolve()) })
+      const closed = stopAccepting(server)
       await withTimeout(settings.server.drainMs, idle())
       app.abortAll(new GatewayError('shutting_down'))
       services.abandoned.stop()

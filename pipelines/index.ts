@@ -20,9 +20,9 @@ const deferredPath = '/v1/chat/deferred-completion/:request_id'
 
 /** The same endpoints in the same order for any services. */
 export function createEndpoints (services: Services): Endpoint[] {
-  const { jsonBodyBytes, documentBytes, audioFileBytes } = services.settings.limits
+  const { jsonBodyBytes, mediaBodyBytes, documentBytes, audioFileBytes } = services.settings.limits
   const get = { method: 'GET', body: 'none', maxBodyBytes: 0 } as const
-  const post = { method: 'POST', body: 'json', maxBodyBytes: jsonBodyBytes } as const
+  const post = { method: 'POST', body: 'json', maxBodyBytes: Math.max(jsonBodyBytes, mediaBodyBytes) } as const
   // As many images as an edit may have, of the size they usually are.
   const imageForm = { method: 'POST', body: 'multipart', maxBodyBytes: Math.max(jsonBodyBytes, 16 * 4 * 1024 * 1024) } as const
   const recording = { method: 'POST', body: 'multipart', maxBodyBytes: audioFileBytes } as const

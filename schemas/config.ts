@@ -274,13 +274,35 @@ export const KeyConfig = Closed({
 export type KeyConfig = Static<typeof KeyConfig>
 
 const LimitsConfig = Section({
-  json_body_bytes: Bytes(50 * mebibyte, 'A JSON request.'),
+  json_body_bytes: Bytes(16 * mebibyte, 'A JSON request. Strings of 64 KiB and more, such as images in base64, count for `media_body_bytes` only.'),
+  media_body_bytes: Bytes(50 * mebibyte, 'A JSON request, strings of any length included.'),
+  json_values: Count(500_000, 'Values and keys of a JSON request.', 1_000_000),
   json_depth: Count(100, 'Levels of a JSON request.', 1000),
   audio_file_bytes: Bytes(25 * mebibyte, 'An uploaded audio file.'),
   document_bytes: Bytes(50_000_000, 'A document to be read, decoded or fetched.'),
   answer_bytes: Bytes(64 * mebibyte, 'One whole answer of a provider, decoded. Images and vectors may be as large as those get.'),
   event_bytes: Bytes(8 * mebibyte, "One event of a provider's stream."),
-  open_calls: Count(10_000, 'Calls under way at once; more are refused with 503.'),
+  open_calls: Count(10_000, 'Calls in flight at once, of callers with a key; more are refused with 503.'),
+  key_share: Type.Number({
+    exclusiveMinimum: 0,
+    maximum: 1,
+    default: 0.5,
+    description: 'How much of `open_calls`, `body_memory_bytes` and `upload_disk_bytes` one key may hold, of what other keys ' +
+      'leave. Its further calls are refused with 503.'
+  }),
+  body_memory_bytes: Type.Optional(Type.Integer({
+    minimum: mebibyte,
+    maximum: 1024 * 1024 * mebibyte,
+    description: 'Memory for the JSON bodies of all calls in flight, per process; more are refused with 503. Two bytes for each ' +
+      'byte received and 128 for each value. Default: a quarter of the heap limit (`--max-old-space-size`).'
+  })),
+  upload_disk_bytes: Type.Integer({
+    minimum: mebibyte,
+    maximum: 1024 * 1024 * mebibyte,
+    default: 4096 * mebibyte,
+    description: 'Uploaded files of all calls in flight, per process; more are refused with 503.'
+  }),
+  pipelined_requests: Count(16, 'Requests of one connection that may wait for an answer; the next is refused with 503 and the connection closed.', 1000),
   call_ms: Milliseconds(600_000, 'A call, from acceptance to the last byte.'),
   body_ms: Milliseconds(60_000, 'Until a request body has arrived.'),
   headers_ms: Milliseconds(30_000, 'Until request headers have arrived.'),
@@ -336,7 +358,8 @@ const ServerConfig = Section({
   }),
   open_health: Type.Boolean({ default: false, description: 'Answer `/health` without a key.' }),
   drain_ms: Milliseconds(30_000, 'How long open calls may go on after SIGTERM.'),
-  keep_alive_ms: Milliseconds(65_000, 'How long a quiet connection of a caller stays open.')
+  keep_alive_ms: Milliseconds(65_000, 'How long a quiet connection of a caller stays open.'),
+  connections: Count(10_000, 'Connections of callers at once, per process; more are closed as they come.')
 }, 'The process and where it listens. Changes here need a restart.')
 
 const MetricsConfig = Closed({

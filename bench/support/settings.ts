@@ -15,16 +15,22 @@ export function benchSettings (port: number, upstreamPort: number): Settings {
       dataDir: '',
       openHealth: true,
       drainMs: 1_000,
-      keepAliveMs: 60_000
+      keepAliveMs: 60_000,
+      connections: 10_000
     },
     limits: {
       jsonBodyBytes: 20_000_000,
+      mediaBodyBytes: 10_000_000,
+      jsonValues: 1_000_000,
       jsonDepth: 64,
       audioFileBytes: 25_000_000,
       documentBytes: 50_000_000,
       answerBytes: 50_000_000,
       eventBytes: 8_000_000,
       openCalls: 5_000,
+      keyShare: 1,
+      uploadDiskBytes: 1_000_000_000,
+      pipelinedRequests: 16,
       callMs: 600_000,
       bodyMs: 30_000,
       headersMs: 30_000

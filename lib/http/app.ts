@@ -1,47 +1,62 @@
 /**
- * The Koa edge: requests become calls, replies become answers, whatever happens in between.
+ * The Koa edge: requests become calls, and replies become answers.
  *
- * Knows endpoints as they are given and nothing behind them. Koa's own body handling is passed by
+ * Knows the endpoints it is given and nothing behind them. Koa does not write the answers
  * (`ctx.respond = false`): handing it a stream costs half as much again per event, and it would
  * cut a stream without a word when it fails.
  */
 
-import Koa, { type Context } from 'koa'
 import { Router } from '@koa/router'
 import { GatewayError, asGatewayError } from '../core/errors.ts'
 import { noteError } from '../core/record.ts'
+import { Admission, type AdmissionLimits } from './admission.ts'
+import { BareKoa } from './node-internals.ts'
 import { Link, OpenCalls } from './open-calls.ts'
+import { Pipelining } from './pipelining.ts'
 import { readCall, type EdgeLimits } from './read-call.ts'
 import { writeReply } from './write-reply.ts'
 import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { Context } from 'koa'
 import type { Call } from '../core/call.ts'
 import type { Endpoint } from '../core/endpoint.ts'
 import type { Reply } from '../core/reply.ts'
 
+/** Longest method and path in the log; a query may hold secrets and is left out. */
+const maxLoggedTarget = 200
+
 export interface AppOptions {
-  /** Read anew for every call, so that a new configuration holds from the next call on. */
+  /** Read anew for every call, so that a new configuration is used from the next call on. */
   readonly endpoints: () => readonly Endpoint[]
-  readonly limits: EdgeLimits & { readonly openCalls: number }
+  readonly limits: EdgeLimits & AdmissionLimits & {
+    /** Requests of one connection that may wait for an answer. */
+    readonly pipelinedRequests: number
+  }
   /** True once no new calls should come over connections that are kept alive. */
   readonly draining: () => boolean
-  /** After each call, once its answer is written or given up and its record is complete. */
+  /** Called after each call, once its answer is written or abandoned and its record is complete. */
   readonly onEnd: (call: Call) => void
 }
 
 export interface App {
   readonly handle: (request: IncomingMessage, response: ServerResponse) => void
-  /** Resolves when the calls that are under way now have ended; later ones do not count. */
+  /** Resolves when the calls that are open now have ended; later ones do not count. */
   readonly settled: () => Promise<void>
-  readonly underWay: () => number
-  /** Ends every call under way with `reason`. */
+  /** Open calls, those of callers without a key included. */
+  readonly openCalls: () => number
+  /** What open calls hold of the bounded resources. */
+  readonly admission: Pick<Admission, 'openCalls' | 'held'>
+  /** Ends every open call with `reason`. */
   readonly abortAll: (reason: GatewayError) => void
 }
 
 /** @param options `endpoints()` must always give the same paths in the same order */
 export function createApp (options: AppOptions): App {
-  const app = new Edge()
+  const app = new BareKoa()
   const router = new Router()
   const open = new OpenCalls()
+  const { limits } = options
+  const admission = new Admission(limits)
+  const pipelining = new Pipelining(limits.pipelinedRequests)
   const waiting = new Set<{ readonly calls: Set<Link>, readonly resolve: () => void }>()
 
   const end = (link: Link): void => {
@@ -54,91 +69,88 @@ export function createApp (options: AppOptions): App {
     }
   }
 
-  const answer = async (context: Context, endpoint: Endpoint, params: Record<string, string>): Promise<void> => {
-    context.respond = false
-    const { req: request, res: response } = context
-    const { limits } = options
-    const { call, abort, close } = readCall(request, response, params, endpoint, limits)
+  /** @param target the endpoint, or why the request is for none */
+  const answer = async (
+    request: IncomingMessage, response: ServerResponse, target: Endpoint | GatewayError, params: Record<string, string>
+  ): Promise<void> => {
+    const endpoint = target instanceof GatewayError ? undefined : target
+    const { call, abort, close } = readCall(request, response, params, endpoint, limits, admission)
     const link = new Link(abort)
     open.add(link)
     if (options.draining()) response.shouldKeepAlive = false
     try {
-      // Without a body a call asks for little: a process that is busy must still say that it lives.
-      if (open.size > limits.openCalls && endpoint.body !== 'none') throw new GatewayError('overloaded')
-      await writeReply(response, await endpoint.handle(call), call, limits.graceMs)
+      if (target instanceof GatewayError) throw target
+      await writeReply(response, await target.handle(call), call, limits.graceMs)
     } catch (error) {
       const failure = asGatewayError(error)
-      abort(failure) // what the pipeline has open, it has open for nobody now
+      abort(failure) // nothing else reads what the pipeline has open
       await writeError(response, failure, call, limits.graceMs)
     } finally {
-      if (!request.complete) leaveUnread(request)
+      if (!request.complete) discardBody(request)
       if (call.record.settled !== undefined) await call.record.settled
       end(link)
       close()
       call.record.outcome ??= call.signal.aborted ? noteError(call.record, call.signal.reason) : 'ok'
-      // Whatever had been begun by then: nobody read it to its end.
+      // Whatever the head had said: the caller did not read the answer to its end.
       if (call.record.outcome === 'client_closed') call.record.status = 499
+      if (endpoint === undefined) noteRequest(call, request)
       options.onEnd(call)
     }
   }
 
-  /** Where the endpoints are that are written as they are called: looking through all of them takes 8 µs. */
+  const respond = async (context: Context, target: Endpoint | GatewayError, params: Record<string, string> = {}): Promise<void> => {
+    context.respond = false
+    await answer(context.req, context.res, target, params)
+  }
+
+  /** Finds endpoints whose path has no parameters: looking through all of them takes 8 µs. */
   const plain = new Map<string, number>()
   for (const [index, { method, path }] of options.endpoints().entries()) {
     if (!/[:*{]/.test(path)) plain.set(`${method} ${path}`, index)
     router.register(path, [method.toLowerCase()], async context => {
       const endpoint = options.endpoints()[index]
-      if (endpoint !== undefined) await answer(context, endpoint, context['params'])
+      if (endpoint !== undefined) await respond(context, endpoint, context['params'])
     })
   }
 
   app.use(async (context, next) => {
-    const { method, url, headers, httpVersion } = context.req
-    if (headers.host === undefined && httpVersion === '1.1') return await answer(context, failing(context.req, noHost()), {})
+    const failure = refusalOf(context.req)
+    if (failure !== undefined) return await respond(context, failure)
+    const { method, url } = context.req
     const endpoint = options.endpoints()[plain.get(`${method} ${url}`) ?? -1]
-    if (endpoint !== undefined) return await answer(context, endpoint, {})
-    if (readableUrl(context)) return await next()
-    await answer(context, failing(context.req, unreadableUrl()), {})
+    if (endpoint !== undefined) return await respond(context, endpoint)
+    if (hasReadableUrl(context)) return await next()
+    await respond(context, new GatewayError('invalid_value', { message: 'The URL of the request cannot be read.' }))
   })
   app.use(router.routes())
   app.use(async context => {
     const methods = new Set(router.match(context.path, context.method).path.flatMap(layer => layer.methods))
     if (methods.size > 0) context.res.setHeader('allow', [...methods].join(', '))
-    await answer(context, failing(context.req, new GatewayError(methods.size > 0 ? 'method_not_allowed' : 'not_found')), {})
+    await respond(context, new GatewayError(methods.size > 0 ? 'method_not_allowed' : 'not_found'))
   })
   app.silent = true
   const callback = app.callback()
 
   return {
-    handle: (request, response) => { void callback(request, response) },
+    handle: (request, response) => {
+      switch (pipelining.admit(request, response)) {
+        case 'serve': return void callback(request, response)
+        case 'refuse': return void answer(request, response, tooManyOutstanding(limits.pipelinedRequests), {})
+        case 'drop': return undefined
+      }
+    },
     settled: async () => {
       if (open.size === 0) return
       await new Promise<void>(resolve => { waiting.add({ calls: new Set(open), resolve }) })
     },
-    underWay: () => open.size,
+    openCalls: () => open.size,
+    admission,
     abortAll: reason => { for (const { abort } of open) abort(reason) }
   }
 }
 
-/**
- * Koa as far as it is used here. Its own way of handling a request also listens for the end of every
- * response, to report what we report ourselves, and answers for middleware that has not: 5 µs.
- */
-class Edge extends Koa {
-  async handleRequest (context: Context, middleware: (context: Context) => Promise<void>): Promise<void> {
-    try {
-      await middleware(context)
-    } catch (error) {
-      context.onerror(asGatewayError(error))
-    }
-  }
-}
-
-/** Longest method and path in the log; a query may hold secrets and is left out. */
-const maxLoggedTarget = 200
-
-/** The target of a request is whatever the caller wrote: `http://[` is none that can be taken apart. */
-function readableUrl (context: Context): boolean {
+/** Tells whether the target can be taken apart: it is whatever the caller wrote, `http://[` too. */
+function hasReadableUrl (context: Context): boolean {
   try {
     return typeof context.path === 'string'
   } catch {
@@ -146,31 +158,28 @@ function readableUrl (context: Context): boolean {
   }
 }
 
-function unreadableUrl (): GatewayError {
-  return new GatewayError('invalid_value', { message: 'The URL of the request cannot be read.' })
-}
-
-/** @see https://www.rfc-editor.org/rfc/rfc9112#section-3.2 */
-function noHost (): GatewayError {
-  return new GatewayError('invalid_value', { message: 'The request has no Host header.' })
-}
-
-/** Returns an endpoint that refuses: a call like any other, so that it has an id and a line in the log, which names the request. */
-function failing ({ method = '', url = '' }: IncomingMessage, error: GatewayError): Endpoint {
-  return {
-    name: 'none',
-    method: 'GET',
-    path: '',
-    body: 'none',
-    maxBodyBytes: 0,
-    handle: async ({ record }) => {
-      record.unrouted = `${method} ${url.split('?', 1)[0]}`.slice(0, maxLoggedTarget)
-      throw error
-    }
+/** Returns why no endpoint can answer a request, whichever it is for. */
+function refusalOf ({ headers, httpVersion }: IncomingMessage): GatewayError | undefined {
+  if (httpVersion !== '1.1') return undefined // older callers know neither header
+  // https://www.rfc-editor.org/rfc/rfc9112#section-3.2
+  if (headers.host === undefined) return new GatewayError('invalid_value', { message: 'The request has no Host header.' })
+  // https://www.rfc-editor.org/rfc/rfc9110#section-10.1.1
+  if (headers.expect !== undefined && !/^100-continue$/i.test(headers.expect)) {
+    return new GatewayError('invalid_value', { status: 417, message: 'The only expectation that can be met is `100-continue`.' })
   }
+  return undefined
 }
 
-/** An error before the first byte is a status and a body; after it, the socket is all there is. */
+function tooManyOutstanding (limit: number): GatewayError {
+  return new GatewayError('overloaded', { message: `A connection may wait for ${limit} answers at once.` })
+}
+
+/** Notes method and path of a request that no endpoint serves, for the log. */
+function noteRequest ({ record }: Call, { method = '', url = '' }: IncomingMessage): void {
+  record.unrouted = `${method} ${url.split('?', 1)[0]}`.slice(0, maxLoggedTarget)
+}
+
+/** Writes an error as status and body; once the answer has begun, the socket is destroyed instead. */
 async function writeError (
   response: ServerResponse, failure: GatewayError, call: Call, graceMs?: number
 ): Promise<void> {
@@ -192,10 +201,10 @@ function errorReply (failure: GatewayError): Reply {
 }
 
 /**
- * The rest of a body that nobody will read. The caller may still be sending it and must get to
- * read the answer: take it in for a moment and throw it away, then close.
+ * Reads and drops the rest of a body for a moment, then closes: the caller may still be sending it and
+ * must get to read the answer.
  */
-function leaveUnread (request: IncomingMessage): void {
+function discardBody (request: IncomingMessage): void {
   // Not the response's `close`: that comes as soon as the answer is written.
   const timer = setTimeout(() => request.destroy(), 2000)
   request.once('close', () => clearTimeout(timer))

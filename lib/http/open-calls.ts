@@ -1,15 +1,15 @@
 /**
- * The calls under way, in the order they came.
+ * Lists the open calls in the order they came.
  *
  * A ring of links and not a `Set`: a set whose members come and go makes itself a new table every
  * few dozen calls, and each old table, dead but in old space, keeps the calls it held alive until
  * the next full collection: a third of all that was promoted, and up to a quarter of the CPU time
- * of a whole JSON call.
+ * of a JSON call.
  */
 
 import type { GatewayError } from '../core/errors.ts'
 
-/** One call under way, as the edge sees it. */
+/** One open call, as the edge sees it. */
 export class Link {
   readonly abort: (reason: GatewayError) => void
   previous: Link = this
@@ -36,17 +36,17 @@ export class OpenCalls implements Iterable<Link> {
     this.#ring.previous = link
   }
 
-  /** @param link one of these */
+  /** @param link one that was added and not deleted */
   delete (link: Link): void {
     this.#size--
     link.previous.next = link.next
     link.next.previous = link.previous
-    // What is dead must not hold on to what came after it.
+    // A deleted link must not keep later ones alive.
     link.previous = link
     link.next = link
   }
 
-  /** Those there are now: what is added or deleted on the way changes nothing. */
+  /** Iterates over the calls open now: additions and deletions meanwhile change nothing. */
   [Symbol.iterator] (): Iterator<Link> {
     const links: Link[] = []
     for (let link = this.#ring.next; link !== this.#ring; link = link.next) links.push(link)

@@ -1,5 +1,5 @@
 /**
- * A request of `node:http` as a `Call`: plain values, one signal, and a body that is read when a
+ * Makes a `Call` of a request of `node:http`: plain values, one signal, and a body that is read when a
  * stage asks for it.
  */
 
@@ -8,11 +8,13 @@ import { createCallRecord } from '../core/record.ts'
 import { GatewayError } from '../core/errors.ts'
 import { requestId } from '../text/ids.ts'
 import { LargeStringExtractor } from '../json/extract-large-strings.ts'
+import { closeWaitingResponse, waitsForConnection } from './node-internals.ts'
 import { readForm, type OpenForm } from './read-form.ts'
 import { readJson } from './read-json.ts'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Call } from '../core/call.ts'
 import type { Endpoint } from '../core/endpoint.ts'
+import type { Admission, AdmittedCall } from './admission.ts'
 
 export interface EdgeLimits {
   /** Deadline of a call. */
@@ -20,6 +22,10 @@ export interface EdgeLimits {
   /** Time for a body to arrive. */
   readonly bodyMs: number
   readonly jsonDepth: number
+  /** Bytes of a JSON body, strings of 64 KiB and more not counted. */
+  readonly jsonBodyBytes: number
+  /** Values and keys of a JSON body. */
+  readonly jsonValues: number
   /** Time for the last bytes of an answer to leave once its call was ended; default 5 s. */
   readonly graceMs?: number
 }
@@ -27,22 +33,32 @@ export interface EdgeLimits {
 /** A call, and what the edge needs to end it. */
 export interface OpenCall {
   readonly call: Call
-  /** Aborts everything that hangs on the call. */
+  /** Aborts everything that depends on the call. */
   readonly abort: (reason: GatewayError) => void
-  /** To be called once when the answer is written or given up. */
+  /** Must be called once, when the answer is written or abandoned. */
   readonly close: () => void
 }
 
-/** Opens a call. Its signal aborts when the connection closes before the answer is complete. */
+/** A call to no endpoint: it has an id and a line in the log, and is refused. */
+const noEndpoint: Pick<Endpoint, 'name' | 'body' | 'maxBodyBytes' | 'largeStringBytes'> = { name: 'none', body: 'none', maxBodyBytes: 0 }
+
+/**
+ * Opens a call. Its signal aborts when the connection closes before the answer is complete.
+ *
+ * @param endpoint absent for a request that is for none
+ * @param admission is asked for a place when the body is, and gets it back with `close`
+ */
 export function readCall (
   request: IncomingMessage,
   response: ServerResponse,
   params: Readonly<Record<string, string>>,
-  endpoint: Endpoint,
-  limits: EdgeLimits
+  endpoint: Endpoint | undefined,
+  limits: EdgeLimits,
+  admission: Admission
 ): OpenCall {
+  const { name, body, maxBodyBytes, largeStringBytes } = endpoint ?? noEndpoint
   const controller = new AbortController()
-  setMaxListeners(0, controller.signal) // everything the call does hangs on it
+  setMaxListeners(0, controller.signal) // everything the call does depends on it
   const abort = (reason: GatewayError): void => {
     if (!controller.signal.aborted) controller.abort(reason)
   }
@@ -50,43 +66,44 @@ export function readCall (
     if (!response.writableFinished) abort(new GatewayError('client_closed_request'))
   }
   response.once('close', onClose)
-  // A broken connection is a caller who has gone; `close` follows.
+  // A broken connection is a caller who left; `close` follows.
   response.on('error', onClose)
   const { socket } = request
-  // A response that waits behind another one of its connection is told nothing of the end of both.
-  const onSocketClose = (): void => {
-    response.destroy()
-    response.emit('close')
-  }
-  if (response.socket === null) socket.setMaxListeners(0).once('close', onSocketClose)
+  const onSocketClose = (): void => closeWaitingResponse(response)
+  if (waitsForConnection(response)) socket.setMaxListeners(0).once('close', onSocketClose)
   const deadline = setTimeout(() => abort(new GatewayError('timeout')), limits.callMs)
   let upload: OpenForm | undefined
 
-  const waits = request.headers.expect !== undefined && endpoint.body !== 'none'
-  // Who was refused while waiting to send a body may send it or not: nothing can follow it.
+  const waits = request.headers.expect !== undefined && body !== 'none'
+  // A caller who is refused while waiting to send a body may send it or not: no request can follow.
   if (waits) response.shouldKeepAlive = false
 
-  const longStrings = endpoint.largeStringBytes === undefined ? undefined : new LargeStringExtractor(endpoint.largeStringBytes)
+  const longStrings = largeStringBytes === undefined ? undefined : new LargeStringExtractor(largeStringBytes)
+  const record = createCallRecord(name)
+  let admitted: AdmittedCall | undefined
   const call: Call = {
     id: requestId(request.headers['x-request-id']),
     headers: request.headers,
     params,
     body: async () => {
+      if (body === 'none') return undefined
+      const { memory, disk } = admitted = admission.enter(record.keyId ?? '')
       if (waits) response.writeContinue()
-      const { maxBodyBytes: maxBytes } = endpoint
-      const common = { maxBytes, timeoutMs: limits.bodyMs, signal: controller.signal }
-      switch (endpoint.body) {
-        case 'none': return undefined
-        case 'json': return await readJson(request, {
-          ...common, maxDepth: limits.jsonDepth, ...(longStrings !== undefined && { longStrings })
-        })
-        case 'multipart': return (upload = await readForm(request, common)).form
-      }
+      const common = { maxBytes: maxBodyBytes, timeoutMs: limits.bodyMs, signal: controller.signal }
+      if (body === 'multipart') return (upload = await readForm(request, { ...common, disk })).form
+      return await readJson(request, {
+        ...common,
+        maxTextBytes: Math.min(limits.jsonBodyBytes, maxBodyBytes),
+        maxValues: limits.jsonValues,
+        maxDepth: limits.jsonDepth,
+        memory,
+        ...(longStrings !== undefined && { longStrings })
+      })
     },
     ...(longStrings !== undefined && { largeStrings: longStrings.texts }),
     signal: controller.signal,
     receivedAtMs: performance.now(),
-    record: createCallRecord(endpoint.name)
+    record
   }
   return {
     call,
@@ -95,8 +112,9 @@ export function readCall (
       clearTimeout(deadline)
       response.off('close', onClose)
       socket.off('close', onSocketClose)
-      // What cannot be deleted now goes with the process.
-      upload?.remove().catch(() => undefined)
+      if (upload === undefined) admitted?.leave()
+      // What cannot be deleted now is deleted with the process.
+      else void upload.remove().catch(() => undefined).then(() => admitted?.leave())
     }
   }
 }

@@ -3,14 +3,15 @@
  *
  * koa-body and the parser under it are loaded with the first form. They get a stream of ours in
  * place of the request, which counts what passes and ends with the call: the parser itself notices
- * neither a deadline nor a body that never stops.
+ * neither a deadline nor a body that never ends.
  */
 
 import { createReadStream } from 'node:fs'
 import { open } from 'node:fs/promises'
 import { Transform, type TransformCallback } from 'node:stream'
-import { GatewayError } from '../core/errors.ts'
+import { asGatewayError, GatewayError } from '../core/errors.ts'
 import { createUploadDirectory, removeUploadDirectory } from './upload-directory.ts'
+import type { Holding } from './admission.ts'
 import type { IncomingMessage } from 'node:http'
 import type { Context } from 'koa'
 import type { ExtendedFormidableOptions } from 'koa-body'
@@ -22,7 +23,7 @@ const maxFields = 100
 const maxFiles = 32
 /** Boundaries and headers of the parts. */
 const framingBytes = 256 * 1024
-/** As much as recognising a format takes. */
+/** Enough to recognise a file format. */
 const headBytes = 4100
 
 export interface FormLimits {
@@ -30,6 +31,8 @@ export interface FormLimits {
   readonly maxBytes: number
   readonly timeoutMs: number
   readonly signal: AbortSignal
+  /** What the form takes of the disk for uploads. */
+  readonly disk: Holding
 }
 
 /** A form whose files exist until `remove` is called. */
@@ -83,7 +86,7 @@ async function parse (request: IncomingMessage, directory: string, limits: FormL
   const { koaBody } = await import('koa-body')
   const { signal } = limits
   if (signal.aborted) throw signal.reason
-  const source = new BoundedBody(request, limits.maxBytes + fieldBytes + framingBytes)
+  const source = new BoundedBody(request, limits.maxBytes + fieldBytes + framingBytes, limits.disk)
   const onAbort = (): void => { source.destroy(asError(signal.reason)) }
   const timer = setTimeout(() => source.destroy(new GatewayError('request_timeout')), limits.timeoutMs)
   /** In the order of the form: the parser hands files over as they finish. */
@@ -135,10 +138,12 @@ class BoundedBody extends Transform {
   readonly headers: IncomingMessage['headers']
   /** Rejects with the first error. */
   readonly failed: Promise<never>
+  readonly #disk: Holding
   #bytesLeft: number
 
-  constructor (request: IncomingMessage, maxBytes: number) {
+  constructor (request: IncomingMessage, maxBytes: number, disk: Holding) {
     super()
+    this.#disk = disk
     this.headers = request.headers
     this.#bytesLeft = maxBytes
     this.failed = new Promise((_resolve, reject) => { this.once('error', reject) })
@@ -146,8 +151,13 @@ class BoundedBody extends Transform {
 
   override _transform (bytes: Buffer, _encoding: BufferEncoding, done: TransformCallback): void {
     this.#bytesLeft -= bytes.length
-    if (this.#bytesLeft < 0) done(new GatewayError('file_too_large'))
-    else done(null, bytes)
+    if (this.#bytesLeft < 0) return done(new GatewayError('file_too_large'))
+    try {
+      this.#disk.take(bytes.length)
+    } catch (error) {
+      return done(asGatewayError(error))
+    }
+    done(null, bytes)
   }
 }
 

@@ -5,30 +5,51 @@
  */
 
 import { isUtf8 } from 'node:buffer'
-import { createBrotliDecompress, createGunzip, createInflate } from 'node:zlib'
+import { createBrotliDecompress, createGunzip, createInflate, type Zlib } from 'node:zlib'
 import { GatewayError } from '../core/errors.ts'
 import { yieldFairly } from '../async/yield-fairly.ts'
+import { ValueCounter } from '../json/value-counter.ts'
 import type { IncomingMessage } from 'node:http'
 import type { Transform } from 'node:stream'
+import type { Holding } from './admission.ts'
 import type { LargeStringExtractor } from '../json/extract-large-strings.ts'
+
+type Inflater = Transform & Zlib
 
 /** A socket would hand over two megabytes in a turn of the event loop, and twenty sockets forty. */
 const bytesPerTurn = 64 * 1024
+/** Strings from this length on are media in base64 or documents: `maxBytes` bounds them, `maxTextBytes` all else. */
+const longStringBytes = 64 * 1024
+/** Smaller bodies are not counted unless memory is short. */
+const uncountedBytes = 16 * 1024
+/** Memory of one value or key once parsed: distinct keys of large objects take most. */
+const valueBytes = 128
+/** A larger body that was compressed further than this is made to fill memory, not to save time. */
+const maxCompression = 20
+const freelyCompressedBytes = 1024 * 1024
 
 export interface JsonLimits {
   /** After decompression. */
   readonly maxBytes: number
+  /** After decompression, long strings not counted. */
+  readonly maxTextBytes: number
+  /** Values and keys together. */
+  readonly maxValues: number
   readonly maxDepth: number
   readonly timeoutMs: number
   readonly signal: AbortSignal
+  /** What the body takes of the memory for bodies. */
+  readonly memory: Holding
   /** Takes the long strings out of the body; a stand-in is left for each. */
   readonly longStrings?: LargeStringExtractor
 }
 
 /**
+ * Reads the body to its end and parses it.
+ *
  * @throws GatewayError `unsupported_media_type`, `file_too_large` (as soon as it is known),
- *   `request_timeout`, `invalid_json` (also for nesting deeper than `maxDepth`), or the signal's
- *   reason
+ *   `request_timeout`, `invalid_json` (also for nesting deeper than `maxDepth`), `overloaded` when
+ *   there is no memory for it, or the signal's reason
  */
 export async function readJson (request: IncomingMessage, limits: JsonLimits): Promise<unknown> {
   const { headers } = request
@@ -38,7 +59,7 @@ export async function readJson (request: IncomingMessage, limits: JsonLimits): P
       message: `The body is \`${mediaType.slice(0, 100)}\`; send it as application/json.`
     })
   }
-  if (Number(headers['content-length']) > limits.maxBytes) throw tooLarge(limits)
+  if (Number(headers['content-length']) > limits.maxBytes) throw tooLarge(limits.maxBytes)
   const inflate = inflater(headers['content-encoding'])
   const length = Number(headers['content-length'] ?? Number.NaN)
   limits.longStrings?.expect(inflate === undefined && length >= 0 ? length : limits.maxBytes)
@@ -55,7 +76,7 @@ export async function readJson (request: IncomingMessage, limits: JsonLimits): P
   return value
 }
 
-function inflater (encoding: string | undefined): Transform | undefined {
+function inflater (encoding: string | undefined): Inflater | undefined {
   switch (encoding?.trim().toLowerCase()) {
     case undefined:
     case '':
@@ -69,13 +90,38 @@ function inflater (encoding: string | undefined): Transform | undefined {
 }
 
 async function readText (
-  request: IncomingMessage, inflate: Transform | undefined, limits: JsonLimits
+  request: IncomingMessage, inflate: Inflater | undefined, limits: JsonLimits
 ): Promise<string> {
   const source = inflate ?? request
   const { signal, longStrings } = limits
   return await new Promise((resolve, reject) => {
     const pieces: Buffer[] = []
     let sizeBytes = 0
+    let counter: ValueCounter | undefined
+    const check = (piece: Buffer): void => {
+      if (sizeBytes > limits.maxBytes) throw tooLarge(limits.maxBytes)
+      if (sizeBytes > freelyCompressedBytes && inflate !== undefined && sizeBytes > maxCompression * inflate.bytesWritten) {
+        throw new GatewayError('file_too_large', { message: `The body is compressed more than ${maxCompression}:1.` })
+      }
+      // Twice: as bytes, and as the text that is parsed. Long strings that are taken out stay bytes.
+      limits.memory.take(longStrings === undefined ? 2 * piece.length : piece.length)
+      if (counter === undefined) {
+        if (longStrings === undefined && sizeBytes <= uncountedBytes) return
+        counter = new ValueCounter(longStringBytes)
+        for (const earlier of pieces) counter.push(earlier)
+      }
+      counter.push(piece)
+      if (counter.count > limits.maxValues) throw tooManyValues(limits)
+      if (sizeBytes - counter.longStringBytes > limits.maxTextBytes + (counter.isInString ? longStringBytes : 0)) throw tooLarge(limits.maxTextBytes)
+    }
+    const checkComplete = (): void => {
+      if (sizeBytes - (counter?.longStringBytes ?? 0) > limits.maxTextBytes) throw tooLarge(limits.maxTextBytes)
+      const atMost = sizeBytes * valueBytes
+      if (counter === undefined && limits.memory.isCheap(atMost)) return limits.memory.take(atMost)
+      const { count } = counter ?? counted(pieces)
+      if (count > limits.maxValues) throw tooManyValues(limits)
+      limits.memory.take(count * valueBytes)
+    }
     const timer = setTimeout(() => settle(new GatewayError('request_timeout')), limits.timeoutMs)
     const onAbort = (): void => settle(signal.reason)
     let unpaused = 0
@@ -88,19 +134,30 @@ async function readText (
     }
     const onData = (bytes: Buffer): void => {
       sizeBytes += bytes.length
-      if (sizeBytes > limits.maxBytes) return settle(tooLarge(limits))
+      try {
+        check(bytes)
+      } catch (error) {
+        return settle(error)
+      }
       if (longStrings === undefined) pieces.push(bytes)
       else longStrings.push(bytes)
       unpaused += bytes.length
       if (unpaused >= bytesPerTurn) void pause()
     }
-    const onEnd = (): void => settle(undefined)
+    const onEnd = (): void => {
+      try {
+        checkComplete()
+      } catch (error) {
+        return settle(error)
+      }
+      settle(undefined)
+    }
     const onError = (cause: unknown): void => settle(new GatewayError('invalid_json', { cause }))
     const settle = (error: unknown): void => {
       clearTimeout(timer)
       settled = true
       signal.removeEventListener('abort', onAbort)
-      for (const stream of [source, request]) stream.off('error', onError).on('error', tooLate)
+      for (const stream of [source, request]) stream.off('error', onError).on('error', ignoreLateError)
       source.off('data', onData).off('end', onEnd)
       if (inflate !== undefined) request.unpipe(inflate)
       if (error !== undefined) {
@@ -121,22 +178,32 @@ async function readText (
 }
 
 /**
- * A socket may fail after its body was read or given up, and somebody must listen: not the one who
- * read, and would hold the text to the end of the answer.
+ * Ignores an error of a socket after its body was read or given up: Node wants a listener, and one
+ * that is a closure of the reader would keep the text to the end of the answer.
  */
-function tooLate (): void {
-  // Whoever still needs the socket hears of it as the end of the call.
+function ignoreLateError (): void {
+  // The end of the connection ends the call.
 }
 
-/** `undefined` for what is not UTF-8: decoded all the same, a model would be asked something else. */
+/** Returns `undefined` for what is not UTF-8: decoded leniently, a model would be asked something else. */
 function textOf (pieces: readonly Buffer[]): string | undefined {
   const [first] = pieces
   const bytes = pieces.length === 1 && first !== undefined ? first : Buffer.concat(pieces)
   return isUtf8(bytes) ? bytes.toString() : undefined
 }
 
-function tooLarge ({ maxBytes }: JsonLimits): GatewayError {
+function tooLarge (maxBytes: number): GatewayError {
   return new GatewayError('file_too_large', { message: `The body is larger than ${maxBytes} bytes.` })
+}
+
+function tooManyValues ({ maxValues }: JsonLimits): GatewayError {
+  return new GatewayError('file_too_large', { message: `The body has more than ${maxValues} values.` })
+}
+
+function counted (pieces: readonly Buffer[]): ValueCounter {
+  const counter = new ValueCounter(longStringBytes)
+  for (const piece of pieces) counter.push(piece)
+  return counter
 }
 
 /** Walks without recursion: a hostile body must not choose the depth of our stack. */
@@ -156,7 +223,7 @@ function isDeeperThan (value: unknown, maxDepth: number): boolean {
   return false
 }
 
-/** Of a string, `Object.values` would make one of every character: 20 MB took ten seconds. */
+/** Tells objects and arrays from strings: `Object.values` makes one value of each character, and 20 MB took ten seconds. */
 function isObject (value: unknown): value is object {
   return typeof value === 'object' && value !== null
 }

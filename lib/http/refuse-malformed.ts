@@ -1,15 +1,16 @@
 /**
- * What is no request: bytes that are no HTTP, headers that are too large or do not come. It never
- * becomes a call, but whoever sent it gets an answer of the same form as any other.
+ * Answers what is no request: bytes that are not HTTP, headers that are too large or do not arrive. It
+ * never becomes a call, but the answer has the same form as any other.
  */
 
 import { GatewayError } from '../core/errors.ts'
 import { requestId } from '../text/ids.ts'
+import { hasBegunAnswer } from './node-internals.ts'
 import type { Duplex } from 'node:stream'
 
-/** For `clientError` of an HTTP server. The connection is closed in any case. */
+/** Handles `clientError` of an HTTP server. The connection is closed in any case. */
 export function refuseMalformed (error: Error, socket: Duplex): void {
-  if (!socket.writable || answersOn(socket)) {
+  if (!socket.writable || hasBegunAnswer(socket)) {
     socket.destroy(error)
     return
   }
@@ -26,12 +27,6 @@ export function refuseMalformed (error: Error, socket: Duplex): void {
   socket.end(`${head.join('\r\n')}\r\n\r\n${body}`, () => socket.destroy())
 }
 
-/** An answer that has begun cannot be followed by another; Node's own handler looks there as well. */
-function answersOn (socket: Duplex): boolean {
-  const response: unknown = Reflect.get(socket, '_httpMessage')
-  return typeof response === 'object' && response !== null && Reflect.get(response, 'headersSent') === true
-}
-
 function failureOf (code: unknown): GatewayError {
   switch (code) {
     case 'ERR_HTTP_REQUEST_TIMEOUT':
@@ -39,7 +34,7 @@ function failureOf (code: unknown): GatewayError {
     case 'HPE_HEADER_OVERFLOW':
       return new GatewayError('invalid_value', { status: 431, message: 'The request headers are too large.' })
     default:
-      return new GatewayError('invalid_value', { message: 'The request is not HTTP that can be read.' })
+      return new GatewayError('invalid_value', { message: 'The request is not valid HTTP.' })
   }
 }
 

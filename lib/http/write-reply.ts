@@ -1,17 +1,16 @@
-/**
- * The only writer of answers.
- */
+/** The only writer of replies. */
 
 import { once } from 'node:events'
 import { explainRoute } from '../routing/explain-route.ts'
+import { endInOneWrite, writeChunk } from './node-internals.ts'
 import type { ServerResponse } from 'node:http'
 import type { Call } from '../core/call.ts'
 import type { Reply } from '../core/reply.ts'
 
 /**
- * Writes a reply. A whole body goes out with its length; an iterable with back-pressure, one
- * write per item. An iterable that throws, or a caller who has gone, ends in a destroyed socket:
- * a cut answer never looks like a complete one.
+ * Writes a reply. A complete body is sent with its length; an iterable with back-pressure, one
+ * write per item. When the iterable throws or the caller leaves, the socket is destroyed: a cut
+ * answer never looks like a complete one.
  *
  * @param graceMs how long the last bytes may take to leave once the call's signal has aborted
  * @throws TypeError for headers that cannot be sent, before anything is; the body is returned then
@@ -23,10 +22,7 @@ export async function writeReply (response: ServerResponse, reply: Reply, call: 
   record.overheadMs = performance.now() - receivedAtMs - record.upstreamWaitMs
   if (typeof body === 'string' || body instanceof Uint8Array) {
     response.writeHead(reply.status, headersOf(reply, call, { 'content-length': String(Buffer.byteLength(body)) }))
-    // In one piece with the head: `end` adds an empty one, and a `writev` costs 2 µs more than a `write`.
-    response.write(body)
-    response.socket?.uncork()
-    response.end()
+    endInOneWrite(response, body)
     record.firstByteMs ??= performance.now() - receivedAtMs
     await written(response, call.signal, graceMs)
     return
@@ -41,7 +37,7 @@ export async function writeReply (response: ServerResponse, reply: Reply, call: 
   await written(response, call.signal, graceMs)
 }
 
-/** Every answer says which call it was, and what the gateway itself took of the time. */
+/** Returns the headers of an answer, with the id of the call and the time that the gateway itself took. */
 function headersOf (reply: Reply, { id, record }: Call, more?: Record<string, string>): Record<string, string> {
   const headers: Record<string, string> = {
     'x-request-id': id,
@@ -55,7 +51,7 @@ function headersOf (reply: Reply, { id, record }: Call, more?: Record<string, st
   return Object.assign(headers, reply.headers, record.limitHeaders, more)
 }
 
-/** A header value cannot hold everything that a model name can. */
+/** Replaces what a header value cannot hold: a model name may have any character. */
 function printable (text: string): string {
   return text.replace(/[^\x20-\x7e]/g, '?').slice(0, 256)
 }
@@ -66,7 +62,7 @@ async function writeStream (
   const timer = keepAlive === undefined
     ? undefined
     : setInterval(() => { if (!response.writableNeedDrain) writePiece(response, keepAlive.text) }, keepAlive.everyMs)
-  // A head that has nothing to wait for goes out with the first piece, in one packet.
+  // The head is sent with the first piece in one packet, unless that takes longer than a turn.
   const head = setImmediate(() => { response.flushHeaders() })
   try {
     for await (const piece of body) {
@@ -87,31 +83,19 @@ async function writeStream (
   }
 }
 
-/**
- * One write to the socket for a piece of text: `node:http` would make four of it, one each for the
- * size, the text and the line ends of an HTTP chunk, and look for text beyond ASCII twice.
- *
- * @returns whether there is room for more
- */
+/** @returns whether there is room for more */
 function writePiece (response: ServerResponse, piece: string | Uint8Array): boolean {
-  if (typeof piece !== 'string' || piece === '' || !response.chunkedEncoding) return response.write(piece)
-  const sizeBytes = Buffer.byteLength(piece)
-  response.chunkedEncoding = false // this chunk is one already
-  try {
-    return response.write(`${sizeBytes.toString(16)}\r\n${piece}\r\n`, sizeBytes === piece.length ? 'latin1' : 'utf8')
-  } finally {
-    response.chunkedEncoding = true
-  }
+  return typeof piece === 'string' ? writeChunk(response, piece) : response.write(piece)
 }
 
 /**
- * Resolves when the last byte has left or the connection is gone: until then the call is under
- * way, so that it counts, has its deadline and is waited for. After a deadline, a caller who does
- * not read its last words does not keep the socket.
+ * Resolves when the last byte is sent or the connection is closed: until then the call is open, so
+ * that it counts, has its deadline and is waited for. A caller who does not read the last bytes
+ * within the grace period after a deadline loses the socket.
  */
 async function written (response: ServerResponse, signal: AbortSignal, graceMs: number): Promise<void> {
   if (response.destroyed) return
-  // The system has taken every byte: the end follows, whatever the signal does.
+  // The system has taken every byte: the close follows, whatever the signal does.
   if (response.writableLength === 0) return await new Promise(resolve => { response.once('close', resolve) })
   let timer: NodeJS.Timeout | undefined
   const giveUp = (): void => { timer = setTimeout(() => response.destroy(), graceMs) }
@@ -122,7 +106,7 @@ async function written (response: ServerResponse, signal: AbortSignal, graceMs: 
   signal.removeEventListener('abort', giveUp)
 }
 
-/** Resolves when there is room again, or when there is nobody left to write for. */
+/** Resolves when there is room again or the caller has left. */
 async function drained (response: ServerResponse, signal: AbortSignal): Promise<void> {
   try {
     await once(response, 'drain', { signal })

@@ -140,7 +140,8 @@ const restartOnly = {
   workers: 'server.workers',
   dataDir: 'server.data_dir',
   drainMs: 'server.drain_ms',
-  keepAliveMs: 'server.keep_alive_ms'
+  keepAliveMs: 'server.keep_alive_ms',
+  connections: 'server.connections'
 } as const satisfies Record<Exclude<keyof ServerSettings, 'openHealth' | 'logLevel'>, string>
 
 /** Lists the entries of the configuration that differ: `providers.openai`, `routes`, `limits`. */

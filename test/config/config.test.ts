@@ -74,16 +74,22 @@ t.test('without a file and an environment everything has its default', async t =
       dataDir: join(cwd, '.headgate'),
       openHealth: false,
       drainMs: 30_000,
-      keepAliveMs: 65_000
+      keepAliveMs: 65_000,
+      connections: 10_000
     },
     limits: {
-      jsonBodyBytes: 52_428_800,
+      jsonBodyBytes: 16_777_216,
+      mediaBodyBytes: 52_428_800,
+      jsonValues: 500_000,
       jsonDepth: 100,
       audioFileBytes: 26_214_400,
       documentBytes: 50_000_000,
       answerBytes: 67_108_864,
       eventBytes: 8_388_608,
       openCalls: 10_000,
+      keyShare: 0.5,
+      uploadDiskBytes: 4_294_967_296,
+      pipelinedRequests: 16,
       callMs: 600_000,
       bodyMs: 60_000,
       headersMs: 30_000
@@ -724,10 +730,11 @@ t.test('the example file is right, with and without its entries, and complete', 
   t.same(ids(load(t, whole, env)), ['openai', 'ollama', 'team-gpu', 'sandbox', 'local'])
   t.same(entryNames(Config).filter(name => !new RegExp(`^ *(- )?${name}:`, 'm').test(whole)), [])
   const defaults = load(t, '')
-  const { limits: { defaultKey, ...limits }, tools, deferred, usage, metrics } = load(t, whole, env)
+  const { limits: { defaultKey, bodyMemoryBytes, ...limits }, tools, deferred, usage, metrics } = load(t, whole, env)
   t.same(defaultKey, { requestsPerMinute: 600 })
   t.same(usage, defaults.usage)
   t.same(metrics, load(t, 'metrics: {}').metrics)
+  t.equal(bodyMemoryBytes, 1_073_741_824)
   t.same(limits, defaults.limits, 'the example shows the defaults')
   t.same(deferred, defaults.deferred)
   t.match(tools, { ...defaults.tools, allowedHosts: ['tools.internal', '10.0.0.0/8'] })

@@ -8,11 +8,12 @@ import t from 'tap'
 import { asGatewayError, GatewayError } from '../../lib/core/errors.ts'
 import { readForm, type FormLimits, type OpenForm } from '../../lib/http/read-form.ts'
 import { sweepUploads } from '../../lib/http/upload-directory.ts'
+import { unbounded } from '../support/holding.ts'
 import { keptUploads } from '../support/uploads.ts'
 import type { AddressInfo } from 'node:net'
 import type { Test } from 'tap'
 
-const limits: FormLimits = { maxBytes: 100_000, timeoutMs: 10_000, signal: new AbortController().signal }
+const limits: FormLimits = { maxBytes: 100_000, timeoutMs: 10_000, signal: new AbortController().signal, disk: unbounded }
 
 interface Reader {
   readonly url: string

@@ -18,6 +18,7 @@ import { testGateway, testKey, upstreamAt, type TestGateway } from '../support/g
 import { scannedPdf, textPdf } from '../support/pdf.ts'
 import { providerSettings, settings } from '../support/settings.ts'
 import { countTurns } from '../support/turns.ts'
+import { unbounded } from '../support/holding.ts'
 import { until } from '../support/until.ts'
 import { fakeUpstream, type FakeUpstream, type Script, type SeenRequest } from '../support/upstream.ts'
 import type { IncomingMessage } from 'node:http'
@@ -158,7 +159,9 @@ t.test('of all large documents together, one piece is read, decoded or sent in a
   const texts = await three(async () => {
     const socket = Readable.from(Buffer.from(JSON.stringify(url)).toString('latin1').match(/[^]{1,65536}/g) ?? [], { objectMode: false })
     const request = Object.assign(socket, { headers: {} }) as unknown as IncomingMessage // all that is read of one
-    return await readJson(request, { maxBytes: 1e8, maxDepth: 2, timeoutMs: 60_000, signal })
+    return await readJson(request, {
+      maxBytes: 1e8, maxTextBytes: 1e8, maxValues: 10, maxDepth: 2, timeoutMs: 60_000, signal, memory: unbounded
+    })
   })
   t.ok(texts.every(text => text === url))
   since(start, 3 * Math.floor(url.length / 65536) - 3, 'reading')

@@ -18,16 +18,22 @@ export function settings (parts: Partial<Settings> = {}): Settings {
       dataDir: '',
       openHealth: false,
       drainMs: 1_000,
-      keepAliveMs: 1_000
+      keepAliveMs: 1_000,
+      connections: 10_000
     },
     limits: {
       jsonBodyBytes: 1_000_000,
+      mediaBodyBytes: 10_000_000,
+      jsonValues: 1_000_000,
       jsonDepth: 64,
       audioFileBytes: 1_000_000,
       documentBytes: 1_000_000,
       answerBytes: 1_000_000,
       eventBytes: 1_000_000,
       openCalls: 100,
+      keyShare: 1,
+      uploadDiskBytes: 1_000_000_000,
+      pipelinedRequests: 16,
       callMs: 10_000,
       bodyMs: 10_000,
       headersMs: 10_000

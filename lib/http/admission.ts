@@ -1,0 +1,133 @@
+/**
+ * Decides whether the process takes on one more call, and more bytes of its body.
+ *
+ * A call enters when its body is asked for, which is after its key was checked: a caller without a key
+ * takes no place. It leaves with everything it has taken when it has ended.
+ */
+
+import { getHeapStatistics } from 'node:v8'
+import { GatewayError } from '../core/errors.ts'
+import { FairBudget } from './fair-budget.ts'
+
+export interface AdmissionLimits {
+  readonly openCalls: number
+  /** How much of open calls, memory and disk one key may hold of what others leave: 0 to 1. */
+  readonly keyShare: number
+  /** Memory of all JSON bodies, as `JsonMemory` estimates it. Default: a quarter of the heap limit. */
+  readonly bodyMemoryBytes?: number
+  /** Uploads on disk of all calls. */
+  readonly uploadDiskBytes: number
+}
+
+/** Bytes that a call holds, of one kind. */
+export interface Holding {
+  /** True when so many bytes more could be taken with half of the budget left for others. */
+  readonly isCheap: (bytes: number) => boolean
+  /** @throws GatewayError `overloaded`; `file_too_large` for more than there can ever be for one key */
+  readonly take: (bytes: number) => void
+}
+
+export class Admission {
+  readonly #calls: FairBudget
+  readonly #memory: FairBudget
+  readonly #disk: FairBudget
+
+  constructor ({ openCalls, keyShare, bodyMemoryBytes, uploadDiskBytes }: AdmissionLimits) {
+    this.#calls = new FairBudget(openCalls, keyShare)
+    this.#memory = new FairBudget(bodyMemoryBytes ?? Math.floor(getHeapStatistics().heap_size_limit / 4), keyShare)
+    this.#disk = new FairBudget(uploadDiskBytes, keyShare)
+  }
+
+  /** Calls that have entered and not left. */
+  get openCalls (): number {
+    return this.#calls.used
+  }
+
+  /** Bytes held now. */
+  get held (): { readonly memoryBytes: number, readonly diskBytes: number } {
+    return { memoryBytes: this.#memory.used, diskBytes: this.#disk.used }
+  }
+
+  /** @throws GatewayError `overloaded` when there is no place for another call, or for one of this key */
+  enter (keyId: string): AdmittedCall {
+    const calls = this.#calls
+    if (!calls.take(keyId, 1)) {
+      const isFull = calls.used >= calls.total
+      const limit = isFull ? calls.total : calls.maxOf(keyId)
+      throw new GatewayError('overloaded', {
+        message: isFull ? undefined : `This API key has ${limit} calls open, its share of what this gateway can take. Try again.`,
+        rateLimits: {
+          'x-ratelimit-limit-requests': String(limit), 'x-ratelimit-remaining-requests': '0', 'x-ratelimit-reset-requests': '1s'
+        }
+      })
+    }
+    return new AdmittedCall(keyId, calls, this.#memory, this.#disk)
+  }
+}
+
+/** What one call has taken. */
+export class AdmittedCall {
+  readonly memory: Holding
+  readonly disk: Holding
+  readonly #keyId: string
+  readonly #calls: FairBudget
+  readonly #holdings: readonly BudgetHolding[]
+  #left = false
+
+  constructor (keyId: string, calls: FairBudget, memory: FairBudget, disk: FairBudget) {
+    const [inMemory, onDisk] = [new BudgetHolding(keyId, memory, 'memory'), new BudgetHolding(keyId, disk, 'disk space')]
+    this.memory = inMemory
+    this.disk = onDisk
+    this.#keyId = keyId
+    this.#calls = calls
+    this.#holdings = [inMemory, onDisk]
+  }
+
+  /** Gives back everything; more than once does nothing. */
+  leave (): void {
+    if (this.#left) return
+    this.#left = true
+    this.#calls.give(this.#keyId, 1)
+    for (const holding of this.#holdings) holding.giveBack()
+  }
+}
+
+class BudgetHolding implements Holding {
+  readonly #keyId: string
+  readonly #budget: FairBudget
+  readonly #what: string
+  #bytes = 0
+  #closed = false
+
+  constructor (keyId: string, budget: FairBudget, what: string) {
+    this.#keyId = keyId
+    this.#budget = budget
+    this.#what = what
+  }
+
+  isCheap (bytes: number): boolean {
+    return this.#budget.used + bytes <= this.#budget.total / 2 && bytes <= this.#budget.maxOf(this.#keyId) / 2
+  }
+
+  take (bytes: number): void {
+    // A body may still be arriving when its call has ended: nothing would give back what it takes.
+    if (this.#closed || bytes === 0) return
+    if (this.#budget.take(this.#keyId, bytes)) {
+      this.#bytes += bytes
+      return
+    }
+    if (this.#bytes + bytes > this.#budget.maxAlone) {
+      throw new GatewayError('file_too_large', { message: `The body needs more ${this.#what} than one API key may use.` })
+    }
+    throw new GatewayError('overloaded', {
+      message: `The bodies of other calls use the ${this.#what} of this gateway. Try again.`,
+      rateLimits: { 'x-ratelimit-remaining-requests': '0', 'x-ratelimit-reset-requests': '1s' }
+    })
+  }
+
+  giveBack (): void {
+    this.#closed = true
+    this.#budget.give(this.#keyId, this.#bytes)
+    this.#bytes = 0
+  }
+}

@@ -1,0 +1,54 @@
+/**
+ * Shares a bounded resource of the process among keys: open calls, memory of bodies, disk of uploads.
+ *
+ * A key may hold a share of what the other keys leave. One that takes all it can is refused more, while
+ * there is still room for the others: with a share of a half, the second key finds a half, the third a
+ * quarter.
+ */
+export class FairBudget {
+  readonly total: number
+  readonly #share: number
+  readonly #held = new Map<string, number>()
+  #used = 0
+
+  /** @param share from 0 to 1: how much one key may hold of what others leave */
+  constructor (total: number, share: number) {
+    this.total = total
+    this.#share = share
+  }
+
+  get used (): number {
+    return this.#used
+  }
+
+  /** Returns the most that this owner may hold now, at least 1. */
+  maxOf (owner: string): number {
+    return Math.max(1, Math.floor((this.total - this.#used + this.#of(owner)) * this.#share))
+  }
+
+  /** The most that an owner may hold while there is no other. */
+  get maxAlone (): number {
+    return Math.max(1, Math.floor(this.total * this.#share))
+  }
+
+  /** Takes all of the amount, or nothing and returns false. */
+  take (owner: string, amount: number): boolean {
+    const held = this.#of(owner)
+    if (this.#used + amount > this.total || held + amount > this.maxOf(owner)) return false
+    this.#used += amount
+    this.#held.set(owner, held + amount)
+    return true
+  }
+
+  /** @param amount no more than the owner has taken */
+  give (owner: string, amount: number): void {
+    const held = this.#of(owner) - amount
+    this.#used -= amount
+    if (held > 0) this.#held.set(owner, held)
+    else this.#held.delete(owner)
+  }
+
+  #of (owner: string): number {
+    return this.#held.get(owner) ?? 0
+  }
+}

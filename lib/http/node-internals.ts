@@ -1,0 +1,82 @@
+/**
+ * Every use of Node and Koa beyond their documented behaviour, in one place.
+ *
+ * Each says why it is worth it. `test/http/node-internals.test.ts` fails for each when a new version
+ * of Node or Koa works differently; what to do without it stands there too.
+ */
+
+import { Server as NetServer } from 'node:net'
+import Koa, { type Context } from 'koa'
+import { asGatewayError } from '../core/errors.ts'
+import type { ServerResponse, Server } from 'node:http'
+import type { Duplex } from 'node:stream'
+
+/**
+ * Writes text as one HTTP chunk with one write to the socket. `node:http` makes four of it (size, line
+ * end, text, line end) and looks for non-ASCII text twice. The flag says how the body is framed: it is
+ * off while a chunk that is framed already is written.
+ *
+ * @returns whether there is room for more
+ */
+export function writeChunk (response: ServerResponse, text: string): boolean {
+  if (text === '' || !response.chunkedEncoding) return response.write(text)
+  const sizeBytes = Buffer.byteLength(text)
+  response.chunkedEncoding = false
+  try {
+    return response.write(`${sizeBytes.toString(16)}\r\n${text}\r\n`, sizeBytes === text.length ? 'latin1' : 'utf8')
+  } finally {
+    response.chunkedEncoding = true
+  }
+}
+
+/**
+ * Ends a response with its whole body in one packet with the head. `end(body)` corks the socket and
+ * adds an empty write, and the `writev` of both costs 2 µs more than one `write`.
+ */
+export function endInOneWrite (response: ServerResponse, body: string | Uint8Array): void {
+  response.write(body)
+  response.socket?.uncork()
+  response.end()
+}
+
+/**
+ * Makes a response end with its connection. One that waits behind another response of its connection
+ * has no socket yet, and Node never emits `close` on it.
+ */
+export function closeWaitingResponse (response: ServerResponse): void {
+  response.destroy()
+  response.emit('close')
+}
+
+/** Tells whether a response waits behind another one of its connection. */
+export function waitsForConnection (response: ServerResponse): boolean {
+  return response.socket === null
+}
+
+/**
+ * Stops accepting connections and leaves the open ones alone. `close` of an HTTP server also destroys
+ * connections it takes for idle, those among them whose last bytes are still being sent.
+ */
+export function stopAccepting (server: Server): Promise<void> {
+  return new Promise(resolve => { NetServer.prototype.close.call(server, () => resolve()) })
+}
+
+/** Tells whether an answer has begun on a connection: none can follow it. Node's own handler of `clientError` looks there as well. */
+export function hasBegunAnswer (socket: Duplex): boolean {
+  const response: unknown = Reflect.get(socket, '_httpMessage')
+  return typeof response === 'object' && response !== null && Reflect.get(response, 'headersSent') === true
+}
+
+/**
+ * Koa without its own handling of a response. That listens for the end of every response, to report
+ * what is reported here anyway, and answers for middleware that has not: 5 µs a request.
+ */
+export class BareKoa extends Koa {
+  async handleRequest (context: Context, middleware: (context: Context) => Promise<void>): Promise<void> {
+    try {
+      await middleware(context)
+    } catch (error) {
+      context.onerror(asGatewayError(error))
+    }
+  }
+}

@@ -1,0 +1,40 @@
+/**
+ * Bounds the requests of one connection that wait behind an unanswered one.
+ *
+ * Node hands over every request of a read at once: 64 KiB hold two thousand `GET /livez`, each of which
+ * would become a call. The first request beyond the bound is refused with the connection; those after it
+ * are dropped with it.
+ */
+
+import { waitsForConnection } from './node-internals.ts'
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { Socket } from 'node:net'
+
+export class Pipelining {
+  readonly #maxWaiting: number
+  readonly #waiting = new WeakMap<Socket, number>()
+
+  /** @param maxOutstanding answers a connection may wait for */
+  constructor (maxOutstanding: number) {
+    this.#maxWaiting = maxOutstanding - 1
+  }
+
+  /** Decides about a request that just came. Costs nothing for one that does not wait. */
+  admit ({ socket }: IncomingMessage, response: ServerResponse): 'serve' | 'refuse' | 'drop' {
+    if (!waitsForConnection(response)) return 'serve'
+    const waiting = this.#waiting.get(socket) ?? 0
+    if (waiting > this.#maxWaiting) return 'drop'
+    this.#waiting.set(socket, waiting + 1)
+    if (waiting === this.#maxWaiting) {
+      response.shouldKeepAlive = false
+      socket.pause()
+      return 'refuse'
+    }
+    response.once('close', () => {
+      const now = this.#waiting.get(socket) ?? 0
+      // A connection that is being refused stays so.
+      if (now <= this.#maxWaiting) this.#waiting.set(socket, now - 1)
+    })
+    return 'serve'
+  }
+}

@@ -1,0 +1,142 @@
+/**
+ * Holds what `lib/http/node-internals.ts` relies on in Node and Koa. When one of these fails after an
+ * upgrade, the title says which reach is broken and the comment what to do without it.
+ */
+
+import { once } from 'node:events'
+import t from 'tap'
+import {
+  BareKoa, closeWaitingResponse, endInOneWrite, hasBegunAnswer, stopAccepting, waitsForConnection, writeChunk
+} from '../../lib/http/node-internals.ts'
+import { httpServer } from '../support/http-server.ts'
+import { openRequest } from '../support/open-request.ts'
+import { raw, rest } from '../support/raw.ts'
+import { until } from '../support/until.ts'
+import type { ServerResponse } from 'node:http'
+import type { Test } from 'tap'
+
+/** Records what is written to the socket of a response. */
+function recordWrites (t: Test, { socket }: ServerResponse): string[] {
+  if (socket === null) throw new Error('the response has no socket')
+  const writes: string[] = []
+  const write = socket.write.bind(socket) as (...args: unknown[]) => boolean // one of its overloads
+  t.intercept(socket, 'write', {
+    value: (...args: unknown[]): boolean => {
+      writes.push(String(args[0]))
+      return write(...args)
+    }
+  })
+  return writes
+}
+
+const get = 'GET / HTTP/1.1\r\nhost: x\r\n\r\n'
+
+// Otherwise: response.write(text), which is right and slower.
+t.test('writeChunk frames a text as one chunk, in one write of which Node adds nothing', async t => {
+  const { response, answer } = await openRequest(t)
+  response.writeHead(200)
+  response.flushHeaders()
+  const writes = recordWrites(t, response)
+  t.ok(writeChunk(response, 'größe'), 'there is room')
+  t.same(writes, ['7\r\ngröße\r\n'])
+  t.ok(response.chunkedEncoding, 'what follows is framed by Node again')
+  writeChunk(response, '')
+  response.end('!')
+  t.equal(await (await answer).text(), 'größe!')
+})
+
+t.test('writeChunk leaves a response alone that has no chunks', async t => {
+  const { url } = await httpServer(t, (_request, response) => {
+    writeChunk(response, 'ä')
+    response.end()
+  })
+  const socket = await raw(t, url)
+  socket.write('GET / HTTP/1.0\r\n\r\n')
+  t.match(await rest(socket), /\r\n\r\nä$/)
+})
+
+// Otherwise: response.end(body).
+t.test('endInOneWrite sends head and body as one write, and the end with no other', async t => {
+  const { response, answer } = await openRequest(t)
+  const writes = recordWrites(t, response)
+  response.writeHead(200, { 'content-length': '4' })
+  endInOneWrite(response, 'body')
+  t.equal(await (await answer).text(), 'body')
+  t.match(writes, [/^HTTP\/1\.1 200 OK\r\n[^]*\r\n\r\nbody$/])
+  t.same(writes.length, 1)
+})
+
+// Otherwise: Node emits `close` on it, or has a documented event for it.
+t.test('a response that waits behind another has no socket, and hears of the end of its connection only from us', async t => {
+  const responses: ServerResponse[] = []
+  const { url } = await httpServer(t, (_request, response) => { responses.push(response) })
+  const socket = await raw(t, url)
+  socket.write(get + get)
+  await until(() => responses.length === 2, 'two requests')
+  const [first, second] = responses
+  t.same([first, second].map(response => response && waitsForConnection(response)), [false, true])
+  const closed: string[] = []
+  first?.once('close', () => closed.push('first'))
+  second?.once('close', () => closed.push('second'))
+  const connection = first?.socket
+  socket.destroy()
+  await until(() => connection?.closed === true && closed.length > 0, 'the connection to close')
+  t.same(closed, ['first'], 'when this fails, closeWaitingResponse is no longer needed')
+  if (second !== undefined) closeWaitingResponse(second)
+  t.same(closed, ['first', 'second'])
+  t.ok(second?.destroyed)
+})
+
+// Otherwise: server.close(), if it leaves connections with unsent bytes alone.
+t.test('stopAccepting refuses new connections and leaves the open ones alone', async t => {
+  const { server, url } = await httpServer(t, (_request, response) => response.end('ok'))
+  const open = await raw(t, url)
+  open.write(get)
+  await once(open, 'data')
+  const closed = stopAccepting(server)
+  t.notOk(server.listening)
+  await t.rejects(fetch(url))
+  open.write(get.replace('\r\n\r\n', '\r\nconnection: close\r\n\r\n'))
+  t.match(await rest(open), /^HTTP\/1\.1 200 OK/, 'an idle connection goes on')
+  await closed
+})
+
+// Otherwise: keep a WeakSet of sockets with an answer that has begun.
+t.test('hasBegunAnswer sees the answer of a connection once its head is sent', async t => {
+  const { request, response, answer } = await openRequest(t)
+  t.notOk(hasBegunAnswer(request.socket))
+  response.writeHead(200)
+  t.ok(hasBegunAnswer(request.socket))
+  response.end()
+  await (await answer).text()
+})
+
+// Otherwise: a plain Koa, which is right and slower.
+t.test('BareKoa runs its middleware through handleRequest, and answers nothing itself', async t => {
+  const app = new BareKoa()
+  let runs = 0
+  let finish: (response: ServerResponse) => void = () => undefined
+  const ran = new Promise<ServerResponse>(resolve => { finish = resolve })
+  app.use(async context => {
+    runs++
+    finish(context.res)
+  })
+  const { url } = await httpServer(t, app.callback())
+  const answer = fetch(url)
+  const response = await ran
+  await new Promise(resolve => { setImmediate(resolve) })
+  t.equal(runs, 1)
+  t.notOk(response.headersSent, 'Koa would have answered 404')
+  const bare = await openRequest(t)
+  t.equal(response.listenerCount('finish'), bare.response.listenerCount('finish'), 'Koa would listen for the end')
+  response.end('ours')
+  t.equal(await (await answer).text(), 'ours')
+})
+
+t.test('middleware that throws is answered by Koa', async t => {
+  const app = new BareKoa()
+  app.silent = true
+  app.use(async () => await Promise.reject(new Error('broken')))
+  const { url } = await httpServer(t, app.callback())
+  t.equal((await fetch(url)).status, 500)
+})

@@ -1,0 +1,63 @@
+import { once } from 'node:events'
+import t from 'tap'
+import { testGateway, upstreamAt } from '../support/gateway.ts'
+import { raw, requestText, rest } from '../support/raw.ts'
+import { settings } from '../support/settings.ts'
+import { until } from '../support/until.ts'
+import { chatAnswer, fakeUpstream } from '../support/upstream.ts'
+
+const livez = 'GET /livez HTTP/1.1\r\nhost: x\r\n\r\n'
+
+function statuses (text: string): string[] {
+  return [...text.matchAll(/HTTP\/1\.1 (\d+)/g)].map(([, status]) => status ?? '')
+}
+
+t.test('a connection may wait for 16 answers; the next request is refused and ends it', async t => {
+  const api = await testGateway(t)
+  const socket = await raw(t, api.url)
+  socket.write(livez.repeat(200))
+  const text = await rest(socket)
+  const all = statuses(text)
+  // As the first is answered while the others are still being parsed, it may have made room for another.
+  t.ok(all.length >= 17 && all.length <= 40, `${all.length} answers`)
+  t.same(new Set(all.slice(0, -1)), new Set(['200']))
+  t.equal(all.at(-1), '503')
+  t.match(text, /connection: close\r\n[^]*A connection may wait for 16 answers at once\.","type":"server_error","code":"overloaded","param":null}}$/i)
+})
+
+t.test('requests that come one after the other are never refused', async t => {
+  const api = await testGateway(t)
+  const socket = await raw(t, api.url)
+  for (let count = 0; count < 40; count++) {
+    socket.write(livez)
+    const [bytes] = await once(socket, 'data') as [Buffer]
+    t.match(bytes.toString(), /^HTTP\/1\.1 200 /)
+  }
+})
+
+t.test('as many requests as may wait are all answered', async t => {
+  const upstream = await fakeUpstream({ pieces: [chatAnswer('x')] })
+  t.teardown(upstream.close)
+  const api = await testGateway(t, { providers: [upstreamAt(`${upstream.url}/v1`)] })
+  const socket = await raw(t, api.url)
+  const request = requestText('{"model":"openai/gpt-5","messages":"hi"}')
+  socket.write(request.repeat(15) + request.replace('host: x', 'host: x\r\nconnection: close'))
+  t.same(statuses(await rest(socket)), Array.from({ length: 16 }, () => '200'))
+})
+
+t.test('20,000 requests at once on each of 10 connections take no place from a caller with a key', async t => {
+  const upstream = await fakeUpstream({ pieces: [chatAnswer('x')] })
+  t.teardown(upstream.close)
+  const api = await testGateway(t, {
+    providers: [upstreamAt(`${upstream.url}/v1`)], limits: { ...settings().limits, openCalls: 1 }
+  })
+  const flood = Buffer.from(livez.repeat(20_000))
+  const sockets = await Promise.all(Array.from({ length: 10 }, async () => await raw(t, api.url)))
+  for (const socket of sockets) socket.write(flood)
+  const startedAtMs = performance.now()
+  t.equal((await api.post('/v1/chat/completions', { model: 'openai/gpt-5', messages: 'hi' })).status, 200)
+  t.ok(performance.now() - startedAtMs < 5000, 'it does not wait for all of them')
+  for (const socket of sockets) socket.resume()
+  await until(() => sockets.every(socket => socket.closed), 'every flooding connection to be closed', 10_000)
+  t.ok(api.lines.length < 500, `${api.lines.length} of 200,000 requests became calls`)
+})
