@@ -121,7 +121,8 @@ t.test('BareKoa runs its middleware through handleRequest, and answers nothing i
     runs++
     finish(context.res)
   })
-  const { url } = await httpServer(t, app.callback())
+  const handle = app.callback()
+  const { url } = await httpServer(t, (request, response) => { void handle(request, response) })
   const answer = fetch(url)
   const response = await ran
   await new Promise(resolve => { setImmediate(resolve) })
@@ -137,6 +138,7 @@ t.test('middleware that throws is answered by Koa', async t => {
   const app = new BareKoa()
   app.silent = true
   app.use(async () => await Promise.reject(new Error('broken')))
-  const { url } = await httpServer(t, app.callback())
+  const handle = app.callback()
+  const { url } = await httpServer(t, (request, response) => { void handle(request, response) })
   t.equal((await fetch(url)).status, 500)
 })
