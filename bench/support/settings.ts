@@ -20,7 +20,7 @@ export function benchSettings (port: number, upstreamPort: number): Settings {
     },
     limits: {
       jsonBodyBytes: 20_000_000,
-      mediaBodyBytes: 10_000_000,
+      mediaBodyBytes: 20_000_000,
       jsonValues: 1_000_000,
       jsonDepth: 64,
       audioFileBytes: 25_000_000,

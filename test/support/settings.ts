@@ -23,7 +23,7 @@ export function settings (parts: Partial<Settings> = {}): Settings {
     },
     limits: {
       jsonBodyBytes: 1_000_000,
-      mediaBodyBytes: 10_000_000,
+      mediaBodyBytes: 1_000_000,
       jsonValues: 1_000_000,
       jsonDepth: 64,
       audioFileBytes: 1_000_000,
