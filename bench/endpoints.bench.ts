@@ -1,7 +1,7 @@
 /** Whole calls in the process to endpoints with large answers: vectors, pictures, sounds. */
 
 import { equal, ok } from 'node:assert/strict'
-import { createCallRecord } from '../lib/core/record.ts'
+import { CallRecord } from '../lib/core/record.ts'
 import { embeddings } from '../pipelines/embeddings.ts'
 import { images } from '../pipelines/images.ts'
 import { speech } from '../pipelines/speech.ts'
@@ -28,7 +28,7 @@ function callTo (endpoint: string, body: object): Call {
     body: async () => await Promise.resolve(body),
     signal: new AbortController().signal,
     receivedAtMs: performance.now(),
-    record: createCallRecord(endpoint)
+    record: new CallRecord(endpoint)
   }
 }
 

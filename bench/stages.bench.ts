@@ -1,8 +1,7 @@
 /** What each stage of a chat call costs, from the call as it comes to its answer normalised. */
 
 import { deepEqual, equal } from 'node:assert/strict'
-import { pipe } from 'it-pipe'
-import { createCallRecord } from '../lib/core/record.ts'
+import { CallRecord } from '../lib/core/record.ts'
 import { checkChatRules } from '../lib/chat/rules.ts'
 import { chatInput, type ChatInput } from '../lib/chat/input.ts'
 import { createModels } from '../lib/models/create-models.ts'
@@ -27,12 +26,12 @@ const providers = new Map(settings.providers.map(entry => [
   entry.id, createProvider(entry, { send: async () => await Promise.reject(new Error('nothing is sent')) })
 ]))
 
-const authStage = auth({ check: presented => presented === benchKey ? key : undefined })
+const authStage = auth({ keys: { check: presented => presented === benchKey ? key : undefined } })
 const validateStage = validate(ChatRequest)
 const promptStage = map(chatInput)
 const rulesStage = map(checkChatRules)
-const routeStage = routeModel<ChatInput>(models, providers)
-const normaliseStage = normalise<ChatInput>()
+const routeStage = routeModel({ models, providers })
+const normaliseStage = normalise()
 
 export function callOf (size: BodySize, streamed = false): Call {
   const body: unknown = JSON.parse(requestBody('json', size, streamed))
@@ -43,14 +42,12 @@ export function callOf (size: BodySize, streamed = false): Call {
     body: async () => await Promise.resolve(body),
     signal: new AbortController().signal,
     receivedAtMs: performance.now(),
-    record: createCallRecord('chat')
+    record: new CallRecord('chat')
   }
 }
 
 export async function routedCall (streamed = false): Promise<RoutedCall<ChatInput>> {
-  return await first(pipe(
-    once(callOf('1 KB', streamed)), authStage, validateStage, promptStage, rulesStage, routeStage
-  ))
+  return await first(routeStage(rulesStage(promptStage(validateStage(authStage(once(callOf('1 KB', streamed))))))))
 }
 
 async function first<T> (source: AsyncIterable<T>): Promise<T> {

@@ -66,7 +66,7 @@ const encoders = perRead.map((count): Scenario => {
     name: `normalise and encode: 200 events, ${count} per read`,
     per: 'event',
     count: eventCount,
-    run: async () => await joined(pipe(each(given), normalise<ChatInput>(), sseEncode())),
+    run: async () => await joined(pipe(each(given), normalise(), sseEncode())),
     check: checkText
   }
 })
@@ -96,13 +96,13 @@ const through = perRead.map((count): Scenario => {
     name: `bytes to bytes: 200 events, ${count} per read`,
     per: 'event',
     count: eventCount,
-    run: async () => await joined(pipe(read(), normalise<ChatInput>(), sseEncode())),
+    run: async () => await joined(pipe(read(), normalise(), sseEncode())),
     check: checkText
   }
 })
 
 const normalised: Array<Batch<ChatInput, ChatEvent>> = []
-for await (const batch of normalise<ChatInput>()(each(batches(8, call)))) normalised.push(batch)
+for await (const batch of normalise()(each(batches(8, call)))) normalised.push(batch)
 
 export const scenarios: readonly Scenario[] = [
   ...readers,
@@ -124,7 +124,7 @@ export const scenarios: readonly Scenario[] = [
     run: async () => {
       const events = chatCompletions.response(JSON.parse(wholeAnswer), ask)
       const all: Array<Batch<ChatInput, ChatEvent>> = []
-      for await (const batch of normalise<ChatInput>()(each([{ call, route, events }]))) all.push(batch)
+      for await (const batch of normalise()(each([{ call, route, events }]))) all.push(batch)
       return JSON.stringify(toCompletion(all))
     },
     check: result => equal(String(result).includes(wholeText), true)

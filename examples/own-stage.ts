@@ -7,7 +7,7 @@
  * need not know which provider answered or how the answer will be sent.
  */
 
-import { normalise, once, pipe, providerCall, sseEncode, streamOrJson, toCompletion } from 'headgate/stages'
+import { normalise, pipeline, providerCall, sseEncode, streamOrJson, toCompletion } from 'headgate/stages'
 import { callFrom, sandboxProvider, testServices, textOf } from 'headgate/testing'
 import type { Batch, ChatEvent, ChatInput, Reply, Stage } from 'headgate/stages'
 
@@ -23,13 +23,16 @@ export function shout (): Stage<Batch<ChatInput, ChatEvent>> {
 }
 
 const services = testServices(sandboxProvider())
-const ask = providerCall(services, 'chat')
-const reply = streamOrJson({ streamed: sseEncode(), whole: toCompletion })
+const answer = pipeline(
+  providerCall(services, 'chat'),
+  shout(),
+  normalise(),
+  streamOrJson({ streamed: sseEncode(), complete: toCompletion })
+)
 
 /** Answers a question in capitals. */
 export async function askLoudly (content: string, stream: boolean): Promise<Reply> {
-  const call = callFrom<ChatInput>({ model: 'sandbox/echo', messages: [{ role: 'user', content }], stream })
-  return await pipe(once(call), ask, shout(), normalise<ChatInput>(), reply)
+  return await answer(callFrom({ model: 'sandbox/echo', messages: [{ role: 'user', content }], stream }))
 }
 
 if (process.argv[1] === import.meta.filename) console.log(await textOf(await askLoudly('Is anybody there?', true)))

@@ -9,9 +9,10 @@
  */
 
 import { createServer } from 'node:http'
-import { runDeferred } from '../pipelines/deferred.ts'
+import { deferredChat } from '../pipelines/chat.ts'
 import { createEndpoints } from '../pipelines/index.ts'
 import { openDeferrals } from './deferred/deferrals.ts'
+import { answerTask } from './deferred/answer-task.ts'
 import { TaskRunner } from './deferred/task-runner.ts'
 import { GatewayError } from './core/errors.ts'
 import { createApp } from './http/app.ts'
@@ -131,7 +132,7 @@ export async function createGateway (settings: Settings, given: GatewayParts): P
     onEnd
   })
   const tasks = deferrals === undefined ? undefined : new TaskRunner(deferrals, {
-    run: async (task, signal) => await runDeferred(services, onEnd)(task, signal),
+    run: async (task, signal) => await answerTask(services, deferredChat(services), onEnd)(task, signal),
     keepMs: () => services.settings.deferred.keepMs,
     onFailure: error => log.error({ error: String(error) }, 'a deferred completion or their store failed')
   })

@@ -1,98 +1,74 @@
 /** POST /v1/images/…: a prompt, or an image and a prompt, in; images out. */
 
-import { pipe } from 'it-pipe'
+import { toImages } from '../lib/images/complete.ts'
 import { checkImageFile } from '../lib/images/files.ts'
 import { needsNewestFamily, type ImageParameters } from '../lib/images/rules.ts'
-import { toImages } from '../lib/images/complete.ts'
 import { streamOrJson } from '../lib/replies/stream-or-json.ts'
-import { once } from '../lib/core/stage.ts'
 import { auth } from '../lib/stages/auth.ts'
-import { dryRun, dryRunReply } from '../lib/stages/dry-run.ts'
+import { dryRun } from '../lib/stages/dry-run.ts'
 import { imageFrames } from '../lib/stages/images/image-frames.ts'
-import { imageRules } from '../lib/stages/images/image-rules.ts'
+import { imageRules, type ImageRulesOptions } from '../lib/stages/images/image-rules.ts'
 import { limits } from '../lib/stages/limits.ts'
-import { recordUsage } from '../lib/stages/record-usage.ts'
 import { providerCall } from '../lib/stages/provider-call.ts'
+import { recordUsage } from '../lib/stages/record-usage.ts'
 import { routeModel } from '../lib/stages/route-model.ts'
 import { validate, validateForm } from '../lib/stages/validate.ts'
 import { ImageEditRequest, ImageRequest, ImageVariationRequest } from '../schemas/images.ts'
-import type { Call, RoutedCall } from '../lib/core/call.ts'
-import type { ImageEvent } from '../lib/core/events.ts'
-import type { ImageEdit, ImageVariation } from '../lib/images/input.ts'
-import type { Reply } from '../lib/core/reply.ts'
+import { pipeline, type Handler } from './pipeline.ts'
+import type { AuthedCall, Call, ValidCall } from '../lib/core/call.ts'
+import type { RequestOf } from '../lib/providers/provider.ts'
 import type { Services } from '../lib/services.ts'
-import type { ProviderCallOptions } from '../lib/upstream/attempt.ts'
-import type { Limits } from '../lib/core/settings.ts'
+import type { Stage } from '../lib/core/stage.ts'
 
 const oldest = 'openai/dall-e-2'
 const newest = 'openai/gpt-image-1'
+/** One event holds a whole image, and a whole answer up to ten of them. */
+const imageBytes = 64 * 1024 * 1024
 
 /** POST /v1/images/generations */
-export function images (services: Services): (call: Call) => Promise<Reply> {
-  const { keys, models, providers, settings } = services
-  const stages = [
-    auth(keys),
-    validate(ImageRequest),
-    routeModel<ImageRequest>(models, providers, { defaultModel }),
-    imageRules<ImageRequest>(models, { task: 'generation' }),
-    dryRun<RoutedCall<ImageRequest>>(services, 'images'),
-    limits<RoutedCall<ImageRequest>>(services),
-    providerCall(services, 'images', sizes(settings.limits)),
-    recordUsage<ImageRequest, ImageEvent>()
-  ] as const
-  const reply = streamOrJson({ streamed: imageFrames<ImageRequest>('image_generation'), whole: toImages<ImageRequest> })
-  return async call => await pipe(once(call), ...stages, reply).catch(dryRunReply)
+export function images (services: Services): Handler<Call> {
+  return imagePipeline(services, 'images', validate(ImageRequest), { task: 'generation' })
 }
 
 /** POST /v1/images/edits */
-export function imageEdits (services: Services): (call: Call) => Promise<Reply> {
-  const { keys, models, providers, settings } = services
-  const stages = [
-    auth(keys),
-    validateForm(ImageEditRequest),
-    routeModel<ImageEdit>(models, providers, { defaultModel }),
-    imageRules<ImageEdit>(models, {
-      task: 'edit',
-      checkFiles: ({ image, mask }, family) => {
-        for (const file of image) checkImageFile(file, 'image', family)
-        if (mask !== undefined) checkImageFile(mask, 'mask', family)
-      }
-    }),
-    dryRun<RoutedCall<ImageEdit>>(services, 'imageEdits'),
-    limits<RoutedCall<ImageEdit>>(services),
-    providerCall(services, 'imageEdits', sizes(settings.limits)),
-    recordUsage<ImageEdit, ImageEvent>()
-  ] as const
-  const reply = streamOrJson({ streamed: imageFrames<ImageEdit>('image_edit'), whole: toImages<ImageEdit> })
-  return async call => await pipe(once(call), ...stages, reply).catch(dryRunReply)
+export function imageEdits (services: Services): Handler<Call> {
+  return imagePipeline(services, 'imageEdits', validateForm(ImageEditRequest), {
+    task: 'edit',
+    checkFiles: ({ image, mask }, family) => {
+      for (const file of image) checkImageFile(file, 'image', family)
+      if (mask !== undefined) checkImageFile(mask, 'mask', family)
+    }
+  })
 }
 
 /** POST /v1/images/variations */
-export function imageVariations (services: Services): (call: Call) => Promise<Reply> {
-  const { keys, models, providers, settings } = services
-  const stages = [
-    auth(keys),
-    validateForm(ImageVariationRequest),
-    routeModel<ImageVariation>(models, providers, { defaultModel: () => oldest }),
-    imageRules<ImageVariation>(models, {
-      task: 'variation', checkFiles: ({ image }, family) => checkImageFile(image, 'image', family)
+export function imageVariations (services: Services): Handler<Call> {
+  return imagePipeline(services, 'imageVariations', validateForm(ImageVariationRequest), {
+    task: 'variation', checkFiles: ({ image }, family) => checkImageFile(image, 'image', family)
+  })
+}
+
+function imagePipeline<C extends 'images' | 'imageEdits' | 'imageVariations'> (
+  services: Services, capability: C, input: Stage<AuthedCall, ValidCall<RequestOf<C>>>, rules: ImageRulesOptions<RequestOf<C>>
+): Handler<Call> {
+  const { eventBytes, answerBytes } = services.settings.limits
+  const defaultModel = rules.task === 'variation' ? () => oldest : newestIfNeeded
+  return pipeline(
+    auth(services),
+    input,
+    routeModel(services, { defaultModel }),
+    imageRules(rules),
+    dryRun(services, capability),
+    limits(services),
+    providerCall(services, capability, {
+      eventBytes: Math.max(eventBytes, imageBytes), answerBytes: Math.max(answerBytes, 4 * imageBytes)
     }),
-    dryRun<RoutedCall<ImageVariation>>(services, 'imageVariations'),
-    limits<RoutedCall<ImageVariation>>(services),
-    providerCall(services, 'imageVariations', sizes(settings.limits)),
-    recordUsage<ImageVariation, ImageEvent>()
-  ] as const
-  const reply = streamOrJson({ streamed: imageFrames<ImageVariation>('image_edit'), whole: toImages<ImageVariation> })
-  return async call => await pipe(once(call), ...stages, reply).catch(dryRunReply)
+    recordUsage(),
+    streamOrJson({ streamed: imageFrames(rules.task === 'generation' ? 'image_generation' : 'image_edit'), complete: toImages })
+  )
 }
 
 /** A request that names no model and asks for what only the newest can do means that one. */
-function defaultModel (request: ImageParameters): string {
+function newestIfNeeded (request: ImageParameters): string {
   return needsNewestFamily(request) ? newest : oldest
-}
-
-/** One event holds a whole image, and a whole answer up to ten of them. */
-function sizes ({ eventBytes, answerBytes }: Limits): ProviderCallOptions {
-  const imageBytes = 64 * 1024 * 1024
-  return { eventBytes: Math.max(eventBytes, imageBytes), answerBytes: Math.max(answerBytes, 4 * imageBytes) }
 }

@@ -1,38 +1,35 @@
+import { pipeline, type Handler } from './pipeline.ts'
 import { providerLabels, type ProviderLabel } from '../schemas/providers.ts'
-import { pipe } from 'it-pipe'
 import type { Model, ModelList } from '../schemas/models.ts'
 import type { AuthedCall, Call } from '../lib/core/call.ts'
 import { GatewayError } from '../lib/core/errors.ts'
 import type { ModelEntry } from '../lib/core/model.ts'
 import { listsName, mayUse } from '../lib/models/scope.ts'
 import { jsonReply } from '../lib/replies/json.ts'
-import type { Reply } from '../lib/core/reply.ts'
 import type { Services } from '../lib/services.ts'
 import type { ProviderSettings } from '../lib/core/settings.ts'
-import { once, map } from '../lib/core/stage.ts'
+import { map } from '../lib/core/stage.ts'
 import { auth } from '../lib/stages/auth.ts'
 
 type ModelServices = Pick<Services, 'settings' | 'keys' | 'models'>
 
 /** GET /v1/models: the models this key may use. */
-export function listModels (
-  { settings, keys, models }: ModelServices
-): (call: Call) => Promise<Reply> {
+export function listModels (services: ModelServices): Handler<Call> {
+  const { settings, models } = services
   const describe = modelDescriber(settings.providers)
   const list = map(({ key }: AuthedCall): ModelList => ({
     object: 'list',
     data: models.list().filter(({ id }) => mayUse(key, id)).map(describe)
   }))
-  return async call => await pipe(once(call), auth(keys), list, jsonReply<ModelList>())
+  return pipeline(auth(services), list, jsonReply())
 }
 
 /**
  * GET /v1/models/{id}: one model, by any name a call may use for it (`call.params.model`).
  * What the key may not use does not exist for it.
  */
-export function retrieveModel (
-  { settings, keys, models }: ModelServices
-): (call: Call) => Promise<Reply> {
+export function retrieveModel (services: ModelServices): Handler<Call> {
+  const { settings, models } = services
   const describe = modelDescriber(settings.providers)
   const retrieve = map(({ key, params }: AuthedCall): Model => {
     const id = params.model ?? ''
@@ -42,7 +39,7 @@ export function retrieveModel (
     if (!visible) throw new GatewayError('model_not_found', { param: 'model' })
     return describe(entry)
   })
-  return async call => await pipe(once(call), auth(keys), retrieve, jsonReply<Model>())
+  return pipeline(auth(services), retrieve, jsonReply())
 }
 
 /** Makes the translation of a catalogue entry into the model object of the wire. */

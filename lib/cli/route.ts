@@ -59,14 +59,14 @@ call with the header X-Headgate-Dry-Run: true.
 
 /** Decides for a caller whose key may use everything. */
 function decisionOn (
-  model: string[], agent: Record<string, number> | undefined, { models, providers, health }: OwnedServices
+  model: string[], agent: Record<string, number> | undefined, services: OwnedServices
 ): RouteDecision {
-  const record: Pick<CallRecord, 'requestedModel'> = {}
+  const record: Pick<CallRecord, 'requestedModel'> = { requestedModel: undefined }
   const request = { model, ...agent !== undefined && { agent_attributes: agent } }
   try {
     const key = { id: 'cli', name: 'cli' }
-    const { routes } = chooseRoutes({ request, headers: {}, key, record }, models, providers, { attributes: chatAttributes })
-    return decide({ requested: record.requestedModel ?? '', routes, health, serves: serving(providers, 'chat') })
+    const { routes } = chooseRoutes({ request, headers: {}, key, record }, services, { attributes: chatAttributes })
+    return decide({ requested: record.requestedModel ?? '', routes, health: services.health, serves: serving(services.providers, 'chat') })
   } catch (error) {
     if (error instanceof GatewayError) throw new CommandError(error.message, { cause: error })
     throw error

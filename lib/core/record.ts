@@ -5,7 +5,7 @@
 
 import { asGatewayError } from './errors.ts'
 import type { Route } from './route.ts'
-import type { Usage } from './usage.ts'
+import { addUsage, type Usage } from './usage.ts'
 import type { Limit } from './key.ts'
 
 /** How a call ended. A caller who left is an outcome of its own, never an error. */
@@ -18,73 +18,98 @@ export interface FailedAttempt {
   readonly why: string
 }
 
-export interface CallRecord {
+/**
+ * Every field is there from the start, so that all records have one shape: with fields added as they
+ * became known, each function that reads records met dozens of shapes.
+ */
+export class CallRecord {
+  // The call.
   readonly endpoint: string
   /** Method and path of a request that no endpoint serves. */
-  unrouted?: string
-  keyId?: string
+  unrouted: string | undefined = undefined
+  keyId: string | undefined = undefined
   /** As the caller wrote it. */
-  requestedModel?: string
-  /** The gateway id of the model that answered (or was last tried). */
-  modelId?: string
-  providerId?: string
-  streamed?: boolean
+  requestedModel: string | undefined = undefined
+  streamed: boolean | undefined = undefined
   /** True when the caller brought a key of their own to the provider, who bills them. */
-  ownProviderKey?: boolean
-  /** Requests made to providers, retries and fallbacks included. */
-  attempts: number
-  /** Turns of a tool loop that were begun. */
-  turns?: number
-  /** Further attempts at a model that had just failed. */
-  retries?: number
-  /** Why other routes were passed over: one entry per failed attempt. */
-  failedAttempts?: FailedAttempt[]
-  /** The routes of the call, best first, and the one that answered. */
-  routes?: readonly Route[]
-  chosen?: Route
+  ownProviderKey: boolean | undefined = undefined
   /** True for a call that only asked which routes it would take. */
-  dryRun?: boolean
-  upstreamRequestId?: string
+  dryRun: boolean | undefined = undefined
+  /** True when the answer itself comes with another call: this one got a receipt, or 202 for not yet. */
+  deferred: boolean | undefined = undefined
+
+  // Its routes.
+  /** The gateway id of the model that answered (or was last tried). */
+  modelId: string | undefined = undefined
+  providerId: string | undefined = undefined
+  upstreamRequestId: string | undefined = undefined
+  /** The routes of the call, best first, and the one that answered. */
+  routes: readonly Route[] | undefined = undefined
+  chosen: Route | undefined = undefined
+  /** Requests made to providers, retries and fallbacks included. */
+  attempts = 0
+  /** Further attempts at a model that had just failed. */
+  retries: number | undefined = undefined
+  /** Turns of a tool loop that were begun. */
+  turns: number | undefined = undefined
+  /** Why other routes were passed over: one entry per failed attempt. */
+  failedAttempts: FailedAttempt[] | undefined = undefined
+
+  // Its time.
   /** Milliseconds spent waiting for others until the head of the answer: providers and tool servers. */
-  upstreamWaitMs: number
+  upstreamWaitMs = 0
   /** Milliseconds of the gateway's own until the head of the answer. */
-  overheadMs?: number
+  overheadMs: number | undefined = undefined
   /** Milliseconds from acceptance to the first byte of the answer. */
-  firstByteMs?: number
-  usage?: Usage
+  firstByteMs: number | undefined = undefined
+
+  // What it used (`stages/record-usage`).
+  usage: Usage | undefined = undefined
   /** True when `usage` is not all that the provider reported: a guess of the gateway, or a part. */
-  usageEstimated?: boolean
-  /** Pages of a document that were read: what OCR is billed by. */
-  pages?: number
+  usageEstimated: boolean | undefined = undefined
+  /** Counts the tokens of the request, for an estimate: called at the end, and only when no usage came. */
+  countPrompt: (() => number) | undefined = undefined
   /** Length of the answer's text so far: what an estimate is made of when no usage came. */
-  outputCharacters?: number
-  /** True when the answer itself comes with another call: this one got a receipt, or was told to wait. */
-  deferred?: boolean
-  /** Counts what was asked, for an estimate: called at the end, and only when no usage came. */
-  countPrompt?: () => number
+  outputCharacters: number | undefined = undefined
+  /** Pages of a document that were read: what OCR is billed by. */
+  pages: number | undefined = undefined
   /** Images that were made. */
-  images?: number
-  /** Length of the sound that was listened to, as the provider counted it. */
-  audioSeconds?: number
-  /** Length of the text that was spoken: what speech is paid by. */
-  spokenCharacters?: number
-  /** What of a key's limits is left: headers of the answer. */
-  limitHeaders?: Readonly<Record<string, string>>
-  /** What was set aside for this call, to be settled with what it used. */
-  reservation?: number
-  /** The limit of its key for which a call was refused. */
-  refusedBy?: Limit
+  images: number | undefined = undefined
+  /** Length of the recording, as the provider counted it. */
+  audioSeconds: number | undefined = undefined
+  /** Length of the text that was spoken: what speech is billed by. */
+  spokenCharacters: number | undefined = undefined
+
+  // The limits of its key.
+  /** What is left of them: headers of the answer. */
+  limitHeaders: Readonly<Record<string, string>> | undefined = undefined
+  /** What was reserved for this call, to be settled with what it used. */
+  reservation: number | undefined = undefined
+  /** The limit for which it was refused. */
+  refusedBy: Limit | undefined = undefined
+
+  // Its end.
   /** Of the answer; 499 when the caller had left before its end, whatever the head had said. */
-  status?: number
-  errorCode?: string
+  status: number | undefined = undefined
+  outcome: Outcome | undefined = undefined
+  errorCode: string | undefined = undefined
   /** The unexpected error or the upstream's words, for the log only. */
-  cause?: unknown
-  outcome?: Outcome
+  cause: unknown = undefined
   /**
    * Set when the answer is read on although the caller has left: resolves, and never rejects, when
    * the record is complete.
    */
-  settled?: Promise<void>
+  settled: Promise<void> | undefined = undefined
+
+  constructor (endpoint: string) {
+    this.endpoint = endpoint
+  }
+}
+
+/** Notes what one answer used, as its provider reports it, on top of what `earlier` turns of the call did. */
+export function noteUsage (record: CallRecord, usage: Usage, earlier: Usage | undefined): void {
+  record.usage = addUsage(earlier, usage) ?? usage
+  record.usageEstimated = false
 }
 
 /** Notes how a call failed, and returns the outcome that makes it. The first note stays. */
@@ -95,8 +120,4 @@ export function noteError (record: CallRecord, error: unknown): Outcome {
   record.cause = failure.cause
   record.outcome = failure.code === 'client_closed_request' ? 'client_closed' : 'error'
   return record.outcome
-}
-
-export function createCallRecord (endpoint: string): CallRecord {
-  return { endpoint, attempts: 0, upstreamWaitMs: 0 }
 }

@@ -1,50 +1,113 @@
 /**
- * The two shapes a pipeline is made of.
+ * The two shapes a pipeline is made of, and the three ways to make a stage.
  *
- * A stage is built once, at start-up, from what it depends on; what belongs to one call lives
- * inside the generator it returns:
+ * A stage is created once, at start-up, from what it depends on; what belongs to one call lives
+ * inside the iterator it returns. Any function from source to source is a stage:
  *
  * ```ts
  * const shout = (): Stage<string> => async function * (source) {
  *   for await (const text of source) yield text.toUpperCase()
  * }
  * ```
+ *
+ * One made by `map`, `flatMap` or `transform` also says how it was made (`recipeOf`), so that whoever
+ * builds a pipeline of known stages can run the same functions with fewer iterators between them.
  */
 
 /** Takes a source, returns a source. Leaving early returns the source it was given. */
 export type Stage<In, Out = In> = (source: AsyncIterable<In>) => AsyncIterable<Out>
 
+/** A stage that gives what it takes, whatever that is in detail. */
+export type SameStage<Bound> = <T extends Bound>(source: AsyncIterable<T>) => AsyncIterable<T>
+
 /** Takes a source, returns one value: the end of a pipeline. */
 export type Sink<In, Out> = (source: AsyncIterable<In>) => Promise<Out>
 
-/**
- * A source of exactly one value: how a call enters its pipeline.
- *
- * This and the two stages below are iterators written by hand. A pipeline has many of them in a row
- * for a single value, where a generator each would cost half of all its time.
- */
-export function once<T> (value: T): AsyncIterable<T> {
-  return new Once(value)
+/** A function of one value. A promise is awaited, anything else is not. */
+type Step = (value: unknown) => unknown
+
+/** Keeps the state of one run of a stage. */
+export interface Transformer<In, Out> {
+  /** Returns the value for this one, or `undefined` for none. */
+  readonly push: (value: In) => Out | undefined
+  /** Returns the last value once the source has ended, or `undefined` for none. */
+  readonly end?: () => Out | undefined
+  /**
+   * Returns the last value of a source that failed, or `undefined` for none.
+   * @throws the error, or another, to fail as the source did
+   */
+  readonly fail?: (error: unknown) => Out | undefined
+}
+
+/** How a stage was made: the functions it calls. */
+export type Recipe =
+  | { readonly kind: 'map', readonly steps: readonly Step[] }
+  | { readonly kind: 'flatMap', readonly open: (value: never) => AsyncIterable<unknown> }
+  | { readonly kind: 'transform', readonly begin: () => Transformer<never, unknown> }
+
+/** Returns how a stage was made; `undefined` for one that was written by hand. */
+export function recipeOf (stage: Stage<never, unknown>): Recipe | undefined {
+  return (stage as { readonly recipe?: Recipe }).recipe // set by `made` and by no one else
+}
+
+function made<In, Out> (stage: Stage<In, Out>, recipe: Recipe): Stage<In, Out> {
+  return Object.assign(stage, { recipe })
 }
 
 /**
- * Makes a stage of a pure step on one call: `perCall(resolvePrompt)`. Such stages in a row are one
- * iterator that takes all their steps.
+ * Makes a stage of a pure step on one value: `map(chatInput)`. One value in, one out.
  *
  * @throws whatever `step` throws; before the provider is called that is an HTTP error.
  */
-export function map<In, Out> (step: (call: In) => Out | Promise<Out>): Stage<In, Out> {
-  return source => source instanceof PerCall
-    ? source.and(step)
-    : new PerCall(source[Symbol.asyncIterator](), [step as Step])
+export function map<In, Out> (step: (value: In) => Out | Promise<Out>): Stage<In, Out> {
+  return mapAll([step as Step]) // it is given what its type says: the types of a pipeline see to that
+}
+
+function mapAll<In, Out> (steps: readonly Step[]): Stage<In, Out> {
+  return made(source => new Mapped<Out>(source[Symbol.asyncIterator](), steps), { kind: 'map', steps })
 }
 
 /**
  * Makes a stage that answers each value with a source of its own, one after the other: what
  * `yield *` does in a generator, without its detour for every value.
  */
-export function flatMap<In, Out> (open: (call: In) => AsyncIterable<Out>): Stage<In, Out> {
-  return source => new PerCallSource(source[Symbol.asyncIterator](), open)
+export function flatMap<In, Out> (open: (value: In) => AsyncIterable<Out>): Stage<In, Out> {
+  return made(source => new FlatMapped(source[Symbol.asyncIterator](), open), { kind: 'flatMap', open })
+}
+
+/** Makes a stage of synchronous steps that share a state: at most one value out for each value in. */
+export function transform<In, Out> (begin: () => Transformer<In, Out>): Stage<In, Out> {
+  return made(source => new Transformed(source[Symbol.asyncIterator](), begin()), { kind: 'transform', begin })
+}
+
+/**
+ * Returns the same stages with neighbours of `map` as one, which is one iterator less for each:
+ * seven pure steps on a call take 1.0 µs instead of 4.4.
+ */
+export function fuse (stages: ReadonlyArray<Stage<never, unknown>>): Array<Stage<never, unknown>> {
+  const fused: Array<Stage<never, unknown>> = []
+  for (const stage of stages) {
+    const [last, next] = [fused.at(-1), recipeOf(stage)]
+    const before = last === undefined ? undefined : recipeOf(last)
+    if (before?.kind === 'map' && next?.kind === 'map') fused.splice(-1, 1, mapAll([...before.steps, ...next.steps]))
+    else fused.push(stage)
+  }
+  return fused
+}
+
+/** Returns two stages as one, for a stage that is given another to call: `toolExecute(services, chain(ask, recordUsage()))`. */
+export function chain<A, B, C> (first: Stage<A, B>, second: Stage<B, C>): Stage<A, C> {
+  return source => second(first(source))
+}
+
+/**
+ * Returns a source of exactly one value: how a call enters its pipeline.
+ *
+ * This and the iterators below are written by hand. A pipeline has many of them in a row for a
+ * single value, where a generator each would cost half of all its time.
+ */
+export function once<T> (value: T): AsyncIterable<T> {
+  return new Once(value)
 }
 
 const done: IteratorReturnResult<undefined> = { done: true, value: undefined }
@@ -73,20 +136,13 @@ class Once<T> implements AsyncIterableIterator<T, undefined> {
   }
 }
 
-/** What a step takes is what the one before it gives: `perCall` sees to that. */
-type Step = (value: unknown) => unknown
-
-class PerCall<Out> implements AsyncIterableIterator<Out, undefined> {
+class Mapped<Out> implements AsyncIterableIterator<Out, undefined> {
   readonly #source: AsyncIterator<unknown>
   readonly #steps: readonly Step[]
 
   constructor (source: AsyncIterator<unknown>, steps: readonly Step[]) {
     this.#source = source
     this.#steps = steps
-  }
-
-  and<Next> (step: (value: Out) => Next | Promise<Next>): PerCall<Next> {
-    return new PerCall(this.#source, [...this.#steps, step as Step])
   }
 
   async next (): Promise<IteratorResult<Out, undefined>> {
@@ -98,7 +154,7 @@ class PerCall<Out> implements AsyncIterableIterator<Out, undefined> {
         value = step(value)
         if (value instanceof Promise) value = await value
       }
-      return { done: false, value: value as Out }
+      return { done: false, value: value as Out } // the last step gives it
     } catch (error) {
       await this.return()
       throw error
@@ -115,12 +171,12 @@ class PerCall<Out> implements AsyncIterableIterator<Out, undefined> {
   }
 }
 
-class PerCallSource<In, Out> implements AsyncIterableIterator<Out, undefined> {
+class FlatMapped<In, Out> implements AsyncIterableIterator<Out, undefined> {
   readonly #source: AsyncIterator<In>
-  readonly #open: (call: In) => AsyncIterable<Out>
+  readonly #open: (value: In) => AsyncIterable<Out>
   #inner: AsyncIterator<Out> | undefined
 
-  constructor (source: AsyncIterator<In>, open: (call: In) => AsyncIterable<Out>) {
+  constructor (source: AsyncIterator<In>, open: (value: In) => AsyncIterable<Out>) {
     this.#source = source
     this.#open = open
   }
@@ -132,9 +188,9 @@ class PerCallSource<In, Out> implements AsyncIterableIterator<Out, undefined> {
         if (given.done !== true) return given
         this.#inner = undefined
       }
-      const call = await this.#source.next()
-      if (call.done === true) return done
-      this.#inner = this.#open(call.value)[Symbol.asyncIterator]()
+      const outer = await this.#source.next()
+      if (outer.done === true) return done
+      this.#inner = this.#open(outer.value)[Symbol.asyncIterator]()
     }
   }
 
@@ -147,4 +203,54 @@ class PerCallSource<In, Out> implements AsyncIterableIterator<Out, undefined> {
   [Symbol.asyncIterator] (): this {
     return this
   }
+}
+
+class Transformed<In, Out> implements AsyncIterableIterator<Out, undefined> {
+  readonly #source: AsyncIterator<In>
+  readonly #transformer: Transformer<In, Out>
+  #ended = false
+
+  constructor (source: AsyncIterator<In>, transformer: Transformer<In, Out>) {
+    this.#source = source
+    this.#transformer = transformer
+  }
+
+  async next (): Promise<IteratorResult<Out, undefined>> {
+    while (!this.#ended) {
+      let given: IteratorResult<In>
+      try {
+        given = await this.#source.next()
+      } catch (error) {
+        return this.#last(this.#transformer.fail === undefined ? rethrow(error) : this.#transformer.fail(error))
+      }
+      if (given.done === true) return this.#last(this.#transformer.end?.())
+      try {
+        const value = this.#transformer.push(given.value)
+        if (value !== undefined) return { done: false, value }
+      } catch (error) {
+        await this.return()
+        return this.#last(this.#transformer.fail === undefined ? rethrow(error) : this.#transformer.fail(error))
+      }
+    }
+    return done
+  }
+
+  #last (value: Out | undefined): IteratorResult<Out, undefined> {
+    this.#ended = true
+    return value === undefined ? done : { done: false, value }
+  }
+
+  async return (): Promise<IteratorResult<Out, undefined>> {
+    this.#ended = true
+    await this.#source.return?.()
+    return done
+  }
+
+  [Symbol.asyncIterator] (): this {
+    return this
+  }
+}
+
+function rethrow (error: unknown): never {
+  throw error
 }

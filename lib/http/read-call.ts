@@ -4,7 +4,7 @@
  */
 
 import { setMaxListeners } from 'node:events'
-import { createCallRecord } from '../core/record.ts'
+import { CallRecord } from '../core/record.ts'
 import { GatewayError } from '../core/errors.ts'
 import { requestId } from '../text/ids.ts'
 import { LargeStringExtractor } from '../json/extract-large-strings.ts'
@@ -79,7 +79,7 @@ export function readCall (
   if (waits) response.shouldKeepAlive = false
 
   const longStrings = largeStringBytes === undefined ? undefined : new LargeStringExtractor(largeStringBytes)
-  const record = createCallRecord(name)
+  const record = new CallRecord(name)
   let admitted: AdmittedCall | undefined
   const call: Call = {
     id: requestId(request.headers['x-request-id']),

@@ -5,7 +5,7 @@ import type { Batch } from '../core/batch.ts'
 import type { ImageData, ImageEvent } from '../core/events.ts'
 
 /** `{ created, data, … }`, with `data` always there: the images of all requests it took. */
-export function toImages<R> (batches: ReadonlyArray<Batch<R, ImageEvent>>): object {
+export function toImages (batches: ReadonlyArray<Batch<unknown, ImageEvent>>): object {
   let answer: ImageEvent & { type: 'image-answer' } | undefined
   const data: ImageData[] = []
   for (const { events } of batches) {

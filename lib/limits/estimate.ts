@@ -1,6 +1,7 @@
 /** Estimates the tokens of a request cheaply: for reservations, and for answers that were cut off. */
 
 import { estimateTokens } from '../embeddings/tokens.ts'
+import type { Usage } from '../core/usage.ts'
 import type { ChatInput } from '../chat/input.ts'
 import type { EmbeddingsRequest } from '../../schemas/embeddings.ts'
 
@@ -41,4 +42,10 @@ function charactersOf (value: unknown): number {
 /** Recognises base64, with or without `data:` in front: it has no spaces. */
 function isMedia (text: string): boolean {
   return text.length > mediaCharacters && !/\s/.test(text.slice(0, mediaCharacters))
+}
+
+/** Estimates what an answer used whose provider does not say. */
+export function embeddingsUsage ({ input }: EmbeddingsRequest): Usage {
+  const tokens = estimateTokens(input)
+  return { promptTokens: tokens, completionTokens: 0, totalTokens: tokens }
 }

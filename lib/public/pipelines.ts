@@ -1,5 +1,6 @@
 /** `headgate/pipelines`: the pipeline of each endpoint, and the table of all endpoints. */
 
+export { pipeline, type Handler } from '../../pipelines/pipeline.ts'
 export { createEndpoints } from '../../pipelines/index.ts'
 export { chat } from '../../pipelines/chat.ts'
 export { embeddings } from '../../pipelines/embeddings.ts'
@@ -7,8 +8,7 @@ export { imageEdits, images, imageVariations } from '../../pipelines/images.ts'
 export { listModels, retrieveModel } from '../../pipelines/models.ts'
 export { ocr } from '../../pipelines/ocr.ts'
 export { speech } from '../../pipelines/speech.ts'
-export { transcription } from '../../pipelines/transcription.ts'
-export { translation } from '../../pipelines/translation.ts'
+export { transcription, translation } from '../../pipelines/recordings.ts'
 export type { Call } from '../core/call.ts'
 export type { Endpoint } from '../core/endpoint.ts'
 export type { Reply } from '../core/reply.ts'

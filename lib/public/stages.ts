@@ -1,7 +1,10 @@
 /** `headgate/stages`: what pipelines are made of, in the order in which a call meets it. */
 
 export { pipe } from 'it-pipe'
-export { flatMap, map, once } from '../core/stage.ts'
+export { pipeline, type Handler } from '../../pipelines/pipeline.ts'
+export { chain, flatMap, map, once, transform } from '../core/stage.ts'
+export { EarlyReply } from '../core/early-reply.ts'
+export { extend } from '../core/call.ts'
 
 export { auth } from '../stages/auth.ts'
 export { validate, validateForm } from '../stages/validate.ts'
@@ -9,7 +12,7 @@ export { chatInput } from '../chat/input.ts'
 export { checkChatRules } from '../chat/rules.ts'
 export { chatAttributes, chatSettings } from '../chat/model-settings.ts'
 export { routeModel } from '../stages/route-model.ts'
-export { dryRun, dryRunReply } from '../stages/dry-run.ts'
+export { dryRun } from '../stages/dry-run.ts'
 export { limits } from '../stages/limits.ts'
 export { estimateChat } from '../limits/estimate.ts'
 export { defer } from '../stages/defer.ts'
@@ -26,7 +29,7 @@ export { onCall } from '../replies/on-call.ts'
 export { streamOrJson } from '../replies/stream-or-json.ts'
 
 export { GatewayError, ValidationError } from '../core/errors.ts'
-export type { Sink, Stage } from '../core/stage.ts'
+export type { SameStage, Sink, Stage, Transformer } from '../core/stage.ts'
 export type { AuthedCall, Call, RoutedCall, ValidCall } from '../core/call.ts'
 export type { Batch } from '../core/batch.ts'
 export type {

@@ -4,11 +4,12 @@
  *
  *     const services = testServices(sandboxProvider())
  *     const call = callFrom<ChatInput>({ model: 'sandbox/echo', messages: [{ role: 'user', content: 'Hello' }] })
- *     const reply = await pipe(once(call), providerCall(services, 'chat'), myStage(), normalise(), reply)
+ *     const handle = pipeline(providerCall(services, 'chat'), myStage(), normalise(), reply)
+ *     const { status } = await handle(call)
  */
 
 import { loadSettings } from '../config/read-settings.ts'
-import { createCallRecord } from '../core/record.ts'
+import { CallRecord } from '../core/record.ts'
 import { createServices, type OwnedServices } from '../create-services.ts'
 import { createProvider } from '../providers/index.ts'
 import { sandboxTransport } from '../sandbox/transport.ts'
@@ -68,7 +69,7 @@ export function callFrom<R extends { readonly model?: unknown }> (request: R, op
     body: async () => request,
     signal,
     receivedAtMs: performance.now(),
-    record: createCallRecord('chat'),
+    record: new CallRecord('chat'),
     key,
     request,
     routes: [{ providerId, model: modelId.slice(providerId.length + 1), modelId }]

@@ -1,4 +1,4 @@
-/** The end of a pipeline that answers with sound, or with a stream of pieces of it. */
+/** Ends a pipeline that answers with sound, or with a stream of pieces of it. */
 
 import { GatewayError } from '../core/errors.ts'
 import { peek } from '../async/peek.ts'
@@ -8,17 +8,17 @@ import type { SpeechEvent } from '../core/events.ts'
 import type { Reply } from '../core/reply.ts'
 import type { Sink, Stage } from '../core/stage.ts'
 
+type SpeechBatch = Batch<{ readonly stream?: boolean }, SpeechEvent>
+
 /**
  * Waits for the first batch, which decides: bytes go out as they came in, read by read, under the
  * media type of `audio-start`; anything else is an event stream. When the provider breaks off, the
  * body throws and the connection is cut: half a sound must not pass for a whole one.
  *
  * @param streamed batches to the text of an event stream, for callers who asked for one
- * @throws GatewayError `upstream_invalid_response` for events nobody asked for
+ * @throws GatewayError `upstream_invalid_response` for events where sound was asked for
  */
-export function bytesReply<R extends { readonly stream?: boolean }> (
-  streamed: Stage<Batch<R, SpeechEvent>, string>
-): Sink<Batch<R, SpeechEvent>, Reply> {
+export function bytesReply (streamed: Stage<SpeechBatch, string>): Sink<SpeechBatch, Reply> {
   return async source => {
     const { first, all } = await peek(source)
     const start = first.events.find(event => event.type === 'audio-start')
@@ -30,7 +30,7 @@ export function bytesReply<R extends { readonly stream?: boolean }> (
   }
 }
 
-async function * bytesOf<R> (source: AsyncIterable<Batch<R, SpeechEvent>>): AsyncGenerator<Uint8Array, void, undefined> {
+async function * bytesOf (source: AsyncIterable<SpeechBatch>): AsyncGenerator<Uint8Array, void, undefined> {
   for await (const { events } of source) {
     for (const event of events) {
       if (event.type === 'audio-chunk') yield event.bytes

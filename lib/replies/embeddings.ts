@@ -1,9 +1,8 @@
-/** The end of the embeddings pipeline: vectors as the list the API answers with. */
+/** Ends the embeddings pipeline: vectors as the list the API answers with. */
 
 import { scheduler } from 'node:timers/promises'
 import { printVector } from '../embeddings/vector.ts'
 import type { Vector, VectorForm } from '../core/vector.ts'
-import { estimateTokens } from '../embeddings/tokens.ts'
 import { GatewayError } from '../core/errors.ts'
 import type { Batch } from '../core/batch.ts'
 import type { EmbeddingsEvent } from '../core/events.ts'
@@ -16,35 +15,24 @@ import type { EmbeddingsRequest } from '../../schemas/embeddings.ts'
 const wholeBytes = 256 * 1024
 /** Longer texts are vectors that were converted. */
 const turnBytes = 1024
+const noUsage: Usage = { promptTokens: 0, completionTokens: 0, totalTokens: 0 }
 const headers = { 'content-type': 'application/json; charset=utf-8' }
 
-/**
- * Takes the one batch of an answer. The usage goes into the books too; where the provider
- * reported none it is estimated, and says so there.
- */
+/** Takes the one batch of an answer, whose usage is in the record of its call by then. */
 export function embeddingsReply (): Sink<Batch<EmbeddingsRequest, EmbeddingsEvent>, Reply> {
   return async source => {
     for await (const { call, route, events } of source) {
       const { request, record } = call
       const vectors: Vector[] = []
-      let usage: Usage | undefined
       for (const event of events) {
-        if (event.type === 'usage') usage = event.usage
-        else vectors.push(...event.vectors)
+        if (event.type !== 'usage') vectors.push(...event.vectors)
       }
-      record.usageEstimated = usage === undefined
-      record.usage = usage ??= estimate(request)
-      const pieces = printed(vectors, request.encoding_format ?? 'float', route.modelId, usage)
+      const pieces = printed(vectors, request.encoding_format ?? 'float', route.modelId, record.usage ?? noUsage)
       const isLarge = vectors.reduce((bytes, { json }) => bytes + json.length, 0) > wholeBytes
       return { status: 200, headers, body: isLarge ? inTurns(pieces) : Buffer.concat([...pieces].map(bytesOf)) }
     }
     throw new GatewayError('internal_error', { cause: 'a pipeline without an answer' })
   }
-}
-
-function estimate ({ input }: EmbeddingsRequest): Usage {
-  const tokens = estimateTokens(input)
-  return { promptTokens: tokens, completionTokens: 0, totalTokens: tokens }
 }
 
 /** The text of the answer in pieces; the bytes of a vector are a piece of their own, not copied. */
@@ -64,7 +52,7 @@ function bytesOf (piece: Buffer | string): Buffer {
   return typeof piece === 'string' ? Buffer.from(piece) : piece
 }
 
-/** Converting many vectors takes long, so others get their turn after each; bytes are ready. */
+/** Converting many vectors takes long, so other calls run after each; bytes are ready. */
 async function * inTurns (pieces: Iterable<Buffer | string>): AsyncGenerator<Buffer | string, void, undefined> {
   for (const piece of pieces) {
     yield piece

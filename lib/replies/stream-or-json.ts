@@ -1,6 +1,4 @@
-/**
- * The end of a pipeline whose caller chooses: an event stream, or the same answer in one piece.
- */
+/** Ends a pipeline whose caller chooses: an event stream, or the same answer in one piece. */
 
 import { peek } from '../async/peek.ts'
 import { eventStream } from './event-stream.ts'
@@ -8,27 +6,30 @@ import type { Batch } from '../core/batch.ts'
 import type { Reply } from '../core/reply.ts'
 import type { Sink, Stage } from '../core/stage.ts'
 
+/** Batches of a call that says whether it wants a stream. */
+type StreamableBatch = Batch<{ readonly stream?: boolean | undefined }, unknown>
+
 export interface StreamOrJson<B, W> {
   /** Batches to the text of an event stream. */
   readonly streamed: Stage<B, string>
   /** All batches of an answer as one value. */
-  readonly whole: (batches: B[]) => W
+  readonly complete: (batches: B[]) => W
   /** That value as a reply. Default: its JSON. */
-  readonly write?: (whole: W) => Reply
+  readonly write?: (value: W) => Reply
 }
 
 /**
  * Waits for the first batch, which decides the status: a source that fails before it rejects.
  */
-export function streamOrJson<R extends { readonly stream?: boolean | undefined }, E, B extends Batch<R, E> = Batch<R, E>, W = unknown> (
-  { streamed, whole, write = asJson }: StreamOrJson<B, W>
+export function streamOrJson<B extends StreamableBatch, W = unknown> (
+  { streamed, complete, write = asJson }: StreamOrJson<B, W>
 ): Sink<B, Reply> {
   return async source => {
     const { first, all } = await peek(source)
     if (first.call.request.stream === true) return eventStream(streamed(all))
     const batches: B[] = []
     for await (const batch of all) batches.push(batch)
-    return write(whole(batches))
+    return write(complete(batches))
   }
 }
 

@@ -1,9 +1,9 @@
-/** Who is calling: before the body is looked at. */
+/** Finds out who is calling, before the body is read. */
 
 import { GatewayError } from '../core/errors.ts'
 import { map, type Stage } from '../core/stage.ts'
-import type { AuthedCall, Call } from '../core/call.ts'
-import type { Keys } from '../keys/keys.ts'
+import { extend, type AuthedCall, type Call } from '../core/call.ts'
+import type { Services } from '../services.ts'
 
 /**
  * One call in, the same call with its key out. The key comes as `Authorization: Bearer <key>`,
@@ -12,7 +12,7 @@ import type { Keys } from '../keys/keys.ts'
  * @throws GatewayError `invalid_api_key` alike for a missing, wrong, disabled or expired key;
  *   `insufficient_permissions` for one that may not use this endpoint
  */
-export function auth (keys: Keys): Stage<Call, AuthedCall> {
+export function auth ({ keys }: Pick<Services, 'keys'>): Stage<Call, AuthedCall> {
   return map(call => {
     const presented = presentedKey(call.headers)
     const key = presented === undefined ? undefined : keys.check(presented)
@@ -21,7 +21,7 @@ export function auth (keys: Keys): Stage<Call, AuthedCall> {
     if (key.endpoints !== undefined && !key.endpoints.includes(call.record.endpoint)) {
       throw new GatewayError('insufficient_permissions')
     }
-    return { key, ...call }
+    return extend(call, { key })
   })
 }
 

@@ -1,20 +1,19 @@
+import { deadline as startDeadline } from '../async/deadline.ts'
+import { extend, type Call } from '../core/call.ts'
 import { GatewayError } from '../core/errors.ts'
-import type { Call } from '../core/call.ts'
-import type { Stage } from '../core/stage.ts'
 
 /**
  * Gives calls less time than the rest of the gateway does: one call in, one out, whose signal also
- * aborts `ms` milliseconds from now. The timer goes when the stages after this one have ended.
+ * aborts `ms` milliseconds from now. The timer is cleared when the stages after this one have ended.
  */
-export function deadline<C extends Pick<Call, 'signal'>> (ms: number): Stage<C> {
-  return async function * (source) {
+export function deadline (ms: number) {
+  return async function * <C extends Pick<Call, 'signal'>> (source: AsyncIterable<C>): AsyncGenerator<Omit<C, 'signal'> & Pick<Call, 'signal'>> {
     for await (const call of source) {
-      const controller = new AbortController()
-      const timer = setTimeout(() => controller.abort(new GatewayError('timeout')), ms)
+      const { signal, end } = startDeadline(ms, call.signal, new GatewayError('timeout'))
       try {
-        yield { ...call, signal: AbortSignal.any([call.signal, controller.signal]) }
+        yield extend(call, { signal })
       } finally {
-        clearTimeout(timer)
+        end()
       }
     }
   }

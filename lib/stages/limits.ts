@@ -4,14 +4,16 @@ import { GatewayError } from '../core/errors.ts'
 import { budgetText, limitsOnUse, type KeyLimits } from '../core/key.ts'
 import { rateLimitHeaders } from '../limits/headers.ts'
 import { pause } from '../routing/retry-budget.ts'
-import { map, type Stage } from '../core/stage.ts'
+import { map, type SameStage } from '../core/stage.ts'
 import { costOf } from '../usage/cost.ts'
 import type { AuthedCall, RoutedCall } from '../core/call.ts'
 import type { TokenEstimate } from '../limits/estimate.ts'
 import type { Verdict } from '../limits/counters.ts'
 import type { Services } from '../services.ts'
 
-export interface LimitsOptions {
+export interface LimitsOptions<R> {
+  /** Estimates the tokens of a request. Default: none are reserved. */
+  readonly estimate?: (request: R) => TokenEstimate
   /** Waits where others are told to: for calls that nobody waits for. */
   readonly patient?: boolean
 }
@@ -23,17 +25,15 @@ const longestPauseMs = 1000
  * One call in, the same call out, with what it may use set aside. What it did use is settled with
  * its record, when it has ended, however that was (`gateway`). Calls of keys without limits pass.
  *
- * @param estimate of the tokens of a request. Default: none are set aside
  * @throws GatewayError `rate_limit_exceeded`, with the time after which it is worth another try;
  *   `insufficient_quota` when the budget is used up
  */
-export function limits<C extends RoutedCall<unknown>> (
+export function limits<R = unknown> (
   { limiter, models, settings }: Pick<Services, 'limiter' | 'models' | 'settings'>,
-  estimate?: (request: C['request']) => TokenEstimate,
-  { patient = false }: LimitsOptions = {}
-): Stage<C> {
+  { estimate, patient = false }: LimitsOptions<R> = {}
+): SameStage<RoutedCall<R>> {
   const waits = ({ reason }: Refused): boolean => patient && reason !== 'budget'
-  const reserve = async (call: C, limits: KeyLimits): Promise<C> => {
+  const reserve = async <C extends RoutedCall<R>>(call: C, limits: KeyLimits): Promise<C> => {
     const { key, record, request, routes } = call
     const usage = estimate?.(request) ?? { prompt: 0, completion: 0 }
     const tokens = usage.prompt + usage.completion
@@ -55,7 +55,7 @@ export function limits<C extends RoutedCall<unknown>> (
     record.reservation = verdict.reservation
     return call
   }
-  return map(call => {
+  return map(<C extends RoutedCall<R>>(call: C): C | Promise<C> => {
     const { key, record, request } = call
     if (estimate !== undefined) record.countPrompt = () => estimate(request).prompt
     const limits = key.limits ?? settings.limits.defaultKey
@@ -67,13 +67,13 @@ export function limits<C extends RoutedCall<unknown>> (
  * One call in, the same call out, and what it turns out to have used counts. It is let through in any
  * case: its provider does now what an earlier call was let in for.
  */
-export function countUse<C extends AuthedCall> ({ limiter, settings }: Pick<Services, 'limiter' | 'settings'>): Stage<C> {
-  const reserve = async (call: C, limits: KeyLimits): Promise<C> => {
+export function countUse ({ limiter, settings }: Pick<Services, 'limiter' | 'settings'>): SameStage<AuthedCall> {
+  const reserve = async <C extends AuthedCall>(call: C, limits: KeyLimits): Promise<C> => {
     const verdict = await limiter.reserve({ keyId: call.key.id, limits: limitsOnUse(limits), tokens: 0, nanoUsd: 0, alreadyAdmitted: true })
     if (verdict.admitted) call.record.reservation = verdict.reservation
     return call
   }
-  return map(call => {
+  return map(<C extends AuthedCall>(call: C): C | Promise<C> => {
     const limits = call.key.limits ?? settings.limits.defaultKey
     return limits === undefined ? call : reserve(call, limits)
   })

@@ -1,25 +1,110 @@
+import { noteUsage, type CallRecord } from '../core/record.ts'
+import { transform, type SameStage, type Stage, type Transformer } from '../core/stage.ts'
 import type { Batch } from '../core/batch.ts'
+import type { Transcript } from '../core/events.ts'
 import type { Usage } from '../core/usage.ts'
-import type { Stage } from '../core/stage.ts'
 
-interface Countable {
+/** What of any event says how much was used. */
+interface MeteredEvent {
   readonly type: string
   readonly usage?: Usage
+  readonly text?: string
   /** The images of an `image-answer`. */
   readonly data?: readonly unknown[]
+  readonly transcript?: Transcript
+  readonly result?: unknown
 }
 
-/** Puts the usage an answer reports, and its images, into the books; batches go through as they are. */
-export function recordUsage<R, E extends Countable> (): Stage<Batch<R, E>> {
-  return async function * (source) {
-    for await (const batch of source) {
-      const { record } = batch.call
-      for (const { type, usage, data = [] } of batch.events) {
-        if (type === 'usage' && usage !== undefined) record.usage = usage
-        const images = type === 'image-end' ? 1 : type === 'image-answer' ? data.length : 0
-        if (images > 0) record.images = (record.images ?? 0) + images
-      }
-      yield batch
+export interface RecordUsageOptions<R> {
+  /** Estimates the usage of an answer of one batch that reports none. Default: the ledger does, at the end. */
+  readonly estimate?: (request: R) => Usage
+}
+
+/**
+ * Writes what an answer used into the record of its call: tokens as the provider reports them, added to
+ * those of earlier turns; the length of its text so far; images, pages, seconds of sound. Batches go
+ * through as they are.
+ */
+export function recordUsage<R = unknown> ({ estimate }: RecordUsageOptions<R> = {}): SameStage<Batch<R, MeteredEvent>> {
+  const stage: Stage<Batch<R, MeteredEvent>> = transform(() => new UsageRecorder(estimate))
+  return stage as SameStage<Batch<R, MeteredEvent>> // each batch comes out as it went in
+}
+
+/** One answer, of one turn. */
+class UsageRecorder<R> implements Transformer<Batch<R, MeteredEvent>, Batch<R, MeteredEvent>> {
+  readonly #estimate: ((request: R) => Usage) | undefined
+  #earlier: Usage | undefined
+  #begun = false
+  #reported = false
+
+  constructor (estimate: ((request: R) => Usage) | undefined) {
+    this.#estimate = estimate
+  }
+
+  push (batch: Batch<R, MeteredEvent>): Batch<R, MeteredEvent> {
+    const { record, request } = batch.call
+    if (!this.#begun) {
+      this.#begun = true
+      this.#earlier = record.usage
+    }
+    let characters = 0
+    for (const event of batch.events) {
+      if (isOutput(event.type)) characters += event.text?.length ?? 0
+      else this.#note(event, record)
+    }
+    // Kept up to date as the answer grows, for one that is cut short without usage.
+    if (characters > 0) record.outputCharacters = (record.outputCharacters ?? 0) + characters
+    if (this.#estimate !== undefined && !this.#reported) {
+      record.usage = this.#estimate(request)
+      record.usageEstimated = true
+    }
+    return batch
+  }
+
+  #note ({ type, usage, data = [], transcript, result }: MeteredEvent, record: CallRecord): void {
+    switch (type) {
+      case 'usage':
+        if (usage !== undefined) this.#report(usage, record)
+        break
+      case 'image-end':
+        record.images = (record.images ?? 0) + 1
+        break
+      case 'image-answer':
+        record.images = (record.images ?? 0) + data.length
+        break
+      case 'transcript-end':
+        if (transcript !== undefined) this.#noteTranscript(transcript, record)
+        break
+      case 'result':
+        if (hasPages(result)) record.pages = result.pages.length
     }
   }
+
+  /** Tokens or seconds, whichever the provider counts. */
+  #noteTranscript ({ usage, durationSeconds }: Transcript, record: CallRecord): void {
+    const seconds = usage?.type === 'duration' ? usage.seconds : durationSeconds
+    if (seconds !== undefined) record.audioSeconds = seconds
+    if (usage?.type !== 'tokens') return
+    const { audio_tokens: audio } = usage.input_token_details ?? {}
+    this.#report({
+      promptTokens: usage.input_tokens,
+      completionTokens: usage.output_tokens,
+      totalTokens: usage.total_tokens,
+      ...audio !== undefined && { promptAudioTokens: audio }
+    }, record)
+  }
+
+  #report (usage: Usage, record: CallRecord): void {
+    this.#reported = true
+    noteUsage(record, usage, this.#earlier)
+  }
+}
+
+/** True for what a chat model is billed for as output. */
+function isOutput (type: string): boolean {
+  return type === 'text-delta' || type === 'reasoning-delta' || type === 'tool-call-delta' || type === 'refusal-delta'
+}
+
+function hasPages (result: unknown): result is { readonly pages: readonly unknown[] } {
+  return typeof result === 'object' && result !== null && 'pages' in result && Array.isArray(result.pages)
 }

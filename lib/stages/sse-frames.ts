@@ -1,14 +1,11 @@
-/**
- * Batches to the text of an event stream: what every streamed answer has in common, whatever its
- * events are and however they are printed.
- */
+/** Turns batches into the text of an event stream, whatever their events are and however they are printed. */
 
 import { asGatewayError } from '../core/errors.ts'
 import { noteError } from '../core/record.ts'
 import { sseData, sseEvent } from '../wire/sse.ts'
 import type { Batch } from '../core/batch.ts'
 import type { Call } from '../core/call.ts'
-import type { Stage } from '../core/stage.ts'
+import { transform, type Stage, type Transformer } from '../core/stage.ts'
 
 /** Prints the frames of one answer. */
 export interface FramePrinter<E> {
@@ -25,25 +22,38 @@ export interface FramePrinter<E> {
  *
  * @param printerOf makes the printer of an answer, given its first batch
  */
-export function sseFrames<R, E> (printerOf: (first: Batch<R, E>) => FramePrinter<E>): Stage<Batch<R, E>, string> {
-  return async function * (source) {
-    let printer: FramePrinter<E> | undefined
-    let call: Call | undefined
-    try {
-      for await (const batch of source) {
-        call = batch.call
-        printer ??= printerOf(batch)
-        const text = printer.print(batch.events)
-        if (text !== '') yield text
-      }
-      if (printer !== undefined) yield printer.end() + sseData('[DONE]')
-    } catch (error) {
-      if (call === undefined || printer === undefined) throw error
-      const failure = asGatewayError(error)
-      // Why the call was ended says more than what broke off because of it.
-      const outcome = noteError(call.record, call.signal.aborted ? call.signal.reason : failure)
-      if (outcome === 'client_closed') return
-      yield sseEvent('error', JSON.stringify(failure.toBody()))
-    }
+export function sseFrames<B extends Batch<unknown, unknown>> (
+  printerOf: (first: B) => FramePrinter<B['events'][number]>
+): Stage<B, string> {
+  return transform(() => new EventStream(printerOf))
+}
+
+class EventStream<B extends Batch<unknown, unknown>> implements Transformer<B, string> {
+  readonly #printerOf: (first: B) => FramePrinter<B['events'][number]>
+  #printer: FramePrinter<B['events'][number]> | undefined
+  #call: Call | undefined
+
+  constructor (printerOf: (first: B) => FramePrinter<B['events'][number]>) {
+    this.#printerOf = printerOf
+  }
+
+  push (batch: B): string | undefined {
+    this.#call = batch.call
+    this.#printer ??= this.#printerOf(batch)
+    const text = this.#printer.print(batch.events)
+    return text === '' ? undefined : text
+  }
+
+  end (): string | undefined {
+    return this.#printer === undefined ? undefined : this.#printer.end() + sseData('[DONE]')
+  }
+
+  fail (error: unknown): string | undefined {
+    const call = this.#call
+    if (call === undefined || this.#printer === undefined) throw error
+    const failure = asGatewayError(error)
+    // Why the call was ended says more than what broke off because of it.
+    const outcome = noteError(call.record, call.signal.aborted ? call.signal.reason : failure)
+    return outcome === 'client_closed' ? undefined : sseEvent('error', JSON.stringify(failure.toBody()))
   }
 }

@@ -27,6 +27,7 @@ import type { ChatEvent, ToolServerError } from '../core/events.ts'
 import type { Usage } from '../core/usage.ts'
 import type { OpenTools, ToolServers } from '../mcp/tool-servers.ts'
 import type { ToolSettings } from '../core/settings.ts'
+import type { Services } from '../services.ts'
 import type { Stage } from '../core/stage.ts'
 
 type ChatCall = RoutedCall<ChatInput>
@@ -35,8 +36,12 @@ type Ask = Stage<ChatCall, ChatBatch>
 
 export type ToolLimits = Pick<ToolSettings, 'loopMs' | 'loopTokens' | 'callsPerTurn' | 'repeats'>
 
-/** Whether the model of a route can be shown the pictures that tools return. */
-export type SeesImages = (route: Route) => boolean
+export interface ToolServices extends Pick<Services, 'tools' | 'models' | 'providers'> {
+  readonly settings: { readonly tools: ToolLimits }
+}
+
+/** Tells whether the model of a route can be shown the pictures that tools return. */
+type SeesImages = (route: Route) => boolean
 
 /** Why the loop ended although the model had called server tools. */
 export type StopReason = 'max_turns' | 'deadline' | 'tokens' | 'calls_per_turn' | 'repeated_call'
@@ -51,18 +56,23 @@ const maxImageCharacters = 20_000_000
  * the first go to the route that answered it.
  *
  * @param ask the provider-call stage
- * @param seesImages default: no model can, and pictures are only named
  * @throws GatewayError `unsupported_parameter` when `n` is greater than 1 while tools are to be
  *   run: there is one conversation to go on with. Else what `ask` throws.
  */
-export function toolExecute (
-  tools: ToolServers, ask: Ask, limits: ToolLimits, seesImages: SeesImages = () => false
-): Ask {
+export function toolExecute (services: ToolServices, ask: Ask): Ask {
+  const { tools, settings } = services
+  const seesImages = imageViewers(services)
   return flatMap(call => {
     const { request } = call
     if (!namesServers(request) || forbidsTools(request)) return ask(once(call))
-    return runsTools(call) ? answerWithTools(call, tools, ask, limits, seesImages) : offerTools(call, tools, ask)
+    return runsTools(call) ? answerWithTools(call, tools, ask, settings.tools, seesImages) : offerTools(call, tools, ask)
   })
+}
+
+/** Tells whether the model of a route is known to see: a picture shown to one that does not can fail the whole call. */
+function imageViewers ({ models, providers }: ToolServices): SeesImages {
+  return ({ modelId, providerId }) => providers.get(providerId)?.quirks.toolImages !== false &&
+    models.find(modelId)?.capabilities['vision'] === true
 }
 
 function namesServers ({ mcp_servers: servers }: ChatInput): boolean {
@@ -145,19 +155,16 @@ class ToolLoop {
       const shown = new ToolCallFilter(name => !isLast && this.#isServerTool(name), before)
       const turn = new Turn()
       this.#call.record.turns = number
-      // Until this turn has reported as well, what is in the books is not all of it.
-      if (this.#usage !== undefined) this.#call.record.usageEstimated = true
+      // Until this turn has reported as well, what is recorded is not all of it.
+      if (this.#call.record.usage !== undefined) this.#call.record.usageEstimated = true
       let route = asked.routes[0]
-      try {
-        for await (const batch of this.#ask(once(asked))) {
-          route = batch.route
-          for (const event of batch.events) turn.add(event)
-          const events = shown.read(batch.events)
-          if (events.length > 0) yield { call: this.#call, route, events }
-        }
-      } finally {
-        this.#count(turn) // also of a turn that breaks off after it has reported
+      for await (const batch of this.#ask(once(asked))) {
+        route = batch.route
+        for (const event of batch.events) turn.add(event)
+        const events = shown.read(batch.events)
+        if (events.length > 0) yield { call: this.#call, route, events }
       }
+      this.#usage = addUsage(this.#usage, turn.usage)
       const calls = wantsCalls(turn) ? turn.calls().filter(({ name }) => this.#isServerTool(name)) : []
       let stop = this.#stopReason(calls, isLast)
       if (calls.length > 0 && stop === undefined) {
@@ -178,13 +185,6 @@ class ToolLoop {
   /** What the model calls and nobody else could mean: a name it made up is answered here too. */
   #isServerTool (name: string): boolean {
     return this.#open.tools.length > 0 && !this.#own.has(name)
-  }
-
-  #count ({ usage }: Turn): void {
-    this.#usage = addUsage(this.#usage, usage)
-    // In the books at once: a later turn may never end.
-    if (this.#usage !== undefined) this.#call.record.usage = this.#usage
-    if (usage !== undefined) this.#call.record.usageEstimated = false
   }
 
   #stopReason (calls: readonly TurnCall[], isLast: boolean): StopReason | undefined {

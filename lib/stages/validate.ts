@@ -8,7 +8,7 @@
 
 import { Ajv2019 } from 'ajv/dist/2019.js'
 import type { Static, TSchema } from 'typebox'
-import type { AuthedCall, ValidCall } from '../core/call.ts'
+import { extend, type AuthedCall, type ValidCall } from '../core/call.ts'
 import type { UploadForm } from '../core/upload.ts'
 import { GatewayError, ValidationError, type ValidationDetail } from '../core/errors.ts'
 import { map, type Stage } from '../core/stage.ts'
@@ -17,7 +17,7 @@ import { readForm, type FormRequest } from '../validation/form.ts'
 import { isObject, type JsonSchema } from '../validation/json-schema.ts'
 import type { WithoutNulls } from '../../schemas/nullable.ts'
 
-const DETAILS = 20
+const maxDetails = 20
 
 // TypeBox writes draft 2019-09; `strictTypes` asks for a `type` beside every `anyOf`. Without the
 // meta schema, which would take a good part of the start-up: TypeBox writes well-formed schemas.
@@ -29,7 +29,6 @@ const ajv = new Ajv2019({
  * Reads the JSON body of each call and yields the call with it as `request`: one call in, one
  * out. Top-level fields that are null are left out, so the rest of the code meets `undefined`
  * only; the body itself is not changed.
- *
  *
  * @throws GatewayError `invalid_json` when the body is not an object, and whatever `call.body`
  *   throws.
@@ -45,7 +44,7 @@ export function validate<S extends TSchema> (
     if (!matches(body)) throw new ValidationError(reasons(schema, body))
     // The check has just shown that it is one, and the nulls go here.
     const request = withoutNulls(body) as WithoutNulls<Static<S>>
-    return { request, ...call }
+    return extend(call, { request })
   })
 }
 
@@ -64,24 +63,22 @@ export function validateForm<S extends TSchema> (
   schema: S
 ): Stage<AuthedCall, ValidCall<FormRequest<Static<S>>>> {
   const matches = compile(schema)
-  return async function * (source) {
-    for await (const call of source) {
-      const form = await call.body()
-      if (!isForm(form)) {
-        throw new GatewayError('unsupported_media_type', { message: 'Send the body as multipart/form-data.' })
-      }
-      const { values, request, faults } = readForm(schema, form)
-      if (faults.length > 0 || !matches(values)) {
-        // What could not be read was told already; its absence is not another fault.
-        const unread = new Set(faults.map(fault => fault.loc[1]))
-        const others = explain(schema, values, { limit: DETAILS }).filter(({ loc }) => !unread.has(loc[1]))
-        const detail = [...faults, ...others].slice(0, DETAILS)
-        throw new ValidationError(detail.length > 0 ? detail : [unexplained])
-      }
-      // The check has just shown it; files stand where the schema has a `FormFile`.
-      yield { request: request as FormRequest<Static<S>>, ...call }
+  return map(async call => {
+    const form = await call.body()
+    if (!isForm(form)) {
+      throw new GatewayError('unsupported_media_type', { message: 'Send the body as multipart/form-data.' })
     }
-  }
+    const { values, request, faults } = readForm(schema, form)
+    if (faults.length > 0 || !matches(values)) {
+      // A field that could not be read is reported already; its absence is not another fault.
+      const unread = new Set(faults.map(fault => fault.loc[1]))
+      const others = explain(schema, values, { limit: maxDetails }).filter(({ loc }) => !unread.has(loc[1]))
+      const detail = [...faults, ...others].slice(0, maxDetails)
+      throw new ValidationError(detail.length > 0 ? detail : [unexplained])
+    }
+    // The check has just shown it; files stand where the schema has a `FormFile`.
+    return extend(call, { request: request as FormRequest<Static<S>> })
+  })
 }
 
 type Check = (value: unknown) => boolean
@@ -135,7 +132,7 @@ const unexplained: ValidationDetail = {
 }
 
 function reasons (schema: TSchema, body: unknown): ValidationDetail[] {
-  const detail = explain(schema, body, { limit: DETAILS })
+  const detail = explain(schema, body, { limit: maxDetails })
   return detail.length > 0 ? detail : [unexplained]
 }
 

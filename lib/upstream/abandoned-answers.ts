@@ -6,9 +6,8 @@
  * gateway shuts down, an answer is given up as it would have been anyway.
  */
 
-import { addUsage } from '../core/usage.ts'
 import { GatewayError } from '../core/errors.ts'
-import type { CallRecord } from '../core/record.ts'
+import { noteUsage, type CallRecord } from '../core/record.ts'
 import type { Usage } from '../core/usage.ts'
 
 export interface AbandonedAnswerLimits {
@@ -116,9 +115,7 @@ export class AbandonedAnswers {
         const events = await answer.next()
         if (events === undefined || answer.sizeBytes() - before > this.#limits.bytes) break
         for (const { type, usage } of events) {
-          if (type !== 'usage' || usage === undefined) continue
-          record.usage = addUsage(earlier, usage) ?? usage
-          record.usageEstimated = false
+          if (type === 'usage' && usage !== undefined) noteUsage(record, usage, earlier)
         }
       }
     } catch (cause) {

@@ -3,7 +3,7 @@ import t from 'tap'
 import { Chunks, type AnswerHead, type Chunk } from '../../lib/chat/chunk.ts'
 import { foldChunks } from '../../lib/chat/fold.ts'
 import { toCompletion } from '../../lib/chat/complete.ts'
-import { createCallRecord } from '../../lib/core/record.ts'
+import { CallRecord } from '../../lib/core/record.ts'
 import { sseReader } from '../../lib/wire/sse.ts'
 import { normalise } from '../../lib/stages/normalise.ts'
 import { sseEncode } from '../../lib/stages/sse-encode.ts'
@@ -25,7 +25,7 @@ function batch (events: readonly ChatEvent[], options?: Options): Batch<ChatInpu
       body: async () => ({}),
       signal: new AbortController().signal,
       receivedAtMs: 0,
-      record: createCallRecord('chat'),
+      record: new CallRecord('chat'),
       key: { id: 'k', name: 'k' },
       request: { model: 'x/m', messages: [], stream: true, ...(options === undefined ? {} : { stream_options: options }) },
       routes: [route]
@@ -198,7 +198,7 @@ t.test('normalise gives the gateway its own head, ends choices once and keeps us
     [{ type: 'response-start', model: 'other' }, { type: 'choice-end', choice: 0, reason: 'length' }, { type: 'text-delta', choice: 0, text: 'b' }],
     [{ type: 'usage', usage: { promptTokens: 1, completionTokens: 2, totalTokens: 3 } }]
   ]
-  const out = await collect(normalise<ChatInput>()(source([first, ...rest.map(events => ({ call, route, events }))])))
+  const out = await collect(normalise()(source([first, ...rest.map(events => ({ call, route, events }))])))
   const events = out.flatMap(({ events }) => events)
   t.match(events, [
     { type: 'response-start', id: /^chatcmpl-[0-9a-f]{32}$/, model: 'x/m', createdSeconds: Number },

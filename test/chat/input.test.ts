@@ -1,6 +1,6 @@
 import t from 'tap'
 import type { ValidCall } from '../../lib/core/call.ts'
-import { createCallRecord } from '../../lib/core/record.ts'
+import { CallRecord } from '../../lib/core/record.ts'
 import { ValidationError } from '../../lib/core/errors.ts'
 import { chatInput, type ChatInput } from '../../lib/chat/input.ts'
 import { checkChatRules } from '../../lib/chat/rules.ts'
@@ -17,7 +17,7 @@ function callWith (request: Partial<ChatRequest>): ValidCall<ChatRequest> {
     body: async () => undefined,
     signal: new AbortController().signal,
     receivedAtMs: 0,
-    record: createCallRecord('chat'),
+    record: new CallRecord('chat'),
     key: { id: 'key-1', name: 'test' },
     request: { model: 'openai/gpt-5', ...request }
   }

@@ -4,7 +4,7 @@
  */
 
 import { embeddingsReply } from '../../lib/replies/embeddings.ts'
-import { createCallRecord } from '../../lib/core/record.ts'
+import { CallRecord } from '../../lib/core/record.ts'
 import { googleEmbeddings } from '../../lib/providers/google/embeddings.ts'
 import { openaiEmbeddings } from '../../lib/providers/openai/embeddings.ts'
 import { once } from '../../lib/core/stage.ts'
@@ -54,7 +54,7 @@ if (openai !== undefined && gemini !== undefined) {
       body: async () => request,
       signal: new AbortController().signal,
       receivedAtMs: 0,
-      record: createCallRecord('embeddings'),
+      record: new CallRecord('embeddings'),
       key: { id: 'k', name: 'k' },
       request,
       routes: [route]

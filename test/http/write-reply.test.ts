@@ -2,7 +2,7 @@ import { createServer } from 'node:http'
 import { once } from 'node:events'
 import { connect } from 'node:net'
 import t from 'tap'
-import { createCallRecord } from '../../lib/core/record.ts'
+import { CallRecord } from '../../lib/core/record.ts'
 import { writeReply } from '../../lib/http/write-reply.ts'
 import { eventStream } from '../../lib/replies/event-stream.ts'
 import { sseReader } from '../../lib/wire/sse.ts'
@@ -26,7 +26,7 @@ async function serving (t: Test, reply: Reply): Promise<AddressInfo> {
     body: async () => ({}),
     signal: new AbortController().signal,
     receivedAtMs: performance.now(),
-    record: createCallRecord('chat')
+    record: new CallRecord('chat')
   }
   const server = createServer((_request, response) => {
     writeReply(response, reply, call).catch(() => undefined) // the caller sees the cut

@@ -3,7 +3,7 @@ import t from 'tap'
 import { ModelList, type Model } from '../../schemas/models.ts'
 import type { ApiKey } from '../../lib/core/key.ts'
 import type { Call } from '../../lib/core/call.ts'
-import { createCallRecord } from '../../lib/core/record.ts'
+import { CallRecord } from '../../lib/core/record.ts'
 import { createModels } from '../../lib/models/create-models.ts'
 import type { ModelEntry } from '../../lib/core/model.ts'
 import { jsonReply } from '../../lib/replies/json.ts'
@@ -46,7 +46,7 @@ function call (key: string | undefined, params: Record<string, string> = {}): Ca
     body: async () => undefined,
     signal: new AbortController().signal,
     receivedAtMs: 0,
-    record: createCallRecord('models')
+    record: new CallRecord('models')
   }
 }
 

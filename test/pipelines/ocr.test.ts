@@ -22,7 +22,6 @@ import { unbounded } from '../support/holding.ts'
 import { until } from '../support/until.ts'
 import { fakeUpstream, type FakeUpstream, type Script, type SeenRequest } from '../support/upstream.ts'
 import type { IncomingMessage } from 'node:http'
-import type { Call } from '../../lib/core/call.ts'
 import type { OcrAnswer } from '../../schemas/ocr.ts'
 import type { Settings } from '../../lib/core/settings.ts'
 import type { Test } from 'tap'
@@ -324,7 +323,7 @@ t.test('a caller who leaves ends the request, and so does the deadline', async t
   await until(() => api.lines.length === 1, 'one line in the log')
   t.match(api.lines[0], { outcome: 'client_closed' })
 
-  const short = deadline<Pick<Call, 'signal'>>(5)
+  const short = deadline(5)
   const source = once({ signal: new AbortController().signal })
   for await (const { signal } of short(source)) {
     await new Promise(resolve => { signal.addEventListener('abort', resolve) })

@@ -3,12 +3,17 @@
  * be an error, or the compiler complains about the mark.
  */
 
-import { pipe } from 'it-pipe'
+import { pipeline } from '../../pipelines/pipeline.ts'
+import { estimateChat } from '../../lib/limits/estimate.ts'
+import { dryRun } from '../../lib/stages/dry-run.ts'
+import { limits } from '../../lib/stages/limits.ts'
+import { recordUsage } from '../../lib/stages/record-usage.ts'
+import { jsonReply } from '../../lib/replies/json.ts'
 import { checkChatRules } from '../../lib/chat/rules.ts'
-import { chatInput, type ChatInput } from '../../lib/chat/input.ts'
+import { chatInput } from '../../lib/chat/input.ts'
 import { toCompletion } from '../../lib/chat/complete.ts'
 import { streamOrJson } from '../../lib/replies/stream-or-json.ts'
-import { once, map } from '../../lib/core/stage.ts'
+import { map } from '../../lib/core/stage.ts'
 import { auth } from '../../lib/stages/auth.ts'
 import { normalise } from '../../lib/stages/normalise.ts'
 import { providerCall } from '../../lib/stages/provider-call.ts'
@@ -19,27 +24,34 @@ import { ChatRequest } from '../../schemas/chat.ts'
 import type { Call } from '../../lib/core/call.ts'
 import type { Services } from '../../lib/services.ts'
 
-export function orders (call: Call, services: Services): unknown[] {
-  const { keys, models, providers } = services
-  const source = once(call)
+export function orders (services: Services): unknown[] {
   const ask = providerCall(services, 'chat')
-  const prompt = map(chatInput)
+  const input = map(chatInput)
   const rules = map(checkChatRules)
-  const route = routeModel<ChatInput>(models, providers)
-  const reply = streamOrJson({ streamed: sseEncode(), whole: toCompletion })
+  const route = routeModel(services)
+  const admit = limits(services, { estimate: estimateChat })
+  const reply = streamOrJson({ streamed: sseEncode(), complete: toCompletion })
   return [
-    pipe(source, auth(keys), validate(ChatRequest), prompt, rules, route, ask, normalise<ChatInput>(), reply),
+    pipeline(auth(services), validate(ChatRequest), input, rules, route, admit, ask, recordUsage(), normalise(), reply),
     // @ts-expect-error a body is not looked at before the key
-    pipe(source, validate(ChatRequest), auth(keys), prompt, route, ask, reply),
+    pipeline<Call>(validate(ChatRequest), auth(services), input, route, ask, reply),
     // @ts-expect-error a model is chosen for a request, not for a call
-    pipe(source, auth(keys), route, ask, reply),
-    // @ts-expect-error the prompt is resolved before a provider sees it
-    pipe(source, auth(keys), validate(ChatRequest), ask, reply),
+    pipeline(auth(services), route, ask, reply),
+    // @ts-expect-error the input is made before a provider sees it
+    pipeline(auth(services), validate(ChatRequest), ask, reply),
     // @ts-expect-error a provider is asked once there is a route
-    pipe(source, auth(keys), validate(ChatRequest), prompt, ask, reply),
+    pipeline(auth(services), validate(ChatRequest), input, ask, reply),
+    // @ts-expect-error limits are checked once there is a route
+    pipeline(auth(services), validate(ChatRequest), input, admit, route, ask, reply),
+    // @ts-expect-error usage is in the events of a provider
+    pipeline(auth(services), validate(ChatRequest), input, route, recordUsage(), ask, reply),
     // @ts-expect-error events come from a provider
-    pipe(source, auth(keys), validate(ChatRequest), prompt, route, normalise<ChatInput>(), reply),
+    pipeline(auth(services), validate(ChatRequest), input, route, normalise(), reply),
+    // @ts-expect-error a dry run is one of an endpoint that routes
+    pipeline(auth(services), dryRun(services, 'chat'), jsonReply()),
+    // @ts-expect-error a capability is answered by its own adapter
+    pipeline(auth(services), validate(ChatRequest), input, route, providerCall(services, 'ocr'), reply),
     // @ts-expect-error a reply is made of events
-    pipe(source, auth(keys), reply)
+    pipeline(auth(services), reply)
   ]
 }

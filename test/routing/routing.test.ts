@@ -5,7 +5,7 @@ import { Breaker, type Attempt } from '../../lib/routing/breaker.ts'
 import { decide } from '../../lib/routing/decision.ts'
 import { RouteHealth } from '../../lib/routing/route-health.ts'
 import { candidatesOf, explainRoute } from '../../lib/routing/explain-route.ts'
-import { createCallRecord } from '../../lib/core/record.ts'
+import { CallRecord } from '../../lib/core/record.ts'
 import { GatewayError, type ErrorCode } from '../../lib/core/errors.ts'
 import type { Ranked, Route } from '../../lib/core/route.ts'
 
@@ -238,7 +238,7 @@ t.test('a decision tells the order, the state and the reason of all', async t =>
 })
 
 t.test('a header says who was tried and why, in few plain letters', async t => {
-  const record = createCallRecord('chat')
+  const record = new CallRecord('chat')
   t.equal(explainRoute(record), undefined)
   const a = route('one/a'); const b = route('two/b')
   Object.assign(record, { routes: [a], chosen: a })
@@ -255,13 +255,13 @@ t.test('a header says who was tried and why, in few plain letters', async t => {
     [{ by: 'first byte', value: 410.4 }, 'first byte 410 ms'], [{ by: 'first byte' }, 'first byte unknown']
   ] as const) {
     const c = route('three/c', ranked)
-    t.equal(explainRoute({ ...record, routes: [a, c], chosen: c }), `one/a: upstream_error; three/c: ${text}`)
+    t.equal(explainRoute(Object.assign(record, { routes: [a, c], chosen: c })), `one/a: upstream_error; three/c: ${text}`)
   }
-  const long = explainRoute({ ...record, failedAttempts: Array.from({ length: 99 }, () => ({ route: route('ü\r\nx/y'), why: 'upstream_error' })) })
+  const long = explainRoute(Object.assign(record, { failedAttempts: Array.from({ length: 99 }, () => ({ route: route('ü\r\nx/y'), why: 'upstream_error' })) }))
   t.equal(long?.length, 512)
   t.match(long, /^\?\?\?x\/y: upstream_error; [\x20-\x7e]+\.\.\.$/)
   const many = Array.from({ length: 20 }, (_, index) => route(`one/${index}`))
-  t.equal(candidatesOf({ ...record, routes: many })?.length, 8)
+  t.equal(candidatesOf(Object.assign(record, { routes: many }))?.length, 8)
 })
 
 /** One attempt that fails. */

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { createCallRecord } from '../../lib/core/record.ts'
+import { CallRecord } from '../../lib/core/record.ts'
 import { once } from '../../lib/core/stage.ts'
 import { auth } from '../../lib/stages/auth.ts'
 import type { ApiKey } from '../../lib/core/key.ts'
@@ -22,12 +22,12 @@ function callWith (headers: Call['headers'], endpoint = 'chat'): Call {
     body: async () => await Promise.reject(new Error('the body was read')),
     signal: new AbortController().signal,
     receivedAtMs: 0,
-    record: createCallRecord(endpoint)
+    record: new CallRecord(endpoint)
   }
 }
 
 async function authed (call: Call): Promise<AuthedCall> {
-  for await (const authed of auth(keys)(once(call))) return authed
+  for await (const authed of auth({ keys })(once(call))) return authed
   throw new Error('nothing came out')
 }
 

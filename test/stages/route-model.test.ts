@@ -1,7 +1,7 @@
 import t from 'tap'
 import type { ApiKey } from '../../lib/core/key.ts'
 import type { RoutedCall, ValidCall } from '../../lib/core/call.ts'
-import { createCallRecord } from '../../lib/core/record.ts'
+import { CallRecord } from '../../lib/core/record.ts'
 import { createModels } from '../../lib/models/create-models.ts'
 import { once } from '../../lib/core/stage.ts'
 import { routeModel, type ModelRequest, type RouteModelOptions } from '../../lib/stages/route-model.ts'
@@ -32,11 +32,11 @@ async function route (model: ModelRequest['model'], given: Given = {}): Promise<
     body: async () => undefined,
     signal: new AbortController().signal,
     receivedAtMs: 0,
-    record: createCallRecord('chat'),
+    record: new CallRecord('chat'),
     key: { id: 'k', name: 'k', ...given.key },
     request: model === undefined ? {} : { model }
   }
-  for await (const routed of routeModel(models, providers, { settings: asked => asked, ...given.options })(once(call))) return routed
+  for await (const routed of routeModel({ models, providers }, { settings: asked => asked, ...given.options })(once(call))) return routed
   throw new Error('no call came out')
 }
 

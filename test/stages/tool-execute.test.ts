@@ -1,9 +1,11 @@
 import t, { type Test } from 'tap'
-import { createCallRecord } from '../../lib/core/record.ts'
+import { CallRecord } from '../../lib/core/record.ts'
 import { createToolServers, type OpenTools, type ToolServers } from '../../lib/mcp/tool-servers.ts'
-import { once } from '../../lib/core/stage.ts'
+import { chain, once } from '../../lib/core/stage.ts'
+import { createModels } from '../../lib/models/create-models.ts'
+import { recordUsage } from '../../lib/stages/record-usage.ts'
 import { toolExecute, type ToolLimits } from '../../lib/stages/tool-execute.ts'
-import { settings } from '../support/settings.ts'
+import { modelSettings, providerSettings, settings } from '../support/settings.ts'
 import { startToolServer } from '../support/tool-server.ts'
 import { until } from '../support/until.ts'
 import type { Batch } from '../../lib/core/batch.ts'
@@ -32,7 +34,7 @@ t.test('without tool servers the call goes to the model as it is', async t => {
   const model = scripted([[...text('hi'), end('stop')]])
   for (const request of [{}, { mcp_servers: [] }, { mcp_servers: 'a/b', tool_choice: 'none' as const }]) {
     const call = chatCall(request)
-    await collect(toolExecute(noTools, model.ask, limits), call)
+    await collect(looped(noTools, model.ask, limits), call)
     t.equal(model.calls.at(-1), call)
   }
 })
@@ -51,7 +53,7 @@ t.test('turns', async t => {
       [start, ...text('It is 1.'), end('stop'), usage(20, 7)]
     ])
     const call = chatCall({ mcp_servers: { url: server.url, name: 'mine' }, tools: [ownTool], tool_choice: 'required' })
-    const batches = await collect(toolExecute(realTools(t), model.ask, limits), call)
+    const batches = await collect(looped(realTools(t), model.ask, limits), call)
 
     t.ok(batches.every(batch => batch.call === call))
     const events = batches.flatMap(batch => batch.events)
@@ -108,7 +110,7 @@ t.test('turns', async t => {
       }
     }
     let shown = ''
-    for await (const { events } of toolExecute(realTools(t), ask, limits)(once(chatCall({ mcp_servers: server.url })))) {
+    for await (const { events } of looped(realTools(t), ask, limits)(once(chatCall({ mcp_servers: server.url })))) {
       for (const event of events) if (event.type === 'text-delta') shown += event.text
     }
     t.equal(shown, 'now\n\ndone')
@@ -157,7 +159,7 @@ t.test('turns', async t => {
       [...text('a picture'), end('stop')]
     ])
     const look = async (route: Route): Promise<unknown> => {
-      const stage = toolExecute(realTools(t), model.ask, limits, ({ modelId }) => modelId === second.modelId)
+      const stage = looped(realTools(t), model.ask, limits, second.modelId)
       await collect(stage, chatCall({ mcp_servers: server.url }, { routes: [route] }))
       return model.calls.at(-1)?.request.messages.slice(2)
     }
@@ -189,7 +191,7 @@ t.test('turns', async t => {
     }
     const events: ChatEvent[] = []
     await t.rejects(async () => {
-      for await (const batch of toolExecute(realTools(t), ask, limits)(once(chatCall({ mcp_servers: server.url })))) events.push(...batch.events)
+      for await (const batch of looped(realTools(t), ask, limits)(once(chatCall({ mcp_servers: server.url })))) events.push(...batch.events)
     }, /overloaded/)
     t.match(events, [{ type: 'tool-result' }])
   })
@@ -310,12 +312,12 @@ t.test('an answer that stops early shows the pending calls and says why', async 
   await t.test('when the tokens of all turns reach their limit', async t => {
     for (const [loopTokens, turns] of [[2, 1], [3, 2], [4, 2]] as const) {
       const model = scripted([turn('{"a":1}'), turn('{"a":2}'), [...text('done'), end('stop')]])
-      const batches = await collect(toolExecute(realTools(t), model.ask, { ...limits, loopTokens }), chatCall({ mcp_servers: server.url }))
+      const batches = await collect(looped(realTools(t), model.ask, { ...limits, loopTokens }), chatCall({ mcp_servers: server.url }))
       t.match(batches.flatMap(batch => batch.events).slice(-6), pending('tokens', turns))
       t.equal(model.calls.length, turns)
     }
     const enough = scripted([turn('{"a":1}'), [...text('done'), end('stop'), usage(1, 1)]])
-    const batches = await collect(toolExecute(realTools(t), enough.ask, { ...limits, loopTokens: 3 }), chatCall({ mcp_servers: server.url }))
+    const batches = await collect(looped(realTools(t), enough.ask, { ...limits, loopTokens: 3 }), chatCall({ mcp_servers: server.url }))
     t.match(batches.flatMap(batch => batch.events).slice(-2), [{ type: 'choice-end', reason: 'stop' }, { type: 'usage' }], 'an answer that is finished is not stopped')
   })
 
@@ -328,7 +330,7 @@ t.test('an answer that stops early shows the pending calls and says why', async 
 
   await t.test('when the time of all turns is up', async t => {
     const model = scripted([[...toolCall(0, 'c0', 'slow', '{}'), end('tool_calls')]])
-    const events = await collect(toolExecute(realTools(t), model.ask, { ...limits, loopMs: 100 }), chatCall({ mcp_servers: server.url }))
+    const events = await collect(looped(realTools(t), model.ask, { ...limits, loopMs: 100 }), chatCall({ mcp_servers: server.url }))
     t.match(events.flatMap(batch => batch.events), [
       { type: 'tool-call-start', id: 'c0' }, {}, {},
       { type: 'extra', fields: { tool_loop_stopped: { reason: 'deadline', turns: 1 } } }, { type: 'choice-end' }
@@ -353,7 +355,7 @@ t.test('a caller who leaves', async t => {
     const server = await startToolServer(t)
     const model = scripted([[...toolCall(0, 'a', 'slow', '{}'), end('tool_calls')]])
     const call = chatCall({ mcp_servers: server.url, stream: true, stream_options: { include_tool_events: true } })
-    for await (const batch of toolExecute(realTools(t), model.ask, limits)(once(call))) {
+    for await (const batch of looped(realTools(t), model.ask, limits)(once(call))) {
       t.match(batch.events, [{ type: 'extra' }])
       await until(() => server.counts['tool slow'] === 1, 'the slow tool to be called')
       break
@@ -373,7 +375,7 @@ t.test('a caller who leaves', async t => {
         }
       }
     }
-    for await (const batch of toolExecute(realTools(t), ask, limits)(once(chatCall({ mcp_servers: server.url })))) {
+    for await (const batch of looped(realTools(t), ask, limits)(once(chatCall({ mcp_servers: server.url })))) {
       t.ok(batch)
       break
     }
@@ -438,12 +440,21 @@ function chatCall (request: Partial<ChatInput>, parts: Partial<ChatCall> = {}): 
     body: async () => undefined,
     signal: new AbortController().signal,
     receivedAtMs: 0,
-    record: createCallRecord('chat'),
+    record: new CallRecord('chat'),
     key: { id: 'key', name: 'test' },
     routes: [first, second],
     request: { model: 'm', messages: [{ role: 'user', content: 'go' }], ...request },
     ...parts
   }
+}
+
+/** The stage over a model whose usage is recorded, with services that know of one model that sees. */
+function looped (tools: ToolServers, ask: Stage<ChatCall, ChatBatch>, limits: ToolLimits, seeing?: string): Stage<ChatCall, ChatBatch> {
+  const models = createModels(settings({
+    providers: ['one', 'two'].map(id => providerSettings(id, 'openai-compatible')),
+    models: seeing === undefined ? [] : [modelSettings(seeing, { capabilities: { vision: true } })]
+  }), new Set(['one', 'two']))
+  return toolExecute({ tools, models, providers: new Map(), settings: { tools: limits } }, chain(ask, recordUsage()))
 }
 
 async function collect (stage: Stage<ChatCall, ChatBatch>, call: ChatCall): Promise<ChatBatch[]> {
@@ -455,7 +466,7 @@ async function collect (stage: Stage<ChatCall, ChatBatch>, call: ChatCall): Prom
 async function answer (
   t: Test, ask: Stage<ChatCall, ChatBatch>, request: Partial<ChatInput>, parts: Partial<ChatCall> = {}
 ): Promise<ChatEvent[]> {
-  const batches = await collect(toolExecute(realTools(t), ask, limits), chatCall(request, parts))
+  const batches = await collect(looped(realTools(t), ask, limits), chatCall(request, parts))
   return batches.flatMap(batch => batch.events)
 }
 

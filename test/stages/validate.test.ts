@@ -5,7 +5,7 @@ import t from 'tap'
 import { Type, type TSchema } from 'typebox'
 import type { AuthedCall } from '../../lib/core/call.ts'
 import type { UploadedFile, UploadForm } from '../../lib/core/upload.ts'
-import { createCallRecord } from '../../lib/core/record.ts'
+import { CallRecord } from '../../lib/core/record.ts'
 import { ValidationError, type ValidationDetail } from '../../lib/core/errors.ts'
 import { once } from '../../lib/core/stage.ts'
 import { validate, validateForm } from '../../lib/stages/validate.ts'
@@ -24,7 +24,7 @@ function callWith (body: unknown): AuthedCall {
     body: async () => body,
     signal: new AbortController().signal,
     receivedAtMs: 0,
-    record: createCallRecord('chat'),
+    record: new CallRecord('chat'),
     key: { id: 'key-1', name: 'test' }
   }
 }

@@ -1,6 +1,6 @@
 import { pino, type DestinationStream } from 'pino'
 import t from 'tap'
-import { createCallRecord, noteError, type CallRecord } from '../../lib/core/record.ts'
+import { CallRecord, noteError } from '../../lib/core/record.ts'
 import { GatewayError } from '../../lib/core/errors.ts'
 import { logCall } from '../../lib/telemetry/call-log.ts'
 import { createLog, type Log } from '../../lib/telemetry/log.ts'
@@ -20,7 +20,7 @@ function linesOf (record: Partial<CallRecord>, logTo: (stream: DestinationStream
     body: async () => await Promise.resolve('canary of a body'),
     signal: new AbortController().signal,
     receivedAtMs: performance.now(),
-    record: { ...createCallRecord('chat'), ...record }
+    record: Object.assign(new CallRecord('chat'), record)
   }
   logCall(log, call)
   return lines
@@ -80,9 +80,9 @@ t.test('causes are told without keys', async t => {
       `refused ${key}`, { error: { message: `refused ${key}` } }
     ]
     for (const cause of causes) {
-      const record = createCallRecord('chat')
+      const record = new CallRecord('chat')
       noteError(record, new GatewayError('upstream_error', { cause }))
-      const [line] = logged({ ...record, status: 502 })
+      const [line] = logged(Object.assign(record, { status: 502 }))
       t.ok(line?.['cause'], key)
       t.notMatch(JSON.stringify(line), /canary/i, key)
     }

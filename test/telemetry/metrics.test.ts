@@ -1,7 +1,7 @@
 import { connect } from 'node:net'
 import { once } from 'node:events'
 import t, { type Test } from 'tap'
-import { createCallRecord, type CallRecord } from '../../lib/core/record.ts'
+import { CallRecord } from '../../lib/core/record.ts'
 import { CallMetrics } from '../../lib/telemetry/call-metrics.ts'
 import { mergeFamilies, printFamilies, type Family } from '../../lib/telemetry/metric-families.ts'
 import { createLog } from '../../lib/telemetry/log.ts'
@@ -164,7 +164,7 @@ t.test('there is one page, and it is gone when its server is', async t => {
 
 t.test('new labels come to an end', t => {
   const metrics = new CallMetrics(() => true, 2)
-  const count = (more: Partial<CallRecord>): void => metrics.observe({ record: { ...createCallRecord('chat'), providerId: 'p', ...more }, receivedAtMs: 0 })
+  const count = (more: Partial<CallRecord>): void => metrics.observe({ record: Object.assign(new CallRecord('chat'), { providerId: 'p' }, more), receivedAtMs: 0 })
   const route = (modelId: string) => ({ modelId, providerId: 'p', model: modelId })
   for (let model = 0; model < 9; model++) {
     count({ modelId: `p/${model}`, failedAttempts: [{ route: route(`q/${model}`), why: 'held' }] })

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { createCallRecord, type CallRecord } from '../../lib/core/record.ts'
+import { CallRecord } from '../../lib/core/record.ts'
 import { AbandonedAnswers } from '../../lib/upstream/abandoned-answers.ts'
 import { GatewayError } from '../../lib/core/errors.ts'
 import { chatAnswer, chatFrames, eventStream, fakeUpstream, type Script } from '../support/upstream.ts'
@@ -81,7 +81,7 @@ interface Reading { readonly record: CallRecord, readonly leave: (reason?: Gatew
 /** An answer of one kilobyte a read that goes on for ever, unless it is aborted. */
 async function endless (drains: AbandonedAnswers): Promise<Reading> {
   const caller = new AbortController()
-  const record = createCallRecord('chat')
+  const record = new CallRecord('chat')
   let inner = new AbortController().signal
   let sizeBytes = 0
   const answer = await drains.open<{ signal: AbortSignal, record: CallRecord }, { type: string, usage?: Usage }>({ signal: caller.signal, record }, async ({ signal }) => {

@@ -1,7 +1,7 @@
 import { copyFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
-import { createCallRecord, type CallRecord } from '../../lib/core/record.ts'
+import { CallRecord } from '../../lib/core/record.ts'
 import { openDatabase, type Database, type UsageRow } from '../../lib/stores/database.ts'
 import { createLog } from '../../lib/telemetry/log.ts'
 import { costOf } from '../../lib/usage/cost.ts'
@@ -306,7 +306,7 @@ function ended (parts: Partial<CallRecord> = {}): Call {
     body: async () => undefined,
     signal: new AbortController().signal,
     receivedAtMs: performance.now(),
-    record: { ...createCallRecord('chat'), keyId: 'key-1', outcome: 'ok', ...parts }
+    record: Object.assign(new CallRecord('chat'), { keyId: 'key-1', outcome: 'ok' }, parts)
   }
 }
 

@@ -3,7 +3,7 @@ import t from 'tap'
 import { Type } from 'typebox'
 import type { Call } from '../../lib/core/call.ts'
 import { openApiDocument, type Json } from '../../lib/wire/openapi.ts'
-import { createCallRecord } from '../../lib/core/record.ts'
+import { CallRecord } from '../../lib/core/record.ts'
 import { endpointDocs, openApi } from '../../pipelines/openapi.ts'
 
 type Objects = { [key: string]: Json }
@@ -15,7 +15,7 @@ const call: Call = {
   body: async () => undefined,
   signal: new AbortController().signal,
   receivedAtMs: 0,
-  record: createCallRecord('openapi')
+  record: new CallRecord('openapi')
 }
 
 const reply = await openApi('1.2.3')(call)

@@ -8,7 +8,7 @@ import type { Usage } from '../../core/usage.ts'
 import type { SpeechStreamEvent } from '../../../schemas/speech.ts'
 import type { Stage } from '../../core/stage.ts'
 
-export function speechFrames<R> (): Stage<Batch<R, SpeechEvent>, string> {
+export function speechFrames (): Stage<Batch<unknown, SpeechEvent>, string> {
   return sseFrames(() => {
     let usage: Usage | undefined
     return {

@@ -12,7 +12,7 @@ import type { TranscriptEvent } from '../../core/events.ts'
 import type { TranscriptionStreamEvent } from '../../../schemas/transcription.ts'
 import type { Stage } from '../../core/stage.ts'
 
-export function transcriptFrames<R> (): Stage<Batch<R, TranscriptEvent>, string> {
+export function transcriptFrames (): Stage<Batch<unknown, TranscriptEvent>, string> {
   return sseFrames(() => {
     let begun = false
     return {

@@ -10,9 +10,9 @@ import { severalModels } from '../../embeddings/input.ts'
 import { measure, type Excess, type TokenLimits } from '../../embeddings/tokens.ts'
 import { map, type Stage } from '../../core/stage.ts'
 import type { Route } from '../../core/route.ts'
-import type { RoutedCall } from '../../core/call.ts'
+import { extend, type RoutedCall } from '../../core/call.ts'
 import type { TokenCounter } from '../../embeddings/token-counter.ts'
-import type { ModelRegistry } from '../../models/model-registry.ts'
+import type { Services } from '../../services.ts'
 import type { EmbeddingsRequest } from '../../../schemas/embeddings.ts'
 
 type EmbeddingsCall = RoutedCall<EmbeddingsRequest>
@@ -24,19 +24,19 @@ type EmbeddingsCall = RoutedCall<EmbeddingsRequest>
  *   `context_length_exceeded` on `input`; `invalid_value` on `model` for a configured route that
  *   leads to several models
  */
-export function embeddingLimits (models: ModelRegistry, counter: TokenCounter): Stage<EmbeddingsCall> {
+export function embeddingLimits ({ tokens }: Pick<Services, 'tokens'>): Stage<EmbeddingsCall> {
   return map(async call => {
     if (areSeveral(call.routes)) throw severalModels()
     const suitable: Route[] = []
     let refusal: GatewayError | undefined
     for (const route of call.routes) {
-      const fault = await refusalOf(route, call, counter)
+      const fault = await refusalOf(route, call, tokens)
       if (fault === undefined) suitable.push(route)
       else refusal ??= fault
     }
     const [first, ...others] = suitable
     if (first === undefined) throw refusal
-    return refusal === undefined ? call : { ...call, routes: [first, ...others] }
+    return refusal === undefined ? call : extend(call, { routes: [first, ...others] as const })
   })
 }
 

@@ -12,7 +12,7 @@ import type { ImageEvent } from '../../core/events.ts'
 import type { Stage } from '../../core/stage.ts'
 
 /** @param prefix of the type of frames that are made here, of an answer that came as a whole */
-export function imageFrames<R> (prefix: 'image_generation' | 'image_edit'): Stage<Batch<R, ImageEvent>, string> {
+export function imageFrames (prefix: 'image_generation' | 'image_edit'): Stage<Batch<{ readonly stream?: boolean | undefined }, ImageEvent>, string> {
   return sseFrames(() => ({
     print: events => events.map(event => frameOf(event, prefix)).join(''),
     end: () => ''

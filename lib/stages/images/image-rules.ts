@@ -2,8 +2,7 @@
 
 import { checkImageRules, familyOf, type ImageFamily, type ImageParameters, type ImageTask } from '../../images/rules.ts'
 import type { Route } from '../../core/route.ts'
-import type { RoutedCall } from '../../core/call.ts'
-import type { ModelRegistry } from '../../models/model-registry.ts'
+import { extend, type RoutedCall } from '../../core/call.ts'
 import { map, type Stage } from '../../core/stage.ts'
 
 export interface ImageRulesOptions<R> {
@@ -17,9 +16,7 @@ export interface ImageRulesOptions<R> {
  *
  * @throws GatewayError why the first model cannot do it, when none of them can
  */
-export function imageRules<R extends ImageParameters> (
-  models: ModelRegistry, { task, checkFiles }: ImageRulesOptions<R>
-): Stage<RoutedCall<R>> {
+export function imageRules<R extends ImageParameters> ({ task, checkFiles }: ImageRulesOptions<R>): Stage<RoutedCall<R>> {
   return map(call => {
     const routes: Route[] = []
     let refusal: unknown
@@ -35,6 +32,6 @@ export function imageRules<R extends ImageParameters> (
     }
     const [first, ...others] = routes
     if (first === undefined) throw refusal
-    return { ...call, routes: [first, ...others] }
+    return extend(call, { routes: [first, ...others] as const })
   })
 }

@@ -6,27 +6,29 @@
  * die in it, the next one either gets the completion or knows that it is lost.
  */
 
-import { noteError } from '../../core/record.ts'
-import { GatewayError, asGatewayError } from '../../core/errors.ts'
-import type { AuthedCall, RoutedCall } from '../../core/call.ts'
-import type { Route } from '../../core/route.ts'
-import type { Secret } from '../../core/secret.ts'
-import { digest, type DeferredId } from '../../deferred/deferred-id.ts'
-import { toCompletion } from '../../chat/complete.ts'
-import { once } from '../../core/stage.ts'
-import { credentialDigest } from '../defer.ts'
-import { forCaller } from '../../text/redact.ts'
-import { normalise } from '../normalise.ts'
-import { parseAnswer, readErrorBody } from '../../upstream/attempt.ts'
-import { ownProviderKey } from '../../routing/provider-choice.ts'
-import type { Batch } from '../../core/batch.ts'
-import type { StoredAnswer } from '../../deferred/deferred-store.ts'
-import type { Deferrals } from '../../deferred/deferrals.ts'
-import type { ChatEvent } from '../../core/events.ts'
-import type { ChatInput } from '../../chat/input.ts'
-import type { Provider, UpstreamResponse } from '../../providers/provider.ts'
-import type { Reply } from '../../core/reply.ts'
-import type { Services } from '../../services.ts'
+import { noteError } from '../core/record.ts'
+import { GatewayError, asGatewayError } from '../core/errors.ts'
+import { extend, type AuthedCall, type RoutedCall } from '../core/call.ts'
+import type { Route } from '../core/route.ts'
+import type { Secret } from '../core/secret.ts'
+import type { DeferredId } from '../deferred/deferred-id.ts'
+import { toCompletion } from '../chat/complete.ts'
+import { chain, once, type Sink } from '../core/stage.ts'
+import { onCall } from './on-call.ts'
+import { recordUsage } from '../stages/record-usage.ts'
+import { credentialDigest, notFound, openTicket } from '../deferred/ticket.ts'
+import { forCaller } from '../text/redact.ts'
+import { normalise } from '../stages/normalise.ts'
+import { parseAnswer, readErrorBody } from '../upstream/attempt.ts'
+import { ownProviderKey } from '../routing/provider-choice.ts'
+import type { Batch } from '../core/batch.ts'
+import type { StoredAnswer } from '../deferred/deferred-store.ts'
+import type { Deferrals } from '../deferred/deferrals.ts'
+import type { ChatEvent } from '../core/events.ts'
+import type { ChatInput } from '../chat/input.ts'
+import type { Provider, UpstreamResponse } from '../providers/provider.ts'
+import type { Reply } from '../core/reply.ts'
+import type { Services } from '../services.ts'
 
 /** A fetch is a short request; one that is not over by then has died with its process. */
 const leaseMs = 120_000
@@ -54,9 +56,11 @@ interface Fetch {
  * @throws GatewayError `deferred_completion_not_found` for an id that is unknown, expired or
  *   another key's, and whatever keeps the provider from saying
  */
-export function collectDeferred ({ deferrals, providers, settings }: Services): (call: AuthedCall) => Promise<Reply> {
+export function deferredCompletion (
+  { deferrals, providers, settings }: Pick<Services, 'deferrals' | 'providers' | 'settings'>
+): Sink<AuthedCall, Reply> {
   const { keepMs } = settings.deferred
-  return async call => {
+  return onCall(async call => {
     if (deferrals === undefined) throw notFound()
     const { store, owner } = deferrals
     const { id, ticket } = openTicket(call, deferrals, keepMs)
@@ -82,21 +86,7 @@ export function collectDeferred ({ deferrals, providers, settings }: Services): 
     if (claim === undefined) return pending(call)
     const fetch: Fetch = { call, ticket, at, provider, callerKey, id, again: claim === 'again' }
     return await fetchOnce(fetch, deferrals, settings)
-  }
-}
-
-/** The ticket behind the id a caller gives, and its id in the store. */
-export function openTicket ({ params, key, record }: AuthedCall, { seal }: Deferrals, keepMs: number): { id: string, ticket: DeferredId } {
-  const given = params['request_id'] ?? ''
-  const ticket = seal.open(given)
-  const nowMs = Date.now()
-  if (ticket === undefined || ticket.key !== key.id || ticket.createdSeconds * 1000 + keepMs < nowMs) throw notFound()
-  record.modelId = ticket.modelId
-  return { id: digest(given), ticket }
-}
-
-export function notFound (message?: string): GatewayError {
-  return new GatewayError('deferred_completion_not_found', { param: 'request_id', ...message !== undefined && { message } })
+  })
 }
 
 async function fetchOnce (fetch: Fetch, { store, owner }: Deferrals, { deferred, limits }: Services['settings']): Promise<Reply> {
@@ -158,7 +148,9 @@ async function send ({ provider, at, callerKey, call }: Fetch): Promise<Upstream
   }
 }
 
-/** The answer as one of ours, through the same steps as any other. */
+const asOurs = chain<Batch<ChatInput, ChatEvent>, Batch<ChatInput, ChatEvent>, Batch<ChatInput, ChatEvent>>(recordUsage(), normalise())
+
+/** Makes the answer one of ours, through the same steps as any other. */
 async function completionOf ({ call, ticket, at, provider }: Fetch, bytes: Buffer): Promise<unknown> {
   const { adapters: { chat }, quirks } = provider
   if (chat === undefined) throw notFound()
@@ -170,9 +162,9 @@ async function completionOf ({ call, ticket, at, provider }: Fetch, bytes: Buffe
     ...(at.legacy ? { functions: [{ name: 'any' }] } : {})
   }
   const events = chat.response(parseAnswer(bytes.toString()), { request, route, quirks, streamed: false })
-  const routed: RoutedCall<ChatInput> = { ...call, request, routes: [route] }
+  const routed: RoutedCall<ChatInput> = extend(call, { request, routes: [route] as const })
   const batches: Array<Batch<ChatInput, ChatEvent>> = []
-  for await (const batch of normalise<ChatInput>()(once({ call: routed, route, events }))) batches.push(batch)
+  for await (const batch of asOurs(once({ call: routed, route, events }))) batches.push(batch)
   return toCompletion(batches)
 }
 

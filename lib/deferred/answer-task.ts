@@ -1,0 +1,102 @@
+/** Answers a deferred call that the gateway runs itself, out of its store. */
+
+import { deadline } from '../async/deadline.ts'
+import { GatewayError, asGatewayError } from '../core/errors.ts'
+import { limitsOnUse, type KeyLimits } from '../core/key.ts'
+import { CallRecord, noteError } from '../core/record.ts'
+import type { AuthedCall, Call, RoutedCall } from '../core/call.ts'
+import type { ChatInput } from '../chat/input.ts'
+import type { Reply } from '../core/reply.ts'
+import type { Settings } from '../core/settings.ts'
+import type { Keys } from '../keys/keys.ts'
+import type { StoredAnswer } from './deferred-store.ts'
+
+type ChatCall = RoutedCall<ChatInput>
+
+interface TaskServices {
+  readonly keys: Keys
+  readonly settings: Settings
+}
+
+/** A stored call, as JSON: what is needed to run it, without any credential. */
+export interface DeferredTask {
+  readonly id: string
+  readonly key: ChatCall['key']
+  readonly request: ChatInput
+  readonly routes: ChatCall['routes']
+}
+
+/** How often the key of a running call is checked: as often as keys are read. */
+const keyCheckMs = 1000
+
+/**
+ * Runs a stored call as it would have been run at once, for as long as its key is good: with a key
+ * that was revoked or has expired nothing more is spent.
+ *
+ * @param answer the pipeline that answers a routed call
+ * @param onEnd called with every call that has ended
+ * @returns the answer, be it an error; rejects with the signal's reason when that aborts
+ */
+export function answerTask (
+  services: TaskServices, answer: (call: ChatCall) => Promise<Reply>, onEnd: (call: Call) => void
+): (task: string, signal: AbortSignal) => Promise<StoredAnswer> {
+  return async (task, signal) => {
+    const stored = JSON.parse(task) as DeferredTask // by us
+    const revoked = new AbortController()
+    const clock = deadline(services.settings.limits.callMs, AbortSignal.any([signal, revoked.signal]), new GatewayError('timeout'))
+    const call = callOf(stored, limitsOf(stored, services), clock.signal)
+    const checkKey = (): void => { if (!mayRun(services, call)) revoked.abort(new GatewayError('invalid_api_key')) }
+    const keyChecks = setInterval(checkKey, keyCheckMs)
+    try {
+      checkKey()
+      call.signal.throwIfAborted()
+      const { status, body } = await answer(call)
+      if (typeof body !== 'string') throw new GatewayError('internal_error', { cause: 'a deferred call was streamed' })
+      call.record.status = status
+      call.record.outcome = 'ok'
+      return { status, body }
+    } catch (error) {
+      if (signal.aborted) {
+        noteError(call.record, signal.reason)
+        throw signal.reason
+      }
+      const failure = asGatewayError(error)
+      noteError(call.record, failure)
+      call.record.status = failure.status
+      return { status: failure.status, body: JSON.stringify(failure.toBody()) }
+    } finally {
+      clock.end()
+      clearInterval(keyChecks)
+      onEnd(call)
+    }
+  }
+}
+
+/** The call was let in when it was deferred, by all limits; what it uses shows only now. */
+function limitsOf ({ key }: DeferredTask, { keys, settings }: TaskServices): KeyLimits {
+  const known = keys.find?.(key.id) ?? key
+  return limitsOnUse(known.limits ?? settings.limits.defaultKey ?? {})
+}
+
+function mayRun ({ keys }: TaskServices, { key }: AuthedCall): boolean {
+  const known = keys.find === undefined ? key : keys.find(key.id)
+  return known !== undefined && known.endpoints?.includes('chat') !== false
+}
+
+function callOf ({ id, key, request, routes }: DeferredTask, limits: KeyLimits, signal: AbortSignal): ChatCall {
+  const record = new CallRecord('chat')
+  record.keyId = key.id
+  record.requestedModel = routes.map(route => route.modelId).join(', ')
+  return {
+    id,
+    headers: {},
+    params: {},
+    body: async () => undefined,
+    signal,
+    receivedAtMs: performance.now(),
+    record,
+    key: { ...key, limits },
+    request,
+    routes
+  }
+}

@@ -1,0 +1,31 @@
+/** What stands behind the id of a deferred completion, and whose it is. */
+
+import { GatewayError } from '../core/errors.ts'
+import { digest, type DeferredId } from './deferred-id.ts'
+import type { AuthedCall } from '../core/call.ts'
+import type { Secret } from '../core/secret.ts'
+import type { Provider } from '../providers/provider.ts'
+import type { Deferrals } from './deferrals.ts'
+
+/**
+ * Opens the id that a caller gives; `id` is what it is called in the store.
+ *
+ * @throws GatewayError `deferred_completion_not_found` for an id that is unknown, expired or another key's
+ */
+export function openTicket ({ params, key, record }: AuthedCall, { seal }: Deferrals, keepMs: number): { id: string, ticket: DeferredId } {
+  const given = params['request_id'] ?? ''
+  const ticket = seal.open(given)
+  const nowMs = Date.now()
+  if (ticket === undefined || ticket.key !== key.id || ticket.createdSeconds * 1000 + keepMs < nowMs) throw notFound()
+  record.modelId = ticket.modelId
+  return { id: digest(given), ticket }
+}
+
+export function notFound (message?: string): GatewayError {
+  return new GatewayError('deferred_completion_not_found', { param: 'request_id', ...message !== undefined && { message } })
+}
+
+/** Says with which credential a completion was asked for, without saying the credential. */
+export function credentialDigest (provider: Provider, callerKey: Secret | undefined): string {
+  return digest(JSON.stringify(provider.authorize(callerKey?.reveal())))
+}

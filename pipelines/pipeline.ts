@@ -1,0 +1,74 @@
+/** Stages in a row, from a call to its reply. */
+
+import { rawPipe } from 'it-pipe'
+import { EarlyReply } from '../lib/core/early-reply.ts'
+import { fuse, once, type Sink, type Stage } from '../lib/core/stage.ts'
+import type { Reply } from '../lib/core/reply.ts'
+
+/** Answers one call. */
+export type Handler<C> = (call: C) => Promise<Reply>
+
+/**
+ * Builds a pipeline, once: the list is all that happens to a call, in that order. Each stage must take
+ * what the one before it gives. A call then only runs what was built.
+ *
+ * ```ts
+ * const handle = pipeline(auth(services), map(answerOf), jsonReply())
+ * ```
+ *
+ * @returns a function that rejects with whatever a stage throws, but for an `EarlyReply`, whose reply
+ *   it resolves with
+ */
+export function pipeline<A> (sink: Sink<A, Reply>): Handler<A>
+export function pipeline<A, B> (a: Stage<A, B>, sink: Sink<B, Reply>): Handler<A>
+export function pipeline<A, B, C> (a: Stage<A, B>, b: Stage<B, C>, sink: Sink<C, Reply>): Handler<A>
+export function pipeline<A, B, C, D> (
+  a: Stage<A, B>, b: Stage<B, C>, c: Stage<C, D>, sink: Sink<D, Reply>
+): Handler<A>
+export function pipeline<A, B, C, D, E> (
+  a: Stage<A, B>, b: Stage<B, C>, c: Stage<C, D>, d: Stage<D, E>, sink: Sink<E, Reply>
+): Handler<A>
+export function pipeline<A, B, C, D, E, F> (
+  a: Stage<A, B>, b: Stage<B, C>, c: Stage<C, D>, d: Stage<D, E>, e: Stage<E, F>, sink: Sink<F, Reply>
+): Handler<A>
+export function pipeline<A, B, C, D, E, F, G> (
+  a: Stage<A, B>, b: Stage<B, C>, c: Stage<C, D>, d: Stage<D, E>, e: Stage<E, F>, f: Stage<F, G>, sink: Sink<G, Reply>
+): Handler<A>
+export function pipeline<A, B, C, D, E, F, G, H> (
+  a: Stage<A, B>, b: Stage<B, C>, c: Stage<C, D>, d: Stage<D, E>, e: Stage<E, F>, f: Stage<F, G>, g: Stage<G, H>,
+  sink: Sink<H, Reply>
+): Handler<A>
+export function pipeline<A, B, C, D, E, F, G, H, I> (
+  a: Stage<A, B>, b: Stage<B, C>, c: Stage<C, D>, d: Stage<D, E>, e: Stage<E, F>, f: Stage<F, G>, g: Stage<G, H>,
+  h: Stage<H, I>, sink: Sink<I, Reply>
+): Handler<A>
+export function pipeline<A, B, C, D, E, F, G, H, I, J> (
+  a: Stage<A, B>, b: Stage<B, C>, c: Stage<C, D>, d: Stage<D, E>, e: Stage<E, F>, f: Stage<F, G>, g: Stage<G, H>,
+  h: Stage<H, I>, i: Stage<I, J>, sink: Sink<J, Reply>
+): Handler<A>
+export function pipeline<A, B, C, D, E, F, G, H, I, J, K> (
+  a: Stage<A, B>, b: Stage<B, C>, c: Stage<C, D>, d: Stage<D, E>, e: Stage<E, F>, f: Stage<F, G>, g: Stage<G, H>,
+  h: Stage<H, I>, i: Stage<I, J>, j: Stage<J, K>, sink: Sink<K, Reply>
+): Handler<A>
+export function pipeline<A, B, C, D, E, F, G, H, I, J, K, L> (
+  a: Stage<A, B>, b: Stage<B, C>, c: Stage<C, D>, d: Stage<D, E>, e: Stage<E, F>, f: Stage<F, G>, g: Stage<G, H>,
+  h: Stage<H, I>, i: Stage<I, J>, j: Stage<J, K>, k: Stage<K, L>, sink: Sink<L, Reply>
+): Handler<A>
+export function pipeline<A, B, C, D, E, F, G, H, I, J, K, L, M> (
+  a: Stage<A, B>, b: Stage<B, C>, c: Stage<C, D>, d: Stage<D, E>, e: Stage<E, F>, f: Stage<F, G>, g: Stage<G, H>,
+  h: Stage<H, I>, i: Stage<I, J>, j: Stage<J, K>, k: Stage<K, L>, l: Stage<L, M>, sink: Sink<M, Reply>
+): Handler<A>
+export function pipeline (...list: readonly unknown[]): Handler<unknown> {
+  // By the signatures above, which say more than one type for all of them could.
+  const stages = fuse(list.slice(0, -1) as Array<Stage<never, unknown>>)
+  const sink = list.at(-1) as Sink<unknown, Reply>
+  return async call => {
+    try {
+      // Not `pipe`, which looks at each stage for its two ends first: they are all functions here.
+      return await (rawPipe(() => once(call), ...stages, sink) as Promise<Reply>)
+    } catch (thrown) {
+      if (thrown instanceof EarlyReply) return thrown.reply
+      throw thrown
+    }
+  }
+}

@@ -1,0 +1,44 @@
+/** POST /v1/audio/transcriptions and /v1/audio/translations: a recording in, its words out. */
+
+import { toTranscript, transcriptReply } from '../lib/audio/complete.ts'
+import { transcriptionInput, translationInput, type RecordingInput } from '../lib/audio/recording-input.ts'
+import { chain, map, type Stage } from '../lib/core/stage.ts'
+import { streamOrJson } from '../lib/replies/stream-or-json.ts'
+import { transcriptFrames } from '../lib/stages/audio/transcript-frames.ts'
+import { auth } from '../lib/stages/auth.ts'
+import { dryRun } from '../lib/stages/dry-run.ts'
+import { limits } from '../lib/stages/limits.ts'
+import { providerCall } from '../lib/stages/provider-call.ts'
+import { recordUsage } from '../lib/stages/record-usage.ts'
+import { routeModel } from '../lib/stages/route-model.ts'
+import { validateForm } from '../lib/stages/validate.ts'
+import { TranscriptionRequest } from '../schemas/transcription.ts'
+import { TranslationRequest } from '../schemas/translation.ts'
+import { pipeline, type Handler } from './pipeline.ts'
+import type { AuthedCall, Call, ValidCall } from '../lib/core/call.ts'
+import type { Services } from '../lib/services.ts'
+
+/** POST /v1/audio/transcriptions: in the language that is spoken. */
+export function transcription (services: Services): Handler<Call> {
+  return recording(services, 'transcription', chain(validateForm(TranscriptionRequest), map(transcriptionInput)))
+}
+
+/** POST /v1/audio/translations: in English. */
+export function translation (services: Services): Handler<Call> {
+  return recording(services, 'translation', chain(validateForm(TranslationRequest), map(translationInput)))
+}
+
+function recording (
+  services: Services, capability: 'transcription' | 'translation', input: Stage<AuthedCall, ValidCall<RecordingInput>>
+): Handler<Call> {
+  return pipeline(
+    auth(services),
+    input,
+    routeModel(services),
+    dryRun(services, capability),
+    limits(services),
+    providerCall(services, capability),
+    recordUsage(),
+    streamOrJson({ streamed: transcriptFrames(), complete: toTranscript, write: transcriptReply })
+  )
+}
