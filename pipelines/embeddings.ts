@@ -3,7 +3,7 @@
 import { map } from '../lib/core/stage.ts'
 import { embeddingsInput } from '../lib/embeddings/input.ts'
 import { embeddingsUsage, estimateEmbeddings } from '../lib/limits/estimate.ts'
-import { embeddingsReply } from '../lib/replies/embeddings.ts'
+import { embeddingsReply } from '../lib/replies/embeddings-reply.ts'
 import { auth } from '../lib/stages/auth.ts'
 import { dryRun } from '../lib/stages/dry-run.ts'
 import { embeddingLimits } from '../lib/stages/embeddings/embedding-limits.ts'

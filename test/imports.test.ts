@@ -95,10 +95,16 @@ function grouped (edges: readonly Import[]): Map<string, Import[]> {
 const ours = /^(?:lib|pipelines|schemas)\//
 const internal = imports.filter(({ from, to }) => ours.test(from) && ours.test(to))
 
-/** Files in which several folders do the same job for different things. */
-const roleNames = new Set([
-  'camel-cased', 'capabilities', 'chat-request', 'chat-response', 'chat-stream', 'complete', 'deadline', 'document', 'embeddings', 'errors', 'finish-reason', 'images', 'index', 'input', 'keys', 'messages', 'ocr', 'response-reader', 'route', 'rules', 'schema', 'speech', 'tokens', 'tools', 'transport', 'usage', 'vector', 'wire'
-])
+/** Files that do the same job in several folders. */
+const roles = [
+  'capabilities', 'chat-request', 'chat-response', 'chat-stream', 'complete', 'errors', 'finish-reason', 'index', 'input', 'messages',
+  'response-reader', 'rules', 'schema', 'tools', 'transport', 'usage', 'wire'
+]
+
+/** What a provider of ours and a command of ours are called after: the capability, the thing. */
+const subjects = ['embeddings', 'images', 'keys', 'ocr', 'route', 'speech']
+
+const roleNames = new Set([...roles, ...subjects])
 
 function printed (list: readonly Import[]): string[] {
   return list.map(({ from, to, typeOnly }) => `${from} imports ${typeOnly ? 'types of ' : ''}${to}`)

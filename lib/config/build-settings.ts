@@ -9,7 +9,7 @@ import { providerLabels } from '../../schemas/providers.ts'
 import { Secret } from '../core/secret.ts'
 import type { KeySettings, ProviderSettings, RouteSettings, Settings } from '../core/settings.ts'
 import { kindOf, kinds } from '../providers/kinds.ts'
-import { camelCased } from '../validation/camel-cased.ts'
+import { camelCased } from '../validation/camel-case-schema.ts'
 import { isoMoment } from './iso-moment.ts'
 import { routeTargets } from './route-targets.ts'
 

@@ -1,6 +1,6 @@
 /** Gathers problems of one configuration, and knows where each entry came from. */
 
-import type { ConfigDocument } from './document.ts'
+import type { ConfigDocument } from './config-document.ts'
 import { ownRules, type Origins } from './environment.ts'
 import { formatPath, type Path } from './path.ts'
 import { ConfigError, type Problem } from './problems.ts'

@@ -1,6 +1,6 @@
 /** Answers a deferred call that the gateway runs itself, out of its store. */
 
-import { deadline } from '../async/deadline.ts'
+import { deadline } from '../async/deadline-signal.ts'
 import { GatewayError, asGatewayError } from '../core/errors.ts'
 import { limitsOnUse, type KeyLimits } from '../core/key.ts'
 import { CallRecord, noteError } from '../core/record.ts'

@@ -8,7 +8,7 @@
  */
 
 import { Worker } from 'node:worker_threads'
-import type { Excess, Text, TokenLimits } from './tokens.ts'
+import type { Excess, Text, TokenLimits } from './measure-tokens.ts'
 
 export interface CountJob {
   readonly texts: readonly Text[]

@@ -1,6 +1,6 @@
 /** Estimates the tokens of a request cheaply: for reservations, and for answers that were cut off. */
 
-import { estimateTokens } from '../embeddings/tokens.ts'
+import { estimateTokens } from '../embeddings/measure-tokens.ts'
 import type { Usage } from '../core/usage.ts'
 import type { ChatInput } from '../chat/input.ts'
 import type { EmbeddingsRequest } from '../../schemas/embeddings.ts'

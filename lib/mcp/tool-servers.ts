@@ -10,7 +10,7 @@
  */
 
 import { Agent } from 'undici'
-import { deadline } from '../async/deadline.ts'
+import { deadline } from '../async/deadline-signal.ts'
 import { createGuardedAgent } from './guarded-fetch.ts'
 import { abortable } from '../async/abortable.ts'
 import { createConnect, type Connect } from './connect.ts'

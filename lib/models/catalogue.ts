@@ -12,7 +12,7 @@ import data from './catalogue.json' with { type: 'json' }
 import type { ProviderKind } from '../../schemas/providers.ts'
 import { ModelTraits } from '../../schemas/traits.ts'
 import type { ModelEntry, Traits } from '../core/model.ts'
-import { camelCased } from '../validation/camel-cased.ts'
+import { camelCased } from '../validation/camel-case-schema.ts'
 
 /** Models of one family, by their names at the provider. */
 export interface Family {

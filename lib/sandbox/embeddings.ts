@@ -1,7 +1,7 @@
 /** POST /embeddings: vectors made of the words and letters of a text, with no model behind them. */
 
 import { randomUUID } from 'node:crypto'
-import { base64Of } from '../embeddings/vector.ts'
+import { base64Of } from '../embeddings/read-vector.ts'
 import { inputsOf } from '../embeddings/input.ts'
 import { yieldFairly } from '../async/yield-fairly.ts'
 import { applyDirectives } from './apply-directives.ts'

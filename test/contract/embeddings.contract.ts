@@ -3,7 +3,7 @@
  * APIs.
  */
 
-import { embeddingsReply } from '../../lib/replies/embeddings.ts'
+import { embeddingsReply } from '../../lib/replies/embeddings-reply.ts'
 import { CallRecord } from '../../lib/core/record.ts'
 import { googleEmbeddings } from '../../lib/providers/google/embeddings.ts'
 import { openaiEmbeddings } from '../../lib/providers/openai/embeddings.ts'

@@ -7,7 +7,7 @@
 
 import { aboutInput, inputsOf } from '../../embeddings/input.ts'
 import { JsonOutline } from '../../json/outline.ts'
-import { readVector } from '../../embeddings/vector.ts'
+import { readVector } from '../../embeddings/read-vector.ts'
 import type { Vector } from '../../core/vector.ts'
 import { GatewayError } from '../../core/errors.ts'
 import { inBandError, readError } from './errors.ts'

@@ -7,7 +7,7 @@
 
 import { aboutInput, countInputs } from '../../embeddings/input.ts'
 import { JsonOutline } from '../../json/outline.ts'
-import { readVector } from '../../embeddings/vector.ts'
+import { readVector } from '../../embeddings/read-vector.ts'
 import type { Vector, VectorForm } from '../../core/vector.ts'
 import { GatewayError } from '../../core/errors.ts'
 import { inBandError, readError } from '../chat-completions/errors.ts'

@@ -7,7 +7,7 @@
 
 import { GatewayError } from '../../core/errors.ts'
 import { severalModels } from '../../embeddings/input.ts'
-import { measure, type Excess, type TokenLimits } from '../../embeddings/tokens.ts'
+import { measure, type Excess, type TokenLimits } from '../../embeddings/measure-tokens.ts'
 import { map, type Stage } from '../../core/stage.ts'
 import type { Route } from '../../core/route.ts'
 import { extend, type RoutedCall } from '../../core/call.ts'

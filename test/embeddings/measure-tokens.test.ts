@@ -4,7 +4,7 @@ import { encode } from 'gpt-tokenizer/encoding/cl100k_base'
 import t from 'tap'
 import { countTokens, findExcess } from '../../lib/embeddings/count-tokens.ts'
 import { createTokenCounter } from '../../lib/embeddings/token-counter.ts'
-import { estimateTokens, longestTokenBytes, measure } from '../../lib/embeddings/tokens.ts'
+import { estimateTokens, longestTokenBytes, measure } from '../../lib/embeddings/measure-tokens.ts'
 import type { EmbeddingInput } from '../../schemas/embeddings.ts'
 
 const limits = { perInput: 8192, perRequest: 300_000 }

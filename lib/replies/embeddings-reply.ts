@@ -1,7 +1,7 @@
 /** Ends the embeddings pipeline: vectors as the list the API answers with. */
 
 import { scheduler } from 'node:timers/promises'
-import { printVector } from '../embeddings/vector.ts'
+import { printVector } from '../embeddings/read-vector.ts'
 import type { Vector, VectorForm } from '../core/vector.ts'
 import { GatewayError } from '../core/errors.ts'
 import type { Batch } from '../core/batch.ts'
