@@ -35,7 +35,7 @@ export class Chunks {
   #usage: Usage | undefined
   #pending: Fields | undefined
   readonly #toolResults: ToolResult[] = []
-  #serverErrors: Readonly<Record<string, ToolServerError>> | undefined
+  #serverErrors: Record<string, ToolServerError> | undefined
 
   /** @param withUsage usage in a chunk of its own at the end, and `usage: null` in all others */
   constructor (head: AnswerHead, withUsage: boolean) {
@@ -84,7 +84,7 @@ export class Chunks {
         this.#toolResults.push(event.result)
         return []
       case 'tool-servers-failed':
-        this.#serverErrors = { ...this.#serverErrors, ...event.errors }
+        Object.assign(this.#serverErrors ??= {}, event.errors)
         return []
       case 'response-start':
       case 'tool-call-end':
@@ -134,7 +134,7 @@ export class Chunks {
         return chunks
       }
       case 'answer':
-        this.#pending = { ...this.#pending, ...event.fields }
+        Object.assign(this.#pending ??= {}, event.fields)
         return event.alone === true ? [this.#chunk([])] : []
     }
   }

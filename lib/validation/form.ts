@@ -141,7 +141,7 @@ const readers: Readonly<Record<string, Reader>> = {
   number: {
     type: 'float_parsing',
     msg: 'Input should be a valid number, unable to parse string as a number',
-    read: text => /^[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?$/i.test(text) ? Number(text) : undefined
+    read: text => /^[+-]?(\d+(\.\d*)?|\.\d+)(e[+-]?\d+)?$/i.test(text) ? Number(text) : undefined
   },
   boolean: {
     type: 'bool_parsing',

@@ -1,0 +1,152 @@
+/**
+ * Shows that work grows with its input and not with the square of it.
+ *
+ * One dimension of an input is doubled several times. Linear work doubles with it; work that more than
+ * doubles twice in a row does not stay linear. Each time is the best of several runs, and only ratios of times
+ * are compared, so neither the speed of the machine nor its load decides.
+ */
+
+import { Session, type HeapProfiler } from 'node:inspector'
+import { Script } from 'node:vm'
+import type { Test } from 'tap'
+
+export interface Scaling<In> {
+  /** Makes an input of a size, which is one of `from`, `2 * from`, … */
+  readonly input: (size: number) => In
+  /** The work; it may throw what it throws for a good input of any size. */
+  readonly run: (input: In) => unknown
+  /** The smallest size. Default 128. */
+  readonly from?: number
+  /** Default 4. */
+  readonly doublings?: number
+  /** How long the runs of one size may hang before that is a finding. Default 10 s. */
+  readonly patienceMs?: number
+}
+
+export interface Growth {
+  readonly sizes: readonly number[]
+  /** Milliseconds of processor time of the fastest run of each size. */
+  readonly times: readonly number[]
+  /** Bytes that one run of each size allocates, garbage included. */
+  readonly bytes: readonly number[]
+  /** The size whose run did not end. */
+  readonly endless?: number
+}
+
+/** A linear step is 2, one of `n log n` up to 2.3, a quadratic one 4: half-way between, by factor, is 2.8. */
+const maxRatio = 2.8
+const runs = 5
+/** Slow work is less disturbed by others, and needs fewer runs. */
+const slowMs = 50
+/** Shorter work is repeated until it takes as long, and counted as its share. */
+const minSampleMs = 0.3
+/** The profiler sees one allocation in many: less than this says nothing. */
+const minBytes = 100_000
+
+/** Fails when time or memory of `run` grows faster than its input, with a table of what was measured. */
+export function scalesWith<In> (t: Test, dimension: string, scaling: Scaling<In>): void {
+  const first = growthOf(scaling)
+  // What looks wrong once may have been another process.
+  const faults = faultsOf(first).length === 0 ? [] : faultsOf(growthOf(scaling))
+  t.same(faults, [], dimension)
+}
+
+export function faultsOf ({ sizes, times, bytes, endless }: Growth): string[] {
+  if (endless !== undefined) return [`no end for size ${endless}`]
+  return [...tooSteep('ms', sizes, times, minSampleMs / 4), ...tooSteep('bytes', sizes, bytes, minBytes)]
+}
+
+function tooSteep (unit: string, sizes: readonly number[], values: readonly number[], floor: number): string[] {
+  if (!isSteep(values, floor)) return []
+  return [sizes.map((size, index) => `${size}: ${values[index]?.toPrecision(3)} ${unit}`).join(', ')]
+}
+
+/** @param floor what is less is noise */
+function isSteep (values: readonly number[], floor: number): boolean {
+  const steps = values.slice(1).map((value, index) => value > maxRatio * Math.max(values[index] ?? 0, floor))
+  return steps.some((step, index) => step && steps[index + 1] === true)
+}
+
+/** Measures the work of each size. */
+export function growthOf<In> ({ input, run, from = 128, doublings = 4, patienceMs = 10_000 }: Scaling<In>): Growth {
+  const sizes = Array.from({ length: doublings + 1 }, (_, index) => from * 2 ** index)
+  const times: number[] = []
+  const bytes: number[] = []
+  for (const size of sizes) {
+    const value = input(size)
+    const work = (): void => {
+      try {
+        run(value)
+      } catch (error) {
+        if (!isRefusal(error)) throw error
+      }
+    }
+    try {
+      bounded(() => {
+        times.push(fastest(work))
+        bytes.push(allocated(work))
+      }, patienceMs)
+    } catch (error) {
+      if (!(error instanceof Error && 'code' in error && error.code === 'ERR_SCRIPT_EXECUTION_TIMEOUT')) throw error
+      return { sizes, times, bytes, endless: size }
+    }
+    if (faultsOf({ sizes, times, bytes }).length > 0) break // the next size would take the longest and show nothing new
+  }
+  return { sizes: sizes.slice(0, times.length), times, bytes }
+}
+
+/** An error that says what is wrong with a request: work as any other. */
+function isRefusal (error: unknown): boolean {
+  return error instanceof Error && 'status' in error
+}
+
+function fastest (work: () => void): number {
+  work() // compiled, and every cache filled
+  let best = Infinity
+  for (let number = 0; number < (best < Infinity && best > slowMs ? 2 : runs); number++) {
+    let times = 0
+    const start = process.cpuUsage()
+    let elapsed = 0
+    do {
+      work()
+      times++
+      const { user, system } = process.cpuUsage(start)
+      elapsed = (user + system) / 1000
+    } while (elapsed < minSampleMs)
+    best = Math.min(best, elapsed / times)
+  }
+  return best
+}
+
+/** Bytes by the profiler of the heap, which also counts what has been collected since. */
+function allocated (work: () => void): number {
+  const session = new Session()
+  session.connect()
+  let bytes = 0
+  session.post('HeapProfiler.startSampling', {
+    samplingInterval: 4096, includeObjectsCollectedByMajorGC: true, includeObjectsCollectedByMinorGC: true
+  } as HeapProfiler.StartSamplingParameterType) // its type does not know the two options yet
+  work()
+  session.post('HeapProfiler.stopSampling', (error, { profile }) => {
+    if (error === null) bytes = sizeOf(profile.head)
+  })
+  session.disconnect()
+  return bytes
+}
+
+function sizeOf (node: HeapProfiler.SamplingHeapProfileNode): number {
+  let bytes = node.selfSize
+  for (const child of node.children) bytes += sizeOf(child)
+  return bytes
+}
+
+/** Runs work that may never end: only a script of its own can be stopped in the middle. */
+function bounded (work: () => void, patienceMs: number): void {
+  const name = '__scaling'
+  Reflect.set(globalThis, name, work)
+  try {
+    new Script(`${name}()`).runInThisContext({ timeout: patienceMs })
+  } finally {
+    Reflect.deleteProperty(globalThis, name)
+  }
+}
