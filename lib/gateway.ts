@@ -26,15 +26,15 @@ import { warmUp } from './stages/validate.ts'
 import { logCall } from './telemetry/call-log.ts'
 import { loggableError } from './text/describe-error.ts'
 import { Ledger } from './usage/ledger.ts'
-import { usageRow } from './usage/usage-row.ts'
+import { CallRecorder } from './usage/call-recorder.ts'
 import { withTimeout } from './async/with-timeout.ts'
 import type { Call } from './core/call.ts'
 import type { Endpoint } from './core/endpoint.ts'
 import type { Keys } from './keys/keys.ts'
 import type { Provider } from './providers/provider.ts'
 import type { Services } from './services.ts'
-import type { Used } from './limits/counters.ts'
-import type { Database, UsageRow } from './stores/database.ts'
+import type { Database } from './stores/database.ts'
+import type { UsageRow } from './stores/tables.ts'
 import type { Settings } from './core/settings.ts'
 import type { Log } from './telemetry/log.ts'
 import type { Load } from './telemetry/metrics.ts'
@@ -61,9 +61,9 @@ export interface GatewayParts {
   readonly log: Log
   /** Where deferred completions are kept; it stays open until after `close`, and waits for no lock from now on. */
   readonly database?: Database
-  /** Where calls are written down. A connection of its own, which waits for no lock; open until after `close`. */
-  readonly books?: Database
-  /** Who counts what limited keys use. Default: this process, from what `books` say was spent. */
+  /** Where usage rows are written: a connection of its own that waits for no lock, open until after `close`. */
+  readonly usageDatabase?: Database
+  /** Who counts what limited keys use. Default: this process, from what `usageDatabase` says was spent. */
   readonly limiter?: Limiter
   /** What else is to be done with every call that has ended. */
   readonly observers?: readonly CallObserver[]
@@ -79,8 +79,8 @@ export interface GatewayParts {
 }
 
 /**
- * Hears of a call once its answer is written or given up and its record is complete. The row is what
- * the books say of it; there is none for a call without a good key.
+ * Receives a call once its answer is written or given up and its record is complete, with its usage
+ * row; there is none for a call without a valid key.
  */
 export type CallObserver = (call: Call, row?: UsageRow) => void
 
@@ -88,30 +88,24 @@ export type CallObserver = (call: Call, row?: UsageRow) => void
 const listsMs = 5000
 
 export async function createGateway (settings: Settings, given: GatewayParts): Promise<Gateway> {
-  const { keys, log, database, books, limiter = createLimiter(books, log), observers = [], providers = [] } = given
+  const { keys, log, database, usageDatabase, limiter = createLimiter(usageDatabase, log), observers = [], providers = [] } = given
   const endpointsFor = given.endpoints ?? createEndpoints
   let draining = false
   const ready = (): boolean => !draining
-  const ledger = books === undefined ? undefined : new Ledger(books, { log, keep: () => services.settings.usage })
-  const degraded = (): string[] => [...given.degraded?.() ?? [], ...ledger?.degraded === true ? ['ledger'] : []]
+  const ledger = usageDatabase === undefined ? undefined : new Ledger(usageDatabase, { log, keep: () => services.settings.usage })
+  const inPlace = (): boolean => usageDatabase?.isInPlace() !== false && database?.isInPlace() !== false
+  const degraded = (): string[] => [
+    ...given.degraded?.() ?? [],
+    ...ledger?.degraded === true ? ['ledger'] : [],
+    ...inPlace() ? [] : ['store']
+  ]
   database?.stopWaiting()
   const deferrals = database === undefined ? undefined : await openDeferrals(database)
   const parts = { keys, log, limiter, ready, degraded, providers, ...(deferrals === undefined ? {} : { deferrals }) }
   let services: OwnedServices = createServices(settings, parts)
   let endpoints: readonly Endpoint[] = endpointsFor(services)
 
-  /** What was set aside is settled with just what the books say. */
-  const keepBooks = (call: Call): UsageRow | undefined => {
-    let row: UsageRow | undefined
-    try {
-      row = usageRow(call, services.models)
-      if (row !== undefined) ledger?.add(row)
-      return row
-    } finally {
-      const { reservation } = call.record
-      if (reservation !== undefined) limiter.settle(reservation, usedIn(row))
-    }
-  }
+  const recorder = new CallRecorder({ ledger, limiter, models: () => services.models })
   const onEnd = (call: Call): void => {
     const attempt = <T>(observe: () => T): T | undefined => {
       try {
@@ -122,17 +116,22 @@ export async function createGateway (settings: Settings, given: GatewayParts): P
       }
     }
     attempt(() => logCall(log, call))
-    const row = attempt(() => keepBooks(call))
+    const row = attempt(() => recorder.end(call))
     for (const observe of observers) attempt(() => observe(call, row))
   }
   const app = createApp({
     endpoints: () => endpoints,
     limits: settings.limits,
     draining: () => draining,
+    beforeLastByte: call => recorder.announce(call),
     onEnd
   })
   const tasks = deferrals === undefined ? undefined : new TaskRunner(deferrals, {
-    run: async (task, signal) => await answerTask(services, deferredChat(services), onEnd)(task, signal),
+    run: async (task, signal) => {
+      const answer = await answerTask(services, deferredChat(services), onEnd)(task, signal)
+      ledger?.flushJournal() // on record before anyone can fetch it
+      return answer
+    },
     keepMs: () => services.settings.deferred.keepMs,
     onFailure: error => log.error({ error: String(error) }, 'a deferred completion or their store failed')
   })
@@ -176,7 +175,7 @@ export async function createGateway (settings: Settings, given: GatewayParts): P
       await sweepUploads().catch((error: unknown) => {
         log.warn({ error }, 'uploads of an earlier process could not be deleted')
       })
-      await ledger?.takeIn()
+      await ledger?.importJournals()
       const address = await listen(server, settings.server)
       // A connection that could not be accepted is no reason to end those that were.
       server.on('error', error => log.error({ error }, 'the server failed to accept a connection'))
@@ -209,8 +208,4 @@ export async function createGateway (settings: Settings, given: GatewayParts): P
       await services.close()
     }
   }
-}
-
-function usedIn ({ prompt_tokens: prompt, completion_tokens: completion, cost_nano_usd: nanoUsd }: Partial<UsageRow> = {}): Used {
-  return { tokens: (prompt ?? 0) + (completion ?? 0), nanoUsd: nanoUsd ?? 0 }
 }

@@ -8,7 +8,7 @@
 import { ConfigError, formatProblems } from '../config/problems.ts'
 import { KeyNameError } from '../keys/key-store.ts'
 import { nearest } from '../text/nearest.ts'
-import { StoreError } from '../stores/database.ts'
+import { StoreError } from '../stores/store-error.ts'
 import { version } from '../text/version.ts'
 import { CommandError, type ExitCode, type Terminal } from '../process/terminal.ts'
 import { usageError, type Command } from './command.ts'

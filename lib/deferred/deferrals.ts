@@ -1,4 +1,4 @@
-/** Everything about deferred completions that outlives a call and a configuration. */
+/** The state of deferred completions that outlives a call and a configuration. */
 
 import { EventEmitter } from 'node:events'
 import { randomUUID } from 'node:crypto'
@@ -9,21 +9,21 @@ import type { Database } from '../stores/database.ts'
 interface DeferredEvents {
   /** A task waits to be run. */
   added: []
-  /** Nobody wants this task any more: its id in the store. */
+  /** The caller cancelled this task: its id in the store. */
   cancelled: [id: string]
 }
 
 export interface Deferrals {
   readonly store: DeferredStore
   readonly seal: SealedIds
-  /** What this process calls itself in the store. */
+  /** The name of this process in the store. */
   readonly owner: string
-  /** What happens in this process; others find out by looking. */
+  /** Emits what happens in this process; other processes poll the store. */
   readonly events: EventEmitter<DeferredEvents>
 }
 
-/** @throws StoreError and the errors of the store */
-export async function openDeferrals (database: Pick<Database, 'query'>): Promise<Deferrals> {
+/** Opens the store of deferred completions. @throws the errors of the database */
+export async function openDeferrals (database: Pick<Database, 'query' | 'isInPlace'>): Promise<Deferrals> {
   const store = new DeferredStore(database)
   return { store, seal: new SealedIds(await store.secret()), owner: randomUUID(), events: new EventEmitter() }
 }

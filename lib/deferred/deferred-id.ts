@@ -1,12 +1,12 @@
 /**
  * The id of a deferred completion: everything that is needed to fetch it, sealed with a secret of
- * the store, so that any process with the same store can serve it and nobody else can read or make
- * one.
+ * the store, so that every process with the same store can serve it and no one else can read or
+ * forge one.
  */
 
 import { createCipheriv, createDecipheriv, createHash, randomBytes } from 'node:crypto'
 
-/** Where a completion is, and who may have it. */
+/** Names where a completion is and which key may fetch it. */
 export interface DeferredId {
   /** Id of the gateway key that asked. */
   readonly key: string
@@ -40,7 +40,7 @@ export class SealedIds {
     this.#secret = secret
   }
 
-  /** Different every time, also for the same ticket. */
+  /** Seals a ticket; the result differs each time. */
   seal (ticket: DeferredId): string {
     const iv = randomBytes(ivBytes)
     const cipher = createCipheriv(algorithm, this.#secret, iv)
@@ -48,7 +48,7 @@ export class SealedIds {
     return prefix + Buffer.concat(sealed).toString('base64url')
   }
 
-  /** The ticket; `undefined` for anything that was not sealed here, to the last bit. */
+  /** Opens an id; `undefined` for any text that was not sealed with this secret. */
   open (id: string): DeferredId | undefined {
     const bytes = Buffer.from(id.slice(prefix.length), 'base64url')
     // One spelling only: base64 can be written in several ways.
@@ -64,7 +64,7 @@ export class SealedIds {
   }
 }
 
-/** What stands for an id or a credential where the thing itself must not. */
+/** Returns the digest that stands for an id or a credential where the text itself must not be. */
 export function digest (text: string): string {
   return createHash('sha256').update(text).digest('base64url')
 }

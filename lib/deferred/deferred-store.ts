@@ -1,15 +1,17 @@
 /**
- * What is kept of deferred completions: answers until they expire, and calls this gateway runs
- * itself until they are done. Ids here are digests of the ids callers have.
+ * Stores deferred completions: answers until they expire, and calls that this gateway runs itself
+ * until they are done. Ids here are digests of the ids callers have.
  *
- * Whoever works on a row owns it for a while (a lease), so a process that dies holds nothing up.
- * What writes waits its turn beside everything else; what only reads never has to.
+ * A process that works on a row owns it for a while (a lease), so a dead process blocks nothing.
+ * Writes wait for locks without blocking the process; reads never wait.
  */
 
 import { randomBytes } from 'node:crypto'
+import { GatewayError } from '../core/errors.ts'
 import { retryWhenLocked } from '../stores/retry-when-locked.ts'
 import type { Kysely } from 'kysely'
-import type { Database, DeferredRow, Tables } from '../stores/database.ts'
+import type { Database } from '../stores/database.ts'
+import type { DeferredRow, Tables } from '../stores/tables.ts'
 
 export interface StoredAnswer {
   readonly status: number
@@ -23,7 +25,7 @@ export interface Lease {
 }
 
 /** A row and the key it belongs to. */
-export interface Owned {
+export interface OwnedRow {
   readonly id: string
   readonly keyId: string
 }
@@ -34,14 +36,24 @@ export interface StoredTask {
   readonly task: string
 }
 
+export interface LeasedTask extends StoredTask {
+  /** Times that it was leased and not given back, this one included. */
+  readonly attempts: number
+}
+
+/** Seconds after which a caller may try again when the store cannot be used. */
+const retryAfterSeconds = 5
+
 export class DeferredStore {
+  readonly #database: Pick<Database, 'query' | 'isInPlace'>
   readonly #query: Kysely<Tables>
 
-  constructor ({ query }: Pick<Database, 'query'>) {
-    this.#query = query
+  constructor (database: Pick<Database, 'query' | 'isInPlace'>) {
+    this.#database = database
+    this.#query = database.query
   }
 
-  /** The 32 bytes all processes share; made by the first. */
+  /** Returns the 32 bytes all processes share; the first makes them. */
   async secret (): Promise<Buffer> {
     const made = { name: 'deferred', value: randomBytes(32).toString('base64') }
     await retryWhenLocked(async () => await this.#query.insertInto('secrets').values(made)
@@ -51,51 +63,51 @@ export class DeferredStore {
   }
 
   async find (id: string, nowMs: number): Promise<DeferredRow | undefined> {
-    return await this.#query.selectFrom('deferred').selectAll()
-      .where('id', '=', id).where('expires_at_ms', '>', nowMs).executeTakeFirst()
+    return await this.#use(async () => await this.#query.selectFrom('deferred').selectAll()
+      .where('id', '=', id).where('expires_at_ms', '>', nowMs).executeTakeFirst())
   }
 
   /**
-   * Notes that a completion is about to be fetched. `again` says that somebody tried before and it
-   * is not known how that went.
+   * Records that a completion is about to be fetched. `again` means that it was tried before, with an
+   * unknown result.
    *
-   * @returns `undefined` when another has it, or it is done
+   * @returns `undefined` when another process fetches it, or it is done
    */
-  async claim ({ id, keyId }: Owned, lease: Lease, expiresAtMs: number, nowMs: number): Promise<'first' | 'again' | undefined> {
+  async claim ({ id, keyId }: OwnedRow, lease: Lease, expiresAtMs: number, nowMs: number): Promise<'first' | 'again' | undefined> {
     const row = {
-      id, key_id: keyId, size_bytes: 0, state: 'fetching' as const, owner: lease.owner, lease_until_ms: lease.untilMs, expires_at_ms: expiresAtMs
+      id, key_id: keyId, size_bytes: 0, state: 'fetching' as const, owner: lease.owner, lease_until_ms: lease.untilMs, expires_at_ms: expiresAtMs, attempts: 0
     }
-    const made = await retryWhenLocked(async () => await this.#query.insertInto('deferred').values(row)
+    const made = await this.#use(async () => await this.#query.insertInto('deferred').values(row)
       .onConflict(conflict => conflict.column('id').doNothing()).returning('id').executeTakeFirst())
     if (made !== undefined) return 'first'
-    const taken = await retryWhenLocked(async () => await this.#query.updateTable('deferred')
+    const taken = await this.#use(async () => await this.#query.updateTable('deferred')
       .set({ owner: lease.owner, lease_until_ms: lease.untilMs })
       .where('id', '=', id).where('state', '=', 'fetching').where('lease_until_ms', '<=', nowMs)
       .returning('id').executeTakeFirst())
     return taken === undefined ? undefined : 'again'
   }
 
-  /** It was not there yet: as if nobody had tried. */
+  /** Deletes the row of a completion that was not there yet, as if it had never been tried. */
   async forget (id: string, owner: string): Promise<void> {
-    await retryWhenLocked(async () => await this.#query.deleteFrom('deferred')
+    await this.#use(async () => await this.#query.deleteFrom('deferred')
       .where('id', '=', id).where('owner', '=', owner).execute())
   }
 
-  /** How a fetch went is not known: the next one finds out. */
+  /** Ends a fetch with an unknown result; the next one finds out. */
   async release (id: string, owner: string): Promise<void> {
-    await retryWhenLocked(async () => await this.#query.updateTable('deferred').set({ lease_until_ms: 0 })
+    await this.#use(async () => await this.#query.updateTable('deferred').set({ lease_until_ms: 0 })
       .where('id', '=', id).where('owner', '=', owner).where('state', '=', 'fetching').execute())
   }
 
-  /** A task that has to begin anew, here or elsewhere. */
+  /** Gives a task back to begin anew, here or elsewhere; this run does not count as an attempt. */
   async requeue (id: string, owner: string): Promise<void> {
-    await retryWhenLocked(async () => await this.#query.updateTable('deferred').set({ state: 'queued', lease_until_ms: 0 })
+    await this.#use(async () => await this.#query.updateTable('deferred').set(({ eb }) => ({ state: 'queued' as const, lease_until_ms: 0, attempts: eb('attempts', '-', 1) }))
       .where('id', '=', id).where('owner', '=', owner).where('state', '=', 'running').execute())
   }
 
-  /** Keeps an answer, unless the row is no longer the owner's; what was asked goes. */
+  /** Stores an answer and deletes the task, unless the row has another owner now. */
   async finish (id: string, owner: string, answer: StoredAnswer, expiresAtMs: number): Promise<boolean> {
-    const row = await retryWhenLocked(async () => await this.#query.updateTable('deferred')
+    const row = await this.#use(async () => await this.#query.updateTable('deferred')
       .set({
         state: 'done', task: null, owner: null, status: answer.status, body: answer.body,
         size_bytes: Buffer.byteLength(answer.body), expires_at_ms: expiresAtMs
@@ -105,19 +117,20 @@ export class DeferredStore {
     return row !== undefined
   }
 
-  /** Bytes that are kept for a key: what it asked and is not answered, and its answers. */
+  /** Returns the bytes stored for a key: tasks and answers. */
   async keptBytes (keyId: string): Promise<number> {
-    const { bytes } = await this.#query.selectFrom('deferred').select(({ fn }) => fn.sum<number | null>('size_bytes').as('bytes'))
-      .where('key_id', '=', keyId).executeTakeFirstOrThrow()
+    const { bytes } = await this.#use(async () => await this.#query.selectFrom('deferred')
+      .select(({ fn }) => fn.sum<number | null>('size_bytes').as('bytes'))
+      .where('key_id', '=', keyId).executeTakeFirstOrThrow())
     return bytes ?? 0
   }
 
   /**
-   * Of the `most` places a key may have half of those that others leave: it always leaves some.
+   * Adds a task. Of `max` places a key may take half of those that others leave free.
    *
    * @returns false when there is no place left for this key
    */
-  async add ({ id, keyId, task }: Owned & StoredTask, expiresAtMs: number, most: number): Promise<boolean> {
+  async add ({ id, keyId, task }: OwnedRow & StoredTask, expiresAtMs: number, max: number): Promise<boolean> {
     // One statement: counting first would be two, between which another process may add one.
     const waiting = this.#query.selectFrom('deferred').select(({ fn }) => fn.countAll<number>().as('count'))
       .where('state', 'in', ['queued', 'running'])
@@ -125,39 +138,55 @@ export class DeferredStore {
     const values = this.#query.selectNoFrom(build => [
       build.val(id).as('id'), build.val(keyId).as('key'), build.val(task).as('task'), build.val(Buffer.byteLength(task)).as('size'),
       build.val('queued' as const).as('state'), build.val(0).as('lease'), build.val(expiresAtMs).as('expires')
-    ]).where(build => build(build(waiting, '+', own), '<', most))
-    const row = await retryWhenLocked(async () => await this.#query.insertInto('deferred')
+    ]).where(build => build(build(waiting, '+', own), '<', max))
+    const row = await this.#use(async () => await this.#query.insertInto('deferred')
       .columns(['id', 'key_id', 'task', 'size_bytes', 'state', 'lease_until_ms', 'expires_at_ms']).expression(values)
       .returning('id').executeTakeFirst())
     return row !== undefined
   }
 
-  /** A task that waits, or one whose owner has died. */
-  async take (lease: Lease, nowMs: number): Promise<StoredTask | undefined> {
-    const row = await retryWhenLocked(async () => await this.#query.updateTable('deferred')
-      .set({ state: 'running', owner: lease.owner, lease_until_ms: lease.untilMs })
+  /** Leases a task that waits, or one whose owner is dead. */
+  async take (lease: Lease, nowMs: number): Promise<LeasedTask | undefined> {
+    const row = await this.#use(async () => await this.#query.updateTable('deferred')
+      .set(({ eb }) => ({ state: 'running' as const, owner: lease.owner, lease_until_ms: lease.untilMs, attempts: eb('attempts', '+', 1) }))
       .where('id', '=', query => query.selectFrom('deferred').select('id')
         .where('state', 'in', ['queued', 'running']).where('lease_until_ms', '<=', nowMs)
         .where('expires_at_ms', '>', nowMs).limit(1))
-      .returning(['id', 'task']).executeTakeFirst())
-    return row?.task == null ? undefined : { id: row.id, task: row.task }
+      .returning(['id', 'task', 'attempts']).executeTakeFirst())
+    return row?.task == null ? undefined : { id: row.id, task: row.task, attempts: row.attempts }
   }
 
-  /** @returns false when the task was cancelled or taken over: it need not go on */
+  /** @returns false when the task was cancelled or is another process's now: it must stop */
   async renew (id: string, { owner, untilMs }: Lease): Promise<boolean> {
-    const row = await retryWhenLocked(async () => await this.#query.updateTable('deferred').set({ lease_until_ms: untilMs })
+    const row = await this.#use(async () => await this.#query.updateTable('deferred').set({ lease_until_ms: untilMs })
       .where('id', '=', id).where('owner', '=', owner).where('state', '=', 'running').returning('id').executeTakeFirst())
     return row !== undefined
   }
 
-  /** @returns false when there is nothing that waits or runs under this id */
+  /** @returns false when no task waits or runs under this id */
   async cancel (id: string): Promise<boolean> {
-    const row = await retryWhenLocked(async () => await this.#query.deleteFrom('deferred')
+    const row = await this.#use(async () => await this.#query.deleteFrom('deferred')
       .where('id', '=', id).where('state', 'in', ['queued', 'running']).returning('id').executeTakeFirst())
     return row !== undefined
   }
 
   async expire (nowMs: number): Promise<void> {
-    await retryWhenLocked(async () => await this.#query.deleteFrom('deferred').where('expires_at_ms', '<=', nowMs).execute())
+    await this.#use(async () => await this.#query.deleteFrom('deferred').where('expires_at_ms', '<=', nowMs).execute())
   }
+
+  /** @throws GatewayError `overloaded` when the store is locked for long, full, or was deleted */
+  async #use<T> (work: () => Promise<T>): Promise<T> {
+    if (!this.#database.isInPlace()) throw unavailable('the file of the store was deleted or replaced')
+    try {
+      return await retryWhenLocked(work)
+    } catch (error) {
+      throw error instanceof TypeError ? error : unavailable(error)
+    }
+  }
+}
+
+function unavailable (cause: unknown): GatewayError {
+  return new GatewayError('overloaded', {
+    message: 'Deferred completions cannot be stored or read at present. Try again.', retryAfterSeconds, cause
+  })
 }

@@ -1,26 +1,30 @@
 /**
  * Runs the deferred calls that this gateway answers itself.
  *
- * A task is run at least once and has one answer: it is leased while it runs, and a process that
- * dies loses its lease to another. Closing gives tasks back, so the next start goes on with them.
+ * A task is leased while it runs, and a dead process loses its lease to another one. A task that two
+ * processes did not survive fails: it may be what killed them. Closing gives tasks back, so the next
+ * start goes on with them.
  */
 
 import { GatewayError } from '../core/errors.ts'
 import type { Deferrals } from './deferrals.ts'
-import type { Lease, StoredAnswer, StoredTask } from './deferred-store.ts'
+import type { Lease, LeasedTask, StoredAnswer } from './deferred-store.ts'
 
 export interface TaskRunnerOptions {
   /** @throws the signal's reason when it was aborted; every other failure is an answer */
   readonly run: (task: string, signal: AbortSignal) => Promise<StoredAnswer>
   /** How long an answer is kept. */
   readonly keepMs: () => number
-  /** The store failed, and is tried again; or a task cannot be run at all, and fails. */
+  /** Receives failures of the store, which is tried again, and of tasks that cannot be run at all. */
   readonly onFailure: (error: unknown) => void
-  /** Tasks at once. Default 16. */
+  /** Tasks that run at once. Default 16. */
   readonly parallel?: number
-  /** After this long without a sign of life a task is another's. Default 30 seconds. */
+  /** How long a lease lasts unless it is renewed. Default 30 seconds. */
   readonly leaseMs?: number
 }
+
+/** A crash may have had another reason once. */
+const maxAttempts = 2
 
 export class TaskRunner {
   readonly #deferrals: Deferrals
@@ -37,10 +41,10 @@ export class TaskRunner {
     this.#options = { parallel: 16, leaseMs: 30_000, ...options }
   }
 
-  /** Takes up what waits, now and whenever something is added; looks for tasks of the dead. */
+  /** Runs the tasks that wait, now and whenever one is added; polls for those of dead processes. */
   start (): void {
-    const { events: news, store } = this.#deferrals
-    news.on('added', this.#look).on('cancelled', this.#cancel)
+    const { events, store } = this.#deferrals
+    events.on('added', this.#look).on('cancelled', this.#cancel)
     this.#timer = setInterval(() => {
       store.expire(Date.now()).catch(this.#options.onFailure)
       this.#look()
@@ -48,7 +52,7 @@ export class TaskRunner {
     this.#look()
   }
 
-  /** Gives back what runs. */
+  /** Gives back the tasks that run. */
   async stop (): Promise<void> {
     this.#stopped = true
     clearInterval(this.#timer)
@@ -96,17 +100,17 @@ export class TaskRunner {
     }
   }
 
-  async #carryOut ({ id, task }: StoredTask, controller: AbortController): Promise<void> {
+  async #carryOut ({ id, task, attempts }: LeasedTask, controller: AbortController): Promise<void> {
     const { store, owner } = this.#deferrals
     const { run, keepMs, onFailure, leaseMs } = this.#options
     const pulse = setInterval(() => {
       store.renew(id, this.#lease()).then(mine => { if (!mine) this.#cancel(id) }, onFailure)
     }, leaseMs / 3)
     try {
-      const answer = await run(task, controller.signal).catch((error: unknown) => {
+      const answer = attempts > maxAttempts ? failed(givenUp()) : await run(task, controller.signal).catch((error: unknown) => {
         if (controller.signal.aborted) return undefined
         onFailure(error) // what cannot be run now cannot be run later
-        return { status: 500, body: JSON.stringify(new GatewayError('internal_error').toBody()) }
+        return failed(new GatewayError('internal_error'))
       })
       if (answer === undefined) await store.requeue(id, owner) // a cancelled one is gone already
       else await store.finish(id, owner, answer, Date.now() + keepMs())
@@ -118,4 +122,14 @@ export class TaskRunner {
   #lease (): Lease {
     return { owner: this.#deferrals.owner, untilMs: Date.now() + this.#options.leaseMs }
   }
+}
+
+function failed (error: GatewayError): StoredAnswer {
+  return { status: error.status, body: JSON.stringify(error.toBody()) }
+}
+
+function givenUp (): GatewayError {
+  return new GatewayError('internal_error', {
+    message: `The gateway stopped ${maxAttempts} times while it ran this deferred completion, and does not try again.`
+  })
 }

@@ -14,7 +14,7 @@ import { BareKoa } from './node-internals.ts'
 import { Link, OpenCalls } from './open-calls.ts'
 import { Pipelining } from './pipelining.ts'
 import { readCall, type EdgeLimits } from './read-call.ts'
-import { writeReply } from './write-reply.ts'
+import { writeReply, type BeforeLastByte } from './write-reply.ts'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Context } from 'koa'
 import type { Call } from '../core/call.ts'
@@ -33,6 +33,8 @@ export interface AppOptions {
   }
   /** True once no new calls should come over connections that are kept alive. */
   readonly draining: () => boolean
+  /** Called with each call whose answer is complete but for its last byte, which waits for the result. */
+  readonly beforeLastByte?: BeforeLastByte
   /** Called after each call, once its answer is written or abandoned and its record is complete. */
   readonly onEnd: (call: Call) => void
 }
@@ -80,11 +82,11 @@ export function createApp (options: AppOptions): App {
     if (options.draining()) response.shouldKeepAlive = false
     try {
       if (target instanceof GatewayError) throw target
-      await writeReply(response, await target.handle(call), call, limits.graceMs)
+      await writeReply(response, await target.handle(call), call, limits.graceMs, options.beforeLastByte)
     } catch (error) {
       const failure = asGatewayError(error)
       abort(failure) // nothing else reads what the pipeline has open
-      await writeError(response, failure, call, limits.graceMs)
+      await writeError(response, failure, call, limits.graceMs, options.beforeLastByte)
     } finally {
       if (!request.complete) discardBody(request)
       if (call.record.settled !== undefined) await call.record.settled
@@ -181,7 +183,7 @@ function noteRequest ({ record }: Call, { method = '', url = '' }: IncomingMessa
 
 /** Writes an error as status and body; once the answer has begun, the socket is destroyed instead. */
 async function writeError (
-  response: ServerResponse, failure: GatewayError, call: Call, graceMs?: number
+  response: ServerResponse, failure: GatewayError, call: Call, graceMs?: number, beforeLastByte?: BeforeLastByte
 ): Promise<void> {
   noteError(call.record, failure)
   call.record.status ??= failure.status
@@ -189,7 +191,7 @@ async function writeError (
     response.destroy()
     return
   }
-  await writeReply(response, errorReply(failure), call, graceMs)
+  await writeReply(response, errorReply(failure), call, graceMs, beforeLastByte)
 }
 
 function errorReply (failure: GatewayError): Reply {

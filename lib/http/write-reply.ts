@@ -7,6 +7,9 @@ import type { ServerResponse } from 'node:http'
 import type { Call } from '../core/call.ts'
 import type { Reply } from '../core/reply.ts'
 
+/** Puts a call on record before its caller can have the whole answer. */
+export type BeforeLastByte = (call: Call) => Promise<void> | undefined
+
 /**
  * Writes a reply. A complete body is sent with its length; an iterable with back-pressure, one
  * write per item. When the iterable throws or the caller leaves, the socket is destroyed: a cut
@@ -15,15 +18,18 @@ import type { Reply } from '../core/reply.ts'
  * @param graceMs how long the last bytes may take to leave once the call's signal has aborted
  * @throws TypeError for headers that cannot be sent, before anything is; the body is returned then
  */
-export async function writeReply (response: ServerResponse, reply: Reply, call: Call, graceMs = 5000): Promise<void> {
+export async function writeReply (response: ServerResponse, reply: Reply, call: Call, graceMs = 5000, beforeLastByte?: BeforeLastByte): Promise<void> {
   const { body } = reply
   const { record, receivedAtMs } = call
   record.status = reply.status
   record.overheadMs = performance.now() - receivedAtMs - record.upstreamWaitMs
   if (typeof body === 'string' || body instanceof Uint8Array) {
     response.writeHead(reply.status, headersOf(reply, call, { 'content-length': String(Buffer.byteLength(body)) }))
-    endInOneWrite(response, body)
     record.firstByteMs ??= performance.now() - receivedAtMs
+    const recorded = beforeLastByte?.(call)
+    if (recorded !== undefined) await recorded
+    if (response.destroyed) return
+    endInOneWrite(response, body)
     await written(response, call.signal, graceMs)
     return
   }
@@ -33,7 +39,7 @@ export async function writeReply (response: ServerResponse, reply: Reply, call: 
     await body[Symbol.asyncIterator]().return?.()
     throw error
   }
-  await writeStream(response, body, reply, call)
+  await writeStream(response, body, reply, call, beforeLastByte)
   await written(response, call.signal, graceMs)
 }
 
@@ -57,7 +63,7 @@ function printable (text: string): string {
 }
 
 async function writeStream (
-  response: ServerResponse, body: AsyncIterable<string | Uint8Array>, { keepAlive }: Reply, call: Call
+  response: ServerResponse, body: AsyncIterable<string | Uint8Array>, { keepAlive }: Reply, call: Call, beforeLastByte?: BeforeLastByte
 ): Promise<void> {
   const timer = keepAlive === undefined
     ? undefined
@@ -73,6 +79,8 @@ async function writeStream (
       timer?.refresh()
       if (!room) await drained(response, call.signal)
     }
+    const recorded = response.destroyed ? undefined : beforeLastByte?.(call)
+    if (recorded !== undefined) await recorded
     if (!response.destroyed) response.end()
   } catch (error) {
     response.destroy()

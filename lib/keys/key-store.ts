@@ -10,7 +10,8 @@
 import { hash, randomBytes, timingSafeEqual } from 'node:crypto'
 import type { ApiKey, KeyLimits } from '../core/key.ts'
 import type { KeySettings } from '../core/settings.ts'
-import type { Database, KeyRow } from '../stores/database.ts'
+import type { Database } from '../stores/database.ts'
+import type { KeyRow } from '../stores/tables.ts'
 import type { Keys } from './keys.ts'
 
 export interface NewKey {

@@ -81,16 +81,20 @@ export class LimitCounters {
     return this.#reservations.size
   }
 
-  /** Returns the period of a budget whose earlier spending has not been loaded yet. */
-  unloadedPeriod ({ keyId, limits: { budget } }: Wanted): Period | undefined {
-    if (budget === undefined) return undefined
-    const { spending } = this.#stateOf(keyId)
-    return spending?.period.per === budget.per ? undefined : periodOf(budget.per, this.#now())
+  /** Returns the period of its budget that a call counts in; `undefined` without a budget. */
+  periodFor ({ keyId, limits }: Wanted): Period | undefined {
+    return this.#spendingOf(this.#stateOf(keyId), limits, this.#now())?.period
   }
 
-  /** Sets what was spent in a period before this process began to count. */
+  /**
+   * Sets what all processes have spent in a period, as the ledger has it. What was counted here and is
+   * not in the ledger yet must not get lost: the higher of both counts.
+   */
   setSpent (keyId: string, period: Period, spent: number): void {
-    this.#stateOf(keyId).spending = { period, spent, reserved: 0 }
+    const state = this.#stateOf(keyId)
+    const { spending } = state
+    const same = spending?.period.per === period.per && spending.period.fromMs === period.fromMs
+    state.spending = same ? { ...spending, spent: Math.max(spending.spent, spent) } : { period, spent, reserved: 0 }
   }
 
   /** Reserves everything a call may use, or nothing. */

@@ -1,5 +1,6 @@
 /** Decides on calls of limited keys: with the counters of this process, or those of another. */
 
+import { steadyNow } from '../async/steady-clock.ts'
 import { loggableError } from '../text/describe-error.ts'
 import { spendingOf } from '../usage/spending.ts'
 import { LimitCounters, type Used, type Verdict, type Wanted } from './counters.ts'
@@ -22,33 +23,40 @@ export interface Limiter {
 export type ReadSpending = (keyId: string, fromMs: number, untilMs: number) => Promise<number>
 
 export interface LocalLimiterOptions {
-  /** Reads the usage records. Default: nothing was spent. */
-  readonly readSpending?: ReadSpending
-  /** Called when usage records cannot be read: budgets then start from zero. */
+  /** Reads the usage ledger. Default: no ledger, nothing was spent before. */
+  readonly readSpending?: ReadSpending | undefined
+  /** Called when the ledger cannot be read: budgets then count what this process knows. */
   readonly onFailure?: (error: unknown) => void
   readonly now?: () => number
+  /** How long a reading is used. Default 1000: gateways on one store learn of each other's calls within it. */
+  readonly rereadMs?: number
 }
 
-/** Counts in this process. The spending of keys with a budget is read from the usage records, once. */
+/**
+ * Counts in this process. The spending of keys with a budget is read from the usage ledger at their first
+ * call, and again every second while they are used: another gateway on the same store may spend as well.
+ */
 export class LocalLimiter implements Limiter {
   readonly counters: LimitCounters
-  readonly #readSpending: ReadSpending
+  readonly #readSpending: ReadSpending | undefined
   readonly #onFailure: (error: unknown) => void
   readonly #now: () => number
-  readonly #reading = new Map<string, Promise<void>>()
+  readonly #rereadMs: number
+  readonly #readings = new Map<string, Reading>()
 
-  constructor ({ readSpending = async () => 0, onFailure = () => {}, now = Date.now }: LocalLimiterOptions = {}) {
+  constructor ({ readSpending, onFailure = () => {}, now = steadyNow, rereadMs = 1000 }: LocalLimiterOptions = {}) {
     this.#readSpending = readSpending
     this.#onFailure = onFailure
     this.#now = now
+    this.#rereadMs = rereadMs
     this.counters = new LimitCounters(now)
   }
 
   /** @param holder the process that reserves, for `release` */
   reserve (wanted: Wanted, holder?: string): Verdict | Promise<Verdict> {
-    const period = this.counters.unloadedPeriod(wanted)
-    if (period === undefined) return this.counters.reserve(wanted, holder)
-    return this.#loaded(wanted.keyId, period).then(() => this.counters.reserve(wanted, holder))
+    const reading = this.#read(wanted)
+    if (reading === undefined) return this.counters.reserve(wanted, holder)
+    return reading.then(() => this.counters.reserve(wanted, holder))
   }
 
   settle (reservation: number, used: Used): void {
@@ -59,31 +67,38 @@ export class LocalLimiter implements Limiter {
     this.counters.release(holder)
   }
 
-  /** Waits for the spending to be read; calls that arrive meanwhile share one read. */
-  async #loaded (keyId: string, period: Period): Promise<void> {
-    let reading = this.#reading.get(keyId)
-    if (reading === undefined) {
-      reading = this.#load(keyId, period).finally(() => this.#reading.delete(keyId))
-      this.#reading.set(keyId, reading)
-    }
-    await reading
+  /** Reads the spending unless it is known; calls that arrive meanwhile share one reading. */
+  #read (wanted: Wanted): Promise<void> | undefined {
+    const period = this.counters.periodFor(wanted)
+    if (period === undefined || this.#readSpending === undefined) return undefined
+    const last = this.#readings.get(wanted.keyId)
+    const atMs = performance.now()
+    if (last !== undefined && last.per === period.per && atMs - last.atMs < this.#rereadMs) return last.pending
+    const reading: Reading = { per: period.per, atMs, pending: undefined }
+    reading.pending = this.#load(wanted.keyId, period, this.#readSpending).finally(() => { reading.pending = undefined })
+    this.#readings.set(wanted.keyId, reading)
+    return reading.pending
   }
 
-  async #load (keyId: string, period: Period): Promise<void> {
-    let spent = 0
+  async #load (keyId: string, period: Period, readSpending: ReadSpending): Promise<void> {
     try {
-      spent = await this.#readSpending(keyId, period.fromMs, this.#now())
+      this.counters.setSpent(keyId, period, await readSpending(keyId, period.fromMs, this.#now()))
     } catch (error) {
       this.#onFailure(error)
     }
-    this.counters.setSpent(keyId, period, spent)
   }
 }
 
-/** Creates a limiter that reads earlier spending from the usage records; without them it starts from zero. */
+interface Reading {
+  readonly per: Period['per']
+  readonly atMs: number
+  pending: Promise<void> | undefined
+}
+
+/** Creates a limiter that reads spending from the usage ledger; without one it starts from zero. */
 export function createLimiter (usageDatabase: Pick<Database, 'query'> | undefined, log: Log): LocalLimiter {
   return new LocalLimiter({
-    readSpending: async (...stretch) => usageDatabase === undefined ? 0 : await spendingOf(usageDatabase.query, ...stretch),
-    onFailure: error => log.error({ cause: loggableError(error) }, 'failed to load key spend; budget starts from zero')
+    readSpending: usageDatabase === undefined ? undefined : async (...stretch) => await spendingOf(usageDatabase.query, ...stretch),
+    onFailure: error => log.error({ cause: loggableError(error) }, 'failed to read key spend; budget counts what is known')
   })
 }

@@ -58,14 +58,14 @@ export async function serve ({ sources, settings, log, prepare, limiter, publish
     })
     closing.push(keys.close)
     const key = await prepare?.(keys)
-    const books = await openDatabase(settings.server.dataDir, { busyTimeoutMs: 0 })
-    closing.push(books.close)
+    const usageDatabase = await openDatabase(settings.server.dataDir, { busyTimeoutMs: 0 })
+    closing.push(usageDatabase.close)
     const metrics = settings.metrics === undefined ? undefined : new Metrics(() => gateway)
     const gateway: Gateway = await createGateway(settings, {
       keys,
       log,
       database,
-      books,
+      usageDatabase,
       degraded: () => keys.isStale() ? ['keys'] : [],
       observers: metrics === undefined ? [] : [metrics.observe],
       ...(limiter === undefined ? {} : { limiter })

@@ -4,7 +4,7 @@ import { workerLimiter } from '../limits/shared-limiter.ts'
 import { flushed } from '../telemetry/log.ts'
 import { serveMetricsRequests } from '../telemetry/shared-metrics.ts'
 import { CommandError, type ExitCode } from './terminal.ts'
-import { StoreError } from '../stores/database.ts'
+import { StoreError } from '../stores/store-error.ts'
 import { serve, type ServeOptions, type Serving } from './serve.ts'
 
 /** Sent by the primary. */

@@ -94,7 +94,7 @@ async function storeTask (
     throw unsupported('deferred', 'A call with a provider key of your own cannot be deferred: the key is not kept.')
   }
   const requestId = seal.seal({ key: key.id, createdSeconds: nowSeconds(), modelId: routes[0].modelId })
-  const { deferred: _, ...rest } = request
+  const { deferred: _, credentials: _credentials, ...rest } = request
   const task: DeferredTask = { id, key, request: rest, routes }
   const added = await store.add({ id: digest(requestId), keyId: key.id, task: JSON.stringify(task) }, Date.now() + keepMs, pending)
   if (!added) throw new GatewayError('overloaded', { message: 'Too many deferred calls are waiting, or too many of this key. Try again.' })

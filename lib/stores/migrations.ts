@@ -1,8 +1,8 @@
 /**
- * The shape of the store, as the numbered steps that lead to it.
+ * The schema of the store, as the numbered steps that lead to it.
  *
- * Forward only: a step that has been released is never changed, the next one mends it. The SQL
- * keeps to what PostgreSQL takes as well.
+ * Forward only: a released step is never changed, a later one corrects it. But for `without rowid`
+ * the SQL keeps to what PostgreSQL accepts as well.
  */
 
 import type { DatabaseSyncInstance } from '@photostructure/sqlite'
@@ -99,30 +99,83 @@ export const migrations: readonly Migration[] = [
       alter table deferred add column key_id text;
       alter table deferred add column size_bytes bigint not null default 0;
       create index deferred_by_key on deferred (key_id, state, size_bytes)`
+  },
+  {
+    // A row of usage is in two trees instead of four; what a key has spent is one row a day.
+    number: 6,
+    sql: `
+      create table usage_by_moment (
+        id text not null,
+        call_id text not null,
+        at_ms bigint not null,
+        key_id text not null,
+        endpoint text not null,
+        requested_model text,
+        model text,
+        provider text,
+        outcome text not null,
+        status bigint,
+        error_code text,
+        streamed bigint not null,
+        attempts bigint not null,
+        turns bigint,
+        prompt_tokens bigint,
+        completion_tokens bigint,
+        cached_tokens bigint,
+        reasoning_tokens bigint,
+        estimated bigint not null,
+        pages bigint,
+        audio_ms bigint,
+        characters bigint,
+        images bigint,
+        cost_nano_usd bigint,
+        own_provider_key bigint not null,
+        duration_ms bigint not null,
+        first_byte_ms bigint,
+        primary key (at_ms, id)
+      ) without rowid;
+      insert into usage_by_moment select * from usage;
+      drop table usage;
+      alter table usage_by_moment rename to usage;
+      create index usage_by_key on usage (key_id, at_ms);
+      create table spending (
+        key_id text not null,
+        day_ms bigint not null,
+        cost_nano_usd bigint not null,
+        primary key (key_id, day_ms)
+      ) without rowid;
+      insert into spending
+        select key_id, day_ms, sum(cost) from (
+          select key_id, at_ms - at_ms % 86400000 as day_ms, cost_nano_usd as cost from usage where cost_nano_usd > 0
+          union all
+          select key_id, day_ms, cost_nano_usd as cost from pruned_usage
+        ) as costs group by key_id, day_ms;
+      drop table pruned_usage;
+      alter table deferred add column attempts bigint not null default 0`
   }
 ]
 
 /**
- * Takes the steps that a file lacks, all or none. Of several processes that start at once the
- * first takes them while the others wait.
+ * Applies the steps that a file lacks, all or none. Of several processes that start at once the
+ * first applies them while the others wait.
  *
  * @throws Error for a file that a newer version has changed, and those of SQLite
  */
 export function migrate (file: DatabaseSyncInstance, steps: readonly Migration[] = migrations): void {
   const newest = steps.at(-1)?.number ?? 0
-  const found = reached(file)
+  const found = lastStep(file)
   if (found > newest) throw new Error(`it was made by a newer version (step ${found} of ${newest})`)
   if (found === newest) return
   file.exec('begin immediate')
   try {
     file.exec('create table if not exists migrations (number bigint primary key, applied_at_ms bigint not null)')
-    // Asked again: another process may have been here in the meantime.
-    const done = reached(file)
-    const note = file.prepare('insert into migrations (number, applied_at_ms) values (?, ?)')
+    // Read again: another process may have applied them in the meantime.
+    const done = lastStep(file)
+    const insert = file.prepare('insert into migrations (number, applied_at_ms) values (?, ?)')
     for (const { number, sql } of steps) {
       if (number <= done) continue
       file.exec(sql)
-      note.run(number, Date.now())
+      insert.run(number, Date.now())
     }
     file.exec('commit')
   } catch (error) {
@@ -131,8 +184,8 @@ export function migrate (file: DatabaseSyncInstance, steps: readonly Migration[]
   }
 }
 
-/** The last step taken; 0 for a new file. */
-function reached (file: DatabaseSyncInstance): number {
+/** Returns the number of the last step applied; 0 for a new file. */
+function lastStep (file: DatabaseSyncInstance): number {
   const known = file.prepare("select 1 from sqlite_master where type = 'table' and name = 'migrations'").get()
   if (known === undefined) return 0
   const row = file.prepare('select max(number) as number from migrations').get()

@@ -9,7 +9,7 @@ import { Histogram, labels, type Family } from './metric-families.ts'
 import type { Call } from '../core/call.ts'
 import type { CallRecord, Outcome } from '../core/record.ts'
 import type { Limit } from '../core/key.ts'
-import type { UsageRow } from '../stores/database.ts'
+import type { UsageRow } from '../stores/tables.ts'
 
 /** Bounds each of the two maps below: 38,000 lines of text, which take 50 ms to print. */
 const maxSeries = 1000

@@ -15,7 +15,7 @@ import type { Call } from '../core/call.ts'
 import type { ModelRegistry } from '../models/model-registry.ts'
 import type { RouteHealth } from '../routing/route-health.ts'
 import type { Settings } from '../core/settings.ts'
-import type { UsageRow } from '../stores/database.ts'
+import type { UsageRow } from '../stores/tables.ts'
 
 /** Describes the current load of a gateway. */
 export interface Load {

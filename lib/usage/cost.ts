@@ -1,4 +1,4 @@
-/** What a call cost, in whole billionths of a dollar: sums of them are exact. */
+/** Costs of calls, in whole billionths of a dollar: sums of them are exact. */
 
 import type { Usage } from '../core/usage.ts'
 import type { ModelEntry } from '../core/model.ts'
@@ -7,10 +7,10 @@ import type { ModelEntry } from '../core/model.ts'
 const perToken = 1000
 
 /**
- * The cost of an answer's tokens. What was read from a cache has a price of its own, where one is
- * known; what was written to one is paid like the rest of the prompt.
+ * Computes the cost of an answer's tokens. Tokens read from a cache have a price of their own, where
+ * one is known; tokens written to one cost as much as the rest of the prompt.
  *
- * @returns `undefined` where a price that is needed is not known: that is not zero
+ * @returns `undefined` where a needed price is not known, which is not zero
  */
 export function costOf (
   { promptTokens, completionTokens, cachedTokens = 0 }: Usage, price: ModelEntry['price']

@@ -1,128 +1,162 @@
 /**
- * The books: a row for each call, written in batches beside the calls.
+ * The usage ledger: a row for each call, written to the database in batches beside the calls.
  *
- * Rows wait in memory while they cannot be written, up to a bound, and in a file of the data
- * directory when the process ends first; the next start takes them in. A row that is written twice
- * is there once. The database is a connection of its own that does not wait for locks: waiting
- * would hold up every call of the process.
+ * Until a row is in the database it is in the journal as well, from before the last byte of the
+ * answer left: what a caller has an answer to is on record, even if this process is killed. The
+ * database is a connection of its own that does not wait for locks: waiting would block every call.
  */
 
-import { randomBytes } from 'node:crypto'
-import { readFile, readdir, rename, rm, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promises'
 import { loggableError } from '../text/describe-error.ts'
+import { importJournals } from './import-journals.ts'
+import { insertUsage } from './insert-usage.ts'
+import { Journal } from './journal.ts'
+import { completeName, journalName } from './journal-name.ts'
 import { pruneUsage, type Keep } from './prune.ts'
-import type { Database, UsageRow } from '../stores/database.ts'
+import type { Database } from '../stores/database.ts'
+import type { UsageRow } from '../stores/tables.ts'
 import type { Log } from '../telemetry/log.ts'
 
 export interface LedgerOptions {
   readonly log: Log
   readonly keep: () => Keep
-  /** Rows that are waited for before they are written. Default 200. */
+  /** Rows that make a batch. Default 200. */
   readonly batchRows?: number
-  /** How long a row waits at most for others. Default 500. */
+  /** How long a row waits for others at most. Default 500. */
   readonly everyMs?: number
-  /** Rows that may wait while they cannot be written; those after it are lost. Default 100,000. */
-  readonly mostWaiting?: number
+  /** Rows that may wait in memory while they cannot be written; those after it are in the journal only. Default 100,000. */
+  readonly maxWaiting?: number
 }
 
-/** Rows of one statement: about a millisecond. */
-const statementRows = 50
+/** Rows of one transaction: about a millisecond. */
+const transactionRows = 200
 /** Another process may be writing. Failures after these are failures of the database. */
-const quietFailures = 5
-const firstRetryMs = 20
-const longestRetryMs = 10_000
-const tidyEveryMs = 10 * 60_000
-const spoolName = /^usage-[\w-]+\.jsonl$/
+const failuresBeforeLogging = 5
+const initialRetryMs = 20
+const maxRetryMs = 10_000
+const pruneEveryMs = 10 * 60_000
+const importEveryMs = 30_000
+const lookEveryMs = 1000
+/** Emptying a journal while calls end replaces it by another file, 0.1 ms: not after every batch. */
+const emptyEveryMs = 250
 
 export class Ledger {
   readonly #database: Database
   readonly #options: Required<LedgerOptions>
-  readonly #name = randomBytes(9).toString('base64url')
-  readonly #tidying: NodeJS.Timeout
+  readonly #journal: Journal
+  readonly #timers: readonly NodeJS.Timeout[]
+  /** In the journal, but of calls that have not ended yet: what is known of them may change. */
+  readonly #announced = new Map<string, UsageRow>()
   #waiting: UsageRow[] = []
+  /** Rows of the journal that are not in memory. */
+  #overflow = 0
   #dropped = 0
-  #toldDropped = 0
   #failures = 0
+  #emptiedMs = 0
   #timer: NodeJS.Timeout | undefined
   #writing: Promise<void> | undefined
 
   constructor (database: Database, options: LedgerOptions) {
     this.#database = database
-    this.#options = { batchRows: 200, everyMs: 500, mostWaiting: 100_000, ...options }
-    this.#tidying = setInterval(() => { void this.takeIn().then(async () => await this.prune()) }, tidyEveryMs).unref()
+    this.#options = { batchRows: 200, everyMs: 500, maxWaiting: 100_000, ...options }
+    this.#journal = new Journal(join(dirname(database.path), journalName()))
+    this.#timers = [
+      setInterval(() => { void this.prune() }, pruneEveryMs).unref(),
+      setInterval(() => { void this.importJournals() }, importEveryMs).unref(),
+      setInterval(() => this.#look(), lookEveryMs).unref()
+    ]
   }
 
-  /** Takes a row, to be written soon. */
-  add (row: UsageRow): void {
-    const { batchRows, everyMs, mostWaiting } = this.#options
-    if (this.#waiting.length >= mostWaiting) {
+  /**
+   * Puts the row of a call on record whose last byte is about to leave; resolves when it is in the
+   * journal, or cannot be. The call is added once it has ended, with the same `id` and `at_ms`.
+   */
+  announce (row: UsageRow): Promise<void> {
+    this.#announced.set(row.id, row)
+    return this.#journal.append(JSON.stringify(row))
+  }
+
+  /** Takes the row of a call that has ended, to be written soon; resolves when it is in the journal, or cannot be. */
+  async add (row: UsageRow): Promise<void> {
+    const { batchRows, everyMs, maxWaiting } = this.#options
+    const announced = this.#announced.get(row.id)
+    this.#announced.delete(row.id)
+    const full = this.#waiting.length >= maxWaiting
+    if (full && this.#journal.error !== undefined) {
       this.#dropped++
       return
     }
+    const appended = announced === row ? undefined : this.#journal.append(JSON.stringify(row))
+    if (full) {
+      this.#overflow++
+      return await appended
+    }
     this.#waiting.push(row)
-    if (this.#failures > 0) return // the next attempt has its time
-    if (this.#waiting.length >= batchRows) void this.flush()
-    else this.#timer ??= setTimeout(() => { void this.flush() }, everyMs).unref()
+    // After a failure the next attempt has a time of its own.
+    if (this.#failures === 0) {
+      if (this.#waiting.length >= batchRows) void this.flush()
+      else this.#timer ??= setTimeout(() => { void this.flush() }, everyMs).unref()
+    }
+    await appended
   }
 
-  /** True while rows cannot be written. */
+  /** True while rows cannot be written, to the database or to the journal. */
   get degraded (): boolean {
-    return this.#failures > quietFailures
+    return this.#failures > failuresBeforeLogging || this.#journal.error !== undefined
   }
 
-  /** Rows that are not written yet. */
+  /** Rows that are not in the database yet. */
   get waiting (): number {
-    return this.#waiting.length
+    return this.#waiting.length + this.#overflow
   }
 
-  /** Rows that were lost since the start, as too many waited. */
+  /** Rows lost since the start: too many waited, and the journal could not be written either. */
   get dropped (): number {
     return this.#dropped
   }
 
-  /** Writes what waits now. What cannot be written stays, and is tried again by itself. */
+  /** Writes the rows that wait. Those that cannot be written stay, and are tried again later. */
   async flush (): Promise<void> {
     this.#writing ??= this.#write().finally(() => { this.#writing = undefined })
     await this.#writing
   }
 
-  /** Takes in what earlier processes could not write. */
-  async takeIn (): Promise<void> {
-    const directory = dirname(this.#database.path)
-    const names = await readdir(directory).catch(() => []) // a directory that is gone holds none
-    for (const name of names.filter(name => spoolName.test(name))) {
-      const path = join(directory, name)
-      try {
-        await this.#insert(readSpool(await readFile(path, 'utf8')))
-        await rm(path, { force: true })
-      } catch (error) {
-        // Another process of the same gateway may have been faster.
-        if (!isGone(error)) this.#options.log.warn({ file: path, cause: loggableError(error) }, 'calls of an earlier process could not be taken into the books')
-      }
-    }
+  /** Writes to the journal now what would be written at the end of this turn of the event loop. */
+  flushJournal (): void {
+    this.#journal.flush()
   }
 
-  /** Deletes rows that are older, or more, than are kept. */
+  /** Imports the rows that earlier processes could not write. */
+  async importJournals (): Promise<void> {
+    const { log } = this.#options
+    await importJournals(this.#database, {
+      onImported: (file, rows) => log.info({ file, rows }, 'usage rows of an earlier process imported'),
+      onFailure: (file, error) => log.warn({ file, cause: loggableError(error) }, 'usage rows of an earlier process could not be imported')
+    })
+  }
+
+  /** Deletes rows that are older, or more, than the settings keep. */
   async prune (): Promise<void> {
     try {
       await pruneUsage(this.#database.query, this.#options.keep(), Date.now())
     } catch (error) {
-      this.#options.log.warn({ cause: loggableError(error) }, 'old rows of the books could not be deleted')
+      this.#options.log.warn({ cause: loggableError(error) }, 'old usage rows could not be deleted')
     }
   }
 
-  /** Writes what waits, to a file if need be. The database stays open. */
+  /** Writes the rows that wait, and leaves in a file those that the database does not take. The database stays open. */
   async close (): Promise<void> {
-    clearInterval(this.#tidying)
+    for (const timer of this.#timers) clearInterval(timer)
     await this.flush()
-    for (let attempt = 0; this.#waiting.length > 0 && attempt < quietFailures; attempt++) {
-      await sleep(firstRetryMs)
+    for (let attempt = 0; this.#waiting.length > 0 && attempt < failuresBeforeLogging; attempt++) {
+      await sleep(initialRetryMs)
       await this.flush()
     }
     clearTimeout(this.#timer)
-    if (this.#waiting.length > 0) await this.#spool()
+    this.#announced.clear()
+    if (this.waiting === 0) this.#journal.replace([])
+    else this.#leave()
   }
 
   async #write (): Promise<void> {
@@ -130,64 +164,77 @@ export class Ledger {
     this.#timer = undefined
     try {
       while (this.#waiting.length > 0) {
-        const rows = this.#waiting.slice(0, statementRows)
-        await this.#insert(rows)
+        if (!this.#database.isInPlace()) throw new Error('the file of the store was deleted or replaced')
+        const rows = this.#waiting.slice(0, transactionRows)
+        insertUsage(this.#database, rows)
         this.#waiting.splice(0, rows.length)
         if (this.#waiting.length > 0) await nextTurn()
       }
-      this.#recovered()
     } catch (error) {
       this.#failed(error)
+      return
     }
-  }
-
-  async #insert (rows: readonly UsageRow[]): Promise<void> {
-    for (let at = 0; at < rows.length; at += statementRows) {
-      await this.#database.query.insertInto('usage').values(rows.slice(at, at + statementRows))
-        .onConflict(conflict => conflict.column('id').doNothing()).execute()
-    }
+    this.#written()
   }
 
   #failed (error: unknown): void {
     this.#failures++
-    if (this.#failures === quietFailures + 1) {
-      this.#options.log.error({ cause: loggableError(error) }, 'the books cannot be written; calls go on, and their rows wait in memory')
+    if (this.#failures === failuresBeforeLogging + 1) {
+      this.#options.log.error({ cause: loggableError(error) }, 'usage ledger unavailable; calls go on, their rows wait')
     }
-    const waitMs = Math.min(firstRetryMs * 2 ** Math.min(this.#failures, 20), longestRetryMs)
+    const waitMs = Math.min(initialRetryMs * 2 ** Math.min(this.#failures, 20), maxRetryMs)
     this.#timer = setTimeout(() => { void this.flush() }, waitMs).unref()
   }
 
-  #recovered (): void {
-    if (this.degraded) this.#options.log.warn({ lost: this.#lost }, 'the books are written again')
+  /** Every row of memory is in the database: the journal need not have them any more. */
+  #written (): void {
+    if (this.#failures > failuresBeforeLogging) this.#options.log.warn({ lost: this.#dropped }, 'usage ledger available again')
     this.#failures = 0
-    this.#toldDropped = this.#dropped
+    if (this.#overflow > 0) return this.#importOverflow()
+    const nowMs = performance.now()
+    if (nowMs - this.#emptiedMs < emptyEveryMs) return
+    this.#emptiedMs = nowMs
+    this.#journal.replace(linesOf(this.#announced.values()))
   }
 
-  /** Lost rows that nobody was told of. */
-  get #lost (): number {
-    return this.#dropped - this.#toldDropped
-  }
-
-  async #spool (): Promise<void> {
-    const { log } = this.#options
-    const file = join(dirname(this.#database.path), `usage-${this.#name}.jsonl`)
-    const rows = this.#waiting.length
+  #importOverflow (): void {
+    this.#overflow = 0
     try {
-      // Nobody reads it before it is whole.
-      await writeFile(`${file}.part`, this.#waiting.map(row => `${JSON.stringify(row)}\n`).join(''), { mode: 0o600 })
-      await rename(`${file}.part`, file)
-      this.#waiting = []
-      log.warn({ rows, file, lost: this.#lost }, 'the last rows of the books are in a file; the next start takes them in')
+      this.#journal.moveTo(join(dirname(this.#database.path), completeName()))
+      for (const row of this.#announced.values()) void this.#journal.append(JSON.stringify(row))
+      void this.importJournals()
     } catch (error) {
-      log.error({ rows: rows + this.#lost, cause: loggableError(error) }, 'the last rows of the books are lost')
+      this.#options.log.error({ file: this.#journal.path, cause: loggableError(error) }, 'usage rows wait in a file for the next start')
     }
   }
+
+  /** Notices a journal that somebody deleted, with the whole directory perhaps, and makes another. */
+  #look (): void {
+    try {
+      if (this.#journal.isDeleted()) this.#journal.replace(linesOf([...this.#waiting, ...this.#announced.values()]))
+      else this.#journal.touch()
+    } catch (error) {
+      this.#options.log.warn({ file: this.#journal.path, cause: loggableError(error) }, 'usage journal cannot be checked')
+    }
+  }
+
+  #leave (): void {
+    const { log } = this.#options
+    const file = join(dirname(this.#database.path), completeName())
+    let unwritten = this.#waiting.length
+    try {
+      if (this.#journal.isDeleted()) this.#journal.replace(linesOf(this.#waiting))
+      this.#journal.moveTo(file)
+      unwritten = Math.min(unwritten, this.#journal.unwritten)
+      log.warn({ rows: this.waiting - unwritten, file }, 'unwritten usage rows left in a file; the next start imports them')
+    } catch (error) {
+      log.error({ file, cause: loggableError(error) }, 'usage rows cannot be left in a file')
+    }
+    const lost = unwritten + this.#dropped
+    if (lost > 0) log.error({ rows: lost, cause: loggableError(this.#journal.error) }, 'usage rows lost')
+  }
 }
 
-function readSpool (text: string): UsageRow[] {
-  return text.split('\n').filter(line => line !== '').map(line => JSON.parse(line) as UsageRow) // written by us
-}
-
-function isGone (error: unknown): boolean {
-  return error instanceof Error && 'code' in error && error.code === 'ENOENT'
+function linesOf (rows: Iterable<UsageRow>): string[] {
+  return Array.from(rows, row => JSON.stringify(row))
 }

@@ -1,17 +1,15 @@
 import type { Kysely } from 'kysely'
 import { dayOf } from './day.ts'
-import type { Tables } from '../stores/database.ts'
+import type { Tables } from '../stores/tables.ts'
 
 /**
- * What a key's calls of a stretch of time have cost, those that were pruned included, in billionths
- * of a dollar.
+ * Returns what the calls of a key have cost in a period, in billionths of a dollar, with those of all
+ * processes that share the store and those whose rows were pruned. Reads a row for each day.
  *
- * @param fromMs the first moment of a day
+ * @param fromMs the first millisecond of a day
  */
 export async function spendingOf (query: Kysely<Tables>, keyId: string, fromMs: number, untilMs: number): Promise<number> {
-  const { kept } = await query.selectFrom('usage').select(({ fn }) => fn.sum<number | null>('cost_nano_usd').as('kept'))
-    .where('key_id', '=', keyId).where('at_ms', '>=', fromMs).where('at_ms', '<', untilMs).executeTakeFirstOrThrow()
-  const { pruned } = await query.selectFrom('pruned_usage').select(({ fn }) => fn.sum<number | null>('cost_nano_usd').as('pruned'))
+  const { spent } = await query.selectFrom('spending').select(({ fn }) => fn.sum<number | null>('cost_nano_usd').as('spent'))
     .where('key_id', '=', keyId).where('day_ms', '>=', fromMs).where('day_ms', '<=', dayOf(untilMs)).executeTakeFirstOrThrow()
-  return (kept ?? 0) + (pruned ?? 0)
+  return spent ?? 0
 }

@@ -1,13 +1,13 @@
-/** Sums of the ledger, by whatever one wants to know. */
+/** Sums of the usage ledger, by key, model, provider, endpoint or day. */
 
 import { sql, type Kysely, type RawBuilder } from 'kysely'
 import { dayMs, dayText } from './day.ts'
-import type { Tables } from '../stores/database.ts'
+import type { Tables } from '../stores/tables.ts'
 
 export const groupings = ['key', 'model', 'provider', 'endpoint', 'day'] as const
 export type Grouping = typeof groupings[number]
 
-/** What is added up; of what was not reported nothing is. */
+/** Columns to add up; values that were not reported count as nothing. */
 const summed = [
   'prompt_tokens', 'completion_tokens', 'cached_tokens', 'reasoning_tokens', 'pages', 'audio_ms', 'characters',
   'images', 'cost_nano_usd'
@@ -19,17 +19,17 @@ export interface Sums extends Readonly<Record<typeof summed[number], number>> {
   readonly failed: number
   /** Calls whose client disconnected. */
   readonly cancelled: number
-  /** Calls whose cost is not known, as their model has no price. */
+  /** Calls of unknown cost: their model has no price. */
   readonly unpriced: number
 }
 
 export interface Total {
-  /** What was grouped by, in the order it was asked for: names of keys, ids of models, days. */
+  /** Values of the groupings, in the order of the request: names of keys, ids of models, days. */
   readonly group: Readonly<Partial<Record<Grouping, string | null>>>
   readonly sums: Sums
 }
 
-/** @returns a total for each group: what costs most first, or in the order of days */
+/** Adds up each group: highest cost first, or in the order of days. */
 export async function usageTotals (query: Kysely<Tables>, sinceMs: number, by: readonly Grouping[]): Promise<Total[]> {
   const count = (condition: RawBuilder<unknown>, name: string) => sql<number>`count(case when ${condition} then 1 end)`.as(name)
   const rows = await query.selectFrom('usage').where('at_ms', '>=', sinceMs)
@@ -71,7 +71,7 @@ function isGrouping (name: string): name is Grouping {
   return groupings.some(grouping => grouping === name)
 }
 
-/** Those of the configuration have their name in their id. */
+/** Reads the names of stored keys; keys of the configuration have theirs in their id. */
 async function keyNames (query: Kysely<Tables>): Promise<Map<string, string>> {
   const keys = await query.selectFrom('keys').select(['id', 'name']).execute()
   return new Map(keys.map(({ id, name }) => [id, name]))

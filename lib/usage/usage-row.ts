@@ -1,22 +1,23 @@
-/** A call that has ended, as a row of the ledger. */
+/** A call as a row of the usage ledger. */
 
 import { rowId } from '../text/ids.ts'
+import { steadyNow } from '../async/steady-clock.ts'
 import { costOf } from './cost.ts'
 import type { Call } from '../core/call.ts'
 import type { CallRecord } from '../core/record.ts'
 import type { Usage } from '../core/usage.ts'
 import type { ModelRegistry } from '../models/model-registry.ts'
-import type { UsageRow } from '../stores/database.ts'
+import type { UsageRow } from '../stores/tables.ts'
 
-/** Characters of a text that are about one token. */
+/** Characters of text that make about one token. */
 const charactersPerToken = 4
-/** Nothing that a call uses is more than this, nor costs more than a million dollars. */
-const mostOfAnything = 1e9
-const mostNanoUsd = 1e15
+/** The most that a call can use of anything, and the most it can cost: a million dollars. */
+const maxCount = 1e9
+const maxNanoUsd = 1e15
 
 /**
- * The row of a call; `undefined` for a call that never showed a good key, and for probes of `/health`. Costs are those of the
- * models' prices now.
+ * Makes the row of a call; `undefined` for a call without a valid key and for probes of `/health`.
+ * Costs are computed with the present prices of the models.
  */
 export function usageRow ({ id: callId, record, receivedAtMs }: Call, models: Pick<ModelRegistry, 'find'>): UsageRow | undefined {
   const { keyId, outcome = 'ok' } = record
@@ -26,7 +27,7 @@ export function usageRow ({ id: callId, record, receivedAtMs }: Call, models: Pi
   return {
     id: rowId(),
     call_id: callId,
-    at_ms: Math.round(Date.now() - durationMs),
+    at_ms: Math.round(steadyNow() - durationMs),
     key_id: keyId,
     endpoint: record.endpoint,
     requested_model: record.requestedModel ?? null,
@@ -47,7 +48,7 @@ export function usageRow ({ id: callId, record, receivedAtMs }: Call, models: Pi
     audio_ms: whole(record.audioSeconds, 1000),
     characters: whole(record.spokenCharacters),
     images: whole(record.images),
-    cost_nano_usd: whole(costOfCall(record, usage, models), 1, mostNanoUsd),
+    cost_nano_usd: whole(costOfCall(record, usage, models), 1, maxNanoUsd),
     own_provider_key: Number(record.ownProviderKey === true),
     duration_ms: Math.round(durationMs),
     first_byte_ms: whole(record.firstByteMs)
@@ -55,8 +56,8 @@ export function usageRow ({ id: callId, record, receivedAtMs }: Call, models: Pi
 }
 
 /**
- * What was reported, or a guess: where a provider was asked and did not get to report, as the answer
- * broke off or the caller left, and where it reported what cannot be.
+ * Returns the usage that the provider reported, or an estimate: where the answer broke off or the caller
+ * left before the report came, and where the report is impossible.
  */
 function usageOf (record: CallRecord): { readonly usage?: Usage, readonly estimated: boolean } {
   const { usage, usageEstimated = false, attempts, outcome, outputCharacters, deferred } = record
@@ -69,7 +70,7 @@ function usageOf (record: CallRecord): { readonly usage?: Usage, readonly estima
   return { usage: { promptTokens: prompt, completionTokens, totalTokens: prompt + completionTokens }, estimated: true }
 }
 
-/** Nothing for whom nothing was done, for whom somebody else is billed, and for what is free however much it is. */
+/** Returns 0 where no provider was asked, where the caller pays the provider, and for free models. */
 function costOfCall (record: CallRecord, usage: Usage | undefined, models: Pick<ModelRegistry, 'find'>): number | undefined {
   const { attempts, ownProviderKey, modelId, outcome, deferred } = record
   if (ownProviderKey === true || deferred === true || attempts === 0) return 0
@@ -84,10 +85,10 @@ function isPossible ({ promptTokens, completionTokens }: Usage): boolean {
 }
 
 /**
- * A provider's count may be anything, and a single one that is out of range would do harm to all
- * others: a sum that is no safe integer cannot be read from the store.
+ * Rounds a provider's count, which may be anything; `null` when it is out of range. A single such count
+ * would make sums unreadable: the store reads no sum beyond the safe integers.
  */
-function whole (count = NaN, times = 1, most = mostOfAnything): number | null {
+function whole (count = NaN, times = 1, max = maxCount): number | null {
   const number = Math.round(count * times)
-  return number >= 0 && number <= most ? number : null
+  return number >= 0 && number <= max ? number : null
 }

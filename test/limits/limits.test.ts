@@ -416,7 +416,7 @@ t.test('what was spent is known after a restart, pruned or not', async t => {
   t.teardown(upstream.close)
   const open = async (): Promise<TestGateway> => await testGateway(t, {
     providers: [upstreamAt(`${upstream.url}/v1`)], models: [modelSettings('openai/gpt-5', { price: { input: 1, output: 10 } })]
-  }, { limited: { id: 'key-2', name: 'limited', limits: { budget: { usd: 0.000_03, per: 'month' } } } }, { books: database })
+  }, { limited: { id: 'key-2', name: 'limited', limits: { budget: { usd: 0.000_03, per: 'month' } } } }, { usageDatabase: database })
   const ask = async ({ post }: TestGateway): Promise<number> => (await post(path, { ...question, max_completion_tokens: 1 }, { headers })).status
   const first = await open()
   t.equal(await ask(first), 200)

@@ -2,12 +2,15 @@ import { copyFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { CallRecord } from '../../lib/core/record.ts'
-import { openDatabase, type Database, type UsageRow } from '../../lib/stores/database.ts'
+import { openDatabase, type Database } from '../../lib/stores/database.ts'
+import type { UsageRow } from '../../lib/stores/tables.ts'
 import { createLog } from '../../lib/telemetry/log.ts'
 import { costOf } from '../../lib/usage/cost.ts'
 import { dayMs } from '../../lib/usage/day.ts'
 import { Ledger, type LedgerOptions } from '../../lib/usage/ledger.ts'
+import { insertUsage } from '../../lib/usage/insert-usage.ts'
 import { pruneUsage } from '../../lib/usage/prune.ts'
+import { spendingOf } from '../../lib/usage/spending.ts'
 import { usageRow } from '../../lib/usage/usage-row.ts'
 import { usageTotals } from '../../lib/usage/totals.ts'
 import { wavOf } from '../support/forms.ts'
@@ -57,7 +60,7 @@ async function desk (
     providers: [upstreamAt(`${upstream.url}/v1`, 'openai', 'openai', provider)],
     models: [modelSettings('openai/gpt-5', { price }), modelSettings('openai/tool-model', { price })],
     ...parts
-  }, keys, { database, books: database })
+  }, keys, { database, usageDatabase: database })
   return {
     api,
     requests: upstream.requests,
@@ -286,7 +289,7 @@ t.test('a provider that defers is paid for the answer, not for the receipt and n
   const database = await books(t)
   const api = await testGateway(t, {
     providers: [upstreamAt(upstream.url, 'xai', 'xai')], deferred: { emulate: false, keepMs: 60_000, pending: 10, keyBytes: 1_000_000 }
-  }, {}, { database, books: database })
+  }, {}, { database, usageDatabase: database })
   const { request_id: id } = await (await api.post(path, { model: 'xai/grok-4.3', messages: 'hi', deferred: true })).json() as { request_id: string }
   t.equal((await api.get(`/v1/chat/deferred-completion/${id}`)).status, 202)
   ready = true
@@ -312,7 +315,7 @@ function ended (parts: Partial<CallRecord> = {}): Call {
 
 function note (kept: Ledger, call: Call, models: Pick<ModelRegistry, 'find'>): void {
   const row = usageRow(call, models)
-  if (row !== undefined) kept.add(row)
+  if (row !== undefined) void kept.add(row)
 }
 
 const noModels = { find: (): ModelEntry | undefined => undefined }
@@ -337,9 +340,9 @@ async function lock (t: Test, directory: string): Promise<() => void> {
   return () => { void connection.rollback().execute() }
 }
 
-t.test('rows wait while the database is locked, within bounds, and are said to wait', async t => {
+t.test('rows wait while the database is locked, and none is lost beyond what memory may hold', async t => {
   const directory = t.testdir()
-  const { database, lines, ledger: kept } = await ledger(t, directory, { mostWaiting: 120 })
+  const { database, lines, ledger: kept } = await ledger(t, directory, { maxWaiting: 120 })
   const unlock = await lock(t, directory)
   for (let number = 0; number < 130; number++) note(kept, ended(), noModels)
   const startedMs = performance.now()
@@ -347,37 +350,41 @@ t.test('rows wait while the database is locked, within bounds, and are said to w
   t.equal(kept.degraded, false, 'another process may be writing')
   for (let attempt = 0; attempt < 10; attempt++) await kept.flush()
   t.equal(kept.degraded, true)
-  t.ok(performance.now() - startedMs < 5000, 'nobody waits for the lock')
-  t.equal(lines.filter(({ msg }) => /cannot be written/.test(String(msg))).length, 1, 'once')
-  t.equal(kept.waiting, 120)
+  t.ok(performance.now() - startedMs < 5000, 'nothing waits for the lock')
+  t.equal(lines.filter(({ msg }) => /ledger unavailable/.test(String(msg))).length, 1, 'once')
+  t.equal(kept.waiting, 130)
   unlock()
   await kept.flush()
   t.equal(kept.degraded, false)
-  t.match(lines.at(-1), { msg: /written again/, lost: 10 })
-  t.equal(kept.dropped, 10, 'what is lost stays lost')
-  t.equal((await rowsOf(database)).length, 120)
+  t.ok(lines.some(({ msg, lost }) => msg === 'usage ledger available again' && lost === 0))
+  await until(() => lines.some(({ rows }) => rows === 130), 'the journal to be imported')
+  t.equal(kept.dropped, 0)
+  t.equal((await rowsOf(database)).length, 130)
 })
 
-t.test('what cannot be written before the end is in a file, which the next start takes in once', async t => {
+t.test('what cannot be written before the end is in a file, which the next start imports once', async t => {
   const directory = t.testdir()
   const first = await ledger(t, directory)
   const unlock = await lock(t, directory)
   for (let number = 0; number < 60; number++) note(first.ledger, ended({ keyId: 'key-2' }), noModels)
   await first.ledger.close()
-  const spools = (): string[] => readdirSync(directory).filter(name => name.endsWith('.jsonl'))
-  t.equal(spools().length, 1)
-  // As if a process had died between taking it in and deleting it.
-  copyFileSync(join(directory, spools()[0] ?? ''), join(directory, 'usage-again.jsonl'))
+  const files = (): string[] => readdirSync(directory).filter(name => name.endsWith('.jsonl'))
+  t.equal(files().length, 1)
+  // As if a process had died between importing it and deleting it.
+  copyFileSync(join(directory, files()[0] ?? ''), join(directory, 'usage-again.jsonl'))
   unlock()
   const second = await ledger(t, directory)
   const third = await ledger(t, directory)
-  await Promise.all([second.ledger.takeIn(), third.ledger.takeIn()])
+  await Promise.all([second.ledger.importJournals(), third.ledger.importJournals()])
   t.equal((await rowsOf(second.database)).length, 60)
-  t.same(spools(), [])
+  t.same(files(), [])
+})
 
-  writeFileSync(join(directory, 'usage-broken.jsonl'), 'x\n')
-  await second.ledger.takeIn()
-  t.match(second.lines.at(-1), { msg: /could not be taken/ })
+t.test('a file that cannot be read is left alone and reported', async t => {
+  const directory = t.testdir({ 'usage-broken.jsonl': {} })
+  const { ledger: kept, lines } = await ledger(t, directory)
+  await kept.importJournals()
+  t.match(lines.at(-1), { msg: /could not be imported/ })
 })
 
 t.test('a database that cannot be written at all is said on /health, and calls go on', async t => {
@@ -385,7 +392,7 @@ t.test('a database that cannot be written at all is said on /health, and calls g
   const database = await books(t, directory)
   const upstream = await fakeUpstream({ pieces: [chatAnswer('x')] })
   t.teardown(upstream.close)
-  const api = await testGateway(t, { providers: [upstreamAt(`${upstream.url}/v1`)] }, {}, { books: database })
+  const api = await testGateway(t, { providers: [upstreamAt(`${upstream.url}/v1`)] }, {}, { usageDatabase: database })
   await database.query.schema.alterTable('usage').renameTo('usage_gone').execute()
   t.same(await (await api.get('/health')).json(), { status: 'ok' })
   let health: unknown
@@ -428,7 +435,8 @@ t.test('a count that cannot be is not known, and all others can be read with it'
 })
 
 t.test('rows are kept for so many days and up to a number; what they cost is not forgotten', async t => {
-  const { query } = (await ledger(t)).database
+  const { database } = await ledger(t)
+  const { query } = database
   const nowMs = 100 * dayMs + 5
   const row = (number: number, at_ms: number, key_id = 'a'): UsageRow => ({
     id: String(number), call_id: 'x', at_ms, key_id, endpoint: 'chat', requested_model: null, model: null, provider: null,
@@ -438,23 +446,19 @@ t.test('rows are kept for so many days and up to a number; what they cost is not
   })
   const at = (number: number): number => Math.floor(number / 12) * dayMs + number
   for (let number = 0; number < 1200; number += 40) {
-    await query.insertInto('usage').values(Array.from({ length: 40 }, (_, more) => row(number + more, at(number + more), more % 2 === 0 ? 'a' : 'b'))).execute()
+    insertUsage(database, Array.from({ length: 40 }, (_, more) => row(number + more, at(number + more), more % 2 === 0 ? 'a' : 'b')))
   }
   const count = async (): Promise<number> => (await query.selectFrom('usage').selectAll().execute()).length
-  const cost = async (): Promise<number> => {
-    const rows = [...await query.selectFrom('usage').selectAll().execute(), ...await query.selectFrom('pruned_usage').selectAll().execute()]
-    return rows.reduce((sum, { cost_nano_usd: cost }) => sum + (cost ?? 0), 0)
-  }
-  const all = await cost()
+  const cost = async (key: string): Promise<number> => await spendingOf(query, key, 0, nowMs)
+  t.same([await cost('a'), await cost('b')], [400, 400])
   await pruneUsage(query, { keepDays: 40, keepRows: 5000 }, nowMs)
   t.equal(await count(), 480)
   await pruneUsage(query, { keepDays: 40, keepRows: 100 }, nowMs)
   t.equal(await count(), 100)
   await pruneUsage(query, { keepDays: 40, keepRows: 100 }, nowMs)
   t.equal(await count(), 100)
-  t.equal(await cost(), all)
-  const [first] = await query.selectFrom('pruned_usage').selectAll().orderBy('day_ms').orderBy('key_id').execute()
-  t.same(first, { key_id: 'a', day_ms: 0, cost_nano_usd: 4 })
+  t.same([await cost('a'), await cost('b')], [400, 400])
+  t.equal(await spendingOf(query, 'a', 0, 5), 4, 'by day')
 })
 
 t.test('costs are whole billionths of a dollar; what has no price has no cost', async t => {
@@ -497,13 +501,15 @@ t.test('totals are sums by whatever is asked, names of keys in place of their id
   t.same(await usageTotals(query, Date.now() + 1000, ['key']), [])
 })
 
-t.test('what has no place at all is counted', async t => {
+t.test('rows that have no place at all are counted', async t => {
   const directory = t.testdir()
   const { lines, ledger: kept, database } = await ledger(t, directory)
   await database.query.schema.dropTable('usage').execute()
   rmSync(directory, { recursive: true })
+  writeFileSync(directory, '')
   note(kept, ended(), noModels)
   note(kept, ended(), noModels)
   await kept.close()
-  t.match(lines.at(-1), { msg: /are lost/, rows: 2 })
+  t.match(lines.at(-1), { msg: 'usage rows lost', rows: 2 })
+  rmSync(directory)
 })

@@ -1,0 +1,52 @@
+/**
+ * Unix time for periods and records, which no jump of the system's clock reaches at once.
+ *
+ * A clock that is a day ahead for a moment would open the budgets of tomorrow. So time goes on by the
+ * monotonic clock, and the system's clock is believed only once it has been ahead by about the same for
+ * a minute, as after a suspended machine wakes up. It never goes back.
+ */
+export class SteadyClock {
+  readonly #wall: () => number
+  readonly #monotonic: () => number
+  #offsetMs: number
+  #aheadMs = 0
+  #aheadSinceMs: number | undefined
+
+  /** @param wall Unix milliseconds; @param monotonic milliseconds since any moment */
+  constructor (wall: () => number = Date.now, monotonic: () => number = () => performance.now()) {
+    this.#wall = wall
+    this.#monotonic = monotonic
+    this.#offsetMs = wall() - monotonic()
+  }
+
+  /** Returns whole Unix milliseconds. */
+  now (): number {
+    const monotonicMs = this.#monotonic()
+    const aheadMs = this.#wall() - monotonicMs - this.#offsetMs
+    if (aheadMs > toleranceMs) this.#believeLater(aheadMs, monotonicMs)
+    else this.#aheadSinceMs = undefined
+    return Math.round(monotonicMs + this.#offsetMs)
+  }
+
+  #believeLater (aheadMs: number, monotonicMs: number): void {
+    const steady = this.#aheadSinceMs !== undefined && Math.abs(aheadMs - this.#aheadMs) <= toleranceMs
+    if (!steady) {
+      this.#aheadSinceMs = monotonicMs
+      this.#aheadMs = aheadMs
+    } else if (monotonicMs - (this.#aheadSinceMs ?? monotonicMs) >= beliefMs) {
+      this.#offsetMs += aheadMs
+      this.#aheadSinceMs = undefined
+    }
+  }
+}
+
+/** Corrections of the clock that are no jumps. */
+const toleranceMs = 2000
+const beliefMs = 60_000
+
+const clock = new SteadyClock()
+
+/** Returns the time by the clock of this process, in whole Unix milliseconds. */
+export function steadyNow (): number {
+  return clock.now()
+}

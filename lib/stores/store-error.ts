@@ -1,0 +1,8 @@
+/** Says that the store cannot be used; the message names its file and the reason. */
+export class StoreError extends Error {
+  constructor (path: string, cause: unknown) {
+    const reason = cause instanceof Error ? cause.message : String(cause)
+    super(`The store ${path} cannot be used: ${reason}.`, { cause })
+    this.name = 'StoreError'
+  }
+}

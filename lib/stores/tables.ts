@@ -1,0 +1,112 @@
+/** The rows of the embedded store, as its tables hold them. Times are Unix milliseconds. */
+
+/** A gateway key. Rows are never deleted, so that old ids in logs keep their name. */
+export interface KeyRow {
+  readonly id: string
+  readonly name: string
+  /** SHA-256 of the key, base64. */
+  readonly digest: string
+  /** JSON list of endpoint names; `null` means all. */
+  readonly endpoints: string | null
+  /** JSON list of model ids and patterns; `null` means all. */
+  readonly models: string | null
+  /** JSON of its `KeyLimits`; `null` means the default ones. */
+  readonly limits: string | null
+  readonly created_at_ms: number
+  readonly expires_at_ms: number | null
+  readonly revoked_at_ms: number | null
+}
+
+/** A secret of the gateway itself, the same for every process that shares the store. */
+export interface SecretRow {
+  readonly name: string
+  /** base64 */
+  readonly value: string
+}
+
+/** One deferred completion: while it runs, and until its answer expires. */
+export interface DeferredRow {
+  /** SHA-256 of the id the caller has, base64url. */
+  readonly id: string
+  /** `fetching` at a provider; `queued` or `running` here; `done`. */
+  readonly state: 'fetching' | 'queued' | 'running' | 'done'
+  /** The process that fetches or runs it. */
+  readonly owner: string | null
+  /** When its owner counts as dead. */
+  readonly lease_until_ms: number
+  /** JSON of the call to run, without credentials; gone once it is done. */
+  readonly task: string | null
+  /** HTTP status and JSON body of the answer. */
+  readonly status: number | null
+  readonly body: string | null
+  readonly expires_at_ms: number
+  /** Id of the key that deferred it; `null` in rows of earlier versions. */
+  readonly key_id: string | null
+  /** Size of `task` or `body` in UTF-8: adding sizes up reads no text. */
+  readonly size_bytes: number
+  /** Processes that began to run it and did not give it back. */
+  readonly attempts: number
+}
+
+/**
+ * One call with a valid key: what it used and what it cost. `null` means not reported, which is
+ * not zero. No prompt and no answer is in here.
+ */
+export interface UsageRow {
+  /** Id of the row itself: callers choose the ids of their calls and may repeat one. */
+  readonly id: string
+  /** The `x-request-id` of the answer. */
+  readonly call_id: string
+  /** When the call was accepted. */
+  readonly at_ms: number
+  readonly key_id: string
+  readonly endpoint: string
+  readonly requested_model: string | null
+  readonly model: string | null
+  readonly provider: string | null
+  readonly outcome: string
+  readonly status: number | null
+  readonly error_code: string | null
+  /** 0 or 1, like every boolean here. */
+  readonly streamed: number
+  readonly attempts: number
+  /** Turns of a tool loop. */
+  readonly turns: number | null
+  readonly prompt_tokens: number | null
+  readonly completion_tokens: number | null
+  /** Part of `prompt_tokens`. */
+  readonly cached_tokens: number | null
+  /** Part of `completion_tokens`. */
+  readonly reasoning_tokens: number | null
+  /** 1 when the tokens are an estimate of the gateway. */
+  readonly estimated: number
+  readonly pages: number | null
+  readonly audio_ms: number | null
+  readonly characters: number | null
+  readonly images: number | null
+  /** Billionths of a dollar, at the price of that moment; `null` where no price is known. */
+  readonly cost_nano_usd: number | null
+  /** 1 when the caller brought their own key for the provider, who bills them. */
+  readonly own_provider_key: number
+  readonly duration_ms: number
+  readonly first_byte_ms: number | null
+}
+
+/**
+ * The cost of all calls of a key on one day, pruned rows included: budgets read this, so a reading
+ * takes as many rows as the period has days.
+ */
+export interface SpendingRow {
+  readonly key_id: string
+  /** The first millisecond of the day, UTC. */
+  readonly day_ms: number
+  readonly cost_nano_usd: number
+}
+
+export interface Tables {
+  keys: KeyRow
+  secrets: SecretRow
+  deferred: DeferredRow
+  usage: UsageRow
+  spending: SpendingRow
+}

@@ -1,0 +1,43 @@
+import { dayOf } from './day.ts'
+import type { Database } from '../stores/database.ts'
+import type { UsageRow } from '../stores/tables.ts'
+
+/** In the order of the table's own. */
+const columns = [
+  'id', 'call_id', 'at_ms', 'key_id', 'endpoint', 'requested_model', 'model', 'provider', 'outcome', 'status', 'error_code',
+  'streamed', 'attempts', 'turns', 'prompt_tokens', 'completion_tokens', 'cached_tokens', 'reasoning_tokens', 'estimated',
+  'pages', 'audio_ms', 'characters', 'images', 'cost_nano_usd', 'own_provider_key', 'duration_ms', 'first_byte_ms'
+] as const satisfies ReadonlyArray<keyof UsageRow>
+
+/** Fails to compile when a column of the table is missing above. */
+type Missing = Exclude<keyof UsageRow, typeof columns[number]>
+const insertRow: [Missing] extends [never] ? string : never =
+  `insert into usage (${columns.join(', ')}) values (${columns.map(() => '?').join(', ')}) on conflict (at_ms, id) do nothing`
+
+const addSpending = `insert into spending (key_id, day_ms, cost_nano_usd) values (?, ?, ?)
+  on conflict (key_id, day_ms) do update set cost_nano_usd = spending.cost_nano_usd + excluded.cost_nano_usd`
+
+/**
+ * Writes rows in one transaction, and adds what they cost to the spending of their keys. A row that is
+ * there already is left as it is and counts once.
+ *
+ * One prepared statement for one row: 200 rows take a third of the time of four statements of 50 rows
+ * each that Kysely builds and compiles.
+ */
+export function insertUsage (database: Pick<Database, 'write'>, rows: readonly UsageRow[]): void {
+  database.write(prepare => {
+    const insert = prepare(insertRow)
+    const costs = new Map<string, Map<number, number>>()
+    for (const row of rows) {
+      const { changes } = insert.run(...columns.map(column => row[column]))
+      const { key_id: keyId, at_ms: atMs, cost_nano_usd: cost } = row
+      if (changes === 0 || cost === null || cost === 0) continue
+      let days = costs.get(keyId)
+      if (days === undefined) costs.set(keyId, days = new Map())
+      const day = dayOf(atMs)
+      days.set(day, (days.get(day) ?? 0) + cost)
+    }
+    const add = prepare(addSpending)
+    for (const [keyId, days] of costs) for (const [day, cost] of days) add.run(keyId, day, cost)
+  })
+}

@@ -1,0 +1,138 @@
+/**
+ * A file of usage rows that are not in the database yet, one line of JSON each. What is in it
+ * survives `kill -9` and running out of memory: `importJournals` reads it at the next start.
+ *
+ * All lines of one turn of the event loop are appended with one write. Nothing is synced to the
+ * disk: a power cut may lose the last seconds, as it may with the database.
+ */
+
+import { closeSync, fstatSync, futimesSync, openSync, renameSync, rmSync, writeSync } from 'node:fs'
+import { dirname } from 'node:path'
+import { createDirectory } from '../stores/database-file.ts'
+
+/** Lines of one write: half a megabyte. */
+const linesPerWrite = 1000
+/** After a failure every further write would cost time and fail as well. */
+const retryMs = 100
+
+export class Journal {
+  readonly path: string
+  #file: number | undefined
+  /** What is not in the file yet. */
+  #lines: string[] = []
+  #appended: Promise<void> | undefined
+  #error: unknown
+  #failedMs = -Infinity
+  #torn = false
+
+  /** @param path of a file that is made with the first line */
+  constructor (path: string) {
+    this.path = path
+  }
+
+  /** The error of the last write, when it failed. Its lines are tried again with those that follow. */
+  get error (): unknown {
+    return this.#error
+  }
+
+  /** Lines that are not in the file. */
+  get unwritten (): number {
+    return this.#lines.length
+  }
+
+  /** Appends a line at the end of this turn of the event loop; resolves when that is done or has failed. */
+  append (line: string): Promise<void> {
+    this.#lines.push(line)
+    this.#appended ??= new Promise(resolve => {
+      setImmediate(() => {
+        this.#appended = undefined
+        if (performance.now() - this.#failedMs > retryMs) this.flush()
+        resolve()
+      })
+    })
+    return this.#appended
+  }
+
+  /** Appends now what is not in the file. */
+  flush (): void {
+    try {
+      while (this.#lines.length > 0) {
+        this.#file ??= openNew(this.path)
+        this.#write(this.#file)
+      }
+      this.#error = undefined
+    } catch (error) {
+      this.#error = error
+      this.#failedMs = performance.now()
+    }
+  }
+
+  /** Replaces the whole content. Until the new file is complete the old one stays. */
+  replace (lines: readonly string[]): void {
+    const old = this.#file
+    const part = `${this.path}.part`
+    try {
+      this.#lines = [...lines]
+      this.#torn = false
+      if (lines.length === 0) {
+        rmSync(this.path, { force: true })
+        this.#file = undefined
+      } else {
+        this.#file = openNew(part)
+        this.flush()
+        renameSync(part, this.path)
+      }
+      if (old !== undefined) closeSync(old)
+    } catch (error) {
+      this.#error = error
+    }
+  }
+
+  /** Returns true when somebody deleted the file: what is appended to it now is lost with the process. */
+  isDeleted (): boolean {
+    return this.#file !== undefined && fstatSync(this.#file).nlink === 0
+  }
+
+  /** Shows by the time of its last change that the process that writes the file is alive. */
+  touch (): void {
+    const now = new Date()
+    if (this.#file !== undefined) futimesSync(this.#file, now, now)
+  }
+
+  /** Ends writing, and moves the file to a path that says that it is complete. */
+  moveTo (path: string): void {
+    this.flush()
+    if (this.#file === undefined) return
+    closeSync(this.#file)
+    this.#file = undefined
+    renameSync(this.path, path)
+  }
+
+  /** Writes some lines and takes them from those that are not in the file, as far as they are whole. */
+  #write (file: number): void {
+    const lines = this.#lines.slice(0, linesPerWrite)
+    // A line that a full disk cut off ends here; readers skip it.
+    const bytes = Buffer.from(`${this.#torn ? '\n' : ''}${lines.join('\n')}\n`)
+    let written = 0
+    try {
+      while (written < bytes.length) written += writeSync(file, bytes, written)
+    } finally {
+      const whole = written === bytes.length ? lines.length : linesIn(bytes.subarray(0, written)) - Number(this.#torn && written > 0)
+      this.#lines.splice(0, whole)
+      if (written > 0) this.#torn = bytes[written - 1] !== newline
+    }
+  }
+}
+
+const newline = 0x0a
+
+function openNew (path: string): number {
+  createDirectory(dirname(path))
+  return openSync(path, 'a', 0o600)
+}
+
+function linesIn (bytes: Uint8Array): number {
+  let count = 0
+  for (const byte of bytes) if (byte === newline) count++
+  return count
+}
