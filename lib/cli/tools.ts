@@ -115,8 +115,8 @@ function readArgs (args: string[]): Invocation | string {
 }
 
 function readHeader (text: string): [string, string] {
-  const [, name = text, value = ''] = /^([^:]+):\s*(.*)$/.exec(text) ?? []
-  return [name, value]
+  const [, name = text, value = ''] = /^([^:]+):(.*)$/.exec(text) ?? []
+  return [name, value.trim()]
 }
 
 /** Allows the host of the URL: who runs the command can reach it anyway. */

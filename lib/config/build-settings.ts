@@ -6,6 +6,7 @@ import { availableParallelism } from 'node:os'
 import { resolve } from 'node:path'
 import { Config, KeyConfig, ModelConfig, ProviderConfig, ToolServerConfig, type RouteConfig } from '../../schemas/config.ts'
 import { providerLabels } from '../../schemas/providers.ts'
+import { withoutTrailingSlashes } from '../text/without-trailing-slashes.ts'
 import { Secret } from '../core/secret.ts'
 import type { KeySettings, ProviderSettings, RouteSettings, Settings } from '../core/settings.ts'
 import { kindOf, kinds } from '../providers/kinds.ts'
@@ -65,7 +66,7 @@ function provider (id: string, entry: ProviderConfig, secret: ReadSecret): Provi
   const { api_key: _, ...keyless } = entry
   const { baseUrl = kinds[kind].baseUrl ?? '', listModels = kinds[kind].listModels === true, ...rest } =
     camelCased(ProviderConfig, entry.enabled ? entry : { ...keyless, headers: {} }, secret)
-  return { ...rest, id, kind, baseUrl: baseUrl.replace(/\/+$/, ''), listModels }
+  return { ...rest, id, kind, baseUrl: withoutTrailingSlashes(baseUrl), listModels }
 }
 
 function prefixOf (id: string): string {

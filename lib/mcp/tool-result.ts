@@ -79,7 +79,7 @@ function dataOf (block: ContentBlock): string | undefined {
 
 /** Computes the decoded size of base64. */
 function sizeOf (base64: string): number {
-  return Math.floor(base64.replace(/=+$/, '').length * 3 / 4)
+  return Math.floor(base64.replace(/={1,2}$/, '').length * 3 / 4)
 }
 
 /** Prints JSON text the way `JSON.stringify` would; `undefined` for text that is not JSON. */

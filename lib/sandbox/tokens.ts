@@ -6,7 +6,7 @@
 import { hash } from './random.ts'
 
 // By code point, so that no token ends in half a character.
-const token = /\s*\S{1,16}|\s+/gu
+const token = /\s+\S{0,16}|\S{1,16}/gu
 
 /** The tokens of a text; joined, they are the text. */
 export function tokensOf (text: string): string[] {

@@ -10,7 +10,7 @@ const secrets: ReadonlyArray<readonly [RegExp, string]> = [
   [/\bAIza[\w-]{10,}/g, '[redacted]'],
   [/\b(?:org|proj|user|team|acct)[-_][\w-]{6,}/gi, '[redacted]'],
   [/\b(Team|API key ID|organization|project):?\s+[0-9a-f]{8}-[0-9a-f-]{27}\b/gi, '$1 [redacted]'],
-  [/\b[\w.+-]+@[\w-]+\.[\w.-]+\b/g, '[redacted]']
+  [/\b[\w.+-]{1,256}@[\w-]+\.[\w.-]+\b/g, '[redacted]']
 ]
 const maxLength = 2000
 

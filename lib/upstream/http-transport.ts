@@ -11,6 +11,7 @@
 
 import { Pool, type Dispatcher } from 'undici'
 import { BodyQueue } from './body-queue.ts'
+import { withoutTrailingSlashes } from '../text/without-trailing-slashes.ts'
 import { isHeaderSafe } from '../text/header-value.ts'
 import { decompressed } from './decompress.ts'
 import { GatewayError } from '../core/errors.ts'
@@ -36,7 +37,7 @@ export interface HttpTransport extends Transport {
 /** Carries requests to one provider over HTTP/1.1. */
 export function httpTransport (options: UpstreamOptions): HttpTransport {
   const base = new URL(options.baseUrl)
-  const prefix = base.pathname.replace(/\/+$/, '')
+  const prefix = withoutTrailingSlashes(base.pathname)
   const pool = new Pool(base.origin, {
     connections: options.connections,
     pipelining: 1,

@@ -86,6 +86,7 @@ t.test('the package holds what is needed, and nothing else', async t => {
   }
   t.ok(packed.size < 1_000_000, `${packed.size} bytes`)
   t.notOk(Object.keys(manifest.dependencies).includes('typescript'))
+  t.notMatch(readFileSync(join(root, 'package-lock.json'), 'utf8'), '"resolved"', 'the lock file names no registry')
 })
 
 t.test('the pages that documents link to are in the package, or else sources of the repository', async t => {

@@ -80,12 +80,12 @@ function samplingFields (
   }
 }
 
-const email = /[^\s@]+@[^\s@]+\.[^\s@]+/
+const email = /[^\s@]@[^\s@]+\.[^\s@]/
 /** A plus, or groups of digits, or as many digits as a number with its area code has. */
-const phone = /^\s*(?:\+[\d\s().-]{7,}|\(?\d{2,5}\)?[\s.-][\d\s().-]{5,}|\d{10,15})\s*$/
+const phone = /^(?:\+[\d\s().-]{7,}|\(?\d{2,5}\)?[\s.-][\d\s().-]{5,}|\d{10,15})$/
 
 /** The provider wants an opaque id and refuses requests that name a person. */
 function anonymousUserId ({ safety_identifier: identifier, user }: ChatInput): string | undefined {
   const id = identifier ?? user
-  return id === undefined || id.trim() === '' || email.test(id) || phone.test(id) ? undefined : id
+  return id === undefined || id.trim() === '' || email.test(id) || phone.test(id.trim()) ? undefined : id
 }

@@ -65,7 +65,7 @@ function classify (status: number, said: ErrorStatus, waitSeconds: number | unde
     })
   }
   if (status === 402) return make('upstream_quota_exhausted', { withOwnKey: make('insufficient_quota', { message }) })
-  if (status === 400 && /token count.*exceeds|exceeds the (?:maximum|limit).*tokens/i.test(message ?? '')) {
+  if (status === 400 && /token count.{0,200}exceeds|exceeds the (?:maximum|limit).{0,200}tokens/i.test(message ?? '')) {
     return make('context_length_exceeded', { message, param: 'messages' })
   }
   switch (status) {
