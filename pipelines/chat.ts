@@ -22,6 +22,26 @@ import { ChatRequest } from '../schemas/chat.ts'
 import { pipeline, type Handler } from './pipeline.ts'
 import type { Call, RoutedCall } from '../lib/core/call.ts'
 import type { Services } from '../lib/services.ts'
+import { fromProvider, type Docs } from './docs.ts'
+import { RouteDecision } from '../schemas/route-decision.ts'
+import { ChatCompletion, ChatCompletionChunk } from '../schemas/completion.ts'
+
+export const chatDocs: Docs = {
+  operationId: 'chat',
+  group: 'Chat',
+  summary: 'Ask a model for the next message of a conversation.',
+  request: { schema: ChatRequest },
+  answers: [
+    { description: 'The answer.', schema: ChatCompletion },
+    {
+      description: 'With `stream`, the answer in chunks.',
+      mediaType: 'text/event-stream',
+      schema: ChatCompletionChunk
+    }
+  ],
+  errors: ['invalid_value', 'unsupported_parameter', ...fromProvider],
+  dryRun: RouteDecision
+}
 
 export function chat (services: Services): Handler<Call> {
   return pipeline(

@@ -9,7 +9,29 @@ import { countUse } from '../lib/stages/limits.ts'
 import { pipeline, type Handler } from './pipeline.ts'
 import type { AuthedCall, Call } from '../lib/core/call.ts'
 import type { Services } from '../lib/services.ts'
-import type { DeferredCancelled } from '../schemas/completion.ts'
+import { ChatCompletion, DeferredCancelled, DeferredPending } from '../schemas/completion.ts'
+import { fromProvider, type Docs } from './docs.ts'
+
+export const retrieveDeferredDocs: Docs = {
+  operationId: 'deferred-completion',
+  group: 'Chat',
+  summary: 'Fetch the answer to a chat call that was deferred.',
+  answers: [
+    { description: 'The answer.', schema: ChatCompletion },
+    { status: 202, description: 'Not there yet.', schema: DeferredPending }
+  ],
+  errors: ['deferred_completion_not_found', 'deferred_result_lost', ...fromProvider],
+  routed: true
+}
+
+export const cancelDeferredDocs: Docs = {
+  operationId: 'cancel-deferred-completion',
+  group: 'Chat',
+  summary: 'Cancel a deferred call that this gateway runs itself and that is not done.',
+  answers: [{ description: 'It will not be answered.', schema: DeferredCancelled }],
+  errors: ['deferred_completion_not_found'],
+  routed: true
+}
 
 /** GET /v1/chat/deferred-completion/{request_id} */
 export function retrieveDeferred (services: Services): Handler<Call> {

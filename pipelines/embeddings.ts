@@ -12,10 +12,22 @@ import { providerCall } from '../lib/stages/provider-call.ts'
 import { recordUsage } from '../lib/stages/record-usage.ts'
 import { routeModel } from '../lib/stages/route-model.ts'
 import { validate } from '../lib/stages/validate.ts'
-import { EmbeddingsRequest } from '../schemas/embeddings.ts'
+import { EmbeddingList, EmbeddingsRequest } from '../schemas/embeddings.ts'
 import { pipeline, type Handler } from './pipeline.ts'
 import type { Call } from '../lib/core/call.ts'
 import type { Services } from '../lib/services.ts'
+import { fromProvider, type Docs } from './docs.ts'
+import { RouteDecision } from '../schemas/route-decision.ts'
+
+export const embeddingsDocs: Docs = {
+  operationId: 'embeddings',
+  group: 'Embeddings',
+  summary: 'Turn texts into vectors, for search and comparison.',
+  request: { schema: EmbeddingsRequest },
+  answers: [{ description: 'A vector for each input.', schema: EmbeddingList }],
+  errors: ['invalid_value', 'unsupported_parameter', ...fromProvider],
+  dryRun: RouteDecision
+}
 
 /** As many vectors as one request may ask for, of the longest there are, printed with indents. */
 const largestAnswerBytes = 2048 * 3072 * 32

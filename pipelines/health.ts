@@ -5,12 +5,39 @@
  */
 
 import { pipeline, type Handler } from './pipeline.ts'
-import type { Health, ProbeStatus } from '../schemas/health.ts'
+import { Health, ProbeStatus } from '../schemas/health.ts'
 import type { Call } from '../lib/core/call.ts'
 import { jsonReply } from '../lib/replies/json.ts'
 import type { Services } from '../lib/services.ts'
 import { map } from '../lib/core/stage.ts'
 import { auth } from '../lib/stages/auth.ts'
+import type { Docs } from './docs.ts'
+
+export const healthDocs: Docs = {
+  operationId: 'health',
+  group: 'Service',
+  summary: 'Report the state of the service.',
+  answers: [{ description: 'The service works, with what is degraded.', schema: Health }]
+}
+
+export const livezDocs: Docs = {
+  operationId: 'livez',
+  group: 'Service',
+  summary: 'Liveness probe: the process responds.',
+  answers: [{ description: 'It does.', schema: ProbeStatus }],
+  open: true
+}
+
+export const readyzDocs: Docs = {
+  operationId: 'readyz',
+  group: 'Service',
+  summary: 'Readiness probe: the service accepts calls.',
+  answers: [
+    { description: 'It does.', schema: ProbeStatus },
+    { status: 503, description: 'It is starting or shutting down.', schema: ProbeStatus }
+  ],
+  open: true
+}
 
 /** What the process knows of itself. */
 export interface ProcessState {

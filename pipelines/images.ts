@@ -13,12 +13,50 @@ import { providerCall } from '../lib/stages/provider-call.ts'
 import { recordUsage } from '../lib/stages/record-usage.ts'
 import { routeModel } from '../lib/stages/route-model.ts'
 import { validate, validateForm } from '../lib/stages/validate.ts'
-import { ImageEditRequest, ImageRequest, ImageVariationRequest } from '../schemas/images.ts'
+import { ImageAnswer, ImageEditRequest, ImageRequest, ImageStreamEvent, ImageVariationRequest } from '../schemas/images.ts'
 import { pipeline, type Handler } from './pipeline.ts'
 import type { AuthedCall, Call, ValidCall } from '../lib/core/call.ts'
 import type { RequestOf } from '../lib/providers/provider.ts'
 import type { Services } from '../lib/services.ts'
 import type { Stage } from '../lib/core/stage.ts'
+import { fromProvider, type Docs } from './docs.ts'
+import { RouteDecision } from '../schemas/route-decision.ts'
+import type { AnswerDoc } from '../lib/wire/openapi.ts'
+
+const imageAnswers: readonly AnswerDoc[] = [
+  { description: 'The images.', schema: ImageAnswer },
+  { description: 'With `stream`, images while they are made.', mediaType: 'text/event-stream', schema: ImageStreamEvent }
+]
+
+export const imagesDocs: Docs = {
+  operationId: 'images',
+  group: 'Images',
+  summary: 'Make images out of a prompt.',
+  request: { schema: ImageRequest },
+  answers: imageAnswers,
+  errors: ['invalid_value', 'unsupported_parameter', ...fromProvider],
+  dryRun: RouteDecision
+}
+
+export const imageEditsDocs: Docs = {
+  operationId: 'image-edits',
+  group: 'Images',
+  summary: 'Change images as a prompt says.',
+  request: { schema: ImageEditRequest, mediaType: 'multipart/form-data' },
+  answers: imageAnswers,
+  errors: ['invalid_value', 'unsupported_parameter', 'unsupported_format', ...fromProvider],
+  dryRun: RouteDecision
+}
+
+export const imageVariationsDocs: Docs = {
+  operationId: 'image-variations',
+  group: 'Images',
+  summary: 'Make other images like one.',
+  request: { schema: ImageVariationRequest, mediaType: 'multipart/form-data' },
+  answers: [{ description: 'The images.', schema: ImageAnswer }],
+  errors: ['invalid_value', 'unsupported_parameter', 'unsupported_format', ...fromProvider],
+  dryRun: RouteDecision
+}
 
 const oldest = 'openai/dall-e-2'
 const newest = 'openai/gpt-image-1'

@@ -1,55 +1,83 @@
-/** Every endpoint of the API: its path, its body, and the pipeline that answers. */
+/** The table of endpoints: path, body, documentation and pipeline of each. */
 
-import { chat } from './chat.ts'
-import { cancelDeferred, retrieveDeferred } from './deferred.ts'
-import { embeddings } from './embeddings.ts'
-import { health, livez, readyz } from './health.ts'
-import { imageEdits, imageVariations, images } from './images.ts'
-import { ocr } from './ocr.ts'
-import { openApi } from './openapi.ts'
-import { speech } from './speech.ts'
-import { transcription, translation } from './recordings.ts'
+import { chat, chatDocs } from './chat.ts'
+import { cancelDeferred, cancelDeferredDocs, retrieveDeferred, retrieveDeferredDocs } from './deferred.ts'
+import { embeddings, embeddingsDocs } from './embeddings.ts'
+import { health, healthDocs, livez, livezDocs, readyz, readyzDocs } from './health.ts'
+import {
+  imageEdits, imageEditsDocs, imageVariations, imageVariationsDocs, images, imagesDocs
+} from './images.ts'
+import { listModels, listModelsDocs, retrieveModel, retrieveModelDocs } from './models.ts'
+import { ocr, ocrDocs } from './ocr.ts'
+import { openApi, openApiDocs } from './openapi.ts'
+import { transcription, transcriptionDocs, translation, translationDocs } from './recordings.ts'
+import { speech, speechDocs } from './speech.ts'
 import { version } from '../lib/text/version.ts'
-import { listModels, retrieveModel } from './models.ts'
-import type { Endpoint } from '../lib/core/endpoint.ts'
+import type { Call } from '../lib/core/call.ts'
+import type { Endpoint, EndpointName } from '../lib/core/endpoint.ts'
+import type { Limits } from '../lib/core/settings.ts'
 import type { Services } from '../lib/services.ts'
+import type { EndpointDoc } from '../lib/wire/openapi.ts'
+import type { Docs } from './docs.ts'
+import type { Handler } from './pipeline.ts'
 
-/** Under the right to chat: whoever may ask may fetch. */
+/** One endpoint, for whatever services there will be. */
+interface EndpointRow extends Omit<Endpoint, 'name' | 'maxBodyBytes' | 'handle'> {
+  /** The scope of keys it belongs to. */
+  readonly name: EndpointName
+  /** Largest body in bytes. Default: none is read. */
+  readonly maxBodyBytes?: (limits: Limits) => number
+  readonly docs: Docs
+  readonly pipeline: (services: Services) => Handler<Call>
+}
+
+const get = { method: 'GET', body: 'none' } as const
+const post = {
+  method: 'POST', body: 'json', maxBodyBytes: ({ jsonBodyBytes, mediaBodyBytes }: Limits) => Math.max(jsonBodyBytes, mediaBodyBytes)
+} as const
+/** As many images as an edit may have, of the size they usually are. */
+const imageForm = {
+  method: 'POST', body: 'multipart', maxBodyBytes: ({ jsonBodyBytes }: Limits) => Math.max(jsonBodyBytes, 16 * 4 * 1024 * 1024)
+} as const
+const recording = { method: 'POST', body: 'multipart', maxBodyBytes: ({ audioFileBytes }: Limits) => audioFileBytes } as const
+/** A document in base64, and what stands around it. */
+const document = {
+  method: 'POST',
+  body: 'json',
+  maxBodyBytes: ({ jsonBodyBytes, documentBytes }: Limits) => Math.max(jsonBodyBytes, Math.ceil(documentBytes / 3) * 4 + 1024 * 1024),
+  largeStringBytes: 64 * 1024
+} as const
+
+/** A key that may chat may fetch what it has deferred. */
 const deferredPath = '/v1/chat/deferred-completion/:request_id'
 
-/** The same endpoints in the same order for any services. */
+const table: readonly EndpointRow[] = [
+  { ...post, name: 'chat', path: '/v1/chat/completions', docs: chatDocs, pipeline: chat },
+  { ...get, name: 'chat', path: deferredPath, docs: retrieveDeferredDocs, pipeline: retrieveDeferred },
+  { ...get, name: 'chat', method: 'DELETE', path: deferredPath, docs: cancelDeferredDocs, pipeline: cancelDeferred },
+  { ...post, name: 'images', path: '/v1/images/generations', docs: imagesDocs, pipeline: images },
+  { ...imageForm, name: 'images', path: '/v1/images/edits', docs: imageEditsDocs, pipeline: imageEdits },
+  { ...imageForm, name: 'images', path: '/v1/images/variations', docs: imageVariationsDocs, pipeline: imageVariations },
+  { ...document, name: 'ocr', path: '/v1/ocr', docs: ocrDocs, pipeline: ocr },
+  { ...post, name: 'embeddings', path: '/v1/embeddings', docs: embeddingsDocs, pipeline: embeddings },
+  { ...post, name: 'speech', path: '/v1/audio/speech', docs: speechDocs, pipeline: speech },
+  { ...recording, name: 'transcriptions', path: '/v1/audio/transcriptions', docs: transcriptionDocs, pipeline: transcription },
+  { ...recording, name: 'translations', path: '/v1/audio/translations', docs: translationDocs, pipeline: translation },
+  { ...get, name: 'models', path: '/v1/models', docs: listModelsDocs, pipeline: listModels },
+  { ...get, name: 'models', path: '/v1/models/*model', docs: retrieveModelDocs, pipeline: retrieveModel },
+  { ...get, name: 'health', path: '/health', docs: healthDocs, pipeline: services => health(services, services) },
+  { ...get, name: 'livez', path: '/livez', docs: livezDocs, pipeline: livez },
+  { ...get, name: 'readyz', path: '/readyz', docs: readyzDocs, pipeline: readyz },
+  { ...get, name: 'openapi', path: '/openapi.json', docs: openApiDocs, pipeline: () => openApi(endpointDocs, version) }
+]
+
+/** The documentation of every endpoint, as `/openapi.json` serves it. */
+export const endpointDocs: readonly EndpointDoc[] = table.map(({ method, path, docs }) => ({ method, path, ...docs }))
+
+/** Builds the pipelines: the same endpoints in the same order for any services. */
 export function createEndpoints (services: Services): Endpoint[] {
-  const { jsonBodyBytes, mediaBodyBytes, documentBytes, audioFileBytes } = services.settings.limits
-  const get = { method: 'GET', body: 'none', maxBodyBytes: 0 } as const
-  const post = { method: 'POST', body: 'json', maxBodyBytes: Math.max(jsonBodyBytes, mediaBodyBytes) } as const
-  // As many images as an edit may have, of the size they usually are.
-  const imageForm = { method: 'POST', body: 'multipart', maxBodyBytes: Math.max(jsonBodyBytes, 16 * 4 * 1024 * 1024) } as const
-  const recording = { method: 'POST', body: 'multipart', maxBodyBytes: audioFileBytes } as const
-  return [
-    { ...post, name: 'chat', path: '/v1/chat/completions', handle: chat(services) },
-    { ...get, name: 'chat', path: deferredPath, handle: retrieveDeferred(services) },
-    { ...get, name: 'chat', method: 'DELETE', path: deferredPath, handle: cancelDeferred(services) },
-    { ...post, name: 'embeddings', path: '/v1/embeddings', handle: embeddings(services) },
-    { ...post, name: 'speech', path: '/v1/audio/speech', handle: speech(services) },
-    { ...recording, name: 'transcriptions', path: '/v1/audio/transcriptions', handle: transcription(services) },
-    { ...recording, name: 'translations', path: '/v1/audio/translations', handle: translation(services) },
-    { ...post, name: 'images', path: '/v1/images/generations', handle: images(services) },
-    { ...imageForm, name: 'images', path: '/v1/images/edits', handle: imageEdits(services) },
-    { ...imageForm, name: 'images', path: '/v1/images/variations', handle: imageVariations(services) },
-    {
-      ...post,
-      name: 'ocr',
-      path: '/v1/ocr',
-      // A document in base64, and what stands around it.
-      maxBodyBytes: Math.max(jsonBodyBytes, Math.ceil(documentBytes / 3) * 4 + 1024 * 1024),
-      largeStringBytes: 64 * 1024,
-      handle: ocr(services)
-    },
-    { ...get, name: 'models', path: '/v1/models', handle: listModels(services) },
-    { ...get, name: 'models', path: '/v1/models/*model', handle: retrieveModel(services) },
-    { ...get, name: 'openapi', path: '/openapi.json', handle: openApi(version) },
-    { ...get, name: 'health', path: '/health', handle: health(services, services) },
-    { ...get, name: 'livez', path: '/livez', handle: livez() },
-    { ...get, name: 'readyz', path: '/readyz', handle: readyz(services) }
-  ]
+  const { limits } = services.settings
+  return table.map(({ docs: _, pipeline, maxBodyBytes, ...row }) => ({
+    ...row, maxBodyBytes: maxBodyBytes?.(limits) ?? 0, handle: pipeline(services)
+  }))
 }

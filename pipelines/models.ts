@@ -1,6 +1,6 @@
 import { pipeline, type Handler } from './pipeline.ts'
 import { providerLabels, type ProviderLabel } from '../schemas/providers.ts'
-import type { Model, ModelList } from '../schemas/models.ts'
+import { Model, ModelList } from '../schemas/models.ts'
 import type { AuthedCall, Call } from '../lib/core/call.ts'
 import { GatewayError } from '../lib/core/errors.ts'
 import type { ModelEntry } from '../lib/core/model.ts'
@@ -10,6 +10,22 @@ import type { Services } from '../lib/services.ts'
 import type { ProviderSettings } from '../lib/core/settings.ts'
 import { map } from '../lib/core/stage.ts'
 import { auth } from '../lib/stages/auth.ts'
+import type { Docs } from './docs.ts'
+
+export const listModelsDocs: Docs = {
+  operationId: 'models',
+  group: 'Models',
+  summary: 'List the models that can be called.',
+  answers: [{ description: 'All of them.', schema: ModelList }]
+}
+
+export const retrieveModelDocs: Docs = {
+  operationId: 'model',
+  group: 'Models',
+  summary: 'Describe one model. Its id may hold slashes, as they are or encoded.',
+  answers: [{ description: 'The model.', schema: Model }],
+  errors: ['model_not_found']
+}
 
 type ModelServices = Pick<Services, 'settings' | 'keys' | 'models'>
 

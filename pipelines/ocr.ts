@@ -15,13 +15,25 @@ import { providerCall } from '../lib/stages/provider-call.ts'
 import { recordUsage } from '../lib/stages/record-usage.ts'
 import { routeModel } from '../lib/stages/route-model.ts'
 import { validate } from '../lib/stages/validate.ts'
-import { OcrRequest, type OcrAnswer } from '../schemas/ocr.ts'
+import { OcrAnswer, OcrRequest } from '../schemas/ocr.ts'
 import { pipeline, type Handler } from './pipeline.ts'
 import type { Batch } from '../lib/core/batch.ts'
 import type { ResultEvent } from '../lib/core/events.ts'
 import type { OcrInput, OcrPages } from '../lib/ocr/input.ts'
 import type { Services } from '../lib/services.ts'
 import type { WithoutNulls } from '../schemas/nullable.ts'
+import { fromProvider, type Docs } from './docs.ts'
+import { RouteDecision } from '../schemas/route-decision.ts'
+
+export const ocrDocs: Docs = {
+  operationId: 'ocr',
+  group: 'Documents',
+  summary: 'Read a PDF or an image into Markdown, page by page.',
+  request: { schema: OcrRequest },
+  answers: [{ description: 'The pages.', schema: OcrAnswer }],
+  errors: ['invalid_value', 'unsupported_parameter', 'unsupported_format', 'invalid_document', ...fromProvider],
+  dryRun: RouteDecision
+}
 
 const limitMs = 120_000
 const maxPages = 1000

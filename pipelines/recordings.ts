@@ -12,11 +12,46 @@ import { providerCall } from '../lib/stages/provider-call.ts'
 import { recordUsage } from '../lib/stages/record-usage.ts'
 import { routeModel } from '../lib/stages/route-model.ts'
 import { validateForm } from '../lib/stages/validate.ts'
-import { TranscriptionRequest } from '../schemas/transcription.ts'
-import { TranslationRequest } from '../schemas/translation.ts'
+import { TranscriptionAnswer, TranscriptionRequest, TranscriptionStreamEvent } from '../schemas/transcription.ts'
+import { TranslationAnswer, TranslationRequest } from '../schemas/translation.ts'
 import { pipeline, type Handler } from './pipeline.ts'
 import type { AuthedCall, Call, ValidCall } from '../lib/core/call.ts'
 import type { Services } from '../lib/services.ts'
+import { fromProvider, type Docs } from './docs.ts'
+import { RouteDecision } from '../schemas/route-decision.ts'
+
+const texts = [
+  { description: 'With the format `text` or `srt`.', mediaType: 'text/plain' },
+  { description: 'With the format `vtt`.', mediaType: 'text/vtt' }
+]
+const fromRecording = ['invalid_value', 'unsupported_parameter', 'unsupported_format', ...fromProvider] as const
+
+export const transcriptionDocs: Docs = {
+  operationId: 'transcriptions',
+  group: 'Audio',
+  summary: 'Write down what is said in a recording.',
+  request: { schema: TranscriptionRequest, mediaType: 'multipart/form-data' },
+  answers: [
+    { description: 'The text, with more about it when the format is `verbose_json`.', schema: TranscriptionAnswer },
+    ...texts,
+    { description: 'With `stream`, the text as it is understood.', mediaType: 'text/event-stream', schema: TranscriptionStreamEvent }
+  ],
+  errors: fromRecording,
+  dryRun: RouteDecision
+}
+
+export const translationDocs: Docs = {
+  operationId: 'translations',
+  group: 'Audio',
+  summary: 'Write down in English what is said in a recording.',
+  request: { schema: TranslationRequest, mediaType: 'multipart/form-data' },
+  answers: [
+    { description: 'The text, with more about it when the format is `verbose_json`.', schema: TranslationAnswer },
+    ...texts
+  ],
+  errors: fromRecording,
+  dryRun: RouteDecision
+}
 
 /** POST /v1/audio/transcriptions: in the language that is spoken. */
 export function transcription (services: Services): Handler<Call> {

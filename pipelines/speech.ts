@@ -11,10 +11,25 @@ import { providerCall } from '../lib/stages/provider-call.ts'
 import { recordUsage } from '../lib/stages/record-usage.ts'
 import { routeModel } from '../lib/stages/route-model.ts'
 import { validate } from '../lib/stages/validate.ts'
-import { SpeechRequest } from '../schemas/speech.ts'
+import { SpeechRequest, SpeechStreamEvent } from '../schemas/speech.ts'
 import { pipeline, type Handler } from './pipeline.ts'
 import type { Call } from '../lib/core/call.ts'
 import type { Services } from '../lib/services.ts'
+import { fromProvider, type Docs } from './docs.ts'
+import { RouteDecision } from '../schemas/route-decision.ts'
+
+export const speechDocs: Docs = {
+  operationId: 'speech',
+  group: 'Audio',
+  summary: 'Say a text.',
+  request: { schema: SpeechRequest },
+  answers: [
+    { description: 'The sound, as it is made.', mediaType: 'audio/*' },
+    { description: 'With `stream_format` sse, pieces of it.', mediaType: 'text/event-stream', schema: SpeechStreamEvent }
+  ],
+  errors: ['unsupported_parameter', ...fromProvider],
+  dryRun: RouteDecision
+}
 
 export function speech (services: Services): Handler<Call> {
   return pipeline(

@@ -1,15 +1,18 @@
 import type { Call } from './call.ts'
 import type { Reply } from './reply.ts'
 
-/** Every name of an endpoint, as scopes of keys may list them. */
-export const endpointNames: readonly string[] = [
+/** Every name of an endpoint, as scopes of keys may list them; `pipelines/index` has the endpoints. */
+const names = [
   'chat', 'embeddings', 'speech', 'transcriptions', 'translations', 'images', 'ocr', 'models',
   'openapi', 'health', 'livez', 'readyz'
-]
+] as const
+
+export type EndpointName = typeof names[number]
+export const endpointNames: readonly string[] = names
 
 /** One path of the API: how its body comes in, and the pipeline that answers. */
 export interface Endpoint {
-  /** Stable, used by key scopes, the log and the books: `chat`, `embeddings`, … */
+  /** Stable, used by key scopes, the log and the usage ledger: `chat`, `embeddings`, … */
   readonly name: string
   readonly method: 'GET' | 'POST' | 'DELETE'
   /** As @koa/router writes it: `/v1/models/*model`. */
@@ -17,7 +20,7 @@ export interface Endpoint {
   readonly body: 'none' | 'json' | 'multipart'
   /** Largest body in bytes, of a form all its files together; a larger one is 413. */
   readonly maxBodyBytes: number
-  /** Strings of a JSON body that are longer than this are kept as bytes: see `Call.longTexts`. */
+  /** Strings of a JSON body that are longer than this are kept as bytes: see `Call.largeStrings`. */
   readonly largeStringBytes?: number
   readonly handle: (call: Call) => Promise<Reply>
 }

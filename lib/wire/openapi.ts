@@ -11,8 +11,8 @@ import { ErrorBody, ValidationErrorBody } from '../../schemas/errors.ts'
 
 /** What callers are told of one endpoint. */
 export interface EndpointDoc {
-  /** The endpoint's name; unique. */
-  readonly name: string
+  /** Unique; the name of the method in generated clients. */
+  readonly operationId: string
   readonly method: 'GET' | 'POST' | 'DELETE'
   /** As the router writes it: `/v1/models/*model`. */
   readonly path: string
@@ -92,10 +92,10 @@ export function openApiDocument (
 }
 
 function operationOf (endpoint: EndpointDoc, names: Names): Json {
-  const { name, group, summary, request, open = false, dryRun } = endpoint
+  const { operationId, group, summary, request, open = false, dryRun } = endpoint
   const parameters = [...parametersOf(endpoint.path), ...dryRun === undefined ? [] : [dryRunHeader]]
   return {
-    operationId: name,
+    operationId,
     tags: [group],
     summary,
     ...(open && { security: [] }),

@@ -145,8 +145,8 @@ t.test('turns', async t => {
     await answer(t, model.ask, { mcp_servers: server.url })
     t.match(model.calls[1]?.request.messages.slice(1), [
       { tool_calls: [{ function: { arguments: '{}' } }, {}] },
-      { tool_call_id: 'a', content: /not a JSON object/ },
-      { tool_call_id: 'b', content: /no such tool/ }
+      { tool_call_id: 'a', content: /must be a JSON object/ },
+      { tool_call_id: 'b', content: /Unknown tool/ }
     ])
     t.equal(server.counts['tool echo'], undefined)
   })

@@ -4,7 +4,8 @@ import { Type } from 'typebox'
 import type { Call } from '../../lib/core/call.ts'
 import { openApiDocument, type Json } from '../../lib/wire/openapi.ts'
 import { CallRecord } from '../../lib/core/record.ts'
-import { endpointDocs, openApi } from '../../pipelines/openapi.ts'
+import { endpointDocs } from '../../pipelines/index.ts'
+import { openApi } from '../../pipelines/openapi.ts'
 
 type Objects = { [key: string]: Json }
 
@@ -18,7 +19,7 @@ const call: Call = {
   record: new CallRecord('openapi')
 }
 
-const reply = await openApi('1.2.3')(call)
+const reply = await openApi(endpointDocs, '1.2.3')(call)
 const document: unknown = JSON.parse(typeof reply.body === 'string' ? reply.body : '')
 
 /** The value at a JSON pointer; undefined when there is none. */
@@ -112,12 +113,12 @@ t.test('an operation tells its parameters, its answers and its errors', async t 
       422: { content: { 'application/json': { schema: { $ref: '#/components/schemas/ValidationErrorBody' } } } }
     }
   })
-  t.equal(new Set(endpointDocs.map(({ name }) => name)).size, endpointDocs.length)
+  t.equal(new Set(endpointDocs.map(({ operationId }) => operationId)).size, endpointDocs.length)
 })
 
 t.test('an open endpoint asks for no key, and a form says its media type', async t => {
   const { paths } = openApiDocument([{
-    name: 'upload',
+    operationId: 'upload',
     method: 'POST',
     path: '/upload',
     group: 'Test',

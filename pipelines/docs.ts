@@ -1,0 +1,14 @@
+/** What the documentation of several endpoints has in common. */
+
+import type { EndpointDoc } from '../lib/wire/openapi.ts'
+
+/** The documentation of an endpoint: what its row in the table does not say otherwise. */
+export type Docs = Omit<EndpointDoc, 'method' | 'path'>
+
+/** Errors of endpoints that ask a provider. */
+export const fromProvider = [
+  'model_not_found', 'unknown_provider', 'context_length_exceeded', 'content_policy_violation',
+  'upstream_invalid_request', 'insufficient_quota', 'invalid_provider_key', 'upstream_error', 'upstream_unreachable',
+  'upstream_invalid_response', 'upstream_stream_interrupted', 'upstream_auth_failed', 'upstream_quota_exhausted',
+  'upstream_overloaded', 'upstream_timeout', 'timeout'
+] as const
