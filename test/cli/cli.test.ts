@@ -13,6 +13,7 @@ import { run } from '../../lib/cli/run.ts'
 import { localModels } from '../../lib/local/local-models.ts'
 import { plainNode } from '../support/plain-node.ts'
 import { fakeUpstream } from '../support/upstream.ts'
+import { until } from '../support/until.ts'
 import type { AddressInfo } from 'node:net'
 
 const main = join(import.meta.dirname, '../../lib/main.js')
@@ -309,11 +310,9 @@ t.test('keys created and revoked by another process apply without a restart', as
   const gateway = await startGateway(t, directory)
   const { out } = await headgate(t, ['keys', 'create', '--name', 'late', '--json'], directory)
   const { key }: { key: string } = JSON.parse(out)
-  while ((await ask(gateway.url, key)).status !== 200);
-  t.pass('it is taken')
+  await until(async () => (await ask(gateway.url, key)).status === 200, 'the key to be taken', 20_000)
   await headgate(t, ['keys', 'revoke', 'late'], directory)
-  while ((await ask(gateway.url, key)).status !== 401);
-  t.pass('it is refused')
+  await until(async () => (await ask(gateway.url, key)).status === 401, 'the key to be refused', 20_000)
 })
 
 t.test('an open call finishes before the process exits, and a second signal does not wait', async t => {

@@ -27,7 +27,7 @@ interface Asked { readonly messages: ReadonlyArray<{ readonly role: string }> }
 
 const results = ({ messages }: Asked): number => messages.filter(({ role }) => role === 'tool').length
 
-interface Set {
+interface Started {
   readonly api: TestGateway
   readonly model: string
   readonly first: TestToolServer
@@ -37,7 +37,7 @@ interface Set {
   readonly dead: string
 }
 
-async function start (t: Test, name: string): Promise<Set> {
+async function start (t: Test, name: string): Promise<Started> {
   const mock = new LLMock({ port: 0 })
   const reply = (calls: number, own: boolean): { predicate: (asked: Asked) => boolean } => ({
     predicate: asked => results(asked) === calls && JSON.stringify(asked).includes('own_function please') === own

@@ -11,7 +11,7 @@ const path = '/v1/chat/completions'
 const dry = { headers: { 'x-headgate-dry-run': 'true' } }
 const busy: Script = { status: 500, pieces: ['{}'] }
 
-interface Set {
+interface Routed {
   readonly api: TestGateway
   readonly openai: FakeUpstream
   readonly mistral: FakeUpstream
@@ -20,7 +20,7 @@ interface Set {
   readonly ask: (body: object, init?: RequestInit) => Promise<{ status: number, route: string | null, body: Record<string, unknown> }>
 }
 
-async function start (t: Test, parts: Partial<Settings> = {}): Promise<Set> {
+async function start (t: Test, parts: Partial<Settings> = {}): Promise<Routed> {
   let script: Script = { pieces: [chatAnswer('one')] }
   const openai = await fakeUpstream(() => script)
   const mistral = await fakeUpstream({ pieces: [chatAnswer('two')] })

@@ -14,6 +14,7 @@ import { openDatabase, type Database } from '../../lib/stores/database.ts'
 import { dayMs } from '../../lib/usage/day.ts'
 import { pruneUsage } from '../../lib/usage/prune.ts'
 import { spendingOf } from '../../lib/usage/spending.ts'
+import { holds } from '../support/property.ts'
 import { testGateway, upstreamAt, type TestGateway } from '../support/gateway.ts'
 import { modelSettings, settings } from '../support/settings.ts'
 import { until } from '../support/until.ts'
@@ -29,7 +30,7 @@ const headers = { authorization: 'Bearer limited' }
 
 t.test('a bucket never gives more than a minute\'s worth and what it fills meanwhile', async t => {
   const wish = fc.record({ afterMs: fc.integer({ min: 0, max: 30_000 }), amount: fc.integer({ min: 1, max: 20 }) })
-  fc.assert(fc.property(fc.integer({ min: 1, max: 97 }), fc.array(wish, { minLength: 1, maxLength: 60 }), (limit, wishes) => {
+  holds(t, fc.property(fc.integer({ min: 1, max: 97 }), fc.array(wish, { minLength: 1, maxLength: 60 }), (limit, wishes) => {
     let bucket: Bucket = fullBucket
     let nowMs = 1_763_686_800_000
     const taken: Array<{ atMs: number, amount: number }> = []
@@ -53,19 +54,17 @@ t.test('a bucket never gives more than a minute\'s worth and what it fills meanw
       })
     })
   }), { numRuns: 500 })
-  t.pass('for any wishes')
 })
 
 t.test('what is given back was never taken', async t => {
   const before = fc.record({ limit: fc.integer({ min: 1, max: 997 }), owed: fc.nat(1000), waitMs: fc.nat(90_000), amount: fc.nat(500), heldMs: fc.nat(90_000) })
-  fc.assert(fc.property(before, ({ limit, owed, waitMs: idleMs, amount, heldMs }) => {
+  holds(t, fc.property(before, ({ limit, owed, waitMs: idleMs, amount, heldMs }) => {
     const bucket = take(fullBucket, limit, owed, 1000)
     const tookMs = 1000 + idleMs
     const endMs = tookMs + heldMs
     const back = take(take(bucket, limit, amount, tookMs), limit, -amount, endMs)
     return fullInMs(back, limit, endMs) === fullInMs(bucket, limit, endMs) && remaining(back, limit, endMs) === remaining(bucket, limit, endMs)
   }), { numRuns: 500 })
-  t.pass('for any bucket')
 })
 
 t.test('a clock that is set back does not lock anybody out', async t => {
@@ -152,7 +151,7 @@ t.test('a request is measured by its texts, not by its pictures', async t => {
   t.ok(estimateChat({ model: 'm', messages: [picture] }).prompt < 1100)
 })
 
-interface Set {
+interface Limited {
   readonly api: TestGateway
   readonly upstream: FakeUpstream
   readonly limiter: LocalLimiter
@@ -170,7 +169,7 @@ interface Given {
 async function start (
   t: Test, limits: KeyLimits, script: Script | ((request: SeenRequest, number: number) => Script | Promise<Script>),
   { provider = {}, parts = {}, more = {} }: Given = {}
-): Promise<Set> {
+): Promise<Limited> {
   const upstream = await fakeUpstream(script)
   t.teardown(upstream.close)
   const clock = { ms: Date.UTC(2025, 10, 21, 12) }
@@ -314,7 +313,7 @@ t.test('whatever the end of a call, nothing stays set aside', async t => {
   const broken = { ...stream, pieces: stream.pieces.slice(0, 2) }
 
   /** Makes one call to its end; nothing is left, and the one call at a time can be the next one. */
-  const row = async (name: string, script: Script, status: number | 'left', call: (set: Set) => Promise<Response | undefined>, given: Given = {}): Promise<void> => {
+  const row = async (name: string, script: Script, status: number | 'left', call: (set: Limited) => Promise<Response | undefined>, given: Given = {}): Promise<void> => {
     await t.test(name, async t => {
       const set = await start(t, limits, (_, number) => number === 0 ? script : { pieces: [chatAnswer('x')] }, given)
       const answer = await call(set).catch(() => undefined)
@@ -328,7 +327,7 @@ t.test('whatever the end of a call, nothing stays set aside', async t => {
       t.equal(set.limiter.counters.open, 0)
     })
   }
-  const leave = (body: object, when: 'asked' | 'reading') => async ({ ask, upstream }: Set): Promise<undefined> => {
+  const leave = (body: object, when: 'asked' | 'reading') => async ({ ask, upstream }: Limited): Promise<undefined> => {
     const leaving = new AbortController()
     const answer = ask(body, { signal: leaving.signal })
     answer.catch(() => undefined)
@@ -369,7 +368,7 @@ async function store (t: Test): Promise<Database> {
 }
 
 /** Asks for an answer that is fetched later, and fetches it. */
-async function collected ({ api, ask }: Set, body: object): Promise<number> {
+async function collected ({ api, ask }: Limited, body: object): Promise<number> {
   const { request_id: id } = await (await ask({ deferred: true, ...body })).json() as { request_id: string }
   const fetched = async (): Promise<number> => (await api.get(`/v1/chat/deferred-completion/${id}`, { headers })).status
   let status = await fetched()

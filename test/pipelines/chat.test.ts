@@ -4,7 +4,7 @@ import t from 'tap'
 import { chatAnswer, chatFrames, eventStream, fakeUpstream, type Script, type SeenRequest } from '../support/upstream.ts'
 import { testGateway, testKey, upstreamAt, type TestGateway } from '../support/gateway.ts'
 import { raw, requestText } from '../support/raw.ts'
-import { until } from '../support/until.ts'
+import { settles, until } from '../support/until.ts'
 import { Secret } from '../../lib/core/secret.ts'
 import { settings } from '../support/settings.ts'
 import type { FakeUpstream } from '../support/upstream.ts'
@@ -14,14 +14,14 @@ import type { Test } from 'tap'
 const path = '/v1/chat/completions'
 const question = { model: 'openai/gpt-5', messages: 'hi' }
 
-interface Set { readonly upstream: FakeUpstream, readonly api: TestGateway }
+interface Started { readonly upstream: FakeUpstream, readonly api: TestGateway }
 
 async function start (
   t: Test,
   script: Script | ((request: SeenRequest, number: number) => Script | Promise<Script>),
   provider: Partial<ProviderSettings> = {},
   parts: Partial<Settings> = {}
-): Promise<Set> {
+): Promise<Started> {
   const upstream = await fakeUpstream(script)
   const api = await testGateway(t, { providers: [upstreamAt(`${upstream.url}/v1`, 'openai', 'openai', provider)], ...parts })
   t.teardown(upstream.close)
@@ -205,8 +205,7 @@ t.test('a caller who leaves is seen by the provider, wherever the call stands', 
     const seen = await upstream.request(number)
     if (messages === 'speaking') await (await answer).body?.getReader().read()
     leaving.abort()
-    await seen.aborted
-    t.pass(`${messages} ${String(stream)}`)
+    await settles(seen.aborted, `the provider to see it: ${messages} ${String(stream)}`)
   }
   await until(() => api.lines.length === 4, 'four lines in the log')
   t.ok(api.lines.every(line => line['outcome'] === 'client_closed' && line['error'] === 'client_closed_request'))
@@ -441,7 +440,6 @@ t.test('a new configuration holds from the next call on, and no call is dropped'
   t.match(after, { choices: [{ message: { content: 'new' } }] })
   for (const answer of await Promise.all(calls)) t.match(answer, { choices: [{ message: { content: /old|new/ } }] })
   await until(() => upstream.sockets() === 0, 'every connection to the provider to close')
-  t.pass('connections to what is gone are closed')
 })
 
 t.test('a new configuration knows the models of its providers from its first call on', async t => {

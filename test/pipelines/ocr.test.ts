@@ -390,7 +390,7 @@ t.test('the local engine reads text layers, and recognises what has none', async
   t.equal((await post(dataUrl(Buffer.from('%PDF-1.4\nnothing')))).status, 400)
   if (tesseract === undefined || pdftoppm === undefined) {
     t.comment('tesseract-ocr and poppler-utils are not installed: nothing is recognised')
-    return t.pass('the rest needs programs')
+    return
   }
   const { signal } = new AbortController()
   const painted = async (kind: '-png' | '-jpeg'): Promise<Buffer> =>

@@ -10,6 +10,7 @@ import { toCompletion } from '../../lib/chat/complete.ts'
 import { chatCompletions } from '../../lib/providers/chat-completions/index.ts'
 import { googleChat } from '../../lib/providers/google/index.ts'
 import { xaiChat } from '../../lib/providers/xai/index.ts'
+import { holds } from '../support/property.ts'
 import { googleAsk } from '../support/google.ts'
 import { readEvents } from '../support/read-events.ts'
 import { xaiAsk } from '../support/xai.ts'
@@ -121,15 +122,13 @@ const dialect = fc.record({ choices: fc.array(choice, { minLength: 1, maxLength:
 
 t.test('chat completions: any answer, streamed in any pieces, folds to the whole answer', async t => {
   const { request, route, streamed } = xaiAsk()
-  fc.assert(fc.property(dialect, answer => {
+  holds(t, fc.property(dialect, answer => {
     agree(chatCompletions, { request, route, quirks: {}, streamed }, answer)
   }), { numRuns: 100 })
-  t.pass('for every answer')
 })
 
 t.test('xai: any answer, streamed in any pieces, folds to the whole answer', async t => {
-  fc.assert(fc.property(dialect, answer => { agree(xaiChat, xaiAsk(), answer) }), { numRuns: 60 })
-  t.pass('for every answer')
+  holds(t, fc.property(dialect, answer => { agree(xaiChat, xaiAsk(), answer) }), { numRuns: 60 })
 })
 
 const part = fc.oneof(
@@ -174,6 +173,5 @@ function one (part: object): { whole: object, pieces: object[] } {
 }
 
 t.test('google: any answer, streamed in any pieces, folds to the whole answer', async t => {
-  fc.assert(fc.property(gemini, answer => { agree(googleChat, googleAsk({ n: answer.count }), answer) }), { numRuns: 100 })
-  t.pass('for every answer')
+  holds(t, fc.property(gemini, answer => { agree(googleChat, googleAsk({ n: answer.count }), answer) }), { numRuns: 100 })
 })

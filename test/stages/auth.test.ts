@@ -1,5 +1,6 @@
 import t from 'tap'
 import { CallRecord } from '../../lib/core/record.ts'
+import { asGatewayError, GatewayError } from '../../lib/core/errors.ts'
 import { once } from '../../lib/core/stage.ts'
 import { auth } from '../../lib/stages/auth.ts'
 import type { ApiKey } from '../../lib/core/key.ts'
@@ -48,21 +49,28 @@ t.test('a key is taken from either header, and noted on the call', async t => {
 })
 
 t.test('anything else is refused alike, before the body is read', async t => {
-  const refused: ReadonlyArray<Call['headers']> = [
-    {}, { authorization: '' }, { authorization: 'Bearer' }, { authorization: 'Bearer ' },
-    { authorization: 'good' }, { authorization: 'Basic good' }, { authorization: 'Bearer wrong' },
-    { authorization: 'Bearer  good' }, { authorization: 'Bearer wrong', 'x-api-key': 'good' },
-    { 'x-api-key': '' }, { 'x-api-key': ['good', 'good'] }
-  ]
-  const bodies = new Set<string>()
-  for (const headers of refused) {
-    const call = callWith(headers)
-    const error: unknown = await authed(call).catch((error: unknown) => error)
-    t.match(error, { code: 'invalid_api_key', status: 401 }, JSON.stringify(headers))
-    t.equal(call.record.keyId, undefined)
-    bodies.add(JSON.stringify(error))
+  const refused: Readonly<Record<string, Call['headers']>> = {
+    'no header': {},
+    'an empty header': { authorization: '' },
+    'a scheme alone': { authorization: 'Bearer' },
+    'an empty key': { authorization: 'Bearer ' },
+    'a key without a scheme': { authorization: 'good' },
+    'another scheme': { authorization: 'Basic good' },
+    'a wrong key': { authorization: 'Bearer wrong' },
+    'a key with a space before it': { authorization: 'Bearer  good' },
+    'a wrong key beside a good X-API-Key': { authorization: 'Bearer wrong', 'x-api-key': 'good' },
+    'an empty X-API-Key': { 'x-api-key': '' },
+    'two of them': { 'x-api-key': ['good', 'good'] }
   }
-  t.equal(bodies.size, 1)
+  const bodies = new Set<string>()
+  for (const [title, headers] of Object.entries(refused)) {
+    const call = callWith(headers)
+    const error = asGatewayError(await authed(call).catch((error: unknown) => error))
+    t.match(error, { code: 'invalid_api_key', status: 401 }, title)
+    t.equal(call.record.keyId, undefined)
+    bodies.add(JSON.stringify(error.toBody()))
+  }
+  t.same([...bodies], [JSON.stringify(new GatewayError('invalid_api_key').toBody())])
 })
 
 t.test('a key may call only the endpoints it is for', async t => {

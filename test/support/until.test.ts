@@ -1,5 +1,5 @@
 import t from 'tap'
-import { until } from './until.ts'
+import { settles, until } from './until.ts'
 
 t.test('a condition that holds ends the wait', async t => {
   let turns = 0
@@ -9,4 +9,9 @@ t.test('a condition that holds ends the wait', async t => {
 
 t.test('a wait in vain ends at its deadline and says what it waited for', async t => {
   await t.rejects(until(() => false, 'the moon', 20), { message: 'waited 20 ms for the moon' })
+})
+
+t.test('an event ends its wait, and one that does not come ends it at the deadline', async t => {
+  t.equal(await settles(Promise.resolve(7), 'a number'), 7)
+  await t.rejects(settles(new Promise(() => undefined), 'the moon', 20), { message: 'waited 20 ms for the moon' })
 })

@@ -4,10 +4,19 @@
  * @param what is waited for, as the error says it: 'three lines in the log'
  * @throws Error once the deadline has passed
  */
-export async function until (condition: () => boolean, what: string, ms = 5000): Promise<void> {
+export async function until (condition: () => boolean | Promise<boolean>, what: string, ms = 5000): Promise<void> {
   const deadline = performance.now() + ms
-  while (!condition()) {
+  while (!await condition()) {
     if (performance.now() > deadline) throw new Error(`waited ${ms} ms for ${what}`)
     await new Promise(resolve => { setImmediate(resolve) })
   }
+}
+
+/** Waits for an event that a test cannot poll for, with a deadline. */
+export async function settles<T> (promise: Promise<T>, what: string, ms = 5000): Promise<T> {
+  let timer: NodeJS.Timeout | undefined
+  const late = new Promise<never>((_resolve, reject) => {
+    timer = setTimeout(() => reject(new Error(`waited ${ms} ms for ${what}`)), ms)
+  })
+  return await Promise.race([promise, late]).finally(() => clearTimeout(timer))
 }

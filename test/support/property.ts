@@ -1,0 +1,8 @@
+import fc from 'fast-check'
+import type { Test } from 'tap'
+
+/** Asserts that a property holds; a counterexample is the title of the failure. */
+export function holds<Values> (t: Test, property: fc.IProperty<Values>, parameters: fc.Parameters<Values> = {}): void {
+  const details = fc.check(property, parameters)
+  t.notOk(details.failed, fc.defaultReportMessage(details) ?? `holds for ${details.numRuns} values`)
+}
