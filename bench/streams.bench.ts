@@ -3,7 +3,9 @@
 import { equal } from 'node:assert/strict'
 import { pipe } from 'it-pipe'
 import { toCompletion } from '../lib/chat/complete.ts'
-import { chatCompletions } from '../lib/providers/chat-completions/index.ts'
+import { chatRequest } from '../lib/providers/chat-completions/chat-request.ts'
+import { readResponse } from '../lib/providers/chat-completions/chat-response.ts'
+import { readStream } from '../lib/providers/chat-completions/chat-stream.ts'
 import { sseReader } from '../lib/wire/sse.ts'
 import { normalise } from '../lib/stages/normalise.ts'
 import { sseEncode } from '../lib/stages/sse-encode.ts'
@@ -47,9 +49,9 @@ function adapterRead (name: string, change: (frame: string, index: number) => st
     per: 'event',
     count: eventCount,
     run: () => {
-      const reader = chatCompletions.stream(ask)
+      const reader = readStream(ask)
       const events: ChatEvent[] = []
-      for (const message of messages) events.push(...reader.message(message))
+      for (const message of messages) reader.read(message, events)
       return events
     },
     check: result => equal(textOf(result as ChatEvent[]), expectedText)
@@ -85,10 +87,10 @@ const through = perRead.map((count): Scenario => {
   const pieces = streamPieces(count).map(piece => Buffer.from(piece))
   const read = async function * (): AsyncGenerator<Batch<ChatInput, ChatEvent>> {
     const sse = sseReader(1_000_000)
-    const reader = chatCompletions.stream(ask)
+    const reader = readStream(ask)
     for (const piece of pieces) {
       const events: ChatEvent[] = []
-      for (const message of sse.push(piece)) events.push(...reader.message(message))
+      for (const message of sse.push(piece)) reader.read(message, events)
       yield { call, route, events }
     }
   }
@@ -122,7 +124,7 @@ export const scenarios: readonly Scenario[] = [
     per: 'call',
     count: 1,
     run: async () => {
-      const events = chatCompletions.response(JSON.parse(wholeAnswer), ask)
+      const events = readResponse(JSON.parse(wholeAnswer), ask)
       const all: Array<Batch<ChatInput, ChatEvent>> = []
       for await (const batch of normalise()(each([{ call, route, events }]))) all.push(batch)
       return JSON.stringify(toCompletion(all))
@@ -133,7 +135,7 @@ export const scenarios: readonly Scenario[] = [
     name: 'upstream request: 1 KB',
     per: 'call',
     count: 1,
-    run: () => chatCompletions.request(ask).body,
+    run: () => chatRequest(ask).body,
     check: result => equal(String(result).includes('"model":"json"'), true)
   }
 ]

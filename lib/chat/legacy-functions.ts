@@ -9,7 +9,7 @@ import type { AssistantMessage, Message } from '../../schemas/messages.ts'
 import type { ToolChoice } from '../../schemas/tools.ts'
 
 /** True when the caller offers functions and no tools: the answer is then a `function_call`. */
-export function offersFunctionsOnly ({ tools = [], functions = [] }: ChatInput): boolean {
+export function offersFunctionsOnly ({ tools = [], functions = [] }: Pick<ChatInput, 'tools' | 'functions'>): boolean {
   return tools.length === 0 && functions.length > 0
 }
 

@@ -11,7 +11,7 @@ import type { ErrorBody, ValidationErrorBody } from '../../schemas/errors.ts'
 export type ErrorType = ErrorBody['error']['type']
 
 /** Whose fault it was, which decides what may be tried next (see `stages/provider-call`). */
-export type Failure =
+export type Fault =
   /** Nothing another attempt could change: the request itself is at fault. */
   | 'caller'
   /** The request is too long for this model; another model of the list may take it. */
@@ -25,7 +25,7 @@ export type Failure =
   /** Network, 5xx, unreadable answer: the same target may work in a moment. */
   | 'transient'
 
-interface CodeRow { status: number, type: ErrorType, message: string, failure?: Failure }
+interface CodeRow { status: number, type: ErrorType, message: string, failure?: Fault }
 
 /** Every code Headgate sends, with its status, type and the sentence used when none is given. */
 export const codes = {
@@ -181,15 +181,15 @@ export interface GatewayErrorOptions {
   type?: ErrorType | undefined
   /** The upstream's own code, when it is more use to the caller than ours. */
   shownCode?: string | undefined
-  failure?: Failure | undefined
+  failure?: Fault | undefined
   /** Seconds the upstream asked us to wait, already clamped to 1–60. */
   retryAfterSeconds?: number | undefined
   /** What the provider said of its limits, as headers of the answer. */
   rateLimits?: Readonly<Record<string, string>> | undefined
   /** Only for the log. */
   cause?: unknown
-  /** What it is instead when the call used the caller's own key at the provider. */
-  withOwnKey?: GatewayError | undefined
+  /** True when the provider had accepted the request: it bills for it, so the same model is not tried again. */
+  accepted?: boolean | undefined
 }
 
 export class GatewayError extends Error {
@@ -197,10 +197,10 @@ export class GatewayError extends Error {
   readonly status: number
   readonly type: ErrorType
   readonly param: string | null
-  readonly failure: Failure
+  readonly failure: Fault
   readonly retryAfterSeconds: number | undefined
   readonly rateLimits: Readonly<Record<string, string>> | undefined
-  readonly withOwnKey: GatewayError | undefined
+  readonly accepted: boolean
   readonly #shownCode: string | undefined
 
   constructor (code: ErrorCode, options: GatewayErrorOptions = {}) {
@@ -214,16 +214,16 @@ export class GatewayError extends Error {
     this.failure = options.failure ?? row.failure ?? 'caller'
     this.retryAfterSeconds = options.retryAfterSeconds
     this.rateLimits = options.rateLimits
-    this.withOwnKey = options.withOwnKey
+    this.accepted = options.accepted ?? false
     this.#shownCode = options.shownCode
   }
 
   /** The same error in other words, about another parameter, or with what else is known. */
-  with (changes: Pick<GatewayErrorOptions, 'message' | 'param' | 'cause' | 'rateLimits'>): GatewayError {
-    const { code, message, status, type, failure, retryAfterSeconds, rateLimits, cause, withOwnKey } = this
+  with (changes: Pick<GatewayErrorOptions, 'message' | 'param' | 'cause' | 'accepted'>): GatewayError {
+    const { code, message, status, type, failure, retryAfterSeconds, rateLimits, cause, accepted } = this
     const shownCode = this.#shownCode
     const param = this.param ?? undefined
-    const same = { message, status, type, failure, retryAfterSeconds, rateLimits, cause, withOwnKey, param, shownCode }
+    const same = { message, status, type, failure, retryAfterSeconds, rateLimits, cause, accepted, param, shownCode }
     return new GatewayError(code, { ...same, ...changes })
   }
 

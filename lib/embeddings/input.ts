@@ -18,11 +18,6 @@ function isTokens (input: Exclude<EmbeddingInput, string>): input is number[] {
   return typeof input[0] === 'number'
 }
 
-/** An error that blames the messages of a conversation, which there are none of here. */
-export function aboutInput (error: GatewayError): GatewayError {
-  return error.param === 'messages' ? error.with({ param: 'input' }) : error
-}
-
 /**
  * Lets a call through when some model may answer it, with the fields of the request that mean
  * something here and no others (`stream` would).

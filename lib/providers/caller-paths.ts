@@ -3,17 +3,18 @@
  *
  * Adapters see one conversation, with the system prompt in front and whatever `instructions`
  * replaced taken out. A place they name in it (`messages[3].content[0]`) is found again in the
- * caller's own list, because the messages are still the same objects.
+ * caller's own list, because the messages are still the same objects. A provider that refuses a
+ * field names it by its own name for it, which the caller may have called otherwise.
  */
 
 import { GatewayError } from '../core/errors.ts'
 import type { ChatEvent } from '../core/events.ts'
-import type { Adapter } from './provider.ts'
+import type { Adapter, Ask } from './provider.ts'
 import type { ChatInput } from '../chat/input.ts'
 
 type ChatAdapter = Adapter<ChatInput, ChatEvent>
 
-/** The same adapter; the `param` of a refused request is a place in the caller's body. */
+/** Returns the same adapter; the `param` of a refused request is a place in the caller's body. */
 export function withCallerPaths (adapter: ChatAdapter): ChatAdapter {
   return {
     ...adapter,
@@ -22,17 +23,33 @@ export function withCallerPaths (adapter: ChatAdapter): ChatAdapter {
         return adapter.request(ask)
       } catch (error) {
         if (!(error instanceof GatewayError) || error.param === null) throw error
-        const param = writtenParam(error.param, ask.request)
+        const param = writtenParam(error.param, ask)
         throw param === error.param ? error : error.with({ param })
       }
+    },
+    error: (response, ask) => {
+      const failure = adapter.error(response, ask)
+      return failure.param === undefined ? failure : { ...failure, param: writtenParam(failure.param, ask) }
     }
   }
 }
 
-function writtenParam (param: string, { messages, written }: ChatInput): string {
-  const place = /^messages\[(\d+)\](.*)$/s.exec(param)
-  const message = messages[Number(place?.[1])]
-  if (place === null || message === undefined || written === undefined) return param
+function writtenParam (param: string, { request, quirks }: Ask<ChatInput>): string {
+  const { messages, written } = request
+  const place = /^messages\[(\d{1,9})\](.*)$/s.exec(param)
+  if (place === null) return writtenField(param, request, quirks.rename)
+  const message = messages[Number(place[1])]
+  if (message === undefined || written === undefined) return param
   const index = written.messages.indexOf(message)
   return index === -1 ? written.preface : `${written.field}[${index}]${place[2] ?? ''}`
+}
+
+function writtenField (field: string, request: ChatInput, renamed: Readonly<Record<string, string>> = {}): string {
+  if (field === 'max_completion_tokens' && request.max_completion_tokens === undefined && request.max_tokens !== undefined) {
+    return 'max_tokens'
+  }
+  if (field === 'max_tokens' && request.max_tokens === undefined && request.max_completion_tokens !== undefined) {
+    return 'max_completion_tokens'
+  }
+  return Object.entries(renamed).find(([, name]) => name === field)?.[0] ?? field
 }

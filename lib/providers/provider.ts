@@ -12,7 +12,7 @@ import type { Secret } from '../core/secret.ts'
 import type {
 ChatEvent,EmbeddingsEvent,ImageEvent,ResultEvent,SpeechEvent,TranscriptEvent
 } from '../core/events.ts'
-import type { GatewayError } from '../core/errors.ts'
+import type { Failure } from './provider-failure.ts'
 import type { ChatInput } from '../chat/input.ts'
 import type { ImageEdit, ImageVariation } from '../images/input.ts'
 import type { OcrPages, OcrInput } from '../ocr/input.ts'
@@ -41,60 +41,50 @@ export interface UpstreamRequest {
   readonly body?: string | Uint8Array | (() => AsyncIterable<Uint8Array>)
 }
 
-/** Reads the messages of one event stream; keeps the state of one answer. */
+/** Reads the messages of one event stream; keeps the state of one response. */
 export interface StreamReader<E> {
-  /** Events of one SSE message. Unknown messages give none. */
-  readonly message: (message: EventSourceMessage) => E[]
+  /** Appends the events of one SSE message to `into`. Unknown messages give none. */
+  readonly read: (message: EventSourceMessage, into: E[]) => void
   /**
-   * The last events, once the stream has ended.
-   * @throws GatewayError `upstream_stream_interrupted` when the answer is not complete.
+   * Appends the last events, once the stream has ended.
+   * @throws GatewayError `upstream_stream_interrupted` when the response is not complete.
    */
-  readonly end: () => E[]
-  /** True after the message that ends the answer (`[DONE]`): the rest is not read. */
+  readonly end: (into: E[]) => void
+  /** True after the message that ends the response (`[DONE]`): the rest is not read. */
   readonly done: boolean
 }
 
+/** How a body is read. `read` and the stream readers throw a `ProviderFailure` for an error inside it. */
+export type BodyReader<E> =
+  /** Parsed JSON. With `sse`, an event stream that came unasked is read to its end. */
+  | { readonly as: 'json', readonly read: (value: unknown) => E[], readonly sse?: () => StreamReader<E> }
+  | { readonly as: 'text', readonly read: (text: string) => E[] }
+  /** All bytes at once: a response too large to be parsed. */
+  | { readonly as: 'bytes', readonly read: (bytes: Buffer) => E[] }
+  /** Bytes as they arrive; the first piece counts as real output. */
+  | { readonly as: 'pieces', readonly read: (piece: Uint8Array, into: E[]) => void }
+  /** An event stream. One JSON text in its place goes to `json`. */
+  | { readonly as: 'sse', readonly reader: StreamReader<E>, readonly json: (value: unknown) => E[] }
+
 export interface Adapter<R, E> {
-  /** @throws GatewayError for questions this provider cannot answer, before anything is sent. */
+  /** @throws GatewayError for requests this provider cannot serve, before anything is sent. */
   readonly request: (ask: Ask<R>) => UpstreamRequest
-  /** What `response` is given: parsed JSON (default), or the bytes of an answer too large for that. */
-  readonly reads?: 'json' | 'bytes'
-  /**
-   * A whole answer as the events a stream would have given.
-   * @throws GatewayError when the body holds an error or is not an answer.
-   */
-  readonly response: (body: unknown, ask: Ask<R>) => E[]
-  readonly stream: (ask: Ask<R>) => StreamReader<E>
-  /**
-   * For answers of bytes: the events of each read of this one, whose head is given; `undefined`
-   * when it is JSON or an event stream after all. The first read counts as real output.
-   */
-  readonly bytes?: (head: UpstreamHead, ask: Ask<R>) => ((bytes: Uint8Array) => E[]) | undefined
-  /** For answers of plain text: true when this one is. `response` is then given the text. */
-  readonly isText?: (head: UpstreamHead, ask: Ask<R>) => boolean
-  /**
-   * What a status other than 2xx means. `body` is parsed JSON, else text. Whose key was used is not
-   * known here, nor to `response` and `stream`: what it changes goes into the error's `withOwnKey`.
-   */
-  readonly error: (failure: UpstreamFailure) => GatewayError
-  /** Choices one upstream request may ask for; more are asked for in parallel. Default: all. */
-  readonly maxChoices?: (ask: Ask<R>) => number
-  /** For a provider that takes only so much in one request. */
-  readonly slices?: Slices<R, E>
+  /** Decides by the head of a successful response how its body is read. */
+  readonly read: (head: UpstreamHead, ask: Ask<R>) => BodyReader<E>
+  /** States what a status other than 2xx means. `body` is parsed JSON, else text. */
+  readonly error: (failure: UpstreamFailure, ask: Ask<R>) => Failure
+  /** Returns the parts of a request that is too large for one, at least one; absent: it never is. */
+  readonly split?: (ask: Ask<R>) => ReadonlyArray<Ask<R>>
+  /** Makes one answer of that many parts. Default: each part holds choices of its own. */
+  readonly join?: (parts: number) => Join<E>
 }
 
-/** How a question too large for one request is asked in several, and whole. */
-export interface Slices<R, E> {
-  /** The questions, at least one, none of them streamed. One alone is asked as it is. */
-  readonly split: (ask: Ask<R>) => ReadonlyArray<Ask<R>>
-  /** Their answers, in the order of the questions, as one. */
-  readonly join: (answers: readonly E[][]) => E[]
-}
-
-/** The body that an adapter with `reads: 'bytes'` is given. */
-export function bytesOf (body: unknown): Buffer {
-  if (!Buffer.isBuffer(body)) throw new TypeError('the answer was to be given as bytes')
-  return body
+/** Puts the events of several upstream responses together. */
+export interface Join<E> {
+  /** Takes what was read of one part; appends what can go out at once. */
+  readonly read: (part: number, events: readonly E[], into: E[]) => void
+  /** Appends the last events, when every part has ended. */
+  readonly end: (into: E[]) => void
 }
 
 export interface UpstreamFailure {

@@ -7,7 +7,7 @@
  */
 
 import { noteError } from '../core/record.ts'
-import { GatewayError, asGatewayError } from '../core/errors.ts'
+import { GatewayError } from '../core/errors.ts'
 import { extend, type AuthedCall, type RoutedCall } from '../core/call.ts'
 import type { Route } from '../core/route.ts'
 import type { Secret } from '../core/secret.ts'
@@ -17,9 +17,10 @@ import { chain, once, type Sink } from '../core/stage.ts'
 import { onCall } from './on-call.ts'
 import { recordUsage } from '../stages/record-usage.ts'
 import { credentialDigest, notFound, openTicket } from '../deferred/ticket.ts'
-import { forCaller } from '../text/redact.ts'
+import { ProviderFailure, callerError } from '../providers/provider-failure.ts'
 import { normalise } from '../stages/normalise.ts'
-import { parseAnswer, readErrorBody } from '../upstream/attempt.ts'
+import { readErrorBody } from '../upstream/error-body.ts'
+import { parseResponse, readOrRefuse } from '../upstream/read-response.ts'
 import { ownProviderKey } from '../routing/provider-choice.ts'
 import type { Batch } from '../core/batch.ts'
 import type { StoredAnswer } from '../deferred/deferred-store.ts'
@@ -33,6 +34,8 @@ import type { Services } from '../services.ts'
 /** A fetch is a short request; one that is not over by then has died with its process. */
 const leaseMs = 120_000
 const fetchTimeouts = { connectMs: 10_000, firstByteMs: 30_000, responseMs: 30_000, idleBytesMs: 10_000, idleEventsMs: 10_000 }
+
+const maxChoices = 128
 
 /** One fetch at a provider. */
 interface Fetch {
@@ -95,6 +98,11 @@ async function fetchOnce (fetch: Fetch, { store, owner }: Deferrals, { deferred,
     await store.finish(id, owner, answer, ticket.createdSeconds * 1000 + deferred.keepMs)
     return storedReply(answer)
   }
+  const gone = async (): Promise<Reply> => {
+    if (again) return await fail(new GatewayError('deferred_result_lost'), call, keep)
+    await store.forget(id, owner)
+    throw notFound()
+  }
   const answer = await send(fetch).catch(async (error: unknown) => {
     await store.release(id, owner)
     throw error
@@ -114,15 +122,13 @@ async function fetchOnce (fetch: Fetch, { store, owner }: Deferrals, { deferred,
     try {
       return await keep({ status: 200, body: JSON.stringify(await completionOf(fetch, bytes)) })
     } catch (error) {
-      return await fail(forCaller(asGatewayError(error), provider.secrets, callerKey), call, keep)
+      // xAI says so under status 200 as well.
+      if (error instanceof ProviderFailure && error.failure.kind === 'model') return await gone()
+      return await fail(callerError(error, provider.secrets, callerKey), call, keep)
     }
   }
   const body = await readErrorBody(answer)
-  if (isGone(answer.status, body)) {
-    if (again) return await fail(new GatewayError('deferred_result_lost'), call, keep)
-    await store.forget(id, owner)
-    throw notFound()
-  }
+  if (isGone(answer.status, body)) return await gone()
   const failure = errorOf(fetch, answer, body)
   if (failure.failure === 'caller') return await fail(failure, call, keep)
   await (again || failure.failure === 'transient' ? store.release(id, owner) : store.forget(id, owner))
@@ -158,19 +164,25 @@ async function completionOf ({ call, ticket, at, provider }: Fetch, bytes: Buffe
   const request: ChatInput = {
     model: route.modelId,
     messages: [],
-    // All that the form of the answer depends on.
+    // All that the form of the answer depends on: how many choices were requested is not kept.
+    n: maxChoices,
     ...(at.legacy ? { functions: [{ name: 'any' }] } : {})
   }
-  const events = chat.response(parseAnswer(bytes.toString()), { request, route, quirks, streamed: false })
+  const reader = chat.read({ status: 200, headers: {} }, { request, route, quirks, streamed: false })
+  if (reader.as !== 'json') throw new TypeError('a complete chat response is JSON')
+  const events = readOrRefuse(() => reader.read(parseResponse(bytes.toString())))
   const routed: RoutedCall<ChatInput> = extend(call, { request, routes: [route] as const })
   const batches: Array<Batch<ChatInput, ChatEvent>> = []
   for await (const batch of asOurs(once({ call: routed, route, events }))) batches.push(batch)
   return toCompletion(batches)
 }
 
-function errorOf ({ provider, callerKey }: Fetch, { status, headers }: UpstreamResponse, body: unknown): GatewayError {
-  const error = provider.adapters.deferred?.error({ status, headers, body }) ?? new GatewayError('upstream_error')
-  return forCaller(error, provider.secrets, callerKey)
+function errorOf ({ provider, callerKey, at, ticket }: Fetch, { status, headers }: UpstreamResponse, body: unknown): GatewayError {
+  const { adapters, quirks, secrets } = provider
+  const route: Route = { providerId: at.providerId, model: at.model, modelId: ticket.modelId }
+  const request: ChatInput = { model: ticket.modelId, messages: [] }
+  const failure = adapters.deferred?.error({ status, headers, body }, { request, route, quirks, streamed: false })
+  return callerError(new ProviderFailure(failure ?? { kind: 'error' }), secrets, callerKey)
 }
 
 /** What an id that is unknown, expired or collected gets is not documented. */

@@ -7,14 +7,14 @@
  * sign of life.
  */
 
-import { GatewayError, asGatewayError } from '../core/errors.ts'
+import { GatewayError } from '../core/errors.ts'
 import { AbandonedAnswers } from '../upstream/abandoned-answers.ts'
-import { openChoices } from '../upstream/fan-out.ts'
-import { openSlices } from '../upstream/open-slices.ts'
-import type { OpenAttempt, ProviderCallOptions, AttemptRequest } from '../upstream/attempt.ts'
+import { callerError } from '../providers/provider-failure.ts'
+import { openParts, partsOf } from '../upstream/split.ts'
+import type { AttemptPart, ProviderCallOptions } from '../upstream/attempt.ts'
+import type { OpenAttempt } from '../upstream/open-attempt.ts'
 import { pause } from '../routing/retry-budget.ts'
 import { RouteHealth } from '../routing/route-health.ts'
-import { forCaller } from '../text/redact.ts'
 import type { Batch } from '../core/batch.ts'
 import type { Route } from '../core/route.ts'
 import type { RoutedCall } from '../core/call.ts'
@@ -47,12 +47,14 @@ export function providerCall<C extends Capability> (
   type R = RequestOf<C>
   type E = EventOf<C>
   const limits = { ...settings.limits, ...options }
-  const open: OpenRoute<R, E> = async (call, route, provider, adapter) => {
-    const ask = askOf(call.request, route, provider)
-    const openParts = adapter.slices === undefined ? openChoices<R, E> : openSlices<R, E>
-    return provider.onDisconnect === 'drain'
-      ? await abandoned.open(call, async asked => await openParts(asked, ask, provider, adapter, limits))
-      : await openParts(call, ask, provider, adapter, limits)
+  const open: OpenRoute<R, E> = (call, route, provider, adapter) => {
+    let parts: ReadonlyArray<AttemptPart<R>> | undefined // made once, however often it is tried
+    return async () => {
+      const requests = parts ??= partsOf(askOf(call.request, route, provider), adapter)
+      return provider.onDisconnect === 'drain'
+        ? await abandoned.open(call, async kept => await openParts(kept, requests, provider, adapter, limits))
+        : await openParts(call, requests, provider, adapter, limits)
+    }
   }
   return async function * (source) {
     for await (const call of source) {
@@ -67,7 +69,7 @@ export function providerCall<C extends Capability> (
         }
       } catch (error) {
         if (!call.signal.aborted) health.recordStreamFailure(route, error)
-        throw forCaller(error, providers.get(route.providerId)?.secrets, call.providerKey)
+        throw call.signal.aborted ? error : callerError(error, providers.get(route.providerId)?.secrets, call.providerKey)
       } finally {
         answer.close()
       }
@@ -75,10 +77,16 @@ export function providerCall<C extends Capability> (
   }
 }
 
-/** Opens the answer of one route. */
-type OpenRoute<R, E> = (call: RoutedCall<R>, route: Route, provider: Provider, adapter: Adapter<R, E>) => Promise<OpenAttempt<E>>
+/** Prepares what opens the answer of one route, as often as it is called. */
+type OpenRoute<R, E> = (
+  call: RoutedCall<R>, route: Route, provider: Provider, adapter: Adapter<R, E>
+) => () => Promise<OpenAttempt<E>>
 
-async function firstAnswer<R extends AttemptRequest, E> (
+interface StreamableRequest {
+  readonly stream?: boolean | undefined
+}
+
+async function firstAnswer<R extends StreamableRequest, E> (
   call: RoutedCall<R>,
   providers: Providers,
   pick: (provider: Provider) => Adapter<R, E> | undefined,
@@ -101,21 +109,22 @@ async function firstAnswer<R extends AttemptRequest, E> (
     record.modelId = route.modelId
     record.providerId = provider.id
     account.onAttempt()
+    const openRoute = open(call, route, provider, adapter)
     for (let retry = 0; ; retry++) {
       const startedAtMs = performance.now()
       const attempt = health.begin(route)
       try {
-        const answer = await open(call, route, provider, adapter)
+        const answer = await openRoute()
         health.answered(route, attempt, call.request.stream === true, performance.now() - startedAtMs)
         record.chosen = route
         return { route, answer }
       } catch (error) {
         if (signal.aborted) throw signal.reason
-        failure = forCaller(asGatewayError(error), provider.secrets, call.providerKey)
+        failure = callerError(error, provider.secrets, call.providerKey)
         health.failed(route, attempt, failure)
         account.record(failure)
         noteAttempt(call, route, failure.code)
-        const waitMs = retry < provider.retries ? account.backoffMs(failure, retry, isLast) : undefined
+        const waitMs = retry < provider.retries && !failure.accepted ? account.backoffMs(failure, retry, isLast) : undefined
         if (waitMs === undefined) break
         record.retries = (record.retries ?? 0) + 1
         await pause(waitMs, signal)
@@ -137,7 +146,7 @@ export function serving (providers: Providers, capability: Capability): (route: 
 }
 
 /** What the caller asked for, with the route's settings where it asked for nothing. */
-function askOf<R extends AttemptRequest> (given: R, route: Route, { quirks }: Provider): Ask<R> {
+function askOf<R extends StreamableRequest> (given: R, route: Route, { quirks }: Provider): Ask<R> {
   const request = route.settings === undefined ? given : { ...route.settings, ...given }
   return { request, route, quirks, streamed: request.stream === true }
 }

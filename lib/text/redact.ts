@@ -1,42 +1,54 @@
-import { GatewayError } from '../core/errors.ts'
-import type { Secret } from '../core/secret.ts'
-
 /**
- * Takes out of a provider's words what is nobody's business: keys and pieces of keys,
+ * Takes out of a provider's words what the caller must not read: keys and pieces of keys,
  * organisations, projects, teams, e-mail addresses.
+ *
+ * Known secrets go first, by their value, so that no pattern can leave a part of one. The patterns
+ * ask for a digit, a capital or an asterisk where an ordinary identifier has none: a caller who sent
+ * `user_location` has to read that name in the error.
  */
-const secrets: ReadonlyArray<readonly [RegExp, string]> = [
-  [/\b(?:sk|pk|rk|hg|xai|gsk|fw|key|Bearer)[-_ ][\w*.-]{6,}/gi, '[redacted]'],
-  [/\bAIza[\w-]{10,}/g, '[redacted]'],
-  [/\b(?:org|proj|user|team|acct)[-_][\w-]{6,}/gi, '[redacted]'],
-  [/\b(Team|API key ID|organization|project):?\s+[0-9a-f]{8}-[0-9a-f-]{27}\b/gi, '$1 [redacted]'],
-  [/\b[\w.+-]{1,256}@[\w-]+\.[\w.-]+\b/g, '[redacted]']
-]
+
+import type { GatewayError } from '../core/errors.ts'
+
+const mark = '[redacted]'
 const maxLength = 2000
 
-export function redact (text: string): string {
-  let clean = text.length > maxLength ? `${text.slice(0, maxLength)}…` : text
-  for (const [pattern, replacement] of secrets) clean = clean.replace(pattern, replacement)
+/** Each bounded, so that none takes longer than the text is long. */
+const patterns: ReadonlyArray<readonly [RegExp, string]> = [
+  [/\bsk[-_][\w*.-]{6,200}/gi, mark],
+  [/\b(?:pk|rk|hg|xai|gsk|fw|key)[-_](?=[\w*.-]{0,40}[\dA-Z*])[\w*.-]{6,200}/g, mark],
+  [/\b[Bb]earer\s{1,4}(?=[a-z_.~+/=-]{0,40}[\dA-Z*])[\w*.~+/=-]{6,400}/g, mark],
+  [/\b(api[ _-]?key|key|token)( provided| given)?([:=]\s{0,4}["'`]?)(?=[A-Za-z_.~+/-]{0,40}[\d*])[\w*.~+/-]{6,400}/gi, `$1$2$3${mark}`],
+  // A key with its middle hidden.
+  [/[\w-]{0,40}\*{3,100}[\w-]{0,40}/g, mark],
+  [/\bAIza[\w-]{10,100}/g, mark],
+  [/\borg[-_][A-Za-z0-9]{8,64}\b/g, mark],
+  [/\b(?:proj|user|team|acct)[-_](?=[A-Za-z]{0,32}\d)[A-Za-z0-9]{12,64}\b/g, mark],
+  [/\b(Team|API key ID|organization|project):?\s{1,4}[0-9a-f]{8}-[0-9a-f-]{27}\b/gi, `$1 ${mark}`],
+  [/\b[\w.+-]{1,64}@[\w-]{1,63}(?:\.[\w-]{1,63}){1,8}/g, mark]
+]
+
+/**
+ * Returns the text without secrets, at most 2000 characters of it.
+ *
+ * @param secrets values that must not show; those of three characters and fewer are no secrets
+ */
+export function redact (text: string, secrets: readonly string[] = []): string {
+  const open = withoutValues(text, secrets)
+  let clean = open.length > maxLength ? `${open.slice(0, maxLength)}…` : open
+  for (const [pattern, replacement] of patterns) clean = clean.replace(pattern, replacement)
   return clean
 }
 
-/**
- * A provider's error as this caller may read it: of their own key if it was used, else of the
- * gateway's, and without the secrets themselves, wherever the provider quoted them: patterns only
- * know keys of the usual shapes.
- *
- * @param own the caller's own key at the provider
- */
-export function forCaller (error: GatewayError, secrets?: readonly Secret[], own?: Secret): GatewayError
-export function forCaller (error: unknown, secrets?: readonly Secret[], own?: Secret): unknown
-export function forCaller (thrown: unknown, secrets: readonly Secret[] = [], own?: Secret): unknown {
-  if (!(thrown instanceof GatewayError)) return thrown
-  const error = own === undefined ? thrown : thrown.withOwnKey ?? thrown
-  const texts = [...secrets, ...own === undefined ? [] : [own]].map(secret => secret.reveal()).filter(text => text.length > 3)
-  const told = `${error.message} ${printed(error.cause)}`
-  if (!texts.some(text => told.includes(text))) return error
-  const without = (text: string): string => texts.reduce((left, secret) => left.replaceAll(secret, '[redacted]'), text)
-  return error.with({ message: without(error.message), cause: without(printed(error.cause)) })
+/** Returns the error without the secrets, wherever its message or its cause quotes them. */
+export function redactError (error: GatewayError, secrets: readonly string[]): GatewayError {
+  const cause = printed(error.cause)
+  const shown = `${error.message} ${cause}`
+  if (!secrets.some(secret => secret.length > 3 && shown.includes(secret))) return error
+  return error.with({ message: withoutValues(error.message, secrets), cause: withoutValues(cause, secrets) })
+}
+
+function withoutValues (text: string, secrets: readonly string[]): string {
+  return secrets.reduce((left, secret) => secret.length > 3 ? left.replaceAll(secret, mark) : left, text)
 }
 
 function printed (cause: unknown): string {

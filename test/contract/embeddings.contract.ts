@@ -8,6 +8,7 @@ import { CallRecord } from '../../lib/core/record.ts'
 import { googleEmbeddings } from '../../lib/providers/google/embeddings.ts'
 import { openaiEmbeddings } from '../../lib/providers/openai/embeddings.ts'
 import { once } from '../../lib/core/stage.ts'
+import { readBytes } from '../support/adapters.ts'
 import { description } from '../support/description.ts'
 import type { Route } from '../../lib/core/route.ts'
 import type { RoutedCall } from '../../lib/core/call.ts'
@@ -36,15 +37,15 @@ if (openai !== undefined && gemini !== undefined) {
     const name = JSON.stringify(request).slice(0, 60)
     openai.check('CreateEmbeddingRequest', JSON.parse(String(openaiEmbeddings.request(ask).body)), name)
     if (typeof [request.input].flat(2)[0] !== 'string') continue
-    for (const slice of googleEmbeddings.slices?.split(ask) ?? []) {
-      gemini.check('BatchEmbedContentsRequest', JSON.parse(String(googleEmbeddings.request(slice).body)), name)
+    for (const part of googleEmbeddings.split?.(ask) ?? []) {
+      gemini.check('BatchEmbedContentsRequest', JSON.parse(String(googleEmbeddings.request(part).body)), name)
     }
   }
 
   const request: EmbeddingsRequest = { model: route.modelId, input: ['a', 'b'] }
   const answers = [
-    openaiEmbeddings.response(Buffer.from('{"data":[{"embedding":[0.5]},{"embedding":"AAAAPw=="}]}'), askOf(request)),
-    googleEmbeddings.response(Buffer.from('{"embeddings":[{"values":[1,2]},{"values":[3]}]}'), askOf(request))
+    readBytes(openaiEmbeddings, Buffer.from('{"data":[{"embedding":[0.5]},{"embedding":"AAAAPw=="}]}'), askOf(request)),
+    readBytes(googleEmbeddings, Buffer.from('{"embeddings":[{"values":[1,2]},{"values":[3]}]}'), askOf(request))
   ]
   for (const events of answers) {
     const call: RoutedCall<EmbeddingsRequest> = {

@@ -79,7 +79,7 @@ if (api !== undefined) {
   }
   check('CreateTranslationRequest', await formValues(openaiTranslation, { ...recording, task: 'translate', prompt: 'x', temperature: 0 }, 'whisper-1'), 'all')
 
-  const [end] = readTranscript({ language: 'english', duration: 1, text: 'Hi', words: [{ word: 'Hi', start: 0, end: 1 }], segments: [{ start: 0, end: 1, text: 'Hi' }], usage: { type: 'duration', seconds: 1 } }, 'verbose_json')
+  const [end] = readTranscript({ language: 'english', duration: 1, text: 'Hi', words: [{ word: 'Hi', start: 0, end: 1 }], segments: [{ start: 0, end: 1, text: 'Hi' }], usage: { type: 'duration', seconds: 1 } })
   if (end?.type === 'transcript-end') {
     const answer = (request: RecordingInput): unknown => JSON.parse(writeTranscript(end.transcript, request).text)
     check('CreateTranscriptionResponseJson', answer(recording), 'ours')

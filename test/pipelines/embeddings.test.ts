@@ -329,7 +329,7 @@ t.test('thousands of vectors arrive whole, from a provider that sends them in pi
   t.equal(upstream.requests.length, 3)
 })
 
-t.test('gemini: texts go as batches of a hundred, four at a time, and come back in order', async t => {
+t.test('gemini: texts go as batches of a hundred, eight at a time, and come back in order', async t => {
   let open = 0
   let most = 0
   const { upstream, api } = await start(t, request => {
@@ -344,14 +344,14 @@ t.test('gemini: texts go as batches of a hundred, four at a time, and come back 
       })()
     }
   }, 'google')
-  const input = Array.from({ length: 750 }, (_, index) => String(index))
+  const input = Array.from({ length: 1200 }, (_, index) => String(index))
   const response = await api.post(path, { model: 'google/gemini-embedding-001', input, dimensions: 2, user: 'me' })
   t.ok(Number(response.headers.get('x-headgate-overhead-ms')) >= 0, 'waits side by side are one wait')
   const answer = await json<Answer>(response)
   t.same(answer.data.map(({ embedding }) => embedding), input.map(text => [Number(text), 0.5]))
-  t.match(answer, { model: 'google/gemini-embedding-001', usage: { prompt_tokens: 750, total_tokens: 750 } })
-  t.equal(upstream.requests.length, 8)
-  t.ok(most > 1 && most <= 4, `${most} at once`)
+  t.match(answer, { model: 'google/gemini-embedding-001', usage: { prompt_tokens: 1200, total_tokens: 1200 } })
+  t.equal(upstream.requests.length, 12)
+  t.ok(most > 1 && most <= 8, `${most} at once`)
   t.match(upstream.requests[0], {
     path: '/v1beta/models/gemini-embedding-001:batchEmbedContents',
     json: { requests: [{ model: 'models/gemini-embedding-001', content: { parts: [{ text: /\d/ }] }, outputDimensionality: 2 }] }

@@ -7,6 +7,7 @@ import { GatewayError } from '../../lib/core/errors.ts'
 import { anthropicChat, anthropicHeaders } from '../../lib/providers/anthropic/index.ts'
 import { toolUseId } from '../../lib/providers/anthropic/tool-use-id.ts'
 import { familyTraits } from '../../lib/models/traits.ts'
+import { errorOf, readResponse, readerOf, streamOf } from '../support/adapters.ts'
 import { cut, cutSizes } from '../support/cuts.ts'
 import { readEvents } from '../support/read-events.ts'
 import type { ChatInput } from '../../lib/chat/input.ts'
@@ -44,11 +45,11 @@ function asked (fixture: string): Ask<ChatInput> {
 }
 
 function stream (name: string): ChatEvent[] {
-  return readEvents([read(`${name}.sse`)], anthropicChat.stream(asked(name)))
+  return readEvents([read(`${name}.sse`)], streamOf(anthropicChat, asked(name)))
 }
 
-function streamOf (...messages: object[]): ChatEvent[] {
-  return readEvents([sse(messages)], anthropicChat.stream(ask()))
+function eventsOf (...messages: object[]): ChatEvent[] {
+  return readEvents([sse(messages)], streamOf(anthropicChat, ask()))
 }
 
 function sse (messages: readonly object[]): Buffer {
@@ -89,7 +90,7 @@ t.test('every recorded stream gives its events, however its bytes are cut', asyn
   for (const name of names) {
     const expected: unknown = JSON.parse(read(name.replace('.sse', '.events.json')).toString())
     for (const size of cutSizes) {
-      const events = readEvents(cut(read(name), size), anthropicChat.stream(asked(name)))
+      const events = readEvents(cut(read(name), size), streamOf(anthropicChat, asked(name)))
       t.strictSame(events, expected, `${name} ${size}`)
     }
   }
@@ -99,7 +100,7 @@ t.test('a whole answer gives what the stream of the same answer folds to', async
   const names = readdirSync(fixtures).filter(name => name.endsWith('.json') && !/\.(?:events|request)\./.test(name))
   t.ok(names.length > 8)
   for (const name of names.map(name => name.replace('.json', ''))) {
-    const whole = anthropicChat.response(JSON.parse(read(`${name}.json`).toString()), asked(name))
+    const whole = readResponse(anthropicChat, JSON.parse(read(`${name}.json`).toString()), asked(name))
     t.strictSame(folded(whole), folded(stream(name)), name)
   }
 })
@@ -144,7 +145,7 @@ t.test('any answer, streamed in any pieces, folds to the whole answer', async t 
     }
     messages.push({ ...finish, usage: { output_tokens: outputTokens } }, stop)
     const whole = { type: 'message', content, stop_reason: 'end_turn', usage: { input_tokens: 5, output_tokens: outputTokens } }
-    t.strictSame(folded(streamOf(...messages)), folded(anthropicChat.response(whole, ask())))
+    t.strictSame(folded(eventsOf(...messages)), folded(readResponse(anthropicChat, whole, ask())))
   }), { numRuns: 60 })
 })
 
@@ -157,7 +158,7 @@ t.test('the request goes to the Messages API in the one version whose models sti
   })
   t.equal(anthropicChat.request(ask({}, 'm', true)).headers['accept'], 'text/event-stream')
   t.strictSame(anthropicHeaders('secret'), { 'x-api-key': 'secret' })
-  t.equal(anthropicChat.maxChoices?.(ask({ n: 4 })), 1)
+  t.equal(anthropicChat.split?.(ask({ n: 4 })).length, 4)
 })
 
 t.test('what this provider cannot do is refused before anything is sent, with the parameter at fault', async t => {
@@ -236,7 +237,7 @@ t.test('each model is asked for no more than it takes', async t => {
 
 t.test('the tier that served an answer is told in our words', async t => {
   const tiers = ['standard', 'batch', 'priority', 'unheard of', null].map(tier => {
-    const [head] = anthropicChat.response({ content: [], usage: { service_tier: tier } }, ask())
+    const [head] = readResponse(anthropicChat, { content: [], usage: { service_tier: tier } }, ask())
     return head?.type === 'response-start' ? head.serviceTier : 'no head'
   })
   t.strictSame(tiers, ['default', 'default', 'priority', undefined, undefined])
@@ -311,23 +312,24 @@ t.test('mistakes that other gateways made in the answer', async t => {
   })
   await t.test('a stream that breaks off is an error, not an end', async t => {
     for (const messages of [[], [start], [start, textStart, half]]) {
-      t.throws(() => streamOf(...messages), { code: 'upstream_stream_interrupted', status: 502 })
+      t.throws(() => eventsOf(...messages), { code: 'upstream_stream_interrupted', status: 502 })
     }
-    t.throws(() => readEvents([Buffer.concat([sse([start, textStart, half]), Buffer.from('event: message_delta\ndata: {"type":"mess')])], anthropicChat.stream(ask())), GatewayError)
+    t.throws(() => readEvents([Buffer.concat([sse([start, textStart, half]), Buffer.from('event: message_delta\ndata: {"type":"mess')])], streamOf(anthropicChat, ask())), GatewayError)
     for (const reason of ['end_turn', 'yet to be invented']) {
-      t.match(streamOf(start, textStart, half, { ...finish, delta: { stop_reason: reason } }).at(-1), { type: 'usage' })
+      t.match(eventsOf(start, textStart, half, { ...finish, delta: { stop_reason: reason } }).at(-1), { type: 'usage' })
     }
   })
   await t.test('an error after a good status is an error, first or half-way', async t => {
     const error = (type: string): object => ({ type: 'error', error: { type, message: 'x' }, request_id: 'req_1' })
-    t.throws(() => streamOf(error('overloaded_error')), { code: 'upstream_overloaded', status: 503, type: 'server_error' })
-    t.throws(() => streamOf(start, textStart, half, error('api_error')), { code: 'upstream_error' })
-    t.throws(() => streamOf(start, error('rate_limit_error')), { code: 'rate_limit_exceeded', failure: 'rate-limit' })
-    t.throws(() => streamOf(start, error('invalid_request_error')), { code: 'upstream_invalid_request', message: 'x' })
-    t.throws(() => readEvents([Buffer.from('event: error\ndata: it broke\n\n')], anthropicChat.stream(ask())), { code: 'upstream_error' })
-    t.throws(() => readEvents([Buffer.from(`data: ${JSON.stringify(error('timeout_error'))}\n\n`)], anthropicChat.stream(ask())), { code: 'upstream_timeout' })
-    const reader = anthropicChat.stream(ask())
-    const before = [start, textStart, half].flatMap(message => reader.message({ event: message.type, data: JSON.stringify(message), id: undefined }))
+    t.throws(() => eventsOf(error('overloaded_error')), { code: 'upstream_overloaded', status: 503, type: 'server_error' })
+    t.throws(() => eventsOf(start, textStart, half, error('api_error')), { code: 'upstream_error' })
+    t.throws(() => eventsOf(start, error('rate_limit_error')), { code: 'rate_limit_exceeded', failure: 'rate-limit' })
+    t.throws(() => eventsOf(start, error('invalid_request_error')), { code: 'upstream_invalid_request', message: 'x' })
+    t.throws(() => readEvents([Buffer.from('event: error\ndata: it broke\n\n')], streamOf(anthropicChat, ask())), { code: 'upstream_error' })
+    t.throws(() => readEvents([Buffer.from(`data: ${JSON.stringify(error('timeout_error'))}\n\n`)], streamOf(anthropicChat, ask())), { code: 'upstream_timeout' })
+    const reader = streamOf(anthropicChat, ask())
+    const read = readerOf(reader)
+    const before = [start, textStart, half].flatMap(message => read({ event: message.type, data: JSON.stringify(message), id: undefined }))
     t.match(before.at(-1), { type: 'text-delta', text: 'half' }, 'what came before the error is there')
   })
   await t.test('every stop reason is a finish reason, those yet to be invented too', async t => {
@@ -341,30 +343,31 @@ t.test('mistakes that other gateways made in the answer', async t => {
 
 t.test('a second answer in one stream is refused, the first one repeated is not', async t => {
   const second = { type: 'message_start', message: { id: 'msg_2' } }
-  t.throws(() => streamOf(start, textStart, half, second), { code: 'upstream_invalid_response' })
-  t.equal(streamOf(start, start, finish, stop).filter(event => event.type === 'response-start').length, 1)
+  t.throws(() => eventsOf(start, textStart, half, second), { code: 'upstream_invalid_response' })
+  t.equal(eventsOf(start, start, finish, stop).filter(event => event.type === 'response-start').length, 1)
 })
 
 t.test('the stream is over at its last event: what follows is not read', async t => {
-  const reader = anthropicChat.stream(ask())
-  for (const message of [start, finish]) reader.message({ event: message.type, data: JSON.stringify(message), id: undefined })
+  const reader = streamOf(anthropicChat, ask())
+    const read = readerOf(reader)
+  for (const message of [start, finish]) read({ event: message.type, data: JSON.stringify(message), id: undefined })
   t.equal(reader.done, false)
-  t.match(reader.message({ event: 'message_stop', data: '{}', id: undefined }), [{ type: 'choice-end' }, { type: 'usage' }])
+  t.match(read({ event: 'message_stop', data: '{}', id: undefined }), [{ type: 'choice-end' }, { type: 'usage' }])
   t.equal(reader.done, true)
 })
 
 t.test('an answer that is none is refused', async t => {
   for (const answer of [null, 'text', [], {}, { type: 'message' }, { content: 'text' }]) {
-    t.throws(() => anthropicChat.response(answer, ask()), { code: 'upstream_invalid_response', status: 502 })
+    t.throws(() => readResponse(anthropicChat, answer, ask()), { code: 'upstream_invalid_response', status: 502 })
   }
-  t.throws(() => anthropicChat.response({ type: 'error', error: { type: 'overloaded_error' } }, ask()), { code: 'upstream_overloaded' })
-  t.throws(() => readEvents([Buffer.from('data: <html>\n\n')], anthropicChat.stream(ask())), { code: 'upstream_invalid_response' })
+  t.throws(() => readResponse(anthropicChat, { type: 'error', error: { type: 'overloaded_error' } }, ask()), { code: 'upstream_overloaded' })
+  t.throws(() => readEvents([Buffer.from('data: <html>\n\n')], streamOf(anthropicChat, ask())), { code: 'upstream_invalid_response' })
 })
 
 t.test('fields of the wrong type in an answer break nothing', async t => {
   const block = (content_block: unknown): object => ({ type: 'content_block_start', index: 0, content_block })
   const delta = (delta: unknown): object => ({ type: 'content_block_delta', index: 0, delta })
-  t.doesNotThrow(() => streamOf(
+  t.doesNotThrow(() => eventsOf(
     { type: 'message_start', message: null }, block(null), delta(null), block({ type: 'text', text: 4, citations: [null, {}] }),
     delta({ type: 'citations_delta' }), delta({ type: 'text_delta' }), delta({ type: 'thinking_delta', thinking: 'lost' }),
     { type: 'content_block_stop' }, block({ type: 'tool_use' }), block({ type: 'tool_use', name: 'f', input: 'x' }),
@@ -376,9 +379,8 @@ t.test('a refusal by status is mapped, and its words reach only the caller at fa
   const row = (
     status: number, text: unknown, expected: Record<string, unknown>, headers = {}, callerKey = false
   ): void => {
-    const refused = anthropicChat.error({ status, headers, body: text })
-    const { code, status: ours, message, failure, param, type, retryAfterSeconds: after } =
-      callerKey ? refused.withOwnKey ?? refused : refused
+    const error = errorOf(anthropicChat, { status, headers, body: text }, ask(), callerKey ? 'own-key' : undefined)
+    const { code, status: ours, message, failure, param, type, retryAfterSeconds: after } = error
     t.match({ code, status: ours, message, failure, param, type, after }, expected, `${status} ${JSON.stringify(text)}`)
   }
   const said = (type: string, message: string): unknown => ({ type: 'error', error: { type, message }, request_id: 'req_01' })
@@ -407,6 +409,8 @@ t.test('a refusal by status is mapped, and its words reach only the caller at fa
   row(400, '<html>nginx</html>', { code: 'upstream_invalid_request', message: 'The provider refused the request.' })
   row(400, said('invalid_request_error', 'see req_01AB of 5f0c6c5e-6d5a-4c57-9a52-0b3b0b8f4d21'), { message: 'see [redacted] of [redacted]' })
 
-  const hidden = anthropicChat.error({ status: 401, headers: {}, body: key })
-  for (const error of [hidden, hidden.withOwnKey]) t.notMatch(JSON.stringify([error?.toBody(), error?.cause]), /sk-ant/)
+  for (const ownKey of [undefined, 'own-key']) {
+    const error = errorOf(anthropicChat, { status: 401, headers: {}, body: key }, ask(), ownKey)
+    t.notMatch(JSON.stringify([error.toBody(), error.cause]), /sk-ant/)
+  }
 })

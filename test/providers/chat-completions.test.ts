@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import t from 'tap'
 import { chatCompletions } from '../../lib/providers/chat-completions/index.ts'
 import { GatewayError } from '../../lib/core/errors.ts'
+import { errorOf, readResponse, streamOf } from '../support/adapters.ts'
 import { cut, cutSizes } from '../support/cuts.ts'
 import { readEvents } from '../support/read-events.ts'
 import type { ChatEvent } from '../../lib/core/events.ts'
@@ -50,8 +51,9 @@ t.test('every recorded stream gives its events, however its bytes are cut', asyn
   for (const name of names) {
     const bytes = readFileSync(join(fixtures, name))
     const expected: unknown = JSON.parse(readFileSync(join(fixtures, name.replace('.sse', '.events.json')), 'utf8'))
+    const asked = ask({ n: 2, ...name.startsWith('function-call') && { functions: [{ name: 'weather' }] } })
     for (const size of cutSizes) {
-      t.same(plain(readEvents(cut(bytes, size), chatCompletions.stream(ask()))), expected, `${name} ${size}`)
+      t.same(plain(readEvents(cut(bytes, size), streamOf(chatCompletions, asked))), expected, `${name} ${size}`)
     }
   }
 })
@@ -60,10 +62,10 @@ t.test('a stream that stops before its finish reason is an error, with or withou
   const chunk = { id: '1', choices: [{ index: 0, delta: { content: 'half' }, finish_reason: null }] }
   for (const end of ['', 'data: [DONE]\n\n', 'data: {"id":"1","choi']) {
     const bytes = Buffer.from(`data: ${JSON.stringify(chunk)}\n\n${end}`)
-    t.throws(() => readEvents([bytes], chatCompletions.stream(ask())), GatewayError, JSON.stringify(end))
+    t.throws(() => readEvents([bytes], streamOf(chatCompletions, ask())), GatewayError, JSON.stringify(end))
   }
   const done = Buffer.from(`data: ${JSON.stringify(chunk)}\n\ndata: [DONE] \n\n`)
-  t.match(readEvents([done], chatCompletions.stream(ask({}, { lenientFinish: true }))).at(-1), { type: 'choice-end' })
+  t.match(readEvents([done], streamOf(chatCompletions, ask({}, { lenientFinish: true }))).at(-1), { type: 'choice-end' })
 })
 
 t.test('an error inside a stream is thrown as what it means', async t => {
@@ -83,7 +85,7 @@ t.test('an error inside a stream is thrown as what it means', async t => {
     ['data: <html>\n\n', 'upstream_invalid_response', 502]
   ]
   for (const [text, code, status] of cases) {
-    t.throws(() => readEvents([Buffer.from(text)], chatCompletions.stream(ask())), { code, status }, text)
+    t.throws(() => readEvents([Buffer.from(text)], streamOf(chatCompletions, ask())), { code, status }, text)
   }
 })
 
@@ -91,8 +93,7 @@ t.test('a refusal by status is mapped, and its words reach only the caller at fa
   const row = (
     status: number, text: unknown, expected: Record<string, unknown>, headers = {}, callerKey = false
   ): void => {
-    const said = chatCompletions.error({ status, headers, body: text })
-    const error = callerKey ? said.withOwnKey ?? said : said
+    const error = errorOf(chatCompletions, { status, headers, body: text }, ask(), callerKey ? 'own-key' : undefined)
     t.match({ status: error.status, code: error.code, message: error.message, failure: error.failure, param: error.param, after: error.retryAfterSeconds, type: error.type, shown: shownCode(error) }, expected, JSON.stringify(text))
   }
   const said = (message: string, code: string | null = null, type: string | null = null, param: string | null = null): unknown =>
@@ -141,7 +142,7 @@ t.test('a whole answer gives the events of the stream that says the same', async
     }],
     usage: { prompt_tokens: 1, completion_tokens: 2, total_tokens: 3 }
   }
-  t.same(chatCompletions.response(whole, ask()), [
+  t.same(readResponse(chatCompletions, whole, ask()), [
     { type: 'response-start', fingerprint: 'fp_1', serviceTier: 'default' },
     { type: 'reasoning-delta', choice: 0, text: 'hm' },
     { type: 'text-delta', choice: 0, text: 'Hello' },
@@ -153,7 +154,7 @@ t.test('a whole answer gives the events of the stream that says the same', async
     { type: 'usage', usage: { promptTokens: 1, completionTokens: 2, totalTokens: 3 } }
   ])
   for (const bad of [{}, { choices: [] }, { choices: 'no' }, [], 'text', null, { error: 'no' }, { code: 'The service is currently unavailable', error: 'x' }]) {
-    t.throws(() => chatCompletions.response(bad, ask()), GatewayError, JSON.stringify(bad))
+    t.throws(() => readResponse(chatCompletions, bad, ask()), GatewayError, JSON.stringify(bad))
   }
 })
 

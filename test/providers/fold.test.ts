@@ -11,6 +11,7 @@ import { chatCompletions } from '../../lib/providers/chat-completions/index.ts'
 import { googleChat } from '../../lib/providers/google/index.ts'
 import { xaiChat } from '../../lib/providers/xai/index.ts'
 import { holds } from '../support/property.ts'
+import { readResponse, streamOf } from '../support/adapters.ts'
 import { googleAsk } from '../support/google.ts'
 import { readEvents } from '../support/read-events.ts'
 import { xaiAsk } from '../support/xai.ts'
@@ -33,7 +34,7 @@ function sse (payloads: readonly object[], end = ''): string {
 function agree (
   adapter: Adapter<ChatInput, ChatEvent>, ask: Ask<ChatInput>, { whole, stream }: { whole: object, stream: string }
 ): void {
-  deepStrictEqual(folded(readEvents([Buffer.from(stream)], adapter.stream(ask))), folded(adapter.response(whole, ask)))
+  deepStrictEqual(folded(readEvents([Buffer.from(stream)], streamOf(adapter, ask))), folded(readResponse(adapter, whole, ask)))
 }
 
 /** Takes turns between lists, as choices do that are written at the same time. */

@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import t from 'tap'
 import { toCompletion } from '../../lib/chat/complete.ts'
 import { googleChat, googleHeaders } from '../../lib/providers/google/index.ts'
+import { errorOf, readResponse, readerOf, streamOf } from '../support/adapters.ts'
 import { cut, cutSizes } from '../support/cuts.ts'
 import { googleAsk, googleBody } from '../support/google.ts'
 import { readEvents } from '../support/read-events.ts'
@@ -44,7 +45,7 @@ t.test('every recorded stream gives its events, however its bytes are cut', asyn
   for (const name of recorded) {
     const expected = jsonOf(`${name}.events.json`)
     for (const size of cutSizes) {
-      const events = readEvents(cut(bytesOf(name), size), googleChat.stream(googleAsk(requestOf(name))))
+      const events = readEvents(cut(bytesOf(name), size), streamOf(googleChat, googleAsk(requestOf(name))))
       t.same(plain(events), expected, `${name} ${size}`)
     }
   }
@@ -55,8 +56,8 @@ t.test('a recorded stream folds to the whole answer that says the same', async t
   t.ok(both.length > 8)
   for (const name of both) {
     const ask = googleAsk(requestOf(name))
-    const streamed = readEvents([bytesOf(name)], googleChat.stream(ask))
-    t.same(completion(streamed), completion(googleChat.response(jsonOf(`${name}.json`), ask)), name)
+    const streamed = readEvents([bytesOf(name)], streamOf(googleChat, ask))
+    t.same(completion(streamed), completion(readResponse(googleChat, jsonOf(`${name}.json`), ask)), name)
   }
 })
 
@@ -64,15 +65,15 @@ t.test('a stream that ends before a candidate it began is an error', async t => 
   const one = { candidates: [{ index: 0, content: { parts: [{ text: 'half' }] }, finishReason: 'STOP' }] }
   const half = { candidates: [{ index: 0, content: { parts: [{ text: 'half' }] } }] }
   const interrupted = { code: 'upstream_stream_interrupted', failure: 'transient' }
-  t.throws(() => readEvents([sse(half)], googleChat.stream(googleAsk())), interrupted)
-  t.throws(() => readEvents([], googleChat.stream(googleAsk())), interrupted, 'nothing at all')
-  t.throws(() => readEvents([sse({ usageMetadata: {} })], googleChat.stream(googleAsk())), interrupted)
+  t.throws(() => readEvents([sse(half)], streamOf(googleChat, googleAsk())), interrupted)
+  t.throws(() => readEvents([], streamOf(googleChat, googleAsk())), interrupted, 'nothing at all')
+  t.throws(() => readEvents([sse({ usageMetadata: {} })], streamOf(googleChat, googleAsk())), interrupted)
   const second = { candidates: [{ index: 1, content: { parts: [{ text: 'half' }] } }] }
-  t.throws(() => readEvents([sse(one, second)], googleChat.stream(googleAsk({ n: 2 }))), interrupted, 'one of two')
-  t.doesNotThrow(() => readEvents([sse(one)], googleChat.stream(googleAsk({ n: 2 }))), 'as in a whole answer, there may be fewer')
-  t.doesNotThrow(() => readEvents([sse(one)], googleChat.stream(googleAsk())))
+  t.throws(() => readEvents([sse(one, second)], streamOf(googleChat, googleAsk({ n: 2 }))), interrupted, 'one of two')
+  t.doesNotThrow(() => readEvents([sse(one)], streamOf(googleChat, googleAsk({ n: 2 }))), 'as in a whole answer, there may be fewer')
+  t.doesNotThrow(() => readEvents([sse(one)], streamOf(googleChat, googleAsk())))
   t.throws(
-    () => readEvents([sse(half), Buffer.from('data: {"candidates":[{"ind')], googleChat.stream(googleAsk())),
+    () => readEvents([sse(half), Buffer.from('data: {"candidates":[{"ind')], streamOf(googleChat, googleAsk())),
     { code: 'upstream_invalid_response' }
   )
 })
@@ -91,15 +92,15 @@ t.test('choices are numbered densely and in order, whatever candidates the provi
     const ask = googleAsk({ n: 3 })
     const expected = { choices: texts.map((content, index) => ({ index, message: { content }, finish_reason: 'stop' })) }
     const answers = {
-      whole: googleChat.response({ candidates }, ask),
-      'streamed at once': readEvents([sse({ candidates })], googleChat.stream(ask))
+      whole: readResponse(googleChat, { candidates }, ask),
+      'streamed at once': readEvents([sse({ candidates })], streamOf(googleChat, ask))
     }
     for (const [name, events] of Object.entries(answers)) {
       t.match(completion(events), expected, `${name}: ${JSON.stringify(candidates)}`)
       t.equal(events.filter(({ type }) => type === 'choice-end').length, texts.length)
     }
   }
-  const apart = readEvents([sse({ candidates: [candidate('a', 2)] }, { candidates: [candidate('b', 4)] })], googleChat.stream(googleAsk({ n: 3 })))
+  const apart = readEvents([sse({ candidates: [candidate('a', 2)] }, { candidates: [candidate('b', 4)] })], streamOf(googleChat, googleAsk({ n: 3 })))
   t.match(completion(apart), { choices: [{ index: 0, message: { content: 'a' } }, { index: 1, message: { content: 'b' } }] })
   t.end()
 })
@@ -122,15 +123,15 @@ t.test('an error inside a stream is thrown as what it means, once wrapped in a l
     [{ error: 'odd' }, { code: 'upstream_error', status: 502 }]
   ]
   for (const [payload, expected] of cases) {
-    const reader = googleChat.stream(googleAsk())
+    const read = readerOf(streamOf(googleChat, googleAsk()))
     const first = { candidates: [{ content: { parts: [{ text: 'Hi' }] } }] }
-    t.same(reader.message({ id: undefined, event: undefined, data: JSON.stringify(first) }).length, 2)
-    t.throws(() => reader.message({ id: undefined, event: undefined, data: JSON.stringify(payload) }), expected)
+    t.same(read({ id: undefined, event: undefined, data: JSON.stringify(first) }).length, 2)
+    t.throws(() => read({ id: undefined, event: undefined, data: JSON.stringify(payload) }), expected)
   }
 })
 
 t.test('every reason to end is one of ours', async t => {
-  const reason = (finishReason: string, call = false): unknown => googleChat.response({
+  const reason = (finishReason: string, call = false): unknown => readResponse(googleChat, {
     candidates: [{ finishReason, content: { parts: call ? [{ functionCall: { name: 'f' } }] : [{ text: 'x' }] } }]
   }, googleAsk()).at(-1)
   const ours = {
@@ -148,7 +149,7 @@ t.test('every reason to end is one of ours', async t => {
 })
 
 t.test('a token that is part of a character has no bytes', async t => {
-  const [, text] = googleChat.response({
+  const [, text] = readResponse(googleChat, {
     candidates: [{ finishReason: 'STOP', logprobsResult: { chosenCandidates: [{ token: '\uFFFD', logProbability: -1 }] } }]
   }, googleAsk())
   t.same(text, {
@@ -158,18 +159,17 @@ t.test('a token that is part of a character has no bytes', async t => {
 
 t.test('a whole body without an answer is an error', async t => {
   for (const bad of [{}, { candidates: [] }, { usageMetadata: {} }, [], 'text', null, { candidates: 'no' }]) {
-    t.throws(() => googleChat.response(bad, googleAsk()), { code: 'upstream_invalid_response' }, JSON.stringify(bad))
+    t.throws(() => readResponse(googleChat, bad, googleAsk()), { code: 'upstream_invalid_response' }, JSON.stringify(bad))
   }
-  t.throws(() => googleChat.response([{ error: { code: 500 } }], googleAsk()), { code: 'upstream_error' })
-  t.doesNotThrow(() => googleChat.response({
+  t.throws(() => readResponse(googleChat, [{ error: { code: 500 } }], googleAsk()), { code: 'upstream_error' })
+  t.doesNotThrow(() => readResponse(googleChat, {
     candidates: [null, { content: { parts: [null, 'x', { text: 5 }, { functionCall: {} }] }, index: 'x' }], usageMetadata: []
   }, googleAsk()), 'odd values are passed over')
 })
 
 t.test('a refusal by status is mapped, and its words reach only the caller at fault', async t => {
   const row = (status: number, body: unknown, expected: object, callerKey = false, headers = {}): void => {
-    const said = googleChat.error({ status, headers, body })
-    const error = callerKey ? said.withOwnKey ?? said : said
+    const error = errorOf(googleChat, { status, headers, body }, googleAsk(), callerKey ? 'own-key' : undefined)
     const { code, message, failure, param, retryAfterSeconds: after, type } = error
     t.match({ status: error.status, code, message, failure, param, after, type }, expected, JSON.stringify(body))
   }
@@ -270,8 +270,8 @@ t.test('reasoning effort is a budget, a level or nothing, by the model', async t
 })
 
 t.test('one request asks for as many candidates as the model gives', async t => {
-  t.equal(googleChat.maxChoices?.(googleAsk()), 8)
-  t.equal(googleChat.maxChoices?.(googleAsk({}, 'gemini-3-pro-preview')), 1)
+  t.same(googleChat.split?.(googleAsk({ n: 9 })).map(({ request }) => request.n), [8, undefined])
+  t.equal(googleChat.split?.(googleAsk({ n: 2 }, 'gemini-3-pro-preview')).length, 2)
 })
 
 t.test('what would be answered wrongly is refused, with the exact parameter', async t => {
@@ -432,7 +432,7 @@ t.test('the deprecated functions are tools, and are answered as function_call', 
     toolConfig: { functionCallingConfig: { mode: 'ANY', allowedFunctionNames: ['f'] } }
   })
   t.match(googleBody({ ...request, function_call: 'none' }).toolConfig, { functionCallingConfig: { mode: 'NONE' } })
-  t.same(readEvents([bytesOf('calls-late-stop')], googleChat.stream(googleAsk(request))).slice(2, -1), [
+  t.same(readEvents([bytesOf('calls-late-stop')], streamOf(googleChat, googleAsk(request))).slice(2, -1), [
     { type: 'tool-call-start', choice: 0, call: 0, id: '', name: 'ferry_times', kind: 'legacy' },
     { type: 'tool-call-delta', choice: 0, call: 0, text: '{"pier":"Largs"}', kind: 'legacy' },
     { type: 'tool-call-end', choice: 0, call: 0 },
@@ -507,5 +507,5 @@ t.test('tiers have other names there', async t => {
   t.equal(googleBody({ service_tier: 'auto' }).serviceTier, undefined)
   t.match(readEvents([sse({
     candidates: [{ finishReason: 'STOP' }], usageMetadata: { serviceTier: 'STANDARD' }
-  })], googleChat.stream(googleAsk()))[0], { serviceTier: 'default' })
+  })], streamOf(googleChat, googleAsk()))[0], { serviceTier: 'default' })
 })

@@ -3,6 +3,7 @@ import t from 'tap'
 import { kinds } from '../../lib/providers/kinds.ts'
 import { createProvider } from '../../lib/providers/index.ts'
 import { Secret } from '../../lib/core/secret.ts'
+import { readResponse, readerOf, streamOf } from '../support/adapters.ts'
 import { provider, providerSettings } from '../support/settings.ts'
 import type { ChatInput } from '../../lib/chat/input.ts'
 import type { Ask, Provider, UpstreamRequest } from '../../lib/providers/provider.ts'
@@ -124,11 +125,12 @@ t.test('only OpenAI and Azure see the deprecated functions; the others see tools
     { type: 'tool-call-end', choice: 0, call: 0 },
     { type: 'choice-end', choice: 0, reason: 'function_call' }
   ]
-  t.same(chat?.response(answer, ask(quirks, legacy)), expected)
-  const reader = chat?.stream(ask(quirks, legacy))
+  if (chat === undefined) throw new TypeError('vllm speaks chat')
+  t.same(readResponse(chat, answer, ask(quirks, legacy)), expected)
+  const read = readerOf(streamOf(chat, ask(quirks, legacy)))
   const message = { data: JSON.stringify(answer), event: undefined, id: undefined }
-  t.same([...reader?.message(message) ?? [], ...reader?.message({ ...message, data: '[DONE]' }) ?? []], expected)
-  t.match(chat?.response(answer, ask(quirks, { ...legacy, tools: [{ function: { name: 'g' } }] })).at(-1), { reason: 'tool_calls' }, 'with tools beside them the answer is in tools')
+  t.same([...read(message), ...read({ ...message, data: '[DONE]' })], expected)
+  t.match(readResponse(chat, answer, ask(quirks, { ...legacy, tools: [{ function: { name: 'g' } }] })).at(-1), { reason: 'tool_calls' }, 'with tools beside them the answer is in tools')
   t.match(body('vllm', { ...legacy, tools: [{ function: { name: 'f' } }, { function: { name: 'g' } }] })['tools'], { length: 2 }, 'and a name is offered once')
 })
 

@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import t from 'tap'
 import { GatewayError } from '../../lib/core/errors.ts'
 import { xaiChat } from '../../lib/providers/xai/index.ts'
+import { errorOf, readResponse, streamOf } from '../support/adapters.ts'
 import { cut, cutSizes } from '../support/cuts.ts'
 import { readEvents } from '../support/read-events.ts'
 import { xaiAsk, xaiBody } from '../support/xai.ts'
@@ -24,14 +25,14 @@ t.test('every recorded stream gives its events, however its bytes are cut', asyn
     const bytes = readFileSync(join(fixtures, name))
     const expected: unknown = JSON.parse(readFileSync(join(fixtures, name.replace('.sse', '.events.json')), 'utf8'))
     for (const size of cutSizes) {
-      t.same(readEvents(cut(bytes, size), xaiChat.stream(xaiAsk())), expected, `${name} ${size}`)
+      t.same(readEvents(cut(bytes, size), streamOf(xaiChat, xaiAsk({ n: 2 }))), expected, `${name} ${size}`)
     }
   }
 })
 
 t.test('reasoning counted beside the completion is counted in, and only then', async t => {
   const usageOf = (prompt: number, completion: number, total: number, reasoning?: number): unknown => {
-    const events = xaiChat.response({
+    const events = readResponse(xaiChat, {
       choices: [{ index: 0, message: { role: 'assistant', content: '303', reasoning_content: 'hm' }, finish_reason: 'stop' }],
       usage: { prompt_tokens: prompt, completion_tokens: completion, total_tokens: total, completion_tokens_details: { reasoning_tokens: reasoning } }
     }, xaiAsk())
@@ -53,17 +54,16 @@ t.test('an error under status 200 is what its words say, in one piece or in a st
     [{ error: 'Only words' }, 'upstream_error', 502]
   ]
   for (const [body, code, status] of cases) {
-    t.throws(() => xaiChat.response(body, xaiAsk()), { code, status }, JSON.stringify(body))
+    t.throws(() => readResponse(xaiChat, body, xaiAsk()), { code, status }, JSON.stringify(body))
     const stream = Buffer.from(`data: ${JSON.stringify(body)}\n\n`)
-    t.throws(() => readEvents([stream], xaiChat.stream(xaiAsk())), { code, status }, `streamed ${code}`)
+    t.throws(() => readEvents([stream], streamOf(xaiChat, xaiAsk())), { code, status }, `streamed ${code}`)
   }
-  t.throws(() => readEvents([Buffer.from('data: {"code": "half\n\n')], xaiChat.stream(xaiAsk())), { code: 'upstream_invalid_response' })
+  t.throws(() => readEvents([Buffer.from('data: {"code": "half\n\n')], streamOf(xaiChat, xaiAsk())), { code: 'upstream_invalid_response' })
 })
 
 t.test('a refusal by status blames the content, the field or the key, and names nobody', async t => {
   const error = (status: number, body: unknown, callerKey = false): GatewayError => {
-    const said = xaiChat.error({ status, headers: {}, body })
-    return callerKey ? said.withOwnKey ?? said : said
+    return errorOf(xaiChat, { status, headers: {}, body }, xaiAsk(), callerKey ? 'own-key' : undefined)
   }
   const refused = error(403, {
     code: 'permission-denied',

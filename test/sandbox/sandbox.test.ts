@@ -6,6 +6,7 @@ import { sandboxModels } from '../../lib/sandbox/sandbox-models.ts'
 import { stringFromPattern } from '../../lib/sandbox/string-from-pattern.ts'
 import { countTokens, tokensOf } from '../../lib/sandbox/tokens.ts'
 import { sandboxTransport } from '../../lib/sandbox/transport.ts'
+import { readResponse, streamOf } from '../support/adapters.ts'
 import { readEvents } from '../support/read-events.ts'
 import type { ChatInput } from '../../lib/chat/input.ts'
 import type { ChatEvent } from '../../lib/core/events.ts'
@@ -645,8 +646,8 @@ t.test('the adapter of the dialect reads a stream and a whole answer alike', asy
     const answer = await transport.send(chatCompletions.request(ask), { signal, credential: {}, timeouts, streamed })
     const bytes = await answer.body.buffer(1e8)
     return streamed
-      ? readEvents([bytes], chatCompletions.stream(ask))
-      : chatCompletions.response(JSON.parse(bytes.toString()), ask)
+      ? readEvents([bytes], streamOf(chatCompletions, ask))
+      : readResponse(chatCompletions, JSON.parse(bytes.toString()), ask)
   }
   for (const request of [
     { reasoning_effort: 'low' },

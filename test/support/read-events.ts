@@ -7,12 +7,12 @@ export function readEvents<E> (pieces: Iterable<Uint8Array>, reader: StreamReade
   const events: E[] = []
   for (const piece of pieces) {
     for (const message of sse.push(piece)) {
-      if (!reader.done) events.push(...reader.message(message))
+      if (!reader.done) reader.read(message, events)
     }
   }
   for (const message of sse.end()) {
-    if (!reader.done) events.push(...reader.message(message))
+    if (!reader.done) reader.read(message, events)
   }
-  if (!reader.done) events.push(...reader.end())
+  if (!reader.done) reader.end(events)
   return events
 }

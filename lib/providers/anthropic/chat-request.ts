@@ -19,7 +19,7 @@ import type { MessagesRequest, WireThinking } from './wire.ts'
  * @see https://docs.claude.com/en/api/versioning
  */
 const version = { 'content-type': 'application/json', 'anthropic-version': '2023-06-01' }
-const wholeHeaders = { ...version, accept: 'application/json' }
+const jsonHeaders = { ...version, accept: 'application/json' }
 const streamHeaders = { ...version, accept: 'text/event-stream' }
 
 /** @throws GatewayError for what this provider cannot take, with the parameter's name */
@@ -27,7 +27,7 @@ export function chatRequest (ask: Ask<ChatInput>): UpstreamRequest {
   return {
     method: 'POST',
     path: '/v1/messages',
-    headers: ask.streamed ? streamHeaders : wholeHeaders,
+    headers: ask.streamed ? streamHeaders : jsonHeaders,
     body: JSON.stringify(messagesRequest(ask))
   }
 }

@@ -1,4 +1,4 @@
-import { GatewayError } from '../../core/errors.ts'
+import { ProviderFailure, invalidResponse } from '../provider-failure.ts'
 import { objectOf } from '../../json/guards.ts'
 import { ResponseReader } from './response-reader.ts'
 import { inBandError } from './errors.ts'
@@ -9,23 +9,23 @@ import type { Ask } from '../provider.ts'
 import type { WireAnswer } from './wire.ts'
 
 /**
- * A whole answer as events: `response-start` first, `usage` last.
+ * Reads a complete response into events: `response-start` first, `usage` last.
  *
- * @throws GatewayError for a body that is an error, and `upstream_invalid_response` for one
- *   without content
+ * @throws ProviderFailure for a body that is an error
+ * @throws GatewayError `upstream_invalid_response` for one without content
  */
 export function readResponse (body: unknown, { request }: Ask<ChatInput>): ChatEvent[] {
-  const whole: WireAnswer = objectOf(body) ?? {}
-  if (whole.type === 'error') throw inBandError(whole)
-  if (!Array.isArray(whole.content)) throw new GatewayError('upstream_invalid_response', { cause: 'no content' })
-  const answer = new ResponseReader(offersFunctionsOnly(request))
+  const wire: WireAnswer = objectOf(body) ?? {}
+  if (wire.type === 'error') throw new ProviderFailure(inBandError(wire))
+  if (!Array.isArray(wire.content)) throw invalidResponse('no content')
+  const reader = new ResponseReader(offersFunctionsOnly(request))
   const events: ChatEvent[] = []
-  answer.start(whole, events)
-  for (const [index, block] of whole.content.entries()) {
-    answer.startBlock(index, objectOf(block) ?? {}, events)
-    answer.endBlock(index, events)
+  reader.start(wire, events)
+  for (const [index, block] of wire.content.entries()) {
+    reader.startBlock(index, objectOf(block) ?? {}, events)
+    reader.endBlock(index, events)
   }
-  answer.finish(whole, events)
-  answer.end(events)
+  reader.finish(wire, events)
+  reader.end(events)
   return events
 }

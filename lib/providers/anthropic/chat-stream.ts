@@ -1,10 +1,12 @@
-/** Reads one event stream of the Messages API; keeps the state of one answer. */
+/** Reads one event stream of the Messages API; keeps the state of one response. */
 
+import { offersFunctionsOnly } from '../../chat/legacy-functions.ts'
 import { GatewayError } from '../../core/errors.ts'
 import { objectOf } from '../../json/guards.ts'
-import { ResponseReader } from './response-reader.ts'
+import { parseBounded } from '../../json/parse-bounded.ts'
+import { ProviderFailure, invalidResponse } from '../provider-failure.ts'
 import { inBandError } from './errors.ts'
-import { offersFunctionsOnly } from '../../chat/legacy-functions.ts'
+import { ResponseReader } from './response-reader.ts'
 import type { EventSourceMessage } from 'eventsource-parser'
 import type { ChatEvent } from '../../core/events.ts'
 import type { ChatInput } from '../../chat/input.ts'
@@ -16,78 +18,79 @@ const knownEvents = new Set([
 ])
 
 /**
- * `response-start` comes first; the finish of the choice and the usage come last, from the event
- * `message_stop` or from `end()`. Pings and events yet to be invented give nothing, as the
- * provider asks of its clients.
+ * Reads the messages of one stream. `response-start` comes first; the finish of the choice and the
+ * usage come last, from the event `message_stop` or from `end`. Pings and events yet to be invented
+ * give nothing, as the provider asks of its clients.
  *
- * @throws GatewayError for an `error` event, which may come first or half-way;
- *   `upstream_invalid_response` for what is no JSON or begins a second answer; and
- *   `upstream_stream_interrupted` from `end()` when no reason for the end was given
+ * @throws ProviderFailure for an `error` event, which may come first or half-way
+ * @throws GatewayError `upstream_invalid_response` for what is no JSON or begins a second response;
+ *   `upstream_stream_interrupted` from `end` when no reason for the end was given
  * @see https://docs.claude.com/en/docs/build-with-claude/streaming
  */
-export function readStream ({ request }: Ask<ChatInput>): StreamReader<ChatEvent> {
-  const answer = new ResponseReader(offersFunctionsOnly(request))
-  let messageId: unknown
-  let started = false
-  let done = false
+export function readStream (ask: Ask<ChatInput>): StreamReader<ChatEvent> {
+  return new ChatStream(ask)
+}
 
-  const start = (event: WireStreamEvent, events: ChatEvent[]): void => {
-    const message = objectOf(event.message) ?? {}
-    if (!started) answer.start(message, events)
-    else if (message['id'] !== messageId) throw new GatewayError('upstream_invalid_response', { cause: 'second message_start' })
-    started = true
-    messageId = message['id']
+class ChatStream implements StreamReader<ChatEvent> {
+  readonly #reader: ResponseReader
+  #messageId: unknown
+  #started = false
+  done = false
+
+  constructor ({ request }: Ask<ChatInput>) {
+    this.#reader = new ResponseReader(offersFunctionsOnly(request))
   }
 
-  return {
-    get done () { return done },
-
-    message ({ event: name, data }: EventSourceMessage): ChatEvent[] {
-      if (name === 'error') throw inBandError(parsed(data) ?? {})
-      if (name !== undefined && !knownEvents.has(name)) return []
-      const event: WireStreamEvent | undefined = parsed(data)
-      if (event === undefined) throw new GatewayError('upstream_invalid_response', { cause: 'no JSON object' })
-      const events: ChatEvent[] = []
-      switch (event.type ?? name) {
-        case 'message_start':
-          start(event, events)
-          break
-        case 'content_block_start':
-          answer.startBlock(event.index, objectOf(event.content_block) ?? {}, events)
-          break
-        case 'content_block_delta':
-          answer.addToBlock(event.index, objectOf(event.delta) ?? {}, events)
-          break
-        case 'content_block_stop':
-          answer.endBlock(event.index, events)
-          break
-        case 'message_delta':
-          answer.usage.read(event.usage)
-          answer.finish(objectOf(event.delta) ?? {}, events)
-          break
-        case 'message_stop':
-          done = true
-          answer.end(events)
-          break
-        case 'error':
-          throw inBandError(event)
-      }
-      return events
-    },
-
-    end: () => {
-      if (!answer.finished) throw new GatewayError('upstream_stream_interrupted')
-      const events: ChatEvent[] = []
-      answer.end(events)
-      return events
+  read ({ event: name, data }: EventSourceMessage, into: ChatEvent[]): void {
+    if (name === 'error') throw new ProviderFailure(inBandError(parsed(data) ?? {}))
+    if (name !== undefined && !knownEvents.has(name)) return
+    const event: WireStreamEvent | undefined = parsed(data)
+    if (event === undefined) throw invalidResponse('no JSON object')
+    switch (event.type ?? name) {
+      case 'message_start':
+        this.#start(event, into)
+        break
+      case 'content_block_start':
+        this.#reader.startBlock(event.index, objectOf(event.content_block) ?? {}, into)
+        break
+      case 'content_block_delta':
+        this.#reader.addToBlock(event.index, objectOf(event.delta) ?? {}, into)
+        break
+      case 'content_block_stop':
+        this.#reader.endBlock(event.index, into)
+        break
+      case 'message_delta':
+        this.#reader.usage.read(event.usage)
+        this.#reader.finish(objectOf(event.delta) ?? {}, into)
+        break
+      case 'message_stop':
+        this.done = true
+        this.#reader.end(into)
+        break
+      case 'error':
+        throw new ProviderFailure(inBandError(event))
     }
+  }
+
+  end (into: ChatEvent[]): void {
+    if (!this.#reader.finished) throw new GatewayError('upstream_stream_interrupted')
+    this.#reader.end(into)
+  }
+
+  #start (event: WireStreamEvent, into: ChatEvent[]): void {
+    const message = objectOf(event.message) ?? {}
+    if (!this.#started) this.#reader.start(message, into)
+    else if (message['id'] !== this.#messageId) throw invalidResponse('second message_start')
+    this.#started = true
+    this.#messageId = message['id']
   }
 }
 
+/** Returns `undefined` for what is no object: the reader decides what that means. */
 function parsed (data: string): Record<string, unknown> | undefined {
   try {
-    return objectOf(JSON.parse(data))
+    return objectOf(parseBounded(data))
   } catch {
-    return undefined // the caller says what that means
+    return undefined
   }
 }

@@ -1,14 +1,11 @@
 /**
- * What a failure of the provider means, from a status and a body or from an error inside an answer.
- *
- * Proxies in between answer with pages and plain words, so the body is looked at, not trusted. The
- * provider's own message reaches the caller only where the request is at fault, and scrubbed.
+ * Failures of the provider, from a status and a body or from an error inside a response. Proxies in
+ * between send pages and plain words, so the body is looked at, not trusted.
  */
 
-import { GatewayError, type ErrorCode, type GatewayErrorOptions } from '../../core/errors.ts'
-import { redact } from '../../text/redact.ts'
 import { objectOf, textOf } from '../../json/guards.ts'
 import { retryAfterSeconds } from '../retry-after.ts'
+import type { Failure, FailureKind } from '../provider-failure.ts'
 import type { UpstreamFailure } from '../provider.ts'
 
 /** The status that goes with a type of error: inside a stream the status was sent long ago. */
@@ -26,13 +23,13 @@ const statuses: ReadonlyMap<string, number> = new Map([
   ['overloaded_error', 529]
 ])
 
-/** A status other than 2xx as one of our errors. */
-export function readError ({ status, headers, body }: UpstreamFailure): GatewayError {
+/** States what a status other than 2xx means. */
+export function readError ({ status, headers, body }: UpstreamFailure): Failure {
   return classify({ status, ...saidIn(body) }, retryAfterSeconds(headers))
 }
 
-/** An error that came where an answer should, under status 200. */
-export function inBandError (body: object): GatewayError {
+/** States an error that came where a response should, under status 200. */
+export function inBandError (body: object): Failure {
   const said = saidIn(body)
   return classify({ status: statuses.get(said.type ?? '') ?? 500, ...said }, undefined)
 }
@@ -49,33 +46,25 @@ function saidIn (body: unknown): Omit<Said, 'status'> {
   return { type: textOf(error?.['type']), message: message === undefined ? undefined : anonymous(message) }
 }
 
-function classify (said: Said, waitSeconds: number | undefined): GatewayError {
-  const { message } = said
+function classify (said: Said, retryAfterSeconds: number | undefined): Failure {
+  const { message, type } = said
   const status = statusOf(said)
-  const make = (code: ErrorCode, options: GatewayErrorOptions = {}): GatewayError =>
-    new GatewayError(code, { cause: said, ...options })
+  const fact = (kind: FailureKind, more: Partial<Failure> = {}): Failure =>
+    ({ kind, message, cause: { status: said.status, type }, ...more })
 
   switch (status) {
-    case 401:
-    case 403: return make('upstream_auth_failed', { withOwnKey: make('invalid_provider_key', { status, message }) })
-    case 402: return make('upstream_quota_exhausted', { withOwnKey: make('insufficient_quota', { message }) })
-    case 404: return make('model_not_found', { message, param: 'model' })
-    case 408:
-    case 504: return make('upstream_timeout')
-    case 429: return make('rate_limit_exceeded', {
-      // The limits of this gateway's own account are not the caller's business.
-      message: 'The provider is limiting requests. Try again later.',
-      retryAfterSeconds: waitSeconds,
-      withOwnKey: make('rate_limit_exceeded', { message, retryAfterSeconds: waitSeconds })
-    })
-    case 503:
-    case 529: return make('upstream_overloaded', { retryAfterSeconds: waitSeconds })
+    case 401: case 403: return fact('credential', { status })
+    case 402: return fact('quota')
+    case 404: return fact('model', { param: 'model' })
+    case 408: case 504: return fact('timeout')
+    case 429: return fact('rate_limit', { retryAfterSeconds })
+    case 503: case 529: return fact('overloaded', { retryAfterSeconds })
     default:
   }
-  if (status >= 500 || status < 400) return make('upstream_error')
+  if (status >= 500 || status < 400) return fact('error')
   return isTooLong(said)
-    ? make('context_length_exceeded', { message, param: 'messages' })
-    : make('upstream_invalid_request', { message, status: status === 422 ? 400 : status })
+    ? fact('context_length', { param: 'messages' })
+    : fact('invalid_request', { status: status === 422 ? 400 : status })
 }
 
 /** An empty account is reported as a bad request. */
@@ -89,7 +78,7 @@ function isTooLong ({ status, message = '' }: Said): boolean {
 
 /** The provider names requests and organisations; neither says anything to the caller. */
 function anonymous (message: string): string {
-  return redact(message)
+  return message
     .replace(/\breq_\w+/g, '[redacted]')
     .replace(/\b[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}\b/gi, '[redacted]')
 }

@@ -1,5 +1,7 @@
 /** Anthropic: the Messages API behind our chat completions. */
 
+import { jsonOrSse } from '../json-or-sse.ts'
+import { splitChoices } from '../split-choices.ts'
 import { chatRequest } from './chat-request.ts'
 import { readResponse } from './chat-response.ts'
 import { readStream } from './chat-stream.ts'
@@ -10,10 +12,9 @@ import type { Adapter } from '../provider.ts'
 
 export const anthropicChat: Adapter<ChatInput, ChatEvent> = {
   request: chatRequest,
-  response: readResponse,
-  stream: readStream,
+  read: (_head, ask) => jsonOrSse(ask, readResponse, readStream),
   error: readError,
-  maxChoices: () => 1
+  split: ask => splitChoices(ask, 1)
 }
 
 /** The credential, as this provider wants it. */

@@ -34,7 +34,7 @@ type Turn =
   | { readonly role: 'user', readonly blocks: UserBlock[] }
   | { readonly role: 'assistant', readonly blocks: AssistantBlock[] }
 
-/** A call that waits for its result, in the order the calls were made. */
+/** A call that waits for its result. */
 interface OpenCall {
   readonly id: string
   readonly param: string
@@ -43,10 +43,48 @@ interface OpenCall {
   result?: ToolResultBlock
 }
 
+/** The calls of one turn in the order they were made, to be found by what their results name. */
+class OpenCalls {
+  readonly list: OpenCall[] = []
+  readonly #byId = new Map<string, SameCalls>()
+  readonly #byName = new Map<string, SameCalls>()
+  /** Calls that have a result. */
+  answered = 0
+
+  add (call: OpenCall): void {
+    this.list.push(call)
+    addTo(this.#byId, call.id, call)
+    if (call.functionName !== undefined) addTo(this.#byName, call.functionName, call)
+  }
+
+  /** The last result for a call counts; of equal calls, the first without one is meant. */
+  answer (by: ResultKey, content: ToolResultBlock['content']): boolean {
+    const same = 'id' in by ? this.#byId.get(by.id) : this.#byName.get(by.name)
+    const call = same?.calls[same.next]
+    if (same === undefined || call === undefined) return false
+    if (call.result === undefined) this.answered++
+    call.result = { type: 'tool_result', tool_use_id: call.id, ...content !== undefined && { content } }
+    if (same.next < same.calls.length - 1) same.next++
+    return true
+  }
+}
+
+/** What a result names its call by. */
+type ResultKey = { readonly id: string } | { readonly name: string }
+
+/** Calls of one id or name; `next` is the one the next result is for. */
+interface SameCalls { readonly calls: OpenCall[], next: number }
+
+function addTo (calls: Map<string, SameCalls>, key: string, call: OpenCall): void {
+  const same = calls.get(key)
+  if (same === undefined) calls.set(key, { calls: [call], next: 0 })
+  else same.calls.push(call)
+}
+
 class Turns {
   readonly #system: TextBlock[] = []
   readonly #turns: Turn[] = []
-  #calls: OpenCall[] = []
+  #calls = new OpenCalls()
   #said: ContentBlock[] = []
   #functionCalls = 0
 
@@ -54,21 +92,19 @@ class Turns {
     switch (message.role) {
       case 'system':
       case 'developer':
-        this.#system.push(...textBlocks(message.content))
+        append(this.#system, textBlocks(message.content))
         break
       case 'user':
-        this.#said.push(...contentBlocks(message.content, `${param}.content`))
+        append(this.#said, contentBlocks(message.content, `${param}.content`))
         break
       case 'assistant':
         this.#addAssistant(message, param)
         break
-      case 'tool': {
-        const id = toolUseId(message.tool_call_id)
-        this.#answer(call => call.id === id, `${param}.tool_call_id`, contentBlocks(message.content, `${param}.content`))
+      case 'tool':
+        this.#answer({ id: toolUseId(message.tool_call_id) }, `${param}.tool_call_id`, contentBlocks(message.content, `${param}.content`))
         break
-      }
       case 'function':
-        this.#answer(call => call.functionName === message.name, `${param}.name`, textBlocks(message.content))
+        this.#answer({ name: message.name }, `${param}.name`, textBlocks(message.content))
     }
   }
 
@@ -85,13 +121,18 @@ class Turns {
 
   #addAssistant (message: AssistantMessage, param: string): void {
     const said = textBlocks(message.content)
-    if (said.length === 0) said.push(...textBlocks(message.refusal))
+    if (said.length === 0) append(said, textBlocks(message.refusal))
     const calls = [...toolUses(message, param), ...this.#functionUse(message, param)]
     // Thinking on its own, from an answer that was cut, may not stand in a conversation.
     if (said.length === 0 && calls.length === 0) return
     this.#endUserTurn()
-    this.#assistantBlocks().push(...thinkingBlocks(message), ...said, ...calls.map(call => call.block))
-    this.#calls.push(...calls.map(call => call.open))
+    const blocks = this.#assistantBlocks()
+    append(blocks, thinkingBlocks(message))
+    append(blocks, said)
+    for (const { block, open } of calls) {
+      blocks.push(block)
+      this.#calls.add(open)
+    }
   }
 
   #functionUse ({ function_call: call }: AssistantMessage, param: string): ToolUse[] {
@@ -100,38 +141,34 @@ class Turns {
     return [{ ...use, open: { ...use.open, functionName: call.name } }]
   }
 
-  /** The last result for a call counts; of equal deprecated calls, the first without one is meant. */
-  #answer (isCall: (call: OpenCall) => boolean, param: string, blocks: ContentBlock[]): void {
-    const candidates = this.#calls.filter(isCall)
-    const call = candidates.find(({ result }) => result === undefined) ?? candidates.at(-1)
-    if (call === undefined) {
-      throw new GatewayError('invalid_value', {
-        message: 'This result belongs to no tool call of the assistant message before it.', param
-      })
-    }
-    call.result = {
-      type: 'tool_result', tool_use_id: call.id, ...(blocks.length === 0 ? {} : { content: shortest(blocks) })
-    }
+  #answer (by: ResultKey, param: string, blocks: ContentBlock[]): void {
+    if (this.#calls.answer(by, blocks.length === 0 ? undefined : shortest(blocks))) return
+    throw new GatewayError('invalid_value', {
+      message: 'This result belongs to no tool call of the assistant message before it.', param
+    })
   }
 
   #endUserTurn (): void {
-    if (this.#said.length === 0 && this.#calls.every(({ result }) => result === undefined)) return
+    if (this.#said.length === 0 && this.#calls.answered === 0) return
     this.#checkAnswered()
-    const results = this.#calls.flatMap(({ result }) => result === undefined ? [] : [result])
-    this.#userBlocks().push(...results, ...this.#said)
-    this.#calls = []
+    const blocks = this.#userBlocks()
+    for (const { result } of this.#calls.list) {
+      if (result !== undefined) blocks.push(result)
+    }
+    append(blocks, this.#said)
+    this.#calls = new OpenCalls()
     this.#said = []
   }
 
   #checkAnswered (): void {
-    const open = this.#calls.find(({ result }) => result === undefined)
-    if (open === undefined) return
+    if (this.#calls.answered === this.#calls.list.length) return
+    const open = this.#calls.list.find(({ result }) => result === undefined)
     throw new GatewayError('invalid_value', {
-      message: 'Every tool call needs a tool message with its result right after it.', param: open.param
+      message: 'Every tool call needs a tool message with its result right after it.', param: open?.param
     })
   }
 
-  /** The blocks of the turn under way: neighbours of one role are one message. */
+  /** Returns the blocks of the current turn: neighbours of one role are one message. */
   #userBlocks (): UserBlock[] {
     const last = this.#turns.at(-1)
     if (last?.role === 'user') return last.blocks
@@ -147,6 +184,11 @@ class Turns {
     this.#turns.push({ role: 'assistant', blocks })
     return blocks
   }
+}
+
+/** Spread into one `push`, a hundred thousand blocks would run out of stack. */
+function append<B> (to: B[], blocks: readonly B[]): void {
+  for (const block of blocks) to.push(block)
 }
 
 interface ToolUse { readonly block: ToolUseBlock, readonly open: OpenCall }

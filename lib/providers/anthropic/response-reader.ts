@@ -1,23 +1,26 @@
 /**
- * Content blocks of one answer as events. A stream feeds it block by block and piece by piece, a
- * whole answer block by block; both go through here, so they cannot disagree.
+ * Reads the content blocks of one response into events. A stream feeds it block by block and piece
+ * by piece, a complete response block by block; both go through here, so they cannot disagree.
  */
 
 import { toolCallId } from '../../text/ids.ts'
 import { objectOf, textOf } from '../../json/guards.ts'
+import { invalidResponse } from '../provider-failure.ts'
 import { finishReasonOf } from './finish-reason.ts'
 import { servedServiceTier } from './service-tier.ts'
 import { UsageCount } from './usage.ts'
 import type { ChatEvent, FinishReason } from '../../core/events.ts'
 import type { WireAnswer, WireBlock, WireBlockDelta, WireCitation } from './wire.ts'
 
-/** A block under way. Blocks of the provider's own tools, and unknown ones, are not opened. */
+/** An open block. Blocks of the provider's own tools, and unknown ones, are not opened. */
 type OpenBlock =
   | { readonly type: 'text', readonly startIndex: number, readonly citations: Array<WireCitation | undefined> }
   | { readonly type: 'thinking', thinking: string, signature: string }
   | { readonly type: 'tool_use', readonly call: number, readonly input: unknown, streamed: boolean }
 
 const choice = 0
+/** More calls than any model makes; a provider that goes on is broken. */
+const maxCalls = 1024
 
 export class ResponseReader {
   readonly usage = new UsageCount()
@@ -43,7 +46,7 @@ export class ResponseReader {
     events.push({ type: 'response-start', ...(serviceTier === undefined ? {} : { serviceTier }) })
   }
 
-  /** A block begins; in a whole answer it is also complete. */
+  /** Starts a block; that of a complete response has all its content already. */
   startBlock (index: unknown, block: WireBlock, events: ChatEvent[]): void {
     switch (block.type) {
       case 'text': {
@@ -131,7 +134,7 @@ export class ResponseReader {
     if (explanation !== undefined) events.push({ type: 'refusal-delta', choice, text: explanation })
   }
 
-  /** The last events of the answer. */
+  /** Appends the last events of the response. */
   end (events: ChatEvent[]): void {
     for (const index of this.#blocks.keys()) this.endBlock(index, events)
     const reason = this.#finish ?? (this.#calls > 0 ? 'tool_calls' : 'stop')
@@ -152,6 +155,7 @@ export class ResponseReader {
   #startCall (index: unknown, block: WireBlock, events: ChatEvent[]): void {
     const name = textOf(block.name)
     if (name === undefined || (this.#kind === 'legacy' && this.#calls > 0)) return
+    if (this.#calls >= maxCalls) throw invalidResponse(`more than ${maxCalls} tool calls`)
     const call = this.#calls++
     this.#blocks.set(index, { type: 'tool_use', call, input: block.input, streamed: false })
     const id = this.#kind === 'legacy' ? '' : textOf(block.id) ?? toolCallId()

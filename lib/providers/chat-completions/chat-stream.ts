@@ -1,9 +1,12 @@
-/** Reads one event stream of the dialect; keeps the state of one answer. */
+/** Reads one event stream of the dialect; keeps the state of one response. */
 
 import { asFunctionCall, offersFunctionsOnly } from '../../chat/legacy-functions.ts'
 import { GatewayError } from '../../core/errors.ts'
-import { ResponseReader, parseObject } from './response-reader.ts'
+import { objectOf } from '../../json/guards.ts'
+import { parseBounded } from '../../json/parse-bounded.ts'
+import { ProviderFailure, invalidResponse } from '../provider-failure.ts'
 import { inBandError } from './errors.ts'
+import { ResponseReader } from './response-reader.ts'
 import { TextTemplate } from './text-template.ts'
 import type { EventSourceMessage } from 'eventsource-parser'
 import type { ChatEvent } from '../../core/events.ts'
@@ -11,64 +14,108 @@ import type { ChatInput } from '../../chat/input.ts'
 import type { Ask, StreamReader } from '../provider.ts'
 
 /**
- * `response-start` comes first; the finish of each choice and the usage come last, from the
- * message `[DONE]` or from `end()`.
+ * Reads the messages of one stream. `response-start` comes first; the finish of each choice and the
+ * usage come last, from the message `[DONE]` or from `end`.
  *
- * @throws GatewayError for an error inside the stream, and `upstream_stream_interrupted` from
- *   `end()` when a choice that began has no finish reason
+ * @throws ProviderFailure for an error inside the stream
+ * @throws GatewayError `upstream_invalid_response` for a message that is not JSON, and
+ *   `upstream_stream_interrupted` from `end` when a choice that began has no finish reason
  */
 export function readStream (ask: Ask<ChatInput>): StreamReader<ChatEvent> {
-  const answer = new ResponseReader()
-  const inCallersForm = offersFunctionsOnly(ask.request) ? asFunctionCall : (events: ChatEvent[]) => events
-  let template: TextTemplate | undefined
-  let done = false
+  return offersFunctionsOnly(ask.request) ? new FunctionCallStream(ask) : new ChatStream(ask)
+}
 
-  const end = (): ChatEvent[] => {
-    const lenient = (done && ask.quirks.lenientFinish === true) && answer.anyChoice
-    if (!answer.complete && !lenient) throw new GatewayError('upstream_stream_interrupted')
+class ChatStream implements StreamReader<ChatEvent> {
+  readonly #reader: ResponseReader
+  readonly #lenient: boolean
+  #template: TextTemplate | undefined
+  done = false
+
+  constructor ({ request, quirks }: Ask<ChatInput>) {
+    this.#reader = new ResponseReader(request)
+    this.#lenient = quirks.lenientFinish === true
+  }
+
+  read ({ event, data }: EventSourceMessage, into: ChatEvent[]): void {
+    const text = this.#template?.textOf(data)
+    if (text !== undefined) {
+      into.push({ type: 'text-delta', choice: 0, text })
+    } else if (isDone(data)) {
+      this.done = true
+      this.end(into)
+    } else {
+      const chunk = chunkOf(event, data)
+      if (chunk !== undefined) this.#readChunk(chunk, event === 'error', data, into)
+    }
+  }
+
+  end (into: ChatEvent[]): void {
+    const lenient = this.done && this.#lenient && this.#reader.anyChoice
+    if (!this.#reader.complete && !lenient) throw new GatewayError('upstream_stream_interrupted')
+    this.#reader.end(into)
+  }
+
+  #readChunk (chunk: Record<string, unknown>, isError: boolean, data: string, into: ChatEvent[]): void {
+    const failure = inBandError(chunk, isError)
+    if (failure !== undefined) throw new ProviderFailure(failure)
+    const before = into.length
+    this.#reader.read(chunk, into)
+    const only = into[before]
+    if (into.length === before + 1 && only?.type === 'text-delta' && only.choice === 0 && only.logprobs === undefined) {
+      this.#template = TextTemplate.of(data)
+    }
+  }
+}
+
+/** Gives tool calls back in the deprecated form, to callers who offered functions. */
+class FunctionCallStream extends ChatStream {
+  override read (message: EventSourceMessage, into: ChatEvent[]): void {
     const events: ChatEvent[] = []
-    answer.end(events)
-    return inCallersForm(events)
+    super.read(message, events)
+    for (const event of asFunctionCall(events)) into.push(event)
   }
 
-  return {
-    get done () { return done },
-
-    message ({ event, data }: EventSourceMessage): ChatEvent[] {
-      const text = template?.textOf(data)
-      if (text !== undefined) return [{ type: 'text-delta', choice: 0, text }]
-      if (isDone(data)) {
-        done = true
-        return end()
-      }
-      if (event !== undefined && event !== 'error' && event !== 'message') return []
-      const chunk = event === 'error' ? errorPayload(data) : parseObject(data)
-      const error = inBandError(chunk, event === 'error')
-      if (error !== undefined) throw error
-      const read: ChatEvent[] = []
-      answer.read(chunk, read)
-      const events = inCallersForm(read)
-      const [only] = events
-      if (events.length === 1 && only?.type === 'text-delta' && only.choice === 0 && only.logprobs === undefined) {
-        template = TextTemplate.of(data)
-      }
-      return events
-    },
-
-    end
+  override end (into: ChatEvent[]): void {
+    const events: ChatEvent[] = []
+    super.end(events)
+    for (const event of asFunctionCall(events)) into.push(event)
   }
 }
 
-/** `[DONE]`, with whatever white space a server puts around it. */
+/** `[DONE]`, with whatever white space or quotes a server puts around it. */
 function isDone (data: string): boolean {
-  return data.charCodeAt(0) !== 0x7b && data.trim() === '[DONE]'
+  if (data.charCodeAt(0) === 0x7b || data.length > 64) return false
+  const text = data.trim()
+  return text === '[DONE]' || text === '"[DONE]"'
 }
 
-/** An `event: error` holds an object, or just words. */
+/**
+ * Returns the chunk of a message, or `undefined` for one that holds nothing: keep-alives have come
+ * as empty data, as `null` and as numbers, and chunks under a name of their own.
+ */
+function chunkOf (event: string | undefined, data: string): Record<string, unknown> | undefined {
+  if (event === 'error') return errorPayload(data)
+  const named = event !== undefined && event !== 'message'
+  if (data.trim() === '' || (named && data.charCodeAt(0) !== 0x7b)) return undefined
+  const chunk = parsed(data)
+  return named && chunk?.['choices'] === undefined && chunk?.['error'] === undefined ? undefined : chunk
+}
+
+/** Reads an `event: error`, which holds an object, or just words. */
 function errorPayload (data: string): Record<string, unknown> {
   try {
-    return parseObject(data)
+    return parsed(data) ?? { error: data }
   } catch {
     return { error: data }
   }
+}
+
+function parsed (text: string): Record<string, unknown> | undefined {
+  let value: unknown
+  try {
+    value = parseBounded(text)
+  } catch (cause) {
+    throw invalidResponse(cause)
+  }
+  return objectOf(Array.isArray(value) ? value[0] : value)
 }

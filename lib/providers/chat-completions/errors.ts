@@ -1,15 +1,11 @@
 /**
- * What a failure of the dialect means: from a status and a body, or from an error inside an
- * answer that claimed to be fine.
- *
- * Bodies come nested, flat, as a list of one, or as words; `code` comes as text or number. Words
- * of the provider reach the caller only where the fault is the caller's, and only scrubbed.
+ * Failures of the dialect: from a status and a body, or from an error inside a response that claimed
+ * to be fine. Bodies come nested, flat, as a list of one, or as words; `code` as text or number.
  */
 
-import { GatewayError, type ErrorCode, type GatewayErrorOptions } from '../../core/errors.ts'
-import { redact } from '../../text/redact.ts'
 import { clampSeconds, retryAfterSeconds } from '../retry-after.ts'
 import { objectOf, textOf } from '../../json/guards.ts'
+import type { Failure, FailureKind } from '../provider-failure.ts'
 import type { UpstreamFailure } from '../provider.ts'
 
 interface Said {
@@ -26,17 +22,17 @@ const quotaCodes = new Set([
 const contextCodes = new Set(['context_length_exceeded', 'string_above_max_length'])
 const policyCodes = new Set(['content_policy_violation', 'moderation_blocked', 'content_filter'])
 
-/** A status other than 2xx as one of our errors. */
-export function readError ({ status, headers, body }: UpstreamFailure): GatewayError {
+/** States what a status other than 2xx means. */
+export function readError ({ status, headers, body }: UpstreamFailure): Failure {
   return classify(status, saidIn(body), retryAfterSeconds(headers))
 }
 
 /**
- * An error inside an answer with status 200, or `undefined` when there is none.
+ * Reads the error inside a response with status 200; `undefined` when there is none.
  *
  * @param named true when the stream called the message an error itself
  */
-export function inBandError (answer: Record<string, unknown>, named: boolean): GatewayError | undefined {
+export function inBandError (answer: Record<string, unknown>, named: boolean): Failure | undefined {
   const { error } = answer
   const flat = answer['object'] === 'error' || answer['type'] === 'error' ||
     (answer['choices'] === undefined && answer['code'] !== undefined && answer['message'] !== undefined)
@@ -74,47 +70,33 @@ function statusIn ({ code, type }: Said): number {
   return 500
 }
 
-function classify (status: number, said: Said, waitSeconds: number | undefined): GatewayError {
-  const cause = { status, ...said, message: redact(said.message ?? '') }
-  const make = (code: ErrorCode, options: GatewayErrorOptions = {}): GatewayError =>
-    new GatewayError(code, { cause, ...options })
-  const known = said.code ?? ''
+function classify (status: number, said: Said, retryAfterSeconds: number | undefined): Failure {
+  const { message, param, code, type } = said
+  const fact = (kind: FailureKind, more: Partial<Failure> = {}): Failure =>
+    ({ kind, message, cause: { status, code, type, param }, ...more })
+  const known = code ?? ''
 
-  if (isKeyProblem(status, said)) {
-    return make('upstream_auth_failed', {
-      withOwnKey: make('invalid_provider_key', { status: status === 403 ? 403 : 401 })
-    })
-  }
-  if (quotaCodes.has(known) || said.type === 'insufficient_quota' || status === 402) {
-    return make('upstream_quota_exhausted', { withOwnKey: make('insufficient_quota') })
-  }
-  if (contextCodes.has(known) || /context (length|window|size)|maximum context/i.test(said.message ?? '')) {
-    return make('context_length_exceeded', callersFault(said, { param: said.param ?? 'messages' }))
+  if (isKeyProblem(status, said)) return fact('credential', { status })
+  if (quotaCodes.has(known) || type === 'insufficient_quota' || status === 402) return fact('quota')
+  if (contextCodes.has(known) || /context (length|window|size)|maximum context/i.test(message ?? '')) {
+    return fact('context_length', { param: param ?? 'messages' })
   }
   switch (status) {
-    case 404: return make('model_not_found', callersFault(said, { param: said.param ?? 'model' }))
-    case 410: return make('unsupported_parameter', { ...callersFault(said, {}), status: 400 })
-    case 413: return make('file_too_large', callersFault(said, {}))
-    case 429: return make('rate_limit_exceeded', {
-      message: 'The provider is limiting requests. Try again later.',
-      retryAfterSeconds: waitSeconds ?? waitIn(said.message)
-    })
-    case 408: case 425: case 504: return make('upstream_timeout')
-    case 409: return make('upstream_error')
-    case 498: case 503: case 529: return make('upstream_overloaded', { retryAfterSeconds: waitSeconds })
+    case 404: return fact('model', { param: param ?? 'model' })
+    case 410: return fact('unsupported', { param })
+    case 413: return fact('too_large', { param })
+    case 429: return fact('rate_limit', { retryAfterSeconds: retryAfterSeconds ?? waitIn(message) })
+    case 408: case 425: case 504: return fact('timeout')
+    case 409: return fact('error')
+    case 498: case 503: case 529: return fact('overloaded', { retryAfterSeconds })
     default:
   }
-  if (status >= 400 && status < 500) {
-    const code = policyCodes.has(known) ? 'content_policy_violation' : 'upstream_invalid_request'
-    const named = said.code !== undefined && !/^\d+$/.test(said.code) // some repeat the status there
-    return make(code, callersFault(said, { shownCode: named ? said.code : code, status: status === 422 ? 400 : status }))
-  }
-  return make('upstream_error')
-}
-
-/** A refusal of the request: the provider's own words help the caller most. */
-function callersFault (said: Said, options: GatewayErrorOptions): GatewayErrorOptions {
-  return { message: said.message === undefined ? undefined : redact(said.message), param: said.param, ...options }
+  if (status < 400 || status >= 500) return fact('error')
+  const shown = { param, status: status === 422 ? 400 : status }
+  const named = code !== undefined && !/^\d+$/.test(code) // some repeat the status there
+  return policyCodes.has(known)
+    ? fact('content_policy', { ...shown, code: known })
+    : fact('invalid_request', { ...shown, ...named && { code } })
 }
 
 /** xAI answers 400 for a wrong key, and 403 both for keys and for content. */

@@ -3,6 +3,8 @@
  * of its own (`Quirks`). Providers that speak it are this adapter, an address and their quirks.
  */
 
+import { jsonOrSse } from '../json-or-sse.ts'
+import { splitChoices } from '../split-choices.ts'
 import { readError } from './errors.ts'
 import { chatRequest } from './chat-request.ts'
 import { readResponse } from './chat-response.ts'
@@ -11,12 +13,14 @@ import type { ChatInput } from '../../chat/input.ts'
 import type { ChatEvent } from '../../core/events.ts'
 import type { Adapter } from '../provider.ts'
 
+/** Most choices one request may ask for. */
+const maxChoices = 128
+
 export const chatCompletions: Adapter<ChatInput, ChatEvent> = {
   request: ask => chatRequest(ask),
-  response: readResponse,
-  stream: readStream,
+  read: (_head, ask) => jsonOrSse(ask, readResponse, readStream),
   error: readError,
-  maxChoices: ({ quirks }) => quirks.choices === false ? 1 : 128
+  split: ask => splitChoices(ask, ask.quirks.choices === false ? 1 : maxChoices)
 }
 
 /** The credential of the dialect. */

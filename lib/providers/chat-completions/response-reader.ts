@@ -1,5 +1,5 @@
 /**
- * Reads the objects of one answer into events: the chunks of a stream, or a whole answer as if
+ * Reads the objects of one response into events: the chunks of a stream, or a complete response as if
  * it were one chunk. Both go through here, so they cannot disagree.
  *
  * The finish of a choice is held back until the answer is over, because servers have been seen to
@@ -8,13 +8,14 @@
  * long as they do not change.
  */
 
-import { GatewayError } from '../../core/errors.ts'
+import { offersFunctionsOnly } from '../../chat/legacy-functions.ts'
 import { finishReasonOf } from './finish-reason.ts'
 import { ToolCalls } from './tool-calls.ts'
 import { usageOf } from './usage.ts'
 import { objectOf, textOf } from '../../json/guards.ts'
 import type { WireAnswer, WireChoice, WireDelta } from './wire.ts'
 import type { ChatEvent, FinishReason, Logprobs, ThinkingBlock } from '../../core/events.ts'
+import type { ChatInput } from '../../chat/input.ts'
 import type { Usage } from '../../core/usage.ts'
 
 const answerFields = new Set([
@@ -30,7 +31,15 @@ const deltaFields = new Set([
   'tool_calls', 'function_call', 'token_id', 'thinking_blocks'
 ])
 
+/** Names of the caller's contract: others, such as `on_demand`, are left out. */
+const serviceTiers = new Set(['auto', 'default', 'flex', 'scale', 'priority'])
+
+/** The fields of a request that its response is read by. */
+export type ResponseRequest = Pick<ChatInput, 'n' | 'tools' | 'functions'>
+
 interface Choice {
+  /** Ours: from 0, below the number of choices that were requested. */
+  readonly index: number
   readonly toolCalls: ToolCalls
   finish: FinishReason | undefined
   legacyName: string | undefined
@@ -38,14 +47,26 @@ interface Choice {
 }
 
 export class ResponseReader {
+  readonly #maxChoices: number
+  readonly #legacy: boolean
+  /** By the server's index. */
   readonly #choices = new Map<number, Choice>()
   readonly #seen = new Map<string, string>()
   #started = false
   #usage: Usage | undefined
 
+  constructor (request: ResponseRequest) {
+    this.#maxChoices = request.n ?? 1
+    this.#legacy = offersFunctionsOnly(request)
+  }
+
   /** True when every choice that began has its finish reason, and at least one began. */
   get complete (): boolean {
-    return this.#choices.size > 0 && [...this.#choices.values()].every(choice => choice.finish !== undefined)
+    if (this.#choices.size === 0) return false
+    for (const { finish } of this.#choices.values()) {
+      if (finish === undefined) return false
+    }
+    return true
   }
 
   get anyChoice (): boolean {
@@ -56,7 +77,7 @@ export class ResponseReader {
     this.#start(answer, events)
     this.#usage = usageOf(answer.usage) ?? usageOf(objectOf(Reflect.get(answer, 'x_groq'))?.['usage']) ?? this.#usage
     if (Array.isArray(answer.choices)) {
-      for (const value of answer.choices) this.#readChoice(value, events)
+      for (let position = 0; position < answer.choices.length; position++) this.#readChoice(answer.choices[position], position, events)
     }
     const extra = this.#unknown(answer, answerFields, 'answer')
     if (extra !== undefined) events.push({ type: 'extra', scope: 'answer', fields: extra })
@@ -64,9 +85,9 @@ export class ResponseReader {
 
   /** The finish of every choice, then the usage: the last events of the answer. */
   end (events: ChatEvent[]): void {
-    for (const [index, choice] of this.#choices) {
+    for (const choice of this.#choices.values()) {
       choice.toolCalls.end(events)
-      events.push({ type: 'choice-end', choice: index, reason: finalReason(choice) })
+      events.push({ type: 'choice-end', choice: choice.index, reason: finalReason(choice) })
     }
     if (this.#usage !== undefined) events.push({ type: 'usage', usage: this.#usage })
   }
@@ -76,7 +97,8 @@ export class ResponseReader {
     if (this.#started || answer.id === '') return
     this.#started = true
     const fingerprint = textOf(answer.system_fingerprint)
-    const serviceTier = textOf(answer.service_tier)
+    const tier = textOf(answer.service_tier)
+    const serviceTier = tier !== undefined && serviceTiers.has(tier) ? tier : undefined
     events.push({
       type: 'response-start',
       ...(fingerprint === undefined ? {} : { fingerprint }),
@@ -84,11 +106,12 @@ export class ResponseReader {
     })
   }
 
-  #readChoice (value: unknown, events: ChatEvent[]): void {
+  #readChoice (value: unknown, position: number, events: ChatEvent[]): void {
     const wire: WireChoice | undefined = objectOf(value)
     if (wire === undefined) return
-    const index = typeof wire.index === 'number' ? wire.index : 0
-    const choice = this.#choice(index)
+    const choice = this.#choice(typeof wire.index === 'number' ? wire.index : position)
+    if (choice === undefined) return
+    const { index } = choice
     const delta: WireDelta = objectOf(wire.delta) ?? objectOf(wire.message) ?? {}
     const logprobs = logprobsOf(wire.logprobs)
 
@@ -117,7 +140,7 @@ export class ResponseReader {
     if (Array.isArray(delta.tool_calls)) {
       for (const call of delta.tool_calls) choice.toolCalls.read(call, events)
     }
-    this.#readLegacyCall(index, choice, delta.function_call, events)
+    this.#readLegacyCall(choice, delta.function_call, events)
 
     const inMessage = this.#unknown(delta, deltaFields)
     if (inMessage !== undefined) events.push({ type: 'extra', scope: 'message', choice: index, fields: inMessage })
@@ -126,13 +149,24 @@ export class ResponseReader {
     choice.finish ??= finishReasonOf(wire.finish_reason)
   }
 
-  #choice (index: number): Choice {
-    let choice = this.#choices.get(index)
-    if (choice === undefined) {
-      choice = { toolCalls: new ToolCalls(index), finish: undefined, legacyName: undefined, legacyCall: false }
-      this.#choices.set(index, choice)
-    }
+  /** Returns the choice under the server's index; `undefined` for more of them than were requested. */
+  #choice (wireIndex: number): Choice | undefined {
+    const known = this.#choices.get(wireIndex)
+    if (known !== undefined || this.#choices.size >= this.#maxChoices) return known
+    const index = this.#freeIndex(wireIndex)
+    const choice: Choice = { index, toolCalls: new ToolCalls(index), finish: undefined, legacyName: undefined, legacyCall: false }
+    this.#choices.set(wireIndex, choice)
     return choice
+  }
+
+  /** Keeps an index that was requested; any other becomes the first that is free. */
+  #freeIndex (wireIndex: number): number {
+    const taken = new Set<number>()
+    for (const { index } of this.#choices.values()) taken.add(index)
+    if (Number.isInteger(wireIndex) && wireIndex >= 0 && wireIndex < this.#maxChoices && !taken.has(wireIndex)) return wireIndex
+    let index = 0
+    while (taken.has(index)) index++
+    return index
   }
 
   /** Text, or parts of text and thinking as Mistral's models send them. Returns the text. */
@@ -161,19 +195,24 @@ export class ResponseReader {
     }
   }
 
-  #readLegacyCall (index: number, choice: Choice, value: unknown, events: ChatEvent[]): void {
+  /** A caller who offered tools gets a tool call, whatever the server made of it. */
+  #readLegacyCall (choice: Choice, value: unknown, events: ChatEvent[]): void {
     const call = objectOf(value)
     if (call === undefined) return
+    if (!this.#legacy) {
+      choice.toolCalls.read({ index: 0, function: call }, events)
+      return
+    }
     choice.legacyName ??= textOf(call['name'])
     if (choice.legacyName !== undefined && !choice.legacyCall) {
       choice.legacyCall = true
-      events.push({ type: 'tool-call-start', choice: index, call: 0, id: '', name: choice.legacyName, kind: 'legacy' })
+      events.push({ type: 'tool-call-start', choice: choice.index, call: 0, id: '', name: choice.legacyName, kind: 'legacy' })
     }
     const text = textOf(call['arguments'])
-    if (text !== undefined) events.push({ type: 'tool-call-delta', choice: index, call: 0, text, kind: 'legacy' })
+    if (text !== undefined) events.push({ type: 'tool-call-delta', choice: choice.index, call: 0, text, kind: 'legacy' })
   }
 
-  /** @param place where values are remembered, so as not to repeat them; absent: all are news */
+  /** @param place where values are remembered, so as not to repeat them; absent: all are new */
   #unknown (object: object, known: ReadonlySet<string>, place?: string): Record<string, unknown> | undefined {
     let extra: Record<string, unknown> | undefined
     for (const key in object) {
@@ -210,17 +249,4 @@ function logprobsOf (value: unknown): Logprobs | undefined {
     content: Array.isArray(content) ? content : null,
     refusal: Array.isArray(refusal) ? refusal : null
   }
-}
-
-/** @throws GatewayError `upstream_invalid_response` for text that is not a JSON object */
-export function parseObject (text: string): Record<string, unknown> {
-  let value: unknown
-  try {
-    value = JSON.parse(text)
-  } catch (cause) {
-    throw new GatewayError('upstream_invalid_response', { cause })
-  }
-  const object = objectOf(value) ?? (Array.isArray(value) ? objectOf(value[0]) : undefined)
-  if (object === undefined) throw new GatewayError('upstream_invalid_response', { cause: typeof value })
-  return object
 }

@@ -8,6 +8,7 @@
  */
 
 import { toolCallId } from '../../text/ids.ts'
+import { invalidResponse } from '../provider-failure.ts'
 import { objectOf, textOf } from '../../json/guards.ts'
 import type { WireToolCall } from './wire.ts'
 import type { ChatEvent, ExtraFields } from '../../core/events.ts'
@@ -15,7 +16,6 @@ import type { ChatEvent, ExtraFields } from '../../core/events.ts'
 type Kind = 'function' | 'custom'
 
 interface OpenCall {
-  readonly wireIndex: number | undefined
   readonly wireId: string | undefined
   kind: Kind
   /** Our index, once started; the name must be known for that. */
@@ -23,13 +23,26 @@ interface OpenCall {
   /** All pieces so far: to tell a repetition from a new call. */
   text: string
   extra: ExtraFields | undefined
+  readonly scan: ArgumentScan
 }
+
+/** Calls that a delta may mean. */
+interface Candidates {
+  last: OpenCall | undefined
+  /** The first with each id. */
+  readonly byId: Map<string, OpenCall>
+}
+
+/** More calls than any model makes; a server that goes on is broken. */
+const maxCalls = 1024
 
 const known = new Set(['index', 'id', 'type', 'function', 'custom'])
 
 export class ToolCalls {
   readonly #choice: number
   readonly #open: OpenCall[] = []
+  readonly #all = candidates()
+  readonly #byIndex = new Map<number, Candidates>()
   readonly #ids = new Set<string>()
   #started = 0
 
@@ -54,15 +67,14 @@ export class ToolCalls {
 
     let open = this.#find(index, id, name)
     if (open === undefined) {
-      open = {
-        wireIndex: index,
+      open = this.#add(index, {
         wireId: id,
         kind: custom === undefined ? 'function' : 'custom',
         call: undefined,
         text: '',
-        extra: undefined
-      }
-      this.#open.push(open)
+        extra: undefined,
+        scan: new ArgumentScan()
+      })
     } else if (open.kind === 'function' && text !== '' && text === open.text && isJson(text)) {
       text = '' // all arguments once more, at the end; free text may well repeat itself
     }
@@ -73,6 +85,7 @@ export class ToolCalls {
     }
     if (text === '') return
     open.text += text
+    open.scan.read(text)
     if (open.call !== undefined) this.#piece(open, text, events)
   }
 
@@ -82,10 +95,22 @@ export class ToolCalls {
     }
   }
 
+  #add (index: number | undefined, open: OpenCall): OpenCall {
+    if (this.#open.length >= maxCalls) throw invalidResponse(`more than ${maxCalls} tool calls`)
+    this.#open.push(open)
+    note(this.#all, open)
+    if (index === undefined) return open
+    let same = this.#byIndex.get(index)
+    if (same === undefined) this.#byIndex.set(index, same = candidates())
+    note(same, open)
+    return open
+  }
+
   #find (index: number | undefined, id: string | undefined, name: string | undefined): OpenCall | undefined {
-    const candidates = index === undefined ? this.#open : this.#open.filter(open => open.wireIndex === index)
-    const byId = id === undefined ? undefined : candidates.find(open => open.wireId === id)
-    const last = candidates.at(-1)
+    const among = index === undefined ? this.#all : this.#byIndex.get(index)
+    if (among === undefined) return undefined
+    const { last } = among
+    const byId = id === undefined ? undefined : among.byId.get(id)
     if (byId !== undefined) return name !== undefined && isComplete(byId) ? undefined : byId
     if (name === undefined) return last
     // A name: a new call, unless the current one still waits for its name or repeats it.
@@ -123,7 +148,54 @@ function pieceOf (value: unknown): string {
 
 /** The call has a name and all its arguments: what follows with a name is another one. */
 function isComplete (open: OpenCall): boolean {
-  return open.call !== undefined && open.text !== '' && isJson(open.text)
+  return open.call !== undefined && open.scan.isClosed && isJson(open.text)
+}
+
+function candidates (): Candidates {
+  return { last: undefined, byId: new Map() }
+}
+
+function note (among: Candidates, open: OpenCall): void {
+  among.last = open
+  if (open.wireId !== undefined && !among.byId.has(open.wireId)) among.byId.set(open.wireId, open)
+}
+
+const quote = 0x22
+const backslash = 0x5c
+const openList = 0x5b
+const closeList = 0x5d
+const openObject = 0x7b
+const closeObject = 0x7d
+
+/**
+ * Follows the brackets of arguments piece by piece, so that they are parsed when they may be
+ * complete and not with each of their pieces.
+ */
+class ArgumentScan {
+  #depth = 0
+  #opened = false
+  #inString = false
+  #escaped = false
+
+  /** True when every bracket that was opened is closed, and there was one. */
+  get isClosed (): boolean {
+    return this.#opened && this.#depth === 0 && !this.#inString
+  }
+
+  read (text: string): void {
+    for (let at = 0; at < text.length; at++) {
+      const character = text.charCodeAt(at)
+      if (this.#escaped) this.#escaped = false
+      else if (this.#inString) {
+        if (character === backslash) this.#escaped = true
+        else if (character === quote) this.#inString = false
+      } else if (character === quote) this.#inString = true
+      else if (character === openObject || character === openList) {
+        this.#opened = true
+        this.#depth++
+      } else if (character === closeObject || character === closeList) this.#depth--
+    }
+  }
 }
 
 function isJson (text: string): boolean {

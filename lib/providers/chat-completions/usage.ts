@@ -2,8 +2,9 @@ import { objectOf } from '../../json/guards.ts'
 import type { Usage } from '../../core/usage.ts'
 
 /**
- * Token counts of the dialect, or `undefined` when none were reported: `null`, `{}` and counts
- * that are no numbers are no report. Negative counts have been seen and are read as zero.
+ * Reads the token counts of the dialect, or `undefined` when none were reported: `null`, `{}` and
+ * counts that are no numbers are no report. Negative counts have been seen and are read as zero,
+ * numbers as text as numbers, and a total below the sum of its parts as that sum.
  */
 export function usageOf (value: unknown): Usage | undefined {
   const usage = objectOf(value)
@@ -17,7 +18,7 @@ export function usageOf (value: unknown): Usage | undefined {
   return {
     promptTokens: prompt ?? 0,
     completionTokens: completion ?? 0,
-    totalTokens: total ?? (prompt ?? 0) + (completion ?? 0),
+    totalTokens: Math.max(total ?? 0, (prompt ?? 0) + (completion ?? 0)),
     ...counts({
       cachedTokens: promptDetails['cached_tokens'] ?? usage['prompt_cache_hit_tokens'],
       cacheWriteTokens: promptDetails['cache_write_tokens'],
@@ -31,7 +32,8 @@ export function usageOf (value: unknown): Usage | undefined {
 }
 
 function count (value: unknown): number | undefined {
-  return typeof value === 'number' && Number.isFinite(value) ? Math.max(0, Math.round(value)) : undefined
+  const tokens = typeof value === 'string' && /^\d{1,15}$/.test(value) ? Number(value) : value
+  return typeof tokens === 'number' && Number.isFinite(tokens) ? Math.max(0, Math.round(tokens)) : undefined
 }
 
 /** Only those that were reported: absent and zero differ. */

@@ -1,5 +1,4 @@
-import { offersFunctionsOnly } from '../../chat/legacy-functions.ts'
-import { GatewayError } from '../../core/errors.ts'
+import { ProviderFailure, invalidResponse } from '../provider-failure.ts'
 import { ResponseReader } from './response-reader.ts'
 import { inBandError } from './errors.ts'
 import { objectOf } from '../../json/guards.ts'
@@ -8,21 +7,21 @@ import type { ChatInput } from '../../chat/input.ts'
 import type { Ask } from '../provider.ts'
 
 /**
- * A whole answer as events: `response-start` first, `choice-end` per candidate, `usage` last. A
+ * Reads a complete response into events: `response-start` first, `choice-end` per candidate, `usage` last. A
  * refused prompt is one choice that the content filter ended.
  *
- * @throws GatewayError for a body that holds an error, and `upstream_invalid_response` for one
- *   that holds neither candidates nor a refusal
+ * @throws ProviderFailure for a body that holds an error
+ * @throws GatewayError `upstream_invalid_response` for one that holds neither candidates nor a refusal
  */
 export function readResponse (body: unknown, ask: Ask<ChatInput>): ChatEvent[] {
   const wire = objectOf(Array.isArray(body) ? body[0] : body)
-  if (wire === undefined) throw new GatewayError('upstream_invalid_response', { cause: typeof body })
-  const error = inBandError(wire)
-  if (error !== undefined) throw error
-  const answer = new ResponseReader(offersFunctionsOnly(ask.request))
+  if (wire === undefined) throw invalidResponse(typeof body)
+  const failure = inBandError(wire)
+  if (failure !== undefined) throw new ProviderFailure(failure)
+  const reader = new ResponseReader(ask.request)
   const events: ChatEvent[] = []
-  answer.read(wire, events)
-  if (!answer.any) throw new GatewayError('upstream_invalid_response', { cause: 'no candidates' })
-  answer.end(events)
+  reader.read(wire, events)
+  if (!reader.any) throw invalidResponse('no candidates')
+  reader.end(events)
   return events
 }

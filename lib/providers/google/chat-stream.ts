@@ -1,55 +1,58 @@
-/** Reads one event stream of Gemini: every message is a fragment in the shape of a whole answer. */
+/** Reads one event stream of Gemini: every message is a fragment in the shape of a complete response. */
 
-import { offersFunctionsOnly } from '../../chat/legacy-functions.ts'
 import { GatewayError } from '../../core/errors.ts'
-import { ResponseReader } from './response-reader.ts'
-import { inBandError } from './errors.ts'
 import { objectOf } from '../../json/guards.ts'
+import { parseBounded } from '../../json/parse-bounded.ts'
+import { ProviderFailure, invalidResponse } from '../provider-failure.ts'
+import { inBandError } from './errors.ts'
+import { ResponseReader } from './response-reader.ts'
 import type { EventSourceMessage } from 'eventsource-parser'
 import type { ChatEvent } from '../../core/events.ts'
 import type { ChatInput } from '../../chat/input.ts'
 import type { Ask, StreamReader } from '../provider.ts'
 
 /**
- * `response-start` comes first; the end of each choice and the usage come from `end()`, because
- * the stream has no last message: it just ends.
+ * Reads the messages of one stream. `response-start` comes first; the end of each choice and the
+ * usage come from `end`, because the stream has no last message: it just ends.
  *
- * @throws GatewayError for an error inside the stream, `upstream_invalid_response` for a message
- *   that is not JSON, and `upstream_stream_interrupted` from `end()` when a candidate that began is not over, or none began
+ * @throws ProviderFailure for an error inside the stream
+ * @throws GatewayError `upstream_invalid_response` for a message that is not JSON, and
+ *   `upstream_stream_interrupted` from `end` when a candidate that began is not over, or none began
  */
 export function readStream (ask: Ask<ChatInput>): StreamReader<ChatEvent> {
-  const answer = new ResponseReader(offersFunctionsOnly(ask.request))
+  return new ChatStream(ask)
+}
 
-  return {
-    done: false,
+class ChatStream implements StreamReader<ChatEvent> {
+  readonly #reader: ResponseReader
+  readonly done = false
 
-    message ({ data }: EventSourceMessage): ChatEvent[] {
-      const events: ChatEvent[] = []
-      for (const wire of payloads(data)) {
-        const error = inBandError(wire)
-        if (error !== undefined) throw error
-        answer.read(wire, events)
-      }
-      return events
-    },
+  constructor ({ request }: Ask<ChatInput>) {
+    this.#reader = new ResponseReader(request)
+  }
 
-    end () {
-      if (!answer.isComplete) throw new GatewayError('upstream_stream_interrupted')
-      const events: ChatEvent[] = []
-      answer.end(events)
-      return events
+  read ({ data }: EventSourceMessage, into: ChatEvent[]): void {
+    const value = parsed(data)
+    // One object or, seen with errors, a list of one.
+    for (const item of Array.isArray(value) ? value as readonly unknown[] : [value]) {
+      const wire = objectOf(item)
+      if (wire === undefined) continue
+      const failure = inBandError(wire)
+      if (failure !== undefined) throw new ProviderFailure(failure)
+      this.#reader.read(wire, into)
     }
+  }
+
+  end (into: ChatEvent[]): void {
+    if (!this.#reader.isComplete) throw new GatewayError('upstream_stream_interrupted')
+    this.#reader.end(into)
   }
 }
 
-/** The objects of one message: one, or (seen with errors) a list of one. */
-function payloads (data: string): Array<Record<string, unknown>> {
-  let value: unknown
+function parsed (data: string): unknown {
   try {
-    value = JSON.parse(data)
+    return parseBounded(data)
   } catch (cause) {
-    throw new GatewayError('upstream_invalid_response', { cause })
+    throw invalidResponse(cause)
   }
-  const items: readonly unknown[] = Array.isArray(value) ? value : [value]
-  return items.map(objectOf).filter(item => item !== undefined)
 }

@@ -1,11 +1,11 @@
 /**
- * Embeddings of Gemini: always as a batch, of at most a hundred texts, so longer lists are asked
- * for in slices.
+ * Embeddings of Gemini: always as a batch, of at most a hundred texts, so longer lists are sent
+ * in parts.
  *
  * @see https://ai.google.dev/api/embeddings
  */
 
-import { aboutInput, inputsOf } from '../../embeddings/input.ts'
+import { inputsOf } from '../../embeddings/input.ts'
 import { JsonOutline } from '../../json/outline.ts'
 import { readVector } from '../../embeddings/read-vector.ts'
 import type { Vector } from '../../core/vector.ts'
@@ -13,41 +13,50 @@ import { GatewayError } from '../../core/errors.ts'
 import { inBandError, readError } from './errors.ts'
 import { objectOf } from '../../json/guards.ts'
 import type { BatchEmbedContentsRequest } from './wire.ts'
-import { bytesOf, type Adapter, type Ask, type UpstreamRequest } from '../provider.ts'
+import { aboutInput, invalidResponse, raise } from '../provider-failure.ts'
+import type { Adapter, Ask, Join, UpstreamRequest } from '../provider.ts'
 import type { EmbeddingsEvent } from '../../core/events.ts'
-import type { Usage } from '../../core/usage.ts'
 import type { EmbeddingsRequest } from '../../../schemas/embeddings.ts'
 
-const longestBatch = 100
+const maxBatch = 100
 
 export const googleEmbeddings: Adapter<EmbeddingsRequest, EmbeddingsEvent> = {
   request: embeddingsRequest,
-  reads: 'bytes',
-  response: (body, ask) => readAnswer(bytesOf(body), ask),
-  stream: () => { throw new GatewayError('upstream_invalid_response', { cause: 'a stream of vectors' }) },
+  read: (_head, ask) => ({ as: 'bytes', read: bytes => readResponse(bytes, ask) }),
   error: failure => aboutInput(readError(failure)),
-  slices: { split, join }
+  split,
+  join
 }
 
 function split (ask: Ask<EmbeddingsRequest>): Array<Ask<EmbeddingsRequest>> {
   const texts = textsOf(ask)
-  const slices: Array<Ask<EmbeddingsRequest>> = []
-  for (let at = 0; at < texts.length; at += longestBatch) {
-    slices.push({ ...ask, request: { ...ask.request, input: texts.slice(at, at + longestBatch) } })
+  const parts: Array<Ask<EmbeddingsRequest>> = []
+  for (let at = 0; at < texts.length; at += maxBatch) {
+    parts.push({ ...ask, request: { ...ask.request, input: texts.slice(at, at + maxBatch) } })
   }
-  return slices
+  return parts
 }
 
-/** All vectors in order; a sum of tokens only when every slice reported its own. */
-function join (answers: readonly EmbeddingsEvent[][]): EmbeddingsEvent[] {
-  const vectors: Vector[] = []
-  const usages: Usage[] = []
-  for (const event of answers.flat()) {
-    if (event.type === 'usage') usages.push(event.usage)
-    else vectors.push(...event.vectors)
+/** All vectors in order; a sum of tokens only when every part reported its own. */
+function join (parts: number): Join<EmbeddingsEvent> {
+  const lists: Array<readonly Vector[]> = []
+  let tokens = 0
+  let reports = 0
+  return {
+    read: (part, events) => {
+      for (const event of events) {
+        if (event.type === 'embeddings') {
+          lists[part] = event.vectors
+        } else {
+          tokens += event.usage.promptTokens
+          reports++
+        }
+      }
+    },
+    end: into => {
+      for (const event of eventsOf(lists.flat(), reports === parts ? tokens : undefined)) into.push(event)
+    }
   }
-  const tokens = usages.reduce((sum, { promptTokens }) => sum + promptTokens, 0)
-  return eventsOf(vectors, usages.length === answers.length ? tokens : undefined)
 }
 
 /** `user` has no place here; base64 is made by the gateway. */
@@ -77,31 +86,31 @@ function textsOf ({ request: { input } }: Ask<EmbeddingsRequest>): string[] {
   })
 }
 
-function readAnswer (bytes: Buffer, ask: Ask<EmbeddingsRequest>): EmbeddingsEvent[] {
-  const answer = new JsonOutline(bytes)
+function readResponse (bytes: Buffer, ask: Ask<EmbeddingsRequest>): EmbeddingsEvent[] {
+  const outline = new JsonOutline(bytes)
   let vectors: Vector[] = []
   let usage: unknown
-  for (const key of answer.keys()) {
-    if (key === 'embeddings' && !answer.isNull) vectors = readVectors(answer, ask)
-    else if (key === 'usageMetadata') usage = answer.parse()
-    else answer.skip()
+  for (const key of outline.keys()) {
+    if (key === 'embeddings' && !outline.isNull) vectors = readVectors(outline, ask)
+    else if (key === 'usageMetadata') usage = outline.parse()
+    else outline.skip()
   }
-  answer.end()
-  if (vectors.length === 0) throw errorIn(bytes)
+  outline.end()
+  if (vectors.length === 0) refuse(bytes)
   const count = textsOf(ask).length
-  if (vectors.length !== count) throw invalid(`${vectors.length} vectors for ${count} inputs`)
+  if (vectors.length !== count) throw invalidResponse(`${vectors.length} vectors for ${count} inputs`)
   const tokens = objectOf(usage)?.['promptTokenCount']
   return eventsOf(vectors, typeof tokens === 'number' ? tokens : undefined)
 }
 
-function readVectors (answer: JsonOutline, { request }: Ask<EmbeddingsRequest>): Vector[] {
+function readVectors (outline: JsonOutline, { request }: Ask<EmbeddingsRequest>): Vector[] {
   const vectors: Vector[] = []
-  for (const index of answer.items()) {
-    for (const key of answer.keys()) {
-      if (key === 'values') vectors[index] = readVector(answer.take(), request.encoding_format ?? 'float')
-      else answer.skip()
+  for (const index of outline.items()) {
+    for (const key of outline.keys()) {
+      if (key === 'values') vectors[index] = readVector(outline.take(), request.encoding_format ?? 'float')
+      else outline.skip()
     }
-    if (vectors[index] === undefined) throw invalid(`no vector for input ${index}`)
+    if (vectors[index] === undefined) throw invalidResponse(`no vector for input ${index}`)
   }
   return vectors
 }
@@ -114,10 +123,7 @@ function eventsOf (vectors: readonly Vector[], tokens: number | undefined): Embe
   return events
 }
 
-function errorIn (bytes: Buffer): GatewayError {
-  return inBandError(objectOf(new JsonOutline(bytes).parse()) ?? {}) ?? invalid('no vectors')
-}
-
-function invalid (cause: string): GatewayError {
-  return new GatewayError('upstream_invalid_response', { cause })
+/** Some servers put an error under status 200. */
+function refuse (bytes: Buffer): never {
+  raise(inBandError(objectOf(new JsonOutline(bytes).parse()) ?? {}), 'no vectors')
 }

@@ -1,19 +1,19 @@
 /**
- * What a failure of Gemini means: from a status and a body, or from an error inside a stream that
- * had begun well.
- *
- * The body is a `google.rpc.Status` under `error`, sometimes in a list of one; proxies in between
- * send HTML. The provider's words reach the caller only where the fault is the caller's.
+ * Failures of Gemini: from a status and a body, or from an error inside a stream that had begun
+ * well. The body is a `google.rpc.Status` under `error`, sometimes in a list of one; proxies in
+ * between send HTML.
  *
  * @see https://ai.google.dev/gemini-api/docs/troubleshooting
  */
 
-import { GatewayError, type ErrorCode, type GatewayErrorOptions } from '../../core/errors.ts'
-import { redact } from '../../text/redact.ts'
 import { clampSeconds, retryAfterSeconds } from '../retry-after.ts'
 import { objectOf, objectsOf } from '../../json/guards.ts'
 import type { ErrorStatus } from './wire.ts'
+import type { Failure, FailureKind } from '../provider-failure.ts'
 import type { UpstreamFailure } from '../provider.ts'
+
+/** Characters of a message that are looked at. */
+const maxMessageLength = 8000
 
 const statuses: Readonly<Record<string, number>> = {
   INVALID_ARGUMENT: 400,
@@ -34,14 +34,14 @@ const statuses: Readonly<Record<string, number>> = {
   DEADLINE_EXCEEDED: 504
 }
 
-/** A status other than 2xx as one of our errors. */
-export function readError ({ status, headers, body }: UpstreamFailure): GatewayError {
+/** States what a status other than 2xx means. */
+export function readError ({ status, headers, body }: UpstreamFailure): Failure {
   const said = statusIn(body)
   return classify(status, said, retryAfterSeconds(headers) ?? retryDelay(said))
 }
 
-/** An error in the place of an answer, or `undefined` when there is none. */
-export function inBandError (wire: Record<string, unknown>): GatewayError | undefined {
+/** Reads the error in the place of a response; `undefined` when there is none. */
+export function inBandError (wire: Record<string, unknown>): Failure | undefined {
   if (wire['error'] === undefined || wire['error'] === null) return undefined
   const said = statusIn(wire)
   const status = typeof said.code === 'number' && said.code >= 400 ? said.code : statuses[said.status ?? ''] ?? 500
@@ -53,35 +53,29 @@ function statusIn (body: unknown): ErrorStatus {
   return objectOf(outer?.['error']) ?? {}
 }
 
-function classify (status: number, said: ErrorStatus, waitSeconds: number | undefined): GatewayError {
-  const message = typeof said.message === 'string' && said.message !== '' ? scrubbed(said.message) : undefined
-  const cause = { status, said: said.status, message }
-  const make = (code: ErrorCode, options: GatewayErrorOptions = {}): GatewayError =>
-    new GatewayError(code, { cause, ...options })
+function classify (status: number, said: ErrorStatus, retryAfterSeconds: number | undefined): Failure {
+  const message = typeof said.message === 'string' && said.message !== '' ? withoutProjects(said.message) : undefined
+  const fact = (kind: FailureKind, more: Partial<Failure> = {}): Failure =>
+    ({ kind, message, cause: { status, said: said.status }, ...more })
 
-  if (isCredentialProblem(status, said)) {
-    return make('upstream_auth_failed', {
-      withOwnKey: make('invalid_provider_key', { message, status: status === 400 ? 401 : status })
-    })
-  }
-  if (status === 402) return make('upstream_quota_exhausted', { withOwnKey: make('insufficient_quota', { message }) })
-  if (status === 400 && /token count.{0,200}exceeds|exceeds the (?:maximum|limit).{0,200}tokens/i.test(message ?? '')) {
-    return make('context_length_exceeded', { message, param: 'messages' })
-  }
+  if (isCredentialProblem(status, said)) return fact('credential', { status })
+  if (status === 402) return fact('quota')
+  if (status === 400 && isTooLong(message)) return fact('context_length', { param: 'messages' })
   switch (status) {
-    case 404: return make('model_not_found', { message, param: 'model' })
-    case 413: return make('file_too_large', { message })
-    case 429: return make('rate_limit_exceeded', {
-      message: 'The provider is limiting requests. Try again later.', retryAfterSeconds: waitSeconds
-    })
-    case 503: return make('upstream_overloaded', { retryAfterSeconds: waitSeconds })
-    case 408: case 504: return make('upstream_timeout')
+    case 404: return fact('model', { param: 'model' })
+    case 413: return fact('too_large')
+    case 429: return fact('rate_limit', { retryAfterSeconds })
+    case 503: return fact('overloaded', { retryAfterSeconds })
+    case 408: case 504: return fact('timeout')
     // Another operation was in the way, or a proxy gave up: neither is the caller's doing.
-    case 409: case 499: return make('upstream_error')
-    default: return status >= 400 && status < 500
-      ? make('upstream_invalid_request', { message, status })
-      : make('upstream_error')
+    case 409: case 499: return fact('error')
+    default: return status >= 400 && status < 500 ? fact('invalid_request', { status }) : fact('error')
   }
+}
+
+/** Only the beginning is looked at: the words are short, a hostile text is not. */
+function isTooLong (message = ''): boolean {
+  return /token count.{0,200}exceeds|exceeds the (?:maximum|limit).{0,200}tokens/i.test(message.slice(0, 2000))
 }
 
 /** A wrong key is a 400 here; so are an account without billing and a region that is not served. */
@@ -102,7 +96,7 @@ function retryDelay ({ details }: ErrorStatus): number | undefined {
   return undefined
 }
 
-/** Beside what every provider may let slip: project numbers. */
-function scrubbed (text: string): string {
-  return redact(text).replace(/(\bprojects?(?:_number)?[:/ =]+)[\w-]*\d[\w-]*/gi, '$1[redacted]')
+/** Takes project numbers out, which no other provider writes. */
+function withoutProjects (text: string): string {
+  return text.slice(0, maxMessageLength).replace(/(\bprojects?(?:_number)?[:/ =]{1,4})[\w-]{0,40}\d[\w-]{0,40}/gi, '$1[redacted]')
 }

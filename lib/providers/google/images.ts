@@ -8,6 +8,8 @@
  */
 
 import { GatewayError } from '../../core/errors.ts'
+import { ProviderFailure, invalidResponse } from '../provider-failure.ts'
+import { splitChoices } from '../split-choices.ts'
 import { inBandError, readError } from './errors.ts'
 import { finishReasonOf } from './finish-reason.ts'
 import { usageOf } from './usage.ts'
@@ -19,14 +21,9 @@ import type { Adapter, Ask, UpstreamRequest } from '../provider.ts'
 
 export const googleImages: Adapter<ImageRequest, ImageEvent> = {
   request: imageRequest,
-  response: readImages,
-  stream: () => ({ done: false, message: unasked, end: unasked }),
+  read: () => ({ as: 'json', read: readImages }),
   error: readError,
-  maxChoices: () => 1
-}
-
-function unasked (): never {
-  throw new GatewayError('upstream_invalid_response', { cause: 'a stream' })
+  split: ask => splitChoices(ask, 1)
 }
 
 const aspectRatios = ['1:1', '2:3', '3:2', '3:4', '4:3', '4:5', '5:4', '9:16', '16:9', '21:9']
@@ -78,9 +75,9 @@ function aspectRatioOf (size: string | undefined): string | undefined {
  */
 function readImages (body: unknown): ImageEvent[] {
   const wire: GenerateContentResponse | undefined = objectOf(Array.isArray(body) ? body[0] : body)
-  if (wire === undefined) throw new GatewayError('upstream_invalid_response', { cause: typeof body })
-  const error = inBandError({ ...wire })
-  if (error !== undefined) throw error
+  if (wire === undefined) throw invalidResponse(typeof body)
+  const failure = inBandError({ ...wire })
+  if (failure !== undefined) throw new ProviderFailure(failure)
   const data = objectsOf(wire.candidates).flatMap(({ content }) => objectsOf(content?.parts).flatMap(imageIn))
   if (data.length === 0) throw noImage(wire)
   const events: ImageEvent[] = [{

@@ -3,6 +3,8 @@
  * settings and cached content exist only there. Base URL: https://generativelanguage.googleapis.com
  */
 
+import { jsonOrSse } from '../json-or-sse.ts'
+import { splitChoices } from '../split-choices.ts'
 import { chatRequest, maxChoices } from './chat-request.ts'
 import { readResponse } from './chat-response.ts'
 import { readStream } from './chat-stream.ts'
@@ -13,10 +15,9 @@ import type { Adapter } from '../provider.ts'
 
 export const googleChat: Adapter<ChatInput, ChatEvent> = {
   request: chatRequest,
-  response: readResponse,
-  stream: readStream,
+  read: (_head, ask) => jsonOrSse(ask, readResponse, readStream),
   error: readError,
-  maxChoices
+  split: ask => splitChoices(ask, maxChoices(ask))
 }
 
 /** The credential: a header, because addresses end up in logs. */

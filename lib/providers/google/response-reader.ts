@@ -1,21 +1,24 @@
 /**
- * Reads Gemini's answers into events: every message of a stream, or a whole answer as if it were
- * the only one. Both go through here, so they cannot disagree.
+ * Reads Gemini's responses into events: every message of a stream, or a complete response as if it
+ * were the only one. Both go through here, so they cannot disagree.
  *
- * How a candidate ended is told when the answer is over, because calls and the reason `STOP` may
+ * The finish of a candidate goes out when the response is over, because calls and the reason `STOP` may
  * arrive in either order, and in different messages.
  */
 
+import { offersFunctionsOnly } from '../../chat/legacy-functions.ts'
 import { toolCallId } from '../../text/ids.ts'
+import { invalidResponse } from '../provider-failure.ts'
 import { finishReasonOf } from './finish-reason.ts'
 import { signatureExtra } from './function-call.ts'
 import { logprobsOf } from './logprobs.ts'
 import { usageOf } from './usage.ts'
 import { objectOf, objectsOf, textOf } from '../../json/guards.ts'
+import type { ChatInput } from '../../chat/input.ts'
 import type { ChatEvent, ResponseStart } from '../../core/events.ts'
 import type { AnswerPart, Candidate, GenerateContentResponse, UsageMetadata } from './wire.ts'
 
-/** What has been seen of one candidate. */
+/** One candidate, as far as it has been read. */
 interface Choice {
   /** Dense, in the order candidates begin: the provider may leave some out. */
   readonly index: number
@@ -23,10 +26,14 @@ interface Choice {
   finish: string | undefined
 }
 
+/** More calls than any model makes; a provider that goes on is broken. */
+const maxCalls = 1024
+
 const tiers = new Map<unknown, string>([['standard', 'default'], ['flex', 'flex'], ['priority', 'priority']])
 
 export class ResponseReader {
   readonly #legacy: boolean
+  readonly #maxChoices: number
   /** By the provider's index. */
   readonly #choices = new Map<number, Choice>()
   readonly #ids = new Set<string>()
@@ -34,9 +41,9 @@ export class ResponseReader {
   #blockReason: string | undefined
   #usage: UsageMetadata | undefined
 
-  /** @param legacy true when calls go back as the deprecated `function_call` */
-  constructor (legacy: boolean) {
-    this.#legacy = legacy
+  constructor (request: Pick<ChatInput, 'n' | 'tools' | 'functions'>) {
+    this.#legacy = offersFunctionsOnly(request)
+    this.#maxChoices = request.n ?? 1
   }
 
   /** True when the prompt was refused, or something came back for it. */
@@ -49,7 +56,14 @@ export class ResponseReader {
    * than were asked for, as in a whole answer.
    */
   get isComplete (): boolean {
-    return this.any && [...this.#choices.values()].every(({ finish }) => finish !== undefined)
+    return this.any && this.#allFinished
+  }
+
+  get #allFinished (): boolean {
+    for (const { finish } of this.#choices.values()) {
+      if (finish === undefined) return false
+    }
+    return true
   }
 
   read (wire: GenerateContentResponse, events: ChatEvent[]): void {
@@ -58,7 +72,8 @@ export class ResponseReader {
       events.push(startOf(wire))
     }
     for (const { number, candidate } of numbered(objectsOf(wire.candidates))) {
-      this.#readCandidate(this.#choice(number), candidate, events)
+      const choice = this.#choice(number)
+      if (choice !== undefined) this.#readCandidate(choice, candidate, events)
     }
     this.#blockReason ??= textOf(wire.promptFeedback?.blockReason)
     // Running totals: each message repeats and corrects the one before.
@@ -103,9 +118,12 @@ export class ResponseReader {
     if (textOf(candidate.finishReason) !== undefined) this.#finish(choice, candidate, events)
   }
 
-  #choice (number: number): Choice {
-    let choice = this.#choices.get(number)
-    if (choice === undefined) this.#choices.set(number, choice = { index: this.#choices.size, calls: 0, finish: undefined })
+  /** Returns `undefined` for more candidates than were requested. */
+  #choice (number: number): Choice | undefined {
+    const known = this.#choices.get(number)
+    if (known !== undefined || this.#choices.size >= this.#maxChoices) return known
+    const choice = { index: this.#choices.size, calls: 0, finish: undefined }
+    this.#choices.set(number, choice)
     return choice
   }
 
@@ -113,6 +131,7 @@ export class ResponseReader {
   #readCall (choice: Choice, { functionCall, thoughtSignature }: AnswerPart, events: ChatEvent[]): void {
     const name = textOf(functionCall?.name)
     if (name === undefined) return
+    if (choice.calls >= maxCalls) throw invalidResponse(`more than ${maxCalls} tool calls`)
     const call = choice.calls++
     if (this.#legacy && call > 0) return // the deprecated answer has room for one
     const kind = this.#legacy ? 'legacy' : 'function'

@@ -7,9 +7,9 @@
  * @see https://docs.mistral.ai/api/endpoint/ocr
  */
 
-import { GatewayError } from '../../core/errors.ts'
 import { yieldFairly } from '../../async/yield-fairly.ts'
 import { readError } from '../chat-completions/errors.ts'
+import { invalidResponse, type Failure } from '../provider-failure.ts'
 import { objectOf, textOf } from '../../json/guards.ts'
 import type { ResultEvent } from '../../core/events.ts'
 import type { OcrPages, OcrInput } from '../../ocr/input.ts'
@@ -17,8 +17,7 @@ import type { Adapter, Ask, UpstreamFailure, UpstreamRequest } from '../provider
 
 export const mistralOcr: Adapter<OcrInput, ResultEvent<OcrPages>> = {
   request: ocrRequest,
-  response: readPages,
-  stream: () => { throw new GatewayError('upstream_invalid_response', { cause: 'a stream' }) },
+  read: () => ({ as: 'json', read: readPages }),
   error: readOcrError
 }
 
@@ -61,7 +60,7 @@ function bodyText (model: string, type: 'document_url' | 'image_url', url: strin
 /** The pages in order, counted from 0 whatever the provider counts from. */
 function readPages (body: unknown): Array<ResultEvent<OcrPages>> {
   const pages = objectOf(body)?.['pages']
-  if (!Array.isArray(pages)) throw new GatewayError('upstream_invalid_response', { cause: 'no pages' })
+  if (!Array.isArray(pages)) throw invalidResponse('no pages')
   const read = pages.map((value, position) => {
     const page = objectOf(value) ?? {}
     const { index, markdown } = page
@@ -75,21 +74,20 @@ function readPages (body: unknown): Array<ResultEvent<OcrPages>> {
  * A refusal of the request that this adapter wrote is our fault, unless it is about the document.
  * Its `input` repeats the whole request and is never looked at.
  */
-function readOcrError (failure: UpstreamFailure): GatewayError {
+function readOcrError (failure: UpstreamFailure): Failure {
   const { status, body } = failure
   const said = objectOf(body) ?? {}
   const message = textOf(said['message']) ?? textOf(objectOf(said['message'])?.['detail']) ?? ''
-  if (status === 400 && /image\/\w+ is not supported/i.test(message)) {
-    return new GatewayError('unsupported_format', { param: 'document', cause: { status, message } })
+  if (status === 400 && /image\/\w{1,40} is not supported/i.test(message)) {
+    return { kind: 'invalid_format', param: 'document', cause: { status, words: message } }
   }
   if (status === 422) {
     const detail = Array.isArray(said['detail']) ? said['detail'] : []
     const aboutDocument = detail.some(row => JSON.stringify(objectOf(row)?.['loc'] ?? '').includes('document'))
     return aboutDocument || detail.length === 0
-      ? new GatewayError('invalid_document', { param: 'document', cause: { status } })
-      : new GatewayError('upstream_error', { failure: 'caller', cause: { status } })
+      ? { kind: 'invalid_document', param: 'document', cause: { status } }
+      : { kind: 'rejected', cause: { status } }
   }
-  const error = readError({ ...failure, body: { message, type: said['type'], code: said['code'] } })
-  if (error.code !== 'upstream_invalid_request') return error
-  return new GatewayError('invalid_document', { message: error.message, param: 'document', cause: error.cause })
+  const fact = readError({ ...failure, body: { message, type: said['type'], code: said['code'] } })
+  return fact.kind === 'invalid_request' ? { ...fact, kind: 'invalid_document', param: 'document' } : fact
 }

@@ -5,23 +5,21 @@
  * @see https://platform.openai.com/docs/api-reference/embeddings
  */
 
-import { aboutInput, countInputs } from '../../embeddings/input.ts'
+import { countInputs } from '../../embeddings/input.ts'
 import { JsonOutline } from '../../json/outline.ts'
 import { readVector } from '../../embeddings/read-vector.ts'
 import type { Vector, VectorForm } from '../../core/vector.ts'
-import { GatewayError } from '../../core/errors.ts'
 import { inBandError, readError } from '../chat-completions/errors.ts'
 import { usageOf } from '../chat-completions/usage.ts'
 import { objectOf } from '../../json/guards.ts'
-import { bytesOf, type Adapter, type Ask, type UpstreamRequest } from '../provider.ts'
+import { aboutInput, invalidResponse, raise } from '../provider-failure.ts'
+import type { Adapter, Ask, UpstreamRequest } from '../provider.ts'
 import type { EmbeddingsEvent } from '../../core/events.ts'
 import type { EmbeddingsRequest } from '../../../schemas/embeddings.ts'
 
 export const openaiEmbeddings: Adapter<EmbeddingsRequest, EmbeddingsEvent> = {
   request: embeddingsRequest,
-  reads: 'bytes',
-  response: (body, ask) => readAnswer(bytesOf(body), ask),
-  stream: () => { throw new GatewayError('upstream_invalid_response', { cause: 'a stream of vectors' }) },
+  read: (_head, ask) => ({ as: 'bytes', read: bytes => readResponse(bytes, ask) }),
   error: failure => aboutInput(readError(failure))
 }
 
@@ -42,34 +40,34 @@ function embeddingsRequest ({ request, route, quirks }: Ask<EmbeddingsRequest>):
 interface Item { index: number | undefined, vector: Vector }
 
 /** One `embeddings` event with a vector per input, in their order; then `usage`, if reported. */
-function readAnswer (bytes: Buffer, { request }: Ask<EmbeddingsRequest>): EmbeddingsEvent[] {
+function readResponse (bytes: Buffer, { request }: Ask<EmbeddingsRequest>): EmbeddingsEvent[] {
   const wanted = request.encoding_format ?? 'float'
-  const answer = new JsonOutline(bytes)
+  const outline = new JsonOutline(bytes)
   let items: Item[] = []
   let usage: unknown
-  for (const key of answer.keys()) {
-    if (key === 'data' && !answer.isNull) items = readItems(answer, wanted)
-    else if (key === 'usage') usage = answer.parse()
-    else answer.skip()
+  for (const key of outline.keys()) {
+    if (key === 'data' && !outline.isNull) items = readItems(outline, wanted)
+    else if (key === 'usage') usage = outline.parse()
+    else outline.skip()
   }
-  answer.end()
-  if (items.length === 0) throw errorIn(bytes)
+  outline.end()
+  if (items.length === 0) refuse(bytes)
   const vectors = inOrder(items, countInputs(request.input))
   const reported = usageOf(usage)
   return [{ type: 'embeddings', vectors }, ...(reported === undefined ? [] : [{ type: 'usage' as const, usage: reported }])]
 }
 
-function readItems (answer: JsonOutline, wanted: VectorForm): Item[] {
+function readItems (outline: JsonOutline, wanted: VectorForm): Item[] {
   const items: Item[] = []
-  for (const _ of answer.items()) {
+  for (const _ of outline.items()) {
     let index: unknown
     let vector: Vector | undefined
-    for (const key of answer.keys()) {
-      if (key === 'index') index = answer.parse()
-      else if (key === 'embedding') vector = readVector(answer.take(), wanted)
-      else answer.skip()
+    for (const key of outline.keys()) {
+      if (key === 'index') index = outline.parse()
+      else if (key === 'embedding') vector = readVector(outline.take(), wanted)
+      else outline.skip()
     }
-    if (vector === undefined) throw invalid('an item without a vector')
+    if (vector === undefined) throw invalidResponse('an item without a vector')
     items.push({ index: typeof index === 'number' ? index : undefined, vector })
   }
   return items
@@ -77,23 +75,18 @@ function readItems (answer: JsonOutline, wanted: VectorForm): Item[] {
 
 /** By index; servers that give none at all keep the order of the inputs. */
 function inOrder (items: readonly Item[], count: number): Vector[] {
-  if (items.length !== count) throw invalid(`${items.length} vectors for ${count} inputs`)
+  if (items.length !== count) throw invalidResponse(`${items.length} vectors for ${count} inputs`)
   if (items.every(({ index }) => index === undefined)) return items.map(({ vector }) => vector)
   const vectors = new Map<number, Vector>()
   for (const { index = -1, vector } of items) vectors.set(index, vector)
   return items.map((_, index) => {
     const vector = vectors.get(index)
-    if (vector === undefined) throw invalid(`no vector for input ${index}`)
+    if (vector === undefined) throw invalidResponse(`no vector for input ${index}`)
     return vector
   })
 }
 
 /** Some servers put an error under status 200. */
-function errorIn (bytes: Buffer): GatewayError {
-  const body = objectOf(new JsonOutline(bytes).parse()) ?? {}
-  return inBandError(body, false) ?? invalid('no vectors')
-}
-
-function invalid (cause: string): GatewayError {
-  return new GatewayError('upstream_invalid_response', { cause })
+function refuse (bytes: Buffer): never {
+  raise(inBandError(objectOf(new JsonOutline(bytes).parse()) ?? {}, false), 'no vectors')
 }

@@ -8,9 +8,7 @@ import { randomUUID } from 'node:crypto'
 import { imageKind } from '../../images/files.ts'
 import { multipartBody, type FormPart } from '../../wire/multipart.ts'
 import { readError } from '../chat-completions/errors.ts'
-import { readImageResponse } from './image-response.ts'
-import { readImageStream } from './image-stream.ts'
-import { outputFields, pick } from './images.ts'
+import { outputFields, pick, readImages } from './images.ts'
 import type { UploadedFile } from '../../core/upload.ts'
 import type { ImageEvent } from '../../core/events.ts'
 import type { ImageEdit, ImageVariation } from '../../images/input.ts'
@@ -31,8 +29,7 @@ export const openaiImageEdits: Adapter<ImageEdit, ImageEvent> = {
     const files = image.map(file => filePart(name, file))
     return formRequest('/images/edits', fields, mask === undefined ? files : [...files, filePart('mask', mask)], ask.streamed)
   },
-  response: readImageResponse,
-  stream: readImageStream,
+  read: readImages,
   error: readError
 }
 
@@ -42,8 +39,7 @@ export const openaiImageVariations: Adapter<ImageVariation, ImageEvent> = {
     const fields = { model: ask.route.model, ...pick(request, ['n', 'size', 'response_format', 'user']) }
     return formRequest('/images/variations', fields, [filePart('image', image)], false)
   },
-  response: readImageResponse,
-  stream: readImageStream,
+  read: readImages,
   error: readError
 }
 

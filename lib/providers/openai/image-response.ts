@@ -1,7 +1,7 @@
-/** A whole answer of the image API as events. */
+/** Reads a complete response of the image API. */
 
-import { GatewayError } from '../../core/errors.ts'
 import { inBandError } from '../chat-completions/errors.ts'
+import { ProviderFailure, invalidResponse } from '../provider-failure.ts'
 import { objectOf } from '../../json/guards.ts'
 import type { ImageData, ImageEvent } from '../../core/events.ts'
 import type { Usage } from '../../core/usage.ts'
@@ -9,20 +9,20 @@ import type { Usage } from '../../core/usage.ts'
 const aboutFields = ['usage', 'size', 'quality', 'background', 'output_format']
 
 /**
- * `image-answer`, then `usage` if it was reported. No images at all are an answer too: some
+ * Returns `image-answer`, then `usage` if it was reported. No images at all are an answer too: some
  * providers leave out what their moderation stopped.
  *
- * @throws GatewayError for a body that holds an error, `upstream_invalid_response` for one that
- *   is no answer
+ * @throws ProviderFailure for a body that holds an error
+ * @throws GatewayError `upstream_invalid_response` for one that is no answer
  */
 export function readImageResponse (body: unknown): ImageEvent[] {
   const answer = objectOf(body)
-  if (answer === undefined) throw new GatewayError('upstream_invalid_response', { cause: typeof body })
-  const error = inBandError(answer, false)
-  if (error !== undefined) throw error
+  if (answer === undefined) throw invalidResponse(typeof body)
+  const failure = inBandError(answer, false)
+  if (failure !== undefined) throw new ProviderFailure(failure)
   const { created, data } = answer
   if (!Array.isArray(data) && created === undefined) {
-    throw new GatewayError('upstream_invalid_response', { cause: 'neither data nor created' })
+    throw invalidResponse('neither data nor created')
   }
   const about: Record<string, unknown> = {}
   for (const field of aboutFields) {
@@ -48,7 +48,7 @@ function imageOf (value: unknown): ImageData {
   }
 }
 
-/** Token counts as the image API names them; undefined when none were reported. */
+/** Reads token counts as the image API names them; `undefined` when none were reported. */
 export function imageUsage (value: unknown): Usage | undefined {
   const { input_tokens: input, output_tokens: output, total_tokens: total } = objectOf(value) ?? {}
   if (typeof input !== 'number' && typeof output !== 'number' && typeof total !== 'number') return undefined

@@ -7,6 +7,7 @@
 
 import { GatewayError } from '../../core/errors.ts'
 import { inBandError } from '../chat-completions/errors.ts'
+import { ProviderFailure, invalidResponse } from '../provider-failure.ts'
 import { objectOf } from '../../json/guards.ts'
 import { imageUsage } from './image-response.ts'
 import type { EventSourceMessage } from 'eventsource-parser'
@@ -18,8 +19,8 @@ import type { Ask, StreamReader } from '../provider.ts'
  * A finished image may come before the last unfinished one, so the stream is read to its end.
  * Usage comes last, summed over the images.
  *
- * @throws GatewayError for an error inside the stream, and `upstream_stream_interrupted` from
- *   `end()` when fewer images were finished than asked for and the provider did not say that this
+ * @throws ProviderFailure for an error inside the stream
+ * @throws GatewayError `upstream_stream_interrupted` from `end` when fewer images were finished than asked for and the provider did not say that this
  *   is all
  */
 export function readImageStream ({ request }: Ask<{ readonly n?: number }>): StreamReader<ImageEvent> {
@@ -27,32 +28,33 @@ export function readImageStream ({ request }: Ask<{ readonly n?: number }>): Str
   let usage: Usage | undefined
   let done = false
 
-  const end = (): ImageEvent[] => {
+  const end = (into: ImageEvent[]): void => {
     if (finished === 0 || (!done && finished < (request.n ?? 1))) throw new GatewayError('upstream_stream_interrupted')
-    return usage === undefined ? [] : [{ type: 'usage', usage }]
+    if (usage !== undefined) into.push({ type: 'usage', usage })
   }
 
   return {
     get done () { return done },
 
-    message ({ event, data }: EventSourceMessage): ImageEvent[] {
+    read ({ event, data }: EventSourceMessage, into: ImageEvent[]): void {
       if (data.length < 16 && data.trim() === '[DONE]') {
         done = true
-        return end()
+        end(into)
+        return
       }
       const message = withoutImage(data, event)
-      const error = inBandError(message, event === 'error')
-      if (error !== undefined) throw error
+      const failure = inBandError(message, event === 'error')
+      if (failure !== undefined) throw new ProviderFailure(failure)
       const name = event ?? message['type']
       const type = kindOf(name)
-      if (type === undefined) return []
+      if (type === undefined) return
       if (type === 'image-end') {
         finished++
         usage = sum(usage, imageUsage(message['usage']))
       }
       const json = oneLine(data)
       // Our frames have no name, so each must say itself what it is.
-      return [{ type, json: message['type'] === undefined ? withType(json, String(name)) : json }]
+      into.push({ type, json: message['type'] === undefined ? withType(json, String(name)) : json })
     },
 
     end
@@ -73,8 +75,8 @@ function withoutImage (data: string, event: string | undefined): Record<string, 
   try {
     value = JSON.parse(end === -1 ? data : data.slice(0, start) + data.slice(end))
   } catch (cause) {
-    if (event === 'error') throw new GatewayError('upstream_error', { cause: 'an error in words' })
-    throw new GatewayError('upstream_invalid_response', { cause })
+    if (event === 'error') throw new ProviderFailure({ kind: 'error', cause: { words: data.slice(0, 200) } })
+    throw invalidResponse(cause)
   }
   return objectOf(value) ?? {}
 }

@@ -1,25 +1,30 @@
 /**
- * OpenAI's image API: new images, answered as a whole or as a stream of named events.
+ * OpenAI's image API: new images, answered at once or as a stream of named events.
  *
  * @see https://platform.openai.com/docs/api-reference/images
  */
 
 import { readError } from '../chat-completions/errors.ts'
+import { jsonOrSse } from '../json-or-sse.ts'
 import { readImageResponse } from './image-response.ts'
 import { readImageStream } from './image-stream.ts'
 import type { ImageEvent } from '../../core/events.ts'
 import type { ImageRequest } from '../../../schemas/images.ts'
-import type { Adapter, Ask, UpstreamRequest } from '../provider.ts'
+import type { Adapter, Ask, BodyReader, UpstreamHead, UpstreamRequest } from '../provider.ts'
 
 /** Fields whose value goes up as the caller sent it. */
 const forwarded = [
   'prompt', 'n', 'size', 'style', 'response_format', 'output_format', 'background', 'moderation', 'user'
 ] as const satisfies ReadonlyArray<keyof ImageRequest>
 
+/** Reads the responses of all paths of the image API. */
+export function readImages (_head: UpstreamHead, ask: Ask<{ readonly n?: number }>): BodyReader<ImageEvent> {
+  return jsonOrSse(ask, readImageResponse, readImageStream)
+}
+
 export const openaiImages: Adapter<ImageRequest, ImageEvent> = {
   request: imageRequest,
-  response: readImageResponse,
-  stream: readImageStream,
+  read: readImages,
   error: readError
 }
 

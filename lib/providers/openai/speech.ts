@@ -4,21 +4,20 @@
  * @see https://platform.openai.com/docs/api-reference/audio/createSpeech
  */
 
-import { GatewayError } from '../../core/errors.ts'
 import { inBandError, readError } from '../chat-completions/errors.ts'
 import { objectOf } from '../../json/guards.ts'
+import { raise } from '../provider-failure.ts'
+import { jsonOrSse } from '../json-or-sse.ts'
 import { typedStream } from './typed-stream.ts'
 import { contentTypeOf } from './wire.ts'
 import type { SpeechInput } from '../../audio/speech-input.ts'
 import type { SpeechEvent } from '../../core/events.ts'
 import type { SpeechFormat } from '../../../schemas/speech.ts'
-import type { Adapter, Ask, StreamReader, UpstreamHead, UpstreamRequest } from '../provider.ts'
+import type { Adapter, Ask, BodyReader, StreamReader, UpstreamHead, UpstreamRequest } from '../provider.ts'
 
 export const openaiSpeech: Adapter<SpeechInput, SpeechEvent> = {
   request: speechRequest,
-  bytes: readSound,
-  response: refuseJson,
-  stream: readStream,
+  read: readSound,
   error: readError
 }
 
@@ -47,33 +46,36 @@ function speechRequest ({ request, route }: Ask<SpeechInput>): UpstreamRequest {
 }
 
 /** Everything is sound that does not say it is something else. */
-function readSound (head: UpstreamHead, { request }: Ask<SpeechInput>): ((bytes: Uint8Array) => SpeechEvent[]) | undefined {
+function readSound (head: UpstreamHead, ask: Ask<SpeechInput>): BodyReader<SpeechEvent> {
   const contentType = contentTypeOf(head)
-  if (/json|^text\//.test(contentType)) return undefined
-  const mediaType = contentType.startsWith('audio/') ? contentType : mediaTypes[request.response_format ?? 'mp3']
+  if (/json|^text\//.test(contentType)) return jsonOrSse(ask, refuseJson, readStream)
+  const mediaType = contentType.startsWith('audio/') ? contentType : mediaTypes[ask.request.response_format ?? 'mp3']
   let started = false
-  return bytes => {
-    if (started) return [{ type: 'audio-chunk', bytes }]
-    started = true
-    return [{ type: 'audio-start', mediaType }, { type: 'audio-chunk', bytes }]
+  return {
+    as: 'pieces',
+    read: (bytes, into) => {
+      if (!started) into.push({ type: 'audio-start', mediaType })
+      started = true
+      into.push({ type: 'audio-chunk', bytes })
+    }
   }
 }
 
-/** JSON with a good status: an error all the same, or nothing anybody could hear. */
+/** JSON with a good status is an error all the same, or nothing anybody could hear. */
 function refuseJson (body: unknown): never {
-  throw inBandError(objectOf(body) ?? {}, false) ?? new GatewayError('upstream_invalid_response', { cause: 'no sound' })
+  raise(inBandError(objectOf(body) ?? {}, false), 'no sound')
 }
 
 function readStream (): StreamReader<SpeechEvent> {
-  return typedStream<SpeechEvent>(({ type, audio, usage }) => {
-    if (type === 'speech.audio.delta' && typeof audio === 'string') return [{ type: 'speech-delta', audio }]
-    return type === 'speech.audio.done' ? usageOf(usage) : []
+  return typedStream<SpeechEvent>(({ type, audio, usage }, into) => {
+    if (type === 'speech.audio.delta' && typeof audio === 'string') into.push({ type: 'speech-delta', audio })
+    else if (type === 'speech.audio.done') addUsage(usage, into)
   }, ({ type }) => type === 'speech.audio.done')
 }
 
-function usageOf (value: unknown): SpeechEvent[] {
+function addUsage (value: unknown, into: SpeechEvent[]): void {
   const { input_tokens: input, output_tokens: output, total_tokens: total } = objectOf(value) ?? {}
-  if (typeof input !== 'number' || typeof output !== 'number') return []
+  if (typeof input !== 'number' || typeof output !== 'number') return
   const totalTokens = typeof total === 'number' ? total : input + output
-  return [{ type: 'usage', usage: { promptTokens: input, completionTokens: output, totalTokens } }]
+  into.push({ type: 'usage', usage: { promptTokens: input, completionTokens: output, totalTokens } })
 }

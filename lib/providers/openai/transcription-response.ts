@@ -1,7 +1,7 @@
 /** Transcripts as providers write them: a text, JSON, or events. */
 
-import { GatewayError } from '../../core/errors.ts'
 import { inBandError } from '../chat-completions/errors.ts'
+import { ProviderFailure, invalidResponse } from '../provider-failure.ts'
 import { objectOf } from '../../json/guards.ts'
 import { typedStream } from './typed-stream.ts'
 import { numberOf, objectsOf } from '../../json/guards.ts'
@@ -11,35 +11,36 @@ import type {
 } from '../../../schemas/transcription.ts'
 import type { StreamReader } from '../provider.ts'
 
-/**
- * @param body parsed JSON, or the text of an answer that is one
- * @param format what the provider was asked for
- * @throws GatewayError for an error in it, and `upstream_invalid_response` when there is no text
- */
-export function readTranscript (body: unknown, format: TranscriptFormat): TranscriptEvent[] {
-  if (typeof body === 'string') {
-    const written = format === 'srt' || format === 'vtt' ? { written: format } : {}
-    return [{ type: 'transcript-end', transcript: { text: body, ...written } }]
-  }
-  const answer = objectOf(body)
-  const error = answer === undefined ? undefined : inBandError(answer, false)
-  if (error !== undefined) throw error
-  if (answer === undefined || typeof answer['text'] !== 'string') {
-    throw new GatewayError('upstream_invalid_response', { cause: 'no text' })
-  }
-  return [{ type: 'transcript-end', transcript: transcriptOf(answer, answer['text']) }]
+/** Reads the text of a response that is one. @param format the provider was asked for it */
+export function readTranscriptText (text: string, format: TranscriptFormat): TranscriptEvent[] {
+  const written = format === 'srt' || format === 'vtt' ? { written: format } : {}
+  return [{ type: 'transcript-end', transcript: { text, ...written } }]
 }
 
-/** Deltas as they come, and the whole once, from the message that ends the transcript. */
+/**
+ * Reads a response in JSON.
+ *
+ * @throws ProviderFailure for an error in it
+ * @throws GatewayError `upstream_invalid_response` when there is no text
+ */
+export function readTranscript (body: unknown): TranscriptEvent[] {
+  const response = objectOf(body) ?? {}
+  const failure = inBandError(response, false)
+  if (failure !== undefined) throw new ProviderFailure(failure)
+  if (typeof response['text'] !== 'string') throw invalidResponse('no text')
+  return [{ type: 'transcript-end', transcript: transcriptOf(response, response['text']) }]
+}
+
+/** Reads deltas as they come, and the transcript once, from the message that ends it. */
 export function readTranscriptStream (): StreamReader<TranscriptEvent> {
-  return typedStream<TranscriptEvent>(message => {
+  return typedStream<TranscriptEvent>((message, into) => {
     const { type, delta, text } = message
     if (type === 'transcript.text.delta' && typeof delta === 'string') {
       const logprobs = logprobsOf(message['logprobs'])
-      return [{ type: 'transcript-delta', text: delta, ...logprobs !== undefined && { logprobs } }]
+      into.push({ type: 'transcript-delta', text: delta, ...logprobs !== undefined && { logprobs } })
+    } else if (type === 'transcript.text.done' && typeof text === 'string') {
+      into.push({ type: 'transcript-end', transcript: transcriptOf(message, text) })
     }
-    if (type !== 'transcript.text.done' || typeof text !== 'string') return []
-    return [{ type: 'transcript-end', transcript: transcriptOf(message, text) }]
   }, ({ type, text }) => type === 'transcript.text.done' && typeof text === 'string')
 }
 

@@ -10,8 +10,9 @@
 import { GatewayError } from '../../core/errors.ts'
 import { multipartBody, type FormPart } from '../../wire/multipart.ts'
 import { readError } from '../chat-completions/errors.ts'
+import { jsonOrSse } from '../json-or-sse.ts'
 import { listeningModel, type ListeningModel } from './audio-models.ts'
-import { readTranscript, readTranscriptStream } from './transcription-response.ts'
+import { readTranscript, readTranscriptStream, readTranscriptText } from './transcription-response.ts'
 import { contentTypeOf } from './wire.ts'
 import type { RecordingInput } from '../../audio/recording-input.ts'
 import type { TranscriptEvent } from '../../core/events.ts'
@@ -20,9 +21,9 @@ import type { Adapter, Ask, UpstreamHead, UpstreamRequest } from '../provider.ts
 
 export const openaiTranscription: Adapter<RecordingInput, TranscriptEvent> = {
   request: ask => formRequest('/audio/transcriptions', ask),
-  isText,
-  response: (body, ask) => readTranscript(body, formatFor(ask)),
-  stream: readTranscriptStream,
+  read: (head, ask) => isText(head, ask)
+    ? { as: 'text', read: text => readTranscriptText(text, formatFor(ask)) }
+    : jsonOrSse(ask, readTranscript, readTranscriptStream),
   error: readError
 }
 

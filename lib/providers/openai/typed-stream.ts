@@ -2,6 +2,7 @@
 
 import { GatewayError } from '../../core/errors.ts'
 import { inBandError } from '../chat-completions/errors.ts'
+import { ProviderFailure } from '../provider-failure.ts'
 import { parseObject } from './wire.ts'
 import type { StreamReader } from '../provider.ts'
 
@@ -10,31 +11,33 @@ type Message = Readonly<Record<string, unknown>>
 /**
  * Reads one such stream.
  *
- * @param read the events of one message; of messages it does not know none
- * @param isLast whether the answer is complete with this message
- * @throws GatewayError for an error inside the stream, and `upstream_stream_interrupted` when it
- *   ends without its last message
+ * @param read appends the events of one message; of unknown messages none
+ * @param isLast true for the message that completes the response
+ * @throws ProviderFailure for an error inside the stream
+ * @throws GatewayError `upstream_stream_interrupted` when it ends without its last message
  */
-export function typedStream<E> (read: (message: Message) => E[], isLast: (message: Message) => boolean): StreamReader<E> {
+export function typedStream<E> (
+  read: (message: Message, into: E[]) => void, isLast: (message: Message) => boolean
+): StreamReader<E> {
   let complete = false
   let done = false
-  const end = (): E[] => {
+  const end = (): void => {
     if (!complete) throw new GatewayError('upstream_stream_interrupted')
-    return []
   }
   return {
     get done () { return done },
     end,
-    message: ({ event, data }) => {
+    read: ({ event, data }, into) => {
       if (data.trim() === '[DONE]') {
         done = true
-        return end()
+        end()
+        return
       }
       const message = parseObject(data)
-      const error = inBandError(message, event === 'error')
-      if (error !== undefined) throw error
+      const failure = inBandError(message, event === 'error')
+      if (failure !== undefined) throw new ProviderFailure(failure)
       complete ||= isLast(message)
-      return read(message)
+      read(message, into)
     }
   }
 }

@@ -1,23 +1,24 @@
-/** Small readings that the answers of these APIs have in common. */
+/** Small readings that the responses of these APIs have in common. */
 
-import { GatewayError } from '../../core/errors.ts'
 import { objectOf } from '../../json/guards.ts'
+import { parseBounded } from '../../json/parse-bounded.ts'
+import { invalidResponse } from '../provider-failure.ts'
 import type { UpstreamHead } from '../provider.ts'
 
-/** Without parameters, in small letters; empty when there is none. */
+/** Returns the media type without parameters, in small letters; empty when there is none. */
 export function contentTypeOf ({ headers }: UpstreamHead): string {
   return String(headers['content-type'] ?? '').split(';', 1)[0]?.trim().toLowerCase() ?? ''
 }
 
-/** @throws GatewayError `upstream_invalid_response` for anything else */
+/** @throws GatewayError `upstream_invalid_response` for anything but a JSON object */
 export function parseObject (data: string): Record<string, unknown> {
   let value: unknown
   try {
-    value = JSON.parse(data)
+    value = parseBounded(data)
   } catch (cause) {
-    throw new GatewayError('upstream_invalid_response', { cause })
+    throw invalidResponse(cause)
   }
   const object = objectOf(value)
-  if (object === undefined) throw new GatewayError('upstream_invalid_response', { cause: 'not an object' })
+  if (object === undefined) throw invalidResponse('not an object')
   return object
 }

@@ -1,4 +1,5 @@
-import { chatCompletions } from '../chat-completions/index.ts'
+import { readStream as readDialectStream } from '../chat-completions/chat-stream.ts'
+import { ProviderFailure } from '../provider-failure.ts'
 import { flatError } from './errors.ts'
 import { inclusiveUsage } from './usage.ts'
 import type { ChatInput } from '../../chat/input.ts'
@@ -6,29 +7,41 @@ import type { ChatEvent } from '../../core/events.ts'
 import type { Ask, StreamReader } from '../provider.ts'
 
 /**
- * Reads one event stream. The usage that runs along on every chunk grows, so the last one counts,
- * which is how the dialect reads it anyway.
+ * Reads the messages of one stream. The usage that runs along on every chunk grows, so the last one
+ * counts, which is how the dialect reads it anyway.
  *
- * @throws GatewayError for an error inside the stream, see `flatError`
+ * @throws ProviderFailure for an error inside the stream, see `flatError`
  */
 export function readStream (ask: Ask<ChatInput>): StreamReader<ChatEvent> {
-  const reader = chatCompletions.stream(ask)
+  const reader = readDialectStream(ask)
   return {
     get done () { return reader.done },
-    message: message => {
+    read: (message, into) => {
       // Chunks begin with their id, so only a suspect is parsed twice.
       if (/^\s*\{\s*"(?:code|error)"/.test(message.data)) {
-        const error = flatError(parsed(message.data))
-        if (error !== undefined) throw error
+        const failure = flatError(parsed(message.data))
+        if (failure !== undefined) throw new ProviderFailure(failure)
       }
-      const events = reader.message(message)
-      return reader.done ? events.map(inclusiveUsage) : events
+      const from = into.length
+      reader.read(message, into)
+      if (reader.done) correctUsage(into, from)
     },
-    end: () => reader.end().map(inclusiveUsage)
+    end: into => {
+      const from = into.length
+      reader.end(into)
+      correctUsage(into, from)
+    }
   }
 }
 
-/** The value, or nothing: what is no JSON is for the dialect to complain about. */
+function correctUsage (events: ChatEvent[], from: number): void {
+  for (let at = from; at < events.length; at++) {
+    const event = events[at]
+    if (event?.type === 'usage') events[at] = inclusiveUsage(event)
+  }
+}
+
+/** Returns nothing for what is no JSON: the dialect's reader refuses it. */
 function parsed (text: string): unknown {
   try {
     return JSON.parse(text)

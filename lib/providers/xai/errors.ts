@@ -5,9 +5,9 @@
  * @see https://docs.x.ai/docs/key-information/debugging
  */
 
-import { GatewayError } from '../../core/errors.ts'
-import { chatCompletions } from '../chat-completions/index.ts'
+import { readError as readDialectError } from '../chat-completions/errors.ts'
 import { objectOf, textOf } from '../../json/guards.ts'
+import type { Failure } from '../provider-failure.ts'
 import type { UpstreamFailure } from '../provider.ts'
 
 const statuses: ReadonlyArray<readonly [RegExp, number]> = [
@@ -20,35 +20,42 @@ const statuses: ReadonlyArray<readonly [RegExp, number]> = [
 ]
 
 /**
- * A status other than 2xx as one of ours. A refusal of the content comes as 403 with the code of
+ * States what a status other than 2xx means. A refusal of the content comes as 403 with the code of
  * a refused key: only its words tell, and they name the team and the key, so ours go out instead.
  */
-export function readError (failure: UpstreamFailure): GatewayError {
+export function readError (failure: UpstreamFailure): Failure {
+  const { status } = failure
   const words = wordsOf(failure.body)
   if (/violates usage guidelines/i.test(words)) {
-    const check = /Failed check: ([A-Z_]+)/.exec(words)?.[1]
-    return new GatewayError('content_policy_violation', {
-      cause: { status: failure.status, check },
-      ...(check === undefined ? {} : { message: `The provider refused the content of this request (${check}).` })
-    })
+    const check = /Failed check: ([A-Z_]{1,64})/.exec(words)?.[1]
+    return {
+      kind: 'content_policy',
+      cause: { status, check },
+      ...check !== undefined && { message: `The provider refused the content of this request (${check}).` }
+    }
   }
-  if (failure.status === 410) {
-    return new GatewayError('unsupported_parameter', {
+  if (status === 410) {
+    return {
+      kind: 'unsupported',
       message: 'The provider has given up live search. Leave `search_parameters` out.',
       param: 'search_parameters',
-      cause: { status: failure.status }
-    })
+      cause: { status }
+    }
   }
-  return chatCompletions.error(failure)
+  return readDialectError(failure)
 }
 
-/** The flat error that an answer with status 200 may be; `undefined` for any other answer. */
-export function flatError (body: unknown): GatewayError | undefined {
-  const answer = objectOf(body)
-  if (answer === undefined || answer['choices'] !== undefined || textOf(answer['error']) === undefined) return undefined
-  const code = textOf(answer['code']) ?? ''
-  const status = statuses.find(([words]) => words.test(code))?.[1] ?? 500
-  return readError({ status, headers: {}, body })
+/** States the flat error that a response with status 200 may be; `undefined` for any other response. */
+export function flatError (body: unknown): Failure | undefined {
+  const response = objectOf(body)
+  if (response === undefined || response['choices'] !== undefined || textOf(response['error']) === undefined) return undefined
+  return readError({ status: flatStatus(response), headers: {}, body })
+}
+
+/** The status that the words of a flat error stand for. */
+export function flatStatus ({ code }: Record<string, unknown>): number {
+  const words = textOf(code) ?? ''
+  return statuses.find(([pattern]) => pattern.test(words))?.[1] ?? 500
 }
 
 function wordsOf (body: unknown): string {

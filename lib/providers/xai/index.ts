@@ -1,10 +1,11 @@
 /** xAI: the chat-completions dialect with a usage, errors and a few fields of its own. */
 
 import { chatCompletions } from '../chat-completions/index.ts'
+import { jsonOrSse } from '../json-or-sse.ts'
+import { readError } from './errors.ts'
 import { chatRequest } from './chat-request.ts'
-import { flatError, readError } from './errors.ts'
+import { readResponse } from './chat-response.ts'
 import { readStream } from './chat-stream.ts'
-import { inclusiveUsage } from './usage.ts'
 import type { ChatInput } from '../../chat/input.ts'
 import type { ChatEvent } from '../../core/events.ts'
 import type { Adapter } from '../provider.ts'
@@ -12,11 +13,6 @@ import type { Adapter } from '../provider.ts'
 export const xaiChat: Adapter<ChatInput, ChatEvent> = {
   ...chatCompletions,
   request: chatRequest,
-  response: (body, ask) => {
-    const error = flatError(body)
-    if (error !== undefined) throw error
-    return chatCompletions.response(body, ask).map(inclusiveUsage)
-  },
-  stream: readStream,
+  read: (_head, ask) => jsonOrSse(ask, readResponse, readStream),
   error: readError
 }

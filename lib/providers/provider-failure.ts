@@ -1,0 +1,120 @@
+/**
+ * A failure of a provider as a fact: what it is, and what the provider said of it.
+ *
+ * Adapters state it, from a status and a body or from an error inside a response that claimed to be
+ * fine. They do not know whose key was used, so they make no error of it: `stages/provider-call`
+ * does, once.
+ */
+
+import { GatewayError, asGatewayError, type ErrorCode, type GatewayErrorOptions } from '../core/errors.ts'
+import { redact, redactError } from '../text/redact.ts'
+import type { Secret } from '../core/secret.ts'
+
+export type FailureKind =
+  /** The key was refused. */
+  | 'credential'
+  /** The credit or the quota of the account is used up. */
+  | 'quota'
+  | 'rate_limit'
+  | 'overloaded'
+  | 'timeout'
+  /** The provider does not have the model. */
+  | 'model'
+  | 'context_length'
+  | 'content_policy'
+  | 'too_large'
+  | 'unsupported'
+  | 'invalid_document'
+  | 'invalid_format'
+  /** The caller's request was refused for another reason. */
+  | 'invalid_request'
+  /** A request that the gateway wrote by itself was refused: not the caller's fault, and not worth another try. */
+  | 'rejected'
+  /** Anything else. */
+  | 'error'
+
+export interface Failure {
+  readonly kind: FailureKind
+  /** The status the caller may see where the provider's own passes through. */
+  readonly status?: number | undefined
+  /** The provider's words, as they came. */
+  readonly message?: string | undefined
+  /** The parameter at fault. */
+  readonly param?: string | undefined
+  /** The provider's own code, where it is more use to the caller than ours. */
+  readonly code?: string | undefined
+  /** Seconds from 1 to 60. */
+  readonly retryAfterSeconds?: number | undefined
+  /** The provider's limits, as headers of the reply. */
+  readonly rateLimits?: Readonly<Record<string, string>> | undefined
+  /** Details for the log. */
+  readonly cause?: Readonly<Record<string, unknown>> | undefined
+}
+
+/** A failure on its way from a reader to the one who makes an error of it. */
+export class ProviderFailure extends Error {
+  readonly failure: Failure
+
+  constructor (failure: Failure) {
+    super(`the provider failed: ${failure.kind}`)
+    this.name = 'ProviderFailure'
+    this.failure = failure
+  }
+}
+
+/** Throws the failure found in a response, or `otherwise` where there is none. */
+export function raise (failure: Failure | undefined, otherwise: string): never {
+  throw failure === undefined ? invalidResponse(otherwise) : new ProviderFailure(failure)
+}
+
+/** Makes the error for a response that cannot be read. @param cause only for the log */
+export function invalidResponse (cause: unknown): GatewayError {
+  return new GatewayError('upstream_invalid_response', { cause })
+}
+
+/** Names `input` where chat would name its messages. */
+export function aboutInput (failure: Failure): Failure {
+  return failure.param === 'messages' ? { ...failure, param: 'input' } : failure
+}
+
+/**
+ * Makes the error a caller reads out of whatever an attempt threw, without the secrets it may quote.
+ *
+ * @param secrets of the provider as the operator configured it
+ * @param ownKey the caller's own key at the provider, if the call used one: its limits, its quota
+ *   and its refusal are the caller's business, those of the gateway's credential are not
+ */
+export function callerError (thrown: unknown, secrets: readonly Secret[] = [], ownKey?: Secret): GatewayError {
+  const texts = [...secrets, ...ownKey === undefined ? [] : [ownKey]].map(secret => secret.reveal())
+  if (thrown instanceof ProviderFailure) return errorOf(thrown.failure, texts, ownKey !== undefined)
+  return redactError(asGatewayError(thrown), texts)
+}
+
+function errorOf (failure: Failure, secrets: readonly string[], ownKey: boolean): GatewayError {
+  const { kind, param, status, code, retryAfterSeconds, rateLimits } = failure
+  const message = failure.message === undefined ? undefined : redact(failure.message, secrets)
+  const cause = { ...failure.cause, ...message !== undefined && { message } }
+  const make = (code: ErrorCode, options: GatewayErrorOptions = {}): GatewayError => new GatewayError(code, { cause, ...options })
+
+  switch (kind) {
+    case 'credential': return ownKey
+      ? make('invalid_provider_key', { status: status === 403 ? 403 : 401, message })
+      : make('upstream_auth_failed')
+    case 'quota': return ownKey ? make('insufficient_quota', { message }) : make('upstream_quota_exhausted')
+    case 'rate_limit': return make('rate_limit_exceeded', {
+      message: ownKey ? message : 'The provider is limiting requests. Try again later.', retryAfterSeconds, rateLimits
+    })
+    case 'overloaded': return make('upstream_overloaded', { retryAfterSeconds })
+    case 'timeout': return make('upstream_timeout')
+    case 'model': return make('model_not_found', { message, param: param ?? 'model' })
+    case 'context_length': return make('context_length_exceeded', { message, param: param ?? 'messages' })
+    case 'content_policy': return make('content_policy_violation', { message, param, status, shownCode: code })
+    case 'too_large': return make('file_too_large', { message, param })
+    case 'unsupported': return make('unsupported_parameter', { message, param })
+    case 'invalid_document': return make('invalid_document', { message, param })
+    case 'invalid_format': return make('unsupported_format', { message, param })
+    case 'invalid_request': return make('upstream_invalid_request', { message, param, status, shownCode: code })
+    case 'rejected': return make('upstream_error', { failure: 'caller' })
+    case 'error': return make('upstream_error')
+  }
+}

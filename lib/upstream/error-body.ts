@@ -1,0 +1,43 @@
+import type { UpstreamResponse } from '../providers/provider.ts'
+
+const maxBytes = 64 * 1024
+/** The status has said most of it; a caller does not wait longer for its words. */
+const maxWaitMs = 3000
+
+/**
+ * Reads the words of a refusal: parsed JSON, else text, empty for a page of HTML and for what is
+ * cut off. A body that does not end counts as far as it came within three seconds.
+ */
+export async function readErrorBody ({ body }: UpstreamResponse, waitMs = maxWaitMs): Promise<unknown> {
+  const { text, complete } = await readFor(body, waitMs)
+  try {
+    return JSON.parse(text)
+  } catch {
+    return complete && !text.trimStart().startsWith('<') ? text : ''
+  }
+}
+
+async function readFor (body: UpstreamResponse['body'], waitMs: number): Promise<{ text: string, complete: boolean }> {
+  const pieces: Uint8Array[] = []
+  let sizeBytes = 0
+  let complete = false
+  let timer: NodeJS.Timeout | undefined
+  const over = new Promise<undefined>(resolve => { timer = setTimeout(resolve, waitMs, undefined) })
+  // One that breaks says nothing more: what came before is all the provider said.
+  const interrupted = (): undefined => undefined
+  try {
+    const source = body[Symbol.asyncIterator]()
+    while (sizeBytes <= maxBytes) {
+      const next = await Promise.race([source.next().catch(interrupted), over])
+      if (next === undefined) break
+      complete = next.done === true
+      if (next.done === true) break
+      pieces.push(next.value)
+      sizeBytes += next.value.length
+    }
+  } finally {
+    clearTimeout(timer)
+    if (!complete) body.cancel()
+  }
+  return { text: Buffer.concat(pieces).toString(), complete }
+}

@@ -1,0 +1,207 @@
+/**
+ * One call in several upstream requests, for providers that take only so much in one
+ * (`Adapter.split`): a few at a time, read as one answer (`Adapter.join`).
+ *
+ * What the parts give comes out in the order it arrives, as soon as it can; a part is not read on
+ * before its last batch was taken. The first failure cancels everything.
+ */
+
+import { addUsage } from '../core/usage.ts'
+import { openAttempt, type AttemptCall, type AttemptPart, type ProviderCallOptions } from './attempt.ts'
+import { bufferedAttempt, type OpenAttempt } from './open-attempt.ts'
+import type { Adapter, Ask, Join, Provider } from '../providers/provider.ts'
+import type { Usage } from '../core/usage.ts'
+
+/** The fields of an event that parts are joined by. */
+export interface AnyEvent {
+  readonly type: string
+  readonly choice?: number
+  readonly usage?: Usage
+}
+
+/** Requests of one call in flight at once. */
+const maxParallel = 8
+
+/** Returns the requests an ask takes at this provider. @throws what `adapter.split` throws */
+export function partsOf<R, E> (ask: Ask<R>, adapter: Adapter<R, E>): ReadonlyArray<AttemptPart<R>> {
+  return (adapter.split?.(ask) ?? [ask]).map(part => ({ ask: part }))
+}
+
+/**
+ * Opens the answer to all parts; one part alone is an attempt like any other.
+ *
+ * A streamed answer is open when the first of them gives something real, any other when all have
+ * ended: until then a failure is one of all, and another route may be tried.
+ *
+ * @throws what `openAttempt` throws
+ */
+export async function openParts<R, E extends AnyEvent> (
+  call: AttemptCall, parts: ReadonlyArray<AttemptPart<R>>, provider: Provider, adapter: Adapter<R, E>, options: ProviderCallOptions
+): Promise<OpenAttempt<E>> {
+  const [first, ...others] = parts
+  if (first === undefined) throw new RangeError('a request has at least one part')
+  if (others.length === 0) return await openAttempt(call, first, provider, adapter, options)
+
+  const join = adapter.join?.(parts.length) ?? joinChoices<E>(parts.length)
+  const joined = new JoinedAttempt<E>(parts.length, join, async (index, signal) => {
+    // A copy: the requests of many parts would be kept with all their text.
+    const part = { ask: (parts[index] ?? first).ask }
+    return await openAttempt({ ...call, signal: AbortSignal.any([call.signal, signal]) }, part, provider, adapter, options)
+  })
+  return first.ask.streamed ? await joined.begun() : await joined.buffered()
+}
+
+/**
+ * Joins parts that hold choices of their own. Choices are numbered in the order they begin: a part
+ * may give fewer than it was asked for, and the answer has no gap then. There is one
+ * `response-start`, and one `usage` with the sum.
+ */
+export function joinChoices<E extends AnyEvent> (parts: number): Join<E> {
+  const numbers = Array.from({ length: parts }, () => new Map<number, number>())
+  const usages = new Map<number, E>()
+  let started = false
+  let choices = 0
+  const numbered = (event: E, known: Map<number, number> | undefined): E => {
+    if (event.choice === undefined) return event
+    let choice = known?.get(event.choice)
+    if (choice === undefined) known?.set(event.choice, choice = choices++)
+    return choice === event.choice ? event : { ...event, choice }
+  }
+  return {
+    read: (part, events, into) => {
+      for (const event of events) {
+        if (event.type === 'usage') usages.set(part, event)
+        else if (event.type !== 'response-start' || !started) into.push(numbered(event, numbers[part]))
+        if (event.type === 'response-start') started = true
+      }
+    },
+    end: into => {
+      const [first] = usages.values()
+      // Less than all of it would be a wrong bill.
+      if (first === undefined || usages.size < parts) return
+      const usage = [...usages.values()].reduce<Usage | undefined>((sum, event) => addUsage(sum, event.usage), undefined)
+      into.push({ ...first, usage })
+    }
+  }
+}
+
+/** A batch that waits to be taken; its part is not read on before. */
+interface Offer<E> {
+  readonly events: E[]
+  readonly taken: () => void
+}
+
+class JoinedAttempt<E> implements OpenAttempt<E> {
+  readonly #parts: number
+  readonly #join: Join<E>
+  readonly #open: (part: number, signal: AbortSignal) => Promise<OpenAttempt<E>>
+  readonly #cancelled = new AbortController()
+  readonly #attempts = new Set<OpenAttempt<E>>()
+  readonly #offers: Array<Offer<E>> = []
+  #nextPart = 0
+  #running = 0
+  #wake: (() => void) | undefined
+  #failure: unknown
+  #failed = false
+  #ended = false
+  #sizeBytes = 0
+
+  constructor (parts: number, join: Join<E>, open: (part: number, signal: AbortSignal) => Promise<OpenAttempt<E>>) {
+    this.#parts = parts
+    this.#join = join
+    this.#open = open
+    this.#running = Math.min(maxParallel, parts)
+    for (let runner = this.#running; runner > 0; runner--) void this.#run()
+  }
+
+  /** Waits for the first batch, which stays to be read. */
+  async begun (): Promise<this> {
+    await this.#changed()
+    if (this.#failed) throw this.#failure
+    return this
+  }
+
+  /** Reads everything into one batch. */
+  async buffered (): Promise<OpenAttempt<E>> {
+    const all: E[] = []
+    for (let events = await this.next(); events !== undefined; events = await this.next()) {
+      for (const event of events) all.push(event)
+    }
+    return bufferedAttempt(all)
+  }
+
+  async next (): Promise<E[] | undefined> {
+    await this.#changed()
+    if (this.#failed) throw this.#failure
+    const offer = this.#offers.shift()
+    offer?.taken()
+    return offer?.events ?? this.#last()
+  }
+
+  sizeBytes (): number {
+    let size = this.#sizeBytes
+    for (const attempt of this.#attempts) size += attempt.sizeBytes()
+    return size
+  }
+
+  close (): void {
+    this.#nextPart = this.#parts
+    this.#cancelled.abort()
+    for (const attempt of this.#attempts) attempt.close()
+    for (const { taken } of this.#offers.splice(0)) taken()
+  }
+
+  /** Resolves when there is a batch, a failure, or nothing more to come. */
+  async #changed (): Promise<void> {
+    while (this.#offers.length === 0 && !this.#failed && this.#running > 0) {
+      await new Promise<void>(resolve => { this.#wake = resolve })
+    }
+  }
+
+  async #run (): Promise<void> {
+    try {
+      while (this.#nextPart < this.#parts) await this.#read(this.#nextPart++)
+    } catch (error) {
+      if (!this.#failed) {
+        this.#failed = true
+        this.#failure = error
+        this.close()
+      }
+    } finally {
+      this.#running--
+      this.#wake?.()
+    }
+  }
+
+  async #read (part: number): Promise<void> {
+    const attempt = await this.#open(part, this.#cancelled.signal)
+    this.#attempts.add(attempt)
+    try {
+      for (let read = await attempt.next(); read !== undefined; read = await attempt.next()) {
+        const events: E[] = []
+        this.#join.read(part, read, events)
+        if (events.length > 0) await this.#offer(events)
+      }
+    } finally {
+      attempt.close()
+      this.#attempts.delete(attempt)
+      this.#sizeBytes += attempt.sizeBytes()
+    }
+  }
+
+  async #offer (events: E[]): Promise<void> {
+    if (this.#cancelled.signal.aborted) return
+    await new Promise<void>(resolve => {
+      this.#offers.push({ events, taken: resolve })
+      this.#wake?.()
+    })
+  }
+
+  #last (): E[] | undefined {
+    if (this.#ended) return undefined
+    this.#ended = true
+    const events: E[] = []
+    this.#join.end(events)
+    return events.length === 0 ? undefined : events
+  }
+}

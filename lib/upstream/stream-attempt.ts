@@ -1,0 +1,223 @@
+import { GatewayError } from '../core/errors.ts'
+import { invalidResponse } from '../providers/provider-failure.ts'
+import { sseReader, type SseReader } from '../wire/sse.ts'
+import { asInterrupted, readOrRefuse } from './read-response.ts'
+import type { OpenAttempt } from './open-attempt.ts'
+import type { StreamReader, UpstreamBody } from '../providers/provider.ts'
+
+export interface StreamOptions<E> {
+  /** Reads a response that turned out to be one JSON text. */
+  readonly json: (text: string) => E[]
+  readonly jsonBytes: number
+  /** Bytes of one event. */
+  readonly eventBytes: number
+  /** Longest wait without an event, while bytes come all the same. */
+  readonly idleEventsMs: number
+}
+
+/** The rest of a body is read for so long: its connection can then be used again. */
+const restMs = 1000
+
+/**
+ * Reads the bytes of an event stream into events, one array per read.
+ *
+ * An error among them is thrown by the read after it, so that what came before it goes out first.
+ */
+export class StreamAttempt<E extends { readonly type: string }> implements OpenAttempt<E> {
+  readonly #body: UpstreamBody
+  readonly #bytes: AsyncIterator<Uint8Array>
+  readonly #reader: StreamReader<E>
+  readonly #messages: SseReader
+  readonly #options: StreamOptions<E>
+  /** Events that were read before the first real one. */
+  #held: E[] = []
+  #pending: Promise<IteratorResult<Uint8Array>> | undefined
+  #started = false
+  #sizeBytes = 0
+  #finished = false
+  /** The hold ended without anything real: one read may be empty, so that the caller gets a head. */
+  #overdue = false
+  #failure: unknown
+  /** Waited since the last event; a pause of the caller's does not count. */
+  #idleMs = 0
+
+  constructor (body: UpstreamBody, reader: StreamReader<E>, options: StreamOptions<E>) {
+    this.#body = body
+    this.#bytes = body[Symbol.asyncIterator]()
+    this.#reader = reader
+    this.#messages = sseReader(options.eventBytes)
+    this.#options = options
+  }
+
+  /**
+   * Reads on until something real has come, the response is over, or `holdMs` have passed.
+   *
+   * @throws what the response failed with before anything real came
+   */
+  async untilReal (holdMs: number): Promise<void> {
+    let timer: NodeJS.Timeout | undefined
+    const over = new Promise<'over'>(resolve => { timer = setTimeout(resolve, holdMs, 'over') })
+    try {
+      while (!this.#finished) {
+        this.#pending ??= this.#bytes.next()
+        // A failure is told by the read below.
+        if (await Promise.race([this.#pending.then(undefined, () => undefined), over]) === 'over') {
+          this.#overdue = true
+          return
+        }
+        const from = this.#held.length
+        if (!await this.#read(this.#held)) return
+        for (let at = from; at < this.#held.length; at++) {
+          if (isReal(this.#held[at])) return
+        }
+        if (this.#failure !== undefined) throw this.#failure
+      }
+    } finally {
+      clearTimeout(timer)
+    }
+  }
+
+  async next (): Promise<E[] | undefined> {
+    if (this.#held.length > 0 || this.#overdue) {
+      this.#overdue = false
+      const events = this.#held
+      this.#held = []
+      return events
+    }
+    const events: E[] = []
+    return await this.#read(events) ? events : undefined
+  }
+
+  sizeBytes (): number {
+    return this.#sizeBytes
+  }
+
+  close (): void {
+    if (!this.#finished) this.#body.cancel()
+  }
+
+  /** Appends the events of one read. Resolves to false when there is nothing left to read. */
+  async #read (into: E[]): Promise<boolean> {
+    if (this.#failure !== undefined) throw this.#failure
+    if (this.#finished) return false
+    const startedAtMs = performance.now()
+    let read: IteratorResult<Uint8Array>
+    try {
+      read = await (this.#pending ?? this.#bytes.next())
+    } catch (error) {
+      return this.#cut(error, into)
+    }
+    this.#pending = undefined
+    this.#idleMs += performance.now() - startedAtMs
+    if (read.done === true) return this.#end(into)
+    this.#sizeBytes += read.value.length
+    await this.#readBytes(read.value, into)
+    return true
+  }
+
+  async #readBytes (bytes: Uint8Array, into: E[]): Promise<void> {
+    if (!this.#started) {
+      const start = opening(bytes)
+      if (start === '' || start === '\ufeff') return
+      this.#started = true
+      if (start.startsWith('{') || start.startsWith('[')) return await this.#readJson(bytes, into)
+      if (start.startsWith('<')) throw invalidResponse('HTML')
+    }
+    const before = into.length
+    this.#gather(into, () => {
+      for (const message of this.#messages.push(bytes)) {
+        if (this.#reader.done) return
+        this.#reader.read(message, into)
+      }
+    })
+    if (this.#reader.done) {
+      this.#finished = true
+      this.#readRest()
+    } else if (into.length > before) {
+      this.#idleMs = 0
+    } else if (this.#idleMs > this.#options.idleEventsMs) {
+      throw new GatewayError('upstream_timeout')
+    }
+  }
+
+  #end (into: E[]): boolean {
+    this.#finished = true
+    if (!this.#started) throw invalidResponse('empty body')
+    asInterrupted(() => this.#gather(into, () => {
+      for (const message of this.#messages.end()) {
+        if (this.#reader.done) return
+        this.#reader.read(message, into)
+      }
+      if (!this.#reader.done) this.#reader.end(into)
+    }))
+    return true
+  }
+
+  /**
+   * Ends a stream whose connection broke. A response with all its finish reasons is complete without
+   * the message that says so; of any other the break is the failure.
+   */
+  #cut (error: unknown, into: E[]): boolean {
+    this.#finished = true
+    const broke = error instanceof GatewayError && (error.code === 'upstream_stream_interrupted' || error.code === 'upstream_timeout')
+    if (!broke || !this.#started) throw error
+    try {
+      this.#reader.end(into)
+    } catch {
+      throw error
+    }
+    return true
+  }
+
+  /** Runs `read`; what it throws after it has appended events is kept for the next read. */
+  #gather (into: readonly E[], read: () => void): void {
+    const before = into.length
+    try {
+      readOrRefuse(read)
+    } catch (error) {
+      if (into.length === before) throw error
+      this.#failure = error
+    }
+  }
+
+  /** Reads one JSON text where a stream was asked for: an error, or the complete answer. */
+  async #readJson (first: Uint8Array, into: E[]): Promise<void> {
+    const pieces = [first]
+    let sizeBytes = first.length
+    for (;;) {
+      const { done, value } = await this.#bytes.next()
+      if (done === true) break
+      sizeBytes += value.length
+      if (sizeBytes > this.#options.jsonBytes) throw invalidResponse('a JSON text over the limit')
+      pieces.push(value)
+    }
+    this.#finished = true
+    for (const event of this.#options.json(Buffer.concat(pieces).toString())) into.push(event)
+  }
+
+  /** Reads a body a moment longer than its response, and tears its connection down only then. */
+  #readRest (): void {
+    const timer = setTimeout(() => this.#body.cancel(), restMs).unref()
+    const next = (): void => {
+      this.#bytes.next().then(({ done }) => {
+        if (done === true) clearTimeout(timer)
+        else next()
+      }, () => clearTimeout(timer))
+    }
+    next()
+  }
+}
+
+/**
+ * Returns the first characters but for white space: decoding all of a first read to look at one of
+ * them would cost as much as reading its messages.
+ */
+function opening ({ buffer, byteOffset, byteLength }: Uint8Array): string {
+  const start = Buffer.from(buffer, byteOffset, Math.min(byteLength, 64)).toString().trimStart()
+  return start === '' ? Buffer.from(buffer, byteOffset, byteLength).toString().trimStart() : start
+}
+
+/** Tells whether a caller could see the event; heads and empty deltas are not real. */
+function isReal (event: { readonly type: string, readonly text?: string } | undefined): boolean {
+  return event !== undefined && event.type !== 'response-start' && event.type !== 'extra' && event.text !== ''
+}
