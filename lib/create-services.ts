@@ -108,6 +108,7 @@ function openProvider (settings: ProviderSettings, closing: Array<() => Promise<
   const transport = httpTransport({
     baseUrl: settings.baseUrl,
     connections: settings.connections,
+    maxWaiting: settings.waitingCalls,
     connectMs: settings.timeouts.connectMs,
     headers: settings.headers
   })

@@ -157,6 +157,7 @@ export const ProviderConfig = Closed({
     description: 'When the caller leaves: stop the provider, or read on so that the books stay exact.'
   }),
   connections: Count(256, 'Sockets to it, per process.', 65_536),
+  waiting_calls: Count(1024, 'Requests that may wait for a socket, per process, fairly among keys; more go to the next model or are refused with 503.', 1_000_000),
   quirks: QuirksConfig,
   list_models: Type.Optional(Type.Boolean({
     description: 'Merge its own model list into ours. Default: true for servers that run models ' +

@@ -61,6 +61,7 @@ export function benchSettings (port: number, upstreamPort: number): Settings {
       retries: 2,
       onDisconnect: 'abort',
       connections: 4_096,
+      waitingCalls: 4_096,
       quirks: {},
       listModels: false,
       options: {}

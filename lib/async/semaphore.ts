@@ -1,41 +1,107 @@
 /**
- * A number of places, and the line of those who wait for one, first come first served. What waits
- * is a function that is called when its turn comes: with a place free, `take` costs no promise.
+ * A number of places, and a bounded line of those who wait for one.
+ *
+ * The line is fair to owners: each is served in turn, first come first served among its own, so one who
+ * sends much waits behind itself. When the line is full, the owner with most in it loses its latest. What
+ * waits is a function that is called when its turn comes: with a place free, `acquire` costs no promise.
  */
+
+export interface Waiter {
+  /** Called once, now or later; it must not throw, and the place is its until `release`. */
+  readonly enter: () => void
+  /** Called instead when there is no room in the line, now or later. */
+  readonly refuse: () => void
+}
+
 export class Semaphore {
-  readonly #line = new Set<() => void>()
+  readonly #maxWaiting: number
+  /** Owners in the order of their turns. */
+  readonly #lines = new Map<string, Set<Waiter>>()
+  readonly #last = new Set<() => void>()
+  #waiting = 0
   #free: number
   #serving = false
 
-  constructor (count: number) {
+  constructor (count: number, maxWaiting = Infinity) {
     this.#free = count
+    this.#maxWaiting = maxWaiting
   }
 
-  /** @param enter called once, now or later; it must not throw, and the place is its until `release` */
-  acquire (enter: () => void): void {
+  /** @param owner whose turn it takes: the id of a key */
+  acquire (waiter: Waiter, owner: string): void {
+    if (this.#free > 0) {
+      this.#free--
+      waiter.enter()
+      return
+    }
+    if (this.#waiting >= this.#maxWaiting && !this.#makeRoom(owner)) {
+      waiter.refuse()
+      return
+    }
+    this.#waiting++
+    const line = this.#lines.get(owner)
+    if (line === undefined) this.#lines.set(owner, new Set([waiter]))
+    else line.add(waiter)
+  }
+
+  /** Acquires a place once nothing waits in the line. */
+  acquireLast (enter: () => void): void {
     if (this.#free === 0) {
-      this.#line.add(enter)
+      this.#last.add(enter)
       return
     }
     this.#free--
     enter()
   }
 
-  /** Leaves the line. False for one who is not in it: its turn has come already. */
-  cancel (enter: () => void): boolean {
-    return this.#line.delete(enter)
+  /** Leaves the line. Returns false for one that is not in it: its turn has come already. */
+  cancel (waiter: Waiter, owner: string): boolean {
+    const line = this.#lines.get(owner)
+    if (line?.delete(waiter) !== true) return false
+    if (line.size === 0) this.#lines.delete(owner)
+    this.#waiting--
+    return true
   }
 
   release (): void {
     this.#free++
     if (this.#serving) return // by one whose turn came just now and was over at once
     this.#serving = true
-    for (const enter of this.#line) {
-      if (this.#free === 0) break
+    for (let enter = this.#next(); enter !== undefined; enter = this.#next()) {
       this.#free--
-      this.#line.delete(enter)
       enter()
     }
     this.#serving = false
+  }
+
+  #next (): (() => void) | undefined {
+    if (this.#free === 0) return undefined
+    for (const [owner, line] of this.#lines) {
+      const [waiter] = line
+      this.#lines.delete(owner)
+      if (waiter === undefined) continue
+      line.delete(waiter)
+      this.#waiting--
+      if (line.size > 0) this.#lines.set(owner, line)
+      return waiter.enter
+    }
+    const [enter] = this.#last
+    if (enter !== undefined) this.#last.delete(enter)
+    return enter
+  }
+
+  /** Refuses the latest of the owner with most in the line, unless the newcomer would have as many. */
+  #makeRoom (newcomer: string): boolean {
+    let most: Set<Waiter> | undefined
+    for (const line of this.#lines.values()) {
+      if (line.size > (most?.size ?? 0)) most = line
+    }
+    if (most === undefined || most.size <= (this.#lines.get(newcomer)?.size ?? 0) + 1) return false
+    const latest = [...most].at(-1)
+    if (latest === undefined) return false
+    most.delete(latest)
+    this.#waiting--
+    latest.refuse()
+    return true
   }
 }

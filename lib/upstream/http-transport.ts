@@ -15,7 +15,7 @@ import { withoutTrailingSlashes } from '../text/without-trailing-slashes.ts'
 import { isHeaderSafe } from '../text/header-value.ts'
 import { decompressed } from './decompress.ts'
 import { GatewayError } from '../core/errors.ts'
-import { Semaphore } from '../async/semaphore.ts'
+import { Semaphore, type Waiter } from '../async/semaphore.ts'
 import type { Secret } from '../core/secret.ts'
 import type { SendOptions, Transport, UpstreamResponse, UpstreamRequest } from '../providers/provider.ts'
 
@@ -24,6 +24,8 @@ export interface UpstreamOptions {
   readonly baseUrl: string
   /** Sockets to it at most; further requests wait for a free one, as long as their signal lets them. */
   readonly connections: number
+  /** Requests that may wait for a socket; more are 503. Default: any number. */
+  readonly maxWaiting?: number
   readonly connectMs: number
   /** Sent with every request. */
   readonly headers?: Readonly<Record<string, Secret>>
@@ -49,10 +51,10 @@ export function httpTransport (options: UpstreamOptions): HttpTransport {
   const fixed: Record<string, string> = { 'user-agent': 'headgate', 'accept-encoding': 'identity' }
   for (const [name, value] of Object.entries(options.headers ?? {})) fixed[name.toLowerCase()] = value.reveal()
 
-  const slots = new Semaphore(options.connections)
+  const slots = new Semaphore(options.connections, options.maxWaiting)
   const close = async (): Promise<void> => {
-    // Who holds every slot has seen the last request off, those in line included.
-    for (let held = 0; held < options.connections; held++) await new Promise<void>(resolve => { slots.acquire(resolve) })
+    // With every slot taken, the last request has ended, those in line included.
+    for (let held = 0; held < options.connections; held++) await new Promise<void>(resolve => { slots.acquireLast(resolve) })
     await pool.close()
     for (let held = options.connections; held > 0; held--) slots.release() // a later request is refused by the pool
   }
@@ -75,6 +77,15 @@ export function httpTransport (options: UpstreamOptions): HttpTransport {
     },
     close: async () => await (closing ??= close())
   }
+}
+
+/** Another model may answer instead; the provider is not to blame, and another attempt would wait in the same line. */
+function tooManyWaiting (): GatewayError {
+  return new GatewayError('overloaded', {
+    message: 'Too many calls wait for this provider. Try again.',
+    failure: 'model',
+    rateLimits: { 'x-ratelimit-remaining-requests': '0', 'x-ratelimit-reset-requests': '1s' }
+  })
 }
 
 /** Keys are checked where they come in; what slips through must not cost a connection. */
@@ -112,7 +123,7 @@ class Exchange implements Dispatcher.DispatchHandler {
   #reject!: (error: unknown) => void
   #controller: Dispatcher.DispatchController | undefined
   #queue: BodyQueue | undefined
-  #enter = nothing
+  #waiter: Waiter | undefined
   #inside = false
   #timer: NodeJS.Timeout | undefined
   #failure: unknown
@@ -131,13 +142,16 @@ class Exchange implements Dispatcher.DispatchHandler {
   /** Calls `dispatch` when there is a slot, unless the signal aborts before. */
   start (dispatch: () => void): void {
     const { timeouts, streamed } = this.#options
-    this.#enter = () => {
-      this.#inside = true
-      this.#enter = nothing // what was sent is not kept for as long as the answer takes
-      this.#timer = setTimeout(() => this.#timedOut(), streamed ? timeouts.firstByteMs : timeouts.responseMs)
-      dispatch()
+    this.#waiter = {
+      enter: () => {
+        this.#inside = true
+        this.#waiter = undefined // what was sent is not kept for as long as the answer takes
+        this.#timer = setTimeout(() => this.#timedOut(), streamed ? timeouts.firstByteMs : timeouts.responseMs)
+        dispatch()
+      },
+      refuse: () => this.#stop(tooManyWaiting())
     }
-    this.#slots.acquire(this.#enter)
+    this.#slots.acquire(this.#waiter, this.#options.keyId ?? '')
   }
 
   onRequestStart (controller: Dispatcher.DispatchController): void {
@@ -196,7 +210,7 @@ class Exchange implements Dispatcher.DispatchHandler {
   #stop (reason: unknown): void {
     this.#failure ??= reason
     this.#fail(this.#failure)
-    if (this.#slots.cancel(this.#enter)) return
+    if (this.#waiter !== undefined && this.#slots.cancel(this.#waiter, this.#options.keyId ?? '')) return
     this.#controller?.abort(asError(this.#failure))
   }
 
@@ -218,7 +232,6 @@ class Exchange implements Dispatcher.DispatchHandler {
   }
 }
 
-function nothing (): void { /* the turn of this request has come */ }
 
 function asError (reason: unknown): Error {
   return reason instanceof Error ? reason : new Error('aborted', { cause: reason })

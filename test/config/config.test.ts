@@ -123,6 +123,7 @@ t.test('without a file and an environment everything has its default', async t =
       retries: 2,
       onDisconnect: 'abort',
       connections: 256,
+      waitingCalls: 1024,
       quirks: {},
       listModels: false,
       options: {}

@@ -73,6 +73,7 @@ export function providerSettings (id: string, kind: ProviderKind): ProviderSetti
     retries: 0,
     onDisconnect: 'abort',
     connections: 1,
+    waitingCalls: 1000,
     quirks: {},
     listModels: false,
     options: {}

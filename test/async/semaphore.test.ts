@@ -1,0 +1,64 @@
+import t from 'tap'
+import { Semaphore } from '../../lib/async/semaphore.ts'
+
+/** Lets owners come in an order, and writes down what becomes of them. */
+function line (count: number, maxWaiting?: number): {
+  semaphore: Semaphore, events: string[], come: (name: string, owner?: string) => { leave: () => boolean }
+} {
+  const semaphore = new Semaphore(count, maxWaiting)
+  const events: string[] = []
+  return {
+    semaphore,
+    events,
+    come: (name, owner = name.slice(0, 1)) => {
+      const waiter = { enter: () => events.push(`${name} in`), refuse: () => events.push(`${name} refused`) }
+      semaphore.acquire(waiter, owner)
+      return { leave: () => semaphore.cancel(waiter, owner) }
+    }
+  }
+}
+
+t.test('owners are served in turn, and each its own in the order they came', async t => {
+  const { semaphore, events, come } = line(1)
+  for (const name of ['a1', 'a2', 'a3', 'a4', 'b1', 'c1', 'b2']) come(name)
+  for (let count = 0; count < 6; count++) semaphore.release()
+  t.same(events, ['a1 in', 'a2 in', 'b1 in', 'c1 in', 'a3 in', 'b2 in', 'a4 in'])
+})
+
+t.test('a full line refuses the latest of the owner with most in it, and no one else', async t => {
+  const { semaphore, events, come } = line(1, 4)
+  for (const name of ['a1', 'a2', 'a3', 'a4', 'a5', 'a6', 'b1', 'b2', 'b3']) come(name)
+  t.same(events, ['a1 in', 'a6 refused', 'a5 refused', 'a4 refused', 'b3 refused'])
+  for (let count = 0; count < 4; count++) semaphore.release()
+  t.same(events.slice(5), ['a2 in', 'b1 in', 'a3 in', 'b2 in'])
+})
+
+t.test('one that leaves the line is never called, and has left only once', async t => {
+  const { semaphore, events, come } = line(1, 1)
+  come('a1')
+  const leaving = come('b1')
+  t.same([leaving.leave(), leaving.leave()], [true, false])
+  come('c1')
+  semaphore.release()
+  t.same(events, ['a1 in', 'c1 in'], 'and its room in the line is free')
+})
+
+t.test('the last to be served comes when the line is empty', async t => {
+  const { semaphore, events, come } = line(1)
+  come('a1')
+  semaphore.acquireLast(() => events.push('last'))
+  come('b1')
+  for (let count = 0; count < 2; count++) semaphore.release()
+  t.same(events, ['a1 in', 'b1 in', 'last'])
+})
+
+t.test('a turn that is over at once gives its place to the next without a deeper stack', async t => {
+  const semaphore = new Semaphore(1)
+  let served = 0
+  semaphore.acquire({ enter: () => undefined, refuse: () => undefined }, 'a')
+  for (let count = 0; count < 20_000; count++) {
+    semaphore.acquire({ enter: () => { served++; semaphore.release() }, refuse: () => undefined }, 'a')
+  }
+  semaphore.release()
+  t.equal(served, 20_000)
+})

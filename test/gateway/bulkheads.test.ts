@@ -1,0 +1,59 @@
+import t from 'tap'
+import { testGateway, upstreamAt } from '../support/gateway.ts'
+import { settings } from '../support/settings.ts'
+import { until } from '../support/until.ts'
+import { chatAnswer, fakeUpstream } from '../support/upstream.ts'
+
+const path = '/v1/chat/completions'
+const other = { headers: { authorization: 'Bearer other' } }
+const keys = { other: { id: 'key-2', name: 'other' } }
+
+t.test('a key that floods a provider that never answers takes nothing from others', async t => {
+  const stuck = await fakeUpstream({ silent: true })
+  const healthy = await fakeUpstream({ pieces: [chatAnswer('x')] })
+  t.teardown(stuck.close)
+  t.teardown(healthy.close)
+  const api = await testGateway(t, {
+    providers: [upstreamAt(`${stuck.url}/v1`, 'openai', 'openai', { connections: 4, waitingCalls: 8 }), upstreamAt(`${healthy.url}/v1`, 'mistral', 'mistral')],
+    limits: { ...settings().limits, openCalls: 40, keyShare: 0.5 }
+  }, keys)
+  const leaving = new AbortController()
+  t.teardown(() => leaving.abort())
+  const refused: Response[] = []
+  for (let count = 0; count < 60; count++) {
+    api.post(path, { model: 'openai/gpt-5', messages: 'hi' }, { signal: leaving.signal }).then(response => refused.push(response), () => undefined)
+  }
+  await until(() => refused.length === 48, 'all but 12 calls to be refused')
+  const bodies = await Promise.all(refused.map(async response => await response.text()))
+  t.same(new Set(refused.map(({ status }) => status)), new Set([503]))
+  t.ok(refused.every(({ headers }) => headers.get('retry-after') === '1' && headers.get('x-ratelimit-remaining-requests') === '0'))
+  t.ok(bodies.includes('{"error":{"message":"Too many calls wait for this provider. Try again.","type":"server_error","code":"overloaded","param":null}}'))
+  t.equal(stuck.requests.length, 4)
+  for (let count = 0; count < 5; count++) {
+    t.equal((await api.post(path, { model: 'mistral/mistral-large-latest', messages: 'hi' }, other)).status, 200)
+  }
+  t.equal((await api.post(path, { model: ['openai/gpt-5', 'mistral/mistral-large-latest'], messages: 'hi' })).status, 200, 'the next model of a list answers')
+  const waiting = api.post(path, { model: 'openai/gpt-5', messages: 'hi' }, { ...other, signal: leaving.signal })
+  waiting.catch(() => undefined)
+  await until(() => refused.length === 49, 'a place in the line for the other key, which the first one loses')
+})
+
+t.test('a key has its share of open calls, and another key the rest', async t => {
+  const stuck = await fakeUpstream({ silent: true })
+  t.teardown(stuck.close)
+  const api = await testGateway(t, {
+    providers: [upstreamAt(`${stuck.url}/v1`), { ...upstreamAt('sandbox:', 'sandbox', 'sandbox'), options: { words_per_second: 0 } }],
+    limits: { ...settings().limits, openCalls: 8, keyShare: 0.5 }
+  }, keys)
+  const leaving = new AbortController()
+  t.teardown(() => leaving.abort())
+  for (let count = 0; count < 4; count++) {
+    api.post(path, { model: 'openai/gpt-5', messages: 'hi' }, { signal: leaving.signal }).catch(() => undefined)
+  }
+  await until(() => stuck.requests.length === 4, 'four calls at the provider')
+  const response = await api.post(path, { model: 'sandbox/echo', messages: 'hi' })
+  t.equal(response.status, 503)
+  t.match(await response.json(), { error: { code: 'overloaded', message: /^This API key has 4 calls open/ } })
+  t.equal(response.headers.get('x-ratelimit-limit-requests'), '4')
+  t.equal((await api.post(path, { model: 'sandbox/echo', messages: 'hi' }, other)).status, 200)
+})
