@@ -2,7 +2,7 @@
 
 import { chatInput, type ChatInput } from '../lib/chat/input.ts'
 import { chatAttributes, chatSettings } from '../lib/chat/model-settings.ts'
-import { checkChatRules } from '../lib/chat/rules.ts'
+import { chatSizes, checkChatRules } from '../lib/chat/rules.ts'
 import { toCompletion } from '../lib/chat/complete.ts'
 import { chain, map } from '../lib/core/stage.ts'
 import { estimateChat } from '../lib/limits/estimate.ts'
@@ -47,6 +47,7 @@ export function chat (services: Services): Handler<Call> {
   return pipeline(
     auth(services),
     validate(ChatRequest),
+    map(chatSizes(services.settings.limits)),
     map(chatInput),
     map(checkChatRules),
     routeModel(services, { settings: chatSettings, attributes: chatAttributes }),

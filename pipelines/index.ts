@@ -45,7 +45,8 @@ const document = {
   method: 'POST',
   body: 'json',
   maxBodyBytes: ({ jsonBodyBytes, documentBytes }: Limits) => Math.max(jsonBodyBytes, Math.ceil(documentBytes / 3) * 4 + 1024 * 1024),
-  largeStringBytes: 64 * 1024
+  largeStringBytes: 64 * 1024,
+  largeField: 'document'
 } as const
 
 /** A key that may chat may fetch what it has deferred. */

@@ -8,7 +8,7 @@
 
 import { Type, type Static } from 'typebox'
 import { Message, TextPart } from './messages.ts'
-import { AnyObject, MapOf, Nullable, OneOf, type WithoutNulls } from './nullable.ts'
+import { AnyObject, Identifier, MapOf, Nullable, OneOf, type WithoutNulls } from './nullable.ts'
 import { Credential, FunctionDefinition, Tool, ToolChoice, ToolServers } from './tools.ts'
 
 export const ResponseFormat = Type.Union([
@@ -219,16 +219,16 @@ const bookkeeping = {
   store: Nullable(Type.Boolean(), {
     default: false, description: 'Let the provider keep the answer for later use.'
   }),
-  user: Nullable(Type.String(), {
-    description: 'The end user; replaced by `safety_identifier` and `prompt_cache_key`.'
+  user: Identifier({
+    description: 'An id of the end user. Replaced by `safety_identifier` and `prompt_cache_key`.'
   }),
-  safety_identifier: Nullable(Type.String(), {
-    description: 'A stable, preferably hashed id of the end user, against abuse.'
+  safety_identifier: Identifier({
+    description: 'A stable id of the end user, preferably hashed, by which providers detect abuse.'
   }),
-  prompt_cache_key: Nullable(Type.String(), {
-    description: 'Calls with the same key share the provider\'s prompt cache.'
+  prompt_cache_key: Identifier({
+    description: 'Calls with the same key share the prompt cache of the provider.'
   }),
-  prompt_cache_retention: Nullable(Type.String(), {
+  prompt_cache_retention: Identifier({
     description: 'How long the provider keeps the prompt cached: `in-memory` or `24h`.'
   }),
   service_tier: Nullable(
@@ -262,9 +262,15 @@ export const ModelSettings = Type.Object({
   tool_choice: tools.tool_choice,
   parallel_tool_calls: tools.parallel_tool_calls,
   ...ofProviders,
-  service_tier: bookkeeping.service_tier,
+  ...bookkeeping,
+  reasoning: Nullable(Type.Object({ effort: sampling.reasoning_effort }), {
+    description: 'Another spelling of `reasoning_effort`, which wins.'
+  }),
   attributes: Nullable(MapOf(Score), { description: 'What this model is like, as in `model_attributes`.' })
-}, { description: 'Fields of a chat request; other fields are ignored.' })
+}, {
+  description: 'Fields of a chat request. Fields that hold for the whole call, such as `messages`, `stream` and ' +
+    '`mcp_servers`, are refused here; unknown fields are ignored.'
+})
 
 export const ModelWithSettings = Type.Object({
   model: Type.String({ minLength: 1 }),

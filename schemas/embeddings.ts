@@ -1,7 +1,7 @@
 /** POST /v1/embeddings: texts, or tokens, to vectors. */
 
 import { Type, type Static } from 'typebox'
-import { Nullable, OneOf, type WithoutNulls } from './nullable.ts'
+import { Identifier, Nullable, OneOf, type WithoutNulls } from './nullable.ts'
 
 const listSize = { minItems: 1, maxItems: 2048 }
 const Tokens = Type.Integer()
@@ -28,7 +28,7 @@ export const EmbeddingsRequest = Type.Object({
   dimensions: Nullable(Type.Integer({ minimum: 1 }), {
     description: 'Length of the vectors, for models that can shorten them.'
   }),
-  user: Nullable(Type.String(), { description: 'Your own id of the end user.' })
+  user: Identifier({ description: 'An id of the end user.' })
 }, { description: 'Asks for the vectors of texts.' })
 
 /** After `validate`: a top-level null is gone. There is no streamed form. */

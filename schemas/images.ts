@@ -8,7 +8,7 @@
 import { Type, type Static } from 'typebox'
 import { ModelChoice } from './chat.ts'
 import { FormFile } from './form.ts'
-import { AnyObject, Nullable, OneOf, type WithoutNulls } from './nullable.ts'
+import { AnyObject, Identifier, Nullable, OneOf, type WithoutNulls } from './nullable.ts'
 
 const n = Nullable(Type.Integer({ minimum: 1, maximum: 10 }), {
   default: 1, description: 'How many images.'
@@ -16,7 +16,7 @@ const n = Nullable(Type.Integer({ minimum: 1, maximum: 10 }), {
 const size = Nullable(Type.String({ pattern: '^(?:auto|[1-9]\\d{0,4}x[1-9]\\d{0,4})$' }), {
   description: '`auto`, or width and height in pixels: `1024x1024`.'
 })
-const user = Nullable(Type.String(), { description: 'A stable name of the end user.' })
+const user = Identifier({ description: 'An id of the end user.' })
 const responseFormat = Nullable(OneOf(['url', 'b64_json']), {
   description: 'How images come, from models that can do both. An address works for 60 minutes.'
 })

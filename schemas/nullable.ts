@@ -4,7 +4,7 @@ import { Type, type Static, type TSchema } from 'typebox'
 
 interface Notes {
   readonly description?: string
-  /** What leaving the field out means. Told to readers; nothing fills it in. */
+  /** The meaning of leaving the field out. Documentation only; nothing fills it in. */
   readonly default?: unknown
 }
 
@@ -19,6 +19,11 @@ export function Nullable<T extends TSchema> (schema: T, notes: Notes = {}) {
 
 /** A request after `validate`: a field is there with a value, or not at all. */
 export type WithoutNulls<T> = { [K in keyof T]: Exclude<T[K], null> }
+
+/** An id that a caller chooses. Bounded: providers bound it as well, and some look at it by patterns. */
+export function Identifier (notes: Notes = {}) {
+  return Nullable(Type.String({ maxLength: 512 }), notes)
+}
 
 /** One of a few words. */
 export function OneOf<const T extends string[]> (
@@ -43,6 +48,6 @@ export function MapOf<T extends TSchema> (values: T, options: MapOptions = {}) {
   })
 }
 
-/** Any object; what is in it is somebody else's business. */
+/** Any object; its content is not checked. */
 export const AnyObject = Type.Unsafe<Record<string, unknown>>({ type: 'object' })
 export type AnyObject = Static<typeof AnyObject>

@@ -1,22 +1,38 @@
 /** The defaults that come with a model, `{ model, settings }`, and what it is chosen by. */
 
-import { ModelSettings, type ChatRequest } from '../../schemas/chat.ts'
+import { GatewayError } from '../core/errors.ts'
+import { ChatRequest, ModelSettings } from '../../schemas/chat.ts'
 import { plainToolChoice } from './plain-tool-choice.ts'
+import { objectOf } from '../json/guards.ts'
 import type { RequestedAttributes } from '../core/model.ts'
 import type { ToolChoice } from '../../schemas/tools.ts'
 
 const known = new Set(Object.keys(ModelSettings.properties))
+/** Fields that hold for a call, whichever model answers. */
+const callFields = new Set(Object.keys(ChatRequest.properties).filter(name => !known.has(name)))
 
 /**
- * The settings in the form of a resolved request. What is not a setting is left out: the model,
- * the messages and the way of sending are the request's alone, and attributes only choose the model.
+ * Returns the settings in the form of a resolved request, without the attributes, which only choose the
+ * model, and without fields that no schema knows.
  *
  * @param given passed the schema
+ * @throws GatewayError `unsupported_parameter` for a field that holds for the whole call;
+ *   `invalid_value` for `top_logprobs` without `logprobs`
  */
 export function chatSettings (given: Readonly<Record<string, unknown>>): Record<string, unknown> {
-  const entries = Object.entries(given).filter(([name, value]) => known.has(name) && value !== null)
-  const { stop_sequences: stop, tool_choice: choice, attributes: _, ...settings } = Object.fromEntries(entries)
+  const entries = Object.entries(given).filter(([, value]) => value !== null)
+  for (const [name] of entries) if (callFields.has(name)) throw refused(name)
+  const {
+    stop_sequences: stop, tool_choice: choice, reasoning, attributes: _, ...settings
+  } = Object.fromEntries(entries.filter(([name]) => known.has(name)))
+  if (settings['top_logprobs'] !== undefined && settings['logprobs'] !== true) {
+    throw new GatewayError('invalid_value', {
+      message: '`top_logprobs` of the settings of a model needs `logprobs` to be true there.', param: 'model.settings.top_logprobs'
+    })
+  }
   if (stop !== undefined) settings['stop'] ??= stop
+  const effort = objectOf(reasoning)?.['effort'] ?? undefined
+  if (effort !== undefined) settings['reasoning_effort'] ??= effort
   if (choice !== undefined) {
     const plain = plainToolChoice(choice as ToolChoice) // by the schema
     settings['tool_choice'] = plain.choice
@@ -25,7 +41,13 @@ export function chatSettings (given: Readonly<Record<string, unknown>>): Record<
   return settings
 }
 
-/** What a request says about attributes of models. */
+function refused (name: string): GatewayError {
+  return new GatewayError('unsupported_parameter', {
+    message: `\`${name}\` cannot be set for one model. Send it beside \`model\`.`, param: `model.settings.${name}`
+  })
+}
+
+/** Returns the attributes that a request names. */
 export function chatAttributes (
   { model_attributes: models, agent_attributes: agent }: Pick<ChatRequest, 'model_attributes' | 'agent_attributes'>
 ): RequestedAttributes {

@@ -20,6 +20,8 @@ export interface Endpoint {
   readonly body: 'none' | 'json' | 'multipart'
   /** Largest body in bytes, of a form all its files together; a larger one is 413. */
   readonly maxBodyBytes: number
+  /** The field that makes a body of JSON too large, where it can only be one: for the 413. */
+  readonly largeField?: string
   /** Strings of a JSON body that are longer than this are kept as bytes: see `Call.largeStrings`. */
   readonly largeStringBytes?: number
   readonly handle: (call: Call) => Promise<Reply>

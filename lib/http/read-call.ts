@@ -40,7 +40,7 @@ export interface OpenCall {
 }
 
 /** A call to no endpoint: it has an id and a line in the log, and is refused. */
-const noEndpoint: Pick<Endpoint, 'name' | 'body' | 'maxBodyBytes' | 'largeStringBytes'> = { name: 'none', body: 'none', maxBodyBytes: 0 }
+const noEndpoint: Pick<Endpoint, 'name' | 'body' | 'maxBodyBytes' | 'largeStringBytes' | 'largeField'> = { name: 'none', body: 'none', maxBodyBytes: 0 }
 
 /**
  * Opens a call. Its signal aborts when the connection closes before the answer is complete.
@@ -56,7 +56,7 @@ export function readCall (
   limits: EdgeLimits,
   admission: Admission
 ): OpenCall {
-  const { name, body, maxBodyBytes, largeStringBytes } = endpoint ?? noEndpoint
+  const { name, body, maxBodyBytes, largeStringBytes, largeField } = endpoint ?? noEndpoint
   const controller = new AbortController()
   setMaxListeners(0, controller.signal) // everything the call does depends on it
   const abort = (reason: GatewayError): void => {
@@ -97,6 +97,7 @@ export function readCall (
         maxValues: limits.jsonValues,
         maxDepth: limits.jsonDepth,
         memory,
+        ...(largeField !== undefined && { largeField }),
         ...(longStrings !== undefined && { longStrings })
       })
     },

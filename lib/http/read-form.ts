@@ -9,7 +9,8 @@
 import { createReadStream } from 'node:fs'
 import { open } from 'node:fs/promises'
 import { Transform, type TransformCallback } from 'node:stream'
-import { asGatewayError, GatewayError } from '../core/errors.ts'
+import { asGatewayError, GatewayError, ValidationError } from '../core/errors.ts'
+import { megabytes } from '../text/megabytes.ts'
 import { createUploadDirectory, removeUploadDirectory } from './upload-directory.ts'
 import type { Holding } from './admission.ts'
 import type { IncomingMessage } from 'node:http'
@@ -53,8 +54,9 @@ interface NamedFile {
  * and without bytes, counts as absent.
  *
  * @throws GatewayError `unsupported_media_type`, `file_too_large` as soon as it is known (`param`
- *   is the field of the file), `request_timeout`, `invalid_value` for a form that is broken, has
- *   too many parts or an empty file, or the signal's reason; nothing is left on disk then
+ *   is the field of the file), `request_timeout`, `invalid_value` for a form that is broken or has
+ *   too many parts, or the signal's reason; nothing is left on disk then
+ * @throws ValidationError (422) for an empty file
  */
 export async function readForm (request: IncomingMessage, limits: FormLimits): Promise<OpenForm> {
   checkHeaders(request)
@@ -171,8 +173,8 @@ function explained (error: unknown, field: string | undefined, { maxBytes }: For
   if (error instanceof GatewayError && error.code !== 'file_too_large') return error
   if (code === 'file_too_large' || tooLarge.has(Number(code))) {
     return code === 1006
-      ? new GatewayError('file_too_large', { message: `The fields of the form are larger than ${fieldBytes} bytes.` })
-      : new GatewayError('file_too_large', { message: `The file is larger than ${maxBytes} bytes.`, param: field })
+      ? new GatewayError('file_too_large', { message: `The fields of the form are larger than ${megabytes(fieldBytes)}.` })
+      : new GatewayError('file_too_large', { message: `The file is larger than ${megabytes(maxBytes)}.`, param: field })
   }
   if (tooMany.has(Number(code))) {
     return malformed(`A form may have up to ${maxFields} fields and ${maxFiles} files.`)
@@ -190,7 +192,7 @@ async function formOf (fields: UploadForm['fields'], parsed: readonly NamedFile[
   for (const { name, file } of parsed) {
     if (file.size === 0) {
       if ((file.originalFilename ?? '') === '') continue
-      throw new GatewayError('invalid_value', { message: 'The file is empty.', param: name })
+      throw new ValidationError([{ loc: ['body', name.replace(/\[\]$/, '')], msg: 'Value error, the file is empty', type: 'value_error' }])
     }
     const list = files[name] ??= []
     list.push(await fileOf(file))

@@ -7,6 +7,7 @@
 import { isUtf8 } from 'node:buffer'
 import { createBrotliDecompress, createGunzip, createInflate, type Zlib } from 'node:zlib'
 import { GatewayError } from '../core/errors.ts'
+import { megabytes } from '../text/megabytes.ts'
 import { yieldFairly } from '../async/yield-fairly.ts'
 import { ValueCounter } from '../json/value-counter.ts'
 import type { IncomingMessage } from 'node:http'
@@ -36,6 +37,8 @@ export interface JsonLimits {
   /** Values and keys together. */
   readonly maxValues: number
   readonly maxDepth: number
+  /** The field to name in the error of a body that is too large. */
+  readonly largeField?: string
   readonly timeoutMs: number
   readonly signal: AbortSignal
   /** What the body takes of the memory for bodies. */
@@ -59,7 +62,7 @@ export async function readJson (request: IncomingMessage, limits: JsonLimits): P
       message: `The body is \`${mediaType.slice(0, 100)}\`; send it as application/json.`
     })
   }
-  if (Number(headers['content-length']) > limits.maxBytes) throw tooLarge(limits.maxBytes)
+  if (Number(headers['content-length']) > limits.maxBytes) throw tooLarge(limits.maxBytes, limits.largeField)
   const inflate = inflater(headers['content-encoding'])
   const length = Number(headers['content-length'] ?? Number.NaN)
   limits.longStrings?.expect(inflate === undefined && length >= 0 ? length : limits.maxBytes)
@@ -99,7 +102,7 @@ async function readText (
     let sizeBytes = 0
     let counter: ValueCounter | undefined
     const check = (piece: Buffer): void => {
-      if (sizeBytes > limits.maxBytes) throw tooLarge(limits.maxBytes)
+      if (sizeBytes > limits.maxBytes) throw tooLarge(limits.maxBytes, limits.largeField)
       if (sizeBytes > freelyCompressedBytes && inflate !== undefined && sizeBytes > maxCompression * inflate.bytesWritten) {
         throw new GatewayError('file_too_large', { message: `The body is compressed more than ${maxCompression}:1.` })
       }
@@ -192,8 +195,8 @@ function textOf (pieces: readonly Buffer[]): string | undefined {
   return isUtf8(bytes) ? bytes.toString() : undefined
 }
 
-function tooLarge (maxBytes: number): GatewayError {
-  return new GatewayError('file_too_large', { message: `The body is larger than ${maxBytes} bytes.` })
+function tooLarge (maxBytes: number, param?: string): GatewayError {
+  return new GatewayError('file_too_large', { message: `The body is larger than ${megabytes(maxBytes)}.`, param })
 }
 
 function tooManyValues ({ maxValues }: JsonLimits): GatewayError {

@@ -6,6 +6,7 @@
  */
 
 import { GatewayError } from '../core/errors.ts'
+import { megabytes } from '../text/megabytes.ts'
 import { imageKind } from '../images/files.ts'
 import { yieldFairly } from '../async/yield-fairly.ts'
 import type { LargeString } from '../core/large-string.ts'
@@ -77,7 +78,7 @@ async function decode (text: Buffer, from: number, maxBytes: number, signal: Abo
   const padding = /={0,2}$/.exec(text.toString('latin1', Math.max(from, text.length - 2)))?.[0].length ?? 0
   const sizeBytes = Math.floor((text.length - from - padding) * 3 / 4)
   if (sizeBytes > maxBytes) {
-    throw new GatewayError('file_too_large', { message: `The document is larger than ${maxBytes} bytes.`, param })
+    throw new GatewayError('file_too_large', { message: `The document is larger than ${megabytes(maxBytes)}.`, param })
   }
   let written = 0
   for (let at = from; at < text.length; at += pieceCharacters) {

@@ -517,10 +517,13 @@ t.test('settings that come with a model are checked, and only shape the answer',
   await row({ temperature: 99 }, { loc: ['body', 'model', 1, 'settings', 'temperature'] })
   const whole = await api.post(path, {
     messages: 'hi',
-    model: { model: 'openai/gpt-5', settings: { stream: true, messages: 'other', seed: 4, stop_sequences: ['x'], tool_choice: { type: 'any' }, temperature: null, unheard: 1 } }
+    model: { model: 'openai/gpt-5', settings: { seed: 4, stop_sequences: ['x'], tool_choice: { type: 'any' }, temperature: null, unheard: 1 } }
   })
   t.match(whole.headers.get('content-type'), /json/)
   t.same(upstream.requests[0]?.json, { model: 'gpt-5', messages: [{ role: 'user', content: 'hi' }], seed: 4, stop: ['x'] })
+  const refused = await api.post(path, { messages: 'hi', model: { model: 'openai/gpt-5', settings: { stream: true } } })
+  t.equal(refused.status, 400)
+  t.match(await json(refused), { error: { code: 'unsupported_parameter', param: 'model.settings.stream' } })
 })
 
 t.test('what the gateway is known by at a provider is told to nobody, whatever it looks like', async t => {
