@@ -26,6 +26,8 @@ export interface JsonOptions {
 const deep = 4
 const deepest = 64
 const mostValues = 10_000
+/** Keywords and properties that merging references and branches may walk over. */
+const maxSteps = 100_000
 
 /** @throws Refusal 400 for a schema that no finite value fits, or only a huge one */
 export function jsonFromSchema (schema: unknown, options: JsonOptions): unknown {
@@ -44,7 +46,9 @@ class Composer {
   readonly #options: JsonOptions
   readonly #strings: string[]
   readonly #numbers: number[]
+  readonly #resolved = new Map<string, Schema>()
   #values = 0
+  #steps = 0
 
   constructor (root: unknown, options: JsonOptions) {
     this.#root = root
@@ -73,21 +77,34 @@ class Composer {
     }
   }
 
-  /** The schema with references followed, one branch chosen, and `allOf` merged in. */
+  /** Returns the schema with references followed, one branch chosen, and `allOf` merged in. */
   #flat (given: unknown, depth: number, followed = 0): Schema {
     let schema = objectOf(given) ?? {}
     const { $ref: ref, allOf, anyOf, oneOf, ...rest } = schema
-    const parts: unknown[] = []
-    if (typeof ref === 'string') parts.push(resolved(this.#root, ref))
-    if (Array.isArray(allOf)) parts.push(...allOf)
+    const parts: unknown[] = Array.isArray(allOf) ? [...allOf as readonly unknown[]] : []
     for (const branches of [anyOf, oneOf]) {
       if (Array.isArray(branches)) parts.push(depth < deep ? branches[0] : plainest(branches))
     }
-    if (parts.length === 0) return schema
+    if (parts.length === 0 && typeof ref !== 'string') return schema
     if (followed > deepest) throw new Refusal(400, 'The schema refers to itself without end.', { param: 'schema' })
     schema = rest
-    for (const part of parts) schema = merged(schema, this.#flat(part, depth, followed + 1))
+    if (typeof ref === 'string') schema = this.#merged(schema, this.#target(ref, depth, followed))
+    for (const part of parts) schema = this.#merged(schema, this.#flat(part, depth, followed + 1))
     return schema
+  }
+
+  /** Follows each reference once: schemas that name the next one twice would take a step for each path. */
+  #target (ref: string, depth: number, followed: number): Schema {
+    const key = `${depth < deep} ${ref}`
+    let target = this.#resolved.get(key)
+    if (target === undefined) this.#resolved.set(key, target = this.#flat(resolved(this.#root, ref), depth, followed + 1))
+    return target
+  }
+
+  #merged (a: Schema, b: Schema): Schema {
+    this.#steps += sizeOf(a) + sizeOf(b)
+    if (this.#steps > maxSteps) throw new Refusal(400, 'The schema is too large for the sandbox.', { param: 'schema' })
+    return merged(a, b)
   }
 
   #object (schema: Schema, place: Place): Record<string, unknown> {
@@ -171,13 +188,24 @@ function merged (a: Schema, b: Schema): Schema {
     const [one, two] = [a[key], b[key]]
     if (two === undefined) continue
     if (key === 'properties') both[key] = { ...objectOf(one), ...objectOf(two) }
-    else if (key === 'required' && Array.isArray(one) && Array.isArray(two)) both[key] = [...one, ...two]
-    else if (key === 'enum' && Array.isArray(one) && Array.isArray(two)) both[key] = one.filter(value => two.includes(value))
+    else if (key === 'required' && Array.isArray(one) && Array.isArray(two)) both[key] = [...new Set<unknown>([...one, ...two])]
+    else if (key === 'enum' && Array.isArray(one) && Array.isArray(two)) both[key] = common(one, two)
     else if (typeof one === 'number' && typeof two === 'number') {
       both[key] = /^(?:min|exclusiveMin)/.test(key) ? Math.max(one, two) : Math.min(one, two)
     }
   }
   return both
+}
+
+function common (one: readonly unknown[], two: readonly unknown[]): unknown[] {
+  const values = new Set(two)
+  return one.filter(value => values.has(value))
+}
+
+/** What merging walks over: the keywords, and what stands in the largest of them. */
+function sizeOf ({ properties, required, enum: values, ...others }: Schema): number {
+  const lists = [required, values].map(list => Array.isArray(list) ? list.length : 0)
+  return Object.keys(others).length + Object.keys(objectOf(properties) ?? {}).length + lists.reduce((sum, size) => sum + size, 0)
 }
 
 /** The branch that ends soonest: no reference, and neither object nor array if there is a choice. */

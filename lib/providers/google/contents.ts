@@ -65,15 +65,48 @@ interface OpenCall {
   output: string | undefined
 }
 
+/** Calls of one id or name; `next` is the one the next result is for. */
+interface SameCalls { readonly calls: OpenCall[], next: number }
+
+/** The calls of one turn in the order they were made, to be found by what their results name. */
+class OpenCalls {
+  readonly list: OpenCall[] = []
+  readonly #byId = new Map<string, SameCalls>()
+  readonly #byName = new Map<string, SameCalls>()
+  anyAnswered = false
+
+  add (call: OpenCall): void {
+    this.list.push(call)
+    // A deprecated call has no id: its result is found by name.
+    const [map, key] = call.id === undefined ? [this.#byName, call.name] : [this.#byId, call.id]
+    const same = map.get(key)
+    if (same === undefined) map.set(key, { calls: [call], next: 0 })
+    else same.calls.push(call)
+  }
+
+  /** The first of equal calls without a result is meant, else a second result replaces the first. */
+  answer (by: { readonly id: string } | { readonly name: string }, output: string): boolean {
+    const same = 'id' in by ? this.#byId.get(by.id) : this.#byName.get(by.name)
+    const call = same?.calls[same.next] ?? same?.calls[0]
+    if (same === undefined || call === undefined) return false
+    call.output = output
+    same.next++
+    this.anyAnswered = true
+    return true
+  }
+}
+
 class Turns {
   readonly contents: Content[] = []
   readonly system: Part[] = []
-  #open: OpenCall[] = []
+  #open = new OpenCalls()
+  /** The last content holds responses, which stand alone: newer models refuse text beside them. */
+  #closed = false
 
   read (message: Message, param: string): void {
     switch (message.role) {
       case 'system': case 'developer':
-        this.system.push(...textParts(message.content))
+        append(this.system, textParts(message.content))
         break
       case 'user':
         this.settle()
@@ -83,24 +116,22 @@ class Turns {
         break
       case 'assistant':
         // Calls of neighbouring messages are one turn until the first result arrives.
-        if (this.#open.some(({ output }) => output !== undefined)) this.settle()
+        if (this.#open.anyAnswered) this.settle()
         this.#readAssistant(message, param)
         break
       case 'tool':
-        this.#answer(call => call.id === message.tool_call_id, contentText(message.content), `${param}.tool_call_id`)
+        this.#answer({ id: message.tool_call_id }, contentText(message.content), `${param}.tool_call_id`)
         break
       case 'function':
-        this.#answer(
-          call => call.id === undefined && call.name === message.name, message.content ?? '', `${param}.name`
-        )
+        this.#answer({ name: message.name }, message.content ?? '', `${param}.name`)
         break
     }
   }
 
   /** Sends up the responses of the calls made so far. */
   settle (): void {
-    if (this.#open.length === 0) return
-    const parts = this.#open.map(({ id, name, param, output }): Part => {
+    if (this.#open.list.length === 0) return
+    const parts = this.#open.list.map(({ id, name, param, output }): Part => {
       if (output === undefined) {
         throw new GatewayError('invalid_value', {
           message: 'Every tool call of the conversation needs its result right after it.', param
@@ -109,7 +140,8 @@ class Turns {
       return { functionResponse: { ...(id ? { id } : {}), name, response: { output } } }
     })
     this.contents.push({ role: 'user', parts })
-    this.#open = []
+    this.#closed = true
+    this.#open = new OpenCalls()
   }
 
   #readAssistant (message: AssistantMessage, param: string): void {
@@ -124,37 +156,34 @@ class Turns {
         })
       }
       parts.push(functionCallPart(call, `${place}.function.arguments`))
-      this.#open.push({ id: call.id, name: call.function.name, param: `${place}.id`, output: undefined })
+      this.#open.add({ id: call.id, name: call.function.name, param: `${place}.id`, output: undefined })
     }
     const legacy = message.function_call
     if (legacy !== undefined && legacy !== null) {
       const args = argumentsOf(legacy.arguments, `${param}.function_call.arguments`)
       parts.push({ functionCall: { name: legacy.name, args } })
-      this.#open.push({ id: undefined, name: legacy.name, param: `${param}.function_call`, output: undefined })
+      this.#open.add({ id: undefined, name: legacy.name, param: `${param}.function_call`, output: undefined })
     }
     this.#add('model', parts)
   }
 
-  /** A second result for one id replaces the first. */
-  #answer (matches: (call: OpenCall) => boolean, output: string, param: string): void {
-    const calls = this.#open.filter(matches)
-    const call = calls.find(({ output }) => output === undefined) ?? calls[0]
-    if (call === undefined) {
-      throw new GatewayError('invalid_value', {
-        message: 'No call of the message before has this id or name.', param
-      })
-    }
-    call.output = output
+  #answer (by: { readonly id: string } | { readonly name: string }, output: string, param: string): void {
+    if (this.#open.answer(by, output)) return
+    throw new GatewayError('invalid_value', { message: 'No call of the message before has this id or name.', param })
   }
 
   #add (role: 'user' | 'model', parts: Part[]): void {
     if (parts.length === 0) return
     const last = this.contents.at(-1)
-    // Responses stand alone: newer models refuse text beside them.
-    const joins = last?.role === role && last.parts.every(part => part.functionResponse === undefined)
-    if (joins) last.parts.push(...parts)
+    if (last?.role === role && !this.#closed) append(last.parts, parts)
     else this.contents.push({ role, parts })
+    this.#closed = false
   }
+}
+
+/** Spread into one `push`, a hundred thousand parts would run out of stack. */
+function append (to: Part[], parts: readonly Part[]): void {
+  for (const part of parts) to.push(part)
 }
 
 function textParts (content: AssistantMessage['content']): Part[] {

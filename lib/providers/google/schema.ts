@@ -20,16 +20,35 @@ const kept = new Set([
   'minimum', 'maximum', 'required', 'propertyOrdering'
 ])
 
+/** Keywords that the schemas of one request may come to, references and branches written out. */
+const maxSteps = 100_000
+
+/** Counts the keywords of what schemas are rewritten to: a few references can stand for any number. */
+export class Steps {
+  #left = maxSteps
+
+  /** @throws GatewayError `invalid_value` when more were taken than a request may */
+  take (count: number, param: string): void {
+    this.#left -= count
+    if (this.#left >= 0) return
+    throw new GatewayError('invalid_value', {
+      message: `The schemas of the functions come to more than ${maxSteps} keywords. Use fewer or smaller ones.`, param
+    })
+  }
+}
+
 /**
  * The parameters of a function for the provider, or `undefined` for a function without any.
  *
  * @param param where the schema stands in the request, for the error
- * @throws GatewayError `invalid_value` when the schema describes something else than an object
+ * @param steps bounds the work for all schemas of a request
+ * @throws GatewayError `invalid_value` when the schema describes something else than an object, or
+ *   takes more steps than are left
  */
-export function functionSchema (parameters: Readonly<Schema>, param: string): Schema | undefined {
+export function functionSchema (parameters: Readonly<Schema>, param: string, steps = new Steps()): Schema | undefined {
   const given = repairSchemaKeywords(parameters)
   const definitions = { ...objectOf(given['definitions']), ...objectOf(given['$defs']) }
-  const schemas = new Schemas(definitions)
+  const schemas = new Schemas(definitions, steps, param)
   // Generators like to put the whole schema among the definitions and refer to it.
   const root = schemas.flat(given)
   if (![root['type'] ?? 'object'].flat().map(lowerCase).includes('object')) {
@@ -52,11 +71,17 @@ function describesSomething (schema: Schema): boolean {
 
 class Schemas {
   readonly #definitions: Schema
-  /** References being merged into their place, against schemas that contain themselves. */
-  readonly #merging = new Set<string>()
+  readonly #names: Names
+  readonly #steps: Steps
+  readonly #param: string
+  /** Definitions with all they refer to. One that is not finished contains itself, and adds nothing there. */
+  readonly #flat = new Map<string, Schema>()
 
-  constructor (definitions: Schema) {
+  constructor (definitions: Schema, steps: Steps, param: string) {
     this.#definitions = definitions
+    this.#names = new Names(Object.keys(definitions))
+    this.#steps = steps
+    this.#param = param
   }
 
   clean (value: unknown): Schema {
@@ -66,6 +91,7 @@ class Schemas {
     const reference = loneReference(given)
     if (reference !== undefined) return this.#reference(reference, given['description'])
     const result: Schema = {}
+    this.#steps.take(sizeOf(given), this.#param)
     for (const [key, inner] of Object.entries(this.flat(given))) this.#cleanKeyword(result, key, inner)
     const isArray = [result['type']].flat().includes('array')
     if (isArray && result['items'] === undefined && result['prefixItems'] === undefined) result['items'] = {}
@@ -77,19 +103,26 @@ class Schemas {
   flat (schema: Schema): Schema {
     const { $ref: reference, allOf, ...own } = schema
     let result = own
-    if (typeof reference === 'string') result = mergeTwo(result, this.#target(reference))
-    for (const branch of Array.isArray(allOf) ? allOf : []) result = mergeTwo(result, this.flat(objectOf(branch) ?? {}))
+    if (typeof reference === 'string') result = this.#merged(result, this.#target(reference))
+    for (const branch of Array.isArray(allOf) ? allOf : []) result = this.#merged(result, this.flat(objectOf(branch) ?? {}))
     return result
   }
 
   #target (reference: string): Schema {
     const name = this.#definitionName(reference)
     const target = name === undefined ? undefined : objectOf(this.#definitions[name])
-    if (target === undefined || this.#merging.has(reference)) return {}
-    this.#merging.add(reference)
+    if (name === undefined || target === undefined) return {}
+    const known = this.#flat.get(name)
+    if (known !== undefined) return known
+    this.#flat.set(name, {})
     const flat = this.flat(target)
-    this.#merging.delete(reference)
+    this.#flat.set(name, flat)
     return flat
+  }
+
+  #merged (first: Schema, second: Schema): Schema {
+    this.#steps.take(sizeOf(first) + sizeOf(second), this.#param)
+    return mergeTwo(first, second)
   }
 
   #cleanKeyword (result: Schema, key: string, inner: unknown): void {
@@ -133,7 +166,7 @@ class Schemas {
   /** The definition meant; a client that converts keys has renamed it, but not the reference. */
   #definitionName (reference: string): string | undefined {
     const name = /^#\/(?:\$defs|definitions)\/([^/]+)$/.exec(reference)?.[1]
-    return name === undefined ? undefined : nameLike(name, Object.keys(this.#definitions))
+    return name === undefined ? undefined : this.#names.like(name)
   }
 }
 
@@ -155,17 +188,39 @@ function mergeTwo (first: Schema, second: Schema): Schema {
   return merged
 }
 
-/** Makes `required` name properties that exist, where a client renamed only the properties. */
-function alignRequired (schema: Schema): void {
-  const names = Object.keys(objectOf(schema['properties']) ?? {})
-  if (names.length === 0 || !Array.isArray(schema['required'])) return
-  schema['required'] = schema['required'].map((name: unknown) =>
-    typeof name === 'string' ? nameLike(name, names) ?? name : name)
+/** The keywords, properties and required names that rewriting a schema walks over, its inner schemas aside. */
+function sizeOf (schema: Schema): number {
+  const { properties, required } = schema
+  let size = 1
+  for (const _ in schema) size++
+  for (const _ in objectOf(properties)) size++
+  return size + (Array.isArray(required) ? required.length : 0)
 }
 
-/** The name itself if it is there, else the one that differs in case and underscores only. */
-function nameLike (name: string, names: readonly string[]): string | undefined {
-  return names.includes(name) ? name : names.find(other => bare(other) === bare(name))
+/** Makes `required` name properties that exist, where a client renamed only the properties. */
+function alignRequired (schema: Schema): void {
+  const properties = Object.keys(objectOf(schema['properties']) ?? {})
+  if (properties.length === 0 || !Array.isArray(schema['required'])) return
+  const names = new Names(properties)
+  schema['required'] = schema['required'].map((name: unknown) =>
+    typeof name === 'string' ? names.like(name) ?? name : name)
+}
+
+/** Finds a name itself if it is there, else the first that differs in case and underscores only. */
+class Names {
+  readonly #names: ReadonlySet<string>
+  readonly #bare = new Map<string, string>()
+
+  constructor (names: readonly string[]) {
+    this.#names = new Set(names)
+    for (const name of names) {
+      if (!this.#bare.has(bare(name))) this.#bare.set(bare(name), name)
+    }
+  }
+
+  like (name: string): string | undefined {
+    return this.#names.has(name) ? name : this.#bare.get(bare(name))
+  }
 }
 
 function bare (name: string): string {

@@ -3,7 +3,7 @@
 import { offersFunctionsOnly } from '../../chat/legacy-functions.ts'
 import { GatewayError } from '../../core/errors.ts'
 import { camelKeys } from './camel-keys.ts'
-import { functionSchema } from './schema.ts'
+import { Steps, functionSchema } from './schema.ts'
 import { objectOf } from '../../json/guards.ts'
 import type { FunctionDeclaration, Tool, ToolConfig } from './wire.ts'
 import type { FunctionDefinition, ToolChoice } from '../../../schemas/tools.ts'
@@ -35,9 +35,8 @@ export function toolingOf (request: ChatInput): Tooling {
   const choice = legacy ? legacyChoiceOf(request.function_call) : choiceOf(request.tool_choice)
   checkNames(choice, declarations, legacy ? 'function_call' : 'tool_choice')
   // Names may only be listed where a call is forced; otherwise the rest is simply not offered.
-  const offered = choice.mode === 'auto' && choice.names !== undefined
-    ? declarations.filter(({ name }) => choice.names?.includes(name))
-    : declarations
+  const only = choice.mode === 'auto' && choice.names !== undefined ? new Set(choice.names) : undefined
+  const offered = only === undefined ? declarations : declarations.filter(({ name }) => only.has(name))
   const toolConfig = own ?? configOf(choice)
   return {
     tools: [{ functionDeclarations: offered }],
@@ -46,8 +45,9 @@ export function toolingOf (request: ChatInput): Tooling {
 }
 
 function declarationsOf (request: ChatInput): FunctionDeclaration[] {
+  const steps = new Steps()
   if (offersFunctionsOnly(request)) {
-    return (request.functions ?? []).map((definition, index) => declarationOf(definition, `functions[${index}]`))
+    return (request.functions ?? []).map((definition, index) => declarationOf(definition, `functions[${index}]`, steps))
   }
   return (request.tools ?? []).map((tool, index) => {
     if (tool.type === 'custom') {
@@ -56,11 +56,11 @@ function declarationsOf (request: ChatInput): FunctionDeclaration[] {
         param: `tools[${index}].type`
       })
     }
-    return declarationOf(tool.function, `tools[${index}].function`)
+    return declarationOf(tool.function, `tools[${index}].function`, steps)
   })
 }
 
-function declarationOf ({ name, description, parameters }: FunctionDefinition, param: string): FunctionDeclaration {
+function declarationOf ({ name, description, parameters }: FunctionDefinition, param: string, steps: Steps): FunctionDeclaration {
   if (!/^[A-Za-z_][\w.:-]{0,127}$/.test(name)) {
     throw new GatewayError('invalid_value', {
       message: 'A function name of this model starts with a letter or an underscore, then letters, ' +
@@ -68,7 +68,7 @@ function declarationOf ({ name, description, parameters }: FunctionDefinition, p
       param: `${param}.name`
     })
   }
-  const schema = functionSchema(parameters ?? {}, `${param}.parameters`)
+  const schema = functionSchema(parameters ?? {}, `${param}.parameters`, steps)
   return {
     name,
     ...(description ? { description } : {}),
@@ -106,7 +106,8 @@ function legacyChoiceOf (choice: ChatInput['function_call']): Choice {
 }
 
 function checkNames ({ names = [] }: Choice, declarations: readonly FunctionDeclaration[], param: string): void {
-  const missing = names.find(name => !declarations.some(declaration => declaration.name === name))
+  const known = new Set(declarations.map(({ name }) => name))
+  const missing = names.find(name => !known.has(name))
   if (missing === undefined) return
   throw new GatewayError('invalid_value', { message: `There is no tool named ${JSON.stringify(missing)}.`, param })
 }
