@@ -9,6 +9,7 @@
  */
 
 import { createServer } from 'node:http'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { deferredChat } from '../pipelines/chat.ts'
 import { createEndpoints } from '../pipelines/index.ts'
 import { openDeferrals } from './deferred/deferrals.ts'
@@ -52,7 +53,10 @@ export interface Gateway {
   readonly reload: (settings: Settings) => Promise<void>
   /** What is under way and waits now. */
   readonly load: () => Load
-  /** Accepts no more, waits for calls under way up to `drainMs`, ends the rest, closes everything. */
+  /**
+   * Says on `/readyz` that it stops, accepts connections for another `shutdownDelayMs`, gives open calls up
+   * to `drainMs`, ends the rest, and closes everything.
+   */
   readonly close: () => Promise<void>
 }
 
@@ -194,6 +198,7 @@ export async function createGateway (settings: Settings, given: GatewayParts): P
 
     close: async () => {
       draining = true
+      await sleep(settings.server.shutdownDelayMs)
       // Not yet `server.close()`: it destroys sockets whose last bytes are still on their way.
       const closed = stopAccepting(server)
       await withTimeout(settings.server.drainMs, idle())

@@ -8,16 +8,19 @@ import './process/v8-flags.ts'
 import { requireNode } from './process/require-node.ts'
 
 requireNode()
-const { run } = await import('./cli/run.ts')
+const [{ run }, { exitWhenPrinted }] = await Promise.all([import('./cli/run.ts'), import('./process/exit.ts')])
 
 // The reader of the output may stop early (`headgate models | head`), which is no failure.
 process.stdout.on('error', () => process.exitCode ??= 0)
+
+// What is no terminal reads the log, one JSON line each, and nothing else.
+const notices = process.stdout.isTTY ? process.stdout : process.stderr
 
 const code = await run(process.argv.slice(2), {
   env: process.env,
   cwd: process.cwd(),
   out: text => { process.stdout.write(`${text}\n`) },
+  notice: text => { notices.write(`${text}\n`) },
   error: text => { process.stderr.write(`${text}\n`) }
 })
-// Exits once everything is printed, whatever socket is still open.
-process.stdout.write('', () => process.exit(code))
+exitWhenPrinted(code) // whatever socket is still open

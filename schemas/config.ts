@@ -361,7 +361,14 @@ const ServerConfig = Section({
     description: 'Where the embedded store lives; relative to the working directory.'
   }),
   open_health: Type.Boolean({ default: false, description: 'Answer `/health` without a key.' }),
-  drain_ms: Milliseconds(30_000, 'How long open calls may go on after SIGTERM.'),
+  shutdown_delay_ms: Type.Integer({
+    minimum: 0,
+    maximum: hour,
+    default: 500,
+    description: 'How long new connections are still accepted after SIGTERM while `/readyz` says 503, so that a load balancer can notice.'
+  }),
+  drain_ms: Milliseconds(8000, 'How long open calls may go on after that. With the default, a stop fits the 10 seconds Docker gives it.'),
+  worker_timeout_ms: Milliseconds(10_000, 'How long a worker may block before it is killed and replaced.'),
   keep_alive_ms: Milliseconds(65_000, 'How long a quiet connection of a caller stays open.'),
   connections: Count(10_000, 'Connections of callers at once, per process; more are closed as they come.')
 }, 'The process and where it listens. Changes here need a restart.')

@@ -14,7 +14,9 @@ export function benchSettings (port: number, upstreamPort: number): Settings {
       logLevel: 'info',
       dataDir: '',
       openHealth: true,
+      shutdownDelayMs: 0,
       drainMs: 1_000,
+      workerTimeoutMs: 10_000,
       keepAliveMs: 60_000,
       connections: 10_000
     },

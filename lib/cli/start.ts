@@ -7,6 +7,7 @@ import { createLog, flushed } from '../telemetry/log.ts'
 import { announce } from '../process/announce.ts'
 import type { Command } from './command.ts'
 import type { ExitCode, Terminal } from '../process/terminal.ts'
+import { exitAfter } from '../process/exit.ts'
 import { firstKey } from '../process/first-key.ts'
 import { followNpm } from '../process/follow-npm.ts'
 import { logWarnings, serve, type ServeOptions } from '../process/serve.ts'
@@ -49,6 +50,7 @@ async function runSingle (options: ServeOptions, terminal: Terminal): Promise<Ex
   announce({ ...serving, settings: options.settings, models: serving.gateway.services.models }, log, terminal)
   await stop
   log.info('draining open calls; signal again to exit immediately')
+  exitAfter(options.settings.server)
   await serving.close()
   await flushed(log)
   return 0

@@ -15,8 +15,8 @@ export interface Ready {
 }
 
 /** Prints the banner if the log level includes `info`; a new key in any case. */
-export function announce ({ address, settings, models, key }: Ready, log: Log, { out }: Terminal): void {
+export function announce ({ address, settings, models, key }: Ready, log: Log, { notice }: Pick<Terminal, 'notice'>): void {
   const providers = settings.providers.filter(({ enabled }) => enabled)
-  if (log.isLevelEnabled('info')) out(banner({ address, providers, models, key }))
-  else if (key !== undefined) out(keyNotice(key))
+  if (log.isLevelEnabled('info')) notice(banner({ address, providers, models, key }))
+  else if (key !== undefined) notice(keyNotice(key))
 }

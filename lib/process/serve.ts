@@ -139,7 +139,9 @@ const restartOnly = {
   port: 'server.port',
   workers: 'server.workers',
   dataDir: 'server.data_dir',
+  shutdownDelayMs: 'server.shutdown_delay_ms',
   drainMs: 'server.drain_ms',
+  workerTimeoutMs: 'server.worker_timeout_ms',
   keepAliveMs: 'server.keep_alive_ms',
   connections: 'server.connections'
 } as const satisfies Record<Exclude<keyof ServerSettings, 'openHealth' | 'logLevel'>, string>

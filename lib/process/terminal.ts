@@ -5,6 +5,8 @@ export interface Terminal {
   readonly cwd: string
   /** One or more lines to standard output, without the last line end. */
   readonly out: (text: string) => void
+  /** The same for a person beside the log: to standard error unless standard output is a terminal. */
+  readonly notice: (text: string) => void
   /** The same, to standard error. */
   readonly error: (text: string) => void
 }

@@ -1,14 +1,20 @@
 /** Runs a worker: serves, and stops when its primary process says so instead of on signals. */
 
+import cluster from 'node:cluster'
 import { workerLimiter } from '../limits/shared-limiter.ts'
 import { flushed } from '../telemetry/log.ts'
 import { serveMetricsRequests } from '../telemetry/shared-metrics.ts'
 import { CommandError, type ExitCode } from './terminal.ts'
 import { StoreError } from '../stores/store-error.ts'
+import { beatEveryMs } from './heartbeats.ts'
+import { exitAfter } from './exit.ts'
 import { serve, type ServeOptions, type Serving } from './serve.ts'
 
 /** Sent by the primary. */
 export const stopMessage = 'stop'
+
+/** Sent to the primary every second, see `Heartbeats`. */
+const aliveMessage = 'alive'
 
 /** Sent to the primary when the worker could not start. */
 export interface StartFailure {
@@ -28,18 +34,24 @@ export async function runWorker (options: ServeOptions): Promise<ExitCode> {
     await send({ failure: error.message })
     return 1
   }
+  const heartbeat = setInterval(() => { process.send?.(aliveMessage, () => undefined) }, beatEveryMs)
   await stop
+  clearInterval(heartbeat)
+  exitAfter(options.settings.server)
   await serving.close()
   await flushed(options.log)
   return 0
 }
 
 /**
- * Resolves when the primary sends the stop message or exits. Signals are ignored: Ctrl-C reaches the whole
+ * Resolves when the primary sends the stop message or is gone: open calls may end then as well. Signals
+ * are ignored: Ctrl-C reaches the whole
  * process group, and together with the primary's message would count as a second signal.
  */
 async function stopMessageReceived (): Promise<void> {
   for (const signal of ['SIGTERM', 'SIGINT']) process.on(signal, () => {})
+  // Without this Node exits a worker whose primary is gone, before anything else can be done.
+  if (cluster.worker !== undefined) cluster.worker.exitedAfterDisconnect = true
   await new Promise<void>(resolve => {
     process.on('message', message => { if (message === stopMessage) resolve() })
     process.on('disconnect', resolve)

@@ -1,12 +1,16 @@
 /** Writes structured lines to standard output; never a body, a header or a secret. */
 
 import { destination, pino, type DestinationStream, type Logger } from 'pino'
+import { withTimeout } from '../async/with-timeout.ts'
 
 export type Log = Logger
 
 /** Lines are written once they reach this length, or after this interval. */
 const maxBufferedLength = 32 * 1024
 const flushIntervalMs = 250
+/** Text that waits for a reader of standard output; more is dropped. */
+const maxUnreadLength = 16 * 1024 * 1024
+const maxFlushMs = 1000
 
 /** Maps loggers created here to their stream, for `writeLine`. */
 const streams = new WeakMap<Log, DestinationStream>()
@@ -36,9 +40,14 @@ export function writeLine (log: Log, level: 'info' | 'warn' | 'error', fields: o
   else stream.write(`{"level":${log.levels.values[level]}${timestamp()},${JSON.stringify(fields).slice(1, -1)},"msg":"${message}"}\n`)
 }
 
-/** Resolves when all lines so far are written, or failed to be. */
+/**
+ * Resolves when all lines so far are written, or cannot be: nothing may read standard output any more.
+ * The lines that are left after a second are dropped; the end of the process would wait for them forever.
+ */
 export async function flushed (log: Log): Promise<void> {
-  await new Promise<void>(resolve => { log.flush(() => resolve()) })
+  const written = new Promise<true>(resolve => { log.flush(() => resolve(true)) })
+  const stream = streams.get(log)
+  if (await withTimeout(maxFlushMs, written) === undefined && stream instanceof StandardOutput) stream.drop()
 }
 
 /**
@@ -47,12 +56,13 @@ export async function flushed (log: Log): Promise<void> {
  */
 class StandardOutput implements DestinationStream {
   readonly #stream
+  #dropped = false
   #lines = ''
 
   constructor () {
     // Runs before the stream's own listener, which writes its buffer.
     process.once('exit', () => this.#write())
-    this.#stream = destination({ dest: 1, sync: false, minLength: 1 })
+    this.#stream = destination({ dest: 1, sync: false, minLength: 1, maxLength: maxUnreadLength })
     setInterval(() => this.#write(), flushIntervalMs).unref()
   }
 
@@ -66,8 +76,14 @@ class StandardOutput implements DestinationStream {
     this.#stream.flush(done)
   }
 
+  /** Forgets what is not written, and everything that follows. */
+  drop (): void {
+    this.#dropped = true
+    this.#stream.destroy()
+  }
+
   #write (): void {
-    if (this.#lines === '') return
+    if (this.#lines === '' || this.#dropped) return
     this.#stream.write(this.#lines)
     this.#lines = ''
   }

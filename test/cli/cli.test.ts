@@ -1,97 +1,31 @@
-import { spawn, spawnSync, type ChildProcess } from 'node:child_process'
-import { once } from 'node:events'
+import { spawnSync } from 'node:child_process'
 import { existsSync, rmSync, writeFileSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
 import { createServer } from 'node:http'
 import { join } from 'node:path'
-import { createInterface } from 'node:readline'
 import t, { type Test } from 'tap'
 import { request } from 'undici'
 import { minNodeVersion } from '../../lib/process/require-node.ts'
 import { banner } from '../../lib/process/banner.ts'
 import { run } from '../../lib/cli/run.ts'
 import { localModels } from '../../lib/local/local-models.ts'
+import { ask, childrenOf, launch, main, startGateway, type Ended } from '../support/headgate.ts'
 import { plainNode } from '../support/plain-node.ts'
 import { fakeUpstream } from '../support/upstream.ts'
 import { until } from '../support/until.ts'
 import type { AddressInfo } from 'node:net'
 
-const main = join(import.meta.dirname, '../../lib/main.js')
-
 /** Only what the test says: no provider of the machine that runs the tests is enabled. */
 const bare = { PATH: process.env['PATH'] ?? '' }
-
-interface Ended {
-  readonly code: number | null
-  readonly out: string
-  readonly error: string
-}
-
-interface Running {
-  readonly child: ChildProcess
-  /** Resolves with the first line of standard output that matches, from the first line on. */
-  readonly line: (pattern: RegExp) => Promise<RegExpExecArray>
-  readonly ended: Promise<Ended>
-}
-
-function launch (t: Test, args: readonly string[], cwd: string, env: Record<string, string> = {}): Running {
-  const [command, parameters] = plainNode(main, ...args)
-  const child = spawn(command, parameters, { cwd, env: { ...bare, ...env } })
-  t.teardown(() => child.kill('SIGKILL'))
-  const lines: string[] = []
-  const errors: string[] = []
-  const waiting = new Set<() => void>()
-  createInterface(child.stdout).on('line', line => {
-    lines.push(line)
-    for (const look of waiting) look()
-  })
-  child.stderr.on('data', (bytes: Buffer) => errors.push(String(bytes)))
-  const ended = once(child, 'close').then(([code]: unknown[]): Ended => ({
-    code: typeof code === 'number' ? code : null, out: lines.join('\n'), error: errors.join('')
-  }))
-  return {
-    child,
-    ended,
-    line: async pattern => await Promise.race([
-      new Promise<RegExpExecArray>(resolve => {
-        const look = (): void => {
-          const found = lines.map(line => pattern.exec(line)).find(match => match !== null)
-          if (found === undefined) return
-          waiting.delete(look)
-          resolve(found)
-        }
-        waiting.add(look)
-        look()
-      }),
-      ended.then(end => { throw new Error(`ended before ${pattern}: ${JSON.stringify(end)}`) })
-    ])
-  }
-}
 
 /** A command that comes to an end by itself: the same as its own process, without starting one. */
 async function headgate (t: Test, args: readonly string[], cwd = t.testdir()): Promise<Ended> {
   const out: string[] = []
   const error: string[] = []
   const code = await run(args, {
-    env: bare, cwd, out: text => out.push(text), error: text => error.push(text)
+    env: bare, cwd, out: text => out.push(text), notice: text => out.push(text), error: text => error.push(text)
   })
   return { code, out: out.join('\n'), error: error.join('\n') }
-}
-
-/** A gateway on a free port, and the key it made for its first start. */
-async function startGateway (t: Test, cwd: string, env: Record<string, string> = {}, args: readonly string[] = []) {
-  const running = launch(t, ['start', ...args], cwd, { PORT: '0', ...env })
-  const [, url = ''] = await running.line(/^Headgate listens on (\S+)$/)
-  return { ...running, url }
-}
-
-async function ask (url: string, key: string, model = 'sandbox/echo'): Promise<{ status: number, body: unknown }> {
-  const { statusCode, body } = await request(`${url}/v1/chat/completions`, {
-    method: 'POST',
-    headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
-    body: JSON.stringify({ model, messages: [{ role: 'user', content: 'ping' }] })
-  })
-  return { status: statusCode, body: await body.json() }
 }
 
 t.test('prints its usage, and what was probably meant', async t => {
@@ -271,9 +205,9 @@ t.test('the first start creates a key, prints it once and shows how to try it', 
   }
 
   first.child.kill('SIGTERM')
-  const { code, out, error } = await first.ended
-  t.match({ code, error }, { code: 0, error: '' })
-  const log = out.split('\n').filter(line => line.startsWith('{')).map((line): unknown => JSON.parse(line))
+  const { code, out } = await first.ended
+  t.equal(code, 0)
+  const log = out.split('\n').map((line): unknown => JSON.parse(line)) // nothing but the log
   t.match(log, [{ endpoint: 'chat', status: 200, provider: 'sandbox' }], 'calls are in the log')
   t.notMatch(JSON.stringify(log), key)
 
@@ -283,17 +217,17 @@ t.test('the first start creates a key, prints it once and shows how to try it', 
   t.match(await ask(second.url, key), { status: 200 }, 'the key is still good')
   second.child.kill('SIGINT')
   const end = await second.ended
-  t.match(end, { code: 0, out: /sandbox: a simulator/ })
-  t.notMatch(end.out, key)
+  t.match(end, { code: 0, error: /sandbox: a simulator/ })
+  t.notMatch(end.error, key)
 })
 
 t.test('without a provider there is nothing to try, and the banner says when every address is used', async t => {
   const { child, line, ended } = launch(t, ['start'], t.testdir(), { HEADGATE_SANDBOX: 'off', PORT: '0' })
   await line(/not shown again\): hg_/)
   child.kill('SIGTERM')
-  const { out } = await ended
-  t.match(out, /^No provider is enabled: set OPENAI_API_KEY/m)
-  t.notMatch(out, 'curl')
+  const { error } = await ended
+  t.match(error, /^No provider is enabled: set OPENAI_API_KEY/m)
+  t.notMatch(error, 'curl')
   const everywhere = banner({ address: { host: '0.0.0.0', port: 80 }, providers: [], models: { list: () => [] } })
   t.match(everywhere, /^Headgate listens on http:\/\/localhost:80 and all other addresses of this machine\n/)
 })
@@ -302,7 +236,7 @@ t.test('below log level info there is no banner, but a new key is printed', asyn
   const { child, line, ended } = launch(t, ['start'], t.testdir(), { PORT: '0', HEADGATE_LOG_LEVEL: 'warn' })
   await line(/not shown again\): hg_/)
   child.kill('SIGTERM')
-  t.match(await ended, { code: 0, out: /^API key \(created because none existed; not shown again\): [^\n]*$/ })
+  t.match(await ended, { code: 0, out: '', error: /^API key \(created because none existed; not shown again\): [^\n]*$/ })
 })
 
 t.test('keys created and revoked by another process apply without a restart', async t => {
@@ -409,9 +343,9 @@ t.test('workers share the port and the key, and one that exits is replaced', asy
   t.ok(alive.includes(pids[1] ?? 0) && !alive.includes(pids[0] ?? 0))
 
   gateway.child.kill('SIGTERM')
-  const { code, out } = await gateway.ended
+  const { code, error } = await gateway.ended
   t.equal(code, 0)
-  t.equal(out.match(/Headgate listens/g)?.length, 1, 'the banner is shown once')
+  t.equal(error.match(/Headgate listens/g)?.length, 1, 'the banner is shown once')
   for (const pid of alive) t.throws(() => process.kill(pid, 0), { code: 'ESRCH' })
 })
 
@@ -472,8 +406,3 @@ t.test('metrics of all workers are served together, only where configured', asyn
     await t.rejects(request(page), { code: 'ECONNREFUSED' })
   }
 })
-
-async function childrenOf (pid: number): Promise<number[]> {
-  const text = await readFile(`/proc/${pid}/task/${pid}/children`, 'utf8')
-  return text.split(' ').filter(part => part !== '').map(Number)
-}

@@ -73,7 +73,9 @@ t.test('without a file and an environment everything has its default', async t =
       logLevel: 'info',
       dataDir: join(cwd, '.headgate'),
       openHealth: false,
-      drainMs: 30_000,
+      shutdownDelayMs: 500,
+      drainMs: 8_000,
+      workerTimeoutMs: 10_000,
       keepAliveMs: 65_000,
       connections: 10_000
     },

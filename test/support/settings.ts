@@ -17,7 +17,9 @@ export function settings (parts: Partial<Settings> = {}): Settings {
       logLevel: 'silent',
       dataDir: '',
       openHealth: false,
+      shutdownDelayMs: 0,
       drainMs: 1_000,
+      workerTimeoutMs: 10_000,
       keepAliveMs: 1_000,
       connections: 10_000
     },

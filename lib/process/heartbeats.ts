@@ -1,0 +1,53 @@
+/** How often a process shows that it is alive, and is looked at. */
+export const beatEveryMs = 1000
+
+/**
+ * Finds processes that hang: whatever they send counts as a sign of life, and one that is silent for too
+ * long is reported once.
+ */
+export class Heartbeats<P> {
+  readonly #timeoutMs: number
+  readonly #onSilent: (process: P) => void
+  readonly #now: () => number
+  readonly #seenMs = new Map<P, number>()
+  readonly #timer: NodeJS.Timeout
+  #checkedMs: number
+
+  constructor (timeoutMs: number, onSilent: (process: P) => void, now: () => number = () => performance.now()) {
+    this.#timeoutMs = timeoutMs
+    this.#onSilent = onSilent
+    this.#now = now
+    this.#checkedMs = now()
+    this.#timer = setInterval(() => this.check(), beatEveryMs).unref()
+  }
+
+  watch (process: P): void {
+    this.#seenMs.set(process, this.#now())
+  }
+
+  beat (process: P): void {
+    if (this.#seenMs.has(process)) this.#seenMs.set(process, this.#now())
+  }
+
+  forget (process: P): void {
+    this.#seenMs.delete(process)
+  }
+
+  stop (): void {
+    clearInterval(this.#timer)
+  }
+
+  check (): void {
+    const nowMs = this.#now()
+    // This process was not running itself, as on a suspended machine: messages may still wait to be read.
+    const stalled = nowMs - this.#checkedMs > 3 * beatEveryMs
+    this.#checkedMs = nowMs
+    for (const [process, seenMs] of this.#seenMs) {
+      if (stalled) this.#seenMs.set(process, nowMs)
+      else if (nowMs - seenMs > this.#timeoutMs) {
+        this.#seenMs.delete(process)
+        this.#onSilent(process)
+      }
+    }
+  }
+}

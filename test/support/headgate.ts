@@ -1,0 +1,85 @@
+/** The command line as a process of its own, as an operator runs it. */
+
+import { spawn, type ChildProcess } from 'node:child_process'
+import { once } from 'node:events'
+import { readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { createInterface } from 'node:readline'
+import { request } from 'undici'
+import { plainNode } from './plain-node.ts'
+import type { Test } from 'tap'
+
+export const main = join(import.meta.dirname, '../../lib/main.js')
+
+/** Only what the test says: no provider of the machine that runs the tests is enabled. */
+const bare = { PATH: process.env['PATH'] ?? '' }
+
+export interface Ended {
+  readonly code: number | null
+  readonly out: string
+  readonly error: string
+}
+
+export interface Running {
+  readonly child: ChildProcess
+  /** Resolves with the first line that matches, of either output, from the first line on. */
+  readonly line: (pattern: RegExp) => Promise<RegExpExecArray>
+  readonly ended: Promise<Ended>
+}
+
+export function launch (t: Test, args: readonly string[], cwd: string, env: Record<string, string> = {}): Running {
+  const [command, parameters] = plainNode(main, ...args)
+  const child = spawn(command, parameters, { cwd, env: { ...bare, ...env } })
+  t.teardown(() => child.kill('SIGKILL'))
+  const lines: string[] = []
+  const errors: string[] = []
+  const waiting = new Set<() => void>()
+  for (const [stream, list] of [[child.stdout, lines], [child.stderr, errors]] as const) {
+    createInterface(stream).on('line', line => {
+      list.push(line)
+      for (const look of waiting) look()
+    })
+  }
+  const ended = once(child, 'close').then(([code]: unknown[]): Ended => ({
+    code: typeof code === 'number' ? code : null, out: lines.join('\n'), error: errors.join('\n')
+  }))
+  return {
+    child,
+    ended,
+    line: async pattern => await Promise.race([
+      new Promise<RegExpExecArray>(resolve => {
+        const look = (): void => {
+          const found = [...lines, ...errors].map(line => pattern.exec(line)).find(match => match !== null)
+          if (found === undefined) return
+          waiting.delete(look)
+          resolve(found)
+        }
+        waiting.add(look)
+        look()
+      }),
+      ended.then(end => { throw new Error(`ended before ${pattern}: ${JSON.stringify(end)}`) })
+    ])
+  }
+}
+
+/** A gateway on a free port, and the key it made for its first start. */
+export async function startGateway (t: Test, cwd: string, env: Record<string, string> = {}, args: readonly string[] = []) {
+  const running = launch(t, ['start', ...args], cwd, { PORT: '0', ...env })
+  const [, url = ''] = await running.line(/^Headgate listens on (\S+)$/)
+  return { ...running, url }
+}
+
+export async function ask (url: string, key: string, model = 'sandbox/echo'): Promise<{ status: number, body: unknown }> {
+  const { statusCode, body } = await request(`${url}/v1/chat/completions`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
+    body: JSON.stringify({ model, messages: [{ role: 'user', content: 'ping' }] })
+  })
+  return { status: statusCode, body: await body.json() }
+}
+
+/** Lists the processes that a process has started and that still run. */
+export async function childrenOf (pid: number): Promise<number[]> {
+  const text = await readFile(`/proc/${pid}/task/${pid}/children`, 'utf8')
+  return text.split(' ').filter(part => part !== '').map(Number)
+}
