@@ -35,6 +35,10 @@ const commands: ReadonlyMap<string, Entry> = new Map<string, Entry>([
     summary: 'report calls and what they cost',
     load: async () => (await import('./usage.ts')).usage
   }],
+  ['backup', {
+    summary: 'copy the store, also while gateways use it',
+    load: async () => (await import('./backup.ts')).backup
+  }],
   ['models', {
     summary: 'list the models that callers can use',
     load: async () => (await import('./models.ts')).models

@@ -1,0 +1,46 @@
+/** `headgate backup`: copies the store while gateways use it. */
+
+import { existsSync, rmSync } from 'node:fs'
+import { resolve } from 'node:path'
+import { parseArgs } from 'node:util'
+import { loadSettings } from '../config/read-settings.ts'
+import { databasePath, openDatabase } from '../stores/database.ts'
+import { CommandError } from '../process/terminal.ts'
+import type { Command } from './command.ts'
+
+export const backup: Command = {
+  usage: `Usage: headgate backup FILE [-c FILE]
+
+Copies the store (keys, usage records, deferred answers) to FILE, also while gateways use it. The copy
+is complete as of one moment and readable by its owner only. To restore it, stop every gateway, replace
+headgate.db in the data directory by the copy, and delete headgate.db-wal and headgate.db-shm.
+
+Running gateways write usage records to the store twice a second; those of the last moments may be missing.
+
+  -c, --config FILE   default: HEADGATE_CONFIG, else headgate.yaml if it exists`,
+
+  run: async (args, terminal) => {
+    const { values: { config: file }, positionals: [name, ...others] } = parseArgs({
+      args: [...args], allowPositionals: true, options: { config: { type: 'string', short: 'c' } }
+    })
+    if (name === undefined || others.length > 0) throw new CommandError('name one file to write the copy to', { exitCode: 2 })
+    const { server } = loadSettings({ ...terminal, file })
+    const source = databasePath(server.dataDir)
+    // Opening the store would create it.
+    if (!existsSync(source)) throw new CommandError(`there is no store at ${source}`)
+    const target = resolve(terminal.cwd, name)
+    if (existsSync(target)) throw new CommandError(`${target} exists already; name a new file`)
+    const database = await openDatabase(server.dataDir)
+    try {
+      database.copyTo(target)
+    } catch (cause) {
+      if (existsSync(target)) rmSync(target)
+      const reason = cause instanceof Error ? cause.message : String(cause)
+      throw new CommandError(`cannot write ${target}: ${reason}`, { cause })
+    } finally {
+      await database.close()
+    }
+    terminal.out(`Copied ${source} to ${target}.`)
+    return 0
+  }
+}

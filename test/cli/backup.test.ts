@@ -1,0 +1,46 @@
+import { statSync, writeFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import t from 'tap'
+import { run } from '../../lib/cli/run.ts'
+import { openDatabase, type Database } from '../../lib/stores/database.ts'
+import { insertUsage } from '../../lib/usage/insert-usage.ts'
+import { usageRowOf } from '../support/usage.ts'
+import type { Test } from 'tap'
+
+async function backup (cwd: string, ...args: readonly string[]) {
+  const out: string[] = []
+  const error: string[] = []
+  const code = await run(['backup', ...args], {
+    env: {}, cwd, out: text => out.push(text), notice: text => out.push(text), error: text => error.push(text)
+  })
+  return { code, out: out.join('\n'), error: error.join('\n') }
+}
+
+async function open (t: Test, directory: string): Promise<Database> {
+  const database = await openDatabase(directory)
+  t.teardown(database.close)
+  return database
+}
+
+t.test('a backup is a complete store, made while a gateway writes to it', async t => {
+  const directory = t.testdir({ copy: {} })
+  const database = await open(t, join(directory, '.headgate'))
+  insertUsage(database, [usageRowOf(1), usageRowOf(2)])
+  const copy = join(directory, 'copy', 'headgate.db')
+  t.match(await backup(directory, 'copy/headgate.db'), { code: 0, out: /^Copied \S+ to \S+\.$/, error: '' })
+  insertUsage(database, [usageRowOf(3)])
+  t.equal(statSync(copy).mode & 0o777, 0o600)
+  const restored = await open(t, dirname(copy))
+  t.same(await restored.query.selectFrom('usage').select('id').execute(), [{ id: 'row-1' }, { id: 'row-2' }])
+})
+
+t.test('a backup overwrites nothing, creates no store, and says why it failed', async t => {
+  const empty = t.testdir()
+  t.match(await backup(empty, 'copy.db'), { code: 1, error: /there is no store at/ })
+  t.throws(() => statSync(join(empty, '.headgate')), { code: 'ENOENT' })
+  await (await openDatabase(join(empty, '.headgate'))).close()
+  writeFileSync(join(empty, 'kept'), 'text')
+  t.match(await backup(empty, 'kept'), { code: 1, error: /kept exists already; name a new file/ })
+  t.match(await backup(empty, 'none/copy.db'), { code: 1, error: /cannot write \S+copy.db: ENOENT/ })
+  t.match(await backup(empty), { code: 2, error: /name one file/ })
+})
