@@ -1,0 +1,74 @@
+/** What callers cannot do to a process with 512 MB of heap, and the settings that it has by default. */
+
+import { fork } from 'node:child_process'
+import { once } from 'node:events'
+import { fileURLToPath } from 'node:url'
+import { gzipSync } from 'node:zlib'
+import t from 'tap'
+import { testKey } from '../support/gateway.ts'
+import { raw } from '../support/raw.ts'
+
+const program = fileURLToPath(new URL('../support/small-gateway.js', import.meta.url))
+const path = '/v1/chat/completions'
+
+/** A chat request with something else in a field that no one knows. */
+function withField (text: string): Buffer {
+  return Buffer.from(`{"model":"sandbox/echo","messages":"x","zz":${text}}`)
+}
+
+const keys = (count: number): string => `{${Array.from({ length: count }, (_, number) => `"k${number}":1`).join()}}`
+const empty = withField(`[${'{},'.repeat(8_000_000)}{}]`)
+const messages = (count: number): Buffer => Buffer.from(
+  `{"model":"sandbox/echo","max_tokens":5,"messages":[${Array.from({ length: count }, () => '{"role":"user","content":"x"}').join()}]}`
+)
+
+interface Attack {
+  readonly times: number
+  readonly body: Buffer
+  readonly gzip?: true
+  /** Every answer is one of these. */
+  readonly statuses: readonly number[]
+}
+
+const attacks: Readonly<Record<string, Attack>> = {
+  '24 MB of empty objects, compressed to 24 KB': { times: 12, body: gzipSync(empty), gzip: true, statuses: [413] },
+  '24 MB of empty objects': { times: 4, body: empty, statuses: [413] },
+  'as many empty objects as there may be': { times: 8, body: withField(`[${'{},'.repeat(240_000)}{}]`), statuses: [200, 422, 503] },
+  'as many distinct keys as there may be': { times: 8, body: withField(keys(240_000)), statuses: [200, 422, 503] },
+  'lists within lists within lists': { times: 8, body: withField('['.repeat(200_000) + ']'.repeat(200_000)), statuses: [400, 503] },
+  '16 MB of text': { times: 8, body: withField(JSON.stringify('é'.repeat(30_000)).concat(',').repeat(260).replace(/^/, '[') + '0]'), statuses: [200, 413, 422, 503] },
+  'one string of 48 MB': { times: 6, body: withField(`"${'x'.repeat(48e6)}"`), statuses: [200, 413, 422, 503] },
+  '80,000 messages': { times: 8, body: messages(80_000), statuses: [200, 400, 422, 503] }
+}
+
+t.test('a gateway with 512 MB of heap survives what a caller with a key can send, and answers the next', { timeout: 240_000 }, async t => {
+  const child = fork(program, [], { execArgv: ['--max-old-space-size=512'], env: { ...process.env, NODE_OPTIONS: '' } })
+  t.teardown(() => { child.kill('SIGKILL') })
+  const [url] = await once(child, 'message') as [string]
+  const post = async (body: Buffer | string, headers: Record<string, string> = {}): Promise<number | 'cut'> => {
+    try {
+      const response = await fetch(url + path, {
+        method: 'POST', body: new Uint8Array(Buffer.from(body)), headers: { authorization: `Bearer ${testKey}`, 'content-type': 'application/json', ...headers }
+      })
+      await response.arrayBuffer()
+      return response.status
+    } catch {
+      return 'cut' // refused while the body was still being sent
+    }
+  }
+  const isAlive = async (after: string): Promise<void> => {
+    t.equal(await post('{"model":"sandbox/echo","messages":"x","max_tokens":1}'), 200, `a good call after: ${after}`)
+    t.equal(child.exitCode ?? child.signalCode, null, `the process lives after: ${after}`)
+  }
+  for (const [title, { times, body, gzip, statuses }] of Object.entries(attacks)) {
+    const seen = await Promise.all(Array.from({ length: times }, async () => (
+      await post(body, gzip === true ? { 'content-encoding': 'gzip' } : {})
+    )))
+    t.same(seen.filter(status => status !== 'cut' && !statuses.includes(status)), [], `${title}: ${seen.join(' ')}`)
+    await isAlive(title)
+  }
+  const flood = 'GET /livez HTTP/1.1\r\nhost: x\r\n\r\n'.repeat(20_000)
+  const sockets = await Promise.all(Array.from({ length: 10 }, async () => await raw(t, url)))
+  for (const socket of sockets) socket.write(flood)
+  await isAlive('200,000 pipelined requests without a key')
+})

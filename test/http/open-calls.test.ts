@@ -1,0 +1,44 @@
+import t from 'tap'
+import { Link, OpenCalls } from '../../lib/http/open-calls.ts'
+
+function link (): Link {
+  return new Link(() => undefined)
+}
+
+t.test('calls are listed in the order they came, without those that ended', async t => {
+  const open = new OpenCalls()
+  const [first, second, third] = [link(), link(), link()]
+  for (const one of [first, second, third]) open.add(one)
+  t.ok([...open].every((one, index) => one === [first, second, third][index]))
+  open.delete(second)
+  t.equal(open.size, 2)
+  t.ok([...open].every((one, index) => one === [first, third][index]))
+  open.delete(first)
+  open.delete(third)
+  t.same([...open], [])
+  t.equal(open.size, 0)
+})
+
+t.test('a list of open calls stays as it is while calls come and go', async t => {
+  const open = new OpenCalls()
+  const [first, second] = [link(), link()]
+  open.add(first)
+  open.add(second)
+  let seen = 0
+  for (const one of open) {
+    seen++
+    open.delete(one)
+    open.add(link())
+  }
+  t.equal(seen, 2)
+  t.equal(open.size, 2)
+})
+
+t.test('a call that ended keeps no other alive', async t => {
+  const open = new OpenCalls()
+  const [first, second] = [link(), link()]
+  open.add(first)
+  open.add(second)
+  open.delete(first)
+  t.ok(first.next === first && first.previous === first)
+})

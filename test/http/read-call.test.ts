@@ -1,0 +1,101 @@
+import { once } from 'node:events'
+import t from 'tap'
+import { GatewayError } from '../../lib/core/errors.ts'
+import { Admission } from '../../lib/http/admission.ts'
+import { readCall, type EdgeLimits, type OpenCall } from '../../lib/http/read-call.ts'
+import { openRequest, type OpenRequest } from '../support/open-request.ts'
+import { settles, until } from '../support/until.ts'
+import { keptUploads } from '../support/uploads.ts'
+import type { Endpoint } from '../../lib/core/endpoint.ts'
+import type { UploadForm } from '../../lib/core/upload.ts'
+import type { Test } from 'tap'
+
+const limits: EdgeLimits = { callMs: 60_000, bodyMs: 60_000, jsonBodyBytes: 1_000_000, jsonValues: 1000, jsonDepth: 8 }
+const endpoint = { name: 'chat', method: 'POST', path: '/', body: 'json', maxBodyBytes: 1_000_000 } as const
+
+interface Opened extends OpenCall, OpenRequest {
+  readonly admission: Admission
+}
+
+async function opened (t: Test, init: RequestInit = {}, parts: Partial<Endpoint> = {}, given: Partial<EdgeLimits> = {}): Promise<Opened> {
+  const pair = await openRequest(t, '/', { method: 'POST', ...init })
+  const admission = new Admission({ openCalls: 1, keyShare: 1, bodyMemoryBytes: 1_000_000, uploadDiskBytes: 1_000_000 })
+  const handle = async (): Promise<never> => await Promise.reject(new Error('no endpoint is called'))
+  const open = readCall(pair.request, pair.response, { id: '7' }, { ...endpoint, handle, ...parts }, { ...limits, ...given }, admission)
+  t.teardown(open.close)
+  return { ...pair, ...open, admission }
+}
+
+t.test('a call has the headers and parameters of its request, and an id that the caller may choose', async t => {
+  const { call } = await opened(t, { headers: { 'x-request-id': 'mine-1', 'x-other': 'a' }, body: '{}' })
+  t.match(call, { id: 'mine-1', params: { id: '7' }, headers: { 'x-other': 'a' }, record: { endpoint: 'chat' } })
+  t.not((await opened(t)).call.id, (await opened(t)).call.id)
+})
+
+t.test('a request for no endpoint is a call without a body', async t => {
+  const pair = await openRequest(t, '/', { method: 'POST', body: '{}' })
+  const admission = new Admission({ openCalls: 1, keyShare: 1, uploadDiskBytes: 1 })
+  const { call, close } = readCall(pair.request, pair.response, {}, undefined, limits, admission)
+  t.teardown(close)
+  t.equal(call.record.endpoint, 'none')
+  t.equal(await call.body(), undefined)
+  t.equal(admission.openCalls, 0)
+})
+
+t.test('a place among open calls is taken with the body and given back with the call', async t => {
+  const { call, close, admission } = await opened(t, { body: '{"a":[1,2]}', headers: { 'content-type': 'application/json' } })
+  t.equal(admission.openCalls, 0, 'not before its key was checked')
+  t.same(await call.body(), { a: [1, 2] })
+  t.equal(admission.openCalls, 1)
+  t.ok(admission.held.memoryBytes > 0)
+  close()
+  t.equal(admission.openCalls, 0)
+  t.same(admission.held, { memoryBytes: 0, diskBytes: 0 })
+})
+
+t.test('without a place the body is not read', async t => {
+  const { call, admission, request } = await opened(t, { body: '{"a":1}' })
+  admission.enter('other')
+  await t.rejects(call.body(), { code: 'overloaded', status: 503 })
+  t.equal(request.readableFlowing, null)
+})
+
+t.test('uploads are deleted with their call, and their disk space is free then', async t => {
+  const form = new FormData()
+  form.append('file', new Blob(['sound']), 'a.wav')
+  const { call, close, admission } = await opened(t, { body: form }, { body: 'multipart' })
+  const { files } = await call.body() as UploadForm
+  t.match(files['file'], [{ name: 'a.wav', sizeBytes: 5 }])
+  t.ok(admission.held.diskBytes > 5)
+  t.equal(keptUploads().length, 1)
+  close()
+  await until(() => admission.openCalls === 0, 'the upload to be deleted')
+  t.same([keptUploads(), admission.held.diskBytes], [[], 0])
+})
+
+t.test('a call ends with its caller, at its deadline, or when it is told to', async t => {
+  const leaving = new AbortController()
+  const left = await opened(t, { signal: leaving.signal })
+  const aborted = once(left.call.signal, 'abort')
+  leaving.abort()
+  await settles(aborted, 'the call to end with its caller')
+  t.match(left.call.signal.reason, { code: 'client_closed_request' })
+
+  const late = await opened(t, {}, {}, { callMs: 1 })
+  await until(() => late.call.signal.aborted, 'the deadline')
+  t.match(late.call.signal.reason, { code: 'timeout' })
+
+  const told = await opened(t)
+  told.abort(new GatewayError('shutting_down'))
+  told.abort(new GatewayError('timeout'))
+  t.match(told.call.signal.reason, { code: 'shutting_down' }, 'for the first reason')
+})
+
+t.test('a call whose answer is complete does not end with the connection', async t => {
+  const { call, response, answer } = await opened(t)
+  const closed = once(response, 'close')
+  response.end('ok')
+  await (await answer).text()
+  await settles(closed, 'the end of the response')
+  t.notOk(call.signal.aborted)
+})

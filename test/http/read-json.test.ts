@@ -1,0 +1,106 @@
+import { deflateSync, brotliCompressSync, gzipSync } from 'node:zlib'
+import t from 'tap'
+import { asGatewayError, GatewayError } from '../../lib/core/errors.ts'
+import { readJson, type JsonLimits } from '../../lib/http/read-json.ts'
+import { unbounded } from '../support/holding.ts'
+import { openRequest } from '../support/open-request.ts'
+import type { Test } from 'tap'
+
+const limits: JsonLimits = {
+  maxBytes: 4_000_000, maxTextBytes: 3_000_000, maxValues: 10_000, maxDepth: 8, timeoutMs: 10_000,
+  signal: new AbortController().signal, memory: unbounded
+}
+
+interface Sent {
+  readonly body: string | Uint8Array
+  readonly headers?: Readonly<Record<string, string>>
+  readonly limits?: Partial<JsonLimits>
+}
+
+/** Returns what is read, or status, code and message of the refusal. */
+async function read (t: Test, { body, headers = {}, limits: given = {} }: Sent): Promise<unknown> {
+  const { request, response } = await openRequest(t, '/', {
+    method: 'POST', body: typeof body === 'string' ? body : new Uint8Array(body), headers: { 'content-type': 'application/json', ...headers }
+  })
+  try {
+    return await readJson(request, { ...limits, ...given })
+  } catch (error) {
+    const { status, code, message } = asGatewayError(error)
+    return [status, code, message]
+  } finally {
+    request.resume()
+    response.end()
+  }
+}
+
+const encoded = (encoding: string, body: Uint8Array): Sent => ({ body, headers: { 'content-encoding': encoding } })
+const list = (count: number, item: string): string => `[${Array.from({ length: count }, () => item).join()}]`
+/** A text of its own, so that it cannot be compressed far. */
+const text = JSON.stringify(Array.from({ length: 60_000 }, (_, number) => String(number * 7919 % 1_000_003)).join(' '))
+
+t.test('a body is what was sent, however it was packed', async t => {
+  const value = { text: 'größe 👋', list: [1, 2, { deep: null }] }
+  const json = JSON.stringify(value)
+  t.same(await read(t, { body: json }), value, 'plain')
+  t.same(await read(t, { body: json, headers: { 'content-type': 'application/vnd.api+json; charset=utf-8' } }), value, 'a type that ends in +json')
+  t.same(await read(t, encoded('gzip', gzipSync(json))), value, 'gzip')
+  t.same(await read(t, encoded('deflate', deflateSync(json))), value, 'deflate')
+  t.same(await read(t, encoded('br', brotliCompressSync(json))), value, 'brotli')
+})
+
+t.test('a body that cannot be taken is refused for its own reason', async t => {
+  const rows: Readonly<Record<string, readonly [Sent, unknown]>> = {
+    'another type': [{ body: 'x', headers: { 'content-type': 'text/plain' } }, [415, 'unsupported_media_type', 'The body is `text/plain`; send it as application/json.']],
+    'an unknown encoding': [encoded('zstd', Buffer.from('x')), [415, 'unsupported_media_type', 'The content encoding of the body is not supported.']],
+    'no JSON': [{ body: '{"a":' }, [400, 'invalid_json', 'The body is not a JSON object.']],
+    'a broken archive': [encoded('gzip', Buffer.from('x')), [400, 'invalid_json', 'The body is not a JSON object.']],
+    'other than UTF-8': [{ body: Buffer.from([0x22, 0xff, 0x22]) }, [400, 'invalid_json', 'The body is not UTF-8.']],
+    'nested too deep': [{ body: '['.repeat(10) + ']'.repeat(10) }, [400, 'invalid_json', 'The body is nested deeper than 8 levels.']],
+    'too many values in a small body': [{ body: list(10_000, '1') }, [413, 'file_too_large', 'The body has more than 10000 values.']],
+    'too many keys': [{ body: `{${Array.from({ length: 6000 }, (_, number) => `"${number}":1`).join()}}` }, [413, 'file_too_large', 'The body has more than 10000 values.']],
+    'too large': [{ body: JSON.stringify('x'.repeat(4_000_000)) }, [413, 'file_too_large', 'The body is larger than 4000000 bytes.']],
+    'too much besides long strings': [{ body: list(60, JSON.stringify('x'.repeat(60_000))) }, [413, 'file_too_large', 'The body is larger than 3000000 bytes.']],
+    'compressed further than text is': [encoded('gzip', gzipSync(JSON.stringify('x'.repeat(2_000_000)))), [413, 'file_too_large', 'The body is compressed more than 20:1.']]
+  }
+  for (const [title, [sent, expected]] of Object.entries(rows)) t.same(await read(t, sent), expected, title)
+})
+
+t.test('long strings count for the larger bound, and commas in strings for none', async t => {
+  t.equal(await read(t, { body: JSON.stringify('x'.repeat(3_500_000)) }), 'x'.repeat(3_500_000))
+  t.equal(await read(t, { body: JSON.stringify(',:[{'.repeat(20_000)) }), ',:[{'.repeat(20_000))
+  t.same(await read(t, { body: list(9998, '1') }), Array.from({ length: 9998 }, () => 1), 'as many values as there may be')
+})
+
+t.test('text that is compressed as text can be is read', async t => {
+  const long = `[${text},${text},${text}]`
+  const packed = gzipSync(long)
+  t.ok(long.length > 1_048_576 && long.length < 20 * packed.length)
+  t.same(await read(t, encoded('gzip', packed)), JSON.parse(long))
+})
+
+t.test('a body takes memory for its bytes as they come and for its values before they are made', async t => {
+  const taken = async (body: string, isCheap: boolean): Promise<number> => {
+    let sum = 0
+    await read(t, { body, limits: { memory: { isCheap: () => isCheap, take: bytes => { sum += bytes } } } })
+    return sum
+  }
+  const body = list(100, '1')
+  t.equal(await taken(body, true), body.length * (2 + 128), 'as if each byte were a value, while memory is free')
+  t.equal(await taken(body, false), body.length * 2 + 101 * 128, 'as many as there are, when it is not')
+  const larger = list(9000, '1')
+  t.equal(await taken(larger, true), larger.length * 2 + 9001 * 128, 'a larger body is always counted')
+})
+
+t.test('a body there is no memory for is refused before it is parsed', async t => {
+  const full = new GatewayError('overloaded', { message: 'full' })
+  const refused = await read(t, { body: '{"a":1}', limits: { memory: { isCheap: () => false, take: () => { throw full } } } })
+  t.same(refused, [503, 'overloaded', 'full'])
+})
+
+t.test('a body that does not come in time, or whose call has ended, is given up', async t => {
+  const body = new ReadableStream({ start: body => body.enqueue(Buffer.from('{')) })
+  const { request } = await openRequest(t, '/', { method: 'POST', body, duplex: 'half' })
+  await t.rejects(readJson(request, { ...limits, timeoutMs: 5 }), { code: 'request_timeout', status: 408 })
+  const reason = new GatewayError('client_closed_request')
+  t.equal(await readJson(request, { ...limits, signal: AbortSignal.abort(reason) }).catch((error: unknown) => error), reason)
+})

@@ -1,0 +1,15 @@
+/** A gateway as a process of its own, for tests of what it survives: prints its address by IPC. */
+
+import { createGateway } from '../../lib/gateway.ts'
+import { createLog } from '../../lib/telemetry/log.ts'
+import { loadSettings } from '../../lib/config/read-settings.ts'
+import { testKey } from './gateway.ts'
+
+const defaults = loadSettings({ env: {}, cwd: '/nowhere' })
+const gateway = await createGateway(
+  { ...defaults, server: { ...defaults.server, port: 0 } },
+  { keys: { check: key => key === testKey ? { id: 'key-1', name: 'test' } : undefined }, log: createLog('silent', { write: () => undefined }) }
+)
+const { port } = await gateway.listen()
+process.once('disconnect', () => process.exit())
+process.send?.(`http://127.0.0.1:${port}`)
