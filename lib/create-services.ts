@@ -12,6 +12,7 @@ import { localTransport } from './local/transport.ts'
 import { sandboxModels } from './sandbox/sandbox-models.ts'
 import { sandboxTransport } from './sandbox/transport.ts'
 import { RouteHealth } from './routing/route-health.ts'
+import { sameProviders } from './routing/same-provider.ts'
 import { describeError } from './text/describe-error.ts'
 import { httpTransport } from './upstream/http-transport.ts'
 import type { Deferrals } from './deferred/deferrals.ts'
@@ -38,14 +39,17 @@ export interface ServiceParts {
   readonly deferrals?: Deferrals
   /** Providers beside those of the settings, whose ids they may replace. */
   readonly providers?: readonly Provider[]
+  /** Services of the last configuration: what they know of providers that are still the same is kept. */
+  readonly before?: Pick<Services, 'settings' | 'health'>
 }
 
 export function createServices (settings: Settings, parts: ServiceParts): OwnedServices {
-  const { keys, log, limiter = new LocalLimiter(), ready, degraded, deferrals, providers: more = [] } = parts
+  const { keys, log, limiter = new LocalLimiter(), ready, degraded, deferrals, providers: more = [], before } = parts
   const closing: Array<() => Promise<void>> = []
   const over = new AbortController()
   const drains = new AbandonedAnswers()
   const health = new RouteHealth()
+  if (before !== undefined) health.adopt(before.health, sameProviders(before.settings.providers, settings.providers))
   const providers = new Map<string, Provider>()
   for (const entry of settings.providers) providers.set(entry.id, openProvider(entry, closing))
   for (const provider of more) providers.set(provider.id, provider)

@@ -159,7 +159,7 @@ export async function createGateway (settings: Settings, given: GatewayParts): P
   /** One reload at a time: the last one asked for is the one that stays. */
   let reloaded: Promise<void> = Promise.resolve()
   const takeOver = async (next: Settings): Promise<void> => {
-    const opened = createServices(next, parts)
+    const opened = createServices(next, { ...parts, before: services })
     await withTimeout(listsMs, opened.listed)
     if (draining) {
       await opened.close()

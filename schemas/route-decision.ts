@@ -1,21 +1,21 @@
-/** What a dry run answers: which models a call would ask, in which order, and why. */
+/** The answer to a dry run: the models a call would ask, in order, and why. */
 
 import { Type, type Static } from 'typebox'
 import { OneOf } from './nullable.ts'
 
 export const RouteCandidate = Type.Object({
-  rank: Type.Integer({ minimum: 1, description: 'When it would be asked: 1 is first.' }),
+  rank: Type.Integer({ minimum: 1, description: 'Place in the order: 1 is asked first.' }),
   model: Type.String({ description: 'Its id.' }),
   provider: Type.String(),
   score: Type.Optional(Type.Number({
-    minimum: 0, maximum: 1, description: 'How much of what was asked for the model has.'
+    minimum: 0, maximum: 1, description: 'Share of the requested attributes that the model has.'
   })),
-  state: OneOf(['ready', 'held', 'circuit open', 'unsuitable'], {
-    description: '`held`: its provider asked to be left alone. `circuit open`: it has failed too often. Both ' +
+  state: OneOf(['ready', 'rate_limited', 'circuit_open', 'unsuitable'], {
+    description: '`rate_limited`: its provider asked for a pause. `circuit_open`: it has failed too often. Both ' +
       'are asked after all others. `unsuitable`: it does not serve this endpoint and is not asked.'
   }),
-  until: Type.Optional(Type.String({ format: 'date-time', description: 'When that is over, as far as known.' })),
-  reason: Type.String({ description: 'What gave it its place.' })
+  until: Type.Optional(Type.String({ format: 'date-time', description: 'When that ends, if known.' })),
+  reason: Type.String({ description: 'What gave it its place, as in `x-headgate-route`.' })
 })
 export type RouteCandidate = Static<typeof RouteCandidate>
 

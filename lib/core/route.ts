@@ -17,7 +17,7 @@ export interface Route {
 
 export interface Ranked {
   /** A score from 0 to 1; a weight; USD per million tokens; milliseconds. */
-  readonly by: 'score' | 'weight' | 'price' | 'first byte'
+  readonly by: 'score' | 'weight' | 'price' | 'first_byte'
   /** Absent while it is not known. */
   readonly value?: number
 }

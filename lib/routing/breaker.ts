@@ -1,52 +1,54 @@
 /**
- * Notices that a model at a provider is in trouble, so that calls with another choice need not find
- * out for themselves.
+ * A circuit breaker for one model at one provider, so that calls with another choice need not find out
+ * for themselves that it is in trouble.
  *
- *     closed ── 5 failures in a row, or half of the last 20 ──► open ── cool-down ──► one probe
+ *     closed ── 5 failures in a row, or half of the last 20 ──► open ── cooldown ──► one probe
  *        ▲                                                       ▲                     │     │
  *        └────────────────────── it answers ─────────────────────┼─────────────────────┘     │
  *                                                                └── it fails: twice as long ┘
  *
- * It refuses nobody: whether an open circuit is passed over is for those to say who have another
- * route. What such a call finds out counts as well.
+ * It refuses nothing: an open circuit only moves a model behind the others of a call. Outcomes of
+ * calls without another choice count as well.
  */
 
-const streak = 5
-/** Attempts that are remembered, as the bits of a number: a failure is a one, the newest is the last. */
+/** Failures in a row that open the circuit. */
+const maxStreak = 5
+/** Attempts that are remembered; the circuit opens when half of them failed. */
 const remembered = 20
-const all = 2 ** remembered - 1
-const latest = 2 ** streak - 1
-/** What happened before so long a silence says nothing about now. */
+/** Outcomes before so long a silence say nothing about now. */
 const forgottenAfterMs = 60_000
-const firstCoolMs = 5000
-const longestCoolMs = 60_000
+const initialCooldownMs = 5000
+const maxCooldownMs = 60_000
 
-/** An attempt that has begun: its outcome counts only as long as nothing has changed in between. */
+/** An attempt that has begun: its outcome counts only while the circuit stays as it was. */
 export interface Attempt {
-  readonly era: number
+  /** Number of openings and closings before it. */
+  readonly generation: number
   readonly isProbe: boolean
 }
 
 /** The first attempt at a model of which nothing is known. */
-export const firstAttempt: Attempt = { era: 0, isProbe: false }
+export const firstAttempt: Attempt = { generation: 0, isProbe: false }
 
 export class Breaker {
-  #outcomes = 0
-  #seen = 0
+  /** The last outcomes, true for a failure; the newest is at `#next - 1`. */
+  readonly #ring: boolean[] = []
+  #next = 0
+  #failures = 0
+  #streak = 0
   #lastMs = -Infinity
   /** When a probe may be made; `undefined` while closed. */
   #probeAtMs: number | undefined
-  #coolMs = firstCoolMs
+  #cooldownMs = initialCooldownMs
   #probing = false
-  /** Counts openings and closings. */
-  #era = 0
+  #generation = 0
 
   /** True from the failures that opened it until an attempt succeeds. */
   get isOpen (): boolean {
     return this.#probeAtMs !== undefined
   }
 
-  /** Milliseconds until a probe may be made, 0 while one is under way; `undefined` when a call may go. */
+  /** Milliseconds until a probe may be made, 0 while one is in flight; `undefined` when a call may go. */
   openForMs (nowMs: number): number | undefined {
     if (this.#probeAtMs === undefined) return undefined
     if (nowMs < this.#probeAtMs) return this.#probeAtMs - nowMs
@@ -57,44 +59,67 @@ export class Breaker {
   begin (nowMs: number): Attempt {
     const isProbe = this.#probeAtMs !== undefined && nowMs >= this.#probeAtMs && !this.#probing
     if (isProbe) this.#probing = true
-    return { era: this.#era, isProbe }
+    return { generation: this.#generation, isProbe }
   }
 
-  succeeded ({ era }: Attempt, nowMs: number): void {
-    if (era !== this.#era) return
-    if (this.#probeAtMs === undefined) this.#remember(0, nowMs)
+  succeeded ({ generation }: Attempt, nowMs: number): void {
+    if (generation !== this.#generation) return
+    if (this.#probeAtMs === undefined) this.#remember(false, nowMs)
     else this.#close()
   }
 
-  failed ({ era }: Attempt, nowMs: number): void {
-    if (era !== this.#era) return
+  failed ({ generation }: Attempt, nowMs: number): void {
+    if (generation !== this.#generation) return
     if (this.#probeAtMs === undefined) {
-      this.#remember(1, nowMs)
+      this.#remember(true, nowMs)
       if (this.#isBad()) this.#open(nowMs)
     } else if (nowMs >= this.#probeAtMs) {
-      this.#coolMs = Math.min(this.#coolMs * 2, longestCoolMs)
+      this.#cooldownMs = Math.min(this.#cooldownMs * 2, maxCooldownMs)
       this.#open(nowMs)
     }
   }
 
-  /** The answer to an attempt that had succeeded was cut off: the newest success was none. */
+  /** Turns the newest success into a failure: its answer was cut off. */
   recordStreamFailure (nowMs: number): void {
     if (this.#probeAtMs !== undefined) return
-    if (this.#seen === 0 || this.#isForgotten(nowMs)) this.#remember(1, nowMs)
-    else this.#outcomes = (this.#outcomes | (this.#outcomes + 1)) & all // the last zero becomes a one
+    if (this.#isForgotten(nowMs) || !this.#takeBackSuccess()) this.#remember(true, nowMs)
     if (this.#isBad()) this.#open(nowMs)
   }
 
   /** Makes room for another probe when this one has found nothing out. */
-  ended ({ era, isProbe }: Attempt): void {
-    if (isProbe && era === this.#era) this.#probing = false
+  ended ({ generation, isProbe }: Attempt): void {
+    if (isProbe && generation === this.#generation) this.#probing = false
   }
 
-  #remember (outcome: 0 | 1, nowMs: number): void {
+  #remember (failed: boolean, nowMs: number): void {
     if (this.#isForgotten(nowMs)) this.#forget()
     this.#lastMs = nowMs
-    this.#outcomes = ((this.#outcomes << 1) | outcome) & all
-    this.#seen = Math.min(this.#seen + 1, remembered)
+    if (this.#ring[this.#next] === true) this.#failures--
+    this.#ring[this.#next] = failed
+    this.#next = (this.#next + 1) % remembered
+    if (failed) this.#failures++
+    this.#streak = failed ? this.#streak + 1 : 0
+  }
+
+  /** @returns false when no success is remembered */
+  #takeBackSuccess (): boolean {
+    const seen = this.#ring.length
+    for (let back = 1; back <= seen; back++) {
+      const place = (this.#next - back + seen) % seen
+      if (this.#ring[place] !== false) continue
+      this.#ring[place] = true
+      this.#failures++
+      this.#streak = this.#streakFromNewest()
+      return true
+    }
+    return false
+  }
+
+  #streakFromNewest (): number {
+    const seen = this.#ring.length
+    let count = 0
+    while (count < seen && this.#ring[(this.#next - 1 - count + 2 * seen) % seen] === true) count++
+    return count
   }
 
   #isForgotten (nowMs: number): boolean {
@@ -102,32 +127,27 @@ export class Breaker {
   }
 
   #isBad (): boolean {
-    if ((this.#outcomes & latest) === latest) return true
-    return this.#seen === remembered && ones(this.#outcomes) * 2 >= remembered
+    return this.#streak >= maxStreak || (this.#ring.length === remembered && this.#failures * 2 >= remembered)
   }
 
   #open (nowMs: number): void {
-    this.#probeAtMs = nowMs + this.#coolMs
+    this.#probeAtMs = nowMs + this.#cooldownMs
     this.#probing = false
-    this.#era++
+    this.#generation++
   }
 
   #close (): void {
     this.#probeAtMs = undefined
-    this.#coolMs = firstCoolMs
+    this.#cooldownMs = initialCooldownMs
     this.#probing = false
-    this.#era++
+    this.#generation++
     this.#forget()
   }
 
   #forget (): void {
-    this.#outcomes = 0
-    this.#seen = 0
+    this.#ring.length = 0
+    this.#next = 0
+    this.#failures = 0
+    this.#streak = 0
   }
-}
-
-function ones (bits: number): number {
-  let count = 0
-  for (let rest = bits; rest !== 0; rest &= rest - 1) count++
-  return count
 }

@@ -1,4 +1,4 @@
-/** Which models a call would ask now, in which order, and why. */
+/** Explains a call that is not made: the models it would ask now, in order, and why. */
 
 import { rankText } from './explain-route.ts'
 import type { Route } from '../core/route.ts'
@@ -11,11 +11,11 @@ export interface DecisionParts {
   /** Best first. */
   readonly routes: readonly Route[]
   readonly health: RouteHealth
-  /** Whether the provider of a route serves the endpoint; those that do not are never asked. */
+  /** Returns true when the provider of a route serves the endpoint; others are never asked. */
   readonly serves: (route: Route) => boolean
 }
 
-/** Asks nobody and changes nothing. Weights are drawn anew by every call. */
+/** Decides without asking a provider or changing anything. Weights are drawn anew by every call. */
 export function decide ({ requested, routes, health, serves }: DecisionParts): RouteDecision {
   const found = routes.map((route, index): Omit<RouteCandidate, 'rank'> => ({
     model: route.modelId,
@@ -25,7 +25,7 @@ export function decide ({ requested, routes, health, serves }: DecisionParts): R
     reason: rankText(route, index)
   }))
   const inState = (...states: Array<RouteCandidate['state']>) => found.filter(({ state }) => states.includes(state))
-  const ordered = [...inState('ready'), ...inState('held', 'circuit open'), ...inState('unsuitable')]
+  const ordered = [...inState('ready'), ...inState('rate_limited', 'circuit_open'), ...inState('unsuitable')]
   return {
     object: 'route.decision',
     requested,
@@ -33,8 +33,8 @@ export function decide ({ requested, routes, health, serves }: DecisionParts): R
   }
 }
 
-function standing (setback: Cooldown | undefined): Pick<RouteCandidate, 'state' | 'until'> {
-  if (setback === undefined) return { state: 'ready' }
-  const { why, forMs } = setback
+function standing (cooldown: Cooldown | undefined): Pick<RouteCandidate, 'state' | 'until'> {
+  if (cooldown === undefined) return { state: 'ready' }
+  const { why, forMs } = cooldown
   return { state: why, ...forMs > 0 && { until: new Date(Date.now() + forMs).toISOString() } }
 }

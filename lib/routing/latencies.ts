@@ -1,5 +1,5 @@
 /**
- * How soon models begin to answer: a moving average, in which a fifth is the newest. What has not
+ * Moving averages of the time until models begin to answer; the newest counts a fifth. What has not
  * been measured for five minutes is unknown again, so that a slow model gets another chance.
  */
 
@@ -20,9 +20,16 @@ export class Latencies {
     this.#measured.set(modelId, { ms: before + (ms - before) * newestShare, atMs: this.#now() })
   }
 
-  /** Milliseconds, or `undefined` while unknown. */
+  /** Returns milliseconds, or `undefined` while unknown. */
   of (modelId: string): number | undefined {
     const found = this.#measured.get(modelId)
     return found === undefined || this.#now() - found.atMs > forgottenAfterMs ? undefined : found.ms
+  }
+
+  /** Takes over the measurements of providers that are still the same. */
+  adopt (before: Latencies, isSame: (providerId: string) => boolean): void {
+    for (const [modelId, measured] of before.#measured) {
+      if (isSame(modelId.slice(0, modelId.indexOf('/')))) this.#measured.set(modelId, measured)
+    }
   }
 }

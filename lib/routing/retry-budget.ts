@@ -1,85 +1,81 @@
 /**
- * When another attempt at the same model is worth it, and after how long.
+ * The attempts beyond the first of each call that one provider may be asked for: retries at the same
+ * model and fallbacks to one of its models alike.
  *
- * Retries are a tenth of what this process asks of a provider at most, so a provider in trouble is
- * not buried under them. What it said about waiting holds for every call on the gateway's own
- * credential; a caller with a key of their own has an account of their own.
+ * Answers earn them and failures lose them, so there is one for every failure of a provider that works
+ * more often than not, and none for one that is down: its calls are no more than they were.
+ * What a provider says about waiting is remembered with it.
+ *
+ * One budget is kept for the gateway's own credential; a caller with a key of their own has another.
  */
 
-import { setTimeout as sleep } from 'node:timers/promises'
 import type { GatewayError } from '../core/errors.ts'
 
-/** Longer waits are left to the caller, who is told of them by `retry-after`. */
-const longestWaitMs = 20_000
-const firstBackoffMs = 250
-const longestBackoffMs = 4000
-/** Retries that are free, before the tenth counts. */
-const spareRetries = 10
-
-/** How long a used-up quota is believed to stay so, where the provider does not say. */
+/** Attempts that are free, before any answer has earned one. */
+const initialAttempts = 10
+/** A provider that worked until now gets no more than this many at once. */
+const maxAttempts = 200
+/** With one for the attempt and one for a failure: what succeeds half of the time pays for itself. */
+const earnedByAnswer = 3
+/** A provider that was not asked for so long may be tried again, however it was before. */
+const forgottenAfterMs = 60_000
+/** How long a used-up quota is expected to stay so, where the provider does not say. */
 const quotaMs = 60_000
 
 /** What is known of one credential at one provider. */
 export class RetryBudget {
   readonly #now: () => number
-  #retriesLeft = spareRetries
+  #attemptsLeft = initialAttempts
+  /** Answers since the last stale sockets, each of which may have left a connection open. */
+  #keptSockets = 0
+  #askedAtMs: number
   #notBeforeMs = 0
 
   /** @param now milliseconds of a clock that never goes back */
   constructor (now: () => number = () => performance.now()) {
     this.#now = now
+    this.#askedAtMs = now()
   }
 
-  /** To be called for every first attempt: it earns a tenth of a retry. */
-  onAttempt (): void {
-    this.#retriesLeft = Math.min(spareRetries, this.#retriesLeft + 0.1)
+  /** Earns attempts; to be called for every answer. */
+  onAnswer (): void {
+    this.#attemptsLeft = Math.min(maxAttempts, this.#attemptsLeft + earnedByAnswer)
+    this.#keptSockets = Math.min(maxAttempts, this.#keptSockets + 1)
   }
 
-  /** Milliseconds for which the provider has asked to be left alone, from now on. */
-  get cooldownMs (): number {
-    return this.#notBeforeMs === 0 ? 0 : Math.max(0, this.#notBeforeMs - this.#now())
+  /** Loses an attempt, and remembers what the provider said about waiting; to be called for every failure. */
+  onFailure ({ code, failure, retryAfterSeconds }: Pick<GatewayError, 'code' | 'failure' | 'retryAfterSeconds'>): void {
+    this.#askedAtMs = this.#now()
+    if (failure === 'transient' || failure === 'rate-limit') this.#attemptsLeft = Math.max(0, this.#attemptsLeft - 1)
+    const saidMs = (retryAfterSeconds ?? 0) * 1000
+    const waitMs = saidMs === 0 && code === 'upstream_quota_exhausted' ? quotaMs : saidMs
+    if (waitMs > 0) this.#notBeforeMs = Math.max(this.#notBeforeMs, this.#now() + waitMs)
   }
 
-  /** Remembers what the provider said about waiting. */
-  record ({ code, retryAfterSeconds }: GatewayError): void {
-    const said = (retryAfterSeconds ?? 0) * 1000
-    const askedMs = said === 0 && code === 'upstream_quota_exhausted' ? quotaMs : said
-    if (askedMs > 0) this.#notBeforeMs = Math.max(this.#notBeforeMs, this.#now() + askedMs)
+  /** Pays for one more attempt; false when there is none left. */
+  take (): boolean {
+    const nowMs = this.#now()
+    if (nowMs - this.#askedAtMs > forgottenAfterMs) this.#attemptsLeft = Math.max(1, this.#attemptsLeft)
+    if (this.#attemptsLeft < 1) return false
+    this.#askedAtMs = nowMs
+    this.#attemptsLeft--
+    return true
   }
 
   /**
-   * Milliseconds until the same model may be tried again, or `undefined` for never: the fault is
-   * the caller's or the credential's, the wait is too long, the budget is used up, or another
-   * model of the list can be asked at once. A wait that is granted has its retry paid for: of many
-   * calls that fail at the same moment, only as many try again as the budget has.
+   * Returns true for a connection that was kept open and closed by the server at the same moment: that
+   * is no failure, and a fresh one will do at once. Only as many count as answers have left open.
    */
-  backoffMs (failure: GatewayError, retry: number, isLast: boolean): number | undefined {
-    if (failure.failure !== 'transient' && failure.failure !== 'rate-limit') return undefined
-    if (!isLast && (failure.failure === 'rate-limit' || retry > 0)) return undefined
-    if (this.#retriesLeft < 1) return undefined
-    const backoffMs = retry === 0 && wasStaleSocket(failure) ? 0 : jitter(firstBackoffMs * 2 ** retry)
-    const waitMs = Math.max(this.cooldownMs, Math.min(backoffMs, longestBackoffMs))
-    if (waitMs > longestWaitMs) return undefined
-    this.#retriesLeft--
-    return waitMs
+  takeStaleSocket ({ code, cause }: GatewayError): boolean {
+    const reason: unknown = cause instanceof Error ? Reflect.get(cause, 'code') : undefined
+    if (code !== 'upstream_unreachable' || (reason !== 'UND_ERR_SOCKET' && reason !== 'ECONNRESET')) return false
+    if (this.#keptSockets < 1) return false
+    this.#keptSockets--
+    return true
   }
-}
 
-/** @throws the signal's reason when it aborts first */
-export async function pause (ms: number, signal: AbortSignal): Promise<void> {
-  try {
-    await sleep(ms, undefined, { signal })
-  } catch (error) {
-    throw signal.aborted ? signal.reason : error
+  /** Milliseconds for which the provider has asked not to be called, from now on. */
+  get cooldownMs (): number {
+    return this.#notBeforeMs === 0 ? 0 : Math.max(0, this.#notBeforeMs - this.#now())
   }
-}
-
-function jitter (ms: number): number {
-  return ms * (0.75 + Math.random() / 4)
-}
-
-/** A kept-alive socket that the server closed at the same moment: a fresh one will do, at once. */
-function wasStaleSocket ({ code, cause }: GatewayError): boolean {
-  const reason: unknown = cause instanceof Error ? Reflect.get(cause, 'code') : undefined
-  return code === 'upstream_unreachable' && (reason === 'UND_ERR_SOCKET' || reason === 'ECONNRESET')
 }

@@ -1,89 +1,96 @@
 /**
- * What this process knows of the providers behind its own credentials: who asked to be left alone,
- * which models fail, how soon they answer. All endpoints share one; every process has its own.
+ * What this process knows of the providers behind its own credentials: who asked for a pause, which
+ * models fail, how soon they answer. All endpoints share one; every process has its own.
  */
 
-import { RetryBudget } from './retry-budget.ts'
 import { GatewayError } from '../core/errors.ts'
+import type { Route } from '../core/route.ts'
 import { Breaker, firstAttempt, type Attempt } from './breaker.ts'
 import { Latencies } from './latencies.ts'
-import type { Route } from '../core/route.ts'
+import { RetryBudget } from './retry-budget.ts'
 
 /** Models whose failures are remembered: their names come from callers, so there is no end to them. */
-const mostBreakers = 1000
+const maxBreakers = 1000
 
-/** Why a route is passed over as long as there is another, and for how many milliseconds. */
+/** Why a route is asked after others, and for how many milliseconds. */
 export interface Cooldown {
-  /** The provider asked to be left alone, or the circuit of the model is open. */
-  readonly why: 'held' | 'circuit open'
+  /** The provider asked for a pause, or the circuit of the model is open. */
+  readonly why: 'rate_limited' | 'circuit_open'
   readonly forMs: number
-}
-
-/** A route whose turn has come. */
-export interface Candidate {
-  readonly route: Route
-  /** True when there is nobody left to ask after it. */
-  readonly isLast: boolean
 }
 
 export class RouteHealth {
   readonly #now: () => number
-  readonly #accounts = new Map<string, RetryBudget>()
+  readonly #budgets = new Map<string, RetryBudget>()
   readonly #breakers = new Map<string, Breaker>()
-  /** Of whole answers and of streams: a whole one begins when it is complete. */
-  readonly #latencies: { readonly whole: Latencies, readonly streamed: Latencies }
+  /** Of complete answers and of streams: a complete one begins when it is there. */
+  readonly #latencies: { readonly complete: Latencies, readonly streamed: Latencies }
 
   /** @param now milliseconds of a clock that never goes back */
   constructor (now: () => number = () => performance.now()) {
     this.#now = now
-    this.#latencies = { whole: new Latencies(now), streamed: new Latencies(now) }
-  }
-
-  /** The account of the gateway's credential at a provider. */
-  retryBudget (providerId: string): RetryBudget {
-    let account = this.#accounts.get(providerId)
-    if (account === undefined) this.#accounts.set(providerId, account = new RetryBudget(this.#now))
-    return account
-  }
-
-  latencies (streamed: boolean): Latencies {
-    return streamed ? this.#latencies.streamed : this.#latencies.whole
-  }
-
-  /** What speaks against asking this route now; mostly nothing. */
-  cooldown ({ providerId, modelId }: Route): Cooldown | undefined {
-    const heldMs = this.#accounts.get(providerId)?.cooldownMs ?? 0
-    if (heldMs > 0) return { why: 'held', forMs: heldMs }
-    const forMs = this.#breakers.get(modelId)?.openForMs(this.#now())
-    return forMs === undefined ? undefined : { why: 'circuit open', forMs }
+    this.#latencies = { complete: new Latencies(now), streamed: new Latencies(now) }
   }
 
   /**
-   * The routes in the order in which they are to be asked: as given, but those with a setback when
-   * their turn comes are asked after all others. None is left out: what may work is never refused.
+   * Takes over what another one knows, for a configuration that has been reloaded. Both share it from
+   * then on, so that calls in flight under the old configuration still count.
    *
-   * @param passed is told of each route that another one is asked before
+   * @param isSame whether a provider is still the same server, asked with the same credential
    */
-  candidates (routes: readonly Route[], passed: (route: Route, setback: Cooldown) => void): Iterable<Candidate> {
-    const [only, other] = routes
-    return only !== undefined && other === undefined ? [{ route: only, isLast: true }] : this.#inTurn(routes, passed)
+  adopt (before: RouteHealth, isSame: (providerId: string) => boolean): void {
+    for (const [providerId, budget] of before.#budgets) if (isSame(providerId)) this.#budgets.set(providerId, budget)
+    for (const [modelId, breaker] of before.#breakers) {
+      if (isSame(modelId.slice(0, modelId.indexOf('/')))) this.#breakers.set(modelId, breaker)
+    }
+    this.#latencies.complete.adopt(before.#latencies.complete, isSame)
+    this.#latencies.streamed.adopt(before.#latencies.streamed, isSame)
   }
 
-  * #inTurn (routes: readonly Route[], passed: (route: Route, setback: Cooldown) => void): Generator<Candidate, void, undefined> {
-    const waiting: Array<{ readonly route: Route, readonly setback: Cooldown }> = []
-    let told = 0
+  /** The budget of the gateway's credential at a provider. */
+  retryBudget (providerId: string): RetryBudget {
+    let budget = this.#budgets.get(providerId)
+    if (budget === undefined) this.#budgets.set(providerId, budget = new RetryBudget(this.#now))
+    return budget
+  }
+
+  latencies (streamed: boolean): Latencies {
+    return streamed ? this.#latencies.streamed : this.#latencies.complete
+  }
+
+  /** Returns why this route is better asked later; mostly nothing. */
+  cooldown ({ providerId, modelId }: Route): Cooldown | undefined {
+    const pauseMs = this.#budgets.get(providerId)?.cooldownMs ?? 0
+    if (pauseMs > 0) return { why: 'rate_limited', forMs: pauseMs }
+    const forMs = this.#breakers.get(modelId)?.openForMs(this.#now())
+    return forMs === undefined ? undefined : { why: 'circuit_open', forMs }
+  }
+
+  /**
+   * Yields the routes in the order in which they are to be asked: as given, but those that are cooling
+   * down when they come up are asked after all others. None is left out: what may work is never refused.
+   *
+   * @param onSkip called for each route before which another one is asked
+   */
+  candidates (routes: readonly Route[], onSkip: (route: Route, cooldown: Cooldown) => void): Iterable<Route> {
+    return routes.length < 2 ? routes : this.#eligibleFirst(routes, onSkip)
+  }
+
+  * #eligibleFirst (routes: readonly Route[], onSkip: (route: Route, cooldown: Cooldown) => void): Generator<Route, void, undefined> {
+    const waiting: Array<{ readonly route: Route, readonly cooldown: Cooldown }> = []
+    let reported = 0
     for (const [index, route] of routes.entries()) {
       const isLast = index === routes.length - 1 && waiting.length === 0
-      const setback = isLast ? undefined : this.cooldown(route)
-      if (setback !== undefined) {
-        waiting.push({ route, setback })
+      const cooldown = isLast ? undefined : this.cooldown(route)
+      if (cooldown !== undefined) {
+        waiting.push({ route, cooldown })
         continue
       }
-      for (const one of waiting.slice(told)) passed(one.route, one.setback)
-      told = waiting.length
-      yield { route, isLast }
+      for (const skipped of waiting.slice(reported)) onSkip(skipped.route, skipped.cooldown)
+      reported = waiting.length
+      yield route
     }
-    for (const [index, { route }] of waiting.entries()) yield { route, isLast: index === waiting.length - 1 }
+    for (const { route } of waiting) yield route
   }
 
   /** Must be followed by `ended`, whatever happens. */
@@ -93,16 +100,18 @@ export class RouteHealth {
 
   /** @param ms since the attempt began */
   answered (route: Route, attempt: Attempt, streamed: boolean, ms: number): void {
+    this.retryBudget(route.providerId).onAnswer()
     this.#breakers.get(route.modelId)?.succeeded(attempt, this.#now())
-    if (route.ranked?.by === 'first byte') this.latencies(streamed).note(route.modelId, ms)
+    if (route.ranked?.by === 'first_byte') this.latencies(streamed).note(route.modelId, ms)
   }
 
-  /** What callers did wrong, and what is wrong with a credential, says nothing about the model. */
-  failed ({ modelId }: Route, attempt: Attempt, { failure }: GatewayError): void {
-    if (failure === 'transient') this.#breaker(modelId).failed(attempt, this.#now())
+  /** Mistakes of callers and of credentials say nothing about the model. */
+  failed ({ modelId, providerId }: Route, attempt: Attempt, failure: GatewayError): void {
+    this.retryBudget(providerId).onFailure(failure)
+    if (failure.failure === 'transient') this.#breaker(modelId).failed(attempt, this.#now())
   }
 
-  /** The answer to an attempt that had succeeded was cut off. */
+  /** Counts the answer to an attempt that had succeeded as a failure: it was cut off. */
   recordStreamFailure ({ modelId }: Route, error: unknown): void {
     if (error instanceof GatewayError && error.failure === 'transient') this.#breaker(modelId).recordStreamFailure(this.#now())
   }
@@ -111,7 +120,7 @@ export class RouteHealth {
     this.#breakers.get(modelId)?.ended(attempt)
   }
 
-  /** Of every model that has failed of late: its id, and whether its circuit is open. */
+  /** Yields the id of every model that has failed recently, and whether its circuit is open. */
   * circuits (): Generator<readonly [modelId: string, isOpen: boolean], void, undefined> {
     for (const [modelId, { isOpen }] of this.#breakers) yield [modelId, isOpen]
   }
@@ -121,7 +130,7 @@ export class RouteHealth {
     let breaker = this.#breakers.get(modelId)
     if (breaker !== undefined) return breaker
     this.#breakers.set(modelId, breaker = new Breaker())
-    if (this.#breakers.size > mostBreakers) {
+    if (this.#breakers.size > maxBreakers) {
       const [oldest = ''] = this.#breakers.keys()
       this.#breakers.delete(oldest)
     }

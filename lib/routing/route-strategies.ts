@@ -1,4 +1,4 @@
-/** In which order the models of a configured route are tried. */
+/** Orders the models of a configured route. */
 
 import { blendedPrice } from '../models/price.ts'
 import type { Ranked, Route } from '../core/route.ts'
@@ -6,10 +6,10 @@ import type { RouteSettings } from '../core/settings.ts'
 import type { ModelEntry } from '../core/model.ts'
 
 /**
- * The routes of a configured route, as far as their order does not change from call to call: that of
- * `weighted` and `fastest` is left to `inPlay`.
+ * Returns the routes of a configured route, in the order that is the same for every call; that of
+ * `weighted` and `fastest` is left to `orderForCall`.
  *
- * @param resolved the routes of one of its models
+ * @param resolved returns the routes of one of its models
  */
 export function orderRoutes (
   { models, strategy = 'in_order', weights = {} }: RouteSettings,
@@ -20,7 +20,7 @@ export function orderRoutes (
     switch (strategy) {
       case 'in_order': return undefined
       case 'weighted': return { by: 'weight', value: weights[id] ?? 1 }
-      case 'fastest': return { by: 'first byte' }
+      case 'fastest': return { by: 'first_byte' }
       case 'cheapest': {
         const value = blendedPrice(entries.get(route.modelId)?.price)
         return { by: 'price', ...value !== undefined && { value } }
@@ -34,38 +34,38 @@ export function orderRoutes (
   return strategy === 'cheapest' ? routes.toSorted((a, b) => valueOf(a, Infinity) - valueOf(b, Infinity)) : routes
 }
 
-/** What decides from call to call. */
+/** Inputs that differ from call to call. */
 export interface OrderingInputs {
   /** From 0 to 1, without 1. */
   readonly random: () => number
-  /** Milliseconds to the first byte of a model, as far as they are known. */
+  /** Milliseconds to the first byte of a model, if known. */
   readonly latency: (modelId: string, streamed: boolean) => number | undefined
 }
 
 /**
- * The routes in the order of this call. By weight: each place is drawn among those that are left. By
- * time to the first byte: what is not known is asked first, and then it is.
+ * Returns the routes in the order of this call. By weight: each place is drawn among those that are
+ * left. By time to the first byte: a model without a measurement is asked first, to get one.
  */
 export function orderForCall (routes: readonly Route[], streamed: boolean, { random, latency }: OrderingInputs): readonly Route[] {
   switch (routes[0]?.ranked?.by) {
     case 'weight': return byNumber(routes.map(route => [route, sampleKey(valueOf(route, 1), random)]))
-    case 'first byte': return byNumber(routes.map(route => {
+    case 'first_byte': return byNumber(routes.map(route => {
       const ms = latency(route.modelId, streamed)
-      return ms === undefined ? [route, -1] : [{ ...route, ranked: { by: 'first byte', value: ms } }, ms]
+      return ms === undefined ? [route, -1] : [{ ...route, ranked: { by: 'first_byte', value: ms } }, ms]
     }))
     default: return routes
   }
 }
 
 /**
- * The lowest ticket wins, and each wins as often as its share of all weights says: exponential
- * distribution, of which the weight is the rate. Without any weight it comes after all others.
+ * Draws the key of a route in a weighted sample (Efraimidis and Spirakis): the lowest wins, and each
+ * wins as often as its share of all weights says. Weight 0 comes after all others.
  */
 function sampleKey (weight: number, random: () => number): number {
   return weight === 0 ? Infinity : -Math.log(1 - random()) / weight
 }
 
-/** Without the routes whose model came up before. */
+/** Leaves out routes whose model came up before. */
 export function unique (routes: readonly Route[]): Route[] {
   const seen = new Set<string>()
   return routes.filter(({ modelId }) => !seen.has(modelId) && seen.add(modelId))

@@ -3,7 +3,7 @@
 import { GatewayError } from '../core/errors.ts'
 import { budgetText, limitsOnUse, type KeyLimits } from '../core/key.ts'
 import { rateLimitHeaders } from '../limits/headers.ts'
-import { pause } from '../routing/retry-budget.ts'
+import { pause } from '../async/pause.ts'
 import { map, type SameStage } from '../core/stage.ts'
 import { costOf } from '../usage/cost.ts'
 import type { AuthedCall, RoutedCall } from '../core/call.ts'

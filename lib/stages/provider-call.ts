@@ -13,7 +13,8 @@ import { callerError } from '../providers/provider-failure.ts'
 import { openParts, partsOf } from '../upstream/split.ts'
 import type { AttemptPart, ProviderCallOptions } from '../upstream/attempt.ts'
 import type { OpenAttempt } from '../upstream/open-attempt.ts'
-import { pause } from '../routing/retry-budget.ts'
+import { pause } from '../async/pause.ts'
+import { AttemptPlan } from '../routing/attempt-plan.ts'
 import { RouteHealth } from '../routing/route-health.ts'
 import type { Batch } from '../core/batch.ts'
 import type { Route } from '../core/route.ts'
@@ -99,43 +100,48 @@ async function firstAnswer<R extends StreamableRequest, E> (
     const provider = providers.get(providerId)
     return provider !== undefined && pick(provider) !== undefined
   })
-  const turns = health.candidates(able, (route, { why }) => noteAttempt(call, route, why))
-  let failure: GatewayError | undefined
-  for (const { route, isLast } of turns) {
+  const plan = new AttemptPlan(able, health, {
+    retries: ({ providerId }) => providers.get(providerId)?.retries ?? 0,
+    onSkip: (route, why) => noteAttempt(call, route, why)
+  })
+  /** The request of a route is built once, however often it is sent. */
+  const opened = new Map<Route, () => Promise<OpenAttempt<E>>>()
+  let planned = plan.first()
+  while (planned !== undefined) {
+    const { route, waitMs, isRetry } = planned
     const provider = providers.get(route.providerId)
     const adapter = provider === undefined ? undefined : pick(provider)
-    if (provider === undefined || adapter === undefined) continue // not of those that are able
-    const account = health.retryBudget(provider.id)
+    if (provider === undefined || adapter === undefined) throw new TypeError(`${route.modelId} is not one that can be asked`)
+    if (isRetry) record.retries = (record.retries ?? 0) + 1
+    await pause(waitMs, signal)
     record.modelId = route.modelId
     record.providerId = provider.id
-    account.onAttempt()
-    const openRoute = open(call, route, provider, adapter)
-    for (let retry = 0; ; retry++) {
-      const startedAtMs = performance.now()
-      const attempt = health.begin(route)
-      try {
-        const answer = await openRoute()
-        health.answered(route, attempt, call.request.stream === true, performance.now() - startedAtMs)
-        record.chosen = route
-        return { route, answer }
-      } catch (error) {
-        if (signal.aborted) throw signal.reason
-        failure = callerError(error, provider.secrets, call.providerKey)
+    const openRoute = opened.get(route) ?? open(call, route, provider, adapter)
+    opened.set(route, openRoute)
+    const startedAtMs = performance.now()
+    const attempt = health.begin(route)
+    try {
+      const answer = await openRoute()
+      health.answered(route, attempt, call.request.stream === true, performance.now() - startedAtMs)
+      record.chosen = route
+      return { route, answer }
+    } catch (error) {
+      if (signal.aborted) throw signal.reason
+      const failure = callerError(error, provider.secrets, call.providerKey)
+      const again = plan.reconnect(failure)
+      if (again === undefined) {
         health.failed(route, attempt, failure)
-        account.record(failure)
         noteAttempt(call, route, failure.code)
-        const waitMs = retry < provider.retries && !failure.accepted ? account.backoffMs(failure, retry, isLast) : undefined
-        if (waitMs === undefined) break
-        record.retries = (record.retries ?? 0) + 1
-        await pause(waitMs, signal)
-      } finally {
-        health.ended(route, attempt)
-        record.upstreamWaitMs += performance.now() - startedAtMs
+        if (failure.failure === 'caller' && !failure.unsupported) throw failure
       }
+      planned = again ?? plan.next(failure)
+      if (planned === undefined) throw failure
+    } finally {
+      health.ended(route, attempt)
+      record.upstreamWaitMs += performance.now() - startedAtMs
     }
-    if (failure.failure === 'caller' && !failure.unsupported) throw failure
   }
-  throw failure ?? new GatewayError('model_not_found', {
+  throw new GatewayError('model_not_found', {
     message: `The model \`${call.routes[0].modelId}\` does not serve this endpoint.`, param: 'model'
   })
 }

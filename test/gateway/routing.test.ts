@@ -45,17 +45,17 @@ const both = { model: ['openai/gpt-5', 'mistral/mistral-large-latest'] }
 
 t.test('a model that fails is passed over, asked when there is no other, and healed by one that succeeds', async t => {
   const { api, openai, mistral, answer, ask } = await start(t)
-  t.match(await ask(both), { status: 200, route: 'openai/gpt-5: asked first' })
+  t.match(await ask(both), { status: 200, route: 'openai/gpt-5: first_choice' })
   answer(busy)
-  const failed = 'openai/gpt-5: upstream_error; mistral/mistral-large-latest: next in order'
+  const failed = 'openai/gpt-5: upstream_error; mistral/mistral-large-latest: next_choice'
   for (let count = 0; count < 5; count++) t.match(await ask(both), { status: 200, route: failed })
-  t.match(await ask(both), { status: 200, route: 'openai/gpt-5: circuit open; mistral/mistral-large-latest: next in order' })
+  t.match(await ask(both), { status: 200, route: 'openai/gpt-5: circuit_open; mistral/mistral-large-latest: next_choice' })
   t.equal(openai.requests.length, 6)
   await until(() => api.lines.length === 7, 'seven lines in the log')
   t.match(api.lines[6], {
     attempts: 1,
-    failed_attempts: ['openai/gpt-5: circuit open'],
-    candidates: ['openai/gpt-5: asked first', 'mistral/mistral-large-latest: next in order']
+    failed_attempts: ['openai/gpt-5: circuit_open'],
+    candidates: ['openai/gpt-5: first_choice', 'mistral/mistral-large-latest: next_choice']
   })
 
   t.match(await ask({ model: 'openai/gpt-5' }), { status: 502, route: 'openai/gpt-5: upstream_error' }, 'asked all the same')
@@ -63,9 +63,9 @@ t.test('a model that fails is passed over, asked when there is no other, and hea
   t.match(await ask({ model: ['openai/gpt-5-mini', 'mistral/mistral-large-latest'] }), { route: /^openai\/gpt-5-mini: upstream_error;/ }, 'another model of the same provider')
   answer({ pieces: [chatAnswer('one')] })
   t.match(await ask(both, { headers: { 'x-provider-key': 'mine', 'x-provider': 'openai', 'x-provider-model': 'gpt-5' } }), { status: 200 })
-  t.match(await ask(both), { route: /circuit open/ }, 'what callers find out with a key of their own is theirs')
+  t.match(await ask(both), { route: /circuit_open/ }, 'what callers find out with a key of their own is theirs')
   t.match(await ask({ model: 'openai/gpt-5' }), { status: 200, route: null })
-  t.match(await ask(both), { route: 'openai/gpt-5: asked first' })
+  t.match(await ask(both), { route: 'openai/gpt-5: first_choice' })
   t.equal(mistral.requests.length, 8)
 })
 
@@ -86,7 +86,7 @@ t.test('faults of callers and keys of callers open no circuit', async t => {
     await seen.aborted
   }
   answer({ pieces: [chatAnswer('one')] })
-  t.match(await ask(both), { status: 200, route: 'openai/gpt-5: asked first' })
+  t.match(await ask(both), { status: 200, route: 'openai/gpt-5: first_choice' })
 })
 
 t.test('streams that are cut off count against their model', async t => {
@@ -94,16 +94,16 @@ t.test('streams that are cut off count against their model', async t => {
   answer({ headers: eventStream, pieces: chatFrames(['a', 'b']).slice(0, 3), then: 'fin' })
   const streamed = { ...both, messages: 'hi', stream: true }
   for (let count = 0; count < 5; count++) t.match(await (await api.post(path, streamed)).text(), /upstream_stream_interrupted/)
-  t.match(await ask(both), { route: /^openai\/gpt-5: circuit open/ })
+  t.match(await ask(both), { route: /^openai\/gpt-5: circuit_open/ })
 })
 
 t.test('who said when to come back is passed over on all endpoints, with every retry setting', async t => {
   const { openai, answer, ask, api } = await start(t)
   answer({ status: 429, headers: { 'retry-after': '30' }, pieces: ['{}'] })
   t.equal((await api.post('/v1/embeddings', { model: 'openai/text-embedding-3-small', input: 'x' })).status, 429)
-  t.match(await ask(both), { status: 200, route: 'openai/gpt-5: held; mistral/mistral-large-latest: next in order' })
+  t.match(await ask(both), { status: 200, route: 'openai/gpt-5: rate_limited; mistral/mistral-large-latest: next_choice' })
   const { body } = await ask(both, dry)
-  t.match(body, { candidates: [{ model: 'mistral/mistral-large-latest' }, { model: 'openai/gpt-5', state: 'held', until: String }] })
+  t.match(body, { candidates: [{ model: 'mistral/mistral-large-latest' }, { model: 'openai/gpt-5', state: 'rate_limited', until: String }] })
   t.equal(openai.requests.length, 1)
 })
 
@@ -137,7 +137,7 @@ t.test('a second entry with another key is the next credential', async t => {
     routes.push(response.headers.get('x-headgate-route'))
   }
   t.same(routes, [
-    'openai/gpt-5: upstream_quota_exhausted; second/gpt-5: next in order', 'openai/gpt-5: held; second/gpt-5: next in order'
+    'openai/gpt-5: upstream_quota_exhausted; second/gpt-5: next_choice', 'openai/gpt-5: rate_limited; second/gpt-5: next_choice'
   ])
 })
 
@@ -151,21 +151,21 @@ t.test('attributes choose the model, and go to no provider', async t => {
   })
   const model = ['mistral/mistral-large-latest', { model: 'openai/gpt-5', settings: { attributes: { speed: 0.4 } } }]
   const hard = { complexity: 0.8, efficiency: 0.4 }
-  t.match(await ask({ model, agent_attributes: hard }), { route: 'openai/gpt-5: score 0.92', body: { model: 'openai/gpt-5' } })
-  t.match(await ask({ model: 'smart', agent_attributes: hard }), { route: 'openai/gpt-5: score 0.92' }, 'a route as well')
-  t.match(await ask({ model, agent_attributes: { ...hard, complexity: 0.3 } }), { route: 'mistral/mistral-large-latest: score 1.00' })
-  t.match(await ask({ model }), { route: 'mistral/mistral-large-latest: score 0.90' }, 'settings alone speak of attributes too')
+  t.match(await ask({ model, agent_attributes: hard }), { route: 'openai/gpt-5: score=0.92', body: { model: 'openai/gpt-5' } })
+  t.match(await ask({ model: 'smart', agent_attributes: hard }), { route: 'openai/gpt-5: score=0.92' }, 'a route as well')
+  t.match(await ask({ model, agent_attributes: { ...hard, complexity: 0.3 } }), { route: 'mistral/mistral-large-latest: score=1.00' })
+  t.match(await ask({ model }), { route: 'mistral/mistral-large-latest: score=0.90' }, 'settings alone speak of attributes too')
   for (const [name, model_attributes] of Object.entries<object>({
     'by id': { 'openai/gpt-5': { intelligence: 0.1 } },
     'by the name without prefix': { 'gpt-5': { intelligence: 0.1 } },
     'by the id rather than the name': { 'gpt-5': { intelligence: 1 }, 'openai/gpt-5': { intelligence: 0.1 } }
   })) {
-    t.match(await ask({ model, agent_attributes: { complexity: 0.8 }, model_attributes }), { route: 'mistral/mistral-large-latest: score 0.63' }, name)
+    t.match(await ask({ model, agent_attributes: { complexity: 0.8 }, model_attributes }), { route: 'mistral/mistral-large-latest: score=0.63' }, name)
   }
   const ofRoute = { model: 'smart', agent_attributes: { complexity: 0.8 } }
-  t.match(await ask({ ...ofRoute, model_attributes: { 'openai/gpt-5': { intelligence: 0.1 } } }), { route: 'mistral/mistral-large-latest: score 0.63' }, 'also behind a route')
-  t.match(await ask({ model: ['smart'], model_attributes: { smart: { accuracy: 0.7 } } }), { route: 'mistral/mistral-large-latest: score 0.70' }, 'as the caller wrote it')
-  t.match(await ask({ model: ['mistral/mistral-large-latest', { model: 'openai/gpt-5', settings: { attributes: { x: 0.9 } } }] }), { route: 'openai/gpt-5: score 0.90' })
+  t.match(await ask({ ...ofRoute, model_attributes: { 'openai/gpt-5': { intelligence: 0.1 } } }), { route: 'mistral/mistral-large-latest: score=0.63' }, 'also behind a route')
+  t.match(await ask({ model: ['smart'], model_attributes: { smart: { accuracy: 0.7 } } }), { route: 'mistral/mistral-large-latest: score=0.70' }, 'as the caller wrote it')
+  t.match(await ask({ model: ['mistral/mistral-large-latest', { model: 'openai/gpt-5', settings: { attributes: { x: 0.9 } } }] }), { route: 'openai/gpt-5: score=0.90' })
   t.match(await ask({ model: 'openai/gpt-5', agent_attributes: hard }), { route: null }, 'with one model there is nothing to choose')
   t.notMatch([...openai.requests, ...mistral.requests].map(({ text }) => text).join(), /attributes|complexity|intelligence/)
   for (const wrong of [{ agent_attributes: { complexity: 2 } }, { model_attributes: { a: { b: 'x' } } }, { model: { model: 'openai/gpt-5', settings: { attributes: { x: -1 } } } }]) {
@@ -183,12 +183,12 @@ t.test('a dry run says all of this, after the same checks, and asks nobody', asy
     object: 'route.decision',
     requested: 'openai/gpt-5, mistral/mistral-large-latest',
     candidates: [
-      { rank: 1, model: 'openai/gpt-5', provider: 'openai', state: 'ready', reason: 'asked first' },
-      { rank: 2, model: 'mistral/mistral-large-latest', provider: 'mistral', state: 'ready', reason: 'next in order' }
+      { rank: 1, model: 'openai/gpt-5', provider: 'openai', state: 'ready', reason: 'first_choice' },
+      { rank: 2, model: 'mistral/mistral-large-latest', provider: 'mistral', state: 'ready', reason: 'next_choice' }
     ]
   })
-  t.match((await ask({ model: 'shared' }, dry)).body, { requested: 'shared', candidates: [{ reason: 'weight 1' }, { reason: 'weight 0' }] })
-  t.match((await ask({ ...both, agent_attributes: { complexity: 0.5 } }, dry)).body, { candidates: [{ score: 0.5, reason: 'score 0.50' }, {}] })
+  t.match((await ask({ model: 'shared' }, dry)).body, { requested: 'shared', candidates: [{ reason: 'weight=1' }, { reason: 'weight=0' }] })
+  t.match((await ask({ ...both, agent_attributes: { complexity: 0.5 } }, dry)).body, { candidates: [{ score: 0.5, reason: 'score=0.50' }, {}] })
   t.match(await ask({ model: 'nobody/gpt-5' }, dry), { status: 404, body: { error: { code: 'model_not_found' } } })
   t.equal((await ask({ ...both, messages: 5 }, dry)).status, 422)
   t.equal((await ask(both, { headers: { ...dry.headers, authorization: 'Bearer wrong' } })).status, 401)
@@ -216,4 +216,15 @@ t.test('a dry run says all of this, after the same checks, and asks nobody', asy
   await until(() => api.lines.length >= 16, '16 lines in the log')
   t.match(api.lines[0], { endpoint: 'chat', dry_run: true, attempts: 0, status: 200, outcome: 'ok' })
   t.equal((await ask(both, { headers: { 'x-headgate-dry-run': 'false' } })).body['object'], 'chat.completion')
+})
+
+t.test('a change of the configuration does not forget who asked for a pause', async t => {
+  const { api, openai, answer, ask } = await start(t)
+  answer({ status: 429, headers: { 'retry-after': '60' }, pieces: ['{}'] })
+  t.match(await ask({ model: 'openai/gpt-5' }), { status: 429 })
+  for (let keepDays = 1; keepDays < 4; keepDays++) {
+    await api.gateway.reload({ ...api.gateway.services.settings, usage: { keepDays, keepRows: 10 } })
+    t.match(await ask(both), { status: 200, route: /^openai\/gpt-5: rate_limited;/ })
+  }
+  t.equal(openai.requests.length, 1)
 })

@@ -104,15 +104,16 @@ t.test('attempts that fail are told by model and reason, and who helped out', as
     providers: [upstreamAt(`${upstream.url}/v1`, 'openai', 'openai', { retries: 1 })],
     routes: [{ name: 'both', models: ['openai/bad', 'openai/gpt-5'] }]
   })
+  t.equal((await api.post('/v1/chat/completions', { model: 'openai/bad', messages: hello })).status, 502)
   for (let call = 0; call < 4; call++) t.equal((await api.post('/v1/chat/completions', { model: 'both', messages: hello })).status, 200)
-  await until(() => api.lines.length === 4, 'four lines in the log')
+  await until(() => api.lines.length === 5, 'five lines in the log')
   const values = valuesIn(t, await api.scrape())
   const bad = 'model="openai/bad",provider="openai",reason'
-  t.equal(sum(values, 'headgate_failed_attempts_total', `${bad}="upstream_error"`), 6)
+  t.equal(sum(values, 'headgate_failed_attempts_total', `${bad}="upstream_error"`), 5)
   t.equal(sum(values, 'headgate_failed_attempts_total', `${bad}="circuit_open"`), 1)
-  t.equal(sum(values, 'headgate_retries_total', 'model="openai/gpt-5"'), 3)
+  t.equal(sum(values, 'headgate_retries_total', 'model="openai/bad"'), 1)
   t.equal(sum(values, 'headgate_fallbacks_total', 'model="openai/gpt-5"'), 4)
-  t.equal(sum(values, 'headgate_attempts_total'), 10)
+  t.equal(sum(values, 'headgate_attempts_total'), 9)
   t.equal(values.get('headgate_circuit_open{model="openai/bad"}'), 1)
 })
 

@@ -1,0 +1,15 @@
+import { setTimeout as sleep } from 'node:timers/promises'
+
+/**
+ * Waits; not at all for 0.
+ *
+ * @throws the signal's reason when it aborts first
+ */
+export async function pause (ms: number, signal: AbortSignal): Promise<void> {
+  if (ms === 0) return
+  try {
+    await sleep(ms, undefined, { signal })
+  } catch (error) {
+    throw signal.aborted ? signal.reason : error
+  }
+}

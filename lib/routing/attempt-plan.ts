@@ -1,0 +1,117 @@
+/**
+ * Decides which route a call asks next, and after how long a wait.
+ *
+ * First every route is asked once, in order, without a wait; then those that failed for a moment are
+ * asked again, in rounds, the one with the shortest wait first. Every attempt after the first has to be
+ * paid for by the retry budget of its provider, unless the last failure says nothing about load: a
+ * refused credential, an unknown model.
+ */
+
+import type { GatewayError } from '../core/errors.ts'
+import type { Route } from '../core/route.ts'
+import type { Cooldown, RouteHealth } from './route-health.ts'
+
+/** Attempts of one call, over all its routes. */
+const maxAttempts = 16
+/** Sum of the waits of one call. Longer ones are left to the caller, who gets `retry-after`. */
+const maxWaitMs = 20_000
+const initialBackoffMs = 250
+const maxBackoffMs = 4000
+
+export interface PlannedAttempt {
+  readonly route: Route
+  readonly waitMs: number
+  /** True for another attempt at a model that has failed before. */
+  readonly isRetry: boolean
+}
+
+export interface AttemptPlanOptions {
+  /** Returns how often a route may be asked again. */
+  readonly retries: (route: Route) => number
+  /** Called for each route that is not asked, or not yet, with the reason. */
+  readonly onSkip: (route: Route, why: Cooldown['why'] | 'retry_budget_exhausted') => void
+}
+
+interface Failed {
+  readonly route: Route
+  readonly attempts: number
+}
+
+export class AttemptPlan {
+  readonly #health: RouteHealth
+  readonly #options: AttemptPlanOptions
+  readonly #candidates: Iterator<Route, void, undefined>
+  /** To be asked again, or for the first time where the budget did not allow it. */
+  readonly #failed: Failed[] = []
+  #last: Failed | undefined
+  /** Models whose stale socket has been replaced. */
+  readonly #reconnected = new Set<string>()
+  #attempts = 0
+  #waitedMs = 0
+
+  constructor (routes: readonly Route[], health: RouteHealth, options: AttemptPlanOptions) {
+    this.#health = health
+    this.#options = options
+    this.#candidates = health.candidates(routes, (route, { why }) => options.onSkip(route, why))[Symbol.iterator]()
+  }
+
+  /** Returns the first attempt, or `undefined` where there is no route. */
+  first (): PlannedAttempt | undefined {
+    const { value: route } = this.#candidates.next()
+    if (!route) return undefined
+    return this.#start({ route, attempts: 1 }, 0)
+  }
+
+  /** Returns the same attempt again, once per model, when its failure was only that of a stale socket. */
+  reconnect (failure: GatewayError): PlannedAttempt | undefined {
+    const route = this.#last?.route
+    if (route === undefined || this.#attempts >= maxAttempts || this.#reconnected.has(route.modelId)) return undefined
+    if (!this.#health.retryBudget(route.providerId).takeStaleSocket(failure)) return undefined
+    this.#reconnected.add(route.modelId)
+    this.#attempts++
+    return { route, waitMs: 0, isRetry: false }
+  }
+
+  /** Returns the attempt after a failure of the last one, or `undefined` when the call has failed. */
+  next ({ failure, accepted }: Pick<GatewayError, 'failure' | 'accepted'>): PlannedAttempt | undefined {
+    const last = this.#last
+    const isMomentary = failure === 'transient' || failure === 'rate-limit'
+    // A provider that has accepted a request will charge for it: the same is not sent again.
+    if (last !== undefined && isMomentary && !accepted && last.attempts <= this.#options.retries(last.route)) this.#failed.push(last)
+    if (this.#attempts >= maxAttempts) return undefined
+    return this.#fallback(isMomentary) ?? this.#retry()
+  }
+
+  #fallback (costs: boolean): PlannedAttempt | undefined {
+    for (let { value: route } = this.#candidates.next(); route; { value: route } = this.#candidates.next()) {
+      if (!costs || this.#health.retryBudget(route.providerId).take()) return this.#start({ route, attempts: 1 }, 0)
+      this.#options.onSkip(route, 'retry_budget_exhausted')
+      this.#failed.push({ route, attempts: 0 }) // by the time its turn comes again, others may have earned it
+    }
+    return undefined
+  }
+
+  #retry (): PlannedAttempt | undefined {
+    const due = this.#failed.map(failed => ({ failed, waitMs: this.#waitFor(failed) })).toSorted((a, b) => a.waitMs - b.waitMs)
+    for (const { failed: { route, attempts }, waitMs } of due) {
+      if (this.#waitedMs + waitMs > maxWaitMs) return undefined
+      if (!this.#health.retryBudget(route.providerId).take()) continue
+      this.#failed.splice(this.#failed.findIndex(failed => failed.route === route), 1)
+      return this.#start({ route, attempts: attempts + 1 }, waitMs)
+    }
+    return undefined
+  }
+
+  /** The provider's own word, or a growing time by chance, so that calls that failed together part. */
+  #waitFor ({ route, attempts }: Failed): number {
+    const backoffMs = Math.min(initialBackoffMs * 2 ** (attempts - 1) * (0.75 + Math.random() / 4), maxBackoffMs)
+    return Math.max(this.#health.retryBudget(route.providerId).cooldownMs, backoffMs)
+  }
+
+  #start (attempt: Failed, waitMs: number): PlannedAttempt {
+    this.#last = attempt
+    this.#attempts++
+    this.#waitedMs += waitMs
+    return { route: attempt.route, waitMs, isRetry: attempt.attempts > 1 }
+  }
+}

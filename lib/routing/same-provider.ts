@@ -1,0 +1,18 @@
+import type { Secret } from '../core/secret.ts'
+import type { ProviderSettings } from '../core/settings.ts'
+
+/**
+ * Returns true for the ids of providers that both settings know as the same server, asked with the same
+ * credential: what was learned of it holds on.
+ */
+export function sameProviders (before: readonly ProviderSettings[], now: readonly ProviderSettings[]): (id: string) => boolean {
+  const identities = new Map(before.map(provider => [provider.id, identityOf(provider)]))
+  const same = new Set(now.filter(provider => identities.get(provider.id) === identityOf(provider)).map(({ id }) => id))
+  return id => same.has(id)
+}
+
+/** Not to be kept: it holds the credential. */
+function identityOf ({ kind, baseUrl, apiKey, headers }: ProviderSettings): string {
+  const revealed = (secret: Secret | undefined): string | undefined => secret?.reveal()
+  return JSON.stringify([kind, baseUrl, revealed(apiKey), Object.entries(headers).map(([name, value]) => [name, revealed(value)])])
+}

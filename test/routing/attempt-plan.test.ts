@@ -1,0 +1,117 @@
+import t from 'tap'
+import { GatewayError, type ErrorCode } from '../../lib/core/errors.ts'
+import { AttemptPlan } from '../../lib/routing/attempt-plan.ts'
+import { RouteHealth } from '../../lib/routing/route-health.ts'
+import { sameProviders } from '../../lib/routing/same-provider.ts'
+import { Secret } from '../../lib/core/secret.ts'
+import { providerSettings } from '../support/settings.ts'
+import type { Route } from '../../lib/core/route.ts'
+
+function route (modelId: string): Route {
+  const [providerId = '', model = ''] = modelId.split('/')
+  return { providerId, model, modelId }
+}
+
+const [a, b] = [route('one/a'), route('two/b')]
+
+interface Played { readonly asked: string[], readonly waitedMs: number, readonly skipped: string[] }
+
+/** Follows a plan in which every attempt fails. */
+function play (routes: readonly Route[], health: RouteHealth, retries: number, failure: () => GatewayError): Played {
+  const skipped: string[] = []
+  const plan = new AttemptPlan(routes, health, { retries: () => retries, onSkip: ({ modelId }, why) => skipped.push(`${modelId} ${why}`) })
+  const asked: string[] = []
+  let waitedMs = 0
+  for (let planned = plan.first(); planned !== undefined;) {
+    asked.push(planned.route.modelId)
+    waitedMs += planned.waitMs
+    const error = failure()
+    const again = plan.reconnect(error)
+    if (again === undefined) health.failed(planned.route, health.begin(planned.route), error)
+    planned = again ?? plan.next(error)
+  }
+  return { asked, waitedMs, skipped }
+}
+
+const fails = (code: ErrorCode, retryAfterSeconds?: number) => () => new GatewayError(code, { retryAfterSeconds })
+const reset = () => new GatewayError('upstream_unreachable', { cause: Object.assign(new Error('reset'), { code: 'ECONNRESET' }) })
+
+/** One that has seen many answers of both. */
+function healthy (): RouteHealth {
+  const health = new RouteHealth()
+  for (let count = 0; count < 100; count++) for (const one of [a, b]) health.answered(one, health.begin(one), false, 1)
+  return health
+}
+
+t.test('every route is asked once before any is asked again', async t => {
+  const { asked, waitedMs } = play([a, b], healthy(), 2, fails('upstream_error'))
+  t.same(asked.slice(0, 2), ['one/a', 'two/b'])
+  t.same(asked.toSorted(), ['one/a', 'one/a', 'one/a', 'two/b', 'two/b', 'two/b'])
+  t.ok(waitedMs >= 2 * 187 + 2 * 375 && waitedMs <= 2 * 250 + 2 * 500, `${waitedMs} ms`)
+})
+
+t.test('only failures that may pass are tried again', async t => {
+  t.same(play([a, b], healthy(), 2, fails('upstream_auth_failed')).asked, ['one/a', 'two/b'])
+  t.same(play([a], healthy(), 2, fails('model_not_found')).asked, ['one/a'])
+  t.equal(play([a], healthy(), 2, fails('rate_limit_exceeded')).asked.length, 3)
+})
+
+t.test('a call makes at most 16 attempts', async t => {
+  const routes = Array.from({ length: 9 }, (_, index) => route(`one/${index}`))
+  t.equal(play(routes, healthy(), 10, fails('upstream_error')).asked.length, 16)
+})
+
+t.test('the waits of a call are bounded in their sum', async t => {
+  t.ok(play([a], healthy(), 10, fails('upstream_error')).waitedMs <= 20_000)
+  const patient = play([a], healthy(), 10, fails('rate_limit_exceeded', 8))
+  t.equal(patient.asked.length, 3, 'twice 8 s, not three times')
+  t.ok(patient.waitedMs <= 20_000)
+  t.equal(play([a], healthy(), 10, fails('rate_limit_exceeded', 21)).asked.length, 1)
+})
+
+t.test('a stale socket is replaced at once, is no failure and uses no budget', async t => {
+  const health = healthy()
+  const plan = new AttemptPlan([a], health, { retries: () => 0, onSkip: () => t.fail('nothing is skipped') })
+  plan.first()
+  t.same(plan.reconnect(reset()), { route: a, waitMs: 0, isRetry: false })
+  t.equal(plan.reconnect(reset()), undefined, 'once per model')
+  t.same([...health.circuits()], [], 'nothing is noted')
+  const plain = new AttemptPlan([a], healthy(), { retries: () => 0, onSkip: () => undefined })
+  plain.first()
+  t.equal(plain.reconnect(fails('upstream_unreachable')()), undefined)
+  t.equal(plain.reconnect(fails('upstream_error')()), undefined)
+
+  const fresh = new AttemptPlan([a], new RouteHealth(), { retries: () => 0, onSkip: () => undefined })
+  fresh.first()
+  t.equal(fresh.reconnect(reset()), undefined, 'without an answer before, no socket was kept')
+})
+
+t.test('a provider that only fails gets no attempts beyond the first of each call', async t => {
+  const health = new RouteHealth()
+  let requests = 0
+  for (let call = 0; call < 100; call++) requests += play([a, b], health, 2, fails('upstream_error')).asked.length
+  t.ok(requests <= 120, `${requests} requests of 100 calls`)
+  const { asked, skipped } = play([a, b], health, 2, fails('upstream_error'))
+  t.same(asked, ['one/a'])
+  t.same(skipped, ['two/b retry_budget_exhausted'])
+  t.same(play([a, b], health, 2, fails('upstream_auth_failed')).asked, ['one/a', 'two/b'], 'a refused credential is no overload')
+})
+
+t.test('what is known of providers that stay the same survives a reload, and nothing else', async t => {
+  const before = new RouteHealth()
+  for (const one of [a, b]) before.failed(one, before.begin(one), fails('upstream_overloaded', 60)())
+  const old = [
+    { ...providerSettings('one', 'vllm'), apiKey: new Secret('k') }, { ...providerSettings('two', 'vllm'), apiKey: new Secret('k') },
+    providerSettings('three', 'vllm')
+  ]
+  const now = [{ ...providerSettings('one', 'vllm'), apiKey: new Secret('k'), retries: 7 }, { ...providerSettings('two', 'vllm'), apiKey: new Secret('other') }]
+  const same = sameProviders(old, now)
+  t.same(['one', 'two', 'three', 'four'].map(same), [true, false, false, false])
+  t.notOk(sameProviders(old, old.map(provider => ({ ...provider, baseUrl: 'http://127.0.0.1:8' })))('one'), 'another address')
+  const health = new RouteHealth()
+  health.adopt(before, same)
+  t.match(health.cooldown(a), { why: 'rate_limited' })
+  t.equal(health.cooldown(b), undefined)
+  for (let count = 0; count < 4; count++) before.failed(a, before.begin(a), fails('upstream_error')())
+  t.same([...health.circuits()], [['one/a', true]], 'calls in flight under the old configuration still count')
+})

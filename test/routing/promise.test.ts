@@ -1,0 +1,142 @@
+/**
+ * The promise of a list of models, as a simulation: providers within the process fail by a seeded draw
+ * per attempt, so that every run sees the same failures whatever the timing.
+ */
+
+import { createHash } from 'node:crypto'
+import t from 'tap'
+import { chatCompletions } from '../../lib/providers/chat-completions/index.ts'
+import { CallRecord } from '../../lib/core/record.ts'
+import { GatewayError, asGatewayError } from '../../lib/core/errors.ts'
+import { once } from '../../lib/core/stage.ts'
+import { providerCall } from '../../lib/stages/provider-call.ts'
+import { RouteHealth } from '../../lib/routing/route-health.ts'
+import { chatAnswer } from '../support/upstream.ts'
+import { provider, settings } from '../support/settings.ts'
+import type { ChatInput } from '../../lib/chat/input.ts'
+import type { RoutedCall } from '../../lib/core/call.ts'
+import type { Route } from '../../lib/core/route.ts'
+import type { Provider, UpstreamResponse } from '../../lib/providers/provider.ts'
+
+const answer = chatAnswer('fine')
+
+/** How an attempt fails, in turn. */
+const failures = ['500', '503', '429', 'reset'] as const
+
+interface Simulation {
+  readonly ask: (index: number) => Promise<boolean>
+  /** Requests that providers have seen. */
+  readonly requests: () => number
+  readonly failed: () => number
+}
+
+/**
+ * @param shares of the attempts at each provider that are answered; may be changed on the way
+ * @param now the clock of the routing
+ */
+function simulate (shares: readonly number[], now?: () => number): Simulation {
+  let requests = 0
+  let failed = 0
+  const providers = new Map(shares.map((_, place): [string, Provider] => {
+    const id = `p${place}`
+    const attempts = new Map<string, number>()
+    return [id, {
+      ...provider(id),
+      retries: 2,
+      adapters: { chat: chatCompletions },
+      transport: {
+        send: async ({ body }) => {
+          requests++
+          const { user } = JSON.parse(String(body)) as { user: string } // as we have printed it
+          const attempt = (attempts.get(user) ?? 0) + 1
+          attempts.set(user, attempt)
+          const draw = createHash('sha256').update(`${id} ${user} ${attempt}`).digest()
+          await new Promise(resolve => { setImmediate(resolve) })
+          if (draw.readUInt32BE() / 2 ** 32 < (shares[place] ?? 0)) return response(200, answer)
+          failed++
+          const failure = failures[(draw[4] ?? 0) % failures.length]
+          if (failure === 'reset') throw new GatewayError('upstream_unreachable', { cause: Object.assign(new Error('reset'), { code: 'ECONNRESET' }) })
+          return response(Number(failure), '{}')
+        }
+      }
+    }]
+  }))
+  const routes = [...providers.keys()].map((providerId): Route => ({ providerId, model: 'm', modelId: `${providerId}/m` }))
+  const [first = routes[0], ...others] = routes
+  if (first === undefined) throw new Error('no provider')
+  const stage = providerCall({ providers, settings: settings(), health: new RouteHealth(now) }, 'chat')
+  return {
+    requests: () => requests,
+    failed: () => failed,
+    ask: async index => {
+      const call: RoutedCall<ChatInput> = {
+        id: `call-${index}`,
+        headers: {},
+        params: {},
+        body: async () => undefined,
+        signal: new AbortController().signal,
+        receivedAtMs: 0,
+        record: new CallRecord('chat'),
+        key: { id: 'k', name: 'k' },
+        request: { model: first.modelId, messages: [{ role: 'user', content: 'hi' }], user: String(index) },
+        routes: [first, ...others]
+      }
+      try {
+        for await (const _ of stage(once(call))) return true
+        return false
+      } catch (error) {
+        if (asGatewayError(error).failure === undefined) throw error
+        return false
+      }
+    }
+  }
+}
+
+function response (status: number, text: string): UpstreamResponse {
+  const bytes = Buffer.from(text)
+  return {
+    status,
+    headers: { 'content-type': 'application/json' },
+    body: {
+      buffer: async () => bytes,
+      cancel: () => undefined,
+      async * [Symbol.asyncIterator] () { yield bytes }
+    }
+  }
+}
+
+/** Asks that many calls, some at once; returns the share that was answered. */
+async function share (simulation: Simulation, calls: number, atOnce: number, from = 0): Promise<number> {
+  let next = from
+  let answered = 0
+  await Promise.all(Array.from({ length: atOnce }, async () => {
+    while (next < from + calls) if (await simulation.ask(next++)) answered++
+  }))
+  return answered / calls
+}
+
+t.test('two providers that answer 70 % of attempts answer 99.9 % of calls, with no request that no failure needs', async t => {
+  const simulation = simulate([0.7, 0.7])
+  const answered = await share(simulation, 10_000, 200)
+  t.ok(answered >= 0.999, `${answered} of calls are answered`)
+  const needed = 10_000 + simulation.failed()
+  t.ok(simulation.requests() <= needed * 1.1, `${simulation.requests()} requests, ${needed} needed`)
+  t.ok(simulation.requests() > 10_000 * 1.3, 'failures were there')
+})
+
+t.test('providers that are all down see at most 1.2 requests per call, and are found when they are back', async t => {
+  const shares = [0, 0]
+  let nowMs = 0
+  const simulation = simulate(shares, () => nowMs)
+  t.equal(await share(simulation, 1000, 50), 0)
+  t.ok(simulation.requests() <= 1200, `${simulation.requests()} requests of 1000 calls`)
+  shares[1] = 1
+  nowMs += 61_000
+  t.equal(await share(simulation, 100, 1, 1000), 1, 'the second one is back')
+  shares[0] = 1
+  shares[1] = 0
+  nowMs += 61_000
+  const before = simulation.requests()
+  t.equal(await share(simulation, 100, 1, 2000), 1, 'the first one instead')
+  t.ok(simulation.requests() - before <= 102, 'which is asked first from then on')
+})
