@@ -78,7 +78,7 @@ export interface GatewayParts {
    * in the same order for any services. Default: `createEndpoints`, every endpoint of the API.
    */
   readonly endpoints?: (services: Services) => readonly Endpoint[]
-  /** Providers beside those of the settings, whose ids they may replace. */
+  /** Providers beside those of the settings, whose ids they may replace. They stay open after `close`. */
   readonly providers?: readonly Provider[]
 }
 

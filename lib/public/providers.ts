@@ -1,13 +1,15 @@
 /** `headgate/providers`: providers out of settings, and what one of your own is made of. */
 
 export { createProvider } from '../providers/index.ts'
+export { defineProvider, type ProviderParts } from './define-provider.ts'
+export { ProviderFailure, type Failure, type FailureKind } from '../providers/provider-failure.ts'
 export { httpTransport } from '../upstream/http-transport.ts'
 export { Secret } from '../core/secret.ts'
 export type { HttpTransport, UpstreamOptions } from '../upstream/http-transport.ts'
 export type { ProviderSettings, Timeouts } from '../core/settings.ts'
 export type { Quirks } from '../core/quirks.ts'
 export type {
-  Adapter, AdapterOf, Adapters, Ask, Capability, EventOf, Provider, Providers, RequestOf, SendOptions,
+  Adapter, AdapterOf, Adapters, Ask, BodyReader, Capability, EventOf, Join, Provider, Providers, RequestOf, SendOptions,
   StreamReader, Transport, UpstreamResponse, UpstreamBody, UpstreamFailure, UpstreamHead, UpstreamRequest
 } from '../providers/provider.ts'
 export type {

@@ -8,11 +8,11 @@
  *     const { status } = await handle(call)
  */
 
-import { loadSettings } from '../config/read-settings.ts'
 import { CallRecord } from '../core/record.ts'
 import { createServices, type OwnedServices } from '../create-services.ts'
 import { createProvider } from '../providers/index.ts'
 import { sandboxTransport } from '../sandbox/transport.ts'
+import { defaultSettings } from './default-settings.ts'
 import { createLog } from '../telemetry/log.ts'
 import type { RoutedCall } from '../core/call.ts'
 import type { ApiKey } from '../core/key.ts'
@@ -23,23 +23,17 @@ const testKey: ApiKey = { id: 'test', name: 'test' }
 
 /** Creates the simulated provider: `sandbox/echo` repeats what it was asked, as fast as it can. */
 export function sandboxProvider (): Provider {
-  const settings = sandboxSettings.providers.find(({ id }) => id === 'sandbox')
-  if (settings === undefined) throw new Error('the configuration has no sandbox')
+  const settings = defaultSettings().providers.find(({ kind }) => kind === 'sandbox')
+  if (settings === undefined) throw new Error('the default configuration has no sandbox')
   return createProvider(settings, sandboxTransport(settings.options))
 }
-
-const sandboxSettings = loadSettings({
-  env: {},
-  cwd: import.meta.dirname, // holds no .env
-  config: { providers: { sandbox: { options: { words_per_second: 0 } } } }
-})
 
 /**
  * Creates the services of a gateway with the default configuration and these providers, without a
  * store. Every key is good. `close` ends its sockets and timers.
  */
 export function testServices (...providers: readonly Provider[]): OwnedServices {
-  return createServices(sandboxSettings, {
+  return createServices(defaultSettings(), {
     keys: { check: () => testKey }, log: createLog('silent'), ready: () => true, providers
   })
 }

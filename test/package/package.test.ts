@@ -3,12 +3,15 @@ import { once } from 'node:events'
 import { cpSync, existsSync, mkdirSync, readFileSync, readdirSync, symlinkSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { createInterface } from 'node:readline'
-import t from 'tap'
+import t, { type Test } from 'tap'
 import { plainCommand } from '../support/plain-node.ts'
 
 /** Packs the package as for a release, and uses it as those do who install it. */
 
 const root = join(import.meta.dirname, '../../..')
+
+// The compiler reads the declarations of every dependency: six seconds of a whole processor.
+t.setTimeout(300_000)
 
 /** Without the providers of the machine that runs the tests. */
 const env = { PATH: process.env['PATH'] ?? '', HOME: process.env['HOME'] ?? '' }
@@ -114,23 +117,33 @@ t.test('the examples run', async t => {
   const [code, out] = await run('node', 'out/own-stage.js')
   t.equal(code, 0)
   t.match(out, /^data: \{.*"content":" ANYBODY"/m)
-  t.match(await run('node', '-e', 'import("headgate/core/record")'), [1, /ERR_PACKAGE_PATH_NOT_EXPORTED/], 'private')
+  for (const name of ['whole-gateway', 'own-provider', 'guard']) await started(t, 'node', `out/${name}.js`)
+})
+
+t.test('what is not public cannot be imported', async t => {
+  t.match(await run('node', '-e', 'import("headgate/core/record")'), [1, /ERR_PACKAGE_PATH_NOT_EXPORTED/])
 })
 
 t.test('npx headgate prints its version and runs the gateway until npx is stopped', async t => {
   t.same(await run('npx', '--no-install', 'headgate', '--version'), [0, `${manifest.version}\n`])
 
-  const child = spawn(...plainCommand('npx', '--no-install', 'headgate', 'start'), {
-    cwd: directory, env: { ...env, PORT: '0' }, stdio: ['ignore', 'pipe', 'ignore'], detached: true
-  })
-  t.teardown(() => killGroup(child.pid))
-  const address = await firstMatch(child.stdout, /http:\/\/127\.0\.0\.1:\d+/)
-  t.equal((await fetch(`${address}/livez`)).status, 200)
+  const { child, address } = await started(t, 'npx', '--no-install', 'headgate', 'start')
   const ended = once(child.stdout, 'close')
   child.kill('SIGTERM')
   await ended // no process is left that could write
   await t.rejects(fetch(`${address}/livez`))
 })
+
+/** A command that runs a gateway, and where it listens, once it answers there. */
+async function started (t: Test, ...command: readonly string[]) {
+  const child = spawn(...plainCommand(...command), {
+    cwd: directory, env: { ...env, PORT: '0' }, stdio: ['ignore', 'pipe', 'ignore'], detached: true
+  })
+  t.teardown(() => killGroup(child.pid))
+  const address = await firstMatch(child.stdout, /http:\/\/[\w.]+:\d+/)
+  t.equal((await fetch(`${address}/livez`)).status, 200)
+  return { child, address }
+}
 
 async function firstMatch (stream: NodeJS.ReadableStream, pattern: RegExp): Promise<string> {
   for await (const line of createInterface(stream)) {

@@ -1,0 +1,14 @@
+import { loadSettings } from '../config/read-settings.ts'
+import type { Settings } from '../core/settings.ts'
+
+let settings: Settings | undefined
+
+/** Returns the settings of a configuration with a sandbox that answers at once, and nothing else. */
+export function defaultSettings (): Settings {
+  settings ??= loadSettings({
+    env: {},
+    cwd: import.meta.dirname, // holds no .env
+    config: { providers: { sandbox: { options: { words_per_second: 0 } } } }
+  })
+  return settings
+}

@@ -1,0 +1,18 @@
+import { defaultSettings } from './default-settings.ts'
+import type { Provider } from '../providers/provider.ts'
+
+/** Everything but these three has the default that the configuration gives a provider. */
+export type ProviderParts = Pick<Provider, 'id' | 'transport' | 'adapters'> & Partial<Provider>
+
+/**
+ * Creates a provider of your own: an id, which is the prefix of its models, a transport that carries
+ * requests to it, and an adapter for each capability it has.
+ *
+ * @param parts `authorize` gives the headers that carry the credential; default: none
+ */
+export function defineProvider (parts: ProviderParts): Provider {
+  const [configured] = defaultSettings().providers
+  if (configured === undefined) throw new Error('the default configuration has no provider')
+  const { timeouts, retries, onDisconnect } = configured
+  return { enabled: true, secrets: [], authorize: () => ({}), timeouts, retries, onDisconnect, quirks: {}, ...parts }
+}
