@@ -61,7 +61,7 @@ export function createServices (settings: Settings, parts: ServiceParts): OwnedS
   })
   const listing = settings.providers.filter(({ id, listModels }) => listModels && enabled.has(id))
   const onFailure = (provider: string, error: unknown): void => {
-    log.warn({ provider, error: describeError(error) }, 'the model list of a provider could not be read')
+    log.warn({ provider, error: describeError(error) }, 'failed to read the model list of a provider')
   }
   const discovered = startDiscovery(listing.flatMap(({ id, kind }) => {
     const provider = providers.get(id)

@@ -115,7 +115,7 @@ export async function createGateway (settings: Settings, given: GatewayParts): P
       try {
         return observe()
       } catch (error) {
-        log.error({ id: call.id, cause: loggableError(error) }, 'an observer of calls failed')
+        log.error({ id: call.id, cause: loggableError(error) }, 'call observer failed')
         return undefined
       }
     }
@@ -137,7 +137,7 @@ export async function createGateway (settings: Settings, given: GatewayParts): P
       return answer
     },
     keepMs: () => services.settings.deferred.keepMs,
-    onFailure: error => log.error({ error: String(error) }, 'a deferred completion or their store failed')
+    onFailure: error => log.error({ error: String(error) }, 'deferred completion or its store failed')
   })
   const server = createServer({
     keepAliveTimeout: settings.server.keepAliveMs,
@@ -169,7 +169,7 @@ export async function createGateway (settings: Settings, given: GatewayParts): P
     endpoints = endpointsFor(opened)
     services = opened
     void Promise.all([app.settled(), tasks?.settled()]).then(async () => await before.close()).catch((error: unknown) => {
-      log.error({ error }, 'closing what the last configuration had opened failed')
+      log.error({ error }, 'failed to close services of the previous configuration')
     })
   }
 
@@ -177,12 +177,12 @@ export async function createGateway (settings: Settings, given: GatewayParts): P
     get services () { return services },
     listen: async () => {
       await sweepUploads().catch((error: unknown) => {
-        log.warn({ error }, 'uploads of an earlier process could not be deleted')
+        log.warn({ error }, 'failed to delete uploads of an earlier process')
       })
       await ledger?.importJournals()
       const address = await listen(server, settings.server)
       // A connection that could not be accepted is no reason to end those that were.
-      server.on('error', error => log.error({ error }, 'the server failed to accept a connection'))
+      server.on('error', error => log.error({ error }, 'server failed to accept a connection'))
       tasks?.start()
       setImmediate(warmUp).unref()
       return address

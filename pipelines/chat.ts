@@ -29,7 +29,7 @@ import { ChatCompletion, ChatCompletionChunk } from '../schemas/completion.ts'
 export const chatDocs: Docs = {
   operationId: 'chat',
   group: 'Chat',
-  summary: 'Ask a model for the next message of a conversation.',
+  summary: 'Create a chat completion.',
   request: { schema: ChatRequest },
   answers: [
     { description: 'The answer.', schema: ChatCompletion },

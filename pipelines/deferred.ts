@@ -18,7 +18,7 @@ export const retrieveDeferredDocs: Docs = {
   summary: 'Fetch the answer to a chat call that was deferred.',
   answers: [
     { description: 'The answer.', schema: ChatCompletion },
-    { status: 202, description: 'Not there yet.', schema: DeferredPending }
+    { status: 202, description: 'The answer is not ready yet.', schema: DeferredPending }
   ],
   errors: ['deferred_completion_not_found', 'deferred_result_lost', ...fromProvider],
   routed: true
@@ -28,7 +28,7 @@ export const cancelDeferredDocs: Docs = {
   operationId: 'cancel-deferred-completion',
   group: 'Chat',
   summary: 'Cancel a deferred call that this gateway runs itself and that is not done.',
-  answers: [{ description: 'It will not be answered.', schema: DeferredCancelled }],
+  answers: [{ description: 'The call is cancelled.', schema: DeferredCancelled }],
   errors: ['deferred_completion_not_found'],
   routed: true
 }
@@ -47,7 +47,7 @@ function cancel ({ deferrals, settings }: Pick<Services, 'deferrals' | 'settings
   return async (call: AuthedCall): Promise<DeferredCancelled> => {
     if (deferrals === undefined) throw notFound()
     const { id } = openTicket(call, deferrals, settings.deferred.keepMs)
-    if (!await deferrals.store.cancel(id)) throw notFound('There is nothing left to cancel: it is done, or was cancelled, or is with the provider.')
+    if (!await deferrals.store.cancel(id)) throw notFound('The call cannot be cancelled: it is done, cancelled, or at the provider.')
     deferrals.events.emit('cancelled', id)
     return { request_id: call.params['request_id'] ?? '', status: 'cancelled' }
   }

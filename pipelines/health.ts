@@ -34,7 +34,7 @@ export const readyzDocs: Docs = {
   summary: 'Readiness probe: the service accepts calls.',
   answers: [
     { description: 'It does.', schema: ProbeStatus },
-    { status: 503, description: 'It is starting or shutting down.', schema: ProbeStatus }
+    { status: 503, description: 'The service is starting or shutting down.', schema: ProbeStatus }
   ],
   open: true
 }

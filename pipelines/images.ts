@@ -25,13 +25,13 @@ import type { AnswerDoc } from '../lib/wire/openapi.ts'
 
 const imageAnswers: readonly AnswerDoc[] = [
   { description: 'The images.', schema: ImageAnswer },
-  { description: 'With `stream`, images while they are made.', mediaType: 'text/event-stream', schema: ImageStreamEvent }
+  { description: 'With `stream`, partial images.', mediaType: 'text/event-stream', schema: ImageStreamEvent }
 ]
 
 export const imagesDocs: Docs = {
   operationId: 'images',
   group: 'Images',
-  summary: 'Make images out of a prompt.',
+  summary: 'Create images from a prompt.',
   request: { schema: ImageRequest },
   answers: imageAnswers,
   errors: ['invalid_value', 'unsupported_parameter', ...fromProvider],
@@ -41,7 +41,7 @@ export const imagesDocs: Docs = {
 export const imageEditsDocs: Docs = {
   operationId: 'image-edits',
   group: 'Images',
-  summary: 'Change images as a prompt says.',
+  summary: 'Edit images with a prompt.',
   request: { schema: ImageEditRequest, mediaType: 'multipart/form-data' },
   answers: imageAnswers,
   errors: ['invalid_value', 'unsupported_parameter', 'unsupported_format', ...fromProvider],
@@ -51,7 +51,7 @@ export const imageEditsDocs: Docs = {
 export const imageVariationsDocs: Docs = {
   operationId: 'image-variations',
   group: 'Images',
-  summary: 'Make other images like one.',
+  summary: 'Create variations of an image.',
   request: { schema: ImageVariationRequest, mediaType: 'multipart/form-data' },
   answers: [{ description: 'The images.', schema: ImageAnswer }],
   errors: ['invalid_value', 'unsupported_parameter', 'unsupported_format', ...fromProvider],

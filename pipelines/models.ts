@@ -16,7 +16,7 @@ export const listModelsDocs: Docs = {
   operationId: 'models',
   group: 'Models',
   summary: 'List the models that can be called.',
-  answers: [{ description: 'All of them.', schema: ModelList }]
+  answers: [{ description: 'All models.', schema: ModelList }]
 }
 
 export const retrieveModelDocs: Docs = {

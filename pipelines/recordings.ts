@@ -29,12 +29,12 @@ const fromRecording = ['invalid_value', 'unsupported_parameter', 'unsupported_fo
 export const transcriptionDocs: Docs = {
   operationId: 'transcriptions',
   group: 'Audio',
-  summary: 'Write down what is said in a recording.',
+  summary: 'Transcribe a recording.',
   request: { schema: TranscriptionRequest, mediaType: 'multipart/form-data' },
   answers: [
     { description: 'The text, with more about it when the format is `verbose_json`.', schema: TranscriptionAnswer },
     ...texts,
-    { description: 'With `stream`, the text as it is understood.', mediaType: 'text/event-stream', schema: TranscriptionStreamEvent }
+    { description: 'With `stream`, the text as it is transcribed.', mediaType: 'text/event-stream', schema: TranscriptionStreamEvent }
   ],
   errors: fromRecording,
   dryRun: RouteDecision
@@ -43,7 +43,7 @@ export const transcriptionDocs: Docs = {
 export const translationDocs: Docs = {
   operationId: 'translations',
   group: 'Audio',
-  summary: 'Write down in English what is said in a recording.',
+  summary: 'Translate a recording into English text.',
   request: { schema: TranslationRequest, mediaType: 'multipart/form-data' },
   answers: [
     { description: 'The text, with more about it when the format is `verbose_json`.', schema: TranslationAnswer },

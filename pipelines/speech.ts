@@ -21,10 +21,10 @@ import { RouteDecision } from '../schemas/route-decision.ts'
 export const speechDocs: Docs = {
   operationId: 'speech',
   group: 'Audio',
-  summary: 'Say a text.',
+  summary: 'Convert text to speech.',
   request: { schema: SpeechRequest },
   answers: [
-    { description: 'The sound, as it is made.', mediaType: 'audio/*' },
+    { description: 'The audio, as it is generated.', mediaType: 'audio/*' },
     { description: 'With `stream_format` sse, pieces of it.', mediaType: 'text/event-stream', schema: SpeechStreamEvent }
   ],
   errors: ['unsupported_parameter', ...fromProvider],

@@ -26,7 +26,7 @@ export const CatalogueModel = Type.Object({
   upstream_api: Type.String({ minLength: 1 }),
   can: Type.Array(OneOf([...capabilityNames]), {
     uniqueItems: true,
-    description: 'What this gateway can do with it; what is not named it cannot.'
+    description: 'Capabilities through this gateway.'
   }),
   input_token_limit: Type.Optional(Tokens),
   output_token_limit: Type.Optional(Tokens),

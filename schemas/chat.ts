@@ -46,7 +46,7 @@ const prompt = {
     description: 'The conversation in the words of the Responses API; read when `messages` is left out.'
   }),
   instructions: Nullable(SystemPrompt, {
-    description: 'The system prompt that replaces every other one, system messages included.'
+    description: 'The system prompt; replaces every other one, including system messages.'
   }),
   system: Nullable(SystemPrompt, {
     description: 'A system prompt that goes before the conversation and its system messages.'
@@ -60,7 +60,7 @@ const prompt = {
 const sampling = {
   temperature: Nullable(Type.Number({ minimum: 0, maximum: 2 }), {
     default: 1,
-    description: 'How freely tokens are drawn: 0 is nearly deterministic. Change this or `top_p`.'
+    description: 'Sampling temperature: 0 is nearly deterministic. Change this or `top_p`.'
   }),
   top_p: Nullable(Type.Number({ minimum: 0, maximum: 1 }), {
     default: 1,
@@ -96,10 +96,10 @@ const sampling = {
     description: 'The same seed and request give the same answer, as far as the provider can.'
   }),
   n: Nullable(Type.Integer({ minimum: 1, maximum: 128 }), {
-    default: 1, description: 'How many answers to give. Only one where tools of `mcp_servers` are carried out.'
+    default: 1, description: 'Number of answers. Must be 1 when tools of `mcp_servers` run.'
   }),
   reasoning_effort: Nullable(OneOf(['none', 'minimal', 'low', 'medium', 'high', 'xhigh']), {
-    description: 'How much a reasoning model thinks before it answers.'
+    description: 'Reasoning effort.'
   }),
   thinking: Nullable(Thinking, {
     description: 'Extended thinking of Anthropic models; its budget is part of the token limit.'
@@ -120,17 +120,17 @@ const output = {
       default: false, description: 'One more chunk at the end with the tokens used.'
     }),
     include_obfuscation: Nullable(Type.Boolean(), {
-      default: false, description: 'Random padding on each chunk, so that sizes tell nothing.'
+      default: false, description: 'Adds random padding to each chunk, so that sizes reveal nothing.'
     }),
     include_tool_events: Nullable(Type.Boolean(), {
-      default: false, description: 'Also tell of tool calls made on the server, as they happen.'
+      default: false, description: 'Also send events for tool calls that run on the server.'
     })
   }), { description: 'Has a meaning only with `stream`; ignored without.' }),
   response_format: Nullable(ResponseFormat, {
     description: 'Free text, any JSON, or JSON of a given schema. Not every provider can.'
   }),
   verbosity: Nullable(OneOf(['low', 'medium', 'high']), {
-    description: 'How wordy the answer is.'
+    description: 'Verbosity of the answer.'
   }),
   modalities: Nullable(Type.Array(Type.String()), {
     default: ['text'], description: 'Kinds of output: `text`, `audio`, `image`.'
@@ -143,16 +143,16 @@ const output = {
     default: false, description: 'Also give the log probability of each token of the answer.'
   }),
   top_logprobs: Nullable(Type.Integer({ minimum: 0, maximum: 20 }), {
-    description: 'How many likely alternatives to list at each token; needs `logprobs`.'
+    description: 'Number of likely alternatives at each token; requires `logprobs`.'
   })
 }
 
 /** What the model may call, and who carries it out. */
 const tools = {
-  tools: Nullable(Type.Array(Tool), { description: 'Tools the caller carries out.' }),
+  tools: Nullable(Type.Array(Tool), { description: 'Tools that the client executes.' }),
   tool_choice: Nullable(ToolChoice, {
     default: 'auto',
-    description: 'Whether and which tool must be called. Where tools are carried out, this holds for the first turn; in later ones the model may choose.'
+    description: 'Controls which tool is called. If tools run on the server, applies to the first turn.'
   }),
   parallel_tool_calls: Nullable(Type.Boolean(), {
     default: true, description: 'Let the model ask for several tool calls in one turn.'
@@ -164,7 +164,7 @@ const tools = {
     description: 'Deprecated form of `tool_choice`: `none`, `auto`, or a function.'
   }),
   mcp_servers: Nullable(ToolServers, {
-    description: 'Tool servers (MCP) whose tools Headgate offers and carries out itself.'
+    description: 'MCP servers whose tools Headgate offers and executes.'
   }),
   credentials: Nullable(Type.Union([Credential, Type.Array(Credential)]), {
     description: 'Credentials for tool servers, matched by connection name.'
@@ -229,7 +229,7 @@ const bookkeeping = {
     description: 'Calls with the same key share the prompt cache of the provider.'
   }),
   prompt_cache_retention: Identifier({
-    description: 'How long the provider keeps the prompt cached: `in-memory` or `24h`.'
+    description: 'Time the provider caches the prompt: `in-memory` or `24h`.'
   }),
   service_tier: Nullable(
     OneOf(['auto', 'default', 'flex', 'priority', 'scale', 'standard_only']),
@@ -240,11 +240,11 @@ const bookkeeping = {
 /** Hints for choosing among several models. */
 const routing = {
   model_attributes: Nullable(MapOf(MapOf(Score)), {
-    description: 'What models are like: per model, numbers from 0 to 1 such as `intelligence`, `speed` and `cost` ' +
-      '(1 is dear). Several models are then tried in the order in which they meet `agent_attributes`.'
+    description: 'Attributes of models: per model, numbers from 0 to 1 such as `intelligence`, `speed` and `cost` ' +
+      '(1 is most expensive). Several models are then tried in the order in which they meet `agent_attributes`.'
   }),
   agent_attributes: Nullable(MapOf(Score), {
-    description: 'What this call needs, from 0 to 1: `complexity` asks for intelligence, `efficiency` for speed and ' +
+    description: 'Requirements of this call, from 0 to 1: `complexity` asks for intelligence, `efficiency` for speed and ' +
       'low cost, others for the attribute of that name. Default: the most of everything in `model_attributes`.'
   }),
   guardrails: Nullable(Type.Array(AnyObject), { description: 'Reserved; has no effect.' }),
@@ -266,7 +266,7 @@ export const ModelSettings = Type.Object({
   reasoning: Nullable(Type.Object({ effort: sampling.reasoning_effort }), {
     description: 'Another spelling of `reasoning_effort`, which wins.'
   }),
-  attributes: Nullable(MapOf(Score), { description: 'What this model is like, as in `model_attributes`.' })
+  attributes: Nullable(MapOf(Score), { description: 'Attributes of this model, as in `model_attributes`.' })
 }, {
   description: 'Fields of a chat request. Fields that hold for the whole call, such as `messages`, `stream` and ' +
     '`mcp_servers`, are refused here; unknown fields are ignored.'

@@ -5,7 +5,7 @@ import { AnyObject, MapOf, Nullable, OneOf } from './nullable.ts'
 
 export const FinishReason = OneOf(
   ['stop', 'length', 'tool_calls', 'content_filter', 'function_call'],
-  { description: 'Why the model stopped.' }
+  { description: 'Reason the model stopped.' }
 )
 export type FinishReason = Static<typeof FinishReason>
 
@@ -120,7 +120,7 @@ export const ToolServerFailure = Type.Object({
   message: Type.String(),
   code: Type.Optional(Type.String()),
   recommendation: Type.Optional(Type.String())
-}, { description: 'Why an MCP server could not be used, and what to do about it.' })
+}, { description: 'Error of an MCP server, with a recommendation.' })
 export type ToolServerFailure = Static<typeof ToolServerFailure>
 
 export const ToolServerResult = Type.Object({
@@ -145,7 +145,7 @@ const toolServerFields = {
     reason: OneOf(['max_turns', 'deadline', 'tokens', 'calls_per_turn', 'repeated_call']),
     turns: Type.Integer({ minimum: 1 })
   }, {
-    description: 'Why Headgate stopped executing tools although the model called more. Absent when it did not.'
+    description: 'Reason Headgate stopped executing tools although the model called more. Absent when it did not stop.'
   }))
 }
 
@@ -212,7 +212,7 @@ export const ChunkDelta = Type.Object({
     arguments: Type.Optional(Type.String())
   })),
   ...thinkingFields
-}, { description: 'What was added since the previous chunk.' })
+}, { description: 'Content added since the previous chunk.' })
 export type ChunkDelta = Static<typeof ChunkDelta>
 
 export const ChunkChoice = Type.Object({
@@ -233,7 +233,7 @@ export const ToolEvent = Type.Object({
   message: Type.Optional(Type.String()),
   is_error: Type.Optional(Type.Boolean()),
   duration_ms: Type.Optional(Type.Number())
-}, { description: 'What happens to a tool that Headgate executes. Sent with `stream_options.include_tool_events`.' })
+}, { description: 'Progress of a tool that Headgate executes. Sent with `stream_options.include_tool_events`.' })
 export type ToolEvent = Static<typeof ToolEvent>
 
 export const ChatCompletionChunk = Type.Object({

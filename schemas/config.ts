@@ -83,7 +83,7 @@ const TimeoutsConfig = Section({
   response_ms: Milliseconds(600_000, 'Until a whole answer begins, which comes only with its body.'),
   idle_bytes_ms: Milliseconds(120_000, 'Between two reads of an answer, comments included.'),
   idle_events_ms: Milliseconds(300_000, 'Between two reads that said something.')
-}, 'How long to wait for this provider.')
+}, 'Time-outs for this provider.')
 
 const QuirksConfig = Section({
   token_limit_field: Type.Optional(OneOf(['max_tokens', 'max_completion_tokens'], {
@@ -111,7 +111,7 @@ const QuirksConfig = Section({
     description: 'Fields of assistant messages that it wants back in the history.'
   })),
   obfuscation: Type.Optional(Type.Boolean({
-    description: 'True when it pads its streams with random text unless told not to.'
+    description: 'True when it pads its streams with random text by default.'
   })),
   custom_tools: Type.Optional(Type.Boolean({ description: 'False when it refuses free-form tools.' })),
   legacy_functions: Type.Optional(Type.Boolean({
@@ -131,11 +131,11 @@ const QuirksConfig = Section({
   base64_embeddings: Type.Optional(Type.Boolean({
     description: 'False when it does not know embeddings in base64; they are made here.'
   }))
-}, 'How it deviates from its dialect, on top of what is known of its kind.')
+}, 'Deviations from its dialect, in addition to those of its kind.')
 
 export const ProviderConfig = Closed({
   kind: Type.Optional(OneOf([...providerKinds], {
-    description: 'What it is. Default: the name of the entry where that is a kind, else ' +
+    description: 'Kind of provider. Default: the name of the entry if that is a kind, else ' +
       '`openai-compatible`.'
   })),
   enabled: Type.Boolean({ default: true, description: 'False: as if the entry were not here.' }),
@@ -154,7 +154,7 @@ export const ProviderConfig = Closed({
   }),
   on_disconnect: OneOf(['abort', 'drain'], {
     default: 'abort',
-    description: 'When the caller leaves: stop the provider, or read on so that the books stay exact.'
+    description: 'When the client disconnects: abort the provider request, or read the answer to its end for exact usage.'
   }),
   connections: Count(256, 'Sockets to it, per process.', 65_536),
   waiting_calls: Count(1024, 'Requests that may wait for a socket, per process, fairly among keys; more go to the next model or are refused with 503.', 1_000_000),
@@ -165,7 +165,7 @@ export const ProviderConfig = Closed({
   })),
   options: Type.Record(Type.String(), Type.Unknown(), {
     default: {},
-    description: 'What only this kind understands: `api_version` of Azure, the pace of the sandbox.'
+    description: 'Options of this kind only: `api_version` of Azure, the pace of the sandbox.'
   })
 }, { description: 'A provider. Its name is the prefix of its models.' })
 export type ProviderConfig = Static<typeof ProviderConfig>
@@ -181,7 +181,7 @@ export const ModelConfig = Closed({
   capabilities: Type.Optional(Type.Record(
     Type.String(),
     Type.Unsafe<boolean | number>({ type: ['boolean', 'number'] }),
-    { description: 'What it can do, and its limits in tokens.', propertyNames: word }
+    { description: 'Capabilities, and limits in tokens.', propertyNames: word }
   )),
   traits: Type.Optional(ModelTraits),
   price: Type.Optional(Closed({
@@ -190,7 +190,7 @@ export const ModelConfig = Closed({
     cached_input: Type.Optional(Type.Number({ minimum: 0, description: 'Input found in the cache.' }))
   }, { description: 'USD per million tokens.' })),
   attributes: Type.Optional(Type.Record(Type.String(), Type.Number({ minimum: 0, maximum: 1 }), {
-    description: 'What it is like, from 0 to 1: `intelligence`, `speed`, `accuracy`, `creativity`, or any other. ' +
+    description: 'Attributes from 0 to 1: `intelligence`, `speed`, `accuracy`, `creativity`, or any other. ' +
       '`cost`, of which 1 is most expensive, follows from its price unless it is set here.',
     propertyNames: word
   }))
@@ -199,7 +199,7 @@ export type ModelConfig = Static<typeof ModelConfig>
 
 export const RouteStrategy = OneOf(['in_order', 'weighted', 'cheapest', 'fastest'], {
   default: 'in_order',
-  description: 'Which is tried first: the first of the list; one drawn by weight; the one with the lowest price; ' +
+  description: 'Order of attempts: the first of the list; one drawn by weight; the one with the lowest price; ' +
     'the one that has recently begun to answer soonest. The others follow when it fails.'
 })
 export type RouteStrategy = Static<typeof RouteStrategy>
@@ -229,7 +229,7 @@ export const RouteConfig = Type.Unsafe<string[] | Static<typeof RouteModels>>({
 export type RouteConfig = Static<typeof RouteConfig>
 
 export const ToolServerConfig = Closed({
-  url: Type.Optional(HttpUrl('Where a remote server is. Either this or `command`.')),
+  url: Type.Optional(HttpUrl('URL of a remote server. Either this or `command`.')),
   headers: Headers('Sent with every request to `url`.'),
   command: Type.Optional(Text('A program to run here, looked up in PATH. Either this or `url`.')),
   args: Type.Array(Type.String(), { default: [], description: 'Arguments of `command`.' }),
@@ -238,7 +238,7 @@ export const ToolServerConfig = Closed({
     patternErrorMessage: 'is not the name of a variable'
   }),
   timeout_ms: Type.Optional(Type.Integer({
-    minimum: 1, maximum: hour, description: 'Of one call. Default: `tools.call_ms`.'
+    minimum: 1, maximum: hour, description: 'Time-out of one call. Default: `tools.call_ms`.'
   })),
   allowed_tools: Type.Optional(Type.Array(Text('A tool.'), {
     description: 'The only tools models may call. Default: all.'
@@ -247,18 +247,18 @@ export const ToolServerConfig = Closed({
 export type ToolServerConfig = Static<typeof ToolServerConfig>
 
 const KeyLimitsConfig = Closed({
-  requests_per_minute: Type.Optional(Type.Integer({ minimum: 1, maximum: 1_000_000, description: 'Calls that ask a provider, a minute; a minute\'s worth may come at once.' })),
-  tokens_per_minute: Type.Optional(Type.Integer({ minimum: 1, maximum: 1_000_000_000, description: 'Tokens a minute, prompt and answer together.' })),
-  concurrent_calls: Type.Optional(Type.Integer({ minimum: 1, maximum: 1_000_000, description: 'Calls under way at once.' })),
+  requests_per_minute: Type.Optional(Type.Integer({ minimum: 1, maximum: 1_000_000, description: 'Calls to providers per minute; a full minute\'s amount may be used at once.' })),
+  tokens_per_minute: Type.Optional(Type.Integer({ minimum: 1, maximum: 1_000_000_000, description: 'Tokens per minute, prompt and completion together.' })),
+  concurrent_calls: Type.Optional(Type.Integer({ minimum: 1, maximum: 1_000_000, description: 'Concurrent calls.' })),
   budget: Type.Optional(Closed({
     usd: Type.Number({ exclusiveMinimum: 0, maximum: 1_000_000, description: 'Dollars.' }),
-    per: OneOf(['day', 'month', 'total'], { default: 'month', description: 'What it is for: days and months of UTC, or all time.' })
-  }, { description: 'What it may cost. Models without a price cost nothing.' }))
-}, { description: 'How much a key may use; what is not here is not limited.' })
+    per: OneOf(['day', 'month', 'total'], { default: 'month', description: 'Period in UTC: day, month or total.' })
+  }, { description: 'Budget. Models without a price cost nothing.' }))
+}, { description: 'Limits of a key; without an entry there is no limit.' })
 
 export const KeyConfig = Closed({
-  name: Text('Whom or what it is for; shown in the log and the books.'),
-  key: Secret('What callers send.'),
+  name: Text('Name in the log and in usage records.'),
+  key: Secret('The key callers send.'),
   endpoints: Type.Optional(Type.Array(Text('An endpoint: `chat`, `embeddings`, …'), {
     description: 'The only endpoints it may call. Default: all.'
   })),
@@ -291,7 +291,7 @@ const LimitsConfig = Section({
     exclusiveMinimum: 0,
     maximum: 1,
     default: 0.5,
-    description: 'How much of `open_calls`, `body_memory_bytes` and `upload_disk_bytes` one key may hold, of what other keys ' +
+    description: 'Share of `open_calls`, `body_memory_bytes` and `upload_disk_bytes` one key may hold, of what other keys ' +
       'leave. Its further calls are refused with 503.'
   }),
   body_memory_bytes: Type.Optional(Type.Integer({
@@ -311,7 +311,7 @@ const LimitsConfig = Section({
   body_ms: Milliseconds(60_000, 'Until a request body has arrived.'),
   headers_ms: Milliseconds(30_000, 'Until request headers have arrived.'),
   default_key: Type.Optional(KeyLimitsConfig)
-}, 'What one call may cost, and what keys without limits of their own may use.')
+}, 'Limits of one call, and of keys without limits of their own.')
 
 const ToolsConfig = Section({
   connect_ms: Milliseconds(5000, 'Resolving, connecting and listing all servers of a call, together.'),
@@ -321,8 +321,8 @@ const ToolsConfig = Section({
   result_bytes: Bytes(256 * 1024, 'One result; more is cut off.'),
   calls_per_turn: Count(32, 'Tool calls a model may ask for in one turn.', 1024),
   repeats: Count(3, 'The same call with the same arguments, before the loop stops.', 1000),
-  list_ttl_ms: Milliseconds(300_000, 'How long a list of tools is believed.'),
-  session_idle_ms: Milliseconds(300_000, 'How long an unused session stays open.'),
+  list_ttl_ms: Milliseconds(300_000, 'Time a tool list is cached.'),
+  session_idle_ms: Milliseconds(300_000, 'Time an idle session stays open.'),
   sessions: Count(256, 'Sessions open at once.', 65_536),
   allowed_hosts: Type.Array(Type.String({
     pattern: '^[A-Za-z0-9.:_-]+(/\\d{1,3})?$',
@@ -331,7 +331,7 @@ const ToolsConfig = Section({
     default: [],
     description: "Hosts or address ranges callers' addresses may reach although they are not public."
   }),
-  registry_url: Type.Optional(HttpUrl('Where the slugs of servers not listed here are looked up.'))
+  registry_url: Type.Optional(HttpUrl('Registry for slugs that are not listed here.'))
 }, 'The tool loop.')
 
 const ServerConfig = Section({
@@ -353,12 +353,12 @@ const ServerConfig = Section({
     description: 'Processes that serve; `auto` for one per processor.'
   }),
   log_level: OneOf(['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'], {
-    default: 'info', description: 'The least that is logged.'
+    default: 'info', description: 'Lowest level that is logged.'
   }),
   data_dir: Type.String({
     minLength: 1,
     default: '.headgate',
-    description: 'Where the embedded store lives; relative to the working directory.'
+    description: 'Directory of the embedded store, relative to the working directory.'
   }),
   open_health: Type.Boolean({ default: false, description: 'Answer `/health` without a key.' }),
   shutdown_delay_ms: Type.Integer({
@@ -369,13 +369,13 @@ const ServerConfig = Section({
   }),
   drain_ms: Milliseconds(8000, 'How long open calls may go on after that. With the default, a stop fits the 10 seconds Docker gives it.'),
   worker_timeout_ms: Milliseconds(10_000, 'How long a worker may block before it is killed and replaced.'),
-  keep_alive_ms: Milliseconds(65_000, 'How long a quiet connection of a caller stays open.'),
+  keep_alive_ms: Milliseconds(65_000, 'Time an idle client connection stays open.'),
   connections: Count(10_000, 'Connections of callers at once, per process; more are closed as they come.')
 }, 'The process and where it listens. Changes here need a restart.')
 
 const MetricsConfig = Closed({
   host: Type.String({
-    minLength: 1, default: '127.0.0.1', description: 'Address to listen on. Whoever reaches it may read: there is no password.'
+    minLength: 1, default: '127.0.0.1', description: 'Address to listen on. There is no authentication.'
   }),
   port: Type.Integer({ minimum: 0, maximum: 65_535, default: 9464, description: 'Another than `server.port`; 0: any free one.' })
 }, { description: 'Metrics for Prometheus at `GET /metrics`, on a port of their own. Default: off; `{}` turns them on.' })
@@ -385,18 +385,18 @@ const DeferredConfig = Section({
     default: false,
     description: 'Defer answers also for providers that cannot; else they answer at once.'
   }),
-  keep_ms: Milliseconds(day, 'How long an answer waits to be collected.', 30 * day),
-  pending: Count(1000, 'Deferred calls under way at once. A key may have half of those that others leave.', 100_000),
+  keep_ms: Milliseconds(day, 'Time a deferred answer is kept.', 30 * day),
+  pending: Count(1000, 'Pending deferred calls. A key may use at most half of the remaining capacity.', 100_000),
   key_bytes: Bytes(256 * mebibyte, 'Calls and answers kept for one key; more are refused until some expire.')
 }, 'Deferred completions.')
 
 const UsageConfig = Section({
-  keep_days: Count(90, 'How many days a call stays in the books.', 3650),
-  keep_rows: Count(1_000_000, 'How many calls stay in the books at most; the oldest go first.', 1_000_000_000)
-}, 'The books: what was called and what it cost.')
+  keep_days: Count(90, 'Days that usage records are kept.', 3650),
+  keep_rows: Count(1_000_000, 'Maximum number of usage records; the oldest are deleted first.', 1_000_000_000)
+}, 'Usage records: calls and their cost.')
 
 export const Config = Closed({
-  providers: Named(ProviderConfig, 'Who answers. Any server that speaks the chat-completions ' +
+  providers: Named(ProviderConfig, 'Providers. Any server that speaks the chat-completions ' +
     'dialect is one entry with a name of your choice and its `base_url`.', {
     pattern: '^[a-z0-9][a-z0-9._-]*$',
     patternErrorMessage: 'a name is lower-case letters, digits, `.`, `_` and `-`'
@@ -408,7 +408,7 @@ export const Config = Closed({
     pattern: '^[A-Za-z0-9_-]+/[A-Za-z0-9_-]+$',
     patternErrorMessage: 'a tool server is named `org/name`'
   }),
-  keys: Type.Array(KeyConfig, { default: [], description: 'Who may call.' }),
+  keys: Type.Array(KeyConfig, { default: [], description: 'Keys that may call.' }),
   limits: LimitsConfig,
   tools: ToolsConfig,
   server: ServerConfig,

@@ -36,7 +36,7 @@ export type EmbeddingsRequest = WithoutNulls<Static<typeof EmbeddingsRequest>> &
 
 export const Embedding = Type.Object({
   object: Type.Literal('embedding'),
-  index: Type.Integer({ description: 'Which input this is the vector of, from 0.' }),
+  index: Type.Integer({ description: 'Index of the input, from 0.' }),
   embedding: Type.Union([Type.Array(Type.Number()), Type.String()], {
     description: 'The vector, in the form that was asked for.'
   })

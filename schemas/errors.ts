@@ -12,7 +12,7 @@ export const ErrorBody = Type.Object({
     code: Type.Union([Type.String(), Type.Null()], { description: 'A word for a program.' }),
     param: Type.Union([Type.String(), Type.Null()], { description: 'The parameter at fault.' })
   })
-}, { description: 'What went wrong.' })
+}, { description: 'Description of the error.' })
 export type ErrorBody = Static<typeof ErrorBody>
 
 export const ValidationErrorBody = Type.Object({
@@ -22,7 +22,7 @@ export const ValidationErrorBody = Type.Object({
     }),
     msg: Type.String(),
     type: Type.String({ description: 'A word for a program, such as `missing` or `string_type`.' }),
-    input: Type.Optional(Type.Unknown({ description: 'What was found there, shortened.' })),
+    input: Type.Optional(Type.Unknown({ description: 'The value at fault, shortened.' })),
     ctx: Type.Optional(AnyObject)
   }))
 }, { description: 'The request does not have the right shape. At most 20 reasons are listed.' })

@@ -11,14 +11,14 @@ import { FormFile } from './form.ts'
 import { AnyObject, Identifier, Nullable, OneOf, type WithoutNulls } from './nullable.ts'
 
 const n = Nullable(Type.Integer({ minimum: 1, maximum: 10 }), {
-  default: 1, description: 'How many images.'
+  default: 1, description: 'Number of images.'
 })
 const size = Nullable(Type.String({ pattern: '^(?:auto|[1-9]\\d{0,4}x[1-9]\\d{0,4})$' }), {
   description: '`auto`, or width and height in pixels: `1024x1024`.'
 })
 const user = Identifier({ description: 'An id of the end user.' })
 const responseFormat = Nullable(OneOf(['url', 'b64_json']), {
-  description: 'How images come, from models that can do both. An address works for 60 minutes.'
+  description: 'Format of the images, for models that support both. A URL is valid for 60 minutes.'
 })
 
 /** What newer models take, for new images as for changed ones. */
@@ -32,12 +32,12 @@ const output = {
   moderation: Nullable(OneOf(['low', 'auto']), { default: 'auto' }),
   stream: Nullable(Type.Boolean(), { default: false, description: 'Send images as events while they are made.' }),
   partial_images: Nullable(Type.Integer({ minimum: 0, maximum: 3 }), {
-    description: 'How many unfinished images to send before the finished one, with `stream`.'
+    description: 'Number of partial images before the final one, with `stream`.'
   })
 }
 
 export const ImageRequest = Type.Object({
-  prompt: Type.String({ minLength: 1, description: 'What to show.' }),
+  prompt: Type.String({ minLength: 1, description: 'Description of the image.' }),
   model: Nullable(Type.Union([ModelChoice, Type.Array(ModelChoice, { minItems: 1 })]), {
     description: 'A model, or several in order of preference.'
   }),
@@ -58,15 +58,15 @@ const formModel = Nullable(Type.Union([
 
 export const ImageEditRequest = Type.Object({
   image: Type.Array(FormFile('PNG, WebP or JPEG.'), {
-    minItems: 1, maxItems: 16, description: 'What to change; several are put together.'
+    minItems: 1, maxItems: 16, description: 'Images to edit; several are combined.'
   }),
-  prompt: Type.String({ minLength: 1, description: 'What to show instead.' }),
+  prompt: Type.String({ minLength: 1, description: 'Description of the desired image.' }),
   mask: Type.Optional(FormFile('A PNG whose transparent parts say where the first image may change.')),
   model: formModel,
   n,
   size,
   response_format: responseFormat,
-  input_fidelity: Nullable(OneOf(['high', 'low']), { description: 'How closely to keep to the images.' }),
+  input_fidelity: Nullable(OneOf(['high', 'low']), { description: 'Fidelity to the input images.' }),
   ...output,
   user
 })

@@ -18,7 +18,7 @@ export const ImagePart = Type.Object({
   image_url: Type.Object({
     url: Type.String({ description: 'An address, or a `data:` URL that holds the image itself.' }),
     detail: Nullable(OneOf(['auto', 'low', 'high']), {
-      default: 'auto', description: 'How closely the model looks.'
+      default: 'auto', description: 'Level of detail.'
     })
   })
 }, { description: 'An image.' })
@@ -44,7 +44,7 @@ export const FilePart = Type.Object({
 export type FilePart = Static<typeof FilePart>
 
 export const RefusalPart = Type.Object({ type: Type.Literal('refusal'), refusal: Type.String() }, {
-  description: 'Why the model would not answer.'
+  description: 'Refusal of the model.'
 })
 export type RefusalPart = Static<typeof RefusalPart>
 
@@ -62,7 +62,7 @@ export const ToolCall = Type.Union([
     type: Type.Optional(Type.Literal('function')),
     function: FunctionCall,
     extra_content: Nullable(AnyObject, {
-      description: 'What a provider wants back with the call, such as a thought signature.'
+      description: 'Data the provider needs back with the call, such as a thought signature.'
     })
   }, { description: 'A call of a function; `arguments` is JSON as text.' }),
   Type.Object({
@@ -86,7 +86,7 @@ export const UserMessage = Type.Object({
   role: Type.Literal('user'),
   content: Type.Union([Type.String(), Type.Array(UserPart)]),
   name: Nullable(Type.String())
-}, { description: 'What the end user says.' })
+}, { description: 'Message of the end user.' })
 export type UserMessage = Static<typeof UserMessage>
 
 export const AssistantMessage = Type.Object({
@@ -101,14 +101,14 @@ export const AssistantMessage = Type.Object({
   thinking_blocks: Nullable(Type.Array(AnyObject), {
     description: 'Thinking of an earlier answer, given back unchanged.'
   })
-}, { description: 'What the model said before; `content` may be missing beside tool calls.' })
+}, { description: 'Earlier message of the model; `content` may be absent beside tool calls.' })
 export type AssistantMessage = Static<typeof AssistantMessage>
 
 export const ToolMessage = Type.Object({
   role: Type.Literal('tool'),
   content: text,
   tool_call_id: Type.String()
-}, { description: 'What a tool answered.' })
+}, { description: 'Result of a tool.' })
 export type ToolMessage = Static<typeof ToolMessage>
 
 export const FunctionMessage = Type.Object({

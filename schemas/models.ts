@@ -30,7 +30,7 @@ export const Model = Type.Object({
   provider_info: Type.Object({
     status: OneOf([...statusNames]),
     upstream_api: Type.String(),
-    provider_id: Type.String({ description: 'Which of the configured providers serves it.' })
+    provider_id: Type.String({ description: 'The configured provider that serves it.' })
   })
 })
 export type Model = Static<typeof Model>

@@ -21,7 +21,7 @@ export type RouteCandidate = Static<typeof RouteCandidate>
 
 export const RouteDecision = Type.Object({
   object: Type.Literal('route.decision'),
-  requested: Type.String({ description: 'The models as they were asked for.' }),
+  requested: Type.String({ description: 'The requested models.' }),
   candidates: Type.Array(RouteCandidate, { description: 'In the order in which they would be asked.' })
 }, { description: 'The answer to a dry run. It holds for this moment and the process that gave it.' })
 export type RouteDecision = Static<typeof RouteDecision>

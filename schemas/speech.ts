@@ -11,10 +11,10 @@ export const SpeechRequest = Type.Object({
   model: Type.Union([ModelChoice, Type.Array(ModelChoice, { minItems: 1 })], {
     description: 'The model that speaks, or a list of them: the first that can answers.'
   }),
-  input: Type.String({ minLength: 1, maxLength: 4096, description: 'What is to be said.' }),
-  voice: Type.String({ minLength: 1, maxLength: 256, description: 'Who says it; each provider has voices of its own.' }),
+  input: Type.String({ minLength: 1, maxLength: 4096, description: 'The text to speak.' }),
+  voice: Type.String({ minLength: 1, maxLength: 256, description: 'The voice; each provider has its own.' }),
   instructions: Nullable(Type.String({ maxLength: 4096 }), {
-    description: 'How it is to be said. The models tts-1 and tts-1-hd take no instructions and ignore them.'
+    description: 'Instructions for the voice. The models tts-1 and tts-1-hd ignore them.'
   }),
   response_format: Nullable(SpeechFormat, {
     default: 'mp3', description: 'pcm is 24,000 samples a second, 16 bit, little-endian, one channel, no header.'

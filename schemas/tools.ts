@@ -69,9 +69,9 @@ export const ToolServerSpec = Type.Object({
     description: 'Its name in the registry: `org/name`.'
   }),
   url: Nullable(Type.String({ pattern: '^https?://' }), { description: 'Its address.' }),
-  version: Nullable(Type.String(), { description: 'Of the slug; the newest when left out.' }),
+  version: Nullable(Type.String(), { description: 'Version of the slug. Default: the newest.' }),
   name: Nullable(Type.String(), {
-    description: 'What credentials and errors call it; the slug or address when left out.'
+    description: 'Name in credentials and errors. Default: the slug or URL.'
   }),
   credentials: Nullable(AnyObject, { description: 'Sealed credentials by connection name.' }),
   metadata: Nullable(AnyObject, { description: 'Has no effect.' }),

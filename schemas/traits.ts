@@ -16,13 +16,13 @@ const Count = (description: string) => Type.Optional(Type.Integer({ minimum: 1, 
 const Words = (description: string) => Type.Optional(Type.Array(Type.String({ minLength: 1 }), { description }))
 
 export const ImageTraits = Type.Object({
-  tasks: Type.Optional(Type.Array(OneOf(['generation', 'edit', 'variation']), { description: 'What it can be asked for. Default: all.' })),
+  tasks: Type.Optional(Type.Array(OneOf(['generation', 'edit', 'variation']), { description: 'Supported tasks. Default: all.' })),
   prompt_characters: Count('Longest prompt, in code points. Default: any.'),
   max_images: Count('Images of one request. Default: 10.'),
   sizes: Words('Default: any.'),
   qualities: Words('Default: any.'),
   unsupported: Words('Parameters it refuses.'),
-  files: Type.Optional(OneOf(['square-png', 'any'], { description: 'What a file to change must be. Default: `any`.' })),
+  files: Type.Optional(OneOf(['square-png', 'any'], { description: 'Required format of an input file. Default: `any`.' })),
   max_files: Count('Files to change in one request. Default: any number.')
 }, { additionalProperties: false, description: 'Image requests.' })
 export type ImageTraits = Static<typeof ImageTraits>
@@ -31,7 +31,7 @@ export const ModelTraits = Type.Object({
   max_output_tokens: Count('Tokens of one answer, thinking included. Default: what the provider allows.'),
   sampling: Flag('Takes `temperature`, `top_p` and `top_k`.'),
   thinking: Type.Optional(Type.Array(OneOf(['budget', 'adaptive', 'level']), {
-    description: 'How thinking is asked for: by a number of tokens; by an effort within which the model decides; by a level. ' +
+    description: 'Ways to request thinking: by a number of tokens; by an effort within which the model decides; by a level. ' +
       'Empty for a model that does not think.'
   })),
   thinking_off: Flag('Takes an explicit request not to think.'),
@@ -61,6 +61,6 @@ export const ModelTraits = Type.Object({
   }, 'Transcription and translation requests.')
 }, {
   additionalProperties: false,
-  description: 'What it accepts, for a model that the catalogue does not know or that has changed.'
+  description: 'Traits of a model that the catalogue does not know or that has changed.'
 })
 export type ModelTraits = Static<typeof ModelTraits>

@@ -38,10 +38,10 @@ export const TranscriptionRequest = Type.Object({
     description: 'More that the answer is to hold. Needs a model that knows it, and the format json.'
   }),
   timestamp_granularities: Nullable(Type.Array(OneOf(['word', 'segment'])), {
-    description: 'What is to be timed. Needs the format verbose_json; segments by default.'
+    description: 'Granularity of timestamps; requires `verbose_json`. Default: segments.'
   }),
   stream: Nullable(Type.Boolean(), { default: false }),
-  chunking_strategy: Nullable(ChunkingStrategy, { description: 'How long recordings are cut into pieces.' })
+  chunking_strategy: Nullable(ChunkingStrategy, { description: 'Strategy for splitting long recordings.' })
 })
 export type TranscriptionRequest = Static<typeof TranscriptionRequest>
 

@@ -35,7 +35,7 @@ export async function transcriptionInput (call: ValidCall<TranscriptionForm>): P
   const { language, chunking_strategy: chunking, timestamp_granularities: granularities = [] } = request
   if (granularities.length > 0 && request.response_format !== 'verbose_json') {
     throw new GatewayError('invalid_value', {
-      message: '`timestamp_granularities` needs `response_format` to be verbose_json.', param: 'timestamp_granularities'
+      message: '`timestamp_granularities` requires `response_format` to be `verbose_json`.', param: 'timestamp_granularities'
     })
   }
   return {

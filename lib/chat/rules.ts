@@ -85,14 +85,14 @@ function checkToolServers ({ mcp_servers: servers }: ChatInput): void {
 /** Alternatives are listed at the log probability of a token, which is not asked for. */
 function checkLogprobs ({ logprobs, top_logprobs: top }: ChatInput): void {
   if (top !== undefined && logprobs !== true) {
-    throw refused('top_logprobs', '`top_logprobs` needs `logprobs` to be true.')
+    throw refused('top_logprobs', '`top_logprobs` requires `logprobs` to be true.')
   }
 }
 
 /** Nobody can guess the voice and the format of a spoken answer. */
 function checkAudio ({ modalities, audio }: ChatInput): void {
   if (audio === undefined && modalities?.includes('audio') === true) {
-    throw refused('audio', 'A spoken answer needs `audio` with `format` and `voice`.')
+    throw refused('audio', 'An audio answer requires `audio` with `format` and `voice`.')
   }
 }
 

@@ -30,7 +30,7 @@ const Sections = Type.Omit(Config, ['providers', 'models', 'routes', 'mcp_server
 export function buildSettings (config: Config, { secrets, ownKeys, cwd }: SettingsSources): Settings {
   const secret: ReadSecret = reference => {
     const found = secrets.get(reference)
-    if (found === undefined) throw new Error('a secret of the configuration was not read')
+    if (found === undefined) throw new Error('a secret of the configuration was not resolved')
     return found
   }
   const { providers: entries, models, routes, mcp_servers: toolServers, keys, server, ...sections } = config

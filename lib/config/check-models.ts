@@ -43,7 +43,7 @@ export function checkModels (config: Config, providerNames: readonly string[], r
     for (const { id, path } of routeTargets(name, entry)) checkTarget(path, name, id)
     const ends = [...reachedFrom(name, steps)].filter(id => !steps.has(id))
     if (ends.length > 0 && ends.every(id => names.isOff(id))) {
-      report.warn(['routes', name], 'leads only to providers that are off', { part: 'name' })
+      report.warn(['routes', name], 'leads only to disabled providers', { part: 'name' })
     }
   }
   for (const [index, { models: patterns = [] }] of keys.entries()) {
@@ -139,7 +139,7 @@ class ModelNames {
   #checkListed (path: Path, id: string, report: Report): void {
     const list = this.#lists.get(id.slice(0, id.indexOf('/')))
     if (list === undefined || list.has(id)) return
-    report.warn(path, 'is no model of the catalogue; its provider may know it', { suggestion: nearest(id, list) })
+    report.warn(path, 'is not in the catalogue; its provider may know it', { suggestion: nearest(id, list) })
   }
 
   /** A name without prefix belongs to the one provider that has it. */
@@ -150,7 +150,7 @@ class ModelNames {
     const own = [...this.#own].some(id => id.endsWith(`/${name}`))
     if (owners.length > 0 || own || !whole) return
     const bare = lists.flatMap(list => [...list].map(id => id.slice(id.indexOf('/') + 1)))
-    report.add(path, 'is no model that anybody here has', { suggestion: nearest(name, [...bare, ...this.#own]) })
+    report.add(path, 'is unknown to every enabled provider', { suggestion: nearest(name, [...bare, ...this.#own]) })
   }
 }
 

@@ -37,7 +37,7 @@ function checkProviders ({ providers }: Config, report: Report): void {
       if (!URL.canParse(baseUrl)) report.add(['providers', id, 'base_url'], 'is not an address')
     } else if (kinds[kindOf(id, kind)].baseUrl === undefined) {
       const meant = kind === undefined ? nearest(id, Object.keys(kinds)) : undefined
-      report.add(['providers', id, 'base_url'], 'is missing, and the kind has no public address', {
+      report.add(['providers', id, 'base_url'], 'is required: this kind has no public address', {
         part: 'name', suggestion: meant === undefined ? undefined : `providers.${meant}`, unless: ['providers', id, 'kind']
       })
     }
@@ -77,7 +77,7 @@ function checkHeaders (path: Path, headers: Readonly<Record<string, string>>, re
   for (const given of Object.keys(headers)) {
     const name = given.toLowerCase()
     if (connectionHeaders.has(name)) report.add([...path, given], 'belongs to the connection', { part: 'name' })
-    else if (seen.has(name)) report.add([...path, given], 'is there twice', { part: 'name' })
+    else if (seen.has(name)) report.add([...path, given], 'is a duplicate', { part: 'name' })
     seen.add(name)
   }
 }
@@ -117,11 +117,11 @@ function checkHosts ({ tools }: Config, report: Report): void {
     const [name = '', port, ...more] = host.split(':')
     if (host.includes('/')) {
       if (!ipaddr.isValidCIDR(host)) report.add(path, 'is not a range of addresses')
-      else if (isMapped(host)) report.add(path, 'is to be written as a range of IPv4')
+      else if (isMapped(host)) report.add(path, 'must be an IPv4 range')
     } else if (more.length > 0) {
       if (isIP(host) === 0 && isIP(host.replace(/:\d+$/, '')) === 0) report.add(path, 'is not an address')
     } else if (port !== undefined && !(/^\d+$/.test(port) && Number(port) >= 1 && Number(port) <= 65_535)) {
-      report.add(path, 'has a port that is none')
+      report.add(path, 'has an invalid port')
     } else if (/^[\d.]+$/.test(name) && isIP(name) === 0) {
       report.add(path, 'is not an address')
     }
@@ -153,6 +153,6 @@ function checkKeys ({ keys }: Config, report: Report): void {
 
 function checkPorts ({ server, metrics }: Config, report: Report): void {
   if (metrics !== undefined && metrics.port !== 0 && metrics.port === server.port) {
-    report.add(['metrics', 'port'], 'is the port of the API (server.port); metrics need one of their own')
+    report.add(['metrics', 'port'], 'is the port of the API (server.port); metrics need a port of their own')
   }
 }

@@ -42,7 +42,7 @@ export function emptyDocument (file: string): ConfigDocument {
  * Parses the text of a configuration file (YAML 1.2, one document, anchors allowed).
  *
  * @param file how problems name the file
- * @throws ConfigError for text that is too long or not YAML, for an entry that is there twice, and
+ * @throws ConfigError for text that is too long or not YAML, for an entry that is a duplicate, and
  *   for aliases that are unknown, refer to themselves or grow beyond reason.
  */
 export function readDocument (text: string, file: string): ConfigDocument {
@@ -63,7 +63,7 @@ export function readDocument (text: string, file: string): ConfigDocument {
   if (flaws.length > 0) throw failure(flaws.slice(0, maxFlaws))
   const value = withoutEmpties(plain(document))
   if (value === undefined) {
-    throw failure([{ at: 0, message: 'more copies by aliases than any configuration needs' }])
+    throw failure([{ at: 0, message: 'too many alias expansions' }])
   }
   if (!isPlainMap(value)) throw failure([{ at: 0, message: 'must be a map of entries' }])
   return { file, value, locate: (path, part) => position(lines, offset(document, path, part)) }
@@ -83,13 +83,13 @@ function position (lines: LineCounter, offset: number): Position {
 /** The parser quotes the text in some of its messages, and that text may be a secret. */
 function sentence ({ code, message }: YAMLError): string {
   switch (code) {
-    case 'DUPLICATE_KEY': return 'this entry is there twice'
+    case 'DUPLICATE_KEY': return 'this entry is a duplicate'
     case 'MULTIPLE_DOCS': return 'only one document is allowed'
     case 'NON_STRING_KEY': return 'the name of an entry must be text'
-    case 'UNEXPECTED_TOKEN': return 'not valid YAML: something is here that does not belong here'
+    case 'UNEXPECTED_TOKEN': return 'not valid YAML: unexpected content'
     case 'BAD_DQ_ESCAPE': return 'not valid YAML: unknown escape sequence'
-    case 'TAG_RESOLVE_FAILED': return 'tags (`!name`) are not known here'
-    case 'BAD_DIRECTIVE': return 'directives (`%NAME`) are not known here'
+    case 'TAG_RESOLVE_FAILED': return 'tags (`!name`) are not supported'
+    case 'BAD_DIRECTIVE': return 'directives (`%NAME`) are not supported'
     default: return `not valid YAML: ${message}`
   }
 }
@@ -100,8 +100,8 @@ function wrongAliases (document: Yaml): Flaw[] {
     Alias (_key, alias, ancestors) {
       const target = alias.resolve(document)
       const at = alias.range?.[0] ?? 0
-      if (target === undefined) wrong.push({ at, message: 'no anchor has this name' })
-      else if (ancestors.includes(target)) wrong.push({ at, message: 'an alias of what it is in' })
+      if (target === undefined) wrong.push({ at, message: 'unknown anchor' })
+      else if (ancestors.includes(target)) wrong.push({ at, message: 'self-referencing alias' })
     }
   })
   return wrong

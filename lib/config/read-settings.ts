@@ -92,7 +92,7 @@ function openDocument ({ path, asked }: ConfigFile, cwd: string): ConfigDocument
     if (error instanceof ConfigError) throw error
     const code = errorCode(error)
     if (code === 'ENOENT' && !asked) return emptyDocument(shown)
-    const message = code === 'ENOENT' ? 'there is no such file' : `cannot be read (${code})`
+    const message = code === 'ENOENT' ? 'file not found' : `cannot be read (${code})`
     throw new ConfigError([{ file: shown, line: 0, column: 0, path: '', message }])
   }
 }

@@ -35,7 +35,7 @@ export const codes = {
     message: 'Missing or invalid API key. Send it as `Authorization: Bearer <key>` or `X-API-Key`.'
   },
   insufficient_permissions: {
-    status: 403, type: 'authentication_error', message: 'This API key may not do that.'
+    status: 403, type: 'authentication_error', message: 'Insufficient permissions.'
   },
   invalid_provider_key: {
     status: 401,
@@ -44,18 +44,18 @@ export const codes = {
     failure: 'credential'
   },
   invalid_json: {
-    status: 400, type: 'invalid_request_error', message: 'The body is not a JSON object.'
+    status: 400, type: 'invalid_request_error', message: 'The body must be a JSON object.'
   },
   invalid_value: {
-    status: 400, type: 'invalid_request_error', message: 'A parameter has a value that is not allowed.'
+    status: 400, type: 'invalid_request_error', message: 'A parameter has an invalid value.'
   },
   unsupported_parameter: {
-    status: 400, type: 'invalid_request_error', message: 'This model does not support that parameter.'
+    status: 400, type: 'invalid_request_error', message: 'This model does not support this parameter.'
   },
   context_length_exceeded: {
     status: 400,
     type: 'invalid_request_error',
-    message: 'The input is longer than the model allows.',
+    message: 'The input exceeds the context length of the model.',
     failure: 'context-length'
   },
   content_policy_violation: {
@@ -71,12 +71,12 @@ export const codes = {
     status: 400, type: 'invalid_request_error', message: 'The provider refused the request.'
   },
   unknown_provider: {
-    status: 400, type: 'invalid_request_error', message: 'That provider is not configured.'
+    status: 400, type: 'invalid_request_error', message: 'This provider is not configured.'
   },
   insufficient_quota: {
-    status: 402, type: 'invalid_request_error', message: 'The quota of this account is used up.'
+    status: 402, type: 'invalid_request_error', message: 'The quota of this account is exhausted.'
   },
-  not_found: { status: 404, type: 'invalid_request_error', message: 'There is nothing at this path.' },
+  not_found: { status: 404, type: 'invalid_request_error', message: 'Not found.' },
   model_not_found: {
     status: 404,
     type: 'invalid_request_error',
@@ -89,13 +89,13 @@ export const codes = {
     message: 'No deferred completion has this id, or it has expired.'
   },
   method_not_allowed: {
-    status: 405, type: 'invalid_request_error', message: 'This path does not answer that method.'
+    status: 405, type: 'invalid_request_error', message: 'Method not allowed.'
   },
   request_timeout: {
     status: 408, type: 'invalid_request_error', message: 'The request body did not arrive in time.'
   },
   conflict: {
-    status: 409, type: 'invalid_request_error', message: 'The request conflicts with another one.'
+    status: 409, type: 'invalid_request_error', message: 'The request conflicts with another request.'
   },
   file_too_large: {
     status: 413, type: 'invalid_request_error', message: 'The request body is too large.'
@@ -109,7 +109,7 @@ export const codes = {
     status: 429, type: 'rate_limit_error', message: 'Too many requests. Try again later.', failure: 'rate-limit'
   },
   client_closed_request: {
-    status: 499, type: 'server_error', message: 'The caller closed the connection.'
+    status: 499, type: 'server_error', message: 'The client closed the connection.'
   },
   internal_error: {
     status: 500, type: 'server_error', message: 'Headgate failed to handle the request.'
@@ -123,7 +123,7 @@ export const codes = {
   upstream_invalid_response: {
     status: 502,
     type: 'server_error',
-    message: 'The provider gave an answer that cannot be read.',
+    message: 'The provider sent an invalid answer.',
     failure: 'transient'
   },
   upstream_stream_interrupted: {
@@ -141,19 +141,19 @@ export const codes = {
   upstream_quota_exhausted: {
     status: 503,
     type: 'server_error',
-    message: 'The quota of this gateway at the provider is used up.',
+    message: 'The quota of this gateway at the provider is exhausted.',
     failure: 'credential'
   },
   deferred_result_lost: {
     status: 502,
     type: 'server_error',
-    message: 'The provider handed the deferred result out, but it was lost on the way.'
+    message: 'The provider delivered the deferred result, but it was lost on the way.'
   },
   upstream_overloaded: {
     status: 503, type: 'server_error', message: 'The provider is overloaded.', failure: 'transient'
   },
   overloaded: {
-    status: 503, type: 'server_error', message: 'Headgate is at its limit of open calls. Try again.'
+    status: 503, type: 'server_error', message: 'Too many concurrent requests. Try again later.'
   },
   shutting_down: {
     status: 503, type: 'server_error', message: 'Headgate is shutting down.'
@@ -165,7 +165,7 @@ export const codes = {
     failure: 'transient'
   },
   timeout: {
-    status: 504, type: 'server_error', message: 'The call took longer than allowed.'
+    status: 504, type: 'server_error', message: 'The request timed out.'
   }
 } as const satisfies Record<string, CodeRow>
 

@@ -4,7 +4,7 @@ export interface KeyLimits {
   readonly requestsPerMinute?: number
   /** Prompt and completion together. */
   readonly tokensPerMinute?: number
-  /** Calls under way at once. */
+  /** Concurrent calls. */
   readonly concurrentCalls?: number
   readonly budget?: Budget
 }

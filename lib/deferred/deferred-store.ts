@@ -187,6 +187,6 @@ export class DeferredStore {
 
 function unavailable (cause: unknown): GatewayError {
   return new GatewayError('overloaded', {
-    message: 'Deferred completions cannot be stored or read at present. Try again.', retryAfterSeconds, cause
+    message: 'Deferred completions are temporarily unavailable. Try again later.', retryAfterSeconds, cause
   })
 }

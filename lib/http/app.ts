@@ -122,7 +122,7 @@ export function createApp (options: AppOptions): App {
     const endpoint = options.endpoints()[plain.get(`${method} ${url}`) ?? -1]
     if (endpoint !== undefined) return await respond(context, endpoint)
     if (hasReadableUrl(context)) return await next()
-    await respond(context, new GatewayError('invalid_value', { message: 'The URL of the request cannot be read.' }))
+    await respond(context, new GatewayError('invalid_value', { message: 'The URL of the request is not valid.' }))
   })
   app.use(router.routes())
   app.use(async context => {
@@ -167,7 +167,7 @@ function refusalOf ({ headers, httpVersion }: IncomingMessage): GatewayError | u
   if (headers.host === undefined) return new GatewayError('invalid_value', { message: 'The request has no Host header.' })
   // https://www.rfc-editor.org/rfc/rfc9110#section-10.1.1
   if (headers.expect !== undefined && !/^100-continue$/i.test(headers.expect)) {
-    return new GatewayError('invalid_value', { status: 417, message: 'The only expectation that can be met is `100-continue`.' })
+    return new GatewayError('invalid_value', { status: 417, message: 'Only the expectation `100-continue` is supported.' })
   }
   return undefined
 }

@@ -80,7 +80,7 @@ function checkHeaders ({ headers }: IncomingMessage): void {
     throw new GatewayError('unsupported_media_type', { message: 'The content encoding of the body is not supported.' })
   }
   if (!/;\s*boundary=("[^"]+"|[^\s;"]+)/i.test(contentType)) {
-    throw malformed('The content type of the form names no boundary.')
+    throw malformed('The content type of the form has no boundary.')
   }
 }
 

@@ -19,7 +19,7 @@ export function localTransport (): Transport {
       switch (request.path) {
         case '/ocr': return await readDocument(request, await found, sending)
         case '/audio/speech': return await say(request, await found, sending)
-        default: return answer(404, { message: 'There is no such thing here.', code: 'not_found' })
+        default: return answer(404, { message: 'Not found.', code: 'not_found' })
       }
     }
   }
@@ -27,7 +27,7 @@ export function localTransport (): Transport {
 
 async function readDocument (request: UpstreamRequest, programs: LocalPrograms, sending: SendOptions): Promise<UpstreamResponse> {
   const document = await documentIn(request)
-  if (document === undefined) return answer(400, { message: 'There is no document in the request.' })
+  if (document === undefined) return answer(400, { message: 'The request has no document.' })
   try {
     const pages = await readPages(document.bytes, document.isPdf, programs, sending)
     return answer(200, { pages: pages.map((markdown, index) => ({ index, markdown })), model: 'ocr' })
@@ -44,7 +44,7 @@ async function say ({ body }: UpstreamRequest, { espeak }: LocalPrograms, sendin
   const request = JSON.parse((await wholeBody(body)).toString()) as SpeechRequest
   const { input, voice, speed = 1, response_format: format = 'wav' } = request
   if (format !== 'wav' && format !== 'pcm') {
-    return answer(400, { error: { message: 'The local voice speaks wav and pcm.', code: 'unsupported_parameter', param: 'response_format' } })
+    return answer(400, { error: { message: 'Only wav and pcm are supported.', code: 'unsupported_parameter', param: 'response_format' } })
   }
   return bytesAnswer(200, `audio/${format}`, await speak({ input, voice, speed, format }, espeak, sending))
 }

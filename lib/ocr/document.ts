@@ -36,7 +36,7 @@ export async function readDocument (text: string | LargeString, maxBytes: number
   const head = typeof text === 'string' ? text.slice(0, longestPrefix) : text.bytes.toString('latin1', 0, longestPrefix)
   if (!/^data:/i.test(head)) return readAddress(text)
   const prefix = /^data:[\x20-\x2b\x2d-\x7e]*;base64,/i.exec(head)?.[0]
-  if (prefix === undefined) throw invalid('A data URL must hold base64: `data:application/pdf;base64,…`.')
+  if (prefix === undefined) throw invalid('A data URL must contain base64: `data:application/pdf;base64,…`.')
   const bytes = await decode(typeof text === 'string' ? shared(text) : text.bytes, prefix.length, maxBytes, signal)
   const mediaType = documentType(bytes)
   if (mediaType === undefined) {
@@ -51,15 +51,15 @@ export function documentType (bytes: Buffer): DocumentType | undefined {
 }
 
 function readAddress (text: string | LargeString): OcrDocument {
-  if (typeof text !== 'string' || text.length > longestAddress) throw invalid('The address of the document is too long.')
+  if (typeof text !== 'string' || text.length > longestAddress) throw invalid('The URL of the document is too long.')
   let url: URL
   try {
     url = new URL(text)
   } catch (cause) {
-    throw new GatewayError('invalid_value', { message: 'The document must be an https address or a data URL.', param, cause })
+    throw new GatewayError('invalid_value', { message: 'The document must be an https URL or a data URL.', param, cause })
   }
-  if (url.protocol !== 'https:') throw invalid('The document must be an https address or a data URL.')
-  if (url.username !== '' || url.password !== '') throw invalid('The address of the document may not hold credentials.')
+  if (url.protocol !== 'https:') throw invalid('The document must be an https URL or a data URL.')
+  if (url.username !== '' || url.password !== '') throw invalid('The URL of the document must not contain credentials.')
   return { kind: 'address', url: url.href, isImage: /\.(?:png|jpe?g|webp)$/i.test(url.pathname) }
 }
 

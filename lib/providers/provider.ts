@@ -145,7 +145,7 @@ export interface Provider {
   readonly authorize: (callerKey?: string) => Readonly<Record<string, string>>
   readonly timeouts: Timeouts
   readonly retries: number
-  /** When the caller leaves: stop the provider, or read on so that the books stay exact. */
+  /** When the client disconnects: abort the provider request, or read the answer to its end for exact usage. */
   readonly onDisconnect: 'abort' | 'drain'
   readonly quirks: Quirks
   readonly adapters: Adapters

@@ -26,7 +26,7 @@ export function bytesReply (streamed: Stage<SpeechBatch, string>): Sink<SpeechBa
       return { status: 200, headers: { 'content-type': start.mediaType }, body: bytesOf(all) }
     }
     if (first.call.request.stream === true) return eventStream(streamed(all))
-    throw new GatewayError('upstream_invalid_response', { cause: 'events instead of sound' })
+    throw new GatewayError('upstream_invalid_response', { cause: 'expected audio bytes, not events' })
   }
 }
 

@@ -31,7 +31,7 @@ export function embeddingsReply (): Sink<Batch<EmbeddingsRequest, EmbeddingsEven
       const isLarge = vectors.reduce((bytes, { json }) => bytes + json.length, 0) > wholeBytes
       return { status: 200, headers, body: isLarge ? inTurns(pieces) : Buffer.concat([...pieces].map(bytesOf)) }
     }
-    throw new GatewayError('internal_error', { cause: 'a pipeline without an answer' })
+    throw new GatewayError('internal_error', { cause: 'the pipeline ended without an answer' })
   }
 }
 

@@ -21,6 +21,6 @@ export function jsonReply<T> ({ status = () => 200 }: JsonReplyOptions<T> = {}):
         body: JSON.stringify(value)
       }
     }
-    throw new GatewayError('internal_error', { cause: new Error('The pipeline gave no value.') })
+    throw new GatewayError('internal_error', { cause: new Error('The pipeline ended without a value.') })
   }
 }

@@ -10,6 +10,6 @@ import type { Sink } from '../core/stage.ts'
 export function onCall<C> (answer: (call: C) => Promise<Reply>): Sink<C, Reply> {
   return async source => {
     for await (const call of source) return await answer(call)
-    throw new GatewayError('internal_error', { cause: 'a pipeline without a call' })
+    throw new GatewayError('internal_error', { cause: 'the pipeline has no call' })
   }
 }

@@ -61,7 +61,7 @@ export function ownProviderKey (headers: Call['headers']): Secret | undefined {
   const key = text(headers['x-provider-key'])
   if (key === undefined || isHeaderSafe(key)) return key === undefined ? undefined : new Secret(key)
   throw new GatewayError('invalid_value', {
-    message: 'X-Provider-Key holds a character that no header can carry.', param: 'X-Provider-Key'
+    message: 'X-Provider-Key contains a character that is not valid in a header.', param: 'X-Provider-Key'
   })
 }
 

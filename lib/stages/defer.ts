@@ -91,13 +91,13 @@ async function storeTask (
   { id, key, request, routes, providerKey }: ChatCall, { seal, store, events }: Deferrals, { keepMs, pending }: Services['settings']['deferred']
 ): Promise<string> {
   if (providerKey !== undefined) {
-    throw unsupported('deferred', 'A call with a provider key of your own cannot be deferred: the key is not kept.')
+    throw unsupported('deferred', 'Calls with X-Provider-Key cannot be deferred: the key is not stored.')
   }
   const requestId = seal.seal({ key: key.id, createdSeconds: nowSeconds(), modelId: routes[0].modelId })
   const { deferred: _, credentials: _credentials, ...rest } = request
   const task: DeferredTask = { id, key, request: rest, routes }
   const added = await store.add({ id: digest(requestId), keyId: key.id, task: JSON.stringify(task) }, Date.now() + keepMs, pending)
-  if (!added) throw new GatewayError('overloaded', { message: 'Too many deferred calls are waiting, or too many of this key. Try again.' })
+  if (!added) throw new GatewayError('overloaded', { message: 'Too many deferred calls are pending. Try again later.' })
   events.emit('added')
   return requestId
 }

@@ -86,12 +86,12 @@ function refusal ({ reason, waitMs }: Refused, limits: KeyLimits): GatewayError 
   const retryAfterSeconds = Math.min(60, Math.max(1, Math.ceil(waitMs / 1000)))
   const tooMuch = (message: string): GatewayError => new GatewayError('rate_limit_exceeded', { message, retryAfterSeconds })
   switch (reason) {
-    case 'requests': return tooMuch(`This API key may make ${requestsPerMinute} requests a minute.`)
-    case 'tokens': return tooMuch(`This API key may use ${tokensPerMinute} tokens a minute.`)
-    case 'calls': return tooMuch(`This API key may have ${concurrentCalls} calls under way at once.`)
-    case 'reserved': return tooMuch(`The calls under way may use up the budget of this API key (${budgetText(budget)}).`)
+    case 'requests': return tooMuch(`This API key allows ${requestsPerMinute} requests per minute.`)
+    case 'tokens': return tooMuch(`This API key allows ${tokensPerMinute} tokens per minute.`)
+    case 'calls': return tooMuch(`This API key allows ${concurrentCalls} concurrent calls.`)
+    case 'reserved': return tooMuch(`Open calls may exhaust the budget of this API key (${budgetText(budget)}).`)
     case 'budget': return new GatewayError('insufficient_quota', {
-      message: `The budget of this API key (${budgetText(budget)}) is used up, or too small for this call.`
+      message: `The budget of this API key (${budgetText(budget)}) is exhausted, or too small for this call.`
     })
   }
 }

@@ -164,7 +164,7 @@ export const migrations: readonly Migration[] = [
 export function migrate (file: DatabaseSyncInstance, steps: readonly Migration[] = migrations): void {
   const newest = steps.at(-1)?.number ?? 0
   const found = lastStep(file)
-  if (found > newest) throw new Error(`it was made by a newer version (step ${found} of ${newest})`)
+  if (found > newest) throw new Error(`it was created by a newer version (step ${found} of ${newest})`)
   if (found === newest) return
   file.exec('begin immediate')
   try {

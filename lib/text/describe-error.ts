@@ -15,7 +15,7 @@ export function loggableError (cause: unknown): unknown {
 /** The same as one sentence, for people: what failed, and in brackets why, unless it says that itself. */
 export function describeError (error: unknown): string {
   if (!(error instanceof Error)) return redact(String(error))
-  if (error instanceof SyntaxError) return 'What came cannot be read.' // as above
+  if (error instanceof SyntaxError) return 'The response cannot be read.' // as above
   const { message, cause } = error
   const why = cause instanceof Error && !message.includes(cause.message) ? ` (${cause.message})` : ''
   return redact(message + why)

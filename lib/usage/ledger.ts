@@ -141,7 +141,7 @@ export class Ledger {
     try {
       await pruneUsage(this.#database.query, this.#options.keep(), Date.now())
     } catch (error) {
-      this.#options.log.warn({ cause: loggableError(error) }, 'old usage rows could not be deleted')
+      this.#options.log.warn({ cause: loggableError(error) }, 'failed to delete old usage rows')
     }
   }
 
@@ -180,7 +180,7 @@ export class Ledger {
   #failed (error: unknown): void {
     this.#failures++
     if (this.#failures === failuresBeforeLogging + 1) {
-      this.#options.log.error({ cause: loggableError(error) }, 'usage ledger unavailable; calls go on, their rows wait')
+      this.#options.log.error({ cause: loggableError(error) }, 'usage ledger unavailable; buffering rows')
     }
     const waitMs = Math.min(initialRetryMs * 2 ** Math.min(this.#failures, 20), maxRetryMs)
     this.#timer = setTimeout(() => { void this.flush() }, waitMs).unref()
@@ -204,7 +204,7 @@ export class Ledger {
       for (const row of this.#announced.values()) void this.#journal.append(JSON.stringify(row))
       void this.importJournals()
     } catch (error) {
-      this.#options.log.error({ file: this.#journal.path, cause: loggableError(error) }, 'usage rows wait in a file for the next start')
+      this.#options.log.error({ file: this.#journal.path, cause: loggableError(error) }, 'usage rows left in a file; will be imported on next start')
     }
   }
 
@@ -226,7 +226,7 @@ export class Ledger {
       if (this.#journal.isDeleted()) this.#journal.replace(linesOf(this.#waiting))
       this.#journal.moveTo(file)
       unwritten = Math.min(unwritten, this.#journal.unwritten)
-      log.warn({ rows: this.waiting - unwritten, file }, 'unwritten usage rows left in a file; the next start imports them')
+      log.warn({ rows: this.waiting - unwritten, file }, 'unwritten usage rows left in a file; will be imported on next start')
     } catch (error) {
       log.error({ file, cause: loggableError(error) }, 'usage rows cannot be left in a file')
     }

@@ -116,30 +116,30 @@ const dryRunHeader: Json = {
   name: 'X-Headgate-Dry-Run',
   in: 'header',
   required: false,
-  description: 'With `true` no provider is asked: the answer is 200 and a `RouteDecision`, which says what models ' +
-    'would be asked, in which order, and why. After calls, the header `x-headgate-route` of the answer says it.',
+  description: 'With `true` no request is sent to a provider: the answer is 200 and a `RouteDecision` with the models that ' +
+    'would be used, in which order, and why. After a call, the header `x-headgate-route` of the answer has it.',
   schema: { type: 'string', enum: ['true', 'false'] }
 }
 
 /** Of endpoints that ask a provider, which are what the limits of keys count. */
 const limitHeaders: { [key: string]: Json } = Object.fromEntries(['requests', 'tokens'].flatMap(what => [
-  [`x-ratelimit-limit-${what}`, { description: `How many ${what} a minute this key may use.`, schema: { type: 'integer' } }],
-  [`x-ratelimit-remaining-${what}`, { description: `How many ${what} are left of them.`, schema: { type: 'integer' } }],
-  [`x-ratelimit-reset-${what}`, { description: 'Until all of them are there again: `20ms`, `1.5s`, `6m0s`.', schema: { type: 'string' } }]
+  [`x-ratelimit-limit-${what}`, { description: `Limit of ${what} per minute for this key.`, schema: { type: 'integer' } }],
+  [`x-ratelimit-remaining-${what}`, { description: `Remaining ${what}.`, schema: { type: 'integer' } }],
+  [`x-ratelimit-reset-${what}`, { description: 'Time until the limit is completely available: `20ms`, `1.5s`, `6m0s`.', schema: { type: 'string' } }]
 ]))
 const retryAfter: { [key: string]: Json } = {
-  'retry-after': { description: 'Seconds until another try is worth it, 1 to 60.', schema: { type: 'integer' } }
+  'retry-after': { description: 'Seconds to wait before a retry, 1 to 60.', schema: { type: 'integer' } }
 }
 
 /** Headers of every answer. */
 const callHeaders: { [key: string]: Json } = {
-  'x-request-id': { description: 'The id of the call, as the log names it.', schema: { type: 'string' } },
+  'x-request-id': { description: 'Id of the call, as in the log.', schema: { type: 'string' } },
   'x-headgate-overhead-ms': { description: 'Milliseconds that Headgate itself took.', schema: { type: 'number' } }
 }
 /** Headers of endpoints that call a provider. */
 const routeHeaders: { [key: string]: Json } = {
   'x-headgate-model': { description: 'The model that answered, or was called last.', schema: { type: 'string' } },
-  'x-headgate-attempts': { description: 'Requests to providers that the call took.', schema: { type: 'integer' } },
+  'x-headgate-attempts': { description: 'Number of requests to providers.', schema: { type: 'integer' } },
   'x-headgate-route': {
     description: 'Models that were tried and why each failed, then the one that answered and why it was chosen. ' +
       'Absent when there was one model and it answered.',

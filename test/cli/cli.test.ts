@@ -40,7 +40,7 @@ t.test('prints its usage, and what was probably meant', async t => {
   t.match(await launch(t, ['strat'], t.testdir()).ended, { code: 2, out: '', error: /unknown command/ }, 'as a process')
   t.match(await headgate(t, ['check', '--jsn']), { code: 2, error: /Unknown option '--jsn'\nSee [^]*check --help/ })
   t.match(await headgate(t, ['models', 'x']), { code: 2, error: /Unexpected argument 'x'\nSee / })
-  t.match(await headgate(t, ['tools', 'list', 'a/b', '-c', 'none.yaml']), { code: 1, error: /^none.yaml {2}there is no such file/ })
+  t.match(await headgate(t, ['tools', 'list', 'a/b', '-c', 'none.yaml']), { code: 1, error: /^none.yaml {2}file not found/ })
   t.match(await headgate(t, ['tools', 'list', '--jsn']), { code: 2, error: /^Unknown option '--jsn'\.\n\nUsage/ })
 })
 
@@ -69,7 +69,7 @@ t.test('check names every problem of a configuration with its place', async t =>
   const oddJson = await headgate(t, ['check', 'odd.yaml', '--json'], directory)
   t.match(JSON.parse(oddJson.out), { ok: true, warnings: [{ path: 'routes.fast[0]', suggestion: 'sandbox/echo' }] })
   t.equal(oddJson.error, '')
-  t.match(await headgate(t, ['check', 'none.yaml'], directory), { code: 1, error: /none.yaml {2}there is no such file/ })
+  t.match(await headgate(t, ['check', 'none.yaml'], directory), { code: 1, error: /none.yaml {2}file not found/ })
 })
 
 t.test('keys are created, listed and revoked, and printed only once', async t => {
@@ -124,7 +124,7 @@ t.test('models lists what callers can use', async t => {
 
   const away = t.testdir({ 'headgate.yaml': 'providers:\n  gone: {base_url: "http://127.0.0.1:1", list_models: true}\n' })
   t.match(await headgate(t, ['models'], away), {
-    code: 0, error: /^gone {2}warning: the model list of a provider could not be read: The provider could not be reached\. \(connect ECONNREFUSED 127\.0\.0\.1:1\)$/
+    code: 0, error: /^gone {2}warning: failed to read the model list of a provider: The provider could not be reached\. \(connect ECONNREFUSED 127\.0\.0\.1:1\)$/
   })
 })
 
@@ -297,7 +297,7 @@ t.test('a changed configuration applies without a restart, an invalid one change
   t.equal(missing.statusCode, 404)
   t.notMatch((await gateway.line(/"request":"GET \/v2\/nothing",.*"status":404/)).input, 'secret')
   rmSync(file)
-  await gateway.line(/"problems":\["headgate.yaml {2}there is no such file"\].*keeping the current one/)
+  await gateway.line(/"problems":\["headgate.yaml {2}file not found"\].*keeping the current one/)
   t.match(await ask(gateway.url, 'one', 'quick'), { status: 200 })
   writeFileSync(file, 'server: {keep_alive_ms: 5, open_health: true, port: 1}\nmetrics: {}\n')
   await gateway.line(/"entries":\["server.keep_alive_ms","metrics"\].*require a restart/)

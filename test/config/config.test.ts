@@ -181,7 +181,7 @@ t.test('the file is the one that was asked for', async t => {
   const three = loadSettings({ env: { HEADGATE_CONFIG: 'other/two.yaml' }, cwd, file: 'three.yaml' })
   t.equal(three.server.port, 3)
   const missing = failure(() => loadSettings({ env: { HEADGATE_CONFIG: 'four.yaml' }, cwd }))
-  t.equal(formatProblems(missing), 'four.yaml  there is no such file')
+  t.equal(formatProblems(missing), 'four.yaml  file not found')
   t.equal(formatProblems(failure(() => loadSettings({ env: {}, cwd, file: 'other' }))),
     'other  cannot be read (EISDIR)')
 })
@@ -315,7 +315,7 @@ t.test('metrics are off until they are asked for, and have a port of their own',
   t.same(load(t, 'metrics: {}').metrics, { host: '127.0.0.1', port: 9464 })
   t.same(load(t, 'metrics: {port: 1}', { HEADGATE_METRICS_HOST: '::1' }).metrics, { host: '::1', port: 1 })
   t.same(load(t, 'server: {port: 0}', { HEADGATE_METRICS_PORT: '0' }).metrics, { host: '127.0.0.1', port: 0 })
-  const message = 'is the port of the API (server.port); metrics need one of their own'
+  const message = 'is the port of the API (server.port); metrics need a port of their own'
   t.same(lines(t, 'metrics:\n  port: 8080'), [`headgate.yaml:2:9  metrics.port  ${message}`])
   t.same(lines(t, 'metrics: {}', { PORT: '9464' }), [`headgate.yaml:1:1  metrics.port  ${message}`])
 })
@@ -389,7 +389,7 @@ server:
 limts: {}
 tools: 5
 `), [
-    'headgate.yaml:2:3  providers.opnai.base_url  is missing, and the kind has no public address; did you mean providers.openai?',
+    'headgate.yaml:2:3  providers.opnai.base_url  is required: this kind has no public address; did you mean providers.openai?',
     'headgate.yaml:5:5  providers.openai.base_ulr  unknown entry; did you mean providers.openai.base_url?',
     'headgate.yaml:6:14  providers.openai.api_key  the variable NOT_SET is not set',
     'headgate.yaml:7:14  providers.openai.retries  must be a whole number',
@@ -505,7 +505,7 @@ keys:
     'headgate.yaml:14:81  keys[0].models[6]  names a provider that is not configured'
   ])
   t.same(lines(t, 'routes: {t: [gpt-55, gpt-5]}'), [
-    'headgate.yaml:1:14  routes.t[0]  is no model that anybody here has; did you mean gpt-5?'
+    'headgate.yaml:1:14  routes.t[0]  is unknown to every enabled provider; did you mean gpt-5?'
   ], 'a name without prefix is known where every model is')
 })
 
@@ -521,12 +521,12 @@ keys: [{name: a, key: env:K, expires_at: 2020-01-01, models: [anthropic/of-my-ow
   const told = [
     'headgate.yaml:2:31  providers.gpu.options.pace  warning: has no effect on this kind',
     'headgate.yaml:3:81  providers.azure.options.pace  warning: has no effect on this kind',
-    'headgate.yaml:4:24  models.fast.alias  warning: is no model of the catalogue; its provider may know it; did you mean openai/gpt-5?',
-    'headgate.yaml:5:30  routes.all[1]  warning: is no model of the catalogue; its provider may know it; did you mean sandbox/echo?',
-    'headgate.yaml:5:76  routes.none  warning: leads only to providers that are off',
-    'headgate.yaml:5:103  routes.off  warning: leads only to providers that are off',
+    'headgate.yaml:4:24  models.fast.alias  warning: is not in the catalogue; its provider may know it; did you mean openai/gpt-5?',
+    'headgate.yaml:5:30  routes.all[1]  warning: is not in the catalogue; its provider may know it; did you mean sandbox/echo?',
+    'headgate.yaml:5:76  routes.none  warning: leads only to disabled providers',
+    'headgate.yaml:5:103  routes.off  warning: leads only to disabled providers',
     'headgate.yaml:6:42  keys[0].expires_at  warning: has passed',
-    'headgate.yaml:6:63  keys[0].models[0]  warning: is no model of the catalogue; its provider may know it'
+    'headgate.yaml:6:63  keys[0].models[0]  warning: is not in the catalogue; its provider may know it'
   ]
   t.same(formatWarnings(warnings), told)
   const error = failure(() => readSettings({ env: { K: 'k', HEADGATE_SANDBOX: 'on', PORT: 'x' }, cwd }))
@@ -542,9 +542,9 @@ t.test('hosts that allow nothing are refused', async t => {
   t.same(load(t, `tools: {allowed_hosts: [${good.map(host => `'${host}'`).join(', ')}]}`).tools.allowedHosts, good)
   const bad: ReadonlyArray<readonly [host: string, message: string]> = [
     ['10.0.0.0/33', 'is not a range of addresses'], ['10.0.0.256/8', 'is not a range of addresses'],
-    ['tools.internal/8', 'is not a range of addresses'], ['::ffff:10.0.0.0/104', 'is to be written as a range of IPv4'],
+    ['tools.internal/8', 'is not a range of addresses'], ['::ffff:10.0.0.0/104', 'must be an IPv4 range'],
     ['10.0.0.256', 'is not an address'], ['10.0.0', 'is not an address'], ['fe80::zz', 'is not an address'],
-    ['host:http', 'has a port that is none'], ['host:70000', 'has a port that is none'],
+    ['host:http', 'has an invalid port'], ['host:70000', 'has an invalid port'],
     ['*.internal', 'must be a host, an address or a range (10.0.0.0/8)']
   ]
   t.same(lines(t, `tools:\n  allowed_hosts:\n${bad.map(([host]) => `    - '${host}'\n`).join('')}`),
@@ -606,7 +606,7 @@ mcp_servers:
   a/b: {url: 'http://x', headers: {transfer-encoding: env:A}}
 tools: {registry_url: 'http://x:99999'}`, { A: 'a' }), [
     'headgate.yaml:2:37  providers.openai.headers.Connection  belongs to the connection',
-    'headgate.yaml:2:56  providers.openai.headers.x-team  is there twice',
+    'headgate.yaml:2:56  providers.openai.headers.x-team  is a duplicate',
     'headgate.yaml:4:36  mcp_servers["a/b"].headers.transfer-encoding  belongs to the connection',
     'headgate.yaml:5:23  tools.registry_url  is not an address'
   ])
@@ -629,16 +629,16 @@ t.test('text that is not a configuration is refused with its place', async t => 
     `l${index + 1}: &l${index + 1} [${Array.from({ length: 9 }, () => `*l${index}`).join(', ')}]`
   ))
   const cases: Array<[yaml: string, line: string]> = [
-    ['server: {}\nserver: {}\n', ':2:1  this entry is there twice'],
-    ['providers:\n  openai: {retries: 1, retries: 2}\n', ':2:24  this entry is there twice'],
+    ['server: {}\nserver: {}\n', ':2:1  this entry is a duplicate'],
+    ['providers:\n  openai: {retries: 1, retries: 2}\n', ':2:24  this entry is a duplicate'],
     ['a: 1\n---\nb: 2\n', ':2:1  only one document is allowed'],
     ['- server\n', ':1:1  must be a map of entries'],
     ['just text', ':1:1  must be a map of entries'],
-    ['server: *nothing\n', ':1:9  no anchor has this name'],
-    ['server: &a\n  host: *a\n', ':2:9  an alias of what it is in'],
-    ['server: !secret x\n', ':1:9  tags (`!name`) are not known here'],
+    ['server: *nothing\n', ':1:9  unknown anchor'],
+    ['server: &a\n  host: *a\n', ':2:9  self-referencing alias'],
+    ['server: !secret x\n', ':1:9  tags (`!name`) are not supported'],
     ['server:\n\tport: 1\n', ':2:1  not valid YAML: Tabs are not allowed as indentation'],
-    [['l0: &l0 [1, 1]', ...nested].join('\n'), ':1:1  more copies by aliases than any configuration needs'],
+    [['l0: &l0 [1, 1]', ...nested].join('\n'), ':1:1  too many alias expansions'],
     [`#${'x'.repeat(1024 * 1024)}`, ':1:1  larger than 1 MB']
   ]
   for (const [yaml, line] of cases) t.equal(lines(t, yaml)[0], `headgate.yaml${line}`)
@@ -874,7 +874,7 @@ t.test('a change of the file is seen, also when the file is replaced', async t =
   replace('server: {port: 3}')
   t.equal(port(await next()), 3, 'the end of a problem is seen, although nothing differs')
   rmSync(join(cwd, 'headgate.yaml'))
-  t.equal(port(await next()), 'headgate.yaml  there is no such file')
+  t.equal(port(await next()), 'headgate.yaml  file not found')
   write('server: {port: 4}')
   t.equal(port(await next()), 4)
   writeFileSync(join(cwd, '.env'), 'PORT=5\n')

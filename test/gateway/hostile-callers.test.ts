@@ -298,7 +298,7 @@ t.test('who waits before sending a body is told to when it is read, and not when
   t.match(await rest(stranger), /^HTTP\/1.1 401 /)
   const other = await raw(t, api.url)
   other.write(requestText(body, ['expect: something', 'connection: close']))
-  t.match(await rest(other), /^HTTP\/1.1 417 .*"message":"The only expectation that can be met is `100-continue`\."/s)
+  t.match(await rest(other), /^HTTP\/1.1 417 .*"message":"Only the expectation `100-continue` is supported\."/s)
 })
 
 t.test('a request target that is no URL is refused like any other request', async t => {

@@ -29,7 +29,7 @@ t.test('a key that has its share of open calls is refused more, and others are n
   ])
   calls.push(admission.enter('b'), admission.enter('c'))
   t.same(refusal(() => admission.enter('d')), [
-    503, body('Headgate is at its limit of open calls. Try again.'), { ...headers, 'x-ratelimit-limit-requests': '4' }
+    503, body('Too many concurrent requests. Try again later.'), { ...headers, 'x-ratelimit-limit-requests': '4' }
   ])
   t.equal(admission.openCalls, 4)
   for (const call of calls) call.leave()

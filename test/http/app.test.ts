@@ -65,8 +65,8 @@ t.test('a request goes to the endpoint of its method and path', async t => {
 t.test('a request for no endpoint is refused in the form of any other, and noted with method and path', async t => {
   const { url, ended } = await serve(t)
   const rows: ReadonlyArray<readonly [title: string, method: string, path: string, status: number, body: object, noted: string]> = [
-    ['an unknown path', 'GET', '/nowhere?key=secret', 404, refusal('There is nothing at this path.', 'not_found'), 'GET /nowhere'],
-    ['another method', 'POST', '/things/7', 405, refusal('This path does not answer that method.', 'method_not_allowed'), 'POST /things/7']
+    ['an unknown path', 'GET', '/nowhere?key=secret', 404, refusal('Not found.', 'not_found'), 'GET /nowhere'],
+    ['another method', 'POST', '/things/7', 405, refusal('Method not allowed.', 'method_not_allowed'), 'POST /things/7']
   ]
   for (const [title, method, path, status, body, noted] of rows) {
     const response = await fetch(url + path, { method })
@@ -81,8 +81,8 @@ t.test('a request that cannot be met by any endpoint is refused before one is lo
   const { url } = await serve(t)
   const rows: ReadonlyArray<readonly [title: string, request: string, status: number, message: string]> = [
     ['no Host', 'GET /plain HTTP/1.1\r\n', 400, 'The request has no Host header.'],
-    ['no URL', 'GET http://[ HTTP/1.1\r\nhost: x\r\n', 400, 'The URL of the request cannot be read.'],
-    ['an unknown expectation', 'GET /plain HTTP/1.1\r\nhost: x\r\nexpect: nonsense\r\n', 417, 'The only expectation that can be met is `100-continue`.']
+    ['no URL', 'GET http://[ HTTP/1.1\r\nhost: x\r\n', 400, 'The URL of the request is not valid.'],
+    ['an unknown expectation', 'GET /plain HTTP/1.1\r\nhost: x\r\nexpect: nonsense\r\n', 417, 'Only the expectation `100-continue` is supported.']
   ]
   for (const [title, request, status, message] of rows) {
     const socket = await raw(t, url)

@@ -165,7 +165,7 @@ t.test('a store that a newer version has changed is left alone', async t => {
   await sql`insert into migrations (number, applied_at_ms) values (${newest + 1}, 0)`.execute(database.query)
   await database.close()
   await t.rejects(openDatabase(dataDir), {
-    message: new RegExp(`made by a newer version \\(step ${newest + 1} of ${newest}\\)`)
+    message: new RegExp(`created by a newer version \\(step ${newest + 1} of ${newest}\\)`)
   })
 })
 

@@ -52,7 +52,7 @@ function contentBlock (part: UserPart, param: string): ContentBlock | undefined 
     case 'file': return fileBlock(part, `${param}.file`)
     case 'input_audio':
   }
-  throw new GatewayError('unsupported_parameter', { message: 'This provider does not take audio.', param })
+  throw new GatewayError('unsupported_parameter', { message: 'This provider does not support audio input.', param })
 }
 
 const imageTypes: ReadonlyMap<string, ImageMediaType> = new Map([
@@ -79,7 +79,7 @@ function fileBlock ({ file }: FilePart, param: string): ImageBlock | DocumentBlo
   const { file_data: data, file_id: id, filename } = file
   if (typeof id === 'string' && typeof data !== 'string') {
     throw new GatewayError('unsupported_parameter', {
-      message: 'Files kept at another provider cannot be read here. Send `file_data`.', param: `${param}.file_id`
+      message: 'Files stored at a provider cannot be read here. Send `file_data`.', param: `${param}.file_id`
     })
   }
   const given = inlineData(data ?? '') ?? bareData(data, filename)

@@ -114,7 +114,7 @@ class Turns {
     trimPrefill(this.#turns)
     const messages = this.#turns.map(wireMessage)
     if (messages.length === 0) {
-      throw new GatewayError('invalid_value', { message: 'There is no message with content.', param: 'messages' })
+      throw new GatewayError('invalid_value', { message: 'At least one message must have content.', param: 'messages' })
     }
     return this.#system.length === 0 ? { messages } : { system: shortest(this.#system), messages }
   }
@@ -144,7 +144,7 @@ class Turns {
   #answer (by: ResultKey, param: string, blocks: ContentBlock[]): void {
     if (this.#calls.answer(by, blocks.length === 0 ? undefined : shortest(blocks))) return
     throw new GatewayError('invalid_value', {
-      message: 'This result belongs to no tool call of the assistant message before it.', param
+      message: 'A tool message must answer a tool call of the assistant message before it.', param
     })
   }
 
@@ -198,7 +198,7 @@ function toolUses ({ tool_calls: calls }: AssistantMessage, param: string): Tool
     const place = `${param}.tool_calls[${index}]`
     if (call.type === 'custom') {
       throw new GatewayError('unsupported_parameter', {
-        message: 'This provider knows function tools only.', param: `${place}.type`
+        message: 'Only function tools are supported.', param: `${place}.type`
       })
     }
     return toolUse(toolUseId(call.id), call.function, `${place}.function`, `${place}.id`)

@@ -49,7 +49,7 @@ function requestTools ({ tools = [] }: ChatInput): WireTool[] {
   return tools.map((tool, index) => {
     if (tool.type === 'custom') {
       throw new GatewayError('unsupported_parameter', {
-        message: 'This provider takes function tools only.', param: `tools[${index}].type`
+        message: 'Only function tools are supported.', param: `tools[${index}].type`
       })
     }
     // Keys that the schema does not name survive validation: clients mark tools for the cache on either object.
@@ -122,7 +122,7 @@ function namedChoice (choice: ChatInput['tool_choice']): WireToolChoice | undefi
     case 'allowed_tools': return { type: choice.allowed_tools.mode === 'required' ? 'any' : 'auto' }
     case 'custom':
       throw new GatewayError('unsupported_parameter', {
-        message: 'This provider takes function tools only.', param: 'tool_choice.type'
+        message: 'Only function tools are supported.', param: 'tool_choice.type'
       })
     default: return { type: choice.type }
   }

@@ -102,7 +102,7 @@ function addTools (body: Record<string, unknown>, { request, quirks }: Ask<ChatI
   const custom = tools.findIndex(tool => tool.type === 'custom')
   if (custom !== -1 && quirks.customTools === false) {
     throw new GatewayError('unsupported_parameter', {
-      message: 'This provider takes function tools only.', param: `tools[${custom}].type`
+      message: 'Only function tools are supported.', param: `tools[${custom}].type`
     })
   }
   body['tools'] = tools.map(wireTool)

@@ -33,7 +33,7 @@ export function conversationOf (messages: readonly Message[], capabilities: Capa
     return { contents: [{ role: 'user', parts: system }] }
   }
   if (contents.length === 0) {
-    throw new GatewayError('invalid_value', { message: 'There is no text in the conversation.', param: 'messages' })
+    throw new GatewayError('invalid_value', { message: 'The conversation must contain text.', param: 'messages' })
   }
   if (system.length === 0) return { contents }
   if (capabilities.systemInstruction) return { contents, systemInstruction: { parts: system } }
@@ -152,7 +152,7 @@ class Turns {
       const place = `${param}.tool_calls[${index}]`
       if (call.type === 'custom') {
         throw new GatewayError('unsupported_parameter', {
-          message: 'This model takes function tools only, no custom tools.', param: `${place}.type`
+          message: 'Only function tools are supported.', param: `${place}.type`
         })
       }
       parts.push(functionCallPart(call, `${place}.function.arguments`))

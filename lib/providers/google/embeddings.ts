@@ -81,7 +81,7 @@ function textsOf ({ request: { input } }: Ask<EmbeddingsRequest>): string[] {
   return inputsOf(input).map(text => {
     if (typeof text === 'string') return text
     throw new GatewayError('unsupported_parameter', {
-      message: 'This model takes texts: tokens of another vocabulary mean nothing to it.', param: 'input'
+      message: 'This model accepts text only, not tokens.', param: 'input'
     })
   })
 }

@@ -41,6 +41,6 @@ export function signatureExtra (signature: string): Record<string, unknown> {
 
 function notAnObject (param: string, cause: unknown): GatewayError {
   return new GatewayError('invalid_value', {
-    message: 'The arguments of a tool call are a JSON object, as text.', param, cause
+    message: 'The arguments of a tool call must be a JSON object, as text.', param, cause
   })
 }

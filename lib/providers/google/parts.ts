@@ -61,7 +61,7 @@ function imagePart (url: string, param: string): Part {
 function filePart ({ file_data: data, file_id: id, filename }: FilePart['file'], param: string): Part {
   if (!data && id) {
     throw new GatewayError('unsupported_parameter', {
-      message: 'This model does not know uploaded files. Send the file as file_data.',
+      message: 'This model does not support uploaded files. Send `file_data`.',
       param: `${param}.file.file_id`
     })
   }
@@ -70,7 +70,7 @@ function filePart ({ file_data: data, file_id: id, filename }: FilePart['file'],
   if (inline !== undefined) return inline
   if (data && named !== undefined && /^[\w+/-]+={0,2}$/.test(data)) return { inlineData: { mimeType: named, data } }
   throw new GatewayError('invalid_value', {
-    message: 'A file is a data: URL in base64, or base64 with a filename that tells its type.',
+    message: 'A file must be a base64 data URL, or base64 with a `filename` whose extension gives the type.',
     param: `${param}.file.file_data`
   })
 }

@@ -52,7 +52,7 @@ export function functionSchema (parameters: Readonly<Schema>, param: string, ste
   // Generators like to put the whole schema among the definitions and refer to it.
   const root = schemas.flat(given)
   if (![root['type'] ?? 'object'].flat().map(lowerCase).includes('object')) {
-    throw new GatewayError('invalid_value', { message: 'The parameters of a function are an object.', param })
+    throw new GatewayError('invalid_value', { message: 'The parameters of a function must be an object.', param })
   }
   const clean = schemas.clean({ ...root, type: 'object' })
   if (!describesSomething(clean)) return undefined

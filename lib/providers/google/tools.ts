@@ -52,7 +52,7 @@ function declarationsOf (request: ChatInput): FunctionDeclaration[] {
   return (request.tools ?? []).map((tool, index) => {
     if (tool.type === 'custom') {
       throw new GatewayError('unsupported_parameter', {
-        message: 'This model takes function tools only, no custom tools.',
+        message: 'Only function tools are supported.',
         param: `tools[${index}].type`
       })
     }
@@ -88,7 +88,7 @@ function choiceOf (choice: ToolChoice | undefined): Choice {
       return { mode: mode === 'required' ? 'any' : 'auto', names: tools.map(allowedName) }
     }
     case 'custom': throw new GatewayError('unsupported_parameter', {
-      message: 'This model takes function tools only, no custom tools.',
+      message: 'Only function tools are supported.',
       param: 'tool_choice'
     })
     default: return { mode: choice.type }

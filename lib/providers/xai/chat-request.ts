@@ -40,7 +40,7 @@ function refuseUnsupported ({ top_logprobs: alternatives, seed }: ChatInput): vo
     throw unsupported('top_logprobs', `This model lists at most ${mostAlternatives} alternatives per token.`)
   }
   if (seed !== undefined && seed !== (seed | 0)) {
-    throw unsupported('seed', 'A seed of this model is a whole number of 32 bits.')
+    throw unsupported('seed', '`seed` must be a 32-bit integer.')
   }
 }
 

@@ -37,7 +37,7 @@ export function readError (failure: UpstreamFailure): Failure {
   if (status === 410) {
     return {
       kind: 'unsupported',
-      message: 'The provider has given up live search. Leave `search_parameters` out.',
+      message: 'Live search has been discontinued. Remove `search_parameters`.',
       param: 'search_parameters',
       cause: { status }
     }
