@@ -25,13 +25,13 @@ const restMs = 1000
  */
 export class StreamAttempt<E extends { readonly type: string }> implements OpenAttempt<E> {
   readonly #body: UpstreamBody
-  readonly #bytes: AsyncIterator<Uint8Array>
+  readonly #bytes: AsyncIterator<Uint8Array, undefined>
   readonly #reader: StreamReader<E>
   readonly #messages: SseReader
   readonly #options: StreamOptions<E>
   /** Events that were read before the first real one. */
   #held: E[] = []
-  #pending: Promise<IteratorResult<Uint8Array>> | undefined
+  #pending: Promise<IteratorResult<Uint8Array, undefined>> | undefined
   #started = false
   #sizeBytes = 0
   #finished = false
@@ -101,7 +101,7 @@ export class StreamAttempt<E extends { readonly type: string }> implements OpenA
     if (this.#failure !== undefined) throw this.#failure
     if (this.#finished) return false
     const startedAtMs = performance.now()
-    let read: IteratorResult<Uint8Array>
+    let read: IteratorResult<Uint8Array, undefined>
     try {
       read = await (this.#pending ?? this.#bytes.next())
     } catch (error) {
@@ -182,14 +182,12 @@ export class StreamAttempt<E extends { readonly type: string }> implements OpenA
 
   /** Reads one JSON text where a stream was asked for: an error, or the complete answer. */
   async #readJson (first: Uint8Array, into: E[]): Promise<void> {
-    const pieces = [first]
-    let sizeBytes = first.length
-    for (;;) {
-      const { done, value } = await this.#bytes.next()
-      if (done === true) break
-      sizeBytes += value.length
+    const pieces: Uint8Array[] = []
+    let sizeBytes = 0
+    for (let piece: Uint8Array | undefined = first; piece !== undefined; piece = (await this.#bytes.next()).value) {
+      sizeBytes += piece.length
       if (sizeBytes > this.#options.jsonBytes) throw invalidResponse('a JSON text over the limit')
-      pieces.push(value)
+      pieces.push(piece)
     }
     this.#finished = true
     for (const event of this.#options.json(Buffer.concat(pieces).toString())) into.push(event)

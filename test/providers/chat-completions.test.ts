@@ -1,7 +1,10 @@
 import { readFileSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
+import { anthropicChat } from '../../lib/providers/anthropic/index.ts'
+import { withCallerPaths } from '../../lib/providers/caller-paths.ts'
 import { chatCompletions } from '../../lib/providers/chat-completions/index.ts'
+import { googleChat } from '../../lib/providers/google/index.ts'
 import { GatewayError } from '../../lib/core/errors.ts'
 import { errorOf, readResponse, streamOf } from '../support/adapters.ts'
 import { cut, cutSizes } from '../support/cuts.ts'
@@ -201,4 +204,75 @@ t.test('history goes up without what other providers put into it', async t => {
     t.match(refusal(() => body({ messages: [image(url)] })), { status: 400, param: 'messages[0].content[0].image_url.url' }, url)
   }
   t.ok(body({ messages: [image('https://example.com/a.png'), image('data:image/png;base64,AA')] }))
+})
+
+/** Reads a stream of these messages to its end. */
+function streamed (frames: string, request: Partial<ChatInput> = {}): ChatEvent[] {
+  return readEvents([Buffer.from(frames)], streamOf(chatCompletions, ask(request)))
+}
+
+const text = 'data: {"id":"1","choices":[{"index":0,"delta":{"content":"a"},"finish_reason":"stop"}]}\n\n'
+
+t.test('messages that hold nothing are passed over, and a quoted end is an end', async t => {
+  const expected = streamed(text)
+  for (const nothing of ['null', '42', '[]', '""', '', '"ping"', 'true']) {
+    t.same(streamed(`data: ${nothing}\n\n${text}data: ${nothing}\n\n`), expected, nothing)
+  }
+  t.same(streamed(`${text}data: "[DONE]"\n\ndata: {"error":"late"}\n\n`), expected)
+})
+
+t.test('a chunk under a name of its own is a chunk; other names are passed over', async t => {
+  t.same(streamed(`event: completion.chunk\n${text}`), streamed(text))
+  t.same(streamed(`event: ping\ndata: {"type":"ping"}\n\nevent: note\ndata: words\n\n${text}`), streamed(text))
+  t.throws(() => streamed('event: chunk\ndata: {"error":{"message":"no","code":503}}\n\n'), { code: 'upstream_overloaded' })
+})
+
+t.test('choices are numbered as requested, whatever the server calls them', async t => {
+  const choice = (index: unknown): string => JSON.stringify({ id: '1', choices: [{ index, delta: { content: String(index) }, finish_reason: 'stop' }] })
+  const choicesOf = (indexes: readonly unknown[], n?: number): unknown => streamed(indexes.map(index => `data: ${choice(index)}\n\n`).join(''), n === undefined ? {} : { n })
+    .filter(event => event.type === 'text-delta').map(event => [event.choice, event.text])
+  t.same(choicesOf([5]), [[0, '5']])
+  t.same(choicesOf([1, 0], 2), [[1, '1'], [0, '0']])
+  t.same(choicesOf([-1, 7, 8], 2), [[0, '-1'], [1, '7']])
+  t.same(choicesOf([0, 1, 2, 3], 1), [[0, '0']])
+})
+
+t.test('a tier that the contract does not name is left out', async t => {
+  const head = (tier: string): unknown => readResponse(chatCompletions, { service_tier: tier, choices: [{ message: { content: 'a' } }] }, ask())[0]
+  t.same(head('on_demand'), { type: 'response-start' })
+  t.same(head('priority'), { type: 'response-start', serviceTier: 'priority' })
+})
+
+t.test('a deprecated call goes to callers with tools as a tool call', async t => {
+  const answer = { choices: [{ message: { content: null, function_call: { name: 'f', arguments: '{}' } }, finish_reason: 'function_call' }] }
+  const tools: ChatInput['tools'] = [{ type: 'function', function: { name: 'f' } }]
+  t.match(readResponse(chatCompletions, answer, ask({ tools })).slice(1), [
+    { type: 'tool-call-start', id: /^call_/, name: 'f', kind: 'function' }, { type: 'tool-call-delta', text: '{}' },
+    { type: 'tool-call-end' }, { type: 'choice-end', reason: 'tool_calls' }
+  ])
+  t.match(readResponse(chatCompletions, answer, ask({ functions: [{ name: 'f' }] })).at(-1), { reason: 'function_call' })
+})
+
+t.test('usage that contradicts itself is at least its sum, and numbers may come as text', async t => {
+  const usage = (given: object): unknown => readResponse(chatCompletions, { choices: [{ message: { content: 'a' } }], usage: given }, ask()).at(-1)
+  t.match(usage({ prompt_tokens: -3, completion_tokens: 2, total_tokens: -1 }), { usage: { promptTokens: 0, completionTokens: 2, totalTokens: 2 } })
+  t.match(usage({ prompt_tokens: '3', completion_tokens: '2', total_tokens: '5' }), { usage: { promptTokens: 3, completionTokens: 2, totalTokens: 5 } })
+})
+
+t.test('what limits a caller at their own key is said in the provider\'s words, what limits the gateway is not', async t => {
+  for (const adapter of [chatCompletions, googleChat, anthropicChat]) {
+    const failure = { status: 429, headers: {}, body: { error: { message: '5 requests a minute' } } }
+    t.equal(errorOf(adapter, failure, ask(), 'own-key').message, '5 requests a minute')
+    t.notMatch(errorOf(adapter, failure, ask()).message, /minute/)
+  }
+})
+
+t.test('a refused field has the name that the caller wrote', async t => {
+  const adapter = withCallerPaths(chatCompletions)
+  const param = (request: Partial<ChatInput>, named: string, quirks: Quirks = {}): unknown =>
+    errorOf(adapter, { status: 400, headers: {}, body: { error: { message: 'too large', param: named } } }, ask(request, quirks)).param
+  t.equal(param({ max_tokens: 5 }, 'max_completion_tokens'), 'max_tokens')
+  t.equal(param({ max_completion_tokens: 5 }, 'max_tokens'), 'max_completion_tokens')
+  t.equal(param({ seed: 5 }, 'random_seed', { rename: { seed: 'random_seed' } }), 'seed')
+  t.equal(param({ max_tokens: 5 }, 'temperature'), 'temperature')
 })

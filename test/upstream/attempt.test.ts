@@ -1,0 +1,351 @@
+import t from 'tap'
+import { CallRecord } from '../../lib/core/record.ts'
+import { GatewayError } from '../../lib/core/errors.ts'
+import { ProviderFailure } from '../../lib/providers/provider-failure.ts'
+import { BodyQueue } from '../../lib/upstream/body-queue.ts'
+import { openAttempt, type ProviderCallOptions } from '../../lib/upstream/attempt.ts'
+import { provider } from '../support/settings.ts'
+import type { OpenAttempt } from '../../lib/upstream/open-attempt.ts'
+import type { Adapter, Ask, BodyReader, Provider, SendOptions, StreamReader, UpstreamRequest } from '../../lib/providers/provider.ts'
+import type { Timeouts } from '../../lib/core/settings.ts'
+
+interface Event { readonly type: string, readonly text?: string }
+interface Request { readonly stream?: boolean }
+
+/** One event for each word of a message; `!` ends the response, `?` is an error, `<` cannot be read. */
+function wordReader (): StreamReader<Event> {
+  let complete = false
+  let done = false
+  return {
+    get done () { return done },
+    read: ({ data }, into) => {
+      for (const word of data.split(' ')) {
+        if (word === '<') throw new GatewayError('upstream_invalid_response')
+        if (word === '?') throw new ProviderFailure({ kind: 'overloaded' })
+        if (word === 'stop') complete = true
+        else if (word === '!') done = true
+        else if (word === 'head') into.push({ type: 'response-start' })
+        else if (word !== 'ping') into.push({ type: 'text-delta', text: word === 'empty' ? '' : word })
+      }
+    },
+    end: into => {
+      if (!complete) throw new GatewayError('upstream_stream_interrupted')
+      into.push({ type: 'choice-end' })
+    }
+  }
+}
+
+const json = (value: unknown): Event[] => [{ type: 'json', text: JSON.stringify(value) }]
+
+interface Script {
+  readonly reader?: BodyReader<Event>
+  readonly status?: number
+  readonly headers?: Record<string, string>
+  readonly streamed?: boolean
+  readonly options?: Partial<ProviderCallOptions>
+  readonly timeouts?: Partial<Timeouts>
+}
+
+interface Started {
+  /** What the provider sends. */
+  readonly body: BodyQueue
+  readonly attempt: Promise<OpenAttempt<Event>>
+  readonly cancelled: () => boolean
+  readonly sent: Array<{ request: UpstreamRequest, options: SendOptions }>
+  readonly record: CallRecord
+}
+
+/** Opens an attempt at a provider that answers as scripted; its body is the test's to write. */
+function start (script: Script = {}): Started {
+  const { streamed = true, status = 200, headers = {} } = script
+  let cancelled = false
+  const sent: Started['sent'] = []
+  const body: BodyQueue = new BodyQueue({
+    pause: () => undefined,
+    resume: () => undefined,
+    cancel: () => {
+      cancelled = true
+      body.fail(new GatewayError('upstream_stream_interrupted'))
+    }
+  })
+  const reader: BodyReader<Event> = script.reader ?? (streamed
+    ? { as: 'sse', reader: wordReader(), json }
+    : { as: 'json', read: json, sse: wordReader })
+  const adapter: Adapter<Request, Event> = {
+    request: () => ({ method: 'POST', path: '/words', headers: {} }),
+    read: () => reader,
+    error: ({ status, body }) => ({ kind: 'invalid_request', status, message: JSON.stringify(body) })
+  }
+  const base = provider('x')
+  const asked: Provider = {
+    ...base,
+    timeouts: { ...base.timeouts, ...script.timeouts },
+    transport: {
+      send: async (request, options) => {
+        sent.push({ request, options })
+        return await Promise.resolve({ status, headers, body })
+      }
+    }
+  }
+  const record = new CallRecord('test')
+  const ask: Ask<Request> = {
+    request: {}, route: { providerId: 'x', model: 'm', modelId: 'x/m' }, quirks: {}, streamed
+  }
+  const key = { id: 'key-1', name: 'key-1', scopes: [] } as never // only its id is looked at
+  const attempt = openAttempt(
+    { signal: new AbortController().signal, record, key }, { ask }, asked, adapter,
+    { answerBytes: 1000, eventBytes: 1000, ...script.options }
+  )
+  return { body, attempt, cancelled: () => cancelled, sent, record }
+}
+
+function sse (...messages: string[]): Buffer {
+  return Buffer.from(messages.map(data => `data: ${data}\n\n`).join(''))
+}
+
+async function wordsOf (attempt: OpenAttempt<Event>): Promise<string[][]> {
+  const reads: string[][] = []
+  for (let events = await attempt.next(); events !== undefined; events = await attempt.next()) {
+    reads.push(events.map(({ type, text }) => text ?? type))
+  }
+  return reads
+}
+
+/** True when the attempt is still waiting after everything that was ready has run. */
+async function isWaiting (attempt: Promise<unknown>): Promise<boolean> {
+  const waiting = Symbol('waiting')
+  const turn = new Promise<symbol>(resolve => setImmediate(resolve, waiting))
+  return await Promise.race([attempt, turn]) === waiting
+}
+
+t.test('a stream is open when something real has come, and what came before it goes out with it', async t => {
+  const { body, attempt } = start()
+  body.push(sse('head'))
+  t.ok(await isWaiting(attempt), 'a head is nothing')
+  body.push(sse('empty'))
+  t.ok(await isWaiting(attempt), 'nor is an empty delta')
+  body.push(sse('one', 'two'))
+  const open = await attempt
+  body.push(sse('three stop'))
+  body.end()
+  t.same(await wordsOf(open), [['response-start', '', 'one', 'two'], ['three'], ['choice-end']])
+})
+
+t.test('the hold is over in time: one read may then be empty', async t => {
+  const { body, attempt } = start({ options: { holdMs: 5 } })
+  const open = await attempt
+  t.same(await open.next(), [])
+  body.push(sse('late stop !'))
+  t.same(await wordsOf(open), [['late']])
+})
+
+t.test('an error before anything real is thrown, after it by the read that follows', async t => {
+  const before = start()
+  before.body.push(sse('head', '?'))
+  await t.rejects(before.attempt, { name: 'ProviderFailure', failure: { kind: 'overloaded' } })
+  t.ok(before.cancelled(), 'and the connection is closed')
+
+  const after = start()
+  after.body.push(sse('one', '?', 'never'))
+  const open = await after.attempt
+  t.same(await open.next(), [{ type: 'text-delta', text: 'one' }])
+  await t.rejects(open.next(), { name: 'ProviderFailure' })
+})
+
+t.test('a response that cannot be read was accepted, so it is not sent again; one that said so was not', async t => {
+  for (const text of ['<html>', 'data: <\n\n']) {
+    const { body, attempt } = start()
+    body.push(Buffer.from(text))
+    await t.rejects(attempt, { code: 'upstream_invalid_response', accepted: true }, text)
+  }
+  const empty = start()
+  empty.body.end()
+  await t.rejects(empty.attempt, { code: 'upstream_invalid_response', accepted: true })
+
+  const cut = start()
+  cut.body.push(sse('head'))
+  cut.body.fail(new GatewayError('upstream_stream_interrupted'))
+  await t.rejects(cut.attempt, { code: 'upstream_stream_interrupted', accepted: false }, 'a stream that gave nothing cost nothing')
+
+  const half = start({ streamed: false })
+  half.body.push(Buffer.from('{"half":'))
+  half.body.fail(new GatewayError('upstream_stream_interrupted'))
+  await t.rejects(half.attempt, { code: 'upstream_stream_interrupted', accepted: true }, 'a response at once was done')
+
+  for (const text of ['{"half":', `${'['.repeat(3000)}${']'.repeat(3000)}`]) {
+    const broken = start({ streamed: false, options: { answerBytes: 10_000 } })
+    broken.body.push(Buffer.from(text))
+    broken.body.end()
+    await t.rejects(broken.attempt, { code: 'upstream_invalid_response', accepted: true }, text.slice(0, 10))
+  }
+})
+
+t.test('what a reader stumbles over is a 502', async t => {
+  const stumble = (): never => { throw new RangeError('Maximum call stack size exceeded') }
+  const readers: ReadonlyArray<BodyReader<Event>> = [
+    { as: 'json', read: stumble }, { as: 'text', read: stumble }, { as: 'bytes', read: stumble },
+    { as: 'sse', reader: { done: false, read: stumble, end: stumble }, json: stumble }
+  ]
+  for (const reader of readers) {
+    const { body, attempt } = start({ reader, streamed: false })
+    body.push(reader.as === 'sse' ? sse('a') : Buffer.from('{}'))
+    body.end()
+    await t.rejects(attempt, { code: 'upstream_invalid_response', status: 502 }, reader.as)
+  }
+})
+
+t.test('one JSON text in place of a stream is read as such, up to its limit', async t => {
+  const { body, attempt } = start()
+  body.push(Buffer.from(' \n{"a":'))
+  t.ok(await isWaiting(attempt))
+  body.push(Buffer.from('1}'))
+  body.end()
+  t.same(await wordsOf(await attempt), [['{"a":1}']])
+
+  const large = start()
+  large.body.push(Buffer.from(`{"a":"${'x'.repeat(1001)}"}`))
+  large.body.end()
+  await t.rejects(large.attempt, { code: 'upstream_invalid_response' })
+})
+
+t.test('a stream in place of JSON is read to its end', async t => {
+  const { body, attempt } = start({ streamed: false })
+  body.push(sse('one', 'two stop'))
+  body.end()
+  t.same(await wordsOf(await attempt), [['one', 'two', 'choice-end']])
+  const cut = start({ streamed: false })
+  cut.body.push(sse('one'))
+  cut.body.end()
+  await t.rejects(cut.attempt, { code: 'upstream_stream_interrupted' })
+})
+
+t.test('the message that ends the response ends it, whatever follows', async t => {
+  const { body, attempt, cancelled } = start()
+  body.push(sse('one stop !', 'more'))
+  const open = await attempt
+  t.same(await wordsOf(open), [['one']])
+  open.close()
+  t.notOk(cancelled(), 'its connection may be used again')
+  body.push(Buffer.from('rest'))
+  body.end()
+})
+
+t.test('a connection that breaks after the finish reasons leaves a complete response', async t => {
+  for (const code of ['upstream_stream_interrupted', 'upstream_timeout'] as const) {
+    const { body, attempt } = start()
+    body.push(sse('one stop'))
+    const open = await attempt
+    body.fail(new GatewayError(code))
+    t.same(await wordsOf(open), [['one'], ['choice-end']], code)
+  }
+  const { body, attempt } = start()
+  body.push(sse('one'))
+  const open = await attempt
+  body.fail(new GatewayError('upstream_stream_interrupted'))
+  t.same(await open.next(), [{ type: 'text-delta', text: 'one' }])
+  await t.rejects(open.next(), { code: 'upstream_stream_interrupted' }, 'before them it does not')
+  const left = start()
+  left.body.push(sse('one stop'))
+  const given = await left.attempt
+  left.body.fail(new GatewayError('client_closed_request'))
+  await given.next()
+  await t.rejects(given.next(), { code: 'client_closed_request' }, 'and a caller who left is told so')
+})
+
+t.test('a message that the end cuts in two is a broken stream', async t => {
+  const { body, attempt } = start()
+  body.push(sse('one'))
+  const open = await attempt
+  body.push(Buffer.from('data: <'))
+  body.end()
+  await open.next()
+  await t.rejects((async () => await wordsOf(open))(), { code: 'upstream_stream_interrupted' })
+})
+
+t.test('bytes without events are waited for only so long', async t => {
+  const { body, attempt } = start({ timeouts: { idleEventsMs: -1 } })
+  body.push(sse('one'))
+  const open = await attempt
+  await open.next()
+  body.push(sse('ping'))
+  await t.rejects(open.next(), { code: 'upstream_timeout' })
+})
+
+t.test('bytes that arrive in any cut give the same events', async t => {
+  const bytes = sse('head', 'eins', 'zwei', 'dreißig stop !')
+  for (const size of [1, 7, 64, bytes.length]) {
+    const { body, attempt } = start()
+    for (let at = 0; at < bytes.length; at += size) body.push(bytes.subarray(at, at + size))
+    body.end()
+    t.same((await wordsOf(await attempt)).flat(), ['response-start', 'eins', 'zwei', 'dreißig'], `${size} bytes`)
+  }
+})
+
+t.test('an event and a complete response have their limits', async t => {
+  const event = start()
+  event.body.push(Buffer.from(`data: ${'x'.repeat(2000)}`))
+  await t.rejects(event.attempt, { code: 'upstream_invalid_response' })
+  for (const as of ['json', 'text', 'bytes'] as const) {
+    const { body, attempt, cancelled } = start({ streamed: false, reader: { as, read: () => [] } })
+    body.push(Buffer.alloc(1001, 0x20))
+    await t.rejects(attempt, { code: 'upstream_invalid_response' }, as)
+    t.ok(cancelled(), `${as}: the rest is not read`)
+  }
+})
+
+t.test('text and bytes reach their readers as they are', async t => {
+  const text = start({ reader: { as: 'text', read: words => [{ type: 'text', text: words }] } })
+  text.body.push(Buffer.from('{"not": parsed'))
+  text.body.end()
+  t.same(await wordsOf(await text.attempt), [['{"not": parsed']])
+  const bytes = start({ reader: { as: 'bytes', read: given => [{ type: 'text', text: given.toString('hex') }] } })
+  bytes.body.push(Buffer.from([1, 2]))
+  bytes.body.end()
+  t.same(await wordsOf(await bytes.attempt), [['0102']])
+})
+
+t.test('pieces go out as they arrive, and count', async t => {
+  const pieces = { as: 'pieces' as const, read: (piece: Uint8Array, into: Event[]) => { into.push({ type: 'piece', text: String(piece.length) }) } }
+  const { body, attempt, cancelled } = start({ reader: pieces })
+  t.ok(await isWaiting(attempt), 'the first is waited for')
+  body.push(Buffer.alloc(10))
+  const open = await attempt
+  t.same(await open.next(), [{ type: 'piece', text: '10' }])
+  body.push(Buffer.alloc(5))
+  t.same(await open.next(), [{ type: 'piece', text: '5' }])
+  t.equal(open.sizeBytes(), 15)
+  open.close()
+  t.ok(cancelled())
+  const empty = start({ reader: pieces })
+  empty.body.end()
+  await t.rejects(empty.attempt, { code: 'upstream_invalid_response' })
+})
+
+t.test('a refusal is stated with its words, and its limits', async t => {
+  const { body, attempt } = start({ status: 429, headers: { 'x-ratelimit-limit-requests': '5', 'x-other': '1' } })
+  body.push(Buffer.from('{"error":"slow"}'))
+  body.end()
+  await t.rejects(attempt, { name: 'ProviderFailure', failure: { status: 429, message: '{"error":"slow"}', rateLimits: { 'x-ratelimit-limit-requests': '5' } } })
+  const page = start({ status: 502 })
+  page.body.push(Buffer.from('<html>nginx</html>'))
+  page.body.end()
+  await t.rejects(page.attempt, { name: 'ProviderFailure', failure: { message: '""' } })
+})
+
+t.test('a caller who is gone closes the connection, wherever the response stands', async t => {
+  const { body, attempt, cancelled } = start()
+  body.push(sse('one'))
+  const open = await attempt
+  open.close()
+  t.ok(cancelled())
+})
+
+t.test('the request carries the credential, the call and the id of the provider', async t => {
+  const { body, attempt, sent, record } = start({ streamed: false, headers: { 'x-request-id': 'req-1' } })
+  body.push(Buffer.from('{}'))
+  body.end()
+  await attempt
+  t.match(sent, [{ request: { path: '/words' }, options: { streamed: false, keyId: 'key-1' } }])
+  t.equal(record.attempts, 1)
+  t.equal(record.upstreamRequestId, 'req-1')
+})
