@@ -1,0 +1,102 @@
+import fc from 'fast-check'
+import t from 'tap'
+import { chain, flatMap, fuse, map, once, recipeOf, transform, type Stage } from '../../lib/core/stage.ts'
+import { collect } from '../support/stages.ts'
+
+async function * numbers (count: number, ended?: () => void): AsyncGenerator<number> {
+  try {
+    for (let number = 1; number <= count; number++) yield number
+  } finally {
+    ended?.()
+  }
+}
+
+t.test('map gives a value for each, whether its step is awaited or not', async t => {
+  t.same(await collect(map((value: number) => value * 2)(numbers(3))), [2, 4, 6])
+  t.same(await collect(map(async (value: number) => await Promise.resolve(value * 2))(numbers(3))), [2, 4, 6])
+})
+
+t.test('a step that throws returns the source', async t => {
+  let ended = false
+  const failing = map((value: number) => {
+    if (value === 2) throw new Error('two')
+    return value
+  })
+  await t.rejects(collect(failing(numbers(3, () => { ended = true }))), { message: 'two' })
+  t.ok(ended)
+})
+
+t.test('flatMap gives the sources of its values one after the other, and leaving returns both', async t => {
+  const twice = flatMap(async function * (value: number) { yield value; yield value })
+  t.same(await collect(twice(numbers(2))), [1, 1, 2, 2])
+  const ended: string[] = []
+  const inner = flatMap(() => numbers(5, () => ended.push('inner')))
+  for await (const value of inner(numbers(5, () => ended.push('outer')))) {
+    if (value === 2) break
+  }
+  t.same(ended, ['inner', 'outer'])
+})
+
+t.test('transform shares a state within one run only, may give nothing, and has a last word', async t => {
+  const pairs = transform(() => {
+    let held: number | undefined
+    return {
+      push: (value: number) => {
+        const pair = held === undefined ? undefined : [held, value]
+        held = held === undefined ? value : undefined
+        return pair
+      },
+      end: () => held === undefined ? undefined : [held]
+    }
+  })
+  t.same(await collect(pairs(numbers(3))), [[1, 2], [3]])
+  t.same(await collect(pairs(numbers(2))), [[1, 2]])
+})
+
+t.test('a transform of a source that fails may say so as its last value, or fails as well', async t => {
+  async function * broken (): AsyncGenerator<number> {
+    yield 1
+    throw new Error('cut')
+  }
+  const same = { push: (value: number | string) => value }
+  t.same(await collect(transform<number, number | string>(() => ({ ...same, fail: error => String(error) }))(broken())), [1, 'Error: cut'])
+  t.same(await collect(transform<number, number | string>(() => ({ ...same, fail: () => undefined }))(broken())), [1])
+  await t.rejects(collect(transform<number, number | string>(() => same)(broken())), { message: 'cut' })
+})
+
+t.test('a push that throws returns the source, and may be the last word too', async t => {
+  let ended = 0
+  const failing = { push: (): string => { throw new Error('bad') } }
+  await t.rejects(collect(transform(() => failing)(numbers(3, () => { ended++ }))), { message: 'bad' })
+  t.same(await collect(transform(() => ({ ...failing, fail: () => 'said' }))(numbers(3, () => { ended++ }))), ['said'])
+  t.equal(ended, 2)
+})
+
+t.test('fuse makes neighbours of map one stage, and leaves the others where they were', async t => {
+  const plusOne = map((value: number) => value + 1)
+  const byHand: Stage<number> = source => source
+  const fused = fuse([plusOne, plusOne, byHand, plusOne, flatMap(once), plusOne, plusOne, plusOne])
+  t.same(fused.map(stage => recipeOf(stage)?.kind), ['map', undefined, 'map', 'flatMap', 'map'])
+  t.same(fused.map(stage => recipeOf(stage)).flatMap(recipe => recipe?.kind === 'map' ? recipe.steps.length : []), [2, 1, 3])
+})
+
+t.test('fused and plain stages give the same', async () => {
+  const step = fc.constantFrom<Stage<number>>(
+    map((value: number) => value + 1),
+    map(async (value: number) => await Promise.resolve(value * 2)),
+    flatMap((value: number) => numbers(value % 3)),
+    transform(() => ({ push: (value: number) => value % 5 === 0 ? undefined : value, end: () => 7 })),
+    source => source
+  )
+  const run = async (stages: ReadonlyArray<Stage<number>>): Promise<number[]> => {
+    return await collect(stages.reduce((source, stage) => stage(source), numbers(6) as AsyncIterable<number>))
+  }
+  await fc.assert(fc.asyncProperty(fc.array(step, { maxLength: 8 }), async stages => {
+    const [plain, fused] = [await run(stages), await run(fuse(stages) as Array<Stage<number>>)] // of the same stages
+    return JSON.stringify(plain) === JSON.stringify(fused)
+  }))
+})
+
+t.test('chain is two stages as one', async t => {
+  t.same(await collect(chain(map((value: number) => value + 1), map(String))(numbers(2))), ['2', '3'])
+})

@@ -1,0 +1,35 @@
+import t from 'tap'
+import { EarlyReply } from '../../lib/core/early-reply.ts'
+import { map, type Stage } from '../../lib/core/stage.ts'
+import { jsonReply } from '../../lib/replies/json.ts'
+import { pipeline } from '../../pipelines/pipeline.ts'
+
+const reply = { status: 200, headers: {}, body: 'early' }
+
+t.test('a call goes through every stage in order, whichever way they were made', async t => {
+  const exclaim: Stage<string> = async function * (source) {
+    for await (const text of source) yield `${text}!`
+  }
+  const handle = pipeline(map((text: string) => `${text}a`), map(text => `${text}b`), exclaim, map(async text => `${text}c`), jsonReply())
+  t.equal((await handle('_')).body, '"_ab!c"')
+  t.equal((await handle('-')).body, '"-ab!c"', 'and the next one too')
+})
+
+t.test('a stage ends a call early with a reply; what comes after it does not run', async t => {
+  let later = 0
+  const early = map((early: boolean) => {
+    if (early) throw new EarlyReply(reply)
+    return early
+  })
+  const handle = pipeline(early, map(value => { later++; return value }), jsonReply())
+  t.equal(await handle(true), reply)
+  t.equal(later, 0)
+  t.equal((await handle(false)).body, 'false')
+  t.equal(later, 1)
+  t.notOk(new EarlyReply(reply) instanceof Error, 'it is no failure, and has no stack')
+})
+
+t.test('whatever else a stage throws is what the pipeline rejects with', async t => {
+  const handle = pipeline(map(() => { throw new Error('broken') }), jsonReply())
+  await t.rejects(handle(1), { message: 'broken' })
+})

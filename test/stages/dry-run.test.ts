@@ -1,0 +1,39 @@
+import t from 'tap'
+import { EarlyReply } from '../../lib/core/early-reply.ts'
+import { once } from '../../lib/core/stage.ts'
+import { createProvider } from '../../lib/providers/index.ts'
+import { RouteHealth } from '../../lib/routing/route-health.ts'
+import { dryRun } from '../../lib/stages/dry-run.ts'
+import { providerSettings } from '../support/settings.ts'
+import { collect, routedCall } from '../support/stages.ts'
+import type { RouteDecision } from '../../schemas/route-decision.ts'
+
+const nothing = { send: async () => await Promise.reject(new Error('nothing may be sent')) }
+const services = {
+  providers: new Map([['one', createProvider(providerSettings('one', 'anthropic'), nothing)]]), health: new RouteHealth()
+}
+
+async function decided (headers: Record<string, string>, capability: 'chat' | 'ocr' = 'chat'): Promise<RouteDecision | undefined> {
+  const call = routedCall({}, { headers })
+  call.record.requestedModel = 'one/m'
+  const thrown: unknown = await collect(dryRun(services, capability)(once(call))).catch((error: unknown) => error)
+  t.equal(call.record.dryRun, thrown instanceof EarlyReply ? true : undefined)
+  return thrown instanceof EarlyReply ? JSON.parse(String(thrown.reply.body)) as RouteDecision : undefined // printed by us
+}
+
+t.test('a call passes, and one that says no to a dry run too', async t => {
+  for (const headers of [{}, ...['false', '0', 'no', ' No '].map(value => ({ 'x-headgate-dry-run': value }))]) {
+    t.equal(await decided(headers), undefined, JSON.stringify(headers))
+  }
+})
+
+t.test('a dry run ends with what has been decided', async t => {
+  for (const value of ['true', '1', '', 'whatever']) {
+    t.match(await decided({ 'x-headgate-dry-run': value }), { candidates: [{ rank: 1, model: 'one/m' }] }, value)
+  }
+})
+
+t.test('a provider without the capability is no candidate that would be asked', async t => {
+  const [chat, ocr] = [await decided({ 'x-headgate-dry-run': 'true' }), await decided({ 'x-headgate-dry-run': 'true' }, 'ocr')]
+  t.not(chat?.candidates[0]?.state, ocr?.candidates[0]?.state)
+})

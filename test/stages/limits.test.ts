@@ -1,0 +1,59 @@
+import t from 'tap'
+import { once } from '../../lib/core/stage.ts'
+import { LocalLimiter } from '../../lib/limits/limiter.ts'
+import { createModels } from '../../lib/models/create-models.ts'
+import { countUse, limits } from '../../lib/stages/limits.ts'
+import { settings } from '../support/settings.ts'
+import { collect, routedCall } from '../support/stages.ts'
+import type { KeyLimits } from '../../lib/core/key.ts'
+
+const models = createModels(settings(), new Set())
+const call = (keyLimits?: KeyLimits, parts = {}) => (
+  routedCall({}, { key: { id: 'key-1', name: 'test', ...keyLimits !== undefined && { limits: keyLimits } }, ...parts })
+)
+
+t.test('a key without limits passes, with nothing reserved', async t => {
+  const unlimited = call()
+  t.same(await collect(limits({ limiter: new LocalLimiter(), models, settings: settings() })(once(unlimited))), [unlimited])
+  t.match(unlimited.record, { reservation: undefined, limitHeaders: undefined })
+})
+
+t.test('a key has its limits, or those of the configuration', async t => {
+  for (const [own, byDefault] of [[{ requestsPerMinute: 1 }, undefined], [undefined, { requestsPerMinute: 1 }]] as const) {
+    const given = settings()
+    const stage = limits({
+      limiter: new LocalLimiter(), models, settings: { ...given, limits: { ...given.limits, ...byDefault !== undefined && { defaultKey: byDefault } } }
+    })
+    const [first] = await collect(stage(once(call(own))))
+    t.match(first?.record, { reservation: Number, limitHeaders: { 'x-ratelimit-remaining-requests': '0' } })
+    const refused = call(own)
+    await t.rejects(collect(stage(once(refused))), { code: 'rate_limit_exceeded', status: 429, retryAfterSeconds: Number })
+    t.equal(refused.record.refusedBy, 'requests')
+  }
+})
+
+t.test('tokens are reserved as estimated, and the estimate stays for the ledger', async t => {
+  const stage = limits({ limiter: new LocalLimiter(), models, settings: settings() }, { estimate: () => ({ prompt: 60, completion: 30 }) })
+  const [first] = await collect(stage(once(call({ tokensPerMinute: 100 }))))
+  t.equal(first?.record.countPrompt?.(), 60)
+  await t.rejects(collect(stage(once(call({ tokensPerMinute: 100 })))), { code: 'rate_limit_exceeded' })
+})
+
+t.test('a patient call waits until there is room, or until it ends', async t => {
+  const limiter = new LocalLimiter()
+  const services = { limiter, models, settings: settings() }
+  const [open] = await collect(limits(services)(once(call({ concurrentCalls: 1 }))))
+  const waiting = collect(limits(services, { patient: true })(once(call({ concurrentCalls: 1 }))))
+  limiter.settle(open?.record.reservation ?? 0, { tokens: 0, nanoUsd: 0 })
+  t.equal((await waiting).length, 1)
+  const left = collect(limits(services, { patient: true })(once(call({ concurrentCalls: 1 }, { signal: AbortSignal.timeout(20) }))))
+  await t.rejects(left, { name: 'TimeoutError' })
+})
+
+t.test('a call that was admitted before is counted and never refused', async t => {
+  const stage = countUse({ limiter: new LocalLimiter(), settings: settings() })
+  for (let time = 0; time < 3; time++) {
+    const [counted] = await collect(stage(once(call({ tokensPerMinute: 1 }))))
+    t.type(counted?.record.reservation, 'number')
+  }
+})

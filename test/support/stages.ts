@@ -1,0 +1,39 @@
+/** What a test of one stage needs: a call to feed it, batches of events, and what came out. */
+
+import { CallRecord } from '../../lib/core/record.ts'
+import type { Batch } from '../../lib/core/batch.ts'
+import type { RoutedCall } from '../../lib/core/call.ts'
+import type { Route } from '../../lib/core/route.ts'
+
+export const route: Route = { providerId: 'one', model: 'm', modelId: 'one/m' }
+
+/** A call as it is after routing. */
+export function routedCall<R> (request: R, parts: Partial<RoutedCall<R>> = {}): RoutedCall<R> {
+  return {
+    id: 'call-1',
+    headers: {},
+    params: {},
+    body: async () => request,
+    signal: new AbortController().signal,
+    receivedAtMs: 0,
+    record: new CallRecord('chat'),
+    key: { id: 'key-1', name: 'test' },
+    request,
+    routes: [route],
+    ...parts
+  }
+}
+
+/** The batches of one answer, one for each list of events; `failure` is thrown after the last. */
+export async function * batchesOf<R, E> (
+  call: RoutedCall<R>, lists: ReadonlyArray<readonly E[]>, failure?: unknown
+): AsyncGenerator<Batch<R, E>, void, undefined> {
+  for (const events of lists) yield { call, route, events }
+  if (failure !== undefined) throw failure
+}
+
+export async function collect<T> (source: AsyncIterable<T>): Promise<T[]> {
+  const values: T[] = []
+  for await (const value of source) values.push(value)
+  return values
+}
