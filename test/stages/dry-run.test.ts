@@ -3,6 +3,7 @@ import { EarlyReply } from '../../lib/core/early-reply.ts'
 import { once } from '../../lib/core/stage.ts'
 import { createProvider } from '../../lib/providers/index.ts'
 import { RouteHealth } from '../../lib/routing/route-health.ts'
+import { textOf } from '../../lib/public/testing.ts'
 import { dryRun } from '../../lib/stages/dry-run.ts'
 import { providerSettings } from '../support/settings.ts'
 import { collect, routedCall } from '../support/stages.ts'
@@ -18,7 +19,8 @@ async function decided (headers: Record<string, string>, capability: 'chat' | 'o
   call.record.requestedModel = 'one/m'
   const thrown: unknown = await collect(dryRun(services, capability)(once(call))).catch((error: unknown) => error)
   t.equal(call.record.dryRun, thrown instanceof EarlyReply ? true : undefined)
-  return thrown instanceof EarlyReply ? JSON.parse(String(thrown.reply.body)) as RouteDecision : undefined // printed by us
+  if (!(thrown instanceof EarlyReply)) return undefined
+  return JSON.parse(await textOf(thrown.reply)) as RouteDecision // printed by us
 }
 
 t.test('a call passes, and one that says no to a dry run too', async t => {

@@ -1,0 +1,30 @@
+import t from 'tap'
+import { transcriptFrames } from '../../../lib/stages/audio/transcript-frames.ts'
+import { batchesOf, collect, routedCall } from '../../support/stages.ts'
+import type { TranscriptEvent } from '../../../lib/core/events.ts'
+
+async function written (...lists: TranscriptEvent[][]): Promise<unknown[]> {
+  const frames = (await collect(transcriptFrames()(batchesOf(routedCall({}), lists)))).join('').split('\n\n').slice(0, -1)
+  t.equal(frames.pop(), 'data: [DONE]')
+  return frames.map(frame => JSON.parse(frame.slice('data: '.length)) as unknown)
+}
+
+t.test('pieces are deltas, and all of it comes once more at the end', async t => {
+  t.same(await written(
+    [{ type: 'transcript-delta', text: 'Good ' }],
+    [{ type: 'transcript-delta', text: 'day.' }, { type: 'transcript-end', transcript: { text: 'Good day.' } }]
+  ), [
+    { type: 'transcript.text.delta', delta: 'Good ' },
+    { type: 'transcript.text.delta', delta: 'day.' },
+    { type: 'transcript.text.done', text: 'Good day.' }
+  ])
+})
+
+t.test('an answer that came at once is one piece, with the usage at the end', async t => {
+  const usage = { type: 'duration', seconds: 2 } as const
+  t.same(await written([{ type: 'transcript-end', transcript: { text: 'Hi.', usage } }]), [
+    { type: 'transcript.text.delta', delta: 'Hi.' },
+    { type: 'transcript.text.done', text: 'Hi.', usage }
+  ])
+  t.same(await written([{ type: 'transcript-end', transcript: { text: '' } }]), [{ type: 'transcript.text.done', text: '' }])
+})

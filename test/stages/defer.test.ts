@@ -1,0 +1,81 @@
+import t, { type Test } from 'tap'
+import { EarlyReply } from '../../lib/core/early-reply.ts'
+import { Secret } from '../../lib/core/secret.ts'
+import { once } from '../../lib/core/stage.ts'
+import { openDeferrals } from '../../lib/deferred/deferrals.ts'
+import { textOf } from '../../lib/public/testing.ts'
+import { AbandonedAnswers } from '../../lib/upstream/abandoned-answers.ts'
+import { RouteHealth } from '../../lib/routing/route-health.ts'
+import { defer } from '../../lib/stages/defer.ts'
+import { openDatabase } from '../../lib/stores/database.ts'
+import { provider, settings } from '../support/settings.ts'
+import { collect, route, routedCall } from '../support/stages.ts'
+import type { ChatInput } from '../../lib/chat/input.ts'
+import type { RoutedCall } from '../../lib/core/call.ts'
+import type { Settings } from '../../lib/core/settings.ts'
+
+const asked: ChatInput = { model: 'one/m', messages: [{ role: 'user', content: 'later' }], deferred: true }
+
+async function services (t: Test, deferred: Partial<Settings['deferred']> = {}) {
+  const database = await openDatabase(t.testdir())
+  t.teardown(async () => await database.close())
+  const given = settings()
+  return {
+    deferrals: await openDeferrals(database),
+    providers: new Map([['one', provider('one')]]),
+    settings: { ...given, deferred: { ...given.deferred, emulate: true, ...deferred } },
+    abandoned: new AbandonedAnswers(),
+    health: new RouteHealth()
+  }
+}
+
+async function receiptOf (given: Awaited<ReturnType<typeof services>>, call: RoutedCall<ChatInput>): Promise<Record<string, unknown> | undefined> {
+  const thrown: unknown = await collect(defer(given)(once(call))).catch((error: unknown) => error)
+  if (!(thrown instanceof EarlyReply)) return undefined
+  return JSON.parse(await textOf(thrown.reply)) as Record<string, unknown> // printed by us
+}
+
+t.test('a call that is not deferred passes, and one that cannot be passes as well', async t => {
+  const given = await services(t)
+  const { deferred: _, ...now } = asked
+  const call = routedCall(now)
+  t.same(await collect(defer(given)(once(call))), [call])
+  const { deferrals: _store, ...without } = given
+  const later = routedCall(asked)
+  t.same(await collect(defer(without)(once(later))), [later], 'without a store')
+  t.same(await collect(defer(await services(t, { emulate: false }))(once(later))), [later], 'at a provider that does not')
+  t.equal(later.record.deferred, undefined)
+})
+
+t.test('a deferred call ends with a receipt, and is stored without what made it deferred', async t => {
+  const given = await services(t)
+  const added = new Promise<void>(resolve => given.deferrals.events.once('added', resolve))
+  const call = routedCall(asked)
+  const receipt = await receiptOf(given, call)
+  t.match(receipt, { object: 'chat.completion', model: 'one/m', choices: [], request_id: /^dfr_/ })
+  t.match(given.deferrals.seal.open(String(receipt?.['request_id'])), { key: 'key-1', modelId: 'one/m' })
+  t.equal(call.record.deferred, true)
+  await added
+  const task = await given.deferrals.store.take({ owner: 'me', untilMs: Date.now() + 1000 }, Date.now())
+  t.same(JSON.parse(task?.task ?? ''), {
+    id: 'call-1', key: { id: 'key-1', name: 'test' }, request: { model: 'one/m', messages: asked.messages }, routes: [route]
+  })
+})
+
+t.test('what cannot be deferred is refused', async t => {
+  const given = await services(t)
+  for (const [request, parts, param] of [
+    [{ stream: true }, {}, 'stream'],
+    [{ mcp_servers: 'a/b' }, {}, 'mcp_servers'],
+    [{}, { providerKey: new Secret('sk') }, 'deferred']
+  ] as const) {
+    await t.rejects(collect(defer(given)(once(routedCall({ ...asked, ...request }, parts)))), { code: 'unsupported_parameter', param })
+  }
+})
+
+t.test('a key keeps only so much, and only so many calls wait', async t => {
+  const full = await services(t, { keyBytes: 1 })
+  t.ok(await receiptOf(full, routedCall(asked)))
+  await t.rejects(collect(defer(full)(once(routedCall(asked)))), { code: 'insufficient_quota', status: 429 })
+  await t.rejects(collect(defer(await services(t, { pending: 0 }))(once(routedCall(asked)))), { code: 'overloaded' })
+})
