@@ -6,7 +6,7 @@ import { checkChatRules } from '../lib/chat/rules.ts'
 import { chatInput, type ChatInput } from '../lib/chat/input.ts'
 import { createModels } from '../lib/models/create-models.ts'
 import { createProvider } from '../lib/providers/index.ts'
-import { once, map, type Stage } from '../lib/core/stage.ts'
+import { fuse, once, map, type Stage } from '../lib/core/stage.ts'
 import { auth } from '../lib/stages/auth.ts'
 import { normalise } from '../lib/stages/normalise.ts'
 import { routeModel } from '../lib/stages/route-model.ts'
@@ -32,6 +32,9 @@ const promptStage = map(chatInput)
 const rulesStage = map(checkChatRules)
 const routeStage = routeModel({ models, providers })
 const normaliseStage = normalise()
+/** As a pipeline builds them: all five are steps on the call. */
+const [fused] = fuse([authStage, validateStage, promptStage, rulesStage, routeStage])
+const fromAuthToRoute = fused as Stage<Call, RoutedCall<ChatInput>> // from the first to the last
 
 export function callOf (size: BodySize, streamed = false): Call {
   const body: unknown = JSON.parse(requestBody('json', size, streamed))
@@ -47,7 +50,7 @@ export function callOf (size: BodySize, streamed = false): Call {
 }
 
 export async function routedCall (streamed = false): Promise<RoutedCall<ChatInput>> {
-  return await first(routeStage(rulesStage(promptStage(validateStage(authStage(once(callOf('1 KB', streamed))))))))
+  return await first(fromAuthToRoute(once(callOf('1 KB', streamed))))
 }
 
 async function first<T> (source: AsyncIterable<T>): Promise<T> {

@@ -23,7 +23,7 @@ import type {
   Adapter, Ask, Capability, EventOf, Provider, Providers, RequestOf
 } from '../providers/provider.ts'
 import type { Services } from '../services.ts'
-import type { Stage } from '../core/stage.ts'
+import { flatMap, type Stage } from '../core/stage.ts'
 
 export interface ProviderCallServices extends Pick<Services, 'providers'>, Partial<Pick<Services, 'abandoned' | 'health'>> {
   readonly settings: { readonly limits: ProviderCallOptions }
@@ -57,25 +57,79 @@ export function providerCall<C extends Capability> (
         : await openParts(call, requests, provider, adapter, limits)
     }
   }
-  return async function * (source) {
-    for await (const call of source) {
-      call.record.streamed = call.request.stream === true
-      const health = call.providerKey === undefined ? shared : new RouteHealth()
-      const { route, answer } = await firstAnswer<R, E>(call, providers, ({ adapters }) => adapters[capability], open, health)
-      try {
-        for (let begun = false; ; begun = true) {
-          const events = await answer.next()
-          if (events === undefined) break
-          if (events.length > 0 || !begun) yield { call, route, events }
-        }
-      } catch (error) {
-        if (!call.signal.aborted) health.recordStreamFailure(route, error)
-        throw call.signal.aborted ? error : callerError(error, providers.get(route.providerId)?.secrets, call.providerKey)
-      } finally {
-        answer.close()
+  return flatMap(call => {
+    call.record.streamed = call.request.stream === true
+    const health = call.providerKey === undefined ? shared : new RouteHealth()
+    return new AnswerBatches<R, E>(call, {
+      open: async () => await firstAnswer<R, E>(call, providers, ({ adapters }) => adapters[capability], open, health),
+      fail: (error, route) => {
+        if (call.signal.aborted) return error
+        health.recordStreamFailure(route, error)
+        return callerError(error, providers.get(route.providerId)?.secrets, call.providerKey)
       }
-    }
+    })
+  })
+}
+
+interface Answering<E> {
+  readonly open: () => Promise<FirstAnswer<E>>
+  /** Notes that an answer broke off, and returns the error to throw. */
+  readonly fail: (error: unknown, route: Route) => unknown
+}
+
+const done: IteratorReturnResult<undefined> = { done: true, value: undefined }
+
+/** One answer, read by read. A generator would take 0.4 µs more for each. */
+class AnswerBatches<R, E> implements AsyncIterableIterator<Batch<R, E>, undefined> {
+  readonly #call: RoutedCall<R>
+  readonly #answering: Answering<E>
+  #open: FirstAnswer<E> | undefined
+  #begun = false
+  #ended = false
+
+  constructor (call: RoutedCall<R>, answering: Answering<E>) {
+    this.#call = call
+    this.#answering = answering
   }
+
+  async next (): Promise<IteratorResult<Batch<R, E>, undefined>> {
+    if (this.#ended) return done
+    const { route, answer } = this.#open ??= await this.#answering.open()
+    try {
+      for (;;) {
+        const events = await answer.next()
+        if (events === undefined) break
+        if (events.length === 0 && this.#begun) continue
+        this.#begun = true
+        return { done: false, value: { call: this.#call, route, events } }
+      }
+    } catch (error) {
+      this.#end()
+      throw this.#answering.fail(error, route)
+    }
+    this.#end()
+    return done
+  }
+
+  async return (): Promise<IteratorResult<Batch<R, E>, undefined>> {
+    this.#end()
+    return done
+  }
+
+  #end (): void {
+    this.#ended = true
+    this.#open?.answer.close()
+  }
+
+  [Symbol.asyncIterator] (): this {
+    return this
+  }
+}
+
+/** The route that answers, and its answer. */
+interface FirstAnswer<E> {
+  readonly route: Route
+  readonly answer: OpenAttempt<E>
 }
 
 /** Prepares what opens the answer of one route, as often as it is called. */
@@ -93,7 +147,7 @@ async function firstAnswer<R extends StreamableRequest, E> (
   pick: (provider: Provider) => Adapter<R, E> | undefined,
   open: OpenRoute<R, E>,
   health: RouteHealth
-): Promise<{ route: Route, answer: OpenAttempt<E> }> {
+): Promise<FirstAnswer<E>> {
   const { record, signal } = call
   record.routes ??= call.routes // of the first turn, if there are several
   const able = call.routes.filter(({ providerId }) => {
