@@ -78,11 +78,11 @@ const Headers = (description: string) => Named(Secret('Value of this header.'), 
 })
 
 const TimeoutsConfig = Section({
-  connect_ms: Milliseconds(10_000, 'Until the connection stands.'),
+  connect_ms: Milliseconds(10_000, 'Until the connection is open.'),
   first_byte_ms: Milliseconds(60_000, 'Until a streamed answer begins.'),
   response_ms: Milliseconds(600_000, 'Until a whole answer begins, which comes only with its body.'),
   idle_bytes_ms: Milliseconds(120_000, 'Between two reads of an answer, comments included.'),
-  idle_events_ms: Milliseconds(300_000, 'Between two reads that said something.')
+  idle_events_ms: Milliseconds(300_000, 'Between two reads that contain an event.')
 }, 'Time-outs for this provider.')
 
 const QuirksConfig = Section({
@@ -138,7 +138,7 @@ export const ProviderConfig = Closed({
     description: 'Kind of provider. Default: the name of the entry if that is a kind, else ' +
       '`openai-compatible`.'
   })),
-  enabled: Type.Boolean({ default: true, description: 'False: as if the entry were not here.' }),
+  enabled: Type.Boolean({ default: true, description: 'False: the entry is ignored.' }),
   base_url: Type.Optional(HttpUrl('Default: the public address of the kind, where it has one.')),
   api_key: Type.Optional(Secret(
     'Default: the variable of the provider (`OPENAI_API_KEY`), where it has one. Without any, ' +

@@ -1,0 +1,86 @@
+/** The reference page of the configuration, made from its schema: every entry with type, default and description. */
+
+import { Config } from '../../schemas/config.ts'
+import { isObject, objectOf, textOf, type JsonObject } from '../json/guards.ts'
+import { entrySchema, isSecretSchema, propertySchemas } from '../validation/schema-parts.ts'
+
+interface Row {
+  readonly path: string
+  readonly schema: JsonObject
+}
+
+/** Returns Markdown: one table per section of the configuration. */
+export function configurationReference (): string {
+  const sections = Object.entries(propertySchemas(Config) ?? {}).map(([name, schema]) => section(name, schema))
+  return `# Configuration reference
+
+Written from the schema by \`npm run build && node .ci/write-docs.mjs\`; do not edit. \`headgate.example.yaml\` shows
+every entry in place. Without a file, every entry has its default.
+
+- \`<name>\` is a name of your choice, \`[]\` an item of a list.
+- Entries in \`_ms\` are milliseconds, entries in \`_bytes\` bytes, prices USD per million tokens.
+- A *secret* is \`env:NAME\` or \`file:PATH\`, never the secret itself.
+
+${sections.join('\n')}`
+}
+
+function section (name: string, given: unknown): string {
+  const schema = objectOf(given) ?? {}
+  const rows = below(name, schema)
+  const table = rows.length === 0
+    ? ''
+    : `\n| Entry | Type | Default | Description |\n| --- | --- | --- | --- |\n${rows.map(line).join('\n')}\n`
+  return `## \`${name}\`\n\n${text(schema)}\n${table}`
+}
+
+/** Lists every entry below one, depth first. */
+function below (path: string, schema: JsonObject): Row[] {
+  const named = Object.entries(propertySchemas(schema) ?? {}).map(([name, entry]) => [`${path}.${name}`, entry] as const)
+  const entry = entrySchema(schema)
+  const isEntryOfItsOwn = isObject(entry) && (propertySchemas(entry) !== undefined || isSecretSchema(entry))
+  const own = isEntryOfItsOwn ? [[path + (schema.items === undefined ? '.<name>' : '[]'), entry] as const] : []
+  return [...own, ...named].flatMap(([path, entry]) => isObject(entry) ? [{ path, schema: entry }, ...below(path, entry)] : [])
+}
+
+function line ({ path, schema }: Row): string {
+  const cells = [`\`${path}\``, typeText(schema), defaultText(schema), text(schema)]
+  return `| ${cells.map(cell => cell.replaceAll('|', '\\|').replaceAll('\n', ' ')).join(' | ')} |`
+}
+
+function text (schema: JsonObject): string {
+  return textOf(schema.description) ?? ''
+}
+
+function typeText (schema: JsonObject): string {
+  if (isSecretSchema(schema)) return 'secret'
+  if (Array.isArray(schema.enum)) return schema.enum.map(word => `\`${String(word)}\``).join(', ')
+  const types = [schema.type].flat().map(type => typeName(type, schema))
+  return types.join(' or ') || 'any'
+}
+
+function typeName (type: unknown, schema: JsonObject): string {
+  switch (type) {
+    case 'object': return 'map'
+    case 'array': return isObject(schema.items) && propertySchemas(schema.items) === undefined ? `list of ${typeText(schema.items)}` : 'list'
+    case 'boolean': return '`true`, `false`'
+    case 'integer': return `whole number${range(schema)}`
+    case 'number': return `number${range(schema)}`
+    case undefined: return 'any'
+    default: return schema.pattern === '^auto$' ? '`auto`' : 'text'
+  }
+}
+
+function range ({ minimum, exclusiveMinimum, maximum }: JsonObject): string {
+  const bounds = [
+    ...minimum === undefined ? [] : [`at least ${JSON.stringify(minimum)}`],
+    ...exclusiveMinimum === undefined ? [] : [`more than ${JSON.stringify(exclusiveMinimum)}`],
+    ...maximum === undefined ? [] : [`at most ${JSON.stringify(maximum)}`]
+  ]
+  return bounds.length === 0 ? '' : `, ${bounds.join(', ')}`
+}
+
+function defaultText (schema: JsonObject): string {
+  if (!Object.hasOwn(schema, 'default')) return '–'
+  const isMapWithDefaults = isObject(schema.default) && propertySchemas(schema) !== undefined
+  return isMapWithDefaults ? 'as below' : `\`${JSON.stringify(schema.default)}\``
+}

@@ -1,0 +1,20 @@
+import { readFileSync } from 'node:fs'
+import t from 'tap'
+import { configurationReference } from '../../lib/config/reference.ts'
+
+t.test('the configuration reference is what the schema says', async t => {
+  const page = readFileSync(new URL('../../../docs/configuration.md', import.meta.url), 'utf8')
+  t.equal(page, configurationReference(), 'npm run build && node .ci/write-docs.mjs writes it anew')
+})
+
+t.test('every entry has a type and a description', async t => {
+  const rows = configurationReference().split('\n').filter(line => line.startsWith('| `'))
+  t.ok(rows.length > 120, `${rows.length} entries`)
+  for (const row of rows) {
+    const [, entry = '', type = '', , description = ''] = row.split(/(?<!\\)\|/).map(cell => cell.trim())
+    t.ok(type !== '' && type !== 'any' && (description !== '' || /<name>`$|\[\]`$/.test(entry)), entry)
+  }
+  t.ok(rows.some(row => row.startsWith('| `providers.<name>.timeouts.connect_ms` | whole number, at least 1, at most 86400000 | `10000` |')))
+  t.ok(rows.some(row => row.startsWith('| `providers.<name>.api_key` | secret | – |')))
+  t.ok(rows.some(row => row.startsWith('| `models.<name>.traits.embeddings.tokens_per_input` | whole number, at least 1 |')))
+})
