@@ -1,0 +1,48 @@
+import { setImmediate as nextTurn } from 'node:timers/promises'
+import t from 'tap'
+import { openDeferrals } from '../../lib/deferred/deferrals.ts'
+import { TaskRunner } from '../../lib/deferred/task-runner.ts'
+import { openDatabase, type Database } from '../../lib/stores/database.ts'
+import type { DeferredRow } from '../../lib/stores/tables.ts'
+
+async function rowOf ({ query }: Database): Promise<DeferredRow> {
+  return await query.selectFrom('deferred').selectAll().executeTakeFirstOrThrow()
+}
+
+t.test('a task that two processes did not survive fails, and is not run again', async t => {
+  const database = await openDatabase(t.testdir())
+  t.teardown(database.close)
+  const { store } = await openDeferrals(database)
+  await store.add({ id: 'a', keyId: 'key-1', task: '{}' }, Date.now() + 60_000, 10)
+  // Two processes take it and die: their leases run out.
+  for (const attempts of [1, 2]) t.match(await store.take({ owner: `dead-${attempts}`, untilMs: 0 }, Date.now()), { id: 'a', attempts })
+  let runs = 0
+  const runner = new TaskRunner(await openDeferrals(database), {
+    run: async () => {
+      runs++
+      return { status: 200, body: '{}' }
+    },
+    keepMs: () => 60_000,
+    onFailure: error => t.fail(String(error))
+  })
+  runner.start()
+  let row = await rowOf(database)
+  for (const deadline = performance.now() + 5000; row.state !== 'done' && performance.now() < deadline;) {
+    await nextTurn()
+    row = await rowOf(database)
+  }
+  await runner.stop()
+  t.equal(runs, 0)
+  t.match(row, { state: 'done', status: 500, task: null, body: /stopped 2 times while it ran this deferred completion/ })
+})
+
+t.test('a task that a stopping process gives back has not been tried', async t => {
+  const database = await openDatabase(t.testdir())
+  t.teardown(database.close)
+  const { store } = await openDeferrals(database)
+  await store.add({ id: 'a', keyId: 'key-1', task: '{}' }, Date.now() + 60_000, 10)
+  for (let restart = 0; restart < 5; restart++) {
+    t.match(await store.take({ owner: 'polite', untilMs: Date.now() + 60_000 }, Date.now()), { attempts: 1 })
+    await store.requeue('a', 'polite')
+  }
+})

@@ -1,0 +1,93 @@
+import t from 'tap'
+import { SteadyClock } from '../../lib/async/steady-clock.ts'
+import { LocalLimiter, type LocalLimiterOptions } from '../../lib/limits/limiter.ts'
+import { openDatabase, type Database } from '../../lib/stores/database.ts'
+import { insertUsage } from '../../lib/usage/insert-usage.ts'
+import { spendingOf } from '../../lib/usage/spending.ts'
+import { usageRowOf } from '../support/usage.ts'
+import type { Wanted } from '../../lib/limits/counters.ts'
+
+const day = 24 * 60 * 60 * 1000
+const call: Wanted = { keyId: 'key-1', limits: { budget: { usd: 1e-6, per: 'day' } }, tokens: 0, nanoUsd: 100 } // 1,000 billionths
+
+/** A gateway's limiter on a store, whose calls cost what they reserved. */
+function gatewayOn (database: Database, options: LocalLimiterOptions = {}, now: () => number = Date.now) {
+  let number = 0
+  const prefix = Math.random().toString(36)
+  const limiter = new LocalLimiter({
+    readSpending: async (...period) => await spendingOf(database.query, ...period), rereadMs: 0, now, ...options
+  })
+  return {
+    limiter,
+    /** @returns whether it was admitted */
+    call: async (): Promise<boolean> => {
+      const verdict = await limiter.reserve(call)
+      if (!verdict.admitted) return false
+      insertUsage(database, [usageRowOf(0, { id: `${prefix}-${number++}`, at_ms: now(), cost_nano_usd: call.nanoUsd })])
+      limiter.settle(verdict.reservation, { tokens: 0, nanoUsd: call.nanoUsd })
+      return true
+    }
+  }
+}
+
+t.test('two gateways on one store have one budget between them', async t => {
+  const database = await openDatabase(t.testdir())
+  t.teardown(database.close)
+  const [blue, green] = [gatewayOn(database), gatewayOn(database)]
+  let admitted = 0
+  for (let round = 0; round < 10; round++) for (const gateway of [blue, green]) if (await gateway.call()) admitted++
+  t.equal(admitted, 10)
+})
+
+t.test('what this process has counted and the ledger has not yet is not forgotten by a reading', async t => {
+  let booked = 0
+  const limiter = new LocalLimiter({ readSpending: async () => booked, rereadMs: 0 })
+  for (const admitted of [true, true, true]) {
+    const verdict = await limiter.reserve({ ...call, nanoUsd: 300 })
+    t.equal(verdict.admitted, admitted)
+    if (verdict.admitted) limiter.settle(verdict.reservation, { tokens: 0, nanoUsd: 300 })
+  }
+  t.match(await limiter.reserve({ ...call, nanoUsd: 300 }), { admitted: false, reason: 'budget' })
+  booked = 1000
+  t.match(await limiter.reserve(call), { admitted: false, reason: 'budget' })
+})
+
+t.test('the ledger is read once a second, not with every call', async t => {
+  let readings = 0
+  const limiter = new LocalLimiter({ readSpending: async () => readings++ })
+  await Promise.all(Array.from({ length: 5 }, async () => await limiter.reserve({ ...call, nanoUsd: 1 })))
+  await limiter.reserve({ ...call, nanoUsd: 1 })
+  t.equal(readings, 1)
+})
+
+t.test('a clock that is a day ahead for one call opens no second budget', async t => {
+  const database = await openDatabase(t.testdir())
+  t.teardown(database.close)
+  const time = { wall: Date.UTC(2025, 10, 21, 12), monotonic: 0 }
+  const clock = new SteadyClock(() => time.wall, () => time.monotonic)
+  const gateway = gatewayOn(database, {}, () => clock.now())
+  let admitted = 0
+  for (let number = 0; number < 30; number++) {
+    if (number === 9) time.wall += day
+    if (number === 10) time.wall -= day
+    if (await gateway.call()) admitted++
+    time.monotonic += 1000
+    time.wall += 1000
+  }
+  t.equal(admitted, 10)
+})
+
+t.test('a ledger that cannot be read is reported, and the budget counts what is known', async t => {
+  const failures: unknown[] = []
+  const limiter = new LocalLimiter({
+    readSpending: async () => await Promise.reject(new Error('locked')), onFailure: error => failures.push(error), rereadMs: 0
+  })
+  const verdicts: boolean[] = []
+  for (let number = 0; number < 4; number++) {
+    const verdict = await limiter.reserve({ ...call, nanoUsd: 400 })
+    verdicts.push(verdict.admitted)
+    if (verdict.admitted) limiter.settle(verdict.reservation, { tokens: 0, nanoUsd: 400 })
+  }
+  t.same(verdicts, [true, true, false, false])
+  t.equal(failures.length, 4)
+})

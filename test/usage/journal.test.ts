@@ -1,0 +1,198 @@
+import { readFileSync, readdirSync, rmSync, statSync, utimesSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import t from 'tap'
+import { openDatabase, type Database } from '../../lib/stores/database.ts'
+import { createLog } from '../../lib/telemetry/log.ts'
+import { importJournals } from '../../lib/usage/import-journals.ts'
+import { isAbandoned, journalName } from '../../lib/usage/journal-name.ts'
+import { Journal } from '../../lib/usage/journal.ts'
+import { Ledger } from '../../lib/usage/ledger.ts'
+import { testGateway, upstreamAt, type TestGateway } from '../support/gateway.ts'
+import { ask, startGateway } from '../support/headgate.ts'
+import { until } from '../support/until.ts'
+import { chatAnswer, fakeUpstream } from '../support/upstream.ts'
+import { usageRowOf } from '../support/usage.ts'
+import type { GatewayParts } from '../../lib/gateway.ts'
+import type { Test } from 'tap'
+
+const question = { model: 'openai/gpt-5', messages: 'hi' }
+
+async function open (t: Test, directory: string): Promise<Database> {
+  const database = await openDatabase(directory, { busyTimeoutMs: 0 })
+  t.teardown(database.close)
+  return database
+}
+
+async function countOf ({ query }: Database): Promise<number> {
+  return (await query.selectFrom('usage').select('id').execute()).length
+}
+
+/** A gateway with a store, in front of a provider that answers. */
+async function gatewayWith (t: Test, parts: Partial<GatewayParts>, emulate = false): Promise<TestGateway> {
+  const upstream = await fakeUpstream({ pieces: [chatAnswer('x')] })
+  t.teardown(upstream.close)
+  return await testGateway(t, {
+    providers: [upstreamAt(`${upstream.url}/v1`)],
+    ...emulate && { deferred: { emulate: true, keepMs: 60_000, pending: 10, keyBytes: 1_000_000 } }
+  }, {}, parts)
+}
+
+async function health (api: TestGateway): Promise<unknown> {
+  return await (await api.get('/health')).json()
+}
+
+t.test('lines of one turn are written together, and the file holds what was not cleared', async t => {
+  const directory = t.testdir()
+  const journal = new Journal(join(directory, 'deep', 'lines'))
+  const first = journal.append('a')
+  t.equal(journal.append('b'), first, 'one write for both')
+  t.equal(journal.unwritten, 2)
+  await first
+  t.equal(readFileSync(journal.path, 'utf8'), 'a\nb\n')
+  t.equal(statSync(journal.path).mode & 0o777, 0o600)
+  journal.replace(['b'])
+  await journal.append('c')
+  t.equal(readFileSync(journal.path, 'utf8'), 'b\nc\n')
+  rmSync(journal.path)
+  t.ok(journal.isDeleted())
+  journal.replace(['c'])
+  t.notOk(journal.isDeleted())
+  journal.moveTo(`${journal.path}.moved`)
+  t.equal(readFileSync(`${journal.path}.moved`, 'utf8'), 'c\n')
+})
+
+t.test('a full disk keeps no caller waiting, and says how many lines it did not take', { skip: process.platform !== 'linux' && 'no /dev/full' }, async t => {
+  const journal = new Journal('/dev/full')
+  await journal.append('a')
+  await journal.append('b')
+  t.match(journal.error, { code: 'ENOSPC' })
+  t.equal(journal.unwritten, 2)
+})
+
+t.test('a line that was cut off is skipped, and of two lines for a call the second is imported', async t => {
+  const directory = t.testdir()
+  const database = await open(t, directory)
+  const lines = [usageRowOf(1), usageRowOf(2), usageRowOf(1, { outcome: 'client_closed' })].map(row => JSON.stringify(row))
+  writeFileSync(join(directory, 'usage-x.jsonl'), `${lines[0]}\n{"id":"cut\n${lines[1]}\n${lines[2]}\n{"id":`)
+  const imported: number[] = []
+  await importJournals(database, { onImported: (_, rows) => imported.push(rows), onFailure: (_, error) => t.fail(String(error)) })
+  t.same(imported, [2])
+  t.same(await database.query.selectFrom('usage').select(['id', 'outcome']).orderBy('id').execute(), [
+    { id: 'row-1', outcome: 'client_closed' }, { id: 'row-2', outcome: 'ok' }
+  ])
+  t.same(readdirSync(directory).filter(name => name.endsWith('.jsonl')), [])
+})
+
+t.test('the journal of a process that lives is left to it', async t => {
+  const directory = t.testdir()
+  const own = journalName()
+  const host = /^journal-(\w+)-/.exec(own)?.[1] ?? ''
+  const named = (name: string, changed = new Date()): string => {
+    const path = join(directory, name)
+    writeFileSync(path, '')
+    utimesSync(path, changed, changed)
+    return path
+  }
+  t.notOk(isAbandoned(named(own)), 'of this process')
+  t.notOk(isAbandoned(named(`journal-${host}-${process.ppid}-x.jsonl`)), 'of another')
+  t.notOk(isAbandoned(named('journal-000000000000-1-x.jsonl')), 'of another machine, a moment ago')
+  t.ok(isAbandoned(named('journal-000000000000-1-x.jsonl', new Date(0))), 'of another machine, long ago')
+  t.ok(isAbandoned(named(`journal-${host}-${process.pid}-x.jsonl`)), 'of an earlier process with the same id')
+  t.ok(isAbandoned(named(`journal-${host}-4194303-x.jsonl`)), 'of a dead one')
+  t.ok(isAbandoned(named('usage-x.jsonl')), 'complete')
+  t.notOk(isAbandoned(named('notes.jsonl')), 'of somebody else')
+})
+
+t.test('an answer is on record before its last byte', async t => {
+  const directory = t.testdir()
+  const database = await open(t, directory)
+  const api = await gatewayWith(t, { usageDatabase: database })
+  for (const stream of [false, true]) {
+    const answer = await api.post('/v1/chat/completions', { ...question, stream })
+    t.equal(answer.status, 200)
+    await answer.text()
+    const id = answer.headers.get('x-request-id') ?? ''
+    const files = readdirSync(directory).filter(name => name.endsWith('.jsonl')).map(name => readFileSync(join(directory, name), 'utf8'))
+    const rows = await database.query.selectFrom('usage').select('call_id').execute()
+    t.ok(files.join('').includes(id) || rows.some(row => row.call_id === id))
+  }
+})
+
+t.test('kill -9 loses no call that its caller has the answer of', async t => {
+  const directory = t.testdir()
+  const env = { HEADGATE_API_KEYS: 'a key' }
+  const first = await startGateway(t, directory, env)
+  let answered = 0
+  const caller = async (): Promise<void> => {
+    for (;;) {
+      const { status } = await ask(first.url, 'a key')
+      if (status === 200) answered++
+    }
+  }
+  const callers = Promise.allSettled(Array.from({ length: 8 }, caller))
+  await until(() => answered >= 150, '150 answers', 20_000)
+  first.child.kill('SIGKILL')
+  await callers
+  const second = await startGateway(t, directory, env)
+  second.child.kill('SIGTERM')
+  t.match(await second.ended, { code: 0 })
+  const count = await countOf(await open(t, join(directory, '.headgate')))
+  t.ok(count >= answered, `${count} rows of ${answered} answers`)
+  t.ok(count <= answered + 8, 'and none twice')
+})
+
+t.test('a store that is deleted while a gateway runs is said on /health, and no record is lost', async t => {
+  const directory = t.testdir({ store: {} })
+  const store = join(directory, 'store')
+  const database = await open(t, store)
+  const api = await gatewayWith(t, { usageDatabase: database, database }, true)
+  t.equal((await api.post('/v1/chat/completions', question)).status, 200)
+  t.same(await health(api), { status: 'ok' })
+  rmSync(database.path)
+  t.equal((await api.post('/v1/chat/completions', question)).status, 200)
+  t.match(await health(api), { status: 'ok', degraded: ['store'] })
+  const deferred = await api.post('/v1/chat/completions', { ...question, deferred: true })
+  t.equal(deferred.status, 503)
+  t.equal(deferred.headers.get('retry-after'), '5')
+  t.match(await deferred.json(), { error: { code: 'overloaded', message: /^Deferred completions are / } })
+  await api.gateway.close()
+  for (const name of readdirSync(store)) if (!name.endsWith('.jsonl')) rmSync(join(store, name))
+
+  const next = await open(t, store)
+  const ledger = new Ledger(next, { log: createLog('silent'), keep: () => ({ keepDays: 90, keepRows: 1000 }) })
+  t.teardown(async () => await ledger.close())
+  await ledger.importJournals()
+  t.ok(await countOf(next) >= 2, 'those that were not written before')
+})
+
+t.test('a whole data directory that is deleted comes back with what waits', async t => {
+  const directory = t.testdir({ store: {} })
+  const store = join(directory, 'store')
+  const database = await open(t, store)
+  const ledger = new Ledger(database, { log: createLog('silent'), keep: () => ({ keepDays: 90, keepRows: 1000 }), everyMs: 3_600_000 })
+  await ledger.add(usageRowOf(1))
+  rmSync(store, { recursive: true })
+  await ledger.add(usageRowOf(2))
+  await ledger.close()
+  const [name = ''] = readdirSync(store)
+  t.match(readFileSync(join(store, name), 'utf8'), /"row-1"[^]*"row-2"/)
+})
+
+t.test('a store without room: calls are answered, /health says so, and rows are written once there is some', async t => {
+  const database = await open(t, t.testdir())
+  const { sql } = await import('kysely')
+  const api = await gatewayWith(t, { usageDatabase: database, database }, true)
+  await sql`pragma max_page_count = 1`.execute(database.query) // SQLite raises it to the size the file has
+  let degraded = false
+  for (let call = 0; call < 400 && !degraded; call++) {
+    const answer = await api.post('/v1/chat/completions', question)
+    t.equal(answer.status, 200)
+    await answer.text()
+    degraded = JSON.stringify(await health(api)).includes('"ledger"')
+  }
+  t.ok(degraded)
+  t.match(await api.post('/v1/chat/completions', { ...question, messages: 'x'.repeat(20_000), deferred: true }), { status: 503 })
+  await sql`pragma max_page_count = 100000`.execute(database.query)
+  await api.gateway.close()
+  t.equal(await countOf(database), api.lines.filter(({ endpoint }) => endpoint === 'chat').length)
+})
