@@ -243,7 +243,8 @@ export class GatewayError extends Error {
    * met as far as the provider says them, and `x-should-retry: false` where the official clients would retry in vain.
    */
   headers (): Record<string, string> {
-    const headers: Record<string, string> = { ...this.rateLimits }
+    const full = { 'x-ratelimit-remaining-requests': '0', 'x-ratelimit-reset-requests': `${this.retryAfterSeconds ?? 1}s` }
+    const headers: Record<string, string> = { ...this.code === 'overloaded' && full, ...this.rateLimits }
     const retryable = this.failure === 'transient' || this.failure === 'rate-limit' ||
       this.code === 'overloaded' || this.code === 'shutting_down'
     if (this.status === 429 || this.status === 503) {

@@ -56,9 +56,7 @@ export class Admission {
       const limit = isFull ? calls.total : calls.maxOf(keyId)
       throw new GatewayError('overloaded', {
         message: isFull ? undefined : `This API key has ${limit} calls open, its share of what this gateway can take. Try again.`,
-        rateLimits: {
-          'x-ratelimit-limit-requests': String(limit), 'x-ratelimit-remaining-requests': '0', 'x-ratelimit-reset-requests': '1s'
-        }
+        rateLimits: { 'x-ratelimit-limit-requests': String(limit) }
       })
     }
     return new AdmittedCall(keyId, calls, this.#memory, this.#disk)
@@ -120,8 +118,7 @@ class BudgetHolding implements Holding {
       throw new GatewayError('file_too_large', { message: `The body needs more ${this.#what} than one API key may use.` })
     }
     throw new GatewayError('overloaded', {
-      message: `The bodies of other calls use the ${this.#what} of this gateway. Try again.`,
-      rateLimits: { 'x-ratelimit-remaining-requests': '0', 'x-ratelimit-reset-requests': '1s' }
+      message: `The bodies of other calls use the ${this.#what} of this gateway. Try again.`
     })
   }
 

@@ -1,10 +1,28 @@
 /** Writes limits as clients of this API read them: headers of every answer that was counted. */
 
-import type { Room, Rooms } from './counters.ts'
+import type { KeyLimits } from '../core/key.ts'
+import type { Room, Rooms, Verdict } from './counters.ts'
+
+type Refusal = Extract<Verdict, { readonly admitted: false }>
 
 /** Returns `x-ratelimit-limit-requests`, `-remaining-`, `-reset-`, and the same for tokens. */
 export function rateLimitHeaders ({ requests, tokens }: Rooms): Record<string, string> {
   return { ...headersOf('requests', requests), ...headersOf('tokens', tokens) }
+}
+
+/**
+ * Returns the headers of a refusal. Where no limit per minute stands in the way but the calls in flight
+ * do, no request remains until one of them has ended.
+ */
+export function refusalHeaders ({ rooms, reason, waitMs }: Refusal, { concurrentCalls }: KeyLimits): Record<string, string> {
+  const headers = rateLimitHeaders(rooms)
+  if (reason !== 'calls' && reason !== 'reserved') return headers
+  return {
+    ...headers,
+    ...reason === 'calls' && { 'x-ratelimit-limit-requests': String(concurrentCalls) },
+    'x-ratelimit-remaining-requests': '0',
+    'x-ratelimit-reset-requests': durationText(waitMs)
+  }
 }
 
 function headersOf (name: 'requests' | 'tokens', room: Room | undefined): Record<string, string> {

@@ -2,7 +2,7 @@
 
 import { GatewayError } from '../core/errors.ts'
 import { budgetText, limitsOnUse, type KeyLimits } from '../core/key.ts'
-import { rateLimitHeaders } from '../limits/headers.ts'
+import { rateLimitHeaders, refusalHeaders } from '../limits/headers.ts'
 import { pause } from '../async/pause.ts'
 import { map, type SameStage } from '../core/stage.ts'
 import { costOf } from '../usage/cost.ts'
@@ -47,7 +47,7 @@ export function limits<R = unknown> (
       await pause(Math.min(verdict.waitMs, longestPauseMs), call.signal)
       verdict = await limiter.reserve(wanted)
     }
-    record.limitHeaders = rateLimitHeaders(verdict.rooms)
+    record.limitHeaders = verdict.admitted ? rateLimitHeaders(verdict.rooms) : refusalHeaders(verdict, limits)
     if (!verdict.admitted) {
       record.refusedBy = verdict.reason
       throw refusal(verdict, limits)

@@ -15,7 +15,7 @@ t.test('a key that floods a provider that never answers takes nothing from other
   t.teardown(healthy.close)
   const api = await testGateway(t, {
     providers: [upstreamAt(`${stuck.url}/v1`, 'openai', 'openai', { connections: 4, waitingCalls: 8 }), upstreamAt(`${healthy.url}/v1`, 'mistral', 'mistral')],
-    limits: { ...settings().limits, openCalls: 40, keyShare: 0.5 }
+    limits: { ...settings().limits, openCalls: 40, keyShare: 0.5, callMs: 60_000 }
   }, keys)
   const leaving = new AbortController()
   t.teardown(() => leaving.abort())
@@ -23,7 +23,7 @@ t.test('a key that floods a provider that never answers takes nothing from other
   for (let count = 0; count < 60; count++) {
     api.post(path, { model: 'openai/gpt-5', messages: 'hi' }, { signal: leaving.signal }).then(response => refused.push(response), () => undefined)
   }
-  await until(() => refused.length === 48, 'all but 12 calls to be refused')
+  await until(() => refused.length === 48, 'all but 12 calls to be refused', 20_000)
   const bodies = await Promise.all(refused.map(async response => await response.text()))
   t.same(new Set(refused.map(({ status }) => status)), new Set([503]))
   t.ok(refused.every(({ headers }) => headers.get('retry-after') === '1' && headers.get('x-ratelimit-remaining-requests') === '0'))
@@ -35,7 +35,7 @@ t.test('a key that floods a provider that never answers takes nothing from other
   t.equal((await api.post(path, { model: ['openai/gpt-5', 'mistral/mistral-large-latest'], messages: 'hi' })).status, 200, 'the next model of a list answers')
   const waiting = api.post(path, { model: 'openai/gpt-5', messages: 'hi' }, { ...other, signal: leaving.signal })
   waiting.catch(() => undefined)
-  await until(() => refused.length === 49, 'a place in the line for the other key, which the first one loses')
+  await until(() => refused.length === 49, 'a place in the line for the other key, which the first one loses', 20_000)
 })
 
 t.test('a key has its share of open calls, and another key the rest', async t => {
