@@ -25,7 +25,7 @@ import type { Log } from './telemetry/log.ts'
 export interface OwnedServices extends Services {
   /** Resolves once every provider's own list has been read for the first time, or has failed to be. */
   readonly listed: Promise<void>
-  /** Lets calls under way to providers end, then closes every socket and timer. */
+  /** Lets open calls to providers end, then closes every socket and timer. */
   readonly close: () => Promise<void>
 }
 

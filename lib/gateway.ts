@@ -46,12 +46,12 @@ export interface Gateway {
   readonly listen: () => Promise<Address>
   /**
    * Takes a new configuration over, once its providers have listed their models or have had their
-   * time to. Calls under way end with the one they began with.
+   * time to. Open calls end with the one they began with.
    * `server` settings other than `openHealth` hold from the next start on, and so do the limits of
    * the edge, all but those of answers, documents and keys.
    */
   readonly reload: (settings: Settings) => Promise<void>
-  /** What is under way and waits now. */
+  /** The current load. */
   readonly load: () => Load
   /**
    * Says on `/readyz` that it stops, accepts connections for another `shutdownDelayMs`, gives open calls up
@@ -190,7 +190,7 @@ export async function createGateway (settings: Settings, given: GatewayParts): P
 
     reload: async next => {
       const turn = reloaded.then(async () => await takeOver(next))
-      reloaded = turn.catch(() => undefined) // whoever asked is told
+      reloaded = turn.catch(() => undefined) // the caller of reload gets the error
       await turn
     },
 

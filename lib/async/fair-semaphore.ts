@@ -1,13 +1,13 @@
 /**
- * Lets a few pieces of heavy work through at a time, fairly: the next is one of whoever has the
- * least under way, in turns, so nobody has two while somebody else waits for the first, and one who
+ * Lets a few pieces of heavy work through at a time, fairly: the next belongs to the owner with the
+ * least running, in turns, so no owner has two while another waits for the first, and one who
  * sends a lot is no longer in line than others. Where a turn is to cost nothing, as in front of
  * every request, take `Slots`.
  */
 export class FairSemaphore {
-  /** Who waits, with what; whoever has had a turn goes to the end. */
+  /** Waiting work by owner; an owner that had a turn goes to the end. */
   readonly #lines = new Map<string, Set<() => void>>()
-  readonly #underWay = new Map<string, number>()
+  readonly #running = new Map<string, number>()
   #free: number
 
   constructor (limit: number) {
@@ -68,12 +68,12 @@ export class FairSemaphore {
   }
 
   #of (owner: string): number {
-    return this.#underWay.get(owner) ?? 0
+    return this.#running.get(owner) ?? 0
   }
 
   #count (owner: string, more: 1 | -1): void {
     const count = this.#of(owner) + more
-    if (count === 0) this.#underWay.delete(owner)
-    else this.#underWay.set(owner, count)
+    if (count === 0) this.#running.delete(owner)
+    else this.#running.set(owner, count)
   }
 }

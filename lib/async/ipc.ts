@@ -7,7 +7,7 @@ export interface IpcChannel<Message> {
   readonly connected?: boolean
 }
 
-/** What cannot be sent is heard of as `disconnect`; without a callback it would be an error that nobody caught. */
+/** Sends a message. One that cannot be sent is reported as `disconnect`; without a callback it would be an uncaught error. */
 export function send<Message> (other: IpcChannel<Message>, message: Message): void {
   if (other.connected !== false) other.send?.(message, () => {})
 }

@@ -89,7 +89,7 @@ function checkLogprobs ({ logprobs, top_logprobs: top }: ChatInput): void {
   }
 }
 
-/** Nobody can guess the voice and the format of a spoken answer. */
+/** Requires the voice and the format of an audio answer, which cannot be guessed. */
 function checkAudio ({ modalities, audio }: ChatInput): void {
   if (audio === undefined && modalities?.includes('audio') === true) {
     throw refused('audio', 'An audio answer requires `audio` with `format` and `voice`.')

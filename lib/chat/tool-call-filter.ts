@@ -1,7 +1,7 @@
 /**
  * Which events of a turn a caller gets to see while tools run on the server.
  *
- * Text goes through as it comes. Calls of server tools are held back, so that nobody tries to
+ * Text goes through as it comes. Calls of server tools are held back, so that no client tries to
  * run them twice; the calls that are left are numbered densely. Thinking blocks are held as well:
  * only those of the turn that ends the answer belong to the message the caller receives.
  */
@@ -90,7 +90,7 @@ export class ToolCallFilter {
     return this.#ends.map(end => end.reason === 'stop' && this.#next.has(end.choice) ? { ...end, reason: 'tool_calls' } : end)
   }
 
-  /** The calls held back, to be shown after all: nobody here is going to run them. */
+  /** The calls held back, to be shown after all, since they do not run here. */
   flush (): ChatEvent[] {
     for (const event of this.#heldCalls) this.#numbers.delete(keyOf(event))
     return this.#heldCalls.map(event => ({ ...event, call: this.#numbers.get(keyOf(event)) ?? this.#number(event) }))

@@ -16,7 +16,7 @@ export interface Problem {
 /** A configuration that cannot be used, with everything that is wrong with it. */
 export class ConfigError extends Error {
   readonly problems: readonly Problem[]
-  /** What is not wrong, but hardly meant. */
+  /** Warnings. */
   readonly warnings: readonly Problem[]
 
   constructor (problems: readonly Problem[], warnings: readonly Problem[] = []) {

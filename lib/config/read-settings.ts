@@ -41,7 +41,7 @@ export function loadSettings (sources: ConfigSources): Settings {
   return readSettings(sources).settings
 }
 
-/** Settings that can be used, and what about them is hardly meant. */
+/** Holds valid settings and their warnings. */
 export interface ReadSettings {
   readonly settings: Settings
   readonly warnings: readonly Problem[]
@@ -69,7 +69,7 @@ export function readSettings (sources: ConfigSources): ReadSettings {
 export interface ConfigFile {
   /** Absolute. */
   readonly path: string
-  /** True when somebody asked for this file: it must be there. */
+  /** True when this file was requested: it must exist. */
   readonly asked: boolean
 }
 

@@ -16,7 +16,7 @@ export interface ProblemDetails {
 export interface Report {
   /** Only the first problem of an entry is kept: later ones mostly follow from it. */
   readonly add: (path: Path, message: string, details?: ProblemDetails) => void
-  /** What may be meant as it is, but hardly is. */
+  /** Warnings. */
   readonly warn: (path: Path, message: string, details?: ProblemDetails) => void
   /** @throws ConfigError with everything added so far, in the order of the file. */
   readonly throwIfAny: () => void

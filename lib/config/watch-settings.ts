@@ -78,7 +78,7 @@ interface Attempt {
   readonly outcome: ReadSettings | ConfigError
 }
 
-/** @param expected whether a file that nobody asked for must be there all the same */
+/** @param expected true when a file must exist although it was not requested */
 function attempt (sources: ConfigSources, expected: boolean): Attempt {
   try {
     const { path, asked } = configFile(sources)

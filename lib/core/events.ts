@@ -20,7 +20,7 @@ export type ThinkingBlock =
   | { readonly type: 'thinking', readonly thinking: string, readonly signature?: string }
   | { readonly type: 'redacted_thinking', readonly data: string }
 
-/** Fields nobody here knows, exactly as the provider wrote them. */
+/** Fields unknown here, exactly as the provider wrote them. */
 export type ExtraFields = Readonly<Record<string, unknown>>
 
 /** Log probabilities of one delta, in wire form: `[{ token, logprob, bytes, top_logprobs }]`. */

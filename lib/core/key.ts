@@ -9,7 +9,7 @@ export interface KeyLimits {
   readonly budget?: Budget
 }
 
-/** What of them can stand in the way of a call; `reserved`: calls under way may use up the budget. */
+/** What of them can stand in the way of a call; `reserved`: open calls may exhaust the budget. */
 export type Limit = 'requests' | 'tokens' | 'calls' | 'budget' | 'reserved'
 
 export interface Budget {
@@ -25,7 +25,7 @@ export function limitsOnUse ({ tokensPerMinute, budget }: KeyLimits): KeyLimits 
   return { ...tokensPerMinute !== undefined && { tokensPerMinute }, ...budget !== undefined && { budget } }
 }
 
-/** The budget in billionths of a dollar, which is what the books count in. */
+/** The budget in billionths of a dollar, which is what usage records count in. */
 export function nanoUsdOf ({ usd }: Budget): number {
   return Math.round(usd * 1e9)
 }

@@ -10,7 +10,7 @@
  * }
  * ```
  *
- * One made by `map`, `flatMap` or `transform` also says how it was made (`recipeOf`), so that whoever
+ * One made by `map`, `flatMap` or `transform` also says how it was made (`recipeOf`), so that code that
  * builds a pipeline of known stages can run the same functions with fewer iterators between them.
  */
 

@@ -52,7 +52,7 @@ export function measure (input: EmbeddingInput, limits: TokenLimits): Measure {
   return toCount.length === 0 ? { verdict: 'within' } : { verdict: 'unknown', toCount }
 }
 
-/** A guess for the books where a provider reports nothing: four bytes are a token. */
+/** Estimates usage where a provider reports nothing: four bytes are a token. */
 export function estimateTokens (input: EmbeddingInput): number {
   let tokens = 0
   for (const one of inputsOf(input)) {

@@ -21,7 +21,7 @@ export interface TokenCounter {
    * @throws the signal's reason when it aborts first
    */
   readonly excess: (job: CountJob, signal: AbortSignal) => Promise<Excess | undefined>
-  /** Ends the thread; jobs under way stay without a verdict. */
+  /** Ends the thread; open jobs stay without a result. */
   readonly close: () => Promise<void>
 }
 
@@ -52,7 +52,7 @@ export function createTokenCounter ({ jobMs = 5000, idleMs = 60_000, queueLength
       resourceLimits: { maxOldGenerationSizeMb: heapMb }, env: {}, stdout: true, stderr: true
     })
     started.unref()
-    // One that was given up may have had its last word under way.
+    // One that was given up may have sent its last message already.
     started.on('message', ({ excess }: { excess: Excess | undefined }) => { if (worker === started) settle(excess) })
     // After an error it exits; by then there may be another one at work.
     started.on('error', () => undefined)

@@ -1,7 +1,7 @@
 /**
  * Takes the long strings out of a JSON text while it arrives.
  *
- * Each is replaced by a short stand-in that nobody can guess, so what is left is JSON of ordinary
+ * Each is replaced by a short placeholder that callers cannot guess, so what is left is JSON of ordinary
  * size, and the string is kept as a `LongText`. Of escapes only `\/` is undone, which some
  * languages write for every slash; a long string with others stays where it is.
  */

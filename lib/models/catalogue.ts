@@ -3,7 +3,7 @@
  * reviewed file.
  *
  * Limits and prices come from the providers' own pages; a price says a day on which it held. The
- * file is checked when it is read, because a mistyped price is a wrong bill that nobody notices.
+ * file is checked when it is read, because a mistyped price is a wrong bill that goes unnoticed.
  */
 
 import { Ajv } from 'ajv'

@@ -1,7 +1,7 @@
 /**
  * What providers list themselves: asked for in the background, never on behalf of a call.
  *
- * A server whose models nobody could put into a catalogue (a local one, a gateway) is usable
+ * A server whose models cannot be in a catalogue (a local one, a gateway) is usable
  * without it, since unknown models are passed on; its list makes them visible.
  */
 
@@ -29,7 +29,7 @@ const listTimeoutMs = 15_000
  * Reads the lists of these providers now and then at intervals, until the signal aborts. The
  * timer keeps no process alive.
  *
- * @returns when every list has been read once, or has failed to be. Nobody needs to wait for it.
+ * @returns when every list has been read once, or has failed to be. No caller needs to wait for it.
  */
 export async function startDiscovery (
   targets: ReadonlyArray<{ readonly provider: Provider, readonly kind: ProviderKind }>,

@@ -15,7 +15,7 @@ const gate = new FairSemaphore(2)
 
 /**
  * @param bytes shared with the worker when they are in a `SharedArrayBuffer`, else copied
- * @param owner whose it is: nobody gets a second worker while somebody else waits for one
+ * @param owner the key it belongs to: no key gets a second worker while another waits for one
  * @returns undefined when it cannot be counted within 20 seconds
  * @throws the signal's reason
  */
@@ -40,7 +40,7 @@ export async function pageTexts (
 
 /**
  * Whether there is a table of what is where. Without one a reader has to search byte by byte, which
- * takes ten times the size of the file in memory, and nobody's own PDF is like that.
+ * takes ten times the size of the file in memory, and real PDFs are not like that.
  */
 function hasIndex (bytes: Uint8Array): boolean {
   return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).includes('startxref')

@@ -139,7 +139,7 @@ export interface Provider {
    */
   readonly enabled: boolean
   readonly transport: Transport
-  /** What nobody may be told: its key, and the values of the headers sent with every request. */
+  /** Secrets: its key, and the values of the headers sent with every request. */
   readonly secrets: readonly Secret[]
   /** Headers that carry the credential: the caller's own key if given, else the configured one. */
   readonly authorize: (callerKey?: string) => Readonly<Record<string, string>>

@@ -85,7 +85,7 @@ export function deferredCompletion (
 
     const nowMs = Date.now()
     const claim = await store.claim({ id, keyId: call.key.id }, { owner, untilMs: nowMs + leaseMs }, ticket.createdSeconds * 1000 + keepMs, nowMs)
-    // Somebody else is at it, or has just done it: the caller asks again.
+    // Another process works on it, or has just finished it: the caller asks again.
     if (claim === undefined) return pending(call)
     const fetch: Fetch = { call, ticket, at, provider, callerKey, id, again: claim === 'again' }
     return await fetchOnce(fetch, deferrals, settings)
@@ -135,7 +135,7 @@ async function fetchOnce (fetch: Fetch, { store, owner }: Deferrals, { deferred,
   throw failure
 }
 
-/** Not on the caller's signal: whoever leaves now may come back for it. */
+/** Not on the caller's signal: a caller who leaves now may come back for it. */
 async function send ({ provider, at, callerKey, call }: Fetch): Promise<UpstreamResponse> {
   const { deferred } = provider.adapters
   if (deferred === undefined) throw notFound()

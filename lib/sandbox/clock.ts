@@ -43,7 +43,7 @@ export class Clock {
     })
   }
 
-  /** Ends the pause that is under way, if any: it rejects with `error`. */
+  /** Ends the current pause, if any: it rejects with `error`. */
   stop (error: unknown): void {
     this.#end?.(error)
   }

@@ -20,7 +20,7 @@
  * How it fails; `after=N` lets N words through first. A whole answer comes in one piece: of that,
  * any `after` lets one half through before `stall`, `cut` and `end`:
  *   status=N     an error answer (400–599); also code=WORD, retry-after=SECONDS
- *   stall        silence until somebody gives up; without `after`, the head never comes
+ *   stall        silence until one side gives up; without `after`, the head never comes
  *   cut          the connection is lost; without `after`, before the head
  *   end          the body ends early, but properly
  *   garbage      something that is not JSON

@@ -16,7 +16,7 @@ export interface Picture {
 }
 
 /**
- * Row by row rather than pixel by pixel: nobody else has a turn meanwhile, and a large picture has
+ * Row by row rather than pixel by pixel: nothing else runs meanwhile, and a large picture has
  * 16 million pixels.
  *
  * @returns exactly `width` by `height` pixels

@@ -1,4 +1,4 @@
-/** Plays the body of a script to whoever reads it, one `send` per read and never ahead of it. */
+/** Plays the body of a script to its reader, one `send` per read and never ahead of it. */
 
 import { GatewayError } from '../core/errors.ts'
 import type { Clock } from './clock.ts'
@@ -10,7 +10,7 @@ type Result = IteratorResult<Uint8Array, undefined>
 const end: Result = { done: true, value: undefined }
 
 /**
- * A class and not an async generator, because leaving early must end a pause that is under way:
+ * A class and not an async generator, because leaving early must end a current pause:
  * `return` of a generator waits for its pending `next`.
  */
 export class ScriptBody implements UpstreamBody, AsyncIterator<Uint8Array, undefined> {

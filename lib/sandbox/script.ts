@@ -19,7 +19,7 @@ export interface Script {
   readonly before: readonly Step[]
   readonly status: number
   readonly headers: Readonly<Record<string, string>>
-  /** Made while it is read, so an answer that nobody reads to its end costs little. */
+  /** Made while it is read, so an answer that is not read to its end costs little. */
   readonly body: Iterable<Step>
 }
 

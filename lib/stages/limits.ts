@@ -14,7 +14,7 @@ import type { Services } from '../services.ts'
 export interface LimitsOptions<R> {
   /** Estimates the tokens of a request. Default: none are reserved. */
   readonly estimate?: (request: R) => TokenEstimate
-  /** Waits where others are told to: for calls that nobody waits for. */
+  /** Waits for capacity instead of refusing: for calls without a waiting caller. */
   readonly patient?: boolean
 }
 
@@ -37,10 +37,10 @@ export function limits<R = unknown> (
     const { key, record, request, routes } = call
     const usage = estimate?.(request) ?? { prompt: 0, completion: 0 }
     const tokens = usage.prompt + usage.completion
-    const dearest = (): number => Math.max(0, ...routes.map(({ modelId }) => (
+    const maxCost = (): number => Math.max(0, ...routes.map(({ modelId }) => (
       costOf({ promptTokens: usage.prompt, completionTokens: usage.completion, totalTokens: tokens }, models.find(modelId)?.price) ?? 0
     )))
-    const nanoUsd = limits.budget === undefined || record.ownProviderKey === true ? 0 : dearest()
+    const nanoUsd = limits.budget === undefined || record.ownProviderKey === true ? 0 : maxCost()
     const wanted = { keyId: key.id, limits, tokens, nanoUsd }
     let verdict = await limiter.reserve(wanted)
     while (!verdict.admitted && waits(verdict)) {

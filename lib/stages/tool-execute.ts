@@ -142,7 +142,7 @@ class ToolLoop {
     this.#errors = { ...open.errors }
   }
 
-  /** Lets go of the clock and of tools that nobody waits for any more. */
+  /** Lets go of the clock and of tools that no call waits for any more. */
   end (): void {
     this.#clock.end()
   }
@@ -182,7 +182,7 @@ class ToolLoop {
     }
   }
 
-  /** What the model calls and nobody else could mean: a name it made up is answered here too. */
+  /** Tools the model calls that are not the caller's; a name it made up is answered here too. */
   #isServerTool (name: string): boolean {
     return this.#open.tools.length > 0 && !this.#own.has(name)
   }

@@ -27,7 +27,7 @@ export interface Database {
   /** @throws StoreError when nothing can be written: read-only, or locked for too long. */
   readonly checkWritable: () => void
   /**
-   * Returns false once the path leads to another file or to none: somebody deleted or replaced the
+   * Returns false once the path leads to another file or to none: it was deleted or replaced
    * file, and what is written to it from now on is lost when the process ends.
    */
   readonly isInPlace: () => boolean

@@ -1,4 +1,4 @@
-/** Finds what somebody meant: the "did you mean" of unknown entries, parameters and models. */
+/** Finds the nearest known word: the "did you mean" of unknown entries, parameters and models. */
 
 /**
  * The candidate nearest to a word, by Levenshtein distance with swaps, without regard to case, `-`,

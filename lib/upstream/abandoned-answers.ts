@@ -1,7 +1,7 @@
 /**
- * Answers that are read on after their caller has left, so that the books know what they cost.
+ * Reads answers to their end after the client has disconnected, so that usage records know what they cost.
  *
- * A provider bills what it has begun; most go on writing for as long as somebody listens. Reading
+ * A provider bills what it has begun; most go on writing for as long as the connection is open. Reading
  * on is bounded in time, in bytes and in the number of answers at once; beyond that, and when the
  * gateway shuts down, an answer is given up as it would have been anyway.
  */
@@ -119,7 +119,7 @@ export class AbandonedAnswers {
         }
       }
     } catch (cause) {
-      // Nobody waits for this answer any more; the log says why its usage is an estimate.
+      // No caller waits for this answer any more; the log says why its usage is an estimate.
       record.cause ??= cause
     } finally {
       answer.close()

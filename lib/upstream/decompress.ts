@@ -57,7 +57,7 @@ async function * reading (inflate: Transform): AsyncGenerator<Uint8Array, undefi
   }
 }
 
-/** Closes the connection when somebody tries to read. */
+/** Closes the connection when it is read from. */
 function unreadable (body: UpstreamBody, error: GatewayError): UpstreamBody {
   const refuse = async (): Promise<never> => {
     body.cancel()

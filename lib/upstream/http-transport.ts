@@ -32,7 +32,7 @@ export interface UpstreamOptions {
 }
 
 export interface HttpTransport extends Transport {
-  /** Waits for requests under way, then closes the sockets. */
+  /** Waits for open requests, then closes the sockets. */
   readonly close: () => Promise<void>
 }
 

@@ -88,7 +88,7 @@ export class Journal {
     }
   }
 
-  /** Returns true when somebody deleted the file: what is appended to it now is lost with the process. */
+  /** Returns true when the file was deleted: what is appended to it now is lost with the process. */
   isDeleted (): boolean {
     return this.#file !== undefined && fstatSync(this.#file).nlink === 0
   }

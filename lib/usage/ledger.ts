@@ -208,7 +208,7 @@ export class Ledger {
     }
   }
 
-  /** Notices a journal that somebody deleted, with the whole directory perhaps, and makes another. */
+  /** Notices a journal that was deleted, with the whole directory perhaps, and makes another. */
   #look (): void {
     try {
       if (this.#journal.isDeleted()) this.#journal.replace(linesOf([...this.#waiting, ...this.#announced.values()]))

@@ -106,7 +106,7 @@ function checkUnion (anyOf: readonly JsonSchema[], value: unknown, found: Findin
   if (tag !== undefined && isObject(value)) return checkTagged(tag, value, found)
   const fitting = meantList(branches.filter(branch => fits(branch, value)), value)
   if (fitting.length > 0) return checkNearest(fitting, value, found)
-  // `null` only ever means absent: nobody is helped by being told to send it.
+  // `null` only ever means absent: advice to send it helps no caller.
   const wanted = branches.filter(branch => branch.type !== 'null')
   for (const branch of distinct(wanted)) wrongType(branch, value, found)
 }

@@ -190,7 +190,7 @@ t.test('content is null beside calls and refusals, and empty text otherwise', as
   })
 })
 
-t.test('normalise gives the gateway its own head, ends choices once and keeps usage for the books', async t => {
+t.test('normalise gives the gateway its own head, ends choices once and keeps usage for the records', async t => {
   const first = batch([{ type: 'text-delta', choice: 0, text: 'a' }])
   const { call } = first
   const rest: ChatEvent[][] = [

@@ -337,7 +337,7 @@ async function calling (t: Test, name: string, limits: Partial<Settings['limits'
   return { api, upstream, server, ask }
 }
 
-t.test('a caller who leaves while the model has the results: the provider is told', async t => {
+t.test('a client that disconnects while the model has the results cancels the provider request', async t => {
   const { upstream, server, ask, api } = await calling(t, 'echo', {})
   const leaving = new AbortController()
   ask(leaving.signal).catch(() => undefined)

@@ -28,7 +28,7 @@ async function open (
   return { database, keys }
 }
 
-t.test('a key that was made is good, and says what it may do', async t => {
+t.test('a created key is valid, with its scopes', async t => {
   const { keys } = await open(t)
   const { id, key } = await keys.create({
     name: 'ci', endpoints: ['chat'], models: ['openai/*'], expiresAtMs: Date.now() + 60_000
@@ -123,7 +123,7 @@ t.test('what another process makes and revokes is seen without a restart', async
   await until(() => here.keys.check(key) === undefined, 'the revoked key to be unknown')
 })
 
-t.test('keys stay good while the store cannot be read, and somebody hears of it', async t => {
+t.test('keys stay valid while the store cannot be read, and the failure is reported', async t => {
   const database = await openDatabase(t.testdir())
   const failures: unknown[] = []
   const keys = await openKeyStore(database, [], { pollMs: 5, onFailure: error => failures.push(error) })

@@ -104,7 +104,7 @@ t.test('all of a reservation is set aside or nothing', async t => {
   t.equal(reasonOf(ask(limits, 0, 1)), 'reserved')
 })
 
-t.test('what a process held that has died is given back', async t => {
+t.test('reservations of a process that exited are released', async t => {
   const counters = new LimitCounters(() => 0)
   const wanted = { keyId: 'a', limits: { concurrentCalls: 2, tokensPerMinute: 10 }, tokens: 5, nanoUsd: 0 }
   t.equal(reasonOf(counters.reserve(wanted, 'one')), 'admitted')
@@ -434,7 +434,7 @@ t.test('what was spent is known after a restart, pruned or not', async t => {
   t.equal(await spendingOf(database.query, 'key-2', day + dayMs, day + 2 * dayMs), 0)
 })
 
-t.test('books that cannot be read do not hold up calls', async t => {
+t.test('usage records that cannot be read do not delay calls', async t => {
   const failures: unknown[] = []
   const limiter = new LocalLimiter({ readSpending: async () => await Promise.reject(new Error('gone')), onFailure: error => { failures.push(error) } })
   const wanted = { keyId: 'a', limits: { budget: { usd: 1, per: 'day' as const } }, tokens: 0, nanoUsd: 6e8 }
@@ -469,7 +469,7 @@ function worker (t: Test, limiter: LocalLimiter, name: string): Worker {
   }
 }
 
-t.test('processes share one limiter, and one that dies gives back what it held', async t => {
+t.test('processes share one limiter, and one that exits releases its reservations', async t => {
   const limiter = new LocalLimiter({ readSpending: async () => await Promise.resolve(7), now: () => 0 })
   const [one, two] = [worker(t, limiter, 'one'), worker(t, limiter, 'two')]
   const limits: KeyLimits = { concurrentCalls: 20, budget: { usd: 1e-7, per: 'day' } }

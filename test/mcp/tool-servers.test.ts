@@ -160,7 +160,7 @@ t.test('sessions', async t => {
   })
 })
 
-t.test('servers that fail are told of, with the phase, and hold nobody up', async t => {
+t.test('servers that fail are reported, with the phase, and delay no call', async t => {
   const good = await startToolServer(t)
   const refusing = await startToolServer(t, { status: 401 })
   const broken = await startToolServer(t, { status: 500 })

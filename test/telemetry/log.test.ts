@@ -69,7 +69,7 @@ t.test('nothing is written below the level', async t => {
   t.same(logged({ outcome: 'error', status: 500, errorCode: 'internal_error' }, 'silent'), [])
 })
 
-t.test('causes are told without keys', async t => {
+t.test('causes are logged without keys', async t => {
   const keys = [
     'sk-proj-canary0123456789', 'xai-canary0123456789', 'AIzaCanary0123456789', 'hg_canary0123456789',
     'Bearer canary0123456789', 'gsk_canary0123456789'

@@ -97,7 +97,7 @@ t.test('every call is counted once, by how it ended', async t => {
   t.equal(values.get('headgate_ledger_rows_waiting'), 0)
 })
 
-t.test('attempts that fail are told by model and reason, and who helped out', async t => {
+t.test('failed attempts are counted by model and reason, with the model that answered instead', async t => {
   const upstream = await fakeUpstream(({ json }) => (json as { model: string }).model === 'bad' ? { status: 500, pieces: ['{}'] } : whole)
   t.teardown(upstream.close)
   const api = await measured(t, {
@@ -181,7 +181,7 @@ t.test('new labels come to an end', t => {
   t.end()
 })
 
-t.test('of several processes numbers are added, and the worst is told', t => {
+t.test('numbers of several processes are added, and the worst lag is reported', t => {
   const family = (samples: Family['samples'], more: Partial<Family> = {}): Family => ({ name: 'calls', help: 'Calls.', type: 'counter', samples, ...more })
   const lag = { name: 'lag', merge: 'max' } as const
   t.same(mergeFamilies([

@@ -229,7 +229,7 @@ function inputOf (text: string, param: string): Record<string, unknown> {
   })
 }
 
-/** Only what the server signed: it refuses thinking that somebody else could have written. */
+/** Only what the server signed: it refuses thinking that others could have written. */
 function thinkingBlocks ({ thinking_blocks: blocks }: AssistantMessage): ThinkingBlock[] {
   return (blocks ?? []).flatMap((block): ThinkingBlock[] => {
     const signature = textOf(block['signature'])

@@ -126,7 +126,7 @@ function repaired (definition: FunctionDefinition): FunctionDefinition {
   return fresh === parameters ? definition : { ...definition, parameters: fresh }
 }
 
-/** Usage is always asked for: every call ends in the books, whether or not the caller asked. */
+/** Usage is always asked for: every call ends in the usage records, whether or not the caller asked. */
 function addStreamOptions (body: Record<string, unknown>, { quirks }: Ask<ChatInput>): void {
   body['stream'] = true
   if (quirks.streamUsage === false) return

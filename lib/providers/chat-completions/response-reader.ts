@@ -3,7 +3,7 @@
  * it were one chunk. Both go through here, so they cannot disagree.
  *
  * The finish of a choice is held back until the answer is over, because servers have been seen to
- * send text and tool calls after it. Fields that nobody here knows are passed on where they stood:
+ * send text and tool calls after it. Fields unknown here are passed on in their place:
  * those of a delta always, because the same piece twice is two pieces; those around it once, as
  * long as they do not change.
  */
@@ -190,7 +190,7 @@ export class ResponseReader {
     const blocks = Reflect.get(delta, 'thinking_blocks')
     if (!Array.isArray(blocks)) return
     for (const block of blocks) {
-      // Passed on as they came; whoever takes them back knows their inside.
+      // Passed on as they came; the provider that gets them back knows their inside.
       if (objectOf(block) !== undefined) events.push({ type: 'thinking-block', choice, block: block as ThinkingBlock })
     }
   }

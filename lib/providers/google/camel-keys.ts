@@ -12,7 +12,7 @@ import { objectOf } from '../../json/guards.ts'
 
 type AnyObject = Readonly<Record<string, unknown>>
 
-/** In them stand names and data of the caller, which are nobody's to respell. */
+/** In them stand names and data of the caller, which must not be respelled. */
 const schemas = new Set(['responseSchema', 'responseJsonSchema'])
 
 /** A copy with every key in camelCase; of JSON Schemas, the keywords only. */

@@ -1,0 +1,36 @@
+/**
+ * Keeps every sentence a caller or operator may see in one file, which is read in review. After a change:
+ *
+ *     npm run build && UPDATE_MESSAGES=1 npx tap --disable-coverage build/test/messages.test.js
+ */
+
+import { readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import t from 'tap'
+import { codes } from '../lib/core/errors.ts'
+import { collectMessages } from './support/collect-messages.ts'
+
+const build = join(import.meta.dirname, '..')
+const snapshot = join(build, '../test/messages.snapshot.txt')
+
+const byFolder = collectMessages(build, ['lib', 'pipelines', 'schemas'])
+const ofCodes = new Set<string>(Object.values(codes).map(({ message }) => message))
+const text = [
+  '# Error codes', '',
+  ...Object.entries(codes).map(([code, { status, message }]) => `${status} ${code}: ${message}`),
+  ...[...byFolder].flatMap(([folder, messages]) => ['', `# ${folder}`, '', ...messages.filter(message => !ofCodes.has(message)).map(message => message.trim().replaceAll('\n', '\n    '))])
+].join('\n') + '\n'
+
+t.test('every sentence is one that was reviewed', async t => {
+  t.ok([...byFolder.values()].flat().length > 500, 'they are found')
+  if (process.env['UPDATE_MESSAGES'] === '1') writeFileSync(snapshot, text)
+  const reviewed = new Set(readFileSync(snapshot, 'utf8').split('\n'))
+  const now = new Set(text.split('\n'))
+  t.strictSame([...now].filter(line => !reviewed.has(line)), [], 'not reviewed yet')
+  t.strictSame([...reviewed].filter(line => !now.has(line)), [], 'no longer there')
+})
+
+t.test('no sentence uses a private word where the field has a standard one', async t => {
+  const odd = /\b(?:the books|under way|whoever|nobody|somebody|of late|hardly|told|tells?|dear(?:er|est)?|holds? from|is not good)\b/i
+  t.strictSame(text.split('\n').filter(line => odd.test(line.replaceAll(/\$\{[^}]*\}/g, ''))), [])
+})
