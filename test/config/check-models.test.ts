@@ -1,0 +1,69 @@
+import t from 'tap'
+import { readSettings } from '../../lib/config/read-settings.ts'
+import { formatWarnings } from '../../lib/config/problems.ts'
+import { directory, failure, lines } from '../support/config.ts'
+
+t.test('names of models must lead somewhere, and not in a circle', async t => {
+  t.same(lines(t, `providers: {gpu: {kind: vllm}}
+models:
+  a: {alias: r}
+  fast: {hidden: true}
+  wrong: {alias: 5}
+  named: {alias: openai/gpt-5, display_name: Five, price: {input: 1}}
+  gpu/llama: {capabilities: {tools: 1, vison: true, input_token_limit: 0.5}}
+  ollama/qwen: {}
+routes:
+  r: [s, openai/gpt-5]
+  s: [gpu/llama, a]
+  t: [r, claude-opus]
+keys:
+  - {name: x, key: env:K, models: ['*', gpu/*, opnai/*, gpt-*, openai/gpt-*, t, vlm/x]}`, { K: 'k' }), [
+    'headgate.yaml:3:14  models.a.alias  leads back to itself',
+    'headgate.yaml:4:3  models.fast  needs the prefix of a provider, or an alias',
+    'headgate.yaml:5:18  models.wrong.alias  must be text',
+    'headgate.yaml:6:32  models.named.display_name  not together with alias',
+    'headgate.yaml:6:52  models.named.price  not together with alias',
+    'headgate.yaml:7:37  models["gpu/llama"].capabilities.tools  must be true or false',
+    'headgate.yaml:7:40  models["gpu/llama"].capabilities.vison  must be one of text, vision, image_generation, audio, ' +
+      'tools, structured_output, streaming, thinking, input_token_limit, output_token_limit; did you mean vision?',
+    'headgate.yaml:7:72  models["gpu/llama"].capabilities.input_token_limit  must be a whole number of tokens',
+    'headgate.yaml:8:3  models["ollama/qwen"]  names a provider that is not configured',
+    'headgate.yaml:10:7  routes.r[0]  leads back to itself',
+    'headgate.yaml:11:18  routes.s[1]  leads back to itself',
+    'headgate.yaml:14:48  keys[0].models[2]  names a provider that is not configured; did you mean openai/*?',
+    'headgate.yaml:14:57  keys[0].models[3]  only `*` and `provider/*` are patterns',
+    'headgate.yaml:14:64  keys[0].models[4]  only `*` and `provider/*` are patterns',
+    'headgate.yaml:14:81  keys[0].models[6]  names a provider that is not configured'
+  ])
+  t.same(lines(t, 'routes: {t: [gpt-55, gpt-5]}'), [
+    'headgate.yaml:1:14  routes.t[0]  is unknown to every enabled provider; did you mean gpt-5?'
+  ], 'a name without prefix is known where every model is')
+})
+
+t.test('what may be meant is no problem, but said', async t => {
+  const cwd = directory(t, { 'headgate.yaml': `providers:
+  gpu: {kind: vllm, options: {pace: 1}}
+  azure: {kind: azure-openai, base_url: 'http://x', options: {api_version: '1', pace: 1}}
+models: {fast: {alias: openai/gpt-55}}
+routes: {all: [openai/gpt-5, sandbox/eco, gpu/anything, azure/mine, fast], none: [off, openai/gpt-5], off: [xai/grok-4.3], some: [none, gpu/x]}
+keys: [{name: a, key: env:K, expires_at: 2020-01-01, models: [anthropic/of-my-own]}]` })
+  const { settings, warnings } = readSettings({ env: { K: 'k', HEADGATE_SANDBOX: 'on' }, cwd })
+  t.same(settings.routes.length, 4)
+  const told = [
+    'headgate.yaml:2:31  providers.gpu.options.pace  warning: has no effect on this kind',
+    'headgate.yaml:3:81  providers.azure.options.pace  warning: has no effect on this kind',
+    'headgate.yaml:4:24  models.fast.alias  warning: is not in the catalogue; its provider may know it; did you mean openai/gpt-5?',
+    'headgate.yaml:5:30  routes.all[1]  warning: is not in the catalogue; its provider may know it; did you mean sandbox/echo?',
+    'headgate.yaml:5:76  routes.none  warning: leads only to disabled providers',
+    'headgate.yaml:5:103  routes.off  warning: leads only to disabled providers',
+    'headgate.yaml:6:42  keys[0].expires_at  warning: has passed',
+    'headgate.yaml:6:63  keys[0].models[0]  warning: is not in the catalogue; its provider may know it'
+  ]
+  t.same(formatWarnings(warnings), told)
+  const error = failure(() => readSettings({ env: { K: 'k', HEADGATE_SANDBOX: 'on', PORT: 'x' }, cwd }))
+  t.same(formatWarnings(error.warnings), told, 'also beside a problem')
+  t.same(error.problems.length, 1)
+  t.same(lines(t, 'providers: {a: {kind: azure-openai, base_url: "http://x", options: {api_version: 20241021}}}'), [
+    'headgate.yaml:1:82  providers.a.options.api_version  must be text'
+  ])
+})

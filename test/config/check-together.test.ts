@@ -1,0 +1,49 @@
+import t from 'tap'
+import { lines, load } from '../support/config.ts'
+
+t.test('hosts that allow nothing are refused', async t => {
+  const good = ['tools.internal', 'tools.internal:8080', 'localhost', '10.0.0.1', '10.0.0.1:80', '10.0.0.0/8', '::1', '::1:80', 'fd00::/8', 'a_b']
+  t.same(load(t, `tools: {allowed_hosts: [${good.map(host => `'${host}'`).join(', ')}]}`).tools.allowedHosts, good)
+  const bad: ReadonlyArray<readonly [host: string, message: string]> = [
+    ['10.0.0.0/33', 'is not a range of addresses'], ['10.0.0.256/8', 'is not a range of addresses'],
+    ['tools.internal/8', 'is not a range of addresses'], ['::ffff:10.0.0.0/104', 'must be an IPv4 range'],
+    ['10.0.0.256', 'is not an address'], ['10.0.0', 'is not an address'], ['fe80::zz', 'is not an address'],
+    ['host:http', 'has an invalid port'], ['host:70000', 'has an invalid port'],
+    ['*.internal', 'must be a host, an address or a range (10.0.0.0/8)']
+  ]
+  t.same(lines(t, `tools:\n  allowed_hosts:\n${bad.map(([host]) => `    - '${host}'\n`).join('')}`),
+    bad.map(([, message], index) => `headgate.yaml:${index + 3}:7  tools.allowed_hosts[${index}]  ${message}`))
+})
+
+t.test('addresses nobody can listen on are refused', async t => {
+  for (const host of ['0.0.0.0', '::', '::1', 'fe80::1%eth0', 'localhost', 'gate-1.example']) {
+    t.equal(load(t, `server: {host: '${host}'}`).server.host, host)
+  }
+  for (const host of ['a\\0b', 'a b', 'http://a', 'a/b', '[::1]', 'a\\nb', 'é']) {
+    t.same(lines(t, `server: {host: "${host}"}`), ['headgate.yaml:1:16  server.host  must be an address or a name of this machine'], host)
+  }
+  for (const host of ['localhost:8080', '127.0.0.1:8080', '::g']) {
+    t.same(lines(t, `server: {host: '${host}'}`), ['headgate.yaml:1:16  server.host  is not an address; the port is `server.port`'], host)
+  }
+})
+
+t.test('a day the calendar does not have is no expiry', async t => {
+  const keyUntil = (day: string): string => `keys: [{name: a, key: env:K, expires_at: ${day}}]`
+  for (const day of ['2030-02-31', '2030-02-29', '2030-04-31T00:00:00Z', '2030-06-31T23:00:00+02:00', '2030-00-10']) {
+    t.same(lines(t, keyUntil(day), { K: 'k' }), ['headgate.yaml:1:42  keys[0].expires_at  is not a date'], day)
+  }
+  t.match(load(t, keyUntil('2032-02-29'), { K: 'k' }).keys, [{ expiresAtMs: Date.UTC(2032, 1, 29) }])
+})
+
+t.test('addresses and headers that no request can have are refused', async t => {
+  t.same(lines(t, `providers:
+  openai: {headers: {X-Team: env:A, Connection: env:A, x-team: env:A, host: env:A}}
+mcp_servers:
+  a/b: {url: 'http://x', headers: {transfer-encoding: env:A}}
+tools: {registry_url: 'http://x:99999'}`, { A: 'a' }), [
+    'headgate.yaml:2:37  providers.openai.headers.Connection  belongs to the connection',
+    'headgate.yaml:2:56  providers.openai.headers.x-team  is a duplicate',
+    'headgate.yaml:4:36  mcp_servers["a/b"].headers.transfer-encoding  belongs to the connection',
+    'headgate.yaml:5:23  tools.registry_url  is not an address'
+  ])
+})

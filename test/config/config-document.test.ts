@@ -1,0 +1,40 @@
+import t from 'tap'
+import { ids, lines, load, provider } from '../support/config.ts'
+
+t.test('text that is not a configuration is refused with its place', async t => {
+  const nested = Array.from({ length: 6 }, (_, index) => (
+    `l${index + 1}: &l${index + 1} [${Array.from({ length: 9 }, () => `*l${index}`).join(', ')}]`
+  ))
+  const cases: Array<[yaml: string, line: string]> = [
+    ['server: {}\nserver: {}\n', ':2:1  this entry is a duplicate'],
+    ['providers:\n  openai: {retries: 1, retries: 2}\n', ':2:24  this entry is a duplicate'],
+    ['a: 1\n---\nb: 2\n', ':2:1  only one document is allowed'],
+    ['- server\n', ':1:1  must be a map of entries'],
+    ['just text', ':1:1  must be a map of entries'],
+    ['server: *nothing\n', ':1:9  unknown anchor'],
+    ['server: &a\n  host: *a\n', ':2:9  self-referencing alias'],
+    ['server: !secret x\n', ':1:9  tags (`!name`) are not supported'],
+    ['server:\n\tport: 1\n', ':2:1  not valid YAML: Tabs are not allowed as indentation'],
+    [['l0: &l0 [1, 1]', ...nested].join('\n'), ':1:1  too many alias expansions'],
+    [`#${'x'.repeat(1024 * 1024)}`, ':1:1  larger than 1 MB']
+  ]
+  for (const [yaml, line] of cases) t.equal(lines(t, yaml)[0], `headgate.yaml${line}`)
+})
+
+t.test('anchors may be shared, and problems found through them', async t => {
+  const yaml = `providers:
+  groq: {timeouts: &slow {response_ms: 9, idle_bytes_ms: 8}}
+  xai: {timeouts: *slow}
+`
+  const settings = load(t, yaml)
+  t.match(provider(settings, 'xai').timeouts, { responseMs: 9, idleBytesMs: 8 })
+  t.same(lines(t, yaml.replace('9', 'nine')), [
+    'headgate.yaml:2:40  providers.groq.timeouts.response_ms  must be a whole number',
+    'headgate.yaml:2:40  providers.xai.timeouts.response_ms  must be a whole number'
+  ])
+})
+
+t.test('sections with everything commented out are no mistake', async t => {
+  t.same(ids(load(t, 'providers:\nmodels:\nkeys:\nserver:\n  port:\n')), ['sandbox'])
+  t.same(ids(load(t, '# nothing\n')), ['sandbox'])
+})

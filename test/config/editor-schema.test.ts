@@ -1,0 +1,57 @@
+import { providerKinds } from '../../schemas/providers.ts'
+import t from 'tap'
+import { jsonSchema } from '../../lib/config/editor-schema.ts'
+import type { Quirks } from '../../lib/core/quirks.ts'
+import { Config } from '../../schemas/config.ts'
+
+t.test('the schema for editors asks only for what has no default', async t => {
+  const schema = jsonSchema()
+  t.equal(schema.$schema, 'http://json-schema.org/draft-07/schema#')
+  t.equal(schema.required, undefined)
+  t.match(JSON.stringify(schema), '"required":["name","key"]')
+  t.ok(entryNames(schema).includes('idle_events_ms'))
+  const undescribed: string[] = []
+  const visit = (path: string, node: unknown): void => {
+    if (typeof node !== 'object' || node === null) return
+    for (const [key, value] of Object.entries(node)) {
+      if (key === 'properties' && typeof value === 'object' && value !== null) {
+        for (const [name, entry] of Object.entries<object>(value)) {
+          if (!('description' in entry)) undescribed.push(`${path}.${name}`)
+        }
+      }
+      visit(`${path}.${key}`, value)
+    }
+  }
+  visit('', schema)
+  t.same(undescribed, [], 'every entry is described')
+})
+
+t.test('the file knows every kind and every quirk code knows', async t => {
+  const quirks: Record<keyof Quirks, string> = {
+    tokenLimitField: 'token_limit_field',
+    omit: 'omit',
+    streamUsage: 'stream_usage',
+    choices: 'choices',
+    lenientFinish: 'lenient_finish',
+    reasoningEffort: 'reasoning_effort',
+    forward: 'forward',
+    echo: 'echo',
+    obfuscation: 'obfuscation',
+    customTools: 'custom_tools',
+    legacyFunctions: 'legacy_functions',
+    rename: 'rename',
+    toolCallIdLength: 'tool_call_id_length',
+    toolImages: 'tool_images',
+    base64Embeddings: 'base64_embeddings'
+  }
+  const entry = Config.properties.providers.patternProperties['^.*$']
+  t.same(Object.keys(entry.properties.quirks.properties).toSorted(), Object.values(quirks).toSorted())
+  t.same(entry.properties.kind.enum, providerKinds)
+})
+
+/** Every name of an entry anywhere in a schema. */
+function entryNames (schema: unknown): string[] {
+  if (typeof schema !== 'object' || schema === null) return []
+  const names = 'properties' in schema ? Object.keys(schema.properties ?? {}) : []
+  return names.concat(Object.values(schema).flatMap(entryNames))
+}

@@ -1,0 +1,41 @@
+import t from 'tap'
+import { readFileSync } from 'node:fs'
+import { availableParallelism } from 'node:os'
+import { join } from 'node:path'
+import { loadSettings } from '../../lib/config/read-settings.ts'
+import { variables } from '../../lib/config/environment.ts'
+import { directory, ids, provider } from '../support/config.ts'
+
+const root = new URL('../../../', import.meta.url)
+
+t.test('variables win over the file, the environment over .env', async t => {
+  const cwd = directory(t, {
+    'headgate.yaml': 'server:\n  port: 1\n  host: a.example\n  log_level: warn\n  open_health: true\n',
+    '.env': 'PORT=2\nHOST=b.example\nHEADGATE_WORKERS=auto\nOPENAI_API_KEY=from-dotenv\n'
+  })
+  const env = {
+    PORT: '3', HEADGATE_DATA_DIR: '../data', HEADGATE_LOG_LEVEL: '', HEADGATE_API_KEYS: ' one, two words ,,'
+  }
+  const settings = loadSettings({ env, cwd })
+  t.match(settings.server, {
+    port: 3,
+    host: 'b.example',
+    workers: availableParallelism(),
+    logLevel: 'warn',
+    dataDir: join(cwd, '../data'),
+    openHealth: true
+  })
+  t.same(settings.keys.map(({ name, key }) => [name, key.reveal()]), [
+    ['environment-7692c3ad3540', 'one'], ['environment-a03f1d611645', 'two words']
+  ])
+  t.equal(provider(settings, 'openai').apiKey?.reveal(), 'from-dotenv')
+  t.same(ids(loadSettings({ env: { OPENAI_API_KEY: '' }, cwd })), ['sandbox'],
+    'an empty variable switches off what .env switches on')
+})
+
+t.test('.env.example lists exactly the variables that are read', async t => {
+  const example = readFileSync(new URL('.env.example', root), 'utf8')
+  const listed = [...example.matchAll(/^([A-Z_]+)=(.*)$/gm)]
+  t.same(listed.map(([, name]) => name ?? '').toSorted(), [...variables].toSorted())
+  t.ok(listed.every(([, , value]) => value === ''), 'as it stands it says nothing')
+})

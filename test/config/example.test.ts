@@ -1,0 +1,39 @@
+import t from 'tap'
+import { readFileSync } from 'node:fs'
+import { createModels } from '../../lib/models/create-models.ts'
+import { Config } from '../../schemas/config.ts'
+import { ids, load } from '../support/config.ts'
+
+const root = new URL('../../../', import.meta.url)
+
+t.test('the example file is right, with and without its entries, and complete', async t => {
+  const example = readFileSync(new URL('headgate.example.yaml', root), 'utf8')
+  t.match(example, /^# yaml-language-server: \$schema=\.\/build\/headgate\.schema\.json\n/)
+  t.same(ids(load(t, example)), ['sandbox'])
+  // Prose begins with `# ` and a word; everything else behind a `#` is an entry.
+  const whole = example.replace(/^#(?! \S)/gm, '')
+  const names = [...whole.matchAll(/env:(\w+)/g)].map(([, name]) => name ?? '')
+  const env = Object.fromEntries(names.map(name => [name, 'x']))
+  t.same(ids(load(t, whole, env)), ['openai', 'ollama', 'team-gpu', 'sandbox', 'local'])
+  t.same(entryNames(Config).filter(name => !new RegExp(`^ *(- )?${name}:`, 'm').test(whole)), [])
+  const defaults = load(t, '')
+  const { limits: { defaultKey, bodyMemoryBytes, ...limits }, tools, deferred, usage, metrics } = load(t, whole, env)
+  t.same(defaultKey, { requestsPerMinute: 600 })
+  t.same(usage, defaults.usage)
+  t.same(metrics, load(t, 'metrics: {}').metrics)
+  t.equal(bodyMemoryBytes, 1_073_741_824)
+  t.same(limits, defaults.limits, 'the example shows the defaults')
+  t.same(deferred, defaults.deferred)
+  t.match(tools, { ...defaults.tools, allowedHosts: ['tools.internal', '10.0.0.0/8'] })
+  const used = load(t, whole, env)
+  const models = createModels(used, new Set(ids(used)))
+  t.match(models.routes('fast'), [{ modelId: 'openai/gpt-4.1-mini' }])
+  t.match(models.routes('careful'), [{ modelId: 'openai/gpt-4.1' }, { modelId: 'team-gpu/llama-3.3-70b' }])
+})
+
+/** Every name of an entry anywhere in a schema. */
+function entryNames (schema: unknown): string[] {
+  if (typeof schema !== 'object' || schema === null) return []
+  const names = 'properties' in schema ? Object.keys(schema.properties ?? {}) : []
+  return names.concat(Object.values(schema).flatMap(entryNames))
+}

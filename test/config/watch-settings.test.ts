@@ -1,0 +1,106 @@
+import t, { type Test } from 'tap'
+import { renameSync, rmSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { ConfigError } from '../../lib/config/problems.ts'
+import { watchSettings, type SettingsWatch } from '../../lib/config/watch-settings.ts'
+import type { Settings } from '../../lib/core/settings.ts'
+import { directory, type Env } from '../support/config.ts'
+
+t.test('a change of the file is seen, also when the file is replaced', async t => {
+  const cwd = directory(t, { 'headgate.yaml': 'server: {port: 1}' })
+  const { next, unheard } = observe(t, cwd)
+  const write = (text: string): void => writeFileSync(join(cwd, 'headgate.yaml'), text)
+  const replace = (text: string): void => {
+    writeFileSync(join(cwd, 'new.tmp'), text)
+    renameSync(join(cwd, 'new.tmp'), join(cwd, 'headgate.yaml'))
+  }
+  write('server: {port: 2}')
+  t.equal(port(await next()), 2)
+  replace('server: {port: 3}')
+  t.equal(port(await next()), 3)
+  replace('server: {prot: 4}')
+  t.equal(port(await next()), 'headgate.yaml:1:10  server.prot  unknown entry; did you mean server.port?')
+  replace('server: {port: 3}\nmodels: {a: {alias: b}}\nroutes: {b: [a]}\ntools: {allowed_hosts: [10.0.0.0/99]}')
+  t.equal(port(await next()), [
+    'headgate.yaml:2:21  models.a.alias  leads back to itself',
+    'headgate.yaml:3:14  routes.b[0]  leads back to itself',
+    'headgate.yaml:4:25  tools.allowed_hosts[0]  is not a range of addresses'
+  ].join('\n'), 'a running gateway refuses what a start would')
+  replace('server: {port: 3}')
+  t.equal(port(await next()), 3, 'the end of a problem is seen, although nothing differs')
+  rmSync(join(cwd, 'headgate.yaml'))
+  t.equal(port(await next()), 'headgate.yaml  file not found')
+  write('server: {port: 4}')
+  t.equal(port(await next()), 4)
+  writeFileSync(join(cwd, '.env'), 'PORT=5\n')
+  t.equal(port(await next()), 5, 'a change of .env is seen')
+  t.same(unheard, [])
+})
+
+t.test('SIGHUP reads secrets again', async t => {
+  const cwd = directory(t, { 'headgate.yaml': 'keys: [{name: a, key: file:secret}]', secret: 'old' })
+  const { next, unheard } = observe(t, cwd)
+  writeFileSync(join(cwd, 'secret'), 'new')
+  process.kill(process.pid, 'SIGHUP')
+  const settings = await next()
+  t.equal(settings instanceof ConfigError ? '' : settings.keys[0]?.key.reveal(), 'new')
+  t.same(unheard, [])
+})
+
+t.test('a change without effect is passed over, and a problem is told once', async t => {
+  const cwd = directory(t, { 'headgate.yaml': 'server: {port: 1}' })
+  // Reading the environment is the first thing a reload does.
+  const readings: Array<() => void> = []
+  const env = Object.defineProperty({}, 'ANY', {
+    enumerable: true,
+    get: () => readings.shift()?.()
+  })
+  const { next, unheard } = observe(t, cwd, env)
+  const writeAndWait = async (text: string): Promise<void> => {
+    const read = new Promise<void>(resolve => readings.push(resolve))
+    writeFileSync(join(cwd, 'headgate.yaml'), text)
+    await read
+  }
+  await writeAndWait('# a comment\nserver: {port: 1}')
+  await writeAndWait('server: {port: x}')
+  await writeAndWait('server: {port: x} # still wrong')
+  await writeAndWait('server: {port: 2}')
+  t.equal(port(await next()), 'headgate.yaml:1:16  server.port  must be a whole number')
+  t.equal(port(await next()), 2)
+  t.same(unheard, [])
+})
+
+t.test('after it is closed a watch says nothing', async t => {
+  const cwd = directory(t, { 'headgate.yaml': 'server: {port: 1}' })
+  const closed = observe(t, cwd)
+  const open = observe(t, cwd)
+  writeFileSync(join(cwd, 'headgate.yaml'), 'server: {port: 2}')
+  process.emit('SIGHUP')
+  closed.close()
+  t.equal(port(await open.next()), 2)
+  t.same(closed.unheard, [])
+})
+
+/** What a watch says, one thing at a time. */
+function observe (t: Test, cwd: string, env: Env = {}) {
+  const said: Array<Settings | ConfigError> = []
+  const waiting: Array<(value: Settings | ConfigError) => void> = []
+  const say = (value: Settings | ConfigError): void => {
+    const next = waiting.shift()
+    if (next === undefined) said.push(value)
+    else next(value)
+  }
+  const watch: SettingsWatch = watchSettings({ env, cwd }, say, say)
+  t.teardown(() => watch.close())
+  return {
+    next: async (): Promise<Settings | ConfigError> => {
+      return said.shift() ?? await new Promise(resolve => waiting.push(resolve))
+    },
+    close: () => watch.close(),
+    unheard: said
+  }
+}
+
+function port (value: Settings | ConfigError): number | string {
+  return value instanceof ConfigError ? value.message : value.server.port
+}
