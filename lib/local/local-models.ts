@@ -1,7 +1,7 @@
 import { localPrograms } from './programs.ts'
 import type { ModelEntry } from '../core/model.ts'
 
-/** What the local engine can do with the programs there are: `ocr`, `tts`, both or nothing. */
+/** Lists the models of the local engine by the programs there are: `ocr`, `tts`, both or nothing. */
 export async function localModels (providerId: string): Promise<ModelEntry[]> {
   const { tesseract, espeak } = await localPrograms()
   const models: ModelEntry[] = []

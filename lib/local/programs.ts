@@ -1,4 +1,4 @@
-/** Programs of the operating system that the local engine uses, as far as they are installed. */
+/** Programs of the operating system that the local engine uses, if they are installed. */
 
 import { access, constants } from 'node:fs/promises'
 import { join } from 'node:path'

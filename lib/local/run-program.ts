@@ -13,7 +13,7 @@ export interface RunOptions {
 
 /** It sees nothing of our environment, where keys are. One thread each: they run side by side. */
 const env = { PATH: '/usr/local/bin:/usr/bin:/bin:/opt/homebrew/bin', OMP_THREAD_LIMIT: '1' }
-/** Of its complaints, for the log. */
+/** Bytes of its complaints, for the log. */
 const errorCharacters = 500
 
 /**

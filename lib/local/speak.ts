@@ -4,7 +4,7 @@ import { FairSemaphore } from '../async/fair-semaphore.ts'
 import { runProgram } from './run-program.ts'
 import type { SendOptions } from '../providers/provider.ts'
 
-/** What of a speech request it understands. */
+/** The fields of a speech request it understands. */
 export interface Utterance {
   readonly input: string
   readonly voice: string

@@ -45,7 +45,7 @@ const imageApi: Adapters = { images: openaiImages, imageEdits: openaiImageEdits,
 /** OpenAI's API for sound, which others have copied as they did its chat. */
 const audio: Adapters = { speech: openaiSpeech, transcription: openaiTranscription, translation: openaiTranslation }
 
-/** What servers without a notion of OpenAI's account features refuse or ignore. */
+/** Fields that servers without a notion of OpenAI's account features refuse or ignore. */
 const accountFields = [
   'metadata', 'store', 'service_tier', 'safety_identifier', 'prompt_cache_key', 'prompt_cache_retention',
   'web_search_options', 'prediction', 'verbosity', 'modalities', 'audio'

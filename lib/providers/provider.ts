@@ -1,5 +1,5 @@
 /**
- * What a provider is to the pipelines: a transport that carries requests to it, and one adapter
+ * A provider as the pipelines see it: a transport that carries requests to it, and one adapter
  * per capability that translates both ways.
  *
  * Adapters are synchronous and pure, so they are tested from files, run at loop speed and cannot
@@ -54,7 +54,7 @@ export interface StreamReader<E> {
   readonly done: boolean
 }
 
-/** How a body is read. `read` and the stream readers throw a `ProviderFailure` for an error inside it. */
+/** Reads a body. `read` and the stream readers throw a `ProviderFailure` for an error inside it. */
 export type BodyReader<E> =
   /** Parsed JSON. With `sse`, an event stream that came unasked is read to its end. */
   | { readonly as: 'json', readonly read: (value: unknown) => E[], readonly sse?: () => StreamReader<E> }
@@ -151,7 +151,7 @@ export interface Provider {
   readonly adapters: Adapters
 }
 
-/** What is asked for, and the events it is answered with, by the name of the capability. */
+/** The request and the events of each capability, by its name. */
 export interface Capabilities {
   readonly chat: { request: ChatInput, event: ChatEvent }
   /** A chat asked for now and answered later: the one event holds the provider's id of the completion. */

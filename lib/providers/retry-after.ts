@@ -1,8 +1,8 @@
 /**
- * How long a provider asks us to wait.
+ * Reads how long a provider asks us to wait.
  *
  * `retry-after-ms` beats `retry-after` (seconds, or an HTTP date). Official clients sleep for
- * whatever they are told, so the value is clamped: an hour passed on would freeze them.
+ * as long as they are asked to, so the value is clamped: an hour passed on would freeze them.
  *
  * @returns whole seconds from 1 to 60, or `undefined` when nothing usable was said
  */

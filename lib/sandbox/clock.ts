@@ -8,7 +8,7 @@
 import { GatewayError } from '../core/errors.ts'
 
 /** The longest delay a Node timer keeps; anything above would fire at once. */
-const longestMs = 2 ** 31 - 1
+const maxMs = 2 ** 31 - 1
 
 export class Clock {
   readonly #signal: AbortSignal
@@ -37,7 +37,7 @@ export class Clock {
       }
       const onAbort = (): void => settle(this.#signal.reason)
       const onTime = (): void => settle(ms <= limitMs ? undefined : new GatewayError('upstream_timeout'))
-      const timer = setTimeout(onTime, Math.min(ms, limitMs, longestMs))
+      const timer = setTimeout(onTime, Math.min(ms, limitMs, maxMs))
       this.#signal.addEventListener('abort', onAbort)
       this.#end = settle
     })

@@ -1,10 +1,10 @@
 /**
- * Orders to the sandbox, written into the last user message:
+ * Directives to the sandbox, written into the last user message:
  *
  *     Tell me a story. [sandbox: words=200 pace=10] [sandbox: cut after=40 model=story]
  *
- * An order is `[sandbox: item item …]`; an item is `name` or `name=value`, without spaces around
- * the `=`. There may be several orders; they add up, a later one wins. They are taken out of the
+ * A directive is `[sandbox: item item …]`; an item is `name` or `name=value`, without spaces around
+ * the `=`. There may be several; they add up, a later one wins. They are taken out of the
  * message before it is answered. Names and values the sandbox does not know are refused with 400,
  * so that a slip of the pen is not mistaken for a provider that works.
  *
@@ -26,7 +26,7 @@
  *   garbage      something that is not JSON
  *   error        an error inside the answer, status 200; also code=WORD
  *
- * When an order holds (else always):
+ * When a directive holds (else always):
  *   model=NAME   only when this model answers, so that the next one of a list does not fail
  *   turn=N       only in the Nth turn since the user spoke: 2 is the one with tool results
  */
@@ -52,7 +52,7 @@ export interface Directives {
 }
 
 // Bounded, so that a page of open brackets costs no more than its length.
-const order = / ?\[sandbox:([^\]]{0,300})\]/gi
+const directive = / ?\[sandbox:([^\]]{0,300})\]/gi
 const flags: ReadonlySet<string> = new Set([...faults, 'delay', 'drip', 'refuse'])
 const numbers: Readonly<Record<string, readonly [lowest: number, highest: number]>> = {
   words: [1, 10_000],
@@ -66,13 +66,13 @@ const numbers: Readonly<Record<string, readonly [lowest: number, highest: number
 }
 
 /**
- * Reads the orders in a message that hold for this model and this turn.
+ * Reads the directives in a message that hold for this model and this turn.
  *
- * @throws Refusal 400 for an order it does not understand
+ * @throws Refusal 400 for a directive it does not understand
  */
 export function readDirectives (text: string, model: string, turn: number): Directives {
   const directives: Directives = {}
-  for (const [whole, inner = ''] of text.matchAll(order)) {
+  for (const [whole, inner = ''] of text.matchAll(directive)) {
     const items = itemsOf(inner, whole)
     const holds = (items.get('model') ?? model) === model && Number(items.get('turn') ?? turn) === turn
     if (holds) Object.assign(directives, directivesOf(items))
@@ -80,9 +80,9 @@ export function readDirectives (text: string, model: string, turn: number): Dire
   return directives
 }
 
-/** The message without its orders. */
+/** Returns the message without its directives. */
 export function withoutDirectives (text: string): string {
-  const rest = text.replaceAll(order, '')
+  const rest = text.replaceAll(directive, '')
   return rest === text ? text : rest.trim()
 }
 
@@ -123,7 +123,7 @@ function directivesOf (items: ReadonlyMap<string, string>): Directives {
   })
 }
 
-/** Without what was not said, so that it does not undo an earlier order. */
+/** Leaves out what was not said, so that it does not undo an earlier directive. */
 function present (directives: { [K in keyof Directives]: Directives[K] | undefined }): Directives {
   return Object.fromEntries(Object.entries(directives).filter(([, value]) => value !== undefined))
 }

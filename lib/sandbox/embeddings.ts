@@ -24,11 +24,11 @@ interface EmbeddingsBody extends Pick<EmbeddingsRequest, 'input' | 'encoding_for
 
 /**
  * Unit vectors that behave like those of a model: the same text has the same vector, texts that
- * share words are near each other, and a shorter vector is the start of the longer one. Orders
+ * share words are near each other, and a shorter vector is the start of the longer one. Directives
  * (see `directives`) are read in the last text.
  *
  * @throws Refusal 404 for another model; 400 for more dimensions or tokens than it has, and for
- *   orders it cannot follow; the signal's reason
+ *   directives it cannot follow; the signal's reason
  */
 export async function embeddings (
   request: UpstreamRequest, _options: SandboxOptions, { signal }: Pick<SendOptions, 'signal'>
@@ -81,7 +81,7 @@ function vectorOf (text: string, dimensions: number): number[] {
   return normalised(vector.slice(0, dimensions))
 }
 
-/** Of length one, its numbers rounded as those of models are. */
+/** Scales the vector to length one, its numbers rounded as those of models are. */
 function normalised (vector: readonly number[]): number[] {
   const length = Math.hypot(...vector)
   return vector.map(number => Number((number / length).toPrecision(8)))

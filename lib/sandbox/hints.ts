@@ -1,4 +1,4 @@
-/** What a question offers to fill arguments with, when none were given: words, quotes, numbers. */
+/** Values of a question to fill arguments with, when none were given: words, quotes, numbers. */
 
 export interface Hints {
   /** The whole question, for arguments that are a query or a text. */

@@ -14,7 +14,7 @@ import { Refusal } from './refusal.ts'
 import type { Hints } from './hints.ts'
 
 export interface JsonOptions {
-  /** True to fill in what is not required as well, as far as that does not go on for ever. */
+  /** True to fill in what is not required as well, unless that would go on for ever. */
   readonly optional: boolean
   /** Which of several different values, from 0. */
   readonly variant?: number
@@ -25,7 +25,7 @@ export interface JsonOptions {
 // Optional things end here; only what is required goes deeper.
 const deep = 4
 const deepest = 64
-const mostValues = 10_000
+const maxValues = 10_000
 /** Keywords and properties that merging references and branches may walk over. */
 const maxSteps = 100_000
 
@@ -58,7 +58,7 @@ class Composer {
   }
 
   value (given: unknown, place: Place): unknown {
-    if (++this.#values > mostValues || place.depth > deepest) {
+    if (++this.#values > maxValues || place.depth > deepest) {
       throw new Refusal(400, 'The sandbox makes no value as large as this schema asks for.', { param: 'schema' })
     }
     const schema = this.#flat(given, place.depth)
@@ -113,7 +113,7 @@ class Composer {
     const needed = Array.isArray(required) ? required.filter(name => typeof name === 'string') : []
     const wanted = this.#options.optional && place.depth < deep ? Object.keys(properties) : []
     const names = new Set<string>([...wanted, ...needed])
-    const least = Math.min(numberOf(schema['minProperties']) ?? 0, mostValues)
+    const least = Math.min(numberOf(schema['minProperties']) ?? 0, maxValues)
     for (const name of Object.keys(properties)) if (names.size < least) names.add(name)
     for (let i = 1; names.size < least; i++) names.add(`field_${i}`)
     const most = numberOf(schema['maxProperties']) ?? Infinity
@@ -126,8 +126,11 @@ class Composer {
       entries.push([name, this.value(inner, { depth: place.depth + 1, variant: place.variant, name })])
     }
     // In the order of the schema, which is the order a model would write them in.
-    const order = [...Object.keys(properties), ...entries.map(([name]) => name)]
-    entries.sort(([a], [b]) => order.indexOf(a) - order.indexOf(b))
+    const places = new Map<string, number>()
+    for (const name of [...Object.keys(properties), ...entries.map(([name]) => name)]) {
+      if (!places.has(name)) places.set(name, places.size)
+    }
+    entries.sort(([a], [b]) => (places.get(a) ?? 0) - (places.get(b) ?? 0))
     return Object.fromEntries(entries)
   }
 
@@ -202,7 +205,7 @@ function common (one: readonly unknown[], two: readonly unknown[]): unknown[] {
   return one.filter(value => values.has(value))
 }
 
-/** What merging walks over: the keywords, and what stands in the largest of them. */
+/** Counts what merging walks over: the keywords, and the entries of the largest of them. */
 function sizeOf ({ properties, required, enum: values, ...others }: Schema): number {
   const lists = [required, values].map(list => Array.isArray(list) ? list.length : 0)
   return Object.keys(others).length + Object.keys(objectOf(properties) ?? {}).length + lists.reduce((sum, size) => sum + size, 0)
@@ -214,7 +217,7 @@ function plainest (branches: readonly unknown[]): unknown {
   return plain.find(branch => !['object', 'array'].includes(typeOf(objectOf(branch) ?? {}))) ?? plain[0] ?? branches[0]
 }
 
-/** What a reference into the same document points at. */
+/** Follows a reference into the same document. */
 function resolved (root: unknown, ref: string): unknown {
   if (!ref.startsWith('#')) return undefined
   let at = root

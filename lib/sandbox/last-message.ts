@@ -9,7 +9,7 @@ export interface ToolResult {
 }
 
 export interface Question {
-  /** The last user message, orders to the sandbox included. */
+  /** The last user message, directives included. */
   readonly raw: string
   /** The same without them. */
   readonly text: string

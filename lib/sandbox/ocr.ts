@@ -45,7 +45,7 @@ async function readBody (body: UpstreamRequest['body']): Promise<{ model: string
   return { model, url }
 }
 
-/** What is not a PDF, cannot be read, or is elsewhere, has one page. */
+/** Counts one page for what is not a PDF, cannot be read, or is elsewhere. */
 async function pagesOf (url: string, { signal, keyId = '' }: Pick<SendOptions, 'signal' | 'keyId'>): Promise<number> {
   const prefix = 'data:application/pdf;base64,'
   if (!url.startsWith(prefix)) return 1

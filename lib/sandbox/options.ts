@@ -1,4 +1,4 @@
-/** What an operator may set under `options` of a sandbox provider. */
+/** The settings under `options` of a sandbox provider. */
 
 export interface SandboxOptions {
   /** How fast streams come; 0 is as fast as they are read. Default 50. */

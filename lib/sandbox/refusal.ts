@@ -1,4 +1,4 @@
-/** How the sandbox says no: the error bodies of the dialect, by status. */
+/** Refusals of the sandbox: the error bodies of the dialect, by status. */
 
 import { jsonScript, type Script } from './script.ts'
 

@@ -2,7 +2,7 @@
 
 import type { ModelEntry } from '../core/model.ts'
 
-/** How a model answers, where it is not like `echo`. */
+/** Describes how a model answers, where it is not like `echo`. */
 export interface Character {
   /** `echo` repeats what it was asked, `story` writes on. */
   readonly voice: 'echo' | 'story'

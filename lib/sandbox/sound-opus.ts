@@ -2,7 +2,7 @@ import { crc } from './crc.ts'
 
 const samplesPerPacket = 960
 const packetsPerPage = 50
-/** What a decoder throws away at the start. */
+/** Samples that a decoder throws away at the start. */
 const preSkip = 312
 /** Twenty milliseconds in which nothing is said, as Opus writes them. */
 const silence = Buffer.from([0xf8, 0xff, 0xfe])

@@ -6,7 +6,7 @@ import type { Question } from './last-message.ts'
 import type { Character } from './sandbox-models.ts'
 
 // More of a question than this is not repeated: the limit of an answer would cut it anyway.
-const longestQuote = 100_000
+const maxQuoteLength = 100_000
 const storyWords = 120
 
 const heroes = [
@@ -61,14 +61,14 @@ export function composeReasoning (effort: ChatBody['reasoning_effort']): string 
 
 function echoOf ({ text, instructions, attachments }: Question): string {
   const parts = ["This is Headgate's sandbox, a simulator without a model behind it."]
-  if (instructions !== '') parts.push(`My instructions are: "${instructions.slice(0, longestQuote)}".`)
-  parts.push(text === '' ? 'You asked nothing.' : `You said: "${text.slice(0, longestQuote)}".`)
+  if (instructions !== '') parts.push(`My instructions are: "${instructions.slice(0, maxQuoteLength)}".`)
+  parts.push(text === '' ? 'You asked nothing.' : `You said: "${text.slice(0, maxQuoteLength)}".`)
   if (attachments.length > 0) parts.push(`With it came ${attachments.join(' and ')}.`)
   return parts.join(' ')
 }
 
 function reportOf ({ results }: Question): string {
-  return results.map(({ name, text }) => `The tool ${name} answered: ${text.slice(0, longestQuote)}`).join('\n')
+  return results.map(({ name, text }) => `The tool ${name} answered: ${text.slice(0, maxQuoteLength)}`).join('\n')
 }
 
 /** `a story of 300 words`: the number, within reason. */

@@ -39,7 +39,7 @@ const verbs = new Set([
 ])
 
 // Tools are looked for in so much of a question; what follows is pasted material.
-const longestOrder = 20_000
+const maxDirectiveLength = 20_000
 
 /**
  * The calls of this turn; none when the answer is a text.
@@ -48,7 +48,7 @@ const longestOrder = 20_000
  * @throws Refusal 400 when `tool_choice` names a tool that is not offered
  */
 export function planCalls (body: ChatBody, whole: Question, rounds: number): PlannedCall[] {
-  const question = { ...whole, text: whole.text.slice(0, longestOrder) }
+  const question = { ...whole, text: whole.text.slice(0, maxDirectiveLength) }
   const offered = offeredTools(body)
   const { mode, only } = choiceOf(body)
   const missing = only?.find(name => !offered.some(tool => tool.name === name))

@@ -13,7 +13,7 @@ import { tokenLogprobs, tokensOf } from './tokens.ts'
 import type { SandboxOptions } from './options.ts'
 import type { UpstreamRequest } from '../providers/provider.ts'
 
-/** Of files whose length is not in their head: 128 kbit/s. */
+/** Assumed for files whose length is not in their head: 128 kbit/s. */
 const bytesPerSecond = 16_000
 
 interface Heard {

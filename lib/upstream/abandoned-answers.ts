@@ -18,7 +18,7 @@ export interface AbandonedAnswerLimits {
   readonly answers: number
 }
 
-/** What is read on: the part of an open answer that matters here. */
+/** The part of an open answer that reading on needs. */
 interface Readable<E> {
   readonly next: () => Promise<E[] | undefined>
   readonly sizeBytes: () => number

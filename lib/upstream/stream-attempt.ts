@@ -60,7 +60,7 @@ export class StreamAttempt<E extends { readonly type: string }> implements OpenA
     try {
       while (!this.#finished) {
         this.#pending ??= this.#bytes.next()
-        // A failure is told by the read below.
+        // A failure comes out of the read below.
         if (await Promise.race([this.#pending.then(undefined, () => undefined), over]) === 'over') {
           this.#overdue = true
           return

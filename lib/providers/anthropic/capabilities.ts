@@ -1,6 +1,6 @@
 import type { Route } from '../../core/route.ts'
 
-/** What a model accepts: the server refuses a request that asks for more. */
+/** The fields a model accepts: the server refuses a request that asks for more. */
 export interface Capabilities {
   /** Tokens of one answer, thinking included; absent when not known. */
   readonly maxOutputTokens?: number | undefined

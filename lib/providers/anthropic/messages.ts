@@ -69,7 +69,7 @@ class OpenCalls {
   }
 }
 
-/** What a result names its call by. */
+/** Names the call of a result. */
 type ResultKey = { readonly id: string } | { readonly name: string }
 
 /** Calls of one id or name; `next` is the one the next result is for. */

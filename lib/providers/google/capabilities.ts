@@ -1,6 +1,6 @@
 import type { Route } from '../../core/route.ts'
 
-/** What Gemini models differ in. */
+/** The differences between Gemini models. */
 export interface Capabilities {
   /** False: the system prompt is put in front of the first user part. */
   readonly systemInstruction: boolean

@@ -46,7 +46,7 @@ function imageRequest ({ request, route }: Ask<ImageRequest>): UpstreamRequest {
   }
 }
 
-/** What would give the caller something else than asked; what only tunes is left out. */
+/** Refuses what would give the caller something else than requested; what only tunes is left out. */
 function refuseUnsupported ({ response_format: format, background, output_format: output = 'png' }: ImageRequest): void {
   const param = format === 'url'
     ? 'response_format'

@@ -14,7 +14,7 @@ export interface Tooling {
   readonly toolConfig?: ToolConfig
 }
 
-/** What may be called: everything, some, or nothing; and whether something must be. */
+/** Says which tools may be called: all, some, or none; and whether one must be. */
 interface Choice {
   readonly mode: 'auto' | 'any' | 'none'
   readonly names?: readonly string[]

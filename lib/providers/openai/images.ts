@@ -40,7 +40,7 @@ function imageRequest (ask: Ask<ImageRequest>): UpstreamRequest {
   }
 }
 
-/** What every image request may say of its output, by the rules of the provider. */
+/** Returns the fields of any image request about its output, by the rules of the provider. */
 export function outputFields ({ request, streamed }: Ask<Pick<ImageRequest, 'quality' | 'output_compression' | 'partial_images'>>): Record<string, unknown> {
   const { quality, output_compression: compression, partial_images: partials } = request
   return {

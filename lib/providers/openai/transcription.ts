@@ -57,7 +57,7 @@ function formRequest (path: string, ask: Ask<RecordingInput>): UpstreamRequest {
   return { method: 'POST', path, headers, body: open }
 }
 
-/** What the model would refuse or, worse, leave out without a word. */
+/** Refuses what the model would refuse or, worse, leave out silently. */
 function checkSupport (ask: Ask<RecordingInput>, model: ListeningModel): void {
   const { logprobs, format, chunking, prompt } = ask.request
   if (logprobs && !model.logprobs) throw unsupported(ask, 'include', 'give log probabilities')

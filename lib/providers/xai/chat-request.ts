@@ -12,7 +12,7 @@ import type { Message } from '../../../schemas/messages.ts'
 import type { Ask, UpstreamRequest } from '../provider.ts'
 
 /** Alternatives per token. Fewer than asked for would look like all there are. */
-const mostAlternatives = 8
+const maxAlternatives = 8
 
 /**
  * @throws GatewayError `unsupported_parameter` for custom tools, a spoken answer, more than eight
@@ -36,8 +36,8 @@ export function xaiBody (ask: Ask<ChatInput>): Record<string, unknown> {
 }
 
 function refuseUnsupported ({ top_logprobs: alternatives, seed }: ChatInput): void {
-  if (alternatives !== undefined && alternatives > mostAlternatives) {
-    throw unsupported('top_logprobs', `This model lists at most ${mostAlternatives} alternatives per token.`)
+  if (alternatives !== undefined && alternatives > maxAlternatives) {
+    throw unsupported('top_logprobs', `This model lists at most ${maxAlternatives} alternatives per token.`)
   }
   if (seed !== undefined && seed !== (seed | 0)) {
     throw unsupported('seed', '`seed` must be a 32-bit integer.')

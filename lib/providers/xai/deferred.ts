@@ -13,7 +13,7 @@ import { flatError, readError } from './errors.ts'
 import type { ResultEvent } from '../../core/events.ts'
 import type { AdapterOf } from '../provider.ts'
 
-/** What may stand in a path: nothing that leads elsewhere. */
+/** An id that may stand in a path: nothing that leads elsewhere. */
 const plainId = /^(?!\.{1,2}$)[A-Za-z0-9._~-]{1,256}$/
 
 export const xaiDeferred: AdapterOf<'deferred'> = {

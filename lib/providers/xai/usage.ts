@@ -2,7 +2,7 @@ import type { ChatEvent } from '../../core/events.ts'
 
 /**
  * Usage as every client of the dialect expects it. xAI counts reasoning beside the completion
- * (`32 + 9 + 94 = 135`), everybody else as part of it; which of the two an answer did is told by
+ * (`32 + 9 + 94 = 135`), all others as part of it; which of the two a response did shows in
  * its total. Other events pass as they are.
  */
 export function inclusiveUsage (event: ChatEvent): ChatEvent {
