@@ -8,7 +8,7 @@
 import { ConfigError, formatProblems } from '../config/problems.ts'
 import { KeyNameError } from '../keys/key-store.ts'
 import { nearest } from '../text/nearest.ts'
-import { StoreError } from '../stores/store-error.ts'
+import { StoreError, isDatabaseError } from '../stores/store-error.ts'
 import { version } from '../text/version.ts'
 import { CommandError, type ExitCode, type Terminal } from '../process/terminal.ts'
 import { usageError, type Command } from './command.ts'
@@ -114,6 +114,10 @@ function explain (error: unknown, name: string, terminal: Terminal): ExitCode {
   if (error instanceof CommandError) {
     terminal.error(`headgate ${name}: ${error.message}`)
     return error.exitCode
+  }
+  if (isDatabaseError(error)) {
+    terminal.error(`headgate ${name}: the store cannot be used: ${error.message}. Try again once no other program uses it.`)
+    return 1
   }
   const explained = error instanceof StoreError || error instanceof KeyNameError
   terminal.error(`headgate ${name}: ${explained ? error.message : trace(error)}`)

@@ -9,6 +9,7 @@
 import { randomBytes } from 'node:crypto'
 import { GatewayError } from '../core/errors.ts'
 import { retryWhenLocked } from '../stores/retry-when-locked.ts'
+import { isDatabaseError } from '../stores/store-error.ts'
 import type { Kysely } from 'kysely'
 import type { Database } from '../stores/database.ts'
 import type { DeferredRow, Tables } from '../stores/tables.ts'
@@ -180,7 +181,7 @@ export class DeferredStore {
     try {
       return await retryWhenLocked(work)
     } catch (error) {
-      throw error instanceof TypeError ? error : unavailable(error)
+      throw isDatabaseError(error) ? unavailable(error) : error
     }
   }
 }

@@ -52,7 +52,8 @@ interface State {
   requests: Bucket
   tokens: Bucket
   openCalls: number
-  spending?: Spending
+  /** By the kind of period: while a configuration is reloaded, workers may disagree on it. */
+  readonly spendings: Map<Period['per'], Spending>
 }
 
 interface Reservation extends Wanted {
@@ -91,10 +92,10 @@ export class LimitCounters {
    * not in the ledger yet must not get lost: the higher of both counts.
    */
   setSpent (keyId: string, period: Period, spent: number): void {
-    const state = this.#stateOf(keyId)
-    const { spending } = state
-    const same = spending?.period.per === period.per && spending.period.fromMs === period.fromMs
-    state.spending = same ? { ...spending, spent: Math.max(spending.spent, spent) } : { period, spent, reserved: 0 }
+    const { spendings } = this.#stateOf(keyId)
+    const known = spendings.get(period.per)
+    const same = known?.period.fromMs === period.fromMs
+    spendings.set(period.per, same ? { ...known, spent: Math.max(known.spent, spent) } : { period, spent, reserved: 0 })
   }
 
   /** Reserves everything a call may use, or nothing. */
@@ -107,7 +108,7 @@ export class LimitCounters {
     const refusal = wanted.alreadyAdmitted === true ? undefined : refusalOf(capped, state, spending, nowMs)
     if (refusal !== undefined) return { ...refusal, rooms: roomsOf(state, limits, nowMs) }
     this.#change(state, limits, { requests: 1, tokens: capped.tokens, calls: openCallsOf(capped) }, nowMs)
-    if (spending !== undefined) state.spending = { ...spending, reserved: spending.reserved + capped.nanoUsd }
+    if (spending !== undefined) state.spendings.set(spending.period.per, { ...spending, reserved: spending.reserved + capped.nanoUsd })
     const reservation = ++this.#last
     this.#reservations.set(reservation, { ...capped, holder, period: spending?.period })
     return { admitted: true, reservation, rooms: roomsOf(state, limits, nowMs) }
@@ -125,7 +126,7 @@ export class LimitCounters {
     const spending = this.#spendingOf(state, limits, nowMs)
     // A reservation of an earlier period does not count in this one.
     if (spending === undefined || spending.period !== period) return
-    state.spending = { ...spending, spent: spending.spent + used.nanoUsd, reserved: spending.reserved - nanoUsd }
+    state.spendings.set(period.per, { ...spending, spent: spending.spent + used.nanoUsd, reserved: spending.reserved - nanoUsd })
   }
 
   /** Releases the reservations of a process that exited. */
@@ -137,14 +138,15 @@ export class LimitCounters {
 
   #stateOf (keyId: string): State {
     let state = this.#states.get(keyId)
-    if (state === undefined) this.#states.set(keyId, state = { requests: fullBucket, tokens: fullBucket, openCalls: 0 })
+    if (state === undefined) this.#states.set(keyId, state = { requests: fullBucket, tokens: fullBucket, openCalls: 0, spendings: new Map() })
     return state
   }
 
   /** Returns the spending of the current period; a new one starts at zero. */
-  #spendingOf ({ spending }: State, { budget }: KeyLimits, nowMs: number): Spending | undefined {
+  #spendingOf ({ spendings }: State, { budget }: KeyLimits, nowMs: number): Spending | undefined {
     if (budget === undefined) return undefined
-    if (spending?.period.per === budget.per && nowMs < spending.period.endMs) return spending
+    const spending = spendings.get(budget.per)
+    if (spending !== undefined && nowMs < spending.period.endMs) return spending
     return { period: periodOf(budget.per, nowMs), spent: 0, reserved: 0 }
   }
 

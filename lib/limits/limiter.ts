@@ -71,12 +71,13 @@ export class LocalLimiter implements Limiter {
   #read (wanted: Wanted): Promise<void> | undefined {
     const period = this.counters.periodFor(wanted)
     if (period === undefined || this.#readSpending === undefined) return undefined
-    const last = this.#readings.get(wanted.keyId)
+    const name = `${period.per} ${wanted.keyId}`
+    const last = this.#readings.get(name)
     const atMs = performance.now()
-    if (last !== undefined && last.per === period.per && atMs - last.atMs < this.#rereadMs) return last.pending
-    const reading: Reading = { per: period.per, atMs, pending: undefined }
+    if (last !== undefined && atMs - last.atMs < this.#rereadMs) return last.pending
+    const reading: Reading = { atMs, pending: undefined }
     reading.pending = this.#load(wanted.keyId, period, this.#readSpending).finally(() => { reading.pending = undefined })
-    this.#readings.set(wanted.keyId, reading)
+    this.#readings.set(name, reading)
     return reading.pending
   }
 
@@ -90,7 +91,6 @@ export class LocalLimiter implements Limiter {
 }
 
 interface Reading {
-  readonly per: Period['per']
   readonly atMs: number
   pending: Promise<void> | undefined
 }

@@ -6,3 +6,8 @@ export class StoreError extends Error {
     this.name = 'StoreError'
   }
 }
+
+/** Returns true for errors of SQLite itself: the file is locked, full, read-only or damaged. */
+export function isDatabaseError (error: unknown): error is Error {
+  return error instanceof Error && 'code' in error && error.code === 'ERR_SQLITE_ERROR'
+}

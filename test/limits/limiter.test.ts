@@ -91,3 +91,16 @@ t.test('a ledger that cannot be read is reported, and the budget counts what is 
   t.same(verdicts, [true, true, false, false])
   t.equal(failures.length, 4)
 })
+
+t.test('workers that disagree on the period of a budget while they reload count in both, and read neither anew', async t => {
+  let readings = 0
+  const limiter = new LocalLimiter({ readSpending: async () => { readings++; return 0 } })
+  const monthly: Wanted = { ...call, limits: { budget: { usd: 1e-6, per: 'month' } } }
+  const admitted = { day: 0, month: 0 }
+  for (let number = 0; number < 15; number++) {
+    if ((await limiter.reserve(call)).admitted) admitted.day++
+    if ((await limiter.reserve(monthly)).admitted) admitted.month++
+  }
+  t.same(admitted, { day: 10, month: 10 })
+  t.equal(readings, 2)
+})

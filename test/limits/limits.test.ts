@@ -222,7 +222,7 @@ t.test('of many calls at once exactly as many are let in as the limit says', asy
       const { script, open } = gated()
       const { upstream, limiter, ask, api } = await start(t, limits, script)
       const answers = Array.from({ length: many }, async () => await ask(bounded))
-      await until(() => upstream.requests.length === admitted && api.lines.length === many - admitted, 'every call to be sent or refused')
+      await until(() => upstream.requests.length === admitted && api.lines.length === many - admitted, 'every call to be sent or refused', 20_000)
       t.equal(limiter.counters.open, admitted)
       open()
       t.same(await statuses(answers), { 200: admitted, [status]: many - admitted })
