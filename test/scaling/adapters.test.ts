@@ -12,7 +12,7 @@ import type { ProviderKind } from '../../schemas/providers.ts'
 import type { ValidCall } from '../../lib/core/call.ts'
 
 const models: Readonly<Partial<Record<ProviderKind, string>>> = {
-  openai: 'gpt-5', xai: 'grok-4'
+  openai: 'gpt-5', anthropic: 'claude-sonnet-4-5', google: 'gemini-3-pro-preview', xai: 'grok-4'
 }
 
 /** Returns the input of the adapters for a body, by the same steps as in the pipeline. */
