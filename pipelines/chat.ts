@@ -8,6 +8,7 @@ import { chain, map } from '../lib/core/stage.ts'
 import { estimateChat } from '../lib/limits/estimate.ts'
 import { streamOrJson } from '../lib/replies/stream-or-json.ts'
 import { auth } from '../lib/stages/auth.ts'
+import { capAnswer } from '../lib/stages/cap-answer.ts'
 import { defer } from '../lib/stages/defer.ts'
 import { dryRun } from '../lib/stages/dry-run.ts'
 import { limits } from '../lib/stages/limits.ts'
@@ -53,8 +54,9 @@ export function chat (services: Services): Handler<Call> {
     routeModel(services, { settings: chatSettings, attributes: chatAttributes }),
     dryRun(services, 'chat'),
     limits(services, { estimate: estimateChat }),
+    capAnswer(services),
     defer(services),
-    toolExecute(services, chain(providerCall(services, 'chat'), recordUsage())),
+    toolExecute(services, chain(capAnswer(services), chain(providerCall(services, 'chat'), recordUsage()))),
     normalise(),
     streamOrJson({ streamed: sseEncode(), complete: toCompletion })
   )
@@ -64,7 +66,7 @@ export function chat (services: Services): Handler<Call> {
 export function deferredChat (services: Services): Handler<RoutedCall<ChatInput>> {
   return pipeline(
     limits(services, { estimate: estimateChat, patient: true }),
-    toolExecute(services, chain(providerCall(services, 'chat'), recordUsage())),
+    toolExecute(services, chain(capAnswer(services), chain(providerCall(services, 'chat'), recordUsage()))),
     normalise(),
     streamOrJson({ streamed: sseEncode(), complete: toCompletion })
   )

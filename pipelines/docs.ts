@@ -1,4 +1,4 @@
-/** The parts that the documentation of several endpoints has in common. */
+/** What the documentation of several endpoints has in common. */
 
 import type { EndpointDoc } from '../lib/wire/openapi.ts'
 

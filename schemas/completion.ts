@@ -142,7 +142,7 @@ const toolServerFields = {
   })),
   mcp_tool_results: Type.Optional(Type.Array(ToolServerResult)),
   tool_loop_stopped: Type.Optional(Type.Object({
-    reason: OneOf(['max_turns', 'deadline', 'tokens', 'calls_per_turn', 'repeated_call']),
+    reason: OneOf(['max_turns', 'deadline', 'tokens', 'budget', 'calls_per_turn', 'repeated_call']),
     turns: Type.Integer({ minimum: 1 })
   }, {
     description: 'Reason Headgate stopped executing tools although the model called more. Absent when it did not stop.'

@@ -252,8 +252,14 @@ const KeyLimitsConfig = Closed({
   concurrent_calls: Type.Optional(Type.Integer({ minimum: 1, maximum: 1_000_000, description: 'Concurrent calls.' })),
   budget: Type.Optional(Closed({
     usd: Type.Number({ exclusiveMinimum: 0, maximum: 1_000_000, description: 'Dollars.' }),
-    per: OneOf(['day', 'month', 'total'], { default: 'month', description: 'Period in UTC: day, month or total.' })
-  }, { description: 'Budget. Models without a price cost nothing.' }))
+    per: OneOf(['day', 'month', 'total'], { default: 'month', description: 'Period in UTC: day, month or total.' }),
+    unpriced: Type.Optional(OneOf(['allow', 'refuse'], {
+      description: 'Whether it may use models without a known price, which count as free. Default: refuse.'
+    }))
+  }, { description: 'Budget.' })),
+  strict: Type.Optional(Type.Boolean({
+    description: 'Limit the length of each answer to what is left of the budget. Default: true for a key with a budget.'
+  }))
 }, { description: 'Limits of a key; without an entry there is no limit.' })
 
 export const KeyConfig = Closed({

@@ -7,6 +7,11 @@ export interface KeyLimits {
   /** Concurrent calls. */
   readonly concurrentCalls?: number
   readonly budget?: Budget
+  /**
+   * True: what a call may cost is limited to what is left of the budget, by limiting the length of its
+   * answer. Default: true for keys with a budget.
+   */
+  readonly strict?: boolean
 }
 
 /** What of them can stand in the way of a call; `reserved`: open calls may exhaust the budget. */
@@ -16,6 +21,8 @@ export interface Budget {
   readonly usd: number
   /** Days and months of UTC. */
   readonly per: 'day' | 'month' | 'total'
+  /** Decides about models without a known price. Default `refuse`: what they cost would not count. */
+  readonly unpriced?: 'allow' | 'refuse'
 }
 
 export const budgetPeriods = ['day', 'month', 'total'] as const satisfies ReadonlyArray<Budget['per']>

@@ -1,5 +1,5 @@
 /**
- * The facts of one call: filled by the stages as they learn it, read once at the end by the
+ * What happened to one call: filled by the stages as they learn it, read once at the end by the
  * log line and the usage ledger. No bodies, no secrets.
  */
 
@@ -8,7 +8,7 @@ import type { Route } from './route.ts'
 import { addUsage, type Usage } from './usage.ts'
 import type { Limit } from './key.ts'
 
-/** The end of a call. A caller who left is an outcome of its own, never an error. */
+/** How a call ended. A caller who left is an outcome of its own, never an error. */
 export type Outcome = 'ok' | 'error' | 'client_closed'
 
 /** A route that was asked in vain, or passed over. */
@@ -81,15 +81,17 @@ export class CallRecord {
   spokenCharacters: number | undefined = undefined
 
   // The limits of its key.
-  /** The rest of them, as headers of the answer. */
+  /** What is left of them: headers of the answer. */
   limitHeaders: Readonly<Record<string, string>> | undefined = undefined
-  /** The id of its reservation, to be settled with what it used. */
+  /** What was reserved for this call, to be settled with what it used. */
   reservation: number | undefined = undefined
+  /** What was reserved of the budget of a strict key, in billionths of a dollar: the call must not cost more. */
+  reservedNanoUsd: number | undefined = undefined
   /** The limit for which it was refused. */
   refusedBy: Limit | undefined = undefined
 
   // Its end.
-  /** The status of the answer; 499 when the caller had left before its end, whatever the head had said. */
+  /** Of the answer; 499 when the caller had left before its end, whatever the head had said. */
   status: number | undefined = undefined
   outcome: Outcome | undefined = undefined
   errorCode: string | undefined = undefined

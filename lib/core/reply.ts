@@ -1,4 +1,4 @@
-/** The answer to a call. The HTTP edge adds `x-request-id` and the framing. */
+/** What we send back. The HTTP edge adds `x-request-id` and the framing. */
 export interface Reply {
   readonly status: number
   readonly headers: Readonly<Record<string, string>>

@@ -14,8 +14,10 @@ export interface Wanted {
   readonly limits: KeyLimits
   /** An estimate. */
   readonly tokens: number
-  /** An estimate, in billionths of a dollar. */
+  /** The most it may cost, in billionths of a dollar. */
   readonly nanoUsd: number
+  /** The least that is worth reserving when less than `nanoUsd` is left. Default: `nanoUsd`, all or nothing. */
+  readonly minNanoUsd?: number
   /** True for a call that was admitted earlier and only counts now: no limit refuses it, and it is no open call. */
   readonly alreadyAdmitted?: boolean
 }
@@ -41,7 +43,8 @@ export interface Rooms {
 }
 
 export type Verdict = { readonly rooms: Rooms } & (
-  | { readonly admitted: true, readonly reservation: number }
+  /** `nanoUsd` is what was reserved of the budget. */
+  | { readonly admitted: true, readonly reservation: number, readonly nanoUsd: number }
   /** `budget` lasts until its period ends; `reserved` may end with open calls. */
   | { readonly admitted: false, readonly reason: Limit, readonly waitMs: number }
 )
@@ -108,10 +111,11 @@ export class LimitCounters {
     const refusal = wanted.alreadyAdmitted === true ? undefined : refusalOf(capped, state, spending, nowMs)
     if (refusal !== undefined) return { ...refusal, rooms: roomsOf(state, limits, nowMs) }
     this.#change(state, limits, { requests: 1, tokens: capped.tokens, calls: openCallsOf(capped) }, nowMs)
-    if (spending !== undefined) state.spendings.set(spending.period.per, { ...spending, reserved: spending.reserved + capped.nanoUsd })
+    const nanoUsd = grantOf(capped, spending)
+    if (spending !== undefined) state.spendings.set(spending.period.per, { ...spending, reserved: spending.reserved + nanoUsd })
     const reservation = ++this.#last
-    this.#reservations.set(reservation, { ...capped, holder, period: spending?.period })
-    return { admitted: true, reservation, rooms: roomsOf(state, limits, nowMs) }
+    this.#reservations.set(reservation, { ...capped, nanoUsd, holder, period: spending?.period })
+    return { admitted: true, reservation, nanoUsd, rooms: roomsOf(state, limits, nowMs) }
   }
 
   /** Replaces a reservation with the actual usage; further calls do nothing. */
@@ -163,15 +167,21 @@ function openCallsOf ({ alreadyAdmitted: letIn = false }: Wanted): number {
   return letIn ? 0 : 1
 }
 
+/** Returns what is reserved of a budget: what is wanted, or what is left where less will do. */
+function grantOf ({ limits: { budget }, nanoUsd, minNanoUsd = nanoUsd }: Wanted, spending: Spending | undefined): number {
+  if (budget === undefined || spending === undefined) return nanoUsd
+  return Math.max(minNanoUsd, Math.min(nanoUsd, nanoUsdOf(budget) - spending.spent - spending.reserved))
+}
+
 /** Finds the limit that refuses; the budget first, as waiting does not help there. */
 function refusalOf (
-  { limits, tokens, nanoUsd }: Wanted, state: State, spending: Spending | undefined, nowMs: number
+  { limits, tokens, nanoUsd, minNanoUsd = nanoUsd }: Wanted, state: State, spending: Spending | undefined, nowMs: number
 ): Refusal | undefined {
   const { requestsPerMinute, tokensPerMinute, concurrentCalls, budget } = limits
   if (budget !== undefined && spending !== undefined) {
     const left = nanoUsdOf(budget) - spending.spent
-    if (left <= 0 || nanoUsd > left) return { admitted: false, reason: 'budget', waitMs: 0 }
-    if (nanoUsd > left - spending.reserved) return { admitted: false, reason: 'reserved', waitMs: retryAfterMs }
+    if (left <= 0 || minNanoUsd > left) return { admitted: false, reason: 'budget', waitMs: 0 }
+    if (minNanoUsd > left - spending.reserved) return { admitted: false, reason: 'reserved', waitMs: retryAfterMs }
   }
   if (concurrentCalls !== undefined && state.openCalls >= concurrentCalls) {
     return { admitted: false, reason: 'calls', waitMs: retryAfterMs }

@@ -7,22 +7,45 @@ import type { EmbeddingsRequest } from '../../schemas/embeddings.ts'
 
 export interface TokenEstimate {
   readonly prompt: number
+  /** Of the answer: the bound the request sets, else a usual length. */
   readonly completion: number
+  /** The bound that the request sets to the answer; absent where the model alone does. */
+  readonly maxCompletion?: number | undefined
+  /** Answers the call may take: choices, and turns of a tool loop. Default 1. */
+  readonly answers?: number
+  /** A bound of the prompt that real tokenizers keep, where no token must go unpaid. Default: `prompt`. */
+  readonly maxPrompt?: number
+  /** The shortest answer that is worth asking for. Default 1. */
+  readonly minCompletion?: number
 }
 
 const charactersPerToken = 4
+/** Shorter answers are of no use to anyone. */
+const minAnswerTokens = 16
+const defaultTurns = 10
+/** What the format of a conversation adds to each message, at most. */
+const messageTokens = 8
 /** Assumed for an image, a recording or a document, whose length says nothing about its tokens. */
 const mediaTokens = 1000
 const mediaCharacters = 4096
 /** Assumed for an answer whose length the caller does not bound. */
 const answerTokens = 1000
 
-/** Estimates four characters per token, and the longest answer the request allows. */
+/** Estimates the tokens of the prompt by its characters, and the longest answer the request allows. */
 export function estimateChat (request: ChatInput): TokenEstimate {
-  const { messages, tools, max_completion_tokens: maxCompletionTokens, max_tokens: maxTokens, n = 1 } = request
+  const { messages, tools, max_completion_tokens: maxCompletionTokens, max_tokens: maxTokens, n, thinking } = request
+  const maxCompletion = maxCompletionTokens ?? maxTokens ?? undefined
+  const choices = n ?? 1
+  const runsTools = request.mcp_servers !== undefined && request.automatic_tool_execution !== false
+  const thinkingTokens = thinking?.type === 'enabled' ? thinking.budget_tokens : 0
+  const prompt = Math.ceil(tokensIn(messages) + tokensIn(tools))
   return {
-    prompt: Math.ceil((charactersOf(messages) + charactersOf(tools)) / charactersPerToken),
-    completion: n * (maxCompletionTokens ?? maxTokens ?? answerTokens)
+    prompt,
+    maxPrompt: 2 * prompt + messageTokens * (messages.length + 1),
+    completion: choices * (maxCompletion ?? answerTokens),
+    maxCompletion,
+    answers: runsTools ? request.max_turns ?? defaultTurns : choices,
+    minCompletion: Math.min(maxCompletion ?? Infinity, thinkingTokens + minAnswerTokens)
   }
 }
 
@@ -30,13 +53,19 @@ export function estimateEmbeddings ({ input }: EmbeddingsRequest): TokenEstimate
   return { prompt: estimateTokens(input), completion: 0 }
 }
 
-/** Sums the lengths of all strings in a value. */
-function charactersOf (value: unknown): number {
-  if (typeof value === 'string') return isMedia(value) ? mediaTokens * charactersPerToken : value.length
+/** Sums the tokens of all strings in a value. */
+function tokensIn (value: unknown): number {
+  if (typeof value === 'string') return isMedia(value) ? mediaTokens : textTokens(value)
   if (typeof value !== 'object' || value === null) return 0
-  let characters = 0
-  for (const part of Object.values(value)) characters += charactersOf(part)
-  return characters
+  let tokens = 0
+  for (const part of Object.values(value)) tokens += tokensIn(part)
+  return tokens
+}
+
+/** A token is four letters of most languages, and one character of Chinese, Japanese or Korean. */
+function textTokens (text: string): number {
+  const wide = (Buffer.byteLength(text) - text.length) / 2 // three bytes each
+  return (text.length - wide) / charactersPerToken + wide
 }
 
 /** Recognises base64, with or without `data:` in front: it has no spaces. */

@@ -2,7 +2,7 @@
 
 import type { ServerSettings } from '../core/settings.ts'
 
-/** Milliseconds that closing may take beyond the delay and the drain. */
+/** What closing may take beyond the delay and the drain. */
 const closeGraceMs = 1200
 const maxOutputMs = 1000
 

@@ -1,4 +1,4 @@
-/** Milliseconds between two signs of life of a process, and between two checks for them. */
+/** How often a process shows that it is alive, and is looked at. */
 export const beatEveryMs = 1000
 
 /**

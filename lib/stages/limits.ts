@@ -5,10 +5,11 @@ import { budgetText, limitsOnUse, type KeyLimits } from '../core/key.ts'
 import { rateLimitHeaders, refusalHeaders } from '../limits/headers.ts'
 import { pause } from '../async/pause.ts'
 import { map, type SameStage } from '../core/stage.ts'
-import { costOf } from '../usage/cost.ts'
+import { maxCompletionOf, maxCostOf, pricedRoutes } from '../limits/prices.ts'
+import type { Route } from '../core/route.ts'
 import type { AuthedCall, RoutedCall } from '../core/call.ts'
 import type { TokenEstimate } from '../limits/estimate.ts'
-import type { Verdict } from '../limits/counters.ts'
+import type { Verdict, Wanted } from '../limits/counters.ts'
 import type { Services } from '../services.ts'
 
 export interface LimitsOptions<R> {
@@ -18,15 +19,18 @@ export interface LimitsOptions<R> {
   readonly patient?: boolean
 }
 
-/** A call that is patient looks this often: what others have set aside may be given back at any time. */
-const longestPauseMs = 1000
+/** Milliseconds between two tries of a call that is patient: reservations of others may end at any time. */
+const maxPauseMs = 1000
 
 /**
- * One call in, the same call out, with what it may use set aside. What it did use is settled with
- * its record, when it has ended, however that was (`gateway`). Calls of keys without limits pass.
+ * One call in, the same call out, with what it may use reserved; its actual usage is settled when it
+ * has ended (`gateway`). Calls of keys without limits pass.
  *
- * @throws GatewayError `rate_limit_exceeded`, with the time after which it is worth another try;
- *   `insufficient_quota` when the budget is used up
+ * A key with a budget uses priced models only, and when it is strict its call gets what is left of the
+ * budget or the most it can cost, whichever is less: `capAnswer` keeps it within that.
+ *
+ * @throws GatewayError `rate_limit_exceeded`, with the time after which to try again;
+ *   `insufficient_quota` when the budget is used up; `insufficient_permissions` for a model without a price
  */
 export function limits<R = unknown> (
   { limiter, models, settings }: Pick<Services, 'limiter' | 'models' | 'settings'>,
@@ -34,17 +38,15 @@ export function limits<R = unknown> (
 ): SameStage<RoutedCall<R>> {
   const waits = ({ reason }: Refused): boolean => patient && reason !== 'budget'
   const reserve = async <C extends RoutedCall<R>>(call: C, limits: KeyLimits): Promise<C> => {
-    const { key, record, request, routes } = call
-    const usage = estimate?.(request) ?? { prompt: 0, completion: 0 }
-    const tokens = usage.prompt + usage.completion
-    const maxCost = (): number => Math.max(0, ...routes.map(({ modelId }) => (
-      costOf({ promptTokens: usage.prompt, completionTokens: usage.completion, totalTokens: tokens }, models.find(modelId)?.price) ?? 0
-    )))
-    const nanoUsd = limits.budget === undefined || record.ownProviderKey === true ? 0 : maxCost()
-    const wanted = { keyId: key.id, limits, tokens, nanoUsd }
+    const { key, record, request } = call
+    const budget = record.ownProviderKey === true ? undefined : limits.budget
+    const routes = budget === undefined ? call.routes : pricedRoutes(call.routes, models, budget)
+    const tokens = estimate?.(request) ?? noTokens
+    const amounts = budget === undefined ? { nanoUsd: 0 } : amountsOf(tokens, routes, limits.strict ?? true)
+    const wanted = { keyId: key.id, limits, tokens: tokens.prompt + tokens.completion, ...amounts }
     let verdict = await limiter.reserve(wanted)
     while (!verdict.admitted && waits(verdict)) {
-      await pause(Math.min(verdict.waitMs, longestPauseMs), call.signal)
+      await pause(Math.min(verdict.waitMs, maxPauseMs), call.signal)
       verdict = await limiter.reserve(wanted)
     }
     record.limitHeaders = verdict.admitted ? rateLimitHeaders(verdict.rooms) : refusalHeaders(verdict, limits)
@@ -53,7 +55,17 @@ export function limits<R = unknown> (
       throw refusal(verdict, limits)
     }
     record.reservation = verdict.reservation
-    return call
+    if (amounts.minNanoUsd !== undefined) record.reservedNanoUsd = verdict.nanoUsd
+    return routes.length === call.routes.length ? call : { ...call, routes }
+  }
+  /** What a call wants of a budget; of a strict one the most it can cost, and the least that is of use. */
+  const amountsOf = (tokens: TokenEstimate, routes: readonly Route[], strict: boolean): Pick<Wanted, 'nanoUsd' | 'minNanoUsd'> => {
+    const { prompt, maxPrompt = prompt, completion, minCompletion = 0, answers = 1 } = tokens
+    if (!strict || estimate === undefined) return { nanoUsd: maxCostOf(routes, models, prompt, completion) }
+    return {
+      nanoUsd: maxCostOf(routes, models, maxPrompt * answers, maxCompletionOf(tokens, routes, models)),
+      minNanoUsd: maxCostOf(routes, models, maxPrompt, minCompletion)
+    }
   }
   return map(<C extends RoutedCall<R>>(call: C): C | Promise<C> => {
     const { key, record, request } = call
@@ -62,6 +74,8 @@ export function limits<R = unknown> (
     return limits === undefined ? call : reserve(call, limits)
   })
 }
+
+const noTokens: TokenEstimate = { prompt: 0, completion: 0 }
 
 /**
  * One call in, the same call out, and what it turns out to have used counts. It is let through in any

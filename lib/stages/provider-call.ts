@@ -1,7 +1,7 @@
 /**
  * Asks the providers of a call's routes, in order, until one answers; then there is no going back.
  *
- * The head of the answer, the role and whatever else comes before real output is kept back: an
+ * The head of the answer, the role and whatever else comes before real output is held back: an
  * error among it can still be answered by another provider or with a proper status. The hold is
  * bounded in time, so that a model that thinks for minutes does not leave the caller without a
  * sign of life.
@@ -49,10 +49,12 @@ export function providerCall<C extends Capability> (
   type E = EventOf<C>
   const limits = { ...settings.limits, ...options }
   const open: OpenRoute<R, E> = (call, route, provider, adapter) => {
+    // A provider bills what it has written when the caller leaves: under a budget that must count.
+    const drains = provider.onDisconnect === 'drain' || (call.key.limits?.budget !== undefined && call.providerKey === undefined)
     let parts: ReadonlyArray<AttemptPart<R>> | undefined // made once, however often it is tried
     return async () => {
       const requests = parts ??= partsOf(askOf(call.request, route, provider), adapter)
-      return provider.onDisconnect === 'drain'
+      return drains
         ? await abandoned.open(call, async kept => await openParts(kept, requests, provider, adapter, limits))
         : await openParts(call, requests, provider, adapter, limits)
     }
@@ -205,7 +207,7 @@ export function serving (providers: Providers, capability: Capability): (route: 
   return ({ providerId }) => providers.get(providerId)?.adapters[capability] !== undefined
 }
 
-/** Merges the route's settings into the request, which wins. */
+/** What the caller asked for, with the route's settings where it asked for nothing. */
 function askOf<R extends StreamableRequest> (given: R, route: Route, { quirks }: Provider): Ask<R> {
   const request = route.settings === undefined ? given : { ...route.settings, ...given }
   return { request, route, quirks, streamed: request.stream === true }

@@ -7,7 +7,7 @@
  * calls of the caller's own functions end the answer with `tool_calls`, after the server calls of
  * the same turn have been run and reported. An answer that ends although server calls are pending
  * shows those calls, and says why in `tool_loop_stopped`: `max_turns`, `deadline`,
- * `tokens`, `calls_per_turn` or `repeated_call`.
+ * `tokens`, `budget`, `calls_per_turn` or `repeated_call`.
  */
 
 import { forbidsTools, namedToolChoice, relaxedChoice } from '../chat/tool-choice.ts'
@@ -26,6 +26,7 @@ import type { ChatInput } from '../chat/input.ts'
 import type { ChatEvent, ToolServerError } from '../core/events.ts'
 import type { Usage } from '../core/usage.ts'
 import type { OpenTools, ToolServers } from '../mcp/tool-servers.ts'
+import { affordableAnswer } from '../limits/affordable.ts'
 import type { ToolSettings } from '../core/settings.ts'
 import type { Services } from '../services.ts'
 import type { Stage } from '../core/stage.ts'
@@ -44,7 +45,7 @@ export interface ToolServices extends Pick<Services, 'tools' | 'models' | 'provi
 type SeesImages = (route: Route) => boolean
 
 /** Why the loop ended although the model had called server tools. */
-export type StopReason = 'max_turns' | 'deadline' | 'tokens' | 'calls_per_turn' | 'repeated_call'
+export type StopReason = 'max_turns' | 'deadline' | 'tokens' | 'budget' | 'calls_per_turn' | 'repeated_call'
 
 const defaultTurns = 10
 /** Characters of data URLs in one answer: every turn sends all of them again. */
@@ -60,13 +61,27 @@ const maxImageCharacters = 20_000_000
  *   run: there is one conversation to go on with. Else what `ask` throws.
  */
 export function toolExecute (services: ToolServices, ask: Ask): Ask {
-  const { tools, settings } = services
-  const seesImages = imageViewers(services)
+  const { tools, models, settings } = services
+  const options: LoopOptions = { limits: settings.tools, seesImages: imageViewers(services), affords: turnsWithin(models) }
   return flatMap(call => {
     const { request } = call
     if (!namesServers(request) || forbidsTools(request)) return ask(once(call))
-    return runsTools(call) ? answerWithTools(call, tools, ask, settings.tools, seesImages) : offerTools(call, tools, ask)
+    return runsTools(call) ? answerWithTools(call, tools, ask, options) : offerTools(call, tools, ask)
   })
+}
+
+interface LoopOptions {
+  readonly limits: ToolLimits
+  readonly seesImages: SeesImages
+  /** Tells whether the budget pays for another turn. */
+  readonly affords: (call: ChatCall) => boolean
+}
+
+function turnsWithin (models: ToolServices['models']): LoopOptions['affords'] {
+  return call => {
+    const answer = affordableAnswer(call, models)
+    return answer === undefined || answer.affordable >= answer.min
+  }
 }
 
 /** Tells whether the model of a route is known to see: a picture shown to one that does not can fail the whole call. */
@@ -98,7 +113,7 @@ async function * offerTools (call: ChatCall, tools: ToolServers, ask: Ask): Asyn
 }
 
 async function * answerWithTools (
-  call: ChatCall, tools: ToolServers, ask: Ask, limits: ToolLimits, seesImages: SeesImages
+  call: ChatCall, tools: ToolServers, ask: Ask, options: LoopOptions
 ): AsyncGenerator<ChatBatch> {
   if ((call.request.n ?? 1) > 1) {
     throw new GatewayError('unsupported_parameter', {
@@ -107,7 +122,7 @@ async function * answerWithTools (
     })
   }
   const open = await openTools(call, tools)
-  const loop = new ToolLoop(call, open, ask, limits, seesImages)
+  const loop = new ToolLoop(call, open, ask, options)
   try {
     yield * loop.turns()
   } finally {
@@ -121,6 +136,7 @@ class ToolLoop {
   readonly #ask: Ask
   readonly #limits: ToolLimits
   readonly #seesImages: SeesImages
+  readonly #affords: LoopOptions['affords']
   readonly #maxTurns: number
   readonly #own: ReadonlySet<string>
   readonly #clock
@@ -130,12 +146,13 @@ class ToolLoop {
   #usage: Usage | undefined
   #imageCharacters = 0
 
-  constructor (call: ChatCall, open: OpenTools, ask: Ask, limits: ToolLimits, seesImages: SeesImages) {
+  constructor (call: ChatCall, open: OpenTools, ask: Ask, { limits, seesImages, affords }: LoopOptions) {
     this.#call = call
     this.#open = open
     this.#ask = ask
     this.#limits = limits
     this.#seesImages = seesImages
+    this.#affords = affords
     this.#maxTurns = call.request.max_turns ?? defaultTurns
     this.#own = ownFunctions(call.request)
     this.#clock = deadline(limits.loopMs, call.signal, undefined)
@@ -166,7 +183,7 @@ class ToolLoop {
       }
       this.#usage = addUsage(this.#usage, turn.usage)
       const calls = wantsCalls(turn) ? turn.calls().filter(({ name }) => this.#isServerTool(name)) : []
-      let stop = this.#stopReason(calls, isLast)
+      let stop = this.#stopReason(calls, isLast, asked)
       if (calls.length > 0 && stop === undefined) {
         const ran = yield * this.#run(calls, route)
         if (this.#call.signal.aborted) throw this.#call.signal.reason
@@ -187,11 +204,12 @@ class ToolLoop {
     return this.#open.tools.length > 0 && !this.#own.has(name)
   }
 
-  #stopReason (calls: readonly TurnCall[], isLast: boolean): StopReason | undefined {
+  #stopReason (calls: readonly TurnCall[], isLast: boolean, asked: ChatCall): StopReason | undefined {
     if (calls.length === 0) return undefined
     if (isLast) return 'max_turns'
     if (this.#clock.passed()) return 'deadline'
     if ((this.#usage?.totalTokens ?? 0) >= this.#limits.loopTokens) return 'tokens'
+    if (!this.#affords(asked)) return 'budget'
     if (calls.length > this.#limits.callsPerTurn) return 'calls_per_turn'
     let repeated = false
     for (const { name, argumentsText } of calls) {

@@ -18,7 +18,7 @@ const retryMs = 100
 export class Journal {
   readonly path: string
   #file: number | undefined
-  /** Lines that are not in the file yet. */
+  /** What is not in the file yet. */
   #lines: string[] = []
   #appended: Promise<void> | undefined
   #error: unknown

@@ -4,6 +4,8 @@ import { deadline } from '../../lib/stages/deadline.ts'
 import { collect, routedCall } from '../support/stages.ts'
 
 t.test('the signal aborts when the time is up', async t => {
+  const awake = setInterval(() => {}, 1000) // the clock of a deadline keeps no process alive
+  t.teardown(() => clearInterval(awake))
   for await (const { signal } of deadline(5)(once(routedCall({})))) {
     await new Promise(resolve => { signal.addEventListener('abort', resolve) })
     t.match(signal.reason, { code: 'timeout', status: 504 })

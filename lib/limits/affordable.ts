@@ -1,0 +1,36 @@
+/** How long an answer the reservation of a call still pays for. */
+
+import { estimateChat } from './estimate.ts'
+import { maxCostOf, outputLimitOf } from './prices.ts'
+import type { RoutedCall } from '../core/call.ts'
+import type { ChatInput } from '../chat/input.ts'
+import type { ModelRegistry } from '../models/model-registry.ts'
+
+/** Tokens of each choice of the next answer. */
+export interface AffordableAnswer {
+  /** What is paid for after the prompt and the turns before; negative when not even those are. */
+  readonly affordable: number
+  /** What the request or its models allow. */
+  readonly bound: number
+  /** Less is not worth asking for. */
+  readonly min: number
+}
+
+/** One token may cost less than a billionth of a dollar: prices are those of a million. */
+const million = 1_000_000
+
+/** Returns what a call of a strict key with a budget can still afford; `undefined` for every other call. */
+export function affordableAnswer (
+  { record, request, routes }: Pick<RoutedCall<ChatInput>, 'record' | 'request' | 'routes'>, models: Pick<ModelRegistry, 'find'>
+): AffordableAnswer | undefined {
+  if (record.reservedNanoUsd === undefined) return undefined
+  const { maxPrompt = 0, maxCompletion, minCompletion = 1 } = estimateChat(request)
+  const { promptTokens = 0, completionTokens = 0 } = record.usage ?? {}
+  const left = record.reservedNanoUsd - maxCostOf(routes, models, promptTokens + maxPrompt, completionTokens)
+  const perMillion = maxCostOf(routes, models, 0, million)
+  return {
+    affordable: perMillion === 0 ? Infinity : Math.floor(left * million / perMillion / (request.n ?? 1)),
+    bound: maxCompletion ?? Math.max(...routes.map(({ modelId }) => outputLimitOf(models.find(modelId)))),
+    min: minCompletion
+  }
+}

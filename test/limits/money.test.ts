@@ -1,0 +1,147 @@
+/** A key with a budget never spends more than the budget, over a real gateway and a provider that bills what it is asked for. */
+
+import t, { type Test } from 'tap'
+import { LocalLimiter } from '../../lib/limits/limiter.ts'
+import { testGateway, upstreamAt } from '../support/gateway.ts'
+import { modelSettings, settings } from '../support/settings.ts'
+import { startToolServer } from '../support/tool-server.ts'
+import { chatFrames, eventStream, fakeUpstream, type FakeUpstream, type Script, type SeenRequest } from '../support/upstream.ts'
+import { until } from '../support/until.ts'
+import type { Budget, KeyLimits } from '../../lib/core/key.ts'
+import type { Settings } from '../../lib/core/settings.ts'
+
+const path = '/v1/chat/completions'
+/** Dollars per million tokens. */
+const price = { input: 2, output: 10 }
+const outputLimit = 20_000
+
+interface Bill {
+  readonly upstream: FakeUpstream
+  /** Dollars the provider has billed. */
+  readonly usd: () => number
+}
+
+/** A provider that writes as much as it may, and counts what that costs. */
+async function greedyProvider (t: Test, answer: (request: SeenRequest, tokens: number) => Script = wholeAnswer): Promise<Bill> {
+  let nanoUsd = 0
+  const upstream = await fakeUpstream(request => {
+    const { max_completion_tokens: most, n } = request.json as { max_completion_tokens?: number, n?: number }
+    const tokens = Math.min(most ?? Infinity, outputLimit) * (n ?? 1)
+    nanoUsd += 5 * price.input * 1000 + tokens * price.output * 1000
+    return answer(request, tokens)
+  })
+  t.teardown(upstream.close)
+  return { upstream, usd: () => nanoUsd / 1e9 }
+}
+
+function usageOf (tokens: number): object {
+  return { prompt_tokens: 5, completion_tokens: tokens, total_tokens: tokens + 5 }
+}
+
+function wholeAnswer (_: SeenRequest, tokens: number): Script {
+  return { pieces: [JSON.stringify({
+    id: 'x', object: 'chat.completion', created: 1, model: 'm',
+    choices: [{ index: 0, message: { role: 'assistant', content: 'x' }, finish_reason: 'length' }], usage: usageOf(tokens)
+  })] }
+}
+
+async function start (t: Test, { upstream }: Bill, limits: KeyLimits, parts: Partial<Settings> = {}) {
+  const api = await testGateway(t, {
+    providers: [upstreamAt(`${upstream.url}/v1`)],
+    models: [
+      modelSettings('openai/priced', { price, capabilities: { output_token_limit: outputLimit } }),
+      modelSettings('openai/unpriced')
+    ],
+    ...parts
+  }, { limited: { id: 'key-2', name: 'limited', limits } }, { limiter: new LocalLimiter() })
+  const headers = { authorization: 'Bearer limited' }
+  return {
+    api,
+    ask: async (body: object = {}, init: RequestInit = {}) => await api.post(path, { model: 'openai/priced', messages: 'hello', ...body }, { headers, ...init })
+  }
+}
+
+const oneDollar: Budget = { usd: 1, per: 'day' }
+
+t.test('calls at once without a bound of their own spend no more than the budget', async t => {
+  const provider = await greedyProvider(t)
+  const { ask } = await start(t, provider, { budget: oneDollar })
+  const statuses = await Promise.all(Array.from({ length: 60 }, async () => (await ask()).status))
+  t.ok(statuses.includes(200))
+  t.ok(provider.usd() <= 1, `$${provider.usd()}`)
+  for (let more = 0; more < 20; more++) statuses.push((await ask({ n: 2 })).status)
+  t.ok(provider.usd() <= 1, `$${provider.usd()}`)
+  t.ok(provider.usd() > 0.99, 'and the budget can be used up')
+  t.same([...new Set(statuses)].toSorted((a, b) => a - b), [200, 402, 429])
+})
+
+t.test('an answer is limited to what is left', async t => {
+  const provider = await greedyProvider(t)
+  const { ask } = await start(t, provider, { budget: { usd: 0.05, per: 'day' } })
+  const asked = (): number | undefined => (provider.upstream.requests.at(-1)?.json as { max_completion_tokens?: number }).max_completion_tokens
+  t.equal((await ask({ max_completion_tokens: 1000 })).status, 200)
+  t.equal(asked(), 1000, 'a bound of the caller that can be paid stays')
+  t.equal((await ask({ max_tokens: 1_000_000 })).status, 200)
+  t.ok((asked() ?? Infinity) < 4000, `${asked()} tokens`)
+  t.equal((await ask()).status, 402)
+})
+
+t.test('without strict a call may cost more than it reserved', async t => {
+  const provider = await greedyProvider(t)
+  const { ask } = await start(t, provider, { budget: { usd: 0.05, per: 'day' }, strict: false })
+  t.equal((await ask()).status, 200)
+  t.ok(provider.usd() > 0.05, `$${provider.usd()}`)
+  t.equal((await ask()).status, 402)
+})
+
+t.test('a tool loop stays within what its call reserved', async t => {
+  const provider = await greedyProvider(t, (_, tokens) => ({ pieces: [JSON.stringify({
+    id: 'x', object: 'chat.completion', created: 1, model: 'm', usage: usageOf(tokens),
+    choices: [{
+      index: 0,
+      message: { role: 'assistant', content: null, tool_calls: [{ id: `c${Math.random()}`, type: 'function', function: { name: 'echo', arguments: `{"text":"${Math.random()}"}` } }] },
+      finish_reason: 'tool_calls'
+    }]
+  })] }))
+  const tools = await startToolServer(t)
+  const { ask } = await start(t, provider, { budget: oneDollar }, { tools: { ...settings().tools, connectMs: 10_000, loopMs: 20_000, allowedHosts: ['127.0.0.1'] } })
+  const answer = await ask({ mcp_servers: [tools.url], max_turns: 20 })
+  t.match(await answer.json(), { tool_loop_stopped: { reason: 'budget' } })
+  t.ok(provider.usd() <= 1, `$${provider.usd()} in ${provider.upstream.requests.length} turns`)
+  t.ok(provider.upstream.requests.length > 1)
+})
+
+t.test('a model without a known price is refused under a budget, unless it is allowed', async t => {
+  const provider = await greedyProvider(t)
+  const refusing = await start(t, provider, { budget: oneDollar })
+  const refused = await refusing.ask({ model: 'openai/unpriced' })
+  t.equal(refused.status, 403)
+  t.match(await refused.json(), { error: { code: 'insufficient_permissions', param: 'model', message: /no price is known/ } })
+  const speech = await refusing.api.post('/v1/audio/speech', { model: 'openai/unpriced', input: 'x', voice: 'alloy' }, { headers: { authorization: 'Bearer limited' } })
+  t.equal(speech.status, 403, 'on every endpoint')
+  t.equal(provider.upstream.requests.length, 0)
+  t.equal((await refusing.ask({ model: ['openai/unpriced', 'openai/priced'] })).status, 200, 'another model of the list may be used')
+  const allowing = await start(t, provider, { budget: { ...oneDollar, unpriced: 'allow' } })
+  t.equal((await allowing.ask({ model: 'openai/unpriced' })).status, 200)
+})
+
+t.test('what a provider bills after the caller has left counts', async t => {
+  const provider = await greedyProvider(t, () => ({ headers: eventStream, pieces: slowly() }))
+  let goOn = (): void => undefined
+  const waiting = new Promise<void>(resolve => { goOn = resolve })
+  async function * slowly (): AsyncGenerator<string> {
+    const [role = '', text = '', ...rest] = chatFrames(['x'])
+    yield role
+    yield text
+    await waiting
+    yield * rest
+  }
+  const { api, ask } = await start(t, provider, { budget: oneDollar })
+  const leaving = new AbortController()
+  const stream = await ask({ stream: true }, { signal: leaving.signal })
+  await stream.body?.getReader().read()
+  leaving.abort()
+  goOn()
+  await until(() => api.lines.length === 1, 'the call to be logged')
+  t.match(api.lines[0], { outcome: 'client_closed', usage: { prompt: 3, completion: 1 } }, 'its usage was read to the end')
+})

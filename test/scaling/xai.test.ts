@@ -1,3 +1,0 @@
-import { adapterScales } from './adapter.ts'
-
-adapterScales('xai', 'grok-4')
