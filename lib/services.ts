@@ -25,6 +25,6 @@ export interface Services {
   readonly limiter: Limiter
   /** False while the process is shutting down. */
   readonly ready: () => boolean
-  /** What does not work while calls go on. */
+  /** Names the parts that do not work while calls go on. */
   readonly degraded?: () => readonly string[]
 }

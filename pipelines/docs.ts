@@ -1,4 +1,4 @@
-/** What the documentation of several endpoints has in common. */
+/** The parts that the documentation of several endpoints has in common. */
 
 import type { EndpointDoc } from '../lib/wire/openapi.ts'
 

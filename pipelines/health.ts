@@ -39,11 +39,11 @@ export const readyzDocs: Docs = {
   open: true
 }
 
-/** What the process knows of itself. */
+/** The state of the process. */
 export interface ProcessState {
   /** True from the moment calls are accepted until shutting down begins. */
   readonly ready: () => boolean
-  /** What does not work while calls go on: `keys`, `ledger`. */
+  /** Names the parts that do not work while calls go on: `keys`, `ledger`. */
   readonly degraded?: () => readonly string[]
 }
 

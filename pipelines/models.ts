@@ -42,7 +42,7 @@ export function listModels (services: ModelServices): Handler<Call> {
 
 /**
  * GET /v1/models/{id}: one model, by any name a call may use for it (`call.params.model`).
- * What the key may not use does not exist for it.
+ * A model that the key may not use does not exist for it.
  */
 export function retrieveModel (services: ModelServices): Handler<Call> {
   const { settings, models } = services

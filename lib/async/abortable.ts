@@ -1,5 +1,5 @@
 /**
- * What `work` gives, or the signal's reason as soon as it aborts: for work that goes on for others
+ * Resolves as `work` does, or rejects with the signal's reason as soon as it aborts: for work that goes on for others
  * or is slow to notice. Nothing is left listening.
  */
 export async function abortable<T> (work: Promise<T>, signal: AbortSignal): Promise<T> {

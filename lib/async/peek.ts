@@ -16,13 +16,13 @@ export async function peek<T> (source: AsyncIterable<T>): Promise<Peeked<T>> {
   const rest = source[Symbol.asyncIterator]()
   const first = await rest.next()
   if (first.done === true) throw new GatewayError('internal_error', { cause: 'the pipeline ended without an answer' })
-  let held: IteratorResult<T> | undefined = first
+  let pending: IteratorResult<T> | undefined = first
   const all: AsyncIterable<T> = {
     [Symbol.asyncIterator]: () => ({
       next: () => {
-        if (held === undefined) return rest.next()
-        const given = held
-        held = undefined
+        if (pending === undefined) return rest.next()
+        const given = pending
+        pending = undefined
         return Promise.resolve(given)
       },
       return: async () => await rest.return?.() ?? { done: true, value: undefined }

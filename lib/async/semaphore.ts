@@ -3,7 +3,7 @@
  *
  * The line is fair to owners: each is served in turn, first come first served among its own, so one who
  * sends much waits behind itself. When the line is full, the owner with most in it loses its latest. What
- * waits is a function that is called when its turn comes: with a place free, `acquire` costs no promise.
+ * waits is a function that is called when a place is free: with a place free, `acquire` costs no promise.
  */
 
 export interface Waiter {

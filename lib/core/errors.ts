@@ -20,7 +20,7 @@ export type Fault =
   | 'model'
   /** This credential cannot serve it (401, 402, 403, exhausted quota): try the next model. */
   | 'credential'
-  /** 429: wait as told, or try the next model. */
+  /** 429: wait as long as the provider says, or try the next model. */
   | 'rate-limit'
   /** Network, 5xx, unreadable answer: the same target may work in a moment. */
   | 'transient'
@@ -184,7 +184,7 @@ export interface GatewayErrorOptions {
   failure?: Fault | undefined
   /** Seconds the upstream asked us to wait, already clamped to 1–60. */
   retryAfterSeconds?: number | undefined
-  /** What the provider said of its limits, as headers of the answer. */
+  /** The provider's own limits, as headers of the answer. */
   rateLimits?: Readonly<Record<string, string>> | undefined
   /** Only for the log. */
   cause?: unknown
@@ -240,7 +240,7 @@ export class GatewayError extends Error {
 
   /**
    * Answer headers that go with the error: `retry-after` on every 429 and 503, the limits that were
-   * met as far as the provider says them, and `x-should-retry: false` where the official clients would retry in vain.
+   * met if the provider sent them, and `x-should-retry: false` where the official clients would retry in vain.
    */
   headers (): Record<string, string> {
     const full = { 'x-ratelimit-remaining-requests': '0', 'x-ratelimit-reset-requests': `${this.retryAfterSeconds ?? 1}s` }

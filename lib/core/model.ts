@@ -12,7 +12,7 @@ export interface RequestedAttributes {
   readonly agent?: Attributes | undefined
 }
 
-/** What a model accepts, where a translation depends on it; what is absent is not known. */
+/** The abilities of a model on which a translation depends; an absent one is not known. */
 export type Traits = CamelCased<ModelTraits>
 
 export type ModelStatus = 'enabled' | 'disabled' | 'preview' | 'deprecated'

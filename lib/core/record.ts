@@ -1,5 +1,5 @@
 /**
- * What happened to one call: filled by the stages as they learn it, read once at the end by the
+ * The facts of one call: filled by the stages as they learn it, read once at the end by the
  * log line and the usage ledger. No bodies, no secrets.
  */
 
@@ -8,7 +8,7 @@ import type { Route } from './route.ts'
 import { addUsage, type Usage } from './usage.ts'
 import type { Limit } from './key.ts'
 
-/** How a call ended. A caller who left is an outcome of its own, never an error. */
+/** The end of a call. A caller who left is an outcome of its own, never an error. */
 export type Outcome = 'ok' | 'error' | 'client_closed'
 
 /** A route that was asked in vain, or passed over. */
@@ -81,9 +81,9 @@ export class CallRecord {
   spokenCharacters: number | undefined = undefined
 
   // The limits of its key.
-  /** What is left of them: headers of the answer. */
+  /** The rest of them, as headers of the answer. */
   limitHeaders: Readonly<Record<string, string>> | undefined = undefined
-  /** What was reserved for this call, to be settled with what it used. */
+  /** The id of its reservation, to be settled with what it used. */
   reservation: number | undefined = undefined
   /** What was reserved of the budget of a strict key, in billionths of a dollar: the call must not cost more. */
   reservedNanoUsd: number | undefined = undefined
@@ -91,7 +91,7 @@ export class CallRecord {
   refusedBy: Limit | undefined = undefined
 
   // Its end.
-  /** Of the answer; 499 when the caller had left before its end, whatever the head had said. */
+  /** The status of the answer; 499 when the caller had left before its end, whatever the head had said. */
   status: number | undefined = undefined
   outcome: Outcome | undefined = undefined
   errorCode: string | undefined = undefined

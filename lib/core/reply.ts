@@ -1,4 +1,4 @@
-/** What we send back. The HTTP edge adds `x-request-id` and the framing. */
+/** The answer to a call. The HTTP edge adds `x-request-id` and the framing. */
 export interface Reply {
   readonly status: number
   readonly headers: Readonly<Record<string, string>>

@@ -7,11 +7,11 @@ export interface Route {
   readonly model: string
   /** The gateway's id for it, with the provider prefix: what answers say in `model`. */
   readonly modelId: string
-  /** What the model accepts, as far as the catalogue or the operator knows it. */
+  /** The traits of the model, if the catalogue or the operator knows them. */
   readonly traits?: Traits | undefined
   /** Defaults from `{ model, settings }`; what the request says wins. */
   readonly settings?: Readonly<Record<string, unknown>>
-  /** What gave it its place among the routes, where that is not the order in which they were named. */
+  /** The reason for its place among the routes, where that is not the order in which they were named. */
   readonly ranked?: Ranked
 }
 

@@ -1,4 +1,4 @@
-/** A file of a multipart form, held on disk until the call has ended. */
+/** A file of a multipart form, kept on disk until the call has ended. */
 export interface UploadedFile {
   /** As the caller named it, without any path. */
   readonly name: string
@@ -10,7 +10,7 @@ export interface UploadedFile {
   readonly head: Uint8Array
 }
 
-/** What `Call.body` gives for multipart: text fields in order, and the files by field name. */
+/** The value of `Call.body` for multipart: text fields in order, and the files by field name. */
 export interface UploadForm {
   readonly fields: Readonly<Record<string, string | readonly string[]>>
   readonly files: Readonly<Record<string, readonly UploadedFile[]>>

@@ -26,7 +26,7 @@ export interface DeferredTask {
   readonly routes: ChatCall['routes']
 }
 
-/** How often the key of a running call is checked: as often as keys are read. */
+/** The interval at which the key of a running call is checked: that at which keys are read. */
 const keyCheckMs = 1000
 
 /**
@@ -72,7 +72,7 @@ export function answerTask (
   }
 }
 
-/** The call was let in when it was deferred, by all limits; what it uses shows only now. */
+/** The call was admitted by all limits when it was deferred; what it uses shows only now. */
 function limitsOf ({ key }: DeferredTask, { keys, settings }: TaskServices): KeyLimits {
   const known = keys.find?.(key.id) ?? key
   return limitsOnUse(known.limits ?? settings.limits.defaultKey ?? {})

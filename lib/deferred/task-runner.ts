@@ -13,13 +13,13 @@ import type { Lease, LeasedTask, StoredAnswer } from './deferred-store.ts'
 export interface TaskRunnerOptions {
   /** @throws the signal's reason when it was aborted; every other failure is an answer */
   readonly run: (task: string, signal: AbortSignal) => Promise<StoredAnswer>
-  /** How long an answer is kept. */
+  /** The time for which an answer is kept. */
   readonly keepMs: () => number
   /** Receives failures of the store, which is tried again, and of tasks that cannot be run at all. */
   readonly onFailure: (error: unknown) => void
   /** Tasks that run at once. Default 16. */
   readonly parallel?: number
-  /** How long a lease lasts unless it is renewed. Default 30 seconds. */
+  /** The time after which a lease ends unless it is renewed. Default 30 seconds. */
   readonly leaseMs?: number
 }
 

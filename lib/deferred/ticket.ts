@@ -1,4 +1,4 @@
-/** What stands behind the id of a deferred completion, and whose it is. */
+/** Opens the id of a deferred completion, for the key it belongs to. */
 
 import { GatewayError } from '../core/errors.ts'
 import { digest, type DeferredId } from './deferred-id.ts'

@@ -2,7 +2,7 @@
 
 import type { ServerSettings } from '../core/settings.ts'
 
-/** What closing may take beyond the delay and the drain. */
+/** Milliseconds that closing may take beyond the delay and the drain. */
 const closeGraceMs = 1200
 const maxOutputMs = 1000
 

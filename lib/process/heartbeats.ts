@@ -1,4 +1,4 @@
-/** How often a process shows that it is alive, and is looked at. */
+/** Milliseconds between two signs of life of a process, and between two checks for them. */
 export const beatEveryMs = 1000
 
 /**

@@ -1,7 +1,7 @@
 /**
  * Asks the providers of a call's routes, in order, until one answers; then there is no going back.
  *
- * The head of the answer, the role and whatever else comes before real output is held back: an
+ * The head of the answer, the role and whatever else comes before real output is kept back: an
  * error among it can still be answered by another provider or with a proper status. The hold is
  * bounded in time, so that a model that thinks for minutes does not leave the caller without a
  * sign of life.
@@ -207,7 +207,7 @@ export function serving (providers: Providers, capability: Capability): (route: 
   return ({ providerId }) => providers.get(providerId)?.adapters[capability] !== undefined
 }
 
-/** What the caller asked for, with the route's settings where it asked for nothing. */
+/** Merges the route's settings into the request, which wins. */
 function askOf<R extends StreamableRequest> (given: R, route: Route, { quirks }: Provider): Ask<R> {
   const request = route.settings === undefined ? given : { ...route.settings, ...given }
   return { request, route, quirks, streamed: request.stream === true }

@@ -4,7 +4,7 @@ import type { Batch } from '../core/batch.ts'
 import type { Transcript } from '../core/events.ts'
 import type { Usage } from '../core/usage.ts'
 
-/** What of any event says how much was used. */
+/** The fields of any event that say how much was used. */
 interface MeteredEvent {
   readonly type: string
   readonly usage?: Usage

@@ -35,9 +35,9 @@ type RoutingServices = Pick<Services, 'models' | 'providers'>
 export interface RouteModelOptions<R> {
   /** The model of a request that names none. Default: there must be one. */
   readonly defaultModel?: (request: R) => string
-  /** What of `{ model, settings }` holds for this endpoint. Default: nothing. */
+  /** Picks the settings of `{ model, settings }` that this endpoint has. Default: none. */
   readonly settings?: (given: Readonly<Record<string, unknown>>) => Readonly<Record<string, unknown>>
-  /** What the request says about attributes of models, to order several by. Default: nothing. */
+  /** Reads the attributes by which several models are ordered. Default: none. */
   readonly attributes?: (request: R) => RequestedAttributes
 }
 
@@ -60,7 +60,7 @@ export function routeModel<Told = unknown> (
   })
 }
 
-/** What of a call decides its routes; what it asked for is noted in its record. */
+/** The parts of a call that decide its routes; the requested model is noted in its record. */
 type Asking<R> = Pick<ValidCall<R>, 'request' | 'headers' | 'key'> & { readonly record: Pick<CallRecord, 'requestedModel'> }
 
 /** @throws what the stage throws */
@@ -147,7 +147,7 @@ function byAttributes (
   return rank(candidates, agent, names)
 }
 
-/** What a caller says of a model beside its settings. */
+/** Returns the attributes a caller gives a model beside its settings. */
 function attributesOf (choice: Choice): Attributes {
   return typeof choice === 'string' ? {} : choice.settings?.attributes ?? {}
 }
@@ -179,7 +179,7 @@ function modelNotFound (name: string, models: ModelRegistry): GatewayError {
   })
 }
 
-/** What callers wrote goes back to them shortened: it may be of any length. */
+/** Quotes a name that a caller wrote, shortened: it may be of any length. */
 function quote (name: string): string {
   return `\`${name.length > 100 ? `${name.slice(0, 100)}…` : name}\``
 }

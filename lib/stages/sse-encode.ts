@@ -18,7 +18,7 @@ export function sseEncode (): Stage<Batch<ChatInput, ChatEvent>, string> {
 class Printer implements FramePrinter<ChatEvent> {
   readonly #chunks: Chunks
   readonly #obfuscated: boolean
-  /** What stands around the text of a delta, per choice: printed once, used for every delta. */
+  /** The text around that of a delta, per choice: printed once, used for every delta. */
   readonly #frames: Array<{ before: string, after: string } | undefined> = []
   /** Set while something waits to travel with the next chunk. */
   #plain = true

@@ -11,7 +11,7 @@ import { transform, type Stage, type Transformer } from '../core/stage.ts'
 export interface FramePrinter<E> {
   /** The frames of a batch, or the empty text. */
   readonly print: (events: readonly E[]) => string
-  /** What is left to say before `[DONE]`. */
+  /** The last frames before `[DONE]`. */
   readonly end: () => string
 }
 

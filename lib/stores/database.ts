@@ -40,11 +40,11 @@ export interface Database {
 }
 
 export interface DatabaseOptions {
-  /** How long a locked file blocks the whole process before it is an error. Default 5 seconds. */
+  /** Milliseconds that a locked file blocks the whole process before it is an error. Default 5,000. */
   readonly busyTimeoutMs?: number
 }
 
-/** How long a close waits for the writes of other processes. */
+/** Milliseconds that a close waits for the writes of other processes. */
 const closeTimeoutMs = 1000
 
 /** Returns the file of the store in a data directory. */

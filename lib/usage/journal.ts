@@ -18,7 +18,7 @@ const retryMs = 100
 export class Journal {
   readonly path: string
   #file: number | undefined
-  /** What is not in the file yet. */
+  /** Lines that are not in the file yet. */
   #lines: string[] = []
   #appended: Promise<void> | undefined
   #error: unknown

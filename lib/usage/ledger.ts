@@ -23,7 +23,7 @@ export interface LedgerOptions {
   readonly keep: () => Keep
   /** Rows that make a batch. Default 200. */
   readonly batchRows?: number
-  /** How long a row waits for others at most. Default 500. */
+  /** Milliseconds that a row waits for others at most. Default 500. */
   readonly everyMs?: number
   /** Rows that may wait in memory while they cannot be written; those after it are in the journal only. Default 100,000. */
   readonly maxWaiting?: number

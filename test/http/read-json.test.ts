@@ -58,8 +58,8 @@ t.test('a body that cannot be taken is refused for its own reason', async t => {
     'nested too deep': [{ body: '['.repeat(10) + ']'.repeat(10) }, [400, 'invalid_json', 'The body is nested deeper than 8 levels.']],
     'too many values in a small body': [{ body: list(10_000, '1') }, [413, 'file_too_large', 'The body has more than 10000 values.']],
     'too many keys': [{ body: `{${Array.from({ length: 6000 }, (_, number) => `"${number}":1`).join()}}` }, [413, 'file_too_large', 'The body has more than 10000 values.']],
-    'too large': [{ body: JSON.stringify('x'.repeat(4_000_000)) }, [413, 'file_too_large', 'The body is larger than 4000000 bytes.']],
-    'too much besides long strings': [{ body: list(60, JSON.stringify('x'.repeat(60_000))) }, [413, 'file_too_large', 'The body is larger than 3000000 bytes.']],
+    'too large': [{ body: JSON.stringify('x'.repeat(4_000_000)) }, [413, 'file_too_large', 'The body is larger than 3.8 MB.']],
+    'too much besides long strings': [{ body: list(60, JSON.stringify('x'.repeat(60_000))) }, [413, 'file_too_large', 'The body is larger than 2.9 MB.']],
     'compressed further than text is': [encoded('gzip', gzipSync(JSON.stringify('x'.repeat(2_000_000)))), [413, 'file_too_large', 'The body is compressed more than 20:1.']]
   }
   for (const [title, [sent, expected]] of Object.entries(rows)) t.same(await read(t, sent), expected, title)

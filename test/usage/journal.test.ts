@@ -100,7 +100,7 @@ t.test('the journal of a process that lives is left to it', async t => {
   t.ok(isAbandoned(named(`journal-${host}-${process.pid}-x.jsonl`)), 'of an earlier process with the same id')
   t.ok(isAbandoned(named(`journal-${host}-4194303-x.jsonl`)), 'of a dead one')
   t.ok(isAbandoned(named('usage-x.jsonl')), 'complete')
-  t.notOk(isAbandoned(named('notes.jsonl')), 'of somebody else')
+  t.notOk(isAbandoned(named('notes.jsonl')), 'of another program')
 })
 
 t.test('an answer is on record before its last byte', async t => {

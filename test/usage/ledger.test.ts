@@ -31,7 +31,7 @@ const question = { model: 'openai/gpt-5', messages: 'hi' }
 const patient = { ...settings().tools, connectMs: 20_000, callMs: 20_000, loopMs: 20_000, allowedHosts: ['127.0.0.0/8'] }
 const price = { input: 1, output: 10 }
 
-async function books (t: Test, directory = t.testdir()): Promise<Database> {
+async function usageDatabase (t: Test, directory = t.testdir()): Promise<Database> {
   const database = await openDatabase(directory, { busyTimeoutMs: 0 })
   t.teardown(database.close)
   return database
@@ -55,7 +55,7 @@ async function desk (
 ): Promise<Desk> {
   const upstream = await fakeUpstream(script)
   t.teardown(upstream.close)
-  const database = await books(t)
+  const database = await usageDatabase(t)
   const api = await testGateway(t, {
     providers: [upstreamAt(`${upstream.url}/v1`, 'openai', 'openai', provider)],
     models: [modelSettings('openai/gpt-5', { price }), modelSettings('openai/tool-model', { price })],
@@ -286,7 +286,7 @@ t.test('a provider that defers is paid for the answer, not for the receipt and n
     return ready ? { pieces: [chatAnswer('later')] } : { status: 202 }
   })
   t.teardown(upstream.close)
-  const database = await books(t)
+  const database = await usageDatabase(t)
   const api = await testGateway(t, {
     providers: [upstreamAt(upstream.url, 'xai', 'xai')], deferred: { emulate: false, keepMs: 60_000, pending: 10, keyBytes: 1_000_000 }
   }, {}, { database, usageDatabase: database })
@@ -321,7 +321,7 @@ function note (kept: Ledger, call: Call, models: Pick<ModelRegistry, 'find'>): v
 const noModels = { find: (): ModelEntry | undefined => undefined }
 
 async function ledger (t: Test, directory = t.testdir(), options: Partial<LedgerOptions> = {}) {
-  const database = await books(t, directory)
+  const database = await usageDatabase(t, directory)
   const lines: Array<Record<string, unknown>> = []
   const log = createLog('info', { write: line => { lines.push(JSON.parse(line) as Record<string, unknown>) } })
   const keep = { keepDays: 90, keepRows: 1_000_000 }
@@ -389,7 +389,7 @@ t.test('a file that cannot be read is left alone and reported', async t => {
 
 t.test('a database that cannot be written at all is said on /health, and calls go on', async t => {
   const directory = t.testdir()
-  const database = await books(t, directory)
+  const database = await usageDatabase(t, directory)
   const upstream = await fakeUpstream({ pieces: [chatAnswer('x')] })
   t.teardown(upstream.close)
   const api = await testGateway(t, { providers: [upstreamAt(`${upstream.url}/v1`)] }, {}, { usageDatabase: database })
@@ -411,7 +411,7 @@ t.test('several processes write to one file', async t => {
   const writers = await Promise.all([1, 2, 3].map(async () => await ledger(t, directory)))
   for (let number = 0; number < 200; number++) for (const { ledger } of writers) note(ledger, ended(), noModels)
   await Promise.all(writers.map(async ({ ledger }) => await ledger.close()))
-  t.equal((await rowsOf(await books(t, directory))).length, 600)
+  t.equal((await rowsOf(await usageDatabase(t, directory))).length, 600)
 })
 
 t.test('a count that cannot be is not known, and all others can be read with it', async t => {

@@ -1,5 +1,5 @@
 /**
- * What the chosen model takes: whether its vectors can be shortened, and how long inputs may be.
+ * Checks a request against the chosen model: whether its vectors can be shortened, and how long inputs may be.
  *
  * Both are data of the catalogue. Of a model it does not know nothing is assumed; its provider's
  * own refusal speaks.

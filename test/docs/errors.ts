@@ -1,0 +1,198 @@
+/** The error reference, `docs/errors.md`: the table of codes, with when each is sent and what to do. */
+
+import { codes, type ErrorCode } from '../../lib/core/errors.ts'
+
+interface Advice {
+  readonly when: string
+  readonly action: string
+}
+
+const advice: Readonly<Record<ErrorCode, Advice>> = {
+  invalid_api_key: {
+    when: 'The request has no API key, or one that is unknown, revoked or expired.',
+    action: 'Send a key of this gateway as `Authorization: Bearer <key>` or `X-API-Key`.'
+  },
+  insufficient_permissions: {
+    when: 'The key is valid but limited to other endpoints, models or tools.',
+    action: 'Use a key with this scope, or ask the operator to extend it.'
+  },
+  invalid_provider_key: {
+    when: 'The provider rejected the key that you sent in `X-Provider-Key`.',
+    action: 'Check the key, and that `X-Provider` names the provider it belongs to.'
+  },
+  invalid_json: {
+    when: 'The body is not JSON, not UTF-8, not an object, or nested too deeply.',
+    action: 'Send one JSON object.'
+  },
+  invalid_value: {
+    when: 'A parameter has a value that does not fit the model or another parameter.',
+    action: 'Change the parameter that `param` names, as `message` says.'
+  },
+  unsupported_parameter: {
+    when: 'The chosen model or provider does not have the parameter.',
+    action: 'Leave the parameter out, or choose another model.'
+  },
+  context_length_exceeded: {
+    when: 'The input does not fit into the context of the model.',
+    action: 'Shorten the input, or choose a model with a longer context.'
+  },
+  content_policy_violation: {
+    when: 'The provider rejected the content by its own policy.',
+    action: 'Change the content. A retry has the same result.'
+  },
+  invalid_document: {
+    when: 'The document is damaged, encrypted, empty or has too many pages.',
+    action: 'Send another document.'
+  },
+  unsupported_format: {
+    when: 'The bytes of a file are not of a supported format, whatever its name says.',
+    action: 'Convert the file to one of the formats in `message`.'
+  },
+  upstream_invalid_request: {
+    when: 'The provider rejected the request with 400 or a similar status. The message is its own.',
+    action: 'Change the request as the message says.'
+  },
+  unknown_provider: {
+    when: '`X-Provider` names a provider that is not configured here.',
+    action: 'Use one of the providers in the message.'
+  },
+  insufficient_quota: {
+    when: 'The budget of the key is spent, or the account at the provider has no credit.',
+    action: 'Wait for the next budget period, or ask the operator to raise the budget.'
+  },
+  not_found: {
+    when: 'No endpoint has this path.',
+    action: 'Check the path. All endpoints are listed in `/openapi.json`.'
+  },
+  model_not_found: {
+    when: 'The model does not exist, is disabled, or the key may not use it.',
+    action: 'Use a model of `GET /v1/models`.'
+  },
+  deferred_completion_not_found: {
+    when: 'The id is unknown, has expired, or was given to another key.',
+    action: 'Send the request again without `deferred`, or fetch the result earlier.'
+  },
+  method_not_allowed: {
+    when: 'The path exists, with other methods.',
+    action: 'Use a method of the `allow` header.'
+  },
+  request_timeout: {
+    when: 'The body did not arrive completely within `limits.body_ms`.',
+    action: 'Retry over a faster connection, or with a smaller body.'
+  },
+  conflict: {
+    when: 'The provider reported a conflict with another request.',
+    action: 'Retry once the other request has ended.'
+  },
+  file_too_large: {
+    when: 'The body or a file is larger than the limit that `message` names.',
+    action: 'Send a smaller file.'
+  },
+  unsupported_media_type: {
+    when: 'The `content-type` or `content-encoding` is not one that the endpoint reads.',
+    action: 'Send `application/json`, or `multipart/form-data` where the endpoint takes files.'
+  },
+  rate_limit_exceeded: {
+    when: 'The key or the provider has reached a limit of requests or tokens.',
+    action: 'Retry after the seconds in `retry-after`.'
+  },
+  client_closed_request: {
+    when: 'The client disconnected before the answer. It is only seen in logs and usage records.',
+    action: 'None.'
+  },
+  internal_error: {
+    when: 'A fault of Headgate.',
+    action: 'Report it with the `x-request-id` of the answer.'
+  },
+  upstream_error: {
+    when: 'The provider answered with a server error.',
+    action: 'Retry later, or list further models in `model`.'
+  },
+  upstream_unreachable: {
+    when: 'No connection to the provider could be made.',
+    action: 'Retry later, or list further models in `model`.'
+  },
+  upstream_invalid_response: {
+    when: 'The provider answered with something that is not its API.',
+    action: 'Retry. If it persists, report it with the `x-request-id`.'
+  },
+  upstream_stream_interrupted: {
+    when: 'The connection to the provider ended in the middle of an answer.',
+    action: 'Retry. What was received is incomplete.'
+  },
+  upstream_auth_failed: {
+    when: 'The provider rejected the key in the configuration of this gateway.',
+    action: 'Ask the operator to check the key of the provider.'
+  },
+  upstream_quota_exhausted: {
+    when: 'The account of this gateway at the provider has no credit.',
+    action: 'Ask the operator to add credit, or choose a model of another provider.'
+  },
+  deferred_result_lost: {
+    when: 'The provider hands out a deferred result once, and the connection broke while it did.',
+    action: 'Send the request again.'
+  },
+  upstream_overloaded: {
+    when: 'The provider is overloaded, or too many requests wait for it here.',
+    action: 'Retry after the seconds in `retry-after`.'
+  },
+  overloaded: {
+    when: 'This gateway, or the share of it that the key may use, is busy.',
+    action: 'Retry after the seconds in `retry-after`.'
+  },
+  shutting_down: {
+    when: 'The gateway process is stopping.',
+    action: 'Retry. Another process takes the request.'
+  },
+  upstream_timeout: {
+    when: 'The provider did not respond within its configured timeouts.',
+    action: 'Retry, or stream the answer.'
+  },
+  timeout: {
+    when: 'The call took longer than `limits.call_ms`.',
+    action: 'Ask for a shorter answer, or use `deferred`.'
+  }
+}
+
+const introduction = `# Errors
+
+<!-- Generated by \`npm run docs\` from the table of codes. Do not edit. -->
+
+A failed request is answered with the status of its code and this body:
+
+\`\`\`json
+{
+  "error": {
+    "message": "The model does not exist or is not enabled.",
+    "type": "invalid_request_error",
+    "code": "model_not_found",
+    "param": "model"
+  }
+}
+\`\`\`
+
+\`message\` is for people and may change. \`code\` is stable; for an error that a provider reported it may be the
+provider's own. \`param\` names the parameter at fault, or is null.
+
+A request whose fields are missing or have wrong types or ranges is answered with 422 and up to 20 findings:
+
+\`\`\`json
+{ "detail": [{ "loc": ["body", "messages", 0, "role"], "msg": "Field required", "type": "missing" }] }
+\`\`\`
+
+After a stream has begun, an error is its last message: \`event: error\` with the same body as \`data\`.
+
+\`retry-after\` is sent with every 429 and 503. \`x-should-retry: false\` is sent where a retry cannot help.
+`
+
+/** Returns the text of the page. */
+export function errorReference (): string {
+  const rows = Object.entries(codes) as Array<[ErrorCode, typeof codes[ErrorCode]]> // its own keys
+  const sections = rows.toSorted(([, a], [, b]) => a.status - b.status).map(([code, { status, type, message }]) => [
+    `## \`${code}\``, '',
+    `**${status}** \`${type}\`: ${message}`, '',
+    `- When: ${advice[code].when}`,
+    `- What to do: ${advice[code].action}`
+  ].join('\n'))
+  return `${introduction}\n${sections.join('\n\n')}\n`
+}

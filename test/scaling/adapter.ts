@@ -1,0 +1,48 @@
+import t from 'tap'
+import { dimensions } from './chat-bodies.ts'
+import { scalesWith } from '../support/scaling.ts'
+import { checkChatRules } from '../../lib/chat/rules.ts'
+import { chatInput } from '../../lib/chat/input.ts'
+import { CallRecord } from '../../lib/core/record.ts'
+import { createProvider } from '../../lib/providers/index.ts'
+import { providerSettings } from '../support/settings.ts'
+import type { ChatInput } from '../../lib/chat/input.ts'
+import type { ChatRequest } from '../../schemas/chat.ts'
+import type { ProviderKind } from '../../schemas/providers.ts'
+import type { ValidCall } from '../../lib/core/call.ts'
+
+/** Returns the input of the adapters for a body, by the same steps as in the pipeline. */
+export function inputOf (body: object): ChatInput {
+  const call: ValidCall<ChatRequest> = {
+    id: '1',
+    headers: {},
+    params: {},
+    body: async () => undefined,
+    signal: new AbortController().signal,
+    receivedAtMs: 0,
+    record: new CallRecord('chat'),
+    key: { id: 'k', name: 'k' },
+    request: { model: 'm', ...body }
+  }
+  return checkChatRules(chatInput(call)).request
+}
+
+/** Doubles each dimension of a chat request for the adapter of one kind. */
+export function adapterScales (kind: ProviderKind, model: string): void {
+  t.test(`${kind} is asked in time that is linear in the request`, async t => {
+    const provider = createProvider(
+      providerSettings(kind, kind),
+      { send: async () => await Promise.reject(new Error('nothing may be sent')) }
+    )
+    const { chat } = provider.adapters
+    if (chat === undefined) return t.fail('no adapter')
+    const route = { providerId: kind, model, modelId: `${kind}/${model}` }
+    for (const { name, body, ...sizes } of dimensions) {
+      scalesWith(t, name, {
+        ...sizes,
+        input: size => inputOf(body(size)),
+        run: request => chat.request({ request, route, quirks: provider.quirks, streamed: false })
+      })
+    }
+  })
+}

@@ -1,0 +1,3 @@
+import { adapterScales } from './adapter.ts'
+
+adapterScales('google', 'gemini-3-pro-preview')

@@ -1,0 +1,3 @@
+import { adapterScales } from './adapter.ts'
+
+adapterScales('xai', 'grok-4')
