@@ -68,7 +68,7 @@ function isInstalled (withDevelopment) {
   })
 }
 
-/** Everything the compiler reads, by name, size and time: reading it all would take longer. */
+/** Returns everything the compiler reads, by name, size and time: reading it all would take longer. */
 function sources () {
   const files = folders.flatMap(walk).filter(file => /\.(ts|json)$/.test(file))
   const facts = [...files, 'tsconfig.json', 'package.json'].map(file => {
@@ -138,7 +138,7 @@ function run (what, command, args) {
   stop(`${stdout ?? ''}${stderr ?? ''}headgate: ${what} failed: ${command} ${args.join(' ')} (${ending})`)
 }
 
-/** Every file below a folder, as paths from the root; none when there is no such folder. */
+/** Returns every file below a folder, as paths from the root; none when there is no such folder. */
 function walk (folder) {
   if (!existsSync(join(root, folder))) return []
   return readdirSync(join(root, folder), { withFileTypes: true }).flatMap(entry => {
@@ -155,7 +155,7 @@ function readIfThere (path) {
   return existsSync(path) ? readFileSync(path, 'utf8') : ''
 }
 
-/** On standard error, so that what a command prints can be piped. */
+/** Prints on standard error, so that what a command prints can be piped. */
 function say (text) {
   process.stderr.write(`headgate: ${text} …\n`)
 }

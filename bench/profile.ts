@@ -1,5 +1,5 @@
 /**
- * Where the time goes: `npm run bench:profile -- --lanes '8 per write' [--seconds 5]`.
+ * Shows where the time goes: `npm run bench:profile -- --lanes '8 per write' [--seconds 5]`.
  *
  * Runs one lane against Headgate under `node --cpu-prof` and prints the functions that took the
  * most time themselves; the profile stays for a closer look in a browser's developer tools.

@@ -1,4 +1,4 @@
-/** What it costs to translate: a whole chat call in the process, for each dialect of providers. */
+/** Measures what it costs to translate: a whole chat call in the process, for each dialect of providers. */
 
 import { equal } from 'node:assert/strict'
 import { chat } from '../pipelines/chat.ts'

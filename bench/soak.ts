@@ -1,5 +1,5 @@
 /**
- * What attacks, failures and time do to a running gateway: `npm run soak [-- --short] [--only NAME]`.
+ * Shows what attacks, failures and time do to a running gateway: `npm run soak [-- --short] [--only NAME]`.
  *
  * Each scenario starts real processes, does its harm for a bounded time and prints a row per promise
  * with what was measured. Ends with `N passed, N failed`, and exit code 1 when a promise was broken.

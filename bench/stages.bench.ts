@@ -1,4 +1,4 @@
-/** What each stage of a chat call costs, from the call as it comes to its answer normalised. */
+/** Measures what each stage of a chat call costs, from the call as it comes to its answer normalised. */
 
 import { deepEqual, equal } from 'node:assert/strict'
 import { CallRecord } from '../lib/core/record.ts'
@@ -76,7 +76,7 @@ const valid = await first(validateStage(once(authed)))
 const prompted = chatInput(valid)
 const routed = await routedCall()
 
-/** 200 text events between a start and an end, so many to a batch. */
+/** Returns 200 text events between a start and an end, so many to a batch. */
 export function batches (perBatch: number, call: RoutedCall<ChatInput>): Array<Batch<ChatInput, ChatEvent>> {
   const [route] = call.routes
   const events: ChatEvent[] = [

@@ -1,4 +1,4 @@
-/** What one event of a stream costs on its way: bytes, messages, events, text; and the fold. */
+/** Measures what one event of a stream costs on its way: bytes, messages, events, text; and the fold. */
 
 import { equal } from 'node:assert/strict'
 import { pipe } from 'it-pipe'

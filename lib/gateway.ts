@@ -63,13 +63,13 @@ export interface Gateway {
 export interface GatewayParts {
   readonly keys: Keys
   readonly log: Log
-  /** Where deferred completions are kept; it stays open until after `close`, and waits for no lock from now on. */
+  /** The store of deferred completions; it stays open until after `close`, and waits for no lock from now on. */
   readonly database?: Database
-  /** Where usage rows are written: a connection of its own that waits for no lock, open until after `close`. */
+  /** The store of usage rows: a connection of its own that waits for no lock, open until after `close`. */
   readonly usageDatabase?: Database
-  /** Who counts what limited keys use. Default: this process, from what `usageDatabase` says was spent. */
+  /** Counts what limited keys use. Default: this process, from what `usageDatabase` says was spent. */
   readonly limiter?: Limiter
-  /** What else is to be done with every call that has ended. */
+  /** Further work with every call that has ended. */
   readonly observers?: readonly CallObserver[]
   /** Names what else does not work while calls go on, for `/health`. */
   readonly degraded?: () => readonly string[]

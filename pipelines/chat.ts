@@ -1,4 +1,4 @@
-/** POST /v1/chat/completions: messages in, a completion out, in one piece or as it is written. */
+/** Serves POST /v1/chat/completions: messages in, a completion out, in one piece or as it is written. */
 
 import { chatInput, type ChatInput } from '../lib/chat/input.ts'
 import { chatAttributes, chatSettings } from '../lib/chat/model-settings.ts'

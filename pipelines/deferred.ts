@@ -33,12 +33,12 @@ export const cancelDeferredDocs: Docs = {
   routed: true
 }
 
-/** GET /v1/chat/deferred-completion/{request_id} */
+/** Serves GET /v1/chat/deferred-completion/{request_id} */
 export function retrieveDeferred (services: Services): Handler<Call> {
   return pipeline(auth(services), countUse(services), deferredCompletion(services))
 }
 
-/** DELETE /v1/chat/deferred-completion/{request_id}: only what runs here can be cancelled. */
+/** Serves DELETE /v1/chat/deferred-completion/{request_id}: only what runs here can be cancelled. */
 export function cancelDeferred (services: Services): Handler<Call> {
   return pipeline(auth(services), map(cancel(services)), jsonReply())
 }

@@ -1,4 +1,4 @@
-/** POST /v1/embeddings: texts in, a vector for each out. */
+/** Serves POST /v1/embeddings: texts in, a vector for each out. */
 
 import { map } from '../lib/core/stage.ts'
 import { embeddingsInput } from '../lib/embeddings/input.ts'

@@ -47,7 +47,7 @@ export interface ProcessState {
   readonly degraded?: () => readonly string[]
 }
 
-/** GET /health */
+/** Serves GET /health */
 export function health (services: Pick<Services, 'settings' | 'keys'>, { degraded = () => [] }: ProcessState): Handler<Call> {
   const check = map((): Health => {
     const parts = degraded()
@@ -58,12 +58,12 @@ export function health (services: Pick<Services, 'settings' | 'keys'>, { degrade
     : pipeline(auth(services), check, jsonReply())
 }
 
-/** GET /livez: the process answers. */
+/** Serves GET /livez: the process answers. */
 export function livez (): Handler<Call> {
   return pipeline(map((): ProbeStatus => ({ status: 'ok' })), jsonReply())
 }
 
-/** GET /readyz: calls are welcome; 503 before the start and while shutting down. */
+/** Serves GET /readyz: calls are welcome; 503 before the start and while shutting down. */
 export function readyz ({ ready }: ProcessState): Handler<Call> {
   return pipeline(
     map((): ProbeStatus => ({ status: ready() ? 'ok' : 'unavailable' })),

@@ -1,4 +1,4 @@
-/** POST /v1/images/…: a prompt, or an image and a prompt, in; images out. */
+/** Serves POST /v1/images/…: a prompt, or an image and a prompt, in; images out. */
 
 import { toImages } from '../lib/images/complete.ts'
 import { checkImageFile } from '../lib/images/files.ts'
@@ -63,12 +63,12 @@ const newest = 'openai/gpt-image-1'
 /** One event holds a whole image, and a whole answer up to ten of them. */
 const imageBytes = 64 * 1024 * 1024
 
-/** POST /v1/images/generations */
+/** Serves POST /v1/images/generations */
 export function images (services: Services): Handler<Call> {
   return imagePipeline(services, 'images', validate(ImageRequest), { task: 'generation' })
 }
 
-/** POST /v1/images/edits */
+/** Serves POST /v1/images/edits */
 export function imageEdits (services: Services): Handler<Call> {
   return imagePipeline(services, 'imageEdits', validateForm(ImageEditRequest), {
     task: 'edit',
@@ -79,7 +79,7 @@ export function imageEdits (services: Services): Handler<Call> {
   })
 }
 
-/** POST /v1/images/variations */
+/** Serves POST /v1/images/variations */
 export function imageVariations (services: Services): Handler<Call> {
   return imagePipeline(services, 'imageVariations', validateForm(ImageVariationRequest), {
     task: 'variation', checkFiles: ({ image }, family) => checkImageFile(image, 'image', family)

@@ -29,7 +29,7 @@ export const retrieveModelDocs: Docs = {
 
 type ModelServices = Pick<Services, 'settings' | 'keys' | 'models'>
 
-/** GET /v1/models: the models this key may use. */
+/** Serves GET /v1/models: the models this key may use. */
 export function listModels (services: ModelServices): Handler<Call> {
   const { settings, models } = services
   const describe = modelDescriber(settings.providers)
@@ -41,7 +41,7 @@ export function listModels (services: ModelServices): Handler<Call> {
 }
 
 /**
- * GET /v1/models/{id}: one model, by any name a call may use for it (`call.params.model`).
+ * Serves GET /v1/models/{id}: one model, by any name a call may use for it (`call.params.model`).
  * A model that the key may not use does not exist for it.
  */
 export function retrieveModel (services: ModelServices): Handler<Call> {
@@ -92,7 +92,7 @@ const unknownCapabilities = {
 }
 
 /**
- * The label of a provider. The wire knows eight, and one that is not among them makes a strict
+ * Returns the label of a provider. The wire knows eight, and one that is not among them makes a strict
  * client refuse the whole list; so a server of another kind gets the label of the dialect it
  * speaks, which is OpenAI's. Who really serves the model is said in its id, in
  * `provider_info.provider_id` and, by `openai-compatible`, in `upstream_api`.

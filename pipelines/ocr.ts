@@ -1,4 +1,4 @@
-/** POST /v1/ocr: a document in, the Markdown of its pages out. */
+/** Serves POST /v1/ocr: a document in, the Markdown of its pages out. */
 
 import { extend, type Call, type RoutedCall } from '../lib/core/call.ts'
 import { GatewayError } from '../lib/core/errors.ts'

@@ -1,4 +1,4 @@
-/** GET /openapi.json: describes the API, for people and for generators of clients. */
+/** Serves GET /openapi.json: describes the API, for people and for generators of clients. */
 
 import type { Call } from '../lib/core/call.ts'
 import { openApiDocument, type EndpointDoc } from '../lib/wire/openapi.ts'

@@ -1,4 +1,4 @@
-/** POST /v1/audio/transcriptions and /v1/audio/translations: a recording in, its words out. */
+/** Serves POST /v1/audio/transcriptions and /v1/audio/translations: a recording in, its words out. */
 
 import { toTranscript, transcriptReply } from '../lib/audio/complete.ts'
 import { transcriptionInput, translationInput, type RecordingInput } from '../lib/audio/recording-input.ts'
@@ -53,12 +53,12 @@ export const translationDocs: Docs = {
   dryRun: RouteDecision
 }
 
-/** POST /v1/audio/transcriptions: in the language that is spoken. */
+/** Serves POST /v1/audio/transcriptions: in the language that is spoken. */
 export function transcription (services: Services): Handler<Call> {
   return recording(services, 'transcription', chain(validateForm(TranscriptionRequest), map(transcriptionInput)))
 }
 
-/** POST /v1/audio/translations: in English. */
+/** Serves POST /v1/audio/translations: in English. */
 export function translation (services: Services): Handler<Call> {
   return recording(services, 'translation', chain(validateForm(TranslationRequest), map(translationInput)))
 }

@@ -1,4 +1,4 @@
-/** POST /v1/audio/speech: a text in; sound out, as it is made. */
+/** Serves POST /v1/audio/speech: a text in; sound out, as it is made. */
 
 import { speechInput } from '../lib/audio/speech-input.ts'
 import { map } from '../lib/core/stage.ts'

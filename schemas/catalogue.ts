@@ -40,7 +40,7 @@ export const CatalogueModel = Type.Object({
 }, { additionalProperties: false })
 export type CatalogueModel = Static<typeof CatalogueModel>
 
-/** What models of one family accept. The first family that matches counts; what a model says itself wins. */
+/** The requests that models of one family accept. The first family that matches counts; what a model says itself wins. */
 export const ModelFamily = Type.Object({
   kinds: Type.Optional(Type.Array(OneOf([...providerKinds]), { description: 'Kinds of providers it is served by. Default: any.' })),
   match: Type.String({ minLength: 1, description: 'Regular expression for names at the provider.' }),

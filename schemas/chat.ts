@@ -37,7 +37,7 @@ const SystemPrompt = Type.Union([
 
 const Score = Type.Number({ minimum: 0, maximum: 1 })
 
-/** What is asked, and in whose name the model answers. Precedence is in `lib/chat/prompt`. */
+/** The question, and in whose name the model answers. Precedence is in `lib/chat/prompt`. */
 const prompt = {
   messages: Nullable(Type.Union([Type.String(), Type.Array(Message)]), {
     description: 'The conversation so far; a string is one user message.'
@@ -56,7 +56,7 @@ const prompt = {
   })
 }
 
-/** How tokens are drawn, and how many. */
+/** The way tokens are drawn, and their number. */
 const sampling = {
   temperature: Nullable(Type.Number({ minimum: 0, maximum: 2 }), {
     default: 1,
@@ -110,7 +110,7 @@ const sampling = {
   }), { description: 'Text the answer will mostly repeat, which makes it faster.' })
 }
 
-/** What the answer looks like and how it is sent. */
+/** The form of the answer and the way it is sent. */
 const output = {
   stream: Nullable(Type.Boolean(), {
     default: false, description: 'Send the answer as server-sent events while it is written.'
@@ -147,7 +147,7 @@ const output = {
   })
 }
 
-/** What the model may call, and who carries it out. */
+/** The tools the model may call, and the servers that run them. */
 const tools = {
   tools: Nullable(Type.Array(Tool), { description: 'Tools that the client executes.' }),
   tool_choice: Nullable(ToolChoice, {
@@ -210,7 +210,7 @@ const providerFields = {
   })
 }
 
-/** Whose call it is, how it is kept and billed. */
+/** The owner of the call, and how it is kept and billed. */
 const bookkeeping = {
   metadata: Nullable(
     MapOf(Type.String({ maxLength: 512 }), { maxProperties: 16, propertyNames: { maxLength: 64 } }),
@@ -254,7 +254,7 @@ const routing = {
 const { stream: _stream, stream_options: _streamOptions, ...form } = output
 const { deferred: _deferred, cachedContent: _cachedContent, ...ofProviders } = providerFields
 
-/** What a model may be given as defaults: how it answers, not what it is asked or how it is sent. */
+/** The settings a model may be given as defaults: how it answers, not what it is asked or how it is sent. */
 export const ModelSettings = Type.Object({
   ...sampling,
   ...form,

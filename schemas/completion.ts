@@ -9,7 +9,7 @@ export const FinishReason = OneOf(
 )
 export type FinishReason = Static<typeof FinishReason>
 
-/** A field that is always present, and null where there is nothing to say. */
+/** Returns a field that is always present, and null where there is nothing to say. */
 function orNull<T extends TSchema> (schema: T, notes: { readonly description?: string } = {}) {
   return Type.Union([schema, Type.Null()], { ...notes })
 }

@@ -15,12 +15,12 @@ const hour = 3_600_000
 const day = 24 * hour
 const mebibyte = 1024 * 1024
 
-/** A map whose entries are all known: an unknown one is an error, not a silent nothing. */
+/** Returns a map whose entries are all known: an unknown one is an error, not a silent nothing. */
 function Closed<T extends TProperties> (properties: T, options: object = {}): TObject<T> {
   return Type.Object(properties, { additionalProperties: false, ...options })
 }
 
-/** A closed map that is there, with its own defaults, when the file does not have it. */
+/** Returns a closed map that is there, with its own defaults, when the file does not have it. */
 function Section<T extends TProperties> (properties: T, description: string): TObject<T> {
   return Closed(properties, { default: {}, description })
 }
@@ -37,12 +37,12 @@ function Count (count: number, description: string, maximum = 1_000_000) {
   return Type.Integer({ minimum: 1, maximum, default: count, description })
 }
 
-/** What a name must look like. `patternErrorMessage` is what editors say, and so do we. */
+/** The form of a name. `patternErrorMessage` is what editors say, and so do we. */
 interface NameRule { pattern: string, patternErrorMessage: string }
 
 const word: NameRule = { pattern: '^\\S+$', patternErrorMessage: 'a name has no spaces' }
 
-/** A map by names of the operator's choice. */
+/** Returns a map by names of the operator's choice. */
 function Named<T extends TSchema> (entry: T, description: string, name: NameRule = word) {
   return Type.Record(Type.String(), entry, { default: {}, description, propertyNames: name })
 }
@@ -55,7 +55,7 @@ const HttpUrl = (description: string) => Type.String({
   description
 })
 
-/** Where a secret is to be read from; anything else in its place may be the secret itself. */
+/** The place a secret is to be read from; anything else in its place may be the secret itself. */
 export const secretReference = '^(env:[A-Za-z_][A-Za-z0-9_]*|file:.+)$'
 
 declare const namesSecret: unique symbol

@@ -3,7 +3,7 @@ import { Type } from 'typebox'
 /** Stands for an uploaded file in the schema of a form; `validateForm` puts the file itself there. */
 export interface FileMark { readonly file: 'uploaded' }
 
-/** A file of a multipart form. A list of files is `Type.Array(FormFile())`. */
+/** Returns a file of a multipart form. A list of files is `Type.Array(FormFile())`. */
 export function FormFile (description = 'A file.') {
   return Type.Unsafe<FileMark>({
     type: 'string', contentMediaType: 'application/octet-stream', description

@@ -21,7 +21,7 @@ const responseFormat = Nullable(OneOf(['url', 'b64_json']), {
   description: 'Format of the images, for models that support both. A URL is valid for 60 minutes.'
 })
 
-/** What newer models take, for new images as for changed ones. */
+/** The fields newer models take, for new images as for changed ones. */
 const output = {
   quality: Nullable(OneOf(['auto', 'high', 'medium', 'low', 'hd', 'standard']), { default: 'auto' }),
   output_format: Nullable(OneOf(['png', 'jpeg', 'webp']), { default: 'png' }),
@@ -96,7 +96,7 @@ export const ImageUsage = Type.Object({
 }, { description: 'Tokens as the provider counted them.' })
 export type ImageUsage = Static<typeof ImageUsage>
 
-/** What a provider says about the images it made, as far as it does. */
+/** The facts a provider may report about the images it made. */
 const about = {
   size: Type.Optional(Type.String({ description: 'Width and height in pixels: `1024x1024`.' })),
   quality: Type.Optional(Type.String()),

@@ -9,7 +9,7 @@ interface Notes {
 }
 
 /**
- * An optional field whose `null` means the same as leaving it out: so it is in every request of
+ * Returns an optional field whose `null` means the same as leaving it out: so it is in every request of
  * this API. `validate` removes such nulls at the top level, so the rest of the code meets
  * `undefined` only.
  */
@@ -20,12 +20,12 @@ export function Nullable<T extends TSchema> (schema: T, notes: Notes = {}) {
 /** A request after `validate`: a field is there with a value, or not at all. */
 export type WithoutNulls<T> = { [K in keyof T]: Exclude<T[K], null> }
 
-/** An id that a caller chooses. Bounded: providers bound it as well, and some look at it by patterns. */
+/** Returns an id that a caller chooses. Bounded: providers bound it as well, and some look at it by patterns. */
 export function Identifier (notes: Notes = {}) {
   return Nullable(Type.String({ maxLength: 512 }), notes)
 }
 
-/** One of a few words. */
+/** Returns one of a few words. */
 export function OneOf<const T extends string[]> (
   words: [...T], options: { description?: string, default?: T[number] } = {}
 ) {
@@ -34,12 +34,12 @@ export function OneOf<const T extends string[]> (
 
 interface MapOptions extends Notes {
   readonly maxProperties?: number
-  /** What each key must look like. */
+  /** The form of each key. */
   readonly propertyNames?: { readonly maxLength?: number, readonly pattern?: string }
 }
 
 /**
- * An object of any keys, with values of one kind. `Type.Record` would say it with a pattern for
+ * Returns an object of any keys, with values of one kind. `Type.Record` would say it with a pattern for
  * the keys, which costs a regular expression per key and lets keys with a line break through.
  */
 export function MapOf<T extends TSchema> (values: T, options: MapOptions = {}) {

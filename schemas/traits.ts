@@ -1,5 +1,5 @@
 /**
- * What a model accepts, where a translation depends on it: in the catalogue, and under `models:` in the
+ * Describes what a model accepts, where a translation depends on it: in the catalogue, and under `models:` in the
  * configuration. What is not said is left to the provider, whose own refusal is passed on.
  */
 

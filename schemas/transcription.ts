@@ -7,7 +7,7 @@ import { Nullable, OneOf } from './nullable.ts'
 export const TranscriptFormat = OneOf(['json', 'text', 'srt', 'verbose_json', 'vtt'])
 export type TranscriptFormat = Static<typeof TranscriptFormat>
 
-/** What transcriptions and translations are asked with alike. */
+/** The fields that transcriptions and translations share. */
 export const audioForm = {
   file: FormFile('The recording: mp3, mp4, mpeg, mpga, m4a, wav or webm, up to 25 MB.'),
   model: Type.Array(Type.String({ minLength: 1 }), {

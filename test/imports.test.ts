@@ -101,7 +101,7 @@ const roles = [
   'response-reader', 'rules', 'schema', 'tools', 'transport', 'usage', 'wire'
 ]
 
-/** What a provider of ours and a command of ours are called after: the capability, the thing. */
+/** The words that a provider and a command of ours are called after: the capability, the thing. */
 const subjects = ['embeddings', 'images', 'keys', 'ocr', 'route', 'speech']
 
 const roleNames = new Set([...roles, ...subjects])

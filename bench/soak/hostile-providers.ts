@@ -23,7 +23,7 @@ function pour (response: ServerResponse, piece: () => string | Buffer, most = In
   more()
 }
 
-/** How a provider may misbehave, by the name of the model that is asked. */
+/** The ways a provider may misbehave, by the name of the model that is asked. */
 const behaviours: Readonly<Record<string, { readonly streamed: boolean, readonly answer: (response: ServerResponse) => void }>> = {
   'a gzip bomb of 200 MB': {
     streamed: false,

@@ -1,10 +1,10 @@
-/** What a soak scenario is: it runs for a bounded time, says what it measured, and which promises held. */
+/** Defines a soak scenario: it runs for a bounded time, says what it measured, and which promises held. */
 
 export interface Finding {
-  /** What is promised: `no row is lost`. */
+  /** The promise: `no row is lost`. */
   readonly promise: string
   readonly held: boolean
-  /** What was measured. */
+  /** The measurement, in words. */
   readonly measured: string
 }
 
@@ -14,7 +14,7 @@ export interface Scenario {
   readonly run: (short: boolean) => Promise<readonly Finding[]>
 }
 
-/** A promise and whether it held. */
+/** Returns a promise and whether it held. */
 export function finding (promise: string, held: boolean, measured: string): Finding {
   return { promise, held, measured }
 }
@@ -58,7 +58,7 @@ export function watchLiveness (url: string): { readonly stop: () => Promise<numb
   }
 }
 
-/** A generator of numbers from 0 to 1 that gives the same ones for the same seed (mulberry32). */
+/** Returns a generator of numbers from 0 to 1 that gives the same ones for the same seed (mulberry32). */
 export function seeded (seed: number): () => number {
   let state = seed
   return () => {

@@ -5,7 +5,7 @@ import { key, startWorld } from './world.ts'
 const head = (more: string): string => `POST /v1/chat/completions HTTP/1.1\r\nhost: a\r\ncontent-type: application/json\r\n${more}`
 const secret = `authorization: Bearer ${key}\r\n`
 
-/** What each kind of connection sends before it goes silent. */
+/** The bytes each kind of connection sends before it goes silent. */
 const kinds: Readonly<Record<string, string>> = {
   'nothing': '',
   'half a head': head('x-a: '),

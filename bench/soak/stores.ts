@@ -105,7 +105,7 @@ async function full (): Promise<Finding> {
   }
 }
 
-/** What may happen to the file that holds keys and the usage ledger. */
+/** Tries what may happen to the file that holds keys and the usage ledger. */
 export const stores: Scenario = {
   name: 'the store',
   run: async short => [await locked(short), await viewed(), await corrupted(), await full()]

@@ -126,7 +126,7 @@ async function launch (directory: string, options: WorldOptions): Promise<World>
   }
 }
 
-/** A provider entry of the configuration at a faked upstream. */
+/** Returns a provider entry of the configuration at a faked upstream. */
 export function providerAt (port: number, kind = 'openai', more: Readonly<Record<string, unknown>> = {}): Record<string, unknown> {
   const base = kind === 'openai' || kind === 'mistral' ? `http://127.0.0.1:${port}/v1` : `http://127.0.0.1:${port}`
   return { kind, base_url: base, api_key: 'env:SOAK_UPSTREAM_KEY', list_models: false, ...more }

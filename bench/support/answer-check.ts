@@ -1,5 +1,5 @@
 /**
- * Whether an answer is the one that was asked for: all its frames, and nothing but its text.
+ * Checks that an answer is the one that was requested: all its frames, and nothing but its text.
  *
  * Every answer is either byte for byte the same as one that was read in full, or has its frames
  * counted; of the latter, one in sixteen and every one of another length is read in full.

@@ -1,5 +1,5 @@
 /**
- * What the benchmarks send and what they get back: request bodies of two sizes, a whole answer and
+ * Holds what the benchmarks send and what they get back: request bodies of two sizes, a whole answer and
  * a stream of 200 events. The model of a request names the shape of its answer, so the mock needs
  * no other instructions: `mock/eights`.
  */
@@ -27,14 +27,14 @@ const head = {
 }
 const usage = { prompt_tokens: 220, completion_tokens: eventCount, total_tokens: 220 + eventCount }
 
-/** One frame with a text of choice 0. */
+/** Returns one frame with a text of choice 0. */
 export function textFrame (content: string): string {
   return frame({ content }, null)
 }
 
 export const roleFrame = frame({ role: 'assistant', content: '' }, null)
 
-/** What follows the last text: finish, usage, end. */
+/** The frames after the last text: finish, usage, end. */
 export const lastFrames =
   `${frame({}, 'stop')}data: ${JSON.stringify({ ...head, choices: [], usage })}\n\ndata: [DONE]\n\n`
 
@@ -43,7 +43,7 @@ function frame (delta: unknown, finish: string | null): string {
   return `data: ${JSON.stringify({ ...head, choices, usage: null })}\n\n`
 }
 
-/** All frames of a stream, as they are written: the role travels with the first text. */
+/** Returns all frames of a stream, as they are written: the role travels with the first text. */
 export function streamPieces (perPiece: number, all: readonly string[] = texts): string[] {
   const pieces: string[] = []
   for (let at = 0; at < all.length; at += perPiece) {
@@ -71,7 +71,7 @@ export const wholeAnswer = JSON.stringify({
 
 export type BodySize = '1 KB' | '33 KB'
 
-/** A chat request whose answer has the given shape. */
+/** Returns a chat request whose answer has the given shape. */
 export function requestBody (shape: string, size: BodySize, streamed: boolean): string {
   const turns = size === '1 KB' ? 1 : 20
   const messages: unknown[] = [{ role: 'system', content: 'Answer in one paragraph and name your sources.' }]
@@ -88,7 +88,7 @@ export function requestBody (shape: string, size: BodySize, streamed: boolean): 
   })
 }
 
-/** A text that says when it was written: microseconds of the machine's monotonic clock. */
+/** Returns a text that says when it was written: microseconds of the machine's monotonic clock. */
 export function stamp (): string {
   return `t=${nowUs().toString().padStart(15, '0')};`
 }
@@ -96,7 +96,7 @@ export function stamp (): string {
 export const stampPattern = 't='
 export const stampDigits = 15
 
-/** The same clock in every process of a machine. */
+/** Reads the same clock in every process of a machine. */
 export function nowUs (): number {
   return Number(process.hrtime.bigint() / 1000n)
 }

@@ -1,4 +1,4 @@
-/** Who is compared: how each is started, and which headers its callers send. */
+/** Lists the gateways that are compared: how each is started, and which headers its callers send. */
 
 import { spawnSync } from 'node:child_process'
 import { existsSync, mkdtempSync, writeFileSync } from 'node:fs'
@@ -14,7 +14,7 @@ import { benchKey } from './settings.ts'
 export interface Contender {
   readonly name: string
   readonly headers: (upstreamPort: number) => Record<string, string>
-  /** Why it cannot take part here, if so. */
+  /** The reason why it cannot take part here, if so. */
   readonly missing?: () => string | undefined
   /** Starts it and waits for its first answer. `undefined`: callers speak to the mock itself. */
   readonly start?: (upstreamPort: number, options?: StartOptions) => Promise<Running>

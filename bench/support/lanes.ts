@@ -1,4 +1,4 @@
-/** What is measured: shapes of load, each named by what it looks like. */
+/** Lists what is measured: shapes of load, each named by what it looks like. */
 
 import { eventCount, frameCount, requestBody, texts, wholeText, type BodySize } from './answers.ts'
 import type { Expected } from './answer-check.ts'
@@ -6,7 +6,7 @@ import type { Job } from './load.ts'
 
 export interface Lane {
   readonly name: string
-  /** What CPU time is divided by. */
+  /** The unit that CPU time is divided by. */
   readonly unit: 'request' | 'event'
   readonly callers: number
   readonly body: string

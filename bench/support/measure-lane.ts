@@ -7,11 +7,11 @@ import type { Lane } from './lanes.ts'
 import type { Job, JobResult, LoadMessage } from './load.ts'
 
 export interface Sample extends JobResult {
-  /** Of the gateway process; of the mock when callers speak to it directly. */
+  /** CPU time of the gateway process; of the mock when callers speak to it directly. */
   readonly cpuUsPerUnit: number
   readonly unitsPerSecond: number
   readonly rssBytes: number
-  /** How much memory grew from before the job to its end. */
+  /** Growth of memory from before the job to its end. */
   readonly grownBytes: number
 }
 

@@ -21,7 +21,7 @@ export interface Command {
   readonly env?: Readonly<Record<string, string>>
   /** CPU cores it may run on; any when `taskset` is missing. */
   readonly cores: readonly number[]
-  /** Where standard output and errors go. */
+  /** The file that standard output and errors go. */
   readonly output?: string
   /** True to talk to it by messages. */
   readonly messages?: boolean
@@ -81,7 +81,7 @@ export async function start (command: Command, ready: () => Promise<boolean>): P
   }
 }
 
-/** CPU time of a process and its children so far, user and system, in microseconds. */
+/** Returns the CPU time of a process and its children so far, user and system, in microseconds. */
 export function cpuUs (pid: number): number {
   return family(pid).reduce((sum, id) => {
     // After the name, which may hold anything: fields 14 and 15 are ticks of 10 ms.
@@ -90,7 +90,7 @@ export function cpuUs (pid: number): number {
   }, 0)
 }
 
-/** Resident memory of a process and its children, in bytes. */
+/** Returns the resident memory of a process and its children, in bytes. */
 export function rssBytes (pid: number): number {
   return family(pid).reduce((sum, id) => {
     const kilobytes = /VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${id}/status`, 'latin1'))?.[1]

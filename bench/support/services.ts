@@ -48,7 +48,7 @@ export function servicesTo (pieces: readonly Buffer[], provider: Partial<Provide
   }
 }
 
-/** The body of a reply, read to its end. */
+/** Returns the body of a reply, read to its end. */
 export async function textOf ({ body }: Reply): Promise<string> {
   if (typeof body === 'string' || body instanceof Uint8Array) return body.toString()
   let text = ''

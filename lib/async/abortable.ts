@@ -1,6 +1,6 @@
 /**
- * Resolves as `work` does, or rejects with the signal's reason as soon as it aborts: for work that goes on for others
- * or is slow to notice. Nothing is left listening.
+ * Resolves as `work` does, or rejects with the signal's reason as soon as it aborts: for work that goes
+ * on for others or is slow to notice. Nothing is left listening.
  */
 export async function abortable<T> (work: Promise<T>, signal: AbortSignal): Promise<T> {
   return await new Promise<T>((resolve, reject) => {

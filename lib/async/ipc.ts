@@ -1,6 +1,9 @@
-/** How a primary process and its workers talk: over the channel that every child process has. */
+/** Sends messages between a primary process and its workers: over the channel that every child process has. */
 
-/** What of a process the two ends need: `process` itself, or a worker. Messages of others travel here too. */
+/**
+ * The part of a process that the two ends need: `process` itself, or a worker. Messages of others travel
+ * here too.
+ */
 export interface IpcChannel<Message> {
   readonly send?: ((message: Message, done: () => void) => unknown) | undefined
   readonly on: (event: 'message' | 'disconnect', listener: (message?: unknown) => void) => unknown

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 
 /**
- * Waits; not at all for 0.
+ * Waits for a time; not at all for 0.
  *
  * @throws the signal's reason when it aborts first
  */

@@ -1,5 +1,5 @@
 /**
- * Which recordings are taken, by their first bytes and their name.
+ * Recognises the recordings that are taken, by their first bytes and their name.
  *
  * Providers decide by the extension of the file name alone, and clients send the type
  * `application/octet-stream` for everything, so a name without a usable extension gets the one
@@ -11,13 +11,13 @@ import type { UploadedFile } from '../core/upload.ts'
 
 const extensions = ['mp3', 'mp4', 'mpeg', 'mpga', 'm4a', 'wav', 'webm']
 
-/** What the bytes are called by file-type, to the extension that fits. */
+/** Maps the formats of file-type to the extension that fits. */
 const recognised: Readonly<Record<string, string>> = {
   mp3: 'mp3', mp2: 'mpga', mp1: 'mpga', mpg: 'mpeg', mp4: 'mp4', m4v: 'mp4', m4a: 'm4a', m4b: 'm4a', wav: 'wav', webm: 'webm'
 }
 
 /**
- * The name to send the recording under: the caller's, if its extension is one of the formats.
+ * Returns the name to send the recording under: the caller's, if its extension is one of the formats.
  *
  * @throws GatewayError `unsupported_format` for bytes that are something else, and for bytes that
  *   say nothing under a name that says nothing either

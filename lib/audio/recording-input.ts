@@ -1,4 +1,4 @@
-/** Something recorded, and what is to be made of it: transcriptions and translations alike. */
+/** Reads a recording and what is to be made of it: transcriptions and translations alike. */
 
 import { GatewayError } from '../core/errors.ts'
 import { audioFileName } from './audio-format.ts'

@@ -11,7 +11,7 @@ export interface Cue {
   readonly text: string
 }
 
-/** SubRip: numbered cues, a comma before the milliseconds. */
+/** Writes SubRip: numbered cues, a comma before the milliseconds. */
 export function srt (cues: readonly Cue[]): string {
   return shown(cues).map(({ start, end, lines }, index) => {
     const text = lines.replaceAll('-->', '->') // it would be read as times
@@ -19,7 +19,7 @@ export function srt (cues: readonly Cue[]): string {
   }).join('')
 }
 
-/** WebVTT: a head line, a point before the milliseconds, `&`, `<` and `>` escaped. */
+/** Writes WebVTT: a head line, a point before the milliseconds, `&`, `<` and `>` escaped. */
 export function vtt (cues: readonly Cue[]): string {
   return 'WEBVTT\n\n' + shown(cues).map(({ start, end, lines }) => {
     const text = lines.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;')
@@ -40,7 +40,7 @@ function milliseconds (seconds: number): number {
   return Number.isFinite(seconds) ? Math.max(0, Math.round(seconds * 1000)) : 0
 }
 
-/** `00:00:00.000`; hours take as many digits as they need. */
+/** Formats `00:00:00.000`; hours take as many digits as they need. */
 function clock (ms: number, mark: ',' | '.'): string {
   const two = (value: number): string => String(Math.floor(value)).padStart(2, '0')
   const hours = two(ms / 3_600_000)

@@ -21,7 +21,7 @@ const mediaTypes: Readonly<Record<TranscriptFormat, string>> = {
 }
 
 /**
- * The transcript in the form that was asked for.
+ * Returns the transcript in the form that was asked for.
  *
  * @throws GatewayError `upstream_invalid_response` for subtitles of a transcript without times
  */

@@ -16,7 +16,7 @@ type Fields = Record<string, unknown>
 
 export type Chunk = ChatCompletionChunk & Fields
 
-/** What `normalise` guarantees of the first event. */
+/** The fields that `normalise` guarantees of the first event. */
 export type AnswerHead = Required<Pick<ResponseStart, 'id' | 'model' | 'createdSeconds'>> & ResponseStart
 
 /**
@@ -194,7 +194,7 @@ export function completionUsage (usage: Usage): CompletionUsage {
   }
 }
 
-/** The counts that a provider reported; `undefined` when it reported none. */
+/** Returns the counts that a provider reported; `undefined` when it reported none. */
 function reported (counts: Record<string, number | undefined>): Record<string, number> | undefined {
   let known: Record<string, number> | undefined
   for (const name in counts) {

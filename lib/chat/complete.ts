@@ -3,7 +3,7 @@ import { foldChunks, type Completion } from './fold.ts'
 import type { ChatEvent } from '../core/events.ts'
 
 /**
- * All batches of one answer as a `chat.completion`.
+ * Folds all batches of one answer into a `chat.completion`.
  *
  * @param batches of `normalise`: the first event is a complete `response-start`
  */

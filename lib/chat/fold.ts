@@ -39,7 +39,7 @@ export function foldChunks (chunks: Iterable<Chunk>): Completion {
   return answer
 }
 
-/** Everything that grows with an answer grows in place: a copy for each chunk would cost its square. */
+/** Folds one choice. What grows with an answer grows in place: a copy for each chunk would cost its square. */
 class ChoiceFold {
   readonly #index: number
   readonly #calls: ToolCallDelta[] = []

@@ -25,14 +25,14 @@ type Alias =
  */
 export interface ChatInput extends Omit<ChatRequest, Alias> {
   readonly messages: readonly Message[]
-  /** What the caller wrote, where `messages` is not it: so that errors can name places in it. */
+  /** The fields the caller wrote, where `messages` is not it: so that errors can name places in it. */
   readonly written?: Written
 }
 
 export interface Written {
   readonly field: 'messages' | 'input'
   readonly messages: readonly Message[]
-  /** Where the system prompt in front came from. */
+  /** The field the system prompt in front came from. */
   readonly preface: 'instructions' | 'system' | 'system_instruction'
 }
 
@@ -102,7 +102,7 @@ function isSystem (message: Message): boolean {
 
 type Block = string | Record<string, unknown>
 
-/** The system message a field gives, or none when it holds nothing. */
+/** Returns the system message a field gives, or none when it holds nothing. */
 function systemMessage (given: string | Block[] | undefined, field: string): SystemMessage | undefined {
   if (given === undefined || given.length === 0) return undefined
   if (typeof given === 'string') return { role: 'system', content: given }
@@ -112,21 +112,21 @@ function systemMessage (given: string | Block[] | undefined, field: string): Sys
   return content.length === 0 ? undefined : { role: 'system', content }
 }
 
-/** `{ parts: [{ text }] }`, the shape of Google's API; any other object says nothing to us. */
+/** Reads `{ parts: [{ text }] }`, the shape of Google's API; any other object says nothing to us. */
 function fromGoogle (given: ChatRequest['system_instruction']): SystemMessage | undefined {
   if (given === undefined || typeof given === 'string') return systemMessage(given, 'system_instruction')
   const parts: unknown = given['parts']
   return Array.isArray(parts) ? systemMessage(parts, 'system_instruction') : undefined
 }
 
-/** A text, or an object with `text`; its other keys, such as `cache_control`, stay with it. */
+/** Returns a text, or an object with `text`; its other keys, such as `cache_control`, stay with it. */
 function textParts (block: unknown): TextPart[] | undefined {
   if (typeof block === 'string') return [{ type: 'text', text: block }]
   if (!isObject(block) || typeof block['text'] !== 'string') return undefined
   return [{ ...block, type: 'text', text: block['text'] }]
 }
 
-/** A message in place of a block: its `content` counts. One level, so no depth can hurt. */
+/** Reads a message in place of a block: its `content` counts. One level, so no depth can hurt. */
 function nestedParts (block: unknown): TextPart[] | undefined {
   if (!isObject(block)) return undefined
   const { content } = block

@@ -8,13 +8,13 @@ import type { ChatInput } from './input.ts'
 import type { AssistantMessage, Message } from '../../schemas/messages.ts'
 import type { ToolChoice } from '../../schemas/tools.ts'
 
-/** True when the caller offers functions and no tools: the answer is then a `function_call`. */
+/** Returns true when the caller offers functions and no tools: the answer is then a `function_call`. */
 export function offersFunctionsOnly ({ tools = [], functions = [] }: Pick<ChatInput, 'tools' | 'functions'>): boolean {
   return tools.length === 0 && functions.length > 0
 }
 
 /**
- * The request with its functions, the choice among them and the calls in its history as tools; the
+ * Returns the request with its functions, the choice among them and the calls in its history as tools; the
  * same object when there is nothing deprecated in it. Of two with one name the tool is kept.
  */
 export function functionsAsTools (request: ChatInput): ChatInput {

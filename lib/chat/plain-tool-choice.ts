@@ -5,14 +5,14 @@
 
 import type { ToolChoice } from '../../schemas/tools.ts'
 
-/** What the chat-completions dialect knows. */
+/** The choices that the chat-completions dialect knows. */
 export interface PlainChoice {
   readonly choice: ToolChoice
   /** Set when the choice says how many tools one turn may call. */
   readonly parallel?: false
 }
 
-/** The choice in OpenAI's words; the same object when it is in them already. */
+/** Returns the choice in OpenAI's words; the same object when it is in them already. */
 export function plainToolChoice (given: ToolChoice): PlainChoice {
   if (typeof given === 'string') return { choice: given }
   if ('server_label' in given) return { choice: named(given.name) }

@@ -10,7 +10,7 @@
  *     // { anyOf: [{ properties: { any_of: { maxLength: 3 } } }] }
  */
 
-/** How the value of a keyword is read: a schema or a list of them, or schemas by name. */
+/** Says how the value of a keyword is read: a schema or a list of them, or schemas by name. */
 const holdsSchemas = new Set([
   'items', 'prefixItems', 'additionalItems', 'unevaluatedItems', 'contains',
   'additionalProperties', 'unevaluatedProperties', 'propertyNames',
@@ -33,7 +33,7 @@ const spellings: ReadonlyMap<string, string> = new Map(
 )
 
 /**
- * The schema with its keywords in the spelling of the standard; the same object where nothing is to
+ * Returns the schema with its keywords in the spelling of the standard; the same object where nothing is to
  * be repaired, which is nearly always. Where a keyword is there in both spellings, the standard's
  * wins. Unknown keywords are kept as they are.
  */

@@ -1,5 +1,5 @@
 /**
- * Which events of a turn a caller gets to see while tools run on the server.
+ * Selects the events of a turn that a caller gets to see while tools run on the server.
  *
  * Text goes through as it comes. Calls of server tools are held back, so that no client tries to
  * run them twice; the calls that are left are numbered densely. Thinking blocks are held as well:
@@ -35,7 +35,7 @@ export class ToolCallFilter {
     this.#separator = before === undefined || before === '' || /\s$/.test(before) ? '' : '\n\n'
   }
 
-  /** The end of the text shown so far, for the next turn. */
+  /** Returns the end of the text shown so far, for the next turn. */
   get lastText (): string {
     return this.#lastText
   }
@@ -44,7 +44,7 @@ export class ToolCallFilter {
     return this.#callsShown
   }
 
-  /** What of these events may go out now; `choice-end` and `usage` never do. */
+  /** Returns those of these events that may go out now; `choice-end` and `usage` never do. */
   read (events: readonly ChatEvent[]): ChatEvent[] {
     const shown: ChatEvent[] = []
     for (const event of events) {
@@ -80,17 +80,17 @@ export class ToolCallFilter {
     return shown
   }
 
-  /** The thinking of the turn, once it is known to be the last. */
+  /** Returns the thinking of the turn, once it is known to be the last. */
   heldThinking (): readonly ChatEvent[] {
     return this.#heldBlocks
   }
 
-  /** How the choices ended; one that shows calls has ended in them, whatever its provider says. */
+  /** Returns how the choices ended; one that shows calls has ended in them, whatever its provider says. */
   choiceEnds (): ChoiceEnd[] {
     return this.#ends.map(end => end.reason === 'stop' && this.#next.has(end.choice) ? { ...end, reason: 'tool_calls' } : end)
   }
 
-  /** The calls held back, to be shown after all, since they do not run here. */
+  /** Returns the calls held back, to be shown after all, since they do not run here. */
   flush (): ChatEvent[] {
     for (const event of this.#heldCalls) this.#numbers.delete(keyOf(event))
     return this.#heldCalls.map(event => ({ ...event, call: this.#numbers.get(keyOf(event)) ?? this.#number(event) }))
@@ -105,7 +105,7 @@ export class ToolCallFilter {
     else shown.push({ ...event, call })
   }
 
-  /** The next free number of the event's choice, for all events of its call. */
+  /** Returns the next free number of the event's choice, for all events of its call. */
   #number (event: CallEvent): number {
     const number = this.#next.get(event.choice) ?? 0
     this.#next.set(event.choice, number + 1)

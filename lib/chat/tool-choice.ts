@@ -1,15 +1,15 @@
-/** How the tools of a request are to be chosen, as far as the tool loop has a say in it. */
+/** Reads and changes the tool choice of a request for the tool loop. */
 
 import type { ToolChoice } from '../../schemas/tools.ts'
 import type { ChatInput } from './input.ts'
 
-/** True when the model must not call any tool. */
+/** Returns true when the model must not call any tool. */
 export function forbidsTools ({ tool_choice: choice }: ChatInput): boolean {
   return choice === 'none' || (typeof choice === 'object' && 'type' in choice && choice.type === 'none')
 }
 
 /**
- * The choice with a tool server's tool under the name it was offered by.
+ * Returns the choice with a tool server's tool under the name it was offered by.
  *
  * @param offered finds that name, by the tool's own and perhaps its server's
  */
@@ -28,7 +28,7 @@ export function namedToolChoice (
 }
 
 /**
- * What changes for the turns after the first: a model that is forced to call a tool, and is forced
+ * Returns the tool choice of the turns after the first: a model that is forced to call a tool, and is forced
  * again when it has the result, would never come to an answer.
  */
 export function relaxedChoice (request: ChatInput): Partial<ChatInput> {
@@ -60,7 +60,7 @@ function relaxed (choice: ToolChoice): ToolChoice {
   }
 }
 
-/** Google's own way to say it, in both spellings; `ANY` forces a call. */
+/** Relaxes Google's own form of the choice, in both spellings; `ANY` forces a call. */
 function relaxedConfig (config: Record<string, unknown>): Record<string, unknown> {
   return Object.fromEntries(Object.entries(config).map(([name, value]) => {
     const isCalling = name === 'function_calling_config' || name === 'functionCallingConfig'

@@ -60,7 +60,7 @@ export class Turn {
     }
   }
 
-  /** Why the model stopped; absent until it has. */
+  /** Returns why the model stopped; absent until it has. */
   get reason (): FinishReason | undefined {
     return this.#reason
   }
@@ -69,14 +69,14 @@ export class Turn {
     return this.#usage
   }
 
-  /** In the order the model made them. */
+  /** Returns the calls in the order the model made them. */
   calls (): TurnCall[] {
     return [...this.#calls.values()].map(({ id, name, text, extra }) => ({
       id, name, extra, argumentsText: text, arguments: asArguments(text)
     }))
   }
 
-  /** What the model said, with everything its provider wants to see again. */
+  /** Returns what the model said, with everything its provider wants to see again. */
   message (): AssistantMessage {
     const calls = this.calls()
     return {

@@ -69,7 +69,7 @@ function checkCapabilities (path: Path, given: Config['models'][string]['capabil
   }
 }
 
-/** What each name of the operator's stands for. */
+/** Lists what each name of the operator's stands for. */
 function stepsOf ({ models, routes }: Config): ReadonlyMap<string, readonly string[]> {
   const steps = new Map<string, readonly string[]>()
   for (const [name, entry] of Object.entries(routes)) steps.set(name, routeTargets(name, entry).map(({ id }) => id))
@@ -77,14 +77,14 @@ function stepsOf ({ models, routes }: Config): ReadonlyMap<string, readonly stri
   return steps
 }
 
-/** Every name that following names from one comes to, itself first. */
+/** Collects every name that following names from one comes to, itself first. */
 function reachedFrom (name: string, steps: ReadonlyMap<string, readonly string[]>): ReadonlySet<string> {
   const seen = new Set([name])
   for (const each of seen) for (const next of steps.get(each) ?? []) seen.add(next)
   return seen
 }
 
-/** What can be said of a model by its name alone. */
+/** Tells what can be said of a model by its name alone. */
 class ModelNames {
   readonly #config: Config
   /** Prefixes that lead somewhere, here or where the environment says otherwise. */
@@ -105,7 +105,7 @@ class ModelNames {
     }
   }
 
-  /** A name that a call is to go to. */
+  /** Checks a name that a call is to go to. */
   check (path: Path, id: string, report: Report): void {
     if (this.#own.has(id)) return
     if (!id.includes('/')) this.#checkBare(path, id, report)
@@ -142,7 +142,7 @@ class ModelNames {
     report.warn(path, 'is not in the catalogue; its provider may know it', { suggestion: nearest(id, list) })
   }
 
-  /** A name without prefix belongs to the one provider that has it. */
+  /** Checks a name without prefix, which belongs to the one provider that has it. */
   #checkBare (path: Path, name: string, report: Report): void {
     const lists = [...this.#lists.values()]
     const whole = Object.keys(this.#config.providers).every(id => this.#lists.has(id))

@@ -15,7 +15,7 @@ const ajv = new Ajv2019({
 ajv.addVocabulary(['patternErrorMessage'])
 const isConfig = ajv.compile<Config>(Config)
 
-/** What is left of a configuration, and where it was written. */
+/** The rest of a configuration without its problems, and where it was written. */
 export interface Shaped {
   readonly config: Config
   /** Items of a list move up when one before them is cut out: the path as it was written. */
@@ -60,7 +60,10 @@ function movedBack (place: number, gone: readonly number[] = []): number {
   return gone.reduce((moved, index) => index <= moved ? moved + 1 : moved, place)
 }
 
-/** Each once, so that cutting one leaves the others true: items from the last on, and what is in one before it. */
+/**
+ * Lists each path once, so that cutting one leaves the others true: items from the last on, and what is
+ * in one before it.
+ */
 function lastFirst (paths: readonly Path[]): Path[] {
   const each = new Map(paths.map(path => [formatPath(path), path]))
   return [...each.values()].toSorted((a, b) => {
@@ -114,7 +117,7 @@ function typeName (type: unknown): string {
   }
 }
 
-/** The entry at fault; for a name that is not allowed, the entry of that name. */
+/** Returns the entry at fault; for a name that is not allowed, the entry of that name. */
 function pathOf ({ instancePath, params }: ErrorObject, whole: unknown): Path {
   const path: Array<string | number> = []
   let value = whole

@@ -44,7 +44,7 @@ function checkProviders ({ providers }: Config, report: Report): void {
   }
 }
 
-/** What nothing here reads has no effect. */
+/** Warns of options that nothing here reads, which have no effect. */
 function checkOptions (id: string, kind: ProviderKind, options: Readonly<Record<string, unknown>>, report: Report): void {
   for (const [name, value] of Object.entries(options)) {
     const path = ['providers', id, 'options', name]
@@ -105,12 +105,15 @@ function checkToolServers ({ mcp_servers: servers, tools }: Config, report: Repo
   }
 }
 
-/** A colon stands in addresses only; the port has an entry of its own. */
+/** Refuses a port in the host: a colon stands in addresses only; the port has an entry of its own. */
 function checkListening ({ server: { host } }: Config, report: Report): void {
   if (host.includes(':') && isIP(host) === 0) report.add(['server', 'host'], 'is not an address; the port is `server.port`')
 }
 
-/** What is neither a range nor an address counts as a name, so a mistyped one would allow nothing. */
+/**
+ * Refuses mistyped ranges: what is neither a range nor an address counts as a name, so a mistyped one
+ * would allow nothing.
+ */
 function checkHosts ({ tools }: Config, report: Report): void {
   for (const [index, host] of tools.allowed_hosts.entries()) {
     const path = ['tools', 'allowed_hosts', index]

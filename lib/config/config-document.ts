@@ -17,7 +17,7 @@ export interface ConfigDocument {
   /** Plain maps, lists and scalars; entries with nothing in them are left out. */
   readonly value: Record<string, unknown>
   /**
-   * Where an entry is written: its name, or its value where that is a scalar and the value is
+   * Finds the position of an entry: its name, or its value where that is a scalar and the value is
    * meant. The nearest entry above for one that is not there.
    */
   readonly locate: (path: Path, part: 'name' | 'value') => Position
@@ -33,7 +33,7 @@ const maxChars = 1024 * 1024
 /** One missing bracket can be followed by as many flaws as there are lines. */
 const maxFlaws = 20
 
-/** A document without entries, for when there is no file. */
+/** Returns a document without entries, for when there is no file. */
 export function emptyDocument (file: string): ConfigDocument {
   return { file, value: {}, locate: () => ({ line: 1, column: 1 }) }
 }
@@ -69,7 +69,7 @@ export function readDocument (text: string, file: string): ConfigDocument {
   return { file, value, locate: (path, part) => position(lines, offset(document, path, part)) }
 }
 
-/** Something wrong with the text itself, by its offset. */
+/** A problem with the text itself, by its offset. */
 interface Flaw {
   readonly at: number
   readonly message: string

@@ -3,7 +3,7 @@
 import { Config } from '../../schemas/config.ts'
 import { isMap } from './path.ts'
 
-/** A plain JSON Schema (draft 7, which every editor knows); a new object each time. */
+/** Returns a plain JSON Schema (draft 7, which every editor knows); a new object each time. */
 export function jsonSchema (): Record<string, unknown> {
   const schema = withoutDefaulted(Config)
   return { $schema: 'http://json-schema.org/draft-07/schema#', ...isMap(schema) ? schema : {} }

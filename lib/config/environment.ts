@@ -1,5 +1,5 @@
 /**
- * What the environment says: its own variables, and those of a `.env` file beside it.
+ * Reads the environment: its own variables, and those of a `.env` file beside it.
  *
  * The environment is written over the file's entries before these are checked, so that a variable
  * goes through the same checks, and so that provider keys are references (`env:OPENAI_API_KEY`)
@@ -60,7 +60,7 @@ export interface OwnVariables {
 }
 
 /**
- * The variables that have a value. Those of the environment win over those of `.env`, also when
+ * Returns the variables that have a value. Those of the environment win over those of `.env`, also when
  * they are empty: `OPENAI_API_KEY= headgate start` switches off what `.env` switches on.
  *
  * @throws ConfigError when there is a `.env` that cannot be read.
@@ -87,7 +87,7 @@ function readDotenv (cwd: string): Record<string, string | undefined> {
   }
 }
 
-/** `ENOENT` and the like: what went wrong with a file, without the system's sentence. */
+/** Returns `ENOENT` and the like: what went wrong with a file, without the system's sentence. */
 export function errorCode (error: unknown): string {
   return error instanceof Error && 'code' in error ? String(error.code) : 'unknown error'
 }

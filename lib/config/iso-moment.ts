@@ -1,6 +1,6 @@
 /**
- * A day or moment of ISO 8601 in milliseconds since 1970, `NaN` for none. The calendar is asked as
- * well: `Date.parse` takes 31 February for 3 March, and a key would live longer than was meant.
+ * Parses a day or moment of ISO 8601 into milliseconds since 1970, `NaN` for none. The calendar counts
+ * as well: `Date.parse` takes 31 February for 3 March, and a key would live longer than was meant.
  */
 export function isoMoment (text: string): number {
   const day = text.slice(0, '2030-12-31'.length)

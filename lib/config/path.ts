@@ -1,7 +1,7 @@
 /** The way to an entry of the configuration: names of maps, indices of lists. */
 export type Path = ReadonlyArray<string | number>
 
-/** `providers.openai.base_url`, `keys[0].name`, `models["openai/gpt-4.1"].price`. */
+/** Prints `providers.openai.base_url`, `keys[0].name`, `models["openai/gpt-4.1"].price`. */
 export function formatPath (path: Path): string {
   let text = ''
   for (const step of path) {

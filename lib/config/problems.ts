@@ -1,4 +1,4 @@
-/** What is wrong with a configuration, said so that it can be found and mended. */
+/** Describes what is wrong with a configuration, so that it can be found and mended. */
 
 export interface Problem {
   /** As the operator would write it: relative where it lies below the working directory. */
@@ -9,7 +9,7 @@ export interface Problem {
   /** The entry: `providers.openai.base_url`, `keys[0].name`, or the name of a variable. */
   readonly path: string
   readonly message: string
-  /** What was probably meant: an entry, or one of the allowed words. */
+  /** The likely intention: an entry, or one of the allowed words. */
   readonly suggestion?: string
 }
 
@@ -28,7 +28,7 @@ export class ConfigError extends Error {
 }
 
 /**
- * One line per problem, for terminals. Never holds a value of the configuration, so never a secret.
+ * Prints one line per problem, for terminals. Never holds a value of the configuration, so never a secret.
  *
  *     headgate.yaml:12:5  providers.openai.base_ulr  unknown entry; did you mean providers.openai.base_url?
  */
@@ -36,7 +36,7 @@ export function formatProblems (error: ConfigError): string {
   return error.message
 }
 
-/** One line per warning: as a problem, and by that word. */
+/** Prints one line per warning: as a problem, and by that word. */
 export function formatWarnings (warnings: readonly Problem[]): string[] {
   return warnings.map(warning => formatProblem({ ...warning, message: `warning: ${warning.message}` }))
 }

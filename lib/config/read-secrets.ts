@@ -16,7 +16,7 @@ import { isMap, type Path } from './path.ts'
 import type { Report } from './report.ts'
 import { entrySchema, isSecretSchema, propertySchemas } from '../validation/schema-parts.ts'
 
-/** Where secrets stand; `*` is any name or index. */
+/** The places of secrets; `*` is any name or index. */
 const places = secretPlaces(Config)
 
 /** The only ones that are not sent in a header. */
@@ -24,7 +24,7 @@ const isVariable = ([section, , entry]: Path): boolean => section === 'mcp_serve
 
 export interface SecretSources {
   readonly environment: ReadonlyMap<string, string>
-  /** What relative paths are relative to: the directory of the configuration file. */
+  /** The base of relative paths: the directory of the configuration file. */
   readonly directory: string
 }
 
@@ -73,7 +73,7 @@ function references (value: unknown, place: readonly string[], path: Path = []):
   return names.flatMap(name => references(value[name], rest, [...path, name]))
 }
 
-/** The secret, or what is wrong with it. */
+/** Returns the secret, or what is wrong with it. */
 function read (reference: string, { environment, directory }: SecretSources): Secret | string {
   const target = targetOf(reference)
   if (reference.startsWith('env:')) {
@@ -88,7 +88,7 @@ function read (reference: string, { environment, directory }: SecretSources): Se
   }
 }
 
-/** Why a secret cannot be used in its place. Says where in it, never what. */
+/** Says why a secret cannot be used in its place. Says where in it, never what. */
 function misfit (secret: Secret, reference: string, path: Path): string | undefined {
   const text = secret.reveal()
   if (/[\r\n\0]/.test(text)) return `${sourceOf(reference)} holds more than one line`

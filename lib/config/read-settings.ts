@@ -47,7 +47,7 @@ export interface ReadSettings {
   readonly warnings: readonly Problem[]
 }
 
-/** The same, with the warnings. */
+/** Reads the same, with the warnings. */
 export function readSettings (sources: ConfigSources): ReadSettings {
   const { env, cwd } = sources
   const environment = readEnvironment(env, cwd)
@@ -73,7 +73,7 @@ export interface ConfigFile {
   readonly asked: boolean
 }
 
-/** Which file the configuration is read from. */
+/** Returns the file the configuration is read from. */
 export function configFile ({ env, cwd, file }: ConfigSources): ConfigFile {
   const asked = file ?? readEnvironment(env, cwd).get('HEADGATE_CONFIG')
   return { path: resolve(cwd, asked ?? 'headgate.yaml'), asked: asked !== undefined }

@@ -7,7 +7,7 @@ import { ConfigError, type Problem } from './problems.ts'
 
 export interface ProblemDetails {
   readonly suggestion?: string | undefined
-  /** Which part of the entry is wrong. Default: its value. */
+  /** The part of the entry that is wrong. Default: its value. */
   readonly part?: 'name' | 'value'
   /** Not told when this entry is wrong: it would only follow from that. */
   readonly unless?: Path
@@ -45,7 +45,7 @@ export function createReport (document: ConfigDocument, origins: Origins): Repor
   }
 }
 
-/** The report for entries that have moved since they were written. */
+/** Returns the report for entries that have moved since they were written. */
 export function reportFor (report: Report, written: (path: Path) => Path): Report {
   const at = (add: Report['add']): Report['add'] => (path, message, details = {}) => {
     add(written(path), message, { ...details, ...details.unless !== undefined && { unless: written(details.unless) } })

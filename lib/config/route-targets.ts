@@ -8,7 +8,7 @@ export interface RouteTarget {
   readonly weight?: number
 }
 
-/** The models of a `routes:` entry, whichever way it is written. */
+/** Returns the models of a `routes:` entry, whichever way it is written. */
 export function routeTargets (name: string, entry: RouteConfig): RouteTarget[] {
   if (Array.isArray(entry)) return entry.map((id, index) => ({ id, path: ['routes', name, index] }))
   return entry.models.map((target, index) => {

@@ -90,7 +90,7 @@ function attempt (sources: ConfigSources, expected: boolean): Attempt {
   }
 }
 
-/** A digest, so that no copy of a secret is kept in the clear. */
+/** Returns a digest, so that no copy of a secret is kept in the clear. */
 function digest (settings: Settings): string {
   const text = JSON.stringify(settings, function (this: Record<string, unknown>, name, value: unknown) {
     // `value` is what toJSON made of a secret: all of them would look the same.

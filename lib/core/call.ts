@@ -39,7 +39,7 @@ export interface Call {
   readonly signal: AbortSignal
   /** `performance.now()` at acceptance. */
   readonly receivedAtMs: number
-  /** Everything known of the call so far, for the log and the usage ledger: the one mutable part. */
+  /** The facts known of the call so far, for the log and the usage ledger: the one mutable part. */
   readonly record: CallRecord
 }
 

@@ -10,7 +10,7 @@ import type { ErrorBody, ValidationErrorBody } from '../../schemas/errors.ts'
 
 export type ErrorType = ErrorBody['error']['type']
 
-/** Whose fault it was, which decides what may be tried next (see `stages/provider-call`). */
+/** The party at fault, which decides what may be tried next (see `stages/provider-call`). */
 export type Fault =
   /** Nothing another attempt could change: the request itself is at fault. */
   | 'caller'
@@ -232,15 +232,16 @@ export class GatewayError extends Error {
     return this.code === 'unsupported_parameter'
   }
 
-  /** The JSON body of the answer. */
+  /** Returns the JSON body of the answer. */
   toBody (): unknown {
     const { message, type, param } = this
     return { error: { message, type, code: this.#shownCode ?? this.code, param } } satisfies ErrorBody
   }
 
   /**
-   * Answer headers that go with the error: `retry-after` on every 429 and 503, the limits that were
-   * met if the provider sent them, and `x-should-retry: false` where the official clients would retry in vain.
+   * Returns answer headers that go with the error: `retry-after` on every 429 and 503, the limits that were
+   * met if the provider sent them, and `x-should-retry: false` where the official clients would retry in
+   * vain.
    */
   headers (): Record<string, string> {
     const full = { 'x-ratelimit-remaining-requests': '0', 'x-ratelimit-reset-requests': `${this.retryAfterSeconds ?? 1}s` }
@@ -278,7 +279,7 @@ export class ValidationError extends GatewayError {
   }
 }
 
-/** The error as one of ours: anything unexpected becomes `internal_error` with itself as cause. */
+/** Returns the error as one of ours: anything unexpected becomes `internal_error` with itself as cause. */
 export function asGatewayError (error: unknown): GatewayError {
   return error instanceof GatewayError ? error : new GatewayError('internal_error', { cause: error })
 }

@@ -1,5 +1,5 @@
 /**
- * What an answer is made of, one typed fact at a time.
+ * Defines what an answer is made of, one typed fact at a time.
  *
  * Every provider's answer, streamed or whole, becomes these events, and every answer of ours is
  * made from them (`chat/chunk`). `choice` is the choice index, `call` the index of a tool call
@@ -29,7 +29,7 @@ export interface Logprobs {
   readonly refusal?: readonly unknown[] | null
 }
 
-/** How one tool call on the server went; `result` is what the tool answered. */
+/** The outcome of one tool call on the server; `result` is what the tool answered. */
 export interface ToolResult {
   readonly toolName: string
   readonly serverName: string
@@ -39,7 +39,7 @@ export interface ToolResult {
   readonly durationMs?: number
 }
 
-/** Why a tool server could not help, and what to do about it. */
+/** The reason why a tool server could not help, and what to do about it. */
 export interface ToolServerError {
   readonly message: string
   readonly code?: string
@@ -160,7 +160,7 @@ export type EmbeddingsEvent =
   | { readonly type: 'embeddings', readonly vectors: readonly Vector[] }
   | { readonly type: 'usage', readonly usage: Usage }
 
-/** What a provider understood: as much of it as it told. */
+/** The words a provider understood, with the details it reported. */
 export interface Transcript {
   /** The words, or the file itself when the provider wrote the subtitles. */
   readonly text: string
@@ -175,7 +175,7 @@ export interface Transcript {
   readonly usage?: TranscriptionUsage
 }
 
-/** What was said: pieces of it as they are understood, then all of it once and last. */
+/** The words that were said: pieces of it as they are understood, then all of it once and last. */
 export type TranscriptEvent =
   | { readonly type: 'transcript-delta', readonly text: string, readonly logprobs?: readonly TokenLogprob[] }
   | { readonly type: 'transcript-end', readonly transcript: Transcript }

@@ -1,4 +1,4 @@
-/** How much one gateway key may use. What is absent is not limited. */
+/** Limits what one gateway key may use; an absent limit does not apply. */
 
 export interface KeyLimits {
   readonly requestsPerMinute?: number
@@ -14,7 +14,7 @@ export interface KeyLimits {
   readonly strict?: boolean
 }
 
-/** What of them can stand in the way of a call; `reserved`: open calls may exhaust the budget. */
+/** The names of limits that can refuse a call; `reserved`: open calls may exhaust the budget. */
 export type Limit = 'requests' | 'tokens' | 'calls' | 'budget' | 'reserved'
 
 export interface Budget {
@@ -27,22 +27,22 @@ export interface Budget {
 
 export const budgetPeriods = ['day', 'month', 'total'] as const satisfies ReadonlyArray<Budget['per']>
 
-/** Of some limits, those on what answers come to: what is left to count where a call was let in before. */
+/** Selects the limits on what answers come to: what is left to count where a call was let in before. */
 export function limitsOnUse ({ tokensPerMinute, budget }: KeyLimits): KeyLimits {
   return { ...tokensPerMinute !== undefined && { tokensPerMinute }, ...budget !== undefined && { budget } }
 }
 
-/** The budget in billionths of a dollar, which is what usage records count in. */
+/** Returns the budget in billionths of a dollar, which is what usage records count in. */
 export function nanoUsdOf ({ usd }: Budget): number {
   return Math.round(usd * 1e9)
 }
 
-/** `$20 a month`, for people. */
+/** Prints `$20 a month`, for people. */
 export function budgetText ({ usd, per }: Budget): string {
   return per === 'total' ? `$${usd} in total` : `$${usd} a ${per}`
 }
 
-/** Whom a gateway key belongs to and what it may do. Never the key itself. */
+/** The owner of a gateway key and what it may do. Never the key itself. */
 export interface ApiKey {
   readonly id: string
   readonly name: string
@@ -52,6 +52,6 @@ export interface ApiKey {
   readonly models?: readonly string[]
   /** Unix time in milliseconds; absent means never. */
   readonly expiresAtMs?: number
-  /** How much it may use; absent means what the configuration says of such keys. */
+  /** Its limits; absent means those the configuration gives such keys. */
   readonly limits?: KeyLimits
 }

@@ -52,7 +52,7 @@ export class CallRecord {
   retries: number | undefined = undefined
   /** Turns of a tool loop that were begun. */
   turns: number | undefined = undefined
-  /** Why other routes were passed over: one entry per failed attempt. */
+  /** The reasons why other routes were passed over: one entry per failed attempt. */
   failedAttempts: FailedAttempt[] | undefined = undefined
 
   // Its time.

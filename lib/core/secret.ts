@@ -6,7 +6,7 @@ export class Secret {
     this.#text = text
   }
 
-  /** The text itself: for the header that needs it, and nothing else. */
+  /** Returns the text itself: for the header that needs it, and nothing else. */
   reveal (): string {
     return this.#text
   }

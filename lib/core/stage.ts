@@ -39,7 +39,7 @@ export interface Transformer<In, Out> {
   readonly fail?: (error: unknown) => Out | undefined
 }
 
-/** How a stage was made: the functions it calls. */
+/** The parts of a stage: the functions it calls. */
 export type Recipe =
   | { readonly kind: 'map', readonly steps: readonly Step[] }
   | { readonly kind: 'flatMap', readonly open: (value: never) => AsyncIterable<unknown> }

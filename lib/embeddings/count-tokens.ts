@@ -14,7 +14,7 @@ import type { Excess, Text, TokenLimits } from './measure-tokens.ts'
 
 /** Characters of a run that are counted in one go. */
 const longestRun = 128
-/** How far one cut may move a count. */
+/** The distance by which one cut may move a count. */
 const doubtPerCut = 2
 /** Words come up again and again, and so do the pieces of a text made to be hard. */
 const cacheSize = 50_000
@@ -44,7 +44,7 @@ export function countTokens (text: string, limit: number = Infinity): Count {
   return { tokens, doubt }
 }
 
-/** The first input that is surely too long, or that makes them too long together. */
+/** Returns the first input that is surely too long, or that makes them too long together. */
 export function findExcess (texts: readonly Text[], limits: TokenLimits): Excess | undefined {
   let sum = 0
   for (const { index, text } of texts) {

@@ -2,13 +2,13 @@ import { GatewayError } from '../core/errors.ts'
 import type { ValidCall } from '../core/call.ts'
 import type { EmbeddingInput, EmbeddingsRequest } from '../../schemas/embeddings.ts'
 
-/** The inputs one by one: texts, or lists of tokens. */
+/** Returns the inputs one by one: texts, or lists of tokens. */
 export function inputsOf (input: EmbeddingInput): readonly string[] | ReadonlyArray<readonly number[]> {
   if (typeof input === 'string') return [input]
   return isTokens(input) ? [input] : input
 }
 
-/** How many vectors an input asks for. */
+/** Counts the vectors an input asks for. */
 export function countInputs (input: EmbeddingInput): number {
   return typeof input === 'string' || isTokens(input) ? 1 : input.length
 }

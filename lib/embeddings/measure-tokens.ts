@@ -1,5 +1,5 @@
 /**
- * Whether inputs are longer than a model takes, as far as that can be said without a tokenizer.
+ * Tells whether inputs are longer than a model takes, where that can be said without a tokenizer.
  *
  * A token is at least one byte and at most `longestTokenBytes`, so the size of a text in UTF-8
  * bounds its tokens from both sides; most texts need no more than that. Lists of tokens are
@@ -15,7 +15,7 @@ export interface TokenLimits {
   readonly perRequest: number
 }
 
-/** What is too long: one of the inputs, or all of them together. */
+/** The part that is too long: one of the inputs, or all of them together. */
 export type Excess = { readonly what: 'input', readonly index: number } | { readonly what: 'request' }
 
 export interface Text {

@@ -29,7 +29,7 @@ export function readVector (json: Buffer, wanted: VectorForm): Vector {
 }
 
 /**
- * The vector as JSON in the form that is wanted.
+ * Returns the vector as JSON in the form that is wanted.
  *
  * @throws GatewayError `upstream_invalid_response` for numbers to convert that are none, or that no
  *   32-bit float can say
@@ -51,14 +51,14 @@ function numbersIn (json: Buffer): number[] {
   throw new GatewayError('upstream_invalid_response', { cause: 'a number too large for a vector' })
 }
 
-/** Little-endian 32-bit floats in base64. */
+/** Encodes numbers as little-endian 32-bit floats in base64. */
 export function base64Of (numbers: readonly number[]): string {
   const bytes = Buffer.allocUnsafe(numbers.length * floatBytes)
   for (const [index, number] of numbers.entries()) bytes.writeFloatLE(number, index * floatBytes)
   return bytes.toString('base64')
 }
 
-/** Of each word that is no number (`null`, `true`, `NaN`, …) a letter, and where other values begin. */
+/** One letter of each word that is no number (`null`, `true`, `NaN`, …), and where other values begin. */
 const notNumbers = Buffer.from('nau"[{')
 
 function isNumbers (json: Buffer): boolean {
@@ -71,7 +71,7 @@ function unescaped (json: Buffer): Buffer {
   return json.includes('\\') ? Buffer.from(JSON.stringify(JSON.parse(json.toString()))) : json
 }
 
-/** By its length: base64 of whole floats, one at least. */
+/** Recognises them by its length: base64 of whole floats, one at least. */
 function isFloats (json: Buffer): boolean {
   const characters = json.length - 2
   const padding = json.subarray(-3, -1).toString('latin1').replace(/[^=]/g, '').length

@@ -17,7 +17,7 @@ export interface CountJob {
 
 export interface TokenCounter {
   /**
-   * What is surely too long, or `undefined`: nothing is, or it is not known.
+   * Finds what is surely too long, or `undefined`: nothing is, or it is not known.
    * @throws the signal's reason when it aborts first
    */
   readonly excess: (job: CountJob, signal: AbortSignal) => Promise<Excess | undefined>

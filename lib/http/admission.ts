@@ -11,7 +11,7 @@ import { FairBudget } from './fair-budget.ts'
 
 export interface AdmissionLimits {
   readonly openCalls: number
-  /** How much of open calls, memory and disk one key may hold of what others leave: 0 to 1. */
+  /** The share of open calls, memory and disk that one key may hold of what others leave: 0 to 1. */
   readonly keyShare: number
   /** Memory of all JSON bodies, as `JsonMemory` estimates it. Default: a quarter of the heap limit. */
   readonly bodyMemoryBytes?: number
@@ -63,7 +63,7 @@ export class Admission {
   }
 }
 
-/** What one call has taken. */
+/** Holds what one call has taken. */
 export class AdmittedCall {
   readonly memory: Holding
   readonly disk: Holding

@@ -45,7 +45,7 @@ export interface App {
   readonly settled: () => Promise<void>
   /** Open calls, those of callers without a key included. */
   readonly openCalls: () => number
-  /** What open calls hold of the bounded resources. */
+  /** The amounts that open calls hold of the bounded resources. */
   readonly admission: Pick<Admission, 'openCalls' | 'held'>
   /** Ends every open call with `reason`. */
   readonly abortAll: (reason: GatewayError) => void

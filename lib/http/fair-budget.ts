@@ -26,7 +26,7 @@ export class FairBudget {
     return Math.max(1, Math.floor((this.total - this.#used + this.#of(owner)) * this.#share))
   }
 
-  /** The most that an owner may hold while there is no other. */
+  /** Returns the most that an owner may hold while there is no other. */
   get maxAlone (): number {
     return Math.max(1, Math.floor(this.total * this.#share))
   }

@@ -6,7 +6,7 @@ export interface Address {
   readonly port: number
 }
 
-/** Listens, and resolves with where that is: port 0 takes any free one. */
+/** Starts listening, and resolves with where that is: port 0 takes any free one. */
 export async function listen (server: Server, { host, port }: Address): Promise<Address> {
   await new Promise<void>((resolve, reject) => {
     server.once('error', reject)
@@ -23,7 +23,10 @@ export function isEverywhere ({ host }: Address): boolean {
   return host === '0.0.0.0' || host === '::'
 }
 
-/** For people and programs of this machine: an address that listens everywhere is not one to connect to. */
+/**
+ * Returns the URL for people and programs of this machine: an address that listens everywhere is not one
+ * to connect to.
+ */
 export function urlOf (address: Address): string {
   const { host, port } = address
   const reachable = isEverywhere(address) ? 'localhost' : host

@@ -32,7 +32,7 @@ export interface FormLimits {
   readonly maxBytes: number
   readonly timeoutMs: number
   readonly signal: AbortSignal
-  /** What the form takes of the disk for uploads. */
+  /** The disk space for uploads that the form takes. */
   readonly disk: Holding
 }
 

@@ -41,7 +41,7 @@ export interface JsonLimits {
   readonly largeField?: string
   readonly timeoutMs: number
   readonly signal: AbortSignal
-  /** What the body takes of the memory for bodies. */
+  /** The memory for bodies that the body takes. */
   readonly memory: Holding
   /** Takes the long strings out of the body; a stand-in is left for each. */
   readonly longStrings?: LargeStringExtractor

@@ -1,5 +1,5 @@
 /**
- * Where uploads wait while their call is answered: a directory per process that only its user can
+ * Keeps uploads while their call is answered: in a directory per process that only its user can
  * read, in it one directory per call.
  *
  * Whatever a form parser left behind after an error goes with the directory of its call. What a
@@ -15,7 +15,7 @@ const prefix = 'headgate-uploads-'
 
 let own: Promise<string> | undefined
 
-/** A fresh directory for the files of one call. */
+/** Returns a fresh directory for the files of one call. */
 export async function createUploadDirectory (): Promise<string> {
   own ??= createOwn()
   return await mkdtemp(join(await own, 'call-'))

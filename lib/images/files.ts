@@ -1,4 +1,4 @@
-/** What an uploaded image really is, by its first bytes; its name and media type may say anything. */
+/** Tells what an uploaded image really is, by its first bytes; its name and media type may say anything. */
 
 import { GatewayError } from '../core/errors.ts'
 import type { UploadedFile } from '../core/upload.ts'
@@ -22,7 +22,7 @@ export function imageKind (head: Uint8Array): ImageKind | undefined {
 }
 
 /**
- * Width and height of a PNG, in pixels: its first chunk is always the header.
+ * Returns width and height of a PNG, in pixels: its first chunk is always the header.
  *
  * @returns undefined for bytes that are not the beginning of a PNG
  * @see https://www.w3.org/TR/png-3/#11IHDR

@@ -33,7 +33,7 @@ const newestOnly = [
   'output_format', 'output_compression', 'stream', 'partial_images', 'moderation', 'background', 'input_fidelity'
 ] as const
 
-/** What an image model accepts, with defaults that forbid nothing. */
+/** The requests an image model accepts, with defaults that forbid nothing. */
 export interface ImageFamily extends Required<Omit<ImageTraits, 'sizes' | 'qualities'>> {
   /** Absent: any. */
   readonly sizes?: readonly string[] | undefined
@@ -55,7 +55,7 @@ export function familyOf (traits: ImageTraits | undefined): ImageFamily {
   return traits === undefined ? anyImageFamily : { ...anyImageFamily, ...traits }
 }
 
-/** True when the newest family must be meant, because no other understands the request. */
+/** Returns true when the newest family must be meant, because no other understands the request. */
 export function needsNewestFamily (request: ImageParameters): boolean {
   const { quality = '', size = '' } = request
   return fileCount(request) > 1 || newestOnly.some(field => isAsked(request[field])) ||

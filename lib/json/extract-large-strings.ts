@@ -33,7 +33,10 @@ export class LargeStringExtractor {
     this.#longBytes = longBytes
   }
 
-  /** To be called first. Memory is taken with the first long string, and used as it fills. */
+  /**
+   * Prepares for so many bytes; to be called first. Memory is taken with the first long string, and used
+   * as it fills.
+   */
   expect (bytes: number): void {
     this.#roomBytes = bytes
   }
@@ -68,7 +71,7 @@ export class LargeStringExtractor {
     this.rest.push(piece.subarray(kept))
   }
 
-  /** Where the string that is open at `from` ends in this piece, or -1. */
+  /** Returns where the string that is open at `from` ends in this piece, or -1. */
   #endOfString (piece: Buffer, from: number): number {
     let at = this.#midEscape ? from + 1 : from
     this.#midEscape = false
@@ -121,7 +124,7 @@ export class LargeStringExtractor {
   }
 }
 
-/** The bytes with every `\/` as `/`, in their place; undefined, and unchanged, for other escapes. */
+/** Returns the bytes with every `\/` as `/`, in their place; undefined, and unchanged, for other escapes. */
 function withoutEscapes (bytes: Buffer): Buffer | undefined {
   for (let at = bytes.indexOf(backslash); at !== -1; at = bytes.indexOf(backslash, at + 2)) {
     if (bytes[at + 1] !== slash) return undefined

@@ -65,7 +65,7 @@ export class JsonOutline {
     this.#expect(closeList)
   }
 
-  /** The value that stands here. */
+  /** Returns the value that stands here. */
   parse (): unknown {
     try {
       return JSON.parse(this.take().toString())
@@ -74,7 +74,7 @@ export class JsonOutline {
     }
   }
 
-  /** Whether `null` stands here. */
+  /** True when `null` stands here. */
   get isNull (): boolean {
     return this.#bytes[this.#next()] === letterN
   }
@@ -83,7 +83,7 @@ export class JsonOutline {
     this.take()
   }
 
-  /** The bytes of the value that stands here; a view, not a copy. */
+  /** Returns the bytes of the value that stands here; a view, not a copy. */
   take (): Buffer {
     const start = this.#next()
     const first = this.#bytes[start]
@@ -99,7 +99,7 @@ export class JsonOutline {
     if (this.#next() < this.#bytes.length) throw this.#invalid()
   }
 
-  /** Where the next byte is that is not white space. */
+  /** Returns the position of the next byte that is not white space. */
   #next (): number {
     while (isSpace(this.#bytes[this.#at])) this.#at++
     return this.#at
@@ -123,7 +123,7 @@ export class JsonOutline {
     }
   }
 
-  /** Where a list of numbers ends; `undefined` for a list of anything else. */
+  /** Returns where a list of numbers ends; `undefined` for a list of anything else. */
   #endOfPlainList (start: number): number | undefined {
     const end = this.#find(closeList, start)
     const inside = this.#bytes.subarray(start + 1, end)

@@ -10,7 +10,7 @@
  */
 export interface Bucket {
   readonly owed: number
-  /** When `owed` was owed, in whole milliseconds. */
+  /** The time at which `owed` was owed, in whole milliseconds. */
   readonly atMs: number
 }
 

@@ -66,7 +66,7 @@ interface Reservation extends Wanted {
   readonly period: Period | undefined
 }
 
-/** When open calls may have ended. */
+/** The time after which open calls may have ended. */
 const retryAfterMs = 1000
 
 export class LimitCounters {

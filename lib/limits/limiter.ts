@@ -28,7 +28,7 @@ export interface LocalLimiterOptions {
   /** Called when the ledger cannot be read: budgets then count what this process knows. */
   readonly onFailure?: (error: unknown) => void
   readonly now?: () => number
-  /** How long a reading is used. Default 1000: gateways on one store learn of each other's calls within it. */
+  /** The time for which a reading is used. Default 1000: gateways on one store learn of each other's calls within it. */
   readonly rereadMs?: number
 }
 

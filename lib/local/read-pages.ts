@@ -28,7 +28,7 @@ const textBytes = 8 * 1024 * 1024
 const gate = new FairSemaphore(Math.max(1, availableParallelism() - 1))
 
 /**
- * The text of each page, in order; an image is one page.
+ * Returns the text of each page, in order; an image is one page.
  *
  * @throws Unreadable when programs are missing or the document is not what it seems, the signal's
  *   reason

@@ -7,7 +7,7 @@ export interface RunOptions {
   readonly input?: Uint8Array
   /** Kills it. */
   readonly signal: AbortSignal
-  /** Of standard output; more kills it. */
+  /** The bound on its standard output; more kills it. */
   readonly maxBytes: number
 }
 

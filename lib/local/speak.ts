@@ -44,7 +44,7 @@ function withLengths (wav: Buffer): Buffer {
   return wav
 }
 
-/** The samples at the rate this API promises for `pcm`, each between its two neighbours. */
+/** Returns the samples at the rate this API promises for `pcm`, each between its two neighbours. */
 function resampled (wav: Buffer): Buffer {
   const rate = wav.readUInt32LE(24)
   const count = Math.floor((wav.length - headBytes) / 2)

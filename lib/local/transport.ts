@@ -37,7 +37,7 @@ async function readDocument (request: UpstreamRequest, programs: LocalPrograms, 
   }
 }
 
-/** Without a format it is a WAV file: to make an MP3 takes more than a voice. */
+/** Speaks a text; without a format as a WAV file: to make an MP3 takes more than a voice. */
 async function say ({ body }: UpstreamRequest, { espeak }: LocalPrograms, sending: SendOptions): Promise<UpstreamResponse> {
   if (espeak === undefined) return answer(404, { message: 'eSpeak NG is not installed.', code: 'model_not_found' })
   // The adapter writes this body out of a request that was validated.
@@ -49,7 +49,7 @@ async function say ({ body }: UpstreamRequest, { espeak }: LocalPrograms, sendin
   return bytesAnswer(200, `audio/${format}`, await speak({ input, voice, speed, format }, espeak, sending))
 }
 
-/** The data URL that the adapter has put into the body. */
+/** Returns the data URL that the adapter has put into the body. */
 async function documentIn ({ body }: UpstreamRequest): Promise<{ bytes: Buffer, isPdf: boolean } | undefined> {
   const text = await wholeBody(body)
   const from = text.indexOf('data:')

@@ -1,5 +1,5 @@
 /**
- * What providers list themselves: asked for in the background, never on behalf of a call.
+ * Fetches the models that providers list themselves: in the background, never on behalf of a call.
  *
  * A server whose models cannot be in a catalogue (a local one, a gateway) is usable
  * without it, since unknown models are passed on; its list makes them visible.

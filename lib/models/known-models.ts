@@ -84,14 +84,14 @@ function inherited (entry: ModelEntry, entries: ReadonlyMap<string, ModelEntry>,
   }
 }
 
-/** A catalogue model under the name the operator gave its provider. */
+/** Returns a catalogue model under the name the operator gave its provider. */
 function under (providerId: string, model: ModelEntry): ModelEntry {
   if (model.providerId === providerId) return model
   const name = model.id.slice(model.id.indexOf('/') + 1)
   return { ...model, id: `${providerId}/${name}`, providerId }
 }
 
-/** A model of which only its name is known. */
+/** Returns a model of which only its name is known. */
 export function bareEntry (providerId: string, model: string, kind: ProviderKind): ModelEntry {
   return {
     id: `${providerId}/${model}`,

@@ -1,5 +1,5 @@
 /**
- * Everything lookups need, computed beforehand: a call then costs one `Map.get`.
+ * Computes beforehand what lookups need: a call then costs one `Map.get`.
  *
  * When two things have one name, `routes:` win over aliases, aliases over ids, and ids over names
  * without a prefix.
@@ -127,7 +127,7 @@ function hasLoneSurrogate (name: string): boolean {
   return /\p{Surrogate}/u.test(name)
 }
 
-/** The route to a known model. */
+/** Returns the route to a known model. */
 function routeOf ({ id, providerId, model, traits }: ModelEntry): Route {
   return withTraits({ providerId, model, modelId: id }, traits)
 }

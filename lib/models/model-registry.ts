@@ -1,4 +1,4 @@
-/** What pipelines ask of the model catalogue. */
+/** Defines what pipelines need of the model catalogue. */
 
 import type { Route } from '../core/route.ts'
 import type { ModelEntry } from '../core/model.ts'
@@ -19,7 +19,7 @@ export interface ModelRegistry {
   readonly routeTo: (providerId: string, model: string) => Route | undefined
   /** The known id nearest to one that was not found. */
   readonly suggest: (id: string) => string | undefined
-  /** What is known of a model by its full id, whether or not its provider is enabled. */
+  /** Finds a model by its full id, whether or not its provider is enabled. */
   readonly find: (id: string) => ModelEntry | undefined
   /** Every model of an enabled provider that is not hidden, by id. */
   readonly list: () => readonly ModelEntry[]

@@ -7,7 +7,7 @@ const cheapestUsd = 0.1
 const dearestUsd = 100
 
 /**
- * USD per million tokens where three are read for one that is written, as is usual; `undefined` where
+ * Returns USD per million tokens where three are read for one that is written, as is usual; `undefined` where
  * no price is known.
  */
 export function blendedPrice (price: ModelEntry['price']): number | undefined {
@@ -15,7 +15,7 @@ export function blendedPrice (price: ModelEntry['price']): number | undefined {
   return price.output === undefined ? price.input : (3 * price.input + price.output) / 4
 }
 
-/** The attribute `cost` that follows from a price, from 0 for cheap to 1 for expensive. */
+/** Returns the attribute `cost` that follows from a price, from 0 for cheap to 1 for expensive. */
 export function costOf (price: ModelEntry['price']): number | undefined {
   const usd = blendedPrice(price)
   if (usd === undefined) return undefined

@@ -20,12 +20,12 @@ export interface RankedCandidate {
 
 interface Need {
   readonly attribute: string
-  /** How much; of `cost`, how much cheapness. */
+  /** The weight; for `cost`, that of cheapness. */
   readonly amount: number
   readonly weight: number
 }
 
-/** What an agent is to be like says what its model must be like. Other names mean themselves. */
+/** Translates what an agent is to be like into what its model must be like. Other names mean themselves. */
 function needsOf ([name, amount]: [string, number]): Need[] {
   switch (name) {
     case 'complexity': return [{ attribute: 'intelligence', amount, weight: 1 }]
@@ -36,7 +36,7 @@ function needsOf ([name, amount]: [string, number]): Need[] {
 }
 
 /**
- * The same routes, best first, each with its score; as they were, where nothing is needed.
+ * Returns the same routes, best first, each with its score; as they were, where nothing is needed.
  *
  * @param named attributes that the request speaks of, for calls that do not say what they need
  */
@@ -58,7 +58,7 @@ function scoreOf (attributes: Attributes, needs: readonly Need[]): number {
   return needs.reduce((sum, need) => sum + need.weight * met(need, attributes), 0)
 }
 
-/** To a millionth: what sums of fractions leave behind it would order equals. */
+/** Rounds to a millionth: what sums of fractions leave behind it would order equals. */
 function rounded (score: number): number {
   return Math.round(score * 1e6) / 1e6
 }

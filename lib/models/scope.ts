@@ -1,5 +1,5 @@
 /**
- * Which models a key may use, decided on the model that will be asked.
+ * Decides which models a key may use, by the model that will be called.
  *
  * A pattern of `ApiKey.models` is a model id, ends in `/*` for every model of a provider, or is `*`.
  * A pattern that equals the name of an alias or a configured route also allows what that name leads

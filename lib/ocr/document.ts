@@ -45,7 +45,7 @@ export async function readDocument (text: string | LargeString, maxBytes: number
   return { kind: 'bytes', mediaType, bytes }
 }
 
-/** A PDF may have up to a kilobyte of anything before its own first line. */
+/** Recognises a document by its first bytes. A PDF may have up to a kilobyte of anything before its own first line. */
 export function documentType (bytes: Buffer): DocumentType | undefined {
   return imageKind(bytes)?.mediaType ?? (bytes.subarray(0, 1024).includes('%PDF-') ? 'application/pdf' : undefined)
 }
@@ -63,7 +63,7 @@ function readAddress (text: string | LargeString): OcrDocument {
   return { kind: 'address', url: url.href, isImage: /\.(?:png|jpe?g|webp)$/i.test(url.pathname) }
 }
 
-/** In memory that a worker can share. */
+/** Copies a text into memory that a worker can share. */
 function shared (text: string): Buffer {
   const bytes = Buffer.from(new SharedArrayBuffer(Buffer.byteLength(text)))
   bytes.write(text)

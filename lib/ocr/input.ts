@@ -11,7 +11,7 @@ export interface OcrInput extends Pick<WithoutNulls<OcrRequest>, 'model'> {
   readonly stream?: undefined
 }
 
-/** What a provider read. */
+/** The pages a provider read. */
 export interface OcrPages {
   readonly pages: ReadonlyArray<{ readonly index: number, readonly markdown: string }>
 }

@@ -26,7 +26,7 @@ export async function countPages (bytes: Uint8Array, owner: string, signal: Abor
 }
 
 /**
- * The text layer of each page, in order; empty for a page that is only a picture.
+ * Returns the text layer of each page, in order; empty for a page that is only a picture.
  *
  * @returns undefined when it cannot be read within 20 seconds
  * @throws the signal's reason
@@ -39,7 +39,7 @@ export async function pageTexts (
 }
 
 /**
- * Whether there is a table of what is where. Without one a reader has to search byte by byte, which
+ * Tells whether there is a table of what is where. Without one a reader has to search byte by byte, which
  * takes ten times the size of the file in memory, and real PDFs are not like that.
  */
 function hasIndex (bytes: Uint8Array): boolean {

@@ -23,7 +23,7 @@ export interface ServeOptions {
   readonly limiter?: Limiter
   /** Passes metrics on to the process that serves them. Default: this process, at `settings.metrics`. */
   readonly publishMetrics?: (families: () => Family[]) => void
-  /** Where the settings come from, to notice changes. */
+  /** The sources of the settings, to notice changes. */
   readonly sources: ConfigSources
   readonly settings: Settings
   readonly log: Log

@@ -11,7 +11,7 @@ import { stopMessage } from './worker.ts'
 const minHealthyUptimeMs = 10_000
 const initialRestartMs = 100
 const maxRestartMs = 30_000
-/** What a worker may take to stop beyond its delay and its drain, before it is killed. */
+/** The time a worker may take to stop beyond its delay and its drain, before it is killed. */
 const stopGraceMs = 1350
 
 export interface WorkerEvents {

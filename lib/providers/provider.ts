@@ -27,7 +27,7 @@ import type { Timeouts } from '../core/settings.ts'
 export interface Ask<R> {
   readonly request: R
   readonly route: Route
-  /** How this target deviates from its dialect, as data. */
+  /** The ways in which this target deviates from its dialect, as data. */
   readonly quirks: Quirks
   readonly streamed: boolean
 }
@@ -117,7 +117,7 @@ export interface SendOptions {
   readonly credential: Readonly<Record<string, string>>
   readonly timeouts: Timeouts
   readonly streamed: boolean
-  /** Whose call it is: heavy work within the process is shared out by it. */
+  /** The key of the call: heavy work within the process is shared out by it. */
   readonly keyId?: string
 }
 
@@ -145,7 +145,7 @@ export interface Provider {
   readonly authorize: (callerKey?: string) => Readonly<Record<string, string>>
   readonly timeouts: Timeouts
   readonly retries: number
-  /** When the client disconnects: abort the provider request, or read the answer to its end for exact usage. */
+  /** The reaction to a client that disconnects: abort the provider request, or read the answer to its end for exact usage. */
   readonly onDisconnect: 'abort' | 'drain'
   readonly quirks: Quirks
   readonly adapters: Adapters

@@ -20,7 +20,7 @@ export function retryAfterSeconds (
   return Number.isNaN(dateMs) ? undefined : clampSeconds((dateMs - nowMs) / 1000)
 }
 
-/** `x-ratelimit-{limit,remaining,reset}-{requests,tokens}` as the provider has them: clients read these by name. */
+/** Copies `x-ratelimit-{limit,remaining,reset}-{requests,tokens}` as the provider has them: clients read these by name. */
 export function rateLimitsIn (headers: Readonly<Record<string, string | string[] | undefined>>): Record<string, string> {
   const limits: Record<string, string> = {}
   for (const [name, value] of Object.entries(headers)) {

@@ -1,7 +1,7 @@
 import { defaultSettings } from './default-settings.ts'
 import type { Provider } from '../providers/provider.ts'
 
-/** Everything but these three has the default that the configuration gives a provider. */
+/** The required parts. All others have the default that the configuration gives a provider. */
 export type ProviderParts = Pick<Provider, 'id' | 'transport' | 'adapters'> & Partial<Provider>
 
 /**

@@ -135,7 +135,7 @@ async function fetchOnce (fetch: Fetch, { store, owner }: Deferrals, { deferred,
   throw failure
 }
 
-/** Not on the caller's signal: a caller who leaves now may come back for it. */
+/** Sends it, but not on the caller's signal: a caller who leaves now may come back for it. */
 async function send ({ provider, at, callerKey, call }: Fetch): Promise<UpstreamResponse> {
   const { deferred } = provider.adapters
   if (deferred === undefined) throw notFound()
@@ -185,7 +185,7 @@ function errorOf ({ provider, callerKey, at, ticket }: Fetch, { status, headers 
   return callerError(new ProviderFailure(failure ?? { kind: 'error' }), secrets, callerKey)
 }
 
-/** What an id that is unknown, expired or collected gets is not documented. */
+/** Recognises the answer for an id that is unknown, expired or collected, which is not documented. */
 function isGone (status: number, body: unknown): boolean {
   return status === 404 || status === 410 ||
     (status === 400 && /not found|expired|no such|does not exist/i.test(JSON.stringify(body)))

@@ -35,7 +35,7 @@ export function embeddingsReply (): Sink<Batch<EmbeddingsRequest, EmbeddingsEven
   }
 }
 
-/** The text of the answer in pieces; the bytes of a vector are a piece of their own, not copied. */
+/** Yields the text of the answer in pieces; the bytes of a vector are a piece of their own, not copied. */
 function * printed (
   vectors: readonly Vector[], form: VectorForm, model: string, { promptTokens, totalTokens }: Usage
 ): Generator<Buffer | string, void, undefined> {

@@ -8,7 +8,7 @@ const headers = {
 /** One comment line: the event that follows is glued to it, so every client reads it. */
 const keepAlive = { text: ': ping\n', everyMs: 15_000 }
 
-/** The text of an event stream as a reply. */
+/** Makes a reply of the text of an event stream. */
 export function eventStream (text: AsyncIterable<string>): Reply {
   return { status: 200, headers, body: text, keepAlive }
 }

@@ -102,7 +102,7 @@ export class AttemptPlan {
     return undefined
   }
 
-  /** The provider's own word, or a growing time by chance, so that calls that failed together part. */
+  /** Returns the provider's own word, or a growing time by chance, so that calls that failed together part. */
   #waitFor ({ route, attempts }: Failed): number {
     const backoffMs = Math.min(initialBackoffMs * 2 ** (attempts - 1) * (0.75 + Math.random() / 4), maxBackoffMs)
     return Math.max(this.#health.retryBudget(route.providerId).cooldownMs, backoffMs)

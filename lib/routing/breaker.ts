@@ -37,7 +37,7 @@ export class Breaker {
   #failures = 0
   #streak = 0
   #lastMs = -Infinity
-  /** When a probe may be made; `undefined` while closed. */
+  /** The time at which a probe may be made; `undefined` while closed. */
   #probeAtMs: number | undefined
   #cooldownMs = initialCooldownMs
   #probing = false
@@ -55,7 +55,7 @@ export class Breaker {
     return this.#probing ? 0 : undefined
   }
 
-  /** Must be followed by `ended`, whatever happens. */
+  /** Starts an attempt; `ended` must follow, whatever happens. */
   begin (nowMs: number): Attempt {
     const isProbe = this.#probeAtMs !== undefined && nowMs >= this.#probeAtMs && !this.#probing
     if (isProbe) this.#probing = true

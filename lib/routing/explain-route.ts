@@ -32,7 +32,7 @@ export function candidatesOf ({ routes }: CallRecord): string[] | undefined {
   return routes.slice(0, maxCandidates).map((route, index) => `${route.modelId}: ${rankText(route, index)}`)
 }
 
-/** `openai/gpt-5: upstream_timeout` */
+/** Prints `openai/gpt-5: upstream_timeout` */
 export function printAttempts (attempts: readonly FailedAttempt[]): string[] {
   return attempts.map(({ route, why }) => `${route.modelId}: ${why}`)
 }

@@ -53,7 +53,7 @@ export function providerChoice (
 }
 
 /**
- * The caller's own key at the provider, without white space around it.
+ * Returns the caller's own key at the provider, without white space around it.
  *
  * @throws GatewayError `invalid_value` for one that no header can carry on.
  */
@@ -66,7 +66,7 @@ export function ownProviderKey (headers: Call['headers']): Secret | undefined {
 }
 
 /**
- * The routes for one model of such a call; none for a model the operator disabled.
+ * Returns the routes for one model of such a call; none for a model the operator disabled.
  *
  * @throws GatewayError `unknown_provider` when nothing says whose the key is.
  */

@@ -19,10 +19,10 @@ const maxAttempts = 200
 const earnedByAnswer = 3
 /** A provider that was not asked for so long may be tried again, however it was before. */
 const forgottenAfterMs = 60_000
-/** How long a used-up quota is expected to stay so, where the provider does not say. */
+/** The time for which a used-up quota is expected to stay so, where the provider does not say. */
 const quotaMs = 60_000
 
-/** What is known of one credential at one provider. */
+/** Knows the state of one credential at one provider. */
 export class RetryBudget {
   readonly #now: () => number
   #attemptsLeft = initialAttempts

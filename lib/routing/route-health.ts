@@ -1,5 +1,5 @@
 /**
- * What this process knows of the providers behind its own credentials: who asked for a pause, which
+ * Holds what this process knows of the providers behind its own credentials: which asked for a pause, which
  * models fail, how soon they answer. All endpoints share one; every process has its own.
  */
 
@@ -12,7 +12,7 @@ import { RetryBudget } from './retry-budget.ts'
 /** Models whose failures are remembered: their names come from callers, so there is no end to them. */
 const maxBreakers = 1000
 
-/** Why a route is asked after others, and for how many milliseconds. */
+/** The reason why a route is tried after others, and for how many milliseconds. */
 export interface Cooldown {
   /** The provider asked for a pause, or the circuit of the model is open. */
   readonly why: 'rate_limited' | 'circuit_open'
@@ -23,7 +23,7 @@ export class RouteHealth {
   readonly #now: () => number
   readonly #budgets = new Map<string, RetryBudget>()
   readonly #breakers = new Map<string, Breaker>()
-  /** Of complete answers and of streams: a complete one begins when it is there. */
+  /** Latencies of complete answers and of streams: a complete one begins when it is there. */
   readonly #latencies: { readonly complete: Latencies, readonly streamed: Latencies }
 
   /** @param now milliseconds of a clock that never goes back */
@@ -47,7 +47,7 @@ export class RouteHealth {
     this.#latencies.streamed.adopt(before.#latencies.streamed, isSame)
   }
 
-  /** The budget of the gateway's credential at a provider. */
+  /** Returns the budget of the gateway's credential at a provider. */
   retryBudget (providerId: string): RetryBudget {
     let budget = this.#budgets.get(providerId)
     if (budget === undefined) this.#budgets.set(providerId, budget = new RetryBudget(this.#now))
@@ -93,7 +93,7 @@ export class RouteHealth {
     for (const { route } of waiting) yield route
   }
 
-  /** Must be followed by `ended`, whatever happens. */
+  /** Starts an attempt; `ended` must follow, whatever happens. */
   begin ({ modelId }: Route): Attempt {
     return this.#breakers.get(modelId)?.begin(this.#now()) ?? firstAttempt
   }
@@ -125,7 +125,7 @@ export class RouteHealth {
     for (const [modelId, { isOpen }] of this.#breakers) yield [modelId, isOpen]
   }
 
-  /** Only models that have failed have one. */
+  /** Returns the breaker of a model; only models that have failed have one. */
   #breaker (modelId: string): Breaker {
     let breaker = this.#breakers.get(modelId)
     if (breaker !== undefined) return breaker

@@ -110,7 +110,7 @@ function contentOf ({ body, question, character, directives }: Asked, index: num
   return format?.type === 'json_object' ? JSON.stringify({ simulator: 'sandbox', answer: text }) : text
 }
 
-/** The text up to the first of the stop sequences. */
+/** Returns the text up to the first of the stop sequences. */
 function stopped (text: string, stop: ChatBody['stop']): string {
   const stops = typeof stop === 'string' ? [stop] : stop ?? []
   const cuts = stops.map(sequence => sequence === '' ? -1 : text.indexOf(sequence)).filter(at => at >= 0)
@@ -124,7 +124,7 @@ function finishOf (body: ChatBody, calls: readonly AnswerCall[]): Finish {
   return forcesOneTool(body) ? 'stop' : 'tool_calls'
 }
 
-/** The choice cut to so many tokens, in the order in which a model writes them. */
+/** Returns the choice cut to so many tokens, in the order in which a model writes them. */
 function limited (choice: AnswerChoice, limit: number): AnswerChoice {
   let left = limit
   let cut = false

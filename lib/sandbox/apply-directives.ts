@@ -51,7 +51,7 @@ const streamFaults: Readonly<Record<Exclude<Fault, 'filter'>, (code: string | un
   error: code => [{ type: 'send', bytes: dataOf(errorBody(500, sentence, { code })) + done }]
 }
 
-/** The steps up to so many words, then the ending. With fewer words than that, nothing happens. */
+/** Yields the steps up to so many words, then the ending. With fewer words than that, nothing happens. */
 function * broken (steps: Iterable<Step>, after: number, ending: readonly Step[]): Generator<Step, void> {
   let sent = 0
   for (const step of steps) {
@@ -65,7 +65,7 @@ function * broken (steps: Iterable<Step>, after: number, ending: readonly Step[]
   }
 }
 
-/** The first half of the bytes, then the ending. */
+/** Yields the first half of the bytes, then the ending. */
 function * halved (steps: Iterable<Step>, ending: readonly Step[]): Generator<Step, void> {
   for (const step of steps) {
     if (step.type !== 'send') continue

@@ -56,7 +56,7 @@ function callsOf (first: AnswerCall, calls: readonly AnswerCall[]): object {
   }
 }
 
-/** Log probabilities where they belong: to the text, or to the refusal. */
+/** Returns log probabilities where they belong: to the text, or to the refusal. */
 export function logprobsOf ({ refused }: AnswerChoice, list: readonly TokenLogprobs[]): object {
   return refused ? { content: null, refusal: list } : { content: list, refusal: null }
 }

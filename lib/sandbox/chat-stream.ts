@@ -38,14 +38,14 @@ export function * streamOf (answer: ChatAnswer, body: ChatBody, wordsPerSecond: 
   yield { type: 'send', bytes: done }
 }
 
-/** One unnamed message of an event stream. */
+/** Returns one unnamed message of an event stream. */
 export function dataOf (value: unknown): string {
   return `data: ${JSON.stringify(value)}\n\n`
 }
 
 export const done = 'data: [DONE]\n\n'
 
-/** A piece of each choice, then the next of each, until all have ended. */
+/** Yields a piece of each choice, then the next of each, until all have ended. */
 function * inTurns (choices: readonly AnswerChoice[], body: ChatBody): Generator<[index: number, piece: Piece], void> {
   let open = choices.map(choice => ({ index: choice.index, pieces: piecesOf(choice, body) }))
   while (open.length > 0) {

@@ -1,5 +1,5 @@
 /**
- * A checksum over bytes, most significant bit first, starting from nothing.
+ * Returns a checksum over bytes, most significant bit first, starting from nothing.
  *
  * @param bits its width, 8 to 32
  * @param polynomial without its highest bit

@@ -23,7 +23,7 @@ interface EmbeddingsBody extends Pick<EmbeddingsRequest, 'input' | 'encoding_for
 }
 
 /**
- * Unit vectors that behave like those of a model: the same text has the same vector, texts that
+ * Returns unit vectors that behave like those of a model: the same text has the same vector, texts that
  * share words are near each other, and a shorter vector is the start of the longer one. Directives
  * (see `directives`) are read in the last text.
  *

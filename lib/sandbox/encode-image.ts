@@ -4,7 +4,7 @@ import { encodePng, type Raster } from './png.ts'
 export type ImageFormat = 'png' | 'jpeg' | 'webp'
 
 /**
- * The bytes of an image file. PNG is written here; the others by sharp, which is an optional
+ * Returns the bytes of an image file. PNG is written here; the others by sharp, which is an optional
  * dependency and loaded with the first of them.
  *
  * @param quality 0–100, for JPEG and WebP

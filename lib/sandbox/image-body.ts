@@ -7,7 +7,7 @@ import type { UpstreamRequest } from '../providers/provider.ts'
 
 export interface ImageBody {
   readonly model: string
-  /** Of a variation, which has no prompt, its image says what to paint. */
+  /** The text to paint; for a variation, which has no prompt, one made of its image. */
   readonly text: string
   readonly n: number
   readonly width: number

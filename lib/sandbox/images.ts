@@ -16,12 +16,12 @@ import type { UpstreamRequest } from '../providers/provider.ts'
 const wordsPerPicture = 10
 const squares = 16
 
-/** `POST /images/generations` */
+/** Answers `POST /images/generations` */
 export async function makeImages (request: UpstreamRequest, options: SandboxOptions): Promise<Script> {
   return await imagesScript(request, options, 'image_generation')
 }
 
-/** `POST /images/edits` and `POST /images/variations` */
+/** Answers `POST /images/edits` and `POST /images/variations` */
 export async function changeImages (request: UpstreamRequest, options: SandboxOptions): Promise<Script> {
   return await imagesScript(request, options, 'image_edit')
 }
@@ -58,14 +58,14 @@ async function streamScript (body: ImageBody, wordsPerSecond: number, created: n
   return { before: [], status: 200, headers: { 'content-type': 'text/event-stream; charset=utf-8' }, body: steps }
 }
 
-/** One after the other: a large one takes a hundred megabytes while it is made. */
+/** Makes them one after the other: a large one takes a hundred megabytes while it is made. */
 async function pictures (body: ImageBody): Promise<object[]> {
   const data: object[] = []
   for (let number = 0; number < body.n; number++) data.push(dataOf(body, await picture(body, number)))
   return data
 }
 
-/** In base64. */
+/** Makes one, in base64. */
 async function picture (body: ImageBody, number: number, detail = squares): Promise<string> {
   const bytes = await encodeImage(paint({ ...body, number, squares: detail }), body.format, body.quality)
   return bytes.toString('base64')

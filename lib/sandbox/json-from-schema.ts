@@ -16,9 +16,9 @@ import type { Hints } from './hints.ts'
 export interface JsonOptions {
   /** True to fill in what is not required as well, unless that would go on for ever. */
   readonly optional: boolean
-  /** Which of several different values, from 0. */
+  /** The number among several different values, from 0. */
   readonly variant?: number
-  /** What free strings and numbers may be filled with. */
+  /** The words and numbers to fill free strings and numbers with. */
   readonly hints?: Hints
 }
 
@@ -184,7 +184,7 @@ function typeOf (schema: Schema): string {
   return 'string'
 }
 
-/** Both at once: properties and requirements add up, the narrower limit wins. */
+/** Returns both at once: properties and requirements add up, the narrower limit wins. */
 function merged (a: Schema, b: Schema): Schema {
   const both: Record<string, unknown> = { ...a, ...b }
   for (const key of Object.keys(a)) {

@@ -19,7 +19,7 @@ export interface Question {
   readonly attachments: readonly string[]
   /** The turn to be answered, counted from the last user message: 1, then 2 with tool results. */
   readonly turn: number
-  /** What the tools answered, when that is how the conversation ends. */
+  /** The results of the tools, when that is how the conversation ends. */
   readonly results: readonly ToolResult[]
 }
 
@@ -47,7 +47,7 @@ function showsResults ({ role, content }: Message, before: Message | undefined):
   return role === 'user' && afterResults && attachmentsOf(content).length > 0
 }
 
-/** The text of a content: the string itself, or its text parts. */
+/** Returns the text of a content: the string itself, or its text parts. */
 export function contentText (content: unknown): string {
   if (typeof content === 'string') return content
   if (!Array.isArray(content)) return ''

@@ -1,7 +1,7 @@
 /** The settings under `options` of a sandbox provider. */
 
 export interface SandboxOptions {
-  /** How fast streams come; 0 is as fast as they are read. Default 50. */
+  /** The speed of streams; 0 is as fast as they are read. Default 50. */
   readonly wordsPerSecond: number
 }
 
@@ -12,7 +12,7 @@ export const sandboxOptionNames: readonly string[] = ['words_per_second']
 export class SandboxOptionError extends Error {
   /** As the configuration writes it. */
   readonly option: string
-  /** What follows its name in a sentence. */
+  /** The rule, as it follows the name in a sentence. */
   readonly rule: string
 
   constructor (option: string, rule: string) {

@@ -5,7 +5,7 @@ import type { Raster } from './png.ts'
 
 export interface Picture {
   readonly text: string
-  /** Which of several pictures for one text, from 0. */
+  /** The number among several pictures for one text, from 0. */
   readonly number: number
   readonly width: number
   readonly height: number
@@ -16,7 +16,7 @@ export interface Picture {
 }
 
 /**
- * Row by row rather than pixel by pixel: nothing else runs meanwhile, and a large picture has
+ * Paints row by row rather than pixel by pixel: nothing else runs meanwhile, and a large picture has
  * 16 million pixels.
  *
  * @returns exactly `width` by `height` pixels
@@ -41,7 +41,7 @@ export function paint ({ text, number, width, height, transparent, squares }: Pi
   return { width, height, pixels }
 }
 
-/** Red, green, blue, and all of it. */
+/** Returns red, green, blue, and all of it. */
 function pixelOf (colour: number): Buffer {
   const pixel = Buffer.alloc(4)
   pixel.writeUInt32BE(colour * 256 + 255)

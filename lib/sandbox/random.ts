@@ -1,6 +1,6 @@
 /** Chance that always falls the same way: hashes and numbers made from text. */
 
-/** 32 bits that depend on every character (FNV-1a). */
+/** Returns 32 bits that depend on every character (FNV-1a). */
 export function hash (text: string): number {
   let bits = 0x811c9dc5
   for (let i = 0; i < text.length; i++) {

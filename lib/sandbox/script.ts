@@ -15,7 +15,7 @@ export type Step =
   | { readonly type: 'lose' }
 
 export interface Script {
-  /** What happens before the head of the answer; holds no `send`. */
+  /** The steps before the head of the answer; holds no `send`. */
   readonly before: readonly Step[]
   readonly status: number
   readonly headers: Readonly<Record<string, string>>
@@ -23,12 +23,12 @@ export interface Script {
   readonly body: Iterable<Step>
 }
 
-/** A script that answers at once with one JSON value. */
+/** Returns a script that answers at once with one JSON value. */
 export function jsonScript (status: number, value: unknown, headers: Readonly<Record<string, string>> = {}): Script {
   return jsonTextScript(status, JSON.stringify(value), headers)
 }
 
-/** The same with a value that is JSON already. */
+/** Returns the same with a value that is JSON already. */
 export function jsonTextScript (status: number, json: string, headers: Readonly<Record<string, string>>): Script {
   return {
     before: [],

@@ -4,7 +4,7 @@ const samplesPerSecond = 24_000
 const blockSize = 4096
 
 /**
- * Silence in FLAC: a head and frames whose one subframe is the constant zero.
+ * Returns silence in FLAC: a head and frames whose one subframe is the constant zero.
  *
  * @see https://www.rfc-editor.org/rfc/rfc9639
  */

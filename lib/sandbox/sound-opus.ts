@@ -10,7 +10,7 @@ const firstPage = 2
 const lastPage = 4
 
 /**
- * Silence in Opus, in Ogg pages of a second each.
+ * Returns silence in Opus, in Ogg pages of a second each.
  *
  * @see https://www.rfc-editor.org/rfc/rfc7845
  */

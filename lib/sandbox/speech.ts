@@ -49,7 +49,7 @@ export async function speak (request: UpstreamRequest, options: SandboxOptions):
   return applyDirectives({ before: [], status: 200, headers: { 'content-type': type }, body: steps }, directives, true)
 }
 
-/** As many pieces as there are words to say, in even numbers of bytes. */
+/** Returns as many pieces as there are words to say, in even numbers of bytes. */
 function cut (bytes: Buffer, count: number): Buffer[] {
   const size = Math.max(2, Math.ceil(bytes.length / count / 2) * 2)
   const pieces: Buffer[] = []

@@ -48,7 +48,7 @@ export function stringFor (schema: Schema, { variant, hint }: StringOptions): st
   return text.padEnd(least, ' text').slice(0, most)
 }
 
-/** The shortest match of at least this length. */
+/** Returns the shortest match of at least this length. */
 function stretched (pattern: string, least: number): string | undefined {
   const shortest = stringFromPattern(pattern)
   if (shortest === undefined || shortest.length >= least) return shortest

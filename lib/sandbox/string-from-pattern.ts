@@ -40,7 +40,7 @@ class PatternReader {
     return text
   }
 
-  /** The first alternative counts; the others are only read over. */
+  /** Reads alternatives; the first one counts; the others are only read over. */
   #alternatives (): string {
     const text = this.#sequence()
     while (this.#take('|')) this.#sequence()
@@ -101,7 +101,7 @@ class PatternReader {
     return char === '\\' ? this.#escape() : [char]
   }
 
-  /** The characters an escape stands for. */
+  /** Returns the characters an escape stands for. */
   #escape (): string[] {
     const char = this.#next()
     if (char === 'd') return printable.filter(char => /\d/.test(char))

@@ -39,11 +39,11 @@ export interface TextOptions {
   readonly words: number | undefined
   /** Varies a story, as it varies the sampling of a model. */
   readonly seed: number
-  /** Which of several answers to the same question this is, from 0. */
+  /** The number among several answers to the same question, from 0. */
   readonly choice: number
 }
 
-/** The text of one choice. Choices after the first say which one they are. */
+/** Returns the text of one choice. Choices after the first say which one they are. */
 export function composeText (question: Question, { voice, words, seed, choice }: TextOptions): string {
   const random = randomFrom(hash(question.text) ^ seed ^ Math.imul(choice, 0x9e3779b1))
   const opening = choice === 0 ? '' : `(Answer ${choice + 1}.) `
@@ -71,13 +71,13 @@ function reportOf ({ results }: Question): string {
   return results.map(({ name, text }) => `The tool ${name} answered: ${text.slice(0, maxQuoteLength)}`).join('\n')
 }
 
-/** `a story of 300 words`: the number, within reason. */
+/** Finds `a story of 300 words`: the number, within reason. */
 function wordsAskedFor (text: string): number | undefined {
   const number = Number(/\b(\d{1,5})[ -]words?\b/i.exec(text)?.[1])
   return number >= 1 ? Math.min(number, 10_000) : undefined
 }
 
-/** The text, cut or written on to exactly so many words. */
+/** Returns the text, cut or written on to exactly so many words. */
 function fitted (text: string, count: number, random: () => number): string {
   const words = text.split(/\s+/).filter(word => word !== '')
   while (words.length < count) words.push(...sentence(random).split(' '))

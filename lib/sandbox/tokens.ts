@@ -8,12 +8,12 @@ import { hash } from './random.ts'
 // By code point, so that no token ends in half a character.
 const token = /\s+\S{0,16}|\S{1,16}/gu
 
-/** The tokens of a text; joined, they are the text. */
+/** Returns the tokens of a text; joined, they are the text. */
 export function tokensOf (text: string): string[] {
   return text.match(token) ?? []
 }
 
-/** As many as `tokensOf` gives, without keeping them: prompts can be large. */
+/** Returns as many as `tokensOf` gives, without keeping them: prompts can be large. */
 export function countTokens (text: string): number {
   let count = 0
   token.lastIndex = 0
@@ -32,7 +32,7 @@ export interface TokenLogprobs extends TokenLogprob {
 }
 
 /**
- * Made-up log probabilities: the token itself is always the likeliest, the alternatives fall off.
+ * Returns made-up log probabilities: the token itself is always the likeliest, the alternatives fall off.
  *
  * @param position of the token in its text, from 0
  * @param top how many alternatives to list, 0–20, the token itself included

@@ -42,7 +42,7 @@ const verbs = new Set([
 const maxDirectiveLength = 20_000
 
 /**
- * The calls of this turn; none when the answer is a text.
+ * Returns the calls of this turn; none when the answer is a text.
  *
  * @param rounds in how many turns the tools that are asked for get called
  * @throws Refusal 400 when `tool_choice` names a tool that is not offered
@@ -67,7 +67,7 @@ export function planCalls (body: ChatBody, whole: Question, rounds: number): Pla
   return [planned[0] ?? synthesised(first, question)]
 }
 
-/** True when the request forces this very tool: OpenAI then ends with `stop`, not `tool_calls`. */
+/** Returns true when the request forces this very tool: OpenAI then ends with `stop`, not `tool_calls`. */
 export function forcesOneTool ({ tool_choice: choice }: ChatBody): boolean {
   return typeof choice === 'object' && choice !== null && 'type' in choice &&
     (choice.type === 'function' || choice.type === 'custom')
@@ -109,7 +109,7 @@ function allowedName (tool: Readonly<Record<string, unknown>>): string {
   return typeof name === 'string' ? name : ''
 }
 
-/** The tools the question names, in its order; the same call is made once. */
+/** Returns the tools the question names, in its order; the same call is made once. */
 function named (tools: readonly Tool[], question: Question): PlannedCall[] {
   const found: Array<{ at: number, call: PlannedCall }> = []
   for (const tool of tools) {
@@ -128,7 +128,7 @@ function named (tools: readonly Tool[], question: Question): PlannedCall[] {
   })
 }
 
-/** The tools whose words are all in the question. */
+/** Returns the tools whose words are all in the question. */
 function meant (tools: readonly Tool[], question: Question): PlannedCall[] {
   // An identifier is one word here: `forget_weather` does not ask for the weather.
   const words = new Set(question.text.toLowerCase().match(/[\p{L}\p{N}_]+/gu))
@@ -147,7 +147,7 @@ function wordsOf (name: string): string[] {
   return name.replace(/(\p{Ll})(\p{Lu})/gu, '$1 $2').toLowerCase().match(/[\p{L}\p{N}]+/gu) ?? []
 }
 
-/** A call with what stands behind its name: JSON, or for a custom tool a quote; else made up. */
+/** Returns a call with what stands behind its name: JSON, or for a custom tool a quote; else made up. */
 function callAt (tool: Tool, question: Question, from: number): PlannedCall {
   const rest = question.text.slice(from)
   const lead = /^[`"']?\s*(?:tool|function)?[\s:(,]*(?:with|using)?\s*(?:(?:the )?(?:arguments?|input))?[\s:]*/i.exec(rest)?.[0] ?? ''
@@ -167,7 +167,7 @@ function synthesised ({ kind, name, parameters }: Tool, question: Question): Pla
   return { kind, name, text: JSON.stringify(value) }
 }
 
-/** Up to the brace that closes the first one, not counting those inside strings. */
+/** Cuts the text after the brace that closes the first one, not counting those inside strings. */
 function balanced (text: string): string {
   let depth = 0
   let quoted = false

@@ -23,12 +23,12 @@ interface Heard {
   readonly text: string
 }
 
-/** `POST /audio/transcriptions` */
+/** Answers `POST /audio/transcriptions` */
 export async function transcribe (request: UpstreamRequest, options: SandboxOptions): Promise<Script> {
   return await listen(request, options, false)
 }
 
-/** `POST /audio/translations` */
+/** Answers `POST /audio/translations` */
 export async function translate (request: UpstreamRequest, options: SandboxOptions): Promise<Script> {
   return await listen(request, options, true)
 }

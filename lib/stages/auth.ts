@@ -6,7 +6,7 @@ import { extend, type AuthedCall, type Call } from '../core/call.ts'
 import type { Services } from '../services.ts'
 
 /**
- * One call in, the same call with its key out. The key comes as `Authorization: Bearer <key>`,
+ * Authenticates a call: one in, the same one with its key out. The key comes as `Authorization: Bearer <key>`,
  * where everything after the first space is the key, or as `X-API-Key`; `Authorization` wins.
  *
  * @throws GatewayError `invalid_api_key` alike for a missing, wrong, disabled or expired key;

@@ -25,7 +25,7 @@ import type { Services } from '../services.ts'
 type ChatCall = RoutedCall<ChatInput>
 
 /**
- * One call in, the same call out, unless it is to be deferred.
+ * Defers a call: one in, the same call out, unless it is to be deferred.
  *
  * @throws EarlyReply with the receipt of a deferred call
  * @throws GatewayError `unsupported_parameter` for deferred calls with `stream`, with tool servers
@@ -63,7 +63,7 @@ async function deferOrPass (
   throw new GatewayError('upstream_invalid_response', { cause: 'no request_id' })
 }
 
-/** Before the provider is asked: an answer that is paid for is always kept. */
+/** Checks before the provider is called: an answer that is paid for is always kept. */
 async function checkKept ({ key }: ChatCall, { store }: Deferrals, mostBytes: number): Promise<void> {
   if (await store.keptBytes(key.id) < mostBytes) return
   throw new GatewayError('insufficient_quota', {
@@ -113,7 +113,7 @@ function unsupported (param: string, message: string): GatewayError {
   return new GatewayError('unsupported_parameter', { message, param })
 }
 
-/** A completion without choices, so that clients which read one can read this. */
+/** Returns a completion without choices, so that clients which read one can read this. */
 function receipt (requestId: string, model: string): EarlyReply {
   return new EarlyReply({
     status: 200,

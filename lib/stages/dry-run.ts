@@ -16,7 +16,7 @@ import type { Services } from '../services.ts'
 type RoutingServices = Pick<Services, 'providers' | 'health'>
 
 /**
- * One call in, the same call out, unless it is a dry run.
+ * Ends a dry run early: one call in, the same call out, unless it is a dry run.
  *
  * @param capability what a provider must have to serve the endpoint
  * @throws EarlyReply with the `RouteDecision` of a dry run
@@ -28,7 +28,7 @@ export function dryRun (services: RoutingServices, capability: Capability): Same
   })
 }
 
-/** True for any value but a no: a call that was not meant to be made must not be. */
+/** Returns true for any value but a no: a call that was not meant to be made must not be. */
 function isDryRun ({ headers }: Call): boolean {
   const value = headers['x-headgate-dry-run']
   return value !== undefined && !['false', '0', 'no'].includes(String(value).trim().toLowerCase())

@@ -1,4 +1,4 @@
-/** Whether a key may use that much now. */
+/** Checks that a key may use that much now. */
 
 import { GatewayError } from '../core/errors.ts'
 import { budgetText, limitsOnUse, type KeyLimits } from '../core/key.ts'
@@ -23,7 +23,7 @@ export interface LimitsOptions<R> {
 const maxPauseMs = 1000
 
 /**
- * One call in, the same call out, with what it may use reserved; its actual usage is settled when it
+ * Admits calls: one in, the same call out, with what it may use reserved; its actual usage is settled when it
  * has ended (`gateway`). Calls of keys without limits pass.
  *
  * A key with a budget uses priced models only, and when it is strict its call gets what is left of the
@@ -78,8 +78,8 @@ export function limits<R = unknown> (
 const noTokens: TokenEstimate = { prompt: 0, completion: 0 }
 
 /**
- * One call in, the same call out, and what it turns out to have used counts. It is let through in any
- * case: its provider does now what an earlier call was let in for.
+ * Counts use: one call in, the same call out, and what it turns out to have used counts. It is let
+ * through in any case: its provider does now what an earlier call was let in for.
  */
 export function countUse ({ limiter, settings }: Pick<Services, 'limiter' | 'settings'>): SameStage<AuthedCall> {
   const reserve = async <C extends AuthedCall>(call: C, limits: KeyLimits): Promise<C> => {

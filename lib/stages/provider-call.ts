@@ -30,7 +30,7 @@ export interface ProviderCallServices extends Pick<Services, 'providers'>, Parti
 }
 
 /**
- * One call in, its answer out: at least one batch, the first of which holds real output or the
+ * Calls the provider: one call in, its answer out: at least one batch, the first of which holds real output or the
  * end of the answer. A whole answer is one batch.
  *
  * @param services `abandoned` reads on for providers whose answers are wanted to the end when the

@@ -100,7 +100,7 @@ class UsageRecorder<R> implements Transformer<Batch<R, MeteredEvent>, Batch<R, M
   }
 }
 
-/** True for what a chat model is billed for as output. */
+/** Returns true for what a chat model is billed for as output. */
 function isOutput (type: string): boolean {
   return type === 'text-delta' || type === 'reasoning-delta' || type === 'tool-call-delta' || type === 'refusal-delta'
 }

@@ -1,5 +1,5 @@
 /**
- * Which providers and models may answer a call, best first.
+ * Finds the providers and models that may answer a call, best first.
  *
  * The model comes as an id, as `{ model, settings }` or as a list of either. A caller may also
  * choose the provider by header, and bring a key of their own for it (`stages/provider-choice`).
@@ -114,7 +114,7 @@ function withSettings (route: Route, choice: Choice, read: RouteModelOptions<nev
 }
 
 /**
- * The same routes, best first where the request says what is good.
+ * Returns the same routes, best first where the request says what is good.
  *
  * @param choiceOf by model id, the first choice that led to it
  */

@@ -10,7 +10,7 @@ import type { ChatEvent } from '../core/events.ts'
 import type { ChatInput } from '../chat/input.ts'
 import type { Stage } from '../core/stage.ts'
 
-/** The event stream of a chat answer. */
+/** Returns the event stream of a chat answer. */
 export function sseEncode (): Stage<Batch<ChatInput, ChatEvent>, string> {
   return sseFrames(first => new Printer(first))
 }
@@ -66,7 +66,7 @@ class Printer implements FramePrinter<ChatEvent> {
 const mark = '\u2063headgate\u2063'
 
 /**
- * The text around a delta, taken from a chunk of the one mapping: printing a delta between the
+ * Returns the text around a delta, taken from a chunk of the one mapping: printing a delta between the
  * halves costs 0.1 µs, `JSON.stringify` of the chunk more than ten times that.
  */
 function frameOf (chunk: Chunk | undefined): { before: string, after: string } | undefined {
@@ -74,7 +74,7 @@ function frameOf (chunk: Chunk | undefined): { before: string, after: string } |
   return before === undefined || after === undefined ? undefined : { before: flatten(before), after: flatten(after) }
 }
 
-/** Random padding, so that the length of a frame tells nothing about its text. */
+/** Adds random padding, so that the length of a frame tells nothing about its text. */
 function obfuscated (chunk: Chunk): Chunk {
   if (chunk.choices.length === 0) return chunk
   const length = 1 + randomBytes(1).readUInt8() % 16

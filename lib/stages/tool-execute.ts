@@ -44,7 +44,7 @@ export interface ToolServices extends Pick<Services, 'tools' | 'models' | 'provi
 /** Tells whether the model of a route can be shown the pictures that tools return. */
 type SeesImages = (route: Route) => boolean
 
-/** Why the loop ended although the model had called server tools. */
+/** The reason why the loop ended although the model had called server tools. */
 export type StopReason = 'max_turns' | 'deadline' | 'tokens' | 'budget' | 'calls_per_turn' | 'repeated_call'
 
 const defaultTurns = 10
@@ -52,7 +52,7 @@ const defaultTurns = 10
 const maxImageCharacters = 20_000_000
 
 /**
- * One call in, its answer out, with the shape `ask` alone would give it: one `response-start`, one
+ * Runs the tool loop: one call in, its answer out, with the shape `ask` alone would give it: one `response-start`, one
  * `choice-end` per choice, at most one `usage`, which is the sum over the turns. All turns after
  * the first go to the route that answered it.
  *
@@ -100,7 +100,7 @@ function runsTools ({ request, routes }: ChatCall): boolean {
   return !(request.disable_automatic_function_calling === true && routes[0].providerId === 'google')
 }
 
-/** The tools are offered; whatever is called is left to the caller. */
+/** Offers the tools; what the model calls is left to the caller. */
 async function * offerTools (call: ChatCall, tools: ToolServers, ask: Ask): AsyncGenerator<ChatBatch> {
   const open = await openTools(call, tools)
   let report = failureReport(open.errors)
@@ -141,7 +141,7 @@ class ToolLoop {
   readonly #own: ReadonlySet<string>
   readonly #clock
   readonly #errors: Record<string, ToolServerError>
-  /** How often each call was made, by name and arguments. */
+  /** The number of times each call was made, by name and arguments. */
   readonly #made = new Map<string, number>()
   #usage: Usage | undefined
   #imageCharacters = 0
@@ -305,7 +305,7 @@ function asToolMessage ({ call, outcome }: RanCall): Message {
 }
 
 /**
- * The pictures of the results: not every provider takes them in the message of a tool, every one
+ * Returns the pictures of the results: not every provider takes them in the message of a tool, every one
  * takes them in a message after it.
  */
 function asImageMessage (ran: readonly RanCall[]): Message[] {

@@ -136,7 +136,7 @@ function reasons (schema: TSchema, body: unknown): ValidationDetail[] {
   return detail.length > 0 ? detail : [unexplained]
 }
 
-/** The same object when there is no null in it, which is most often. */
+/** Returns the same object when there is no null in it, which is most often. */
 function withoutNulls (body: Record<string, unknown>): Record<string, unknown> {
   for (const key in body) {
     if (body[key] === null) {

@@ -32,7 +32,7 @@ export interface DeferredRow {
   readonly state: 'fetching' | 'queued' | 'running' | 'done'
   /** The process that fetches or runs it. */
   readonly owner: string | null
-  /** When its owner counts as dead. */
+  /** The time from which its owner counts as dead. */
   readonly lease_until_ms: number
   /** JSON of the call to run, without credentials; gone once it is done. */
   readonly task: string | null
@@ -57,7 +57,7 @@ export interface UsageRow {
   readonly id: string
   /** The `x-request-id` of the answer. */
   readonly call_id: string
-  /** When the call was accepted. */
+  /** The time at which the call was accepted. */
   readonly at_ms: number
   readonly key_id: string
   readonly endpoint: string

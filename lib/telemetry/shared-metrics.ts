@@ -15,7 +15,7 @@ type Message =
 /** A worker that takes longer is too busy: its last report is used. */
 const reportTimeoutMs = 1000
 
-/** In a worker: answers the primary. */
+/** Answers the primary, in a worker. */
 export function serveMetricsRequests (primary: IpcChannel<Message>, families: () => Family[]): void {
   primary.on('message', message => {
     if (isMessage(message) && message.metrics === 'request') send(primary, { metrics: 'report', families: families() })

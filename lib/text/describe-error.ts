@@ -1,4 +1,4 @@
-/** What of an error may be logged: enough to find the fault, nothing of what was said. */
+/** Selects what of an error may be logged: enough to find the fault, nothing of what was said. */
 
 import { redact } from './redact.ts'
 
@@ -12,7 +12,7 @@ export function loggableError (cause: unknown): unknown {
   return { name: cause.name, message, code: typeof code === 'string' || typeof code === 'number' ? code : undefined, at }
 }
 
-/** The same as one sentence, for people: what failed, and in brackets why, unless it says that itself. */
+/** Returns the same as one sentence, for people: what failed, and in brackets why, unless it says that itself. */
 export function describeError (error: unknown): string {
   if (!(error instanceof Error)) return redact(String(error))
   if (error instanceof SyntaxError) return 'The response cannot be read.' // as above

@@ -1,5 +1,5 @@
 /**
- * What a header can carry: tabs, printable ASCII and Latin-1, as undici sees it.
+ * Checks what a header can carry: tabs, printable ASCII and Latin-1, as undici sees it.
  *
  * A request that undici refuses for its headers leaves one of its connections marked busy for good
  * (7.30), so such a text must be found before.
@@ -11,7 +11,7 @@ export function isHeaderSafe (text: string): boolean {
   return !unfit.test(text)
 }
 
-/** Where the first character stands that does not fit, from 1; 0 when all do. */
+/** Returns the position of the first character that does not fit, from 1; 0 when all do. */
 export function firstInvalidChar (text: string): number {
   return text.search(unfit) + 1
 }

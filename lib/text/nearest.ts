@@ -1,7 +1,7 @@
 /** Finds the nearest known word: the "did you mean" of unknown entries, parameters and models. */
 
 /**
- * The candidate nearest to a word, by Levenshtein distance with swaps, without regard to case, `-`,
+ * Returns the candidate nearest to a word, by Levenshtein distance with swaps, without regard to case, `-`,
  * `_` and spaces; the first one when several are equally near.
  *
  * @returns `undefined` when none is near: more than a third of the longer word would have to change.
@@ -28,7 +28,7 @@ function plain (word: string): string {
   return word.toLowerCase().replace(/[-_\s]/g, '')
 }
 
-/** Insertions, deletions, replacements and swaps of neighbours that lead from one word to another. */
+/** Counts the insertions, deletions, replacements and swaps of neighbours that lead from one word to another. */
 function distanceOf (a: string, b: string): number {
   let older: number[] = []
   let previous = Array.from({ length: b.length + 1 }, (_, index) => index)

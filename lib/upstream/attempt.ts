@@ -20,7 +20,7 @@ export interface ProviderCallOptions {
   readonly answerBytes: number
   /** Bytes of one event of a stream. */
   readonly eventBytes: number
-  /** How long real output is waited for before what is there goes out; default 10 s. */
+  /** The time to wait for real output before what is there goes out; default 10 s. */
   readonly holdMs?: number
 }
 
@@ -103,7 +103,7 @@ async function openBody<E extends { readonly type: string }> (
   }
 }
 
-/** The first bytes are awaited, so that a failure before them is still a status. */
+/** Waits for the first bytes, so that a failure before them is still a status. */
 async function openPieces<E> (
   body: UpstreamResponse['body'], read: (piece: Uint8Array, into: E[]) => void
 ): Promise<OpenAttempt<E>> {

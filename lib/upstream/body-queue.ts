@@ -55,7 +55,7 @@ export class BodyQueue implements UpstreamBody, AsyncIterator<Uint8Array, undefi
     this.#waiting = undefined
   }
 
-  /** What has already arrived is still handed over first. */
+  /** Ends the queue with an error; what has already arrived is still handed over first. */
   fail (error: unknown): void {
     if (this.#ended) return
     this.#ended = true

@@ -9,7 +9,7 @@ import { GatewayError } from '../core/errors.ts'
 import type { UpstreamBody } from '../providers/provider.ts'
 
 /**
- * The body without its content encoding. An event stream stays one: what has arrived is given
+ * Returns the body without its content encoding. An event stream stays one: what has arrived is given
  * out as it arrives.
  *
  * @throws GatewayError while reading: `upstream_invalid_response` for an unknown encoding or

@@ -30,7 +30,7 @@ export class Journal {
     this.path = path
   }
 
-  /** The error of the last write, when it failed. Its lines are tried again with those that follow. */
+  /** Returns the error of the last write, when it failed. Its lines are tried again with those that follow. */
   get error (): unknown {
     return this.#error
   }

@@ -186,7 +186,7 @@ export class Ledger {
     this.#timer = setTimeout(() => { void this.flush() }, waitMs).unref()
   }
 
-  /** Every row of memory is in the database: the journal need not have them any more. */
+  /** Notes that every row of memory is in the database: the journal need not have them any more. */
   #written (): void {
     if (this.#failures > failuresBeforeLogging) this.#options.log.warn({ lost: this.#dropped }, 'usage ledger available again')
     this.#failures = 0

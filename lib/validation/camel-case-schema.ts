@@ -25,7 +25,7 @@ export function camelCased<T extends TSchema> (
   return walk(schema, value) as CamelCased<Static<T>> // what the type says of names is what `walk` does
 }
 
-/** For schemas without secrets. */
+/** Stands in for schemas without secrets. */
 function refuse (): never {
   throw new Error('a secret where none is expected')
 }

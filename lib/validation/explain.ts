@@ -21,7 +21,7 @@ import { unionOf, type Tag } from './union.ts'
 export interface ExplainOptions {
   /** Most details to give. Default 20. */
   readonly limit?: number
-  /** Where the value stands. Default `['body']`. */
+  /** The place of the value. Default `['body']`. */
   readonly loc?: ReadonlyArray<string | number>
 }
 
@@ -67,7 +67,7 @@ function checkObject (schema: JsonSchema, value: Record<string, unknown>, found:
   }
 }
 
-/** The keys of a map, and those beside the named ones where a schema has something to say on them. */
+/** Returns the keys of a map, and those beside the named ones where a schema has something to say on them. */
 function checkOtherKeys (
   schema: JsonSchema, value: Record<string, unknown>, found: Findings
 ): void {
@@ -156,7 +156,7 @@ function accepts (branch: JsonSchema, value: unknown, found: Findings): boolean 
   return trial.details.length === 0
 }
 
-/** One branch of each kind: three lists of different items are all just "a list". */
+/** Returns one branch of each kind: three lists of different items are all just "a list". */
 function distinct (branches: readonly JsonSchema[]): JsonSchema[] {
   const kinds = new Map<unknown, JsonSchema>()
   for (const branch of branches) {

@@ -54,7 +54,7 @@ export class Findings {
   }
 }
 
-/** What was sent, as far as it is short: an object or a list says nothing `loc` does not say. */
+/** Returns what was sent if it is short: an object or a list says nothing `loc` does not say. */
 export function show (input: unknown): string | number | boolean | null | undefined {
   if (typeof input === 'string') return shorten(input)
   return typeof input === 'number' || typeof input === 'boolean' || input === null ? input : undefined

@@ -16,7 +16,7 @@ type WithFiles<T> =
   T extends FileMark ? UploadedFile : T extends readonly FileMark[] ? readonly UploadedFile[] : T
 
 export interface ReadForm {
-  /** What the schema is to be checked against: each file is its name. */
+  /** The values to check against the schema: each file is its name. */
   readonly values: Readonly<Record<string, unknown>>
   /** The same with the files themselves. */
   readonly request: Readonly<Record<string, unknown>>
@@ -59,7 +59,7 @@ export function readForm (schema: TSchema, form: UploadForm): ReadForm {
   return { values, request, faults }
 }
 
-/** Everything sent under `name` and `name[]`, in order. */
+/** Lists what was sent under `name` and `name[]`, in order. */
 function entries<T> (
   from: Readonly<Record<string, T | readonly T[]>>, name: string
 ): readonly T[] {
@@ -106,7 +106,7 @@ class Unreadable extends Error {
 }
 
 /**
- * The value a text stands for, by the first branch that can read it; text itself comes last. An
+ * Reads the value a text stands for, by the first branch that can read it; text itself comes last. An
  * empty text where no text is wanted is an empty field of a form: absent.
  */
 function readText (
@@ -155,7 +155,7 @@ const readers: Readonly<Record<string, Reader>> = {
   }
 }
 
-/** What pydantic takes for a boolean. */
+/** The words that pydantic takes for a boolean. */
 const booleans: Readonly<Record<string, boolean>> = Object.assign(Object.create(null), {
   true: true, t: true, yes: true, y: true, on: true, 1: true,
   false: false, f: false, no: false, n: false, off: false, 0: false

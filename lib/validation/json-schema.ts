@@ -26,24 +26,24 @@ export interface JsonSchema {
   readonly contentMediaType?: string
 }
 
-/** The values a `const` or `enum` allows; undefined for every other schema. */
+/** Returns the values a `const` or `enum` allows; undefined for every other schema. */
 export function literals (schema: JsonSchema | undefined): readonly unknown[] | undefined {
   if (schema?.enum !== undefined) return schema.enum
   return schema !== undefined && 'const' in schema ? [schema.const] : undefined
 }
 
-/** The branches of a schema, unions within unions included; a schema without any is its own. */
+/** Returns the branches of a schema, unions within unions included; a schema without any is its own. */
 export function branchesOf (schema: JsonSchema): readonly JsonSchema[] {
   return schema.anyOf === undefined ? [schema] : schema.anyOf.flatMap(branchesOf)
 }
 
-/** The JSON type of a value. A number is always `number`, whole or not. */
+/** Returns the JSON type of a value. A number is always `number`, whole or not. */
 export function typeOf (value: unknown): string {
   if (value === null) return 'null'
   return Array.isArray(value) ? 'array' : typeof value
 }
 
-/** True when a value is at least of the right JSON type for a schema without branches. */
+/** Returns true when a value is at least of the right JSON type for a schema without branches. */
 export function fits (schema: JsonSchema, value: unknown): boolean {
   const type = typeOf(value)
   if (schema.type !== undefined) return schema.type === type || (schema.type === 'integer' && type === 'number')

@@ -19,7 +19,7 @@ export interface Tag {
 
 const unions = new WeakMap<readonly JsonSchema[], Union>()
 
-/** What is known of a union. Worked out once per schema: a conversation asks at every message. */
+/** Describes a union, once per schema: a conversation asks at every message. */
 export function unionOf (anyOf: readonly JsonSchema[]): Union {
   let union = unions.get(anyOf)
   if (union === undefined) {
@@ -30,7 +30,7 @@ export function unionOf (anyOf: readonly JsonSchema[]): Union {
   return union
 }
 
-/** The tag is the property that has fixed values in most branches, and in two at least. */
+/** Finds the tag: the property that has fixed values in most branches, and in two at least. */
 function tagOf (branches: readonly JsonSchema[]): Tag | undefined {
   const uses = new Map<string, number>()
   for (const { properties = {} } of branches) {

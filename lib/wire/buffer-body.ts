@@ -1,6 +1,6 @@
 type Body = string | Uint8Array | (() => AsyncIterable<Uint8Array>) | undefined
 
-/** The body of a request that never leaves the process, in one piece. */
+/** Returns the body of a request that never leaves the process, in one piece. */
 export async function wholeBody (body: Body): Promise<Buffer> {
   if (body === undefined) return Buffer.alloc(0)
   if (typeof body === 'string') return Buffer.from(body)

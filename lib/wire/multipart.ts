@@ -63,7 +63,7 @@ function headOf (part: FormPart): string {
     : `${disposition}; filename="${escaped(part.fileName)}"\r\nContent-Type: ${part.mediaType.replace(/[\r\n]/g, '')}`
 }
 
-/** What would end the quoted text or the header, as the form encoding of HTML writes it. */
+/** Escapes what would end the quoted text or the header, as the form encoding of HTML writes it. */
 function escaped (name: string): string {
   return name.replace(/["\r\n]/g, character => encodeURIComponent(character))
 }

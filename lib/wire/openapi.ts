@@ -9,7 +9,7 @@ import type { TSchema } from 'typebox'
 import { codes, type ErrorCode } from '../core/errors.ts'
 import { ErrorBody, ValidationErrorBody } from '../../schemas/errors.ts'
 
-/** What callers are told of one endpoint. */
+/** The documentation of one endpoint. */
 export interface EndpointDoc {
   /** Unique; the name of the method in generated clients. */
   readonly operationId: string
@@ -121,7 +121,7 @@ const dryRunHeader: Json = {
   schema: { type: 'string', enum: ['true', 'false'] }
 }
 
-/** Of endpoints that ask a provider, which are what the limits of keys count. */
+/** The headers of endpoints that call a provider, which are what the limits of keys count. */
 const limitHeaders: { [key: string]: Json } = Object.fromEntries(['requests', 'tokens'].flatMap(what => [
   [`x-ratelimit-limit-${what}`, { description: `Limit of ${what} per minute for this key.`, schema: { type: 'integer' } }],
   [`x-ratelimit-remaining-${what}`, { description: `Remaining ${what}.`, schema: { type: 'integer' } }],
@@ -228,13 +228,13 @@ function parametersOf (path: string): Json[] {
 
 type Names = ReadonlyMap<unknown, string>
 
-/** A schema as JSON; a named one, wherever it stands, as a reference. */
+/** Returns a schema as JSON; a named one, wherever it stands, as a reference. */
 function print (value: unknown, names: Names): Json {
   const name = names.get(value)
   return name === undefined ? inner(value, names) : { $ref: `#/components/schemas/${name}` }
 }
 
-/** The same, but for the schema itself, which stands here under its name. */
+/** Returns the same, but for the schema itself, which stands here under its name. */
 function inner (value: unknown, names: Names): Json {
   if (Array.isArray(value)) return value.map(item => print(item, names))
   if (typeof value === 'object' && value !== null) {

@@ -25,7 +25,7 @@ export interface SseReader {
  */
 export function sseReader (maxBytes: number): SseReader {
   let messages: EventSourceMessage[] = []
-  /** What may yet turn out to be the first part of a byte order mark; `undefined` from then on. */
+  /** The text that may yet turn out to be the first part of a byte order mark; `undefined` from then on. */
   let opening: string | undefined = ''
   let beyondAscii = false
   const parser = createParser({
@@ -70,17 +70,17 @@ function decoded ({ id, event, data }: EventSourceMessage): EventSourceMessage {
   return { id: id && utf8(id), event: event && utf8(event), data: utf8(data) }
 }
 
-/** The text of bytes that came as characters. Only ASCII takes as many bytes as it has characters. */
+/** Returns the text of bytes that came as characters. Only ASCII takes as many bytes as it has characters. */
 function utf8 (bytes: string): string {
   return Buffer.byteLength(bytes) === bytes.length ? bytes : Buffer.from(bytes, 'latin1').toString()
 }
 
-/** One unnamed message; `data` is a single line. */
+/** Returns one unnamed message; `data` is a single line. */
 export function sseData (data: string): string {
   return `data: ${data}\n\n`
 }
 
-/** One named message; official clients throw on `error` and drop every other name. */
+/** Returns one named message; official clients throw on `error` and drop every other name. */
 export function sseEvent (event: string, data: string): string {
   return `event: ${event}\ndata: ${data}\n\n`
 }

@@ -152,7 +152,7 @@ for (const name of Object.keys(models)) {
   })
 }
 
-/** What a tool returns in the tests below: the beginning of a PNG file. */
+/** The result of a tool in the tests below: the beginning of a PNG file. */
 const picture = Buffer.from('\x89PNG\r\n\x1a\n', 'latin1').toString('base64')
 const signature = 'c2lnbmF0dXJl'
 const input = { data: picture }
@@ -162,7 +162,7 @@ interface Signing {
   readonly settings: (url: string) => ProviderSettings
   /** First turn: thinks, signs, calls `image`. Second turn: `A picture.` Each as it is whole and as it is streamed. */
   readonly turns: ReadonlyArray<{ readonly whole: object, readonly events: readonly object[] }>
-  /** What the second request must hold. */
+  /** The fields the second request must hold. */
   readonly expected: object
 }
 

@@ -1,5 +1,5 @@
 /**
- * What goes up for embeddings, and what comes back to callers, against the descriptions of the
+ * Holds what goes up for embeddings, and what comes back to callers, against the descriptions of the
  * APIs.
  */
 

@@ -1,5 +1,5 @@
 /**
- * What the Gemini adapter sends and reads, against the API's description.
+ * Holds what the Gemini adapter sends and reads, against the API's description.
  */
 
 import { readFileSync, readdirSync } from 'node:fs'

@@ -1,5 +1,5 @@
 /**
- * What the OCR adapter sends and what the sandbox answers, against the API's description.
+ * Holds what the OCR adapter sends and what the sandbox answers, against the API's description.
  */
 
 import t from 'tap'

@@ -1,5 +1,5 @@
 /**
- * What the adapters for sound send to OpenAI and what we answer with, against the API's
+ * Holds what the adapters for sound send to OpenAI and what we answer with, against the API's
  * description.
  */
 

@@ -1,5 +1,5 @@
 /**
- * What the image adapter sends and what the sandbox answers, against the API's description.
+ * Holds what the image adapter sends and what the sandbox answers, against the API's description.
  */
 
 import { openaiImages } from '../../lib/providers/openai/images.ts'

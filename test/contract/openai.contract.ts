@@ -1,5 +1,5 @@
 /**
- * What the chat-completions dialect sends to OpenAI, against the API's description.
+ * Holds what the chat-completions dialect sends to OpenAI, against the API's description.
  */
 
 import { readFileSync } from 'node:fs'

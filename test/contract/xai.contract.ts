@@ -1,5 +1,5 @@
 /**
- * What the xAI adapter sends and reads, against what is believed of the API.
+ * Holds what the xAI adapter sends and reads, against what is believed of the API.
  */
 
 import { readFileSync, readdirSync } from 'node:fs'

@@ -19,7 +19,7 @@ interface Question {
   readonly body: Readonly<Record<string, unknown>>
   /** For those that are asked with a form: the field of the file and its bytes. */
   readonly file?: readonly [field: string, bytes: Buffer]
-  /** What a provider says that can do it. */
+  /** The answer of a provider that can do it. */
   readonly answer: Script
 }
 

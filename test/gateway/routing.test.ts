@@ -15,7 +15,7 @@ interface Routed {
   readonly api: TestGateway
   readonly openai: FakeUpstream
   readonly mistral: FakeUpstream
-  /** What OpenAI's stand-in answers from now on. */
+  /** Sets what OpenAI's stand-in answers from now on. */
   readonly answer: (script: Script) => void
   readonly ask: (body: object, init?: RequestInit) => Promise<{ status: number, route: string | null, body: Record<string, unknown> }>
 }

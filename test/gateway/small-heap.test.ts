@@ -1,4 +1,4 @@
-/** What callers cannot do to a process with 512 MB of heap, and the settings that it has by default. */
+/** Shows what callers cannot do to a process with 512 MB of heap, and the settings that it has by default. */
 
 import { fork } from 'node:child_process'
 import { once } from 'node:events'

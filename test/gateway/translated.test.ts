@@ -16,7 +16,7 @@ interface Dialect {
   readonly model: string
   /** A stream that says two pieces of text, each event in a piece of its own. */
   readonly frames: readonly string[]
-  /** How many of them there are before the first text, and up to the last one. */
+  /** The number of them before the first text, and up to the last one. */
   readonly before: number
   readonly spoken: number
   readonly failure: (status: number, type: string, message: string, more?: object) => string
@@ -66,7 +66,7 @@ async function start (
 }
 
 interface Row {
-  /** What the provider says: its status, its word for the error, its sentence, and more beside it. */
+  /** The provider's words: its status, its word for the error, its sentence, and more beside it. */
   readonly said: readonly [number, string, string, object?]
   readonly headers?: Readonly<Record<string, string>>
   readonly ownKey?: boolean

@@ -17,7 +17,7 @@ const limits: FormLimits = { maxBytes: 100_000, timeoutMs: 10_000, signal: new A
 
 interface Reader {
   readonly url: string
-  /** What became of the next request. */
+  /** Resolves with what became of the next request. */
   readonly next: () => Promise<OpenForm | GatewayError>
 }
 

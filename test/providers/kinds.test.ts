@@ -48,7 +48,7 @@ t.test('every kind is told who asks in its own header, at its own address', asyn
   t.equal(sent('azure-openai', {}, { api_version: '2024-10-21' }).path, '/openai/deployments/m%201/chat/completions?api-version=2024-10-21')
 })
 
-/** What becomes of one request at every kind that speaks the dialect: only what is changed. */
+/** Shows what becomes of one request at every kind that speaks the dialect: only what is changed. */
 t.test('each kind gets the request without what it refuses', async t => {
   const everything: Partial<ChatInput> = {
     max_completion_tokens: 9, metadata: { a: 'b' }, store: true, service_tier: 'flex', safety_identifier: 's', prompt_cache_key: 'k',

@@ -255,7 +255,7 @@ const parts = "'text', 'image_url', 'input_audio', 'file'"
 
 type Expected = Array<[loc: Array<string | number>, fault: object, input?: unknown]>
 
-/** What is sent beside a model and one message, and every detail that comes back. */
+/** The fields sent beside a model and one message, and every detail that comes back. */
 const rejected: Array<[sent: Record<string, unknown>, expected: Expected]> = [
   [{ model: undefined }, [[['model'], missing]]],
   [{ model: null }, [[['model'], noString, null], [['model'], noObject, null], [['model'], noList, null]]],

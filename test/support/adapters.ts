@@ -36,7 +36,7 @@ export function streamOf<R, E> (adapter: Adapter<R, E>, ask: Ask<R>): StreamRead
   }
 }
 
-/** The events of one message after the other. */
+/** Returns the events of one message after the other. */
 export function readerOf<E> (reader: StreamReader<E>): (message: EventSourceMessage) => E[] {
   return message => {
     const events: E[] = []
@@ -45,7 +45,7 @@ export function readerOf<E> (reader: StreamReader<E>): (message: EventSourceMess
   }
 }
 
-/** The error that a caller reads of a status other than 2xx. @param ownKey their own key at the provider */
+/** Returns the error that a caller reads of a status other than 2xx. @param ownKey their own key at the provider */
 export function errorOf<R, E> (adapter: Adapter<R, E>, failure: UpstreamFailure, ask: Ask<R>, ownKey?: string): GatewayError {
   const thrown = new ProviderFailure(adapter.error(failure, ask))
   return callerError(thrown, [], ownKey === undefined ? undefined : new Secret(ownKey))

@@ -8,7 +8,7 @@ import { loadSettings } from '../../lib/config/read-settings.ts'
 import { ConfigError, formatProblems, type Problem } from '../../lib/config/problems.ts'
 import type { ProviderSettings, Settings } from '../../lib/core/settings.ts'
 
-/** A working directory of its own with these files. */
+/** Returns a working directory of its own with these files. */
 export function directory (t: Test, files: Record<string, string> = {}): string {
   const cwd = mkdtempSync(join(tmpdir(), 'headgate-config-'))
   t.teardown(() => rmSync(cwd, { recursive: true, force: true }))
@@ -49,5 +49,5 @@ export function provider (settings: Settings, id: string): ProviderSettings {
   return found
 }
 
-/** What the gateway itself may use; callers may bring a key to any of the labels. */
+/** Lists the providers the gateway itself may use; callers may bring a key to any of the labels. */
 export const ids = (settings: Settings): string[] => settings.providers.filter(({ enabled }) => enabled).map(({ id }) => id)

@@ -20,7 +20,7 @@ export interface Answer {
 }
 
 export interface Conformance {
-  /** What in an answer is not as the document says; nothing when all is. Reads the body. */
+  /** Lists what in an answer is not as the document says; nothing when all is. Reads the body. */
   readonly findings: (answer: Answer) => Promise<string[]>
   /** Operations, statuses and media types that no answer has been held against yet, of those given. */
   readonly missing: () => string[]

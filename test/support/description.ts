@@ -1,5 +1,5 @@
 /**
- * What goes over the wire, held against a provider's own description of its API. The descriptions
+ * Compares what goes over the wire with a provider's own description of its API. The descriptions
  * are not part of this repository: without them beside the checkout there is nothing to compare with.
  */
 
@@ -14,7 +14,7 @@ export interface Description {
   readonly validator: (definition: string) => ValidateFunction
 }
 
-/** The description in this file; without it the tests of the running file are skipped. */
+/** Returns the description in this file; without it the tests of the running file are skipped. */
 export function description (file: string): Description | undefined {
   const path = join(import.meta.dirname, '../../../../shared/specs', file)
   if (!existsSync(path)) {

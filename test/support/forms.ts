@@ -3,7 +3,7 @@ import type { SeenRequest } from './upstream.ts'
 /** A field, or a file as its name, its type and its bytes in base64. */
 export type SeenPart = readonly [name: string, value: string | { name: string, type: string, base64: string }]
 
-/** The parts of a form a provider was sent, in order, read by the parser that is built into Node. */
+/** Returns the parts of a form a provider was sent, in order, read by the parser that is built into Node. */
 export async function partsOf ({ bytes, headers }: Pick<SeenRequest, 'bytes' | 'headers'>): Promise<SeenPart[]> {
   const form = await new Response(new Uint8Array(bytes), { headers: { 'content-type': String(headers['content-type']) } }).formData()
   return await Promise.all([...form].map(async ([name, value]): Promise<SeenPart> => {
@@ -12,7 +12,7 @@ export async function partsOf ({ bytes, headers }: Pick<SeenRequest, 'bytes' | '
   }))
 }
 
-/** A WAV file of silence: 8,000 samples a second, 16 bit, one channel. */
+/** Returns a WAV file of silence: 8,000 samples a second, 16 bit, one channel. */
 export function wavOf (seconds: number): Buffer {
   const size = Math.round(seconds * 16_000)
   const head = Buffer.alloc(44)

@@ -4,7 +4,7 @@ import type { ChatInput } from '../../lib/chat/input.ts'
 import type { GenerateContentRequest } from '../../lib/providers/google/wire.ts'
 import type { Ask } from '../../lib/providers/provider.ts'
 
-/** A question to Gemini; a greeting unless the request says otherwise. */
+/** Returns a question to Gemini; a greeting unless the request says otherwise. */
 export function googleAsk (request: Partial<ChatInput> = {}, model = 'gemini-2.5-flash'): Ask<ChatInput> {
   return {
     request: { model: `google/${model}`, messages: [{ role: 'user', content: 'hi' }], ...request },
@@ -14,7 +14,7 @@ export function googleAsk (request: Partial<ChatInput> = {}, model = 'gemini-2.5
   }
 }
 
-/** The body that goes up for it. */
+/** Returns the body that goes up for it. */
 export function googleBody (request: Partial<ChatInput>, model?: string): GenerateContentRequest {
   const body = googleChat.request(googleAsk(request, model)).body
   return JSON.parse(String(body)) as GenerateContentRequest // as printed

@@ -7,7 +7,7 @@ import { httpServer } from './http-server.ts'
 export interface OpenRequest {
   readonly request: IncomingMessage
   readonly response: ServerResponse
-  /** What the caller gets. */
+  /** The response the caller gets. */
   readonly answer: Promise<Response>
 }
 

@@ -1,6 +1,6 @@
 /** PDF files, written by hand: what tests need to know what is in them. */
 
-/** One page per list of lines, each line in 18 point Helvetica. */
+/** Makes a PDF of one page per list of lines, each line in 18 point Helvetica. */
 export function textPdf (pages: ReadonlyArray<readonly string[]>): Buffer {
   const font = '<< /Type /Font /Subtype /Type1 /BaseFont /Helvetica >>'
   return pdf(pages.map(lines => ({
@@ -9,7 +9,7 @@ export function textPdf (pages: ReadonlyArray<readonly string[]>): Buffer {
   })), font)
 }
 
-/** One page that is a picture and nothing else, as scanners make them. */
+/** Makes a PDF of one page that is a picture and nothing else, as scanners make them. */
 export function scannedPdf (jpeg: Buffer, width: number, height: number): Buffer {
   const image = Buffer.concat([
     Buffer.from(`<< /Type /XObject /Subtype /Image /Width ${width} /Height ${height} /ColorSpace /DeviceRGB ` +

@@ -1,5 +1,5 @@
 /**
- * The command that runs Node.js as a user would. tap puts its loaders into the environment of every
+ * Returns the command that runs Node.js as a user would. tap puts its loaders into the environment of every
  * process a test starts; they double the time of a start, and the compiler cannot run with them.
  * `env` takes them out again and becomes the process, so signals and its id are those of Node.js.
  */
@@ -7,7 +7,7 @@ export function plainNode (...args: readonly string[]): readonly [command: strin
   return plainCommand(process.execPath, ...args)
 }
 
-/** The same for another program, and for every Node.js that it starts. */
+/** Returns the same for another program, and for every Node.js that it starts. */
 export function plainCommand (...command: readonly string[]): readonly [command: string, args: readonly string[]] {
   return ['env', ['-u', 'NODE_OPTIONS', ...command]]
 }

@@ -14,7 +14,7 @@ export async function raw (t: Test, url: string): Promise<Socket> {
   return socket
 }
 
-/** A chat request as text; `headers` come last, so that one of them can take another's place. */
+/** Returns a chat request as text; `headers` come last, so that one of them can take another's place. */
 export function requestText (body: string, headers: readonly string[] = []): string {
   return [
     'POST /v1/chat/completions HTTP/1.1', 'host: x', `authorization: Bearer ${testKey}`, 'content-type: application/json',
@@ -22,7 +22,7 @@ export function requestText (body: string, headers: readonly string[] = []): str
   ].join('\r\n')
 }
 
-/** Everything that still comes, once the other side has closed. */
+/** Reads what still comes, once the other side has closed. */
 export async function rest (socket: Socket): Promise<string> {
   const pieces: Buffer[] = []
   for await (const piece of socket) pieces.push(piece as Buffer) // no encoding is set

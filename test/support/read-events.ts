@@ -1,7 +1,7 @@
 import { sseReader } from '../../lib/wire/sse.ts'
 import type { StreamReader } from '../../lib/providers/provider.ts'
 
-/** All events of a stream that arrives in these pieces. */
+/** Returns all events of a stream that arrives in these pieces. */
 export function readEvents<E> (pieces: Iterable<Uint8Array>, reader: StreamReader<E>): E[] {
   const sse = sseReader(1_000_000)
   const events: E[] = []

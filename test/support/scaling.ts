@@ -19,7 +19,7 @@ export interface Scaling<In> {
   readonly from?: number
   /** Default 4. */
   readonly doublings?: number
-  /** How long the runs of one size may hang before that is a finding. Default 10 s. */
+  /** The time for which the runs of one size may hang before that is a finding. Default 10 s. */
   readonly patienceMs?: number
 }
 

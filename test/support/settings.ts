@@ -89,7 +89,7 @@ export function modelSettings (id: string, parts: Partial<ModelSettings> = {}): 
   return { id, hidden: false, ...parts }
 }
 
-/** A provider that nobody is meant to send anything to. */
+/** Returns a provider that no test sends anything to. */
 export function provider (id: string, enabled = true): Provider {
   return {
     id,

@@ -1,4 +1,4 @@
-/** What a test of one stage needs: a call to feed it, batches of events, and what came out. */
+/** Makes what a test of one stage needs: a call to feed it, batches of events, and what came out. */
 
 import { CallRecord } from '../../lib/core/record.ts'
 import type { Batch } from '../../lib/core/batch.ts'
@@ -7,7 +7,7 @@ import type { Route } from '../../lib/core/route.ts'
 
 export const route: Route = { providerId: 'one', model: 'm', modelId: 'one/m' }
 
-/** A call as it is after routing. */
+/** Returns a call as it is after routing. */
 export function routedCall<R> (request: R, parts: Partial<RoutedCall<R>> = {}): RoutedCall<R> {
   return {
     id: 'call-1',
@@ -24,7 +24,7 @@ export function routedCall<R> (request: R, parts: Partial<RoutedCall<R>> = {}): 
   }
 }
 
-/** The batches of one answer, one for each list of events; `failure` is thrown after the last. */
+/** Yields the batches of one answer, one for each list of events; `failure` is thrown after the last. */
 export async function * batchesOf<R, E> (
   call: RoutedCall<R>, lists: ReadonlyArray<readonly E[]>, failure?: unknown
 ): AsyncGenerator<Batch<R, E>, void, undefined> {

@@ -1,14 +1,14 @@
 /**
- * What Anthropic and Gemini say in a conversation of three turns with thinking and tools, and what
+ * Plays Anthropic and Gemini in a conversation of three turns with thinking and tools, and what
  * they insist on: their thoughts come back in the history with the signatures they were given.
  */
 
-/** What a strict provider sees of a request: results of tools, and thoughts that came back right. */
+/** The parts a strict provider sees of a request: results of tools, and thoughts that came back right. */
 interface Seen { readonly results: number, readonly intact: boolean }
 
 export interface StrictProvider {
   readonly model: string
-  /** Whether callers are shown the signature in `thinking_blocks`. */
+  /** True when callers are shown the signature in `thinking_blocks`. */
   readonly signed: boolean
   readonly see: (request: Record<string, unknown>) => Seen
   readonly answer: (turn: number) => object

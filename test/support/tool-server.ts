@@ -21,7 +21,7 @@ export interface ToolServerBehaviour {
   status?: number
   /** Does not answer these methods at all. */
   silent?: string[]
-  /** What `initialize` or `tools/list` answers instead of the truth. */
+  /** The answer of `initialize` or `tools/list` instead of the truth. */
   lies?: Record<string, unknown>
   /** Names of further tools. */
   more?: string[]

@@ -7,14 +7,14 @@ import { createServer, type IncomingMessage, type ServerResponse } from 'node:ht
 import { once } from 'node:events'
 import type { AddressInfo, Socket } from 'node:net'
 
-/** How an answer goes out. */
+/** The way an answer goes out. */
 export interface Script {
   readonly status?: number
   readonly headers?: Readonly<Record<string, string>>
   /** Written one after the other, each in a write of its own. */
   readonly pieces?: ReadonlyArray<string | Uint8Array> | AsyncIterable<string | Uint8Array>
   /**
-   * What comes after the pieces: a proper end (default), a reset of the connection, nothing at
+   * The end after the pieces: a proper end (default), a reset of the connection, nothing at
    * all until the other side goes, or an end of the connection without an end of the body.
    */
   readonly then?: 'end' | 'reset' | 'stall' | 'fin'
@@ -147,7 +147,7 @@ export function chatFrames (texts: readonly string[], more: { readonly usage?: b
   ]
 }
 
-/** A whole chat answer of the dialect. */
+/** Returns a whole chat answer of the dialect. */
 export function chatAnswer (text: string): string {
   return JSON.stringify({
     id: 'chatcmpl-up',

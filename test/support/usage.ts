@@ -2,7 +2,7 @@
 
 import type { UsageRow } from '../../lib/stores/tables.ts'
 
-/** The row of a plain call; `number` makes its id. */
+/** Returns the row of a plain call; `number` makes its id. */
 export function usageRowOf (number: number, parts: Partial<UsageRow> = {}): UsageRow {
   return {
     id: `row-${number}`, call_id: 'call', at_ms: 1_763_686_800_000 + number, key_id: 'key-1', endpoint: 'chat', requested_model: null, model: null,

@@ -3,7 +3,7 @@ import { xaiChat } from '../../lib/providers/xai/index.ts'
 import type { ChatInput } from '../../lib/chat/input.ts'
 import type { Ask } from '../../lib/providers/provider.ts'
 
-/** A question to Grok; a greeting unless the request says otherwise. */
+/** Returns a question to Grok; a greeting unless the request says otherwise. */
 export function xaiAsk (request: Partial<ChatInput> = {}, streamed = false): Ask<ChatInput> {
   return {
     request: { model: 'xai/grok-4.6', messages: [{ role: 'user', content: 'hi' }], ...request },
@@ -13,7 +13,7 @@ export function xaiAsk (request: Partial<ChatInput> = {}, streamed = false): Ask
   }
 }
 
-/** The body that goes up for it. */
+/** Returns the body that goes up for it. */
 export function xaiBody (request: Partial<ChatInput>, streamed = false): Record<string, unknown> {
   return JSON.parse(String(xaiChat.request(xaiAsk(request, streamed)).body)) as Record<string, unknown> // as printed
 }

@@ -17,7 +17,7 @@ import type { Settings } from '../../lib/core/settings.ts'
 interface Measured extends TestGateway {
   readonly server: MetricsServer
   readonly url: string
-  /** What Prometheus reads. */
+  /** Reads what Prometheus reads. */
   readonly scrape: () => Promise<string>
 }
 

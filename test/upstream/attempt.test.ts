@@ -47,7 +47,7 @@ interface Script {
 }
 
 interface Started {
-  /** What the provider sends. */
+  /** The body the provider sends. */
   readonly body: BodyQueue
   readonly attempt: Promise<OpenAttempt<Event>>
   readonly cancelled: () => boolean

@@ -2,7 +2,7 @@ import { objectOf } from '../../json/guards.ts'
 import type { CacheControl } from './wire.ts'
 
 /**
- * The cache mark on a part or a tool, or `undefined`. It is no field of this API's schemas but the
+ * Returns the cache mark on a part or a tool, or `undefined`. It is no field of this API's schemas but the
  * only way to use the provider's prompt cache through it, and every client knows it.
  */
 export function cacheControlOf (marked: object): CacheControl | undefined {

@@ -29,7 +29,7 @@ export function textBlocks (content: string | readonly AssistantPart[] | null | 
   })
 }
 
-/** Content in its shortest form: one plain text is a string. */
+/** Returns content in its shortest form: one plain text is a string. */
 export function shortest<B extends { type: string }> (blocks: B[]): string | B[] {
   const [only] = blocks
   if (blocks.length !== 1 || only === undefined || !isPlainText(only)) return blocks
@@ -104,7 +104,7 @@ function documentSource ({ mediaType, data }: InlineData): DocumentBlock['source
 
 interface InlineData { readonly mediaType: string, readonly data: string }
 
-/** A base64 data URL. Only its head is matched: the data may be megabytes. */
+/** Returns a base64 data URL. Only its head is matched: the data may be megabytes. */
 function inlineData (url: string): InlineData | undefined {
   const comma = url.indexOf(',')
   const head = /^data:([^;,]*)(?:;[^,]*)?;base64$/i.exec(url.slice(0, Math.max(0, Math.min(comma, 200))))
@@ -112,7 +112,7 @@ function inlineData (url: string): InlineData | undefined {
   return { mediaType: head[1].trim().toLowerCase(), data: url.slice(comma + 1) }
 }
 
-/** Base64 without a media type: what the name says, otherwise a PDF. */
+/** Reads base64 without a media type: what the name says, otherwise a PDF. */
 function bareData (data: string | null | undefined, filename: string | null | undefined): InlineData | undefined {
   if (typeof data !== 'string' || data === '' || /^data:/i.test(data)) return undefined
   const isText = /\.(?:txt|md|csv|json|xml|html?)$/i.test(filename ?? '')

@@ -10,7 +10,7 @@ const reasons: ReadonlyMap<unknown, FinishReason> = new Map([
   ['refusal', 'content_filter']
 ])
 
-/** The stop reason in our words; reasons yet to be invented, and none at all, are `stop`. */
+/** Returns the stop reason in our words; reasons yet to be invented, and none at all, are `stop`. */
 export function finishReasonOf (stopReason: unknown): FinishReason {
   return reasons.get(stopReason) ?? 'stop'
 }

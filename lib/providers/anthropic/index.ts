@@ -17,7 +17,7 @@ export const anthropicChat: Adapter<ChatInput, ChatEvent> = {
   split: ask => splitChoices(ask, 1)
 }
 
-/** The credential, as this provider wants it. */
+/** Returns the credential, as this provider wants it. */
 export function anthropicHeaders (key: string): Record<string, string> {
   return { 'x-api-key': key }
 }

@@ -57,7 +57,7 @@ class OpenCalls {
     if (call.functionName !== undefined) addTo(this.#byName, call.functionName, call)
   }
 
-  /** The last result for a call counts; of equal calls, the first without one is meant. */
+  /** Notes the result of a call; the last one counts; of equal calls, the first without one is meant. */
   answer (by: ResultKey, content: ToolResultBlock['content']): boolean {
     const same = 'id' in by ? this.#byId.get(by.id) : this.#byName.get(by.name)
     const call = same?.calls[same.next]
@@ -229,7 +229,7 @@ function inputOf (text: string, param: string): Record<string, unknown> {
   })
 }
 
-/** Only what the server signed: it refuses thinking that others could have written. */
+/** Returns only what the server signed: it refuses thinking that others could have written. */
 function thinkingBlocks ({ thinking_blocks: blocks }: AssistantMessage): ThinkingBlock[] {
   return (blocks ?? []).flatMap((block): ThinkingBlock[] => {
     const signature = textOf(block['signature'])

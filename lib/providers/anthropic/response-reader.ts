@@ -126,7 +126,7 @@ export class ResponseReader {
     }
   }
 
-  /** Why the answer ends; a later reason replaces an earlier one, none changes nothing. */
+  /** Notes why the answer ends; a later reason replaces an earlier one, none changes nothing. */
   finish ({ stop_reason: reason, stop_details: details }: WireAnswer, events: ChatEvent[]): void {
     if (textOf(reason) === undefined) return
     this.#finish = finishReasonOf(reason)

@@ -13,7 +13,7 @@ export function askedServiceTier (tier: ChatInput['service_tier']): MessagesRequ
   return tier === undefined ? undefined : asked[tier]
 }
 
-/** The tier an answer says it was served from, in our words. */
+/** Returns the tier an answer says it was served from, in our words. */
 export function servedServiceTier (tier: unknown): string | undefined {
   return served.get(tier)
 }

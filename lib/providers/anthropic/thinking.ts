@@ -99,7 +99,7 @@ function checkNotForced (request: ChatInput, choice: WireToolChoice | undefined)
 }
 
 /**
- * True when the last turn has begun without thinking, and so must end: the server refuses a turn
+ * Returns true when the last turn has begun without thinking, and so must end: the server refuses a turn
  * with tool calls that lacks its thinking, and an answer begun by the caller.
  */
 function forbidsThinking (messages: readonly WireMessage[]): boolean {

@@ -18,7 +18,7 @@ export interface ToolFields {
 const legalName = /^[a-zA-Z0-9_-]{1,128}$/
 
 /**
- * The tools of a request and how they are to be chosen; neither when there are no tools.
+ * Returns the tools of a request and how they are to be chosen; neither when there are no tools.
  *
  * @throws GatewayError `unsupported_parameter` for custom tools and for a choice the model cannot
  *   be held to; `invalid_value` for a name the provider refuses
@@ -40,7 +40,7 @@ export function isForced (choice: WireToolChoice | undefined): boolean {
   return choice?.type === 'any' || choice?.type === 'tool'
 }
 
-/** The field a caller has to change to get another tool choice. */
+/** Returns the field a caller has to change to get another tool choice. */
 export function choiceParam (request: ChatInput): string {
   return request.tool_choice === undefined && request.function_call !== undefined ? 'function_call' : 'tool_choice'
 }

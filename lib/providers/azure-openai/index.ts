@@ -25,7 +25,7 @@ export function azureOpenaiChat (apiVersion?: string): Adapter<ChatInput, ChatEv
   }
 }
 
-/** The credential: a key of the resource. */
+/** Returns the credential: a key of the resource. */
 export function azureOpenaiHeaders (key: string): Record<string, string> {
   return { 'api-key': key }
 }

@@ -106,7 +106,7 @@ function isKeyProblem (status: number, { message = '', code }: Said): boolean {
     code === 'invalid_api_key' || /(incorrect|invalid) api key/i.test(message)
 }
 
-/** `Please try again in 600ms` and `in 1m2.5s`, for answers without the header. */
+/** Reads `Please try again in 600ms` and `in 1m2.5s`, for answers without the header. */
 function waitIn (message: string | undefined): number | undefined {
   const found = /try again in (?:(\d+)m(?!s))?(?:([\d.]+)(ms|s))?/i.exec(message ?? '')
   if (found === null || (found[1] === undefined && found[2] === undefined)) return undefined

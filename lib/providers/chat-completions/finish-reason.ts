@@ -27,7 +27,7 @@ const reasons: ReadonlyMap<string, FinishReason> = new Map(Object.entries({
 const failures = new Set(['abort', 'error', 'cancel', 'insufficient_system_resource'])
 
 /**
- * The finish reason in our four words, or `undefined` while the choice goes on: absent, null and
+ * Returns the finish reason in our four words, or `undefined` while the choice goes on: absent, null and
  * `""` all mean that. An unknown word ends the choice as `stop`.
  *
  * @throws GatewayError `upstream_stream_interrupted` for the words that mean failure

@@ -23,7 +23,7 @@ export const chatCompletions: Adapter<ChatInput, ChatEvent> = {
   split: ask => splitChoices(ask, ask.quirks.choices === false ? 1 : maxChoices)
 }
 
-/** The credential of the dialect. */
+/** Returns the credential of the dialect. */
 export function bearer (key: string): Record<string, string> {
   return { authorization: `Bearer ${key}` }
 }

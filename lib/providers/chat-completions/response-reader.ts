@@ -83,7 +83,7 @@ export class ResponseReader {
     if (extra !== undefined) events.push({ type: 'extra', scope: 'answer', fields: extra })
   }
 
-  /** The finish of every choice, then the usage: the last events of the answer. */
+  /** Ends every choice, then adds the usage: the last events of the answer. */
   end (events: ChatEvent[]): void {
     for (const choice of this.#choices.values()) {
       choice.toolCalls.end(events)

@@ -19,7 +19,7 @@ export class TextTemplate {
   }
 
   /**
-   * The template of a chunk whose only news is the text of choice 0; `undefined` when its text
+   * Returns the template of a chunk whose only news is the text of choice 0; `undefined` when its text
    * cannot be found beyond doubt.
    */
   static of (data: string): TextTemplate | undefined {
@@ -32,7 +32,7 @@ export class TextTemplate {
     return template.#speaksOf('probe') ? template : undefined
   }
 
-  /** The text of a chunk that fits, else `undefined`: then it has to be parsed. */
+  /** Returns the text of a chunk that fits, else `undefined`: then it has to be parsed. */
   textOf (data: string): string | undefined {
     const start = this.#prefix.length
     const end = data.length - this.#suffix.length
@@ -49,7 +49,7 @@ export class TextTemplate {
     }
   }
 
-  /** Whether what stands between prefix and suffix is the content of the delta, and nothing else. */
+  /** Tells whether what stands between prefix and suffix is the content of the delta, and nothing else. */
   #speaksOf (text: string): boolean {
     const chunk = objectOf(JSON.parse(`${this.#prefix}${text}${this.#suffix}`))
     const choices = chunk?.['choices']
@@ -58,7 +58,7 @@ export class TextTemplate {
   }
 }
 
-/** Where the string literal that starts at `start` ends. */
+/** Returns where the string literal that starts at `start` ends. */
 function closingQuote (data: string, start: number): number | undefined {
   for (let at = start; at < data.length; at++) {
     const character = data[at]

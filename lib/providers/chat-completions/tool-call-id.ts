@@ -4,7 +4,7 @@ import type { Message } from '../../../schemas/messages.ts'
 const plain = /^[A-Za-z0-9]+$/
 
 /**
- * The message with ids of tool calls as a strict server wants them: exactly `length` letters and
+ * Returns the message with ids of tool calls as a strict server wants them: exactly `length` letters and
  * digits. An id made by another provider becomes a digest of itself, so a call and its result
  * still belong together.
  */

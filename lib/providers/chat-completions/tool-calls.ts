@@ -1,5 +1,5 @@
 /**
- * Which tool call a delta belongs to.
+ * Finds the tool call that a delta belongs to.
  *
  * The dialect says: `index` is always there, id and name come once, arguments are pieces. Servers
  * leave the index out, use one index for several calls, repeat the name with every piece, send

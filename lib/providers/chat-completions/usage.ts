@@ -36,7 +36,7 @@ function count (value: unknown): number | undefined {
   return typeof tokens === 'number' && Number.isFinite(tokens) ? Math.max(0, Math.round(tokens)) : undefined
 }
 
-/** Only those that were reported: absent and zero differ. */
+/** Returns only the counts that were reported: absent and zero differ. */
 function counts<K extends string> (values: Record<K, unknown>): Partial<Record<K, number>> {
   const known: Partial<Record<K, number>> = {}
   for (const key in values) {

@@ -15,7 +15,7 @@ type AnyObject = Readonly<Record<string, unknown>>
 /** In them stand names and data of the caller, which must not be respelled. */
 const schemas = new Set(['responseSchema', 'responseJsonSchema'])
 
-/** A copy with every key in camelCase; of JSON Schemas, the keywords only. */
+/** Returns a copy with every key in camelCase; of JSON Schemas, the keywords only. */
 export function camelKeys (object: AnyObject): Record<string, unknown> {
   return Object.fromEntries(Object.entries(object).map(([name, value]) => {
     const key = name.replace(/(?<=.)_([a-z0-9])/g, (_, letter: string) => letter.toUpperCase())

@@ -4,7 +4,7 @@ import type { Route } from '../../core/route.ts'
 export interface Capabilities {
   /** False: the system prompt is put in front of the first user part. */
   readonly systemInstruction: boolean
-  /** How thinking is asked for: a number of tokens, a level, or not at all. */
+  /** The form in which thinking is requested: a number of tokens, a level, or not at all. */
   readonly thinking: 'none' | 'budget' | 'level'
   /** True when a thinking budget of 0 is allowed. */
   readonly thinkingOff: boolean

@@ -14,7 +14,7 @@ const tiers: Readonly<Partial<Record<NonNullable<ChatInput['service_tier']>, Ser
 }
 
 /**
- * Model and manner of answering go into the path; the key travels in a header, never in the URL.
+ * Builds the request. Model and manner of answering go into the path; the key travels in a header, never in the URL.
  *
  * @throws GatewayError 400 for what would give the caller something else than asked, with the
  *   exact parameter

@@ -60,7 +60,7 @@ interface OpenCall {
   /** Absent for the deprecated `function_call`: its result is found by name. */
   readonly id: string | undefined
   readonly name: string
-  /** Where the call stands in the request. */
+  /** The place of the call in the request. */
   readonly param: string
   output: string | undefined
 }
@@ -84,7 +84,7 @@ class OpenCalls {
     else same.calls.push(call)
   }
 
-  /** The first of equal calls without a result is meant, else a second result replaces the first. */
+  /** Notes the result of a call; of equal calls the first without a result is meant, else a second result replaces the first. */
   answer (by: { readonly id: string } | { readonly name: string }, output: string): boolean {
     const same = 'id' in by ? this.#byId.get(by.id) : this.#byName.get(by.name)
     const call = same?.calls[same.next] ?? same?.calls[0]

@@ -37,7 +37,7 @@ function split (ask: Ask<EmbeddingsRequest>): Array<Ask<EmbeddingsRequest>> {
   return parts
 }
 
-/** All vectors in order; a sum of tokens only when every part reported its own. */
+/** Returns all vectors in order; a sum of tokens only when every part reported its own. */
 function join (parts: number): Join<EmbeddingsEvent> {
   const lists: Array<readonly Vector[]> = []
   let tokens = 0

@@ -16,7 +16,7 @@ const reasons = new Map<string | undefined, FinishReason>([
 ])
 
 /**
- * Why a candidate ended. Gemini has no reason for tool calls: it says `STOP`, often in a later
+ * Returns why a candidate ended. Gemini has no reason for tool calls: it says `STOP`, often in a later
  * message than the call. Reasons we do not know, and odd ones such as a malformed call, count as
  * an ordinary stop; a call cut off by the token limit stays cut off.
  *

@@ -34,7 +34,7 @@ export function argumentsOf (text: string, param: string): Record<string, unknow
   return object
 }
 
-/** The `extra` of a tool call that carries a signature to the caller, to come back in the history. */
+/** Returns the `extra` of a tool call that carries a signature to the caller, to come back in the history. */
 export function signatureExtra (signature: string): Record<string, unknown> {
   return { extra_content: { google: { thought_signature: signature } } }
 }

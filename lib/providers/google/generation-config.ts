@@ -16,7 +16,7 @@ const levels: Readonly<Record<Effort, ThinkingLevel>> = {
 }
 
 /**
- * Every key in camelCase. A key of `generation_config` replaces the translated one; those we do
+ * Returns every key in camelCase. A key of `generation_config` replaces the translated one; those we do
  * not know go up too, as they may be newer than this gateway.
  */
 export function generationConfigOf (request: ChatInput, capabilities: Capabilities): GenerationConfig {

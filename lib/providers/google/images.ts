@@ -68,7 +68,7 @@ function aspectRatioOf (size: string | undefined): string | undefined {
 }
 
 /**
- * `image-answer`, then `usage`.
+ * Reads an answer into `image-answer`, then `usage`.
  *
  * @throws GatewayError `content_policy_violation` when a filter took the picture, and
  *   `upstream_invalid_response` when there is none for no reason

@@ -20,7 +20,7 @@ export const googleChat: Adapter<ChatInput, ChatEvent> = {
   split: ask => splitChoices(ask, maxChoices(ask))
 }
 
-/** The credential: a header, because addresses end up in logs. */
+/** Returns the credential: a header, because addresses end up in logs. */
 export function googleHeaders (key: string): Record<string, string> {
   return { 'x-goog-api-key': key }
 }

@@ -2,7 +2,7 @@ import { objectsOf } from '../../json/guards.ts'
 import type { LogprobsCandidate, LogprobsResult } from './wire.ts'
 import type { Logprobs } from '../../core/events.ts'
 
-/** Gemini's log probabilities in the wire form of our answers; `undefined` when there are none. */
+/** Returns Gemini's log probabilities in the wire form of our answers; `undefined` when there are none. */
 export function logprobsOf (result: LogprobsResult | undefined): Logprobs | undefined {
   const chosen = objectsOf(result?.chosenCandidates)
   if (chosen.length === 0) return undefined

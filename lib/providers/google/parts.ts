@@ -22,13 +22,13 @@ const mediaTypes: Readonly<Record<string, string>> = {
   json: 'application/json'
 }
 
-/** No part for no text: the provider refuses empty ones. */
+/** Makes the part of a text, and none of no text: the provider refuses empty ones. */
 export function textPart (text: string): Part[] {
   return text === '' ? [] : [{ text }]
 }
 
 /**
- * One part of a user message, or none if it is empty.
+ * Returns one part of a user message, or none if it is empty.
  *
  * @param param where the part stands in the request
  * @throws GatewayError `unsupported_parameter` for a `file_id`, which means nothing to this
@@ -75,7 +75,7 @@ function filePart ({ file_data: data, file_id: id, filename }: FilePart['file'],
   })
 }
 
-/** A data: URL as a part. @see https://www.rfc-editor.org/rfc/rfc2397 */
+/** Returns a data: URL as a part. @see https://www.rfc-editor.org/rfc/rfc2397 */
 function inlineOf (url: string, fallback: string): Part | undefined {
   const comma = url.startsWith('data:') ? url.indexOf(',') : -1
   if (comma < 0) return undefined

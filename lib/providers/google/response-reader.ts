@@ -80,7 +80,7 @@ export class ResponseReader {
     if (objectOf(wire.usageMetadata) !== undefined) this.#usage = wire.usageMetadata
   }
 
-  /** The end of every choice, then the usage: the last events of the answer. */
+  /** Ends every choice, then adds the usage: the last events of the answer. */
   end (events: ChatEvent[]): void {
     if (this.#refused) {
       events.push(
@@ -95,7 +95,7 @@ export class ResponseReader {
     if (this.#usage !== undefined) events.push({ type: 'usage', usage: usageOf(this.#usage) })
   }
 
-  /** The prompt itself was blocked: there are no candidates, and there will be none. */
+  /** True when the prompt itself was blocked: there are no candidates, and there will be none. */
   get #refused (): boolean {
     return this.#blockReason !== undefined && this.#choices.size === 0
   }
@@ -156,7 +156,7 @@ export class ResponseReader {
     return id
   }
 
-  /** A refusal with an explanation is passed on as one. */
+  /** Ends a choice; a refusal with an explanation is passed on as one. */
   #finish (choice: Choice, { finishReason, finishMessage }: Candidate, events: ChatEvent[]): void {
     const first = choice.finish === undefined
     choice.finish ??= finishReason

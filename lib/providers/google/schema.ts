@@ -38,7 +38,7 @@ export class Steps {
 }
 
 /**
- * The parameters of a function for the provider, or `undefined` for a function without any.
+ * Returns the parameters of a function for the provider, or `undefined` for a function without any.
  *
  * @param param where the schema stands in the request, for the error
  * @param steps bounds the work for all schemas of a request
@@ -99,7 +99,7 @@ class Schemas {
     return result
   }
 
-  /** The schema, what it refers to and all branches of its `allOf` as one; its own words win. */
+  /** Combines the schema, what it refers to and all branches of its `allOf` as one; its own words win. */
   flat (schema: Schema): Schema {
     const { $ref: reference, allOf, ...own } = schema
     let result = own
@@ -154,7 +154,7 @@ class Schemas {
     }
   }
 
-  /** A node with a reference may hold nothing else but its description. */
+  /** Rewrites a reference; a node with one may hold nothing else but its description. */
   #reference (reference: string, description: unknown): Schema {
     const name = this.#definitionName(reference)
     return {
@@ -163,7 +163,7 @@ class Schemas {
     }
   }
 
-  /** The definition meant; a client that converts keys has renamed it, but not the reference. */
+  /** Returns the definition meant; a client that converts keys has renamed it, but not the reference. */
   #definitionName (reference: string): string | undefined {
     const name = /^#\/(?:\$defs|definitions)\/([^/]+)$/.exec(reference)?.[1]
     return name === undefined ? undefined : this.#names.like(name)
@@ -188,7 +188,7 @@ function mergeTwo (first: Schema, second: Schema): Schema {
   return merged
 }
 
-/** The keywords, properties and required names that rewriting a schema walks over, its inner schemas aside. */
+/** Returns the keywords, properties and required names that rewriting a schema walks over, its inner schemas aside. */
 function sizeOf (schema: Schema): number {
   const { properties, required } = schema
   let size = 1

@@ -21,7 +21,7 @@ interface Choice {
 }
 
 /**
- * `tools` and `toolConfig` of a request; the caller's own `tool_config` replaces what its
+ * Returns `tools` and `toolConfig` of a request; the caller's own `tool_config` replaces what its
  * `tool_choice` would give.
  *
  * @throws GatewayError `unsupported_parameter` for custom tools, `invalid_value` for names the

@@ -3,7 +3,7 @@ import type { UsageMetadata } from './wire.ts'
 import type { Usage } from '../../core/usage.ts'
 
 /**
- * Gemini's token counts as ours. Thoughts are billed output although they are counted apart; the
+ * Reads Gemini's token counts as ours. Thoughts are billed output although they are counted apart; the
  * cached part is already inside the prompt. Absent counts are zero.
  */
 export function usageOf (wire: UsageMetadata): Usage {

@@ -57,7 +57,7 @@ function bodyText (model: string, type: 'document_url' | 'image_url', url: strin
   return JSON.stringify({ document: { type, [type]: url }, model, include_image_base64: false })
 }
 
-/** The pages in order, counted from 0 whatever the provider counts from. */
+/** Returns the pages in order, counted from 0 whatever the provider counts from. */
 function readPages (body: unknown): Array<ResultEvent<OcrPages>> {
   const pages = objectOf(body)?.['pages']
   if (!Array.isArray(pages)) throw invalidResponse('no pages')

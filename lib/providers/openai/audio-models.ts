@@ -1,4 +1,4 @@
-/** What models for sound accept: the API does not tell, and refuses late. */
+/** Knows what models for sound accept: the API does not tell, and refuses late. */
 
 import type { TranscriptFormat } from '../../../schemas/transcription.ts'
 import type { Route } from '../../core/route.ts'

@@ -39,7 +39,7 @@ function embeddingsRequest ({ request, route, quirks }: Ask<EmbeddingsRequest>):
 
 interface Item { index: number | undefined, vector: Vector }
 
-/** One `embeddings` event with a vector per input, in their order; then `usage`, if reported. */
+/** Returns one `embeddings` event with a vector per input, in their order; then `usage`, if reported. */
 function readResponse (bytes: Buffer, { request }: Ask<EmbeddingsRequest>): EmbeddingsEvent[] {
   const wanted = request.encoding_format ?? 'float'
   const outline = new JsonOutline(bytes)
@@ -73,7 +73,7 @@ function readItems (outline: JsonOutline, wanted: VectorForm): Item[] {
   return items
 }
 
-/** By index; servers that give none at all keep the order of the inputs. */
+/** Sorts by index; servers that give none at all keep the order of the inputs. */
 function inOrder (items: readonly Item[], count: number): Vector[] {
   if (items.length !== count) throw invalidResponse(`${items.length} vectors for ${count} inputs`)
   if (items.every(({ index }) => index === undefined)) return items.map(({ vector }) => vector)

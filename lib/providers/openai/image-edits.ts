@@ -53,7 +53,7 @@ function formRequest (
   return { method: 'POST', path, headers: { ...headers, accept }, body: open }
 }
 
-/** Named and typed by what it is: the provider goes by both, and callers often know neither. */
+/** Makes a file part, named and typed by what it is: the provider goes by both, and callers often know neither. */
 function filePart (name: string, { head, sizeBytes, open }: UploadedFile): FormPart {
   const { mediaType, extension } = imageKind(head) ?? { mediaType: 'application/octet-stream', extension: 'bin' }
   return { name, fileName: `${randomUUID()}.${extension}`, mediaType, sizeBytes, open }

@@ -16,7 +16,7 @@ import type { Usage } from '../../core/usage.ts'
 import type { Ask, StreamReader } from '../provider.ts'
 
 /**
- * A finished image may come before the last unfinished one, so the stream is read to its end.
+ * Reads images from a stream. A finished image may come before the last unfinished one, so the stream is read to its end.
  * Usage comes last, summed over the images.
  *
  * @throws ProviderFailure for an error inside the stream

@@ -53,7 +53,7 @@ export function outputFields ({ request, streamed }: Ask<Pick<ImageRequest, 'qua
   }
 }
 
-/** The named fields that are there. */
+/** Returns the named fields that are there. */
 export function pick<T extends object> (from: T, fields: ReadonlyArray<keyof T>): Partial<T> {
   const picked: Partial<T> = {}
   for (const field of fields) {

@@ -45,7 +45,7 @@ function speechRequest ({ request, route }: Ask<SpeechInput>): UpstreamRequest {
   }
 }
 
-/** Everything is sound that does not say it is something else. */
+/** Takes everything for sound that does not say it is something else. */
 function readSound (head: UpstreamHead, ask: Ask<SpeechInput>): BodyReader<SpeechEvent> {
   const contentType = contentTypeOf(head)
   if (/json|^text\//.test(contentType)) return jsonOrSse(ask, refuseJson, readStream)
@@ -61,7 +61,7 @@ function readSound (head: UpstreamHead, ask: Ask<SpeechInput>): BodyReader<Speec
   }
 }
 
-/** JSON with a good status is an error all the same, or nothing anybody could hear. */
+/** Refuses JSON: with a good status is an error all the same, or nothing anybody could hear. */
 function refuseJson (body: unknown): never {
   raise(inBandError(objectOf(body) ?? {}, false), 'no sound')
 }

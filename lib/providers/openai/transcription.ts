@@ -67,7 +67,7 @@ function checkSupport (ask: Ask<RecordingInput>, model: ListeningModel): void {
 }
 
 /**
- * The format to ask this model for.
+ * Returns the format to ask this model for.
  *
  * @throws GatewayError `unsupported_parameter` when no format it writes holds what was asked for
  */

@@ -52,7 +52,7 @@ export function flatError (body: unknown): Failure | undefined {
   return readError({ status: flatStatus(response), headers: {}, body })
 }
 
-/** The status that the words of a flat error stand for. */
+/** Returns the status that the words of a flat error stand for. */
 export function flatStatus ({ code }: Record<string, unknown>): number {
   const words = textOf(code) ?? ''
   return statuses.find(([pattern]) => pattern.test(words))?.[1] ?? 500

@@ -1,7 +1,7 @@
 import type { ChatEvent } from '../../core/events.ts'
 
 /**
- * Usage as every client of the dialect expects it. xAI counts reasoning beside the completion
+ * Returns usage as every client of the dialect expects it. xAI counts reasoning beside the completion
  * (`32 + 9 + 94 = 135`), all others as part of it; which of the two a response did shows in
  * its total. Other events pass as they are.
  */

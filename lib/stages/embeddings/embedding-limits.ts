@@ -18,7 +18,7 @@ import type { EmbeddingsRequest } from '../../../schemas/embeddings.ts'
 type EmbeddingsCall = RoutedCall<EmbeddingsRequest>
 
 /**
- * One call in, one out, with the routes whose model takes the request: all of them, mostly.
+ * Checks the size of the inputs: one call in, one out, with the routes whose model takes the request: all of them, mostly.
  *
  * @throws GatewayError when none does, for the first: `unsupported_parameter` on `dimensions`,
  *   `context_length_exceeded` on `input`; `invalid_value` on `model` for a configured route that

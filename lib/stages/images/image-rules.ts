@@ -12,7 +12,7 @@ export interface ImageRulesOptions<R> {
 }
 
 /**
- * One call in, one out, with at least one route.
+ * Checks what the models accept: one call in, one out, with at least one route.
  *
  * @throws GatewayError why the first model cannot do it, when none of them can
  */
