@@ -9,10 +9,12 @@ import { writeTranscript } from '../../lib/audio/transcript.ts'
 import { openaiSpeech } from '../../lib/providers/openai/speech.ts'
 import { readTranscript } from '../../lib/providers/openai/transcription-response.ts'
 import { openaiTranscription, openaiTranslation } from '../../lib/providers/openai/transcription.ts'
+import { sandboxModels } from '../../lib/sandbox/sandbox-models.ts'
 import { speak } from '../../lib/sandbox/speech.ts'
 import { transcribe } from '../../lib/sandbox/transcriptions.ts'
 import { partsOf, wavOf } from '../support/forms.ts'
 import { description } from '../support/description.ts'
+import { familyTraits } from '../../lib/models/traits.ts'
 import type { TranscriptEvent } from '../../lib/core/events.ts'
 import type { RecordingInput } from '../../lib/audio/recording-input.ts'
 import type { SpeechInput } from '../../lib/audio/speech-input.ts'
@@ -31,7 +33,9 @@ const recording: RecordingInput = {
 }
 
 function asked<R> (request: R, model: string): Ask<R> {
-  return { request, route: { providerId: 'openai', model, modelId: `openai/${model}` }, quirks: {}, streamed: false }
+  const traits = sandboxModels.find(entry => entry.model === model)?.traits ?? familyTraits('openai', model)
+  const route = { providerId: 'openai', model, modelId: `openai/${model}`, traits }
+  return { request, route, quirks: {}, streamed: false }
 }
 
 /** The fields of a form as the values its schema describes. */

@@ -136,11 +136,13 @@ t.test('npx headgate prints its version and runs the gateway until npx is stoppe
 
 /** A command that runs a gateway, and where it listens, once it answers there. */
 async function started (t: Test, ...command: readonly string[]) {
-  const child = spawn(...plainCommand(...command), {
+  // The address is on standard error or output, as it is for people or programs.
+  const child = spawn(...plainCommand('sh', '-c', 'exec "$0" "$@" 2>&1', ...command), {
     cwd: directory, env: { ...env, PORT: '0' }, stdio: ['ignore', 'pipe', 'ignore'], detached: true
   })
   t.teardown(() => killGroup(child.pid))
   const address = await firstMatch(child.stdout, /http:\/\/[\w.]+:\d+/)
+  child.stdout.resume() // reading lines has paused it, and what is not read keeps it open
   t.equal((await fetch(`${address}/livez`)).status, 200)
   return { child, address }
 }
@@ -148,10 +150,7 @@ async function started (t: Test, ...command: readonly string[]) {
 async function firstMatch (stream: NodeJS.ReadableStream, pattern: RegExp): Promise<string> {
   for await (const line of createInterface(stream)) {
     const found = pattern.exec(line)
-    if (found !== null) {
-      stream.resume()
-      return found[0]
-    }
+    if (found !== null) return found[0]
   }
   throw new Error(`the output ended before ${pattern}`)
 }
