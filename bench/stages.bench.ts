@@ -30,7 +30,7 @@ const authStage = auth({ keys: { check: presented => presented === benchKey ? ke
 const validateStage = validate(ChatRequest)
 const promptStage = map(chatInput)
 const rulesStage = map(checkChatRules)
-const routeStage = routeModel({ models, providers })
+const routeStage = routeModel({ models, providers, settings })
 const normaliseStage = normalise()
 /** As a pipeline builds them: all five are steps on the call. */
 const [fused] = fuse([authStage, validateStage, promptStage, rulesStage, routeStage])

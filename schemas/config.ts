@@ -288,6 +288,7 @@ const LimitsConfig = Section({
   chat_messages: Count(20_000, 'Messages of a chat request.', 1_000_000),
   chat_parts: Count(20_000, 'Parts of all messages of a chat request together.', 1_000_000),
   chat_tools: Count(1024, 'Tools, functions included, of a chat request.', 100_000),
+  models_per_call: Count(16, 'Models in the `model` list of one request.', 1000),
   audio_file_bytes: Bytes(25 * mebibyte, 'An uploaded audio file.'),
   document_bytes: Bytes(50 * mebibyte, 'A document to be read, decoded or fetched.'),
   answer_bytes: Bytes(64 * mebibyte, 'One whole answer of a provider, decoded. Images and vectors may be as large as those get.'),

@@ -28,6 +28,7 @@ export function benchSettings (port: number, upstreamPort: number): Settings {
       chatMessages: 20_000,
       chatParts: 20_000,
       chatTools: 1024,
+      modelsPerCall: 16,
       audioFileBytes: 25_000_000,
       documentBytes: 50_000_000,
       answerBytes: 50_000_000,

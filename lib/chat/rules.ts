@@ -7,6 +7,7 @@
  */
 
 import { GatewayError, ValidationError } from '../core/errors.ts'
+import { tooLong } from '../validation/too-long.ts'
 import type { PromptedCall, ChatInput } from './input.ts'
 import type { ChatRequest } from '../../schemas/chat.ts'
 import type { ValidCall } from '../core/call.ts'
@@ -43,15 +44,6 @@ export function chatSizes ({ chatMessages, chatParts, chatTools }: ChatSizes): (
       if (parts > chatParts) throw tooLong([field, index, 'content'], parts, chatParts)
     }
   }
-}
-
-function tooLong (loc: ReadonlyArray<string | number>, length: number, max: number): ValidationError {
-  return new ValidationError([{
-    loc: ['body', ...loc],
-    msg: `List should have at most ${max} items after validation, not ${length}`,
-    type: 'too_long',
-    ctx: { field_type: 'List', max_length: max, actual_length: length }
-  }])
 }
 
 /**

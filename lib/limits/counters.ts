@@ -26,6 +26,8 @@ export interface Wanted {
 export interface Used {
   readonly tokens: number
   readonly nanoUsd: number
+  /** Requests to providers beyond the one that was reserved. Default 0. */
+  readonly moreRequests?: number
 }
 
 /** Describes how much of a limit per minute is left. */
@@ -126,7 +128,7 @@ export class LimitCounters {
     const { keyId, limits, tokens, nanoUsd, period } = reserved
     const nowMs = this.#now()
     const state = this.#stateOf(keyId)
-    this.#change(state, limits, { requests: 0, tokens: used.tokens - tokens, calls: -openCallsOf(reserved) }, nowMs)
+    this.#change(state, limits, { requests: used.moreRequests ?? 0, tokens: used.tokens - tokens, calls: -openCallsOf(reserved) }, nowMs)
     const spending = this.#spendingOf(state, limits, nowMs)
     // A reservation of an earlier period does not count in this one.
     if (spending === undefined || spending.period !== period) return

@@ -18,6 +18,8 @@ import type { Attributes, RequestedAttributes } from '../core/model.ts'
 import { unique } from '../routing/route-strategies.ts'
 import type { ModelRegistry } from '../models/model-registry.ts'
 import { listsName, mayUse } from '../models/scope.ts'
+import { tooLong } from '../validation/too-long.ts'
+import type { Limits } from '../core/settings.ts'
 import type { Services } from '../services.ts'
 import { map } from '../core/stage.ts'
 import { checkOneProvider, providerChoice, routesByChoice } from '../routing/provider-choice.ts'
@@ -30,7 +32,9 @@ export interface ModelRequest {
   readonly stream?: boolean | undefined
 }
 
-type RoutingServices = Pick<Services, 'models' | 'providers'>
+interface RoutingServices extends Pick<Services, 'models' | 'providers'> {
+  readonly settings: { readonly limits: Pick<Limits, 'modelsPerCall'> }
+}
 
 export interface RouteModelOptions<R> {
   /** The model of a request that names none. Default: there must be one. */
@@ -48,7 +52,8 @@ export interface RouteModelOptions<R> {
  * the day when the others fail.
  *
  * @throws GatewayError `model_not_found`, `insufficient_permissions`, `unknown_provider`,
- *   `invalid_value`; ValidationError for a request without model.
+ *   `invalid_value`; ValidationError for a request without model, or with a list of more than
+ *   `limits.models_per_call`.
  */
 export function routeModel<Told = unknown> (
   services: RoutingServices, options: RouteModelOptions<Told> = {}
@@ -65,9 +70,10 @@ type Asking<R> = Pick<ValidCall<R>, 'request' | 'headers' | 'key'> & { readonly 
 
 /** @throws what the stage throws */
 export function chooseRoutes<R extends ModelRequest> (
-  call: Asking<R>, { models, providers }: RoutingServices, { defaultModel, settings, attributes }: RouteModelOptions<R> = {}
+  call: Asking<R>, { models, providers, settings: { limits } }: RoutingServices, { defaultModel, settings, attributes }: RouteModelOptions<R> = {}
 ): Pick<RoutedCall<R>, 'routes' | 'providerKey'> {
   const choices = choicesOf(call.request.model ?? defaultModel?.(call.request))
+  if (choices.length > limits.modelsPerCall) throw tooLong(['model'], choices.length, limits.modelsPerCall)
   call.record.requestedModel = choices.map(nameOf).join(', ').slice(0, 256)
 
   const byHeader = providerChoice(call.headers, providers)

@@ -45,8 +45,8 @@ export class CallRecorder {
       if (row !== undefined) void ledger?.add(row)
       return row
     } finally {
-      const { reservation } = call.record
-      if (reservation !== undefined) limiter.settle(reservation, usedIn(row))
+      const { reservation, attempts } = call.record
+      if (reservation !== undefined) limiter.settle(reservation, { ...usedIn(row), moreRequests: Math.max(0, attempts - 1) })
     }
   }
 

@@ -31,6 +31,7 @@ export function settings (parts: Partial<Settings> = {}): Settings {
       chatMessages: 20_000,
       chatParts: 20_000,
       chatTools: 1024,
+      modelsPerCall: 16,
       audioFileBytes: 1_000_000,
       documentBytes: 1_000_000,
       answerBytes: 1_000_000,
