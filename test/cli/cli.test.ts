@@ -142,12 +142,12 @@ routes: {shared: {strategy: cheapest, models: [sandbox/echo, sandbox/painter]}}`
     object: 'route.decision',
     requested: 'sandbox/echo, thinker',
     candidates: [
-      { rank: 1, model: 'sandbox/thinker', provider: 'sandbox', state: 'ready', reason: 'score 1.00' },
+      { rank: 1, model: 'sandbox/thinker', provider: 'sandbox', state: 'ready', score: 1, reason: 'score=1.00' },
       { rank: 2, model: 'sandbox/echo' }
     ]
   })
-  t.match(await headgate(t, list, directory), { code: 0, out: /^RANK +MODEL +STATE +REASON\n1 +sandbox\/thinker +ready +score 1\.00\n2 +sandbox\/echo +ready +score 0\.33/ })
-  t.match(await headgate(t, ['route', 'shared'], directory), { code: 0, out: /1 +sandbox\/echo +ready +price 0\.00/ })
+  t.match(await headgate(t, list, directory), { code: 0, out: /^RANK +MODEL +STATE +REASON\n1 +sandbox\/thinker +ready +score=1\.00\n2 +sandbox\/echo +ready +score=0\.33/ })
+  t.match(await headgate(t, ['route', 'shared'], directory), { code: 0, out: /1 +sandbox\/echo +ready +price=0\.00/ })
   t.match(await headgate(t, ['route'], directory), { code: 2, error: /a model is required/ })
   t.match(await headgate(t, ['route', 'thinkr'], directory), { code: 1, error: /^headgate route: The model `thinkr` does not exist.*Did you mean/ })
   for (const wrong of ['speed', 'speed=2', 'speed=x', '=1', 'a=0.5,']) {

@@ -1,4 +1,5 @@
 import t from 'tap'
+import { callerError } from '../../lib/providers/provider-failure.ts'
 import { GatewayError } from '../../lib/core/errors.ts'
 import { checkImageFile, imageKind, pngSize } from '../../lib/images/files.ts'
 import {
@@ -208,7 +209,8 @@ t.test('streams are read alike at any cut, whatever the order and shape of their
       readEvents([Buffer.from(lines)], readImageStream({ ...ask, request: { n } }))
       return 'complete'
     } catch (error) {
-      return error instanceof GatewayError ? error.code : String(error)
+      const shown = callerError(error)
+      return shown instanceof GatewayError ? shown.code : String(shown)
     }
   }
   t.equal(read(named(partial)), 'upstream_stream_interrupted')
