@@ -6,6 +6,7 @@ import { chatSizes, checkChatRules } from '../lib/chat/rules.ts'
 import { toCompletion } from '../lib/chat/complete.ts'
 import { chain, map } from '../lib/core/stage.ts'
 import { estimateChat } from '../lib/limits/estimate.ts'
+import { checkToolScope } from '../lib/mcp/tool-scope.ts'
 import { streamOrJson } from '../lib/replies/stream-or-json.ts'
 import { auth } from '../lib/stages/auth.ts'
 import { capAnswer } from '../lib/stages/cap-answer.ts'
@@ -51,6 +52,7 @@ export function chat (services: Services): Handler<Call> {
     map(chatSizes(services.settings.limits)),
     map(chatInput),
     map(checkChatRules),
+    map(checkToolScope),
     routeModel(services, { settings: chatSettings, attributes: chatAttributes }),
     dryRun(services, 'chat'),
     limits(services, { estimate: estimateChat }),

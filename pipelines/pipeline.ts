@@ -58,6 +58,15 @@ export function pipeline<A, B, C, D, E, F, G, H, I, J, K, L, M> (
   a: Stage<A, B>, b: Stage<B, C>, c: Stage<C, D>, d: Stage<D, E>, e: Stage<E, F>, f: Stage<F, G>, g: Stage<G, H>,
   h: Stage<H, I>, i: Stage<I, J>, j: Stage<J, K>, k: Stage<K, L>, l: Stage<L, M>, sink: Sink<M, Reply>
 ): Handler<A>
+export function pipeline<A, B, C, D, E, F, G, H, I, J, K, L, M, N> (
+  a: Stage<A, B>, b: Stage<B, C>, c: Stage<C, D>, d: Stage<D, E>, e: Stage<E, F>, f: Stage<F, G>, g: Stage<G, H>,
+  h: Stage<H, I>, i: Stage<I, J>, j: Stage<J, K>, k: Stage<K, L>, l: Stage<L, M>, m: Stage<M, N>, sink: Sink<N, Reply>
+): Handler<A>
+export function pipeline<A, B, C, D, E, F, G, H, I, J, K, L, M, N, O> (
+  a: Stage<A, B>, b: Stage<B, C>, c: Stage<C, D>, d: Stage<D, E>, e: Stage<E, F>, f: Stage<F, G>, g: Stage<G, H>,
+  h: Stage<H, I>, i: Stage<I, J>, j: Stage<J, K>, k: Stage<K, L>, l: Stage<L, M>, m: Stage<M, N>, n: Stage<N, O>,
+  sink: Sink<O, Reply>
+): Handler<A>
 export function pipeline (...list: readonly unknown[]): Handler<unknown> {
   // By the signatures above, which say more than one type for all of them could.
   const stages = fuse(list.slice(0, -1) as Array<Stage<never, unknown>>)

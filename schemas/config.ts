@@ -242,7 +242,11 @@ export const ToolServerConfig = Closed({
   })),
   allowed_tools: Type.Optional(Type.Array(Text('A tool.'), {
     description: 'The only tools models may call. Default: all.'
-  }))
+  })),
+  shared: Type.Boolean({
+    default: false,
+    description: 'True: keys share a session, for servers that keep no state in it. Else each key has its own, of a command its own process.'
+  })
 }, { description: 'A tool server (MCP): remote, or a command run here.' })
 export type ToolServerConfig = Static<typeof ToolServerConfig>
 
@@ -270,6 +274,12 @@ export const KeyConfig = Closed({
   })),
   models: Type.Optional(Type.Array(Text('A model id, or `provider/*`.'), {
     description: 'The only models it may use. Default: all.'
+  })),
+  mcp_servers: Type.Optional(Type.Array(Text('A tool server, `org/name`, or `*`.'), {
+    description: 'The only tool servers it may name. Default: all.'
+  })),
+  mcp_urls: Type.Optional(Type.Boolean({
+    description: 'True: its calls may name tool servers by URL. Default: true if it may name all tool servers.'
   })),
   expires_at: Type.Optional(Type.String({
     pattern: '^\\d{4}-\\d{2}-\\d{2}(T\\d{2}:\\d{2}(:\\d{2})?(Z|[+-]\\d{2}:\\d{2}))?$',

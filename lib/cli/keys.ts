@@ -6,6 +6,7 @@ import { loadSettings } from '../config/read-settings.ts'
 import { endpointNames } from '../core/endpoint.ts'
 import { openKeyStore, type KeyStore, type ListedKey } from '../keys/key-store.ts'
 import { budgetPeriods, type Budget, type KeyLimits } from '../core/key.ts'
+import { isServerPattern, mayNameUrls } from '../mcp/tool-scope.ts'
 import { nearest } from '../text/nearest.ts'
 import { databasePath, openDatabase } from '../stores/database.ts'
 import { CommandError, type ExitCode, type Terminal } from '../process/terminal.ts'
@@ -18,6 +19,8 @@ const options = {
   name: { type: 'string' },
   endpoint: { type: 'string', multiple: true },
   model: { type: 'string', multiple: true },
+  'mcp-servers': { type: 'string', multiple: true },
+  'mcp-urls': { type: 'boolean' },
   expires: { type: 'string' },
   'requests-per-minute': { type: 'string' },
   'tokens-per-minute': { type: 'string' },
@@ -42,6 +45,9 @@ same store accepts it within two seconds.
   --endpoint NAME            an endpoint the key may call (see below); repeatable; default: all
   --model ID                 a model the key may use, or a pattern such as "openai/*"; repeatable;
                              default: all
+  --mcp-servers SLUG,…       tool servers calls of the key may name, or "*"; repeatable; default: all
+  --mcp-urls, --no-mcp-urls  allow or refuse tool servers named by URL; default: allowed if the key may
+                             name all tool servers
   --expires WHEN             a date (2030-12-31), a time (2030-12-31T18:00:00Z) or a duration (30d, 12h)
   --requests-per-minute N    provider requests per minute
   --tokens-per-minute N      tokens per minute, prompt and completion together
@@ -56,7 +62,7 @@ Endpoints: ${endpointNames.join(', ')}`,
 
   run: async (args, terminal) => {
     const { values, positionals: [action = '', ...rest] } = parseArgs({
-      args: [...args], allowPositionals: true, options
+      args: [...args], allowPositionals: true, allowNegative: true, options
     })
     const prepare = actions.get(action)
     if (prepare === undefined) {
@@ -93,16 +99,18 @@ const actions: ReadonlyMap<string, (values: Values, rest: readonly string[]) => 
   ['create', create], ['list', list], ['revoke', revoke]
 ])
 
-function create ({ name, endpoint: endpoints, model: models, expires, json, ...limitOptions }: Values): Perform {
+function create (values: Values): Perform {
+  const { name, endpoint: endpoints, model: models, 'mcp-urls': mcpUrls, expires, json, ...limitOptions } = values
   if (name === undefined || name.trim() === '') {
     throw new CommandError('--name NAME is required', { exitCode: 2 })
   }
   for (const endpoint of endpoints ?? []) checkEndpoint(endpoint)
   for (const model of models ?? []) checkModel(model)
+  const mcpServers = values['mcp-servers']?.flatMap(slugsOf)
   const expiresAtMs = expires === undefined ? undefined : expiryOf(expires)
   const limits = limitsOf(limitOptions)
   return async (store, { out, error: printError }, { path, isNew }) => {
-    const { id, key } = await store.create({ name, endpoints, models, expiresAtMs, limits })
+    const { id, key } = await store.create({ name, endpoints, models, mcpServers, mcpUrls, expiresAtMs, limits })
     out(json
       ? JSON.stringify({ id, name, key }, null, 2)
       : `${key}\n\nCreated "${name}" (${id}). Save the key now: it is not shown again.`)
@@ -158,12 +166,22 @@ function checkModel (pattern: string): void {
   throw new CommandError(`--model must be a model, "*" or a pattern such as "openai/*", not "${pattern}"`, { exitCode: 2 })
 }
 
+/** @throws CommandError for what cannot be the slug of a tool server */
+function slugsOf (text: string): string[] {
+  const slugs = text.split(',').map(slug => slug.trim()).filter(slug => slug !== '')
+  for (const slug of slugs) {
+    if (isServerPattern(slug)) continue
+    throw new CommandError(`--mcp-servers must be slugs such as "org/name", or "*", not "${slug}"`, { exitCode: 2 })
+  }
+  return slugs
+}
+
 function list ({ json }: Values): Perform {
   return async (store, { out }) => {
     const listed = await store.list()
     if (json) out(JSON.stringify(listed, null, 2))
     else if (listed.length === 0) out('No keys.')
-    else out(table([['ID', 'NAME', 'STATUS', 'EXPIRES', 'LIMITS', 'ENDPOINTS', 'MODELS'], ...listed.map(row)]))
+    else out(table([['ID', 'NAME', 'STATUS', 'EXPIRES', 'LIMITS', 'ENDPOINTS', 'MODELS', 'MCP SERVERS', 'MCP URLS'], ...listed.map(row)]))
     return 0
   }
 }
@@ -184,9 +202,10 @@ function revoke (_values: Values, [idOrName]: readonly string[]): Perform {
   }
 }
 
-function row ({ id, name, status, expiresAtMs, limits, endpoints, models }: ListedKey): string[] {
+function row (key: ListedKey): string[] {
+  const { id, name, status, expiresAtMs, limits, endpoints, models, mcpServers } = key
   const expires = expiresAtMs === undefined ? 'never' : new Date(expiresAtMs).toISOString().slice(0, 16)
-  return [id, name, status, expires, limitsText(limits), scope(endpoints), scope(models)]
+  return [id, name, status, expires, limitsText(limits), scope(endpoints), scope(models), scope(mcpServers), mayNameUrls(key) ? 'yes' : 'no']
 }
 
 function limitsText ({ requestsPerMinute, tokensPerMinute, concurrentCalls, budget }: KeyLimits = {}): string {

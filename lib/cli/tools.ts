@@ -132,7 +132,7 @@ async function execute (
 ): Promise<number> {
   const spec = /^https?:\/\//i.test(server) ? { url: server } : { slug: server }
   const { signal } = new AbortController()
-  const open = await servers.open({ request: { mcp_servers: { ...spec, headers } }, keyId: '', taken: new Set(), signal })
+  const open = await servers.open({ request: { mcp_servers: { ...spec, headers } }, key: { id: '' }, taken: new Set(), signal })
   for (const [name, { message, code, recommendation }] of Object.entries(open.errors)) {
     error(`${name}: ${message} (${code ?? 'unknown'})\n${recommendation === undefined ? '' : `${recommendation}\n`}`)
     return 1

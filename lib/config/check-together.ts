@@ -7,6 +7,7 @@ import type { Config } from '../../schemas/config.ts'
 import { endpointNames } from '../core/endpoint.ts'
 import { nearest } from '../text/nearest.ts'
 import { SandboxOptionError, sandboxOptionNames, sandboxOptions } from '../sandbox/options.ts'
+import { isServerPattern } from '../mcp/tool-scope.ts'
 import { checkModels } from './check-models.ts'
 import { isoMoment } from './iso-moment.ts'
 import { kindOf, kinds } from '../providers/kinds.ts'
@@ -137,9 +138,11 @@ function isMapped (range: string): boolean {
   return address instanceof ipaddr.IPv6 && address.isIPv4MappedAddress()
 }
 
-function checkKeys ({ keys }: Config, report: Report): void {
+function checkKeys (config: Config, report: Report): void {
+  const { keys } = config
   const names = new Set<string>()
-  for (const [index, { name, endpoints = [], expires_at: expiresAt }] of keys.entries()) {
+  for (const [index, key] of keys.entries()) {
+    const { name, endpoints = [], mcp_servers: mcpServers = [], expires_at: expiresAt } = key
     if (names.has(name)) report.add(['keys', index, 'name'], 'another key has this name')
     names.add(name)
     for (const [position, endpoint] of endpoints.entries()) {
@@ -148,9 +151,17 @@ function checkKeys ({ keys }: Config, report: Report): void {
         suggestion: nearest(endpoint, endpointNames)
       })
     }
+    for (const [position, slug] of mcpServers.entries()) checkServerScope(['keys', index, 'mcp_servers', position], slug, config, report)
     const expiresAtMs = expiresAt === undefined ? Infinity : isoMoment(expiresAt)
     if (Number.isNaN(expiresAtMs)) report.add(['keys', index, 'expires_at'], 'is not a date')
     else if (expiresAtMs <= Date.now()) report.warn(['keys', index, 'expires_at'], 'has passed')
+  }
+}
+
+function checkServerScope (path: Path, slug: string, { mcp_servers: servers, tools }: Config, report: Report): void {
+  if (!isServerPattern(slug)) report.add(path, 'must be `org/name` or `*`')
+  else if (slug !== '*' && servers[slug] === undefined && tools.registry_url === undefined) {
+    report.warn(path, 'is not in mcp_servers', { suggestion: nearest(slug, Object.keys(servers)) })
   }
 }
 

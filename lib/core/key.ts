@@ -50,6 +50,10 @@ export interface ApiKey {
   readonly endpoints?: readonly string[]
   /** Model ids or `provider/*` patterns the key may use; absent means all. */
   readonly models?: readonly string[]
+  /** Slugs of the MCP servers the key may use, `*` for all; absent means all. */
+  readonly mcpServers?: readonly string[]
+  /** Absent means true for a key that may use all MCP servers, else false. */
+  readonly mcpUrls?: boolean
   /** Unix time in milliseconds; absent means never. */
   readonly expiresAtMs?: number
   /** Its limits; absent means those the configuration gives such keys. */

@@ -20,6 +20,10 @@ export interface NewKey {
   readonly endpoints?: readonly string[] | undefined
   /** Model ids or `provider/*` patterns it may use; absent means all. */
   readonly models?: readonly string[] | undefined
+  /** Slugs of the MCP servers it may use, `*` for all; absent means all. */
+  readonly mcpServers?: readonly string[] | undefined
+  /** Absent means true for a key that may use all MCP servers, else false. */
+  readonly mcpUrls?: boolean | undefined
   /** Unix time in milliseconds; absent means never. */
   readonly expiresAtMs?: number | undefined
   /** Limits; absent means the default. */
@@ -142,7 +146,7 @@ export async function openKeyStore (
       return undefined
     },
 
-    create: async ({ name, endpoints, models, expiresAtMs, limits }) => {
+    create: async ({ name, endpoints, models, mcpServers, mcpUrls, expiresAtMs, limits }) => {
       const taken = [...fromConfiguration.values()].some(({ key }) => key.name === name)
       if (taken) throw new KeyNameError(name)
       const id = `key_${randomBytes(8).toString('hex')}`
@@ -153,6 +157,8 @@ export async function openKeyStore (
         digest: digestOf(key),
         endpoints: listText(endpoints),
         models: listText(models),
+        mcp_servers: listText(mcpServers),
+        mcp_urls: mcpUrls === undefined ? null : Number(mcpUrls),
         limits: limits === undefined ? null : JSON.stringify(limits),
         created_at_ms: Date.now(),
         expires_at_ms: expiresAtMs ?? null,
@@ -202,12 +208,15 @@ function fromSettings ({ key, name, ...scope }: KeySettings): readonly [string, 
   return [digestOf(key.reveal()), { id: `configured:${name}`, name, ...scope }]
 }
 
-function fromRow ({ id, name, endpoints, models, limits, expires_at_ms: expiresAtMs }: KeyRow): ApiKey {
+function fromRow (row: KeyRow): ApiKey {
+  const { id, name, endpoints, models, mcp_servers: mcpServers, mcp_urls: mcpUrls, limits, expires_at_ms: expiresAtMs } = row
   return {
     id,
     name,
     ...endpoints !== null && { endpoints: parseList(endpoints) },
     ...models !== null && { models: parseList(models) },
+    ...mcpServers !== null && { mcpServers: parseList(mcpServers) },
+    ...mcpUrls !== null && { mcpUrls: mcpUrls === 1 },
     ...limits !== null && { limits: JSON.parse(limits) as KeyLimits }, // written by us
     ...expiresAtMs !== null && { expiresAtMs }
   }

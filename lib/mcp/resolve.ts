@@ -54,17 +54,18 @@ export function createResolve (configured: readonly ToolServerSettings[], regist
 function configuredTarget (
   requested: RequestedServer, settings: ToolServerSettings, own: Record<string, Secret>, keyId: string
 ): ToolServerTarget {
-  const { url, headers, command, args, env, allowedTools, timeoutMs } = settings
+  const { url, headers, command, args, env, shared, allowedTools, timeoutMs } = settings
   const theirs = Object.fromEntries(Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value]))
   const via: RemoteServer | LocalServer = url === undefined
     ? { kind: 'local', command: command ?? '', args, env }
     : remote(url, { ...own, ...theirs }, false) // callers cannot override the operator's headers
-  const hasCallerHeaders = via.kind === 'remote' && Object.keys(own).length > 0
+  // Servers may keep state in a session, which is nothing for other keys.
+  const perKey = !shared || (via.kind === 'remote' && Object.keys(own).length > 0)
   const allowed = intersection(allowedTools, requested.allowedTools)
   return {
     name: requested.name,
-    sessionKey: sessionKey(via, hasCallerHeaders ? keyId : ''),
-    ...(hasCallerHeaders ? { keyId } : {}),
+    sessionKey: sessionKey(via, perKey ? keyId : ''),
+    ...(perKey ? { keyId } : {}),
     via,
     ...(allowed === undefined ? {} : { allowedTools: allowed }),
     ...(timeoutMs === undefined ? {} : { timeoutMs })

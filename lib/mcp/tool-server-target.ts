@@ -6,7 +6,7 @@ export interface ToolServerTarget {
   readonly name: string
   /**
    * Is equal for calls that may share a session: a digest of the address, of every secret that is sent
-   * there and, as soon as a caller added anything, of the caller's gateway key.
+   * there and of the caller's gateway key, unless the operator shares the session among keys.
    */
   readonly sessionKey: string
   /** The gateway key that the session belongs to; absent when all keys share it. */

@@ -3,7 +3,7 @@
  *
  * ```ts
  * const servers = createToolServers(settings)
- * const open = await servers.open({ request, keyId, taken: new Set(), signal })
+ * const open = await servers.open({ request, key, taken: new Set(), signal })
  * open.tools                                        // what to offer to the model
  * await open.call('echo', { message: 'hi' }, { signal })
  * ```
@@ -19,6 +19,7 @@ import { createRegistry } from './registry.ts'
 import { createResolve, type Resolve } from './resolve.ts'
 import { SessionPool } from './session-pool.ts'
 import { nameTools } from './tool-names.ts'
+import { checkServers, type ToolScope } from './tool-scope.ts'
 import { cutText, readResult } from './tool-result.ts'
 import { requestedServers } from './requested-servers.ts'
 import type { FunctionTool } from '../../schemas/tools.ts'
@@ -31,7 +32,8 @@ import type { ToolServerTarget } from './tool-server-target.ts'
 export interface ToolServers {
   /**
    * Resolves, connects and lists the servers of a request concurrently, under one deadline. Failures
-   * are in `errors`; it rejects only with the signal's reason.
+   * are in `errors`. Rejects with the signal's reason, or before anything is connected with GatewayError
+   * `insufficient_permissions` for a server the key may not use.
    */
   readonly open: (options: OpenOptions) => Promise<OpenTools>
   /** Ends every session and child process. */
@@ -40,8 +42,8 @@ export interface ToolServers {
 
 export interface OpenOptions {
   readonly request: Pick<ChatInput, 'mcp_servers' | 'credentials'>
-  /** The gateway key of the caller: sessions with its credentials belong to it alone. */
-  readonly keyId: string
+  /** The gateway key of the caller, whose rights decide and whom sessions belong to. */
+  readonly key: ToolScope
   /** Names of the caller's own functions. */
   readonly taken: ReadonlySet<string>
   readonly signal: AbortSignal
@@ -134,14 +136,16 @@ interface ListedTool {
 }
 
 async function openTools (
-  { request, keyId, taken, signal }: OpenOptions, settings: ToolSettings, resolve: Resolve, pools: Pools
+  { request, key, taken, signal }: OpenOptions, settings: ToolSettings, resolve: Resolve, pools: Pools
 ): Promise<OpenTools> {
+  const servers = requestedServers(request)
+  checkServers(servers, key)
   const errors: Record<string, ToolServerError> = {}
   const timeout = deadline(settings.connectMs, signal, undefined)
-  const listed = await Promise.all(requestedServers(request).map(async requested => {
+  const listed = await Promise.all(servers.map(async requested => {
     let phase: Phase = 'resolve'
     try {
-      const target = await abortable(resolve(requested, keyId, timeout.signal), timeout.signal)
+      const target = await abortable(resolve(requested, key.id, timeout.signal), timeout.signal)
       phase = 'connect'
       const tools = await pools[target.via.kind].use(target, timeout.signal, async session => {
         checkVersion(target, session.serverVersion)

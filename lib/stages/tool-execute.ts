@@ -266,7 +266,7 @@ function wantsCalls ({ reason }: Turn): boolean {
 
 async function openTools ({ request, key, signal, record }: ChatCall, tools: ToolServers): Promise<OpenTools> {
   const startedAtMs = performance.now()
-  const open = await tools.open({ request, keyId: key.id, taken: ownFunctions(request), signal })
+  const open = await tools.open({ request, key, taken: ownFunctions(request), signal })
   record.upstreamWaitMs += performance.now() - startedAtMs
   return open
 }

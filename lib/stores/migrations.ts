@@ -152,6 +152,12 @@ export const migrations: readonly Migration[] = [
         ) as costs group by key_id, day_ms;
       drop table pruned_usage;
       alter table deferred add column attempts bigint not null default 0`
+  },
+  {
+    number: 7,
+    sql: `
+      alter table keys add column mcp_servers text;
+      alter table keys add column mcp_urls bigint`
   }
 ]
 

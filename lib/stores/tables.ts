@@ -10,6 +10,10 @@ export interface KeyRow {
   readonly endpoints: string | null
   /** JSON list of model ids and patterns; `null` means all. */
   readonly models: string | null
+  /** JSON list of slugs of MCP servers; `null` means all. */
+  readonly mcp_servers: string | null
+  /** 0 or 1; `null` means 1 for a key that may use all MCP servers, else 0. */
+  readonly mcp_urls: number | null
   /** JSON of its `KeyLimits`; `null` means the default ones. */
   readonly limits: string | null
   readonly created_at_ms: number

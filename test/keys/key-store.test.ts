@@ -41,6 +41,14 @@ t.test('a created key is valid, with its scopes', async t => {
   t.equal(keys.find('all'), undefined, 'a name is no id')
 })
 
+t.test('a key keeps which tool servers it may use', async t => {
+  const { keys } = await open(t)
+  for (const scope of [{ mcpServers: ['acme/tickets'], mcpUrls: true }, { mcpServers: [] }, { mcpUrls: false }]) {
+    const { id, key } = await keys.create({ name: JSON.stringify(scope), ...scope })
+    t.same(keys.check(key), { id, name: JSON.stringify(scope), ...scope })
+  }
+})
+
 t.test('missing, wrong, revoked and expired keys look alike', async t => {
   const { keys } = await open(t)
   const past = await keys.create({ name: 'past', expiresAtMs: Date.now() - 1 })

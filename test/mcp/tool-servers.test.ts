@@ -24,18 +24,25 @@ t.test('sessions', async t => {
     t.equal(server.counts['initialize'], 1)
     await open(servers, spec('two'))
     t.equal(server.counts['initialize'], 2)
-    await open(servers, spec('one'), { keyId: 'another gateway key' })
+    await open(servers, spec('one'), { key: { id: 'another gateway key' } })
     t.equal(server.counts['initialize'], 3)
   })
 
-  t.test('a session of the operator is shared by keys as long as they add nothing of their own', async t => {
+  t.test('a session with a configured server belongs to one key', async t => {
     const server = await startToolServer(t)
     const servers = toolServers(t, {}, [remoteServer('org/test', server.url)])
-    await open(servers, { mcp_servers: 'org/test' }, { keyId: 'a' })
-    await open(servers, { mcp_servers: 'org/test' }, { keyId: 'b' })
+    for (const id of ['a', 'a', 'b']) await open(servers, { mcp_servers: 'org/test' }, { key: { id } })
+    t.equal(server.counts['initialize'], 2)
+  })
+
+  t.test('a session that the operator shares is used by all keys that add nothing of their own', async t => {
+    const server = await startToolServer(t)
+    const servers = toolServers(t, {}, [remoteServer('org/test', server.url, { shared: true })])
+    await open(servers, { mcp_servers: 'org/test' }, { key: { id: 'a' } })
+    await open(servers, { mcp_servers: 'org/test' }, { key: { id: 'b' } })
     t.equal(server.counts['initialize'], 1)
     for (const keyId of ['a', 'b']) {
-      await open(servers, { mcp_servers: { slug: 'org/test', credentials: { test: 'sealed' } } }, { keyId })
+      await open(servers, { mcp_servers: { slug: 'org/test', credentials: { test: 'sealed' } } }, { key: { id: keyId } })
     }
     t.equal(server.counts['initialize'], 3)
   })
@@ -92,7 +99,7 @@ t.test('sessions', async t => {
     t.match((await open(servers, { mcp_servers: { url: good.url, name: 'mine' } })).errors, {
       mine: { code: 'connect', message: 'This API key has 32 tool sessions open, the maximum.' }
     })
-    t.strictSame((await open(servers, { mcp_servers: good.url }, { keyId: 'another' })).errors, {})
+    t.strictSame((await open(servers, { mcp_servers: good.url }, { key: { id: 'another' } })).errors, {})
     leaving.abort()
     await stuck
   })
@@ -101,7 +108,7 @@ t.test('sessions', async t => {
     const directory = t.testdir({ 'server.mjs': localServer, starts: '' })
     const starts = join(directory, 'starts')
     const hanging = await startToolServer(t, { silent: ['initialize'] })
-    const local = { slug: 'org/local', command: process.execPath, args: [join(directory, 'server.mjs'), starts], headers: {}, env: {} }
+    const local = { slug: 'org/local', command: process.execPath, args: [join(directory, 'server.mjs'), starts], headers: {}, env: {}, shared: true }
     const servers = toolServers(t, { sessions: 1 }, [local])
     await open(servers, { mcp_servers: 'org/local' })
     const before = readFileSync(starts, 'utf8')
@@ -400,14 +407,14 @@ function toolServers (t: Test, tools: Partial<ToolSettings> = {}, toolServers: T
   return servers
 }
 
-function remoteServer (slug: string, url: string): ToolServerSettings {
-  return { slug, url, headers: {}, args: [], env: {} }
+function remoteServer (slug: string, url: string, parts: Partial<ToolServerSettings> = {}): ToolServerSettings {
+  return { slug, url, headers: {}, args: [], env: {}, shared: false, ...parts }
 }
 
 async function open (
   servers: ToolServers, request: OpenOptions['request'], options: Partial<OpenOptions> = {}
 ): Promise<OpenTools> {
-  return await servers.open({ request, keyId: 'key', taken: new Set(), signal, ...options })
+  return await servers.open({ request, key: { id: 'key' }, taken: new Set(), signal, ...options })
 }
 
 async function call (tools: OpenTools, name: string, args: Record<string, unknown> = {}): Promise<ToolOutcome> {

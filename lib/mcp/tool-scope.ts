@@ -1,0 +1,64 @@
+/**
+ * Decides which MCP servers a key may use.
+ *
+ * A server is named by its slug, as the caller writes it, or by a URL of the caller's. A URL is never
+ * covered by the slug of the server behind it: none of the operator's headers would go there.
+ */
+
+import { GatewayError } from '../core/errors.ts'
+import { requestedServers, type RequestedServer } from './requested-servers.ts'
+import type { ApiKey } from '../core/key.ts'
+import type { ChatInput } from '../chat/input.ts'
+
+/** The rights of a key to MCP servers, and whose sessions they are. */
+export type ToolScope = Pick<ApiKey, 'id' | 'mcpServers' | 'mcpUrls'>
+
+interface ScopedCall {
+  readonly key: ToolScope
+  readonly request: Pick<ChatInput, 'mcp_servers' | 'credentials'>
+}
+
+/**
+ * Passes a call on when its key may use every server that it names.
+ *
+ * @throws GatewayError `insufficient_permissions` naming the first entry that it may not use
+ */
+export function checkToolScope<C extends ScopedCall> (call: C): C {
+  checkServers(requestedServers(call.request), call.key)
+  return call
+}
+
+/** @throws GatewayError `insufficient_permissions` naming the first entry that the key may not use */
+export function checkServers (requested: readonly RequestedServer[], key: ToolScope): void {
+  for (const { slug, url, name } of requested) {
+    if (url !== undefined && !mayNameUrls(key)) {
+      throw refused(`This API key may not use MCP servers by URL (\`${shortened(name)}\`).`)
+    }
+    if (url === undefined && !mayUseServer(key, slug ?? name)) {
+      throw refused(`This API key may not use the MCP server \`${shortened(slug ?? name)}\`.`)
+    }
+  }
+}
+
+function mayUseServer ({ mcpServers }: ToolScope, slug: string): boolean {
+  return mcpServers === undefined || mcpServers.includes('*') || mcpServers.includes(slug)
+}
+
+/** Lets a key that is limited to some servers name no others, unless it says so itself. */
+export function mayNameUrls ({ mcpServers, mcpUrls }: Pick<ApiKey, 'mcpServers' | 'mcpUrls'>): boolean {
+  return mcpUrls ?? (mcpServers === undefined || mcpServers.includes('*'))
+}
+
+/** Returns true for what a scope may list: `org/name` or `*`. */
+export function isServerPattern (text: string): boolean {
+  return text === '*' || /^[A-Za-z0-9_.-]+\/[A-Za-z0-9_.-]+$/.test(text)
+}
+
+function refused (message: string): GatewayError {
+  return new GatewayError('insufficient_permissions', { message, param: 'mcp_servers' })
+}
+
+/** Shortens a name that a caller wrote: it may be of any length. */
+function shortened (name: string): string {
+  return name.length > 100 ? `${name.slice(0, 100)}…` : name
+}
