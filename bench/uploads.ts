@@ -58,7 +58,7 @@ try {
 }
 
 async function measured (upload: Upload, count: number): Promise<string> {
-  await sleep(2000) // what came before is given back as far as it ever is
+  await sleep(2000) // memory of what came before is freed if it ever is
   const before = rssBytes(gateway.pid)
   writeFileSync(`/proc/${gateway.pid}/clear_refs`, '5') // the peak counts from now on
   await loopDelay()

@@ -47,7 +47,7 @@ export function createServices (settings: Settings, parts: ServiceParts): OwnedS
   const { keys, log, limiter = new LocalLimiter(), ready, degraded, deferrals, providers: more = [], before } = parts
   const closing: Array<() => Promise<void>> = []
   const over = new AbortController()
-  const drains = new AbandonedAnswers()
+  const abandoned = new AbandonedAnswers()
   const health = new RouteHealth()
   if (before !== undefined) health.adopt(before.health, sameProviders(before.settings.providers, settings.providers))
   const providers = new Map<string, Provider>()
@@ -90,7 +90,7 @@ export function createServices (settings: Settings, parts: ServiceParts): OwnedS
     models,
     providers,
     tools,
-    abandoned: drains,
+    abandoned,
     health,
     ...(deferrals === undefined ? {} : { deferrals }),
     tokens,
@@ -100,7 +100,7 @@ export function createServices (settings: Settings, parts: ServiceParts): OwnedS
     listed: Promise.all([discovered, ...learned]).then(() => undefined),
     close: async () => {
       over.abort()
-      drains.stop()
+      abandoned.stop()
       await Promise.all(closing.map(async close => await close()))
     }
   }

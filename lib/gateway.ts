@@ -150,7 +150,7 @@ export async function createGateway (settings: Settings, given: GatewayParts): P
   }, app.handle)
   server.maxConnections = settings.server.connections
   server.on('clientError', refuseMalformed)
-  // A caller who waits before sending a body is told to go on when the body is read, not before.
+  // A caller that expects `100 Continue` before sending a body gets it when the body is read, not before.
   server.on('checkContinue', app.handle).on('checkExpectation', app.handle)
 
   /** Calls that come over connections kept alive while others end are waited for as well. */

@@ -30,10 +30,10 @@ export const embeddingsDocs: Docs = {
 }
 
 /** As many vectors as one request may ask for, of the longest there are, printed with indents. */
-const largestAnswerBytes = 2048 * 3072 * 32
+const maxVectorBytes = 2048 * 3072 * 32
 
 export function embeddings (services: Services): Handler<Call> {
-  const answerBytes = Math.max(services.settings.limits.answerBytes, largestAnswerBytes)
+  const answerBytes = Math.max(services.settings.limits.answerBytes, maxVectorBytes)
   return pipeline(
     auth(services),
     validate(EmbeddingsRequest),

@@ -93,7 +93,7 @@ const sampling = {
     description: 'Another spelling of `stop`; read when that is left out.'
   }),
   seed: Nullable(Type.Integer(), {
-    description: 'The same seed and request give the same answer, as far as the provider can.'
+    description: 'The same seed and request give the same answer, if the provider can.'
   }),
   n: Nullable(Type.Integer({ minimum: 1, maximum: 128 }), {
     default: 1, description: 'Number of answers. Must be 1 when tools of `mcp_servers` run.'

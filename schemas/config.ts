@@ -60,7 +60,7 @@ export const secretReference = '^(env:[A-Za-z_][A-Za-z0-9_]*|file:.+)$'
 
 declare const namesSecret: unique symbol
 
-/** `env:NAME` or `file:PATH`, told apart from other text so that settings can hold the secret in its place. */
+/** `env:NAME` or `file:PATH`, recognised so that settings can hold the secret in its place. */
 export type SecretReference = string & { readonly [namesSecret]: true }
 
 const Secret = (description: string) => Type.Unsafe<SecretReference>({
@@ -334,7 +334,7 @@ const ToolsConfig = Section({
   connect_ms: Milliseconds(5000, 'Resolving, connecting and listing all servers of a call, together.'),
   call_ms: Milliseconds(30_000, 'One call of a tool.'),
   loop_ms: Milliseconds(300_000, 'All turns of a call, together.'),
-  loop_tokens: Count(10_000_000, 'Tokens of all turns of a call, as far as providers count them; no turn begins after.', 1_000_000_000),
+  loop_tokens: Count(10_000_000, 'Tokens of all turns of a call, where providers count them; no turn begins after.', 1_000_000_000),
   result_bytes: Bytes(256 * 1024, 'One result; more is cut off.'),
   calls_per_turn: Count(32, 'Tool calls a model may ask for in one turn.', 1024),
   repeats: Count(3, 'The same call with the same arguments, before the loop stops.', 1000),

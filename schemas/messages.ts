@@ -1,7 +1,7 @@
 /**
  * The messages of a conversation.
  *
- * Parts and messages are told apart by `type` and `role`. Keys that are not listed, such as
+ * Parts and messages differ by `type` and `role`. Keys that are not listed, such as
  * `cache_control`, travel with their part or message.
  */
 

@@ -1,6 +1,6 @@
 /**
  * A provider that costs next to nothing: answers are rendered once, requests are looked at only
- * as far as the model's name, which says what to answer (`answerTo`).
+ * up to the model's name, which says what to answer (`answerTo`).
  *
  * Run as `node mock.js <port>`.
  */

@@ -2,7 +2,7 @@
  * Lets a few pieces of heavy work through at a time, fairly: the next belongs to the owner with the
  * least running, in turns, so no owner has two while another waits for the first, and one who
  * sends a lot is no longer in line than others. Where a turn is to cost nothing, as in front of
- * every request, take `Slots`.
+ * every request, take `Semaphore`.
  */
 export class FairSemaphore {
   /** Waiting work by owner; an owner that had a turn goes to the end. */
@@ -25,7 +25,7 @@ export class FairSemaphore {
     } finally {
       this.#free++
       this.#count(owner, -1)
-      this.#letIn()
+      this.#admitNext()
     }
   }
 
@@ -44,11 +44,11 @@ export class FairSemaphore {
       }
       signal.addEventListener('abort', leave, { once: true })
       this.#lines.set(owner, line.add(enter))
-      this.#letIn()
+      this.#admitNext()
     })
   }
 
-  #letIn (): void {
+  #admitNext (): void {
     while (this.#free > 0) {
       const [owner] = [...this.#lines.keys()].toSorted((a, b) => this.#of(a) - this.#of(b))
       if (owner === undefined) return

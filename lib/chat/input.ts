@@ -69,7 +69,7 @@ export function chatInput (call: ValidCall<ChatRequest>): PromptedCall {
     }
   }
   if (rest.stop === undefined && stopSequences !== undefined) request.stop = stopSequences
-  // A server's tool is found under its own name once the servers have been asked.
+  // A server's tool is found under its own name once the servers have listed theirs.
   if (rest.tool_choice !== undefined && !(rest.mcp_servers !== undefined && namesServer(rest.tool_choice))) {
     const { choice, parallel } = plainToolChoice(rest.tool_choice)
     request.tool_choice = choice

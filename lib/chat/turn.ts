@@ -104,6 +104,6 @@ function asArguments (text: string): TurnCall['arguments'] {
     // A JSON object has string keys, whatever is in it.
     return typeof value === 'object' && value !== null && !Array.isArray(value) ? value as Record<string, unknown> : undefined
   } catch {
-    return undefined // the model is told so in place of a result
+    return undefined // the model gets an error in place of a result
   }
 }

@@ -27,7 +27,7 @@ type Yaml = Document.Parsed
 
 const namedSections = new Set(['providers', 'models', 'mcp_servers'])
 
-/** Room for the largest configuration anybody writes; parsing it takes well under a second. */
+/** Room for the largest realistic configuration; parsing it takes well under a second. */
 const maxChars = 1024 * 1024
 
 /** One missing bracket can be followed by as many flaws as there are lines. */

@@ -129,7 +129,7 @@ export function applyEnvironment (value: Record<string, unknown>, environment: O
   return origins
 }
 
-/** Variables with words of their own: what is told of one, in place of what the entry would have. */
+/** Variables with a description of their own, in place of that of the entry. */
 export const ownRules: { readonly [name in Variable]?: string } = { HEADGATE_SANDBOX: 'must be on or off' }
 
 const sandboxWords = new Map([['on', true], ['true', true], ['off', false], ['false', false]])

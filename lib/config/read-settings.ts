@@ -70,13 +70,13 @@ export interface ConfigFile {
   /** Absolute. */
   readonly path: string
   /** True when this file was requested: it must exist. */
-  readonly asked: boolean
+  readonly explicit: boolean
 }
 
 /** Returns the file the configuration is read from. */
 export function configFile ({ env, cwd, file }: ConfigSources): ConfigFile {
-  const asked = file ?? readEnvironment(env, cwd).get('HEADGATE_CONFIG')
-  return { path: resolve(cwd, asked ?? 'headgate.yaml'), asked: asked !== undefined }
+  const named = file ?? readEnvironment(env, cwd).get('HEADGATE_CONFIG')
+  return { path: resolve(cwd, named ?? 'headgate.yaml'), explicit: named !== undefined }
 }
 
 /** Copied, since the environment is written into it. */
@@ -84,14 +84,14 @@ function documentOf (config: Readonly<Record<string, unknown>>): ConfigDocument 
   return { ...emptyDocument('configuration'), value: structuredClone(config) }
 }
 
-function openDocument ({ path, asked }: ConfigFile, cwd: string): ConfigDocument {
+function openDocument ({ path, explicit }: ConfigFile, cwd: string): ConfigDocument {
   const shown = shownName(path, cwd)
   try {
     return readDocument(readFileSync(path, 'utf8'), shown)
   } catch (error) {
     if (error instanceof ConfigError) throw error
     const code = errorCode(error)
-    if (code === 'ENOENT' && !asked) return emptyDocument(shown)
+    if (code === 'ENOENT' && !explicit) return emptyDocument(shown)
     const message = code === 'ENOENT' ? 'file not found' : `cannot be read (${code})`
     throw new ConfigError([{ file: shown, line: 0, column: 0, path: '', message }])
   }

@@ -9,7 +9,7 @@ export interface ProblemDetails {
   readonly suggestion?: string | undefined
   /** The part of the entry that is wrong. Default: its value. */
   readonly part?: 'name' | 'value'
-  /** Not told when this entry is wrong: it would only follow from that. */
+  /** Not reported when this entry is wrong: it would only follow from that. */
   readonly unless?: Path
 }
 

@@ -81,8 +81,8 @@ interface Attempt {
 /** @param expected true when a file must exist although it was not requested */
 function attempt (sources: ConfigSources, expected: boolean): Attempt {
   try {
-    const { path, asked } = configFile(sources)
-    const outcome = readSettings(expected && !asked ? { ...sources, file: path } : sources)
+    const { path, explicit } = configFile(sources)
+    const outcome = readSettings(expected && !explicit ? { ...sources, file: path } : sources)
     return { outcome, fingerprint: digest(outcome.settings) }
   } catch (error) {
     if (!(error instanceof ConfigError)) throw error

@@ -150,7 +150,7 @@ export type ImageEvent =
     /** Unix time. */
     readonly createdSeconds: number
     readonly data: readonly ImageData[]
-    /** `usage`, `size`, `quality`, `background`, `output_format`, as far as the provider said. */
+    /** `usage`, `size`, `quality`, `background`, `output_format`, those the provider reported. */
     readonly about: ExtraFields
   }
   | { readonly type: 'usage', readonly usage: Usage }

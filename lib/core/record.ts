@@ -11,7 +11,7 @@ import type { Limit } from './key.ts'
 /** The end of a call. A caller who left is an outcome of its own, never an error. */
 export type Outcome = 'ok' | 'error' | 'client_closed'
 
-/** A route that was asked in vain, or passed over. */
+/** A route that was tried in vain, or skipped. */
 export interface FailedAttempt {
   readonly route: Route
   /** The code of an error, or what spoke against asking. */

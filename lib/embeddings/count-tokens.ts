@@ -13,12 +13,12 @@ import { CL100K_TOKEN_SPLIT_REGEX as pieces } from 'gpt-tokenizer/encodingParams
 import type { Excess, Text, TokenLimits } from './measure-tokens.ts'
 
 /** Characters of a run that are counted in one go. */
-const longestRun = 128
+const maxRunLength = 128
 /** The distance by which one cut may move a count. */
 const doubtPerCut = 2
 /** Words come up again and again, and so do the pieces of a text made to be hard. */
 const cacheSize = 50_000
-const longestCached = 32
+const maxCachedLength = 32
 /** `<|endoftext|>` in a text is a text. */
 const plain = { disallowedSpecial: new Set<string>() }
 
@@ -35,8 +35,8 @@ export function countTokens (text: string, limit: number = Infinity): Count {
   let tokens = 0
   let doubt = 0
   for (const [piece] of text.matchAll(pieces)) {
-    for (let at = 0; at < piece.length; at += longestRun) {
-      tokens += tokensOf(piece.slice(at, at + longestRun))
+    for (let at = 0; at < piece.length; at += maxRunLength) {
+      tokens += tokensOf(piece.slice(at, at + maxRunLength))
       if (at > 0) doubt += doubtPerCut
       if (tokens - doubt > limit) return { tokens, doubt }
     }
@@ -57,7 +57,7 @@ export function findExcess (texts: readonly Text[], limits: TokenLimits): Excess
 }
 
 function tokensOf (piece: string): number {
-  if (piece.length > longestCached) return countPiece(piece, plain)
+  if (piece.length > maxCachedLength) return countPiece(piece, plain)
   let tokens = cache.get(piece)
   if (tokens === undefined) {
     tokens = countPiece(piece, plain)

@@ -30,7 +30,7 @@ export type Measure =
   | { readonly verdict: 'unknown', readonly toCount: readonly Text[] }
 
 /** In the vocabulary of cl100k_base: 128 spaces. */
-export const longestTokenBytes = 128
+export const maxTokenBytes = 128
 
 /** Measures inputs against limits. Costs a pass over the texts at memory speed. */
 export function measure (input: EmbeddingInput, limits: TokenLimits): Measure {
@@ -71,5 +71,5 @@ interface Bounds {
 function boundsOf (input: string | readonly number[]): Bounds {
   if (typeof input !== 'string') return { least: input.length, most: input.length }
   const bytes = Buffer.byteLength(input)
-  return { least: Math.ceil(bytes / longestTokenBytes), most: bytes, text: input }
+  return { least: Math.ceil(bytes / maxTokenBytes), most: bytes, text: input }
 }

@@ -1,5 +1,5 @@
 /**
- * Counts tokens without holding up anybody else: in one worker thread, which starts with the
+ * Counts tokens without delaying other calls: in one worker thread, which starts with the
  * first text that has to be counted and goes when there was none for a while.
  *
  * A count only spares callers a round trip: the provider checks again. So whatever goes wrong

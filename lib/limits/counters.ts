@@ -165,8 +165,8 @@ export class LimitCounters {
 }
 
 /** Returns how many open calls it counts as. */
-function openCallsOf ({ alreadyAdmitted: letIn = false }: Wanted): number {
-  return letIn ? 0 : 1
+function openCallsOf ({ alreadyAdmitted = false }: Wanted): number {
+  return alreadyAdmitted ? 0 : 1
 }
 
 /** Returns what is reserved of a budget: what is wanted, or what is left where less will do. */

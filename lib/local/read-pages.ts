@@ -25,7 +25,7 @@ const imageBytes = 256 * 1024 * 1024
 const textBytes = 8 * 1024 * 1024
 
 /** Recognition takes a core for a second or two per page. */
-const gate = new FairSemaphore(Math.max(1, availableParallelism() - 1))
+const semaphore = new FairSemaphore(Math.max(1, availableParallelism() - 1))
 
 /**
  * Returns the text of each page, in order; an image is one page.
@@ -37,7 +37,7 @@ export async function readPages (
   bytes: Buffer, isPdf: boolean, programs: LocalPrograms, sending: Pick<SendOptions, 'signal' | 'keyId'>
 ): Promise<readonly string[]> {
   const { signal, keyId = '' } = sending
-  if (!isPdf) return [await gate.run(keyId, async () => await recognise(bytes, programs, signal), signal)]
+  if (!isPdf) return [await semaphore.run(keyId, async () => await recognise(bytes, programs, signal), signal)]
   const texts = await pageTexts(bytes, keyId, signal)
   if (texts === undefined) throw new Unreadable('The PDF cannot be read.')
   if (texts.length > maxPages) throw new Unreadable(`The document has more than ${maxPages} pages.`)
@@ -59,7 +59,7 @@ async function recognisePages (
     await writeFile(file, bytes, { mode: 0o600, signal })
     const results = await Promise.allSettled(bare.map(async index => {
       try {
-        pages[index] = await gate.run(keyId, async () =>
+        pages[index] = await semaphore.run(keyId, async () =>
           await recognise(await paint(file, index + 1, programs, either), programs, either), either)
       } catch (error) {
         failed.abort(error)

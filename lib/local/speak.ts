@@ -18,8 +18,8 @@ const headBytes = 44
 const maxBytes = 128 * 1024 * 1024
 const pcmRate = 24_000
 
-// It computes as fast as it can; more at once would take the processors from everybody else.
-const gate = new FairSemaphore(2)
+// It computes as fast as it can; more at once would take the processors from all other work.
+const semaphore = new FairSemaphore(2)
 
 /**
  * Says a text. The text goes to the program's standard input, and nothing a caller wrote becomes
@@ -33,7 +33,7 @@ export async function speak (
 ): Promise<Buffer> {
   const name = /^[a-z]{2,3}(-[a-z0-9]{2,8})*$/.test(voice) ? voice : 'en'
   const args = ['--stdin', '--stdout', '-b', '1', '-s', String(Math.round(wordsPerMinute * speed)), '-v', name]
-  const wav = await gate.run(keyId, async () => await runProgram(program, args, { input: Buffer.from(input), signal, maxBytes }), signal)
+  const wav = await semaphore.run(keyId, async () => await runProgram(program, args, { input: Buffer.from(input), signal, maxBytes }), signal)
   return format === 'wav' ? withLengths(wav) : resampled(wav)
 }
 

@@ -4,7 +4,7 @@
  * stages as any other.
  */
 
-import { wholeBody } from '../wire/buffer-body.ts'
+import { bufferBody } from '../wire/buffer-body.ts'
 import { localPrograms, type LocalPrograms } from './programs.ts'
 import { readPages, Unreadable } from './read-pages.ts'
 import { speak } from './speak.ts'
@@ -41,7 +41,7 @@ async function readDocument (request: UpstreamRequest, programs: LocalPrograms, 
 async function say ({ body }: UpstreamRequest, { espeak }: LocalPrograms, sending: SendOptions): Promise<UpstreamResponse> {
   if (espeak === undefined) return answer(404, { message: 'eSpeak NG is not installed.', code: 'model_not_found' })
   // The adapter writes this body out of a request that was validated.
-  const request = JSON.parse((await wholeBody(body)).toString()) as SpeechRequest
+  const request = JSON.parse((await bufferBody(body)).toString()) as SpeechRequest
   const { input, voice, speed = 1, response_format: format = 'wav' } = request
   if (format !== 'wav' && format !== 'pcm') {
     return answer(400, { error: { message: 'Only wav and pcm are supported.', code: 'unsupported_parameter', param: 'response_format' } })
@@ -51,7 +51,7 @@ async function say ({ body }: UpstreamRequest, { espeak }: LocalPrograms, sendin
 
 /** Returns the data URL that the adapter has put into the body. */
 async function documentIn ({ body }: UpstreamRequest): Promise<{ bytes: Buffer, isPdf: boolean } | undefined> {
-  const text = await wholeBody(body)
+  const text = await bufferBody(body)
   const from = text.indexOf('data:')
   const start = text.indexOf(',', from) + 1
   const end = text.indexOf('"', start)

@@ -1,7 +1,7 @@
 /**
  * The document of an OCR request: an address for the provider to fetch, or bytes.
  *
- * What bytes are is told by their beginning; the media type a caller wrote beside them may say
+ * The type of bytes is recognised by their beginning; the media type a caller wrote beside them may say
  * anything. They are decoded once, where they lie, and are the only copy there is.
  */
 
@@ -18,9 +18,9 @@ export type OcrDocument =
   | { readonly kind: 'bytes', readonly mediaType: DocumentType, readonly bytes: Buffer }
 
 /** Longer addresses are refused by servers anyway. */
-const longestAddress = 8192
+const maxUrlLength = 8192
 /** A media type and its parameters. */
-const longestPrefix = 1024
+const maxHeadLength = 1024
 /** A multiple of four, so that pieces can be decoded one by one. */
 const pieceCharacters = 256 * 1024
 const param = 'document'
@@ -33,7 +33,7 @@ const param = 'document'
  *   the reason of the signal
  */
 export async function readDocument (text: string | LargeString, maxBytes: number, signal: AbortSignal): Promise<OcrDocument> {
-  const head = typeof text === 'string' ? text.slice(0, longestPrefix) : text.bytes.toString('latin1', 0, longestPrefix)
+  const head = typeof text === 'string' ? text.slice(0, maxHeadLength) : text.bytes.toString('latin1', 0, maxHeadLength)
   if (!/^data:/i.test(head)) return readAddress(text)
   const prefix = /^data:[\x20-\x2b\x2d-\x7e]*;base64,/i.exec(head)?.[0]
   if (prefix === undefined) throw invalid('A data URL must contain base64: `data:application/pdf;base64,…`.')
@@ -51,7 +51,7 @@ export function documentType (bytes: Buffer): DocumentType | undefined {
 }
 
 function readAddress (text: string | LargeString): OcrDocument {
-  if (typeof text !== 'string' || text.length > longestAddress) throw invalid('The URL of the document is too long.')
+  if (typeof text !== 'string' || text.length > maxUrlLength) throw invalid('The URL of the document is too long.')
   let url: URL
   try {
     url = new URL(text)

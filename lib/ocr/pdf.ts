@@ -11,7 +11,7 @@ export type PdfJob = 'count' | 'text'
 const limitMs = 20_000
 const resourceLimits = { maxOldGenerationSizeMb: 256, maxYoungGenerationSizeMb: 64, stackSizeMb: 4 }
 /** Workers at once: each takes a core and up to half a gigabyte. */
-const gate = new FairSemaphore(2)
+const semaphore = new FairSemaphore(2)
 
 /**
  * @param bytes shared with the worker when they are in a `SharedArrayBuffer`, else copied
@@ -47,7 +47,7 @@ function hasIndex (bytes: Uint8Array): boolean {
 }
 
 async function inWorker (job: PdfJob, bytes: Uint8Array, owner: string, signal: AbortSignal): Promise<unknown> {
-  return await gate.run(owner, async () => await run(job, bytes, signal), signal)
+  return await semaphore.run(owner, async () => await run(job, bytes, signal), signal)
 }
 
 async function run (job: PdfJob, bytes: Uint8Array, signal: AbortSignal): Promise<unknown> {

@@ -12,7 +12,7 @@ import type { Sink } from '../core/stage.ts'
 import type { EmbeddingsRequest } from '../../schemas/embeddings.ts'
 
 /** Above this, pieces are written as they are instead of being put together first. */
-const wholeBytes = 256 * 1024
+const minStreamedBytes = 256 * 1024
 /** Longer texts are vectors that were converted. */
 const turnBytes = 1024
 const noUsage: Usage = { promptTokens: 0, completionTokens: 0, totalTokens: 0 }
@@ -28,7 +28,7 @@ export function embeddingsReply (): Sink<Batch<EmbeddingsRequest, EmbeddingsEven
         if (event.type !== 'usage') vectors.push(...event.vectors)
       }
       const pieces = printed(vectors, request.encoding_format ?? 'float', route.modelId, record.usage ?? noUsage)
-      const isLarge = vectors.reduce((bytes, { json }) => bytes + json.length, 0) > wholeBytes
+      const isLarge = vectors.reduce((bytes, { json }) => bytes + json.length, 0) > minStreamedBytes
       return { status: 200, headers, body: isLarge ? inTurns(pieces) : Buffer.concat([...pieces].map(bytesOf)) }
     }
     throw new GatewayError('internal_error', { cause: 'the pipeline ended without an answer' })

@@ -28,7 +28,7 @@ export interface Attempt {
 }
 
 /** The first attempt at a model of which nothing is known. */
-export const firstAttempt: Attempt = { generation: 0, isProbe: false }
+export const initialAttempt: Attempt = { generation: 0, isProbe: false }
 
 export class Breaker {
   /** The last outcomes, true for a failure; the newest is at `#next - 1`. */

@@ -5,7 +5,7 @@
 
 import { GatewayError } from '../core/errors.ts'
 import type { Route } from '../core/route.ts'
-import { Breaker, firstAttempt, type Attempt } from './breaker.ts'
+import { Breaker, initialAttempt, type Attempt } from './breaker.ts'
 import { Latencies } from './latencies.ts'
 import { RetryBudget } from './retry-budget.ts'
 
@@ -95,7 +95,7 @@ export class RouteHealth {
 
   /** Starts an attempt; `ended` must follow, whatever happens. */
   begin ({ modelId }: Route): Attempt {
-    return this.#breakers.get(modelId)?.begin(this.#now()) ?? firstAttempt
+    return this.#breakers.get(modelId)?.begin(this.#now()) ?? initialAttempt
   }
 
   /** @param ms since the attempt began */

@@ -34,19 +34,19 @@ function failed (script: Script, directives: Directives, streamed: boolean): Scr
     const headers = { ...script.headers, 'content-type': 'text/html' }
     return { ...script, headers, body: [{ type: 'send', bytes: page }] }
   }
-  return { ...script, body: halved(script.body, wholeFaults[fault]) }
+  return { ...script, body: halved(script.body, completeFaults[fault]) }
 }
 
-const wholeFaults = {
+const completeFaults = {
   stall: [{ type: 'pause', ms: Infinity }],
   cut: [{ type: 'lose' }],
   end: []
 } satisfies Partial<Record<Fault, Step[]>>
 
 const streamFaults: Readonly<Record<Exclude<Fault, 'filter'>, (code: string | undefined) => Step[]>> = {
-  stall: () => wholeFaults.stall,
-  cut: () => wholeFaults.cut,
-  end: () => wholeFaults.end,
+  stall: () => completeFaults.stall,
+  cut: () => completeFaults.cut,
+  end: () => completeFaults.end,
   garbage: () => [{ type: 'send', bytes: `data: ${page}\n\n` }],
   error: code => [{ type: 'send', bytes: dataOf(errorBody(500, sentence, { code })) + done }]
 }

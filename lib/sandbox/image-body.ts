@@ -1,6 +1,6 @@
 /** An image request as it reaches the sandbox, from JSON or from a form. */
 
-import { wholeBody } from '../wire/buffer-body.ts'
+import { bufferBody } from '../wire/buffer-body.ts'
 import { Refusal } from './refusal.ts'
 import type { ImageFormat } from './encode-image.ts'
 import type { UpstreamRequest } from '../providers/provider.ts'
@@ -51,7 +51,7 @@ export async function readImageBody (request: UpstreamRequest): Promise<ImageBod
 
 /** Files as texts of their own, so that other images give other pictures. */
 async function readFields ({ body, headers }: UpstreamRequest): Promise<Map<string, string>> {
-  const bytes = await wholeBody(body)
+  const bytes = await bufferBody(body)
   const type = headers['content-type'] ?? ''
   try {
     const fields = new Map<string, string>()

@@ -2,7 +2,7 @@
 
 import { createHash } from 'node:crypto'
 import { countPages } from '../ocr/pdf.ts'
-import { wholeBody } from '../wire/buffer-body.ts'
+import { bufferBody } from '../wire/buffer-body.ts'
 import { reader } from './sandbox-models.ts'
 import { Refusal } from './refusal.ts'
 import { jsonScript, type Script } from './script.ts'
@@ -32,7 +32,7 @@ export async function readDocuments (
 async function readBody (body: UpstreamRequest['body']): Promise<{ model: string, url: string }> {
   let value: unknown
   try {
-    value = JSON.parse((await wholeBody(body)).toString())
+    value = JSON.parse((await bufferBody(body)).toString())
   } catch {
     throw new Refusal(400, 'The body is not JSON.', { code: 'invalid_json' })
   }

@@ -7,7 +7,7 @@ import { speaker } from './sandbox-models.ts'
 import { Refusal } from './refusal.ts'
 import { soundFile } from './sound.ts'
 import { countTokens } from './tokens.ts'
-import { wholeBody } from '../wire/buffer-body.ts'
+import { bufferBody } from '../wire/buffer-body.ts'
 import type { SandboxOptions } from './options.ts'
 import type { Script, Step } from './script.ts'
 import type { SpeechRequest } from '../../schemas/speech.ts'
@@ -21,7 +21,7 @@ type SpeechBody = Pick<SpeechRequest, 'input' | 'response_format' | 'speed' | 's
 /** @throws Refusal 404 for another model */
 export async function speak (request: UpstreamRequest, options: SandboxOptions): Promise<Script> {
   // The adapter writes this body out of a request that was validated.
-  const body = JSON.parse((await wholeBody(request.body)).toString()) as SpeechBody
+  const body = JSON.parse((await bufferBody(request.body)).toString()) as SpeechBody
   const model = body.model.replace(/^sandbox\//, '')
   if (model !== speaker) {
     throw new Refusal(404, `The model '${model}' does not exist. There is: ${speaker}.`, { code: 'model_not_found', param: 'model' })

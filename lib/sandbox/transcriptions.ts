@@ -1,7 +1,7 @@
 /** The paths that listen: a made-up transcript that says what was sent, the same for the same file. */
 
 import { srt, vtt } from '../audio/subtitles.ts'
-import { wholeBody } from '../wire/buffer-body.ts'
+import { bufferBody } from '../wire/buffer-body.ts'
 import { applyDirectives } from './apply-directives.ts'
 import { dataOf, done } from './chat-stream.ts'
 import { readDirectives } from './directives.ts'
@@ -52,13 +52,13 @@ async function listen (request: UpstreamRequest, options: SandboxOptions, toEngl
   const streamed = text('stream') === 'true'
   const script = streamed
     ? streamOf(heard, withLogprobs, directives.pace ?? options.wordsPerSecond)
-    : wholeOf(heard, text('response_format'), form.getAll('timestamp_granularities[]').includes('word'), withLogprobs)
+    : completeOf(heard, text('response_format'), form.getAll('timestamp_granularities[]').includes('word'), withLogprobs)
   return applyDirectives(script, directives, streamed)
 }
 
 async function formOf ({ body, headers }: UpstreamRequest): Promise<FormData> {
   try {
-    return await new Response(await wholeBody(body), { headers: { ...headers } }).formData()
+    return await new Response(await bufferBody(body), { headers: { ...headers } }).formData()
   } catch {
     throw new Refusal(400, 'The body is no form.', { code: 'invalid_form' })
   }
@@ -73,7 +73,7 @@ function hear (name: string, bytes: Buffer, language: string): Heard {
   return { language: language === '' ? 'english' : language, seconds, sentences, text: sentences.join(' ') }
 }
 
-function wholeOf (heard: Heard, format: string, withWords: boolean, withLogprobs: boolean): Script {
+function completeOf (heard: Heard, format: string, withWords: boolean, withLogprobs: boolean): Script {
   const { text, seconds, language } = heard
   switch (format) {
     case 'text': return textScript(`${text}\n`)

@@ -64,11 +64,11 @@ async function deferOrPass (
 }
 
 /** Checks before the provider is called: an answer that is paid for is always kept. */
-async function checkKept ({ key }: ChatCall, { store }: Deferrals, mostBytes: number): Promise<void> {
-  if (await store.keptBytes(key.id) < mostBytes) return
+async function checkKept ({ key }: ChatCall, { store }: Deferrals, maxBytes: number): Promise<void> {
+  if (await store.keptBytes(key.id) < maxBytes) return
   throw new GatewayError('insufficient_quota', {
     status: 429,
-    message: `The deferred completions kept for this key take ${mostBytes} bytes or more. There is room again when the oldest expire.`
+    message: `The deferred completions kept for this key take ${maxBytes} bytes or more. There is room again when the oldest expire.`
   })
 }
 

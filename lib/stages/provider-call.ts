@@ -50,11 +50,11 @@ export function providerCall<C extends Capability> (
   const limits = { ...settings.limits, ...options }
   const open: OpenRoute<R, E> = (call, route, provider, adapter) => {
     // A provider bills what it has written when the caller leaves: under a budget that must count.
-    const drains = provider.onDisconnect === 'drain' || (call.key.limits?.budget !== undefined && call.providerKey === undefined)
+    const readsOn = provider.onDisconnect === 'drain' || (call.key.limits?.budget !== undefined && call.providerKey === undefined)
     let parts: ReadonlyArray<AttemptPart<R>> | undefined // made once, however often it is tried
     return async () => {
       const requests = parts ??= partsOf(askOf(call.request, route, provider), adapter)
-      return drains
+      return readsOn
         ? await abandoned.open(call, async kept => await openParts(kept, requests, provider, adapter, limits))
         : await openParts(call, requests, provider, adapter, limits)
     }

@@ -223,10 +223,10 @@ class ToolLoop {
 
   async * #run (calls: readonly TurnCall[], route: ChatBatch['route']): AsyncGenerator<ChatBatch, RanCall[]> {
     const { stream, stream_options: options } = this.#call.request
-    const told = stream === true && options?.include_tool_events === true
+    const emitProgress = stream === true && options?.include_tool_events === true
     const startedAtMs = performance.now()
     const seesImages = this.#imageCharacters < maxImageCharacters && this.#seesImages(route)
-    const running = runTools(calls, this.#open, { signal: this.#clock.signal, emitProgress: told, seesImages })
+    const running = runTools(calls, this.#open, { signal: this.#clock.signal, emitProgress, seesImages })
     for (;;) {
       const step = await running.next()
       if (step.done !== true) {

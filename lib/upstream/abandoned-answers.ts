@@ -12,7 +12,7 @@ import type { Usage } from '../core/usage.ts'
 
 export interface AbandonedAnswerLimits {
   /** From the moment the caller leaves. */
-  readonly longestMs: number
+  readonly maxMs: number
   readonly bytes: number
   /** Answers at once. */
   readonly answers: number
@@ -30,7 +30,7 @@ interface Asking {
   readonly record: CallRecord
 }
 
-const defaults: AbandonedAnswerLimits = { longestMs: 60_000, bytes: 16 * 1024 * 1024, answers: 64 }
+const defaults: AbandonedAnswerLimits = { maxMs: 60_000, bytes: 16 * 1024 * 1024, answers: 64 }
 
 export class AbandonedAnswers {
   readonly #limits: AbandonedAnswerLimits
@@ -103,7 +103,7 @@ export class AbandonedAnswers {
       own.abort(reason)
       return
     }
-    this.#running.set(own, setTimeout(() => own.abort(reason), this.#limits.longestMs))
+    this.#running.set(own, setTimeout(() => own.abort(reason), this.#limits.maxMs))
   }
 
   async #read<E extends { readonly type: string, readonly usage?: Usage }> (

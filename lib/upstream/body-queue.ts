@@ -96,12 +96,12 @@ export class BodyQueue implements UpstreamBody, AsyncIterator<Uint8Array, undefi
   }
 
   async buffer (maxBytes: number): Promise<Buffer> {
-    return await readWhole(this, maxBytes)
+    return await bufferBytes(this, maxBytes)
   }
 }
 
 /** @throws GatewayError `upstream_invalid_response` over `maxBytes`, after closing the source. */
-export async function readWhole (source: AsyncIterable<Uint8Array>, maxBytes: number): Promise<Buffer> {
+export async function bufferBytes (source: AsyncIterable<Uint8Array>, maxBytes: number): Promise<Buffer> {
   const pieces: Uint8Array[] = []
   let sizeBytes = 0
   for await (const bytes of source) {

@@ -4,7 +4,7 @@
 
 import { Readable, pipeline, type Transform } from 'node:stream'
 import { constants, createBrotliDecompress, createGunzip, createInflate } from 'node:zlib'
-import { readWhole } from './body-queue.ts'
+import { bufferBytes } from './body-queue.ts'
 import { GatewayError } from '../core/errors.ts'
 import type { UpstreamBody } from '../providers/provider.ts'
 
@@ -25,7 +25,7 @@ export function decompressed (body: UpstreamBody, encoding: string | string[] | 
   pipeline(Readable.from(body, { objectMode: false }), inflate, () => { /* see the reader */ })
   return {
     [Symbol.asyncIterator]: () => reading(inflate),
-    buffer: async maxBytes => await readWhole(reading(inflate), maxBytes),
+    buffer: async maxBytes => await bufferBytes(reading(inflate), maxBytes),
     cancel: () => {
       inflate.destroy()
       body.cancel()

@@ -6,7 +6,7 @@ const maxWaitMs = 3000
 
 /**
  * Reads the words of a refusal: parsed JSON, else text, empty for a page of HTML and for what is
- * cut off. A body that does not end counts as far as it came within three seconds.
+ * cut off. Of a body that does not end, what came within three seconds counts.
  */
 export async function readErrorBody ({ body }: UpstreamResponse, waitMs = maxWaitMs): Promise<unknown> {
   const { text, complete } = await readFor(body, waitMs)

@@ -51,12 +51,12 @@ export function httpTransport (options: UpstreamOptions): HttpTransport {
   const fixed: Record<string, string> = { 'user-agent': 'headgate', 'accept-encoding': 'identity' }
   for (const [name, value] of Object.entries(options.headers ?? {})) fixed[name.toLowerCase()] = value.reveal()
 
-  const slots = new Semaphore(options.connections, options.maxWaiting)
+  const semaphore = new Semaphore(options.connections, options.maxWaiting)
   const close = async (): Promise<void> => {
-    // With every slot taken, the last request has ended, those in line included.
-    for (let held = 0; held < options.connections; held++) await new Promise<void>(resolve => { slots.acquireLast(resolve) })
+    // With every place taken, the last request has ended, those in line included.
+    for (let held = 0; held < options.connections; held++) await new Promise<void>(resolve => { semaphore.acquireLast(resolve) })
     await pool.close()
-    for (let held = options.connections; held > 0; held--) slots.release() // a later request is refused by the pool
+    for (let held = options.connections; held > 0; held--) semaphore.release() // a later request is refused by the pool
   }
   let closing: Promise<void> | undefined
   return {
@@ -71,7 +71,7 @@ export function httpTransport (options: UpstreamOptions): HttpTransport {
         headers,
         body: dispatchBody(request)
       }
-      const exchange = new Exchange(sendOptions, slots)
+      const exchange = new Exchange(sendOptions, semaphore)
       exchange.start(() => pool.dispatch(dispatchOptions, exchange))
       return await exchange.answer
     },
@@ -111,12 +111,12 @@ function dispatchBody ({ body }: UpstreamRequest): Exclude<Dispatcher.DispatchOp
 /**
  * One request, from its place in line on. Settles `answer` with the head, then feeds the body's
  * queue. A single timer guards whichever wait is the current one: for the head, then between two
- * reads. The slot is free again when undici has let go of the request, however it ended.
+ * reads. The place is free again when undici has let go of the request, however it ended.
  */
 class Exchange implements Dispatcher.DispatchHandler {
   readonly answer: Promise<UpstreamResponse>
   readonly #options: SendOptions
-  readonly #slots: Semaphore
+  readonly #semaphore: Semaphore
   readonly #onAbort: () => void
   #resolve!: (answer: UpstreamResponse) => void
   #reject!: (error: unknown) => void
@@ -127,9 +127,9 @@ class Exchange implements Dispatcher.DispatchHandler {
   #timer: NodeJS.Timeout | undefined
   #failure: unknown
 
-  constructor (options: SendOptions, slots: Semaphore) {
+  constructor (options: SendOptions, semaphore: Semaphore) {
     this.#options = options
-    this.#slots = slots
+    this.#semaphore = semaphore
     this.answer = new Promise((resolve, reject) => {
       this.#resolve = resolve
       this.#reject = reject
@@ -138,7 +138,7 @@ class Exchange implements Dispatcher.DispatchHandler {
     options.signal.addEventListener('abort', this.#onAbort, { once: true })
   }
 
-  /** Calls `dispatch` when there is a slot, unless the signal aborts before. */
+  /** Calls `dispatch` when there is a place, unless the signal aborts before. */
   start (dispatch: () => void): void {
     const { timeouts, streamed } = this.#options
     this.#waiter = {
@@ -150,7 +150,7 @@ class Exchange implements Dispatcher.DispatchHandler {
       },
       refuse: () => this.#stop(tooManyWaiting())
     }
-    this.#slots.acquire(this.#waiter, this.#options.keyId ?? '')
+    this.#semaphore.acquire(this.#waiter, this.#options.keyId ?? '')
   }
 
   onRequestStart (controller: Dispatcher.DispatchController): void {
@@ -191,14 +191,14 @@ class Exchange implements Dispatcher.DispatchHandler {
   onResponseEnd (): void {
     this.#letGo()
     this.#queue?.end()
-    this.#leaveSlot()
+    this.#release()
   }
 
   onResponseError (_controller: Dispatcher.DispatchController, error: Error): void {
     this.#fail(this.#failure ?? (this.#queue === undefined
       ? new GatewayError('upstream_unreachable', { cause: error })
       : new GatewayError('upstream_stream_interrupted', { cause: error })))
-    this.#leaveSlot()
+    this.#release()
   }
 
   #timedOut (): void {
@@ -209,7 +209,7 @@ class Exchange implements Dispatcher.DispatchHandler {
   #stop (reason: unknown): void {
     this.#failure ??= reason
     this.#fail(this.#failure)
-    if (this.#waiter !== undefined && this.#slots.cancel(this.#waiter, this.#options.keyId ?? '')) return
+    if (this.#waiter !== undefined && this.#semaphore.cancel(this.#waiter, this.#options.keyId ?? '')) return
     this.#controller?.abort(asError(this.#failure))
   }
 
@@ -219,10 +219,10 @@ class Exchange implements Dispatcher.DispatchHandler {
     this.#queue?.fail(error)
   }
 
-  #leaveSlot (): void {
+  #release (): void {
     if (!this.#inside) return
     this.#inside = false
-    this.#slots.release()
+    this.#semaphore.release()
   }
 
   #letGo (): void {

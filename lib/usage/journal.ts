@@ -108,7 +108,7 @@ export class Journal {
     renameSync(this.path, path)
   }
 
-  /** Writes some lines and takes them from those that are not in the file, as far as they are whole. */
+  /** Writes some lines and takes them from those that are not in the file, if they are complete. */
   #write (file: number): void {
     const lines = this.#lines.slice(0, linesPerWrite)
     // A line that a full disk cut off ends here; readers skip it.

@@ -98,7 +98,7 @@ function checkList (schema: JsonSchema, value: readonly unknown[], found: Findin
 }
 
 /**
- * Explains a union by the branch the caller meant: told by a tag such as `role`, else by the JSON
+ * Explains a union by the branch the caller meant: recognised by a tag such as `role`, else by the JSON
  * type of the value, else the one with the fewest faults.
  */
 function checkUnion (anyOf: readonly JsonSchema[], value: unknown, found: Findings): void {

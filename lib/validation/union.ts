@@ -1,6 +1,6 @@
 import { branchesOf, fits, literals, type JsonSchema } from './json-schema.ts'
 
-/** A union, and how its object branches are told apart, if by a tag such as `role` or `type`. */
+/** A union, and how its object branches differ, if by a tag such as `role` or `type`. */
 export interface Union {
   readonly branches: readonly JsonSchema[]
   readonly tag: Tag | undefined

@@ -3,13 +3,13 @@ import { FairSemaphore } from '../../lib/async/fair-semaphore.ts'
 
 const patient = new AbortController().signal
 
-/** Work that says when it begins, and ends when told. */
-function work (gate: FairSemaphore) {
+/** Work that says when it begins, and ends on command. */
+function work (semaphore: FairSemaphore) {
   const begun: string[] = []
   const ends = new Map<string, () => void>()
   return {
     begun,
-    send: async (name: string, signal = patient): Promise<void> => await gate.run(name.charAt(0), async () => {
+    send: async (name: string, signal = patient): Promise<void> => await semaphore.run(name.charAt(0), async () => {
       begun.push(name)
       await new Promise<void>(resolve => { ends.set(name, resolve) })
     }, signal),
@@ -33,7 +33,7 @@ t.test('as much goes through at once as there are places, in order', async t => 
   await Promise.all(sent)
 })
 
-t.test('nobody gets a second place while somebody else waits for the first, and all have their turns', async t => {
+t.test('no owner gets a second place while another waits for the first, and all get their turns', async t => {
   const { begun, send, end } = work(new FairSemaphore(2))
   const sent = ['a1', 'a2', 'a3', 'a4', 'b1', 'b2', 'c1'].map(async name => await send(name))
   const fair = ['a1', 'a2', 'b1', 'a3', 'c1', 'b2', 'a4']
@@ -45,9 +45,9 @@ t.test('nobody gets a second place while somebody else waits for the first, and 
   t.same(begun, fair)
 })
 
-t.test('who leaves the line is not let through, and work that fails gives its place back', async t => {
-  const gate = new FairSemaphore(1)
-  const { begun, send, end } = work(gate)
+t.test('work that is aborted while it waits does not run, and work that fails releases its place', async t => {
+  const semaphore = new FairSemaphore(1)
+  const { begun, send, end } = work(semaphore)
   const leaving = new AbortController()
   const first = send('a1')
   const gone = send('b1', leaving.signal)
@@ -56,7 +56,7 @@ t.test('who leaves the line is not let through, and work that fails gives its pl
   await t.rejects(send('b2', leaving.signal), /gone/, 'before it came')
   await end('a1')
   await first
-  await t.rejects(gate.run('a', async () => await Promise.reject(new Error('failed')), patient), /failed/)
+  await t.rejects(semaphore.run('a', async () => await Promise.reject(new Error('failed')), patient), /failed/)
   const last = send('a2')
   await new Promise(setImmediate)
   await end('a2')

@@ -49,7 +49,7 @@ async function start (t: Test, name: string): Promise<{ api: TestGateway, model:
   return { api: await testGateway(t, { providers: [chosen.settings(mock.url)] }), ...chosen }
 }
 
-/** The sandbox is told what to call; the fake knows by itself. */
+/** The sandbox gets directives for what to call; the fake knows by itself. */
 const question = 'use get_weather with {"city":"Paris"} and get_time with {"city":"Paris"} [sandbox: rounds=2]'
 
 const answers: Readonly<Record<string, string>> = { get_weather: 'sunny', get_time: 'noon' }

@@ -33,7 +33,7 @@ interface Started {
   readonly first: TestToolServer
   readonly second: TestToolServer
   readonly servers: Array<string | { url: string, allowed_tools: string[] }>
-  /** Nobody listens there. */
+  /** No server listens there. */
   readonly dead: string
 }
 
@@ -63,7 +63,7 @@ async function start (t: Test, name: string): Promise<Started> {
   return { api, first, second, dead, servers: [first.url, { url: second.url, allowed_tools: ['second_only'] }, dead], model: chosen.model }
 }
 
-/** The sandbox is told what to call, turn by turn; the fake knows by itself. */
+/** The sandbox gets directives for what to call, turn by turn; the fake knows by itself. */
 const question = 'use echo with {"message":"one"} and second_only with {} [sandbox: rounds=2]'
 const ownQuestion = 'use echo with {"message":"one"} and second_only with {} and own_function please with {"x":1}'
 const ownFunction = { type: 'function' as const, function: { name: 'own_function', parameters: { type: 'object', properties: { x: { type: 'number' } } } } }
@@ -81,7 +81,7 @@ function checkReport (t: Test, said: unknown, dead: string, turns: number): void
   t.ok(ran.length >= turns + 1, `${ran.length} calls`)
   t.ok(ran.every(({ is_error: failed, duration_ms: ms }) => !failed && ms >= 0))
   t.same(new Set(ran.map(({ server_name: name }) => name)).size, 2, 'on both servers')
-  t.match(errors, { [dead]: { code: 'connect', message: String, recommendation: String } }, 'the dead one is told, and harms nobody')
+  t.match(errors, { [dead]: { code: 'connect', message: String, recommendation: String } }, 'the unreachable server is reported, and the others work')
 }
 
 for (const name of Object.keys(models)) {
@@ -272,8 +272,8 @@ t.test('official clients read past the events of tools', async t => {
   const { api, model, servers, first } = await start(t, 'sandbox')
   const messages = [{ role: 'user' as const, content: 'use progress with {} and second_only with {}' }]
   const extra: object = { mcp_servers: servers, stream_options: { include_usage: true, include_tool_events: true } }
-  const told = await (await api.post('/v1/chat/completions', { model, messages, stream: true, ...extra })).text()
-  for (const type of ['tool-start', 'tool-progress', 'tool-end']) t.match(told, `"type":"${type}"`)
+  const stream = await (await api.post('/v1/chat/completions', { model, messages, stream: true, ...extra })).text()
+  for (const type of ['tool-start', 'tool-progress', 'tool-end']) t.match(stream, `"type":"${type}"`)
 
   const openai = new OpenAI({ baseURL: `${api.url}/v1`, apiKey: testKey, maxRetries: 0 })
   const final = await openai.chat.completions.stream({ model, messages, ...extra }).finalChatCompletion()

@@ -40,7 +40,7 @@ keys:
   ], 'a name without prefix is known where every model is')
 })
 
-t.test('what may be meant is no problem, but said', async t => {
+t.test('what may be meant is a warning, not a problem', async t => {
   const cwd = directory(t, { 'headgate.yaml': `providers:
   gpu: {kind: vllm, options: {pace: 1}}
   azure: {kind: azure-openai, base_url: 'http://x', options: {api_version: '1', pace: 1}}
@@ -49,7 +49,7 @@ routes: {all: [openai/gpt-5, sandbox/eco, gpu/anything, azure/mine, fast], none:
 keys: [{name: a, key: env:K, expires_at: 2020-01-01, models: [anthropic/of-my-own]}]` })
   const { settings, warnings } = readSettings({ env: { K: 'k', HEADGATE_SANDBOX: 'on' }, cwd })
   t.same(settings.routes.length, 4)
-  const told = [
+  const expected = [
     'headgate.yaml:2:31  providers.gpu.options.pace  warning: has no effect on this kind',
     'headgate.yaml:3:81  providers.azure.options.pace  warning: has no effect on this kind',
     'headgate.yaml:4:24  models.fast.alias  warning: is not in the catalogue; its provider may know it; did you mean openai/gpt-5?',
@@ -59,9 +59,9 @@ keys: [{name: a, key: env:K, expires_at: 2020-01-01, models: [anthropic/of-my-ow
     'headgate.yaml:6:42  keys[0].expires_at  warning: has passed',
     'headgate.yaml:6:63  keys[0].models[0]  warning: is not in the catalogue; its provider may know it'
   ]
-  t.same(formatWarnings(warnings), told)
+  t.same(formatWarnings(warnings), expected)
   const error = failure(() => readSettings({ env: { K: 'k', HEADGATE_SANDBOX: 'on', PORT: 'x' }, cwd }))
-  t.same(formatWarnings(error.warnings), told, 'also beside a problem')
+  t.same(formatWarnings(error.warnings), expected, 'also beside a problem')
   t.same(error.problems.length, 1)
   t.same(lines(t, 'providers: {a: {kind: azure-openai, base_url: "http://x", options: {api_version: 20241021}}}'), [
     'headgate.yaml:1:82  providers.a.options.api_version  must be text'

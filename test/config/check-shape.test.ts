@@ -89,7 +89,7 @@ t.test('a problem says its parts separately', async t => {
   ])
   t.same(lines(t, 'providers: {mine: {base_url: 5}}'), [
     'headgate.yaml:1:30  providers.mine.base_url  must be an http:// or https:// address without user, query and fragment'
-  ], 'what follows from a problem is not told as another')
+  ], 'what follows from a problem is not reported as another')
   t.same(lines(t, 'providers: {box: {kind: olama}}'), [
     `headgate.yaml:1:25  providers.box.kind  must be one of ${providerKinds.join(', ')}; did you mean ollama?`
   ])

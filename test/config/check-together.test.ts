@@ -15,7 +15,7 @@ t.test('hosts that allow nothing are refused', async t => {
     bad.map(([, message], index) => `headgate.yaml:${index + 3}:7  tools.allowed_hosts[${index}]  ${message}`))
 })
 
-t.test('addresses nobody can listen on are refused', async t => {
+t.test('addresses that no server can listen on are refused', async t => {
   for (const host of ['0.0.0.0', '::', '::1', 'fe80::1%eth0', 'localhost', 'gate-1.example']) {
     t.equal(load(t, `server: {host: '${host}'}`).server.host, host)
   }

@@ -47,7 +47,7 @@ t.test('SIGHUP reads secrets again', async t => {
   t.same(unheard, [])
 })
 
-t.test('a change without effect is passed over, and a problem is told once', async t => {
+t.test('a change without effect is ignored, and a problem is reported once', async t => {
   const cwd = directory(t, { 'headgate.yaml': 'server: {port: 1}' })
   // Reading the environment is the first thing a reload does.
   const readings: Array<() => void> = []

@@ -11,7 +11,7 @@ import type { ChatInput } from '../../lib/chat/input.ts'
 
 const root = join(import.meta.dirname, '../../..')
 const fixtures = join(root, 'test/fixtures/anthropic')
-/** Streams with events, deltas and reasons that nobody has thought of yet, on purpose. */
+/** Streams with unknown events, deltas and reasons, on purpose. */
 const unlisted = new Set(['text.sse', 'text-crlf.sse', 'unknown-stop.sse'])
 
 interface RequestFixture { model: string, streamed?: boolean, request: ChatInput }

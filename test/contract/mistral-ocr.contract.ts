@@ -7,7 +7,7 @@ import { readDocument } from '../../lib/ocr/document.ts'
 import { mistralOcr } from '../../lib/providers/mistral/ocr.ts'
 import { readDocuments } from '../../lib/sandbox/ocr.ts'
 import { sandboxOptions } from '../../lib/sandbox/options.ts'
-import { wholeBody } from '../../lib/wire/buffer-body.ts'
+import { bufferBody } from '../../lib/wire/buffer-body.ts'
 import { textPdf } from '../support/pdf.ts'
 import { description } from '../support/description.ts'
 import type { OcrDocument } from '../../lib/ocr/document.ts'
@@ -20,7 +20,7 @@ if (api !== undefined) {
   const sent = async (document: OcrDocument, asImage = false): Promise<unknown> => {
     const route = { providerId: 'mistral', model: 'mistral-ocr-latest', modelId: 'mistral/mistral-ocr-latest' }
     const { body, headers } = mistralOcr.request({ request: { document, asImage }, route, quirks: {}, streamed: false })
-    const bytes = await wholeBody(body)
+    const bytes = await bufferBody(body)
     if (headers['content-length'] !== undefined) t.equal(headers['content-length'], String(bytes.length))
     return JSON.parse(bytes.toString())
   }

@@ -4,7 +4,7 @@ import { encode } from 'gpt-tokenizer/encoding/cl100k_base'
 import t from 'tap'
 import { countTokens, findExcess } from '../../lib/embeddings/count-tokens.ts'
 import { createTokenCounter } from '../../lib/embeddings/token-counter.ts'
-import { estimateTokens, longestTokenBytes, measure } from '../../lib/embeddings/measure-tokens.ts'
+import { estimateTokens, maxTokenBytes, measure } from '../../lib/embeddings/measure-tokens.ts'
 import type { EmbeddingInput } from '../../schemas/embeddings.ts'
 
 const limits = { perInput: 8192, perRequest: 300_000 }
@@ -78,8 +78,8 @@ t.test('most inputs need no tokenizer', async t => {
   t.equal(verdict('é'.repeat(4096)), 'within')
   t.equal(verdict('é'.repeat(4097)), 'count 0', 'bytes, not characters')
   t.equal(verdict('a'.repeat(8193)), 'count 0')
-  t.equal(verdict('a'.repeat(8192 * longestTokenBytes)), 'count 0')
-  t.equal(verdict('a'.repeat(8192 * longestTokenBytes + 1)), 'beyond', 'and 128 bytes at most')
+  t.equal(verdict('a'.repeat(8192 * maxTokenBytes)), 'count 0')
+  t.equal(verdict('a'.repeat(8192 * maxTokenBytes + 1)), 'beyond', 'and 128 bytes at most')
   t.equal(verdict(['a', 'a'.repeat(9000), 'a']), 'count 1', 'only what may be too long')
   t.equal(verdict(Array.from({ length: 37 }, () => 'a'.repeat(8192))), `count ${[...Array(37).keys()].join()}`, 'the sum may be too much')
   t.equal(verdict(Array.from({ length: 300 }, () => 'a'.repeat(1000))), 'within')
@@ -98,7 +98,7 @@ t.test('tokens are counted by their number', async t => {
 
 t.test('no token is longer than the bound says', async t => {
   const { default: ranks } = await import('gpt-tokenizer/bpeRanks/cl100k_base')
-  t.equal(ranks.reduce((longest: number, token) => Math.max(longest, Buffer.byteLength(typeof token === 'string' ? token : Buffer.from(token))), 0), longestTokenBytes)
+  t.equal(ranks.reduce((longest: number, token) => Math.max(longest, Buffer.byteLength(typeof token === 'string' ? token : Buffer.from(token))), 0), maxTokenBytes)
 })
 
 t.test('the tokenizer is loaded by the worker thread alone', async t => {
@@ -132,7 +132,7 @@ t.test('a text that takes too long has no verdict, and the next one a new thread
   t.equal(await hasty.excess(job, signal), undefined)
 })
 
-t.test('a full queue, a caller who leaves and the end of the house leave nobody waiting', async t => {
+t.test('a full queue, a caller who leaves and a close leave no call waiting', async t => {
   const counter = createTokenCounter({ queueLength: 1 })
   const job = { texts: [{ index: 0, text: 'word '.repeat(20_000) }], limits }
   const leaving = new AbortController()

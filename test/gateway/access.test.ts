@@ -39,7 +39,7 @@ t.test('every endpoint against every kind of caller', async t => {
   t.equal(await ask('sandbox/echo'), 403, 'a model outside the scope')
 })
 
-t.test('health tells what does not work while calls go on', async t => {
+t.test('/health reports what does not work while calls go on', async t => {
   let degraded: string[] = []
   const api = await testGateway(t, { providers: [sandbox] }, {}, { degraded: () => degraded })
   t.same(await (await api.get('/health')).json(), { status: 'ok' })

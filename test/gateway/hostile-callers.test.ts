@@ -32,7 +32,7 @@ async function start (
   return { upstream, api: await testGateway(t, { providers: [upstreamAt(`${upstream.url}/v1`, 'openai', 'openai', provider)], ...parts }) }
 }
 
-/** Limits, with those that are no settings but can be given by whoever builds a pipeline or the edge. */
+/** Limits, with those that are no settings but options of a pipeline or the edge. */
 function limits (parts: Partial<Limits> & { readonly holdMs?: number, readonly graceMs?: number }): Limits {
   return { ...settings().limits, ...parts }
 }
@@ -109,7 +109,7 @@ t.test('a wide list costs one look at each item, and no text of any index', asyn
   t.ok(looks <= 2 * width + 10, `${looks} looks at ${width} items`)
 })
 
-t.test('a large answer that is under way arrives whole although the gateway closes', async t => {
+t.test('a large answer that has begun arrives completely although the gateway closes', async t => {
   const { api } = await start(t, { pieces: [chatAnswer('x'.repeat(30e6))] }, {}, {
     limits: limits({ answerBytes: 1e8 }), server: { ...settings().server, drainMs: 10_000 }
   })
@@ -149,7 +149,7 @@ t.test('a call over a connection that was open before the gateway began to close
   t.same(api.lines.map(line => line['outcome']), ['ok', 'ok'])
 })
 
-t.test('who does not read a whole answer is under way, until the deadline and a moment more', async t => {
+t.test('a call whose caller does not read a complete answer stays open until a moment after its deadline', async t => {
   const { api, upstream } = await start(t, (_request, number) => ({ pieces: [chatAnswer(number < 2 ? 'x'.repeat(20e6) : 'x')] }), {}, {
     limits: limits({ answerBytes: 1e8, openCalls: 2, callMs: 4000, graceMs: 20 })
   })
@@ -186,7 +186,7 @@ t.test('calls that wait behind another one of their connection end with it', asy
   t.same(warnings, [])
 })
 
-t.test('who sends a body that nobody reads is not listened to for ever', async t => {
+t.test('a connection that sends a body the gateway does not read is closed', async t => {
   const { api } = await start(t, {})
   const endless = 'content-length: 1000000000\r\n\r\n'
   await Promise.all([
@@ -282,7 +282,7 @@ t.test('what is no request gets an answer of the same form', async t => {
   t.match(await answerTo('GET /health HTTP/1.1\r\nhost: x\r\n'), form(408, 'The request headers did not arrive in time.'))
 })
 
-t.test('who waits before sending a body is told to when it is read, and not when it never will be', async t => {
+t.test('a caller that expects 100 Continue gets it when the body is read, and not when it never will be', async t => {
   const { api } = await start(t, { pieces: [chatAnswer('x')] })
   const body = JSON.stringify(question)
   const known = await raw(t, api.url)
@@ -351,7 +351,7 @@ t.test('a reply that cannot be written leaves nothing open', async t => {
   t.match(await response.json(), { error: { code: 'internal_error' } })
   await until(() => ended.length === 1, 'the call to end')
   t.ok(returned, 'the source was returned')
-  t.ok(call?.signal.aborted, 'and what hangs on the call was told')
+  t.ok(call?.signal.aborted, 'and listeners of its signal were called')
   t.match(ended[0]?.record, { outcome: 'error', errorCode: 'internal_error', status: 500 })
 })
 

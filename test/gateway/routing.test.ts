@@ -43,7 +43,7 @@ async function start (t: Test, parts: Partial<Settings> = {}): Promise<Routed> {
 
 const both = { model: ['openai/gpt-5', 'mistral/mistral-large-latest'] }
 
-t.test('a model that fails is passed over, asked when there is no other, and healed by one that succeeds', async t => {
+t.test('a model that fails is skipped, called when there is no other, and closed again by a success', async t => {
   const { api, openai, mistral, answer, ask } = await start(t)
   t.match(await ask(both), { status: 200, route: 'openai/gpt-5: first_choice' })
   answer(busy)
@@ -97,7 +97,7 @@ t.test('streams that are cut off count against their model', async t => {
   t.match(await ask(both), { route: /^openai\/gpt-5: circuit_open/ })
 })
 
-t.test('who said when to come back is passed over on all endpoints, with every retry setting', async t => {
+t.test('a provider that asked for a pause is skipped on all endpoints, with every retry setting', async t => {
   const { openai, answer, ask, api } = await start(t)
   answer({ status: 429, headers: { 'retry-after': '30' }, pieces: ['{}'] })
   t.equal((await api.post('/v1/embeddings', { model: 'openai/text-embedding-3-small', input: 'x' })).status, 429)
@@ -173,7 +173,7 @@ t.test('attributes choose the model, and go to no provider', async t => {
   }
 })
 
-t.test('a dry run says all of this, after the same checks, and asks nobody', async t => {
+t.test('a dry run reports all of this, after the same checks, without a request to a provider', async t => {
   const { api, openai, mistral, ask } = await start(t, {
     routes: [{ name: 'shared', models: ['openai/gpt-5', 'mistral/mistral-large-latest'], strategy: 'weighted', weights: { 'openai/gpt-5': 0 } }]
   })
@@ -218,7 +218,7 @@ t.test('a dry run says all of this, after the same checks, and asks nobody', asy
   t.equal((await ask(both, { headers: { 'x-headgate-dry-run': 'false' } })).body['object'], 'chat.completion')
 })
 
-t.test('a change of the configuration does not forget who asked for a pause', async t => {
+t.test('a change of the configuration keeps the cooldowns', async t => {
   const { api, openai, answer, ask } = await start(t)
   answer({ status: 429, headers: { 'retry-after': '60' }, pieces: ['{}'] })
   t.match(await ask({ model: 'openai/gpt-5' }), { status: 429 })

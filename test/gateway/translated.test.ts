@@ -214,7 +214,7 @@ for (const name of ['anthropic', 'google'] as const) {
     t.match(api.lines[0], { outcome: 'client_closed', usage: { estimated: true } })
   })
 
-  t.test(`${name}: what it cannot do is refused before it is asked`, async t => {
+  t.test(`${name}: what it cannot do is refused before it is called`, async t => {
     const { upstream, ask } = await start(t, name, { pieces: [] })
     for (const [more, param] of [
       [{ response_format: { type: 'json_object' } }, 'response_format'],

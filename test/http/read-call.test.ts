@@ -73,7 +73,7 @@ t.test('uploads are deleted with their call, and their disk space is free then',
   t.same([keptUploads(), admission.held.diskBytes], [[], 0])
 })
 
-t.test('a call ends with its caller, at its deadline, or when it is told to', async t => {
+t.test('a call ends with its caller, at its deadline, or when it is aborted', async t => {
   const leaving = new AbortController()
   const left = await opened(t, { signal: leaving.signal })
   const aborted = once(left.call.signal, 'abort')
@@ -85,10 +85,10 @@ t.test('a call ends with its caller, at its deadline, or when it is told to', as
   await until(() => late.call.signal.aborted, 'the deadline')
   t.match(late.call.signal.reason, { code: 'timeout' })
 
-  const told = await opened(t)
-  told.abort(new GatewayError('shutting_down'))
-  told.abort(new GatewayError('timeout'))
-  t.match(told.call.signal.reason, { code: 'shutting_down' }, 'for the first reason')
+  const refused = await opened(t)
+  refused.abort(new GatewayError('shutting_down'))
+  refused.abort(new GatewayError('timeout'))
+  t.match(refused.call.signal.reason, { code: 'shutting_down' }, 'for the first reason')
 })
 
 t.test('a call whose answer is complete does not end with the connection', async t => {

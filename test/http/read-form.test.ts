@@ -96,7 +96,7 @@ t.test('fields and files come as they were sent, and files can be read again and
     'in the order of the form, whichever was written to disk first'
   )
   const directory = readdirSync(tmpdir()).find(name => name.startsWith(`headgate-uploads-${process.pid}-`))
-  t.equal(statSync(join(tmpdir(), directory ?? '')).mode & 0o777, 0o700, 'nobody else may look')
+  t.equal(statSync(join(tmpdir(), directory ?? '')).mode & 0o777, 0o700, 'no other user may read it')
   t.equal(keptUploads().length, 1)
   await open.remove()
   t.same(keptUploads(), [])

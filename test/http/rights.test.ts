@@ -100,7 +100,7 @@ for (const { path, allowed, forbidden, body, file, answer } of endpoints) {
 
     t.equal(await send('one', { model: good }), 200, 'the model of the key')
     t.same(askedModels(), [allowed])
-    t.equal(await send('one', { model: 'both' }), 200, 'a route, as far as the key may use its models')
+    t.equal(await send('one', { model: 'both' }), 200, 'a route, with the models the key may use')
     t.same(askedModels(), [allowed])
     t.equal(await send('route', { model: 'bad' }), 200, 'a route that the key lists by its name')
     t.same(askedModels(), [forbidden])

@@ -87,7 +87,7 @@ t.test('configured keys hold as they are, spaces and all', async t => {
   t.match(keys.check('new'), { name: 'new' })
 })
 
-t.test('the list tells what each key is, revoked ones too, and never a key', async t => {
+t.test('the list describes every key, revoked ones too, and never contains one', async t => {
   const { keys } = await open(t, t.testdir(), [{ name: 'team', key: new Secret('team-key') }])
   const a = await keys.create({ name: 'a' })
   await keys.create({ name: 'b', expiresAtMs: 1 })

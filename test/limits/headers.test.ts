@@ -3,7 +3,7 @@ import { durationText, rateLimitHeaders, refusalHeaders } from '../../lib/limits
 
 const rooms = { requests: { limit: 60, remaining: 59, resetMs: 1000 } }
 
-t.test('limits are written for requests and tokens, as far as the key has them', async t => {
+t.test('limits are written for requests and tokens, if the key has them', async t => {
   t.same(rateLimitHeaders({}), {})
   t.same(rateLimitHeaders({ ...rooms, tokens: { limit: 1000, remaining: 0, resetMs: 60_000 } }), {
     'x-ratelimit-limit-requests': '60',

@@ -67,7 +67,7 @@ t.test('what is given back was never taken', async t => {
   }), { numRuns: 500 })
 })
 
-t.test('a clock that is set back does not lock anybody out', async t => {
+t.test('a clock that is set back locks no key out', async t => {
   const bucket = take(fullBucket, 60, 60, 10_000_000)
   t.equal(waitMs(bucket, 60, 1, 5_000_000), 1000)
   const later = take(bucket, 60, 0, 5_000_000)
@@ -116,7 +116,7 @@ t.test('reservations of a process that exited are released', async t => {
   t.equal(counters.open, 0)
 })
 
-t.test('what was let in before counts, and takes nobody\'s place', async t => {
+t.test('a call admitted earlier counts, and takes no place of another', async t => {
   const counters = new LimitCounters(() => 0)
   const limits: KeyLimits = { tokensPerMinute: 10, concurrentCalls: 1 }
   const late = counters.reserve({ keyId: 'a', limits, tokens: 0, nanoUsd: 0, alreadyAdmitted: true })
@@ -183,7 +183,7 @@ async function start (
   return { api, upstream, limiter, clock, ask: async (body = {}, init = {}) => await api.post(path, { ...question, ...body }, { headers, ...init }) }
 }
 
-/** A provider that answers when it is told to. */
+/** A provider that answers on command. */
 function gated (): { readonly script: () => Promise<Script>, readonly open: () => void } {
   let open = (): void => undefined
   const gate = new Promise<void>(resolve => { open = resolve })
@@ -208,7 +208,7 @@ async function statuses (answers: ReadonlyArray<Promise<Response>>): Promise<Rec
 
 const many = 60
 
-t.test('of many calls at once exactly as many are let in as the limit says', async t => {
+t.test('of many calls at once exactly as many are admitted as the limit says', async t => {
   // Each sets 2 and 9 tokens aside: 92 thousand billionths of a dollar.
   const bounded = { max_completion_tokens: 9 }
   const rows: ReadonlyArray<readonly [string, KeyLimits, number, number]> = [
@@ -256,15 +256,15 @@ t.test('every answer of a counted call says what is left, in the words of the wi
   const { ask, clock, api } = await start(t, { requestsPerMinute: 3, tokensPerMinute: 1000 }, (_, number) => (
     number === 1 ? { status: 429, headers: { 'x-ratelimit-remaining-requests': '77' }, pieces: ['{}'] } : { pieces: [chatAnswer('x')] }
   ))
-  const told = ({ headers }: Response): Array<string | null> => ['limit', 'remaining', 'reset'].flatMap(what => (
+  const limitsIn = ({ headers }: Response): Array<string | null> => ['limit', 'remaining', 'reset'].flatMap(what => (
     ['requests', 'tokens'].map(of => headers.get(`x-ratelimit-${what}-${of}`))
   ))
   const bounded = { max_completion_tokens: 99 }
-  t.same(told(await ask(bounded)), ['3', '1000', '2', '899', '20s', '6.06s'])
+  t.same(limitsIn(await ask(bounded)), ['3', '1000', '2', '899', '20s', '6.06s'])
   await until(() => api.lines.length === 1, 'one line in the log')
   const failed = await ask(bounded)
   t.equal(failed.status, 429)
-  t.same(told(failed), ['3', '1000', '1', '895', '40s', '6.3s'], 'what was used has taken the place of the guess; what the provider says is not of this key')
+  t.same(limitsIn(failed), ['3', '1000', '1', '895', '40s', '6.3s'], 'what was used has taken the place of the guess; what the provider says is not of this key')
   await until(() => api.lines.length === 2, 'two lines in the log')
   await ask(bounded)
   await until(() => api.lines.length === 3, 'three lines in the log')
@@ -272,7 +272,7 @@ t.test('every answer of a counted call says what is left, in the words of the wi
   t.equal(refused.status, 429)
   t.equal(refused.headers.get('retry-after'), '20')
   t.equal(refused.headers.get('x-should-retry'), null)
-  t.same(told(refused), ['3', '1000', '0', '992', '1m0s', '480ms'])
+  t.same(limitsIn(refused), ['3', '1000', '0', '992', '1m0s', '480ms'])
   t.match(await refused.json(), { error: { type: 'rate_limit_error', code: 'rate_limit_exceeded', message: 'This API key allows 3 requests per minute.' } })
   clock.ms += 20_000
   t.equal((await ask(bounded)).status, 200)
@@ -354,11 +354,11 @@ t.test('however a call ends, nothing stays reserved', async t => {
   await row('no provider behind the model', {}, 404, async ({ api }) => await api.post('/v1/ocr', { model: 'openai/gpt-5', document: { document_url: 'data:application/pdf;base64,JVBERi0=' } }, { headers }))
 })
 
-t.test('what is refused before a provider could be asked is not counted', async t => {
+t.test('what is refused before a provider is called is not counted', async t => {
   const { ask, api, limiter } = await start(t, { requestsPerMinute: 1 }, { pieces: [chatAnswer('x')] })
   for (const body of [{ model: 'nobody/x' }, { messages: 5 }]) t.ok((await ask(body)).status >= 400)
   for (const path of ['/v1/models', '/health']) t.equal((await api.get(path, { headers })).status, 200)
-  t.equal((await ask({}, { headers: { ...headers, 'x-headgate-dry-run': 'true' } })).status, 200, 'a dry run asks nobody')
+  t.equal((await ask({}, { headers: { ...headers, 'x-headgate-dry-run': 'true' } })).status, 200, 'a dry run sends no request')
   t.same(await statuses([ask(), ask()]), { 200: 1, 429: 1 })
   await until(() => api.lines.length === 7, 'seven lines in the log')
   t.equal(limiter.counters.open, 0)

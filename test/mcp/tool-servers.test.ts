@@ -307,9 +307,9 @@ t.test('calls', async t => {
   t.test('progress of a tool is passed on', async t => {
     const server = await startToolServer(t)
     const tools = await open(toolServers(t), { mcp_servers: server.url })
-    const told: unknown[] = []
-    await tools.call('progress', {}, { signal, onProgress: progress => told.push(progress) })
-    t.match(told, [{ progress: 1, total: 2 }])
+    const reported: unknown[] = []
+    await tools.call('progress', {}, { signal, onProgress: progress => reported.push(progress) })
+    t.match(reported, [{ progress: 1, total: 2 }])
   })
 })
 

@@ -31,10 +31,10 @@ t.test('models are ordered by the share of what is needed that they have', async
     ['and little of it is had by both', { b, a }, { complexity: 0.2 }, [['b', 1], ['a', 1]]],
     ['efficiency needs speed and low cost', { a, b }, { efficiency: 1 }, [['b', 0.9], ['a', 0.3]]],
     ['a cost that is needed is one at most', { a, b }, { cost: 0.2 }, [['b', 1], ['a', 0.25]]],
-    ['who may be dear needs nothing', { a, b }, { cost: 1 }, [['a', undefined], ['b', undefined]]],
+    ['a caller with `cost: 1` needs nothing', { a, b }, { cost: 1 }, [['a', undefined], ['b', undefined]]],
     ['other names mean themselves', { x: { friendliness: 0.2 }, y: { friendliness: 0.6 } }, { friendliness: 0.8 }, [['y', 0.75], ['x', 0.25]]],
     ['accuracy, creativity', { x: { accuracy: 1, creativity: 0 }, y: { accuracy: 0.4, creativity: 1 } }, { accuracy: 0.5, creativity: 0.5 }, [['y', 0.9], ['x', 0.5]]],
-    ['what nobody knows is half of what is needed', { x: { accuracy: 0.2 }, none, y: { accuracy: 0.6 } }, { accuracy: 0.8 }, [['y', 0.75], ['none', 0.5], ['x', 0.25]]],
+    ['an unknown attribute is half of what is needed', { x: { accuracy: 0.2 }, none, y: { accuracy: 0.6 } }, { accuracy: 0.8 }, [['y', 0.75], ['none', 0.5], ['x', 0.25]]],
     ['without a need the order stays', { b, a }, {}, [['b', undefined], ['a', undefined]]],
     ['nor with one of nothing', { b, a }, { complexity: 0 }, [['b', undefined], ['a', undefined]]],
     ['names of objects are names like others', { b, a }, { constructor: 1 }, [['b', 0.5], ['a', 0.5]]]
@@ -60,7 +60,7 @@ t.test('ranking neither loses nor adds a route, goes down in score, and leaves e
   }), { numRuns: 200 })
 })
 
-t.test('cost follows from the price: dear is 1', async t => {
+t.test('cost follows from the price: expensive is 1', async t => {
   const asOf = '2026-01-01'
   t.equal(blendedPrice({ input: 1, output: 5, asOf }), 2)
   t.equal(blendedPrice({ input: 1, asOf }), 1)

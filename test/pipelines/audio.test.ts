@@ -267,7 +267,7 @@ t.test('each format has its own body and media type, written here where the mode
     const text = await response.text()
     if (typeof body === 'string') t.equal(text, body)
     else t.match(text, body)
-    t.notMatch(text, '"words"', 'nobody asked for words')
+    t.notMatch(text, '"words"', 'words were not requested')
     const sent = upstream.requests.at(-1)
     t.same(sent && (await partsOf(sent)).find(([name]) => name === 'response_format'), ['response_format', asked])
   }

@@ -76,7 +76,7 @@ t.test('a stream is padded and counted when asked to be, and such wishes mean no
   for (const more of [{ stream_options: options }, { stream: false, stream_options: options }, { stream: null, stream_options: null }]) {
     t.match(JSON.parse(await ask(more)), { object: 'chat.completion', usage: { total_tokens: 4 } })
   }
-  t.match(upstream.requests[1]?.json, { stream_options: { include_usage: true, include_obfuscation: false } }, 'for the books')
+  t.match(upstream.requests[1]?.json, { stream_options: { include_usage: true, include_obfuscation: false } }, 'for the usage records')
   t.notOk('stream_options' in Object(upstream.requests.at(-1)?.json))
 })
 
@@ -420,7 +420,7 @@ t.test('a gateway that closes lets calls end, refuses new ones and then ends wha
   go()
   let text = ''
   for (let next = await reader?.read(); next?.done === false; next = await reader?.read()) text += Buffer.from(next.value).toString()
-  t.match(text, /"content":"b".*DONE/s, 'the call that was under way ends as it should')
+  t.match(text, /"content":"b".*DONE/s, 'the call in flight ends as it should')
   await closed
   await until(() => upstream.sockets() === 0, 'every connection to the provider to close')
 
@@ -526,7 +526,7 @@ t.test('settings that come with a model are checked, and only shape the answer',
   t.match(await json(refused), { error: { code: 'unsupported_parameter', param: 'model.settings.stream' } })
 })
 
-t.test('what the gateway is known by at a provider is told to nobody, whatever it looks like', async t => {
+t.test('the credential of the gateway is in no answer, whatever it looks like', async t => {
   const key = 'plainlookingcredential0123456789'
   const errors = [{ status: 400, pieces: [JSON.stringify({ error: { message: `no: ${key} is odd` } })] }, { headers: eventStream, pieces: [chatFrames(['a'])[1] ?? '', `data: {"error":{"message":"${key}","code":400}}\n\n`] }]
   const { api } = await start(t, (_request, number) => errors[number] ?? {}, { apiKey: new Secret(key), headers: { 'x-team': new Secret('teamsecret') } })
@@ -570,7 +570,7 @@ t.test('what a provider did not count is estimated, and nothing is not the same 
     pieces: [JSON.stringify({ ...JSON.parse(chatAnswer('12345678')), usage: number === 0 ? counted : undefined })]
   }))
   t.match(await json(await api.post(path, question)), { usage: counted })
-  t.notOk('usage' in await json(await api.post(path, question)), 'no answer has a number that nobody counted')
+  t.notOk('usage' in await json(await api.post(path, question)), 'no answer has a number that was not counted')
   await until(() => api.lines.length === 2, 'two lines in the log')
   t.same(api.lines.map(({ usage }) => usage), [{ prompt: 0, completion: 0, total: 0 }, { completion: 2, estimated: true }])
   t.equal(upstream.requests.length, 2)

@@ -42,7 +42,7 @@ async function gateway (
   }, { [otherKey]: { id: 'key-2', name: 'other' } }, { database, ...keys !== undefined && { keys } })
 }
 
-/** A gateway with a store in front of a provider that answers as told. */
+/** A gateway with a store in front of a scripted provider. */
 async function start (t: Test, script: (request: SeenRequest, number: number) => Script | Promise<Script>, parts: Partial<Settings> = {}): Promise<Place & { upstream: FakeUpstream }> {
   const upstream = await fakeUpstream(script)
   t.teardown(upstream.close)
@@ -124,7 +124,7 @@ t.test('the official clients read the receipt and then the completion', async t 
   }
 })
 
-t.test('an id is for the key it was given to, and for nobody who changes it', async t => {
+t.test('an id works for the key it was given to, and not when it is changed', async t => {
   const { upstream, api } = await start(t, ({ method }) => method === 'POST' ? accepted : { pieces: [chatAnswer('x')] })
   const id = await begin(api)
   const own = await api.post(path, question, { headers: { 'x-provider-key': 'mine' } })
@@ -147,7 +147,7 @@ t.test('an id is for the key it was given to, and for nobody who changes it', as
   t.equal((await fetched(api, id, { headers: { authorization: '' } })).status, 401)
 })
 
-t.test('what cannot be deferred is refused, and what nobody defers is answered at once', async t => {
+t.test('what cannot be deferred is refused, and what is not deferred is answered at once', async t => {
   const { upstream, api } = await start(t, ({ json }) => Reflect.get(Object(json), 'deferred') === true ? accepted : { pieces: [chatAnswer('now')] })
   for (const [more, param] of [[{ stream: true }, 'stream'], [{ mcp_servers: ['org/name'] }, 'mcp_servers']] as const) {
     const response = await api.post(path, { ...question, ...more })
@@ -194,7 +194,7 @@ t.test('a completion that failed answers as the call would have, and goes on doi
   }
 })
 
-t.test('a key that is refused at the fetch is the caller\'s if it was theirs, and is told to nobody', async t => {
+t.test('a key that is refused at the fetch is the caller\'s if it was theirs, and is in no answer', async t => {
   const key = 'plainlookingcredential0123456789'
   const refusals: Script[] = [
     { status: 401, pieces: ['{"code":"unauthenticated","error":"no"}'] },
@@ -237,7 +237,7 @@ t.test('nothing is lost between fetching and answering', async t => {
   leaving.abort()
   go()
   await until(() => api.lines.length === 3, 'three lines in the log')
-  t.match(await json(await fetched(api, id)), { choices: [{ message: { content: 'once' } }] }, 'whoever left may come back')
+  t.match(await json(await fetched(api, id)), { choices: [{ message: { content: 'once' } }] }, 'a caller who left may come back')
   t.equal(upstream.requests.length, 2)
 })
 
@@ -388,7 +388,7 @@ t.test('a key that is revoked spends no more, whether its call waits or runs', a
   const running = await upstream.request(0)
   known.clear()
   await running.aborted
-  t.equal((await fetched(first, id)).status, 401, 'whoever asks with it')
+  t.equal((await fetched(first, id)).status, 401, 'for every key')
   known.set('again', { id: 'key-1', name: 'test' })
   let answer = await fetched(first, id, { headers: { authorization: 'Bearer again' } })
   while (answer.status === 202) answer = await fetched(first, id, { headers: { authorization: 'Bearer again' } })

@@ -81,7 +81,7 @@ t.test('a text, its tokens, a list of either: a vector for each, in order', asyn
   t.match(api.lines[0], { endpoint: 'embeddings', model, requested: model, status: 200, outcome: 'ok', attempts: 1, usage: { prompt: 5, completion: 0, total: 5, estimated: undefined } })
 })
 
-t.test('shapes that are none are told where and why', async t => {
+t.test('a body of the wrong shape is refused, with place and reason', async t => {
   const { upstream, api } = await start(t, answering)
   const row = async (body: object, loc: Array<string | number>, type: string): Promise<void> => {
     const response = await api.post(path, { ...question, ...body })

@@ -41,7 +41,7 @@ function messages (text: string): string[] {
   return text.split('\n\n').flatMap(message => message.startsWith('data: ') ? [message.slice(6)] : [])
 }
 
-t.test('a whole answer, with its fields as far as the model knows them', async t => {
+t.test('a complete answer, with the fields the model knows', async t => {
   const { upstream, api } = await start(t, {
     pieces: [JSON.stringify({ created: 1763686800, data: [{ url: 'https://images.example/1.png', revised_prompt: 'A cat.' }], usage })]
   })

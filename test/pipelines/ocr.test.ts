@@ -13,7 +13,7 @@ import { runProgram } from '../../lib/local/run-program.ts'
 import { mistralOcr } from '../../lib/providers/mistral/ocr.ts'
 import { once } from '../../lib/core/stage.ts'
 import { deadline } from '../../lib/stages/deadline.ts'
-import { wholeBody } from '../../lib/wire/buffer-body.ts'
+import { bufferBody } from '../../lib/wire/buffer-body.ts'
 import { testGateway, testKey, upstreamAt, type TestGateway } from '../support/gateway.ts'
 import { scannedPdf, textPdf } from '../support/pdf.ts'
 import { providerSettings, settings } from '../support/settings.ts'
@@ -172,7 +172,7 @@ t.test('of all large documents together, one piece is read, decoded or sent in a
 
   const route = { providerId: 'mistral', model: 'mistral-ocr-latest', modelId: 'mistral/mistral-ocr-latest' }
   start = turns()
-  const bodies = await three(async () => await wholeBody(
+  const bodies = await three(async () => await bufferBody(
     mistralOcr.request({ request: { document: document! }, route, quirks: {}, streamed: false }).body
   ))
   t.ok(bodies.every(body => body.includes(url.slice(-size))))
@@ -256,7 +256,7 @@ t.test('too many pages: counted here for a PDF that came along, else in the answ
   t.equal(upstream.requests.length, 2, 'what cannot be counted is passed on')
 })
 
-t.test('nobody waits until all the documents of another key are counted', async t => {
+t.test('no key waits until all the documents of another key are counted', async t => {
   const upstream = await fakeUpstream({ pieces: [pages('x')] })
   t.teardown(upstream.close)
   const api = await testGateway(t, {

@@ -10,7 +10,7 @@ import type { Test } from 'tap'
 
 const env = { HEADGATE_API_KEYS: 'a key' }
 
-/** A provider that answers when it is told to, and the file that configures it. */
+/** A provider that answers on command, and the file that configures it. */
 async function slowProvider (t: Test, server = ''): Promise<{ readonly upstream: FakeUpstream, readonly directory: string, readonly answer: () => void }> {
   let answer = (): void => undefined
   const gate = new Promise<void>(resolve => { answer = resolve })

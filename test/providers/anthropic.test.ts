@@ -235,7 +235,7 @@ t.test('each model is asked for no more than it takes', async t => {
   row(['somebody-elses-model'], 200_000, 'enabled', true)
 })
 
-t.test('the tier that served an answer is told in our words', async t => {
+t.test('the tier that served an answer has the name of our API', async t => {
   const tiers = ['standard', 'batch', 'priority', 'unheard of', null].map(tier => {
     const [head] = readResponse(anthropicChat, { content: [], usage: { service_tier: tier } }, ask())
     return head?.type === 'response-start' ? head.serviceTier : 'no head'

@@ -31,7 +31,7 @@ function body (kind: ProviderKind, request: Partial<ChatInput>): Record<string, 
   return JSON.parse(String(sent(kind, request).body)) as Record<string, unknown> // as printed
 }
 
-t.test('every kind is told who asks in its own header, at its own address', async t => {
+t.test('every kind gets its credential in its own header, at its own address', async t => {
   const header: Partial<Record<ProviderKind, Record<string, string>>> = {
     anthropic: { 'x-api-key': 'k-1' }, google: { 'x-goog-api-key': 'k-1' }, 'azure-openai': { 'api-key': 'k-1' }
   }

@@ -61,7 +61,7 @@ t.test('an error under status 200 is what its words say, in one piece or in a st
   t.throws(() => readEvents([Buffer.from('data: {"code": "half\n\n')], streamOf(xaiChat, xaiAsk())), { code: 'upstream_invalid_response' })
 })
 
-t.test('a refusal by status blames the content, the field or the key, and names nobody', async t => {
+t.test('a refusal by status blames the content, the field or the key, and names no one', async t => {
   const error = (status: number, body: unknown, callerKey = false): GatewayError => {
     return errorOf(xaiChat, { status, headers: {}, body }, xaiAsk(), callerKey ? 'own-key' : undefined)
   }

@@ -43,7 +43,7 @@ function healthy (): RouteHealth {
   return health
 }
 
-t.test('every route is asked once before any is asked again', async t => {
+t.test('every route is tried once before any is tried again', async t => {
   const { asked, waitedMs } = play([a, b], healthy(), 2, fails('upstream_error'))
   t.same(asked.slice(0, 2), ['one/a', 'two/b'])
   t.same(asked.toSorted(), ['one/a', 'one/a', 'one/a', 'two/b', 'two/b', 'two/b'])

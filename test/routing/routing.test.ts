@@ -109,7 +109,7 @@ t.test('a circuit', async t => {
   })
 })
 
-t.test('a budget remembers what the provider said about waiting, whether or not it is asked again', async t => {
+t.test('a retry budget keeps the wait a provider asked for, whether or not it is tried again', async t => {
   const { now, pass } = clock()
   const budget = new RetryBudget(now)
   budget.onFailure(new GatewayError('rate_limit_exceeded'))
@@ -123,7 +123,7 @@ t.test('a budget remembers what the provider said about waiting, whether or not 
   t.equal(budget.cooldownMs, 60_000, 'a quota is not back at once')
 })
 
-t.test('routes are asked as given, but those in trouble after all others', async t => {
+t.test('routes are tried as given, but those that cool down after all others', async t => {
   const a = route('one/a'); const b = route('two/b'); const c = route('three/c')
   const { now, pass } = clock()
   const health = new RouteHealth(now)
@@ -153,7 +153,7 @@ t.test('routes are asked as given, but those in trouble after all others', async
   t.equal(later.next().value, a, 'what has happened meanwhile counts')
 })
 
-t.test('asking in turn leaves nobody out and asks nobody twice', async t => {
+t.test('a rotation tries every model, and none twice', async t => {
   const ids = ['one/a', 'one/b', 'two/c', 'two/d', 'three/e']
   fc.assert(fc.property(fc.shuffledSubarray(ids), fc.subarray(ids), fc.subarray(['one', 'two', 'three']), (asked, failing, held) => {
     const health = new RouteHealth(() => 0)
@@ -211,7 +211,7 @@ t.test('names that callers make up are not remembered for ever', async t => {
   t.notOk(health.cooldown(first))
 })
 
-t.test('a decision tells the order, the state and the reason of all', async t => {
+t.test('a decision has the order, the state and the reason of all', async t => {
   const { now, pass } = clock()
   const health = new RouteHealth(now)
   const routes = [
@@ -231,10 +231,10 @@ t.test('a decision tells the order, the state and the reason of all', async t =>
   pass(5000)
   health.begin(route('one/a'))
   const probed = decide({ requested: '', routes, health, serves: () => true }).candidates.find(({ model }) => model === 'one/a')
-  t.same([probed?.state, probed?.until], ['circuit_open', undefined], 'nobody knows how long a probe takes')
+  t.same([probed?.state, probed?.until], ['circuit_open', undefined], 'how long a probe takes is unknown')
 })
 
-t.test('a header says who was tried and why, in few plain letters', async t => {
+t.test('a header names the models that were tried and why, in a few plain letters', async t => {
   const record = new CallRecord('chat')
   t.equal(explainRoute(record), undefined)
   const a = route('one/a'); const b = route('two/b')

@@ -268,7 +268,7 @@ t.test('tokens join to the text they come from', t => {
   t.end()
 })
 
-t.test('a thinker reasons as long as it is told to, and others do not reason', async t => {
+t.test('a reasoning model reasons as long as its effort says, and others do not reason', async t => {
   const effort = async (reasoning_effort?: string): Promise<number> =>
     (await message({ model: 'thinker', messages: user('Hi'), reasoning_effort })).reasoning_content?.length ?? 0
   const lengths = [await effort('none'), await effort('minimal'), await effort('low'), await effort(), await effort('high')]
@@ -468,7 +468,7 @@ t.test('an error status comes with the body and the header of the dialect', asyn
   }
 })
 
-t.test('orders hold for the model and the turn they name, add up, and are not repeated', async t => {
+t.test('directives apply to the model and the turn they name, add up, and are not repeated', async t => {
   const status = async (content: string, model = 'echo') => (await send({ model, messages: user(content) })).status
   t.equal(await status('[sandbox: status=500 model=story]'), 200)
   t.equal(await status('[sandbox: status=500 model=story]', 'story'), 500)
@@ -499,7 +499,7 @@ async function readAll ({ body }: UpstreamResponse): Promise<{ text: string, err
   return { text, error: undefined }
 }
 
-t.test('a stream fails after as many words as it was told', async t => {
+t.test('a stream fails after the given number of words', async t => {
   const fail = async (order: string, more: object = {}) => {
     const { text, error } = await readAll(await send({ messages: user(`Hi [sandbox: ${order}]`), stream: true },
       { timeouts: { ...timeouts, idleBytesMs: 1, firstByteMs: 1 }, ...more }))
@@ -571,7 +571,7 @@ function timers (): number {
   return process.getActiveResourcesInfo().filter(name => name === 'Timeout').length
 }
 
-t.test('the signal ends whatever is under way, at once, and leaves no timer', async t => {
+t.test('the signal ends an answer at once, wherever it stands, and leaves no timer', async t => {
   const before = timers()
   const reason = new Error('gone')
   const waits: Array<[string, (signal: AbortSignal) => Promise<unknown>]> = [
@@ -599,7 +599,7 @@ t.test('the signal ends whatever is under way, at once, and leaves no timer', as
   await t.rejects(send({ messages: user('Hi') }, { signal: controller.signal }), reason, 'and before it began')
 })
 
-t.test('whoever leaves early ends the pause and the answer', async t => {
+t.test('a caller who leaves early ends the pause and the answer', async t => {
   const before = timers()
   const { body } = await send({ messages: user('[sandbox: pace=0.001]'), stream: true })
   const reader = body[Symbol.asyncIterator]()
@@ -659,9 +659,9 @@ t.test('the adapter of the dialect reads a stream and a whole answer alike', asy
     t.same(gather(await through(request, true)), whole, JSON.stringify(request))
     t.match(whole, { 'choice-end 0 ': {}, 'choice-end 1 ': {}, 'usage  ': {} })
   }
-  const told = (order: string) => ({ messages: user(`Hi [sandbox: ${order}]`) })
-  await t.rejects(through(told('end after=2'), true), { code: 'upstream_stream_interrupted' })
-  await t.rejects(through(told('garbage after=2'), true), { code: 'upstream_invalid_response' })
-  await t.rejects(through(told('error code=rate_limit_exceeded'), true), { code: 'rate_limit_exceeded' })
-  await t.rejects(through(told('error code=rate_limit_exceeded'), false), { code: 'rate_limit_exceeded' })
+  const directed = (directive: string) => ({ messages: user(`Hi [sandbox: ${directive}]`) })
+  await t.rejects(through(directed('end after=2'), true), { code: 'upstream_stream_interrupted' })
+  await t.rejects(through(directed('garbage after=2'), true), { code: 'upstream_invalid_response' })
+  await t.rejects(through(directed('error code=rate_limit_exceeded'), true), { code: 'rate_limit_exceeded' })
+  await t.rejects(through(directed('error code=rate_limit_exceeded'), false), { code: 'rate_limit_exceeded' })
 })

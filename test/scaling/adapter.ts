@@ -29,7 +29,7 @@ export function inputOf (body: object): ChatInput {
 
 /** Doubles each dimension of a chat request for the adapter of one kind. */
 export function adapterScales (kind: ProviderKind, model: string): void {
-  t.test(`${kind} is asked in time that is linear in the request`, async t => {
+  t.test(`${kind}: a request is translated in time linear in its size`, async t => {
     const provider = createProvider(
       providerSettings(kind, kind),
       { send: async () => await Promise.reject(new Error('nothing may be sent')) }

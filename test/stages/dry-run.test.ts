@@ -35,7 +35,7 @@ t.test('a dry run ends with what has been decided', async t => {
   }
 })
 
-t.test('a provider without the capability is no candidate that would be asked', async t => {
+t.test('a provider without the capability is no candidate', async t => {
   const [chat, ocr] = [await decided({ 'x-headgate-dry-run': 'true' }), await decided({ 'x-headgate-dry-run': 'true' }, 'ocr')]
   t.not(chat?.candidates[0]?.state, ocr?.candidates[0]?.state)
 })

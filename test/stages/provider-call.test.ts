@@ -62,7 +62,7 @@ t.test('a whole answer is one batch of the route that gave it', async t => {
   t.match(one.sent, [{ method: 'POST', credential: { authorization: 'Bearer sk-ours' } }])
 })
 
-t.test('the next route is asked when one fails, and the record says why', async t => {
+t.test('the next route is tried when one fails, and the record says why', async t => {
   const [one, two] = [scripted(busy), scripted(fine)]
   const call = routedCall(hello, { routes: [route, other] })
   const [batch] = await collect(providerCall(services({ one, two }), 'chat')(once(call)))
@@ -83,7 +83,7 @@ t.test('what the caller did wrong ends the call, as any other provider would say
   t.equal(two.sent.length, 0)
 })
 
-t.test('a provider without the capability is never asked', async t => {
+t.test('a provider without the capability is never called', async t => {
   const [one, two] = [scripted(fine), scripted(fine)]
   const both = services({ one, two })
   const withoutChat = { ...both, providers: new Map([...both.providers].map(([id, provider]) => [
@@ -103,7 +103,7 @@ t.test('settings of a route hold where the request says nothing', async t => {
   t.match(JSON.parse(String(one.sent[0]?.body)), { temperature: 0.5, top_p: 1 })
 })
 
-t.test('a key of the caller goes to the provider, and what becomes of it is not held against ours', async t => {
+t.test('a key of the caller goes to the provider, and its failures do not count against ours', async t => {
   const one = scripted([429, '{}'], fine)
   const world = services({ one })
   const own = routedCall(hello, { providerKey: new Secret('sk-theirs') })
@@ -112,7 +112,7 @@ t.test('a key of the caller goes to the provider, and what becomes of it is not 
   t.equal((await collect(providerCall(world, 'chat')(once(routedCall(hello))))).length, 1)
 })
 
-t.test('a call that has ended is not asked on for, and gives its reason', async t => {
+t.test('a call that has ended is not tried again, and rejects with its reason', async t => {
   const one = scripted(busy)
   const call = routedCall(hello, { signal: AbortSignal.abort(new GatewayError('client_closed_request')) })
   await t.rejects(collect(providerCall(services({ one }, { retries: 2 }), 'chat')(once(call))), { code: 'client_closed_request' })

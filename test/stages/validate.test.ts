@@ -450,7 +450,7 @@ const rejected: Array<[sent: Record<string, unknown>, expected: Expected]> = [
   ]]
 ]
 
-t.test('what is wrong with a chat request is told exactly', async t => {
+t.test('a chat request is refused with exactly what is wrong', async t => {
   for (const [sent, expected] of rejected) {
     const body = JSON.parse(JSON.stringify({ ...chat, ...sent })) as unknown // as it comes from the wire
     const detail = expected.map(([loc, fault, input]) => ({
@@ -599,7 +599,7 @@ t.test('keywords that other endpoints use are explained too', async t => {
   }
 })
 
-t.test('a fault only the check knows is told as one of the whole body', async t => {
+t.test('a fault only the check knows is reported as one of the whole body', async t => {
   const stage = validate(Type.Object({ even: Type.Integer({ multipleOf: 2 }) }))
   const detail = await detailOf((async () => {
     for await (const call of stage(once(callWith({ even: 3 })))) t.fail(call.id)

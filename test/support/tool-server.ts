@@ -46,7 +46,7 @@ export interface TestToolServer {
   readonly sockets: Set<Socket>
   /** Calls of `slow` whose connection is still open. */
   readonly waiting: ReadonlySet<ServerResponse>
-  /** Sessions that listen for news. */
+  /** Sessions that listen for notifications. */
   readonly streams: ReadonlySet<ServerResponse>
   /** Tells every open session that the list of tools has changed. */
   readonly announceChange: () => void

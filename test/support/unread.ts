@@ -7,7 +7,7 @@ import { testKey, type TestGateway } from './gateway.ts'
 export interface Endless {
   /** The piece again and again, as often as was said. */
   readonly pieces: () => AsyncGenerator<string | Uint8Array, void, undefined>
-  /** Bytes of them that were taken, once nobody takes any more. */
+  /** Bytes of them that were taken, once no more are. */
   readonly taken: () => Promise<number>
 }
 

@@ -122,7 +122,7 @@ async function play (script: Script, response: ServerResponse): Promise<void> {
   }
 }
 
-/** Resolves when there is room again, or nobody left to write for. */
+/** Resolves when there is room again, or the other side has gone. */
 async function drained (response: ServerResponse): Promise<void> {
   const over = new AbortController()
   const { signal } = over

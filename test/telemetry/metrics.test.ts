@@ -117,7 +117,7 @@ t.test('failed attempts are counted by model and reason, with the model that ans
   t.equal(values.get('headgate_circuit_open{model="openai/bad"}'), 1)
 })
 
-t.test('what callers make up is no label, and nothing tells who they are', async t => {
+t.test('names that callers make up are no labels, and no label identifies a caller', async t => {
   const upstream = await fakeUpstream(whole)
   t.teardown(upstream.close)
   const limited: ApiKey = { id: 'canary-id', name: 'canary-name', limits: { requestsPerMinute: 1 } }

@@ -79,12 +79,12 @@ t.test('a gateway that closes gives up what it was reading on', async t => {
 interface Reading { readonly record: CallRecord, readonly leave: (reason?: GatewayError) => void, readonly signal: AbortSignal, readonly close: () => void }
 
 /** An answer of one kilobyte a read that goes on for ever, unless it is aborted. */
-async function endless (drains: AbandonedAnswers): Promise<Reading> {
+async function endless (abandoned: AbandonedAnswers): Promise<Reading> {
   const caller = new AbortController()
   const record = new CallRecord('chat')
   let inner = new AbortController().signal
   let sizeBytes = 0
-  const answer = await drains.open<{ signal: AbortSignal, record: CallRecord }, { type: string, usage?: Usage }>({ signal: caller.signal, record }, async ({ signal }) => {
+  const answer = await abandoned.open<{ signal: AbortSignal, record: CallRecord }, { type: string, usage?: Usage }>({ signal: caller.signal, record }, async ({ signal }) => {
     inner = signal
     return {
       next: async () => {
@@ -107,14 +107,14 @@ t.test('reading on is bounded in bytes, in time and in number', async t => {
   await small.record.settled
   t.equal(small.record.usage?.completionTokens, 9, 'what was known by then is kept')
 
-  const short = await endless(new AbandonedAnswers({ longestMs: 1 }))
+  const short = await endless(new AbandonedAnswers({ maxMs: 1 }))
   short.leave()
   short.close()
   await short.record.settled
   t.ok(short.signal.aborted)
 
-  const drains = new AbandonedAnswers({ answers: 1 })
-  const [first, second] = [await endless(drains), await endless(drains)]
+  const abandoned = new AbandonedAnswers({ answers: 1 })
+  const [first, second] = [await endless(abandoned), await endless(abandoned)]
   first.leave()
   second.leave()
   t.notOk(first.signal.aborted)
@@ -122,18 +122,18 @@ t.test('reading on is bounded in bytes, in time and in number', async t => {
   second.close()
   t.equal(second.record.settled, undefined)
   first.close()
-  drains.stop()
+  abandoned.stop()
   await first.record.settled
 })
 
 t.test('only a caller who leaves is a reason to read on', async t => {
-  const drains = new AbandonedAnswers()
-  const late = await endless(drains)
+  const abandoned = new AbandonedAnswers()
+  const late = await endless(abandoned)
   late.leave(new GatewayError('timeout'))
   t.match(late.signal.reason, { code: 'timeout' })
-  const there = await endless(drains)
+  const there = await endless(abandoned)
   there.close()
-  t.equal(there.record.settled, undefined, 'whoever is there and stops early meant it')
+  t.equal(there.record.settled, undefined, 'a caller who is there and stops early meant it')
   there.leave()
   t.notOk(there.signal.aborted, 'and nothing is held on to')
 })

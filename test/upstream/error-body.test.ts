@@ -13,7 +13,7 @@ async function read (body: BodyQueue, waitMs?: number): Promise<unknown> {
   return await readErrorBody({ status: 400, headers: {}, body }, waitMs)
 }
 
-t.test('a refusal that does not end is read as far as it came', async t => {
+t.test('of a refusal that does not end, what came is read', async t => {
   const { body, cancelled } = open()
   body.push(Buffer.from('{"error":{"message":"no"}}'))
   t.same(await read(body, 10), { error: { message: 'no' } })

@@ -119,7 +119,7 @@ t.test('an abort closes the connection, whatever the request is waiting for', as
   t.equal(upstream.requests.length, 2)
 })
 
-t.test('who waits for a socket can leave, and keeps nobody waiting', async t => {
+t.test('a call that waits for a socket can be aborted, and then keeps no other waiting', async t => {
   const { upstream, transport } = await pair(t, (_request, number) => number === 0 ? { silent: true } : { pieces: [String(number)] }, 1)
   let dispatched = 0
   const count = (): void => { dispatched++ }

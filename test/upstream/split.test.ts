@@ -48,7 +48,7 @@ t.test('a whole answer has all choices in order and the sum of what they used', 
   t.match(api.lines[0], { outcome: 'ok', attempts: 20, usage: { total: 80 } })
 })
 
-t.test('no more than eight requests of a call are under way at once', async t => {
+t.test('no more than eight requests of a call are in flight at once', async t => {
   let open = 0
   let most = 0
   let release = (): void => undefined
@@ -75,7 +75,7 @@ t.test('streams are merged as they come, with one head, one role each, one usage
   t.match(text, /"usage":\{"prompt_tokens":9,"completion_tokens":9,"total_tokens":18\}\}\n\ndata: \[DONE\]\n\n$/)
 })
 
-t.test('where one request did not say what it used, no sum is told', async t => {
+t.test('where one request did not report its usage, there is no sum', async t => {
   const { api } = await start(t, (_request, number) => ({ headers: eventStream, pieces: chatFrames(['a'], { usage: number !== 1 }) }))
   const response = await api.post(path, { ...question, n: 3, stream: true, stream_options: { include_usage: true } })
   t.notMatch(await response.text(), /"usage":\{/)

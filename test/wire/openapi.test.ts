@@ -46,7 +46,7 @@ t.test('the document is one of OpenAPI 3.1, with both ways to send a key', async
   })
 })
 
-t.test('endpoints that ask a provider tell what is left of the limits of a key', async t => {
+t.test('endpoints that call a provider report what is left of the limits of a key', async t => {
   const headers = (path: string, method: string, status: number): string[] => (
     Object.keys(at(`/paths/${path.replaceAll('/', '~1')}/${method}/responses/${status}/headers`) ?? {})
       .filter(name => name.startsWith('x-ratelimit') || name === 'retry-after')
@@ -98,7 +98,7 @@ t.test('every field of a chat request is described in a sentence', async t => {
   }
 })
 
-t.test('an operation tells its parameters, its answers and its errors', async t => {
+t.test('an operation lists its parameters, its answers and its errors', async t => {
   t.match(at('/paths/~1v1~1models~1{model}/get'), {
     operationId: 'model',
     parameters: [{ name: 'model', in: 'path', required: true }],

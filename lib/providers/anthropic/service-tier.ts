@@ -2,7 +2,7 @@ import type { ChatInput } from '../../chat/input.ts'
 import type { MessagesRequest } from './wire.ts'
 
 /** `default` forces the standard price; `priority` takes reserved capacity where there is some. */
-const asked: Readonly<Record<string, MessagesRequest['service_tier']>> = {
+const requested: Readonly<Record<string, MessagesRequest['service_tier']>> = {
   auto: 'auto', priority: 'auto', default: 'standard_only', standard_only: 'standard_only'
 }
 const served: ReadonlyMap<unknown, string> = new Map([
@@ -10,7 +10,7 @@ const served: ReadonlyMap<unknown, string> = new Map([
 ])
 
 export function askedServiceTier (tier: ChatInput['service_tier']): MessagesRequest['service_tier'] {
-  return tier === undefined ? undefined : asked[tier]
+  return tier === undefined ? undefined : requested[tier]
 }
 
 /** Returns the tier an answer says it was served from, in our words. */

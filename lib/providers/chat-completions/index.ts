@@ -13,7 +13,7 @@ import type { ChatInput } from '../../chat/input.ts'
 import type { ChatEvent } from '../../core/events.ts'
 import type { Adapter } from '../provider.ts'
 
-/** Most choices one request may ask for. */
+/** Maximum number of choices of one request. */
 const maxChoices = 128
 
 export const chatCompletions: Adapter<ChatInput, ChatEvent> = {

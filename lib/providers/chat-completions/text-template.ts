@@ -19,7 +19,7 @@ export class TextTemplate {
   }
 
   /**
-   * Returns the template of a chunk whose only news is the text of choice 0; `undefined` when its text
+   * Returns the template of a chunk that differs only in the text of choice 0; `undefined` when its text
    * cannot be found beyond doubt.
    */
   static of (data: string): TextTemplate | undefined {

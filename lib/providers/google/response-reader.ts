@@ -18,7 +18,7 @@ import type { ChatInput } from '../../chat/input.ts'
 import type { ChatEvent, ResponseStart } from '../../core/events.ts'
 import type { AnswerPart, Candidate, GenerateContentResponse, UsageMetadata } from './wire.ts'
 
-/** One candidate, as far as it has been read. */
+/** One candidate: what has been read of it. */
 interface Choice {
   /** Dense, in the order candidates begin: the provider may leave some out. */
   readonly index: number

@@ -1,5 +1,5 @@
 /**
- * The Gemini API as far as we write and read it. What we write is exact; of what we read, every
+ * The parts of the Gemini API that we write and read. What we write is exact; of what we read, every
  * field may be missing, whatever the provider's own types say.
  *
  * @see https://ai.google.dev/api/generate-content

@@ -8,7 +8,7 @@ export interface ListeningModel {
   readonly formats: readonly TranscriptFormat[]
   readonly logprobs: boolean
   readonly streaming: boolean
-  /** True when it can be told how to cut a recording. */
+  /** True when it takes a chunking strategy. */
   readonly chunking: boolean
   readonly prompt: boolean
   readonly translation: boolean

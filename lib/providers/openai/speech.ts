@@ -61,7 +61,7 @@ function readSound (head: UpstreamHead, ask: Ask<SpeechInput>): BodyReader<Speec
   }
 }
 
-/** Refuses JSON: with a good status is an error all the same, or nothing anybody could hear. */
+/** Refuses JSON: with a good status is an error all the same, or no sound. */
 function refuseJson (body: unknown): never {
   raise(inBandError(objectOf(body) ?? {}, false), 'no sound')
 }

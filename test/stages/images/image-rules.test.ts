@@ -12,7 +12,7 @@ t.test('routes that can do it stay, in their order', async t => {
   t.same(call?.routes, [other])
 })
 
-t.test('when none can, the reason of the first is told', async t => {
+t.test('when none can, the error has the reason of the first', async t => {
   const codes = ['unsupported_format', 'invalid_value'] as const
   let checked = 0
   const stage = imageRules<{ prompt: string }>({ task: 'generation', checkFiles: () => { throw new GatewayError(codes[checked++] ?? 'internal_error') } })
