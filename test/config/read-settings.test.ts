@@ -36,6 +36,7 @@ t.test('without a file and an environment everything has its default', async t =
       answerBytes: 67_108_864,
       eventBytes: 8_388_608,
       openCalls: 10_000,
+      modelsPerCall: 16,
       keyShare: 0.5,
       uploadDiskBytes: 4_294_967_296,
       pipelinedRequests: 16,
