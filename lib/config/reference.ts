@@ -14,7 +14,7 @@ export function configurationReference (): string {
   const sections = Object.entries(propertySchemas(Config) ?? {}).map(([name, schema]) => section(name, schema))
   return `# Configuration reference
 
-Written from the schema by \`npm run build && node .ci/write-docs.mjs\`; do not edit. \`headgate.example.yaml\` shows
+Written from the schema by \`npm run docs\`; do not edit. \`headgate.example.yaml\` shows
 every entry in place. Without a file, every entry has its default.
 
 - \`<name>\` is a name of your choice, \`[]\` an item of a list.

@@ -1,7 +1,13 @@
-/** Writes the pages that are generated: `npm run docs`. */
+/** Writes the pages of `docs/` that are generated: `npm run docs`. Tests keep them fresh. */
 
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { configurationReference } from '../../lib/config/reference.ts'
 import { errorReference } from './errors.ts'
+import { providerReference } from './providers.ts'
 
-writeFileSync(join(import.meta.dirname, '../../../docs/errors.md'), errorReference())
+const pages = { configuration: configurationReference, errors: errorReference, providers: providerReference }
+
+for (const [name, text] of Object.entries(pages)) {
+  writeFileSync(join(import.meta.dirname, `../../../docs/${name}.md`), text())
+}
