@@ -8,6 +8,7 @@ import { chain, map } from '../lib/core/stage.ts'
 import { estimateChat } from '../lib/limits/estimate.ts'
 import { checkToolScope } from '../lib/mcp/tool-scope.ts'
 import { streamOrJson } from '../lib/replies/stream-or-json.ts'
+import { chatRequirements } from '../lib/routing/requirements.ts'
 import { auth } from '../lib/stages/auth.ts'
 import { capAnswer } from '../lib/stages/cap-answer.ts'
 import { defer } from '../lib/stages/defer.ts'
@@ -53,7 +54,7 @@ export function chat (services: Services): Handler<Call> {
     map(chatInput),
     map(checkChatRules),
     map(checkToolScope),
-    routeModel(services, { settings: chatSettings, attributes: chatAttributes }),
+    routeModel(services, { settings: chatSettings, attributes: chatAttributes, requirements: chatRequirements }),
     dryRun(services, 'chat'),
     limits(services, { estimate: estimateChat }),
     capAnswer(services),

@@ -12,10 +12,11 @@ export const RouteCandidate = Type.Object({
   })),
   state: OneOf(['ready', 'rate_limited', 'circuit_open', 'unsuitable'], {
     description: '`rate_limited`: its provider asked for a pause. `circuit_open`: it has failed too often. Both ' +
-      'are asked after all others. `unsuitable`: it does not serve this endpoint and is not asked.'
+      'are asked after all others. `unsuitable`: it is not asked, because it ' +
+      'does not serve this endpoint or for the reason given.'
   }),
   until: Type.Optional(Type.String({ format: 'date-time', description: 'When that ends, if known.' })),
-  reason: Type.String({ description: 'What gave it its place, as in `x-headgate-route`.' })
+  reason: Type.String({ description: 'What gave it its place, or why it is not asked, as in `x-headgate-route`.' })
 })
 export type RouteCandidate = Static<typeof RouteCandidate>
 

@@ -65,8 +65,8 @@ function decisionOn (
   const request = { model, ...agent !== undefined && { agent_attributes: agent } }
   try {
     const key = { id: 'cli', name: 'cli' }
-    const { routes } = chooseRoutes({ request, headers: {}, key, record }, services, { attributes: chatAttributes })
-    return decide({ requested: record.requestedModel ?? '', routes, health: services.health, serves: serving(services.providers, 'chat') })
+    const { routes, skipped } = chooseRoutes({ request, headers: {}, key, record }, services, { attributes: chatAttributes })
+    return decide({ requested: record.requestedModel ?? '', routes, skipped, health: services.health, serves: serving(services.providers, 'chat') })
   } catch (error) {
     if (error instanceof GatewayError) throw new CommandError(error.message, { cause: error })
     throw error

@@ -1,6 +1,7 @@
 /** Explains a call that is not made: the models it would ask now, in order, and why. */
 
 import { rankText } from './explain-route.ts'
+import type { FailedAttempt } from '../core/record.ts'
 import type { Route } from '../core/route.ts'
 import type { RouteHealth, Cooldown } from './route-health.ts'
 import type { RouteCandidate, RouteDecision } from '../../schemas/route-decision.ts'
@@ -11,12 +12,14 @@ export interface DecisionParts {
   /** Best first. */
   readonly routes: readonly Route[]
   readonly health: RouteHealth
+  /** Models that are not asked, and why. */
+  readonly skipped?: readonly FailedAttempt[]
   /** Returns true when the provider of a route serves the endpoint; others are never asked. */
   readonly serves: (route: Route) => boolean
 }
 
 /** Decides without asking a provider or changing anything. Weights are drawn anew by every call. */
-export function decide ({ requested, routes, health, serves }: DecisionParts): RouteDecision {
+export function decide ({ requested, routes, health, skipped = [], serves }: DecisionParts): RouteDecision {
   const found = routes.map((route, index): Omit<RouteCandidate, 'rank'> => ({
     model: route.modelId,
     provider: route.providerId,
@@ -25,7 +28,10 @@ export function decide ({ requested, routes, health, serves }: DecisionParts): R
     reason: rankText(route, index)
   }))
   const inState = (...states: Array<RouteCandidate['state']>) => found.filter(({ state }) => states.includes(state))
-  const ordered = [...inState('ready'), ...inState('rate_limited', 'circuit_open'), ...inState('unsuitable')]
+  const unsuitable = skipped.map(({ route, why }): Omit<RouteCandidate, 'rank'> => ({
+    model: route.modelId, provider: route.providerId, state: 'unsuitable', reason: why
+  }))
+  const ordered = [...inState('ready'), ...inState('rate_limited', 'circuit_open'), ...inState('unsuitable'), ...unsuitable]
   return {
     object: 'route.decision',
     requested,

@@ -7,7 +7,8 @@ const maxLength = 512
 const maxCandidates = 8
 
 /** Prints what gave a route its place among others. */
-export function rankText ({ ranked }: Route, index: number): string {
+export function rankText ({ ranked, preferred }: Route, index: number): string {
+  if (preferred !== undefined) return preferred
   if (ranked !== undefined) return printRanked(ranked)
   return index === 0 ? 'first_choice' : 'next_choice'
 }

@@ -41,6 +41,7 @@ function decisionOn (
   const decision = decide({
     requested: record.requestedModel ?? '',
     routes,
+    skipped: record.failedAttempts ?? [],
     health: providerKey === undefined ? health : new RouteHealth(),
     serves: serving(providers, capability)
   })

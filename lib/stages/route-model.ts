@@ -10,7 +10,7 @@ import type { ModelChoice } from '../../schemas/chat.ts'
 import type { ApiKey } from '../core/key.ts'
 import type { Route } from '../core/route.ts'
 import { extend, type RoutedCall, type ValidCall } from '../core/call.ts'
-import type { CallRecord } from '../core/record.ts'
+import type { CallRecord, FailedAttempt } from '../core/record.ts'
 import { GatewayError, ValidationError } from '../core/errors.ts'
 import { costOf } from '../models/price.ts'
 import { rank } from '../models/ranking.ts'
@@ -19,9 +19,12 @@ import { unique } from '../routing/route-strategies.ts'
 import type { ModelRegistry } from '../models/model-registry.ts'
 import { listsName, mayUse } from '../models/scope.ts'
 import { tooLong } from '../validation/too-long.ts'
-import type { Limits } from '../core/settings.ts'
+import type { Limits, Settings } from '../core/settings.ts'
 import type { Services } from '../services.ts'
 import { map } from '../core/stage.ts'
+import { inCallerOrder, narrow, readPreferences } from '../routing/preferences.ts'
+import { historyFirst, skipUnfit, type Requirements } from '../routing/requirements.ts'
+import type { ProviderKind } from '../../schemas/providers.ts'
 import { checkOneProvider, providerChoice, routesByChoice } from '../routing/provider-choice.ts'
 
 type Choice = Static<typeof ModelChoice>
@@ -33,7 +36,7 @@ export interface ModelRequest {
 }
 
 interface RoutingServices extends Pick<Services, 'models' | 'providers'> {
-  readonly settings: { readonly limits: Pick<Limits, 'modelsPerCall'> }
+  readonly settings: Pick<Settings, 'providers'> & { readonly limits: Pick<Limits, 'modelsPerCall'> }
 }
 
 export interface RouteModelOptions<R> {
@@ -43,6 +46,8 @@ export interface RouteModelOptions<R> {
   readonly settings?: (given: Readonly<Record<string, unknown>>) => Readonly<Record<string, unknown>>
   /** Reads the attributes by which several models are ordered. Default: none. */
   readonly attributes?: (request: R) => RequestedAttributes
+  /** What a model must be able to do; read where there are several to choose from. Default: nothing. */
+  readonly requirements?: (request: R) => Requirements
 }
 
 /**
@@ -59,7 +64,11 @@ export function routeModel<Told = unknown> (
   services: RoutingServices, options: RouteModelOptions<Told> = {}
 ): <R extends ModelRequest & Told>(source: AsyncIterable<ValidCall<R>>) => AsyncIterable<RoutedCall<R>> {
   return map(<R extends ModelRequest & Told>(call: ValidCall<R>): RoutedCall<R> => {
-    const { routes, providerKey } = chooseRoutes(call, services, options)
+    const { routes, providerKey, skipped } = chooseRoutes(call, services, options)
+    if (skipped.length > 0) {
+      call.record.failedAttempts = [...skipped]
+      call.record.routes = [...skipped.map(({ route }) => route), ...routes]
+    }
     if (providerKey !== undefined) call.record.ownProviderKey = true
     return providerKey === undefined ? extend(call, { routes }) : extend(call, { routes, providerKey })
   })
@@ -68,10 +77,16 @@ export function routeModel<Told = unknown> (
 /** The parts of a call that decide its routes; the requested model is noted in its record. */
 type Asking<R> = Pick<ValidCall<R>, 'request' | 'headers' | 'key'> & { readonly record: Pick<CallRecord, 'requestedModel'> }
 
+export interface ChosenRoutes extends Pick<RoutedCall<unknown>, 'routes' | 'providerKey'> {
+  /** Models of the request that are not asked, and why. */
+  readonly skipped: readonly FailedAttempt[]
+}
+
 /** @throws what the stage throws */
 export function chooseRoutes<R extends ModelRequest> (
-  call: Asking<R>, { models, providers, settings: { limits } }: RoutingServices, { defaultModel, settings, attributes }: RouteModelOptions<R> = {}
-): Pick<RoutedCall<R>, 'routes' | 'providerKey'> {
+  call: Asking<R>, { models, providers, settings: { limits, providers: configured } }: RoutingServices,
+  { defaultModel, settings, attributes, requirements }: RouteModelOptions<R> = {}
+): ChosenRoutes {
   const choices = choicesOf(call.request.model ?? defaultModel?.(call.request))
   if (choices.length > limits.modelsPerCall) throw tooLong(['model'], choices.length, limits.modelsPerCall)
   call.record.requestedModel = choices.map(nameOf).join(', ').slice(0, 256)
@@ -92,12 +107,20 @@ export function chooseRoutes<R extends ModelRequest> (
   }
   if (byHeader?.key !== undefined) checkOneProvider(routes)
 
-  const [first, ...others] = routes.length > 1
+  const ranked = routes.length > 1
     ? byAttributes(unique(routes), new Map(chosenAs.toReversed()), models, attributes?.(call.request))
     : routes
+  const preferences = readPreferences(call.headers)
+  const wanted = preferences === undefined ? { routes: ranked, skipped: [] } : narrow(ranked, preferences, models.find)
+  const needed = wanted.routes.length > 1 ? requirements?.(call.request) : undefined
+  const fitting = needed === undefined ? { routes: wanted.routes, skipped: [] } : skipUnfit(wanted.routes, needed, models.find)
+  const kindOf = (id: string): ProviderKind | undefined => configured.find(provider => provider.id === id)?.kind
+  const capable = needed === undefined ? fitting.routes : historyFirst(fitting.routes, needed, kindOf)
+  const [first, ...others] = preferences === undefined ? capable : inCallerOrder(capable, preferences)
   // Every choice has given at least one route, and there is at least one choice.
   if (first === undefined) throw missingModel()
-  return { routes: [first, ...others], ...byHeader?.key !== undefined && { providerKey: byHeader.key } }
+  const skipped = [...wanted.skipped, ...fitting.skipped]
+  return { routes: [first, ...others], skipped, ...byHeader?.key !== undefined && { providerKey: byHeader.key } }
 }
 
 function choicesOf (model: ModelRequest['model']): readonly Choice[] {

@@ -93,7 +93,7 @@ export function openApiDocument (
 
 function operationOf (endpoint: EndpointDoc, names: Names): Json {
   const { operationId, group, summary, request, open = false, dryRun } = endpoint
-  const parameters = [...parametersOf(endpoint.path), ...dryRun === undefined ? [] : [dryRunHeader]]
+  const parameters = [...parametersOf(endpoint.path), ...dryRun === undefined ? [] : [dryRunHeader, ...preferenceHeaders]]
   return {
     operationId,
     tags: [group],
@@ -120,6 +120,13 @@ const dryRunHeader: Json = {
     'would be used, in which order, and why. After a call, the header `x-headgate-route` of the answer has it.',
   schema: { type: 'string', enum: ['true', 'false'] }
 }
+
+/** How a caller narrows and orders the models of a call (`lib/routing/preferences`). */
+const preferenceHeaders: Json[] = [
+  ['X-Headgate-Only', 'Providers or models, separated by commas: no other one of the models of the request is used.', 'string'],
+  ['X-Headgate-Order', 'Providers or models, separated by commas: those of the request that are used first, in this order.', 'string'],
+  ['X-Headgate-Max-Price', 'USD per million tokens, with three input tokens for each output token: no model above it is used, and none without a known price.', 'number']
+].map(([name = '', description = '', type = '']) => ({ name, in: 'header', required: false, description, schema: { type } }))
 
 /** The headers of endpoints that call a provider, which are what the limits of keys count. */
 const limitHeaders: { [key: string]: Json } = Object.fromEntries(['requests', 'tokens'].flatMap(what => [

@@ -1,0 +1,105 @@
+/**
+ * Reads from a chat request what its model must be able to do, and skips candidates that are known not to
+ * be able to. What is not known of a model speaks for it, and a model without an alternative is never skipped.
+ */
+
+import { objectOf } from '../json/guards.ts'
+import { estimateChat } from '../limits/estimate.ts'
+import type { ChatInput } from '../chat/input.ts'
+import type { FailedAttempt } from '../core/record.ts'
+import type { ModelEntry } from '../core/model.ts'
+import type { Route } from '../core/route.ts'
+import type { ProviderKind } from '../../schemas/providers.ts'
+
+/** Capabilities of the catalogue that a request can need. */
+export type NeededCapability = 'vision' | 'tools' | 'audio' | 'structured_output'
+
+export interface Requirements {
+  readonly capabilities: ReadonlySet<NeededCapability>
+  /** An estimate; absent where no model would be too small. */
+  readonly promptTokens?: number
+  /** Kinds of the providers that have signed parts of the history: others cannot check or continue them. */
+  readonly history: ReadonlySet<ProviderKind>
+}
+
+/** Reads the requirements of a chat request, in one pass over its messages. */
+export function chatRequirements (request: ChatInput): Requirements {
+  const capabilities = new Set<NeededCapability>()
+  const history = new Set<ProviderKind>()
+  const { tools = [], functions = [], mcp_servers: servers, modalities, response_format: format } = request
+  if (tools.length > 0 || functions.length > 0 || servers !== undefined) capabilities.add('tools')
+  if (modalities?.includes('audio') === true) capabilities.add('audio')
+  if (format?.type === 'json_schema') capabilities.add('structured_output')
+  for (const message of request.messages) {
+    if (message.role === 'user' && typeof message.content !== 'string') {
+      for (const { type } of message.content) {
+        if (type === 'image_url') capabilities.add('vision')
+        if (type === 'input_audio') capabilities.add('audio')
+      }
+    }
+    if (message.role !== 'assistant') continue
+    if (message.thinking_blocks?.some(isSigned) === true) history.add('anthropic')
+    if (message.tool_calls?.some(hasThoughtSignature) === true) history.add('google')
+  }
+  return { capabilities, history, promptTokens: estimateChat(request).prompt }
+}
+
+/** Anthropic signs its thinking, and encrypts what it does not show. */
+function isSigned ({ signature, type }: Readonly<Record<string, unknown>>): boolean {
+  return typeof signature === 'string' || type === 'redacted_thinking'
+}
+
+function hasThoughtSignature (call: object): boolean {
+  const extra = 'extra_content' in call ? objectOf(call.extra_content) : undefined
+  return typeof objectOf(extra?.['google'])?.['thought_signature'] === 'string'
+}
+
+/** Candidates that are left, in order, and those that were passed over. */
+export interface Filtered {
+  readonly routes: readonly Route[]
+  readonly skipped: readonly FailedAttempt[]
+}
+
+/** Leaves out routes that a reason speaks against; none when it speaks against all of them. */
+export function skipUnfit (
+  routes: readonly Route[], requirements: Requirements, find: (modelId: string) => ModelEntry | undefined
+): Filtered {
+  const filtered = partition(routes, route => misfit(requirements, find(route.modelId)))
+  return filtered.routes.length === 0 ? { routes, skipped: [] } : filtered
+}
+
+/** Divides routes by what speaks against each, if anything does. */
+export function partition (routes: readonly Route[], objection: (route: Route) => string | undefined): Filtered {
+  const left: Route[] = []
+  const skipped: FailedAttempt[] = []
+  for (const route of routes) {
+    const why = objection(route)
+    if (why === undefined) left.push(route)
+    else skipped.push({ route, why })
+  }
+  return { routes: left, skipped }
+}
+
+function misfit ({ capabilities, promptTokens = 0 }: Requirements, model: ModelEntry | undefined): string | undefined {
+  if (model === undefined) return undefined
+  for (const name of capabilities) if (model.capabilities[name] === false) return `lacks_${name}`
+  const limit = model.capabilities['input_token_limit']
+  return typeof limit === 'number' && promptTokens > limit ? 'prompt_too_long' : undefined
+}
+
+/** Puts the providers that have signed parts of the history first; the order is otherwise kept. */
+export function historyFirst (
+  routes: readonly Route[], { history }: Requirements, kindOf: (providerId: string) => ProviderKind | undefined
+): readonly Route[] {
+  if (history.size === 0) return routes
+  const wrote = routes.map(({ providerId }) => {
+    const kind = kindOf(providerId)
+    return kind !== undefined && history.has(kind)
+  })
+  if (!wrote.includes(true) || !wrote.includes(false)) return routes
+  return [
+    ...routes.filter((_, index) => wrote[index]).map((route): Route => ({ ...route, preferred: 'wrote_history' })),
+    ...routes.filter((_, index) => !wrote[index])
+  ]
+}
+

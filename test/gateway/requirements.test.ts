@@ -1,0 +1,124 @@
+/** Which of several models a call goes to, by what it needs and by what its caller wants. */
+
+import t, { type Test } from 'tap'
+import { chatAnswer, fakeUpstream, type FakeUpstream } from '../support/upstream.ts'
+import { testGateway, upstreamAt } from '../support/gateway.ts'
+import { modelSettings } from '../support/settings.ts'
+import type { RouteDecision } from '../../schemas/route-decision.ts'
+
+const path = '/v1/chat/completions'
+const picture = { type: 'image_url', image_url: { url: 'https://example.com/a.png' } }
+const sound = { type: 'input_audio', input_audio: { data: 'AAAA', format: 'wav' } }
+const tool = { type: 'function', function: { name: 'look' } }
+const schema = { type: 'json_schema', json_schema: { name: 'answer', schema: { type: 'object' } } }
+const withPart = (part: object) => ({ messages: [{ role: 'user', content: [{ type: 'text', text: 'hi' }, part] }] })
+
+interface Choosing {
+  readonly ask: (body: object, headers?: Record<string, string>) => Promise<{ status: number, route: string | null, body: Record<string, unknown> }>
+  readonly decide: (body: object, headers?: Record<string, string>) => Promise<RouteDecision>
+  readonly small: FakeUpstream
+}
+
+/** A model that can little at a price of 1, one that can all at 4, and one of which nothing is known. */
+async function start (t: Test): Promise<Choosing> {
+  const small = await fakeUpstream({ pieces: [chatAnswer('small')] })
+  const large = await fakeUpstream({ pieces: [chatAnswer('large')] })
+  t.teardown(small.close)
+  t.teardown(large.close)
+  const nothing = { vision: false, tools: false, audio: false, structured_output: false, input_token_limit: 1000 }
+  const everything = { vision: true, tools: true, audio: true, structured_output: true, input_token_limit: 1_000_000 }
+  const { post } = await testGateway(t, {
+    providers: [
+      upstreamAt(`${small.url}/v1`, 'small', 'openai-compatible'), upstreamAt(`${large.url}/v1`, 'large', 'openai-compatible')
+    ],
+    models: [
+      modelSettings('small/m', { capabilities: nothing, price: { input: 1, output: 1 } }),
+      modelSettings('small/other', { capabilities: { vision: false } }),
+      modelSettings('large/m', { capabilities: everything, price: { input: 4, output: 4 } })
+    ]
+  })
+  return {
+    small,
+    ask: async (body, headers = {}) => {
+      const response = await post(path, { messages: 'hi', model: ['small/m', 'large/m'], ...body }, { headers })
+      return { status: response.status, route: response.headers.get('x-headgate-route'), body: await response.json() as Record<string, unknown> }
+    },
+    decide: async (body, headers = {}) => {
+      const dry = { ...headers, 'x-headgate-dry-run': 'true' }
+      const response = await post(path, { messages: 'hi', model: ['small/m', 'large/m'], ...body }, { headers: dry })
+      return await response.json() as RouteDecision
+    }
+  }
+}
+
+t.test('a model that is known to lack what a call needs is skipped, and the answer says so', async t => {
+  const { ask, decide, small } = await start(t)
+  t.match(await ask({}), { route: 'small/m: first_choice' }, 'a call without needs')
+  for (const [needs, why] of [
+    [withPart(picture), 'lacks_vision'],
+    [withPart(sound), 'lacks_audio'],
+    [{ tools: [tool] }, 'lacks_tools'],
+    [{ response_format: schema }, 'lacks_structured_output'],
+    [{ messages: 'word '.repeat(2000) }, 'prompt_too_long']
+  ] as const) {
+    t.match(await ask(needs), { status: 200, route: `small/m: ${why}; large/m: next_choice` }, why)
+    t.match((await decide(needs)).candidates, [
+      { rank: 1, model: 'large/m', state: 'ready' }, { rank: 2, model: 'small/m', state: 'unsuitable', reason: why }
+    ], `${why} in a dry run`)
+    t.match(await ask({ ...needs, model: 'small/m' }), { status: 200, route: null }, 'a single model is asked all the same')
+    t.match(await ask({ ...needs, model: ['small/m', 'small/unknown'] }), { route: `small/m: ${why}; small/unknown: next_choice` }, 'what is not known speaks for a model')
+  }
+  t.equal(small.requests.length, 11)
+  const needs = withPart(picture)
+  t.match(await ask({ ...needs, model: ['small/m', 'small/m'] }), { status: 200, route: null }, 'a list of one')
+})
+
+t.test('where no model is known to fit, all are asked as named', async t => {
+  const { ask } = await start(t)
+  t.match(await ask({ ...withPart(picture), model: ['small/m', 'small/other'] }), { status: 200, route: 'small/m: first_choice' })
+})
+
+t.test('callers choose among the models of a call', async t => {
+  const { ask, decide } = await start(t)
+  t.match(await ask({}, { 'x-headgate-only': 'large' }), { route: 'small/m: not_in_only; large/m: next_choice' })
+  t.match(await ask({}, { 'x-headgate-only': 'large/*, other' }), { route: 'small/m: not_in_only; large/m: next_choice' })
+  t.match(await ask({}, { 'x-headgate-order': 'large/m' }), { route: 'large/m: caller_order' })
+  t.match(await ask({ model: ['large/m', 'small/m'] }, { 'x-headgate-max-price': '2.5' }), { route: 'large/m: over_max_price; small/m: next_choice' })
+  t.match(await ask({ model: ['small/unknown', 'small/m'] }, { 'x-headgate-max-price': '1' }), { route: 'small/unknown: price_unknown; small/m: next_choice' })
+  t.match((await decide({}, { 'x-headgate-order': 'large, small' })).candidates, [
+    { model: 'large/m', reason: 'caller_order' }, { model: 'small/m', reason: 'caller_order' }
+  ])
+})
+
+t.test('a choice that leaves nothing, or is none, is refused by the name of its header', async t => {
+  const { ask } = await start(t)
+  for (const [name, value] of [
+    ['X-Headgate-Only', 'openai'], ['X-Headgate-Only', ' , '], ['X-Headgate-Order', Array(17).fill('a').join()],
+    ['X-Headgate-Max-Price', '0.5'], ['X-Headgate-Max-Price', 'cheap'], ['X-Headgate-Max-Price', '-1']
+  ] as const) {
+    t.match(await ask({}, { [name]: value }), { status: 400, body: { error: { code: 'invalid_value', param: name } } }, `${name}: ${value.slice(0, 20)}`)
+  }
+})
+
+t.test('a history goes back to the provider that signed it, unless the caller orders otherwise', async t => {
+  const upstream = await fakeUpstream({ status: 500, pieces: ['{}'] })
+  t.teardown(upstream.close)
+  const { post } = await testGateway(t, {
+    providers: [upstreamAt(upstream.url), upstreamAt(upstream.url, 'claude', 'anthropic'), upstreamAt(upstream.url, 'google', 'google')]
+  })
+  const order = async (message: object, headers: Record<string, string> = {}): Promise<string[]> => {
+    const response = await post(path, {
+      model: ['openai/gpt-5', 'claude/claude-sonnet-4-5', 'google/gemini-2.5-pro'],
+      messages: [{ role: 'user', content: 'hi' }, { role: 'assistant', content: 'yes', ...message }, { role: 'user', content: 'go on' }]
+    }, { headers: { 'x-headgate-dry-run': 'true', ...headers } })
+    const { candidates } = await response.json() as RouteDecision
+    return candidates.map(({ provider, reason }) => `${provider} ${reason}`)
+  }
+  const call = { id: 'a', type: 'function', function: { name: 'f', arguments: '{}' } }
+  t.same(await order({}), ['openai first_choice', 'claude next_choice', 'google next_choice'])
+  const thinking = { thinking_blocks: [{ type: 'thinking', thinking: 'hm', signature: 'abc' }] }
+  t.same(await order(thinking), ['claude wrote_history', 'openai next_choice', 'google next_choice'])
+  t.same(await order({ thinking_blocks: [{ type: 'thinking', thinking: 'hm' }] }), ['openai first_choice', 'claude next_choice', 'google next_choice'], 'unsigned thoughts bind nobody')
+  t.same(await order({ tool_calls: [{ ...call, extra_content: { google: { thought_signature: 'abc' } } }] }), ['google wrote_history', 'openai next_choice', 'claude next_choice'])
+  t.same(await order(thinking, { 'x-headgate-order': 'openai' }), ['openai caller_order', 'claude wrote_history', 'google next_choice'])
+})
