@@ -11,6 +11,7 @@ import { streamOrJson } from '../lib/replies/stream-or-json.ts'
 import { chatRequirements } from '../lib/routing/requirements.ts'
 import { auth } from '../lib/stages/auth.ts'
 import { capAnswer } from '../lib/stages/cap-answer.ts'
+import { checkAddresses } from '../lib/stages/check-addresses.ts'
 import { defer } from '../lib/stages/defer.ts'
 import { dryRun } from '../lib/stages/dry-run.ts'
 import { limits } from '../lib/stages/limits.ts'
@@ -57,6 +58,7 @@ export function chat (services: Services): Handler<Call> {
     routeModel(services, { settings: chatSettings, attributes: chatAttributes, requirements: chatRequirements }),
     dryRun(services, 'chat'),
     limits(services, { estimate: estimateChat }),
+    checkAddresses(services),
     capAnswer(services),
     defer(services),
     toolExecute(services, chain(capAnswer(services), chain(providerCall(services, 'chat'), recordUsage()))),

@@ -11,6 +11,7 @@ const layers: Readonly<Record<string, number>> = {
   'lib/async': 1,
   'lib/text': 1,
   'lib/json': 1,
+  'lib/net': 1,
   'lib/wire': 2,
   'lib/validation': 2,
   'lib/chat': 2,

@@ -14,7 +14,7 @@
 
 import { lookup as resolveName, type LookupAddress, type LookupOptions } from 'node:dns'
 import { isIP } from 'node:net'
-import ipaddr from 'ipaddr.js'
+import { AllowedAddresses, bareHost, isPublicAddress } from '../net/public-address.ts'
 import { Agent, buildConnector, fetch, Headers, Response, type Dispatcher, type RequestInit } from 'undici'
 
 export interface GuardedAgentOptions {
@@ -56,11 +56,11 @@ class AnswerTooLarge extends Error {
  * Requests fail with `AddressRefused` as their cause, before anything is sent.
  */
 export function createGuardedAgent ({ allowed = [], connectMs = 5000 }: GuardedAgentOptions = {}): Agent {
-  const exceptions = new Exceptions(allowed)
+  const exceptions = new AllowedAddresses(allowed)
   return new Agent({
     bodyTimeout: 0,
     connect: (options, callback) => {
-      const host = bare(options.hostname)
+      const host = bareHost(options.hostname)
       const admits = (address: string): boolean =>
         isPublicAddress(address) || exceptions.admit(host, options.port, options.protocol, address)
       if (isIP(host) !== 0 && !admits(host)) {
@@ -71,21 +71,6 @@ export function createGuardedAgent ({ allowed = [], connectMs = 5000 }: GuardedA
       buildConnector({ timeout: connectMs, lookup: checkedLookup(admits) })(options, callback)
     }
   })
-}
-
-/**
- * Returns true when an address belongs to the public internet: unicast, and for version 6 within
- * 2000::/3, the only part that is assigned. Everything that embeds a version 4 address
- * (mapped, compatible, 6to4, Teredo, NAT64) is judged by that address or refused.
- *
- * @see https://www.iana.org/assignments/iana-ipv6-special-registry
- */
-export function isPublicAddress (address: string): boolean {
-  const parsed = parse(address)
-  if (parsed === undefined || parsed.range() !== 'unicast') return false
-  if (parsed.kind() === 'ipv4') return true
-  const first = (parsed as ipaddr.IPv6).parts[0] ?? 0 // its kind was just asked
-  return first >= 0x2000 && first <= 0x3fff
 }
 
 export interface GuardedFetchOptions {
@@ -198,43 +183,4 @@ function checkedLookup (admits: (address: string) => boolean) {
       else callback(null, first.address, first.family)
     })
   }
-}
-
-/** Holds what the operator allowed: names with or without a port, addresses, ranges. */
-class Exceptions {
-  readonly #hosts = new Set<string>()
-  readonly #ranges: Array<[ipaddr.IPv4 | ipaddr.IPv6, number]> = []
-
-  constructor (allowed: readonly string[]) {
-    for (const entry of allowed) {
-      const address = parse(entry)
-      if (ipaddr.isValidCIDR(entry)) this.#ranges.push(ipaddr.parseCIDR(entry))
-      else if (address !== undefined) this.#ranges.push([address, address.kind() === 'ipv4' ? 32 : 128])
-      else this.#hosts.add(withoutBrackets(entry.toLowerCase()))
-    }
-  }
-
-  admit (host: string, port: string, protocol: string, address: string): boolean {
-    const name = host.toLowerCase()
-    const number = port === '' ? (protocol === 'https:' ? '443' : '80') : port
-    if (this.#hosts.has(name) || this.#hosts.has(`${name}:${number}`)) return true
-    const parsed = parse(address)
-    return parsed !== undefined && this.#ranges.some(range =>
-      range[0].kind() === parsed.kind() && parsed.match(range))
-  }
-}
-
-/** Parses an address; mapped version 4 addresses become version 4. */
-function parse (address: string): ipaddr.IPv4 | ipaddr.IPv6 | undefined {
-  const [plain = ''] = bare(address).split('%')
-  return isIP(plain) === 0 ? undefined : ipaddr.process(plain)
-}
-
-function bare (host: string): string {
-  return host.replace(/^\[|\]$/g, '')
-}
-
-/** Rewrites `[::1]` and `[::1]:80` as hosts are compared: `::1`, `::1:80`. */
-function withoutBrackets (entry: string): string {
-  return entry.replace(/^\[([^\]]*)\]/, '$1')
 }

@@ -228,6 +228,9 @@ export const kinds: Readonly<Record<ProviderKind, Kind>> = {
   }
 }
 
+/** Servers that an operator runs, which may reach what nobody outside can. */
+export const selfHostedKinds: ReadonlySet<ProviderKind> = new Set(['ollama', 'vllm', 'sglang', 'llama.cpp', 'lm-studio'])
+
 /** Returns the kind of an entry; one that does not say has its name for a kind, where that is one. */
 export function kindOf (id: string, kind: ProviderKind | undefined): ProviderKind {
   return kind ?? providerKinds.find(known => known === id) ?? 'openai-compatible'

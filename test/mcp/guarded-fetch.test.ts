@@ -1,6 +1,7 @@
 import { createServer, type Server } from 'node:http'
 import t, { type Test } from 'tap'
-import { createGuardedAgent, isPublicAddress, guardedFetch, type GuardedAgentOptions } from '../../lib/mcp/guarded-fetch.ts'
+import { isPublicAddress } from '../../lib/net/public-address.ts'
+import { createGuardedAgent, guardedFetch, type GuardedAgentOptions } from '../../lib/mcp/guarded-fetch.ts'
 import type { AddressInfo } from 'node:net'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { RequestInit } from 'undici'
