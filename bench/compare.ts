@@ -52,7 +52,7 @@ function wanted ({ name, quick }: Lane): boolean {
   return named(name) && (quick || !flags.quick)
 }
 
-/** Whether `--lanes` asks for it, as everything does that is not asked for otherwise. */
+/** Tells whether `--lanes` selects it; without the option everything is selected. */
 function named (name: string): boolean {
   return flags.lanes?.split(';').some(part => name.includes(part)) ?? true
 }

@@ -99,7 +99,7 @@ function inReads (bytes: Buffer): Buffer[] {
   return Array.from({ length: Math.ceil(bytes.length / readBytes) }, (_, index) => bytes.subarray(index * readBytes, (index + 1) * readBytes))
 }
 
-/** Of a body, in bytes, without joining it. */
+/** Returns the size of a body in bytes, without joining it. */
 async function sizeOf ({ body }: Reply): Promise<number> {
   if (typeof body === 'string' || body instanceof Uint8Array) return Buffer.byteLength(body)
   let size = 0

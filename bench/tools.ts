@@ -112,7 +112,7 @@ async function soak (runs: number): Promise<void> {
 
 interface Holdings { readonly files: number, readonly children: number, readonly megabytes: number }
 
-/** What the gateway holds once idle sessions and connections have had their time. */
+/** Returns what the gateway holds once idle sessions and connections have had their time. */
 async function settled (): Promise<Holdings> {
   await sleep(sessionIdleMs + 6000) // undici keeps an idle connection for four seconds
   const { pid } = gateway

@@ -88,7 +88,7 @@ function peakBytes (): number {
   return Number(kilobytes) * 1024
 }
 
-/** How late the gateway's event loop was since this was last asked. */
+/** Reads how late the gateway's event loop was since the last reading. */
 async function loopDelay (): Promise<LoopDelay> {
   rmSync(loopFile, { force: true })
   process.kill(gateway.pid, 'SIGUSR2')

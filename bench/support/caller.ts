@@ -100,7 +100,7 @@ export class Caller {
       this.#begun = undefined
       const at = this.#state === 'head' ? this.#readHead(bytes) : 0
       if (at === undefined) this.#begun = bytes
-      else if (this.#state === 'whole') this.#readWhole(bytes.subarray(at))
+      else if (this.#state === 'whole') this.#readSized(bytes.subarray(at))
       else this.#readChunks(bytes, at)
     } catch (error) {
       this.#failed?.(error as Error) // only errors of our own are thrown in there
@@ -119,7 +119,7 @@ export class Caller {
     return end + 4
   }
 
-  #readWhole (bytes: Buffer): void {
+  #readSized (bytes: Buffer): void {
     if (bytes.length > 0) this.#take(bytes)
     this.#left -= bytes.length
     if (this.#left <= 0) this.#complete()

@@ -85,7 +85,7 @@ export class CallRecord {
   limitHeaders: Readonly<Record<string, string>> | undefined = undefined
   /** The id of its reservation, to be settled with what it used. */
   reservation: number | undefined = undefined
-  /** What was reserved of the budget of a strict key, in billionths of a dollar: the call must not cost more. */
+  /** The amount reserved of the budget of a strict key, in billionths of a dollar: the call must not cost more. */
   reservedNanoUsd: number | undefined = undefined
   /** The limit for which it was refused. */
   refusedBy: Limit | undefined = undefined

@@ -1,7 +1,7 @@
 /**
  * Tells whether inputs are longer than a model takes, where that can be said without a tokenizer.
  *
- * A token is at least one byte and at most `longestTokenBytes`, so the size of a text in UTF-8
+ * A token is at least one byte and at most `maxTokenBytes`, so the size of a text in UTF-8
  * bounds its tokens from both sides; most texts need no more than that. Lists of tokens are
  * counted already. What is left has to be counted, elsewhere (`token-counter`): a tokenizer takes
  * seconds for texts made to be hard, and nothing here may.

@@ -1,4 +1,4 @@
-/** How long an answer the reservation of a call still pays for. */
+/** Computes how long an answer the reservation of a call still pays for. */
 
 import { estimateChat } from './estimate.ts'
 import { maxCostOf, outputLimitOf } from './prices.ts'
@@ -8,9 +8,9 @@ import type { ModelRegistry } from '../models/model-registry.ts'
 
 /** Tokens of each choice of the next answer. */
 export interface AffordableAnswer {
-  /** What is paid for after the prompt and the turns before; negative when not even those are. */
+  /** The tokens paid for after the prompt and the turns before; negative when not even those are. */
   readonly affordable: number
-  /** What the request or its models allow. */
+  /** The tokens the request or its models allow. */
   readonly bound: number
   /** Less is not worth asking for. */
   readonly min: number

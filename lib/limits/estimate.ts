@@ -7,7 +7,7 @@ import type { EmbeddingsRequest } from '../../schemas/embeddings.ts'
 
 export interface TokenEstimate {
   readonly prompt: number
-  /** Of the answer: the bound the request sets, else a usual length. */
+  /** Tokens of the answer: the bound the request sets, else a usual length. */
   readonly completion: number
   /** The bound that the request sets to the answer; absent where the model alone does. */
   readonly maxCompletion?: number | undefined
@@ -23,7 +23,7 @@ const charactersPerToken = 4
 /** Shorter answers are of no use to anyone. */
 const minAnswerTokens = 16
 const defaultTurns = 10
-/** What the format of a conversation adds to each message, at most. */
+/** The tokens the format of a conversation adds to each message, at most. */
 const messageTokens = 8
 /** Assumed for an image, a recording or a document, whose length says nothing about its tokens. */
 const mediaTokens = 1000

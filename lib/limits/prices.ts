@@ -1,4 +1,4 @@
-/** What the routes of a call may cost a key with a budget. */
+/** Selects the routes that a key with a budget may use, and computes what they may cost. */
 
 import { GatewayError } from '../core/errors.ts'
 import { costOf } from '../usage/cost.ts'

@@ -36,7 +36,7 @@ export interface Serving {
   readonly address: Address
   /** The result of `prepare`. */
   readonly key: string | undefined
-  /** Drains open calls and releases everything. */
+  /** Waits for open calls, then releases everything. */
   readonly close: () => Promise<void>
 }
 

@@ -8,8 +8,8 @@ import type { ChatInput } from '../chat/input.ts'
 import type { Services } from '../services.ts'
 
 /**
- * One call in, one out: the same, or one whose `max_completion_tokens` is what the reservation pays for
- * after the prompt and the turns before. Only calls of strict keys with a budget are changed (`limits`).
+ * Caps the answer. One call in, one out: the same, or one whose `max_completion_tokens` is what the reservation
+ * pays for after the prompt and the turns before. Only calls of strict keys with a budget are changed (`limits`).
  *
  * @throws GatewayError `insufficient_quota` when not even a short answer can be paid
  */

@@ -58,7 +58,7 @@ export function limits<R = unknown> (
     if (amounts.minNanoUsd !== undefined) record.reservedNanoUsd = verdict.nanoUsd
     return routes.length === call.routes.length ? call : { ...call, routes }
   }
-  /** What a call wants of a budget; of a strict one the most it can cost, and the least that is of use. */
+  /** Returns what a call wants of a budget; of a strict one the most it can cost, and the least that is of use. */
   const amountsOf = (tokens: TokenEstimate, routes: readonly Route[], strict: boolean): Pick<Wanted, 'nanoUsd' | 'minNanoUsd'> => {
     const { prompt, maxPrompt = prompt, completion, minCompletion = 0, answers = 1 } = tokens
     if (!strict || estimate === undefined) return { nanoUsd: maxCostOf(routes, models, prompt, completion) }
@@ -79,7 +79,7 @@ const noTokens: TokenEstimate = { prompt: 0, completion: 0 }
 
 /**
  * Counts use: one call in, the same call out, and what it turns out to have used counts. It is let
- * through in any case: its provider does now what an earlier call was let in for.
+ * through in any case: its provider does now what an earlier call was admitted for.
  */
 export function countUse ({ limiter, settings }: Pick<Services, 'limiter' | 'settings'>): SameStage<AuthedCall> {
   const reserve = async <C extends AuthedCall>(call: C, limits: KeyLimits): Promise<C> => {

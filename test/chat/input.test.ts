@@ -32,7 +32,7 @@ const brief: Message = { role: 'system', content: 'be brief' }
 const kind: Message = { role: 'developer', content: 'be kind' }
 const yes: Message = { role: 'assistant', content: 'yes' }
 
-/** What `step` throws, or undefined. */
+/** Returns what `step` throws, or undefined. */
 function thrown (step: () => unknown): unknown {
   try {
     step()

@@ -74,7 +74,7 @@ interface Report {
   readonly mcp_server_errors?: Record<string, { message: string, code: string, recommendation?: string }>
 }
 
-/** What the gateway says beside what the clients' types know. */
+/** Checks what the gateway says beyond what the clients' types know. */
 function checkReport (t: Test, said: unknown, dead: string, turns: number): void {
   const { tools_executed: executed, mcp_tool_results: ran = [], mcp_server_errors: errors = {} } = said as Report
   t.ok(executed?.some(name => name === 'echo') && executed.includes('second_only'), `${String(executed)} were executed`)

@@ -81,7 +81,7 @@ t.test('after it is closed a watch says nothing', async t => {
   t.same(closed.unheard, [])
 })
 
-/** What a watch says, one thing at a time. */
+/** Returns what a watch reports, one thing at a time. */
 function observe (t: Test, cwd: string, env: Env = {}) {
   const said: Array<Settings | ConfigError> = []
   const waiting: Array<(value: Settings | ConfigError) => void> = []

@@ -1,4 +1,4 @@
-/** What one call may make of many requests to providers, and what they count for. */
+/** Bounds the requests to providers that one call may make, and checks what they count for. */
 
 import t from 'tap'
 import { chatAnswer, fakeUpstream, type Script } from '../support/upstream.ts'

@@ -120,7 +120,7 @@ t.test('settled waits for the calls that are open, and for no later one', async 
   t.same(await response.json(), refusal('Headgate is shutting down.', 'shutting_down', 'server_error'))
 })
 
-t.test('while it drains, an answer closes its connection', async t => {
+t.test('while the process shuts down, an answer closes its connection', async t => {
   let draining = false
   const { url } = await serve(t, () => draining)
   t.equal((await fetch(`${url}/plain`)).headers.get('connection'), 'keep-alive')

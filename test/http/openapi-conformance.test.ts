@@ -15,7 +15,7 @@ const chat = '/v1/chat/completions'
 const deferred = '/v1/chat/deferred-completion/{request_id}'
 const png = await encodePng(paint({ text: 'a', number: 0, width: 64, height: 64, transparent: false, squares: 4 }))
 
-/** What the provider of these tests answers: everything the document speaks of, and more. */
+/** Scripts the provider of these tests: everything the document speaks of, and more. */
 function script ({ path, json, method, text }: SeenRequest): Script {
   const streamed = /"stream":true/.test(text)
   if (method === 'GET') return json === undefined && pendingOnce() ? { status: 202 } : { pieces: [chatAnswer('later')] }

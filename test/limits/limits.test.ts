@@ -379,7 +379,7 @@ async function collected ({ api, ask }: Limited, body: object): Promise<number> 
   return status
 }
 
-t.test('a deferred call is let in by all limits, and paid when it is run', async t => {
+t.test('a deferred call is admitted by all limits, and paid when it is run', async t => {
   const database = await store(t)
   const limits: KeyLimits = { requestsPerMinute: 3, tokensPerMinute: 30, concurrentCalls: 1, budget: { usd: 0.0001, per: 'total' }, strict: false }
   const set = await start(t, limits, { pieces: [chatAnswer('x')] }, {
@@ -409,7 +409,7 @@ t.test('a call that its provider has deferred is paid when it is fetched, with w
   const refused = await ask(bounded)
   t.equal(refused.status, 402, '12 of 10 thousand billionths are spent')
   t.equal(refused.headers.get('x-ratelimit-remaining-tokens'), '0')
-  t.equal((await set.api.get(`/v1/chat/deferred-completion/${id}`, { headers })).status, 200, 'what was let in is handed out')
+  t.equal((await set.api.get(`/v1/chat/deferred-completion/${id}`, { headers })).status, 200, 'an admitted call gets its answer')
 })
 
 t.test('what was spent is known after a restart, pruned or not', async t => {

@@ -110,7 +110,7 @@ t.test('only http and https are fetched', async t => {
   }
 })
 
-/** What a request came to: the body, or the code of the error that stopped it. */
+/** Returns what a request came to: the body, or the code of the error that stopped it. */
 async function failure (t: Test, url: string, options: GuardedAgentOptions = {}): Promise<string> {
   const agent = safeAgent(t, options)
   try {

@@ -58,7 +58,7 @@ const packed = (JSON.parse(output) as [Packed])[0]
 const paths = packed.files.map(({ path }) => path)
 install()
 
-/** What npm would do: the package from its archive, beside its dependencies and nothing of ours. */
+/** Installs as npm would do: the package from its archive, beside its dependencies and nothing of ours. */
 function install (): void {
   const installed = join(directory, 'node_modules/headgate')
   mkdirSync(installed, { recursive: true })

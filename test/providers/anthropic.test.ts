@@ -58,7 +58,7 @@ function sse (messages: readonly object[]): Buffer {
   }).join(''))
 }
 
-/** What a caller gets without `stream`; arguments compare as values, because spacing may differ. */
+/** Folds events into what a caller gets without `stream`; arguments compare as values, because spacing may differ. */
 function folded (events: readonly ChatEvent[]): Completion {
   const [head, ...rest] = events
   t.equal(head?.type, 'response-start')

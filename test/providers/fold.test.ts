@@ -168,7 +168,7 @@ const gemini = fc.record({ candidates: fc.array(candidate, { minLength: 1, maxLe
   }
 })
 
-/** What never comes in pieces. */
+/** Returns a part that never comes in pieces. */
 function one (part: object): { whole: object, pieces: object[] } {
   return { whole: part, pieces: [part] }
 }

@@ -21,7 +21,7 @@ function jsonOf (file: string): unknown {
   return JSON.parse(readFileSync(join(fixtures, file), 'utf8'))
 }
 
-/** What the recorded answers were asked with. */
+/** Returns the request of a recorded answer. */
 function requestOf (name: string): Partial<ChatInput> {
   return name === 'two-candidates' ? { n: 2 } : {}
 }

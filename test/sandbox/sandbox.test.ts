@@ -488,7 +488,7 @@ t.test('directives apply to the model and the turn they name, add up, and are no
   }
 })
 
-/** What was read of a body before it failed, and how it failed. */
+/** Returns what was read of a body before it failed, and how it failed. */
 async function readAll ({ body }: UpstreamResponse): Promise<{ text: string, error: unknown }> {
   let text = ''
   try {

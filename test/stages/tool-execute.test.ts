@@ -268,13 +268,13 @@ t.test('what the request says about tools', async t => {
     const events = await answer(t, model.ask, {
       mcp_servers: { url: server.url, name: 'mine' }, stream: true, stream_options: { include_tool_events: true }
     })
-    const told = events.flatMap(event => event.type === 'extra' && event.scope === 'answer' && event.alone === true ? [event.fields['tool_event']] : [])
-    t.match(told, [
+    const toolEvents = events.flatMap(event => event.type === 'extra' && event.scope === 'answer' && event.alone === true ? [event.fields['tool_event']] : [])
+    t.match(toolEvents, [
       { type: 'tool-start', id: 'a', name: 'progress', server_name: 'mine' },
       { type: 'tool-progress', progress: 1, total: 2 },
       { type: 'tool-end', is_error: false, duration_ms: Number }
     ])
-    t.equal(told.length, 3)
+    t.equal(toolEvents.length, 3)
   })
 })
 

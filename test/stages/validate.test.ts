@@ -441,7 +441,7 @@ const rejected: Array<[sent: Record<string, unknown>, expected: Expected]> = [
   [{ guardrails: ['a'] }, [[['guardrails', 0], noObject, 'a']]],
   [{ handoff_config: 'a' }, [[['handoff_config'], noObject, 'a']]],
 
-  // Several faults of one body are told together, in the order of the fields.
+  // Several faults of one body are reported together, in the order of the fields.
   [{ model: 1, messages: [{}], temperature: 3, n: 0.5 }, [
     [['model'], noString, 1], [['model'], noObject, 1], [['model'], noList, 1],
     [['messages', 0, 'role'], missing],
@@ -587,7 +587,7 @@ t.test('keywords that other endpoints use are explained too', async t => {
     // A string counts by characters, not by UTF-16 units.
     [Type.String({ maxLength: 2 }), '🎈🎈', []],
     [Type.String({ minLength: 3 }), '🎈🎈', [{ type: 'string_too_short' }]],
-    // Lists are told apart by the branch with the fewest faults.
+    // Lists are assigned to the branch with the fewest faults.
     [Type.Union([Type.Array(Type.String()), Type.Array(Type.Integer()), Type.Array(Type.Array(Type.Integer()))]), [[1], [1, 'x']], [
       { loc: ['body', 1, 1], type: 'int_type' }
     ]]
@@ -681,7 +681,7 @@ t.test('a form', async t => {
     t.strictSame(request, { model: 'b', file: song })
   })
 
-  t.test('is told what is wrong with it, at the name of the field', async t => {
+  t.test('is refused with what is wrong with it, at the name of the field', async t => {
     const rows: Array<[UploadForm, object[]]> = [
       [formOf({ model: 'm' }, {}), [{ loc: ['body', 'file'], msg: 'Field required', type: 'missing' }]],
       [formOf({ model: 'm', file: 'text' }, {}), [{ loc: ['body', 'file'], msg: 'Value error, expected a file', type: 'value_error' }]],

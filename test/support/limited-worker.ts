@@ -1,4 +1,4 @@
-/** A process that asks its parent for as many calls as it is told to, and keeps them until it dies. */
+/** A process that asks its parent for a given number of calls, and keeps them until it dies. */
 
 import { workerLimiter } from '../../lib/limits/shared-limiter.ts'
 import type { Wanted } from '../../lib/limits/counters.ts'

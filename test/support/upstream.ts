@@ -1,5 +1,5 @@
 /**
- * A provider for tests: a real HTTP server on a free port that answers as it is told, with every
+ * A provider for tests: a real HTTP server on a free port that answers by script, with every
  * fault a provider or the network between can have.
  */
 

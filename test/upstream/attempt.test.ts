@@ -249,7 +249,7 @@ t.test('a connection that breaks after the finish reasons leaves a complete resp
   const given = await left.attempt
   left.body.fail(new GatewayError('client_closed_request'))
   await given.next()
-  await t.rejects(given.next(), { code: 'client_closed_request' }, 'and a caller who left is told so')
+  await t.rejects(given.next(), { code: 'client_closed_request' }, 'and a caller who left gets that reason')
 })
 
 t.test('a message that the end cuts in two is a broken stream', async t => {

@@ -1,0 +1,82 @@
+/** Keeps the words of the project to those of the field: private ones do not come back, and doc comments say what is done. */
+
+import { readFileSync, readdirSync } from 'node:fs'
+import { join } from 'node:path'
+import t from 'tap'
+
+const root = join(import.meta.dirname, '../..')
+
+/** Private words, with the one to use instead. */
+const unwanted: ReadonlyArray<readonly [word: RegExp, instead: string]> = [
+  [/\b(?:the books|[a-z]*Books|books\b(?=[?:]))/, 'usage ledger, usage records'],
+  [/\bunder way\b/i, 'in flight, open'],
+  [/\b(?:told|[a-z]+Told|News)\b/, 'emitted, reported'],
+  [/\b(?:hire[ds]?|crew)\b/i, 'fork, workers'],
+  [/\bdear(?:er|est)?\b/i, 'expensive'],
+  [/\b(?:setback|in play)\b/i, 'cooldown, eligible'],
+  [/\b(?:own-turn|ownTurn|own-copy|ownCopy|unless-aborted|unlessAborted)\b/, 'yield-fairly, flat-string, abortable'],
+  [/\b(?:scrub|scrubs|scrubbed|drains)\b/i, 'redact, abandoned answers'],
+  [/\b(?:Gate|Slots|slots)\b/, 'semaphore'],
+  [/\b(?:wholeCompletion|readWhole|wholeBody)\b/, 'toCompletion, buffer'],
+  [/\b(?:letIn|let in)\b/, 'admitted'],
+  [/\b(?:whoever|nobody|somebody|anybody|everybody)\b/i, 'the caller, no …'],
+  [/\b(?:of late|as far as|hardly)\b/i, 'recent, if, rarely'],
+  [/\b(?:the house|the hall|floors)\b/i, 'layers, layout'],
+  [/\b(?:longest|largest|shortest)[A-Z]\w*\b/, 'max…, min…'],
+  [/\b(?:is not good|holds from now)\b/, 'invalid']
+]
+
+/** The places where such a word is right, and why. */
+const allowed: ReadonlyArray<readonly [place: RegExp, text: string, reason: string]> = [
+  [/^(?:examples\/own-stage|test\/(?:examples|package)\/)/, '', 'a question to a model and its answer'],
+  [/^test\//, 'nobody/', 'a provider that does not exist'],
+  [/^test\//, '\'nobody\'', 'a name that does not exist'],
+  [/^test\/providers\/anthropic/, 'somebody', 'a model id of others'],
+  [/^test\/pipelines\/audio/, 'spoken by nobody', 'a text to be spoken'],
+  [/^(?:lib|test)\/sandbox\//, 'told to', 'what the sandbox says of itself in answers'],
+  [/^test\/(?:words|messages)\.test\.ts$/, '', 'the lists of these words']
+]
+
+const texts = new Map(
+  ['lib', 'pipelines', 'schemas', 'test', 'bench', 'examples', 'docs', '.ci'].flatMap(folder =>
+    readdirSync(join(root, folder), { recursive: true, encoding: 'utf8' }).map(name => join(folder, name)))
+    .concat('README.md', 'CHANGELOG.md', 'headgate.example.yaml', '.env.example')
+    .filter(name => /\.(?:ts|mjs|md|yaml|example)$/.test(name) && !name.includes('fixtures/'))
+    .map(name => [name, readFileSync(join(root, name), 'utf8')] as const)
+)
+
+t.test('names, comments and documents use the words of the field', async t => {
+  t.ok(texts.size > 500, `${texts.size} files`)
+  const used = new Set<string>()
+  for (const [file, text] of texts) {
+    text.split('\n').forEach((line, index) => {
+      for (const [word, instead] of unwanted) {
+        if (!word.test(line)) continue
+        const exception = allowed.find(([place, part]) => place.test(file) && line.includes(part))
+        if (exception === undefined) t.fail(`${file}:${index + 1}: ${instead}: ${line.trim()}`)
+        else used.add(exception[2])
+      }
+    })
+  }
+  t.same(allowed.map(([,, reason]) => reason).filter(reason => !used.has(reason)), [], 'every exception is needed')
+})
+
+interface Doc { readonly place: string, readonly text: string, readonly of: string }
+
+const docs: readonly Doc[] = [...texts].filter(([file]) => file.endsWith('.ts')).flatMap(([file, text]) =>
+  [...text.matchAll(/\/\*\*((?:[^*]|\*(?!\/))*)\*\/\n(.*)/g)].map(({ 1: body = '', 2: of = '', index }) => ({
+    place: `${file}:${text.slice(0, index).split('\n').length}`, text: body.replaceAll(/\n\s*\*/g, ' ').trim(), of
+  })))
+
+t.test('a doc comment begins with what its subject does or is', async t => {
+  t.ok(docs.length > 2000, `${docs.length} doc comments`)
+  const clause = /^(?:What|How|Of|Whether|Who|Whom|Whose|Which|Where|Why|When|Everything|Something)\b/
+  t.same(docs.filter(({ text }) => clause.test(text)).map(({ place, text }) => `${place} ${text}`), [])
+})
+
+t.test('the doc comment of an exported function begins with a verb', async t => {
+  const functions = docs.filter(({ of }) => /^export (?:async )?function/.test(of))
+  t.ok(functions.length > 500, `${functions.length} functions`)
+  // Third person: "Returns …"; or a tag alone, where the name says it all.
+  t.same(functions.filter(({ text }) => !/^(?:[A-Z][a-z]+s\b|@)/.test(text)).map(({ place, text }) => `${place} ${text}`), [])
+})
