@@ -13,7 +13,7 @@ export interface Route {
   readonly settings?: Readonly<Record<string, unknown>>
   /** The reason for its place among the routes, where that is not the order in which they were named. */
   readonly ranked?: Ranked
-  /** What put it in front of others, whatever ranked it: its signatures in the history, or a header of the caller. */
+  /** The reason why it stands before others, whatever ranked it: its signatures in the history, or a header of the caller. */
   readonly preferred?: 'wrote_history' | 'caller_order'
 }
 

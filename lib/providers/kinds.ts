@@ -228,7 +228,7 @@ export const kinds: Readonly<Record<ProviderKind, Kind>> = {
   }
 }
 
-/** Servers that an operator runs, which may reach what nobody outside can. */
+/** Servers that an operator runs, which may reach addresses that are closed to the internet. */
 export const selfHostedKinds: ReadonlySet<ProviderKind> = new Set(['ollama', 'vllm', 'sglang', 'llama.cpp', 'lm-studio'])
 
 /** Returns the kind of an entry; one that does not say has its name for a kind, where that is one. */

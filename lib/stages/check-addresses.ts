@@ -28,7 +28,7 @@ export interface CheckAddressesServices {
 export type Resolve = (name: string) => Promise<readonly string[]>
 
 /**
- * One call in, the same call out: providers on the internet get it as it is.
+ * Checks addresses: one call in, the same call out; providers on the internet get it as it is.
  *
  * @param resolve default: the resolver of the system
  * @throws GatewayError `invalid_value` naming the part whose address is not public

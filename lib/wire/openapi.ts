@@ -121,7 +121,7 @@ const dryRunHeader: Json = {
   schema: { type: 'string', enum: ['true', 'false'] }
 }
 
-/** How a caller narrows and orders the models of a call (`lib/routing/preferences`). */
+/** The headers by which a caller narrows and orders the models of a call (`lib/routing/preferences`). */
 const preferenceHeaders: Json[] = [
   ['X-Headgate-Only', 'Providers or models, separated by commas: no other one of the models of the request is used.', 'string'],
   ['X-Headgate-Order', 'Providers or models, separated by commas: those of the request that are used first, in this order.', 'string'],

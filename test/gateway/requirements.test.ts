@@ -1,4 +1,4 @@
-/** Which of several models a call goes to, by what it needs and by what its caller wants. */
+/** Chooses the model of several that a call goes to, by what it needs and by what its caller wants. */
 
 import t, { type Test } from 'tap'
 import { chatAnswer, fakeUpstream, type FakeUpstream } from '../support/upstream.ts'
@@ -118,7 +118,7 @@ t.test('a history goes back to the provider that signed it, unless the caller or
   t.same(await order({}), ['openai first_choice', 'claude next_choice', 'google next_choice'])
   const thinking = { thinking_blocks: [{ type: 'thinking', thinking: 'hm', signature: 'abc' }] }
   t.same(await order(thinking), ['claude wrote_history', 'openai next_choice', 'google next_choice'])
-  t.same(await order({ thinking_blocks: [{ type: 'thinking', thinking: 'hm' }] }), ['openai first_choice', 'claude next_choice', 'google next_choice'], 'unsigned thoughts bind nobody')
+  t.same(await order({ thinking_blocks: [{ type: 'thinking', thinking: 'hm' }] }), ['openai first_choice', 'claude next_choice', 'google next_choice'], 'unsigned thoughts bind no model')
   t.same(await order({ tool_calls: [{ ...call, extra_content: { google: { thought_signature: 'abc' } } }] }), ['google wrote_history', 'openai next_choice', 'claude next_choice'])
   t.same(await order(thinking, { 'x-headgate-order': 'openai' }), ['openai caller_order', 'claude wrote_history', 'google next_choice'])
 })
