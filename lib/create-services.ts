@@ -52,6 +52,9 @@ export function createServices (settings: Settings, parts: ServiceParts): OwnedS
   if (before !== undefined) health.adopt(before.health, sameProviders(before.settings.providers, settings.providers))
   const providers = new Map<string, Provider>()
   for (const entry of settings.providers) providers.set(entry.id, openProvider(entry, closing))
+  for (const { id, apiKeys = [] } of settings.providers) {
+    if (apiKeys.length > 1) health.addCredentials(id, apiKeys.map(({ weight }) => weight))
+  }
   for (const provider of more) providers.set(provider.id, provider)
 
   const enabled = new Set([...providers.values()].filter(({ enabled }) => enabled).map(({ id }) => id))

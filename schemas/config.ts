@@ -63,11 +63,12 @@ declare const namesSecret: unique symbol
 /** `env:NAME` or `file:PATH`, recognised so that settings can hold the secret in its place. */
 export type SecretReference = string & { readonly [namesSecret]: true }
 
+const notWrittenHere = 'secrets are not written here: name a variable (env:NAME) or a file (file:PATH)'
+
 const Secret = (description: string) => Type.Unsafe<SecretReference>({
   type: 'string',
   pattern: secretReference,
-  patternErrorMessage:
-    'secrets are not written here: name a variable (env:NAME) or a file (file:PATH)',
+  patternErrorMessage: notWrittenHere,
   description: `${description} As \`env:NAME\` or \`file:PATH\`, never the secret itself; white space ` +
     'around it is left out.'
 })
@@ -133,6 +134,14 @@ const QuirksConfig = Section({
   }))
 }, 'Deviations from its dialect, in addition to those of its kind.')
 
+const WeightedKey = Closed({
+  key: Secret('The key.'),
+  weight: Type.Number({
+    minimum: 0, maximum: 1_000_000, default: 1, description: 'Its share of the requests; 0: only when the others cool down.'
+  })
+})
+type WeightedKey = Static<typeof WeightedKey>
+
 export const ProviderConfig = Closed({
   kind: Type.Optional(OneOf([...providerKinds], {
     description: 'Kind of provider. Default: the name of the entry if that is a kind, else ' +
@@ -144,6 +153,14 @@ export const ProviderConfig = Closed({
     'Default: the variable of the provider (`OPENAI_API_KEY`), where it has one. Without any, ' +
     'callers bring their own key.'
   )),
+  api_keys: Type.Optional(Type.Array(Type.Unsafe<SecretReference | WeightedKey>({
+    ...WeightedKey, type: ['string', 'object'], pattern: secretReference, patternErrorMessage: notWrittenHere
+  }), {
+    minItems: 1,
+    maxItems: 64,
+    description: 'Several keys instead of `api_key`, or maps of one and its weight. A key that is limited or refused cools ' +
+      'down by itself, and the next one is tried before another provider.'
+  })),
   headers: Headers('Sent with every request to it.'),
   timeouts: TimeoutsConfig,
   retries: Type.Integer({

@@ -15,6 +15,9 @@ export const RouteCandidate = Type.Object({
       'are asked after all others. `unsuitable`: it is not asked, because it ' +
       'does not serve this endpoint or for the reason given.'
   }),
+  credentials: Type.Optional(Type.Object({
+    ready: Type.Integer({ minimum: 0, description: 'Those that are not cooling down.' }), total: Type.Integer({ minimum: 2 })
+  }, { description: 'Keys of the gateway at the provider, where it has several.' })),
   until: Type.Optional(Type.String({ format: 'date-time', description: 'When that ends, if known.' })),
   reason: Type.String({ description: 'What gave it its place, or why it is not asked, as in `x-headgate-route`.' })
 })

@@ -63,10 +63,11 @@ function isLabel (id: string): boolean {
 function provider (id: string, entry: ProviderConfig, secret: ReadSecret): ProviderSettings {
   const kind = kindOf(id, entry.kind)
   // A provider that is off may name secrets that do not exist.
-  const { api_key: _, ...keyless } = entry
-  const { baseUrl = kinds[kind].baseUrl ?? '', listModels = kinds[kind].listModels === true, ...rest } =
+  const { api_key: _, api_keys: __, ...keyless } = entry
+  const { baseUrl = kinds[kind].baseUrl ?? '', listModels = kinds[kind].listModels === true, apiKeys, ...rest } =
     camelCased(ProviderConfig, entry.enabled ? entry : { ...keyless, headers: {} }, secret)
-  return { ...rest, id, kind, baseUrl: withoutTrailingSlashes(baseUrl), listModels }
+  const keys = apiKeys?.map(given => given instanceof Secret ? { key: given, weight: 1 } : given)
+  return { ...rest, ...keys !== undefined && { apiKeys: keys }, id, kind, baseUrl: withoutTrailingSlashes(baseUrl), listModels }
 }
 
 function prefixOf (id: string): string {

@@ -30,8 +30,9 @@ export function checkTogether (config: Config, providerNames: readonly string[],
 }
 
 function checkProviders ({ providers }: Config, report: Report): void {
-  for (const [id, { kind, base_url: baseUrl, headers, options }] of Object.entries(providers)) {
+  for (const [id, { kind, base_url: baseUrl, headers, options, api_key: key, api_keys: keys }] of Object.entries(providers)) {
     checkHeaders(['providers', id, 'headers'], headers, report)
+    if (key !== undefined && keys !== undefined) report.add(['providers', id, 'api_keys'], 'not together with api_key', { part: 'name' })
     if (kindOf(id, kind) === 'sandbox') checkSandboxOptions(id, options, report)
     else checkOptions(id, kindOf(id, kind), options, report)
     if (baseUrl !== undefined) {

@@ -117,7 +117,7 @@ export function applyEnvironment (value: Record<string, unknown>, environment: O
     const key = prefixes.map(prefix => `${prefix}_API_KEY` as const).find(given)
     const url = prefixes.map(prefix => `${prefix}_BASE_URL` as const).find(given)
     const listed = entryAt(value, ['providers', id])
-    if (key !== undefined && (!isMap(listed) || listed.api_key === undefined)) {
+    if (key !== undefined && (!isMap(listed) || (listed.api_key === undefined && listed.api_keys === undefined))) {
       write(['providers', id, 'api_key'], `env:${key}`, key)
     }
     if (url !== undefined && isMap(entryAt(value, ['providers', id]))) {

@@ -50,10 +50,10 @@ export function readSecrets (
 }
 
 function secretPlaces (schema: unknown): string[][] {
-  if (isSecretSchema(schema)) return [[]]
   const entry = entrySchema(schema)
   const steps = Object.entries(propertySchemas(schema) ?? (entry === undefined ? {} : { '*': entry }))
-  return steps.flatMap(([step, inner]) => secretPlaces(inner).map(rest => [step, ...rest]))
+  const below = steps.flatMap(([step, inner]) => secretPlaces(inner).map(rest => [step, ...rest]))
+  return isSecretSchema(schema) ? [[], ...below] : below
 }
 
 const isReference = new RegExp(secretReference)

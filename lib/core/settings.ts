@@ -9,15 +9,25 @@ import type {
   Config, KeyConfig, ModelConfig, ProviderConfig, RouteStrategy, ToolServerConfig
 } from '../../schemas/config.ts'
 import type { ProviderKind } from '../../schemas/providers.ts'
+import type { Secret } from './secret.ts'
 import type { CamelCased } from './camel-cased.ts'
 
-export interface ProviderSettings extends Omit<CamelCased<ProviderConfig>, 'kind' | 'baseUrl' | 'listModels'> {
+export interface ProviderSettings extends Omit<CamelCased<ProviderConfig>, 'kind' | 'baseUrl' | 'listModels' | 'apiKeys'> {
   /** The prefix of its models. */
   readonly id: string
   readonly kind: ProviderKind
   /** Without a slash at its end; empty for a provider that is off and has none. */
   readonly baseUrl: string
   readonly listModels: boolean
+  /** Several keys instead of `apiKey`, at least one. */
+  readonly apiKeys?: readonly WeightedKey[]
+}
+
+/** One of several keys of the gateway at a provider. */
+export interface WeightedKey {
+  readonly key: Secret
+  /** Its share of the requests. */
+  readonly weight: number
 }
 
 export type Timeouts = ProviderSettings['timeouts']

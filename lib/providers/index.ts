@@ -9,13 +9,14 @@ import type { Provider, Transport } from './provider.ts'
 export function createProvider (settings: ProviderSettings, transport: Transport): Provider {
   const { credential, adapters, quirks } = kinds[settings.kind]
   const { chat, ...others } = typeof adapters === 'function' ? adapters(settings.options) : adapters
-  const own = settings.apiKey === undefined ? {} : credential(settings.apiKey.reveal())
+  const keys = settings.apiKeys?.map(({ key }) => key) ?? (settings.apiKey === undefined ? [] : [settings.apiKey])
+  const own = keys.map(key => credential(key.reveal()))
   return {
     id: settings.id,
     enabled: settings.enabled,
     transport,
-    secrets: [...settings.apiKey === undefined ? [] : [settings.apiKey], ...Object.values(settings.headers)],
-    authorize: callerKey => callerKey === undefined ? own : credential(callerKey),
+    secrets: [...keys, ...Object.values(settings.headers)],
+    authorize: (callerKey, place = 0) => callerKey === undefined ? own[place] ?? {} : credential(callerKey),
     timeouts: settings.timeouts,
     retries: settings.retries,
     onDisconnect: settings.onDisconnect,

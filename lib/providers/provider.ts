@@ -141,8 +141,12 @@ export interface Provider {
   readonly transport: Transport
   /** Secrets: its key, and the values of the headers sent with every request. */
   readonly secrets: readonly Secret[]
-  /** Headers that carry the credential: the caller's own key if given, else the configured one. */
-  readonly authorize: (callerKey?: string) => Readonly<Record<string, string>>
+  /**
+   * Headers that carry the credential: the caller's own key if given, else the configured one.
+   *
+   * @param place of one of several configured keys. Default: the first
+   */
+  readonly authorize: (callerKey?: string, place?: number) => Readonly<Record<string, string>>
   readonly timeouts: Timeouts
   readonly retries: number
   /** The reaction to a client that disconnects: abort the provider request, or read the answer to its end for exact usage. */

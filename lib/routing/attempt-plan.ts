@@ -9,6 +9,7 @@
 
 import type { GatewayError } from '../core/errors.ts'
 import type { Route } from '../core/route.ts'
+import { isOfCredential } from './credential-pool.ts'
 import type { Cooldown, RouteHealth } from './route-health.ts'
 
 /** Attempts of one call, over all its routes. */
@@ -23,11 +24,15 @@ export interface PlannedAttempt {
   readonly waitMs: number
   /** True for another attempt at a model that has failed before. */
   readonly isRetry: boolean
+  /** The place of the provider's credential to use; absent where it has one only. */
+  readonly credential?: number
 }
 
 export interface AttemptPlanOptions {
   /** Returns how often a route may be asked again. */
   readonly retries: (route: Route) => number
+  /** True for requests whose answer is fetched later: all use the first credential of a provider. */
+  readonly firstCredential?: boolean
   /** Called for each route that is not asked, or not yet, with the reason. */
   readonly onSkip: (route: Route, why: Cooldown['why'] | 'retry_budget_exhausted') => void
 }
@@ -46,6 +51,9 @@ export class AttemptPlan {
   #last: Failed | undefined
   /** Models whose stale socket has been replaced. */
   readonly #reconnected = new Set<string>()
+  /** Credentials that were used, by provider. */
+  readonly #tried = new Map<string, Set<number>>()
+  #credential: number | undefined
   #attempts = 0
   #waitedMs = 0
 
@@ -69,17 +77,26 @@ export class AttemptPlan {
     if (!this.#health.retryBudget(route.providerId).takeStaleSocket(failure)) return undefined
     this.#reconnected.add(route.modelId)
     this.#attempts++
-    return { route, waitMs: 0, isRetry: false }
+    return { route, waitMs: 0, isRetry: false, ...this.#credential !== undefined && { credential: this.#credential } }
   }
 
   /** Returns the attempt after a failure of the last one, or `undefined` when the call has failed. */
   next ({ failure, accepted }: Pick<GatewayError, 'failure' | 'accepted'>): PlannedAttempt | undefined {
     const last = this.#last
+    const another = last !== undefined && isOfCredential({ failure }) && this.#attempts < maxAttempts ? this.#another(last) : undefined
+    if (another !== undefined) return another
     const isMomentary = failure === 'transient' || failure === 'rate-limit'
     // A provider that has accepted a request will charge for it: the same is not sent again.
     if (last !== undefined && isMomentary && !accepted && last.attempts <= this.#options.retries(last.route)) this.#failed.push(last)
     if (this.#attempts >= maxAttempts) return undefined
     return this.#fallback(isMomentary) ?? this.#retry()
+  }
+
+  /** The same model with another credential, which says nothing about the load of the provider: it is free. */
+  #another (last: Failed): PlannedAttempt | undefined {
+    const { providerId } = last.route
+    const credential = this.#health.credentials(providerId)?.another(this.#tried.get(providerId) ?? new Set())
+    return credential === undefined || this.#options.firstCredential === true ? undefined : this.#start(last, 0, credential)
   }
 
   #fallback (costs: boolean): PlannedAttempt | undefined {
@@ -105,13 +122,19 @@ export class AttemptPlan {
   /** Returns the provider's own word, or a growing time by chance, so that calls that failed together part. */
   #waitFor ({ route, attempts }: Failed): number {
     const backoffMs = Math.min(initialBackoffMs * 2 ** (attempts - 1) * (0.75 + Math.random() / 4), maxBackoffMs)
-    return Math.max(this.#health.retryBudget(route.providerId).cooldownMs, backoffMs)
+    return Math.max(this.#health.pauseMs(route.providerId), backoffMs)
   }
 
-  #start (attempt: Failed, waitMs: number): PlannedAttempt {
+  #start (attempt: Failed, waitMs: number, another?: number): PlannedAttempt {
+    const { route, attempts } = attempt
     this.#last = attempt
     this.#attempts++
     this.#waitedMs += waitMs
-    return { route: attempt.route, waitMs, isRetry: attempt.attempts > 1 }
+    const pool = this.#options.firstCredential === true ? undefined : this.#health.credentials(route.providerId)
+    this.#credential = another ?? pool?.choose()
+    const isRetry = attempts > 1 || another !== undefined
+    if (this.#credential === undefined) return { route, waitMs, isRetry }
+    this.#tried.set(route.providerId, (this.#tried.get(route.providerId) ?? new Set()).add(this.#credential))
+    return { route, waitMs, isRetry, credential: this.#credential }
   }
 }

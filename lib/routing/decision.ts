@@ -3,6 +3,7 @@
 import { rankText } from './explain-route.ts'
 import type { FailedAttempt } from '../core/record.ts'
 import type { Route } from '../core/route.ts'
+import type { CredentialPool } from './credential-pool.ts'
 import type { RouteHealth, Cooldown } from './route-health.ts'
 import type { RouteCandidate, RouteDecision } from '../../schemas/route-decision.ts'
 
@@ -24,6 +25,7 @@ export function decide ({ requested, routes, health, skipped = [], serves }: Dec
     model: route.modelId,
     provider: route.providerId,
     ...route.ranked?.by === 'score' && { score: route.ranked.value },
+    ...credentialsOf(health.credentials(route.providerId)),
     ...serves(route) ? standing(health.cooldown(route)) : { state: 'unsuitable' },
     reason: rankText(route, index)
   }))
@@ -37,6 +39,10 @@ export function decide ({ requested, routes, health, skipped = [], serves }: Dec
     requested,
     candidates: ordered.map((candidate, index) => ({ rank: index + 1, ...candidate }))
   }
+}
+
+function credentialsOf (pool: CredentialPool | undefined): Pick<RouteCandidate, 'credentials'> {
+  return pool === undefined ? {} : { credentials: { ready: pool.ready, total: pool.size } }
 }
 
 function standing (cooldown: Cooldown | undefined): Pick<RouteCandidate, 'state' | 'until'> {

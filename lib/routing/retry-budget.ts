@@ -43,10 +43,15 @@ export class RetryBudget {
     this.#keptSockets = Math.min(maxAttempts, this.#keptSockets + 1)
   }
 
-  /** Loses an attempt, and remembers what the provider said about waiting; to be called for every failure. */
-  onFailure ({ code, failure, retryAfterSeconds }: Pick<GatewayError, 'code' | 'failure' | 'retryAfterSeconds'>): void {
+  /**
+   * Loses an attempt, and remembers what the provider said about waiting; to be called for every failure.
+   *
+   * @param waits false when what it said holds for one of several credentials only
+   */
+  onFailure ({ code, failure, retryAfterSeconds }: Pick<GatewayError, 'code' | 'failure' | 'retryAfterSeconds'>, waits = true): void {
     this.#askedAtMs = this.#now()
     if (failure === 'transient' || failure === 'rate-limit') this.#attemptsLeft = Math.max(0, this.#attemptsLeft - 1)
+    if (!waits) return
     const saidMs = (retryAfterSeconds ?? 0) * 1000
     const waitMs = saidMs === 0 && code === 'upstream_quota_exhausted' ? quotaMs : saidMs
     if (waitMs > 0) this.#notBeforeMs = Math.max(this.#notBeforeMs, this.#now() + waitMs)

@@ -6,6 +6,7 @@
 import { GatewayError } from '../core/errors.ts'
 import type { Route } from '../core/route.ts'
 import { Breaker, initialAttempt, type Attempt } from './breaker.ts'
+import { CredentialPool, isOfCredential } from './credential-pool.ts'
 import { Latencies } from './latencies.ts'
 import { RetryBudget } from './retry-budget.ts'
 
@@ -22,6 +23,8 @@ export interface Cooldown {
 export class RouteHealth {
   readonly #now: () => number
   readonly #budgets = new Map<string, RetryBudget>()
+  /** Of providers with several credentials. */
+  readonly #pools = new Map<string, CredentialPool>()
   readonly #breakers = new Map<string, Breaker>()
   /** Latencies of complete answers and of streams: a complete one begins when it is there. */
   readonly #latencies: { readonly complete: Latencies, readonly streamed: Latencies }
@@ -40,6 +43,7 @@ export class RouteHealth {
    */
   adopt (before: RouteHealth, isSame: (providerId: string) => boolean): void {
     for (const [providerId, budget] of before.#budgets) if (isSame(providerId)) this.#budgets.set(providerId, budget)
+    for (const [providerId, pool] of before.#pools) if (isSame(providerId)) this.#pools.set(providerId, pool)
     for (const [modelId, breaker] of before.#breakers) {
       if (isSame(modelId.slice(0, modelId.indexOf('/')))) this.#breakers.set(modelId, breaker)
     }
@@ -47,7 +51,24 @@ export class RouteHealth {
     this.#latencies.streamed.adopt(before.#latencies.streamed, isSame)
   }
 
-  /** Returns the budget of the gateway's credential at a provider. */
+  /** Makes known the credentials of a provider that has several, by their weights. */
+  addCredentials (providerId: string, weights: readonly number[]): void {
+    const known = this.#pools.get(providerId)
+    if (known === undefined) this.#pools.set(providerId, new CredentialPool(weights, this.#now))
+    else known.weigh(weights)
+  }
+
+  /** Returns the credentials of a provider that has several. */
+  credentials (providerId: string): CredentialPool | undefined {
+    return this.#pools.get(providerId)
+  }
+
+  /** Milliseconds for which a provider is better not asked, whichever model. */
+  pauseMs (providerId: string): number {
+    return Math.max(this.#budgets.get(providerId)?.cooldownMs ?? 0, this.#pools.get(providerId)?.cooldownMs ?? 0)
+  }
+
+  /** Returns the budget of the gateway's credentials at a provider. */
   retryBudget (providerId: string): RetryBudget {
     let budget = this.#budgets.get(providerId)
     if (budget === undefined) this.#budgets.set(providerId, budget = new RetryBudget(this.#now))
@@ -60,7 +81,7 @@ export class RouteHealth {
 
   /** Returns why this route is better asked later; mostly nothing. */
   cooldown ({ providerId, modelId }: Route): Cooldown | undefined {
-    const pauseMs = this.#budgets.get(providerId)?.cooldownMs ?? 0
+    const pauseMs = this.pauseMs(providerId)
     if (pauseMs > 0) return { why: 'rate_limited', forMs: pauseMs }
     const forMs = this.#breakers.get(modelId)?.openForMs(this.#now())
     return forMs === undefined ? undefined : { why: 'circuit_open', forMs }
@@ -105,9 +126,15 @@ export class RouteHealth {
     if (route.ranked?.by === 'first_byte') this.latencies(streamed).note(route.modelId, ms)
   }
 
-  /** Mistakes of callers and of credentials say nothing about the model. */
-  failed ({ modelId, providerId }: Route, attempt: Attempt, failure: GatewayError): void {
-    this.retryBudget(providerId).onFailure(failure)
+  /**
+   * Mistakes of callers and of credentials say nothing about the model.
+   *
+   * @param credential the place of the one that was used, of several
+   */
+  failed ({ modelId, providerId }: Route, attempt: Attempt, failure: GatewayError, credential?: number): void {
+    const pool = credential !== undefined && isOfCredential(failure) ? this.#pools.get(providerId) : undefined
+    if (credential !== undefined) pool?.onFailure(credential, failure)
+    this.retryBudget(providerId).onFailure(failure, pool === undefined)
     if (failure.failure === 'transient') this.#breaker(modelId).failed(attempt, this.#now())
   }
 

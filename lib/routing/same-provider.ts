@@ -12,7 +12,7 @@ export function sameProviders (before: readonly ProviderSettings[], now: readonl
 }
 
 /** Not to be kept: it holds the credential. */
-function identityOf ({ kind, baseUrl, apiKey, headers }: ProviderSettings): string {
+function identityOf ({ kind, baseUrl, apiKey, apiKeys = [], headers }: ProviderSettings): string {
   const revealed = (secret: Secret | undefined): string | undefined => secret?.reveal()
-  return JSON.stringify([kind, baseUrl, revealed(apiKey), Object.entries(headers).map(([name, value]) => [name, revealed(value)])])
+  return JSON.stringify([kind, baseUrl, revealed(apiKey), apiKeys.map(({ key }) => revealed(key)), Object.entries(headers).map(([name, value]) => [name, revealed(value)])])
 }

@@ -18,7 +18,7 @@ import { AttemptPlan } from '../routing/attempt-plan.ts'
 import { RouteHealth } from '../routing/route-health.ts'
 import type { Batch } from '../core/batch.ts'
 import type { Route } from '../core/route.ts'
-import type { RoutedCall } from '../core/call.ts'
+import { extend, type RoutedCall } from '../core/call.ts'
 import type {
   Adapter, Ask, Capability, EventOf, Provider, Providers, RequestOf
 } from '../providers/provider.ts'
@@ -52,18 +52,19 @@ export function providerCall<C extends Capability> (
     // A provider bills what it has written when the caller leaves: under a budget that must count.
     const readsOn = provider.onDisconnect === 'drain' || (call.key.limits?.budget !== undefined && call.providerKey === undefined)
     let parts: ReadonlyArray<AttemptPart<R>> | undefined // made once, however often it is tried
-    return async () => {
+    return async credential => {
       const requests = parts ??= partsOf(askOf(call.request, route, provider), adapter)
+      const attempt = credential === undefined ? call : extend(call, { credential })
       return readsOn
-        ? await abandoned.open(call, async kept => await openParts(kept, requests, provider, adapter, limits))
-        : await openParts(call, requests, provider, adapter, limits)
+        ? await abandoned.open(attempt, async kept => await openParts(kept, requests, provider, adapter, limits))
+        : await openParts(attempt, requests, provider, adapter, limits)
     }
   }
   return flatMap(call => {
     call.record.streamed = call.request.stream === true
     const health = call.providerKey === undefined ? shared : new RouteHealth()
     return new AnswerBatches<R, E>(call, {
-      open: async () => await firstAnswer<R, E>(call, providers, ({ adapters }) => adapters[capability], open, health),
+      open: async () => await firstAnswer<R, E>(call, providers, ({ adapters }) => adapters[capability], open, health, capability === 'deferred'),
       fail: (error, route) => {
         if (call.signal.aborted) return error
         health.recordStreamFailure(route, error)
@@ -137,7 +138,7 @@ interface FirstAnswer<E> {
 /** Prepares what opens the answer of one route, as often as it is called. */
 type OpenRoute<R, E> = (
   call: RoutedCall<R>, route: Route, provider: Provider, adapter: Adapter<R, E>
-) => () => Promise<OpenAttempt<E>>
+) => (credential: number | undefined) => Promise<OpenAttempt<E>>
 
 interface StreamableRequest {
   readonly stream?: boolean | undefined
@@ -148,7 +149,8 @@ async function firstAnswer<R extends StreamableRequest, E> (
   providers: Providers,
   pick: (provider: Provider) => Adapter<R, E> | undefined,
   open: OpenRoute<R, E>,
-  health: RouteHealth
+  health: RouteHealth,
+  firstCredential: boolean
 ): Promise<FirstAnswer<E>> {
   const { record, signal } = call
   record.routes ??= call.routes // of the first turn, if there are several
@@ -158,13 +160,14 @@ async function firstAnswer<R extends StreamableRequest, E> (
   })
   const plan = new AttemptPlan(able, health, {
     retries: ({ providerId }) => providers.get(providerId)?.retries ?? 0,
+    firstCredential,
     onSkip: (route, why) => noteAttempt(call, route, why)
   })
   /** The request of a route is built once, however often it is sent. */
-  const opened = new Map<Route, () => Promise<OpenAttempt<E>>>()
+  const opened = new Map<Route, (credential: number | undefined) => Promise<OpenAttempt<E>>>()
   let planned = plan.first()
   while (planned !== undefined) {
-    const { route, waitMs, isRetry } = planned
+    const { route, waitMs, isRetry, credential } = planned
     const provider = providers.get(route.providerId)
     const adapter = provider === undefined ? undefined : pick(provider)
     if (provider === undefined || adapter === undefined) throw new TypeError(`${route.modelId} is not one that can be asked`)
@@ -177,7 +180,7 @@ async function firstAnswer<R extends StreamableRequest, E> (
     const startedAtMs = performance.now()
     const attempt = health.begin(route)
     try {
-      const answer = await openRoute()
+      const answer = await openRoute(credential)
       health.answered(route, attempt, call.request.stream === true, performance.now() - startedAtMs)
       record.chosen = route
       return { route, answer }
@@ -186,7 +189,7 @@ async function firstAnswer<R extends StreamableRequest, E> (
       const failure = callerError(error, provider.secrets, call.providerKey)
       const again = plan.reconnect(failure)
       if (again === undefined) {
-        health.failed(route, attempt, failure)
+        health.failed(route, attempt, failure, credential)
         noteAttempt(call, route, failure.code)
         if (failure.failure === 'caller' && !failure.unsupported) throw failure
       }

@@ -25,7 +25,10 @@ export interface ProviderCallOptions {
 }
 
 /** The part of a call that an upstream request needs. */
-export type AttemptCall = Pick<RoutedCall<unknown>, 'signal' | 'record' | 'key' | 'providerKey'>
+export interface AttemptCall extends Pick<RoutedCall<unknown>, 'signal' | 'record' | 'key' | 'providerKey'> {
+  /** The place of the gateway's credential to use, of several. */
+  readonly credential?: number | undefined
+}
 
 /** A request in the provider's words is made of an ask when it is first sent, and kept for further attempts. */
 export interface AttemptPart<R> {
@@ -49,7 +52,7 @@ export async function openAttempt<R, E extends { readonly type: string }> (
   record.attempts++
   const response = await provider.transport.send(request, {
     signal: call.signal,
-    credential: provider.authorize(call.providerKey?.reveal()),
+    credential: provider.authorize(call.providerKey?.reveal(), call.credential),
     timeouts: provider.timeouts,
     streamed: ask.streamed,
     keyId: call.key.id

@@ -113,3 +113,17 @@ models: {gpu/llama: {hidden: true}, ollama/qwen: {hidden: true}, fast: {alias: g
   t.same(settings.models.map(({ id }) => id), ['ollama/qwen', 'fast'])
   t.same(createModels(settings, new Set(ids(settings))).routes('fast'), [])
 })
+
+t.test('a provider may have several keys, each a reference or a map with its weight', async t => {
+  const file = `
+providers:
+  openai:
+    api_keys: [env:A, {key: env:B, weight: 2}]
+`
+  const { apiKey, apiKeys } = provider(load(t, file, { A: 'a', B: 'b', OPENAI_API_KEY: 'other' }), 'openai')
+  t.equal(apiKey, undefined, 'the variable of the provider does not count then')
+  t.same(apiKeys?.map(({ key, weight }) => [key.reveal(), weight]), [['a', 1], ['b', 2]])
+  t.match(lines(t, file, { A: 'a' }), [/providers.openai.api_keys\[1\].key {2}the variable B is not set/])
+  t.match(lines(t, 'providers: {openai: {api_keys: [sk-123]}}'), [/api_keys\[0\] {2}secrets are not written here/])
+  t.match(lines(t, 'providers: {openai: {api_key: env:A, api_keys: [env:A]}}', { A: 'a' }), [/api_keys {2}not together with api_key/])
+})
