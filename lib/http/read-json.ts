@@ -5,17 +5,15 @@
  */
 
 import { isUtf8 } from 'node:buffer'
-import { createBrotliDecompress, createGunzip, createInflate, type Zlib } from 'node:zlib'
 import { GatewayError } from '../core/errors.ts'
 import { megabytes } from '../text/megabytes.ts'
 import { yieldFairly } from '../async/yield-fairly.ts'
+import { isDeeperThan } from '../json/depth.ts'
 import { ValueCounter } from '../json/value-counter.ts'
+import { inflater, type Inflater } from '../wire/inflater.ts'
 import type { IncomingMessage } from 'node:http'
-import type { Transform } from 'node:stream'
 import type { Holding } from './admission.ts'
 import type { LargeStringExtractor } from '../json/extract-large-strings.ts'
-
-type Inflater = Transform & Zlib
 
 /** A socket would hand over two megabytes in a turn of the event loop, and twenty sockets forty. */
 const bytesPerTurn = 64 * 1024
@@ -63,7 +61,7 @@ export async function readJson (request: IncomingMessage, limits: JsonLimits): P
     })
   }
   if (Number(headers['content-length']) > limits.maxBytes) throw tooLarge(limits.maxBytes, limits.largeField)
-  const inflate = inflater(headers['content-encoding'])
+  const inflate = inflaterOf(headers['content-encoding'])
   const length = Number(headers['content-length'] ?? Number.NaN)
   limits.longStrings?.expect(inflate === undefined && length >= 0 ? length : limits.maxBytes)
   const text = await readText(request, inflate, limits)
@@ -73,23 +71,17 @@ export async function readJson (request: IncomingMessage, limits: JsonLimits): P
   } catch (cause) {
     throw new GatewayError('invalid_json', { cause })
   }
-  if (isDeeperThan(value, limits.maxDepth)) {
+  // The body itself is no level.
+  if (isDeeperThan(value, limits.maxDepth + 1)) {
     throw new GatewayError('invalid_json', { message: `The body is nested deeper than ${limits.maxDepth} levels.` })
   }
   return value
 }
 
-function inflater (encoding: string | undefined): Inflater | undefined {
-  switch (encoding?.trim().toLowerCase()) {
-    case undefined:
-    case '':
-    case 'identity': return undefined
-    case 'gzip': return createGunzip()
-    case 'deflate': return createInflate()
-    case 'br': return createBrotliDecompress()
-    default:
-      throw new GatewayError('unsupported_media_type', { message: 'The content encoding of the body is not supported.' })
-  }
+function inflaterOf (encoding: string | undefined): Inflater | undefined {
+  const inflate = inflater(encoding)
+  if (inflate !== undefined) return inflate === 'identity' ? undefined : inflate
+  throw new GatewayError('unsupported_media_type', { message: 'The content encoding of the body is not supported.' })
 }
 
 async function readText (
@@ -207,26 +199,4 @@ function counted (pieces: readonly Buffer[]): ValueCounter {
   const counter = new ValueCounter(longStringBytes)
   for (const piece of pieces) counter.push(piece)
   return counter
-}
-
-/** Walks without recursion: a hostile body must not choose the depth of our stack. */
-function isDeeperThan (value: unknown, maxDepth: number): boolean {
-  let level = [value].filter(isObject)
-  for (let depth = 0; level.length > 0; depth++) {
-    if (depth > maxDepth) return true
-    const next: object[] = []
-    for (const item of level) {
-      // `for in` over an array makes a string of every index: 50 MB of numbers took 25 s.
-      for (const child of Array.isArray(item) ? item : Object.values(item)) {
-        if (isObject(child)) next.push(child)
-      }
-    }
-    level = next
-  }
-  return false
-}
-
-/** Tells objects and arrays from strings: `Object.values` makes one value of each character, and 20 MB took ten seconds. */
-function isObject (value: unknown): value is object {
-  return typeof value === 'object' && value !== null
 }

@@ -1,3 +1,5 @@
+import { isDeeperThan } from './depth.ts'
+
 /** Nesting that no response of a provider has for a reason. */
 const maxDepth = 256
 /** A text nested deeper than that is longer than this: shorter ones, as chunks are, need no look. */
@@ -13,24 +15,4 @@ export function parseBounded (text: string): unknown {
   const value: unknown = JSON.parse(text)
   if (text.length > plainLength && isDeeperThan(value, maxDepth)) throw new SyntaxError(`nested deeper than ${maxDepth} levels`)
   return value
-}
-
-/** Walks without recursion: a hostile text must not choose the depth of our stack. */
-function isDeeperThan (value: unknown, levels: number): boolean {
-  let level = [value].filter(isContainer)
-  for (let depth = 0; level.length > 0; depth++) {
-    if (depth >= levels) return true
-    const next: object[] = []
-    for (const container of level) {
-      for (const child of Array.isArray(container) ? container : Object.values(container)) {
-        if (isContainer(child)) next.push(child)
-      }
-    }
-    level = next
-  }
-  return false
-}
-
-function isContainer (value: unknown): value is object {
-  return typeof value === 'object' && value !== null
 }

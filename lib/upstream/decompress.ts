@@ -2,10 +2,10 @@
  * Providers are asked not to compress; some proxies in front of them do so all the same.
  */
 
-import { Readable, pipeline, type Transform } from 'node:stream'
-import { constants, createBrotliDecompress, createGunzip, createInflate } from 'node:zlib'
+import { Readable, pipeline } from 'node:stream'
 import { bufferBytes } from './body-queue.ts'
 import { GatewayError } from '../core/errors.ts'
+import { inflater, type Inflater } from '../wire/inflater.ts'
 import type { UpstreamBody } from '../providers/provider.ts'
 
 /**
@@ -16,8 +16,9 @@ import type { UpstreamBody } from '../providers/provider.ts'
  *   bytes that are not what the header says, `upstream_stream_interrupted` for a cut one.
  */
 export function decompressed (body: UpstreamBody, encoding: string | string[] | undefined): UpstreamBody {
-  if (encoding === undefined || encoding === '' || encoding === 'identity') return body
-  const inflate = inflater(String(encoding).trim().toLowerCase())
+  if (encoding === undefined) return body
+  const inflate = inflater(String(encoding))
+  if (inflate === 'identity') return body
   if (inflate === undefined) {
     return unreadable(body, new GatewayError('upstream_invalid_response', { cause: `content-encoding ${String(encoding)}` }))
   }
@@ -33,18 +34,7 @@ export function decompressed (body: UpstreamBody, encoding: string | string[] | 
   }
 }
 
-function inflater (encoding: string): Transform | undefined {
-  const flush = { flush: constants.Z_SYNC_FLUSH }
-  switch (encoding) {
-    case 'gzip':
-    case 'x-gzip': return createGunzip(flush)
-    case 'deflate': return createInflate(flush)
-    case 'br': return createBrotliDecompress({ flush: constants.BROTLI_OPERATION_FLUSH })
-    default: return undefined
-  }
-}
-
-async function * reading (inflate: Transform): AsyncGenerator<Uint8Array, undefined, undefined> {
+async function * reading (inflate: Inflater): AsyncGenerator<Uint8Array, undefined, undefined> {
   try {
     for await (const bytes of inflate) yield bytes as Uint8Array // a byte stream yields buffers
   } catch (error) {

@@ -1,0 +1,39 @@
+import { brotliCompressSync, deflateSync, gzipSync } from 'node:zlib'
+import t from 'tap'
+import { inflater, type Inflater } from '../../lib/wire/inflater.ts'
+
+const text = '{"a":"ä"}'
+
+/** Returns the stream of an encoding that is known. */
+function known (encoding: string): Inflater {
+  const inflate = inflater(encoding)
+  if (inflate === undefined || inflate === 'identity') throw new Error(`no stream for ${encoding}`)
+  return inflate
+}
+
+t.test('each encoding is undone, however it is written', async t => {
+  const encoded = { gzip: gzipSync(text), ' X-GZIP ': gzipSync(text), Deflate: deflateSync(text), br: brotliCompressSync(text) }
+  for (const [encoding, bytes] of Object.entries(encoded)) {
+    const inflate = known(encoding)
+    inflate.end(bytes)
+    t.equal(Buffer.concat(await inflate.toArray()).toString(), text, encoding)
+    t.equal(inflate.bytesWritten, bytes.length)
+  }
+})
+
+t.test('without an encoding there is nothing to undo, and an unknown one is no stream', async t => {
+  for (const encoding of [undefined, '', 'identity', ' Identity ']) t.equal(inflater(encoding), 'identity')
+  t.equal(inflater('zstd'), undefined)
+  t.equal(inflater('gzip, br'), undefined)
+})
+
+t.test('what has arrived is given out before the end', async t => {
+  const inflate = known('gzip')
+  t.teardown(() => inflate.destroy())
+  const bytes = gzipSync(text)
+  inflate.write(bytes.subarray(0, bytes.length - 8)) // all but the checksum
+  for await (const piece of inflate) {
+    t.equal(String(piece), text)
+    break
+  }
+})
