@@ -5,7 +5,7 @@
  */
 
 import { GatewayError } from '../../core/errors.ts'
-import { capabilitiesOf, type Capabilities } from './capabilities.ts'
+import { chatTraits, type ChatTraits } from './chat-traits.ts'
 import { wireConversation } from './messages.ts'
 import { askedServiceTier } from './service-tier.ts'
 import { thinkingFields } from './thinking.ts'
@@ -34,10 +34,10 @@ export function chatRequest (ask: Ask<ChatInput>): UpstreamRequest {
 
 export function messagesRequest ({ request, route, streamed }: Ask<ChatInput>): MessagesRequest {
   checkSupported(request)
-  const capabilities = capabilitiesOf(route)
+  const traits = chatTraits(route)
   const conversation = wireConversation(request.messages)
-  const tools = toolFields(request, capabilities)
-  const thinking = thinkingFields(request, capabilities, conversation.messages, tools.tool_choice)
+  const tools = toolFields(request, traits)
+  const thinking = thinkingFields(request, traits, conversation.messages, tools.tool_choice)
   const stop = [request.stop ?? []].flat().filter(text => text !== '')
   const userId = anonymousUserId(request)
   const tier = askedServiceTier(request.service_tier)
@@ -45,7 +45,7 @@ export function messagesRequest ({ request, route, streamed }: Ask<ChatInput>): 
     model: route.model,
     ...thinking,
     ...conversation,
-    ...samplingFields(request, capabilities, thinking.thinking),
+    ...samplingFields(request, traits, thinking.thinking),
     ...(stop.length === 0 ? {} : { stop_sequences: stop }),
     ...(streamed ? { stream: true } : {}),
     ...tools,
@@ -66,7 +66,7 @@ function unsupported (param: string): GatewayError {
 
 /** Our temperature goes to 2, theirs to 1; newer models refuse temperature together with top_p. */
 function samplingFields (
-  { temperature, top_p: topP, top_k: topK }: ChatInput, { sampling }: Capabilities, thinking: WireThinking | undefined
+  { temperature, top_p: topP, top_k: topK }: ChatInput, { sampling }: ChatTraits, thinking: WireThinking | undefined
 ): Pick<MessagesRequest, 'temperature' | 'top_p' | 'top_k'> {
   if (!sampling) return {}
   // A thinking model samples as it likes: of all three it takes a top_p from 0.95 only.

@@ -9,7 +9,7 @@
 import { GatewayError } from '../../core/errors.ts'
 import { choiceParam, isForced } from './tools.ts'
 import type { ChatInput } from '../../chat/input.ts'
-import type { Capabilities } from './capabilities.ts'
+import type { ChatTraits } from './chat-traits.ts'
 import type { Effort, MessagesRequest, WireMessage, WireToolChoice } from './wire.ts'
 
 type ThinkingFields = Pick<MessagesRequest, 'max_tokens' | 'thinking' | 'output_config'>
@@ -29,7 +29,7 @@ const efforts: Readonly<Record<NonNullable<ChatInput['reasoning_effort']>, Effor
  */
 export function thinkingFields (
   request: ChatInput,
-  capabilities: Capabilities,
+  traits: ChatTraits,
   messages: readonly WireMessage[],
   choice: WireToolChoice | undefined
 ): ThinkingFields {
@@ -38,40 +38,40 @@ export function thinkingFields (
   switch (thinking?.type) {
     case 'enabled': {
       checkNotForced(request, choice)
-      const limit = tokenLimit(request, capabilities, thinking.budget_tokens)
+      const limit = tokenLimit(request, traits, thinking.budget_tokens)
       checkBudget(thinking.budget_tokens, limit)
-      return capabilities.adaptive && !capabilities.budgets
+      return traits.adaptive && !traits.budgets
         ? { max_tokens: limit, thinking: { type: 'adaptive' } } // asked to think, it thinks as it can
         : { max_tokens: limit, thinking: { type: 'enabled', budget_tokens: thinking.budget_tokens } }
     }
     case 'adaptive':
       checkNotForced(request, choice)
-      return adaptive(request, capabilities, effort)
+      return adaptive(request, traits, effort)
     case 'disabled': {
-      const limit = { max_tokens: tokenLimit(request, capabilities) }
-      const knows = capabilities.thinkingOff && (capabilities.budgets || capabilities.adaptive)
+      const limit = { max_tokens: tokenLimit(request, traits) }
+      const knows = traits.thinkingOff && (traits.budgets || traits.adaptive)
       return knows ? { ...limit, thinking: { type: 'disabled' } } : limit
     }
     case undefined:
   }
   if (effort === undefined || isForced(choice) || forbidsThinking(messages)) {
-    return { max_tokens: tokenLimit(request, capabilities) }
+    return { max_tokens: tokenLimit(request, traits) }
   }
-  if (capabilities.adaptive) return adaptive(request, capabilities, effort)
-  return capabilities.budgets ? budgeted(request, capabilities, effort) : { max_tokens: tokenLimit(request, capabilities) }
+  if (traits.adaptive) return adaptive(request, traits, effort)
+  return traits.budgets ? budgeted(request, traits, effort) : { max_tokens: tokenLimit(request, traits) }
 }
 
-function adaptive (request: ChatInput, capabilities: Capabilities, effort: Effort | undefined): ThinkingFields {
+function adaptive (request: ChatInput, traits: ChatTraits, effort: Effort | undefined): ThinkingFields {
   return {
-    max_tokens: tokenLimit(request, capabilities, budgets[effort ?? 'high']),
+    max_tokens: tokenLimit(request, traits, budgets[effort ?? 'high']),
     thinking: { type: 'adaptive' },
     ...(effort === undefined ? {} : { output_config: { effort } })
   }
 }
 
 /** A budget below the least the provider takes is no thinking. */
-function budgeted (request: ChatInput, capabilities: Capabilities, effort: Effort): ThinkingFields {
-  const limit = tokenLimit(request, capabilities, budgets[effort])
+function budgeted (request: ChatInput, traits: ChatTraits, effort: Effort): ThinkingFields {
+  const limit = tokenLimit(request, traits, budgets[effort])
   const budget = Math.min(budgets[effort], limit - 1)
   return budget < minBudget
     ? { max_tokens: limit }
@@ -79,7 +79,7 @@ function budgeted (request: ChatInput, capabilities: Capabilities, effort: Effor
 }
 
 function tokenLimit (
-  { max_completion_tokens: total, max_tokens: legacy }: ChatInput, { maxOutputTokens }: Capabilities, thinking = 0
+  { max_completion_tokens: total, max_tokens: legacy }: ChatInput, { maxOutputTokens }: ChatTraits, thinking = 0
 ): number {
   return Math.min(total ?? legacy ?? defaultTokens + thinking, maxOutputTokens ?? Infinity)
 }

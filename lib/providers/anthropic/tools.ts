@@ -7,7 +7,7 @@ import { cacheControlOf } from './cache-control.ts'
 import { objectOf } from '../../json/guards.ts'
 import type { ChatInput } from '../../chat/input.ts'
 import type { FunctionDefinition } from '../../../schemas/tools.ts'
-import type { Capabilities } from './capabilities.ts'
+import type { ChatTraits } from './chat-traits.ts'
 import type { WireTool, WireToolChoice } from './wire.ts'
 
 export interface ToolFields {
@@ -23,12 +23,12 @@ const legalName = /^[a-zA-Z0-9_-]{1,128}$/
  * @throws GatewayError `unsupported_parameter` for custom tools and for a choice the model cannot
  *   be held to; `invalid_value` for a name the provider refuses
  */
-export function toolFields (request: ChatInput, capabilities: Capabilities): ToolFields {
+export function toolFields (request: ChatInput, traits: ChatTraits): ToolFields {
   const choice = toolChoice(request)
   const tools = allowedTools([...requestTools(request), ...requestFunctions(request)], request)
   if (tools.length === 0) return {}
   if (choice === undefined) return { tools }
-  if (isForced(choice) && !capabilities.forcedTools) {
+  if (isForced(choice) && !traits.forcedTools) {
     throw new GatewayError('unsupported_parameter', {
       message: 'This model cannot be forced to use a tool.', param: choiceParam(request)
     })

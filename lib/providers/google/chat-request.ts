@@ -1,7 +1,7 @@
 /** A chat request for `generateContent`, built by allow-list: what is not named here stays here. */
 
 import { GatewayError } from '../../core/errors.ts'
-import { capabilitiesOf } from './capabilities.ts'
+import { chatTraits } from './chat-traits.ts'
 import { conversationOf } from './contents.ts'
 import { generationConfigOf } from './generation-config.ts'
 import { toolingOf } from './tools.ts'
@@ -35,16 +35,16 @@ export function chatRequest (ask: Ask<ChatInput>): UpstreamRequest {
 
 /** Candidates one request may ask for. */
 export function maxChoices ({ route }: Ask<ChatInput>): number {
-  return capabilitiesOf(route).maxChoices
+  return chatTraits(route).maxChoices
 }
 
 function chatBody ({ request, route }: Ask<ChatInput>): GenerateContentRequest {
   refuseUnsupported(request)
-  const capabilities = capabilitiesOf(route)
-  const generationConfig = generationConfigOf(request, capabilities)
+  const traits = chatTraits(route)
+  const generationConfig = generationConfigOf(request, traits)
   const tier = request.service_tier === undefined ? undefined : tiers[request.service_tier]
   return {
-    ...conversationOf(request.messages, capabilities),
+    ...conversationOf(request.messages, traits),
     ...toolingOf(request),
     ...(request.safety_settings === undefined ? {} : { safetySettings: request.safety_settings }),
     ...(Object.keys(generationConfig).length === 0 ? {} : { generationConfig }),

@@ -6,7 +6,7 @@
 import { GatewayError } from '../../core/errors.ts'
 import { argumentsOf, functionCallPart } from './function-call.ts'
 import { partOf, textPart } from './parts.ts'
-import type { Capabilities } from './capabilities.ts'
+import type { ChatTraits } from './chat-traits.ts'
 import type { Content, Part } from './wire.ts'
 import type { AssistantMessage, Message } from '../../../schemas/messages.ts'
 
@@ -22,12 +22,12 @@ const lostSignature = 'skip_thought_signature_validator'
  * @throws GatewayError `invalid_value` for a conversation that is empty, a tool call without its
  *   result or a result without its call; `unsupported_parameter` for parts the provider cannot take
  */
-export function conversationOf (messages: readonly Message[], capabilities: Capabilities): Conversation {
+export function conversationOf (messages: readonly Message[], traits: ChatTraits): Conversation {
   const turns = new Turns()
   for (const [index, message] of messages.entries()) turns.read(message, `messages[${index}]`)
   turns.settle()
   const { contents, system } = turns
-  if (capabilities.signatures) fillSignatures(contents)
+  if (traits.signatures) fillSignatures(contents)
   if (contents.length === 0 && system.length > 0) {
     // Instructions alone are a question too, and there has to be one.
     return { contents: [{ role: 'user', parts: system }] }
@@ -36,7 +36,7 @@ export function conversationOf (messages: readonly Message[], capabilities: Capa
     throw new GatewayError('invalid_value', { message: 'The conversation must contain text.', param: 'messages' })
   }
   if (system.length === 0) return { contents }
-  if (capabilities.systemInstruction) return { contents, systemInstruction: { parts: system } }
+  if (traits.systemInstruction) return { contents, systemInstruction: { parts: system } }
   return { contents: withSystemInFront(contents, system) }
 }
 

@@ -1,7 +1,7 @@
 /** The generation config: translated from the common fields, then the caller's own keys on top. */
 
 import { camelKeys } from './camel-keys.ts'
-import type { Capabilities } from './capabilities.ts'
+import type { ChatTraits } from './chat-traits.ts'
 import type { GenerationConfig, ThinkingConfig, ThinkingLevel } from './wire.ts'
 import type { ChatInput } from '../../chat/input.ts'
 
@@ -19,8 +19,8 @@ const levels: Readonly<Record<Effort, ThinkingLevel>> = {
  * Returns every key in camelCase. A key of `generation_config` replaces the translated one; those we do
  * not know go up too, as they may be newer than this gateway.
  */
-export function generationConfigOf (request: ChatInput, capabilities: Capabilities): GenerationConfig {
-  return { ...translated(request, capabilities), ...ownKeys(request.generation_config ?? {}) }
+export function generationConfigOf (request: ChatInput, traits: ChatTraits): GenerationConfig {
+  return { ...translated(request, traits), ...ownKeys(request.generation_config ?? {}) }
 }
 
 function ownKeys (given: Record<string, unknown>): Record<string, unknown> {
@@ -28,7 +28,7 @@ function ownKeys (given: Record<string, unknown>): Record<string, unknown> {
   return camelKeys(Object.fromEntries(Object.entries(given).filter(([, value]) => value !== null)))
 }
 
-function translated (request: ChatInput, capabilities: Capabilities): GenerationConfig {
+function translated (request: ChatInput, traits: ChatTraits): GenerationConfig {
   const { n, top_k: topK, seed, reasoning_effort: effort } = request
   const config: GenerationConfig = {}
   const maxOutputTokens = request.max_completion_tokens ?? request.max_tokens
@@ -41,7 +41,7 @@ function translated (request: ChatInput, capabilities: Capabilities): Generation
   if (n !== undefined && n > 1) config.candidateCount = n
   // 32 bits there; the same seed still gives the same number.
   if (seed !== undefined) config.seed = seed | 0
-  if (capabilities.penalties) {
+  if (traits.penalties) {
     if (request.presence_penalty !== undefined) config.presencePenalty = request.presence_penalty
     if (request.frequency_penalty !== undefined) config.frequencyPenalty = request.frequency_penalty
   }
@@ -49,12 +49,12 @@ function translated (request: ChatInput, capabilities: Capabilities): Generation
     config.responseLogprobs = true
     if (request.top_logprobs !== undefined && request.top_logprobs > 0) config.logprobs = request.top_logprobs
   }
-  const thinking = effort === undefined ? undefined : thinkingOf(effort, capabilities)
+  const thinking = effort === undefined ? undefined : thinkingOf(effort, traits)
   if (thinking !== undefined) config.thinkingConfig = thinking
   return config
 }
 
-function thinkingOf (effort: Effort, { thinking, thinkingOff }: Capabilities): ThinkingConfig | undefined {
+function thinkingOf (effort: Effort, { thinking, thinkingOff }: ChatTraits): ThinkingConfig | undefined {
   if (thinking === 'none') return undefined
   const includeThoughts = effort !== 'none'
   if (thinking === 'level') return { includeThoughts, thinkingLevel: levels[effort] }

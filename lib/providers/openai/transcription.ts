@@ -11,7 +11,7 @@ import { GatewayError } from '../../core/errors.ts'
 import { multipartBody, type FormPart } from '../../wire/multipart.ts'
 import { readError } from '../chat-completions/errors.ts'
 import { jsonOrSse } from '../json-or-sse.ts'
-import { listeningModel, type ListeningModel } from './audio-models.ts'
+import { transcriptionTraits, type TranscriptionTraits } from './transcription-traits.ts'
 import { readTranscript, readTranscriptStream, readTranscriptText } from './transcription-response.ts'
 import { contentTypeOf } from './wire.ts'
 import type { RecordingInput } from '../../audio/recording-input.ts'
@@ -30,14 +30,14 @@ export const openaiTranscription: Adapter<RecordingInput, TranscriptEvent> = {
 export const openaiTranslation: Adapter<RecordingInput, TranscriptEvent> = {
   ...openaiTranscription,
   request: ask => {
-    if (!listeningModel(ask.route).translation) throw unsupported(ask, 'model', 'translate')
+    if (!transcriptionTraits(ask.route).translation) throw unsupported(ask, 'model', 'translate')
     return formRequest('/audio/translations', ask)
   }
 }
 
 function formRequest (path: string, ask: Ask<RecordingInput>): UpstreamRequest {
   const { request, route } = ask
-  const model = listeningModel(route)
+  const model = transcriptionTraits(route)
   checkSupport(ask, model)
   const { file, language, prompt, temperature, chunking } = request
   const parts: FormPart[] = [{ name: 'model', value: route.model }, { name: 'response_format', value: formatFor(ask) }]
@@ -58,7 +58,7 @@ function formRequest (path: string, ask: Ask<RecordingInput>): UpstreamRequest {
 }
 
 /** Refuses what the model would refuse or, worse, leave out silently. */
-function checkSupport (ask: Ask<RecordingInput>, model: ListeningModel): void {
+function checkSupport (ask: Ask<RecordingInput>, model: TranscriptionTraits): void {
   const { logprobs, format, chunking, prompt } = ask.request
   if (logprobs && !model.logprobs) throw unsupported(ask, 'include', 'give log probabilities')
   if (logprobs && format !== 'json') throw unsupported(ask, 'include', `put log probabilities into ${format}`)
@@ -73,7 +73,7 @@ function checkSupport (ask: Ask<RecordingInput>, model: ListeningModel): void {
  */
 function formatFor (ask: Ask<RecordingInput>): TranscriptFormat {
   const { format } = ask.request
-  const { formats } = listeningModel(ask.route)
+  const { formats } = transcriptionTraits(ask.route)
   if (formats.includes(format)) return format
   const source = sources[format]
   if (source !== undefined && formats.includes(source)) return source

@@ -1,7 +1,7 @@
 import type { Route } from '../../core/route.ts'
 
 /** The differences between Gemini models. */
-export interface Capabilities {
+export interface ChatTraits {
   /** False: the system prompt is put in front of the first user part. */
   readonly systemInstruction: boolean
   /** The form in which thinking is requested: a number of tokens, a level, or not at all. */
@@ -16,7 +16,7 @@ export interface Capabilities {
 }
 
 /** Reads what is known of a model; of others the provider's own refusal is passed on. */
-export function capabilitiesOf ({ traits = {} }: Route): Capabilities {
+export function chatTraits ({ traits = {} }: Route): ChatTraits {
   const {
     systemInstruction = true, thinking: ways = [], thinkingOff = false, penalties = true, thoughtSignatures = false, maxChoices = 8
   } = traits

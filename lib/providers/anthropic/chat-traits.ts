@@ -1,7 +1,7 @@
 import type { Route } from '../../core/route.ts'
 
 /** The fields a model accepts: the server refuses a request that asks for more. */
-export interface Capabilities {
+export interface ChatTraits {
   /** Tokens of one answer, thinking included; absent when not known. */
   readonly maxOutputTokens?: number | undefined
   /** Takes temperature, top_p and top_k. */
@@ -20,7 +20,7 @@ export interface Capabilities {
  * Reads what is known of a model. Of other servers that speak this API little is: everything is
  * tried, and their refusals are passed on.
  */
-export function capabilitiesOf ({ traits = {} }: Route): Capabilities {
+export function chatTraits ({ traits = {} }: Route): ChatTraits {
   const { maxOutputTokens, sampling = true, thinking = ['budget'], thinkingOff = true, forcedTools = true } = traits
   return {
     maxOutputTokens,

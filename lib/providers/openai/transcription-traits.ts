@@ -1,9 +1,9 @@
-/** Knows what models for sound accept: the API does not tell, and refuses late. */
+/** Reads the traits of models for sound: the API does not tell what they accept, and refuses late. */
 
 import type { TranscriptFormat } from '../../../schemas/transcription.ts'
 import type { Route } from '../../core/route.ts'
 
-export interface ListeningModel {
+export interface TranscriptionTraits {
   /** Forms it writes by itself. */
   readonly formats: readonly TranscriptFormat[]
   readonly logprobs: boolean
@@ -15,7 +15,7 @@ export interface ListeningModel {
 }
 
 /** An unknown model is taken for a Whisper, as self-hosted servers run it. */
-const whisper: ListeningModel = {
+const whisper: TranscriptionTraits = {
   formats: ['json', 'text', 'srt', 'verbose_json', 'vtt'],
   logprobs: false,
   streaming: false,
@@ -24,6 +24,7 @@ const whisper: ListeningModel = {
   translation: true
 }
 
-export function listeningModel ({ traits }: Route): ListeningModel {
+/** Reads what is known of a model. */
+export function transcriptionTraits ({ traits }: Route): TranscriptionTraits {
   return traits?.transcription === undefined ? whisper : { ...whisper, ...traits.transcription }
 }
