@@ -98,7 +98,7 @@ const internal = imports.filter(({ from, to }) => ours.test(from) && ours.test(t
 
 /** Files that do the same job in several folders. */
 const roles = [
-  'capabilities', 'chat-request', 'chat-response', 'chat-stream', 'complete', 'errors', 'finish-reason', 'index', 'input', 'messages',
+  'chat-request', 'chat-response', 'chat-stream', 'chat-traits', 'complete', 'errors', 'finish-reason', 'index', 'input', 'messages',
   'response-reader', 'rules', 'schema', 'tools', 'transport', 'usage', 'wire'
 ]
 

@@ -6,7 +6,7 @@
 
 import type { GatewayError } from '../core/errors.ts'
 
-/** How long a credential rests whose limit is used up, where the provider does not say. */
+/** The time a credential rests whose limit is used up, where the provider does not say. */
 const limitedMs = 5000
 /** The same for one that was refused or whose quota is used up: that takes someone to change it. */
 const refusedMs = 60_000

@@ -23,7 +23,7 @@ export interface Cooldown {
 export class RouteHealth {
   readonly #now: () => number
   readonly #budgets = new Map<string, RetryBudget>()
-  /** Of providers with several credentials. */
+  /** Pools of providers with several credentials. */
   readonly #pools = new Map<string, CredentialPool>()
   readonly #breakers = new Map<string, Breaker>()
   /** Latencies of complete answers and of streams: a complete one begins when it is there. */

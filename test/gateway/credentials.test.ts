@@ -22,7 +22,7 @@ interface Keyed {
   readonly ask: (model: unknown, init?: RequestInit) => Promise<{ status: number, route: string | null, text: string }>
 }
 
-/** A provider that answers each of its keys as it is told, and another one that is fine. */
+/** A provider that answers each of its keys by script, and another one that works. */
 async function start (t: Test, answers: Record<string, Script>, weights: Record<string, number> = {}): Promise<Keyed> {
   const keys: string[] = []
   const upstream = await fakeUpstream(({ headers }) => {
