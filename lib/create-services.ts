@@ -40,27 +40,27 @@ export interface ServiceParts {
   /** Providers beside those of the settings, whose ids they may replace. */
   readonly providers?: readonly Provider[]
   /** Services of the last configuration: what they know of providers that are still the same is kept. */
-  readonly before?: Pick<Services, 'settings' | 'health'>
+  readonly previous?: Pick<Services, 'settings' | 'routeHealth'>
 }
 
 export function createServices (settings: Settings, parts: ServiceParts): OwnedServices {
-  const { keys, log, limiter = new LocalLimiter(), ready, degraded, deferrals, providers: more = [], before } = parts
+  const { keys, log, limiter = new LocalLimiter(), ready, degraded, deferrals, providers: extraProviders = [], previous } = parts
   const closing: Array<() => Promise<void>> = []
-  const over = new AbortController()
+  const lifetime = new AbortController()
   const abandoned = new AbandonedAnswers()
-  const health = new RouteHealth()
-  if (before !== undefined) health.adopt(before.health, sameProviders(before.settings.providers, settings.providers))
+  const routeHealth = new RouteHealth()
+  if (previous !== undefined) routeHealth.adopt(previous.routeHealth, sameProviders(previous.settings.providers, settings.providers))
   const providers = new Map<string, Provider>()
   for (const entry of settings.providers) providers.set(entry.id, openProvider(entry, closing))
   for (const { id, apiKeys = [] } of settings.providers) {
-    if (apiKeys.length > 1) health.addCredentials(id, apiKeys.map(({ weight }) => weight))
+    if (apiKeys.length > 1) routeHealth.addCredentials(id, apiKeys.map(({ weight }) => weight))
   }
-  for (const provider of more) providers.set(provider.id, provider)
+  for (const provider of extraProviders) providers.set(provider.id, provider)
 
   const enabled = new Set([...providers.values()].filter(({ enabled }) => enabled).map(({ id }) => id))
   const models = createModels(settings, enabled, enabled.has('sandbox') ? sandboxModels : [], {
     random: Math.random,
-    latency: (modelId, streamed) => health.latencies(streamed).of(modelId)
+    latency: (modelId, streamed) => routeHealth.latencies(streamed).of(modelId)
   })
   const listing = settings.providers.filter(({ id, listModels }) => listModels && enabled.has(id))
   const onFailure = (provider: string, error: unknown): void => {
@@ -70,12 +70,12 @@ export function createServices (settings: Settings, parts: ServiceParts): OwnedS
     const provider = providers.get(id)
     return provider === undefined ? [] : [{ provider, kind }]
   }), models, {
-    signal: over.signal, onFailure
+    signal: lifetime.signal, onFailure
   })
   const local = settings.providers.filter(({ id, kind }) => kind === 'local' && enabled.has(id))
   const learned = local.map(async ({ id }) => {
     try {
-      models.learn(id, await localModels(id))
+      models.setDiscovered(id, await localModels(id))
     } catch (error) {
       onFailure(id, error)
     }
@@ -94,7 +94,7 @@ export function createServices (settings: Settings, parts: ServiceParts): OwnedS
     providers,
     tools,
     abandoned,
-    health,
+    routeHealth,
     ...(deferrals === undefined ? {} : { deferrals }),
     tokens,
     limiter,
@@ -102,7 +102,7 @@ export function createServices (settings: Settings, parts: ServiceParts): OwnedS
     ...(degraded === undefined ? {} : { degraded }),
     listed: Promise.all([discovered, ...learned]).then(() => undefined),
     close: async () => {
-      over.abort()
+      lifetime.abort()
       abandoned.stop()
       await Promise.all(closing.map(async close => await close()))
     }

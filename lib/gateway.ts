@@ -89,15 +89,15 @@ export interface GatewayParts {
 export type CallObserver = (call: Call, row?: UsageRow) => void
 
 /** Some names of models are known only once a provider has listed them: no call is to miss one. */
-const listsMs = 5000
+const modelListTimeoutMs = 5000
 
 export async function createGateway (settings: Settings, given: GatewayParts): Promise<Gateway> {
   const { keys, log, database, usageDatabase, limiter = createLimiter(usageDatabase, log), observers = [], providers = [] } = given
   const endpointsFor = given.endpoints ?? createEndpoints
   let draining = false
   const ready = (): boolean => !draining
-  const ledger = usageDatabase === undefined ? undefined : new Ledger(usageDatabase, { log, keep: () => services.settings.usage })
-  const inPlace = (): boolean => usageDatabase?.isInPlace() !== false && database?.isInPlace() !== false
+  const ledger = usageDatabase === undefined ? undefined : new Ledger(usageDatabase, { log, retention: () => services.settings.usage })
+  const inPlace = (): boolean => usageDatabase?.storeFileIntact() !== false && database?.storeFileIntact() !== false
   const degraded = (): string[] => [
     ...given.degraded?.() ?? [],
     ...ledger?.degraded === true ? ['ledger'] : [],
@@ -127,7 +127,7 @@ export async function createGateway (settings: Settings, given: GatewayParts): P
     endpoints: () => endpoints,
     limits: settings.limits,
     draining: () => draining,
-    beforeLastByte: call => recorder.announce(call),
+    beforeLastByte: call => recorder.recordBeforeLastByte(call),
     onEnd
   })
   const tasks = deferrals === undefined ? undefined : new TaskRunner(deferrals, {
@@ -154,13 +154,13 @@ export async function createGateway (settings: Settings, given: GatewayParts): P
   server.on('checkContinue', app.handle).on('checkExpectation', app.handle)
 
   /** Calls that come over connections kept alive while others end are waited for as well. */
-  const idle = async (): Promise<void> => { while (app.openCalls() > 0) await app.settled() }
+  const idle = async (): Promise<void> => { while (app.openCalls() > 0) await app.whenIdle() }
 
   /** One reload at a time: the last one asked for is the one that stays. */
   let reloaded: Promise<void> = Promise.resolve()
-  const takeOver = async (next: Settings): Promise<void> => {
-    const opened = createServices(next, { ...parts, before: services })
-    await withTimeout(listsMs, opened.listed)
+  const applySettings = async (next: Settings): Promise<void> => {
+    const opened = createServices(next, { ...parts, previous: services })
+    await withTimeout(modelListTimeoutMs, opened.listed)
     if (draining) {
       await opened.close()
       return
@@ -168,7 +168,7 @@ export async function createGateway (settings: Settings, given: GatewayParts): P
     const before = services
     endpoints = endpointsFor(opened)
     services = opened
-    void Promise.all([app.settled(), tasks?.settled()]).then(async () => await before.close()).catch((error: unknown) => {
+    void Promise.all([app.whenIdle(), tasks?.whenIdle()]).then(async () => await before.close()).catch((error: unknown) => {
       log.error({ error }, 'failed to close services of the previous configuration')
     })
   }
@@ -189,7 +189,7 @@ export async function createGateway (settings: Settings, given: GatewayParts): P
     },
 
     reload: async next => {
-      const turn = reloaded.then(async () => await takeOver(next))
+      const turn = reloaded.then(async () => await applySettings(next))
       reloaded = turn.catch(() => undefined) // the caller of reload gets the error
       await turn
     },
@@ -204,7 +204,7 @@ export async function createGateway (settings: Settings, given: GatewayParts): P
       await withTimeout(settings.server.drainMs, idle())
       app.abortAll(new GatewayError('shutting_down'))
       services.abandoned.stop()
-      await withTimeout(1000, app.settled())
+      await withTimeout(1000, app.whenIdle())
       server.close()
       server.closeAllConnections()
       await closed

@@ -18,7 +18,7 @@ export interface Services {
   readonly providers: Providers
   readonly tools: ToolServers
   readonly abandoned: AbandonedAnswers
-  readonly health: RouteHealth
+  readonly routeHealth: RouteHealth
   /** Absent without a store: nothing is deferred then, calls are answered at once. */
   readonly deferrals?: Deferrals
   readonly tokens: TokenCounter

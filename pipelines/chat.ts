@@ -70,7 +70,7 @@ export function chat (services: Services): Handler<Call> {
 /** Answers a call that was deferred, from where it left `chat`; it waits for limits instead of being refused. */
 export function deferredChat (services: Services): Handler<RoutedCall<ChatInput>> {
   return pipeline(
-    limits(services, { estimate: estimateChat, patient: true }),
+    limits(services, { estimate: estimateChat, waitForCapacity: true }),
     toolExecute(services, chain(capAnswer(services), chain(providerCall(services, 'chat'), recordUsage()))),
     normalise(),
     streamOrJson({ streamed: sseEncode(), complete: toCompletion })

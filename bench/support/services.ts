@@ -41,7 +41,7 @@ export function servicesTo (pieces: readonly Buffer[], provider: Partial<Provide
     providers,
     tools: createToolServers(settings),
     abandoned: new AbandonedAnswers(),
-    health: new RouteHealth(),
+    routeHealth: new RouteHealth(),
     tokens: createTokenCounter(),
     limiter: new LocalLimiter(),
     ready: () => true

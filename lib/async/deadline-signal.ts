@@ -10,7 +10,7 @@ export interface Deadline {
 }
 
 /** @param reason what the signal's reason will be when the time is up */
-export function deadline (ms: number, parent: AbortSignal, reason: unknown): Deadline {
+export function startDeadline (ms: number, parent: AbortSignal, reason: unknown): Deadline {
   const controller = new AbortController()
   setMaxListeners(0, controller.signal) // many things hang on it, and each lets go of it
   let passed = false

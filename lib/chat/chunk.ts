@@ -28,7 +28,7 @@ export type AnswerHead = Required<Pick<ResponseStart, 'id' | 'model' | 'createdS
  */
 export class Chunks {
   /** Has every field a chunk may have: copying and overwriting costs a tenth of adding one. */
-  readonly #blank: Chunk
+  readonly #template: Chunk
   readonly #withUsage: boolean
   readonly #roles = new Set<number>()
   readonly #finishes: Array<[number, FinishReason]> = []
@@ -42,7 +42,7 @@ export class Chunks {
     this.#withUsage = withUsage
     // A provider's own word for a tier would be none that clients know.
     const tier = serviceTiers.find(tier => tier === head.serviceTier)
-    this.#blank = {
+    this.#template = {
       id: head.id,
       object: 'chat.completion.chunk',
       created: head.createdSeconds,
@@ -120,7 +120,7 @@ export class Chunks {
   }
 
   #chunk (choices: ChunkChoice[]): Chunk {
-    const chunk = { ...this.#blank, choices }
+    const chunk = { ...this.#template, choices }
     return this.#pending === undefined ? chunk : Object.assign(chunk, this.#takePending())
   }
 

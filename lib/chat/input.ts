@@ -20,23 +20,23 @@ type Alias =
   | 'stop_sequences' | 'auto_execute_tools' | 'cachedContent'
 
 /**
- * A chat request after `resolvePrompt`: `messages` is the whole conversation, the system prompt
+ * A chat request after `chatInput`: `messages` is the whole conversation, the system prompt
  * included; aliases are gone.
  */
 export interface ChatInput extends Omit<ChatRequest, Alias> {
   readonly messages: readonly Message[]
-  /** The fields the caller wrote, where `messages` is not it: so that errors can name places in it. */
-  readonly written?: Written
+  /** The fields the caller wrote, where they are not `messages`, so that errors can name them. */
+  readonly originalInput?: OriginalInput
 }
 
-export interface Written {
+export interface OriginalInput {
   readonly field: 'messages' | 'input'
   readonly messages: readonly Message[]
   /** The field the system prompt in front came from. */
-  readonly preface: 'instructions' | 'system' | 'system_instruction'
+  readonly systemPromptField: 'instructions' | 'system' | 'system_instruction'
 }
 
-export type PromptedCall = ValidCall<ChatInput>
+export type ChatCall = ValidCall<ChatInput>
 
 /**
  * Gives a chat call its one conversation. Lists that need no change are not copied.
@@ -44,7 +44,7 @@ export type PromptedCall = ValidCall<ChatInput>
  * @throws ValidationError when there is no conversation at all, or a system prompt has a part
  *   without text.
  */
-export function chatInput (call: ValidCall<ChatRequest>): PromptedCall {
+export function chatInput (call: ValidCall<ChatRequest>): ChatCall {
   const {
     messages, input, instructions, system, system_instruction: systemInstruction,
     stop_sequences: stopSequences, auto_execute_tools: autoExecute, cachedContent, ...rest
@@ -57,15 +57,15 @@ export function chatInput (call: ValidCall<ChatRequest>): PromptedCall {
   const own = replacement === undefined ? systemMessage(system, 'system') : undefined
   const request: { -readonly [K in keyof ChatInput]: ChatInput[K] } = {
     messages: replacement === undefined
-      ? withPreface(own ?? fromGoogle(systemInstruction), conversation ?? [])
+      ? withSystemPrompt(own ?? fromGoogle(systemInstruction), conversation ?? [])
       : [replacement, ...(conversation ?? []).filter(message => !isSystem(message))],
     ...rest
   }
   if (request.messages !== messages) {
-    request.written = {
+    request.originalInput = {
       field: conversationOf(messages) === undefined ? 'input' : 'messages',
       messages: conversation ?? [],
-      preface: replacement !== undefined ? 'instructions' : own !== undefined ? 'system' : 'system_instruction'
+      systemPromptField: replacement !== undefined ? 'instructions' : own !== undefined ? 'system' : 'system_instruction'
     }
   }
   if (rest.stop === undefined && stopSequences !== undefined) request.stop = stopSequences
@@ -86,10 +86,10 @@ function conversationOf (given: string | readonly Message[] | undefined): readon
   return given === undefined || given.length === 0 ? undefined : given
 }
 
-function withPreface (
-  preface: SystemMessage | undefined, conversation: readonly Message[]
+function withSystemPrompt (
+  systemPrompt: SystemMessage | undefined, conversation: readonly Message[]
 ): readonly Message[] {
-  return preface === undefined ? conversation : [preface, ...conversation]
+  return systemPrompt === undefined ? conversation : [systemPrompt, ...conversation]
 }
 
 function namesServer (choice: ToolChoice): boolean {

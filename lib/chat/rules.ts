@@ -8,7 +8,7 @@
 
 import { GatewayError, ValidationError } from '../core/errors.ts'
 import { tooLong } from '../validation/too-long.ts'
-import type { PromptedCall, ChatInput } from './input.ts'
+import type { ChatCall, ChatInput } from './input.ts'
 import type { ChatRequest } from '../../schemas/chat.ts'
 import type { ValidCall } from '../core/call.ts'
 
@@ -52,7 +52,7 @@ export function chatSizes ({ chatMessages, chatParts, chatTools }: ChatSizes): (
  * @throws GatewayError `invalid_value` (400) with the parameter at fault.
  * @throws ValidationError (422) for a tool server that is not named in exactly one way.
  */
-export function checkChatRules (call: PromptedCall): PromptedCall {
+export function checkChatRules (call: ChatCall): ChatCall {
   const { request } = call
   checkToolServers(request)
   checkLogprobs(request)

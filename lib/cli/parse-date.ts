@@ -1,6 +1,6 @@
 /** Parses times as people write them on a command line. */
 
-import { isoMoment } from '../config/iso-moment.ts'
+import { parseIsoDate } from '../config/iso-moment.ts'
 
 const hourMs = 3_600_000
 
@@ -17,5 +17,5 @@ export function parseDate (text: string, nowMs: number, direction: 'ago' | 'ahea
 }
 
 function writtenMoment (text: string): number {
-  return /^\d{4}-\d{2}-\d{2}(T[\d:.]+(Z|[+-]\d{2}:\d{2}))?$/.test(text) ? isoMoment(text) : NaN
+  return /^\d{4}-\d{2}-\d{2}(T[\d:.]+(Z|[+-]\d{2}:\d{2}))?$/.test(text) ? parseIsoDate(text) : NaN
 }

@@ -6,7 +6,7 @@ import { loadSettings } from '../config/read-settings.ts'
 import { GatewayError } from '../core/errors.ts'
 import { createServices } from '../create-services.ts'
 import { decide } from '../routing/decision.ts'
-import { serving } from '../stages/provider-call.ts'
+import { canServe } from '../stages/provider-call.ts'
 import { chooseRoutes } from '../stages/route-model.ts'
 import { withTimeout } from '../async/with-timeout.ts'
 import { CommandError } from '../process/terminal.ts'
@@ -66,7 +66,7 @@ function decisionOn (
   try {
     const key = { id: 'cli', name: 'cli' }
     const { routes, skipped } = chooseRoutes({ request, headers: {}, key, record }, services, { attributes: chatAttributes })
-    return decide({ requested: record.requestedModel ?? '', routes, skipped, health: services.health, serves: serving(services.providers, 'chat') })
+    return decide({ requested: record.requestedModel ?? '', routes, skipped, health: services.routeHealth, canServe: canServe(services.providers, 'chat') })
   } catch (error) {
     if (error instanceof GatewayError) throw new CommandError(error.message, { cause: error })
     throw error

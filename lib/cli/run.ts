@@ -6,7 +6,7 @@
  */
 
 import { ConfigError, formatProblems } from '../config/problems.ts'
-import { KeyNameError } from '../keys/key-store.ts'
+import { DuplicateKeyNameError } from '../keys/key-store.ts'
 import { nearest } from '../text/nearest.ts'
 import { StoreError, isDatabaseError } from '../stores/store-error.ts'
 import { version } from '../text/version.ts'
@@ -119,7 +119,7 @@ function explain (error: unknown, name: string, terminal: Terminal): ExitCode {
     terminal.error(`headgate ${name}: the store cannot be used: ${error.message}. Try again once no other program uses it.`)
     return 1
   }
-  const explained = error instanceof StoreError || error instanceof KeyNameError
+  const explained = error instanceof StoreError || error instanceof DuplicateKeyNameError
   terminal.error(`headgate ${name}: ${explained ? error.message : trace(error)}`)
   return 1
 }

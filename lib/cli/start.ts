@@ -7,9 +7,9 @@ import { createLog, flushed } from '../telemetry/log.ts'
 import { announce } from '../process/announce.ts'
 import type { Command } from './command.ts'
 import type { ExitCode, Terminal } from '../process/terminal.ts'
-import { exitAfter } from '../process/exit.ts'
+import { exitIfStopHangs } from '../process/exit.ts'
 import { firstKey } from '../process/first-key.ts'
-import { followNpm } from '../process/follow-npm.ts'
+import { stopWithNpm } from '../process/follow-npm.ts'
 import { logWarnings, serve, type ServeOptions } from '../process/serve.ts'
 import { stopSignal } from '../process/signals.ts'
 
@@ -36,7 +36,7 @@ the file.`,
     const { settings, warnings } = readSettings(sources)
     const options = { sources, settings, log: createLog(settings.server.logLevel) }
     if (cluster.isWorker) return await (await import('../process/worker.ts')).runWorker(options)
-    followNpm(terminal.env)
+    stopWithNpm(terminal.env)
     logWarnings(warnings, options.log)
     if (settings.server.workers > 1) return await (await import('../process/primary.ts')).runPrimary(options, terminal)
     return await runSingle(options, terminal)
@@ -50,7 +50,7 @@ async function runSingle (options: ServeOptions, terminal: Terminal): Promise<Ex
   announce({ ...serving, settings: options.settings, models: serving.gateway.services.models }, log, terminal)
   await stop
   log.info('draining open calls; signal again to exit immediately')
-  exitAfter(options.settings.server)
+  exitIfStopHangs(options.settings.server)
   await serving.close()
   await flushed(log)
   return 0

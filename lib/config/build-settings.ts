@@ -11,7 +11,7 @@ import { Secret } from '../core/secret.ts'
 import type { KeySettings, ProviderSettings, RouteSettings, Settings } from '../core/settings.ts'
 import { kindOf, kinds } from '../providers/kinds.ts'
 import { camelCased } from '../validation/camel-case-schema.ts'
-import { isoMoment } from './iso-moment.ts'
+import { parseIsoDate } from './iso-moment.ts'
 import { routeTargets } from './route-targets.ts'
 
 export interface SettingsSources {
@@ -87,7 +87,7 @@ function route (name: string, entry: RouteConfig): RouteSettings {
 
 function key (entry: KeyConfig, secret: ReadSecret): KeySettings {
   const { expiresAt, ...rest } = camelCased(KeyConfig, entry, secret)
-  return expiresAt === undefined ? rest : { ...rest, expiresAtMs: isoMoment(expiresAt) }
+  return expiresAt === undefined ? rest : { ...rest, expiresAtMs: parseIsoDate(expiresAt) }
 }
 
 /**

@@ -6,13 +6,13 @@ import { firstInvalidChar } from '../text/header-value.ts'
 import type { KeySettings } from '../core/settings.ts'
 import type { Report } from './report.ts'
 
-export interface KeyTexts {
+export interface KeyValues {
   readonly secrets: ReadonlyMap<string, Secret>
   /** Those of `HEADGATE_API_KEYS`. */
   readonly ownKeys: readonly KeySettings[]
 }
 
-export function checkKeyTexts ({ keys }: Config, { secrets, ownKeys }: KeyTexts, report: Report): void {
+export function checkKeyValues ({ keys }: Config, { secrets, ownKeys }: KeyValues, report: Report): void {
   const seen = new Set<string>()
   for (const [index, { name, key }] of keys.entries()) {
     const text = secrets.get(key)?.reveal()

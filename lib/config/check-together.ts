@@ -9,7 +9,7 @@ import { nearest } from '../text/nearest.ts'
 import { SandboxOptionError, sandboxOptionNames, sandboxOptions } from '../sandbox/options.ts'
 import { isServerPattern } from '../mcp/tool-scope.ts'
 import { checkModels } from './check-models.ts'
-import { isoMoment } from './iso-moment.ts'
+import { parseIsoDate } from './iso-moment.ts'
 import { kindOf, kinds } from '../providers/kinds.ts'
 import type { Path } from './path.ts'
 import type { Report } from './report.ts'
@@ -19,7 +19,7 @@ import type { Report } from './report.ts'
  *
  * @param providerNames every provider that is written down, also where its entry is wrong
  */
-export function checkTogether (config: Config, providerNames: readonly string[], report: Report): void {
+export function checkCrossReferences (config: Config, providerNames: readonly string[], report: Report): void {
   checkProviders(config, report)
   checkModels(config, providerNames, report)
   checkToolServers(config, report)
@@ -153,7 +153,7 @@ function checkKeys (config: Config, report: Report): void {
       })
     }
     for (const [position, slug] of mcpServers.entries()) checkServerScope(['keys', index, 'mcp_servers', position], slug, config, report)
-    const expiresAtMs = expiresAt === undefined ? Infinity : isoMoment(expiresAt)
+    const expiresAtMs = expiresAt === undefined ? Infinity : parseIsoDate(expiresAt)
     if (Number.isNaN(expiresAtMs)) report.add(['keys', index, 'expires_at'], 'is not a date')
     else if (expiresAtMs <= Date.now()) report.warn(['keys', index, 'expires_at'], 'has passed')
   }

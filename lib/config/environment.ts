@@ -113,9 +113,9 @@ export function applyEnvironment (value: Record<string, unknown>, environment: O
     write(path, numeric && /^\d{1,15}$/.test(text) ? Number(text) : text, variable)
   }
   for (const [id, prefixes] of Object.entries(providerPrefixes)) {
-    const given = (name: Variable): boolean => environment.get(name) !== undefined
-    const key = prefixes.map(prefix => `${prefix}_API_KEY` as const).find(given)
-    const url = prefixes.map(prefix => `${prefix}_BASE_URL` as const).find(given)
+    const isSet = (name: Variable): boolean => environment.get(name) !== undefined
+    const key = prefixes.map(prefix => `${prefix}_API_KEY` as const).find(isSet)
+    const url = prefixes.map(prefix => `${prefix}_BASE_URL` as const).find(isSet)
     const listed = entryAt(value, ['providers', id])
     if (key !== undefined && (!isMap(listed) || (listed.api_key === undefined && listed.api_keys === undefined))) {
       write(['providers', id, 'api_key'], `env:${key}`, key)
@@ -130,18 +130,18 @@ export function applyEnvironment (value: Record<string, unknown>, environment: O
 }
 
 /** Variables with a description of their own, in place of that of the entry. */
-export const ownRules: { readonly [name in Variable]?: string } = { HEADGATE_SANDBOX: 'must be on or off' }
+export const messageOverrides: { readonly [name in Variable]?: string } = { HEADGATE_SANDBOX: 'must be on or off' }
 
 const sandboxWords = new Map([['on', true], ['true', true], ['off', false], ['false', false]])
 
 function applySandbox (
   value: Record<string, unknown>,
-  wish: string | undefined,
+  setting: string | undefined,
   write: (path: Path, entry: unknown, variable: Variable) => void
 ): void {
   const path = ['providers', 'sandbox', 'enabled']
-  if (wish !== undefined) {
-    write(path, sandboxWords.get(wish.toLowerCase()) ?? wish, 'HEADGATE_SANDBOX')
+  if (setting !== undefined) {
+    write(path, sandboxWords.get(setting.toLowerCase()) ?? setting, 'HEADGATE_SANDBOX')
     return
   }
   const providers = value.providers ?? {}

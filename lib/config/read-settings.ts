@@ -12,8 +12,8 @@ import { readFileSync } from 'node:fs'
 import { dirname, isAbsolute, relative, resolve } from 'node:path'
 import { buildSettings, environmentKeys } from './build-settings.ts'
 import { checkShape } from './check-shape.ts'
-import { checkKeyTexts } from './check-key-texts.ts'
-import { checkTogether } from './check-together.ts'
+import { checkKeyValues } from './check-key-texts.ts'
+import { checkCrossReferences } from './check-together.ts'
 import { emptyDocument, readDocument, type ConfigDocument } from './config-document.ts'
 import { applyEnvironment, errorCode, readEnvironment } from './environment.ts'
 import { isMap } from './path.ts'
@@ -60,8 +60,8 @@ export function readSettings (sources: ConfigSources): ReadSettings {
   if (isMap(value.providers)) for (const label of providerLabels) value.providers[label] ??= { enabled: false }
   const { config, written } = checkShape(value, report)
   const ownKeys = environmentKeys(environment.get('HEADGATE_API_KEYS'))
-  checkTogether(config, providerNames, reportFor(report, written))
-  checkKeyTexts(config, { secrets, ownKeys }, reportFor(report, written))
+  checkCrossReferences(config, providerNames, reportFor(report, written))
+  checkKeyValues(config, { secrets, ownKeys }, reportFor(report, written))
   report.throwIfAny()
   return { settings: buildSettings(config, { secrets, ownKeys, cwd }), warnings: report.warnings() }
 }

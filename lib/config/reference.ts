@@ -1,7 +1,7 @@
 /** The reference page of the configuration, made from its schema: every entry with type, default and description. */
 
 import { Config } from '../../schemas/config.ts'
-import { isObject, objectOf, textOf, type JsonObject } from '../json/guards.ts'
+import { isObject, objectOf, nonEmptyText, type JsonObject } from '../json/guards.ts'
 import { entrySchema, isSecretSchema, propertySchemas } from '../validation/schema-parts.ts'
 
 interface Row {
@@ -48,7 +48,7 @@ function line ({ path, schema }: Row): string {
 }
 
 function text (schema: JsonObject): string {
-  return textOf(schema.description) ?? ''
+  return nonEmptyText(schema.description) ?? ''
 }
 
 function typeText (schema: JsonObject): string {

@@ -1,7 +1,7 @@
 /** Gathers problems of one configuration, and knows where each entry came from. */
 
 import type { ConfigDocument } from './config-document.ts'
-import { ownRules, type Origins } from './environment.ts'
+import { messageOverrides, type Origins } from './environment.ts'
 import { formatPath, type Path } from './path.ts'
 import { ConfigError, type Problem } from './problems.ts'
 
@@ -33,7 +33,7 @@ export function createReport (document: ConfigDocument, origins: Origins): Repor
     const variable = origins.get(text)
     found.set(text, variable === undefined
       ? { file: document.file, ...document.locate(path, part), path: text, message, ...hint }
-      : { file: 'environment', line: 0, column: 0, path: variable, message: ownRules[variable] ?? message, ...hint })
+      : { file: 'environment', line: 0, column: 0, path: variable, message: messageOverrides[variable] ?? message, ...hint })
   }
   return {
     add: into(problems),

@@ -15,17 +15,17 @@ export type Fault =
   /** Nothing another attempt could change: the request itself is at fault. */
   | 'caller'
   /** The request is too long for this model; another model of the list may take it. */
-  | 'context-length'
+  | 'context_length'
   /** This provider does not have the model; another of the list may be had. */
   | 'model'
   /** This credential cannot serve it (401, 402, 403, exhausted quota): try the next model. */
   | 'credential'
   /** 429: wait as long as the provider says, or try the next model. */
-  | 'rate-limit'
+  | 'rate_limit'
   /** Network, 5xx, unreadable answer: the same target may work in a moment. */
   | 'transient'
 
-interface CodeRow { status: number, type: ErrorType, message: string, failure?: Fault }
+interface CodeRow { status: number, type: ErrorType, message: string, fault?: Fault }
 
 /** Every code Headgate sends, with its status, type and the sentence used when none is given. */
 export const codes = {
@@ -41,7 +41,7 @@ export const codes = {
     status: 401,
     type: 'authentication_error',
     message: 'The provider refused the key given in X-Provider-Key.',
-    failure: 'credential'
+    fault: 'credential'
   },
   invalid_json: {
     status: 400, type: 'invalid_request_error', message: 'The body must be a JSON object.'
@@ -56,7 +56,7 @@ export const codes = {
     status: 400,
     type: 'invalid_request_error',
     message: 'The input exceeds the context length of the model.',
-    failure: 'context-length'
+    fault: 'context_length'
   },
   content_policy_violation: {
     status: 400, type: 'invalid_request_error', message: 'The provider refused the content of this request.'
@@ -81,7 +81,7 @@ export const codes = {
     status: 404,
     type: 'invalid_request_error',
     message: 'The model does not exist or is not enabled.',
-    failure: 'model'
+    fault: 'model'
   },
   deferred_completion_not_found: {
     status: 404,
@@ -106,7 +106,7 @@ export const codes = {
     message: 'Send the body as application/json.'
   },
   rate_limit_exceeded: {
-    status: 429, type: 'rate_limit_error', message: 'Too many requests. Try again later.', failure: 'rate-limit'
+    status: 429, type: 'rate_limit_error', message: 'Too many requests. Try again later.', fault: 'rate_limit'
   },
   client_closed_request: {
     status: 499, type: 'server_error', message: 'The client closed the connection.'
@@ -115,34 +115,34 @@ export const codes = {
     status: 500, type: 'server_error', message: 'Headgate failed to handle the request.'
   },
   upstream_error: {
-    status: 502, type: 'server_error', message: 'The provider failed to answer.', failure: 'transient'
+    status: 502, type: 'server_error', message: 'The provider failed to answer.', fault: 'transient'
   },
   upstream_unreachable: {
-    status: 502, type: 'server_error', message: 'The provider could not be reached.', failure: 'transient'
+    status: 502, type: 'server_error', message: 'The provider could not be reached.', fault: 'transient'
   },
   upstream_invalid_response: {
     status: 502,
     type: 'server_error',
     message: 'The provider sent an invalid answer.',
-    failure: 'transient'
+    fault: 'transient'
   },
   upstream_stream_interrupted: {
     status: 502,
     type: 'server_error',
     message: 'The provider ended the stream before the answer was complete.',
-    failure: 'transient'
+    fault: 'transient'
   },
   upstream_auth_failed: {
     status: 502,
     type: 'server_error',
     message: 'The provider refused the credential of this gateway.',
-    failure: 'credential'
+    fault: 'credential'
   },
   upstream_quota_exhausted: {
     status: 503,
     type: 'server_error',
     message: 'The quota of this gateway at the provider is exhausted.',
-    failure: 'credential'
+    fault: 'credential'
   },
   deferred_result_lost: {
     status: 502,
@@ -150,7 +150,7 @@ export const codes = {
     message: 'The provider delivered the deferred result, but it was lost on the way.'
   },
   upstream_overloaded: {
-    status: 503, type: 'server_error', message: 'The provider is overloaded.', failure: 'transient'
+    status: 503, type: 'server_error', message: 'The provider is overloaded.', fault: 'transient'
   },
   overloaded: {
     status: 503, type: 'server_error', message: 'Too many concurrent requests. Try again later.'
@@ -162,7 +162,7 @@ export const codes = {
     status: 504,
     type: 'server_error',
     message: 'The provider did not answer in time.',
-    failure: 'transient'
+    fault: 'transient'
   },
   timeout: {
     status: 504, type: 'server_error', message: 'The request timed out.'
@@ -181,7 +181,7 @@ export interface GatewayErrorOptions {
   type?: ErrorType | undefined
   /** The upstream's own code, when it is more use to the caller than ours. */
   shownCode?: string | undefined
-  failure?: Fault | undefined
+  fault?: Fault | undefined
   /** Seconds the upstream asked us to wait, already clamped to 1–60. */
   retryAfterSeconds?: number | undefined
   /** The provider's own limits, as headers of the answer. */
@@ -197,7 +197,7 @@ export class GatewayError extends Error {
   readonly status: number
   readonly type: ErrorType
   readonly param: string | null
-  readonly failure: Fault
+  readonly fault: Fault
   readonly retryAfterSeconds: number | undefined
   readonly rateLimits: Readonly<Record<string, string>> | undefined
   readonly accepted: boolean
@@ -211,7 +211,7 @@ export class GatewayError extends Error {
     this.status = options.status ?? row.status
     this.type = options.type ?? row.type
     this.param = options.param ?? null
-    this.failure = options.failure ?? row.failure ?? 'caller'
+    this.fault = options.fault ?? row.fault ?? 'caller'
     this.retryAfterSeconds = options.retryAfterSeconds
     this.rateLimits = options.rateLimits
     this.accepted = options.accepted ?? false
@@ -220,10 +220,10 @@ export class GatewayError extends Error {
 
   /** The same error in other words, about another parameter, or with what else is known. */
   with (changes: Pick<GatewayErrorOptions, 'message' | 'param' | 'cause' | 'accepted'>): GatewayError {
-    const { code, message, status, type, failure, retryAfterSeconds, rateLimits, cause, accepted } = this
+    const { code, message, status, type, fault, retryAfterSeconds, rateLimits, cause, accepted } = this
     const shownCode = this.#shownCode
     const param = this.param ?? undefined
-    const same = { message, status, type, failure, retryAfterSeconds, rateLimits, cause, accepted, param, shownCode }
+    const same = { message, status, type, fault, retryAfterSeconds, rateLimits, cause, accepted, param, shownCode }
     return new GatewayError(code, { ...same, ...changes })
   }
 
@@ -246,7 +246,7 @@ export class GatewayError extends Error {
   headers (): Record<string, string> {
     const full = { 'x-ratelimit-remaining-requests': '0', 'x-ratelimit-reset-requests': `${this.retryAfterSeconds ?? 1}s` }
     const headers: Record<string, string> = { ...this.code === 'overloaded' && full, ...this.rateLimits }
-    const retryable = this.failure === 'transient' || this.failure === 'rate-limit' ||
+    const retryable = this.fault === 'transient' || this.fault === 'rate_limit' ||
       this.code === 'overloaded' || this.code === 'shutting_down'
     if (this.status === 429 || this.status === 503) {
       headers['retry-after'] = String(this.retryAfterSeconds ?? 1)

@@ -28,7 +28,7 @@ export interface Budget {
 export const budgetPeriods = ['day', 'month', 'total'] as const satisfies ReadonlyArray<Budget['per']>
 
 /** Selects the limits on what answers come to: what is left to count where a call was admitted before. */
-export function limitsOnUse ({ tokensPerMinute, budget }: KeyLimits): KeyLimits {
+export function usageLimits ({ tokensPerMinute, budget }: KeyLimits): KeyLimits {
   return { ...tokensPerMinute !== undefined && { tokensPerMinute }, ...budget !== undefined && { budget } }
 }
 

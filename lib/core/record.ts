@@ -15,7 +15,7 @@ export type Outcome = 'ok' | 'error' | 'client_closed'
 export interface FailedAttempt {
   readonly route: Route
   /** The code of an error, or what spoke against asking. */
-  readonly why: string
+  readonly reason: string
 }
 
 /**
@@ -26,7 +26,7 @@ export class CallRecord {
   // The call.
   readonly endpoint: string
   /** Method and path of a request that no endpoint serves. */
-  unrouted: string | undefined = undefined
+  unmatchedRequest: string | undefined = undefined
   keyId: string | undefined = undefined
   /** As the caller wrote it. */
   requestedModel: string | undefined = undefined
@@ -101,7 +101,7 @@ export class CallRecord {
    * Set when the answer is read on although the caller has left: resolves, and never rejects, when
    * the record is complete.
    */
-  settled: Promise<void> | undefined = undefined
+  whenUsageKnown: Promise<void> | undefined = undefined
 
   constructor (endpoint: string) {
     this.endpoint = endpoint

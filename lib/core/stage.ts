@@ -18,7 +18,7 @@
 export type Stage<In, Out = In> = (source: AsyncIterable<In>) => AsyncIterable<Out>
 
 /** A stage that gives what it takes, whatever that is in detail. */
-export type SameStage<Bound> = <T extends Bound>(source: AsyncIterable<T>) => AsyncIterable<T>
+export type PassThroughStage<Bound> = <T extends Bound>(source: AsyncIterable<T>) => AsyncIterable<T>
 
 /** Takes a source, returns one value: the end of a pipeline. */
 export type Sink<In, Out> = (source: AsyncIterable<In>) => Promise<Out>

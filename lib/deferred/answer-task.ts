@@ -1,8 +1,8 @@
 /** Answers a deferred call that the gateway runs itself, out of its store. */
 
-import { deadline } from '../async/deadline-signal.ts'
+import { startDeadline } from '../async/deadline-signal.ts'
 import { GatewayError, asGatewayError } from '../core/errors.ts'
-import { limitsOnUse, type KeyLimits } from '../core/key.ts'
+import { usageLimits, type KeyLimits } from '../core/key.ts'
 import { CallRecord, noteError } from '../core/record.ts'
 import type { AuthedCall, Call, RoutedCall } from '../core/call.ts'
 import type { ChatInput } from '../chat/input.ts'
@@ -43,7 +43,7 @@ export function answerTask (
   return async (task, signal) => {
     const stored = JSON.parse(task) as DeferredTask // by us
     const revoked = new AbortController()
-    const clock = deadline(services.settings.limits.callMs, AbortSignal.any([signal, revoked.signal]), new GatewayError('timeout'))
+    const clock = startDeadline(services.settings.limits.callMs, AbortSignal.any([signal, revoked.signal]), new GatewayError('timeout'))
     const call = callOf(stored, limitsOf(stored, services), clock.signal)
     const checkKey = (): void => { if (!mayRun(services, call)) revoked.abort(new GatewayError('invalid_api_key')) }
     const keyChecks = setInterval(checkKey, keyCheckMs)
@@ -75,7 +75,7 @@ export function answerTask (
 /** The call was admitted by all limits when it was deferred; what it uses shows only now. */
 function limitsOf ({ key }: DeferredTask, { keys, settings }: TaskServices): KeyLimits {
   const known = keys.find?.(key.id) ?? key
-  return limitsOnUse(known.limits ?? settings.limits.defaultKey ?? {})
+  return usageLimits(known.limits ?? settings.limits.defaultKey ?? {})
 }
 
 function mayRun ({ keys }: TaskServices, { key }: AuthedCall): boolean {

@@ -3,7 +3,7 @@
 import { EventEmitter } from 'node:events'
 import { randomUUID } from 'node:crypto'
 import { DeferredStore } from './deferred-store.ts'
-import { SealedIds } from './deferred-id.ts'
+import { SealedTickets } from './deferred-id.ts'
 import type { Database } from '../stores/database.ts'
 
 interface DeferredEvents {
@@ -15,7 +15,7 @@ interface DeferredEvents {
 
 export interface Deferrals {
   readonly store: DeferredStore
-  readonly seal: SealedIds
+  readonly tickets: SealedTickets
   /** The name of this process in the store. */
   readonly owner: string
   /** Emits what happens in this process; other processes poll the store. */
@@ -23,7 +23,7 @@ export interface Deferrals {
 }
 
 /** Opens the store of deferred completions. @throws the errors of the database */
-export async function openDeferrals (database: Pick<Database, 'query' | 'isInPlace'>): Promise<Deferrals> {
+export async function openDeferrals (database: Pick<Database, 'query' | 'storeFileIntact'>): Promise<Deferrals> {
   const store = new DeferredStore(database)
-  return { store, seal: new SealedIds(await store.secret()), owner: randomUUID(), events: new EventEmitter() }
+  return { store, tickets: new SealedTickets(await store.secret()), owner: randomUUID(), events: new EventEmitter() }
 }

@@ -7,7 +7,7 @@
 import { createCipheriv, createDecipheriv, createHash, randomBytes } from 'node:crypto'
 
 /** Names where a completion is and which key may fetch it. */
-export interface DeferredId {
+export interface DeferredTicket {
   /** Id of the gateway key that asked. */
   readonly key: string
   /** Unix time. */
@@ -15,7 +15,7 @@ export interface DeferredId {
   /** The gateway's name of the model. */
   readonly modelId: string
   /** Absent for a completion that this gateway makes itself. */
-  readonly at?: {
+  readonly upstream?: {
     readonly providerId: string
     /** The model's name there. */
     readonly model: string
@@ -32,7 +32,7 @@ const ivBytes = 12
 const tagBytes = 16
 const prefix = 'dfr_'
 
-export class SealedIds {
+export class SealedTickets {
   readonly #secret: Buffer
 
   /** @param secret 32 bytes */
@@ -41,7 +41,7 @@ export class SealedIds {
   }
 
   /** Seals a ticket; the result differs each time. */
-  seal (ticket: DeferredId): string {
+  seal (ticket: DeferredTicket): string {
     const iv = randomBytes(ivBytes)
     const cipher = createCipheriv(algorithm, this.#secret, iv)
     const sealed = [iv, cipher.update(JSON.stringify(ticket)), cipher.final(), cipher.getAuthTag()]
@@ -49,7 +49,7 @@ export class SealedIds {
   }
 
   /** Opens an id; `undefined` for any text that was not sealed with this secret. */
-  open (id: string): DeferredId | undefined {
+  open (id: string): DeferredTicket | undefined {
     const bytes = Buffer.from(id.slice(prefix.length), 'base64url')
     // One spelling only: base64 can be written in several ways.
     if (id !== prefix + bytes.toString('base64url') || bytes.length < ivBytes + tagBytes) return undefined
@@ -57,7 +57,7 @@ export class SealedIds {
     decipher.setAuthTag(bytes.subarray(-tagBytes))
     try {
       const text = decipher.update(bytes.subarray(ivBytes, -tagBytes), undefined, 'utf8') + decipher.final('utf8')
-      return JSON.parse(text) as DeferredId // sealed by us
+      return JSON.parse(text) as DeferredTicket // sealed by us
     } catch {
       return undefined
     }

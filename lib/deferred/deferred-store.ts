@@ -46,10 +46,10 @@ export interface LeasedTask extends StoredTask {
 const retryAfterSeconds = 5
 
 export class DeferredStore {
-  readonly #database: Pick<Database, 'query' | 'isInPlace'>
+  readonly #database: Pick<Database, 'query' | 'storeFileIntact'>
   readonly #query: Kysely<Tables>
 
-  constructor (database: Pick<Database, 'query' | 'isInPlace'>) {
+  constructor (database: Pick<Database, 'query' | 'storeFileIntact'>) {
     this.#database = database
     this.#query = database.query
   }
@@ -177,7 +177,7 @@ export class DeferredStore {
 
   /** @throws GatewayError `overloaded` when the store is locked for long, full, or was deleted */
   async #use<T> (work: () => Promise<T>): Promise<T> {
-    if (!this.#database.isInPlace()) throw unavailable('the file of the store was deleted or replaced')
+    if (!this.#database.storeFileIntact()) throw unavailable('the file of the store was deleted or replaced')
     try {
       return await retryWhenLocked(work)
     } catch (error) {

@@ -63,7 +63,7 @@ export class TaskRunner {
   }
 
   /** Resolves when the tasks that run now have ended; later ones do not count. */
-  async settled (): Promise<void> {
+  async whenIdle (): Promise<void> {
     await Promise.all(this.#work)
   }
 

@@ -1,7 +1,7 @@
 /** Opens the id of a deferred completion, for the key it belongs to. */
 
 import { GatewayError } from '../core/errors.ts'
-import { digest, type DeferredId } from './deferred-id.ts'
+import { digest, type DeferredTicket } from './deferred-id.ts'
 import type { AuthedCall } from '../core/call.ts'
 import type { Secret } from '../core/secret.ts'
 import type { Provider } from '../providers/provider.ts'
@@ -12,9 +12,9 @@ import type { Deferrals } from './deferrals.ts'
  *
  * @throws GatewayError `deferred_completion_not_found` for an id that is unknown, expired or another key's
  */
-export function openTicket ({ params, key, record }: AuthedCall, { seal }: Deferrals, keepMs: number): { id: string, ticket: DeferredId } {
+export function openTicket ({ params, key, record }: AuthedCall, { tickets }: Deferrals, keepMs: number): { id: string, ticket: DeferredTicket } {
   const given = params['request_id'] ?? ''
-  const ticket = seal.open(given)
+  const ticket = tickets.open(given)
   const nowMs = Date.now()
   if (ticket === undefined || ticket.key !== key.id || ticket.createdSeconds * 1000 + keepMs < nowMs) throw notFound()
   record.modelId = ticket.modelId

@@ -10,8 +10,8 @@ import { Router } from '@koa/router'
 import { GatewayError, asGatewayError } from '../core/errors.ts'
 import { noteError } from '../core/record.ts'
 import { Admission, type AdmissionLimits } from './admission.ts'
-import { BareKoa } from './node-internals.ts'
-import { Link, OpenCalls } from './open-calls.ts'
+import { KoaWithoutResponseHandling } from './node-internals.ts'
+import { OpenCallNode, OpenCalls } from './open-calls.ts'
 import { Pipelining } from './pipelining.ts'
 import { readCall, type EdgeLimits } from './read-call.ts'
 import { writeReply, type BeforeLastByte } from './write-reply.ts'
@@ -42,7 +42,7 @@ export interface AppOptions {
 export interface App {
   readonly handle: (request: IncomingMessage, response: ServerResponse) => void
   /** Resolves when the calls that are open now have ended; later ones do not count. */
-  readonly settled: () => Promise<void>
+  readonly whenIdle: () => Promise<void>
   /** Open calls, those of callers without a key included. */
   readonly openCalls: () => number
   /** The amounts that open calls hold of the bounded resources. */
@@ -53,15 +53,15 @@ export interface App {
 
 /** @param options `endpoints()` must always give the same paths in the same order */
 export function createApp (options: AppOptions): App {
-  const app = new BareKoa()
+  const app = new KoaWithoutResponseHandling()
   const router = new Router()
   const open = new OpenCalls()
   const { limits } = options
   const admission = new Admission(limits)
   const pipelining = new Pipelining(limits.pipelinedRequests)
-  const waiting = new Set<{ readonly calls: Set<Link>, readonly resolve: () => void }>()
+  const waiting = new Set<{ readonly calls: Set<OpenCallNode>, readonly resolve: () => void }>()
 
-  const end = (link: Link): void => {
+  const end = (link: OpenCallNode): void => {
     open.delete(link)
     for (const waiter of waiting) {
       waiter.calls.delete(link)
@@ -77,7 +77,7 @@ export function createApp (options: AppOptions): App {
   ): Promise<void> => {
     const endpoint = target instanceof GatewayError ? undefined : target
     const { call, abort, close } = readCall(request, response, params, endpoint, limits, admission)
-    const link = new Link(abort)
+    const link = new OpenCallNode(abort)
     open.add(link)
     if (options.draining()) response.shouldKeepAlive = false
     try {
@@ -89,7 +89,7 @@ export function createApp (options: AppOptions): App {
       await writeError(response, failure, call, limits.graceMs, options.beforeLastByte)
     } finally {
       if (!request.complete) discardBody(request)
-      if (call.record.settled !== undefined) await call.record.settled
+      if (call.record.whenUsageKnown !== undefined) await call.record.whenUsageKnown
       end(link)
       close()
       call.record.outcome ??= call.signal.aborted ? noteError(call.record, call.signal.reason) : 'ok'
@@ -141,7 +141,7 @@ export function createApp (options: AppOptions): App {
         case 'drop': return undefined
       }
     },
-    settled: async () => {
+    whenIdle: async () => {
       if (open.size === 0) return
       await new Promise<void>(resolve => { waiting.add({ calls: new Set(open), resolve }) })
     },
@@ -178,7 +178,7 @@ function tooManyOutstanding (limit: number): GatewayError {
 
 /** Notes method and path of a request that no endpoint serves, for the log. */
 function noteRequest ({ record }: Call, { method = '', url = '' }: IncomingMessage): void {
-  record.unrouted = `${method} ${url.split('?', 1)[0]}`.slice(0, maxLoggedTarget)
+  record.unmatchedRequest = `${method} ${url.split('?', 1)[0]}`.slice(0, maxLoggedTarget)
 }
 
 /** Writes an error as status and body; once the answer has begun, the socket is destroyed instead. */

@@ -71,7 +71,7 @@ export function hasBegunAnswer (socket: Duplex): boolean {
  * Koa without its own handling of a response. That listens for the end of every response, to report
  * what is reported here anyway, and answers for middleware that has not: 5 µs a request.
  */
-export class BareKoa extends Koa {
+export class KoaWithoutResponseHandling extends Koa {
   async handleRequest (context: Context, middleware: (context: Context) => Promise<void>): Promise<void> {
     try {
       await middleware(context)

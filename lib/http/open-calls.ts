@@ -10,25 +10,25 @@
 import type { GatewayError } from '../core/errors.ts'
 
 /** One open call, as the edge sees it. */
-export class Link {
+export class OpenCallNode {
   readonly abort: (reason: GatewayError) => void
-  previous: Link = this
-  next: Link = this
+  previous: OpenCallNode = this
+  next: OpenCallNode = this
 
   constructor (abort: (reason: GatewayError) => void) {
     this.abort = abort
   }
 }
 
-export class OpenCalls implements Iterable<Link> {
-  readonly #ring = new Link(() => undefined)
+export class OpenCalls implements Iterable<OpenCallNode> {
+  readonly #ring = new OpenCallNode(() => undefined)
   #size = 0
 
   get size (): number {
     return this.#size
   }
 
-  add (link: Link): void {
+  add (link: OpenCallNode): void {
     this.#size++
     link.previous = this.#ring.previous
     link.next = this.#ring
@@ -37,7 +37,7 @@ export class OpenCalls implements Iterable<Link> {
   }
 
   /** @param link one that was added and not deleted */
-  delete (link: Link): void {
+  delete (link: OpenCallNode): void {
     this.#size--
     link.previous.next = link.next
     link.next.previous = link.previous
@@ -47,8 +47,8 @@ export class OpenCalls implements Iterable<Link> {
   }
 
   /** Iterates over the calls open now: additions and deletions meanwhile change nothing. */
-  [Symbol.iterator] (): Iterator<Link> {
-    const links: Link[] = []
+  [Symbol.iterator] (): Iterator<OpenCallNode> {
+    const links: OpenCallNode[] = []
     for (let link = this.#ring.next; link !== this.#ring; link = link.next) links.push(link)
     return links.values()
   }

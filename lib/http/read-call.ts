@@ -78,7 +78,7 @@ export function readCall (
   // A caller who is refused while waiting to send a body may send it or not: no request can follow.
   if (waits) response.shouldKeepAlive = false
 
-  const longStrings = largeStringBytes === undefined ? undefined : new LargeStringExtractor(largeStringBytes)
+  const largeStrings = largeStringBytes === undefined ? undefined : new LargeStringExtractor(largeStringBytes)
   const record = new CallRecord(name)
   let admitted: AdmittedCall | undefined
   const call: Call = {
@@ -98,10 +98,10 @@ export function readCall (
         maxDepth: limits.jsonDepth,
         memory,
         ...(largeField !== undefined && { largeField }),
-        ...(longStrings !== undefined && { longStrings })
+        ...(largeStrings !== undefined && { largeStrings })
       })
     },
-    ...(longStrings !== undefined && { largeStrings: longStrings.texts }),
+    ...(largeStrings !== undefined && { largeStrings: largeStrings.texts }),
     signal: controller.signal,
     receivedAtMs: performance.now(),
     record

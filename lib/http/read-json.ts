@@ -18,7 +18,7 @@ import type { LargeStringExtractor } from '../json/extract-large-strings.ts'
 /** A socket would hand over two megabytes in a turn of the event loop, and twenty sockets forty. */
 const bytesPerTurn = 64 * 1024
 /** Strings from this length on are media in base64 or documents: `maxBytes` bounds them, `maxTextBytes` all else. */
-const longStringBytes = 64 * 1024
+const largeStringBytes = 64 * 1024
 /** Smaller bodies are not counted unless memory is short. */
 const uncountedBytes = 16 * 1024
 /** Memory of one value or key once parsed: distinct keys of large objects take most. */
@@ -42,7 +42,7 @@ export interface JsonLimits {
   /** The memory for bodies that the body takes. */
   readonly memory: Holding
   /** Takes the long strings out of the body; a stand-in is left for each. */
-  readonly longStrings?: LargeStringExtractor
+  readonly largeStrings?: LargeStringExtractor
 }
 
 /**
@@ -63,7 +63,7 @@ export async function readJson (request: IncomingMessage, limits: JsonLimits): P
   if (Number(headers['content-length']) > limits.maxBytes) throw tooLarge(limits.maxBytes, limits.largeField)
   const inflate = inflaterOf(headers['content-encoding'])
   const length = Number(headers['content-length'] ?? Number.NaN)
-  limits.longStrings?.expect(inflate === undefined && length >= 0 ? length : limits.maxBytes)
+  limits.largeStrings?.expect(inflate === undefined && length >= 0 ? length : limits.maxBytes)
   const text = await readText(request, inflate, limits)
   let value: unknown
   try {
@@ -88,7 +88,7 @@ async function readText (
   request: IncomingMessage, inflate: Inflater | undefined, limits: JsonLimits
 ): Promise<string> {
   const source = inflate ?? request
-  const { signal, longStrings } = limits
+  const { signal, largeStrings } = limits
   return await new Promise((resolve, reject) => {
     const pieces: Buffer[] = []
     let sizeBytes = 0
@@ -99,18 +99,18 @@ async function readText (
         throw new GatewayError('file_too_large', { message: `The body is compressed more than ${maxCompression}:1.` })
       }
       // Twice: as bytes, and as the text that is parsed. Long strings that are taken out stay bytes.
-      limits.memory.take(longStrings === undefined ? 2 * piece.length : piece.length)
+      limits.memory.take(largeStrings === undefined ? 2 * piece.length : piece.length)
       if (counter === undefined) {
-        if (longStrings === undefined && sizeBytes <= uncountedBytes) return
-        counter = new ValueCounter(longStringBytes)
+        if (largeStrings === undefined && sizeBytes <= uncountedBytes) return
+        counter = new ValueCounter(largeStringBytes)
         for (const earlier of pieces) counter.push(earlier)
       }
       counter.push(piece)
       if (counter.count > limits.maxValues) throw tooManyValues(limits)
-      if (sizeBytes - counter.longStringBytes > limits.maxTextBytes + (counter.isInString ? longStringBytes : 0)) throw tooLarge(limits.maxTextBytes)
+      if (sizeBytes - counter.largeStringBytes > limits.maxTextBytes + (counter.isInString ? largeStringBytes : 0)) throw tooLarge(limits.maxTextBytes)
     }
     const checkComplete = (): void => {
-      if (sizeBytes - (counter?.longStringBytes ?? 0) > limits.maxTextBytes) throw tooLarge(limits.maxTextBytes)
+      if (sizeBytes - (counter?.largeStringBytes ?? 0) > limits.maxTextBytes) throw tooLarge(limits.maxTextBytes)
       const atMost = sizeBytes * valueBytes
       if (counter === undefined && limits.memory.isCheap(atMost)) return limits.memory.take(atMost)
       const { count } = counter ?? counted(pieces)
@@ -134,8 +134,8 @@ async function readText (
       } catch (error) {
         return settle(error)
       }
-      if (longStrings === undefined) pieces.push(bytes)
-      else longStrings.push(bytes)
+      if (largeStrings === undefined) pieces.push(bytes)
+      else largeStrings.push(bytes)
       unpaused += bytes.length
       if (unpaused >= bytesPerTurn) void pause()
     }
@@ -161,7 +161,7 @@ async function readText (
         reject(error)
         return
       }
-      const text = textOf(longStrings?.rest ?? pieces)
+      const text = decodeUtf8(largeStrings?.rest ?? pieces)
       if (text !== undefined) resolve(text)
       else reject(new GatewayError('invalid_json', { message: 'The body is not UTF-8.' }))
     }
@@ -181,7 +181,7 @@ function ignoreLateError (): void {
 }
 
 /** Returns `undefined` for what is not UTF-8: decoded leniently, a model would be asked something else. */
-function textOf (pieces: readonly Buffer[]): string | undefined {
+function decodeUtf8 (pieces: readonly Buffer[]): string | undefined {
   const [first] = pieces
   const bytes = pieces.length === 1 && first !== undefined ? first : Buffer.concat(pieces)
   return isUtf8(bytes) ? bytes.toString() : undefined
@@ -196,7 +196,7 @@ function tooManyValues ({ maxValues }: JsonLimits): GatewayError {
 }
 
 function counted (pieces: readonly Buffer[]): ValueCounter {
-  const counter = new ValueCounter(longStringBytes)
+  const counter = new ValueCounter(largeStringBytes)
   for (const piece of pieces) counter.push(piece)
   return counter
 }

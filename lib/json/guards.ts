@@ -16,7 +16,7 @@ export function objectOf (value: unknown): JsonObject | undefined {
 }
 
 /** Returns the value as a text that is not empty, or `undefined`. */
-export function textOf (value: unknown): string | undefined {
+export function nonEmptyText (value: unknown): string | undefined {
   return typeof value === 'string' && value !== '' ? value : undefined
 }
 

@@ -17,7 +17,7 @@ export class ValueCounter {
   /** Values and keys so far, and one for the text itself. */
   count = 1
   /** Bytes in strings of at least `longBytes`. */
-  longStringBytes = 0
+  largeStringBytes = 0
   readonly #longBytes: number
   /** Bytes of the string that is open, without its quotes; -1 outside strings. */
   #openBytes = -1
@@ -76,7 +76,7 @@ export class ValueCounter {
   #grow (bytes: number): void {
     const wasLong = this.#openBytes >= this.#longBytes
     this.#openBytes += bytes
-    if (wasLong) this.longStringBytes += bytes
-    else if (this.#openBytes >= this.#longBytes) this.longStringBytes += this.#openBytes
+    if (wasLong) this.largeStringBytes += bytes
+    else if (this.#openBytes >= this.#longBytes) this.largeStringBytes += this.#openBytes
   }
 }

@@ -67,7 +67,7 @@ export interface KeyStoreOptions {
 }
 
 /** Reports that the name of a new key is taken. */
-export class KeyNameError extends Error {
+export class DuplicateKeyNameError extends Error {
   constructor (name: string) {
     super(`a key named "${name}" already exists`)
     this.name = 'KeyNameError'
@@ -148,7 +148,7 @@ export async function openKeyStore (
 
     create: async ({ name, endpoints, models, mcpServers, mcpUrls, expiresAtMs, limits }) => {
       const taken = [...fromConfiguration.values()].some(({ key }) => key.name === name)
-      if (taken) throw new KeyNameError(name)
+      if (taken) throw new DuplicateKeyNameError(name)
       const id = `key_${randomBytes(8).toString('hex')}`
       const key = `hg_${randomBytes(32).toString('base64url')}`
       const added = await query.insertInto('keys').values({
@@ -164,7 +164,7 @@ export async function openKeyStore (
         expires_at_ms: expiresAtMs ?? null,
         revoked_at_ms: null
       }).onConflict(conflict => conflict.doNothing()).executeTakeFirstOrThrow()
-      if (added.numInsertedOrUpdatedRows === 0n) throw new KeyNameError(name)
+      if (added.numInsertedOrUpdatedRows === 0n) throw new DuplicateKeyNameError(name)
       await refresh()
       return { id, key }
     },

@@ -9,7 +9,7 @@ import { nanoUsdOf, type KeyLimits, type Limit } from '../core/key.ts'
 import { fullBucket, fullInMs, remaining, take, waitMs, type Bucket } from './bucket.ts'
 import { periodOf, type Period, type Spending } from './budget.ts'
 
-export interface Wanted {
+export interface ReservationRequest {
   readonly keyId: string
   readonly limits: KeyLimits
   /** An estimate. */
@@ -23,7 +23,7 @@ export interface Wanted {
 }
 
 /** Holds the actual usage of a call. */
-export interface Used {
+export interface ActualUsage {
   readonly tokens: number
   readonly nanoUsd: number
   /** Requests to providers beyond the one that was reserved. Default 0. */
@@ -31,7 +31,7 @@ export interface Used {
 }
 
 /** Describes how much of a limit per minute is left. */
-export interface Room {
+export interface RateLimitStatus {
   readonly limit: number
   readonly remaining: number
   /** Milliseconds until the limit is completely available. */
@@ -39,19 +39,19 @@ export interface Room {
 }
 
 /** Holds the limits per minute that a key has. */
-export interface Rooms {
-  readonly requests?: Room
-  readonly tokens?: Room
+export interface RateLimitStatuses {
+  readonly requests?: RateLimitStatus
+  readonly tokens?: RateLimitStatus
 }
 
-export type Verdict = { readonly rooms: Rooms } & (
+export type LimitDecision = { readonly rateLimits: RateLimitStatuses } & (
   /** `nanoUsd` is what was reserved of the budget. */
   | { readonly admitted: true, readonly reservation: number, readonly nanoUsd: number }
   /** `budget` lasts until its period ends; `reserved` may end with open calls. */
   | { readonly admitted: false, readonly reason: Limit, readonly waitMs: number }
 )
 
-type Refusal = Omit<Extract<Verdict, { readonly admitted: false }>, 'rooms'>
+type Refusal = Omit<Extract<LimitDecision, { readonly admitted: false }>, 'rateLimits'>
 
 interface State {
   requests: Bucket
@@ -61,7 +61,7 @@ interface State {
   readonly spendings: Map<Period['per'], Spending>
 }
 
-interface Reservation extends Wanted {
+interface Reservation extends ReservationRequest {
   /** The process that made it. */
   readonly holder: string
   /** The period of the budget that it counts in. */
@@ -88,7 +88,7 @@ export class LimitCounters {
   }
 
   /** Returns the period of its budget that a call counts in; `undefined` without a budget. */
-  periodFor ({ keyId, limits }: Wanted): Period | undefined {
+  periodFor ({ keyId, limits }: ReservationRequest): Period | undefined {
     return this.#spendingOf(this.#stateOf(keyId), limits, this.#now())?.period
   }
 
@@ -104,24 +104,24 @@ export class LimitCounters {
   }
 
   /** Reserves everything a call may use, or nothing. */
-  reserve (wanted: Wanted, holder = ''): Verdict {
+  reserve (wanted: ReservationRequest, holder = ''): LimitDecision {
     const { keyId, limits } = wanted
     const nowMs = this.#now()
     const state = this.#stateOf(keyId)
     const capped = { ...wanted, tokens: Math.min(wanted.tokens, limits.tokensPerMinute ?? Infinity) }
     const spending = this.#spendingOf(state, limits, nowMs)
     const refusal = wanted.alreadyAdmitted === true ? undefined : refusalOf(capped, state, spending, nowMs)
-    if (refusal !== undefined) return { ...refusal, rooms: roomsOf(state, limits, nowMs) }
+    if (refusal !== undefined) return { ...refusal, rateLimits: statusesOf(state, limits, nowMs) }
     this.#change(state, limits, { requests: 1, tokens: capped.tokens, calls: openCallsOf(capped) }, nowMs)
     const nanoUsd = grantOf(capped, spending)
     if (spending !== undefined) state.spendings.set(spending.period.per, { ...spending, reserved: spending.reserved + nanoUsd })
     const reservation = ++this.#last
     this.#reservations.set(reservation, { ...capped, nanoUsd, holder, period: spending?.period })
-    return { admitted: true, reservation, nanoUsd, rooms: roomsOf(state, limits, nowMs) }
+    return { admitted: true, reservation, nanoUsd, rateLimits: statusesOf(state, limits, nowMs) }
   }
 
   /** Replaces a reservation with the actual usage; further calls do nothing. */
-  settle (reservation: number, used: Used): void {
+  settle (reservation: number, used: ActualUsage): void {
     const reserved = this.#reservations.get(reservation)
     if (reserved === undefined) return
     this.#reservations.delete(reservation)
@@ -165,19 +165,19 @@ export class LimitCounters {
 }
 
 /** Returns how many open calls it counts as. */
-function openCallsOf ({ alreadyAdmitted = false }: Wanted): number {
+function openCallsOf ({ alreadyAdmitted = false }: ReservationRequest): number {
   return alreadyAdmitted ? 0 : 1
 }
 
 /** Returns what is reserved of a budget: what is wanted, or what is left where less will do. */
-function grantOf ({ limits: { budget }, nanoUsd, minNanoUsd = nanoUsd }: Wanted, spending: Spending | undefined): number {
+function grantOf ({ limits: { budget }, nanoUsd, minNanoUsd = nanoUsd }: ReservationRequest, spending: Spending | undefined): number {
   if (budget === undefined || spending === undefined) return nanoUsd
   return Math.max(minNanoUsd, Math.min(nanoUsd, nanoUsdOf(budget) - spending.spent - spending.reserved))
 }
 
 /** Finds the limit that refuses; the budget first, as waiting does not help there. */
 function refusalOf (
-  { limits, tokens, nanoUsd, minNanoUsd = nanoUsd }: Wanted, state: State, spending: Spending | undefined, nowMs: number
+  { limits, tokens, nanoUsd, minNanoUsd = nanoUsd }: ReservationRequest, state: State, spending: Spending | undefined, nowMs: number
 ): Refusal | undefined {
   const { requestsPerMinute, tokensPerMinute, concurrentCalls, budget } = limits
   if (budget !== undefined && spending !== undefined) {
@@ -196,13 +196,13 @@ function refusalOf (
     : { admitted: false, reason: 'tokens', waitMs: forTokens }
 }
 
-function roomsOf ({ requests, tokens }: State, { requestsPerMinute, tokensPerMinute }: KeyLimits, nowMs: number): Rooms {
+function statusesOf ({ requests, tokens }: State, { requestsPerMinute, tokensPerMinute }: KeyLimits, nowMs: number): RateLimitStatuses {
   return {
-    ...requestsPerMinute !== undefined && { requests: roomOf(requests, requestsPerMinute, nowMs) },
-    ...tokensPerMinute !== undefined && { tokens: roomOf(tokens, tokensPerMinute, nowMs) }
+    ...requestsPerMinute !== undefined && { requests: statusOf(requests, requestsPerMinute, nowMs) },
+    ...tokensPerMinute !== undefined && { tokens: statusOf(tokens, tokensPerMinute, nowMs) }
   }
 }
 
-function roomOf (bucket: Bucket, limit: number, nowMs: number): Room {
+function statusOf (bucket: Bucket, limit: number, nowMs: number): RateLimitStatus {
   return { limit, remaining: remaining(bucket, limit, nowMs), resetMs: fullInMs(bucket, limit, nowMs) }
 }

@@ -1,12 +1,12 @@
 /** Writes limits as clients of this API read them: headers of every answer that was counted. */
 
 import type { KeyLimits } from '../core/key.ts'
-import type { Room, Rooms, Verdict } from './counters.ts'
+import type { RateLimitStatus, RateLimitStatuses, LimitDecision } from './counters.ts'
 
-type Refusal = Extract<Verdict, { readonly admitted: false }>
+type Refusal = Extract<LimitDecision, { readonly admitted: false }>
 
 /** Returns `x-ratelimit-limit-requests`, `-remaining-`, `-reset-`, and the same for tokens. */
-export function rateLimitHeaders ({ requests, tokens }: Rooms): Record<string, string> {
+export function rateLimitHeaders ({ requests, tokens }: RateLimitStatuses): Record<string, string> {
   return { ...headersOf('requests', requests), ...headersOf('tokens', tokens) }
 }
 
@@ -14,8 +14,8 @@ export function rateLimitHeaders ({ requests, tokens }: Rooms): Record<string, s
  * Returns the headers of a refusal. Where no limit per minute stands in the way but the calls in flight
  * do, no request remains until one of them has ended.
  */
-export function refusalHeaders ({ rooms, reason, waitMs }: Refusal, { concurrentCalls }: KeyLimits): Record<string, string> {
-  const headers = rateLimitHeaders(rooms)
+export function refusalHeaders ({ rateLimits, reason, waitMs }: Refusal, { concurrentCalls }: KeyLimits): Record<string, string> {
+  const headers = rateLimitHeaders(rateLimits)
   if (reason !== 'calls' && reason !== 'reserved') return headers
   return {
     ...headers,
@@ -25,7 +25,7 @@ export function refusalHeaders ({ rooms, reason, waitMs }: Refusal, { concurrent
   }
 }
 
-function headersOf (name: 'requests' | 'tokens', room: Room | undefined): Record<string, string> {
+function headersOf (name: 'requests' | 'tokens', room: RateLimitStatus | undefined): Record<string, string> {
   if (room === undefined) return {}
   return {
     [`x-ratelimit-limit-${name}`]: String(room.limit),

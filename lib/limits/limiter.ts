@@ -3,7 +3,7 @@
 import { steadyNow } from '../async/steady-clock.ts'
 import { loggableError } from '../text/describe-error.ts'
 import { spendingOf } from '../usage/spending.ts'
-import { LimitCounters, type Used, type Verdict, type Wanted } from './counters.ts'
+import { LimitCounters, type ActualUsage, type LimitDecision, type ReservationRequest } from './counters.ts'
 import type { Database } from '../stores/database.ts'
 import type { Log } from '../telemetry/log.ts'
 import type { Period } from './budget.ts'
@@ -14,9 +14,9 @@ export interface Limiter {
    *
    * @throws GatewayError `shutting_down` when the process that decides is gone
    */
-  readonly reserve: (wanted: Wanted) => Verdict | Promise<Verdict>
+  readonly reserve: (wanted: ReservationRequest) => LimitDecision | Promise<LimitDecision>
   /** Reports the actual usage of a call, once it has ended. */
-  readonly settle: (reservation: number, used: Used) => void
+  readonly settle: (reservation: number, used: ActualUsage) => void
 }
 
 /** Returns what a key spent in a period up to a moment, in billionths of a dollar. */
@@ -53,13 +53,13 @@ export class LocalLimiter implements Limiter {
   }
 
   /** @param holder the process that reserves, for `release` */
-  reserve (wanted: Wanted, holder?: string): Verdict | Promise<Verdict> {
+  reserve (wanted: ReservationRequest, holder?: string): LimitDecision | Promise<LimitDecision> {
     const reading = this.#read(wanted)
     if (reading === undefined) return this.counters.reserve(wanted, holder)
     return reading.then(() => this.counters.reserve(wanted, holder))
   }
 
-  settle (reservation: number, used: Used): void {
+  settle (reservation: number, used: ActualUsage): void {
     this.counters.settle(reservation, used)
   }
 
@@ -68,7 +68,7 @@ export class LocalLimiter implements Limiter {
   }
 
   /** Reads the spending unless it is known; calls that arrive meanwhile share one reading. */
-  #read (wanted: Wanted): Promise<void> | undefined {
+  #read (wanted: ReservationRequest): Promise<void> | undefined {
     const period = this.counters.periodFor(wanted)
     if (period === undefined || this.#readSpending === undefined) return undefined
     const name = `${period.per} ${wanted.keyId}`

@@ -1,7 +1,7 @@
 /** Selects the routes that a key with a budget may use, and computes what they may cost. */
 
 import { GatewayError } from '../core/errors.ts'
-import { costOf } from '../usage/cost.ts'
+import { costNanoUsd } from '../usage/cost.ts'
 import type { Budget } from '../core/key.ts'
 import type { ModelEntry } from '../core/model.ts'
 import type { Route } from '../core/route.ts'
@@ -34,7 +34,7 @@ export function maxCostOf (
   routes: readonly Route[], models: Pick<ModelRegistry, 'find'>, promptTokens: number, completionTokens: number
 ): number {
   const usage = { promptTokens, completionTokens, totalTokens: promptTokens + completionTokens }
-  const costs = routes.map(({ modelId }) => costOf(usage, models.find(modelId)?.price) ?? 0)
+  const costs = routes.map(({ modelId }) => costNanoUsd(usage, models.find(modelId)?.price) ?? 0)
   return Math.min(unboundedNanoUsd, Math.max(0, ...costs))
 }
 

@@ -5,22 +5,22 @@
 
 import { send, type IpcChannel } from '../async/ipc.ts'
 import { GatewayError } from '../core/errors.ts'
-import type { Used, Verdict, Wanted } from './counters.ts'
+import type { ActualUsage, LimitDecision, ReservationRequest } from './counters.ts'
 import type { Limiter, LocalLimiter } from './limiter.ts'
 
 /** Other modules send messages over the same channel. */
 type Message =
-  | { readonly limits: 'reserve', readonly request: number, readonly wanted: Wanted }
-  | { readonly limits: 'settle', readonly reservation: number, readonly used: Used }
-  | { readonly limits: 'verdict', readonly request: number, readonly verdict: Verdict }
+  | { readonly limits: 'reserve', readonly request: number, readonly wanted: ReservationRequest }
+  | { readonly limits: 'settle', readonly reservation: number, readonly used: ActualUsage }
+  | { readonly limits: 'decision', readonly request: number, readonly decision: LimitDecision }
 
 /** Returns a limiter for a worker, which reserves at the primary. */
 export function workerLimiter (primary: IpcChannel<Message>): Limiter {
-  const waiting = new Map<number, { resolve: (verdict: Verdict) => void, reject: (error: GatewayError) => void }>()
+  const waiting = new Map<number, { resolve: (decision: LimitDecision) => void, reject: (error: GatewayError) => void }>()
   let last = 0
   primary.on('message', message => {
-    if (!isMessage(message) || message.limits !== 'verdict') return
-    waiting.get(message.request)?.resolve(message.verdict)
+    if (!isMessage(message) || message.limits !== 'decision') return
+    waiting.get(message.request)?.resolve(message.decision)
     waiting.delete(message.request)
   })
   primary.on('disconnect', () => {
@@ -47,11 +47,11 @@ export function serveLimits (worker: IpcChannel<Message>, limiter: LocalLimiter,
   })
   worker.on('disconnect', () => limiter.release(holder))
 
-  const answer = async (request: number, wanted: Wanted): Promise<void> => {
-    const verdict = await limiter.reserve(wanted, holder)
+  const answer = async (request: number, wanted: ReservationRequest): Promise<void> => {
+    const decision = await limiter.reserve(wanted, holder)
     // The worker exited while usage records were read: its reservation would never be settled.
     if (worker.connected === false) limiter.release(holder)
-    else send(worker, { limits: 'verdict', request, verdict })
+    else send(worker, { limits: 'decision', request, decision })
   }
 }
 

@@ -6,7 +6,7 @@
  * The client library takes a tenth of a second to load, so it is loaded for the first session.
  */
 
-import { deadline } from '../async/deadline-signal.ts'
+import { startDeadline } from '../async/deadline-signal.ts'
 import { version } from '../text/version.ts'
 import { httpStatus, timedOut } from './failure.ts'
 import { Session } from './session.ts'
@@ -38,7 +38,7 @@ export type Connect = (target: ToolServerTarget, signal: AbortSignal) => Promise
  */
 export function createConnect (options: ConnectOptions): Connect {
   return async ({ via }, signal) => {
-    const timeout = deadline(options.timeoutMs, signal, new Error('timed out while connecting'))
+    const timeout = startDeadline(options.timeoutMs, signal, new Error('timed out while connecting'))
     try {
       return via.kind === 'local'
         ? await connectLocal(via, options, timeout.signal)

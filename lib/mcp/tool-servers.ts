@@ -10,7 +10,7 @@
  */
 
 import { Agent } from 'undici'
-import { deadline } from '../async/deadline-signal.ts'
+import { startDeadline } from '../async/deadline-signal.ts'
 import { createGuardedAgent } from './guarded-fetch.ts'
 import { abortable } from '../async/abortable.ts'
 import { createConnect, type Connect } from './connect.ts'
@@ -141,7 +141,7 @@ async function openTools (
   const servers = requestedServers(request)
   checkServers(servers, key)
   const errors: Record<string, ToolServerError> = {}
-  const timeout = deadline(settings.connectMs, signal, undefined)
+  const timeout = startDeadline(settings.connectMs, signal, undefined)
   const listed = await Promise.all(servers.map(async requested => {
     let phase: Phase = 'resolve'
     try {

@@ -15,7 +15,7 @@ import type { ModelEntry, Traits } from '../core/model.ts'
 import { camelCased } from '../validation/camel-case-schema.ts'
 
 /** Models of one family, by their names at the provider. */
-export interface Family {
+export interface ModelFamily {
   /** Absent: any. */
   readonly kinds?: readonly ProviderKind[] | undefined
   readonly match: RegExp
@@ -25,7 +25,7 @@ export interface Family {
 export interface CatalogueEntries {
   readonly models: readonly ModelEntry[]
   /** The first that matches counts. */
-  readonly families: readonly Family[]
+  readonly families: readonly ModelFamily[]
 }
 
 /** Checked once, when the process starts. */

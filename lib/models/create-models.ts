@@ -14,7 +14,7 @@ import type { ModelRegistry } from './model-registry.ts'
 
 export interface UpdatableModelRegistry extends ModelRegistry {
   /** Takes over what a provider lists, in place of what it listed before. */
-  readonly learn: (providerId: string, models: readonly ModelEntry[]) => void
+  readonly setDiscovered: (providerId: string, models: readonly ModelEntry[]) => void
 }
 
 /**
@@ -46,15 +46,15 @@ export function createModels (
 
     suggest (id) {
       const name = id.slice(id.indexOf('/') + 1)
-      const owner = (known: string | undefined) => index.owners.get(known ?? '')?.[0]
-      return owner(name) ?? nearest(id, index.names()) ?? owner(nearest(name, index.owners.keys()))
+      const owner = (known: string | undefined) => index.idsByName.get(known ?? '')?.[0]
+      return owner(name) ?? nearest(id, index.names()) ?? owner(nearest(name, index.idsByName.keys()))
     },
 
     find: id => index.find(id),
 
     list: () => index.listed,
 
-    learn (providerId, models) {
+    setDiscovered (providerId, models) {
       discovered.set(providerId, models)
       index = rebuild()
     }

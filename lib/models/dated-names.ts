@@ -4,7 +4,7 @@
 const snapshot = /[-@](?:(\d{4})-?(0[1-9]|1[0-2])-?(0[1-9]|[12]\d|3[01])|(?:0[1-9]|1[0-2])(?:0[1-9]|[12]\d|3[01])|latest)$/
 
 /** Returns a name without its date, or `undefined` for one that has none. */
-export function undated (name: string): string | undefined {
+export function withoutDate (name: string): string | undefined {
   const found = snapshot.exec(name)
   return found === null || found.index === 0 ? undefined : name.slice(0, found.index)
 }

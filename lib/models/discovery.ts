@@ -39,7 +39,7 @@ export async function startDiscovery (
   const read = async () => {
     await Promise.all(targets.map(async ({ provider, kind }) => {
       try {
-        models.learn(provider.id, await listModels(provider, kind, signal))
+        models.setDiscovered(provider.id, await listModels(provider, kind, signal))
       } catch (error) {
         if (!signal.aborted) onFailure(provider.id, error)
       }

@@ -11,7 +11,7 @@ import type { ModelEntry } from '../core/model.ts'
 import type { ModelSettings, Settings } from '../core/settings.ts'
 import { kinds } from '../providers/kinds.ts'
 import { catalogue } from './catalogue.ts'
-import { dateIn, undated } from './dated-names.ts'
+import { dateIn, withoutDate } from './dated-names.ts'
 import { familyTraits, mergeTraits } from './traits.ts'
 
 export interface ModelSources {
@@ -37,7 +37,7 @@ export function collectModels ({ settings, extra, discovered }: ModelSources): M
   for (const [providerId, kind] of providerKinds) {
     for (const model of catalogue) {
       if (model.providerId !== kind) continue
-      const entry = under(providerId, model)
+      const entry = withProvider(providerId, model)
       entries.set(entry.id, entry)
     }
   }
@@ -47,9 +47,9 @@ export function collectModels ({ settings, extra, discovered }: ModelSources): M
     const known = entries.get(model.id) ?? newEntry(model, providerKinds)
     entries.set(model.id, configured(known, model))
   }
-  const stated = new Set(settings.models.filter(({ status }) => status !== undefined).map(({ id }) => id))
+  const withStatus = new Set(settings.models.filter(({ status }) => status !== undefined).map(({ id }) => id))
   for (const entry of entries.values()) {
-    const { traits, ...complete } = inherited(entry, entries, stated.has(entry.id))
+    const { traits, ...complete } = inherited(entry, entries, withStatus.has(entry.id))
     const merged = mergeTraits(familyTraits(providerKinds.get(entry.providerId), entry.model), traits)
     entries.set(entry.id, merged === undefined ? complete : { ...complete, traits: merged })
   }
@@ -58,7 +58,7 @@ export function collectModels ({ settings, extra, discovered }: ModelSources): M
 
 /** Returns the model of which an id names a snapshot, if that is known. */
 export function modelOfSnapshot (id: string, entries: ReadonlyMap<string, ModelEntry>): ModelEntry | undefined {
-  const name = undated(id)
+  const name = withoutDate(id)
   return name === undefined ? undefined : entries.get(name)
 }
 
@@ -69,8 +69,8 @@ export function snapshotOf (base: ModelEntry, id: string): ModelEntry {
   return { ...base, id, model, ...createdAt !== undefined && { createdAt } }
 }
 
-/** @param stated true when the operator has set the status of this very model */
-function inherited (entry: ModelEntry, entries: ReadonlyMap<string, ModelEntry>, stated: boolean): ModelEntry {
+/** @param hasOwnStatus true when the operator has set the status of this very model */
+function inherited (entry: ModelEntry, entries: ReadonlyMap<string, ModelEntry>, hasOwnStatus: boolean): ModelEntry {
   const base = modelOfSnapshot(entry.id, entries)
   const createdAt = entry.createdAt ?? dateIn(entry.id)
   const dated: ModelEntry = createdAt === undefined ? entry : { ...entry, createdAt }
@@ -80,12 +80,12 @@ function inherited (entry: ModelEntry, entries: ReadonlyMap<string, ModelEntry>,
     ...dated,
     capabilities: { ...base.capabilities, ...entry.capabilities },
     traits: mergeTraits(base.traits, entry.traits),
-    status: base.status === 'disabled' && !stated ? 'disabled' : entry.status
+    status: base.status === 'disabled' && !hasOwnStatus ? 'disabled' : entry.status
   }
 }
 
 /** Returns a catalogue model under the name the operator gave its provider. */
-function under (providerId: string, model: ModelEntry): ModelEntry {
+function withProvider (providerId: string, model: ModelEntry): ModelEntry {
   if (model.providerId === providerId) return model
   const name = model.id.slice(model.id.indexOf('/') + 1)
   return { ...model, id: `${providerId}/${name}`, providerId }

@@ -27,7 +27,7 @@ export interface ModelIndex {
   readonly names: () => Iterable<string>
   readonly listed: readonly ModelEntry[]
   /** Names without a prefix, and the ids that end in them. */
-  readonly owners: ReadonlyMap<string, readonly string[]>
+  readonly idsByName: ReadonlyMap<string, readonly string[]>
 }
 
 /**
@@ -46,7 +46,7 @@ export function buildIndex (
   }
   const usable = [...entries.values()]
     .filter(({ id, providerId }) => enabled.has(providerId) && !disabled.has(id))
-  const owners = ownersOf(usable)
+  const idsByName = groupIdsByName(usable)
   const routes = new Map<string, readonly Route[]>()
 
   const find = (id: string): ModelEntry | undefined => {
@@ -71,12 +71,12 @@ export function buildIndex (
     return route === undefined ? [] : [route]
   }
 
-  for (const [name, ids] of owners) {
+  for (const [name, ids] of idsByName) {
     const owner = preferred(ids, entries, kinds)
     if (owner !== undefined) routes.set(name, [routeOf(owner)])
   }
   for (const entry of usable) routes.set(entry.id, [routeOf(entry)])
-  for (const [name, targets] of followed(settings, entries, resolve)) {
+  for (const [name, targets] of resolveAliases(settings, entries, resolve)) {
     if (targets.length > 0) routes.set(name, targets)
     else routes.delete(name)
   }
@@ -85,7 +85,7 @@ export function buildIndex (
   const listed = usable
     .filter(entry => !hidden.has(entry.id))
     .toSorted((a, b) => a.id < b.id ? -1 : 1)
-  return { resolve, routeTo, find, names: () => routes.keys(), listed, owners }
+  return { resolve, routeTo, find, names: () => routes.keys(), listed, idsByName }
 }
 
 /**
@@ -101,7 +101,7 @@ function preferred (
 }
 
 /** Follows aliases and routes through one another. Of a route within another one only the models count. */
-function followed (
+function resolveAliases (
   { models, routes }: Settings, entries: ReadonlyMap<string, ModelEntry>, resolved: (id: string) => readonly Route[]
 ): ReadonlyMap<string, readonly Route[]> {
   const steps = new Map<string, string | RouteSettings>(routes.map(route => [route.name, route]))
@@ -140,14 +140,14 @@ function withTraits (route: Route, traits: Traits | undefined): Route {
  * Ids by name. Names that hold a slash themselves (`openai/gpt-oss-120b` at Groq) are left out:
  * without their prefix they would look like a model of another provider.
  */
-function ownersOf (models: readonly ModelEntry[]): Map<string, string[]> {
-  const owners = new Map<string, string[]>()
+function groupIdsByName (models: readonly ModelEntry[]): Map<string, string[]> {
+  const idsByName = new Map<string, string[]>()
   for (const { id } of models) {
     const name = id.slice(id.indexOf('/') + 1)
     if (name.includes('/')) continue
-    const ids = owners.get(name)
-    if (ids === undefined) owners.set(name, [id])
+    const ids = idsByName.get(name)
+    if (ids === undefined) idsByName.set(name, [id])
     else ids.push(id)
   }
-  return owners
+  return idsByName
 }

@@ -4,7 +4,7 @@ import type { ModelEntry } from '../core/model.ts'
 
 /** 10 cents and less are cost 0, 100 dollars and more cost 1; every tenfold between is a third. */
 const cheapestUsd = 0.1
-const dearestUsd = 100
+const mostExpensiveUsd = 100
 
 /**
  * Returns USD per million tokens where three are read for one that is written, as is usual; `undefined` where
@@ -16,9 +16,9 @@ export function blendedPrice (price: ModelEntry['price']): number | undefined {
 }
 
 /** Returns the attribute `cost` that follows from a price, from 0 for cheap to 1 for expensive. */
-export function costOf (price: ModelEntry['price']): number | undefined {
+export function costAttribute (price: ModelEntry['price']): number | undefined {
   const usd = blendedPrice(price)
   if (usd === undefined) return undefined
-  const share = Math.log(usd / cheapestUsd) / Math.log(dearestUsd / cheapestUsd)
+  const share = Math.log(usd / cheapestUsd) / Math.log(mostExpensiveUsd / cheapestUsd)
   return Math.min(1, Math.max(0, share))
 }

@@ -7,7 +7,7 @@ const closeGraceMs = 1200
 const maxOutputMs = 1000
 
 /** Exits with 1 once a stop has taken longer than its settings allow, whatever hangs. */
-export function exitAfter ({ shutdownDelayMs, drainMs }: Pick<ServerSettings, 'shutdownDelayMs' | 'drainMs'>): void {
+export function exitIfStopHangs ({ shutdownDelayMs, drainMs }: Pick<ServerSettings, 'shutdownDelayMs' | 'drainMs'>): void {
   setTimeout(() => process.exit(1), shutdownDelayMs + drainMs + closeGraceMs).unref()
 }
 

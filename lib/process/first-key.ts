@@ -1,6 +1,6 @@
 /** Creates the key of a gateway that is started for the first time. */
 
-import { KeyNameError, type KeyStore } from '../keys/key-store.ts'
+import { DuplicateKeyNameError, type KeyStore } from '../keys/key-store.ts'
 
 /**
  * Creates a key if there never was one, configured or stored. Revoked keys count: an operator who revoked
@@ -14,7 +14,7 @@ export async function firstKey (keys: KeyStore): Promise<string | undefined> {
     return (await keys.create({ name: 'first' })).key
   } catch (error) {
     // Another gateway with the same store started at the same moment and has printed it.
-    if (error instanceof KeyNameError) return undefined
+    if (error instanceof DuplicateKeyNameError) return undefined
     throw error
   }
 }

@@ -6,7 +6,7 @@
  *
  * @param env `npm_lifecycle_event` is set by npm; without it nothing is watched
  */
-export function followNpm (env: Readonly<Record<string, string | undefined>>, everyMs = 250): void {
+export function stopWithNpm (env: Readonly<Record<string, string | undefined>>, everyMs = 250): void {
   if (env['npm_lifecycle_event'] === undefined) return
   const parent = process.ppid
   const timer = setInterval(() => {

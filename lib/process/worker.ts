@@ -7,7 +7,7 @@ import { serveMetricsRequests } from '../telemetry/shared-metrics.ts'
 import { CommandError, type ExitCode } from './terminal.ts'
 import { StoreError } from '../stores/store-error.ts'
 import { beatEveryMs } from './heartbeats.ts'
-import { exitAfter } from './exit.ts'
+import { exitIfStopHangs } from './exit.ts'
 import { serve, type ServeOptions, type Serving } from './serve.ts'
 
 /** Sent by the primary. */
@@ -37,7 +37,7 @@ export async function runWorker (options: ServeOptions): Promise<ExitCode> {
   const heartbeat = setInterval(() => { process.send?.(aliveMessage, () => undefined) }, beatEveryMs)
   await stop
   clearInterval(heartbeat)
-  exitAfter(options.settings.server)
+  exitIfStopHangs(options.settings.server)
   await serving.close()
   await flushed(options.log)
   return 0

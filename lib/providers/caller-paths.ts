@@ -35,13 +35,13 @@ export function withCallerPaths (adapter: ChatAdapter): ChatAdapter {
 }
 
 function writtenParam (param: string, { request, quirks }: Ask<ChatInput>): string {
-  const { messages, written } = request
+  const { messages, originalInput } = request
   const place = /^messages\[(\d{1,9})\](.*)$/s.exec(param)
   if (place === null) return writtenField(param, request, quirks.rename)
   const message = messages[Number(place[1])]
-  if (message === undefined || written === undefined) return param
-  const index = written.messages.indexOf(message)
-  return index === -1 ? written.preface : `${written.field}[${index}]${place[2] ?? ''}`
+  if (message === undefined || originalInput === undefined) return param
+  const index = originalInput.messages.indexOf(message)
+  return index === -1 ? originalInput.systemPromptField : `${originalInput.field}[${index}]${place[2] ?? ''}`
 }
 
 function writtenField (field: string, request: ChatInput, renamed: Readonly<Record<string, string>> = {}): string {

@@ -114,7 +114,7 @@ function errorOf (failure: Failure, secrets: readonly string[], ownKey: boolean)
     case 'invalid_document': return make('invalid_document', { message, param })
     case 'invalid_format': return make('unsupported_format', { message, param })
     case 'invalid_request': return make('upstream_invalid_request', { message, param, status, shownCode: code })
-    case 'rejected': return make('upstream_error', { failure: 'caller' })
+    case 'rejected': return make('upstream_error', { fault: 'caller' })
     case 'error': return make('upstream_error')
   }
 }

@@ -29,7 +29,7 @@ export { onCall } from '../replies/on-call.ts'
 export { streamOrJson } from '../replies/stream-or-json.ts'
 
 export { GatewayError, ValidationError } from '../core/errors.ts'
-export type { SameStage, Sink, Stage, Transformer } from '../core/stage.ts'
+export type { PassThroughStage, Sink, Stage, Transformer } from '../core/stage.ts'
 export type { AuthedCall, Call, RoutedCall, ValidCall } from '../core/call.ts'
 export type { Batch } from '../core/batch.ts'
 export type {

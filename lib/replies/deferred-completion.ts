@@ -11,7 +11,7 @@ import { GatewayError } from '../core/errors.ts'
 import { extend, type AuthedCall, type RoutedCall } from '../core/call.ts'
 import type { Route } from '../core/route.ts'
 import type { Secret } from '../core/secret.ts'
-import type { DeferredId } from '../deferred/deferred-id.ts'
+import type { DeferredTicket } from '../deferred/deferred-id.ts'
 import { toCompletion } from '../chat/complete.ts'
 import { chain, once, type Sink } from '../core/stage.ts'
 import { onCall } from './on-call.ts'
@@ -40,14 +40,14 @@ const maxChoices = 128
 /** One fetch at a provider. */
 interface Fetch {
   readonly call: AuthedCall
-  readonly ticket: DeferredId
-  readonly at: NonNullable<DeferredId['at']>
+  readonly ticket: DeferredTicket
+  readonly upstream: NonNullable<DeferredTicket['upstream']>
   readonly provider: Provider
   readonly callerKey: Secret | undefined
   /** Its id in the store. */
   readonly id: string
   /** Another fetch began and it is not known how it went. */
-  readonly again: boolean
+  readonly isRetry: boolean
 }
 
 /**
@@ -73,33 +73,33 @@ export function deferredCompletion (
       if (reply.status >= 400) call.record.outcome = 'error'
       return reply
     }
-    const { at } = ticket
-    if (at === undefined) {
+    const { upstream } = ticket
+    if (upstream === undefined) {
       if (kept === undefined) throw notFound()
       return pending(call)
     }
     const callerKey = ownProviderKey(call.headers)
-    const provider = providers.get(at.providerId)
+    const provider = providers.get(upstream.providerId)
     if (callerKey !== undefined) call.record.ownProviderKey = true
-    if (provider?.adapters.deferred === undefined || credentialDigest(provider, callerKey) !== at.credential) throw notFound()
+    if (provider?.adapters.deferred === undefined || credentialDigest(provider, callerKey) !== upstream.credential) throw notFound()
 
     const nowMs = Date.now()
     const claim = await store.claim({ id, keyId: call.key.id }, { owner, untilMs: nowMs + leaseMs }, ticket.createdSeconds * 1000 + keepMs, nowMs)
     // Another process works on it, or has just finished it: the caller asks again.
     if (claim === undefined) return pending(call)
-    const fetch: Fetch = { call, ticket, at, provider, callerKey, id, again: claim === 'again' }
+    const fetch: Fetch = { call, ticket, upstream, provider, callerKey, id, isRetry: claim === 'again' }
     return await fetchOnce(fetch, deferrals, settings)
   })
 }
 
 async function fetchOnce (fetch: Fetch, { store, owner }: Deferrals, { deferred, limits }: Services['settings']): Promise<Reply> {
-  const { call, ticket, id, again, provider, callerKey } = fetch
+  const { call, ticket, id, isRetry, provider, callerKey } = fetch
   const keep = async (answer: StoredAnswer): Promise<Reply> => {
     await store.finish(id, owner, answer, ticket.createdSeconds * 1000 + deferred.keepMs)
     return storedReply(answer)
   }
   const gone = async (): Promise<Reply> => {
-    if (again) return await fail(new GatewayError('deferred_result_lost'), call, keep)
+    if (isRetry) return await fail(new GatewayError('deferred_result_lost'), call, keep)
     await store.forget(id, owner)
     throw notFound()
   }
@@ -109,7 +109,7 @@ async function fetchOnce (fetch: Fetch, { store, owner }: Deferrals, { deferred,
   })
   if (answer.status === 202) {
     answer.body.cancel()
-    await (again ? store.release(id, owner) : store.forget(id, owner))
+    await (isRetry ? store.release(id, owner) : store.forget(id, owner))
     return pending(call)
   }
   if (answer.status >= 200 && answer.status < 300) {
@@ -130,20 +130,20 @@ async function fetchOnce (fetch: Fetch, { store, owner }: Deferrals, { deferred,
   const body = await readErrorBody(answer)
   if (isGone(answer.status, body)) return await gone()
   const failure = errorOf(fetch, answer, body)
-  if (failure.failure === 'caller') return await fail(failure, call, keep)
-  await (again || failure.failure === 'transient' ? store.release(id, owner) : store.forget(id, owner))
+  if (failure.fault === 'caller') return await fail(failure, call, keep)
+  await (isRetry || failure.fault === 'transient' ? store.release(id, owner) : store.forget(id, owner))
   throw failure
 }
 
 /** Sends it, but not on the caller's signal: a caller who leaves now may come back for it. */
-async function send ({ provider, at, callerKey, call }: Fetch): Promise<UpstreamResponse> {
+async function send ({ provider, upstream, callerKey, call }: Fetch): Promise<UpstreamResponse> {
   const { deferred } = provider.adapters
   if (deferred === undefined) throw notFound()
   call.record.attempts++
   call.record.providerId = provider.id
   const sentAtMs = performance.now()
   try {
-    return await provider.transport.send(deferred.fetch(at.upstreamId), {
+    return await provider.transport.send(deferred.fetch(upstream.upstreamId), {
       signal: new AbortController().signal,
       credential: provider.authorize(callerKey?.reveal()),
       timeouts: fetchTimeouts,
@@ -154,32 +154,32 @@ async function send ({ provider, at, callerKey, call }: Fetch): Promise<Upstream
   }
 }
 
-const asOurs = chain<Batch<ChatInput, ChatEvent>, Batch<ChatInput, ChatEvent>, Batch<ChatInput, ChatEvent>>(recordUsage(), normalise())
+const normaliseAnswer = chain<Batch<ChatInput, ChatEvent>, Batch<ChatInput, ChatEvent>, Batch<ChatInput, ChatEvent>>(recordUsage(), normalise())
 
 /** Makes the answer one of ours, through the same steps as any other. */
-async function completionOf ({ call, ticket, at, provider }: Fetch, bytes: Buffer): Promise<unknown> {
+async function completionOf ({ call, ticket, upstream, provider }: Fetch, bytes: Buffer): Promise<unknown> {
   const { adapters: { chat }, quirks } = provider
   if (chat === undefined) throw notFound()
-  const route: Route = { providerId: at.providerId, model: at.model, modelId: ticket.modelId }
+  const route: Route = { providerId: upstream.providerId, model: upstream.model, modelId: ticket.modelId }
   const request: ChatInput = {
     model: route.modelId,
     messages: [],
     // All that the form of the answer depends on: how many choices were requested is not kept.
     n: maxChoices,
-    ...(at.legacy ? { functions: [{ name: 'any' }] } : {})
+    ...(upstream.legacy ? { functions: [{ name: 'any' }] } : {})
   }
   const reader = chat.read({ status: 200, headers: {} }, { request, route, quirks, streamed: false })
   if (reader.as !== 'json') throw new TypeError('a complete chat response is JSON')
   const events = readOrRefuse(() => reader.read(parseResponse(bytes.toString())))
   const routed: RoutedCall<ChatInput> = extend(call, { request, routes: [route] as const })
   const batches: Array<Batch<ChatInput, ChatEvent>> = []
-  for await (const batch of asOurs(once({ call: routed, route, events }))) batches.push(batch)
+  for await (const batch of normaliseAnswer(once({ call: routed, route, events }))) batches.push(batch)
   return toCompletion(batches)
 }
 
-function errorOf ({ provider, callerKey, at, ticket }: Fetch, { status, headers }: UpstreamResponse, body: unknown): GatewayError {
+function errorOf ({ provider, callerKey, upstream, ticket }: Fetch, { status, headers }: UpstreamResponse, body: unknown): GatewayError {
   const { adapters, quirks, secrets } = provider
-  const route: Route = { providerId: at.providerId, model: at.model, modelId: ticket.modelId }
+  const route: Route = { providerId: upstream.providerId, model: upstream.model, modelId: ticket.modelId }
   const request: ChatInput = { model: ticket.modelId, messages: [] }
   const failure = adapters.deferred?.error({ status, headers, body }, { request, route, quirks, streamed: false })
   return callerError(new ProviderFailure(failure ?? { kind: 'error' }), secrets, callerKey)

@@ -34,7 +34,7 @@ export interface AttemptPlanOptions {
   /** True for requests whose answer is fetched later: all use the first credential of a provider. */
   readonly firstCredential?: boolean
   /** Called for each route that is not asked, or not yet, with the reason. */
-  readonly onSkip: (route: Route, why: Cooldown['why'] | 'retry_budget_exhausted') => void
+  readonly onSkip: (route: Route, reason: Cooldown['reason'] | 'retry_budget_exhausted') => void
 }
 
 interface Failed {
@@ -60,7 +60,7 @@ export class AttemptPlan {
   constructor (routes: readonly Route[], health: RouteHealth, options: AttemptPlanOptions) {
     this.#health = health
     this.#options = options
-    this.#candidates = health.candidates(routes, (route, { why }) => options.onSkip(route, why))[Symbol.iterator]()
+    this.#candidates = health.candidates(routes, (route, { reason }) => options.onSkip(route, reason))[Symbol.iterator]()
   }
 
   /** Returns the first attempt, or `undefined` where there is no route. */
@@ -81,11 +81,11 @@ export class AttemptPlan {
   }
 
   /** Returns the attempt after a failure of the last one, or `undefined` when the call has failed. */
-  next ({ failure, accepted }: Pick<GatewayError, 'failure' | 'accepted'>): PlannedAttempt | undefined {
+  next ({ fault, accepted }: Pick<GatewayError, 'fault' | 'accepted'>): PlannedAttempt | undefined {
     const last = this.#last
-    const another = last !== undefined && isOfCredential({ failure }) && this.#attempts < maxAttempts ? this.#another(last) : undefined
+    const another = last !== undefined && isOfCredential({ fault }) && this.#attempts < maxAttempts ? this.#another(last) : undefined
     if (another !== undefined) return another
-    const isMomentary = failure === 'transient' || failure === 'rate-limit'
+    const isMomentary = fault === 'transient' || fault === 'rate_limit'
     // A provider that has accepted a request will charge for it: the same is not sent again.
     if (last !== undefined && isMomentary && !accepted && last.attempts <= this.#options.retries(last.route)) this.#failed.push(last)
     if (this.#attempts >= maxAttempts) return undefined

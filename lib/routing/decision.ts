@@ -16,17 +16,17 @@ export interface DecisionParts {
   /** Models that are not asked, and why. */
   readonly skipped?: readonly FailedAttempt[]
   /** Returns true when the provider of a route serves the endpoint; others are never asked. */
-  readonly serves: (route: Route) => boolean
+  readonly canServe: (route: Route) => boolean
 }
 
 /** Decides without asking a provider or changing anything. Weights are drawn anew by every call. */
-export function decide ({ requested, routes, health, skipped = [], serves }: DecisionParts): RouteDecision {
+export function decide ({ requested, routes, health, skipped = [], canServe }: DecisionParts): RouteDecision {
   const found = routes.map((route, index): Omit<RouteCandidate, 'rank'> => ({
     model: route.modelId,
     provider: route.providerId,
     ...route.ranked?.by === 'score' && { score: route.ranked.value },
     ...credentialsOf(health.credentials(route.providerId)),
-    ...serves(route) ? standing(health.cooldown(route)) : { state: 'unsuitable' },
+    ...canServe(route) ? stateOf(health.cooldown(route)) : { state: 'unsuitable' },
     reason: rankText(route, index)
   }))
   const inState = (...states: Array<RouteCandidate['state']>) => found.filter(({ state }) => states.includes(state))
@@ -45,8 +45,8 @@ function credentialsOf (pool: CredentialPool | undefined): Pick<RouteCandidate, 
   return pool === undefined ? {} : { credentials: { ready: pool.ready, total: pool.size } }
 }
 
-function standing (cooldown: Cooldown | undefined): Pick<RouteCandidate, 'state' | 'until'> {
+function stateOf (cooldown: Cooldown | undefined): Pick<RouteCandidate, 'state' | 'until'> {
   if (cooldown === undefined) return { state: 'ready' }
-  const { why, forMs } = cooldown
-  return { state: why, ...forMs > 0 && { until: new Date(Date.now() + forMs).toISOString() } }
+  const { reason, forMs } = cooldown
+  return { state: reason, ...forMs > 0 && { until: new Date(Date.now() + forMs).toISOString() } }
 }

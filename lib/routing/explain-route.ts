@@ -35,7 +35,7 @@ export function candidatesOf ({ routes }: CallRecord): string[] | undefined {
 
 /** Prints `openai/gpt-5: upstream_timeout` */
 export function printAttempts (attempts: readonly FailedAttempt[]): string[] {
-  return attempts.map(({ route, why }) => `${route.modelId}: ${why}`)
+  return attempts.map(({ route, reason }) => `${route.modelId}: ${reason}`)
 }
 
 function printRanked ({ by, value }: Ranked): string {

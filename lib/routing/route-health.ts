@@ -16,7 +16,7 @@ const maxBreakers = 1000
 /** The reason why a route is tried after others, and for how many milliseconds. */
 export interface Cooldown {
   /** The provider asked for a pause, or the circuit of the model is open. */
-  readonly why: 'rate_limited' | 'circuit_open'
+  readonly reason: 'rate_limited' | 'circuit_open'
   readonly forMs: number
 }
 
@@ -82,9 +82,9 @@ export class RouteHealth {
   /** Returns why this route is better asked later; mostly nothing. */
   cooldown ({ providerId, modelId }: Route): Cooldown | undefined {
     const pauseMs = this.pauseMs(providerId)
-    if (pauseMs > 0) return { why: 'rate_limited', forMs: pauseMs }
+    if (pauseMs > 0) return { reason: 'rate_limited', forMs: pauseMs }
     const forMs = this.#breakers.get(modelId)?.openForMs(this.#now())
-    return forMs === undefined ? undefined : { why: 'circuit_open', forMs }
+    return forMs === undefined ? undefined : { reason: 'circuit_open', forMs }
   }
 
   /**
@@ -135,12 +135,12 @@ export class RouteHealth {
     const pool = credential !== undefined && isOfCredential(failure) ? this.#pools.get(providerId) : undefined
     if (credential !== undefined) pool?.onFailure(credential, failure)
     this.retryBudget(providerId).onFailure(failure, pool === undefined)
-    if (failure.failure === 'transient') this.#breaker(modelId).failed(attempt, this.#now())
+    if (failure.fault === 'transient') this.#breaker(modelId).failed(attempt, this.#now())
   }
 
   /** Counts the answer to an attempt that had succeeded as a failure: it was cut off. */
   recordStreamFailure ({ modelId }: Route, error: unknown): void {
-    if (error instanceof GatewayError && error.failure === 'transient') this.#breaker(modelId).recordStreamFailure(this.#now())
+    if (error instanceof GatewayError && error.fault === 'transient') this.#breaker(modelId).recordStreamFailure(this.#now())
   }
 
   ended ({ modelId }: Route, attempt: Attempt): void {

@@ -1,7 +1,7 @@
 /** Keeps the answer of a call within what was reserved of its key's budget. */
 
 import { GatewayError } from '../core/errors.ts'
-import { map, type SameStage } from '../core/stage.ts'
+import { map, type PassThroughStage } from '../core/stage.ts'
 import { affordableAnswer } from '../limits/affordable.ts'
 import type { RoutedCall } from '../core/call.ts'
 import type { ChatInput } from '../chat/input.ts'
@@ -13,7 +13,7 @@ import type { Services } from '../services.ts'
  *
  * @throws GatewayError `insufficient_quota` when not even a short answer can be paid
  */
-export function capAnswer ({ models }: Pick<Services, 'models'>): SameStage<RoutedCall<ChatInput>> {
+export function capAnswer ({ models }: Pick<Services, 'models'>): PassThroughStage<RoutedCall<ChatInput>> {
   return map(<C extends RoutedCall<ChatInput>>(call: C): C => {
     const answer = affordableAnswer(call, models)
     if (answer === undefined || answer.bound <= answer.affordable) return call

@@ -6,7 +6,7 @@
  */
 
 import { GatewayError } from '../core/errors.ts'
-import { digest, type DeferredId } from '../deferred/deferred-id.ts'
+import { digest, type DeferredTicket } from '../deferred/deferred-id.ts'
 import { credentialDigest } from '../deferred/ticket.ts'
 import { EarlyReply } from '../core/early-reply.ts'
 import { offersFunctionsOnly } from '../chat/legacy-functions.ts'
@@ -40,7 +40,7 @@ export function defer (services: DeferServices): Stage<ChatCall> {
   return map(call => call.request.deferred === true ? deferOrPass(call, deferrals, services, start) : call)
 }
 
-type DeferServices = Pick<Services, 'deferrals' | 'providers' | 'settings' | 'abandoned' | 'health'>
+type DeferServices = Pick<Services, 'deferrals' | 'providers' | 'settings' | 'abandoned' | 'routeHealth'>
 
 async function deferOrPass (
   call: ChatCall, deferrals: Deferrals, { providers, settings }: DeferServices, start: Stage<ChatCall, Batch<ChatInput, ResultEvent<string>>>
@@ -58,7 +58,7 @@ async function deferOrPass (
     const [event] = events
     const provider = providers.get(route.providerId)
     if (event === undefined || provider === undefined) continue
-    throw receipt(deferrals.seal.seal(ticketOf(call, route, provider, event.result)), route.modelId)
+    throw receipt(deferrals.tickets.seal(ticketOf(call, route, provider, event.result)), route.modelId)
   }
   throw new GatewayError('upstream_invalid_response', { cause: 'no request_id' })
 }
@@ -72,12 +72,12 @@ async function checkKept ({ key }: ChatCall, { store }: Deferrals, maxBytes: num
   })
 }
 
-function ticketOf (call: ChatCall, { providerId, model, modelId }: Route, provider: Provider, upstreamId: string): DeferredId {
+function ticketOf (call: ChatCall, { providerId, model, modelId }: Route, provider: Provider, upstreamId: string): DeferredTicket {
   return {
     key: call.key.id,
     createdSeconds: nowSeconds(),
     modelId,
-    at: {
+    upstream: {
       providerId,
       model,
       upstreamId,
@@ -88,12 +88,12 @@ function ticketOf (call: ChatCall, { providerId, model, modelId }: Route, provid
 }
 
 async function storeTask (
-  { id, key, request, routes, providerKey }: ChatCall, { seal, store, events }: Deferrals, { keepMs, pending }: Services['settings']['deferred']
+  { id, key, request, routes, providerKey }: ChatCall, { tickets, store, events }: Deferrals, { keepMs, pending }: Services['settings']['deferred']
 ): Promise<string> {
   if (providerKey !== undefined) {
     throw unsupported('deferred', 'Calls with X-Provider-Key cannot be deferred: the key is not stored.')
   }
-  const requestId = seal.seal({ key: key.id, createdSeconds: nowSeconds(), modelId: routes[0].modelId })
+  const requestId = tickets.seal({ key: key.id, createdSeconds: nowSeconds(), modelId: routes[0].modelId })
   const { deferred: _, credentials: _credentials, ...rest } = request
   const task: DeferredTask = { id, key, request: rest, routes }
   const added = await store.add({ id: digest(requestId), keyId: key.id, task: JSON.stringify(task) }, Date.now() + keepMs, pending)

@@ -4,16 +4,16 @@
  */
 
 import { EarlyReply } from '../core/early-reply.ts'
-import { map, type SameStage } from '../core/stage.ts'
+import { map, type PassThroughStage } from '../core/stage.ts'
 import { decide } from '../routing/decision.ts'
 import { RouteHealth } from '../routing/route-health.ts'
-import { serving } from './provider-call.ts'
+import { canServe } from './provider-call.ts'
 import type { Call, RoutedCall } from '../core/call.ts'
 import type { Reply } from '../core/reply.ts'
 import type { Capability } from '../providers/provider.ts'
 import type { Services } from '../services.ts'
 
-type RoutingServices = Pick<Services, 'providers' | 'health'>
+type DryRunServices = Pick<Services, 'providers' | 'routeHealth'>
 
 /**
  * Ends a dry run early: one call in, the same call out, unless it is a dry run.
@@ -21,7 +21,7 @@ type RoutingServices = Pick<Services, 'providers' | 'health'>
  * @param capability what a provider must have to serve the endpoint
  * @throws EarlyReply with the `RouteDecision` of a dry run
  */
-export function dryRun (services: RoutingServices, capability: Capability): SameStage<RoutedCall<unknown>> {
+export function dryRun (services: DryRunServices, capability: Capability): PassThroughStage<RoutedCall<unknown>> {
   return map(<C extends RoutedCall<unknown>>(call: C): C => {
     if (isDryRun(call)) throw new EarlyReply(decisionOn(call, services, capability))
     return call
@@ -35,15 +35,15 @@ function isDryRun ({ headers }: Call): boolean {
 }
 
 function decisionOn (
-  { record, routes, providerKey }: RoutedCall<unknown>, { providers, health }: RoutingServices, capability: Capability
+  { record, routes, providerKey }: RoutedCall<unknown>, { providers, routeHealth }: DryRunServices, capability: Capability
 ): Reply {
   record.dryRun = true
   const decision = decide({
     requested: record.requestedModel ?? '',
     routes,
     skipped: record.failedAttempts ?? [],
-    health: providerKey === undefined ? health : new RouteHealth(),
-    serves: serving(providers, capability)
+    health: providerKey === undefined ? routeHealth : new RouteHealth(),
+    canServe: canServe(providers, capability)
   })
   return {
     status: 200, headers: { 'content-type': 'application/json; charset=utf-8' }, body: JSON.stringify(decision)

@@ -1,22 +1,22 @@
 /** Checks that a key may use that much now. */
 
 import { GatewayError } from '../core/errors.ts'
-import { budgetText, limitsOnUse, type KeyLimits } from '../core/key.ts'
+import { budgetText, usageLimits, type KeyLimits } from '../core/key.ts'
 import { rateLimitHeaders, refusalHeaders } from '../limits/headers.ts'
 import { pause } from '../async/pause.ts'
-import { map, type SameStage } from '../core/stage.ts'
+import { map, type PassThroughStage } from '../core/stage.ts'
 import { maxCompletionOf, maxCostOf, pricedRoutes } from '../limits/prices.ts'
 import type { Route } from '../core/route.ts'
 import type { AuthedCall, RoutedCall } from '../core/call.ts'
 import type { TokenEstimate } from '../limits/estimate.ts'
-import type { Verdict, Wanted } from '../limits/counters.ts'
+import type { LimitDecision, ReservationRequest } from '../limits/counters.ts'
 import type { Services } from '../services.ts'
 
 export interface LimitsOptions<R> {
   /** Estimates the tokens of a request. Default: none are reserved. */
   readonly estimate?: (request: R) => TokenEstimate
   /** Waits for capacity instead of refusing: for calls without a waiting caller. */
-  readonly patient?: boolean
+  readonly waitForCapacity?: boolean
 }
 
 /** Milliseconds between two tries of a call that is patient: reservations of others may end at any time. */
@@ -34,8 +34,8 @@ const maxPauseMs = 1000
  */
 export function limits<R = unknown> (
   { limiter, models, settings }: Pick<Services, 'limiter' | 'models' | 'settings'>,
-  { estimate, patient = false }: LimitsOptions<R> = {}
-): SameStage<RoutedCall<R>> {
+  { estimate, waitForCapacity: patient = false }: LimitsOptions<R> = {}
+): PassThroughStage<RoutedCall<R>> {
   const waits = ({ reason }: Refused): boolean => patient && reason !== 'budget'
   const reserve = async <C extends RoutedCall<R>>(call: C, limits: KeyLimits): Promise<C> => {
     const { key, record, request } = call
@@ -44,22 +44,22 @@ export function limits<R = unknown> (
     const tokens = estimate?.(request) ?? noTokens
     const amounts = budget === undefined ? { nanoUsd: 0 } : amountsOf(tokens, routes, limits.strict ?? true)
     const wanted = { keyId: key.id, limits, tokens: tokens.prompt + tokens.completion, ...amounts }
-    let verdict = await limiter.reserve(wanted)
-    while (!verdict.admitted && waits(verdict)) {
-      await pause(Math.min(verdict.waitMs, maxPauseMs), call.signal)
-      verdict = await limiter.reserve(wanted)
+    let decision = await limiter.reserve(wanted)
+    while (!decision.admitted && waits(decision)) {
+      await pause(Math.min(decision.waitMs, maxPauseMs), call.signal)
+      decision = await limiter.reserve(wanted)
     }
-    record.limitHeaders = verdict.admitted ? rateLimitHeaders(verdict.rooms) : refusalHeaders(verdict, limits)
-    if (!verdict.admitted) {
-      record.refusedBy = verdict.reason
-      throw refusal(verdict, limits)
+    record.limitHeaders = decision.admitted ? rateLimitHeaders(decision.rateLimits) : refusalHeaders(decision, limits)
+    if (!decision.admitted) {
+      record.refusedBy = decision.reason
+      throw refusal(decision, limits)
     }
-    record.reservation = verdict.reservation
-    if (amounts.minNanoUsd !== undefined) record.reservedNanoUsd = verdict.nanoUsd
+    record.reservation = decision.reservation
+    if (amounts.minNanoUsd !== undefined) record.reservedNanoUsd = decision.nanoUsd
     return routes.length === call.routes.length ? call : { ...call, routes }
   }
   /** Returns what a call wants of a budget; of a strict one the most it can cost, and the least that is of use. */
-  const amountsOf = (tokens: TokenEstimate, routes: readonly Route[], strict: boolean): Pick<Wanted, 'nanoUsd' | 'minNanoUsd'> => {
+  const amountsOf = (tokens: TokenEstimate, routes: readonly Route[], strict: boolean): Pick<ReservationRequest, 'nanoUsd' | 'minNanoUsd'> => {
     const { prompt, maxPrompt = prompt, completion, minCompletion = 0, answers = 1 } = tokens
     if (!strict || estimate === undefined) return { nanoUsd: maxCostOf(routes, models, prompt, completion) }
     return {
@@ -81,10 +81,10 @@ const noTokens: TokenEstimate = { prompt: 0, completion: 0 }
  * Counts use: one call in, the same call out, and what it turns out to have used counts. It is let
  * through in any case: its provider does now what an earlier call was admitted for.
  */
-export function countUse ({ limiter, settings }: Pick<Services, 'limiter' | 'settings'>): SameStage<AuthedCall> {
+export function countWithoutRefusing ({ limiter, settings }: Pick<Services, 'limiter' | 'settings'>): PassThroughStage<AuthedCall> {
   const reserve = async <C extends AuthedCall>(call: C, limits: KeyLimits): Promise<C> => {
-    const verdict = await limiter.reserve({ keyId: call.key.id, limits: limitsOnUse(limits), tokens: 0, nanoUsd: 0, alreadyAdmitted: true })
-    if (verdict.admitted) call.record.reservation = verdict.reservation
+    const decision = await limiter.reserve({ keyId: call.key.id, limits: usageLimits(limits), tokens: 0, nanoUsd: 0, alreadyAdmitted: true })
+    if (decision.admitted) call.record.reservation = decision.reservation
     return call
   }
   return map(<C extends AuthedCall>(call: C): C | Promise<C> => {
@@ -93,7 +93,7 @@ export function countUse ({ limiter, settings }: Pick<Services, 'limiter' | 'set
   })
 }
 
-type Refused = Extract<Verdict, { readonly admitted: false }>
+type Refused = Extract<LimitDecision, { readonly admitted: false }>
 
 function refusal ({ reason, waitMs }: Refused, limits: KeyLimits): GatewayError {
   const { requestsPerMinute, tokensPerMinute, concurrentCalls, budget = { usd: 0, per: 'total' } } = limits

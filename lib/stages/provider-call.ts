@@ -25,7 +25,7 @@ import type {
 import type { Services } from '../services.ts'
 import { flatMap, type Stage } from '../core/stage.ts'
 
-export interface ProviderCallServices extends Pick<Services, 'providers'>, Partial<Pick<Services, 'abandoned' | 'health'>> {
+export interface ProviderCallServices extends Pick<Services, 'providers'>, Partial<Pick<Services, 'abandoned' | 'routeHealth'>> {
   readonly settings: { readonly limits: ProviderCallOptions }
 }
 
@@ -41,7 +41,7 @@ export interface ProviderCallServices extends Pick<Services, 'providers'>, Parti
  *   answer broke off
  */
 export function providerCall<C extends Capability> (
-  { providers, settings, abandoned = new AbandonedAnswers(), health: shared = new RouteHealth() }: ProviderCallServices,
+  { providers, settings, abandoned = new AbandonedAnswers(), routeHealth: shared = new RouteHealth() }: ProviderCallServices,
   capability: C,
   options: Partial<ProviderCallOptions> = {}
 ): Stage<RoutedCall<RequestOf<C>>, Batch<RequestOf<C>, EventOf<C>>> {
@@ -53,7 +53,7 @@ export function providerCall<C extends Capability> (
     const readsOn = provider.onDisconnect === 'drain' || (call.key.limits?.budget !== undefined && call.providerKey === undefined)
     let parts: ReadonlyArray<AttemptPart<R>> | undefined // made once, however often it is tried
     return async credential => {
-      const requests = parts ??= partsOf(askOf(call.request, route, provider), adapter)
+      const requests = parts ??= partsOf(adapterInput(call.request, route, provider), adapter)
       const attempt = credential === undefined ? call : extend(call, { credential })
       return readsOn
         ? await abandoned.open(attempt, async kept => await openParts(kept, requests, provider, adapter, limits))
@@ -161,7 +161,7 @@ async function firstAnswer<R extends StreamableRequest, E> (
   const plan = new AttemptPlan(able, health, {
     retries: ({ providerId }) => providers.get(providerId)?.retries ?? 0,
     firstCredential,
-    onSkip: (route, why) => noteAttempt(call, route, why)
+    onSkip: (route, reason) => noteAttempt(call, route, reason)
   })
   /** The request of a route is built once, however often it is sent. */
   const opened = new Map<Route, (credential: number | undefined) => Promise<OpenAttempt<E>>>()
@@ -191,7 +191,7 @@ async function firstAnswer<R extends StreamableRequest, E> (
       if (again === undefined) {
         health.failed(route, attempt, failure, credential)
         noteAttempt(call, route, failure.code)
-        if (failure.failure === 'caller' && !failure.unsupported) throw failure
+        if (failure.fault === 'caller' && !failure.unsupported) throw failure
       }
       planned = again ?? plan.next(failure)
       if (planned === undefined) throw failure
@@ -206,17 +206,17 @@ async function firstAnswer<R extends StreamableRequest, E> (
 }
 
 /** Tells whether the provider of a route has a capability; one that has not is never asked. */
-export function serving (providers: Providers, capability: Capability): (route: Route) => boolean {
+export function canServe (providers: Providers, capability: Capability): (route: Route) => boolean {
   return ({ providerId }) => providers.get(providerId)?.adapters[capability] !== undefined
 }
 
 /** Merges the route's settings into the request, which wins. */
-function askOf<R extends StreamableRequest> (given: R, route: Route, { quirks }: Provider): Ask<R> {
+function adapterInput<R extends StreamableRequest> (given: R, route: Route, { quirks }: Provider): Ask<R> {
   const request = route.settings === undefined ? given : { ...route.settings, ...given }
   return { request, route, quirks, streamed: request.stream === true }
 }
 
-function noteAttempt<R> ({ record }: RoutedCall<R>, route: Route, why: string): void {
+function noteAttempt<R> ({ record }: RoutedCall<R>, route: Route, reason: string): void {
   record.failedAttempts ??= []
-  record.failedAttempts.push({ route, why })
+  record.failedAttempts.push({ route, reason })
 }

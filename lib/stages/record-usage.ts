@@ -1,5 +1,5 @@
 import { noteUsage, type CallRecord } from '../core/record.ts'
-import { transform, type SameStage, type Stage, type Transformer } from '../core/stage.ts'
+import { transform, type PassThroughStage, type Stage, type Transformer } from '../core/stage.ts'
 import type { Batch } from '../core/batch.ts'
 import type { Transcript } from '../core/events.ts'
 import type { Usage } from '../core/usage.ts'
@@ -25,9 +25,9 @@ export interface RecordUsageOptions<R> {
  * those of earlier turns; the length of its text so far; images, pages, seconds of sound. Batches go
  * through as they are.
  */
-export function recordUsage<R = unknown> ({ estimate }: RecordUsageOptions<R> = {}): SameStage<Batch<R, MeteredEvent>> {
+export function recordUsage<R = unknown> ({ estimate }: RecordUsageOptions<R> = {}): PassThroughStage<Batch<R, MeteredEvent>> {
   const stage: Stage<Batch<R, MeteredEvent>> = transform(() => new UsageRecorder(estimate))
-  return stage as SameStage<Batch<R, MeteredEvent>> // each batch comes out as it went in
+  return stage as PassThroughStage<Batch<R, MeteredEvent>> // each batch comes out as it went in
 }
 
 /** One answer, of one turn. */

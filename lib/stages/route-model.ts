@@ -2,7 +2,7 @@
  * Finds the providers and models that may answer a call, best first.
  *
  * The model comes as an id, as `{ model, settings }` or as a list of either. A caller may also
- * choose the provider by header, and bring a key of their own for it (`stages/provider-choice`).
+ * choose the provider by header, and bring a key of their own for it (`routing/provider-choice`).
  */
 
 import type { Static } from 'typebox'
@@ -12,7 +12,7 @@ import type { Route } from '../core/route.ts'
 import { extend, type RoutedCall, type ValidCall } from '../core/call.ts'
 import type { CallRecord, FailedAttempt } from '../core/record.ts'
 import { GatewayError, ValidationError } from '../core/errors.ts'
-import { costOf } from '../models/price.ts'
+import { costAttribute } from '../models/price.ts'
 import { rank } from '../models/ranking.ts'
 import type { Attributes, RequestedAttributes } from '../core/model.ts'
 import { unique } from '../routing/route-strategies.ts'
@@ -35,7 +35,7 @@ export interface ModelRequest {
   readonly stream?: boolean | undefined
 }
 
-interface RoutingServices extends Pick<Services, 'models' | 'providers'> {
+interface RouteModelServices extends Pick<Services, 'models' | 'providers'> {
   readonly settings: Pick<Settings, 'providers'> & { readonly limits: Pick<Limits, 'modelsPerCall'> }
 }
 
@@ -43,7 +43,7 @@ export interface RouteModelOptions<R> {
   /** The model of a request that names none. Default: there must be one. */
   readonly defaultModel?: (request: R) => string
   /** Picks the settings of `{ model, settings }` that this endpoint has. Default: none. */
-  readonly settings?: (given: Readonly<Record<string, unknown>>) => Readonly<Record<string, unknown>>
+  readonly settings?: (values: Readonly<Record<string, unknown>>) => Readonly<Record<string, unknown>>
   /** Reads the attributes by which several models are ordered. Default: none. */
   readonly attributes?: (request: R) => RequestedAttributes
   /** The abilities a model must have; read where there are several to choose from. Default: nothing. */
@@ -60,10 +60,10 @@ export interface RouteModelOptions<R> {
  *   `invalid_value`; ValidationError for a request without model, or with a list of more than
  *   `limits.models_per_call`.
  */
-export function routeModel<Told = unknown> (
-  services: RoutingServices, options: RouteModelOptions<Told> = {}
-): <R extends ModelRequest & Told>(source: AsyncIterable<ValidCall<R>>) => AsyncIterable<RoutedCall<R>> {
-  return map(<R extends ModelRequest & Told>(call: ValidCall<R>): RoutedCall<R> => {
+export function routeModel<Extra = unknown> (
+  services: RouteModelServices, options: RouteModelOptions<Extra> = {}
+): <R extends ModelRequest & Extra>(source: AsyncIterable<ValidCall<R>>) => AsyncIterable<RoutedCall<R>> {
+  return map(<R extends ModelRequest & Extra>(call: ValidCall<R>): RoutedCall<R> => {
     const { routes, providerKey, skipped } = chooseRoutes(call, services, options)
     if (skipped.length > 0) {
       call.record.failedAttempts = [...skipped]
@@ -75,7 +75,7 @@ export function routeModel<Told = unknown> (
 }
 
 /** The parts of a call that decide its routes; the requested model is noted in its record. */
-type Asking<R> = Pick<ValidCall<R>, 'request' | 'headers' | 'key'> & { readonly record: Pick<CallRecord, 'requestedModel'> }
+type RoutingInput<R> = Pick<ValidCall<R>, 'request' | 'headers' | 'key'> & { readonly record: Pick<CallRecord, 'requestedModel'> }
 
 export interface ChosenRoutes extends Pick<RoutedCall<unknown>, 'routes' | 'providerKey'> {
   /** Models of the request that are not asked, and why. */
@@ -84,7 +84,7 @@ export interface ChosenRoutes extends Pick<RoutedCall<unknown>, 'routes' | 'prov
 
 /** @throws what the stage throws */
 export function chooseRoutes<R extends ModelRequest> (
-  call: Asking<R>, { models, providers, settings: { limits, providers: configured } }: RoutingServices,
+  call: RoutingInput<R>, { models, providers, settings: { limits, providers: configured } }: RouteModelServices,
   { defaultModel, settings, attributes, requirements }: RouteModelOptions<R> = {}
 ): ChosenRoutes {
   const choices = choicesOf(call.request.model ?? defaultModel?.(call.request))
@@ -148,28 +148,28 @@ function withSettings (route: Route, choice: Choice, read: RouteModelOptions<nev
  * @param choiceOf by model id, the first choice that led to it
  */
 function byAttributes (
-  routes: readonly Route[], choiceOf: ReadonlyMap<string, Choice>, models: ModelRegistry, asked: RequestedAttributes = {}
+  routes: readonly Route[], choiceOf: ReadonlyMap<string, Choice>, models: ModelRegistry, requested: RequestedAttributes = {}
 ): readonly Route[] {
-  const { models: given = {}, agent } = asked
-  const said = [...Object.values(given), ...[...choiceOf.values()].map(attributesOf)]
-  const names = new Set(said.flatMap(attributes => Object.keys(attributes)))
+  const { models: attributesByName = {}, agent } = requested
+  const sources = [...Object.values(attributesByName), ...[...choiceOf.values()].map(attributesOf)]
+  const names = new Set(sources.flatMap(attributes => Object.keys(attributes)))
   if (agent === undefined && names.size === 0) return routes
 
-  const named = (name: string): Attributes => Object.hasOwn(given, name) ? given[name] ?? {} : {}
+  const requestedFor = (name: string): Attributes => Object.hasOwn(attributesByName, name) ? attributesByName[name] ?? {} : {}
   const candidates = routes.map(route => {
     const choice = choiceOf.get(route.modelId) ?? route.modelId
     const { price, attributes } = models.find(route.modelId) ?? {}
-    const cost = costOf(price)
+    const cost = costAttribute(price)
     return {
       route,
-      // What stands later, nearer to the request, wins.
+      // Later entries, which are nearer to the request, win.
       attributes: {
         ...cost !== undefined && { cost },
         ...attributes,
         ...attributesOf(choice),
-        ...named(route.model),
-        ...named(nameOf(choice)),
-        ...named(route.modelId)
+        ...requestedFor(route.model),
+        ...requestedFor(nameOf(choice)),
+        ...requestedFor(route.modelId)
       }
     }
   })
@@ -189,12 +189,12 @@ function attributesOf (choice: Choice): Attributes {
  */
 function allowed (routes: readonly Route[], name: string, key: ApiKey, models: ModelRegistry): readonly Route[] {
   if (key.models === undefined) return routes
-  const named = new Set(models.routes(name).map(({ modelId }) => modelId))
+  const modelsOfName = new Set(models.routes(name).map(({ modelId }) => modelId))
   const byName = listsName(key, name)
-  const usable = routes.filter(({ modelId }) => (byName && named.has(modelId)) || mayUse(key, modelId))
+  const usable = routes.filter(({ modelId }) => (byName && modelsOfName.has(modelId)) || mayUse(key, modelId))
   if (usable.length > 0) return usable
   // Only a model of the caller's own choice is named: where an alias leads is not theirs to know.
-  const replaced = routes.find(({ modelId }) => !named.has(modelId))
+  const replaced = routes.find(({ modelId }) => !modelsOfName.has(modelId))
   throw new GatewayError('insufficient_permissions', {
     message: `This API key may not use the model ${quote(replaced?.modelId ?? name)}.`, param: 'model'
   })

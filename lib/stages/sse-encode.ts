@@ -2,7 +2,7 @@
 
 import { randomBytes } from 'node:crypto'
 import { Chunks, type AnswerHead, type Chunk } from '../chat/chunk.ts'
-import { flatten } from '../text/flat-string.ts'
+import { detachString } from '../text/flat-string.ts'
 import { sseData } from '../wire/sse.ts'
 import { sseFrames, type FramePrinter } from './sse-frames.ts'
 import type { Batch } from '../core/batch.ts'
@@ -38,40 +38,40 @@ class Printer implements FramePrinter<ChatEvent> {
       if (frame !== undefined && event.type === 'text-delta') {
         text += frame.before + JSON.stringify(event.text) + frame.after
       } else {
-        text += this.#printSlowly(event)
+        text += this.#printUncached(event)
       }
     }
     return text
   }
 
   end (): string {
-    return this.#textOf(this.#chunks.end())
+    return this.#printChunks(this.#chunks.end())
   }
 
-  #printSlowly (event: ChatEvent): string {
+  #printUncached (event: ChatEvent): string {
     const chunks = this.#chunks.of(event)
     this.#plain = !(event.type === 'extra' && chunks.length === 0)
     if (event.type === 'text-delta' && this.#frames[event.choice] === undefined && !this.#obfuscated) {
-      this.#frames[event.choice] = frameOf(this.#chunks.of({ type: 'text-delta', choice: event.choice, text: mark })[0])
+      this.#frames[event.choice] = frameOf(this.#chunks.of({ type: 'text-delta', choice: event.choice, text: placeholder })[0])
     }
-    return this.#textOf(chunks)
+    return this.#printChunks(chunks)
   }
 
-  #textOf (chunks: readonly Chunk[]): string {
+  #printChunks (chunks: readonly Chunk[]): string {
     return chunks.map(chunk => sseData(JSON.stringify(this.#obfuscated ? obfuscated(chunk) : chunk))).join('')
   }
 }
 
 /** A text that JSON prints as it is and that stands nowhere else in a chunk. */
-const mark = '\u2063headgate\u2063'
+const placeholder = '\u2063headgate\u2063'
 
 /**
  * Returns the text around a delta, taken from a chunk of the one mapping: printing a delta between the
  * halves costs 0.1 µs, `JSON.stringify` of the chunk more than ten times that.
  */
 function frameOf (chunk: Chunk | undefined): { before: string, after: string } | undefined {
-  const [before, after] = chunk === undefined ? [] : sseData(JSON.stringify(chunk)).split(JSON.stringify(mark))
-  return before === undefined || after === undefined ? undefined : { before: flatten(before), after: flatten(after) }
+  const [before, after] = chunk === undefined ? [] : sseData(JSON.stringify(chunk)).split(JSON.stringify(placeholder))
+  return before === undefined || after === undefined ? undefined : { before: detachString(before), after: detachString(after) }
 }
 
 /** Adds random padding, so that the length of a frame tells nothing about its text. */

@@ -13,7 +13,7 @@ import type { UploadForm } from '../core/upload.ts'
 import { GatewayError, ValidationError, type ValidationDetail } from '../core/errors.ts'
 import { map, type Stage } from '../core/stage.ts'
 import { explain } from '../validation/explain.ts'
-import { readForm, type FormRequest } from '../validation/form.ts'
+import { parseFormFields, type FormRequest } from '../validation/form.ts'
 import { isObject, type JsonSchema } from '../validation/json-schema.ts'
 import type { WithoutNulls } from '../../schemas/nullable.ts'
 
@@ -68,7 +68,7 @@ export function validateForm<S extends TSchema> (
     if (!isForm(form)) {
       throw new GatewayError('unsupported_media_type', { message: 'Send the body as multipart/form-data.' })
     }
-    const { values, request, faults } = readForm(schema, form)
+    const { values, request, faults } = parseFormFields(schema, form)
     if (faults.length > 0 || !matches(values)) {
       // A field that could not be read is reported already; its absence is not another fault.
       const unread = new Set(faults.map(fault => fault.loc[1]))

@@ -30,7 +30,7 @@ export interface Database {
    * Returns false once the path leads to another file or to none: it was deleted or replaced
    * file, and what is written to it from now on is lost when the process ends.
    */
-  readonly isInPlace: () => boolean
+  readonly storeFileIntact: () => boolean
   /** From now on a locked file is an error at once; `retryWhenLocked` tries again without blocking the process. */
   readonly stopWaiting: () => void
   /** Writes a complete copy, as of this moment, to a path where there is no file. */
@@ -92,7 +92,7 @@ export async function openDatabase (
         throw new StoreError(path, error)
       }
     },
-    isInPlace,
+    storeFileIntact: isInPlace,
     stopWaiting: () => file.exec('pragma busy_timeout = 0'),
     copyTo: target => {
       closeSync(openSync(target, 'wx', 0o600)) // SQLite takes an empty file, and would make one that all may read

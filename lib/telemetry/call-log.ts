@@ -15,7 +15,7 @@ export function logCall (log: Log, { id, record, receivedAtMs }: Call): void {
     id,
     key: record.keyId,
     endpoint: record.endpoint,
-    request: record.unrouted,
+    request: record.unmatchedRequest,
     requested: record.requestedModel,
     model: record.modelId,
     provider: record.providerId,

@@ -42,7 +42,7 @@ export class CallMetrics {
     this.#countersOf(endpoint, this.#modelOf(modelId), providerId, outcome).note(record, seconds, row)
     if (overheadMs !== undefined) this.#overheadOf(endpoint).observe(overheadMs / 1000)
     if (failedAttempts !== undefined) {
-      for (const { route, why } of failedAttempts) this.#noteFailure(this.#modelOf(route.modelId), route.providerId, why)
+      for (const { route, reason } of failedAttempts) this.#noteFailure(this.#modelOf(route.modelId), route.providerId, reason)
     }
     if (refusedBy !== undefined) this.#refusals.set(refusedBy, (this.#refusals.get(refusedBy) ?? 0) + 1)
   }

@@ -28,7 +28,7 @@ export interface Load {
 
 /** Selects what is observed of a gateway; its services change with the configuration. */
 export interface ObservedGateway {
-  readonly services: { readonly models: ModelRegistry, readonly health: RouteHealth, readonly settings: Settings }
+  readonly services: { readonly models: ModelRegistry, readonly routeHealth: RouteHealth, readonly settings: Settings }
   readonly load: () => Load
 }
 
@@ -54,7 +54,7 @@ export class Metrics {
 function gatewayFamilies ({ services, load }: ObservedGateway): Family[] {
   const { openCalls, rowsWaiting, rowsDropped } = load()
   const open = new Map<string, number>()
-  for (const [modelId, isOpen] of services.health.circuits()) {
+  for (const [modelId, isOpen] of services.routeHealth.circuits()) {
     const model = isKnown(modelId, services) ? modelId : 'other'
     open.set(model, (open.get(model) ?? 0) + Number(isOpen))
   }

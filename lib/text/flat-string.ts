@@ -3,6 +3,6 @@
  * bytes a character where that did: everything it is put into does as well, which makes an answer
  * several times as expensive to write.
  */
-export function flatten (text: string): string {
+export function detachString (text: string): string {
   return Buffer.from(text).toString()
 }

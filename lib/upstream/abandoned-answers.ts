@@ -25,7 +25,7 @@ interface Readable<E> {
   readonly close: () => void
 }
 
-interface Asking {
+interface AbandonableCall {
   readonly signal: AbortSignal
   readonly record: CallRecord
 }
@@ -43,11 +43,11 @@ export class AbandonedAnswers {
 
   /**
    * Opens an answer on a signal that outlives the caller. `close` on it, which for others means to
-   * hang up, reads on when the caller has left, and says so in `record.settled`.
+   * hang up, reads on when the caller has left, and says so in `record.whenUsageKnown`.
    *
    * @throws what `open` throws
    */
-  async open<C extends Asking, E extends { readonly type: string, readonly usage?: Usage }> (
+  async open<C extends AbandonableCall, E extends { readonly type: string, readonly usage?: Usage }> (
     call: C, open: (call: C) => Promise<Readable<E>>
   ): Promise<Readable<E>> {
     const { signal, record } = call
@@ -81,7 +81,7 @@ export class AbandonedAnswers {
           answer.close()
           release()
         } else {
-          record.settled = this.#read(answer, record, earlier).finally(release)
+          record.whenUsageKnown = this.#read(answer, record, earlier).finally(release)
         }
       }
     }

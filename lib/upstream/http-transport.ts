@@ -83,7 +83,7 @@ export function httpTransport (options: UpstreamOptions): HttpTransport {
 function tooManyWaiting (): GatewayError {
   return new GatewayError('overloaded', {
     message: 'Too many calls wait for this provider. Try again.',
-    failure: 'model'
+    fault: 'model'
   })
 }
 

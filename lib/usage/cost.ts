@@ -12,7 +12,7 @@ const perToken = 1000
  *
  * @returns `undefined` where a needed price is not known, which is not zero
  */
-export function costOf (
+export function costNanoUsd (
   { promptTokens, completionTokens, cachedTokens = 0 }: Usage, price: ModelEntry['price']
 ): number | undefined {
   if (price === undefined) return undefined

@@ -13,14 +13,14 @@ import { importJournals } from './import-journals.ts'
 import { insertUsage } from './insert-usage.ts'
 import { Journal } from './journal.ts'
 import { completeName, journalName } from './journal-name.ts'
-import { pruneUsage, type Keep } from './prune.ts'
+import { pruneUsage, type Retention } from './prune.ts'
 import type { Database } from '../stores/database.ts'
 import type { UsageRow } from '../stores/tables.ts'
 import type { Log } from '../telemetry/log.ts'
 
 export interface LedgerOptions {
   readonly log: Log
-  readonly keep: () => Keep
+  readonly retention: () => Retention
   /** Rows that make a batch. Default 200. */
   readonly batchRows?: number
   /** Milliseconds that a row waits for others at most. Default 500. */
@@ -37,7 +37,7 @@ const initialRetryMs = 20
 const maxRetryMs = 10_000
 const pruneEveryMs = 10 * 60_000
 const importEveryMs = 30_000
-const lookEveryMs = 1000
+const checkEveryMs = 1000
 /** Emptying a journal while calls end replaces it by another file, 0.1 ms: not after every batch. */
 const emptyEveryMs = 250
 
@@ -47,7 +47,7 @@ export class Ledger {
   readonly #journal: Journal
   readonly #timers: readonly NodeJS.Timeout[]
   /** In the journal, but of calls that have not ended yet: what is known of them may change. */
-  readonly #announced = new Map<string, UsageRow>()
+  readonly #recorded = new Map<string, UsageRow>()
   #waiting: UsageRow[] = []
   /** Rows of the journal that are not in memory. */
   #overflow = 0
@@ -64,7 +64,7 @@ export class Ledger {
     this.#timers = [
       setInterval(() => { void this.prune() }, pruneEveryMs).unref(),
       setInterval(() => { void this.importJournals() }, importEveryMs).unref(),
-      setInterval(() => this.#look(), lookEveryMs).unref()
+      setInterval(() => this.#checkJournal(), checkEveryMs).unref()
     ]
   }
 
@@ -72,22 +72,22 @@ export class Ledger {
    * Puts the row of a call on record whose last byte is about to leave; resolves when it is in the
    * journal, or cannot be. The call is added once it has ended, with the same `id` and `at_ms`.
    */
-  announce (row: UsageRow): Promise<void> {
-    this.#announced.set(row.id, row)
+  recordBeforeLastByte (row: UsageRow): Promise<void> {
+    this.#recorded.set(row.id, row)
     return this.#journal.append(JSON.stringify(row))
   }
 
   /** Takes the row of a call that has ended, to be written soon; resolves when it is in the journal, or cannot be. */
   async add (row: UsageRow): Promise<void> {
     const { batchRows, everyMs, maxWaiting } = this.#options
-    const announced = this.#announced.get(row.id)
-    this.#announced.delete(row.id)
+    const recorded = this.#recorded.get(row.id)
+    this.#recorded.delete(row.id)
     const full = this.#waiting.length >= maxWaiting
     if (full && this.#journal.error !== undefined) {
       this.#dropped++
       return
     }
-    const appended = announced === row ? undefined : this.#journal.append(JSON.stringify(row))
+    const appended = recorded === row ? undefined : this.#journal.append(JSON.stringify(row))
     if (full) {
       this.#overflow++
       return await appended
@@ -139,7 +139,7 @@ export class Ledger {
   /** Deletes rows that are older, or more, than the settings keep. */
   async prune (): Promise<void> {
     try {
-      await pruneUsage(this.#database.query, this.#options.keep(), Date.now())
+      await pruneUsage(this.#database.query, this.#options.retention(), Date.now())
     } catch (error) {
       this.#options.log.warn({ cause: loggableError(error) }, 'failed to delete old usage rows')
     }
@@ -154,9 +154,9 @@ export class Ledger {
       await this.flush()
     }
     clearTimeout(this.#timer)
-    this.#announced.clear()
+    this.#recorded.clear()
     if (this.waiting === 0) this.#journal.replace([])
-    else this.#leave()
+    else this.#leaveForNextStart()
   }
 
   async #write (): Promise<void> {
@@ -164,7 +164,7 @@ export class Ledger {
     this.#timer = undefined
     try {
       while (this.#waiting.length > 0) {
-        if (!this.#database.isInPlace()) throw new Error('the file of the store was deleted or replaced')
+        if (!this.#database.storeFileIntact()) throw new Error('the file of the store was deleted or replaced')
         const rows = this.#waiting.slice(0, transactionRows)
         insertUsage(this.#database, rows)
         this.#waiting.splice(0, rows.length)
@@ -194,14 +194,14 @@ export class Ledger {
     const nowMs = performance.now()
     if (nowMs - this.#emptiedMs < emptyEveryMs) return
     this.#emptiedMs = nowMs
-    this.#journal.replace(linesOf(this.#announced.values()))
+    this.#journal.replace(linesOf(this.#recorded.values()))
   }
 
   #importOverflow (): void {
     this.#overflow = 0
     try {
       this.#journal.moveTo(join(dirname(this.#database.path), completeName()))
-      for (const row of this.#announced.values()) void this.#journal.append(JSON.stringify(row))
+      for (const row of this.#recorded.values()) void this.#journal.append(JSON.stringify(row))
       void this.importJournals()
     } catch (error) {
       this.#options.log.error({ file: this.#journal.path, cause: loggableError(error) }, 'usage rows left in a file; will be imported on next start')
@@ -209,16 +209,16 @@ export class Ledger {
   }
 
   /** Notices a journal that was deleted, with the whole directory perhaps, and makes another. */
-  #look (): void {
+  #checkJournal (): void {
     try {
-      if (this.#journal.isDeleted()) this.#journal.replace(linesOf([...this.#waiting, ...this.#announced.values()]))
+      if (this.#journal.isDeleted()) this.#journal.replace(linesOf([...this.#waiting, ...this.#recorded.values()]))
       else this.#journal.touch()
     } catch (error) {
       this.#options.log.warn({ file: this.#journal.path, cause: loggableError(error) }, 'usage journal cannot be checked')
     }
   }
 
-  #leave (): void {
+  #leaveForNextStart (): void {
     const { log } = this.#options
     const file = join(dirname(this.#database.path), completeName())
     let unwritten = this.#waiting.length

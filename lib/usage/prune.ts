@@ -5,7 +5,7 @@ import type { Kysely } from 'kysely'
 import { dayMs } from './day.ts'
 import type { Tables } from '../stores/tables.ts'
 
-export interface Keep {
+export interface Retention {
   readonly keepDays: number
   readonly keepRows: number
 }
@@ -14,7 +14,7 @@ export interface Keep {
 const stepRows = 500
 
 /** Deletes the oldest rows. Budgets do not need them: what they cost is in `spending`. */
-export async function pruneUsage (query: Kysely<Tables>, { keepDays, keepRows }: Keep, nowMs: number): Promise<void> {
+export async function pruneUsage (query: Kysely<Tables>, { keepDays, keepRows }: Retention, nowMs: number): Promise<void> {
   const firstTooMany = await query.selectFrom('usage').select('at_ms')
     .orderBy('at_ms', 'desc').limit(1).offset(keepRows).executeTakeFirst()
   const untilMs = Math.max(nowMs - keepDays * dayMs, (firstTooMany?.at_ms ?? -1) + 1)

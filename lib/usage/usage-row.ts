@@ -2,7 +2,7 @@
 
 import { rowId } from '../text/ids.ts'
 import { steadyNow } from '../async/steady-clock.ts'
-import { costOf } from './cost.ts'
+import { costNanoUsd } from './cost.ts'
 import type { Call } from '../core/call.ts'
 import type { CallRecord } from '../core/record.ts'
 import type { Usage } from '../core/usage.ts'
@@ -34,24 +34,24 @@ export function usageRow ({ id: callId, record, receivedAtMs }: Call, models: Pi
     model: record.modelId ?? null,
     provider: record.providerId ?? null,
     outcome,
-    status: whole(record.status),
+    status: boundedInteger(record.status),
     error_code: record.errorCode ?? null,
     streamed: Number(record.streamed === true),
     attempts: record.attempts,
-    turns: whole(record.turns),
-    prompt_tokens: whole(usage?.promptTokens),
-    completion_tokens: whole(usage?.completionTokens),
-    cached_tokens: whole(usage?.cachedTokens),
-    reasoning_tokens: whole(usage?.reasoningTokens),
+    turns: boundedInteger(record.turns),
+    prompt_tokens: boundedInteger(usage?.promptTokens),
+    completion_tokens: boundedInteger(usage?.completionTokens),
+    cached_tokens: boundedInteger(usage?.cachedTokens),
+    reasoning_tokens: boundedInteger(usage?.reasoningTokens),
     estimated: Number(estimated),
-    pages: whole(record.pages),
-    audio_ms: whole(record.audioSeconds, 1000),
-    characters: whole(record.spokenCharacters),
-    images: whole(record.images),
-    cost_nano_usd: whole(costOfCall(record, usage, models), 1, maxNanoUsd),
+    pages: boundedInteger(record.pages),
+    audio_ms: boundedInteger(record.audioSeconds, 1000),
+    characters: boundedInteger(record.spokenCharacters),
+    images: boundedInteger(record.images),
+    cost_nano_usd: boundedInteger(costOfCall(record, usage, models), 1, maxNanoUsd),
     own_provider_key: Number(record.ownProviderKey === true),
     duration_ms: Math.round(durationMs),
-    first_byte_ms: whole(record.firstByteMs)
+    first_byte_ms: boundedInteger(record.firstByteMs)
   }
 }
 
@@ -77,18 +77,18 @@ function costOfCall (record: CallRecord, usage: Usage | undefined, models: Pick<
   const price = modelId === undefined ? undefined : models.find(modelId)?.price
   if (price?.input === 0 && price.output === 0) return 0
   if (usage === undefined) return outcome === 'error' ? 0 : undefined
-  return costOf(usage, price)
+  return costNanoUsd(usage, price)
 }
 
 function isPossible ({ promptTokens, completionTokens }: Usage): boolean {
-  return whole(promptTokens) !== null && whole(completionTokens) !== null
+  return boundedInteger(promptTokens) !== null && boundedInteger(completionTokens) !== null
 }
 
 /**
  * Rounds a provider's count, which may be anything; `null` when it is out of range. A single such count
  * would make sums unreadable: the store reads no sum beyond the safe integers.
  */
-function whole (count = NaN, times = 1, max = maxCount): number | null {
+function boundedInteger (count = NaN, times = 1, max = maxCount): number | null {
   const number = Math.round(count * times)
   return number >= 0 && number <= max ? number : null
 }

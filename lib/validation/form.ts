@@ -15,7 +15,7 @@ export type FormRequest<T> = { [K in keyof T]: WithFiles<Exclude<T[K], null>> }
 type WithFiles<T> =
   T extends FileMark ? UploadedFile : T extends readonly FileMark[] ? readonly UploadedFile[] : T
 
-export interface ReadForm {
+export interface ParsedFormFields {
   /** The values to check against the schema: each file is its name. */
   readonly values: Readonly<Record<string, unknown>>
   /** The same with the files themselves. */
@@ -25,7 +25,7 @@ export interface ReadForm {
 }
 
 /** Reads the fields the schema names. Whether the values are in range is for the check to say. */
-export function readForm (schema: TSchema, form: UploadForm): ReadForm {
+export function parseFormFields (schema: TSchema, form: UploadForm): ParsedFormFields {
   const { properties = {} }: JsonSchema = schema
   const values: Record<string, unknown> = {}
   const request: Record<string, unknown> = {}

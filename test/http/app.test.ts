@@ -72,7 +72,7 @@ t.test('a request for no endpoint is refused in the form of any other, and noted
     const response = await fetch(url + path, { method })
     t.equal(response.status, status, title)
     t.same(await response.json(), body, title)
-    await until(() => ended.at(-1)?.record.unrouted === noted, `the end of ${noted}`)
+    await until(() => ended.at(-1)?.record.unmatchedRequest === noted, `the end of ${noted}`)
   }
   t.equal((await fetch(`${url}/things/7`, { method: 'POST' })).headers.get('allow'), 'HEAD, GET, DELETE')
 })
@@ -104,10 +104,10 @@ t.test('an unexpected error is 500 without its words, which stay in the record',
 
 t.test('settled waits for the calls that are open, and for no later one', async t => {
   const { app, url, go } = await serve(t)
-  await app.settled()
+  await app.whenIdle()
   const waiting = fetch(`${url}/wait`)
   await until(() => app.openCalls() === 1, 'an open call')
-  const settled = app.settled()
+  const settled = app.whenIdle()
   const stuck = fetch(`${url}/stuck`)
   await until(() => app.openCalls() === 2, 'another open call')
   go()

@@ -6,7 +6,7 @@
 import { once } from 'node:events'
 import t from 'tap'
 import {
-  BareKoa, closeWaitingResponse, endInOneWrite, hasBegunAnswer, stopAccepting, waitsForConnection, writeChunk
+  KoaWithoutResponseHandling, closeWaitingResponse, endInOneWrite, hasBegunAnswer, stopAccepting, waitsForConnection, writeChunk
 } from '../../lib/http/node-internals.ts'
 import { httpServer } from '../support/http-server.ts'
 import { openRequest } from '../support/open-request.ts'
@@ -113,7 +113,7 @@ t.test('hasBegunAnswer sees the answer of a connection once its head is sent', a
 
 // Otherwise: a plain Koa, which is right and slower.
 t.test('BareKoa runs its middleware through handleRequest, and answers nothing itself', async t => {
-  const app = new BareKoa()
+  const app = new KoaWithoutResponseHandling()
   let runs = 0
   let finish: (response: ServerResponse) => void = () => undefined
   const ran = new Promise<ServerResponse>(resolve => { finish = resolve })
@@ -135,7 +135,7 @@ t.test('BareKoa runs its middleware through handleRequest, and answers nothing i
 })
 
 t.test('middleware that throws is answered by Koa', async t => {
-  const app = new BareKoa()
+  const app = new KoaWithoutResponseHandling()
   app.silent = true
   app.use(async () => await Promise.reject(new Error('broken')))
   const handle = app.callback()

@@ -1,8 +1,8 @@
 import t from 'tap'
-import { Link, OpenCalls } from '../../lib/http/open-calls.ts'
+import { OpenCallNode, OpenCalls } from '../../lib/http/open-calls.ts'
 
-function link (): Link {
-  return new Link(() => undefined)
+function link (): OpenCallNode {
+  return new OpenCallNode(() => undefined)
 }
 
 t.test('calls are listed in the order they came, without those that ended', async t => {

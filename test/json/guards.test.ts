@@ -1,5 +1,5 @@
 import t from 'tap'
-import { isObject, numberOf, objectOf, objectsOf, textOf } from '../../lib/json/guards.ts'
+import { isObject, numberOf, objectOf, objectsOf, nonEmptyText } from '../../lib/json/guards.ts'
 
 t.test('an object is neither null nor a list', async t => {
   t.equal(isObject({}), true)
@@ -12,9 +12,9 @@ t.test('an object is neither null nor a list', async t => {
 })
 
 t.test('a text is not empty, a number is finite', async t => {
-  t.equal(textOf('a'), 'a')
-  t.equal(textOf(''), undefined)
-  t.equal(textOf(1), undefined)
+  t.equal(nonEmptyText('a'), 'a')
+  t.equal(nonEmptyText(''), undefined)
+  t.equal(nonEmptyText(1), undefined)
   t.equal(numberOf(-0.5), -0.5)
   for (const value of [Number.NaN, Infinity, '1', null]) t.equal(numberOf(value), undefined)
 })

@@ -1,11 +1,11 @@
 import t from 'tap'
 import { durationText, rateLimitHeaders, refusalHeaders } from '../../lib/limits/headers.ts'
 
-const rooms = { requests: { limit: 60, remaining: 59, resetMs: 1000 } }
+const rateLimits = { requests: { limit: 60, remaining: 59, resetMs: 1000 } }
 
 t.test('limits are written for requests and tokens, if the key has them', async t => {
   t.same(rateLimitHeaders({}), {})
-  t.same(rateLimitHeaders({ ...rooms, tokens: { limit: 1000, remaining: 0, resetMs: 60_000 } }), {
+  t.same(rateLimitHeaders({ ...rateLimits, tokens: { limit: 1000, remaining: 0, resetMs: 60_000 } }), {
     'x-ratelimit-limit-requests': '60',
     'x-ratelimit-remaining-requests': '59',
     'x-ratelimit-reset-requests': '1s',
@@ -16,13 +16,13 @@ t.test('limits are written for requests and tokens, if the key has them', async 
 })
 
 t.test('a refusal for what is in flight says that no request remains', async t => {
-  t.same(refusalHeaders({ admitted: false, reason: 'calls', waitMs: 1000, rooms }, { concurrentCalls: 2 }), {
+  t.same(refusalHeaders({ admitted: false, reason: 'calls', waitMs: 1000, rateLimits }, { concurrentCalls: 2 }), {
     'x-ratelimit-limit-requests': '2', 'x-ratelimit-remaining-requests': '0', 'x-ratelimit-reset-requests': '1s'
   }, 'calls at once')
-  t.same(refusalHeaders({ admitted: false, reason: 'reserved', waitMs: 1500, rooms: {} }, { budget: { usd: 1, per: 'day' } }), {
+  t.same(refusalHeaders({ admitted: false, reason: 'reserved', waitMs: 1500, rateLimits: {} }, { budget: { usd: 1, per: 'day' } }), {
     'x-ratelimit-remaining-requests': '0', 'x-ratelimit-reset-requests': '1.5s'
   }, 'a budget that calls in flight may use up')
-  t.same(refusalHeaders({ admitted: false, reason: 'requests', waitMs: 1500, rooms }, { requestsPerMinute: 60 }), rateLimitHeaders(rooms), 'a limit per minute')
+  t.same(refusalHeaders({ admitted: false, reason: 'requests', waitMs: 1500, rateLimits }, { requestsPerMinute: 60 }), rateLimitHeaders(rateLimits), 'a limit per minute')
 })
 
 t.test('durations are written with their units', async t => {

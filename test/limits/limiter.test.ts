@@ -5,10 +5,10 @@ import { openDatabase, type Database } from '../../lib/stores/database.ts'
 import { insertUsage } from '../../lib/usage/insert-usage.ts'
 import { spendingOf } from '../../lib/usage/spending.ts'
 import { usageRowOf } from '../support/usage.ts'
-import type { Wanted } from '../../lib/limits/counters.ts'
+import type { ReservationRequest } from '../../lib/limits/counters.ts'
 
 const day = 24 * 60 * 60 * 1000
-const call: Wanted = { keyId: 'key-1', limits: { budget: { usd: 1e-6, per: 'day' } }, tokens: 0, nanoUsd: 100 } // 1,000 billionths
+const call: ReservationRequest = { keyId: 'key-1', limits: { budget: { usd: 1e-6, per: 'day' } }, tokens: 0, nanoUsd: 100 } // 1,000 billionths
 
 /** A gateway's limiter on a store, whose calls cost what they reserved. */
 function gatewayOn (database: Database, options: LocalLimiterOptions = {}, now: () => number = Date.now) {
@@ -21,10 +21,10 @@ function gatewayOn (database: Database, options: LocalLimiterOptions = {}, now: 
     limiter,
     /** @returns whether it was admitted */
     call: async (): Promise<boolean> => {
-      const verdict = await limiter.reserve(call)
-      if (!verdict.admitted) return false
+      const decision = await limiter.reserve(call)
+      if (!decision.admitted) return false
       insertUsage(database, [usageRowOf(0, { id: `${prefix}-${number++}`, at_ms: now(), cost_nano_usd: call.nanoUsd })])
-      limiter.settle(verdict.reservation, { tokens: 0, nanoUsd: call.nanoUsd })
+      limiter.settle(decision.reservation, { tokens: 0, nanoUsd: call.nanoUsd })
       return true
     }
   }
@@ -43,9 +43,9 @@ t.test('what this process has counted and the ledger has not yet is not forgotte
   let booked = 0
   const limiter = new LocalLimiter({ readSpending: async () => booked, rereadMs: 0 })
   for (const admitted of [true, true, true]) {
-    const verdict = await limiter.reserve({ ...call, nanoUsd: 300 })
-    t.equal(verdict.admitted, admitted)
-    if (verdict.admitted) limiter.settle(verdict.reservation, { tokens: 0, nanoUsd: 300 })
+    const decision = await limiter.reserve({ ...call, nanoUsd: 300 })
+    t.equal(decision.admitted, admitted)
+    if (decision.admitted) limiter.settle(decision.reservation, { tokens: 0, nanoUsd: 300 })
   }
   t.match(await limiter.reserve({ ...call, nanoUsd: 300 }), { admitted: false, reason: 'budget' })
   booked = 1000
@@ -84,9 +84,9 @@ t.test('a ledger that cannot be read is reported, and the budget counts what is 
   })
   const verdicts: boolean[] = []
   for (let number = 0; number < 4; number++) {
-    const verdict = await limiter.reserve({ ...call, nanoUsd: 400 })
-    verdicts.push(verdict.admitted)
-    if (verdict.admitted) limiter.settle(verdict.reservation, { tokens: 0, nanoUsd: 400 })
+    const decision = await limiter.reserve({ ...call, nanoUsd: 400 })
+    verdicts.push(decision.admitted)
+    if (decision.admitted) limiter.settle(decision.reservation, { tokens: 0, nanoUsd: 400 })
   }
   t.same(verdicts, [true, true, false, false])
   t.equal(failures.length, 4)
@@ -95,7 +95,7 @@ t.test('a ledger that cannot be read is reported, and the budget counts what is 
 t.test('workers that disagree on the period of a budget while they reload count in both, and read neither anew', async t => {
   let readings = 0
   const limiter = new LocalLimiter({ readSpending: async () => { readings++; return 0 } })
-  const monthly: Wanted = { ...call, limits: { budget: { usd: 1e-6, per: 'month' } } }
+  const monthly: ReservationRequest = { ...call, limits: { budget: { usd: 1e-6, per: 'month' } } }
   const admitted = { day: 0, month: 0 }
   for (let number = 0; number < 15; number++) {
     if ((await limiter.reserve(call)).admitted) admitted.day++

@@ -5,7 +5,7 @@ import OpenAI from 'openai'
 import t from 'tap'
 import { fullInMs, fullBucket, remaining, take, waitMs, type Bucket } from '../../lib/limits/bucket.ts'
 import { periodOf } from '../../lib/limits/budget.ts'
-import { LimitCounters, type Verdict, type Wanted } from '../../lib/limits/counters.ts'
+import { LimitCounters, type LimitDecision, type ReservationRequest } from '../../lib/limits/counters.ts'
 import { estimateChat } from '../../lib/limits/estimate.ts'
 import { durationText } from '../../lib/limits/headers.ts'
 import { LocalLimiter } from '../../lib/limits/limiter.ts'
@@ -74,23 +74,23 @@ t.test('a clock that is set back locks no key out', async t => {
   t.equal(waitMs(later, 60, 1, 5_001_000), 0)
 })
 
-function reasonOf (verdict: Verdict): string {
-  return verdict.admitted ? 'admitted' : verdict.reason
+function reasonOf (decision: LimitDecision): string {
+  return decision.admitted ? 'admitted' : decision.reason
 }
 
 t.test('all of a reservation is set aside or nothing', async t => {
   const clock = { ms: Date.UTC(2025, 10, 21, 12) }
   const counters = new LimitCounters(() => clock.ms)
-  const ask = (limits: KeyLimits, tokens = 0, nanoUsd = 0): Verdict => counters.reserve({ keyId: 'a', limits, tokens, nanoUsd })
+  const ask = (limits: KeyLimits, tokens = 0, nanoUsd = 0): LimitDecision => counters.reserve({ keyId: 'a', limits, tokens, nanoUsd })
   const limits: KeyLimits = { requestsPerMinute: 4, tokensPerMinute: 100, concurrentCalls: 2, budget: { usd: 1e-6, per: 'day' }, strict: false }
   const first = ask(limits, 60, 600)
-  t.match(first, { admitted: true, rooms: { requests: { limit: 4, remaining: 3, resetMs: 15_000 }, tokens: { limit: 100, remaining: 40, resetMs: 36_000 } } })
-  t.match(ask(limits, 60), { admitted: false, reason: 'tokens', waitMs: 12_000, rooms: { requests: { remaining: 3 } } })
+  t.match(first, { admitted: true, rateLimits: { requests: { limit: 4, remaining: 3, resetMs: 15_000 }, tokens: { limit: 100, remaining: 40, resetMs: 36_000 } } })
+  t.match(ask(limits, 60), { admitted: false, reason: 'tokens', waitMs: 12_000, rateLimits: { requests: { remaining: 3 } } })
   t.match(ask(limits, 10, 600), { admitted: false, reason: 'reserved', waitMs: 1000 })
   t.match(ask(limits, 10, 1001), { admitted: false, reason: 'budget' })
   const second = ask(limits, 10, 100)
   t.equal(reasonOf(ask(limits, 1, 1)), 'calls')
-  t.match(second, { admitted: true, rooms: { requests: { remaining: 2 }, tokens: { remaining: 30 } } }, 'refusals took nothing')
+  t.match(second, { admitted: true, rateLimits: { requests: { remaining: 2 }, tokens: { remaining: 30 } } }, 'refusals took nothing')
   if (!first.admitted || !second.admitted) return
   counters.settle(first.reservation, { tokens: 90, nanoUsd: 1000 })
   counters.settle(first.reservation, { tokens: 90, nanoUsd: 1000 })
@@ -111,7 +111,7 @@ t.test('reservations of a process that exited are released', async t => {
   t.equal(reasonOf(counters.reserve(wanted, 'two')), 'admitted')
   t.equal(reasonOf(counters.reserve(wanted, 'two')), 'calls')
   counters.release('one')
-  t.match(counters.reserve(wanted, 'two'), { admitted: true, rooms: { tokens: { remaining: 0 } } })
+  t.match(counters.reserve(wanted, 'two'), { admitted: true, rateLimits: { tokens: { remaining: 0 } } })
   counters.release('two')
   t.equal(counters.open, 0)
 })
@@ -126,7 +126,7 @@ t.test('a call admitted earlier counts, and takes no place of another', async t 
   counters.settle(late.reservation, { tokens: 5, nanoUsd: 0 })
   t.equal(reasonOf(counters.reserve({ keyId: 'a', limits, tokens: 0, nanoUsd: 0 })), 'calls')
   counters.settle(call.reservation, { tokens: 4, nanoUsd: 0 })
-  t.match(counters.reserve({ keyId: 'a', limits, tokens: 1, nanoUsd: 0 }), { admitted: true, rooms: { tokens: { remaining: 0 } } })
+  t.match(counters.reserve({ keyId: 'a', limits, tokens: 1, nanoUsd: 0 }), { admitted: true, rateLimits: { tokens: { remaining: 0 } } })
 })
 
 t.test('days and months are those of UTC', async t => {
@@ -448,7 +448,7 @@ t.test('usage records that cannot be read do not delay calls', async t => {
 
 interface Worker {
   readonly child: ChildProcess
-  readonly ask: (count: number, wanted: Wanted) => Promise<Verdict[]>
+  readonly ask: (count: number, wanted: ReservationRequest) => Promise<LimitDecision[]>
 }
 
 /** A process of its own that asks this one. */
@@ -461,7 +461,7 @@ function worker (t: Test, limiter: LocalLimiter, name: string): Worker {
     ask: async (count, wanted) => {
       child.send({ count, wanted })
       return await new Promise(resolve => {
-        const hear = (message: { verdicts?: Verdict[] }): void => {
+        const hear = (message: { verdicts?: LimitDecision[] }): void => {
           if (message.verdicts === undefined) return
           child.off('message', hear)
           resolve(message.verdicts)
@@ -476,8 +476,8 @@ t.test('processes share one limiter, and one that exits releases its reservation
   const limiter = new LocalLimiter({ readSpending: async () => await Promise.resolve(7), now: () => 0 })
   const [one, two] = [worker(t, limiter, 'one'), worker(t, limiter, 'two')]
   const limits: KeyLimits = { concurrentCalls: 20, budget: { usd: 1e-7, per: 'day' }, strict: false }
-  const wanted: Wanted = { keyId: 'a', limits, tokens: 0, nanoUsd: 10 }
-  const admitted = (verdicts: readonly Verdict[]): number => verdicts.filter(({ admitted }) => admitted).length
+  const wanted: ReservationRequest = { keyId: 'a', limits, tokens: 0, nanoUsd: 10 }
+  const admitted = (verdicts: readonly LimitDecision[]): number => verdicts.filter(({ admitted }) => admitted).length
   t.equal(admitted(await one.ask(5, wanted)), 5)
   const [first, ...others] = await two.ask(30, wanted)
   t.equal(admitted(others) + 1, 4, '7 of 100 were spent before')

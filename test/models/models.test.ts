@@ -91,9 +91,9 @@ t.test('routes', async t => {
 
   t.test('a name that servers of different kinds have needs its prefix', async t => {
     const both = createModels(settings({ providers: [providerSettings('a', 'vllm'), providerSettings('b', 'ollama')] }), new Set(['a', 'b']))
-    both.learn('a', [bareEntry('a', 'llama', 'vllm')])
+    both.setDiscovered('a', [bareEntry('a', 'llama', 'vllm')])
     t.same(ids(both.routes('llama')), ['a/llama'])
-    both.learn('b', [bareEntry('b', 'llama', 'ollama')])
+    both.setDiscovered('b', [bareEntry('b', 'llama', 'ollama')])
     t.same(both.routes('llama'), [])
   })
 
@@ -166,7 +166,7 @@ t.test('routes', async t => {
       'anthropic/claude-3-5-sonnet', 'anthropic/claude-3-5-sonnet-20241022'
     ]
     const model = 'claude-3-5-sonnet-20241022'
-    models.learn('anthropic', [{
+    models.setDiscovered('anthropic', [{
       id: `anthropic/${model}`,
       providerId: 'anthropic',
       model,
@@ -356,7 +356,7 @@ t.test('lists of providers', async t => {
 
   t.test('that cannot be read leave the old one in use', async t => {
     const models = createModels(settings({ providers: [providerSettings('mine', 'vllm')] }), new Set(['mine']))
-    models.learn('mine', await listModels(listing('mine', { data: [{ id: 'a' }] }).provider, 'vllm', signal))
+    models.setDiscovered('mine', await listModels(listing('mine', { data: [{ id: 'a' }] }).provider, 'vllm', signal))
     const failures: string[] = []
     for (const { provider } of [
       listing('mine', '<html>'), listing('mine', { data: 'no' }), listing('mine', { data: [] }, 500)

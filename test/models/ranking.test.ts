@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import t from 'tap'
 import { createModels } from '../../lib/models/create-models.ts'
-import { blendedPrice, costOf } from '../../lib/models/price.ts'
+import { blendedPrice, costAttribute } from '../../lib/models/price.ts'
 import { rank } from '../../lib/models/ranking.ts'
 import type { Attributes, ModelEntry } from '../../lib/core/model.ts'
 import { orderRoutes, orderForCall } from '../../lib/routing/route-strategies.ts'
@@ -65,9 +65,9 @@ t.test('cost follows from the price: expensive is 1', async t => {
   t.equal(blendedPrice({ input: 1, output: 5, asOf }), 2)
   t.equal(blendedPrice({ input: 1, asOf }), 1)
   t.equal(blendedPrice({ output: 1, asOf }), undefined)
-  t.equal(costOf(undefined), undefined)
+  t.equal(costAttribute(undefined), undefined)
   for (const [usd, cost] of [[0, 0], [0.01, 0], [0.1, 0], [1, 1 / 3], [10, 2 / 3], [100, 1], [5000, 1]] as const) {
-    t.ok(Math.abs((costOf({ input: usd, asOf }) ?? NaN) - cost) < 1e-9, `${usd} USD are ${cost}`)
+    t.ok(Math.abs((costAttribute({ input: usd, asOf }) ?? NaN) - cost) < 1e-9, `${usd} USD are ${cost}`)
   }
 })
 

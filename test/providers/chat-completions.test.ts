@@ -97,7 +97,7 @@ t.test('a refusal by status is mapped, and its words reach only the caller at fa
     status: number, text: unknown, expected: Record<string, unknown>, headers = {}, callerKey = false
   ): void => {
     const error = errorOf(chatCompletions, { status, headers, body: text }, ask(), callerKey ? 'own-key' : undefined)
-    t.match({ status: error.status, code: error.code, message: error.message, failure: error.failure, param: error.param, after: error.retryAfterSeconds, type: error.type, shown: shownCode(error) }, expected, JSON.stringify(text))
+    t.match({ status: error.status, code: error.code, message: error.message, failure: error.fault, param: error.param, after: error.retryAfterSeconds, type: error.type, shown: shownCode(error) }, expected, JSON.stringify(text))
   }
   const said = (message: string, code: string | null = null, type: string | null = null, param: string | null = null): unknown =>
     ({ error: { message, type, code, param } })
@@ -108,11 +108,11 @@ t.test('a refusal by status is mapped, and its words reach only the caller at fa
   row(403, { code: 'permission-denied', error: 'Content violates usage guidelines. Team: 01234567-89ab-cdef-0123-456789abcdef, API key ID: 01234567-89ab-cdef-0123-456789abcdef' }, { status: 403, failure: 'caller', message: /^(?!.*01234567)/ })
   row(402, said('no balance'), { status: 503, code: 'upstream_quota_exhausted', failure: 'credential' })
   row(429, said('You exceeded your current quota', 'insufficient_quota', 'insufficient_quota'), { status: 503, code: 'upstream_quota_exhausted' })
-  row(429, said('Rate limit reached in organization org-abcdefgh. Please try again in 600ms'), { status: 429, after: 1, message: /^(?!.*org-)/, failure: 'rate-limit' })
+  row(429, said('Rate limit reached in organization org-abcdefgh. Please try again in 600ms'), { status: 429, after: 1, message: /^(?!.*org-)/, failure: 'rate_limit' })
   row(429, said('slow'), { after: 60 }, { 'retry-after': '3600' })
   row(429, said('slow'), { after: 2 }, { 'retry-after': '9', 'retry-after-ms': '1500' })
   row(404, said('The model `x` does not exist', 'model_not_found'), { status: 404, code: 'model_not_found', param: 'model' })
-  row(400, said('This model\'s maximum context length is 8192 tokens', 'context_length_exceeded', null, 'messages'), { code: 'context_length_exceeded', failure: 'context-length', param: 'messages' })
+  row(400, said('This model\'s maximum context length is 8192 tokens', 'context_length_exceeded', null, 'messages'), { code: 'context_length_exceeded', failure: 'context_length', param: 'messages' })
   row(400, said('flagged', 'content_policy_violation'), { code: 'content_policy_violation', failure: 'caller' })
   row(410, { error: 'Live search is deprecated' }, { status: 400, code: 'unsupported_parameter' })
   row(422, { detail: 'bad' }, { status: 400, failure: 'caller' })
@@ -125,7 +125,7 @@ t.test('a refusal by status is mapped, and its words reach only the caller at fa
   row(400, said('filtered', 'content_filter', null, 'prompt'), { status: 400, code: 'content_policy_violation', shown: 'content_filter', param: 'prompt' })
   row(400, said('no call came out', 'tool_use_failed'), { status: 400, code: 'upstream_invalid_request', shown: 'tool_use_failed' })
   row(400, { object: 'error', message: 'bad', type: 'BadRequestError', param: null, code: 400 }, { status: 400, message: 'bad', shown: 'upstream_invalid_request' })
-  row(400, { error: { code: 400, message: 'exceeds the available context size', type: 'exceed_context_size_error' } }, { code: 'context_length_exceeded', failure: 'context-length' })
+  row(400, { error: { code: 400, message: 'exceeds the available context size', type: 'exceed_context_size_error' } }, { code: 'context_length_exceeded', failure: 'context_length' })
   row(498, said('at capacity'), { status: 503, code: 'upstream_overloaded', failure: 'transient' })
   row(503, { error: { code: 503, message: 'Loading model', type: 'unavailable_error' } }, { status: 503, code: 'upstream_overloaded' })
 })

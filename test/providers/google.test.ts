@@ -170,7 +170,7 @@ t.test('a whole body without an answer is an error', async t => {
 t.test('a refusal by status is mapped, and its words reach only the caller at fault', async t => {
   const row = (status: number, body: unknown, expected: object, callerKey = false, headers = {}): void => {
     const error = errorOf(googleChat, { status, headers, body }, googleAsk(), callerKey ? 'own-key' : undefined)
-    const { code, message, failure, param, retryAfterSeconds: after, type } = error
+    const { code, message, fault: failure, param, retryAfterSeconds: after, type } = error
     t.match({ status: error.status, code, message, failure, param, after, type }, expected, JSON.stringify(body))
   }
   const said = (code: number, status: string, message: string, details: unknown[] = []): unknown =>
@@ -192,7 +192,7 @@ t.test('a refusal by status is mapped, and its words reach only the caller at fa
   row(400, said(400, 'FAILED_PRECONDITION', 'Please enable billing on your project.'), gatewayKey)
   row(400, said(400, 'FAILED_PRECONDITION', 'The cached content has expired.'), { status: 400, failure: 'caller' })
   row(400, said(400, 'INVALID_ARGUMENT', 'The input token count (99) exceeds the maximum number of tokens allowed (9).'), {
-    status: 400, code: 'context_length_exceeded', failure: 'context-length', param: 'messages'
+    status: 400, code: 'context_length_exceeded', failure: 'context_length', param: 'messages'
   })
   row(404, said(404, 'NOT_FOUND', 'models/x is not found'), { status: 404, code: 'model_not_found', param: 'model' })
   row(404, '<html>AIzaSyA1234567890</html>', { status: 404, message: /^(?!.*html)/ })
@@ -200,7 +200,7 @@ t.test('a refusal by status is mapped, and its words reach only the caller at fa
     message: 'Bad [redacted] for project_number:[redacted] [redacted]'
   })
   const quota = (retryDelay: string): unknown => said(429, 'RESOURCE_EXHAUSTED', 'secret quota', [{ retryDelay }])
-  row(429, quota('34.4s'), { status: 429, code: 'rate_limit_exceeded', after: 35, failure: 'rate-limit', message: /^(?!.*secret)/ })
+  row(429, quota('34.4s'), { status: 429, code: 'rate_limit_exceeded', after: 35, failure: 'rate_limit', message: /^(?!.*secret)/ })
   row(429, quota('3600s'), { after: 60 })
   row(429, quota('0s'), { after: 1 })
   row(429, quota('soon'), { after: undefined })

@@ -75,7 +75,7 @@ t.test('a refusal by status blames the content, the field or the key, and names 
   t.match(error(403, { code: 'permission-denied', error: 'The key is blocked' }, true), { code: 'invalid_provider_key', status: 403 })
   t.match(error(400, { code: 'Client specified an invalid argument', error: 'Incorrect API key provided: xa***' }), { code: 'upstream_auth_failed' })
   t.match(error(410, { error: 'Live search is deprecated.' }), { code: 'unsupported_parameter', status: 400, param: 'search_parameters' })
-  t.match(error(429, { error: 'slow' }), { code: 'rate_limit_exceeded', failure: 'rate-limit' })
+  t.match(error(429, { error: 'slow' }), { code: 'rate_limit_exceeded', failure: 'rate_limit' })
 })
 
 t.test('the body holds what xAI knows, as it wants it', async t => {

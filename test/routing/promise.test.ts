@@ -64,7 +64,7 @@ function simulate (shares: readonly number[], now?: () => number): Simulation {
   const routes = [...providers.keys()].map((providerId): Route => ({ providerId, model: 'm', modelId: `${providerId}/m` }))
   const [first = routes[0], ...others] = routes
   if (first === undefined) throw new Error('no provider')
-  const stage = providerCall({ providers, settings: settings(), health: new RouteHealth(now) }, 'chat')
+  const stage = providerCall({ providers, settings: settings(), routeHealth: new RouteHealth(now) }, 'chat')
   return {
     requests: () => requests,
     failed: () => failed,
@@ -85,7 +85,7 @@ function simulate (shares: readonly number[], now?: () => number): Simulation {
         for await (const _ of stage(once(call))) return true
         return false
       } catch (error) {
-        if (asGatewayError(error).failure === undefined) throw error
+        if (asGatewayError(error).fault === undefined) throw error
         return false
       }
     }

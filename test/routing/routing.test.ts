@@ -132,7 +132,7 @@ t.test('routes are tried as given, but those that cool down after all others', a
   }
   const order = (...routes: Route[]): string[] => {
     const seen: string[] = []
-    for (const { modelId } of health.candidates(routes, ({ modelId }, { why }) => seen.push(`(${modelId} ${why})`))) seen.push(modelId)
+    for (const { modelId } of health.candidates(routes, ({ modelId }, { reason }) => seen.push(`(${modelId} ${reason})`))) seen.push(modelId)
     return seen
   }
   t.same(order(a, b, c), ['one/a', 'two/b', 'three/c'])
@@ -180,7 +180,7 @@ t.test('only what a provider does wrong counts against a model', async t => {
   for (const [code, counts] of codes) {
     const health = new RouteHealth(() => 0)
     for (let count = 0; count < 5; count++) fail(health, a, code)
-    t.equal(health.cooldown(a)?.why, counts ? 'circuit_open' : undefined, code)
+    t.equal(health.cooldown(a)?.reason, counts ? 'circuit_open' : undefined, code)
     t.equal(health.cooldown(route('one/b')), undefined, 'and never against another')
   }
   const cut = new RouteHealth(() => 0)
@@ -198,7 +198,7 @@ t.test('only what a provider does wrong counts against a model', async t => {
     answer()
     cut.recordStreamFailure(a, new GatewayError('upstream_stream_interrupted'))
   }
-  t.equal(cut.cooldown(a)?.why, 'circuit_open', 'answers that are cut off count as well')
+  t.equal(cut.cooldown(a)?.reason, 'circuit_open', 'answers that are cut off count as well')
 })
 
 t.test('names that callers make up are not remembered for ever', async t => {
@@ -220,7 +220,7 @@ t.test('a decision has the order, the state and the reason of all', async t => {
   ]
   for (let count = 0; count < 5; count++) fail(health, route('one/a'))
   health.retryBudget('two').onFailure(new GatewayError('rate_limit_exceeded', { retryAfterSeconds: 30 }))
-  const decision = decide({ requested: 'smart', routes, health, serves: ({ providerId }) => providerId !== 'three' })
+  const decision = decide({ requested: 'smart', routes, health, canServe: ({ providerId }) => providerId !== 'three' })
   t.match(decision, { object: 'route.decision', requested: 'smart' })
   t.match(decision.candidates, [
     { rank: 1, model: 'four/d', provider: 'four', score: 0.1, state: 'ready', reason: 'score=0.10' },
@@ -230,7 +230,7 @@ t.test('a decision has the order, the state and the reason of all', async t => {
   ])
   pass(5000)
   health.begin(route('one/a'))
-  const probed = decide({ requested: '', routes, health, serves: () => true }).candidates.find(({ model }) => model === 'one/a')
+  const probed = decide({ requested: '', routes, health, canServe: () => true }).candidates.find(({ model }) => model === 'one/a')
   t.same([probed?.state, probed?.until], ['circuit_open', undefined], 'how long a probe takes is unknown')
 })
 
@@ -241,7 +241,7 @@ t.test('a header names the models that were tried and why, in a few plain letter
   Object.assign(record, { routes: [a], chosen: a })
   t.equal(explainRoute(record), undefined, 'nothing where there was no choice')
   t.equal(candidatesOf(record), undefined)
-  record.failedAttempts = [{ route: a, why: 'upstream_error' }]
+  record.failedAttempts = [{ route: a, reason: 'upstream_error' }]
   t.equal(explainRoute(record), 'one/a: upstream_error; one/a: first_choice')
   Object.assign(record, { routes: [a, b], chosen: b })
   t.equal(explainRoute(record), 'one/a: upstream_error; two/b: next_choice')

@@ -2,7 +2,7 @@ import t from 'tap'
 import { dimensions } from './chat-bodies.ts'
 import { scalesWith } from '../support/scaling.ts'
 import { explain } from '../../lib/validation/explain.ts'
-import { readForm } from '../../lib/validation/form.ts'
+import { parseFormFields } from '../../lib/validation/form.ts'
 import { ChatRequest } from '../../schemas/chat.ts'
 import { EmbeddingsRequest } from '../../schemas/embeddings.ts'
 import { TranscriptionRequest } from '../../schemas/transcription.ts'
@@ -57,7 +57,7 @@ t.test('forms are read in time that is linear in their fields', async t => {
   }
   for (const [name, make] of Object.entries(fields)) {
     scalesWith(t, name, { from: 512, input: size => ({ fields: make(size), files: {} }), run: form => {
-      const { values } = readForm(TranscriptionRequest, form)
+      const { values } = parseFormFields(TranscriptionRequest, form)
       explain(TranscriptionRequest, values)
     } })
   }

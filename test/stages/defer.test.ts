@@ -25,7 +25,7 @@ async function services (t: Test, deferred: Partial<Settings['deferred']> = {}) 
     providers: new Map([['one', provider('one')]]),
     settings: { ...given, deferred: { ...given.deferred, emulate: true, ...deferred } },
     abandoned: new AbandonedAnswers(),
-    health: new RouteHealth()
+    routeHealth: new RouteHealth()
   }
 }
 
@@ -53,7 +53,7 @@ t.test('a deferred call ends with a receipt, and is stored without what made it 
   const call = routedCall(asked)
   const receipt = await receiptOf(given, call)
   t.match(receipt, { object: 'chat.completion', model: 'one/m', choices: [], request_id: /^dfr_/ })
-  t.match(given.deferrals.seal.open(String(receipt?.['request_id'])), { key: 'key-1', modelId: 'one/m' })
+  t.match(given.deferrals.tickets.open(String(receipt?.['request_id'])), { key: 'key-1', modelId: 'one/m' })
   t.equal(call.record.deferred, true)
   await added
   const task = await given.deferrals.store.take({ owner: 'me', untilMs: Date.now() + 1000 }, Date.now())

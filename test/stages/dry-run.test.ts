@@ -11,7 +11,7 @@ import type { RouteDecision } from '../../schemas/route-decision.ts'
 
 const nothing = { send: async () => await Promise.reject(new Error('nothing may be sent')) }
 const services = {
-  providers: new Map([['one', createProvider(providerSettings('one', 'anthropic'), nothing)]]), health: new RouteHealth()
+  providers: new Map([['one', createProvider(providerSettings('one', 'anthropic'), nothing)]]), routeHealth: new RouteHealth()
 }
 
 async function decided (headers: Record<string, string>, capability: 'chat' | 'ocr' = 'chat'): Promise<RouteDecision | undefined> {

@@ -2,7 +2,7 @@ import t from 'tap'
 import { once } from '../../lib/core/stage.ts'
 import { LocalLimiter } from '../../lib/limits/limiter.ts'
 import { createModels } from '../../lib/models/create-models.ts'
-import { countUse, limits } from '../../lib/stages/limits.ts'
+import { countWithoutRefusing, limits } from '../../lib/stages/limits.ts'
 import { settings } from '../support/settings.ts'
 import { collect, routedCall } from '../support/stages.ts'
 import type { KeyLimits } from '../../lib/core/key.ts'
@@ -43,15 +43,15 @@ t.test('a patient call waits until there is room, or until it ends', async t => 
   const limiter = new LocalLimiter()
   const services = { limiter, models, settings: settings() }
   const [open] = await collect(limits(services)(once(call({ concurrentCalls: 1 }))))
-  const waiting = collect(limits(services, { patient: true })(once(call({ concurrentCalls: 1 }))))
+  const waiting = collect(limits(services, { waitForCapacity: true })(once(call({ concurrentCalls: 1 }))))
   limiter.settle(open?.record.reservation ?? 0, { tokens: 0, nanoUsd: 0 })
   t.equal((await waiting).length, 1)
-  const left = collect(limits(services, { patient: true })(once(call({ concurrentCalls: 1 }, { signal: AbortSignal.timeout(20) }))))
+  const left = collect(limits(services, { waitForCapacity: true })(once(call({ concurrentCalls: 1 }, { signal: AbortSignal.timeout(20) }))))
   await t.rejects(left, { name: 'TimeoutError' })
 })
 
 t.test('a call that was admitted before is counted and never refused', async t => {
-  const stage = countUse({ limiter: new LocalLimiter(), settings: settings() })
+  const stage = countWithoutRefusing({ limiter: new LocalLimiter(), settings: settings() })
   for (let time = 0; time < 3; time++) {
     const [counted] = await collect(stage(once(call({ tokensPerMinute: 1 }))))
     t.type(counted?.record.reservation, 'number')

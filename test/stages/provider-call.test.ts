@@ -3,7 +3,7 @@ import { GatewayError } from '../../lib/core/errors.ts'
 import { Secret } from '../../lib/core/secret.ts'
 import { once } from '../../lib/core/stage.ts'
 import { createProvider } from '../../lib/providers/index.ts'
-import { providerCall, serving } from '../../lib/stages/provider-call.ts'
+import { providerCall, canServe } from '../../lib/stages/provider-call.ts'
 import { providerSettings } from '../support/settings.ts'
 import { collect, route, routedCall } from '../support/stages.ts'
 import { chatAnswer } from '../support/upstream.ts'
@@ -89,7 +89,7 @@ t.test('a provider without the capability is never called', async t => {
   const withoutChat = { ...both, providers: new Map([...both.providers].map(([id, provider]) => [
     id, id === 'one' ? { ...provider, adapters: {} } : provider
   ])) }
-  t.same([route, other].filter(serving(withoutChat.providers, 'chat')), [other])
+  t.same([route, other].filter(canServe(withoutChat.providers, 'chat')), [other])
   const [batch] = await collect(providerCall(withoutChat, 'chat')(once(routedCall(hello, { routes: [route, other] }))))
   t.equal(batch?.route, other)
   t.equal(one.sent.length, 0)

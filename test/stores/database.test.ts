@@ -65,14 +65,14 @@ t.test('a clean close leaves one complete file', async t => {
 t.test('the path is seen to lead to another file, or to none', async t => {
   const directory = t.testdir()
   const database = await open(t, directory)
-  t.ok(database.isInPlace())
+  t.ok(database.storeFileIntact())
   renameSync(database.path, `${database.path}.old`)
-  t.notOk(database.isInPlace(), 'none')
+  t.notOk(database.storeFileIntact(), 'none')
   writeFileSync(database.path, '')
-  t.notOk(database.isInPlace(), 'another')
+  t.notOk(database.storeFileIntact(), 'another')
   rmSync(database.path)
   renameSync(`${database.path}.old`, database.path)
-  t.ok(database.isInPlace(), 'back again')
+  t.ok(database.storeFileIntact(), 'back again')
 })
 
 t.test('what is deleted is in none of the files after a close', async t => {

@@ -1,11 +1,11 @@
 /** A process that asks its parent for a given number of calls, and keeps them until it dies. */
 
 import { workerLimiter } from '../../lib/limits/shared-limiter.ts'
-import type { Wanted } from '../../lib/limits/counters.ts'
+import type { ReservationRequest } from '../../lib/limits/counters.ts'
 
 const limiter = workerLimiter(process)
 
-process.on('message', (message: { readonly count?: number, readonly wanted: Wanted, readonly settle?: number }) => {
+process.on('message', (message: { readonly count?: number, readonly wanted: ReservationRequest, readonly settle?: number }) => {
   const { count, wanted, settle } = message
   if (settle !== undefined) limiter.settle(settle, { tokens: 1, nanoUsd: 1 })
   if (count === undefined) return

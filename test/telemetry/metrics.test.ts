@@ -168,7 +168,7 @@ t.test('new labels come to an end', t => {
   const count = (more: Partial<CallRecord>): void => metrics.observe({ record: Object.assign(new CallRecord('chat'), { providerId: 'p' }, more), receivedAtMs: 0 })
   const route = (modelId: string) => ({ modelId, providerId: 'p', model: modelId })
   for (let model = 0; model < 9; model++) {
-    count({ modelId: `p/${model}`, failedAttempts: [{ route: route(`q/${model}`), why: 'held' }] })
+    count({ modelId: `p/${model}`, failedAttempts: [{ route: route(`q/${model}`), reason: 'held' }] })
     count({ modelId: 'p/0' })
   }
   count({ modelId: 'p/9', outcome: 'error' })

@@ -104,13 +104,13 @@ t.test('reading on is bounded in bytes, in time and in number', async t => {
   const small = await endless(new AbandonedAnswers({ bytes: 10_000 }))
   small.leave()
   small.close()
-  await small.record.settled
+  await small.record.whenUsageKnown
   t.equal(small.record.usage?.completionTokens, 9, 'what was known by then is kept')
 
   const short = await endless(new AbandonedAnswers({ maxMs: 1 }))
   short.leave()
   short.close()
-  await short.record.settled
+  await short.record.whenUsageKnown
   t.ok(short.signal.aborted)
 
   const abandoned = new AbandonedAnswers({ answers: 1 })
@@ -120,10 +120,10 @@ t.test('reading on is bounded in bytes, in time and in number', async t => {
   t.notOk(first.signal.aborted)
   t.ok(second.signal.aborted, 'there is no room for it')
   second.close()
-  t.equal(second.record.settled, undefined)
+  t.equal(second.record.whenUsageKnown, undefined)
   first.close()
   abandoned.stop()
-  await first.record.settled
+  await first.record.whenUsageKnown
 })
 
 t.test('only a caller who leaves is a reason to read on', async t => {
@@ -133,7 +133,7 @@ t.test('only a caller who leaves is a reason to read on', async t => {
   t.match(late.signal.reason, { code: 'timeout' })
   const there = await endless(abandoned)
   there.close()
-  t.equal(there.record.settled, undefined, 'a caller who is there and stops early meant it')
+  t.equal(there.record.whenUsageKnown, undefined, 'a caller who is there and stops early meant it')
   there.leave()
   t.notOk(there.signal.aborted, 'and nothing is held on to')
 })

@@ -159,7 +159,7 @@ t.test('a store that is deleted while a gateway runs is said on /health, and no 
   for (const name of readdirSync(store)) if (!name.endsWith('.jsonl')) rmSync(join(store, name))
 
   const next = await open(t, store)
-  const ledger = new Ledger(next, { log: createLog('silent'), keep: () => ({ keepDays: 90, keepRows: 1000 }) })
+  const ledger = new Ledger(next, { log: createLog('silent'), retention: () => ({ keepDays: 90, keepRows: 1000 }) })
   t.teardown(async () => await ledger.close())
   await ledger.importJournals()
   t.ok(await countOf(next) >= 2, 'those that were not written before')
@@ -169,7 +169,7 @@ t.test('a whole data directory that is deleted comes back with what waits', asyn
   const directory = t.testdir({ store: {} })
   const store = join(directory, 'store')
   const database = await open(t, store)
-  const ledger = new Ledger(database, { log: createLog('silent'), keep: () => ({ keepDays: 90, keepRows: 1000 }), everyMs: 3_600_000 })
+  const ledger = new Ledger(database, { log: createLog('silent'), retention: () => ({ keepDays: 90, keepRows: 1000 }), everyMs: 3_600_000 })
   await ledger.add(usageRowOf(1))
   rmSync(store, { recursive: true })
   await ledger.add(usageRowOf(2))

@@ -5,7 +5,7 @@ import { CallRecord } from '../../lib/core/record.ts'
 import { openDatabase, type Database } from '../../lib/stores/database.ts'
 import type { UsageRow } from '../../lib/stores/tables.ts'
 import { createLog } from '../../lib/telemetry/log.ts'
-import { costOf } from '../../lib/usage/cost.ts'
+import { costNanoUsd } from '../../lib/usage/cost.ts'
 import { dayMs } from '../../lib/usage/day.ts'
 import { Ledger, type LedgerOptions } from '../../lib/usage/ledger.ts'
 import { insertUsage } from '../../lib/usage/insert-usage.ts'
@@ -325,7 +325,7 @@ async function ledger (t: Test, directory = t.testdir(), options: Partial<Ledger
   const lines: Array<Record<string, unknown>> = []
   const log = createLog('info', { write: line => { lines.push(JSON.parse(line) as Record<string, unknown>) } })
   const keep = { keepDays: 90, keepRows: 1_000_000 }
-  const made = new Ledger(database, { log, keep: () => keep, everyMs: 3_600_000, ...options })
+  const made = new Ledger(database, { log, retention: () => keep, everyMs: 3_600_000, ...options })
   t.teardown(async () => await made.close())
   return { database, lines, ledger: made }
 }
@@ -464,7 +464,7 @@ t.test('rows are kept for so many days and up to a number; what they cost is not
 t.test('costs are whole billionths of a dollar; what has no price has no cost', async t => {
   const usage = { promptTokens: 1000, completionTokens: 10, totalTokens: 1010 }
   const asOf = '2025-11-20'
-  const rows: ReadonlyArray<readonly [Parameters<typeof costOf>[0], Parameters<typeof costOf>[1], number | undefined]> = [
+  const rows: ReadonlyArray<readonly [Parameters<typeof costNanoUsd>[0], Parameters<typeof costNanoUsd>[1], number | undefined]> = [
     [usage, undefined, undefined],
     [usage, { input: 1.25, output: 10, asOf }, 1_350_000],
     [usage, { input: 1.25, asOf }, undefined],
@@ -474,7 +474,7 @@ t.test('costs are whole billionths of a dollar; what has no price has no cost', 
     [{ ...usage, cachedTokens: 5000 }, { input: 1, cachedInput: 0, output: 0, asOf }, 0],
     [{ promptTokens: 1, completionTokens: 0, totalTokens: 1 }, { input: 0.0004, asOf }, 0]
   ]
-  for (const [given, price, cost] of rows) t.equal(costOf(given, price), cost)
+  for (const [given, price, cost] of rows) t.equal(costNanoUsd(given, price), cost)
 })
 
 t.test('totals are sums by whatever is asked, names of keys in place of their ids', async t => {

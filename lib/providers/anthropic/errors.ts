@@ -3,7 +3,7 @@
  * between send pages and plain words, so the body is looked at, not trusted.
  */
 
-import { objectOf, textOf } from '../../json/guards.ts'
+import { objectOf, nonEmptyText } from '../../json/guards.ts'
 import { retryAfterSeconds } from '../retry-after.ts'
 import type { Failure, FailureKind } from '../provider-failure.ts'
 import type { UpstreamFailure } from '../provider.ts'
@@ -42,8 +42,8 @@ interface Said {
 
 function saidIn (body: unknown): Omit<Said, 'status'> {
   const error = objectOf(objectOf(body)?.['error'])
-  const message = textOf(error?.['message'])
-  return { type: textOf(error?.['type']), message: message === undefined ? undefined : anonymous(message) }
+  const message = nonEmptyText(error?.['message'])
+  return { type: nonEmptyText(error?.['type']), message: message === undefined ? undefined : anonymous(message) }
 }
 
 function classify (said: Said, retryAfterSeconds: number | undefined): Failure {

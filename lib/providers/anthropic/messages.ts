@@ -7,7 +7,7 @@
  */
 
 import { GatewayError } from '../../core/errors.ts'
-import { objectOf, textOf } from '../../json/guards.ts'
+import { objectOf, nonEmptyText } from '../../json/guards.ts'
 import { contentBlocks, shortest, textBlocks } from './content.ts'
 import { functionCallId, toolUseId } from './tool-use-id.ts'
 import type { AssistantMessage, Message } from '../../../schemas/messages.ts'
@@ -232,10 +232,10 @@ function inputOf (text: string, param: string): Record<string, unknown> {
 /** Returns only what the server signed: it refuses thinking that others could have written. */
 function thinkingBlocks ({ thinking_blocks: blocks }: AssistantMessage): ThinkingBlock[] {
   return (blocks ?? []).flatMap((block): ThinkingBlock[] => {
-    const signature = textOf(block['signature'])
-    const data = textOf(block['data'])
+    const signature = nonEmptyText(block['signature'])
+    const data = nonEmptyText(block['data'])
     if (block['type'] === 'thinking' && signature !== undefined) {
-      return [{ type: 'thinking', thinking: textOf(block['thinking']) ?? '', signature }]
+      return [{ type: 'thinking', thinking: nonEmptyText(block['thinking']) ?? '', signature }]
     }
     return block['type'] === 'redacted_thinking' && data !== undefined ? [{ type: 'redacted_thinking', data }] : []
   })

@@ -4,7 +4,7 @@
  */
 
 import { toolCallId } from '../../text/ids.ts'
-import { objectOf, textOf } from '../../json/guards.ts'
+import { objectOf, nonEmptyText } from '../../json/guards.ts'
 import { invalidResponse } from '../provider-failure.ts'
 import { finishReasonOf } from './finish-reason.ts'
 import { servedServiceTier } from './service-tier.ts'
@@ -56,13 +56,13 @@ export class ResponseReader {
         break
       }
       case 'thinking': {
-        const open = { type: 'thinking' as const, thinking: '', signature: textOf(block.signature) ?? '' }
+        const open = { type: 'thinking' as const, thinking: '', signature: nonEmptyText(block.signature) ?? '' }
         this.#blocks.set(index, open)
         addThinking(open, block.thinking, events)
         break
       }
       case 'redacted_thinking': {
-        const data = textOf(block.data)
+        const data = nonEmptyText(block.data)
         if (data !== undefined) {
           events.push({ type: 'thinking-block', choice, block: { type: 'redacted_thinking', data } })
         }
@@ -87,10 +87,10 @@ export class ResponseReader {
         if (open.type === 'thinking') addThinking(open, delta.thinking, events)
         break
       case 'signature_delta':
-        if (open.type === 'thinking') open.signature = textOf(delta.signature) ?? open.signature
+        if (open.type === 'thinking') open.signature = nonEmptyText(delta.signature) ?? open.signature
         break
       case 'input_json_delta': {
-        const text = textOf(delta.partial_json)
+        const text = nonEmptyText(delta.partial_json)
         if (open.type !== 'tool_use' || text === undefined) break
         open.streamed = true
         events.push({ type: 'tool-call-delta', choice, call: open.call, text, kind: this.#kind })
@@ -128,9 +128,9 @@ export class ResponseReader {
 
   /** Notes why the answer ends; a later reason replaces an earlier one, none changes nothing. */
   finish ({ stop_reason: reason, stop_details: details }: WireAnswer, events: ChatEvent[]): void {
-    if (textOf(reason) === undefined) return
+    if (nonEmptyText(reason) === undefined) return
     this.#finish = finishReasonOf(reason)
-    const explanation = reason === 'refusal' ? textOf(objectOf(details)?.['explanation']) : undefined
+    const explanation = reason === 'refusal' ? nonEmptyText(objectOf(details)?.['explanation']) : undefined
     if (explanation !== undefined) events.push({ type: 'refusal-delta', choice, text: explanation })
   }
 
@@ -145,7 +145,7 @@ export class ResponseReader {
   }
 
   #addText (value: unknown, events: ChatEvent[]): void {
-    const text = textOf(value)
+    const text = nonEmptyText(value)
     if (text === undefined) return
     this.#textLength += text.length
     events.push({ type: 'text-delta', choice, text })
@@ -153,18 +153,18 @@ export class ResponseReader {
 
   /** Calls are counted on their own: their index is not that of the block. */
   #startCall (index: unknown, block: WireBlock, events: ChatEvent[]): void {
-    const name = textOf(block.name)
+    const name = nonEmptyText(block.name)
     if (name === undefined || (this.#kind === 'legacy' && this.#calls > 0)) return
     if (this.#calls >= maxCalls) throw invalidResponse(`more than ${maxCalls} tool calls`)
     const call = this.#calls++
     this.#blocks.set(index, { type: 'tool_use', call, input: block.input, streamed: false })
-    const id = this.#kind === 'legacy' ? '' : textOf(block.id) ?? toolCallId()
+    const id = this.#kind === 'legacy' ? '' : nonEmptyText(block.id) ?? toolCallId()
     events.push({ type: 'tool-call-start', choice, call, id, name, kind: this.#kind })
   }
 }
 
 function addThinking (open: { thinking: string }, value: unknown, events: ChatEvent[]): void {
-  const text = textOf(value)
+  const text = nonEmptyText(value)
   if (text === undefined) return
   open.thinking += text
   events.push({ type: 'reasoning-delta', choice, text })
@@ -175,9 +175,9 @@ function annotationsOf (
   citations: ReadonlyArray<WireCitation | undefined>, startIndex: number, endIndex: number
 ): unknown[] {
   return citations.flatMap(citation => {
-    const url = textOf(citation?.url)
+    const url = nonEmptyText(citation?.url)
     if (citation?.type !== 'web_search_result_location' || url === undefined) return []
-    const title = textOf(citation.title) ?? ''
+    const title = nonEmptyText(citation.title) ?? ''
     return [{ type: 'url_citation', url_citation: { start_index: startIndex, end_index: endIndex, url, title } }]
   })
 }

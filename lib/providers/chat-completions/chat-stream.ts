@@ -37,7 +37,7 @@ class ChatStream implements StreamReader<ChatEvent> {
   }
 
   read ({ event, data }: EventSourceMessage, into: ChatEvent[]): void {
-    const text = this.#template?.textOf(data)
+    const text = this.#template?.deltaText(data)
     if (text !== undefined) {
       into.push({ type: 'text-delta', choice: 0, text })
     } else if (isDone(data)) {

@@ -4,7 +4,7 @@
  */
 
 import { clampSeconds, retryAfterSeconds } from '../retry-after.ts'
-import { objectOf, textOf } from '../../json/guards.ts'
+import { objectOf, nonEmptyText } from '../../json/guards.ts'
 import type { Failure, FailureKind } from '../provider-failure.ts'
 import type { UpstreamFailure } from '../provider.ts'
 
@@ -44,19 +44,19 @@ export function inBandError (answer: Record<string, unknown>, named: boolean): F
 
 function saidIn (body: unknown): Said {
   const outer = objectOf(Array.isArray(body) ? body[0] : body)
-  if (outer === undefined) return { message: textOf(body), code: undefined, type: undefined, param: undefined }
+  if (outer === undefined) return { message: nonEmptyText(body), code: undefined, type: undefined, param: undefined }
   const inner = objectOf(outer['error']) ?? outer
   const words = outer['error'] ?? outer['message'] ?? outer['detail']
   return {
-    message: textOf(inner['message']) ?? textOf(words),
+    message: nonEmptyText(inner['message']) ?? nonEmptyText(words),
     code: codeOf(inner['code']) ?? codeOf(outer['code']),
-    type: textOf(inner['type']),
-    param: textOf(inner['param'])
+    type: nonEmptyText(inner['type']),
+    param: nonEmptyText(inner['param'])
   }
 }
 
 function codeOf (code: unknown): string | undefined {
-  return typeof code === 'number' ? String(code) : textOf(code)
+  return typeof code === 'number' ? String(code) : nonEmptyText(code)
 }
 
 /** Many servers put the status into `code` of an error inside a stream. */

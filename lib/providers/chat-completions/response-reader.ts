@@ -12,7 +12,7 @@ import { offersFunctionsOnly } from '../../chat/legacy-functions.ts'
 import { finishReasonOf } from './finish-reason.ts'
 import { ToolCalls } from './tool-calls.ts'
 import { usageOf } from './usage.ts'
-import { objectOf, textOf } from '../../json/guards.ts'
+import { objectOf, nonEmptyText } from '../../json/guards.ts'
 import type { WireAnswer, WireChoice, WireDelta } from './wire.ts'
 import type { ChatEvent, FinishReason, Logprobs, ThinkingBlock } from '../../core/events.ts'
 import type { ChatInput } from '../../chat/input.ts'
@@ -96,8 +96,8 @@ export class ResponseReader {
     // Azure sends a first chunk of empty strings: no head yet.
     if (this.#started || answer.id === '') return
     this.#started = true
-    const fingerprint = textOf(answer.system_fingerprint)
-    const tier = textOf(answer.service_tier)
+    const fingerprint = nonEmptyText(answer.system_fingerprint)
+    const tier = nonEmptyText(answer.service_tier)
     const serviceTier = tier !== undefined && serviceTiers.has(tier) ? tier : undefined
     events.push({
       type: 'response-start',
@@ -115,10 +115,10 @@ export class ResponseReader {
     const delta: WireDelta = objectOf(wire.delta) ?? objectOf(wire.message) ?? {}
     const logprobs = logprobsOf(wire.logprobs)
 
-    const reasoning = textOf(delta.reasoning_content) ?? textOf(delta.reasoning)
+    const reasoning = nonEmptyText(delta.reasoning_content) ?? nonEmptyText(delta.reasoning)
     if (reasoning !== undefined) events.push({ type: 'reasoning-delta', choice: index, text: reasoning })
     this.#readThinking(index, delta, events)
-    const refusal = textOf(delta.refusal)
+    const refusal = nonEmptyText(delta.refusal)
     const text = this.#readContent(index, delta.content, events)
     const place = refusal !== undefined && text === '' ? 'refusal' : 'text'
     if (text !== '' || (logprobs !== undefined && place === 'text')) {
@@ -180,7 +180,7 @@ export class ResponseReader {
         const thinking = this.#readContent(choice, part['thinking'], events)
         if (thinking !== '') events.push({ type: 'reasoning-delta', choice, text: thinking })
       } else {
-        text += textOf(part?.['text']) ?? ''
+        text += nonEmptyText(part?.['text']) ?? ''
       }
     }
     return text
@@ -203,12 +203,12 @@ export class ResponseReader {
       choice.toolCalls.read({ index: 0, function: call }, events)
       return
     }
-    choice.legacyName ??= textOf(call['name'])
+    choice.legacyName ??= nonEmptyText(call['name'])
     if (choice.legacyName !== undefined && !choice.legacyCall) {
       choice.legacyCall = true
       events.push({ type: 'tool-call-start', choice: choice.index, call: 0, id: '', name: choice.legacyName, kind: 'legacy' })
     }
-    const text = textOf(call['arguments'])
+    const text = nonEmptyText(call['arguments'])
     if (text !== undefined) events.push({ type: 'tool-call-delta', choice: choice.index, call: 0, text, kind: 'legacy' })
   }
 

@@ -9,7 +9,7 @@
 
 import { toolCallId } from '../../text/ids.ts'
 import { invalidResponse } from '../provider-failure.ts'
-import { objectOf, textOf } from '../../json/guards.ts'
+import { objectOf, nonEmptyText } from '../../json/guards.ts'
 import type { WireToolCall } from './wire.ts'
 import type { ChatEvent, ExtraFields } from '../../core/events.ts'
 
@@ -60,8 +60,8 @@ export class ToolCalls {
     if (delta === undefined) return
     const custom = objectOf(delta.custom)
     const body = custom ?? objectOf(delta.function) ?? {}
-    const name = textOf(body['name'])
-    const id = textOf(typeof delta.id === 'string' ? delta.id.trim() : undefined)
+    const name = nonEmptyText(body['name'])
+    const id = nonEmptyText(typeof delta.id === 'string' ? delta.id.trim() : undefined)
     const index = typeof delta.index === 'number' ? delta.index : undefined
     let text = pieceOf(custom === undefined ? body['arguments'] : body['input'])
 

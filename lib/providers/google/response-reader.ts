@@ -13,7 +13,7 @@ import { finishReasonOf } from './finish-reason.ts'
 import { signatureExtra } from './function-call.ts'
 import { logprobsOf } from './logprobs.ts'
 import { usageOf } from './usage.ts'
-import { objectOf, objectsOf, textOf } from '../../json/guards.ts'
+import { objectOf, objectsOf, nonEmptyText } from '../../json/guards.ts'
 import type { ChatInput } from '../../chat/input.ts'
 import type { ChatEvent, ResponseStart } from '../../core/events.ts'
 import type { AnswerPart, Candidate, GenerateContentResponse, UsageMetadata } from './wire.ts'
@@ -75,7 +75,7 @@ export class ResponseReader {
       const choice = this.#choice(number)
       if (choice !== undefined) this.#readCandidate(choice, candidate, events)
     }
-    this.#blockReason ??= textOf(wire.promptFeedback?.blockReason)
+    this.#blockReason ??= nonEmptyText(wire.promptFeedback?.blockReason)
     // Running totals: each message repeats and corrects the one before.
     if (objectOf(wire.usageMetadata) !== undefined) this.#usage = wire.usageMetadata
   }
@@ -104,7 +104,7 @@ export class ResponseReader {
     const { index } = choice
     let logprobs = logprobsOf(candidate.logprobsResult)
     for (const part of objectsOf(candidate.content?.parts)) {
-      const text = textOf(part.text)
+      const text = nonEmptyText(part.text)
       if (text === undefined) {
         this.#readCall(choice, part, events)
       } else if (part.thought === true) {
@@ -115,7 +115,7 @@ export class ResponseReader {
       }
     }
     if (logprobs !== undefined) events.push({ type: 'text-delta', choice: index, text: '', logprobs })
-    if (textOf(candidate.finishReason) !== undefined) this.#finish(choice, candidate, events)
+    if (nonEmptyText(candidate.finishReason) !== undefined) this.#finish(choice, candidate, events)
   }
 
   /** Returns `undefined` for more candidates than were requested. */
@@ -129,7 +129,7 @@ export class ResponseReader {
 
   /** Calls arrive whole, often without an id. Parts that are no call say nothing to us. */
   #readCall (choice: Choice, { functionCall, thoughtSignature }: AnswerPart, events: ChatEvent[]): void {
-    const name = textOf(functionCall?.name)
+    const name = nonEmptyText(functionCall?.name)
     if (name === undefined) return
     if (choice.calls >= maxCalls) throw invalidResponse(`more than ${maxCalls} tool calls`)
     const call = choice.calls++
@@ -150,7 +150,7 @@ export class ResponseReader {
   }
 
   #uniqueId (given: unknown): string {
-    const upstream = textOf(given)
+    const upstream = nonEmptyText(given)
     const id = upstream === undefined || this.#ids.has(upstream) ? toolCallId() : upstream
     this.#ids.add(id)
     return id
@@ -160,7 +160,7 @@ export class ResponseReader {
   #finish (choice: Choice, { finishReason, finishMessage }: Candidate, events: ChatEvent[]): void {
     const first = choice.finish === undefined
     choice.finish ??= finishReason
-    const text = textOf(finishMessage)
+    const text = nonEmptyText(finishMessage)
     if (first && text !== undefined && finishReasonOf(finishReason, 'none') === 'content_filter') {
       events.push({ type: 'refusal-delta', choice: choice.index, text })
     }
@@ -179,6 +179,6 @@ function numbered (candidates: readonly Candidate[]): Array<{ number: number, ca
 }
 
 function startOf ({ usageMetadata }: GenerateContentResponse): ResponseStart {
-  const serviceTier = tiers.get(textOf(usageMetadata?.serviceTier)?.toLowerCase())
+  const serviceTier = tiers.get(nonEmptyText(usageMetadata?.serviceTier)?.toLowerCase())
   return { type: 'response-start', ...(serviceTier === undefined ? {} : { serviceTier }) }
 }

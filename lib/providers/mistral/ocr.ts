@@ -10,7 +10,7 @@
 import { yieldFairly } from '../../async/yield-fairly.ts'
 import { readError } from '../chat-completions/errors.ts'
 import { invalidResponse, type Failure } from '../provider-failure.ts'
-import { objectOf, textOf } from '../../json/guards.ts'
+import { objectOf, nonEmptyText } from '../../json/guards.ts'
 import type { ResultEvent } from '../../core/events.ts'
 import type { OcrPages, OcrInput } from '../../ocr/input.ts'
 import type { Adapter, Ask, UpstreamFailure, UpstreamRequest } from '../provider.ts'
@@ -77,7 +77,7 @@ function readPages (body: unknown): Array<ResultEvent<OcrPages>> {
 function readOcrError (failure: UpstreamFailure): Failure {
   const { status, body } = failure
   const said = objectOf(body) ?? {}
-  const message = textOf(said['message']) ?? textOf(objectOf(said['message'])?.['detail']) ?? ''
+  const message = nonEmptyText(said['message']) ?? nonEmptyText(objectOf(said['message'])?.['detail']) ?? ''
   if (status === 400 && /image\/\w{1,40} is not supported/i.test(message)) {
     return { kind: 'invalid_format', param: 'document', cause: { status, words: message } }
   }

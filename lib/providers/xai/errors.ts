@@ -6,7 +6,7 @@
  */
 
 import { readError as readDialectError } from '../chat-completions/errors.ts'
-import { objectOf, textOf } from '../../json/guards.ts'
+import { objectOf, nonEmptyText } from '../../json/guards.ts'
 import type { Failure } from '../provider-failure.ts'
 import type { UpstreamFailure } from '../provider.ts'
 
@@ -48,18 +48,18 @@ export function readError (failure: UpstreamFailure): Failure {
 /** States the flat error that a response with status 200 may be; `undefined` for any other response. */
 export function flatError (body: unknown): Failure | undefined {
   const response = objectOf(body)
-  if (response === undefined || response['choices'] !== undefined || textOf(response['error']) === undefined) return undefined
+  if (response === undefined || response['choices'] !== undefined || nonEmptyText(response['error']) === undefined) return undefined
   return readError({ status: flatStatus(response), headers: {}, body })
 }
 
 /** Returns the status that the words of a flat error stand for. */
 export function flatStatus ({ code }: Record<string, unknown>): number {
-  const words = textOf(code) ?? ''
+  const words = nonEmptyText(code) ?? ''
   return statuses.find(([pattern]) => pattern.test(words))?.[1] ?? 500
 }
 
 function wordsOf (body: unknown): string {
   const answer = objectOf(body)
   const error = answer?.['error']
-  return textOf(error) ?? textOf(objectOf(error)?.['message']) ?? textOf(body) ?? ''
+  return nonEmptyText(error) ?? nonEmptyText(objectOf(error)?.['message']) ?? nonEmptyText(body) ?? ''
 }
