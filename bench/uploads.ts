@@ -32,7 +32,7 @@ const [port, upstreamPort] = [await freePort(), await freePort()]
 const agent = new Agent({ connections: atOnce })
 
 const upstream = await start(
-  { file: process.execPath, args: [support('swallow.js'), String(upstreamPort)], cores: cores.mock },
+  { file: process.execPath, args: [support('sink-provider.js'), String(upstreamPort)], cores: cores.mock },
   async () => await fetch(`http://127.0.0.1:${upstreamPort}/`).then(({ ok }) => ok, () => false)
 )
 const gateway = await start({

@@ -1,7 +1,7 @@
 /** Deferred chat completions: fetching one and cancelling one. They are made by `chat`. */
 
 import { map } from '../lib/core/stage.ts'
-import { notFound, openTicket } from '../lib/deferred/ticket.ts'
+import { notFound, openTicket } from '../lib/deferred/open-ticket.ts'
 import { deferredCompletion } from '../lib/replies/deferred-completion.ts'
 import { jsonReply } from '../lib/replies/json.ts'
 import { auth } from '../lib/stages/auth.ts'

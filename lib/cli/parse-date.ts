@@ -1,6 +1,6 @@
 /** Parses times as people write them on a command line. */
 
-import { parseIsoDate } from '../config/iso-moment.ts'
+import { parseIsoDate } from '../config/parse-iso-date.ts'
 
 const hourMs = 3_600_000
 

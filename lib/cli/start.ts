@@ -9,7 +9,7 @@ import type { Command } from './command.ts'
 import type { ExitCode, Terminal } from '../process/terminal.ts'
 import { exitIfStopHangs } from '../process/exit.ts'
 import { firstKey } from '../process/first-key.ts'
-import { stopWithNpm } from '../process/follow-npm.ts'
+import { stopWithNpm } from '../process/stop-with-npm.ts'
 import { logWarnings, serve, type ServeOptions } from '../process/serve.ts'
 import { stopSignal } from '../process/signals.ts'
 

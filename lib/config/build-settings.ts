@@ -11,7 +11,7 @@ import { Secret } from '../core/secret.ts'
 import type { KeySettings, ProviderSettings, RouteSettings, Settings } from '../core/settings.ts'
 import { kindOf, kinds } from '../providers/kinds.ts'
 import { camelCased } from '../validation/camel-case-schema.ts'
-import { parseIsoDate } from './iso-moment.ts'
+import { parseIsoDate } from './parse-iso-date.ts'
 import { routeTargets } from './route-targets.ts'
 
 export interface SettingsSources {

@@ -1,6 +1,6 @@
 /** Answers a deferred call that the gateway runs itself, out of its store. */
 
-import { startDeadline } from '../async/deadline-signal.ts'
+import { startDeadline } from '../async/start-deadline.ts'
 import { GatewayError, asGatewayError } from '../core/errors.ts'
 import { usageLimits, type KeyLimits } from '../core/key.ts'
 import { CallRecord, noteError } from '../core/record.ts'

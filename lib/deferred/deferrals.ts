@@ -3,7 +3,7 @@
 import { EventEmitter } from 'node:events'
 import { randomUUID } from 'node:crypto'
 import { DeferredStore } from './deferred-store.ts'
-import { SealedTickets } from './deferred-id.ts'
+import { SealedTickets } from './sealed-tickets.ts'
 import type { Database } from '../stores/database.ts'
 
 interface DeferredEvents {

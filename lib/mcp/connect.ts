@@ -6,7 +6,7 @@
  * The client library takes a tenth of a second to load, so it is loaded for the first session.
  */
 
-import { startDeadline } from '../async/deadline-signal.ts'
+import { startDeadline } from '../async/start-deadline.ts'
 import { version } from '../text/version.ts'
 import { httpStatus, timedOut } from './failure.ts'
 import { Session } from './session.ts'

@@ -10,7 +10,7 @@
  */
 
 import { Agent } from 'undici'
-import { startDeadline } from '../async/deadline-signal.ts'
+import { startDeadline } from '../async/start-deadline.ts'
 import { createGuardedAgent } from './guarded-fetch.ts'
 import { abortable } from '../async/abortable.ts'
 import { createConnect, type Connect } from './connect.ts'

@@ -6,8 +6,8 @@
  */
 
 import { GatewayError } from '../core/errors.ts'
-import { digest, type DeferredTicket } from '../deferred/deferred-id.ts'
-import { credentialDigest } from '../deferred/ticket.ts'
+import { digest, type DeferredTicket } from '../deferred/sealed-tickets.ts'
+import { credentialDigest } from '../deferred/open-ticket.ts'
 import { EarlyReply } from '../core/early-reply.ts'
 import { offersFunctionsOnly } from '../chat/legacy-functions.ts'
 import { map, once, type Stage } from '../core/stage.ts'

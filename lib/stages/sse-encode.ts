@@ -2,7 +2,7 @@
 
 import { randomBytes } from 'node:crypto'
 import { Chunks, type AnswerHead, type Chunk } from '../chat/chunk.ts'
-import { detachString } from '../text/flat-string.ts'
+import { detachString } from '../text/detach-string.ts'
 import { sseData } from '../wire/sse.ts'
 import { sseFrames, type FramePrinter } from './sse-frames.ts'
 import type { Batch } from '../core/batch.ts'

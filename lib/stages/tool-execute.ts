@@ -14,7 +14,7 @@ import { forbidsTools, namedToolChoice, relaxedChoice } from '../chat/tool-choic
 import { ToolCallFilter } from '../chat/tool-call-filter.ts'
 import { addUsage } from '../core/usage.ts'
 import { Turn, type TurnCall } from '../chat/turn.ts'
-import { startDeadline } from '../async/deadline-signal.ts'
+import { startDeadline } from '../async/start-deadline.ts'
 import { GatewayError } from '../core/errors.ts'
 import { once, flatMap } from '../core/stage.ts'
 import { runTools, type RanCall } from '../mcp/run-tools.ts'

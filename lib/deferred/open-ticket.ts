@@ -1,7 +1,7 @@
 /** Opens the id of a deferred completion, for the key it belongs to. */
 
 import { GatewayError } from '../core/errors.ts'
-import { digest, type DeferredTicket } from './deferred-id.ts'
+import { digest, type DeferredTicket } from './sealed-tickets.ts'
 import type { AuthedCall } from '../core/call.ts'
 import type { Secret } from '../core/secret.ts'
 import type { Provider } from '../providers/provider.ts'
