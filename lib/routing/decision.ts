@@ -30,8 +30,8 @@ export function decide ({ requested, routes, health, skipped = [], canServe }: D
     reason: rankText(route, index)
   }))
   const inState = (...states: Array<RouteCandidate['state']>) => found.filter(({ state }) => states.includes(state))
-  const unsuitable = skipped.map(({ route, why }): Omit<RouteCandidate, 'rank'> => ({
-    model: route.modelId, provider: route.providerId, state: 'unsuitable', reason: why
+  const unsuitable = skipped.map(({ route, reason }): Omit<RouteCandidate, 'rank'> => ({
+    model: route.modelId, provider: route.providerId, state: 'unsuitable', reason
   }))
   const ordered = [...inState('ready'), ...inState('rate_limited', 'circuit_open'), ...inState('unsuitable'), ...unsuitable]
   return {

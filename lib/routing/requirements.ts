@@ -73,9 +73,9 @@ export function partition (routes: readonly Route[], objection: (route: Route) =
   const left: Route[] = []
   const skipped: FailedAttempt[] = []
   for (const route of routes) {
-    const why = objection(route)
-    if (why === undefined) left.push(route)
-    else skipped.push({ route, why })
+    const reason = objection(route)
+    if (reason === undefined) left.push(route)
+    else skipped.push({ route, reason })
   }
   return { routes: left, skipped }
 }

@@ -10,7 +10,7 @@ import { lookup } from 'node:dns/promises'
 import { isIP } from 'node:net'
 import { abortable } from '../async/abortable.ts'
 import { GatewayError } from '../core/errors.ts'
-import { map, type SameStage } from '../core/stage.ts'
+import { map, type PassThroughStage } from '../core/stage.ts'
 import { AllowedAddresses, bareHost, isPublicAddress } from '../net/public-address.ts'
 import { selfHostedKinds } from '../providers/kinds.ts'
 import type { ChatInput } from '../chat/input.ts'
@@ -35,7 +35,7 @@ export type Resolve = (name: string) => Promise<readonly string[]>
  */
 export function checkAddresses (
   { settings }: CheckAddressesServices, resolve: Resolve = resolveName
-): SameStage<RoutedCall<ChatInput>> {
+): PassThroughStage<RoutedCall<ChatInput>> {
   const allowed = new AllowedAddresses(settings.tools.allowedHosts)
   const providers = new Map(settings.providers.map(provider => [provider.id, provider]))
   const internal = new Map<string, Promise<boolean>>()

@@ -110,7 +110,7 @@ t.test('what is known of providers that stay the same survives a reload, and not
   t.notOk(sameProviders(old, old.map(provider => ({ ...provider, baseUrl: 'http://127.0.0.1:8' })))('one'), 'another address')
   const health = new RouteHealth()
   health.adopt(before, same)
-  t.match(health.cooldown(a), { why: 'rate_limited' })
+  t.match(health.cooldown(a), { reason: 'rate_limited' })
   t.equal(health.cooldown(b), undefined)
   for (let count = 0; count < 4; count++) before.failed(a, before.begin(a), fails('upstream_error')())
   t.same([...health.circuits()], [['one/a', true]], 'calls in flight under the old configuration still count')
