@@ -11,11 +11,11 @@ const limitedMs = 5000
 /** The same for one that was refused or whose quota is used up: that takes someone to change it. */
 const refusedMs = 60_000
 
-type KeyFailure = Pick<GatewayError, 'failure' | 'retryAfterSeconds'>
+type KeyFailure = Pick<GatewayError, 'fault' | 'retryAfterSeconds'>
 
 /** Returns true for a failure that is one of the credential: 401, 402, 403, 429, an exhausted quota. */
-export function isOfCredential ({ failure }: Pick<GatewayError, 'failure'>): boolean {
-  return failure === 'rate-limit' || failure === 'credential'
+export function isOfCredential ({ fault }: Pick<GatewayError, 'fault'>): boolean {
+  return fault === 'rate_limit' || fault === 'credential'
 }
 
 export class CredentialPool {
@@ -53,8 +53,8 @@ export class CredentialPool {
   }
 
   /** Lets a credential cool down: for as long as the provider said, else for a usual time. */
-  onFailure (place: number, { failure, retryAfterSeconds = 0 }: KeyFailure): void {
-    const restMs = retryAfterSeconds > 0 ? retryAfterSeconds * 1000 : failure === 'rate-limit' ? limitedMs : refusedMs
+  onFailure (place: number, { fault, retryAfterSeconds = 0 }: KeyFailure): void {
+    const restMs = retryAfterSeconds > 0 ? retryAfterSeconds * 1000 : fault === 'rate_limit' ? limitedMs : refusedMs
     this.#notBeforeMs[place] = Math.max(this.#notBeforeMs[place] ?? 0, this.#now() + restMs)
   }
 

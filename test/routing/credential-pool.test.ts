@@ -5,11 +5,11 @@ t.test('each credential cools down by itself, for as long as the provider said',
   let nowMs = 0
   const pool = new CredentialPool([1, 1, 0], () => nowMs, () => 0)
   t.equal(pool.choose(), 0)
-  pool.onFailure(0, { failure: 'rate-limit', retryAfterSeconds: 9 })
+  pool.onFailure(0, { fault: 'rate_limit', retryAfterSeconds: 9 })
   t.same([pool.choose(), pool.ready, pool.cooldownMs], [1, 2, 0])
-  pool.onFailure(1, { failure: 'credential', retryAfterSeconds: undefined })
+  pool.onFailure(1, { fault: 'credential', retryAfterSeconds: undefined })
   t.same([pool.choose(), pool.ready], [2, 1], 'weight 0 when no other is ready')
-  pool.onFailure(2, { failure: 'rate-limit', retryAfterSeconds: undefined })
+  pool.onFailure(2, { fault: 'rate_limit', retryAfterSeconds: undefined })
   t.same([pool.choose(), pool.ready, pool.cooldownMs], [2, 0, 5000], 'else the one that is ready first')
   t.equal(pool.another(new Set()), undefined)
   nowMs = 9000
@@ -21,7 +21,7 @@ t.test('each credential cools down by itself, for as long as the provider said',
 
 t.test('other weights count at once, and cooldowns stay', t => {
   const pool = new CredentialPool([1, 0], () => 0, () => 0)
-  pool.onFailure(0, { failure: 'rate-limit', retryAfterSeconds: 9 })
+  pool.onFailure(0, { fault: 'rate_limit', retryAfterSeconds: 9 })
   pool.weigh([0, 1])
   t.same([pool.choose(), pool.ready, pool.size], [1, 1, 2])
   t.end()
