@@ -1,4 +1,4 @@
-import { startDeadline as startDeadline } from '../async/start-deadline.ts'
+import { startDeadline } from '../async/start-deadline.ts'
 import { extend, type Call } from '../core/call.ts'
 import { GatewayError } from '../core/errors.ts'
 
