@@ -60,7 +60,8 @@ export function createServices (settings: Settings, parts: ServiceParts): OwnedS
   const enabled = new Set([...providers.values()].filter(({ enabled }) => enabled).map(({ id }) => id))
   const models = createModels(settings, enabled, enabled.has('sandbox') ? sandboxModels : [], {
     random: Math.random,
-    latency: (modelId, streamed) => routeHealth.latencies(streamed).of(modelId)
+    latency: (modelId, streamed) => routeHealth.latencies(streamed).of(modelId),
+    load: modelId => routeHealth.waiting(modelId)
   })
   const listing = settings.providers.filter(({ id, listModels }) => listModels && enabled.has(id))
   const onFailure = (provider: string, error: unknown): void => {

@@ -214,10 +214,10 @@ export const ModelConfig = Closed({
 }, { description: 'A model of your own, or a change to one of the catalogue.' })
 export type ModelConfig = Static<typeof ModelConfig>
 
-export const RouteStrategy = OneOf(['in_order', 'weighted', 'cheapest', 'fastest'], {
+export const RouteStrategy = OneOf(['in_order', 'weighted', 'cheapest', 'fastest', 'balanced'], {
   default: 'in_order',
   description: 'Order of attempts: the first of the list; one drawn by weight; the one with the lowest price; ' +
-    'the one that has recently begun to answer soonest. The others follow when it fails.'
+    'the one that has recently begun to answer soonest; the one with the least work for its speed. The others follow when it fails.'
 })
 export type RouteStrategy = Static<typeof RouteStrategy>
 
@@ -228,13 +228,16 @@ const WeightedModel = Closed({
     maximum: 1_000_000,
     default: 1,
     description: 'Its share of the calls where the strategy is `weighted`; 0: only when the others fail.'
-  })
+  }),
+  settings: Type.Optional(Type.Record(Type.String(), Type.Unknown(), {
+    description: 'Fields of a chat request that it gets where the request does not have them: `temperature`, `reasoning_effort`, …'
+  }))
 })
 type WeightedModel = Static<typeof WeightedModel>
 
 const RouteModels = Closed({
   models: Type.Array(Type.Unsafe<string | WeightedModel>({ ...WeightedModel, type: ['string', 'object'], minLength: 1 }), {
-    minItems: 1, description: 'Models, aliases or routes, or maps of one and its weight.'
+    minItems: 1, description: 'Models, aliases or routes, or maps of one with its weight and settings.'
   }),
   strategy: RouteStrategy
 })

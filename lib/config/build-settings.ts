@@ -9,6 +9,7 @@ import { providerLabels } from '../../schemas/providers.ts'
 import { withoutTrailingSlashes } from '../text/without-trailing-slashes.ts'
 import { Secret } from '../core/secret.ts'
 import type { KeySettings, ProviderSettings, RouteSettings, Settings } from '../core/settings.ts'
+import { chatSettings } from '../chat/model-settings.ts'
 import { kindOf, kinds } from '../providers/kinds.ts'
 import { camelCased } from '../validation/camel-case-schema.ts'
 import { parseIsoDate } from './parse-iso-date.ts'
@@ -77,11 +78,13 @@ function prefixOf (id: string): string {
 function route (name: string, entry: RouteConfig): RouteSettings {
   const targets = routeTargets(name, entry)
   const weights = targets.flatMap(({ id, weight }) => weight === undefined ? [] : [[id, weight] as const])
+  const defaults = targets.flatMap(({ id, settings }) => settings === undefined ? [] : [[id, chatSettings(settings)] as const])
   return {
     name,
     models: targets.map(({ id }) => id),
     ...!Array.isArray(entry) && { strategy: entry.strategy },
-    ...weights.length > 0 && { weights: Object.fromEntries(weights) }
+    ...weights.length > 0 && { weights: Object.fromEntries(weights) },
+    ...defaults.length > 0 && { defaults: Object.fromEntries(defaults) }
   }
 }
 

@@ -7,6 +7,8 @@ import { catalogue } from '../models/catalogue.ts'
 import { nearest } from '../text/nearest.ts'
 import { sandboxModels } from '../sandbox/sandbox-models.ts'
 import { kindOf, kinds } from '../providers/kinds.ts'
+import { ModelSettings } from '../../schemas/chat.ts'
+import { explain } from '../validation/explain.ts'
 import { routeTargets } from './route-targets.ts'
 import type { Path } from './path.ts'
 import type { Report } from './report.ts'
@@ -40,7 +42,10 @@ export function checkModels (config: Config, providerNames: readonly string[], r
     else report.add(path, message, { part: 'name', unless: [...path, 'alias'] })
   }
   for (const [name, entry] of Object.entries(routes)) {
-    for (const { id, path } of routeTargets(name, entry)) checkTarget(path, name, id)
+    for (const { id, path, settings } of routeTargets(name, entry)) {
+      checkTarget(path, name, id)
+      if (settings !== undefined) checkSettings([...path, 'settings'], settings, report)
+    }
     const ends = [...reachedFrom(name, steps)].filter(id => !steps.has(id))
     if (ends.length > 0 && ends.every(id => names.isOff(id))) {
       report.warn(['routes', name], 'leads only to disabled providers', { part: 'name' })
@@ -67,6 +72,18 @@ function checkCapabilities (path: Path, given: Config['models'][string]['capabil
       report.add(at, 'must be true or false')
     }
   }
+}
+
+/** Reports settings that a request could not have for a model. */
+function checkSettings (path: Path, given: Readonly<Record<string, unknown>>, report: Report): void {
+  for (const name of Object.keys(given)) {
+    if (Object.hasOwn(ModelSettings.properties, name) && name !== 'attributes') continue
+    report.add([...path, name], 'cannot be set for one model of a route', { part: 'name', suggestion: nearest(name, Object.keys(ModelSettings.properties)) })
+  }
+  for (const { loc, msg } of explain(ModelSettings, given, { loc: [] })) {
+    report.add([...path, ...loc], `is not what a request could have: ${msg}`)
+  }
+  if (given['top_logprobs'] !== undefined && given['logprobs'] !== true) report.add([...path, 'top_logprobs'], 'only together with logprobs: true')
 }
 
 /** Lists what each name of the operator's stands for. */

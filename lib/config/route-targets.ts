@@ -6,6 +6,7 @@ export interface RouteTarget {
   readonly id: string
   readonly path: Path
   readonly weight?: number
+  readonly settings?: Readonly<Record<string, unknown>>
 }
 
 /** Returns the models of a `routes:` entry, whichever way it is written. */
@@ -13,6 +14,8 @@ export function routeTargets (name: string, entry: RouteConfig): RouteTarget[] {
   if (Array.isArray(entry)) return entry.map((id, index) => ({ id, path: ['routes', name, index] }))
   return entry.models.map((target, index) => {
     const path = ['routes', name, 'models', index]
-    return typeof target === 'string' ? { id: target, path } : { id: target.model, path, weight: target.weight }
+    if (typeof target === 'string') return { id: target, path }
+    const { model, weight, settings } = target
+    return { id: model, path, weight, ...settings !== undefined && { settings } }
   })
 }

@@ -11,6 +11,8 @@ export interface Route {
   readonly traits?: Traits | undefined
   /** Defaults from `{ model, settings }`; what the request says wins. */
   readonly settings?: Readonly<Record<string, unknown>>
+  /** The same from the configuration, for chat requests (`routes.<name>.models[].settings`); `settings` has them then. */
+  readonly defaults?: Readonly<Record<string, unknown>>
   /** The reason for its place among the routes, where that is not the order in which they were named. */
   readonly ranked?: Ranked
   /** The reason why it stands before others, whatever ranked it: its signatures in the history, or a header of the caller. */
@@ -19,7 +21,7 @@ export interface Route {
 
 export interface Ranked {
   /** A score from 0 to 1; a weight; USD per million tokens; milliseconds. */
-  readonly by: 'score' | 'weight' | 'price' | 'first_byte'
+  readonly by: 'score' | 'weight' | 'price' | 'first_byte' | 'load'
   /** Absent while it is not known. */
   readonly value?: number
 }

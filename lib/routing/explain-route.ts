@@ -39,12 +39,13 @@ export function printAttempts (attempts: readonly FailedAttempt[]): string[] {
 }
 
 function printRanked ({ by, value }: Ranked): string {
-  const name = by === 'first_byte' ? 'first_byte_ms' : by
+  const name = by === 'first_byte' || by === 'load' ? `${by}_ms` as const : by
   if (value === undefined) return `${name}=unknown`
   switch (by) {
     case 'score':
     case 'price': return `${name}=${value.toFixed(2)}`
     case 'weight': return `${name}=${value}`
+    case 'load':
     case 'first_byte': return `${name}=${Math.round(value)}`
   }
 }

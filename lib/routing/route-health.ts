@@ -26,6 +26,8 @@ export class RouteHealth {
   /** Pools of providers with several credentials. */
   readonly #pools = new Map<string, CredentialPool>()
   readonly #breakers = new Map<string, Breaker>()
+  /** By model, requests of `balanced` routes that wait for their first byte. */
+  readonly #waiting = new Map<string, number>()
   /** Latencies of complete answers and of streams: a complete one begins when it is there. */
   readonly #latencies: { readonly complete: Latencies, readonly streamed: Latencies }
 
@@ -115,7 +117,8 @@ export class RouteHealth {
   }
 
   /** Starts an attempt; `ended` must follow, whatever happens. */
-  begin ({ modelId }: Route): Attempt {
+  begin ({ modelId, ranked }: Route): Attempt {
+    if (ranked?.by === 'load') this.#waiting.set(modelId, this.waiting(modelId) + 1)
     return this.#breakers.get(modelId)?.begin(this.#now()) ?? initialAttempt
   }
 
@@ -123,7 +126,7 @@ export class RouteHealth {
   answered (route: Route, attempt: Attempt, streamed: boolean, ms: number): void {
     this.retryBudget(route.providerId).onAnswer()
     this.#breakers.get(route.modelId)?.succeeded(attempt, this.#now())
-    if (route.ranked?.by === 'first_byte') this.latencies(streamed).note(route.modelId, ms)
+    if (route.ranked?.by === 'first_byte' || route.ranked?.by === 'load') this.latencies(streamed).note(route.modelId, ms)
   }
 
   /**
@@ -143,8 +146,17 @@ export class RouteHealth {
     if (error instanceof GatewayError && error.fault === 'transient') this.#breaker(modelId).recordStreamFailure(this.#now())
   }
 
-  ended ({ modelId }: Route, attempt: Attempt): void {
+  ended ({ modelId, ranked }: Route, attempt: Attempt): void {
     this.#breakers.get(modelId)?.ended(attempt)
+    if (ranked?.by !== 'load') return
+    const waiting = this.waiting(modelId) - 1
+    if (waiting > 0) this.#waiting.set(modelId, waiting)
+    else this.#waiting.delete(modelId)
+  }
+
+  /** Returns how many requests to a model of a `balanced` route wait for its first byte. */
+  waiting (modelId: string): number {
+    return this.#waiting.get(modelId) ?? 0
   }
 
   /** Yields the id of every model that has failed recently, and whether its circuit is open. */

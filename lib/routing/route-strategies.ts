@@ -12,7 +12,7 @@ import type { ModelEntry } from '../core/model.ts'
  * @param resolved returns the routes of one of its models
  */
 export function orderRoutes (
-  { models, strategy = 'in_order', weights = {} }: RouteSettings,
+  { models, strategy = 'in_order', weights = {}, defaults = {} }: RouteSettings,
   resolved: (id: string) => readonly Route[],
   entries: ReadonlyMap<string, ModelEntry>
 ): Route[] {
@@ -21,6 +21,7 @@ export function orderRoutes (
       case 'in_order': return undefined
       case 'weighted': return { by: 'weight', value: weights[id] ?? 1 }
       case 'fastest': return { by: 'first_byte' }
+      case 'balanced': return { by: 'load' }
       case 'cheapest': {
         const value = blendedPrice(entries.get(route.modelId)?.price)
         return { by: 'price', ...value !== undefined && { value } }
@@ -29,7 +30,12 @@ export function orderRoutes (
   }
   const routes = unique(models.flatMap(id => resolved(id).map(({ ranked: _, ...route }): Route => {
     const place = ranked(route, id)
-    return place === undefined ? route : { ...route, ranked: place }
+    const own = defaults[id]
+    return {
+      ...route,
+      ...own !== undefined && { defaults: { ...own, ...route.defaults } },
+      ...place !== undefined && { ranked: place }
+    }
   })))
   return strategy === 'cheapest' ? routes.toSorted((a, b) => valueOf(a, Infinity) - valueOf(b, Infinity)) : routes
 }
@@ -40,21 +46,42 @@ export interface OrderingInputs {
   readonly random: () => number
   /** Milliseconds to the first byte of a model, if known. */
   readonly latency: (modelId: string, streamed: boolean) => number | undefined
+  /** Requests to a model that wait for its first byte. */
+  readonly load?: (modelId: string) => number
 }
 
 /**
  * Returns the routes in the order of this call. By weight: each place is drawn among those that are
  * left. By time to the first byte: a model without a measurement is asked first, to get one.
  */
-export function orderForCall (routes: readonly Route[], streamed: boolean, { random, latency }: OrderingInputs): readonly Route[] {
+export function orderForCall (routes: readonly Route[], streamed: boolean, inputs: OrderingInputs): readonly Route[] {
+  const { random, latency } = inputs
   switch (routes[0]?.ranked?.by) {
     case 'weight': return byNumber(routes.map(route => [route, sampleKey(valueOf(route, 1), random)]))
     case 'first_byte': return byNumber(routes.map(route => {
       const ms = latency(route.modelId, streamed)
       return ms === undefined ? [route, -1] : [{ ...route, ranked: { by: 'first_byte', value: ms } }, ms]
     }))
+    case 'load': return byLoad(routes, streamed, inputs)
     default: return routes
   }
+}
+
+/**
+ * Orders by the time a further request would take if those that wait were answered one by one. A model
+ * without a measurement counts as fast as the fastest; equals come in an order by chance.
+ */
+function byLoad (routes: readonly Route[], streamed: boolean, { random, latency, load = () => 0 }: OrderingInputs): readonly Route[] {
+  const measured = routes.map(({ modelId }) => latency(modelId, streamed))
+  const fastestMs = Math.min(...measured.flatMap(ms => ms ?? []), Infinity)
+  const assumedMs = fastestMs === Infinity ? 1 : fastestMs
+  const rows = routes.map((route, index) => {
+    const ms = measured[index]
+    const value = (load(route.modelId) + 1) * (ms ?? assumedMs)
+    const ranked: Ranked = { by: 'load', ...ms !== undefined && { value } }
+    return { value, chance: random(), route: { ...route, ranked } }
+  })
+  return rows.toSorted((a, b) => a.value - b.value || a.chance - b.chance).map(({ route }) => route)
 }
 
 /**

@@ -138,8 +138,9 @@ function nameOf (choice: Choice): string {
 }
 
 function withSettings (route: Route, choice: Choice, read: RouteModelOptions<never>['settings']): Route {
-  if (typeof choice === 'string' || choice.settings == null || read === undefined) return route
-  return { ...route, settings: read(choice.settings) }
+  const given = typeof choice === 'string' || choice.settings == null ? undefined : choice.settings
+  if (read === undefined || (given === undefined && route.defaults === undefined)) return route
+  return { ...route, settings: { ...route.defaults, ...given !== undefined && read(given) } }
 }
 
 /**

@@ -1,7 +1,7 @@
 import t from 'tap'
 import { readSettings } from '../../lib/config/read-settings.ts'
 import { formatWarnings } from '../../lib/config/problems.ts'
-import { directory, failure, lines } from '../support/config.ts'
+import { directory, failure, lines, load } from '../support/config.ts'
 
 t.test('names of models must lead somewhere, and not in a circle', async t => {
   t.same(lines(t, `providers: {gpu: {kind: vllm}}
@@ -66,4 +66,18 @@ keys: [{name: a, key: env:K, expires_at: 2020-01-01, models: [anthropic/of-my-ow
   t.same(lines(t, 'providers: {a: {kind: azure-openai, base_url: "http://x", options: {api_version: 20241021}}}'), [
     'headgate.yaml:1:82  providers.a.options.api_version  must be text'
   ])
+})
+
+t.test('settings of a member of a route are those a request could have for a model', async t => {
+  const file = (settings: string): string => `
+providers: {sandbox: {}}
+routes: {fast: {models: [{model: sandbox/chat, settings: ${settings}}]}}
+`
+  t.same(load(t, file('{temperature: 0.2, stop_sequences: [x]}')).routes, [
+    { name: 'fast', models: ['sandbox/chat'], strategy: 'in_order', weights: { 'sandbox/chat': 1 }, defaults: { 'sandbox/chat': { temperature: 0.2, stop: ['x'] } } }
+  ])
+  t.match(lines(t, file('{messages: hi}')), [/models\[0\].settings.messages {2}cannot be set for one model of a route/])
+  t.match(lines(t, file('{temprature: 1}')), [/settings.temprature {2}cannot be set.*temperature/])
+  t.match(lines(t, file('{temperature: 3}')), [/settings.temperature {2}is not what a request could have/])
+  t.match(lines(t, file('{top_logprobs: 3}')), [/settings.top_logprobs {2}only together with logprobs/])
 })

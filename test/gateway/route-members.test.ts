@@ -1,0 +1,60 @@
+/** Members of a configured route: settings of their own, and the choice among equals. */
+
+import t, { type Test } from 'tap'
+import { chatAnswer, fakeUpstream, type FakeUpstream, type Script } from '../support/upstream.ts'
+import { testGateway, upstreamAt, type TestGateway } from '../support/gateway.ts'
+import type { RouteDecision } from '../../schemas/route-decision.ts'
+import type { RouteSettings } from '../../lib/core/settings.ts'
+
+const path = '/v1/chat/completions'
+
+interface Two {
+  readonly api: TestGateway
+  readonly one: FakeUpstream
+  readonly two: FakeUpstream
+  readonly ask: (body?: object, headers?: Record<string, string>) => Promise<Response>
+}
+
+async function start (t: Test, route: Omit<RouteSettings, 'name' | 'models'>, script: (name: string) => Script | Promise<Script> = name => ({ pieces: [chatAnswer(name)] })): Promise<Two> {
+  const one = await fakeUpstream(async () => await script('one'))
+  const two = await fakeUpstream(async () => await script('two'))
+  t.teardown(one.close)
+  t.teardown(two.close)
+  const api = await testGateway(t, {
+    providers: [upstreamAt(`${one.url}/v1`, 'one', 'openai-compatible'), upstreamAt(`${two.url}/v1`, 'two', 'openai-compatible')],
+    routes: [{ name: 'fast', models: ['one/m', 'two/m'], ...route }]
+  })
+  return { api, one, two, ask: async (body = {}, headers = {}) => await api.post(path, { messages: 'hi', model: 'fast', ...body }, { headers }) }
+}
+
+t.test('a member of a route has settings of its own, which the request and its own settings replace', async t => {
+  const { one, two, ask, api } = await start(t, { defaults: { 'two/m': { temperature: 0.2, top_p: 0.5 } } }, name => name === 'one' ? { status: 500, pieces: ['{}'] } : { pieces: [chatAnswer('two')] })
+  await ask()
+  t.match(one.requests[0]?.json, { temperature: undefined })
+  t.match(two.requests[0]?.json, { temperature: 0.2, top_p: 0.5 })
+  await ask({ temperature: 1 })
+  t.match(two.requests[1]?.json, { temperature: 1, top_p: 0.5 })
+  await ask({ model: { model: 'fast', settings: { top_p: 0.9 } } })
+  t.match(two.requests[2]?.json, { temperature: 0.2, top_p: 0.9 })
+  await ask({ model: 'two/m' })
+  t.match(two.requests[3]?.json, { temperature: undefined }, 'they hold for the route')
+  await api.post('/v1/embeddings', { model: 'fast', input: 'x' })
+  t.match(two.requests[4]?.json, { temperature: undefined, input: 'x' }, 'and for chat')
+})
+
+t.test('a balanced route gives a call to the model with the least work for its speed', async t => {
+  const waiting: Array<() => void> = []
+  const { one, two, ask } = await start(t, { strategy: 'balanced' }, async name => {
+    await new Promise<void>(resolve => { waiting.push(resolve) })
+    return { pieces: [chatAnswer(name)] }
+  })
+  const calls = Array.from({ length: 4 }, async () => await ask())
+  await Promise.all([one.request(1), two.request(1)])
+  t.same([one.requests.length, two.requests.length], [2, 2], 'equals take turns by what waits at them')
+  const dry = await ask({}, { 'x-headgate-dry-run': 'true' })
+  t.match((await dry.json() as RouteDecision).candidates, [{ reason: 'load_ms=unknown' }, { reason: 'load_ms=unknown' }])
+  for (const open of waiting.splice(0)) open()
+  for (const call of calls) t.match((await call).headers.get('x-headgate-route'), /m: load_ms=unknown$/)
+  const after = await ask({}, { 'x-headgate-dry-run': 'true' })
+  t.match((await after.json() as RouteDecision).candidates, [{ reason: /^load_ms=\d+$/ }, { reason: /^load_ms=\d+$/ }], 'they have been measured')
+})
