@@ -7,12 +7,14 @@
 import { providerKinds, type ProviderKind } from '../../schemas/providers.ts'
 import type { Quirks } from '../core/quirks.ts'
 import { anthropicChat, anthropicHeaders } from './anthropic/index.ts'
+import { anthropicModels } from './anthropic/model-list.ts'
 import { azureOpenaiChat, azureOpenaiHeaders } from './azure-openai/index.ts'
 import { bytesOnly } from './bytes-only.ts'
 import { bearer, chatCompletions } from './chat-completions/index.ts'
 import { googleEmbeddings } from './google/embeddings.ts'
 import { googleImages } from './google/images.ts'
 import { googleChat, googleHeaders } from './google/index.ts'
+import { googleModels } from './google/model-list.ts'
 import { mistralOcr } from './mistral/ocr.ts'
 import { openaiEmbeddings } from './openai/embeddings.ts'
 import { openaiImageEdits, openaiImageVariations } from './openai/image-edits.ts'
@@ -21,6 +23,7 @@ import { openaiSpeech } from './openai/speech.ts'
 import { openaiTranscription, openaiTranslation } from './openai/transcription.ts'
 import { xaiDeferred } from './xai/deferred.ts'
 import { xaiChat } from './xai/index.ts'
+import type { ModelList } from './model-list.ts'
 import type { Adapters } from './provider.ts'
 
 export interface Kind {
@@ -28,6 +31,8 @@ export interface Kind {
   readonly baseUrl?: string
   /** True for servers that run models of the operator's choice: the catalogue cannot know them. */
   readonly listModels?: true
+  /** Its own list of models. Default: that of the chat-completions dialect. */
+  readonly modelList?: ModelList
   /** `upstream_api` of models that the catalogue does not know. Default `openai-compatible`. */
   readonly upstreamApi?: string
   /** Headers that carry a key. */
@@ -74,12 +79,14 @@ export const kinds: Readonly<Record<ProviderKind, Kind>> = {
   anthropic: {
     baseUrl: 'https://api.anthropic.com',
     upstreamApi: 'anthropic/messages',
+    modelList: anthropicModels,
     credential: anthropicHeaders,
     adapters: { chat: anthropicChat }
   },
   google: {
     baseUrl: 'https://generativelanguage.googleapis.com',
     upstreamApi: 'google/generateContent',
+    modelList: googleModels,
     credential: googleHeaders,
     adapters: { chat: googleChat, embeddings: googleEmbeddings, images: googleImages }
   },
