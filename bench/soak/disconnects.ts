@@ -10,7 +10,7 @@ const frame = textFrame('word ')
 export const disconnects: Scenario = {
   name: 'disconnects',
   run: async short => {
-    const [calls, width] = short ? [400, 30] : [3000, 150]
+    const [calls, width] = short ? [400, 30] : [3000, 100]
     const leftAtMs = new Map<string, number>()
     const closedAfterMs: number[] = []
     let open = 0
@@ -19,8 +19,10 @@ export const disconnects: Scenario = {
       const number = /call-\d+/.exec(text)?.[0] ?? ''
       response.writeHead(200, { 'content-type': 'text/event-stream' })
       let frames = 0
+      // What its caller leaves would go on for a minute: it ends because the gateway ends it.
+      const most = text.includes('leaves') ? 6000 : 20
       const timer = setInterval(() => {
-        if (frames++ < 20) response.write(frame)
+        if (frames++ < most) response.write(frame)
         else response.end(lastFrames)
       }, 10)
       response.on('close', () => {
@@ -45,7 +47,7 @@ export const disconnects: Scenario = {
           leaving.abort()
         }, random() * 150)
         try {
-          await world.post('/v1/chat/completions', { model: 'fake/m', messages: `call-${number}`, stream: true }, { signal: leaving.signal })
+          await world.post('/v1/chat/completions', { model: 'fake/m', messages: `call-${number} ${leaves ? 'leaves' : 'stays'}`, stream: true }, { signal: leaving.signal })
         } catch (error) {
           if (!leaving.signal.aborted) throw error
         } finally {
@@ -54,16 +56,18 @@ export const disconnects: Scenario = {
       })
       const quiet = await eventually(async () => open === 0 && await world.metric('headgate_open_calls') === 0)
       // Some leave before the gateway has their request: those are no calls.
-      const accepted = await world.metric('headgate_calls_total')
+      const accepted = await world.metric('headgate_calls_total', 'endpoint="chat"')
       const rows = await eventually(() => world.ledgerIds().length === accepted)
       const sorted = closedAfterMs.toSorted((a, b) => a - b)
-      const fds = world.descriptors() - fdsBefore
+      // Connections that are kept alive: one per caller, and one per call open at once at the provider.
+      const fds = (): number => world.descriptors() - fdsBefore
+      const released = await eventually(() => fds() < 2 * width + 20)
       return [
         finding('every stream of a caller who left is closed at the provider', quiet, `${left} of ${calls} left; ${open} open afterwards`),
-        finding('it is closed soon', percentile(sorted, 0.99) < 1000,
+        finding('99 of 100 are closed within 3 s', percentile(sorted, 0.99) < 3000,
           `p50 ${percentile(sorted, 0.5).toFixed(1)} ms, p99 ${percentile(sorted, 0.99).toFixed(0)} ms`),
         finding('every call has a row in the usage ledger', rows, `${world.ledgerIds().length} rows of ${accepted} calls`),
-        finding('no descriptor stays open', fds < width + 40, `${fds} more than before, keep-alive connections included; ${world.rssMb()} MB`)
+        finding('no descriptor stays open', released, `${fds()} more than before, keep-alive connections included; ${world.rssMb()} MB`)
       ]
     } finally {
       await world.stop()

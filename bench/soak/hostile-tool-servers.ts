@@ -1,4 +1,5 @@
 import { fakeProvider, sendJson } from './provider.ts'
+import { maxStallMs, watchLiveness } from './liveness.ts'
 import { finding, type Finding, type Scenario } from './scenario.ts'
 import { providerAt, startWorld } from './world.ts'
 
@@ -6,6 +7,8 @@ const result = (id: unknown, value: object): string => JSON.stringify({ jsonrpc:
 const tool = { name: 'look', inputSchema: { type: 'object' } }
 
 interface Behaviour {
+  /** False where no tool can be called: the list itself is at fault. */
+  readonly isCalled?: boolean
   readonly tools: (page: number) => object
   readonly call: (id: unknown) => string | undefined
 }
@@ -13,8 +16,8 @@ interface Behaviour {
 const plain: Behaviour = { tools: () => ({ tools: [tool] }), call: id => result(id, { content: [{ type: 'text', text: 'fine' }] }) }
 
 const behaviours: Readonly<Record<string, Behaviour>> = {
-  'a list of tools without end': { ...plain, tools: page => ({ tools: [{ ...tool, name: `look${page}` }], nextCursor: String(page + 1) }) },
-  '50,000 tools': { ...plain, tools: () => ({ tools: Array.from({ length: 50_000 }, (_, number) => ({ ...tool, name: `t${number}` })) }) },
+  'a list of tools without end': { ...plain, isCalled: false, tools: page => ({ tools: [{ ...tool, name: `look${page}` }], nextCursor: String(page + 1) }) },
+  '50,000 tools': { ...plain, isCalled: false, tools: () => ({ tools: Array.from({ length: 50_000 }, (_, number) => ({ ...tool, name: `t${number}` })) }) },
   '20,000 texts beside 590 KB of structured content': {
     ...plain,
     call: id => result(id, {
@@ -31,11 +34,17 @@ export const hostileToolServers: Scenario = {
   name: 'hostile tool servers',
   run: async () => {
     let current = plain
-    const server = await fakeProvider((_, response, body) => {
+    let calls = 0
+    const server = await fakeProvider((request, response, body) => {
       const { id, method, params } = JSON.parse(body === '' ? '{}' : body) as { id?: unknown, method?: string, params?: { cursor?: string } }
       if (method === 'initialize') return sendJson(response, result(id, { protocolVersion: '2025-06-18', capabilities: { tools: {} }, serverInfo: { name: 'x', version: '1' } }))
       if (method === 'tools/list') return sendJson(response, result(id, current.tools(Number(params?.cursor ?? 0))))
-      if (method !== 'tools/call') return response.writeHead(202).end()
+      if (method !== 'tools/call') {
+        // Requests of other versions of the protocol, and notifications.
+        if (id === undefined) return response.writeHead(request.method === 'GET' ? 405 : 202).end()
+        return sendJson(response, JSON.stringify({ jsonrpc: '2.0', id, error: { code: -32601, message: 'unknown method' } }))
+      }
+      calls++
       const text = current.call(id)
       if (text !== undefined) sendJson(response, text)
     })
@@ -58,6 +67,8 @@ export const hostileToolServers: Scenario = {
     try {
       for (const [name, behaviour] of Object.entries(behaviours)) {
         current = behaviour
+        calls = 0
+        const liveness = await watchLiveness(world.url)
         const startedMs = performance.now()
         // A server of its own for each: lists of tools are kept for a while.
         const url = `http://127.0.0.1:${server.port}/${encodeURIComponent(name)}`
@@ -65,8 +76,10 @@ export const hostileToolServers: Scenario = {
         const other = await world.post('/v1/chat/completions', { model: 'sandbox/echo', messages: 'x' })
         const { status } = await call
         const tookMs = performance.now() - startedMs
-        findings.push(finding(name, other.status === 200 && tookMs < 20_000 && world.rssMb() < 600,
-          `${status} after ${tookMs.toFixed(0)} ms; ${world.rssMb()} MB`))
+        const slowestMs = await liveness.stop()
+        const reached = calls > 0 || behaviour.isCalled === false
+        findings.push(finding(name, other.status === 200 && reached && tookMs < 20_000 && slowestMs < maxStallMs && world.rssMb() < 600,
+          `${status} after ${tookMs.toFixed(0)} ms, ${calls} calls of the tool; /livez meanwhile at most ${slowestMs.toFixed(0)} ms; ${world.rssMb()} MB`))
       }
       return findings
     } finally {

@@ -74,7 +74,7 @@ function mutated (body: object, random: () => number): unknown {
     const keys = Object.keys(holder)
     const name = random() < 0.1 ? 'unknown' : keys[Math.floor(random() * keys.length)] ?? 'x'
     const kind = random()
-    if (kind < 0.6) holder[name] = odd[Math.floor(random() * odd.length)]
+    if (kind < 0.6) holder[name] = structuredClone(odd[Math.floor(random() * odd.length)])
     else if (kind < 0.8) Reflect.deleteProperty(holder, name)
     else holder[name] = [holder[name], holder[name]]
   }

@@ -37,27 +37,6 @@ export async function eventually (condition: () => boolean | Promise<boolean>, m
   return true
 }
 
-/** Asks `/livez` again and again until it is stopped, which gives the longest wait in milliseconds. */
-export function watchLiveness (url: string): { readonly stop: () => Promise<number> } {
-  const over = new AbortController()
-  const watching = (async () => {
-    let slowestMs = 0
-    while (!over.signal.aborted) {
-      const askedMs = performance.now()
-      await fetch(`${url}/livez`).then(async answer => await answer.text(), () => '')
-      slowestMs = Math.max(slowestMs, performance.now() - askedMs)
-      await new Promise(resolve => { setTimeout(resolve, 10) })
-    }
-    return slowestMs
-  })()
-  return {
-    stop: async () => {
-      over.abort()
-      return await watching
-    }
-  }
-}
-
 /** Returns a generator of numbers from 0 to 1 that gives the same ones for the same seed (mulberry32). */
 export function seeded (seed: number): () => number {
   let state = seed

@@ -1,6 +1,7 @@
 import { connect } from 'node:net'
 import { gzipSync } from 'node:zlib'
-import { finding, watchLiveness, type Finding, type Scenario } from './scenario.ts'
+import { maxStallMs, watchLiveness } from './liveness.ts'
+import { finding, type Finding, type Scenario } from './scenario.ts'
 import { key, startWorld, type World } from './world.ts'
 
 const empty = `{"model":"sandbox/echo","messages":"x","zz":[${'{},'.repeat(8_000_000)}{}]}`
@@ -49,12 +50,12 @@ export const smallHeap: Scenario = {
     const findings: Finding[] = []
     try {
       for (const [name, attack] of Object.entries(attacks)) {
-        const liveness = watchLiveness(world.url)
+        const liveness = await watchLiveness(world.url)
         const seen = await attack(world).catch((error: unknown) => String(error))
         const slowestMs = await liveness.stop()
         const alive = world.process.process.exitCode === null &&
           (await world.post('/v1/chat/completions', { model: 'sandbox/echo', messages: 'x' }).catch(() => undefined))?.status === 200
-        findings.push(finding(name, alive, `${seen}; /livez meanwhile at most ${slowestMs.toFixed(0)} ms; ${alive ? `${world.rssMb()} MB` : 'the process is gone'}`))
+        findings.push(finding(name, alive && slowestMs < maxStallMs, `${seen}; /livez meanwhile at most ${slowestMs.toFixed(0)} ms; ${alive ? `${world.rssMb()} MB` : 'the process is gone'}`))
         if (!alive) break
       }
       return findings

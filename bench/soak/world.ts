@@ -18,7 +18,10 @@ export interface World {
   /** File of standard output and errors. */
   readonly log: string
   readonly post: (path: string, body: unknown, options?: PostOptions) => Promise<Answer>
-  readonly metric: (name: string) => Promise<number>
+  /** Sums the lines of a metric. @param label one they must have: `endpoint="chat"` */
+  readonly metric: (name: string, label?: string) => Promise<number>
+  /** Parts that are degraded, as `/health` says. */
+  readonly degraded: () => Promise<readonly string[]>
   /** File descriptors that are open. */
   readonly descriptors: () => number
   readonly rssMb: () => number
@@ -51,7 +54,7 @@ export interface WorldOptions {
   readonly env?: Readonly<Record<string, string>>
 }
 
-const main = new URL('../../lib/main.js', import.meta.url).pathname
+export const main = new URL('../../lib/main.js', import.meta.url).pathname
 
 /** Starts a gateway on a free port; `stop` also removes its folder. */
 export async function startWorld (options: WorldOptions = {}): Promise<World> {
@@ -97,9 +100,14 @@ async function launch (directory: string, options: WorldOptions): Promise<World>
       })
       return { status: answer.statusCode, headers: answer.headers, text: await answer.body.text() }
     },
-    metric: async name => {
+    metric: async (name, label = '') => {
       const page = await (await fetch(`http://127.0.0.1:${metricsPort}/metrics`)).text()
-      return [...page.matchAll(new RegExp(`^${name}(?:{.*})? (\\S+)$`, 'gm'))].reduce((sum, [, value]) => sum + Number(value), 0)
+      return [...page.matchAll(new RegExp(`^${name}(?:{.*${label}.*})? (\\S+)$`, 'gm'))].reduce((sum, [, value]) => sum + Number(value), 0)
+    },
+    degraded: async () => {
+      const answer = await fetch(`${url}/health`, { headers: { authorization: `Bearer ${key}` } })
+      const { degraded = [] } = Object(await answer.json()) as { readonly degraded?: readonly string[] }
+      return degraded
     },
     descriptors: () => readdirSync(`/proc/${pid}/fd`).length,
     rssMb: () => Math.round(rssBytes(pid) / 1e6),

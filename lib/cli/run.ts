@@ -116,7 +116,8 @@ function explain (error: unknown, name: string, terminal: Terminal): ExitCode {
     return error.exitCode
   }
   if (isDatabaseError(error)) {
-    terminal.error(`headgate ${name}: the store cannot be used: ${error.message}. Try again once no other program uses it.`)
+    const advice = /locked|busy/i.test(error.message) ? ' Try again once no other program uses it.' : ''
+    terminal.error(`headgate ${name}: the store cannot be used: ${error.message}.${advice}`)
     return 1
   }
   const explained = error instanceof StoreError || error instanceof DuplicateKeyNameError
