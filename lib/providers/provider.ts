@@ -23,6 +23,9 @@ import type { SpeechInput } from '../audio/speech-input.ts'
 import type { Quirks } from '../core/quirks.ts'
 import type { Timeouts } from '../core/settings.ts'
 
+/** The id of a deferred completion, or the completion itself, which a provider may give at once. */
+export type DeferredReceipt = string | { readonly completion: readonly ChatEvent[] }
+
 /** One question to one provider: the request with the route's settings merged in. */
 export interface Ask<R> {
   readonly request: R
@@ -159,7 +162,7 @@ export interface Provider {
 export interface Capabilities {
   readonly chat: { request: ChatInput, event: ChatEvent }
   /** A chat asked for now and answered later: the one event holds the provider's id of the completion. */
-  readonly deferred: { request: ChatInput, event: ResultEvent<string> }
+  readonly deferred: { request: ChatInput, event: ResultEvent<DeferredReceipt> }
   readonly embeddings: { request: EmbeddingsRequest, event: EmbeddingsEvent }
   readonly images: { request: ImageRequest, event: ImageEvent }
   readonly imageEdits: { request: ImageEdit, event: ImageEvent }

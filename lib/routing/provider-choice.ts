@@ -5,7 +5,8 @@
  *   is `X-Provider`, else the one the model belongs to. It may be one the gateway has no
  *   credential for.
  * - `X-Provider` alone: one of the enabled providers.
- * - `X-Provider-Model`: the model at that provider, instead of the one in the body.
+ * - `X-Provider-Model`: the model at that provider, instead of the one in the body. Alone, at the provider
+ *   of the model in the body.
  *
  * A provider is named, never given by address: the gateway's credentials do not travel where a
  * caller points, and a caller's key only to the one provider it is for.
@@ -39,7 +40,7 @@ export function providerChoice (
   const providerId = text(headers['x-provider'])?.toLowerCase()
   const key = ownProviderKey(headers)
   const model = text(headers['x-provider-model'])
-  if (providerId === undefined && key === undefined) return undefined
+  if (providerId === undefined && key === undefined && model === undefined) return undefined
   if (providerId !== undefined) {
     const provider = providers.get(providerId)
     const usable = provider !== undefined && (provider.enabled || key !== undefined)
@@ -78,7 +79,8 @@ export function routesByChoice (
 ): readonly Route[] {
   const known = models.routes(name)
   const providerId = choice.providerId ?? known[0]?.providerId ?? prefixOf(name)
-  if (!providers.has(providerId)) throw unknownProvider(providers, true)
+  const provider = providers.get(providerId)
+  if (provider === undefined || !(provider.enabled || choice.key !== undefined)) throw unknownProvider(providers, choice.key !== undefined)
   if (choice.model === undefined) {
     // Aliases, names without prefix and configured routes; all of a route when no provider was
     // named, so that `checkOneProvider` refuses one that leads to several.

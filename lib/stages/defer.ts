@@ -10,19 +10,23 @@ import { digest, type DeferredTicket } from '../deferred/sealed-tickets.ts'
 import { credentialDigest } from '../deferred/open-ticket.ts'
 import { EarlyReply } from '../core/early-reply.ts'
 import { offersFunctionsOnly } from '../chat/legacy-functions.ts'
-import { map, once, type Stage } from '../core/stage.ts'
+import { chain, map, once, type Stage } from '../core/stage.ts'
+import { normalise } from './normalise.ts'
 import { providerCall } from './provider-call.ts'
+import { recordUsage } from './record-usage.ts'
+import { toCompletion } from '../chat/complete.ts'
 import type { Route } from '../core/route.ts'
 import { extend, type RoutedCall } from '../core/call.ts'
 import type { Batch } from '../core/batch.ts'
-import type { ResultEvent } from '../core/events.ts'
+import type { ChatEvent, ResultEvent } from '../core/events.ts'
 import type { DeferredTask } from '../deferred/answer-task.ts'
 import type { Deferrals } from '../deferred/deferrals.ts'
-import type { Provider } from '../providers/provider.ts'
+import type { DeferredReceipt, Provider } from '../providers/provider.ts'
 import type { ChatInput } from '../chat/input.ts'
 import type { Services } from '../services.ts'
 
 type ChatCall = RoutedCall<ChatInput>
+type ChatBatch = Batch<ChatInput, ChatEvent>
 
 /**
  * Defers a call: one in, the same call out, unless it is to be deferred.
@@ -43,7 +47,7 @@ export function defer (services: DeferServices): Stage<ChatCall> {
 type DeferServices = Pick<Services, 'deferrals' | 'providers' | 'settings' | 'abandoned' | 'routeHealth'>
 
 async function deferOrPass (
-  call: ChatCall, deferrals: Deferrals, { providers, settings }: DeferServices, start: Stage<ChatCall, Batch<ChatInput, ResultEvent<string>>>
+  call: ChatCall, deferrals: Deferrals, { providers, settings }: DeferServices, start: Stage<ChatCall, Batch<ChatInput, ResultEvent<DeferredReceipt>>>
 ): Promise<ChatCall> {
   const [first, ...others] = call.routes
   const canDefer = ({ providerId }: Route): boolean => providers.get(providerId)?.adapters.deferred !== undefined
@@ -58,9 +62,22 @@ async function deferOrPass (
     const [event] = events
     const provider = providers.get(route.providerId)
     if (event === undefined || provider === undefined) continue
+    if (typeof event.result !== 'string') throw await completionAtOnce(call, route, event.result.completion)
     throw receipt(deferrals.tickets.seal(ticketOf(call, route, provider, event.result)), route.modelId)
   }
   throw new GatewayError('upstream_invalid_response', { cause: 'no request_id' })
+}
+
+const asOurs = chain<ChatBatch, ChatBatch, ChatBatch>(recordUsage(), normalise())
+
+/** Answers as the call would have been answered without `deferred`. */
+async function completionAtOnce (call: ChatCall, route: Route, events: readonly ChatEvent[]): Promise<EarlyReply> {
+  call.record.deferred = undefined
+  const batches: ChatBatch[] = []
+  for await (const batch of asOurs(once({ call, route, events }))) batches.push(batch)
+  return new EarlyReply({
+    status: 200, headers: { 'content-type': 'application/json; charset=utf-8' }, body: JSON.stringify(toCompletion(batches))
+  })
 }
 
 /** Checks before the provider is called: an answer that is paid for is always kept. */

@@ -99,7 +99,7 @@ export function chooseRoutes<R extends ModelRequest> (
     const found = byHeader === undefined
       ? models.routes(name, call.request.stream === true)
       : routesByChoice(byHeader, name, models, providers)
-    if (found.length === 0) throw modelNotFound(name, models)
+    if (found.length === 0) throw call.request.model == null ? defaultNotFound(name) : modelNotFound(name, models)
     for (const route of allowed(found, name, call.key, models)) {
       routes.push(withSettings(route, choice, settings))
       chosenAs.push([route.modelId, choice])
@@ -206,6 +206,13 @@ function modelNotFound (name: string, models: ModelRegistry): GatewayError {
   const hint = suggestion === undefined ? '' : ` Did you mean ${quote(suggestion)}?`
   return new GatewayError('model_not_found', {
     message: `The model ${quote(name)} does not exist or is not enabled.${hint}`, param: 'model'
+  })
+}
+
+/** Explains a name that the caller did not write. */
+function defaultNotFound (name: string): GatewayError {
+  return new GatewayError('model_not_found', {
+    message: `\`model\` is required: the default of this endpoint, ${quote(name)}, is not enabled here.`, param: 'model'
   })
 }
 

@@ -27,7 +27,7 @@ import type { ChatEvent, ToolServerError } from '../core/events.ts'
 import type { Usage } from '../core/usage.ts'
 import type { OpenTools, ToolServers } from '../mcp/tool-servers.ts'
 import { affordableAnswer } from '../limits/affordable.ts'
-import type { ToolSettings } from '../core/settings.ts'
+import type { ProviderSettings, ToolSettings } from '../core/settings.ts'
 import type { Services } from '../services.ts'
 import type { Stage } from '../core/stage.ts'
 
@@ -38,7 +38,10 @@ type Ask = Stage<ChatCall, ChatBatch>
 export type ToolLimits = Pick<ToolSettings, 'loopMs' | 'loopTokens' | 'callsPerTurn' | 'repeats'>
 
 export interface ToolServices extends Pick<Services, 'tools' | 'models' | 'providers'> {
-  readonly settings: { readonly tools: ToolLimits }
+  readonly settings: {
+    readonly tools: ToolLimits
+    readonly providers: ReadonlyArray<Pick<ProviderSettings, 'id' | 'kind'>>
+  }
 }
 
 /** Tells whether the model of a route can be shown the pictures that tools return. */
@@ -63,10 +66,11 @@ const maxImageCharacters = 20_000_000
 export function toolExecute (services: ToolServices, ask: Ask): Ask {
   const { tools, models, settings } = services
   const options: LoopOptions = { limits: settings.tools, seesImages: imageViewers(services), affords: turnsWithin(models) }
+  const googleIds = new Set(settings.providers.filter(({ kind }) => kind === 'google').map(({ id }) => id))
   return flatMap(call => {
     const { request } = call
     if (!namesServers(request) || forbidsTools(request)) return ask(once(call))
-    return runsTools(call) ? answerWithTools(call, tools, ask, options) : offerTools(call, tools, ask)
+    return runsTools(call, googleIds) ? answerWithTools(call, tools, ask, options) : offerTools(call, tools, ask)
   })
 }
 
@@ -95,9 +99,9 @@ function namesServers ({ mcp_servers: servers }: ChatInput): boolean {
 }
 
 /** Google has a field of its own for it, which other providers do not know. */
-function runsTools ({ request, routes }: ChatCall): boolean {
+function runsTools ({ request, routes }: ChatCall, googleIds: ReadonlySet<string>): boolean {
   if (request.automatic_tool_execution === false) return false
-  return !(request.disable_automatic_function_calling === true && routes[0].providerId === 'google')
+  return !(request.disable_automatic_function_calling === true && googleIds.has(routes[0].providerId))
 }
 
 /** Offers the tools; what the model calls is left to the caller. */

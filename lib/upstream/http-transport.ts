@@ -9,8 +9,9 @@
  * after it was aborted, and the clock of an answer should not run before its request is sent.
  */
 
-import { Pool, type Dispatcher } from 'undici'
+import { buildConnector, Pool, type Dispatcher } from 'undici'
 import { BodyQueue } from './body-queue.ts'
+import { skipContinue } from './skip-continue.ts'
 import { withoutTrailingSlashes } from '../text/without-trailing-slashes.ts'
 import { isHeaderSafe } from '../text/header-value.ts'
 import { decompressed } from './decompress.ts'
@@ -43,7 +44,7 @@ export function httpTransport (options: UpstreamOptions): HttpTransport {
   const pool = new Pool(base.origin, {
     connections: options.connections,
     pipelining: 1,
-    connect: { timeout: options.connectMs },
+    connect: connectorFor(options.connectMs),
     headersTimeout: 0,
     bodyTimeout: 0,
     keepAliveTimeout: 30_000
@@ -76,6 +77,16 @@ export function httpTransport (options: UpstreamOptions): HttpTransport {
       return await exchange.answer
     },
     close: async () => await (closing ??= close())
+  }
+}
+
+function connectorFor (timeoutMs: number): buildConnector.connector {
+  const connect = buildConnector({ timeout: timeoutMs })
+  return (options, callback) => {
+    connect(options, (...args) => {
+      if (args[0] === null) skipContinue(args[1])
+      callback(...args)
+    })
   }
 }
 

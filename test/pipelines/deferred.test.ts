@@ -162,6 +162,33 @@ t.test('what cannot be deferred is refused, and what is not deferred is answered
   t.match(await json(await api.post(path, { ...question, deferred: false })), { choices: [{ message: { content: 'now' } }] })
 })
 
+t.test('a completion that comes at once is the answer, and is billed once', async t => {
+  const { upstream, api } = await start(t, () => ({ pieces: [chatAnswer('at once')] }))
+  const response = await api.post(path, question)
+  t.equal(response.status, 200)
+  t.match(await json(response), { object: 'chat.completion', model: 'xai/grok-4.6', choices: [{ message: { content: 'at once' }, finish_reason: 'stop' }], usage: { total_tokens: 4 } })
+  t.equal(upstream.requests.length, 1)
+  await until(() => api.lines.length === 1, 'the line of the call')
+  t.match(api.lines[0], { provider: 'xai', usage: { prompt: 3, completion: 1 } })
+})
+
+t.test('a deferred request whose answer breaks after the head is not sent again', async t => {
+  for (const then of ['reset', 'fin'] as const) {
+    const { upstream, api } = await start(t, () => ({ pieces: ['{"request_'], then }))
+    t.equal((await api.post(path, question)).status, 502, then)
+    t.equal(upstream.requests.length, 1, then)
+  }
+})
+
+t.test('a completion that the provider does not know any more is not found, also under status 200', async t => {
+  for (const body of ['{"code":"Some requested entity was not found","error":"no such request"}', '{"code":"The request was not found"}']) {
+    const { api } = await start(t, ({ method }) => method === 'POST' ? accepted : { pieces: [body] })
+    const response = await fetched(api, await begin(api))
+    t.equal(response.status, 404, body)
+    t.match(await json(response), { error: { code: 'deferred_completion_not_found' } })
+  }
+})
+
 t.test('an id of the provider that leads elsewhere is no id', async t => {
   for (const id of ['../models', '..', 'a/b', '%2e', '', 'x'.repeat(257), 7]) {
     const { upstream, api } = await start(t, () => ({ pieces: [JSON.stringify({ request_id: id })] }))

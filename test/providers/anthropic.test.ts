@@ -210,6 +210,14 @@ t.test('what this provider cannot do is refused before anything is sent, with th
   refused({ thinking, functions: [{ name: 'now' }], function_call: { name: 'now' } }, 'function_call', unsupported)
 })
 
+t.test('a tool call without a result is named in the refusal', async t => {
+  const call = (id: string): object => ({ id, type: 'function', function: { name: 'now', arguments: '{}' } })
+  const messages = [
+    { role: 'user', content: 'hi' }, { role: 'assistant', tool_calls: [call('a'), call('b')] }, { role: 'tool', tool_call_id: 'a', content: '' }
+  ] as ChatInput['messages'] // the calls are plain objects, as they come from callers
+  t.throws(() => body({ messages }), { code: 'invalid_value', message: /; `b` has none\./ })
+})
+
 t.test('models that can be forced to use a tool are', async t => {
   for (const model of ['claude-opus-5', 'claude-opus-5-20260724', 'claude-fable-5', 'claude-fable-5-20260609', 'claude-haiku-5-5', 'claude-sonnet-4-6']) {
     const { tool_choice: choice } = body({ tools: [{ type: 'function', function: { name: 'now' } }], tool_choice: 'required' }, model)

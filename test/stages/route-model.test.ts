@@ -81,6 +81,9 @@ t.test('a request without model takes the default of its endpoint, or is refused
   t.same(ids(await route(undefined, { options: { defaultModel: () => 'openai/dall-e-2' } })), ['openai/dall-e-2'])
   t.same(ids(await route('openai/dall-e-3', { options: { defaultModel: () => 'openai/dall-e-2' } })),
     ['openai/dall-e-3'])
+  await t.rejects(route(undefined, { options: { defaultModel: () => 'mistral/ocr' } }), {
+    code: 'model_not_found', message: '`model` is required: the default of this endpoint, `mistral/ocr`, is not enabled here.'
+  })
   await t.rejects(route(undefined), { code: 'invalid_value', status: 422, detail: [{ loc: ['body', 'model'], type: 'missing' }] })
   await t.rejects(route([]), { code: 'invalid_value', status: 422 })
 })
@@ -158,6 +161,8 @@ t.test('without a key of their own, callers choose among the enabled providers',
   t.same(ids(await route('gpt-5', { headers: { 'x-provider': 'openai' } })), ['openai/gpt-5'])
   t.same(ids(await route('gpt-next', { headers: { 'x-provider': 'openai' } })), ['openai/gpt-next'])
   t.same(ids(await route('openai/gpt-5', { headers: { 'x-provider': ' ' } })), ['openai/gpt-5'])
+  t.same(ids(await route('openai/gpt-5', { headers: { 'x-provider-model': 'gpt-next' } })), ['openai/gpt-next'], 'at the provider of the model')
+  await t.rejects(route('anthropic/claude-x', { headers: { 'x-provider-model': 'claude-y' } }), { code: 'unknown_provider' }, 'which the gateway has no key for')
   await t.rejects(route('claude-x', { headers: { 'x-provider': 'anthropic' } }),
     { code: 'unknown_provider', message: /: google, openai\./ })
 })

@@ -202,7 +202,7 @@ t.test('what the request says about tools', async t => {
     const server = await startToolServer(t)
     for (const request of [{ automatic_tool_execution: false, n: 2 }, { disable_automatic_function_calling: true }]) {
       const model = scripted([[start, ...toolCall(0, 'a', 'echo', '{}'), end('tool_calls')]])
-      const routes: ChatCall['routes'] = [{ ...first, providerId: 'google' }]
+      const routes: ChatCall['routes'] = [{ ...first, providerId: 'gemini' }]
       const events = await answer(t, model.ask, { mcp_servers: [server.url, 'no/such'], ...request }, { routes })
       t.match(events, [
         { type: 'response-start' }, { type: 'tool-servers-failed', errors: { 'no/such': { code: 'resolve' } } },
@@ -210,7 +210,15 @@ t.test('what the request says about tools', async t => {
       ])
       t.equal(model.calls[0]?.request.tools?.length, 9)
     }
-    t.equal(server.counts['tools/call'], undefined)
+    t.equal(server.counts['tool echo'], undefined)
+  })
+
+  t.test('the field of Google is for providers of its kind, whatever their names are', async t => {
+    const server = await startToolServer(t)
+    const model = scripted([[start, ...toolCall(0, 'a', 'echo', '{}'), end('tool_calls')], [start, ...text('done'), end('stop')]])
+    const routes: ChatCall['routes'] = [{ ...first, providerId: 'google' }]
+    await answer(t, model.ask, { mcp_servers: server.url, disable_automatic_function_calling: true }, { routes })
+    t.equal(server.counts['tool echo'], 1)
   })
 
   t.test('more than one choice cannot be combined with tools that are run', async t => {
@@ -454,7 +462,7 @@ function looped (tools: ToolServers, ask: Stage<ChatCall, ChatBatch>, limits: To
     providers: ['one', 'two'].map(id => providerSettings(id, 'openai-compatible')),
     models: seeing === undefined ? [] : [modelSettings(seeing, { capabilities: { vision: true } })]
   }), new Set(['one', 'two']))
-  return toolExecute({ tools, models, providers: new Map(), settings: { tools: limits } }, chain(ask, recordUsage()))
+  return toolExecute({ tools, models, providers: new Map(), settings: { tools: limits, providers: [{ id: 'gemini', kind: 'google' }, { id: 'google', kind: 'openai-compatible' }] } }, chain(ask, recordUsage()))
 }
 
 async function collect (stage: Stage<ChatCall, ChatBatch>, call: ChatCall): Promise<ChatBatch[]> {

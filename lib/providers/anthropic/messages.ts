@@ -163,8 +163,9 @@ class Turns {
   #checkAnswered (): void {
     if (this.#calls.answered === this.#calls.list.length) return
     const open = this.#calls.list.find(({ result }) => result === undefined)
+    const name = (open?.functionName ?? open?.id ?? '').slice(0, 100)
     throw new GatewayError('invalid_value', {
-      message: 'Every tool call needs a tool message with its result right after it.', param: open?.param
+      message: `Every tool call needs a tool message with its result right after it; \`${name}\` has none.`, param: open?.param
     })
   }
 

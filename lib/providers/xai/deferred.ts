@@ -9,16 +9,18 @@ import { chatRequest as dialectRequest } from '../chat-completions/chat-request.
 import { objectOf } from '../../json/guards.ts'
 import { raise } from '../provider-failure.ts'
 import { xaiBody } from './chat-request.ts'
+import { readResponse } from './chat-response.ts'
 import { flatError, readError } from './errors.ts'
 import type { ResultEvent } from '../../core/events.ts'
-import type { AdapterOf } from '../provider.ts'
+import type { ChatInput } from '../../chat/input.ts'
+import type { AdapterOf, Ask, DeferredReceipt } from '../provider.ts'
 
 /** An id that may stand in a path: nothing that leads elsewhere. */
 const plainId = /^(?!\.{1,2}$)[A-Za-z0-9._~-]{1,256}$/
 
 export const xaiDeferred: AdapterOf<'deferred'> = {
   request: ask => dialectRequest(ask, { ...xaiBody(ask), deferred: true }),
-  read: () => ({ as: 'json', read: readReceipt }),
+  read: (_head, ask) => ({ as: 'json', read: body => readReceipt(body, ask) }),
   error: readError,
   fetch: upstreamId => ({
     method: 'GET',
@@ -27,8 +29,11 @@ export const xaiDeferred: AdapterOf<'deferred'> = {
   })
 }
 
-function readReceipt (body: unknown): Array<ResultEvent<string>> {
-  const id = objectOf(body)?.['request_id']
+/** Reads the id; or the completion, which xAI gives at once when it has it. */
+function readReceipt (body: unknown, ask: Ask<ChatInput>): Array<ResultEvent<DeferredReceipt>> {
+  const receipt = objectOf(body)
+  const id = receipt?.['request_id']
   if (typeof id === 'string' && plainId.test(id)) return [{ type: 'result', result: id }]
+  if (Array.isArray(receipt?.['choices'])) return [{ type: 'result', result: { completion: readResponse(body, ask) } }]
   return raise(flatError(body), 'no request_id')
 }
