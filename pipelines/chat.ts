@@ -56,7 +56,7 @@ export function chat (services: Services): Handler<Call> {
     map(checkChatRules),
     map(checkToolScope),
     routeModel(services, { settings: chatSettings, attributes: chatAttributes, requirements: chatRequirements }),
-    dryRun(services, 'chat'),
+    dryRun(services, 'chat', { estimate: estimateChat }),
     limits(services, { estimate: estimateChat }),
     checkAddresses(services),
     capAnswer(services),

@@ -39,7 +39,7 @@ export function embeddings (services: Services): Handler<Call> {
     validate(EmbeddingsRequest),
     map(embeddingsInput),
     routeModel(services),
-    dryRun(services, 'embeddings'),
+    dryRun(services, 'embeddings', { estimate: estimateEmbeddings }),
     limits(services, { estimate: estimateEmbeddings }),
     embeddingLimits(services),
     providerCall(services, 'embeddings', { answerBytes }),

@@ -10,6 +10,16 @@ export const RouteCandidate = Type.Object({
   score: Type.Optional(Type.Number({
     minimum: 0, maximum: 1, description: 'Share of the requested attributes that the model has.'
   })),
+  terms: Type.Optional(Type.Array(Type.Object({
+    attribute: Type.String(),
+    required: Type.Number({ description: 'Of `cost`, how much cheapness.' }),
+    actual: Type.Optional(Type.Number({ description: 'Absent while it is not known: half of what is required counts.' })),
+    weight: Type.Number(),
+    share: Type.Number({ description: 'The part of the score that it makes.' })
+  }), { description: 'What the score is made of.' })),
+  expected_cost_usd: Type.Optional(Type.Number({
+    minimum: 0, description: 'Cost of the estimated prompt and of `max_completion_tokens`, or 1,000 tokens, if its price is known.'
+  })),
   state: OneOf(['ready', 'rate_limited', 'circuit_open', 'unsuitable'], {
     description: '`rate_limited`: its provider asked for a pause. `circuit_open`: it has failed too often. Both ' +
       'are asked after all others. `unsuitable`: it is not asked, because it ' +

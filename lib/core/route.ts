@@ -24,4 +24,17 @@ export interface Ranked {
   readonly by: 'score' | 'weight' | 'price' | 'first_byte' | 'load'
   /** Absent while it is not known. */
   readonly value?: number
+  /** The parts of a score. */
+  readonly terms?: readonly ScoreTerm[]
+}
+
+/** One requirement of a call, and what a model has of it; of `cost`, both are cheapness. */
+export interface ScoreTerm {
+  readonly attribute: string
+  readonly required: number
+  /** Absent while it is not known: half of what is required counts. */
+  readonly actual?: number
+  readonly weight: number
+  /** The part of the score that it makes. */
+  readonly share: number
 }

@@ -9,7 +9,7 @@
  * taken to have half of what is needed of it. Equal scores leave the order as it was.
  */
 
-import type { Route } from '../core/route.ts'
+import type { Route, ScoreTerm } from '../core/route.ts'
 import type { Attributes } from '../core/model.ts'
 
 /** A route, and what is known of its model. */
@@ -49,13 +49,12 @@ export function rank (
   const needed = needs.reduce((sum, { amount, weight }) => sum + weight * amount, 0)
   if (needed === 0) return candidates.map(({ route }) => route)
   return candidates
-    .map(({ route, attributes }) => ({ route, score: rounded(scoreOf(attributes, needs) / needed) }))
+    .map(({ route, attributes }) => {
+      const terms = needs.map(need => termOf(need, attributes, needed))
+      return { route, terms, score: rounded(terms.reduce((sum, { share }) => sum + share, 0)) }
+    })
     .toSorted((a, b) => b.score - a.score)
-    .map(({ route, score }): Route => ({ ...route, ranked: { by: 'score', value: score } }))
-}
-
-function scoreOf (attributes: Attributes, needs: readonly Need[]): number {
-  return needs.reduce((sum, need) => sum + need.weight * met(need, attributes), 0)
+    .map(({ route, terms, score }): Route => ({ ...route, ranked: { by: 'score', value: score, terms } }))
 }
 
 /** Rounds to a millionth: what sums of fractions leave behind it would order equals. */
@@ -63,8 +62,9 @@ function rounded (score: number): number {
   return Math.round(score * 1e6) / 1e6
 }
 
-function met ({ attribute, amount }: Need, attributes: Attributes): number {
+function termOf ({ attribute, amount, weight }: Need, attributes: Attributes, needed: number): ScoreTerm {
   const value = Object.hasOwn(attributes, attribute) ? attributes[attribute] : undefined
-  if (value === undefined) return amount / 2
-  return Math.min(amount, attribute === 'cost' ? 1 - value : value)
+  const actual = value !== undefined && attribute === 'cost' ? 1 - value : value
+  const met = actual === undefined ? amount / 2 : Math.min(amount, actual)
+  return { attribute, required: amount, weight, ...actual !== undefined && { actual }, share: weight * met / needed }
 }

@@ -17,14 +17,17 @@ export interface DecisionParts {
   readonly skipped?: readonly FailedAttempt[]
   /** Returns true when the provider of a route serves the endpoint; others are never asked. */
   readonly canServe: (route: Route) => boolean
+  /** Returns what the call is expected to cost with a route, in billionths of a dollar. Default: not known */
+  readonly expectedNanoUsd?: (route: Route) => number | undefined
 }
 
 /** Decides without asking a provider or changing anything. Weights are drawn anew by every call. */
-export function decide ({ requested, routes, health, skipped = [], canServe }: DecisionParts): RouteDecision {
+export function decide ({ requested, routes, health, skipped = [], canServe, expectedNanoUsd = () => undefined }: DecisionParts): RouteDecision {
   const found = routes.map((route, index): Omit<RouteCandidate, 'rank'> => ({
     model: route.modelId,
     provider: route.providerId,
-    ...route.ranked?.by === 'score' && { score: route.ranked.value },
+    ...route.ranked?.by === 'score' && { score: route.ranked.value, ...route.ranked.terms !== undefined && { terms: [...route.ranked.terms] } },
+    ...costOf(expectedNanoUsd(route)),
     ...credentialsOf(health.credentials(route.providerId)),
     ...canServe(route) ? stateOf(health.cooldown(route)) : { state: 'unsuitable' },
     reason: rankText(route, index)
@@ -39,6 +42,10 @@ export function decide ({ requested, routes, health, skipped = [], canServe }: D
     requested,
     candidates: ordered.map((candidate, index) => ({ rank: index + 1, ...candidate }))
   }
+}
+
+function costOf (nanoUsd: number | undefined): Pick<RouteCandidate, 'expected_cost_usd'> {
+  return nanoUsd === undefined ? {} : { expected_cost_usd: nanoUsd / 1e9 }
 }
 
 function credentialsOf (pool: CredentialPool | undefined): Pick<RouteCandidate, 'credentials'> {

@@ -11,9 +11,16 @@ import { canServe } from './provider-call.ts'
 import type { Call, RoutedCall } from '../core/call.ts'
 import type { Reply } from '../core/reply.ts'
 import type { Capability } from '../providers/provider.ts'
+import { costNanoUsd } from '../usage/cost.ts'
+import type { TokenEstimate } from '../limits/estimate.ts'
 import type { Services } from '../services.ts'
 
-type DryRunServices = Pick<Services, 'providers' | 'routeHealth'>
+type DryRunServices = Pick<Services, 'models' | 'providers' | 'routeHealth'>
+
+export interface DryRunOptions<R> {
+  /** Estimates the tokens of a request, for what it would cost. Default: the cost is not known. */
+  readonly estimate?: (request: R) => TokenEstimate
+}
 
 /**
  * Ends a dry run early: one call in, the same call out, unless it is a dry run.
@@ -21,9 +28,9 @@ type DryRunServices = Pick<Services, 'providers' | 'routeHealth'>
  * @param capability what a provider must have to serve the endpoint
  * @throws EarlyReply with the `RouteDecision` of a dry run
  */
-export function dryRun (services: DryRunServices, capability: Capability): PassThroughStage<RoutedCall<unknown>> {
-  return map(<C extends RoutedCall<unknown>>(call: C): C => {
-    if (isDryRun(call)) throw new EarlyReply(decisionOn(call, services, capability))
+export function dryRun<R = unknown> (services: DryRunServices, capability: Capability, options: DryRunOptions<R> = {}): PassThroughStage<RoutedCall<R>> {
+  return map(<C extends RoutedCall<R>>(call: C): C => {
+    if (isDryRun(call)) throw new EarlyReply(decisionOn(call, services, capability, options))
     return call
   })
 }
@@ -34,16 +41,22 @@ function isDryRun ({ headers }: Call): boolean {
   return value !== undefined && !['false', '0', 'no'].includes(String(value).trim().toLowerCase())
 }
 
-function decisionOn (
-  { record, routes, providerKey }: RoutedCall<unknown>, { providers, routeHealth }: DryRunServices, capability: Capability
+function decisionOn<R> (
+  { record, routes, providerKey, request }: RoutedCall<R>,
+  { models, providers, routeHealth }: DryRunServices,
+  capability: Capability,
+  { estimate }: DryRunOptions<R>
 ): Reply {
+  const tokens = estimate?.(request)
+  const usage = tokens && { promptTokens: tokens.prompt, completionTokens: tokens.completion, totalTokens: tokens.prompt + tokens.completion }
   record.dryRun = true
   const decision = decide({
     requested: record.requestedModel ?? '',
     routes,
     skipped: record.failedAttempts ?? [],
     health: providerKey === undefined ? routeHealth : new RouteHealth(),
-    canServe: canServe(providers, capability)
+    canServe: canServe(providers, capability),
+    expectedNanoUsd: ({ modelId }) => usage && costNanoUsd(usage, models.find(modelId)?.price)
   })
   return {
     status: 200, headers: { 'content-type': 'application/json; charset=utf-8' }, body: JSON.stringify(decision)

@@ -7,7 +7,7 @@ import { modelSettings } from '../support/settings.ts'
 import type { RouteDecision } from '../../schemas/route-decision.ts'
 
 const path = '/v1/chat/completions'
-const picture = { type: 'image_url', image_url: { url: 'https://example.com/a.png' } }
+const picture = { type: 'image_url', image_url: { url: 'data:image/png;base64,iVBORw0KGgo=' } }
 const sound = { type: 'input_audio', input_audio: { data: 'AAAA', format: 'wav' } }
 const tool = { type: 'function', function: { name: 'look' } }
 const schema = { type: 'json_schema', json_schema: { name: 'answer', schema: { type: 'object' } } }
@@ -88,6 +88,22 @@ t.test('callers choose among the models of a call', async t => {
   t.match((await decide({}, { 'x-headgate-order': 'large, small' })).candidates, [
     { model: 'large/m', reason: 'caller_order' }, { model: 'small/m', reason: 'caller_order' }
   ])
+})
+
+t.test('a dry run shows what a score is made of and what the call would cost', async t => {
+  const { decide } = await start(t)
+  const body = { max_completion_tokens: 500, messages: 'word '.repeat(400).slice(4), agent_attributes: { complexity: 0.5, speed: 0.5 }, model_attributes: { 'large/m': { intelligence: 0.4 } } }
+  t.match((await decide(body)).candidates, [
+    {
+      model: 'small/m',
+      score: 0.5,
+      expected_cost_usd: 0.001,
+      terms: [{ attribute: 'intelligence', required: 0.5, weight: 1, share: 0.25 }, { attribute: 'speed', required: 0.5, weight: 1, share: 0.25 }]
+    },
+    { model: 'large/m', score: 0.65, expected_cost_usd: 0.004, terms: [{ attribute: 'intelligence', actual: 0.4, share: 0.4 }, { attribute: 'speed', share: 0.25 }] }
+  ].toReversed())
+  const unknown = (await decide({ model: ['small/m', 'small/unknown'] })).candidates[1]
+  t.notOk(unknown === undefined || 'expected_cost_usd' in unknown, 'without a price there is no cost')
 })
 
 t.test('a choice that leaves nothing, or is none, is refused by the name of its header', async t => {

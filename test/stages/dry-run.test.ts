@@ -5,13 +5,15 @@ import { createProvider } from '../../lib/providers/index.ts'
 import { RouteHealth } from '../../lib/routing/route-health.ts'
 import { textOf } from '../../lib/public/testing.ts'
 import { dryRun } from '../../lib/stages/dry-run.ts'
-import { providerSettings } from '../support/settings.ts'
+import { createModels } from '../../lib/models/create-models.ts'
+import { providerSettings, settings } from '../support/settings.ts'
 import { collect, routedCall } from '../support/stages.ts'
 import type { RouteDecision } from '../../schemas/route-decision.ts'
 
 const nothing = { send: async () => await Promise.reject(new Error('nothing may be sent')) }
 const services = {
-  providers: new Map([['one', createProvider(providerSettings('one', 'anthropic'), nothing)]]), routeHealth: new RouteHealth()
+  providers: new Map([['one', createProvider(providerSettings('one', 'anthropic'), nothing)]]), routeHealth: new RouteHealth(),
+  models: createModels(settings(), new Set(['one']))
 }
 
 async function decided (headers: Record<string, string>, capability: 'chat' | 'ocr' = 'chat'): Promise<RouteDecision | undefined> {
