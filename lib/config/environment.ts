@@ -11,19 +11,10 @@ import { join } from 'node:path'
 import { parseEnv } from 'node:util'
 import { formatPath, isMap, type Path } from './path.ts'
 import { ConfigError } from './problems.ts'
+import { kinds, type VariablePrefix } from '../providers/kinds.ts'
 
-/** Providers the environment can switch on, by the prefixes of their variables, best first. */
-const providerPrefixes = {
-  openai: ['OPENAI'],
-  anthropic: ['ANTHROPIC'],
-  google: ['GEMINI', 'GOOGLE'],
-  xai: ['XAI'],
-  mistral: ['MISTRAL'],
-  groq: ['GROQ'],
-  fireworks: ['FIREWORKS'],
-  deepseek: ['DEEPSEEK']
-} as const
-type Prefix = typeof providerPrefixes[keyof typeof providerPrefixes][number]
+/** Providers the environment can switch on, with the prefixes of their variables, best first. */
+const prefixesById = new Map(Object.entries(kinds).flatMap(([id, { variables }]) => variables === undefined ? [] : [[id, variables] as const]))
 
 /** Variables that stand for one entry each. */
 const overrides = [
@@ -39,20 +30,20 @@ const overrides = [
 const others = ['HEADGATE_CONFIG', 'HEADGATE_API_KEYS', 'HEADGATE_SANDBOX'] as const
 
 export type Variable = typeof overrides[number]['variable'] | typeof others[number] |
-  `${Prefix}_API_KEY` | `${Prefix}_BASE_URL`
+  `${VariablePrefix}_API_KEY` | `${VariablePrefix}_BASE_URL`
 
 /** Every variable Headgate itself reads. `env:NAME` in the file may name any other. */
 export const variables: readonly Variable[] = [
   ...overrides.map(({ variable }) => variable),
   ...others,
-  ...Object.values(providerPrefixes).flat().flatMap(prefix => (
+  ...[...prefixesById.values()].flat().flatMap(prefix => (
     [`${prefix}_API_KEY`, `${prefix}_BASE_URL`] as const
   ))
 ]
 
 /** One variable for each provider: those that switch them on, without their other names. */
-export const providerKeys: readonly Variable[] = Object.values(providerPrefixes)
-  .map(([prefix]) => `${prefix}_API_KEY` as const)
+export const providerKeys: readonly Variable[] = [...prefixesById.values()]
+  .flatMap(prefixes => prefixes.slice(0, 1).map(prefix => `${prefix}_API_KEY` as const))
 
 /** Only what `variables` lists can be read: a new variable has to be entered there first. */
 export interface OwnVariables {
@@ -112,7 +103,7 @@ export function applyEnvironment (value: Record<string, unknown>, environment: O
     if (text === undefined) continue
     write(path, numeric && /^\d{1,15}$/.test(text) ? Number(text) : text, variable)
   }
-  for (const [id, prefixes] of Object.entries(providerPrefixes)) {
+  for (const [id, prefixes] of prefixesById) {
     const isSet = (name: Variable): boolean => environment.get(name) !== undefined
     const key = prefixes.map(prefix => `${prefix}_API_KEY` as const).find(isSet)
     const url = prefixes.map(prefix => `${prefix}_BASE_URL` as const).find(isSet)

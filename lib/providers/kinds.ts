@@ -26,7 +26,12 @@ import { xaiChat } from './xai/index.ts'
 import type { ModelList } from './model-list.ts'
 import type { Adapters } from './provider.ts'
 
+export type VariablePrefix =
+  'OPENAI' | 'ANTHROPIC' | 'GEMINI' | 'GOOGLE' | 'XAI' | 'MISTRAL' | 'GROQ' | 'FIREWORKS' | 'DEEPSEEK'
+
 export interface Kind {
+  /** Prefixes of the environment variables that switch it on (`OPENAI_API_KEY`, `OPENAI_BASE_URL`), best first. */
+  readonly variables?: readonly VariablePrefix[]
   /** Public addresses are from the API references, local ones are default ports; absent where only the operator can know. */
   readonly baseUrl?: string
   /** True for servers that run models of the operator's choice: the catalogue cannot know them. */
@@ -70,6 +75,7 @@ const unknownToXai = [
 
 export const kinds: Readonly<Record<ProviderKind, Kind>> = {
   openai: {
+    variables: ['OPENAI'],
     baseUrl: 'https://api.openai.com/v1',
     upstreamApi: 'openai/chat/completions',
     credential: bearer,
@@ -77,6 +83,7 @@ export const kinds: Readonly<Record<ProviderKind, Kind>> = {
     quirks: { tokenLimitField: 'max_completion_tokens', obfuscation: true, legacyFunctions: true }
   },
   anthropic: {
+    variables: ['ANTHROPIC'],
     baseUrl: 'https://api.anthropic.com',
     upstreamApi: 'anthropic/messages',
     modelList: anthropicModels,
@@ -84,6 +91,7 @@ export const kinds: Readonly<Record<ProviderKind, Kind>> = {
     adapters: { chat: anthropicChat }
   },
   google: {
+    variables: ['GEMINI', 'GOOGLE'],
     baseUrl: 'https://generativelanguage.googleapis.com',
     upstreamApi: 'google/generateContent',
     modelList: googleModels,
@@ -91,6 +99,7 @@ export const kinds: Readonly<Record<ProviderKind, Kind>> = {
     adapters: { chat: googleChat, embeddings: googleEmbeddings, images: googleImages }
   },
   xai: {
+    variables: ['XAI'],
     baseUrl: 'https://api.x.ai/v1',
     upstreamApi: 'xai/chat/completions',
     credential: bearer,
@@ -98,6 +107,7 @@ export const kinds: Readonly<Record<ProviderKind, Kind>> = {
     quirks: { omit: unknownToXai, customTools: false }
   },
   mistral: {
+    variables: ['MISTRAL'],
     baseUrl: 'https://api.mistral.ai/v1',
     credential: bearer,
     adapters: { ...compatible, ocr: mistralOcr },
@@ -115,6 +125,7 @@ export const kinds: Readonly<Record<ProviderKind, Kind>> = {
     }
   },
   groq: {
+    variables: ['GROQ'],
     baseUrl: 'https://api.groq.com/openai/v1',
     credential: bearer,
     adapters: { ...compatible, ...audio },
@@ -125,6 +136,7 @@ export const kinds: Readonly<Record<ProviderKind, Kind>> = {
     }
   },
   fireworks: {
+    variables: ['FIREWORKS'],
     baseUrl: 'https://api.fireworks.ai/inference/v1',
     credential: bearer,
     adapters: compatible,
@@ -137,6 +149,7 @@ export const kinds: Readonly<Record<ProviderKind, Kind>> = {
     }
   },
   deepseek: {
+    variables: ['DEEPSEEK'],
     baseUrl: 'https://api.deepseek.com/v1',
     credential: bearer,
     adapters: compatible,
