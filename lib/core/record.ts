@@ -56,7 +56,7 @@ export class CallRecord {
   failedAttempts: FailedAttempt[] | undefined = undefined
 
   // Its time.
-  /** Milliseconds spent waiting for others until the head of the answer: providers and tool servers. */
+  /** Milliseconds spent waiting for others until the head of the answer: providers, pauses between attempts, tool servers. */
   upstreamWaitMs = 0
   /** Milliseconds of the gateway's own until the head of the answer. */
   overheadMs: number | undefined = undefined

@@ -172,7 +172,7 @@ async function firstAnswer<R extends StreamableRequest, E> (
     const adapter = provider === undefined ? undefined : pick(provider)
     if (provider === undefined || adapter === undefined) throw new TypeError(`${route.modelId} is not one that can be asked`)
     if (isRetry) record.retries = (record.retries ?? 0) + 1
-    await pause(waitMs, signal)
+    if (waitMs > 0) await backOff(waitMs, call)
     record.modelId = route.modelId
     record.providerId = provider.id
     const openRoute = opened.get(route) ?? open(call, route, provider, adapter)
@@ -205,9 +205,14 @@ async function firstAnswer<R extends StreamableRequest, E> (
   })
 }
 
-/** Tells whether the provider of a route has a capability; one that has not is never asked. */
-export function canServe (providers: Providers, capability: Capability): (route: Route) => boolean {
-  return ({ providerId }) => providers.get(providerId)?.adapters[capability] !== undefined
+/** Waits between two attempts. The time counts as waiting for the provider, as that of an attempt does. */
+async function backOff (waitMs: number, { record, signal }: Pick<RoutedCall<unknown>, 'record' | 'signal'>): Promise<void> {
+  const startedAtMs = performance.now()
+  try {
+    await pause(waitMs, signal)
+  } finally {
+    record.upstreamWaitMs += performance.now() - startedAtMs
+  }
 }
 
 /** Merges the route's settings into the request, which wins. */

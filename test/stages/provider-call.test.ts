@@ -3,7 +3,8 @@ import { GatewayError } from '../../lib/core/errors.ts'
 import { Secret } from '../../lib/core/secret.ts'
 import { once } from '../../lib/core/stage.ts'
 import { createProvider } from '../../lib/providers/index.ts'
-import { providerCall, canServe } from '../../lib/stages/provider-call.ts'
+import { canServe } from '../../lib/routing/can-serve.ts'
+import { providerCall } from '../../lib/stages/provider-call.ts'
 import { providerSettings } from '../support/settings.ts'
 import { collect, route, routedCall } from '../support/stages.ts'
 import { chatAnswer } from '../support/upstream.ts'
@@ -75,6 +76,7 @@ t.test('a transient failure is tried again as often as the provider allows', asy
   const call = routedCall(hello)
   t.equal((await collect(providerCall(services({ one }, { retries: 1 }), 'chat')(once(call)))).length, 1)
   t.match(call.record, { attempts: 2, retries: 1 })
+  t.ok(call.record.upstreamWaitMs >= 70, `the pause before the retry counts as waiting: ${call.record.upstreamWaitMs} ms`)
 })
 
 t.test('what the caller did wrong ends the call, as any other provider would say the same', async t => {
