@@ -1,5 +1,3 @@
-/** Services out of settings: everything that holds sockets or state, and how to let go of it. */
-
 import { createToolServers } from './mcp/tool-servers.ts'
 import { AbandonedAnswers } from './upstream/abandoned-answers.ts'
 import { createTokenCounter } from './embeddings/token-counter.ts'
@@ -39,12 +37,15 @@ export interface ServiceParts {
   readonly deferrals?: Deferrals
   /** Providers beside those of the settings, whose ids they may replace. */
   readonly providers?: readonly Provider[]
+  /** False: the model lists of providers are not read. Default true. */
+  readonly discoverModels?: boolean
   /** Services of the last configuration: what they know of providers that are still the same is kept. */
   readonly previous?: Pick<Services, 'settings' | 'routeHealth'>
 }
 
+/** Creates the services of a configuration: everything that holds sockets or state. */
 export function createServices (settings: Settings, parts: ServiceParts): OwnedServices {
-  const { keys, log, limiter = new LocalLimiter(), ready, degraded, deferrals, providers: extraProviders = [], previous } = parts
+  const { keys, log, limiter = new LocalLimiter(), ready, degraded, deferrals, providers: extraProviders = [], discoverModels = true, previous } = parts
   const closing: Array<() => Promise<void>> = []
   const lifetime = new AbortController()
   const abandoned = new AbandonedAnswers()
@@ -63,7 +64,7 @@ export function createServices (settings: Settings, parts: ServiceParts): OwnedS
     latency: (modelId, streamed) => routeHealth.latencies(streamed).of(modelId),
     load: modelId => routeHealth.waiting(modelId)
   })
-  const listing = settings.providers.filter(({ id, listModels }) => listModels && enabled.has(id))
+  const listing = settings.providers.filter(({ id, listModels }) => discoverModels && listModels && enabled.has(id))
   const onFailure = (provider: string, error: unknown): void => {
     log.warn({ provider, error: describeError(error) }, 'failed to read the model list of a provider')
   }

@@ -6,9 +6,8 @@ import { loadSettings } from '../config/read-settings.ts'
 import { GatewayError } from '../core/errors.ts'
 import { createServices } from '../create-services.ts'
 import { decide } from '../routing/decision.ts'
-import { canServe } from '../stages/provider-call.ts'
+import { canServe } from '../routing/can-serve.ts'
 import { chooseRoutes } from '../stages/route-model.ts'
-import { withTimeout } from '../async/with-timeout.ts'
 import { CommandError } from '../process/terminal.ts'
 import type { Command } from './command.ts'
 import { table } from './table.ts'
@@ -17,14 +16,13 @@ import type { CallRecord } from '../core/record.ts'
 import type { OwnedServices } from '../create-services.ts'
 import type { RouteDecision } from '../../schemas/route-decision.ts'
 
-const listTimeoutMs = 5_000
-
 export const route: Command = {
   usage: `Usage: headgate route MODEL... [--attributes NAME=NUMBER,...] [-c FILE] [--json]
 
-Prints which models a chat call for MODEL... would use, in which order, and why. Sends no request. The
-state of a running gateway (open circuits, latencies) is not known here: to see it, send that gateway a
-call with the header X-Headgate-Dry-Run: true.
+Prints which models a chat call for MODEL... would use, in which order, and why. Sends no request, so
+models that only the list of a provider names are found under PROVIDER/MODEL alone. The state of a running
+gateway (open circuits, latencies) is not known here: to see it, send that gateway a call with the header
+X-Headgate-Dry-Run: true.
 
   --attributes complexity=0.9,efficiency=0.4   requirements of the call, as in agent_attributes
   -c, --config FILE
@@ -44,10 +42,9 @@ call with the header X-Headgate-Dry-Run: true.
     const agent = attributes === undefined ? undefined : readAttributes(attributes)
     const settings = loadSettings({ ...terminal, file })
     const services = createServices(settings, {
-      keys: { check: () => undefined }, log: terminalLog(terminal), ready: () => false
+      keys: { check: () => undefined }, log: terminalLog(terminal), ready: () => false, discoverModels: false
     })
     try {
-      await withTimeout(listTimeoutMs, services.listed)
       const decision = decisionOn(names, agent, services)
       terminal.out(json ? JSON.stringify(decision, null, 2) : asTable(decision))
       return 0

@@ -158,6 +158,19 @@ routes: {shared: {strategy: cheapest, models: [sandbox/echo, sandbox/painter]}}`
   }
 })
 
+t.test('route sends no request, not even for the models of a provider', async t => {
+  let requests = 0
+  const upstream = await fakeUpstream(() => {
+    requests++
+    return { headers: { 'content-type': 'application/json' }, pieces: ['{"data":[{"id":"m"}]}'] }
+  })
+  t.teardown(upstream.close)
+  const directory = t.testdir({ 'headgate.yaml': `providers: {listed: {kind: openai-compatible, base_url: '${upstream.url}/v1', list_models: true}}` })
+  t.match(await headgate(t, ['route', 'listed/m'], directory), { code: 0, out: /1 +listed\/m +ready/ })
+  t.match(await headgate(t, ['route', 'm'], directory), { code: 1, error: /does not exist/ })
+  t.equal(requests, 0)
+})
+
 t.test('doctor reports each provider, and leaves nothing behind', async t => {
   const upstream = await fakeUpstream(({ path }) => path === '/v1/models'
     ? { headers: { 'content-type': 'application/json' }, pieces: ['{"data":[{"id":"m"}]}'] }
