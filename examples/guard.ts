@@ -9,14 +9,9 @@
 
 import { createGateway, createLog, type Gateway } from 'headgate'
 import { loadSettings } from 'headgate/config'
-import { createEndpoints } from 'headgate/pipelines'
-import { ChatRequest } from 'headgate/schemas'
-import {
-  auth, chain, chatAttributes, chatInput, chatSettings, checkChatRules, defer, dryRun, estimateChat, GatewayError,
-  limits, map, normalise, pipeline, providerCall, recordUsage, routeModel, sseEncode, streamOrJson, toCompletion,
-  toolExecute, validate
-} from 'headgate/stages'
-import type { Call, ChatInput, Handler, Services, Stage, ValidCall } from 'headgate/stages'
+import { chat, createEndpoints } from 'headgate/pipelines'
+import { GatewayError, map } from 'headgate/stages'
+import type { ChatInput, Stage, ValidCall } from 'headgate/stages'
 
 const cardNumber = /\b\d{4}(?:[ -]?\d{4}){3}\b/
 
@@ -30,23 +25,6 @@ export function refuseCardNumbers (): Stage<ValidCall<ChatInput>> {
   })
 }
 
-function guardedChat (services: Services): Handler<Call> {
-  return pipeline(
-    auth(services),
-    validate(ChatRequest),
-    map(chatInput),
-    map(checkChatRules),
-    refuseCardNumbers(),
-    routeModel(services, { settings: chatSettings, attributes: chatAttributes }),
-    dryRun(services, 'chat'),
-    limits(services, { estimate: estimateChat }),
-    defer(services),
-    toolExecute(services, chain(providerCall(services, 'chat'), recordUsage())),
-    normalise(),
-    streamOrJson({ streamed: sseEncode(), complete: toCompletion })
-  )
-}
-
 /** Starts a gateway whose chat is guarded; every other endpoint is as it was. */
 export async function startGateway (env: NodeJS.ProcessEnv, cwd: string): Promise<{ gateway: Gateway, url: string }> {
   const keys = { check: (presented: string) => presented === 'secret' ? { id: '1', name: 'me' } : undefined }
@@ -54,7 +32,7 @@ export async function startGateway (env: NodeJS.ProcessEnv, cwd: string): Promis
     keys,
     log: createLog('warn'),
     endpoints: services => createEndpoints(services).map(endpoint =>
-      endpoint.path === '/v1/chat/completions' ? { ...endpoint, handle: guardedChat(services) } : endpoint)
+      endpoint.path === '/v1/chat/completions' ? { ...endpoint, handle: chat(services, { afterRules: refuseCardNumbers() }) } : endpoint)
   })
   const { host, port } = await gateway.listen()
   return { gateway, url: `http://${host}:${port}` }

@@ -4,7 +4,7 @@ import { chatInput, type ChatInput } from '../lib/chat/input.ts'
 import { chatAttributes, chatSettings } from '../lib/chat/model-settings.ts'
 import { chatSizes, checkChatRules } from '../lib/chat/rules.ts'
 import { toCompletion } from '../lib/chat/complete.ts'
-import { chain, map } from '../lib/core/stage.ts'
+import { chain, map, type Stage } from '../lib/core/stage.ts'
 import { estimateChat } from '../lib/limits/estimate.ts'
 import { checkToolScope } from '../lib/mcp/tool-scope.ts'
 import { streamOrJson } from '../lib/replies/stream-or-json.ts'
@@ -24,7 +24,9 @@ import { toolExecute } from '../lib/stages/tool-execute.ts'
 import { validate } from '../lib/stages/validate.ts'
 import { ChatRequest } from '../schemas/chat.ts'
 import { pipeline, type Handler } from './pipeline.ts'
-import type { Call, RoutedCall } from '../lib/core/call.ts'
+import type { Batch } from '../lib/core/batch.ts'
+import type { Call, RoutedCall, ValidCall } from '../lib/core/call.ts'
+import type { ChatEvent } from '../lib/core/events.ts'
 import type { Services } from '../lib/services.ts'
 import { fromProvider, type Docs } from './docs.ts'
 import { RouteDecision } from '../schemas/route-decision.ts'
@@ -47,7 +49,15 @@ export const chatDocs: Docs = {
   dryRun: RouteDecision
 }
 
-export function chat (services: Services): Handler<Call> {
+export interface ChatOptions {
+  /**
+   * A stage of your own, such as a guard: the request is one list of messages there, its rules are checked, and no
+   * model is chosen yet. Deferred calls pass it as well, before they are deferred. Default: none.
+   */
+  readonly afterRules?: Stage<ValidCall<ChatInput>>
+}
+
+export function chat (services: Services, { afterRules = map(call => call) }: ChatOptions = {}): Handler<Call> {
   return pipeline(
     auth(services),
     validate(ChatRequest),
@@ -55,14 +65,14 @@ export function chat (services: Services): Handler<Call> {
     map(chatInput),
     map(checkChatRules),
     map(checkToolScope),
+    afterRules,
     routeModel(services, { settings: chatSettings, attributes: chatAttributes, requirements: chatRequirements }),
     dryRun(services, 'chat', { estimate: estimateChat }),
     limits(services, { estimate: estimateChat }),
     checkAddresses(services),
     capAnswer(services),
     defer(services),
-    toolExecute(services, chain(capAnswer(services), chain(providerCall(services, 'chat'), recordUsage()))),
-    normalise(),
+    answer(services),
     streamOrJson({ streamed: sseEncode(), complete: toCompletion })
   )
 }
@@ -71,8 +81,13 @@ export function chat (services: Services): Handler<Call> {
 export function deferredChat (services: Services): Handler<RoutedCall<ChatInput>> {
   return pipeline(
     limits(services, { estimate: estimateChat, waitForCapacity: true }),
-    toolExecute(services, chain(capAnswer(services), chain(providerCall(services, 'chat'), recordUsage()))),
-    normalise(),
+    answer(services),
     streamOrJson({ streamed: sseEncode(), complete: toCompletion })
   )
+}
+
+/** Answers a call with models and tools, turn by turn, within what its key may still spend. */
+function answer (services: Services): Stage<RoutedCall<ChatInput>, Batch<ChatInput, ChatEvent>> {
+  const turn = chain(capAnswer(services), chain(providerCall(services, 'chat'), recordUsage()))
+  return chain(toolExecute(services, turn), normalise())
 }

@@ -2,8 +2,10 @@
 
 export { pipeline, type Handler } from '../../pipelines/pipeline.ts'
 export { createEndpoints } from '../../pipelines/index.ts'
-export { chat } from '../../pipelines/chat.ts'
+export { chat, type ChatOptions } from '../../pipelines/chat.ts'
+export { cancelDeferred, retrieveDeferred } from '../../pipelines/deferred.ts'
 export { embeddings } from '../../pipelines/embeddings.ts'
+export { health, livez, readyz, type ProcessState } from '../../pipelines/health.ts'
 export { imageEdits, images, imageVariations } from '../../pipelines/images.ts'
 export { listModels, retrieveModel } from '../../pipelines/models.ts'
 export { ocr } from '../../pipelines/ocr.ts'
