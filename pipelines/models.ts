@@ -1,13 +1,15 @@
 import { pipeline, type Handler } from './pipeline.ts'
 import { providerLabels, type ProviderLabel } from '../schemas/providers.ts'
 import { Model, ModelList } from '../schemas/models.ts'
+import { bareEntry, kindsById } from '../lib/models/known-models.ts'
+import type { ApiKey } from '../lib/core/key.ts'
 import type { AuthedCall, Call } from '../lib/core/call.ts'
 import { GatewayError } from '../lib/core/errors.ts'
 import type { ModelEntry } from '../lib/core/model.ts'
 import { listsName, mayUse } from '../lib/models/scope.ts'
 import { jsonReply } from '../lib/replies/json.ts'
 import type { Services } from '../lib/services.ts'
-import type { ProviderSettings } from '../lib/core/settings.ts'
+import type { ProviderSettings, Settings } from '../lib/core/settings.ts'
 import { map } from '../lib/core/stage.ts'
 import { auth } from '../lib/stages/auth.ts'
 import type { Docs } from './docs.ts'
@@ -33,10 +35,13 @@ type ModelServices = Pick<Services, 'settings' | 'keys' | 'models'>
 export function listModels (services: ModelServices): Handler<Call> {
   const { settings, models } = services
   const describe = modelDescriber(settings.providers)
-  const list = map(({ key }: AuthedCall): ModelList => ({
-    object: 'list',
-    data: models.list().filter(({ id }) => mayUse(key, id)).map(describe)
-  }))
+  const describeName = nameDescriber(services)
+  const names = configuredNames(settings)
+  const list = map(({ key }: AuthedCall): ModelList => {
+    const named = [...names].flatMap(([name, isListed]) => isListed ? describeName(name, key) ?? [] : [])
+    const known = models.list().filter(({ id }) => mayUse(key, id) && !names.has(id)).map(describe)
+    return { object: 'list', data: [...named, ...known] }
+  })
   return pipeline(auth(services), list, jsonReply())
 }
 
@@ -47,15 +52,64 @@ export function listModels (services: ModelServices): Handler<Call> {
 export function retrieveModel (services: ModelServices): Handler<Call> {
   const { settings, models } = services
   const describe = modelDescriber(settings.providers)
+  const describeName = nameDescriber(services)
+  const names = configuredNames(settings)
   const retrieve = map(({ key, params }: AuthedCall): Model => {
     const id = params.model ?? ''
-    const [route, other] = models.routes(id)
-    const entry = route !== undefined && other === undefined ? models.find(route.modelId) : undefined
+    if (names.has(id)) {
+      const named = describeName(id, key)
+      if (named === undefined) throw new GatewayError('model_not_found', { param: 'model' })
+      return named
+    }
+    const [route] = models.routes(id)
+    const entry = route === undefined ? undefined : models.find(route.modelId)
     const visible = entry !== undefined && (listsName(key, id) || mayUse(key, entry.id))
     if (!visible) throw new GatewayError('model_not_found', { param: 'model' })
     return describe(entry)
   })
   return pipeline(auth(services), retrieve, jsonReply())
+}
+
+/** Returns the names of routes and aliases, and whether each is listed. */
+function configuredNames ({ routes, models }: Settings): ReadonlyMap<string, boolean> {
+  const aliases = models.filter(({ alias }) => alias !== undefined)
+  return new Map([...aliases.map(({ id, hidden }) => [id, !hidden] as const), ...routes.map(({ name }) => [name, true] as const)])
+}
+
+/**
+ * Describes a route or an alias by what all models behind it have in common that the key may use;
+ * `undefined` when there is none.
+ */
+function nameDescriber ({ settings, models }: ModelServices): (name: string, key: ApiKey) => Model | undefined {
+  const describe = modelDescriber(settings.providers)
+  const kinds = kindsById(settings)
+  return (name, key) => {
+    const usable = models.routes(name).filter(({ modelId }) => listsName(key, name) || mayUse(key, modelId))
+    const [first, ...others] = usable
+      .toSorted((a, b) => a.modelId < b.modelId ? -1 : 1)
+      .map(({ modelId, providerId, model }) => models.find(modelId) ?? bareEntry(providerId, model, kinds.get(providerId) ?? 'openai-compatible'))
+    if (first === undefined) return undefined
+    const only = others.length === 0
+    const capabilities = others.reduce((common, { capabilities: theirs }) => inCommon(common, theirs), first.capabilities)
+    return {
+      ...describe({ ...first, capabilities }),
+      id: name,
+      owned_by: 'headgate',
+      display_name: only ? first.displayName ?? null : null,
+      description: only ? first.description ?? null : null
+    }
+  }
+}
+
+type Capabilities = ModelEntry['capabilities']
+
+/** Returns what both have: the smaller limit, and only what is known of both. */
+function inCommon (a: Capabilities, b: Capabilities): Capabilities {
+  return Object.fromEntries(Object.entries(a).flatMap(([name, value]): Array<[string, boolean | number]> => {
+    const other = b[name]
+    if (typeof value === 'number') return typeof other === 'number' ? [[name, Math.min(value, other)]] : []
+    return typeof other === 'boolean' ? [[name, value && other]] : []
+  }))
 }
 
 /** Makes the translation of a catalogue entry into the model object of the wire. */
@@ -64,9 +118,11 @@ function modelDescriber (providers: readonly ProviderSettings[]): (entry: ModelE
   return entry => ({
     id: entry.id,
     object: 'model',
-    provider: labelOf(kinds.get(entry.providerId) ?? entry.providerId),
     // Required on the wire; the start of Unix time is how lists say that it is not known.
-    created_at: entry.createdAt ?? '1970-01-01T00:00:00Z',
+    created: Math.floor(Date.parse(entry.createdAt ?? unknownDate) / 1000),
+    owned_by: entry.providerId,
+    provider: labelOf(kinds.get(entry.providerId) ?? entry.providerId),
+    created_at: entry.createdAt ?? unknownDate,
     display_name: entry.displayName ?? null,
     description: entry.description ?? null,
     capabilities: { ...unknownCapabilities, ...entry.capabilities },
@@ -77,6 +133,8 @@ function modelDescriber (providers: readonly ProviderSettings[]): (entry: ModelE
     }
   })
 }
+
+const unknownDate = '1970-01-01T00:00:00Z'
 
 const unknownCapabilities = {
   text: null,

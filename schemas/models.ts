@@ -12,7 +12,9 @@ export const Model = Type.Object({
   id: Type.String(),
   object: Type.Literal('model'),
   provider: OneOf([...providerLabels]),
-  created_at: Type.String({ description: 'ISO 8601' }),
+  created: Type.Integer({ description: 'Unix time of its release in seconds; 0: not known.' }),
+  created_at: Type.String({ description: 'The same moment, ISO 8601.' }),
+  owned_by: Type.String({ description: 'The configured provider that serves it; `headgate` for a route or an alias.' }),
   display_name: Nullable(Type.String()),
   description: Nullable(Type.String()),
   capabilities: Type.Object({

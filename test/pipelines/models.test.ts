@@ -13,7 +13,7 @@ import { listModels, retrieveModel } from '../../pipelines/models.ts'
 import { modelSettings, providerSettings, settings } from '../support/settings.ts'
 
 const apiKeys: Record<string, ApiKey> = {
-  all: { id: 'all', name: 'all' }, google: { id: 'google', name: 'google', models: ['google/*'] }
+  all: { id: 'all', name: 'all' }, google: { id: 'google', name: 'google', models: ['google/*'] }, fast: { id: 'fast', name: 'fast', models: ['fast'] }
 }
 const keys = { check: (presented: string) => apiKeys[presented] }
 const echo: ModelEntry = {
@@ -97,6 +97,27 @@ t.test('the list', async t => {
     t.match(of('sandbox/echo'), { display_name: 'Echo (simulator)', provider_info: { provider_id: 'sandbox' } })
   })
 
+  t.test('says when a model was released and who serves it, as OpenAI does', async t => {
+    const models = await listed('all')
+    const of = (id: string) => models.find(model => model.id === id)
+    t.match(of('google/gemini-2.5-flash'), { created: 1_750_118_400, owned_by: 'google' })
+    t.match(of('mine/qwen'), { created: 0, owned_by: 'mine' }, 'no date is invented')
+  })
+
+  t.test('has the routes and aliases that the key may use, with what is common to their models', async t => {
+    const fast = (await listed('all')).find(({ id }) => id === 'fast')
+    t.match(fast, { object: 'model', owned_by: 'headgate', display_name: null, capabilities: { text: null, output_token_limit: null } })
+    const smart = (await listed('all')).find(({ id }) => id === 'smart')
+    t.match(smart, { owned_by: 'headgate', display_name: 'Gemini 2.5 Pro', capabilities: { text: true }, provider_info: { provider_id: 'google' } })
+    t.same(json(await retrieve(call('all', { model: 'fast' }))), fast)
+    t.same(json(await retrieve(call('all', { model: 'smart' }))), smart)
+    const ofGoogle = (await listed('google')).map(({ id }) => id)
+    t.ok(ofGoogle.includes('smart'))
+    t.notOk(ofGoogle.includes('fast'))
+    await t.rejects(retrieve(call('google', { model: 'fast' })), { code: 'model_not_found' })
+    t.ok((await listed('fast')).some(({ id }) => id === 'fast'), 'a key that lists the route by its name')
+  })
+
   t.test('holds what the key may use', async t => {
     const models = await listed('google')
     t.ok(models.length > 0)
@@ -115,13 +136,13 @@ t.test('one model', async t => {
   })
 
   t.test('is found under its other names, hidden or not', async t => {
-    t.match(json(await retrieve(call('all', { model: 'smart' }))), { id: 'google/gemini-2.5-pro' })
     t.match(json(await retrieve(call('all', { model: 'gpt-5' }))), { id: 'eu/gpt-5' })
+    t.match(json(await retrieve(call('all', { model: 'google/gemini-2.5-pro' }))), { id: 'google/gemini-2.5-pro' })
   })
 
   t.test('is 404 when nothing is known of it or the key may not use it', async t => {
     const missing = { status: 404, code: 'model_not_found', param: 'model' }
-    for (const model of ['openai/gpt-5', 'eu/gpt-5:beta', 'fast', '', 'nobody/x']) {
+    for (const model of ['openai/gpt-5', 'eu/gpt-5:beta', '', 'nobody/x']) {
       await t.rejects(retrieve(call('all', { model })), missing, model)
     }
     await t.rejects(retrieve(call('google', { model: 'eu/gpt-5' })), missing)
