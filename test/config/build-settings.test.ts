@@ -95,7 +95,7 @@ routes:
     ['routes: {a: text}', '1:13  routes.a  must be a list or a map'],
     ['routes: {a: {models: []}}', '1:14  routes.a.models  must not be an empty list'],
     ['routes: {a: {strategy: weighted}}', '1:10  routes.a.models  is missing'],
-    ['routes: {a: {models: [openai/gpt-5], strategy: fastes}}', '1:48  routes.a.strategy  must be one of in_order, weighted, cheapest, fastest; did you mean fastest?'],
+    ['routes: {a: {models: [openai/gpt-5], strategy: fastes}}', '1:48  routes.a.strategy  must be one of in_order, weighted, cheapest, fastest, balanced; did you mean fastest?'],
     ['routes: {a: {models: [5]}}', '1:23  routes.a.models[0]  must be text or a map'],
     ['routes: {a: {models: [{model: openai/gpt-5, wight: 1}]}}', '1:45  routes.a.models[0].wight  unknown entry; did you mean routes.a.models[0].weight?'],
     ['routes: {a: {models: [{model: openai/gpt-5, weight: -1}]}}', '1:53  routes.a.models[0].weight  must be at least 0'],
