@@ -1,8 +1,10 @@
+import type { CallSignal } from '../core/call-signal.ts'
+
 /**
  * Resolves as `work` does, or rejects with the signal's reason as soon as it aborts: for work that goes
  * on for others or is slow to notice. Nothing is left listening.
  */
-export async function abortable<T> (work: Promise<T>, signal: AbortSignal): Promise<T> {
+export async function abortable<T> (work: Promise<T>, signal: CallSignal): Promise<T> {
   return await new Promise<T>((resolve, reject) => {
     const stop = (): void => reject(signal.reason)
     if (signal.aborted) stop()

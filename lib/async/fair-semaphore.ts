@@ -1,3 +1,5 @@
+import type { CallSignal } from '../core/call-signal.ts'
+
 /**
  * Lets a few pieces of heavy work through at a time, fairly: the next belongs to the owner with the
  * least running, in turns, so no owner has two while another waits for the first, and one who
@@ -18,7 +20,7 @@ export class FairSemaphore {
    * @param owner whose work it is: the id of a key
    * @throws whatever `work` throws; the signal's reason when it aborts before the turn comes
    */
-  async run<T> (owner: string, work: () => Promise<T>, signal: AbortSignal): Promise<T> {
+  async run<T> (owner: string, work: () => Promise<T>, signal: CallSignal): Promise<T> {
     await this.#turn(owner, signal)
     try {
       return await work()
@@ -29,7 +31,7 @@ export class FairSemaphore {
     }
   }
 
-  async #turn (owner: string, signal: AbortSignal): Promise<void> {
+  async #turn (owner: string, signal: CallSignal): Promise<void> {
     signal.throwIfAborted()
     await new Promise<void>((resolve, reject) => {
       const line = this.#lines.get(owner) ?? new Set()

@@ -1,4 +1,5 @@
 import { setMaxListeners } from 'node:events'
+import type { CallSignal } from '../core/call-signal.ts'
 
 /** A signal that aborts with another one, after a while, or at the end of the work it is for. */
 export interface Deadline {
@@ -10,7 +11,7 @@ export interface Deadline {
 }
 
 /** @param reason what the signal's reason will be when the time is up */
-export function startDeadline (ms: number, parent: AbortSignal, reason: unknown): Deadline {
+export function startDeadline (ms: number, parent: CallSignal, reason: unknown): Deadline {
   const controller = new AbortController()
   setMaxListeners(0, controller.signal) // many things hang on it, and each lets go of it
   let passed = false

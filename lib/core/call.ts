@@ -5,6 +5,7 @@
  * does not compile: `Call` → `AuthedCall` → `ValidCall<R>` → `RoutedCall<R>`.
  */
 
+import type { CallSignal } from './call-signal.ts'
 import type { CallRecord } from './record.ts'
 import type { ApiKey } from './key.ts'
 import type { LargeString } from './large-string.ts'
@@ -34,9 +35,10 @@ export interface Call {
   /**
    * Aborts when the caller has gone or the deadline has passed, from the moment the call was
    * accepted until the answer is written. Every request, timer and tool call hangs on it. Its
-   * reason is a `GatewayError`: `client_closed_request`, `timeout` or `shutting_down`.
+   * reason is a `GatewayError`: `client_closed_request`, `timeout` or `shutting_down`. `standardSignal(call.signal)` is an
+   * `AbortSignal`, for `fetch` and the like.
    */
-  readonly signal: AbortSignal
+  readonly signal: CallSignal
   /** `performance.now()` at acceptance. */
   readonly receivedAtMs: number
   /** The facts known of the call so far, for the log and the usage ledger: the one mutable part. */

@@ -8,6 +8,7 @@
  */
 
 import { Worker } from 'node:worker_threads'
+import type { CallSignal } from '../core/call-signal.ts'
 import type { Excess, Text, TokenLimits } from './measure-tokens.ts'
 
 export interface CountJob {
@@ -20,7 +21,7 @@ export interface TokenCounter {
    * Finds what is surely too long, or `undefined`: nothing is, or it is not known.
    * @throws the signal's reason when it aborts first
    */
-  readonly excess: (job: CountJob, signal: AbortSignal) => Promise<Excess | undefined>
+  readonly excess: (job: CountJob, signal: CallSignal) => Promise<Excess | undefined>
   /** Ends the thread; open jobs stay without a result. */
   readonly close: () => Promise<void>
 }
@@ -89,7 +90,7 @@ export function createTokenCounter ({ jobMs = 5000, idleMs = 60_000, queueLength
         const onAbort = (): void => {
           const position = queue.indexOf(waiting)
           if (position !== -1) queue.splice(position, 1)
-          reject(signal.reason as Error) // a `GatewayError`, as every reason of a call's signal
+          reject(signal.reason) // a `GatewayError`, as every reason of a call's signal
         }
         const waiting: Waiting = {
           job,

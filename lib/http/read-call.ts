@@ -3,7 +3,6 @@
  * stage asks for it.
  */
 
-import { setMaxListeners } from 'node:events'
 import { CallRecord } from '../core/record.ts'
 import { GatewayError } from '../core/errors.ts'
 import { requestId } from '../text/ids.ts'
@@ -12,6 +11,7 @@ import { closeWaitingResponse, waitsForConnection } from './node-internals.ts'
 import { readForm, type OpenForm } from './read-form.ts'
 import { readJson } from './read-json.ts'
 import type { IncomingMessage, ServerResponse } from 'node:http'
+import { CallCancellation } from '../async/cancellation.ts'
 import type { Call } from '../core/call.ts'
 import type { Endpoint } from '../core/endpoint.ts'
 import type { Admission, AdmittedCall } from './admission.ts'
@@ -57,11 +57,8 @@ export function readCall (
   admission: Admission
 ): OpenCall {
   const { name, body, maxBodyBytes, largeStringBytes, largeField } = endpoint ?? noEndpoint
-  const controller = new AbortController()
-  setMaxListeners(0, controller.signal) // everything the call does depends on it
-  const abort = (reason: GatewayError): void => {
-    if (!controller.signal.aborted) controller.abort(reason)
-  }
+  const signal = new CallCancellation()
+  const abort = (reason: GatewayError): void => signal.abort(reason)
   const onClose = (): void => {
     if (!response.writableFinished) abort(new GatewayError('client_closed_request'))
   }
@@ -89,7 +86,7 @@ export function readCall (
       if (body === 'none') return undefined
       const { memory, disk } = admitted = admission.enter(record.keyId ?? '')
       if (waits) response.writeContinue()
-      const common = { maxBytes: maxBodyBytes, timeoutMs: limits.bodyMs, signal: controller.signal }
+      const common = { maxBytes: maxBodyBytes, timeoutMs: limits.bodyMs, signal }
       if (body === 'multipart') return (upload = await readForm(request, { ...common, disk })).form
       return await readJson(request, {
         ...common,
@@ -102,7 +99,7 @@ export function readCall (
       })
     },
     ...(largeStrings !== undefined && { largeStrings: largeStrings.texts }),
-    signal: controller.signal,
+    signal,
     receivedAtMs: performance.now(),
     record
   }

@@ -16,6 +16,7 @@ import type { Holding } from './admission.ts'
 import type { IncomingMessage } from 'node:http'
 import type { Context } from 'koa'
 import type { ExtendedFormidableOptions } from 'koa-body'
+import type { CallSignal } from '../core/call-signal.ts'
 import type { UploadedFile, UploadForm } from '../core/upload.ts'
 
 /** Bounds on what is not a file. */
@@ -31,7 +32,7 @@ export interface FormLimits {
   /** Bytes of all files together. */
   readonly maxBytes: number
   readonly timeoutMs: number
-  readonly signal: AbortSignal
+  readonly signal: CallSignal
   /** The disk space for uploads that the form takes. */
   readonly disk: Holding
 }

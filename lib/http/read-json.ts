@@ -12,6 +12,7 @@ import { isDeeperThan } from '../json/depth.ts'
 import { ValueCounter } from '../json/value-counter.ts'
 import { inflater, type Inflater } from '../wire/inflater.ts'
 import type { IncomingMessage } from 'node:http'
+import type { CallSignal } from '../core/call-signal.ts'
 import type { Holding } from './admission.ts'
 import type { LargeStringExtractor } from '../json/extract-large-strings.ts'
 
@@ -38,7 +39,7 @@ export interface JsonLimits {
   /** The field to name in the error of a body that is too large. */
   readonly largeField?: string
   readonly timeoutMs: number
-  readonly signal: AbortSignal
+  readonly signal: CallSignal
   /** The memory for bodies that the body takes. */
   readonly memory: Holding
   /** Takes the long strings out of the body; a stand-in is left for each. */

@@ -4,6 +4,8 @@ import { once } from 'node:events'
 import { explainRoute } from '../routing/explain-route.ts'
 import { endInOneWrite, writeChunk } from './node-internals.ts'
 import type { ServerResponse } from 'node:http'
+import { standardSignal } from '../async/cancellation.ts'
+import type { CallSignal } from '../core/call-signal.ts'
 import type { Call } from '../core/call.ts'
 import type { Reply } from '../core/reply.ts'
 
@@ -101,7 +103,7 @@ function writePiece (response: ServerResponse, piece: string | Uint8Array): bool
  * that it counts, has its deadline and is waited for. A caller who does not read the last bytes
  * within the grace period after a deadline loses the socket.
  */
-async function written (response: ServerResponse, signal: AbortSignal, graceMs: number): Promise<void> {
+async function written (response: ServerResponse, signal: CallSignal, graceMs: number): Promise<void> {
   if (response.destroyed) return
   // The system has taken every byte: the close follows, whatever the signal does.
   if (response.writableLength === 0) return await new Promise(resolve => { response.once('close', resolve) })
@@ -115,9 +117,9 @@ async function written (response: ServerResponse, signal: AbortSignal, graceMs: 
 }
 
 /** Resolves when there is room again or the caller has left. */
-async function drained (response: ServerResponse, signal: AbortSignal): Promise<void> {
+async function drained (response: ServerResponse, signal: CallSignal): Promise<void> {
   try {
-    await once(response, 'drain', { signal })
+    await once(response, 'drain', { signal: standardSignal(signal) })
   } catch (error) {
     if (!signal.aborted) throw error
   }

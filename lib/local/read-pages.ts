@@ -6,6 +6,8 @@
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { availableParallelism, tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { standardSignal } from '../async/cancellation.ts'
+import type { CallSignal } from '../core/call-signal.ts'
 import { FairSemaphore } from '../async/fair-semaphore.ts'
 import { pngSize } from '../images/files.ts'
 import { pageTexts } from '../ocr/pdf.ts'
@@ -53,10 +55,10 @@ async function recognisePages (
   const directory = await mkdtemp(join(tmpdir(), 'headgate-ocr-'))
   // The first page that fails ends the others too.
   const failed = new AbortController()
-  const either = AbortSignal.any([signal, failed.signal])
+  const either = AbortSignal.any([standardSignal(signal), failed.signal])
   try {
     const file = join(directory, 'document.pdf')
-    await writeFile(file, bytes, { mode: 0o600, signal })
+    await writeFile(file, bytes, { mode: 0o600, signal: standardSignal(signal) })
     const results = await Promise.allSettled(bare.map(async index => {
       try {
         pages[index] = await semaphore.run(keyId, async () =>
@@ -74,14 +76,14 @@ async function recognisePages (
 }
 
 /** @param number of the page, from 1 */
-async function paint (file: string, number: number, { pdftoppm = '' }: LocalPrograms, signal: AbortSignal): Promise<Buffer> {
+async function paint (file: string, number: number, { pdftoppm = '' }: LocalPrograms, signal: CallSignal): Promise<Buffer> {
   const page = String(number)
   // The longer side of A4 at that resolution, however large a page says it is.
   const args = ['-scale-to', '2245', '-gray', '-png', '-f', page, '-l', page, file]
   return await runProgram(pdftoppm, args, { signal, maxBytes: imageBytes })
 }
 
-async function recognise (image: Buffer, { tesseract }: LocalPrograms, signal: AbortSignal): Promise<string> {
+async function recognise (image: Buffer, { tesseract }: LocalPrograms, signal: CallSignal): Promise<string> {
   if (tesseract === undefined) throw new Unreadable('Images cannot be read here: tesseract is not installed.')
   const { width = 0, height = 0 } = pngSize(image) ?? {}
   if (width * height > maxPixels) throw new Unreadable('The image is too large.')

@@ -1,12 +1,13 @@
 /** Runs a program of the operating system: bytes in, bytes out, and gone when the call is. */
 
 import { spawn } from 'node:child_process'
+import type { CallSignal } from '../core/call-signal.ts'
 
 export interface RunOptions {
   /** Written to its standard input. */
   readonly input?: Uint8Array
   /** Kills it. */
-  readonly signal: AbortSignal
+  readonly signal: CallSignal
   /** The bound on its standard output; more kills it. */
   readonly maxBytes: number
 }

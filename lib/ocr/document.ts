@@ -5,6 +5,7 @@
  * anything. They are decoded once, where they lie, and are the only copy there is.
  */
 
+import type { CallSignal } from '../core/call-signal.ts'
 import { GatewayError } from '../core/errors.ts'
 import { megabytes } from '../text/megabytes.ts'
 import { imageKind } from '../images/files.ts'
@@ -32,7 +33,7 @@ const param = 'document'
  *   `file_too_large`, `unsupported_format` for bytes that are neither PDF nor PNG, JPEG or WebP;
  *   the reason of the signal
  */
-export async function readDocument (text: string | LargeString, maxBytes: number, signal: AbortSignal): Promise<OcrDocument> {
+export async function readDocument (text: string | LargeString, maxBytes: number, signal: CallSignal): Promise<OcrDocument> {
   const head = typeof text === 'string' ? text.slice(0, maxHeadLength) : text.bytes.toString('latin1', 0, maxHeadLength)
   if (!/^data:/i.test(head)) return readAddress(text)
   const prefix = /^data:[\x20-\x2b\x2d-\x7e]*;base64,/i.exec(head)?.[0]
@@ -74,7 +75,7 @@ function shared (text: string): Buffer {
  * Decodes in place: what has been read makes room for what it means. A large document takes a
  * tenth of a second, so other calls get their turn between the pieces.
  */
-async function decode (text: Buffer, from: number, maxBytes: number, signal: AbortSignal): Promise<Buffer> {
+async function decode (text: Buffer, from: number, maxBytes: number, signal: CallSignal): Promise<Buffer> {
   const padding = /={0,2}$/.exec(text.toString('latin1', Math.max(from, text.length - 2)))?.[0].length ?? 0
   const sizeBytes = Math.floor((text.length - from - padding) * 3 / 4)
   if (sizeBytes > maxBytes) {

@@ -4,6 +4,7 @@
  */
 
 import { Worker } from 'node:worker_threads'
+import type { CallSignal } from '../core/call-signal.ts'
 import { FairSemaphore } from '../async/fair-semaphore.ts'
 
 export type PdfJob = 'count' | 'text'
@@ -19,7 +20,7 @@ const semaphore = new FairSemaphore(2)
  * @returns undefined when it cannot be counted within 20 seconds
  * @throws the signal's reason
  */
-export async function countPages (bytes: Uint8Array, owner: string, signal: AbortSignal): Promise<number | undefined> {
+export async function countPages (bytes: Uint8Array, owner: string, signal: CallSignal): Promise<number | undefined> {
   if (!hasIndex(bytes)) return undefined
   const pages = await inWorker('count', bytes, owner, signal)
   return typeof pages === 'number' ? pages : undefined
@@ -32,7 +33,7 @@ export async function countPages (bytes: Uint8Array, owner: string, signal: Abor
  * @throws the signal's reason
  */
 export async function pageTexts (
-  bytes: Uint8Array, owner: string, signal: AbortSignal
+  bytes: Uint8Array, owner: string, signal: CallSignal
 ): Promise<readonly string[] | undefined> {
   const texts = await inWorker('text', bytes, owner, signal)
   return Array.isArray(texts) ? texts.map(String) : undefined
@@ -46,11 +47,11 @@ function hasIndex (bytes: Uint8Array): boolean {
   return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength).includes('startxref')
 }
 
-async function inWorker (job: PdfJob, bytes: Uint8Array, owner: string, signal: AbortSignal): Promise<unknown> {
+async function inWorker (job: PdfJob, bytes: Uint8Array, owner: string, signal: CallSignal): Promise<unknown> {
   return await semaphore.run(owner, async () => await run(job, bytes, signal), signal)
 }
 
-async function run (job: PdfJob, bytes: Uint8Array, signal: AbortSignal): Promise<unknown> {
+async function run (job: PdfJob, bytes: Uint8Array, signal: CallSignal): Promise<unknown> {
   signal.throwIfAborted()
   const worker = new Worker(new URL('./pdf-worker.js', import.meta.url), {
     workerData: { bytes, job }, resourceLimits, env: {}, stdout: true, stderr: true

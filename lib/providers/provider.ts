@@ -7,6 +7,7 @@
  */
 
 import type { EventSourceMessage } from 'eventsource-parser'
+import type { CallSignal } from '../core/call-signal.ts'
 import type { Route } from '../core/route.ts'
 import type { Secret } from '../core/secret.ts'
 import type {
@@ -115,7 +116,7 @@ export interface UpstreamBody extends AsyncIterable<Uint8Array> {
 }
 
 export interface SendOptions {
-  readonly signal: AbortSignal
+  readonly signal: CallSignal
   /** Headers that carry the credential; never logged. */
   readonly credential: Readonly<Record<string, string>>
   readonly timeouts: Timeouts

@@ -5,6 +5,7 @@ export { pipeline, type Handler } from '../../pipelines/pipeline.ts'
 export { chain, flatMap, map, once, transform } from '../core/stage.ts'
 export { EarlyReply } from '../core/early-reply.ts'
 export { extend } from '../core/call.ts'
+export { standardSignal } from '../async/cancellation.ts'
 
 export { auth } from '../stages/auth.ts'
 export { validate, validateForm } from '../stages/validate.ts'
@@ -46,6 +47,7 @@ export { streamOrJson } from '../replies/stream-or-json.ts'
 export { GatewayError, ValidationError } from '../core/errors.ts'
 export type { PassThroughStage, Sink, Stage, Transformer } from '../core/stage.ts'
 export type { AuthedCall, Call, RoutedCall, ValidCall } from '../core/call.ts'
+export type { CallSignal } from '../core/call-signal.ts'
 export type { Batch } from '../core/batch.ts'
 export type {
   ChatEvent, EmbeddingsEvent, FinishReason, ImageEvent, ResultEvent, SpeechEvent, TranscriptEvent

@@ -5,16 +5,17 @@
  * read leaves neither a timer nor a listener behind.
  */
 
+import type { CallSignal } from '../core/call-signal.ts'
 import { GatewayError } from '../core/errors.ts'
 
 /** The longest delay a Node timer keeps; anything above would fire at once. */
 const maxMs = 2 ** 31 - 1
 
 export class Clock {
-  readonly #signal: AbortSignal
+  readonly #signal: CallSignal
   #end: ((error: unknown) => void) | undefined
 
-  constructor (signal: AbortSignal) {
+  constructor (signal: CallSignal) {
     this.#signal = signal
   }
 

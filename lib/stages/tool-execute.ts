@@ -10,6 +10,7 @@
  * `tokens`, `budget`, `calls_per_turn` or `repeated_call`.
  */
 
+import { standardSignal } from '../async/cancellation.ts'
 import { forbidsTools, namedToolChoice, relaxedChoice } from '../chat/tool-choice.ts'
 import { ToolCallFilter } from '../chat/tool-call-filter.ts'
 import { addUsage } from '../core/usage.ts'
@@ -270,7 +271,7 @@ function wantsCalls ({ reason }: Turn): boolean {
 
 async function openTools ({ request, key, signal, record }: ChatCall, tools: ToolServers): Promise<OpenTools> {
   const startedAtMs = performance.now()
-  const open = await tools.open({ request, key, taken: ownFunctions(request), signal })
+  const open = await tools.open({ request, key, taken: ownFunctions(request), signal: standardSignal(signal) })
   record.upstreamWaitMs += performance.now() - startedAtMs
   return open
 }

@@ -6,6 +6,7 @@
  * gateway shuts down, an answer is given up as it would have been anyway.
  */
 
+import type { CallSignal } from '../core/call-signal.ts'
 import { GatewayError } from '../core/errors.ts'
 import { noteUsage, type CallRecord } from '../core/record.ts'
 import type { Usage } from '../core/usage.ts'
@@ -26,7 +27,7 @@ interface Readable<E> {
 }
 
 interface AbandonableCall {
-  readonly signal: AbortSignal
+  readonly signal: CallSignal
   readonly record: CallRecord
 }
 

@@ -6,6 +6,7 @@
  * before its last batch was taken. The first failure cancels everything.
  */
 
+import { standardSignal } from '../async/cancellation.ts'
 import { addUsage } from '../core/usage.ts'
 import { openAttempt, type AttemptCall, type AttemptPart, type ProviderCallOptions } from './attempt.ts'
 import { bufferedAttempt, type OpenAttempt } from './open-attempt.ts'
@@ -46,7 +47,7 @@ export async function openParts<R, E extends AnyEvent> (
   const joined = new JoinedAttempt<E>(parts.length, join, async (index, signal) => {
     // A copy: the requests of many parts would be kept with all their text.
     const part = { ask: (parts[index] ?? first).ask }
-    return await openAttempt({ ...call, signal: AbortSignal.any([call.signal, signal]) }, part, provider, adapter, options)
+    return await openAttempt({ ...call, signal: AbortSignal.any([standardSignal(call.signal), signal]) }, part, provider, adapter, options)
   })
   return first.ask.streamed ? await joined.begun() : await joined.buffered()
 }

@@ -15,6 +15,7 @@ import { until } from '../support/until.ts'
 import { chatAnswer, chatFrames, eventStream, fakeUpstream, type FakeUpstream, type Script } from '../support/upstream.ts'
 import type { AddressInfo } from 'node:net'
 import type { Test } from 'tap'
+import { standardSignal } from '../../lib/async/cancellation.ts'
 import type { Call } from '../../lib/core/call.ts'
 import type { Endpoint } from '../../lib/core/endpoint.ts'
 import type { Limits, ProviderSettings, Settings } from '../../lib/core/settings.ts'
@@ -169,7 +170,7 @@ t.test('calls that wait behind another one of their connection end with it', asy
   let begun = 0
   const { url, ended } = await edge(t, async ({ signal }) => {
     if (begun++ > 0) return { status: 200, headers: {}, body: begun === 2 ? 'whole' : (async function * () { yield 'a piece' })() }
-    await once(signal, 'abort')
+    await once(standardSignal(signal), 'abort')
     throw signal.reason
   })
   const warnings: Error[] = []

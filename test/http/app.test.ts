@@ -30,7 +30,7 @@ async function serve (t: Test, draining = (): boolean => false): Promise<Served>
     { ...get, name: 'gone', method: 'DELETE', path: '/things/:id', handle: async () => await text('deleted') },
     { ...get, name: 'broken', path: '/broken', handle: async () => await Promise.reject(new Error('private')) },
     { ...get, name: 'wait', path: '/wait', handle: async () => { await gate; return await text('waited') } },
-    { ...get, name: 'stuck', path: '/stuck', handle: async ({ signal }) => await new Promise((_resolve, reject) => { signal.addEventListener('abort', () => reject(signal.reason as Error)) }) }
+    { ...get, name: 'stuck', path: '/stuck', handle: async ({ signal }) => await new Promise((_resolve, reject) => { signal.addEventListener('abort', () => reject(signal.reason)) }) }
   ]
   const app = createApp({ endpoints: () => endpoints, limits: settings().limits, draining, onEnd: call => { ended.push(call) } })
   const server = createServer({ requireHostHeader: false }, app.handle)

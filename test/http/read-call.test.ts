@@ -9,6 +9,7 @@ import { keptUploads } from '../support/uploads.ts'
 import type { Endpoint } from '../../lib/core/endpoint.ts'
 import type { UploadForm } from '../../lib/core/upload.ts'
 import type { Test } from 'tap'
+import { standardSignal } from '../../lib/async/cancellation.ts'
 
 const limits: EdgeLimits = { callMs: 60_000, bodyMs: 60_000, jsonBodyBytes: 1_000_000, jsonValues: 1000, jsonDepth: 8 }
 const endpoint = { name: 'chat', method: 'POST', path: '/', body: 'json', maxBodyBytes: 1_000_000 } as const
@@ -76,7 +77,7 @@ t.test('uploads are deleted with their call, and their disk space is free then',
 t.test('a call ends with its caller, at its deadline, or when it is aborted', async t => {
   const leaving = new AbortController()
   const left = await opened(t, { signal: leaving.signal })
-  const aborted = once(left.call.signal, 'abort')
+  const aborted = once(standardSignal(left.call.signal), 'abort')
   leaving.abort()
   await settles(aborted, 'the call to end with its caller')
   t.match(left.call.signal.reason, { code: 'client_closed_request' })

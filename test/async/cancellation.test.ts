@@ -1,0 +1,43 @@
+import { once } from 'node:events'
+import { setTimeout as sleep } from 'node:timers/promises'
+import t from 'tap'
+import { CallCancellation, standardSignal } from '../../lib/async/cancellation.ts'
+
+t.test('each listener is told once, in order, but for those that were removed', async t => {
+  const signal = new CallCancellation()
+  const told: string[] = []
+  const removed = (): void => { told.push('removed') }
+  const removedLate = (): void => { told.push('removed late') }
+  signal.addEventListener('abort', () => { told.push(`first: ${String(signal.reason)}`) })
+  signal.addEventListener('abort', removed)
+  signal.addEventListener('abort', () => { signal.removeEventListener('abort', removedLate) })
+  signal.addEventListener('abort', removedLate)
+  signal.removeEventListener('abort', removed)
+  signal.throwIfAborted()
+  signal.abort('why')
+  signal.abort('another')
+  signal.addEventListener('abort', () => { told.push('too late') })
+  t.same(told, ['first: why'])
+  t.same([signal.aborted, signal.reason], [true, 'why'])
+  t.throws(() => signal.throwIfAborted(), 'why')
+})
+
+t.test('the standard signal aborts for the same reason, whenever it is asked for', async t => {
+  const signal = new CallCancellation()
+  const early = standardSignal(signal)
+  t.equal(standardSignal(signal), early)
+  t.ok(early instanceof AbortSignal)
+  const told = once(early, 'abort')
+  const waiting = t.rejects(sleep(60_000, undefined, { signal: AbortSignal.any([early]) }), { name: 'AbortError' })
+  const reason = new Error('over')
+  signal.abort(reason)
+  await told
+  await waiting
+  t.equal(early.reason, reason)
+
+  const late = new CallCancellation()
+  late.abort(reason)
+  t.equal(standardSignal(late).reason, reason)
+  const given = new AbortController().signal
+  t.equal(standardSignal(given), given)
+})
