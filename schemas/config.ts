@@ -313,7 +313,7 @@ export type KeyConfig = Static<typeof KeyConfig>
 const LimitsConfig = Section({
   json_body_bytes: Bytes(16 * mebibyte, 'A JSON request. Strings of 64 KiB and more, such as images in base64, count for `media_body_bytes` only.'),
   media_body_bytes: Bytes(50 * mebibyte, 'A JSON request, strings of any length included.'),
-  json_values: Count(500_000, 'Values and keys of a JSON request.', 1_000_000),
+  json_values: Count(500_000, 'Values of a JSON request. Keys, strings, objects and lists count as eight numbers: they take as long to parse.', 1_000_000),
   json_depth: Count(100, 'Levels of a JSON request.', 1000),
   chat_messages: Count(20_000, 'Messages of a chat request.', 1_000_000),
   chat_parts: Count(20_000, 'Parts of all messages of a chat request together.', 1_000_000),

@@ -1,4 +1,5 @@
 import { percentile } from '../support/statistics.ts'
+import { maxStallMs } from './liveness.ts'
 import { fakeProvider } from './provider.ts'
 import { lastFrames, textFrame } from '../support/answers.ts'
 import { each, eventually, finding, seeded, type Scenario } from './scenario.ts'
@@ -64,7 +65,7 @@ export const disconnects: Scenario = {
       const released = await eventually(() => fds() < 2 * width + 20)
       return [
         finding('every stream of a caller who left is closed at the provider', quiet, `${left} of ${calls} left; ${open} open afterwards`),
-        finding('99 of 100 are closed within 3 s', percentile(sorted, 0.99) < 3000,
+        finding('99 of 100 are closed within a second', percentile(sorted, 0.99) < maxStallMs(),
           `p50 ${percentile(sorted, 0.5).toFixed(1)} ms, p99 ${percentile(sorted, 0.99).toFixed(0)} ms`),
         finding('every call has a row in the usage ledger', rows, `${world.ledgerIds().length} rows of ${accepted} calls`),
         finding('no descriptor stays open', released, `${fds()} more than before, keep-alive connections included; ${world.rssMb()} MB`)

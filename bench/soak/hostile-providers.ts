@@ -79,7 +79,7 @@ export const hostileProviders: Scenario = {
         const tookMs = performance.now() - startedMs
         const slowestMs = await liveness.stop()
         const alive = (await world.post('/v1/chat/completions', { model: 'sandbox/echo', messages: 'x' })).status === 200
-        findings.push(finding(name, alive && tookMs < 20_000 && slowestMs < maxStallMs && world.rssMb() < 600,
+        findings.push(finding(name, alive && tookMs < 20_000 && slowestMs < maxStallMs() && world.rssMb() < 600,
           `${status} after ${tookMs.toFixed(0)} ms; /livez meanwhile at most ${slowestMs.toFixed(0)} ms; ${world.rssMb()} MB`))
       }
       return findings

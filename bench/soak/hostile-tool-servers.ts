@@ -78,7 +78,7 @@ export const hostileToolServers: Scenario = {
         const tookMs = performance.now() - startedMs
         const slowestMs = await liveness.stop()
         const reached = calls > 0 || behaviour.isCalled === false
-        findings.push(finding(name, other.status === 200 && reached && tookMs < 20_000 && slowestMs < maxStallMs && world.rssMb() < 600,
+        findings.push(finding(name, other.status === 200 && reached && tookMs < 20_000 && slowestMs < maxStallMs() && world.rssMb() < 600,
           `${status} after ${tookMs.toFixed(0)} ms, ${calls} calls of the tool; /livez meanwhile at most ${slowestMs.toFixed(0)} ms; ${world.rssMb()} MB`))
       }
       return findings

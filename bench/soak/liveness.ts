@@ -1,15 +1,17 @@
 /** Measures how long others wait for a gateway while it is attacked. */
 
 import { once } from 'node:events'
+import { availableParallelism, loadavg } from 'node:os'
 import { Worker } from 'node:worker_threads'
 import { Agent, request } from 'undici'
 
 /**
- * The longest wait for `/livez` that counts as no stall, in milliseconds: ten times and more what is
- * measured on a quiet machine, so that it holds on a busy one, and less than any stall that was
- * worth an attack.
+ * Returns the longest wait for `/livez` that counts as no stall, in milliseconds: a second on a quiet
+ * machine, and as much longer on a busy one as each process waits for a processor.
  */
-export const maxStallMs = 1000
+export function maxStallMs (): number {
+  return 1000 * Math.max(1, (loadavg()[0] ?? 0) / availableParallelism())
+}
 
 export interface Liveness {
   /** Ends it, and returns the longest wait in milliseconds. */

@@ -33,7 +33,7 @@ export interface JsonLimits {
   readonly maxBytes: number
   /** After decompression, long strings not counted. */
   readonly maxTextBytes: number
-  /** Values and keys together. */
+  /** Values; keys, strings, objects and lists weigh eight. */
   readonly maxValues: number
   readonly maxDepth: number
   /** The field to name in the error of a body that is too large. */
@@ -107,16 +107,16 @@ async function readText (
         for (const earlier of pieces) counter.push(earlier)
       }
       counter.push(piece)
-      if (counter.count > limits.maxValues) throw tooManyValues(limits)
+      if (counter.weight > limits.maxValues) throw tooManyValues(limits)
       if (sizeBytes - counter.largeStringBytes > limits.maxTextBytes + (counter.isInString ? largeStringBytes : 0)) throw tooLarge(limits.maxTextBytes)
     }
     const checkComplete = (): void => {
       if (sizeBytes - (counter?.largeStringBytes ?? 0) > limits.maxTextBytes) throw tooLarge(limits.maxTextBytes)
       const atMost = sizeBytes * valueBytes
       if (counter === undefined && limits.memory.isCheap(atMost)) return limits.memory.take(atMost)
-      const { count } = counter ?? counted(pieces)
-      if (count > limits.maxValues) throw tooManyValues(limits)
-      limits.memory.take(count * valueBytes)
+      const values = counter ?? counted(pieces)
+      if (values.weight > limits.maxValues) throw tooManyValues(limits)
+      limits.memory.take(values.count * valueBytes)
     }
     const timer = setTimeout(() => settle(new GatewayError('request_timeout')), limits.timeoutMs)
     const onAbort = (): void => settle(signal.reason)
@@ -193,7 +193,7 @@ function tooLarge (maxBytes: number, param?: string): GatewayError {
 }
 
 function tooManyValues ({ maxValues }: JsonLimits): GatewayError {
-  return new GatewayError('file_too_large', { message: `The body has more than ${maxValues} values.` })
+  return new GatewayError('file_too_large', { message: `The body has more than ${maxValues} values; keys, strings, objects and lists count as eight.` })
 }
 
 function counted (pieces: readonly Buffer[]): ValueCounter {

@@ -13,9 +13,17 @@ const colon = 0x3a
 const openBracket = 0x5b
 const openBrace = 0x7b
 
+/**
+ * A key, text, object or list takes a parser about as long as that many numbers: 500,000 numbers are
+ * parsed in 10 to 50 ms, 500,000 distinct keys in 250.
+ */
+const structureWeight = 8
+
 export class ValueCounter {
   /** Values and keys so far, and one for the text itself. */
   count = 1
+  /** Keys, strings, objects and lists so far. */
+  #structures = 0
   /** Bytes in strings of at least `longBytes`. */
   largeStringBytes = 0
   readonly #longBytes: number
@@ -29,6 +37,11 @@ export class ValueCounter {
     this.#longBytes = longBytes
   }
 
+  /** Time to parse the text, in numbers: keys, strings, objects and lists weigh eight. */
+  get weight (): number {
+    return this.count + (structureWeight - 1) * this.#structures
+  }
+
   /** True when the last piece ended inside a string. */
   get isInString (): boolean {
     return this.#openBytes !== -1
@@ -40,9 +53,14 @@ export class ValueCounter {
       const byte = piece[at]
       at++
       if (byte === quote) {
+        this.#structures++
         this.#openBytes = 0
         at = this.#skipString(piece, at)
-      } else if (byte === comma || byte === colon || byte === openBracket || byte === openBrace) this.count++
+      } else if (byte === comma || byte === colon) this.count++
+      else if (byte === openBracket || byte === openBrace) {
+        this.count++
+        this.#structures++
+      }
     }
   }
 

@@ -56,8 +56,9 @@ t.test('a body that cannot be taken is refused for its own reason', async t => {
     'a broken archive': [encoded('gzip', Buffer.from('x')), [400, 'invalid_json', 'The body must be a JSON object.']],
     'other than UTF-8': [{ body: Buffer.from([0x22, 0xff, 0x22]) }, [400, 'invalid_json', 'The body is not UTF-8.']],
     'nested too deep': [{ body: '['.repeat(10) + ']'.repeat(10) }, [400, 'invalid_json', 'The body is nested deeper than 8 levels.']],
-    'too many values in a small body': [{ body: list(10_000, '1') }, [413, 'file_too_large', 'The body has more than 10000 values.']],
-    'too many keys': [{ body: `{${Array.from({ length: 6000 }, (_, number) => `"${number}":1`).join()}}` }, [413, 'file_too_large', 'The body has more than 10000 values.']],
+    'too many values in a small body': [{ body: list(10_000, '1') }, [413, 'file_too_large', 'The body has more than 10000 values; keys, strings, objects and lists count as eight.']],
+    'too many values, as texts count as eight': [{ body: list(1300, JSON.stringify('a'.repeat(20))) }, [413, 'file_too_large', 'The body has more than 10000 values; keys, strings, objects and lists count as eight.']],
+    'too many keys': [{ body: `{${Array.from({ length: 6000 }, (_, number) => `"${number}":1`).join()}}` }, [413, 'file_too_large', 'The body has more than 10000 values; keys, strings, objects and lists count as eight.']],
     'too large': [{ body: JSON.stringify('x'.repeat(4_000_000)) }, [413, 'file_too_large', 'The body is larger than 3.8 MB.']],
     'too much besides long strings': [{ body: list(60, JSON.stringify('x'.repeat(60_000))) }, [413, 'file_too_large', 'The body is larger than 2.9 MB.']],
     'compressed further than text is': [encoded('gzip', gzipSync(JSON.stringify('x'.repeat(2_000_000)))), [413, 'file_too_large', 'The body is compressed more than 20:1.']]
@@ -68,7 +69,8 @@ t.test('a body that cannot be taken is refused for its own reason', async t => {
 t.test('long strings count for the larger bound, and commas in strings for none', async t => {
   t.equal(await read(t, { body: JSON.stringify('x'.repeat(3_500_000)) }), 'x'.repeat(3_500_000))
   t.equal(await read(t, { body: JSON.stringify(',:[{'.repeat(20_000)) }), ',:[{'.repeat(20_000))
-  t.same(await read(t, { body: list(9998, '1') }), Array.from({ length: 9998 }, () => 1), 'as many values as there may be')
+  t.same(await read(t, { body: list(9990, '1') }), Array.from({ length: 9990 }, () => 1), 'as many values as there may be')
+  t.same(await read(t, { body: list(1200, JSON.stringify('a'.repeat(20))) }), Array.from({ length: 1200 }, () => 'a'.repeat(20)), 'as many texts as there may be')
 })
 
 t.test('text that is compressed as text can be is read', async t => {

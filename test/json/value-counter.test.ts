@@ -26,6 +26,14 @@ t.test('no JSON text has more values than are counted, and at most twice as many
   t.equal(counted('{"a":[1,2,{}]}', 3).count, valuesIn({ a: [1, 2, {}] }) + 1)
 })
 
+t.test('keys, strings, objects and lists weigh as much as eight numbers', async t => {
+  for (const cut of [1, 3, 100]) {
+    t.equal(counted('[1,2,3]', cut).weight, 4 + 7)
+    t.equal(counted('["a","b"]', cut).weight, 3 + 7 * 3)
+    t.equal(counted('{"a":{"b":"c"}}', cut).weight, 5 + 7 * 5)
+  }
+})
+
 t.test('what stands in a string is no value, wherever the text is cut', async t => {
   for (const text of ['"a,b:c[d{"', String.raw`"\",\\\",{["`, String.raw`"\\"`, String.raw`"\\\\\\\""`]) {
     for (let cut = 1; cut <= text.length; cut++) {
