@@ -3,6 +3,7 @@
 import { toImages } from '../lib/images/complete.ts'
 import { checkImageFile } from '../lib/images/files.ts'
 import { needsNewestFamily, type ImageParameters } from '../lib/images/rules.ts'
+import { estimateImages } from '../lib/limits/estimate-units.ts'
 import { streamOrJson } from '../lib/replies/stream-or-json.ts'
 import { auth } from '../lib/stages/auth.ts'
 import { dryRun } from '../lib/stages/dry-run.ts'
@@ -97,11 +98,11 @@ function imagePipeline<C extends 'images' | 'imageEdits' | 'imageVariations'> (
     routeModel(services, { defaultModel }),
     imageRules(rules),
     dryRun(services, capability),
-    limits(services),
+    limits(services, { estimate: estimateImages }),
     providerCall(services, capability, {
       eventBytes: Math.max(eventBytes, imageBytes), answerBytes: Math.max(answerBytes, 4 * imageBytes)
     }),
-    recordUsage(),
+    recordUsage<ImageParameters>({ images: ({ size, quality }) => ({ size, quality }) }),
     streamOrJson({ streamed: imageFrames(rules.task === 'generation' ? 'image_generation' : 'image_edit'), complete: toImages })
   )
 }

@@ -3,6 +3,7 @@
 import { extend, type Call, type RoutedCall } from '../lib/core/call.ts'
 import { GatewayError } from '../lib/core/errors.ts'
 import { map } from '../lib/core/stage.ts'
+import { estimateDocument, maxPages } from '../lib/limits/estimate-units.ts'
 import { readDocument } from '../lib/ocr/document.ts'
 import { countPages } from '../lib/ocr/pdf.ts'
 import { jsonReply } from '../lib/replies/json.ts'
@@ -36,7 +37,6 @@ export const ocrDocs: Docs = {
 }
 
 const limitMs = 120_000
-const maxPages = 1000
 const defaultModel = (): string => 'mistral/mistral-ocr-latest'
 
 export function ocr (services: Services): Handler<Call> {
@@ -46,9 +46,9 @@ export function ocr (services: Services): Handler<Call> {
     deadline(limitMs),
     routeModel(services, { defaultModel }),
     dryRun(services, 'ocr'),
-    limits(services),
     map(documentReader(services.settings.limits.documentBytes)),
-    map(checkPageCount),
+    map(countedPages),
+    limits(services, { estimate: estimateDocument }),
     retryAsImage(providerCall(services, 'ocr')),
     recordUsage(),
     map(answerOf),
@@ -64,14 +64,14 @@ function documentReader (maxBytes: number) {
   }
 }
 
-/** Refuses a document with too many pages; one that cannot be counted here is for the provider to judge. */
-async function checkPageCount (call: RoutedCall<OcrInput>): Promise<RoutedCall<OcrInput>> {
+/** Notes the number of pages, and refuses too many; a document that cannot be counted here is for the provider to judge. */
+async function countedPages (call: RoutedCall<OcrInput>): Promise<RoutedCall<OcrInput>> {
   const { document } = call.request
-  if (document.kind === 'bytes' && document.mediaType === 'application/pdf') {
-    const pages = await countPages(document.bytes, call.key.id, call.signal)
-    if (pages !== undefined && pages > maxPages) throw tooManyPages(pages)
-  }
-  return call
+  if (document.kind !== 'bytes' || document.mediaType !== 'application/pdf') return call
+  const pages = await countPages(document.bytes, call.key.id, call.signal)
+  if (pages === undefined) return call
+  if (pages > maxPages) throw tooManyPages(pages)
+  return extend(call, { request: { ...call.request, pages } })
 }
 
 function answerOf ({ route, events }: Batch<OcrInput, ResultEvent<OcrPages>>): OcrAnswer {

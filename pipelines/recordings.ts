@@ -3,6 +3,7 @@
 import { toTranscript, transcriptReply } from '../lib/audio/complete.ts'
 import { transcriptionInput, translationInput, type RecordingInput } from '../lib/audio/recording-input.ts'
 import { chain, map, type Stage } from '../lib/core/stage.ts'
+import { estimateRecording } from '../lib/limits/estimate-units.ts'
 import { streamOrJson } from '../lib/replies/stream-or-json.ts'
 import { transcriptFrames } from '../lib/stages/audio/transcript-frames.ts'
 import { auth } from '../lib/stages/auth.ts'
@@ -71,7 +72,7 @@ function recording (
     input,
     routeModel(services),
     dryRun(services, capability),
-    limits(services),
+    limits(services, { estimate: estimateRecording }),
     providerCall(services, capability),
     recordUsage(),
     streamOrJson({ streamed: transcriptFrames(), complete: toTranscript, write: transcriptReply })

@@ -2,6 +2,7 @@
 
 import { speechInput } from '../lib/audio/speech-input.ts'
 import { map } from '../lib/core/stage.ts'
+import { estimateSpeech } from '../lib/limits/estimate-units.ts'
 import { bytesReply } from '../lib/replies/bytes.ts'
 import { speechFrames } from '../lib/stages/audio/speech-frames.ts'
 import { auth } from '../lib/stages/auth.ts'
@@ -38,7 +39,7 @@ export function speech (services: Services): Handler<Call> {
     map(speechInput),
     routeModel(services),
     dryRun(services, 'speech'),
-    limits(services),
+    limits(services, { estimate: estimateSpeech }),
     providerCall(services, 'speech'),
     recordUsage(),
     bytesReply(speechFrames())

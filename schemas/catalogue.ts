@@ -2,6 +2,7 @@
 
 import { Type, type Static } from 'typebox'
 import { OneOf } from './nullable.ts'
+import { priceFields } from './price.ts'
 import { providerKinds } from './providers.ts'
 import { ModelTraits } from './traits.ts'
 
@@ -13,7 +14,6 @@ export const statusNames = ['enabled', 'disabled', 'preview', 'deprecated'] as c
 
 const Day = Type.String({ pattern: '^\\d{4}-\\d{2}-\\d{2}$', description: 'YYYY-MM-DD' })
 const Tokens = Type.Integer({ minimum: 1 })
-const Usd = Type.Number({ minimum: 0, description: 'USD per million tokens' })
 
 /** One model, as the gateway offers it. What is not known is left out, never guessed. */
 export const CatalogueModel = Type.Object({
@@ -31,11 +31,10 @@ export const CatalogueModel = Type.Object({
   input_token_limit: Type.Optional(Tokens),
   output_token_limit: Type.Optional(Tokens),
   price: Type.Optional(Type.Object({
-    input: Usd,
-    output: Type.Optional(Usd),
-    cached_input: Type.Optional(Usd),
+    ...priceFields,
+    source: Type.String({ minLength: 1, description: 'Where it was read: the address of a page, or a description.' }),
     as_of: Day
-  }, { additionalProperties: false })),
+  }, { additionalProperties: false, description: 'Its price on a day.' })),
   traits: Type.Optional(ModelTraits)
 }, { additionalProperties: false })
 export type CatalogueModel = Static<typeof CatalogueModel>

@@ -8,6 +8,7 @@
 
 import { Type, type Static, type TObject, type TProperties, type TSchema } from 'typebox'
 import { OneOf } from './nullable.ts'
+import { priceFields } from './price.ts'
 import { providerKinds } from './providers.ts'
 import { ModelTraits } from './traits.ts'
 
@@ -201,11 +202,7 @@ export const ModelConfig = Closed({
     { description: 'Capabilities, and limits in tokens.', propertyNames: word }
   )),
   traits: Type.Optional(ModelTraits),
-  price: Type.Optional(Closed({
-    input: Type.Optional(Type.Number({ minimum: 0, description: 'Input tokens.' })),
-    output: Type.Optional(Type.Number({ minimum: 0, description: 'Output tokens.' })),
-    cached_input: Type.Optional(Type.Number({ minimum: 0, description: 'Input found in the cache.' }))
-  }, { description: 'USD per million tokens.' })),
+  price: Type.Optional(Closed(priceFields, { description: 'Its price, in place of that of the catalogue; tokens in USD per million.' })),
   attributes: Type.Optional(Type.Record(Type.String(), Type.Number({ minimum: 0, maximum: 1 }), {
     description: 'Attributes from 0 to 1: `intelligence`, `speed`, `accuracy`, `creativity`, or any other. ' +
       '`cost`, of which 1 is most expensive, follows from its price unless it is set here.',

@@ -144,7 +144,8 @@ export interface ImageData {
  */
 export type ImageEvent =
   | { readonly type: 'image-partial', readonly json: string }
-  | { readonly type: 'image-end', readonly json: string }
+  /** `about`: its `size` and `quality`, as far as the provider said. */
+  | { readonly type: 'image-end', readonly json: string, readonly about?: ExtraFields }
   | {
     readonly type: 'image-answer'
     /** Unix time. */

@@ -1,4 +1,5 @@
 import type { ModelTraits } from '../../schemas/traits.ts'
+import type { Price as WirePrice } from '../../schemas/price.ts'
 import type { CamelCased } from './camel-cased.ts'
 
 /** Attribute to a number from 0 to 1; of `cost`, 1 is most expensive. */
@@ -14,6 +15,12 @@ export interface RequestedAttributes {
 
 /** The abilities of a model on which a translation depends; an absent one is not known. */
 export type Traits = CamelCased<ModelTraits>
+
+/** The price of a model. Absent is not known, which is not free. */
+export interface Price extends CamelCased<WirePrice> {
+  /** The day on which it held. */
+  readonly asOf: string
+}
 
 export type ModelStatus = 'enabled' | 'disabled' | 'preview' | 'deprecated'
 
@@ -31,13 +38,7 @@ export interface ModelEntry {
   readonly status: ModelStatus
   readonly upstreamApi: string
   readonly capabilities: Readonly<Record<string, boolean | number>>
-  /** USD per million tokens, and the day they were read. */
-  readonly price?: {
-    readonly input?: number
-    readonly output?: number
-    readonly cachedInput?: number
-    readonly asOf: string
-  }
+  readonly price?: Price
   readonly traits?: Traits | undefined
   /** Attributes set by the operator, each from 0 to 1. */
   readonly attributes?: Readonly<Record<string, number>>

@@ -5,7 +5,7 @@
 
 import { asGatewayError } from './errors.ts'
 import type { Route } from './route.ts'
-import { addUsage, type Usage } from './usage.ts'
+import { addUsage, type EstimatedUnits, type Usage } from './usage.ts'
 import type { Limit } from './key.ts'
 
 /** The end of a call. A caller who left is an outcome of its own, never an error. */
@@ -67,14 +67,20 @@ export class CallRecord {
   usage: Usage | undefined = undefined
   /** True when `usage` is not all that the provider reported: a guess of the gateway, or a part. */
   usageEstimated: boolean | undefined = undefined
+  /** The usage of each answer that `usage` adds up, and what had been used before it: prices depend on the length of a prompt. */
+  answers: ReadonlyArray<{ readonly earlier: Usage | undefined, readonly usage: Usage }> = []
   /** Counts the tokens of the request, for an estimate: called at the end, and only when no usage came. */
-  countPrompt: (() => number) | undefined = undefined
+  countPrompt: (() => number | undefined) | undefined = undefined
+  /** Estimates what the request uses, where that follows from it and is not text: called as `countPrompt` is. */
+  estimateUnits: (() => EstimatedUnits | undefined) | undefined = undefined
   /** Length of the answer's text so far: what an estimate is made of when no usage came. */
   outputCharacters: number | undefined = undefined
   /** Pages of a document that were read: what OCR is billed by. */
   pages: number | undefined = undefined
-  /** Images that were made. */
+  /** Images that were made, with their size and quality as the provider or the request says. */
   images: number | undefined = undefined
+  imageSize: string | undefined = undefined
+  imageQuality: string | undefined = undefined
   /** Length of the recording, as the provider counted it. */
   audioSeconds: number | undefined = undefined
   /** Length of the text that was spoken: what speech is billed by. */
@@ -111,6 +117,8 @@ export class CallRecord {
 /** Notes what one answer used, as its provider reports it, on top of what `earlier` turns of the call did. */
 export function noteUsage (record: CallRecord, usage: Usage, earlier: Usage | undefined): void {
   record.usage = addUsage(earlier, usage) ?? usage
+  const others = record.answers.at(-1)?.earlier === earlier ? record.answers.slice(0, -1) : record.answers
+  record.answers = [...others, { earlier, usage }]
   record.usageEstimated = false
 }
 

@@ -1,7 +1,7 @@
 /** Computes how long an answer the reservation of a call still pays for. */
 
 import { estimateChat } from './estimate.ts'
-import { maxCostOf, outputLimitOf } from './prices.ts'
+import { maxAnswerCostOf, maxCostOf, outputLimitOf } from './prices.ts'
 import type { RoutedCall } from '../core/call.ts'
 import type { ChatInput } from '../chat/input.ts'
 import type { ModelRegistry } from '../models/model-registry.ts'
@@ -16,7 +16,6 @@ export interface AffordableAnswer {
   readonly min: number
 }
 
-/** One token may cost less than a billionth of a dollar: prices are those of a million. */
 const million = 1_000_000
 
 /** Returns what a call of a strict key with a budget can still afford; `undefined` for every other call. */
@@ -24,10 +23,12 @@ export function affordableAnswer (
   { record, request, routes }: Pick<RoutedCall<ChatInput>, 'record' | 'request' | 'routes'>, models: Pick<ModelRegistry, 'find'>
 ): AffordableAnswer | undefined {
   if (record.reservedNanoUsd === undefined) return undefined
-  const { maxPrompt = 0, maxCompletion, minCompletion = 1 } = estimateChat(request)
+  const { maxPrompt = 0, maxCompletion, minCompletion = 1, writesCache } = estimateChat(request)
   const { promptTokens = 0, completionTokens = 0 } = record.usage ?? {}
-  const left = record.reservedNanoUsd - maxCostOf(routes, models, promptTokens + maxPrompt, completionTokens)
-  const perMillion = maxCostOf(routes, models, 0, million)
+  const prompt = promptTokens + maxPrompt
+  const left = record.reservedNanoUsd - maxCostOf(routes, models, { prompt, completion: completionTokens, writesCache })
+  // One token may cost less than a billionth of a dollar.
+  const perMillion = maxAnswerCostOf(routes, models, prompt)
   return {
     affordable: perMillion === 0 ? Infinity : Math.floor(left * million / perMillion / (request.n ?? 1)),
     bound: maxCompletion ?? Math.max(...routes.map(({ modelId }) => outputLimitOf(models.find(modelId)))),

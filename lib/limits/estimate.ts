@@ -1,11 +1,11 @@
 /** Estimates the tokens of a request cheaply: for reservations, and for answers that were cut off. */
 
 import { estimateTokens } from '../embeddings/measure-tokens.ts'
-import type { Usage } from '../core/usage.ts'
+import type { Units, Usage } from '../core/usage.ts'
 import type { ChatInput } from '../chat/input.ts'
 import type { EmbeddingsRequest } from '../../schemas/embeddings.ts'
 
-export interface TokenEstimate {
+export interface Estimate {
   readonly prompt: number
   /** Tokens of the answer: the bound the request sets, else a usual length. */
   readonly completion: number
@@ -17,6 +17,17 @@ export interface TokenEstimate {
   readonly maxPrompt?: number
   /** The shortest answer that is worth asking for. Default 1. */
   readonly minCompletion?: number
+  /**
+   * What the call uses beside tokens, or in place of them: its tokens then count where a model is paid by these and
+   * its provider does not report them, and in no limit of tokens per minute.
+   */
+  readonly units?: Units
+  /** The most that can be. Default: `units`. */
+  readonly maxUnits?: Units
+  /** The least that is worth reserving where less than the most is left. Default: `maxUnits`. */
+  readonly minUnits?: Units
+  /** True when a part of the prompt is marked for the provider's cache. */
+  readonly writesCache?: boolean
 }
 
 const charactersPerToken = 4
@@ -32,7 +43,7 @@ const mediaCharacters = 4096
 const answerTokens = 1000
 
 /** Estimates the tokens of the prompt by its characters, and the longest answer the request allows. */
-export function estimateChat (request: ChatInput): TokenEstimate {
+export function estimateChat (request: ChatInput): Estimate {
   const { messages, tools, max_completion_tokens: maxCompletionTokens, max_tokens: maxTokens, n, thinking } = request
   const maxCompletion = maxCompletionTokens ?? maxTokens ?? undefined
   const choices = n ?? 1
@@ -45,12 +56,13 @@ export function estimateChat (request: ChatInput): TokenEstimate {
     completion: choices * (maxCompletion ?? answerTokens),
     maxCompletion,
     answers: runsTools ? request.max_turns ?? defaultTurns : choices,
-    minCompletion: Math.min(maxCompletion ?? Infinity, thinkingTokens + minAnswerTokens)
+    minCompletion: Math.min(maxCompletion ?? Infinity, thinkingTokens + minAnswerTokens),
+    writesCache: marksCache(messages) || marksCache(tools)
   }
 }
 
-export function estimateEmbeddings ({ input }: EmbeddingsRequest): TokenEstimate {
-  return { prompt: estimateTokens(input), completion: 0 }
+export function estimateEmbeddings ({ input }: EmbeddingsRequest): Estimate {
+  return { prompt: estimateTokens(input), completion: 0, maxCompletion: 0 }
 }
 
 /** Sums the tokens of all strings in a value. */
@@ -63,9 +75,15 @@ function tokensIn (value: unknown): number {
 }
 
 /** A token is four letters of most languages, and one character of Chinese, Japanese or Korean. */
-function textTokens (text: string): number {
+export function textTokens (text: string): number {
   const wide = (Buffer.byteLength(text) - text.length) / 2 // three bytes each
   return (text.length - wide) / charactersPerToken + wide
+}
+
+/** Returns true for a value that holds a cache mark anywhere. */
+function marksCache (value: unknown): boolean {
+  if (typeof value !== 'object' || value === null) return false
+  return 'cache_control' in value || Object.values(value).some(marksCache)
 }
 
 /** Recognises base64, with or without `data:` in front: it has no spaces. */

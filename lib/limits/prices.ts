@@ -1,26 +1,36 @@
 /** Selects the routes that a key with a budget may use, and computes what they may cost. */
 
 import { GatewayError } from '../core/errors.ts'
-import { costNanoUsd } from '../usage/cost.ts'
+import { costNanoUsd, maxUnitCostOf } from '../usage/cost.ts'
 import type { Budget } from '../core/key.ts'
-import type { ModelEntry } from '../core/model.ts'
+import type { ModelEntry, Price } from '../core/model.ts'
 import type { Route } from '../core/route.ts'
+import type { Units } from '../core/usage.ts'
 import type { ModelRegistry } from '../models/model-registry.ts'
-import type { TokenEstimate } from './estimate.ts'
+import type { Estimate } from './estimate.ts'
 
 /** More than any budget, and safe to add up and to send as JSON. */
 const unboundedNanoUsd = 2 ** 52
 
+/** An amount of everything that can be paid for. */
+export interface Amounts {
+  readonly prompt: number
+  readonly completion: number
+  readonly units?: Units | undefined
+  /** True when the whole prompt may be written to a cache. */
+  readonly writesCache?: boolean | undefined
+}
+
 /**
- * Returns the routes whose models have a price, so that what they cost counts.
+ * Returns the routes whose models have a price for what a call may use, so that what they cost counts.
  *
  * @throws GatewayError `insufficient_permissions` when none has
  */
 export function pricedRoutes (
-  routes: readonly [Route, ...Route[]], models: Pick<ModelRegistry, 'find'>, { unpriced = 'refuse' }: Budget
+  routes: readonly [Route, ...Route[]], models: Pick<ModelRegistry, 'find'>, { unpriced = 'refuse' }: Budget, estimate?: Estimate
 ): readonly [Route, ...Route[]] {
   if (unpriced === 'allow') return routes
-  const [first, ...others] = routes.filter(({ modelId }) => models.find(modelId)?.price !== undefined)
+  const [first, ...others] = routes.filter(({ modelId }) => isPriced(models.find(modelId)?.price, estimate))
   if (first !== undefined) return [first, ...others]
   throw new GatewayError('insufficient_permissions', {
     message: `This API key has a budget, and no price is known for the model \`${routes[0].modelId}\`. ` +
@@ -29,18 +39,45 @@ export function pricedRoutes (
   })
 }
 
-/** Returns the highest cost of so many tokens among the routes, in billionths of a dollar. */
-export function maxCostOf (
-  routes: readonly Route[], models: Pick<ModelRegistry, 'find'>, promptTokens: number, completionTokens: number
-): number {
-  const usage = { promptTokens, completionTokens, totalTokens: promptTokens + completionTokens }
-  const costs = routes.map(({ modelId }) => costNanoUsd(usage, models.find(modelId)?.price) ?? 0)
+function isPriced (price: Price | undefined, estimate: Estimate = { prompt: 0, completion: 0 }): boolean {
+  return price !== undefined && costFor(price, estimate) !== undefined
+}
+
+/** Returns the highest cost of so much among the routes, in billionths of a dollar. */
+export function maxCostOf (routes: readonly Route[], models: Pick<ModelRegistry, 'find'>, amounts: Amounts): number {
+  const costs = routes.map(({ modelId }) => {
+    const price = models.find(modelId)?.price
+    return price === undefined ? 0 : costFor(price, amounts) ?? 0
+  })
   return Math.min(unboundedNanoUsd, Math.max(0, ...costs))
+}
+
+/** Returns the highest cost of a million tokens of answers to a prompt of that length, in billionths of a dollar. */
+export function maxAnswerCostOf (routes: readonly Route[], models: Pick<ModelRegistry, 'find'>, prompt: number): number {
+  const costs = routes.map(({ modelId }) => {
+    const price = models.find(modelId)?.price
+    const cost = (completion: number): number => price === undefined ? 0 : costFor(price, { prompt, completion }) ?? 0
+    return cost(1_000_000) - cost(0)
+  })
+  return Math.max(0, ...costs)
+}
+
+/**
+ * Returns what a model bills; `undefined` where its price does not cover it. A model that has prices for the
+ * units of a call bills the tokens of the prompt beside them at most, and no answer.
+ */
+function costFor (price: Price, { prompt, completion, units, writesCache }: Amounts): number | undefined {
+  const unitCost = units === undefined ? undefined : maxUnitCostOf(units, price)
+  const promptCosts = [{}, ...writesCache === true ? [{ cacheWriteTokens: prompt, cacheWriteHourTokens: prompt }] : []]
+    .map(parts => costNanoUsd({ promptTokens: prompt, completionTokens: unitCost === undefined ? completion : 0, totalTokens: prompt, ...parts }, price))
+  const known = promptCosts.filter(cost => cost !== undefined)
+  if (known.length === 0) return unitCost
+  return (unitCost ?? 0) + Math.max(...known)
 }
 
 /** Returns the most tokens the answers of a call can have, as the request or its models bound them. */
 export function maxCompletionOf (
-  { maxCompletion, answers = 1 }: TokenEstimate, routes: readonly Route[], models: Pick<ModelRegistry, 'find'>
+  { maxCompletion, answers = 1 }: Estimate, routes: readonly Route[], models: Pick<ModelRegistry, 'find'>
 ): number {
   return answers * (maxCompletion ?? Math.max(...routes.map(({ modelId }) => outputLimitOf(models.find(modelId)))))
 }

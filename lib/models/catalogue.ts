@@ -11,7 +11,8 @@ import { Catalogue, capabilityNames, type CatalogueModel } from '../../schemas/c
 import data from './catalogue.json' with { type: 'json' }
 import type { ProviderKind } from '../../schemas/providers.ts'
 import { ModelTraits } from '../../schemas/traits.ts'
-import type { ModelEntry, Traits } from '../core/model.ts'
+import { Price } from '../../schemas/price.ts'
+import type { ModelEntry, Price as ModelPrice, Traits } from '../core/model.ts'
 import { camelCased } from '../validation/camel-case-schema.ts'
 
 /** Models of one family, by their names at the provider. */
@@ -88,11 +89,6 @@ function toEntry (model: CatalogueModel): ModelEntry {
   }
 }
 
-function toPrice (price: NonNullable<CatalogueModel['price']>): NonNullable<ModelEntry['price']> {
-  return {
-    input: price.input,
-    asOf: price.as_of,
-    ...price.output !== undefined && { output: price.output },
-    ...price.cached_input !== undefined && { cachedInput: price.cached_input }
-  }
+function toPrice ({ as_of: asOf, source: _, ...price }: NonNullable<CatalogueModel['price']>): ModelPrice {
+  return { ...camelCased(Price, price), asOf }
 }

@@ -12,14 +12,14 @@ import type { Call, RoutedCall } from '../core/call.ts'
 import type { Reply } from '../core/reply.ts'
 import type { Capability } from '../providers/provider.ts'
 import { costNanoUsd } from '../usage/cost.ts'
-import type { TokenEstimate } from '../limits/estimate.ts'
+import type { Estimate } from '../limits/estimate.ts'
 import type { Services } from '../services.ts'
 
 type DryRunServices = Pick<Services, 'models' | 'providers' | 'routeHealth'>
 
 export interface DryRunOptions<R> {
   /** Estimates the tokens of a request, for what it would cost. Default: the cost is not known. */
-  readonly estimate?: (request: R) => TokenEstimate
+  readonly estimate?: (request: R) => Estimate
 }
 
 /**

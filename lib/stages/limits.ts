@@ -7,14 +7,15 @@ import { pause } from '../async/pause.ts'
 import { map, type PassThroughStage } from '../core/stage.ts'
 import { maxCompletionOf, maxCostOf, pricedRoutes } from '../limits/prices.ts'
 import type { Route } from '../core/route.ts'
+import type { EstimatedUnits } from '../core/usage.ts'
 import type { AuthedCall, RoutedCall } from '../core/call.ts'
-import type { TokenEstimate } from '../limits/estimate.ts'
+import type { Estimate } from '../limits/estimate.ts'
 import type { LimitDecision, ReservationRequest } from '../limits/counters.ts'
 import type { Services } from '../services.ts'
 
 export interface LimitsOptions<R> {
-  /** Estimates the tokens of a request. Default: none are reserved. */
-  readonly estimate?: (request: R) => TokenEstimate
+  /** Estimates what a request may use. Default: nothing is reserved. */
+  readonly estimate?: (request: R) => Estimate
   /** Waits for capacity instead of refusing: for calls without a waiting caller. */
   readonly waitForCapacity?: boolean
 }
@@ -40,10 +41,10 @@ export function limits<R = unknown> (
   const reserve = async <C extends RoutedCall<R>>(call: C, limits: KeyLimits): Promise<C> => {
     const { key, record, request } = call
     const budget = record.ownProviderKey === true ? undefined : limits.budget
-    const routes = budget === undefined ? call.routes : pricedRoutes(call.routes, models, budget)
     const tokens = estimate?.(request) ?? noTokens
+    const routes = budget === undefined ? call.routes : pricedRoutes(call.routes, models, budget, tokens)
     const amounts = budget === undefined ? { nanoUsd: 0 } : amountsOf(tokens, routes, limits.strict ?? true)
-    const wanted = { keyId: key.id, limits, tokens: tokens.prompt + tokens.completion, ...amounts }
+    const wanted = { keyId: key.id, limits, tokens: tokens.units === undefined ? tokens.prompt + tokens.completion : 0, ...amounts }
     let decision = await limiter.reserve(wanted)
     while (!decision.admitted && waits(decision)) {
       await pause(Math.min(decision.waitMs, maxPauseMs), call.signal)
@@ -59,23 +60,36 @@ export function limits<R = unknown> (
     return routes.length === call.routes.length ? call : { ...call, routes }
   }
   /** Returns what a call wants of a budget; of a strict one the most it can cost, and the least that is of use. */
-  const amountsOf = (tokens: TokenEstimate, routes: readonly Route[], strict: boolean): Pick<ReservationRequest, 'nanoUsd' | 'minNanoUsd'> => {
-    const { prompt, maxPrompt = prompt, completion, minCompletion = 0, answers = 1 } = tokens
-    if (!strict || estimate === undefined) return { nanoUsd: maxCostOf(routes, models, prompt, completion) }
+  const amountsOf = (tokens: Estimate, routes: readonly Route[], strict: boolean): Pick<ReservationRequest, 'nanoUsd' | 'minNanoUsd'> => {
+    const { prompt, maxPrompt = prompt, completion, minCompletion = 0, answers = 1, units, writesCache } = tokens
+    if (!strict || estimate === undefined) return { nanoUsd: maxCostOf(routes, models, { prompt, completion, units, writesCache }) }
+    const { maxUnits = units, minUnits = maxUnits } = tokens
+    const maxCompletion = maxCompletionOf(tokens, routes, models)
     return {
-      nanoUsd: maxCostOf(routes, models, maxPrompt * answers, maxCompletionOf(tokens, routes, models)),
-      minNanoUsd: maxCostOf(routes, models, maxPrompt, minCompletion)
+      nanoUsd: maxCostOf(routes, models, { prompt: maxPrompt * answers, completion: maxCompletion, units: maxUnits, writesCache }),
+      minNanoUsd: maxCostOf(routes, models, { prompt: maxPrompt, completion: minCompletion, units: minUnits, writesCache })
     }
   }
   return map(<C extends RoutedCall<R>>(call: C): C | Promise<C> => {
     const { key, record, request } = call
-    if (estimate !== undefined) record.countPrompt = () => estimate(request).prompt
+    if (estimate !== undefined) {
+      record.countPrompt = () => countedPrompt(estimate(request))
+      record.estimateUnits = () => estimatedUnits(estimate(request))
+    }
     const limits = key.limits ?? settings.limits.defaultKey
     return limits === undefined ? call : reserve(call, limits)
   })
 }
 
-const noTokens: TokenEstimate = { prompt: 0, completion: 0 }
+const noTokens: Estimate = { prompt: 0, completion: 0 }
+
+function countedPrompt ({ prompt, units }: Estimate): number | undefined {
+  return units === undefined ? prompt : undefined
+}
+
+function estimatedUnits ({ units, prompt, completion }: Estimate): EstimatedUnits | undefined {
+  return units && { ...units, promptTokens: prompt, completionTokens: completion }
+}
 
 /**
  * Counts use: one call in, the same call out, and what it turns out to have used counts. It is let

@@ -2,7 +2,7 @@ import { noteUsage, type CallRecord } from '../core/record.ts'
 import { transform, type PassThroughStage, type Stage, type Transformer } from '../core/stage.ts'
 import type { Batch } from '../core/batch.ts'
 import type { Transcript } from '../core/events.ts'
-import type { Usage } from '../core/usage.ts'
+import type { Images, Usage } from '../core/usage.ts'
 
 /** The fields of any event that say how much was used. */
 interface MeteredEvent {
@@ -11,6 +11,8 @@ interface MeteredEvent {
   readonly text?: string
   /** The images of an `image-answer`. */
   readonly data?: readonly unknown[]
+  /** The provider's words about images. */
+  readonly about?: Readonly<Record<string, unknown>>
   readonly transcript?: Transcript
   readonly result?: unknown
 }
@@ -18,6 +20,8 @@ interface MeteredEvent {
 export interface RecordUsageOptions<R> {
   /** Estimates the usage of an answer of one batch that reports none. Default: the ledger does, at the end. */
   readonly estimate?: (request: R) => Usage
+  /** Returns the size and the quality of the images a request asks for. */
+  readonly images?: (request: R) => Pick<Images, 'size' | 'quality'>
 }
 
 /**
@@ -25,20 +29,22 @@ export interface RecordUsageOptions<R> {
  * those of earlier turns; the length of its text so far; images, pages, seconds of sound. Batches go
  * through as they are.
  */
-export function recordUsage<R = unknown> ({ estimate }: RecordUsageOptions<R> = {}): PassThroughStage<Batch<R, MeteredEvent>> {
-  const stage: Stage<Batch<R, MeteredEvent>> = transform(() => new UsageRecorder(estimate))
+export function recordUsage<R = unknown> (options: RecordUsageOptions<R> = {}): PassThroughStage<Batch<R, MeteredEvent>> {
+  const stage: Stage<Batch<R, MeteredEvent>> = transform(() => new UsageRecorder(options))
   return stage as PassThroughStage<Batch<R, MeteredEvent>> // each batch comes out as it went in
 }
 
 /** One answer, of one turn. */
 class UsageRecorder<R> implements Transformer<Batch<R, MeteredEvent>, Batch<R, MeteredEvent>> {
-  readonly #estimate: ((request: R) => Usage) | undefined
+  readonly #estimate: RecordUsageOptions<R>['estimate']
+  readonly #images: RecordUsageOptions<R>['images']
   #earlier: Usage | undefined
   #begun = false
   #reported = false
 
-  constructor (estimate: ((request: R) => Usage) | undefined) {
+  constructor ({ estimate, images }: RecordUsageOptions<R>) {
     this.#estimate = estimate
+    this.#images = images
   }
 
   push (batch: Batch<R, MeteredEvent>): Batch<R, MeteredEvent> {
@@ -46,6 +52,9 @@ class UsageRecorder<R> implements Transformer<Batch<R, MeteredEvent>, Batch<R, M
     if (!this.#begun) {
       this.#begun = true
       this.#earlier = record.usage
+      const { size, quality } = this.#images?.(request) ?? {}
+      record.imageSize = size
+      record.imageQuality = quality
     }
     let characters = 0
     for (const event of batch.events) {
@@ -61,16 +70,16 @@ class UsageRecorder<R> implements Transformer<Batch<R, MeteredEvent>, Batch<R, M
     return batch
   }
 
-  #note ({ type, usage, data = [], transcript, result }: MeteredEvent, record: CallRecord): void {
+  #note ({ type, usage, data = [], about, transcript, result }: MeteredEvent, record: CallRecord): void {
     switch (type) {
       case 'usage':
         if (usage !== undefined) this.#report(usage, record)
         break
       case 'image-end':
-        record.images = (record.images ?? 0) + 1
+        noteImages(1, about, record)
         break
       case 'image-answer':
-        record.images = (record.images ?? 0) + data.length
+        noteImages(data.length, about, record)
         break
       case 'transcript-end':
         if (transcript !== undefined) this.#noteTranscript(transcript, record)
@@ -98,6 +107,12 @@ class UsageRecorder<R> implements Transformer<Batch<R, MeteredEvent>, Batch<R, M
     this.#reported = true
     noteUsage(record, usage, this.#earlier)
   }
+}
+
+function noteImages (count: number, { size, quality }: Readonly<Record<string, unknown>> = {}, record: CallRecord): void {
+  record.images = (record.images ?? 0) + count
+  if (typeof size === 'string') record.imageSize = size
+  if (typeof quality === 'string') record.imageQuality = quality
 }
 
 /** Returns true for what a chat model is billed for as output. */

@@ -158,6 +158,14 @@ export const migrations: readonly Migration[] = [
     sql: `
       alter table keys add column mcp_servers text;
       alter table keys add column mcp_urls bigint`
+  },
+  {
+    number: 8,
+    sql: `
+      alter table usage add column cache_write_tokens bigint;
+      alter table usage add column searches bigint;
+      alter table usage add column image_size text;
+      alter table usage add column image_quality text`
   }
 ]
 

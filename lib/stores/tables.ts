@@ -80,14 +80,20 @@ export interface UsageRow {
   readonly completion_tokens: number | null
   /** Part of `prompt_tokens`. */
   readonly cached_tokens: number | null
+  /** Part of `prompt_tokens`. */
+  readonly cache_write_tokens: number | null
+  /** Searches of the web. */
+  readonly searches: number | null
   /** Part of `completion_tokens`. */
   readonly reasoning_tokens: number | null
-  /** 1 when the tokens are an estimate of the gateway. */
+  /** 1 when the usage, and so the cost, is an estimate of the gateway. */
   readonly estimated: number
   readonly pages: number | null
   readonly audio_ms: number | null
   readonly characters: number | null
   readonly images: number | null
+  readonly image_size: string | null
+  readonly image_quality: string | null
   /** Billionths of a dollar, at the price of that moment; `null` where no price is known. */
   readonly cost_nano_usd: number | null
   /** 1 when the caller brought their own key for the provider, who bills them. */

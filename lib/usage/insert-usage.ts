@@ -2,11 +2,11 @@ import { dayOf } from './day.ts'
 import type { Database } from '../stores/database.ts'
 import type { UsageRow } from '../stores/tables.ts'
 
-/** In the order of the table's own. */
 const columns = [
   'id', 'call_id', 'at_ms', 'key_id', 'endpoint', 'requested_model', 'model', 'provider', 'outcome', 'status', 'error_code',
   'streamed', 'attempts', 'turns', 'prompt_tokens', 'completion_tokens', 'cached_tokens', 'reasoning_tokens', 'estimated',
-  'pages', 'audio_ms', 'characters', 'images', 'cost_nano_usd', 'own_provider_key', 'duration_ms', 'first_byte_ms'
+  'pages', 'audio_ms', 'characters', 'images', 'cost_nano_usd', 'own_provider_key', 'duration_ms', 'first_byte_ms',
+  'cache_write_tokens', 'searches', 'image_size', 'image_quality'
 ] as const satisfies ReadonlyArray<keyof UsageRow>
 
 /** Fails to compile when a column of the table is missing above. */
@@ -29,7 +29,7 @@ export function insertUsage (database: Pick<Database, 'write'>, rows: readonly U
     const insert = prepare(insertRow)
     const costs = new Map<string, Map<number, number>>()
     for (const row of rows) {
-      const { changes } = insert.run(...columns.map(column => row[column]))
+      const { changes } = insert.run(...columns.map(column => row[column] ?? null))
       const { key_id: keyId, at_ms: atMs, cost_nano_usd: cost } = row
       if (changes === 0 || cost === null || cost === 0) continue
       let days = costs.get(keyId)

@@ -2,10 +2,11 @@
 
 import { rowId } from '../text/ids.ts'
 import { steadyNow } from '../async/steady-clock.ts'
-import { costNanoUsd } from './cost.ts'
+import { costNanoUsd, maxUnitCostOf, unitCostOf } from './cost.ts'
 import type { Call } from '../core/call.ts'
 import type { CallRecord } from '../core/record.ts'
-import type { Usage } from '../core/usage.ts'
+import type { Price } from '../core/model.ts'
+import type { EstimatedUnits, Units, Usage } from '../core/usage.ts'
 import type { ModelRegistry } from '../models/model-registry.ts'
 import type { UsageRow } from '../stores/tables.ts'
 
@@ -24,6 +25,7 @@ export function usageRow ({ id: callId, record, receivedAtMs }: Call, models: Pi
   if (keyId === undefined || record.endpoint === 'health') return undefined
   const durationMs = performance.now() - receivedAtMs
   const { usage, estimated } = usageOf(record)
+  const cost = costOfCall(record, usage, estimated, models)
   return {
     id: rowId(),
     call_id: callId,
@@ -42,13 +44,17 @@ export function usageRow ({ id: callId, record, receivedAtMs }: Call, models: Pi
     prompt_tokens: boundedInteger(usage?.promptTokens),
     completion_tokens: boundedInteger(usage?.completionTokens),
     cached_tokens: boundedInteger(usage?.cachedTokens),
+    cache_write_tokens: boundedInteger(usage?.cacheWriteTokens),
+    searches: boundedInteger(usage?.searches),
     reasoning_tokens: boundedInteger(usage?.reasoningTokens),
-    estimated: Number(estimated),
+    estimated: Number(estimated || cost.estimated),
     pages: boundedInteger(record.pages),
     audio_ms: boundedInteger(record.audioSeconds, 1000),
     characters: boundedInteger(record.spokenCharacters),
     images: boundedInteger(record.images),
-    cost_nano_usd: boundedInteger(costOfCall(record, usage, models), 1, maxNanoUsd),
+    image_size: record.images === undefined ? null : record.imageSize ?? null,
+    image_quality: record.images === undefined ? null : record.imageQuality ?? null,
+    cost_nano_usd: boundedInteger(cost.nanoUsd, 1, maxNanoUsd),
     own_provider_key: Number(record.ownProviderKey === true),
     duration_ms: Math.round(durationMs),
     first_byte_ms: boundedInteger(record.firstByteMs)
@@ -60,24 +66,74 @@ export function usageRow ({ id: callId, record, receivedAtMs }: Call, models: Pi
  * left before the report came, and where the report is impossible.
  */
 function usageOf (record: CallRecord): { readonly usage?: Usage, readonly estimated: boolean } {
-  const { usage, usageEstimated = false, attempts, outcome, outputCharacters, deferred } = record
+  const { usage, usageEstimated = false, outputCharacters, deferred } = record
   if (usage !== undefined && isPossible(usage)) return { usage, estimated: usageEstimated }
-  const begun = outputCharacters !== undefined || (attempts > 0 && outcome !== 'error')
-  const promptTokens = begun && deferred !== true ? record.countPrompt?.() : undefined
+  const promptTokens = isBegun(record) && deferred !== true ? record.countPrompt?.() : undefined
   if (promptTokens === undefined && outputCharacters === undefined) return { estimated: false }
-  const completionTokens = Math.ceil((outputCharacters ?? 0) / charactersPerToken)
+  const answered = Math.ceil((outputCharacters ?? 0) / charactersPerToken)
   const prompt = promptTokens ?? 0
-  return { usage: { promptTokens: prompt, completionTokens, totalTokens: prompt + completionTokens }, estimated: true }
+  return { usage: { promptTokens: prompt, completionTokens: answered, totalTokens: prompt + answered }, estimated: true }
 }
 
-/** Returns 0 where no provider was asked, where the caller pays the provider, and for free models. */
-function costOfCall (record: CallRecord, usage: Usage | undefined, models: Pick<ModelRegistry, 'find'>): number | undefined {
+/** Returns true when a provider may have begun to work, and so may bill the call. */
+function isBegun ({ attempts, outcome, outputCharacters }: CallRecord): boolean {
+  return outputCharacters !== undefined || (attempts > 0 && outcome !== 'error')
+}
+
+interface Cost {
+  /** Absent where no price is known. */
+  readonly nanoUsd?: number | undefined
+  readonly estimated: boolean
+}
+
+/**
+ * Returns what a call costs: by the tokens its provider reported, else by what else it used, else by an estimate of
+ * either. That is 0 where no provider was asked, where the caller pays the provider, and for free models.
+ */
+function costOfCall (record: CallRecord, usage: Usage | undefined, estimated: boolean, models: Pick<ModelRegistry, 'find'>): Cost {
   const { attempts, ownProviderKey, modelId, outcome, deferred } = record
-  if (ownProviderKey === true || deferred === true || attempts === 0) return 0
   const price = modelId === undefined ? undefined : models.find(modelId)?.price
-  if (price?.input === 0 && price.output === 0) return 0
-  if (usage === undefined) return outcome === 'error' ? 0 : undefined
-  return costNanoUsd(usage, price)
+  const free = ownProviderKey === true || deferred === true || attempts === 0 || (price?.input === 0 && price.output === 0)
+  if (free) return { nanoUsd: 0, estimated: false }
+  const reported = usage === undefined || estimated ? undefined : costOfAnswers(record, usage, price)
+  if (reported !== undefined) return { nanoUsd: reported, estimated: false }
+  const units = unitsOf(record)
+  const unitCost = unitCostOf(units, price)
+  if (unitCost !== undefined && price !== undefined) return { nanoUsd: unitCost, estimated: unitCost !== maxUnitCostOf(units, price) }
+  const guess = isBegun(record) ? estimatedCost(record.estimateUnits?.(), price) : undefined
+  if (guess !== undefined) return { nanoUsd: guess, estimated: true }
+  if (usage !== undefined) return { nanoUsd: costNanoUsd(usage, price), estimated }
+  return { nanoUsd: outcome === 'error' ? 0 : undefined, estimated: false }
+}
+
+function estimatedCost (units: EstimatedUnits | undefined, price: Price | undefined): number | undefined {
+  if (units === undefined) return undefined
+  const { promptTokens, completionTokens } = units
+  return unitCostOf(units, price) ?? costNanoUsd({ promptTokens, completionTokens, totalTokens: promptTokens + completionTokens }, price)
+}
+
+/** Adds up the costs of all answers of a call. */
+function costOfAnswers ({ answers }: CallRecord, usage: Usage, price: Price | undefined): number | undefined {
+  // A usage that came another way, or an answer of which nothing is known.
+  if (answers.length < 2) return costNanoUsd(usage, price)
+  const costs = answers.map(answer => costNanoUsd(answer.usage, price))
+  return costs.reduce<number | undefined>((sum, cost) => sum === undefined || cost === undefined ? undefined : sum + cost, 0)
+}
+
+/** Collects what a call used beside tokens; what was to be spoken counts once a provider may have begun. */
+function unitsOf (record: CallRecord): Units {
+  const { images, imageSize, imageQuality, audioSeconds, pages, spokenCharacters } = record
+  return {
+    images: images === undefined ? undefined : { count: images, size: imageSize, quality: imageQuality },
+    audioSeconds: possible(audioSeconds),
+    pages: possible(pages),
+    characters: isBegun(record) ? spokenCharacters : undefined
+  }
+}
+
+/** Returns a provider's count, unless it is out of range. */
+function possible (count: number | undefined): number | undefined {
+  return boundedInteger(count) === null ? undefined : count
 }
 
 function isPossible ({ promptTokens, completionTokens }: Usage): boolean {

@@ -145,3 +145,37 @@ t.test('what a provider bills after the caller has left counts', async t => {
   await until(() => api.lines.length === 1, 'the call to be logged')
   t.match(api.lines[0], { outcome: 'client_closed', usage: { prompt: 3, completion: 1 } }, 'its usage was read to the end')
 })
+
+t.test('images, speech and documents are paid from the budget as well', async t => {
+  const upstream = await fakeUpstream(({ path }) => {
+    if (path.endsWith('/speech')) return { headers: { 'content-type': 'audio/mpeg' }, pieces: [Buffer.from('sound')] }
+    if (path.endsWith('/ocr')) return { pieces: [JSON.stringify({ pages: [{ index: 0, markdown: 'x' }], model: 'm' })] }
+    return { pieces: [JSON.stringify({ created: 1, data: [{ b64_json: 'AA==' }], quality: 'low', size: '1024x1024' })] }
+  })
+  t.teardown(upstream.close)
+  const image = { model: 'openai/picture', prompt: 'x' }
+  const speech = { model: 'openai/voice', input: 'x'.repeat(1000), voice: 'alloy' }
+  const ocr = { model: 'mistral/reader', document: { type: 'document_url', document_url: 'https://example.com/a.pdf' } }
+  const statuses = async (usd: number, path: string, body: object): Promise<number[]> => {
+    const api = await testGateway(t, {
+      providers: [upstreamAt(`${upstream.url}/v1`), upstreamAt(`${upstream.url}/v1`, 'mistral', 'mistral')],
+      models: [
+        modelSettings('openai/picture', { price: { images: [{ quality: 'high', usd: 0.5 }, { quality: 'low', usd: 0.1 }] } }),
+        modelSettings('openai/voice', { price: { perMillionCharacters: 100 } }),
+        modelSettings('mistral/reader', { price: { perThousandPages: 100 } })
+      ]
+    }, { limited: { id: 'key-2', name: 'limited', limits: { budget: { usd, per: 'day' } } } }, { limiter: new LocalLimiter() })
+    const found: number[] = []
+    for (let call = 0; call < 3; call++) {
+      const answer = await api.post(path, body, { headers: { authorization: 'Bearer limited' } })
+      await answer.text()
+      found.push(answer.status)
+    }
+    return found
+  }
+  t.same(await statuses(0.25, '/v1/images/generations', { ...image, quality: 'low' }), [200, 200, 402])
+  t.same(await statuses(0.25, '/v1/images/generations', image), [402, 402, 402], 'any quality may be the most expensive')
+  t.same(await statuses(0.25, '/v1/audio/speech', speech), [200, 200, 402])
+  t.same(await statuses(0.25, '/v1/ocr', ocr), [200, 200, 402], 'as many pages as are left')
+  t.same(await statuses(0.25, '/v1/audio/speech', { ...speech, model: 'openai/picture' }), [403, 403, 403], 'a price of something else is none')
+})

@@ -32,13 +32,14 @@ t.test('the catalogue', async t => {
   }
 
   t.test('refuses a bad price with its position', async t => {
-    const bad = { ...good, id: 'openai/z', price: { input: -1, as_of: '2026-01-01' } }
+    const bad = { ...good, id: 'openai/z', price: { input: -1, source: 'a page', as_of: '2026-01-01' } }
     t.throws(() => readCatalogue({ families: [], models: [good, bad] }),
       { message: /\/models\/1\/price\/input \(openai\/z\) must be >= 0/ })
   })
 
-  t.test('refuses a price without its date, unknown fields and repeated ids', async t => {
-    t.throws(() => readCatalogue({ families: [], models: [{ ...good, price: { input: 1 } }] }), /as_of/)
+  t.test('refuses a price without its date or source, unknown fields and repeated ids', async t => {
+    t.throws(() => readCatalogue({ families: [], models: [{ ...good, price: { input: 1, source: 'a page' } }] }), /as_of/)
+    t.throws(() => readCatalogue({ families: [], models: [{ ...good, price: { input: 1, as_of: '2026-01-01' } }] }), /source/)
     t.throws(() => readCatalogue({ families: [], models: [{ ...good, prize: 1 }] }), /additional properties/)
     t.throws(() => readCatalogue({ families: [], models: [good, good] }), /\/models\/1 repeats openai\/x/)
     t.throws(() => readCatalogue([]), /the file/)

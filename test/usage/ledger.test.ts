@@ -262,9 +262,9 @@ t.test('sound, recordings, images, vectors and documents are counted in their ow
   }
   t.match((await close()).toSorted((a, b) => a.endpoint < b.endpoint ? -1 : 1), [
     { endpoint: 'embeddings', prompt_tokens: 4, completion_tokens: 0, cost_nano_usd: 80 },
-    { endpoint: 'images', images: 2, cost_nano_usd: null },
-    { endpoint: 'speech', characters: 5, cost_nano_usd: null },
-    { endpoint: 'transcriptions', audio_ms: 2000, prompt_tokens: null }
+    { endpoint: 'images', images: 2, cost_nano_usd: 40_000_000 },
+    { endpoint: 'speech', characters: 5, prompt_tokens: null, cost_nano_usd: 75_000 },
+    { endpoint: 'transcriptions', audio_ms: 2000, prompt_tokens: null, cost_nano_usd: 200_000 }
   ])
 })
 
@@ -442,6 +442,7 @@ t.test('rows are kept for so many days and up to a number; what they cost is not
     id: String(number), call_id: 'x', at_ms, key_id, endpoint: 'chat', requested_model: null, model: null, provider: null,
     outcome: 'ok', status: 200, error_code: null, streamed: 0, attempts: 1, turns: null, prompt_tokens: null,
     completion_tokens: null, cached_tokens: null, reasoning_tokens: null, estimated: 0, pages: null, audio_ms: null,
+    cache_write_tokens: null, searches: null, image_size: null, image_quality: null,
     characters: null, images: null, cost_nano_usd: number % 3 === 0 ? null : 1, own_provider_key: 0, duration_ms: 1, first_byte_ms: null
   })
   const at = (number: number): number => Math.floor(number / 12) * dayMs + number

@@ -12,6 +12,8 @@ export class UsageCount {
   #input: number | undefined
   #cacheRead: number | undefined
   #cacheWrite: number | undefined
+  #cacheWriteHour: number | undefined
+  #searches: number | undefined
   #output: number | undefined
   #thinking: number | undefined
 
@@ -21,6 +23,8 @@ export class UsageCount {
     this.#input = count(usage.input_tokens) ?? this.#input
     this.#cacheRead = count(usage.cache_read_input_tokens) ?? this.#cacheRead
     this.#cacheWrite = count(usage.cache_creation_input_tokens) ?? this.#cacheWrite
+    this.#cacheWriteHour = count(objectOf(usage.cache_creation)?.['ephemeral_1h_input_tokens']) ?? this.#cacheWriteHour
+    this.#searches = count(objectOf(usage.server_tool_use)?.['web_search_requests']) ?? this.#searches
     this.#output = count(usage.output_tokens) ?? this.#output
     this.#thinking = count(objectOf(usage.output_tokens_details)?.['thinking_tokens']) ?? this.#thinking
   }
@@ -36,6 +40,8 @@ export class UsageCount {
       totalTokens: promptTokens + completionTokens,
       ...(this.#cacheRead === undefined ? {} : { cachedTokens: this.#cacheRead }),
       ...(this.#cacheWrite === undefined ? {} : { cacheWriteTokens: this.#cacheWrite }),
+      ...(this.#cacheWriteHour === undefined ? {} : { cacheWriteHourTokens: this.#cacheWriteHour }),
+      ...(this.#searches === undefined ? {} : { searches: this.#searches }),
       ...(this.#thinking === undefined ? {} : { reasoningTokens: this.#thinking })
     }
   }

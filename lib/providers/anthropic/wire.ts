@@ -143,7 +143,9 @@ export interface WireUsage {
   input_tokens?: unknown
   cache_read_input_tokens?: unknown
   cache_creation_input_tokens?: unknown
+  cache_creation?: unknown
   output_tokens?: unknown
   output_tokens_details?: unknown
+  server_tool_use?: unknown
   service_tier?: unknown
 }

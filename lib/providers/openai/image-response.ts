@@ -50,13 +50,15 @@ function imageOf (value: unknown): ImageData {
 
 /** Reads token counts as the image API names them; `undefined` when none were reported. */
 export function imageUsage (value: unknown): Usage | undefined {
-  const { input_tokens: input, output_tokens: output, total_tokens: total } = objectOf(value) ?? {}
+  const { input_tokens: input, output_tokens: output, total_tokens: total, input_tokens_details: details } = objectOf(value) ?? {}
+  const images = objectOf(details)?.['image_tokens']
   if (typeof input !== 'number' && typeof output !== 'number' && typeof total !== 'number') return undefined
   const promptTokens = typeof input === 'number' ? input : 0
   const completionTokens = typeof output === 'number' ? output : 0
   return {
     promptTokens,
     completionTokens,
-    totalTokens: typeof total === 'number' ? total : promptTokens + completionTokens
+    totalTokens: typeof total === 'number' ? total : promptTokens + completionTokens,
+    ...typeof images === 'number' && { promptImageTokens: images }
   }
 }

@@ -11,8 +11,8 @@ import { ProviderFailure, invalidResponse } from '../provider-failure.ts'
 import { objectOf } from '../../json/guards.ts'
 import { imageUsage } from './image-response.ts'
 import type { EventSourceMessage } from 'eventsource-parser'
-import type { ImageEvent } from '../../core/events.ts'
-import type { Usage } from '../../core/usage.ts'
+import type { ExtraFields, ImageEvent } from '../../core/events.ts'
+import { addUsage, type Usage } from '../../core/usage.ts'
 import type { Ask, StreamReader } from '../provider.ts'
 
 /**
@@ -50,11 +50,12 @@ export function readImageStream ({ request }: Ask<{ readonly n?: number }>): Str
       if (type === undefined) return
       if (type === 'image-end') {
         finished++
-        usage = sum(usage, imageUsage(message['usage']))
+        usage = addUsage(usage, imageUsage(message['usage']))
       }
       const json = oneLine(data)
       // Our frames have no name, so each must say itself what it is.
-      into.push({ type, json: message['type'] === undefined ? withType(json, String(name)) : json })
+      const named = message['type'] === undefined ? withType(json, String(name)) : json
+      into.push(type === 'image-end' ? { type, json: named, about: aboutImage(message) } : { type, json: named })
     },
 
     end
@@ -81,6 +82,10 @@ function withoutImage (data: string, event: string | undefined): Record<string, 
   return objectOf(value) ?? {}
 }
 
+function aboutImage ({ size, quality }: Readonly<Record<string, unknown>>): ExtraFields {
+  return { ...size !== undefined && { size }, ...quality !== undefined && { quality } }
+}
+
 function kindOf (name: unknown): 'image-partial' | 'image-end' | undefined {
   switch (name) {
     case 'image_generation.partial_image': case 'image_edit.partial_image': return 'image-partial'
@@ -96,13 +101,4 @@ function oneLine (data: string): string {
 
 function withType (data: string, name: string): string {
   return `{"type":${JSON.stringify(name)},${data.slice(data.indexOf('{') + 1)}`
-}
-
-function sum (a: Usage | undefined, b: Usage | undefined): Usage | undefined {
-  if (a === undefined || b === undefined) return a ?? b
-  return {
-    promptTokens: a.promptTokens + b.promptTokens,
-    completionTokens: a.completionTokens + b.completionTokens,
-    totalTokens: a.totalTokens + b.totalTokens
-  }
 }

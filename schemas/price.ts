@@ -1,0 +1,47 @@
+/** The price of a model: in the catalogue, and under `models:` in the configuration. */
+
+import { Type, type Static } from 'typebox'
+
+function Usd (description: string) {
+  return Type.Number({ minimum: 0, maximum: 1_000_000, description })
+}
+
+/** What tokens cost: USD per million. */
+const tokenPrices = {
+  input: Type.Optional(Usd('Input tokens.')),
+  output: Type.Optional(Usd('Output tokens.')),
+  cached_input: Type.Optional(Usd('Input found in the cache. Default: `input`.')),
+  cache_write: Type.Optional(Usd('Input written to the cache. Default: `input`.')),
+  cache_write_hour: Type.Optional(Usd('Input written to the cache for an hour. Default: `cache_write`.')),
+  audio_input: Type.Optional(Usd('Input tokens of sound. Default: `input`.')),
+  audio_output: Type.Optional(Usd('Output tokens of sound. Default: `output`.')),
+  image_input: Type.Optional(Usd('Input tokens of images. Default: `input`.'))
+}
+
+const ImagePrice = Type.Object({
+  quality: Type.Optional(Type.String({ minLength: 1, description: 'Only images of this quality.' })),
+  size: Type.Optional(Type.String({ minLength: 1, description: 'Only images of this size: `1024x1024`.' })),
+  usd: Usd('USD per image.')
+}, { additionalProperties: false })
+
+/** Every kind of price a model can have. */
+export const priceFields = {
+  ...tokenPrices,
+  long_prompt: Type.Optional(Type.Object({
+    above: Type.Integer({ minimum: 1, description: 'Tokens of the prompt.' }),
+    ...tokenPrices
+  }, { additionalProperties: false, description: 'Prices of all tokens of an answer whose prompt is longer than that.' })),
+  images: Type.Optional(Type.Array(ImagePrice, {
+    minItems: 1,
+    maxItems: 100,
+    description: 'Prices of images the model makes, where it reports no tokens. Of an image whose size and quality ' +
+      'nobody named, the first that fits counts.'
+  })),
+  per_minute: Type.Optional(Usd('USD per minute of a recording.')),
+  per_million_characters: Type.Optional(Usd('USD per million characters of speech.')),
+  per_thousand_pages: Type.Optional(Usd('USD per thousand pages of a document.')),
+  per_thousand_searches: Type.Optional(Usd('USD per thousand searches of the web, beside the tokens.'))
+}
+
+export const Price = Type.Object(priceFields, { additionalProperties: false })
+export type Price = Static<typeof Price>
