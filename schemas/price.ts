@@ -35,7 +35,7 @@ export const priceFields = {
     minItems: 1,
     maxItems: 100,
     description: 'Prices of images the model makes, where it reports no tokens. Of an image whose size and quality ' +
-      'nobody named, the first that fits counts.'
+      'are not known, the first that fits counts.'
   })),
   per_minute: Type.Optional(Usd('USD per minute of a recording.')),
   per_million_characters: Type.Optional(Usd('USD per million characters of speech.')),
