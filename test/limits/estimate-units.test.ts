@@ -27,7 +27,7 @@ t.test('images are counted by number, size and quality', async t => {
   t.match(edited, { prompt: 13_000, units: { images: { count: 1 } } })
 })
 
-t.test('a document nobody can count here may have as many pages as are read', async t => {
+t.test('a document that cannot be counted here may have as many pages as are read', async t => {
   const address = { kind: 'address', url: 'https://example.com/a.pdf', isImage: false } as const
   t.match(estimateDocument({ document: address }), { units: { pages: 1 }, maxUnits: { pages: 1000 }, minUnits: { pages: 1 } })
   t.match(estimateDocument({ document: { ...address, isImage: true } }), { units: { pages: 1 }, maxUnits: { pages: 1 } })

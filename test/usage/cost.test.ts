@@ -56,5 +56,5 @@ t.test('images cost by size and quality', async t => {
   t.equal(maxUnitCostOf(images({}), price), 500_000_000)
   t.equal(unitCostOf(images({ quality: 'ultra' }), price), undefined)
   t.equal(maxUnitCostOf(images({ quality: 'ultra' }), price), undefined)
-  t.equal(unitCostOf(images({}), priceOf('openai/dall-e-3')), 80_000_000, 'the first is what nobody named')
+  t.equal(unitCostOf(images({}), priceOf('openai/dall-e-3')), 80_000_000, 'without a size and a quality, the first')
 })
