@@ -236,7 +236,13 @@ const RouteModels = Closed({
   models: Type.Array(Type.Unsafe<string | WeightedModel>({ ...WeightedModel, type: ['string', 'object'], minLength: 1 }), {
     minItems: 1, description: 'Models, aliases or routes, or maps of one with its weight and settings.'
   }),
-  strategy: RouteStrategy
+  strategy: RouteStrategy,
+  hedge_after_ms: Type.Optional(Type.Integer({
+    minimum: 1,
+    maximum: hour,
+    description: 'Start the next model as well when the first has not begun to answer after this time; the first answer is used, ' +
+      'the other request aborted. For at most one call in 20. Default: never.'
+  }))
 })
 
 /** Not a union: of a mistake in one, all its members would have something to say. */

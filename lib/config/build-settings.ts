@@ -83,6 +83,7 @@ function route (name: string, entry: RouteConfig): RouteSettings {
     name,
     models: targets.map(({ id }) => id),
     ...!Array.isArray(entry) && { strategy: entry.strategy },
+    ...!Array.isArray(entry) && entry.hedge_after_ms !== undefined && { hedgeAfterMs: entry.hedge_after_ms },
     ...weights.length > 0 && { weights: Object.fromEntries(weights) },
     ...defaults.length > 0 && { defaults: Object.fromEntries(defaults) }
   }

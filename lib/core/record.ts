@@ -50,6 +50,8 @@ export class CallRecord {
   attempts = 0
   /** Further attempts at a model that had just failed. */
   retries: number | undefined = undefined
+  /** Requests that were started because another one was slow. */
+  hedges: number | undefined = undefined
   /** Turns of a tool loop that were begun. */
   turns: number | undefined = undefined
   /** The reasons why other routes were passed over: one entry per failed attempt. */

@@ -99,6 +99,20 @@ export class AttemptPlan {
     return credential === undefined || this.#options.firstCredential === true ? undefined : this.#start(last, 0, credential)
   }
 
+  /** Returns the next route that is not cooling down, to be started beside the attempt in flight; it is not tried again. */
+  beside (): PlannedAttempt | undefined {
+    if (this.#attempts >= maxAttempts) return undefined
+    const { value: route } = this.#candidates.next()
+    if (!route) return undefined
+    if (this.#health.cooldown(route) !== undefined) {
+      this.#failed.push({ route, attempts: 0 })
+      return undefined
+    }
+    this.#attempts++
+    const credential = this.#options.firstCredential === true ? undefined : this.#health.credentials(route.providerId)?.choose()
+    return { route, waitMs: 0, isRetry: false, ...credential !== undefined && { credential } }
+  }
+
   #fallback (costs: boolean): PlannedAttempt | undefined {
     for (let { value: route } = this.#candidates.next(); route; { value: route } = this.#candidates.next()) {
       if (!costs || this.#health.retryBudget(route.providerId).take()) return this.#start({ route, attempts: 1 }, 0)

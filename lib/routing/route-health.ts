@@ -7,6 +7,7 @@ import { GatewayError } from '../core/errors.ts'
 import type { Route } from '../core/route.ts'
 import { Breaker, initialAttempt, type Attempt } from './breaker.ts'
 import { CredentialPool, isOfCredential } from './credential-pool.ts'
+import { HedgeBudget } from './hedge.ts'
 import { Latencies } from './latencies.ts'
 import { RetryBudget } from './retry-budget.ts'
 
@@ -22,6 +23,8 @@ export interface Cooldown {
 
 export class RouteHealth {
   readonly #now: () => number
+  /** The extra requests of routes that hedge. */
+  readonly hedges = new HedgeBudget()
   readonly #budgets = new Map<string, RetryBudget>()
   /** Pools of providers with several credentials. */
   readonly #pools = new Map<string, CredentialPool>()

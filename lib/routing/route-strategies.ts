@@ -12,7 +12,7 @@ import type { ModelEntry } from '../core/model.ts'
  * @param resolved returns the routes of one of its models
  */
 export function orderRoutes (
-  { models, strategy = 'in_order', weights = {}, defaults = {} }: RouteSettings,
+  { models, strategy = 'in_order', weights = {}, defaults = {}, hedgeAfterMs }: RouteSettings,
   resolved: (id: string) => readonly Route[],
   entries: ReadonlyMap<string, ModelEntry>
 ): Route[] {
@@ -34,6 +34,7 @@ export function orderRoutes (
     return {
       ...route,
       ...own !== undefined && { defaults: { ...own, ...route.defaults } },
+      ...hedgeAfterMs !== undefined && { hedgeAfterMs },
       ...place !== undefined && { ranked: place }
     }
   })))

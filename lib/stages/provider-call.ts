@@ -13,9 +13,12 @@ import { callerError } from '../providers/provider-failure.ts'
 import { openParts, partsOf } from '../upstream/split.ts'
 import type { AttemptPart, ProviderCallOptions } from '../upstream/attempt.ts'
 import type { OpenAttempt } from '../upstream/open-attempt.ts'
+import { standardSignal } from '../async/cancellation.ts'
 import { pause } from '../async/pause.ts'
 import { AttemptPlan } from '../routing/attempt-plan.ts'
 import { RouteHealth } from '../routing/route-health.ts'
+import { hedge, type Send } from '../routing/hedge.ts'
+import type { CallRecord } from '../core/record.ts'
 import type { Batch } from '../core/batch.ts'
 import type { Route } from '../core/route.ts'
 import { extend, type RoutedCall } from '../core/call.ts'
@@ -49,12 +52,12 @@ export function providerCall<C extends Capability> (
   type E = EventOf<C>
   const limits = { ...settings.limits, ...options }
   const open: OpenRoute<R, E> = (call, route, provider, adapter) => {
-    // A provider bills what it has written when the caller leaves: under a budget that must count.
-    const readsOn = provider.onDisconnect === 'drain' || (call.key.limits?.budget !== undefined && call.providerKey === undefined)
+    const readsOn = mustReadOn(call, provider)
     let parts: ReadonlyArray<AttemptPart<R>> | undefined // made once, however often it is tried
-    return async credential => {
+    return async (credential, signal) => {
       const requests = parts ??= partsOf(adapterInput(call.request, route, provider), adapter)
-      const attempt = credential === undefined ? call : extend(call, { credential })
+      const over = signal === undefined ? call.signal : AbortSignal.any([standardSignal(call.signal), signal])
+      const attempt = credential === undefined && signal === undefined ? call : extend(call, { credential, signal: over })
       return readsOn
         ? await abandoned.open(attempt, async kept => await openParts(kept, requests, provider, adapter, limits))
         : await openParts(attempt, requests, provider, adapter, limits)
@@ -138,7 +141,7 @@ interface FirstAnswer<E> {
 /** Prepares what opens the answer of one route, as often as it is called. */
 type OpenRoute<R, E> = (
   call: RoutedCall<R>, route: Route, provider: Provider, adapter: Adapter<R, E>
-) => (credential: number | undefined) => Promise<OpenAttempt<E>>
+) => (credential: number | undefined, signal?: AbortSignal) => Promise<OpenAttempt<E>>
 
 interface StreamableRequest {
   readonly stream?: boolean | undefined
@@ -164,26 +167,92 @@ async function firstAnswer<R extends StreamableRequest, E> (
     onSkip: (route, reason) => noteAttempt(call, route, reason)
   })
   /** The request of a route is built once, however often it is sent. */
-  const opened = new Map<Route, (credential: number | undefined) => Promise<OpenAttempt<E>>>()
-  let planned = plan.first()
-  while (planned !== undefined) {
-    const { route, waitMs, isRetry, credential } = planned
+  const opened = new Map<Route, ReturnType<OpenRoute<R, E>>>()
+  const openerOf = (route: Route): { provider: Provider, send: ReturnType<OpenRoute<R, E>> } => {
     const provider = providers.get(route.providerId)
     const adapter = provider === undefined ? undefined : pick(provider)
     if (provider === undefined || adapter === undefined) throw new TypeError(`${route.modelId} is not one that can be asked`)
+    const send = opened.get(route) ?? open(call, route, provider, adapter)
+    opened.set(route, send)
+    return { provider, send }
+  }
+  const streamed = call.request.stream === true
+  /** Prepares the next route as a second request beside the one in flight; its outcome is noted here. */
+  const startBeside = (): { readonly route: Route, readonly send: Send<OpenAttempt<E>> } | undefined => {
+    const beside = health.hedges.take() ? plan.beside() : undefined
+    if (beside === undefined) return undefined
+    const { route, credential } = beside
+    const { provider, send } = openerOf(route)
+    record.hedges = (record.hedges ?? 0) + 1
+    return {
+      route,
+      send: async over => {
+        const startedAtMs = performance.now()
+        const attempt = health.begin(route)
+        try {
+          const answer = await send(credential, over)
+          health.answered(route, attempt, streamed, performance.now() - startedAtMs)
+          return answer
+        } catch (error) {
+          if (!over.aborted && !signal.aborted) {
+            const failure = callerError(error, provider.secrets, call.providerKey)
+            health.failed(route, attempt, failure, credential)
+            noteAttempt(call, route, failure.code)
+          }
+          throw error
+        } finally {
+          health.ended(route, attempt)
+        }
+      }
+    }
+  }
+  // Of a request that must be read to its end, nothing is saved by giving it up.
+  const hedges = able.length > 1 && able.every(({ providerId }) => {
+    const provider = providers.get(providerId)
+    return provider !== undefined && !mustReadOn(call, provider)
+  })
+  let planned = plan.first()
+  while (planned !== undefined) {
+    const { route, waitMs, isRetry, credential } = planned
+    const { provider, send } = openerOf(route)
     if (isRetry) record.retries = (record.retries ?? 0) + 1
     if (waitMs > 0) await backOff(waitMs, call)
     record.modelId = route.modelId
     record.providerId = provider.id
-    const openRoute = opened.get(route) ?? open(call, route, provider, adapter)
-    opened.set(route, openRoute)
     const startedAtMs = performance.now()
     const attempt = health.begin(route)
     try {
-      const answer = await openRoute(credential)
-      health.answered(route, attempt, call.request.stream === true, performance.now() - startedAtMs)
-      record.chosen = route
-      return { route, answer }
+      if (!hedges || route.hedgeAfterMs === undefined) {
+        const answer = await send(credential)
+        health.answered(route, attempt, streamed, performance.now() - startedAtMs)
+        record.chosen = route
+        return { route, answer }
+      }
+      health.hedges.onCall()
+      let second: Route | undefined
+      const raced = await hedge(route.hedgeAfterMs, async over => await send(credential, over), () => {
+        const beside = startBeside()
+        second = beside?.route
+        return beside?.send
+      }, answer => answer.close())
+      const { answer, winner, firstFailure } = raced
+      if (winner === 'first' || second === undefined) {
+        health.answered(route, attempt, streamed, performance.now() - startedAtMs)
+        if (second !== undefined && !wasNoted(record, second)) noteAttempt(call, second, 'slower')
+        record.chosen = route
+        return { route, answer }
+      }
+      if (firstFailure === undefined) {
+        noteAttempt(call, route, 'slower')
+      } else {
+        const failure = callerError(firstFailure, provider.secrets, call.providerKey)
+        health.failed(route, attempt, failure, credential)
+        noteAttempt(call, route, failure.code)
+      }
+      record.modelId = second.modelId
+      record.providerId = second.providerId
+      record.chosen = second
+      return { route: second, answer }
     } catch (error) {
       if (signal.aborted) throw signal.reason
       const failure = callerError(error, provider.secrets, call.providerKey)
@@ -203,6 +272,15 @@ async function firstAnswer<R extends StreamableRequest, E> (
   throw new GatewayError('model_not_found', {
     message: `The model \`${call.routes[0].modelId}\` does not serve this endpoint.`, param: 'model'
   })
+}
+
+/** Returns true when an answer is read to its end although the caller left: a provider bills what it has written, and a budget must count that. */
+function mustReadOn<R> ({ key, providerKey }: RoutedCall<R>, { onDisconnect }: Provider): boolean {
+  return onDisconnect === 'drain' || (key.limits?.budget !== undefined && providerKey === undefined)
+}
+
+function wasNoted ({ failedAttempts = [] }: CallRecord, route: Route): boolean {
+  return failedAttempts.some(failed => failed.route === route)
 }
 
 /** Waits between two attempts. The time counts as waiting for the provider, as that of an attempt does. */

@@ -25,6 +25,7 @@ export function logCall (log: Log, { id, record, receivedAtMs }: Call): void {
     cause: record.cause === undefined ? undefined : loggableError(record.cause),
     streamed: record.streamed,
     attempts: record.attempts,
+    hedges: record.hedges,
     failed_attempts: record.failedAttempts && printAttempts(record.failedAttempts),
     candidates: candidatesOf(record),
     dry_run: record.dryRun,

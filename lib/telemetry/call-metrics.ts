@@ -99,6 +99,7 @@ function callFamilies () {
     cost: family('counter', 'headgate_cost_usd_total', 'Cost of calls in US dollars; models without a price count as zero.'),
     attempts: family('counter', 'headgate_attempts_total', 'Requests sent to providers, by the model tried last.'),
     retries: family('counter', 'headgate_retries_total', 'Repeated attempts at a model that had just failed, by the model tried last.'),
+    hedges: family('counter', 'headgate_hedges_total', 'Requests started because another one was slow, by the model that answered.'),
     fallbacks: family('counter', 'headgate_fallbacks_total', 'Calls answered by another model than the first choice.'),
     failedAttempts: family('counter', 'headgate_failed_attempts_total', 'Failed attempts and skipped routes, by reason.'),
     refusals: family('counter', 'headgate_limits_refused_total', 'Calls refused because of a limit of their key.')
@@ -124,18 +125,20 @@ class Counters {
   #nanoUsd = 0
   #attempts = 0
   #retries = 0
+  #hedges = 0
   #fallbacks = 0
 
   constructor (labels: Labels) {
     this.#labels = labels
   }
 
-  note ({ status = 0, streamed, firstByteMs, attempts, retries, chosen, routes }: CallRecord, seconds: number, row?: Row): void {
+  note ({ status = 0, streamed, firstByteMs, attempts, retries, hedges, chosen, routes }: CallRecord, seconds: number, row?: Row): void {
     this.#statuses.set(status, (this.#statuses.get(status) ?? 0) + 1)
     this.#duration.observe(seconds)
     if (streamed === true && firstByteMs !== undefined) this.#firstByte.observe(firstByteMs / 1000)
     this.#attempts += attempts
     this.#retries += retries ?? 0
+    this.#hedges += hedges ?? 0
     if (chosen !== undefined && chosen !== routes?.[0]) this.#fallbacks++
     if (row === undefined) return
     this.#input += row.prompt_tokens ?? 0
@@ -158,6 +161,7 @@ class Counters {
     families.cost.samples.push([all, this.#nanoUsd / 1e9])
     families.attempts.samples.push([all, this.#attempts])
     families.retries.samples.push([all, this.#retries])
+    families.hedges.samples.push([all, this.#hedges])
     families.fallbacks.samples.push([all, this.#fallbacks])
   }
 }

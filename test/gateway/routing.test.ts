@@ -183,8 +183,8 @@ t.test('a dry run reports all of this, after the same checks, without a request 
     object: 'route.decision',
     requested: 'openai/gpt-5, mistral/mistral-large-latest',
     candidates: [
-      { rank: 1, model: 'openai/gpt-5', provider: 'openai', state: 'ready', reason: 'first_choice' },
-      { rank: 2, model: 'mistral/mistral-large-latest', provider: 'mistral', state: 'ready', reason: 'next_choice' }
+      { rank: 1, model: 'openai/gpt-5', provider: 'openai', expected_cost_usd: 0.0100025, state: 'ready', reason: 'first_choice' },
+      { rank: 2, model: 'mistral/mistral-large-latest', provider: 'mistral', expected_cost_usd: 0.001501, state: 'ready', reason: 'next_choice' }
     ]
   })
   t.match((await ask({ model: 'shared' }, dry)).body, { requested: 'shared', candidates: [{ reason: 'weight=1' }, { reason: 'weight=0' }] })

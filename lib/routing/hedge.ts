@@ -1,0 +1,77 @@
+/**
+ * Starts a second request when the first has not begun to answer in time; the first answer of the two wins,
+ * and the other request is aborted. The extra load is capped.
+ */
+
+/** Calls that pay for one more request. */
+const callsPerHedge = 20
+/** Hedges that calls without one have saved up at most. */
+const maxSaved = 10
+
+/** Counts the calls that may hedge, so that at most one request in 20 is an extra one. */
+export class HedgeBudget {
+  #saved = 1
+
+  /** Counts a call that may hedge. */
+  onCall (): void {
+    this.#saved = Math.min(maxSaved, this.#saved + 1 / callsPerHedge)
+  }
+
+  /** Pays for one hedge; false when there is none left. */
+  take (): boolean {
+    if (this.#saved < 1) return false
+    this.#saved--
+    return true
+  }
+}
+
+/** Sends a request; it ends early when the signal aborts. */
+export type Send<A> = (signal: AbortSignal) => Promise<A>
+
+export interface Raced<A> {
+  readonly answer: A
+  readonly winner: 'first' | 'second'
+  /** True when the second was started. */
+  readonly hedged: boolean
+  /** What the first one failed with before the second one answered. */
+  readonly firstFailure?: unknown
+}
+
+/**
+ * Sends the first request, and the second when the first has no answer after `afterMs`.
+ *
+ * @param second prepares the second request; `undefined` when there is none to make
+ * @param discard releases an answer that came too late
+ * @throws what the first one failed with, when no other answered
+ */
+export async function hedge<A> (
+  afterMs: number, first: Send<A>, second: () => Send<A> | undefined, discard: (answer: A) => void
+): Promise<Raced<A>> {
+  const [firstOver, secondOver] = [new AbortController(), new AbortController()]
+  const primary = first(firstOver.signal)
+  if (await settlesWithin(afterMs, primary)) return { answer: await primary, winner: 'first', hedged: false }
+  const send = second()
+  if (send === undefined) return { answer: await primary, winner: 'first', hedged: false }
+
+  const other = send(secondOver.signal)
+  let failed: { readonly error: unknown } | undefined
+  primary.catch((error: unknown) => { failed = { error } })
+  const won = await Promise.any([
+    primary.then(answer => ({ answer, winner: 'first' as const })), other.then(answer => ({ answer, winner: 'second' as const }))
+  ]).catch((error: unknown) => { throw failed === undefined ? error : failed.error })
+  const [loser, over] = won.winner === 'first' ? [other, secondOver] : [primary, firstOver]
+  const firstFailure = failed?.error
+  over.abort(new Error('another request answered first'))
+  loser.then(discard, () => { /* aborted, or failed before: its sender has noted that */ })
+  return { ...won, hedged: true, ...firstFailure !== undefined && { firstFailure } }
+}
+
+async function settlesWithin (ms: number, promise: Promise<unknown>): Promise<boolean> {
+  let timer: NodeJS.Timeout | undefined
+  const late = new Promise<false>(resolve => { timer = setTimeout(resolve, ms, false) })
+  try {
+    return await Promise.race([promise.then(() => true, () => true), late])
+  } finally {
+    clearTimeout(timer)
+  }
+}
