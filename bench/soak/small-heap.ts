@@ -15,7 +15,7 @@ const shapes: Readonly<Record<string, string>> = {
   'distinct keys': keys(49_000),
   'objects of 20 distinct keys': list(2400, number => `{${Array.from({ length: 20 }, (_, index) => `"k${number}_${index}":1`).join()}}`),
   'short texts': list(61_000, number => `"s${number}"`),
-  'numbers': list(499_000, number => `0.${number}7`)
+  'numbers': list(490_000, number => `0.${number}7`)
 }
 
 const attacks: Readonly<Record<string, (world: World) => Promise<string>>> = {
