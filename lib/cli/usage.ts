@@ -21,8 +21,8 @@ export const usage: Command = {
   usage: `Usage: headgate usage [--since WHEN] [--by GROUPING] [--json]
 
 Reports calls and their cost, also while a gateway runs. Each call has the price of its time. Calls of
-models without a price are counted as UNPRICED, at no cost. CANCELLED calls ended because the client
-disconnected.
+models without a price are counted as UNPRICED, at no cost. ~ marks a cost that is in part estimated.
+CANCELLED calls ended because the client disconnected.
 
   --since WHEN    a date (2025-11-01), a time (2025-11-01T18:00:00Z) or a duration (7d, 12h);
                   default: 30d
@@ -68,6 +68,6 @@ function asTable (totals: readonly Total[], groups: readonly Grouping[]): string
 }
 
 function numbersOf (sums: Sums): string[] {
-  const { calls, failed, cancelled, prompt_tokens: prompt, completion_tokens: completion, cost_nano_usd: cost, unpriced } = sums
-  return [calls, failed, cancelled, prompt, completion, `$${(cost / 1e9).toFixed(4)}`, unpriced].map(String)
+  const { calls, failed, cancelled, prompt_tokens: prompt, completion_tokens: completion, cost_nano_usd: cost, unpriced, estimated } = sums
+  return [calls, failed, cancelled, prompt, completion, `${estimated > 0 ? '~' : ''}$${(cost / 1e9).toFixed(4)}`, unpriced].map(String)
 }

@@ -10,7 +10,7 @@ export type Grouping = typeof groupings[number]
 /** Columns to add up; values that were not reported count as nothing. */
 const summed = [
   'prompt_tokens', 'completion_tokens', 'cached_tokens', 'reasoning_tokens', 'pages', 'audio_ms', 'characters',
-  'images', 'cost_nano_usd'
+  'images', 'cache_write_tokens', 'searches', 'cost_nano_usd'
 ] as const
 
 export interface Sums extends Readonly<Record<typeof summed[number], number>> {
@@ -21,6 +21,8 @@ export interface Sums extends Readonly<Record<typeof summed[number], number>> {
   readonly cancelled: number
   /** Calls of unknown cost: their model has no price. */
   readonly unpriced: number
+  /** Calls whose cost is an estimate. */
+  readonly estimated: number
 }
 
 export interface Total {
@@ -39,6 +41,7 @@ export async function usageTotals (query: Kysely<Tables>, sinceMs: number, by: r
       count(sql`outcome = 'error'`, 'failed'),
       count(sql`outcome = 'client_closed'`, 'cancelled'),
       count(sql`cost_nano_usd is null`, 'unpriced'),
+      count(sql`estimated = 1 and cost_nano_usd > 0`, 'estimated'),
       ...summed.map(name => sql<number>`coalesce(sum(${sql.ref(name)}), 0)`.as(name))
     ])
     .groupBy(by.map(grouping => columns[grouping]))

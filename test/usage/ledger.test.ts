@@ -487,13 +487,13 @@ t.test('totals are sums by whatever is asked, names of keys in place of their id
   const models = { find: (id: string): ModelEntry | undefined => id === 'a/1' ? { id, providerId: 'a', model: '1', status: 'enabled', upstreamApi: 'x', capabilities: {}, price: { input: 1, output: 1, asOf: 'x' } } : undefined }
   const usage = { promptTokens: 1, completionTokens: 2, totalTokens: 3 }
   note(kept, ended({ attempts: 1, modelId: 'a/1', providerId: 'a', usage }), models)
-  note(kept, ended({ attempts: 1, modelId: 'a/1', providerId: 'a', usage, keyId: 'configured:ci', outcome: 'client_closed' }), models)
-  note(kept, ended({ attempts: 1, modelId: 'b/1', providerId: 'b', usage }), models)
+  note(kept, ended({ attempts: 1, modelId: 'a/1', providerId: 'a', usage, keyId: 'configured:ci', outcome: 'client_closed', usageEstimated: true }), models)
+  note(kept, ended({ attempts: 1, modelId: 'b/1', providerId: 'b', usage, usageEstimated: true }), models)
   note(kept, ended({ outcome: 'error' }), models)
   await kept.flush()
   t.match(await usageTotals(query, 0, ['key']), [
-    { group: { key: 'website' }, sums: { calls: 3, failed: 1, cancelled: 0, unpriced: 1, prompt_tokens: 2, completion_tokens: 4, cost_nano_usd: 3000 } },
-    { group: { key: 'configured:ci' }, sums: { calls: 1, cancelled: 1, cost_nano_usd: 3000 } }
+    { group: { key: 'website' }, sums: { calls: 3, failed: 1, cancelled: 0, unpriced: 1, estimated: 0, prompt_tokens: 2, completion_tokens: 4, cost_nano_usd: 3000 } },
+    { group: { key: 'configured:ci' }, sums: { calls: 1, cancelled: 1, estimated: 1, cost_nano_usd: 3000 } }
   ])
   t.same((await usageTotals(query, 0, ['provider', 'model'])).map(({ group }) => group), [
     { provider: 'a', model: 'a/1' }, { provider: 'b', model: 'b/1' }, { provider: null, model: null }
