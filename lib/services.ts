@@ -1,4 +1,4 @@
-/** Lists all that a pipeline may depend on, as types: instances are made in `gateway`. */
+/** Lists all that a pipeline may depend on, as types: instances are created in `create-services`. */
 
 import type { TokenCounter } from './embeddings/token-counter.ts'
 import type { Keys } from './keys/keys.ts'

@@ -24,7 +24,7 @@ export const livezDocs: Docs = {
   operationId: 'livez',
   group: 'Service',
   summary: 'Liveness probe: the process responds.',
-  answers: [{ description: 'It does.', schema: ProbeStatus }],
+  answers: [{ description: 'The process is alive.', schema: ProbeStatus }],
   open: true
 }
 
@@ -33,7 +33,7 @@ export const readyzDocs: Docs = {
   group: 'Service',
   summary: 'Readiness probe: the service accepts calls.',
   answers: [
-    { description: 'It does.', schema: ProbeStatus },
+    { description: 'Ready.', schema: ProbeStatus },
     { status: 503, description: 'The service is starting or shutting down.', schema: ProbeStatus }
   ],
   open: true

@@ -40,7 +40,7 @@ const imageForm = {
   method: 'POST', body: 'multipart', maxBodyBytes: ({ jsonBodyBytes }: Limits) => Math.max(jsonBodyBytes, 16 * 4 * 1024 * 1024)
 } as const
 const recording = { method: 'POST', body: 'multipart', maxBodyBytes: ({ audioFileBytes }: Limits) => audioFileBytes } as const
-/** A document in base64, and what stands around it. */
+/** A document in base64, and the JSON around it. */
 const document = {
   method: 'POST',
   body: 'json',

@@ -37,7 +37,7 @@ const SystemPrompt = Type.Union([
 
 const Score = Type.Number({ minimum: 0, maximum: 1 })
 
-/** The question, and in whose name the model answers. Precedence is in `lib/chat/prompt`. */
+/** The question, and in whose name the model answers. Precedence is in `lib/chat/input`. */
 const prompt = {
   messages: Nullable(Type.Union([Type.String(), Type.Array(Message)]), {
     description: 'The conversation so far; a string is one user message.'

@@ -41,7 +41,7 @@ function Count (count: number, description: string, maximum = 1_000_000) {
 /** The form of a name. `patternErrorMessage` is what editors say, and so do we. */
 interface NameRule { pattern: string, patternErrorMessage: string }
 
-const word: NameRule = { pattern: '^\\S+$', patternErrorMessage: 'a name has no spaces' }
+const word: NameRule = { pattern: '^\\S+$', patternErrorMessage: 'names must not contain spaces' }
 
 /** Returns a map by names of the operator's choice. */
 function Named<T extends TSchema> (entry: T, description: string, name: NameRule = word) {
@@ -120,12 +120,12 @@ const QuirksConfig = Section({
     description: 'True when it knows the deprecated `functions`; else they are sent as tools.'
   })),
   rename: Type.Optional(Type.Record(Type.String(), Text('Its name there.'), {
-    description: 'Fields of a chat request that it calls otherwise.', propertyNames: word
+    description: 'Renamed fields of a chat request: our name, then its name.', propertyNames: word
   })),
   tool_call_id_length: Type.Optional(Type.Integer({
     minimum: 8,
     maximum: 40,
-    description: 'Letters and digits an id of a tool call must have; others are replaced.'
+    description: 'Required length of tool-call ids, in letters and digits; other ids are replaced.'
   })),
   tool_images: Type.Optional(Type.Boolean({
     description: 'False when pictures from tools cannot be shown to its models: it takes no user message after those of tools.'

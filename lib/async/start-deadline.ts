@@ -6,14 +6,14 @@ export interface Deadline {
   readonly signal: AbortSignal
   /** True when it was the clock that aborted it. */
   readonly passed: () => boolean
-  /** Stops the clock, and whatever still hangs on the signal. */
+  /** Stops the clock, and aborts everything that still uses the signal. */
   readonly end: () => void
 }
 
 /** @param reason what the signal's reason will be when the time is up */
 export function startDeadline (ms: number, parent: CallSignal, reason: unknown): Deadline {
   const controller = new AbortController()
-  setMaxListeners(0, controller.signal) // many things hang on it, and each lets go of it
+  setMaxListeners(0, controller.signal) // many listeners use it, and each removes itself
   let passed = false
   const follow = (): void => controller.abort(parent.reason)
   const timer = setTimeout(() => {

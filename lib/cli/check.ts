@@ -7,20 +7,21 @@ import type { Settings } from '../core/settings.ts'
 import type { Command } from './command.ts'
 
 export const check: Command = {
-  usage: `Usage: headgate check [FILE] [--json]
+  usage: `Usage: headgate check [FILE | -c FILE] [--json]
 
 Reads the configuration as "headgate start" would, and reports every problem in it. Warnings are
 about entries that are valid but probably a mistake.
 
 FILE defaults to HEADGATE_CONFIG, else to headgate.yaml if it exists.
 
-  --json   print {"ok": true, ...} or {"ok": false, "problems": [...]}`,
+  -c, --config FILE
+  --json              print {"ok": true, ...} or {"ok": false, "problems": [...]}`,
 
   run: async (args, { env, cwd, out, error: printError }) => {
-    const { values: { json }, positionals } = parseArgs({
-      args: [...args], allowPositionals: true, options: { json: { type: 'boolean', default: false } }
+    const { values: { config, json }, positionals } = parseArgs({
+      args: [...args], allowPositionals: true, options: { config: { type: 'string', short: 'c' }, json: { type: 'boolean', default: false } }
     })
-    const [file] = positionals
+    const file = config ?? positionals[0]
     const result = attempt(() => readSettings({ env, cwd, file }))
     const warnings: readonly Problem[] = result.warnings
     if (!json) for (const warning of formatWarnings(warnings)) printError(warning)

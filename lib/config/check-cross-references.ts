@@ -36,7 +36,7 @@ function checkProviders ({ providers }: Config, report: Report): void {
     if (kindOf(id, kind) === 'sandbox') checkSandboxOptions(id, options, report)
     else checkOptions(id, kindOf(id, kind), options, report)
     if (baseUrl !== undefined) {
-      if (!URL.canParse(baseUrl)) report.add(['providers', id, 'base_url'], 'is not an address')
+      if (!URL.canParse(baseUrl)) report.add(['providers', id, 'base_url'], 'is not a valid URL')
     } else if (kinds[kindOf(id, kind)].baseUrl === undefined) {
       const meant = kind === undefined ? nearest(id, Object.keys(kinds)) : undefined
       report.add(['providers', id, 'base_url'], 'is required: this kind has no public address', {
@@ -86,7 +86,7 @@ function checkHeaders (path: Path, headers: Readonly<Record<string, string>>, re
 
 function checkToolServers ({ mcp_servers: servers, tools }: Config, report: Report): void {
   if (tools.registry_url !== undefined && !URL.canParse(tools.registry_url)) {
-    report.add(['tools', 'registry_url'], 'is not an address')
+    report.add(['tools', 'registry_url'], 'is not a valid URL')
   }
   for (const [slug, { url, command, args, env, headers }] of Object.entries(servers)) {
     const path = ['mcp_servers', slug]
@@ -96,7 +96,7 @@ function checkToolServers ({ mcp_servers: servers, tools }: Config, report: Repo
     } else if (url !== undefined && command !== undefined) {
       report.add([...path, 'command'], 'not together with url', { part: 'name' })
     } else if (url !== undefined) {
-      if (!URL.canParse(url)) report.add([...path, 'url'], 'is not an address')
+      if (!URL.canParse(url)) report.add([...path, 'url'], 'is not a valid URL')
       if (args.length > 0) report.add([...path, 'args'], 'only together with command', { part: 'name' })
       if (Object.keys(env).length > 0) {
         report.add([...path, 'env'], 'only together with command', { part: 'name' })
@@ -109,7 +109,7 @@ function checkToolServers ({ mcp_servers: servers, tools }: Config, report: Repo
 
 /** Refuses a port in the host: a colon stands in addresses only; the port has an entry of its own. */
 function checkListening ({ server: { host } }: Config, report: Report): void {
-  if (host.includes(':') && isIP(host) === 0) report.add(['server', 'host'], 'is not an address; the port is `server.port`')
+  if (host.includes(':') && isIP(host) === 0) report.add(['server', 'host'], 'is not a valid address; the port is `server.port`')
 }
 
 /**
@@ -124,11 +124,11 @@ function checkHosts ({ tools }: Config, report: Report): void {
       if (!ipaddr.isValidCIDR(host)) report.add(path, 'is not a range of addresses')
       else if (isMapped(host)) report.add(path, 'must be an IPv4 range')
     } else if (more.length > 0) {
-      if (isIP(host) === 0 && isIP(host.replace(/:\d+$/, '')) === 0) report.add(path, 'is not an address')
+      if (isIP(host) === 0 && isIP(host.replace(/:\d+$/, '')) === 0) report.add(path, 'is not a valid address')
     } else if (port !== undefined && !(/^\d+$/.test(port) && Number(port) >= 1 && Number(port) <= 65_535)) {
       report.add(path, 'has an invalid port')
     } else if (/^[\d.]+$/.test(name) && isIP(name) === 0) {
-      report.add(path, 'is not an address')
+      report.add(path, 'is not a valid address')
     }
   }
 }

@@ -24,7 +24,7 @@ export function checkKeyValues ({ keys }: Config, { secrets, ownKeys }: KeyValue
   for (const [index, own] of ownKeys.entries()) {
     const text = own.key.reveal()
     const at = firstInvalidChar(text)
-    if (at > 0) report.add(['HEADGATE_API_KEYS'], `key ${index + 1} holds what no header can carry, at character ${at}`)
+    if (at > 0) report.add(['HEADGATE_API_KEYS'], `key ${index + 1} contains a character not allowed in headers (position ${at})`)
     if (seen.has(text)) report.add(['HEADGATE_API_KEYS'], `key ${index + 1} is the same as that of an entry of keys`)
   }
 }

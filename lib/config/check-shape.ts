@@ -1,9 +1,10 @@
 /** Holds what was written against the schema, and fills in the defaults. */
 
+import { isObject } from '../json/guards.ts'
 import { Ajv2019, type ErrorObject } from 'ajv/dist/2019.js'
 import { Config } from '../../schemas/config.ts'
 import { nearest } from '../text/nearest.ts'
-import { formatPath, isMap, type Path } from './path.ts'
+import { formatPath, type Path } from './path.ts'
 import type { Report } from './report.ts'
 
 // All errors at once: this is the operator's own file, and at most 1 MB of it. Without the meta
@@ -81,10 +82,10 @@ function describe (error: ErrorObject, path: Path, report: Report): void {
   const { keyword, params, data, parentSchema = {} } = error
   switch (keyword) {
     case 'additionalProperties': {
-      const known = isMap(parentSchema.properties) ? Object.keys(parentSchema.properties) : []
+      const known = isObject(parentSchema.properties) ? Object.keys(parentSchema.properties) : []
       const meant = nearest(String(params.additionalProperty), known)
       const suggestion = meant === undefined ? undefined : formatPath([...path.slice(0, -1), meant])
-      const message = suggestion === undefined && known.length > 0 ? `unknown entry; there are ${known.join(', ')}` : 'unknown entry'
+      const message = suggestion === undefined && known.length > 0 ? `unknown entry; known entries: ${known.join(', ')}` : 'unknown entry'
       return report.add(path, message, { suggestion, part: 'name' })
     }
     case 'propertyNames':
@@ -125,7 +126,7 @@ function pathOf ({ instancePath, params }: ErrorObject, whole: unknown): Path {
   for (const step of instancePath.split('/').slice(1)) {
     const name = step.replaceAll('~1', '/').replaceAll('~0', '~')
     path.push(Array.isArray(value) ? Number(name) : name)
-    value = isMap(value) || Array.isArray(value) ? Reflect.get(value, name) : undefined
+    value = isObject(value) || Array.isArray(value) ? Reflect.get(value, name) : undefined
   }
   const extra: unknown = params.additionalProperty ?? params.propertyName
   if (typeof extra === 'string') path.push(extra)
@@ -136,9 +137,9 @@ function pathOf ({ instancePath, params }: ErrorObject, whole: unknown): Path {
 function cut (value: unknown, path: Path): boolean {
   const last = path.at(-1)
   const holder = path.slice(0, -1).reduce((held: unknown, step) => (
-    isMap(held) || Array.isArray(held) ? Reflect.get(held, step) : undefined
+    isObject(held) || Array.isArray(held) ? Reflect.get(held, step) : undefined
   ), value)
   if (Array.isArray(holder) && typeof last === 'number') return holder.splice(last, 1).length > 0
-  if (isMap(holder) && last !== undefined) delete holder[last]
+  if (isObject(holder) && last !== undefined) delete holder[last]
   return false
 }

@@ -2,7 +2,8 @@
 
 import { LineCounter, isAlias, isMap, isScalar, isSeq, parseDocument, visit } from 'yaml'
 import type { Document, Node, YAMLError } from 'yaml'
-import { isMap as isPlainMap, type Path } from './path.ts'
+import { isObject } from '../json/guards.ts'
+import type { Path } from './path.ts'
 import { ConfigError } from './problems.ts'
 
 /** Both from 1. */
@@ -65,7 +66,7 @@ export function readDocument (text: string, file: string): ConfigDocument {
   if (value === undefined) {
     throw failure([{ at: 0, message: 'too many alias expansions' }])
   }
-  if (!isPlainMap(value)) throw failure([{ at: 0, message: 'must be a map of entries' }])
+  if (!isObject(value)) throw failure([{ at: 0, message: 'must be a map of entries' }])
   return { file, value, locate: (path, part) => position(lines, offset(document, path, part)) }
 }
 
@@ -123,7 +124,7 @@ function plain (document: Yaml): unknown {
  */
 function withoutEmpties (value: unknown, section?: string): unknown {
   if (Array.isArray(value)) return value.map(item => withoutEmpties(item, ''))
-  if (!isPlainMap(value)) return value
+  if (!isObject(value)) return value
   const named = section !== undefined && namedSections.has(section)
   const kept: Array<[string, unknown]> = []
   for (const [name, entry] of Object.entries(value)) {

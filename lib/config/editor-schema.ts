@@ -1,23 +1,23 @@
 /** The schema of `headgate.yaml` for editors, which complete and check while one types. */
 
+import { isObject } from '../json/guards.ts'
 import { Config } from '../../schemas/config.ts'
-import { isMap } from './path.ts'
 
 /** Returns a plain JSON Schema (draft 7, which every editor knows); a new object each time. */
 export function jsonSchema (): Record<string, unknown> {
   const schema = withoutDefaulted(Config)
-  return { $schema: 'http://json-schema.org/draft-07/schema#', ...isMap(schema) ? schema : {} }
+  return { $schema: 'http://json-schema.org/draft-07/schema#', ...isObject(schema) ? schema : {} }
 }
 
 /** Our own schema requires entries that have a default, since they are there once it is applied. */
 function withoutDefaulted (schema: unknown): unknown {
   if (Array.isArray(schema)) return schema.map(withoutDefaulted)
-  if (!isMap(schema)) return schema
+  if (!isObject(schema)) return schema
   const copy = Object.fromEntries(
     Object.entries(schema).map(([name, value]) => [name, withoutDefaulted(value)])
   )
   const { properties, required } = schema
-  if (isMap(properties) && Array.isArray(required)) {
+  if (isObject(properties) && Array.isArray(required)) {
     const kept = required.filter(name => !hasDefault(properties[name]))
     if (kept.length > 0) copy.required = kept
     else delete copy.required
@@ -26,5 +26,5 @@ function withoutDefaulted (schema: unknown): unknown {
 }
 
 function hasDefault (schema: unknown): boolean {
-  return isMap(schema) && Object.hasOwn(schema, 'default')
+  return isObject(schema) && Object.hasOwn(schema, 'default')
 }

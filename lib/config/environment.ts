@@ -6,10 +6,11 @@
  * like any other secret.
  */
 
+import { isObject } from '../json/guards.ts'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { parseEnv } from 'node:util'
-import { formatPath, isMap, type Path } from './path.ts'
+import { formatPath, type Path } from './path.ts'
 import { ConfigError } from './problems.ts'
 import { kinds, type VariablePrefix } from '../providers/kinds.ts'
 
@@ -108,10 +109,10 @@ export function applyEnvironment (value: Record<string, unknown>, environment: O
     const key = prefixes.map(prefix => `${prefix}_API_KEY` as const).find(isSet)
     const url = prefixes.map(prefix => `${prefix}_BASE_URL` as const).find(isSet)
     const listed = entryAt(value, ['providers', id])
-    if (key !== undefined && (!isMap(listed) || (listed.api_key === undefined && listed.api_keys === undefined))) {
+    if (key !== undefined && (!isObject(listed) || (listed.api_key === undefined && listed.api_keys === undefined))) {
       write(['providers', id, 'api_key'], `env:${key}`, key)
     }
-    if (url !== undefined && isMap(entryAt(value, ['providers', id]))) {
+    if (url !== undefined && isObject(entryAt(value, ['providers', id]))) {
       write(['providers', id, 'base_url'], environment.get(url), url)
     }
   }
@@ -136,13 +137,13 @@ function applySandbox (
     return
   }
   const providers = value.providers ?? {}
-  if (!isMap(providers)) return
-  const others = Object.values(providers).filter(entry => !isMap(entry) || entry.enabled !== false)
+  if (!isObject(providers)) return
+  const others = Object.values(providers).filter(entry => !isObject(entry) || entry.enabled !== false)
   if (others.length === 0 && providers.sandbox === undefined) put(value, path, true)
 }
 
 function entryAt (value: unknown, path: Path): unknown {
-  return path.reduce((entry, step) => isMap(entry) ? entry[step] : undefined, value)
+  return path.reduce((entry, step) => isObject(entry) ? entry[step] : undefined, value)
 }
 
 /** Sets an entry, making the maps on the way; false where something else is in the way. */
@@ -150,7 +151,7 @@ function put (value: Record<string, unknown>, path: Path, entry: unknown): boole
   let map = value
   for (const step of path.slice(0, -1)) {
     const next = map[step] ??= {}
-    if (!isMap(next)) return false
+    if (!isObject(next)) return false
     map = next
   }
   const last = path.at(-1)

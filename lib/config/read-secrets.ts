@@ -6,13 +6,14 @@
  * it: files end with a line break.
  */
 
+import { isObject } from '../json/guards.ts'
 import { readFileSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { Config, secretReference } from '../../schemas/config.ts'
 import { Secret } from '../core/secret.ts'
 import { isHeaderSafe, firstInvalidChar } from '../text/header-value.ts'
 import { errorCode } from './environment.ts'
-import { isMap, type Path } from './path.ts'
+import type { Path } from './path.ts'
 import type { Report } from './report.ts'
 import { entrySchema, isSecretSchema, propertySchemas } from '../validation/schema-parts.ts'
 
@@ -68,7 +69,7 @@ function references (value: unknown, place: readonly string[], path: Path = []):
   if (Array.isArray(value)) {
     return value.flatMap((item, index) => references(item, rest, [...path, index]))
   }
-  if (!isMap(value) || value.enabled === false) return []
+  if (!isObject(value) || value.enabled === false) return []
   const names = step === '*' ? Object.keys(value) : [step]
   return names.flatMap(name => references(value[name], rest, [...path, name]))
 }
@@ -93,7 +94,7 @@ function misfit (secret: Secret, reference: string, path: Path): string | undefi
   const text = secret.reveal()
   if (/[\r\n\0]/.test(text)) return `${sourceOf(reference)} holds more than one line`
   if (isVariable(path) || isHeaderSafe(text)) return undefined
-  return `${sourceOf(reference)} holds what no header can carry, at character ${firstInvalidChar(text)}`
+  return `${sourceOf(reference)} contains a character not allowed in headers (position ${firstInvalidChar(text)})`
 }
 
 function targetOf (reference: string): string {

@@ -7,6 +7,7 @@
  * wrong is reported at once, each problem with its place; nothing is skipped or guessed.
  */
 
+import { isObject } from '../json/guards.ts'
 import { providerLabels } from '../../schemas/providers.ts'
 import { readFileSync } from 'node:fs'
 import { dirname, isAbsolute, relative, resolve } from 'node:path'
@@ -16,7 +17,6 @@ import { checkKeyValues } from './check-key-values.ts'
 import { checkCrossReferences } from './check-cross-references.ts'
 import { emptyDocument, readDocument, type ConfigDocument } from './config-document.ts'
 import { applyEnvironment, errorCode, readEnvironment } from './environment.ts'
-import { isMap } from './path.ts'
 import { ConfigError, type Problem } from './problems.ts'
 import { readSecrets } from './read-secrets.ts'
 import { createReport, reportFor } from './report.ts'
@@ -55,9 +55,9 @@ export function readSettings (sources: ConfigSources): ReadSettings {
   const document = sources.config === undefined ? openDocument(file, cwd) : documentOf(sources.config)
   const { value } = document
   const report = createReport(document, applyEnvironment(value, environment))
-  const providerNames = isMap(value.providers) ? Object.keys(value.providers) : []
+  const providerNames = isObject(value.providers) ? Object.keys(value.providers) : []
   const secrets = readSecrets(value, { environment, directory: dirname(file.path) }, report)
-  if (isMap(value.providers)) for (const label of providerLabels) value.providers[label] ??= { enabled: false }
+  if (isObject(value.providers)) for (const label of providerLabels) value.providers[label] ??= { enabled: false }
   const { config, written } = checkShape(value, report)
   const ownKeys = environmentKeys(environment.get('HEADGATE_API_KEYS'))
   checkCrossReferences(config, providerNames, reportFor(report, written))

@@ -62,7 +62,7 @@ function typeName (type: unknown, schema: JsonObject): string {
   switch (type) {
     case 'object': return 'map'
     case 'array': return isObject(schema.items) && propertySchemas(schema.items) === undefined ? `list of ${typeText(schema.items)}` : 'list'
-    case 'boolean': return '`true`, `false`'
+    case 'boolean': return 'boolean'
     case 'integer': return `whole number${range(schema)}`
     case 'number': return `number${range(schema)}`
     case undefined: return 'any'

@@ -58,7 +58,7 @@ export function watchSettings (
       // Names that begin with `..` are how mounted volumes swap all their files at once.
       if (name === null || files.has(name) || name.startsWith('..')) reloadSoon()
     }).on('error', error => {
-      const message = `changes are not noticed any more: ${error.message}`
+      const message = `configuration changes are no longer detected: ${error.message}`
       onProblem(new ConfigError([{ file: directory, line: 0, column: 0, path: '', message }]))
     })
   ))

@@ -29,7 +29,7 @@ export interface Call {
   readonly body: () => Promise<unknown>
   /**
    * The long strings of the body, by the stand-in that the body holds in their place. Only for
-   * endpoints with `longStringBytes`; filled when the body is read.
+   * endpoints with `largeStringBytes`; filled when the body is read.
    */
   readonly largeStrings?: ReadonlyMap<string, LargeString>
   /**

@@ -1,4 +1,4 @@
-/** Names of the configuration as names of code. Types only: `lib/config/camel-cased` makes the values. */
+/** Names of the configuration as names of code. Types only: `validation/camel-case-schema` makes the values. */
 
 import type { SecretReference } from '../../schemas/config.ts'
 import type { Secret } from './secret.ts'

@@ -130,6 +130,6 @@ function failed (error: GatewayError): StoredAnswer {
 
 function givenUp (): GatewayError {
   return new GatewayError('internal_error', {
-    message: `The gateway stopped ${maxAttempts} times while it ran this deferred completion, and does not try again.`
+    message: 'Gave up: the gateway stopped twice while running this completion.'
   })
 }

@@ -13,7 +13,7 @@ export interface AdmissionLimits {
   readonly openCalls: number
   /** The share of open calls, memory and disk that one key may hold of what others leave: 0 to 1. */
   readonly keyShare: number
-  /** Memory of all JSON bodies, as `JsonMemory` estimates it. Default: a quarter of the heap limit. */
+  /** Memory of all JSON bodies, as `http/read-json` estimates it. Default: a quarter of the heap limit. */
   readonly bodyMemoryBytes?: number
   /** Uploads on disk of all calls. */
   readonly uploadDiskBytes: number

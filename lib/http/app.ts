@@ -180,7 +180,7 @@ function refusalOf ({ headers, httpVersion }: IncomingMessage): GatewayError | u
 }
 
 function tooManyOutstanding (limit: number): GatewayError {
-  return new GatewayError('overloaded', { message: `A connection may wait for ${limit} answers at once.` })
+  return new GatewayError('overloaded', { message: `Too many pipelined requests on this connection (limit ${limit}).` })
 }
 
 /** Notes method and path of a request that no endpoint serves, for the log. */

@@ -99,6 +99,6 @@ interface Reading {
 export function createLimiter (usageDatabase: Pick<Database, 'query'> | undefined, log: Log): LocalLimiter {
   return new LocalLimiter({
     readSpending: usageDatabase === undefined ? undefined : async (...stretch) => await spendingOf(usageDatabase.query, ...stretch),
-    onFailure: error => log.error({ cause: loggableError(error) }, 'failed to read key spend; budget counts what is known')
+    onFailure: error => log.error({ cause: loggableError(error) }, 'failed to read past spending; budgets count only calls since start')
   })
 }

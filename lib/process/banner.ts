@@ -25,7 +25,7 @@ export function banner ({ address, providers, models, key }: BannerFacts): strin
     `Headgate listens on ${url}${isEverywhere(address) ? ' and all other addresses of this machine' : ''}`,
     ...providers.length === 0 ? ['No provider is enabled: set OPENAI_API_KEY or the key of another provider.'] : [],
     ...providers.map(({ id, kind }) => kind === 'sandbox'
-      ? `  ${id}: a simulator; its answers are invented and free`
+      ? `  ${id}: a simulator; answers are simulated and cost nothing`
       : `  ${id}`),
     '',
     ...key === undefined ? lostKeyNotice : [keyNotice(key)],

@@ -42,7 +42,7 @@ export interface CallOptions {
   /** Lower-case names. */
   readonly headers?: Readonly<Record<string, string>>
   readonly key?: ApiKey
-  /** Ends everything that hangs on the call. */
+  /** Ends everything that belongs to the call. */
   readonly signal?: AbortSignal
 }
 

@@ -3,7 +3,7 @@ import type { Reply } from '../core/reply.ts'
 import type { Sink } from '../core/stage.ts'
 
 /**
- * Makes the end of a pipeline of what answers one call: `onCall(collectDeferred(services))`.
+ * Makes the end of a pipeline of what answers one call: `onCall(async call => reply)`.
  *
  * @throws whatever the stages and `answer` throw; `internal_error` when there is no call
  */

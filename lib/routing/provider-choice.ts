@@ -54,7 +54,7 @@ export function providerChoice (
 }
 
 /**
- * Returns the caller's own key at the provider, without white space around it.
+ * Returns the caller's own key at the provider, without surrounding white space.
  *
  * @throws GatewayError `invalid_value` for one that no header can carry on.
  */

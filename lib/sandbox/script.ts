@@ -2,7 +2,7 @@
  * The steps the sandbox will take for one request, as data.
  *
  * Handlers are pure: they write a script, and the transport plays it with real pauses. So an
- * answer, a failure and a slow answer are all made of the same four steps, and only the transport
+ * answer, a failure and a slow answer are all made of the same steps, and only the transport
  * has timers to look after.
  */
 

@@ -147,7 +147,7 @@ function wordsOf (name: string): string[] {
   return name.replace(/(\p{Ll})(\p{Lu})/gu, '$1 $2').toLowerCase().match(/[\p{L}\p{N}]+/gu) ?? []
 }
 
-/** Returns a call with what stands behind its name: JSON, or for a custom tool a quote; else made up. */
+/** Returns a call with the text after its name: JSON, or for a custom tool a quote; else made up. */
 function callAt (tool: Tool, question: Question, from: number): PlannedCall {
   const rest = question.text.slice(from)
   const lead = /^[`"']?\s*(?:tool|function)?[\s:(,]*(?:with|using)?\s*(?:(?:the )?(?:arguments?|input))?[\s:]*/i.exec(rest)?.[0] ?? ''

@@ -51,7 +51,6 @@ type SeesImages = (route: Route) => boolean
 /** The reason why the loop ended although the model had called server tools. */
 export type StopReason = 'max_turns' | 'deadline' | 'tokens' | 'budget' | 'calls_per_turn' | 'repeated_call'
 
-const defaultTurns = 10
 /** Characters of data URLs in one answer: every turn sends all of them again. */
 const maxImageCharacters = 20_000_000
 
@@ -164,7 +163,7 @@ class ToolLoop {
     this.#errors = { ...open.errors }
   }
 
-  /** Lets go of the clock and of tools that no call waits for any more. */
+  /** Stops the clock and the tools that no call waits for any more. */
   end (): void {
     this.#clock.end()
   }

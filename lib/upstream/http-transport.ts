@@ -122,7 +122,7 @@ function dispatchBody ({ body }: UpstreamRequest): Exclude<Dispatcher.DispatchOp
 /**
  * One request, from its place in line on. Settles `answer` with the head, then feeds the body's
  * queue. A single timer guards whichever wait is the current one: for the head, then between two
- * reads. The place is free again when undici has let go of the request, however it ended.
+ * reads. The place is free again when undici has released the request, however it ended.
  */
 class Exchange implements Dispatcher.DispatchHandler {
   readonly answer: Promise<UpstreamResponse>

@@ -7,7 +7,7 @@ t.test('hosts that allow nothing are refused', async t => {
   const bad: ReadonlyArray<readonly [host: string, message: string]> = [
     ['10.0.0.0/33', 'is not a range of addresses'], ['10.0.0.256/8', 'is not a range of addresses'],
     ['tools.internal/8', 'is not a range of addresses'], ['::ffff:10.0.0.0/104', 'must be an IPv4 range'],
-    ['10.0.0.256', 'is not an address'], ['10.0.0', 'is not an address'], ['fe80::zz', 'is not an address'],
+    ['10.0.0.256', 'is not a valid address'], ['10.0.0', 'is not a valid address'], ['fe80::zz', 'is not a valid address'],
     ['host:http', 'has an invalid port'], ['host:70000', 'has an invalid port'],
     ['*.internal', 'must be a host, an address or a range (10.0.0.0/8)']
   ]
@@ -23,7 +23,7 @@ t.test('addresses that no server can listen on are refused', async t => {
     t.same(lines(t, `server: {host: "${host}"}`), ['headgate.yaml:1:16  server.host  must be an address or a name of this machine'], host)
   }
   for (const host of ['localhost:8080', '127.0.0.1:8080', '::g']) {
-    t.same(lines(t, `server: {host: '${host}'}`), ['headgate.yaml:1:16  server.host  is not an address; the port is `server.port`'], host)
+    t.same(lines(t, `server: {host: '${host}'}`), ['headgate.yaml:1:16  server.host  is not a valid address; the port is `server.port`'], host)
   }
 })
 
@@ -45,6 +45,6 @@ tools: {registry_url: 'http://x:99999'}`, { A: 'a' }), [
     'headgate.yaml:2:37  providers.openai.headers.Connection  belongs to the connection',
     'headgate.yaml:2:56  providers.openai.headers.x-team  is a duplicate',
     'headgate.yaml:4:36  mcp_servers["a/b"].headers.transfer-encoding  belongs to the connection',
-    'headgate.yaml:5:23  tools.registry_url  is not an address'
+    'headgate.yaml:5:23  tools.registry_url  is not a valid URL'
   ])
 })

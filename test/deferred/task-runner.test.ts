@@ -33,7 +33,7 @@ t.test('a task that two processes did not survive fails, and is not run again', 
   }
   await runner.stop()
   t.equal(runs, 0)
-  t.match(row, { state: 'done', status: 500, task: null, body: /stopped 2 times while it ran this deferred completion/ })
+  t.match(row, { state: 'done', status: 500, task: null, body: /stopped twice while running this completion/ })
 })
 
 t.test('a task that a stopping process gives back has not been tried', async t => {

@@ -356,7 +356,7 @@ t.test('a reply that cannot be written leaves nothing open', async t => {
   t.match(ended[0]?.record, { outcome: 'error', errorCode: 'internal_error', status: 500 })
 })
 
-t.test('a call that fails lets go of what it had opened', async t => {
+t.test('a call that fails releases what it had opened', async t => {
   let call: Call | undefined
   const { url, ended } = await edge(t, async given => {
     call = given

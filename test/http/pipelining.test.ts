@@ -22,7 +22,7 @@ t.test('a connection may wait for 16 answers; the next request is refused and en
   t.ok(all.length >= 17 && all.length <= 40, `${all.length} answers`)
   t.same(new Set(all.slice(0, -1)), new Set(['200']))
   t.equal(all.at(-1), '503')
-  t.match(text, /connection: close\r\n[^]*A connection may wait for 16 answers at once\.","type":"server_error","code":"overloaded","param":null}}$/i)
+  t.match(text, /connection: close\r\n[^]*Too many pipelined requests on this connection \(limit 16\)\.","type":"server_error","code":"overloaded","param":null}}$/i)
 })
 
 t.test('requests that come one after the other are never refused', async t => {

@@ -2,7 +2,7 @@
  * Decides how long the model may think and answer. Both come out of one limit, `max_tokens`, so they are
  * settled together; the caller's limit is never raised.
  *
- * `thinking` is an order: what stands in its way is an error. `reasoning_effort` is a wish: where
+ * `thinking` is an order: a conflict with it is an error. `reasoning_effort` is a wish: where
  * the provider would refuse it, the model answers without.
  */
 
