@@ -5,7 +5,7 @@
  * counted; of the latter, one in sixteen and every one of another length is read in full.
  */
 
-import { isObject } from '../../lib/validation/json-schema.ts'
+import { isObject } from '../../lib/json/guards.ts'
 
 export interface Expected {
   /** SSE frames, `[DONE]` included; 0 for a whole JSON answer. */

@@ -9,7 +9,7 @@
 
 import type { ValidCall } from '../core/call.ts'
 import { ValidationError } from '../core/errors.ts'
-import { isObject } from '../validation/json-schema.ts'
+import { isObject } from '../json/guards.ts'
 import { plainToolChoice } from './plain-tool-choice.ts'
 import type { ChatRequest } from '../../schemas/chat.ts'
 import type { ToolChoice } from '../../schemas/tools.ts'

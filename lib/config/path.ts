@@ -11,7 +11,3 @@ export function formatPath (path: Path): string {
   }
   return text
 }
-
-export function isMap (value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
-}

@@ -2,7 +2,7 @@
  * Takes the long strings out of a JSON text while it arrives.
  *
  * Each is replaced by a short placeholder that callers cannot guess, so what is left is JSON of ordinary
- * size, and the string is kept as a `LongText`. Of escapes only `\/` is undone, which some
+ * size, and the string is kept as a `LargeString`. Of escapes only `\/` is undone, which some
  * languages write for every slash; a long string with others stays where it is.
  */
 

@@ -33,7 +33,7 @@ export interface Estimate {
 const charactersPerToken = 4
 /** Shorter answers are of no use to anyone. */
 const minAnswerTokens = 16
-const defaultTurns = 10
+export const defaultTurns = 10
 /** The tokens the format of a conversation adds to each message, at most. */
 const messageTokens = 8
 /** Assumed for an image, a recording or a document, whose length says nothing about its tokens. */

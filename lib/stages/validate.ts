@@ -14,7 +14,8 @@ import { GatewayError, ValidationError, type ValidationDetail } from '../core/er
 import { map, type Stage } from '../core/stage.ts'
 import { explain } from '../validation/explain.ts'
 import { parseFormFields, type FormRequest } from '../validation/form.ts'
-import { isObject, type JsonSchema } from '../validation/json-schema.ts'
+import { isObject } from '../json/guards.ts'
+import { type JsonSchema } from '../validation/json-schema.ts'
 import type { WithoutNulls } from '../../schemas/nullable.ts'
 
 const maxDetails = 20

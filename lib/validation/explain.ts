@@ -12,7 +12,8 @@
 import type { TSchema } from 'typebox'
 import type { ValidationDetail } from '../core/errors.ts'
 import { Findings, show } from './findings.ts'
-import { branchesOf, fits, isObject, literals, typeOf, type JsonSchema } from './json-schema.ts'
+import { isObject } from '../json/guards.ts'
+import { branchesOf, fits, literals, typeOf, type JsonSchema } from './json-schema.ts'
 import {
   checkLiteral, checkNumber, checkSize, checkText, expression, quote, wrongType
 } from './single-values.ts'

@@ -49,7 +49,3 @@ export function fits (schema: JsonSchema, value: unknown): boolean {
   if (schema.type !== undefined) return schema.type === type || (schema.type === 'integer' && type === 'number')
   return literals(schema)?.some(literal => typeOf(literal) === type) ?? true
 }
-
-export function isObject (value: unknown): value is Record<string, unknown> {
-  return typeOf(value) === 'object'
-}
