@@ -10,6 +10,7 @@
  * `tokens`, `budget`, `calls_per_turn` or `repeated_call`.
  */
 
+import { defaultTurns } from '../limits/estimate.ts'
 import { standardSignal } from '../async/cancellation.ts'
 import { forbidsTools, namedToolChoice, relaxedChoice } from '../chat/tool-choice.ts'
 import { ToolCallFilter } from '../chat/tool-call-filter.ts'
