@@ -203,7 +203,7 @@ t.test('a connection that does not come about in its own time is given up', asyn
   })
   // Well before undici's own ten seconds.
   const error = await send(transport, { signal: AbortSignal.timeout(5000) }).catch((error: unknown) => error)
-  t.match(error, { code: 'upstream_unreachable', failure: 'transient', cause: { code: 'UND_ERR_CONNECT_TIMEOUT' } })
+  t.match(error, { code: 'upstream_unreachable', fault: 'transient', cause: { code: 'UND_ERR_CONNECT_TIMEOUT' } })
 })
 
 t.test('leaving the body early closes the connection', async t => {
