@@ -124,6 +124,18 @@ export function noteUsage (record: CallRecord, usage: Usage, earlier: Usage | un
   record.usageEstimated = false
 }
 
+/** Notes the length of an answer's text as it grows, for one that is cut short without usage. */
+export function noteOutput (record: CallRecord, events: Iterable<{ readonly type: string, readonly text?: string }>): void {
+  let characters = 0
+  for (const { type, text } of events) if (isOutput(type)) characters += text?.length ?? 0
+  if (characters > 0) record.outputCharacters = (record.outputCharacters ?? 0) + characters
+}
+
+/** Returns true for what a chat model is billed for as output. */
+export function isOutput (type: string): boolean {
+  return type === 'text-delta' || type === 'reasoning-delta' || type === 'tool-call-delta' || type === 'refusal-delta'
+}
+
 /** Notes how a call failed, and returns the outcome that makes it. The first note stays. */
 export function noteError (record: CallRecord, error: unknown): Outcome {
   if (record.outcome !== undefined) return record.outcome

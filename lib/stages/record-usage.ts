@@ -1,4 +1,4 @@
-import { noteUsage, type CallRecord } from '../core/record.ts'
+import { isOutput, noteOutput, noteUsage, type CallRecord } from '../core/record.ts'
 import { transform, type PassThroughStage, type Stage, type Transformer } from '../core/stage.ts'
 import type { Batch } from '../core/batch.ts'
 import type { Transcript } from '../core/events.ts'
@@ -56,13 +56,8 @@ class UsageRecorder<R> implements Transformer<Batch<R, MeteredEvent>, Batch<R, M
       record.imageSize = size
       record.imageQuality = quality
     }
-    let characters = 0
-    for (const event of batch.events) {
-      if (isOutput(event.type)) characters += event.text?.length ?? 0
-      else this.#note(event, record)
-    }
-    // Kept up to date as the answer grows, for one that is cut short without usage.
-    if (characters > 0) record.outputCharacters = (record.outputCharacters ?? 0) + characters
+    for (const event of batch.events) if (!isOutput(event.type)) this.#note(event, record)
+    noteOutput(record, batch.events)
     if (this.#estimate !== undefined && !this.#reported) {
       record.usage = this.#estimate(request)
       record.usageEstimated = true
@@ -113,11 +108,6 @@ function noteImages (count: number, { size, quality }: Readonly<Record<string, u
   record.images = (record.images ?? 0) + count
   if (typeof size === 'string') record.imageSize = size
   if (typeof quality === 'string') record.imageQuality = quality
-}
-
-/** Returns true for what a chat model is billed for as output. */
-function isOutput (type: string): boolean {
-  return type === 'text-delta' || type === 'reasoning-delta' || type === 'tool-call-delta' || type === 'refusal-delta'
 }
 
 function hasPages (result: unknown): result is { readonly pages: readonly unknown[] } {

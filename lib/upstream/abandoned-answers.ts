@@ -8,7 +8,7 @@
 
 import type { CallSignal } from '../core/call-signal.ts'
 import { GatewayError } from '../core/errors.ts'
-import { noteUsage, type CallRecord } from '../core/record.ts'
+import { noteOutput, noteUsage, type CallRecord } from '../core/record.ts'
 import type { Usage } from '../core/usage.ts'
 
 export interface AbandonedAnswerLimits {
@@ -48,7 +48,7 @@ export class AbandonedAnswers {
    *
    * @throws what `open` throws
    */
-  async open<C extends AbandonableCall, E extends { readonly type: string, readonly usage?: Usage }> (
+  async open<C extends AbandonableCall, E extends { readonly type: string, readonly text?: string, readonly usage?: Usage }> (
     call: C, open: (call: C) => Promise<Readable<E>>
   ): Promise<Readable<E>> {
     const { signal, record } = call
@@ -107,7 +107,7 @@ export class AbandonedAnswers {
     this.#running.set(own, setTimeout(() => own.abort(reason), this.#limits.maxMs))
   }
 
-  async #read<E extends { readonly type: string, readonly usage?: Usage }> (
+  async #read<E extends { readonly type: string, readonly text?: string, readonly usage?: Usage }> (
     answer: Readable<E>, record: CallRecord, earlier: Usage | undefined
   ): Promise<void> {
     const before = answer.sizeBytes()
@@ -115,6 +115,7 @@ export class AbandonedAnswers {
       for (;;) {
         const events = await answer.next()
         if (events === undefined || answer.sizeBytes() - before > this.#limits.bytes) break
+        noteOutput(record, events)
         for (const { type, usage } of events) {
           if (type === 'usage' && usage !== undefined) noteUsage(record, usage, earlier)
         }

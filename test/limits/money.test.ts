@@ -25,7 +25,8 @@ interface Bill {
 async function greedyProvider (t: Test, answer: (request: SeenRequest, tokens: number) => Script = wholeAnswer): Promise<Bill> {
   let nanoUsd = 0
   const upstream = await fakeUpstream(request => {
-    const { max_completion_tokens: most, n } = request.json as { max_completion_tokens?: number, n?: number }
+    const { model, max_completion_tokens: most, n } = request.json as { model?: string, max_completion_tokens?: number, n?: number }
+    if (model === 'free') return answer(request, outputLimit)
     const tokens = Math.min(most ?? Infinity, outputLimit) * (n ?? 1)
     nanoUsd += 5 * price.input * 1000 + tokens * price.output * 1000
     return answer(request, tokens)
@@ -50,7 +51,8 @@ async function start (t: Test, { upstream }: Bill, limits: KeyLimits, parts: Par
     providers: [upstreamAt(`${upstream.url}/v1`)],
     models: [
       modelSettings('openai/priced', { price, capabilities: { output_token_limit: outputLimit } }),
-      modelSettings('openai/unpriced')
+      modelSettings('openai/unpriced'),
+      modelSettings('openai/free', { price: { input: 0, output: 0 } })
     ],
     ...parts
   }, { limited: { id: 'key-2', name: 'limited', limits } }, { limiter: new LocalLimiter() })
@@ -178,4 +180,38 @@ t.test('images, speech and documents are paid from the budget as well', async t 
   t.same(await statuses(0.25, '/v1/audio/speech', speech), [200, 200, 402])
   t.same(await statuses(0.25, '/v1/ocr', ocr), [200, 200, 402], 'as many pages as are left')
   t.same(await statuses(0.25, '/v1/audio/speech', { ...speech, model: 'openai/picture' }), [403, 403, 403], 'a price of something else is none')
+})
+
+t.test('a free model without a known limit leaves the budget as it was', async t => {
+  const provider = await greedyProvider(t)
+  const { ask } = await start(t, provider, { budget: { usd: 0.5, per: 'day' } })
+  t.equal((await ask({ model: 'openai/free' })).status, 200)
+  await Promise.all(Array.from({ length: 20 }, async () => (await ask()).status))
+  t.ok(provider.usd() <= 0.5, `$${provider.usd()}`)
+  t.equal((await ask({ model: ['openai/free', 'openai/free'] })).status, 200, 'free it is when nothing is left')
+})
+
+t.test('what an abandoned answer wrote counts, though its provider never says how much', async t => {
+  let goOn = (): void => undefined
+  const waiting = new Promise<void>(resolve => { goOn = resolve })
+  async function * slowly (): AsyncGenerator<string> {
+    const [role = '', text = '', ...rest] = chatFrames(['some', 'text', 'x'.repeat(4000)], { usage: false })
+    yield role
+    yield text
+    await waiting
+    for (const piece of rest) {
+      yield piece
+      await new Promise(resolve => { setImmediate(resolve) })
+    }
+  }
+  const provider = await greedyProvider(t, () => ({ headers: eventStream, pieces: slowly() }))
+  const { api, ask } = await start(t, provider, { budget: oneDollar })
+  const leaving = new AbortController()
+  const stream = await ask({ stream: true }, { signal: leaving.signal })
+  await stream.body?.getReader().read()
+  leaving.abort()
+  await until(() => api.gateway.services.abandoned.size === 1, 'one abandoned answer')
+  goOn()
+  await until(() => api.lines.length === 1, 'the call to be logged')
+  t.match(api.lines[0], { outcome: 'client_closed', usage: { completion: 1002, estimated: true } })
 })
