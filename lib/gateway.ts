@@ -156,6 +156,8 @@ export async function createGateway (settings: Settings, given: GatewayParts): P
   /** Calls that come over connections kept alive while others end are waited for as well. */
   const idle = async (): Promise<void> => { while (app.openCalls() > 0) await app.whenIdle() }
 
+  /** Services of earlier configurations whose calls have not all ended. */
+  const outgoing = new Set<OwnedServices>()
   /** One reload at a time: the last one asked for is the one that stays. */
   let reloaded: Promise<void> = Promise.resolve()
   const applySettings = async (next: Settings): Promise<void> => {
@@ -168,9 +170,10 @@ export async function createGateway (settings: Settings, given: GatewayParts): P
     const before = services
     endpoints = endpointsFor(opened)
     services = opened
+    outgoing.add(before)
     void Promise.all([app.whenIdle(), tasks?.whenIdle()]).then(async () => await before.close()).catch((error: unknown) => {
       log.error({ error }, 'failed to close services of the previous configuration')
-    })
+    }).finally(() => outgoing.delete(before))
   }
 
   return {
@@ -203,7 +206,7 @@ export async function createGateway (settings: Settings, given: GatewayParts): P
       const closed = stopAccepting(server)
       await withTimeout(settings.server.drainMs, idle())
       app.abortAll(new GatewayError('shutting_down'))
-      services.abandoned.stop()
+      for (const { abandoned } of [services, ...outgoing]) abandoned.stop()
       await withTimeout(1000, app.whenIdle())
       server.close()
       server.closeAllConnections()

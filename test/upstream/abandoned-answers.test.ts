@@ -137,3 +137,27 @@ t.test('only a caller who leaves is a reason to read on', async t => {
   there.leave()
   t.notOk(there.signal.aborted, 'and nothing is held on to')
 })
+
+t.test('a gateway that closes gives up what was read on for an earlier configuration, and records it', async t => {
+  const [head = '', first = ''] = chatFrames(['a'])
+  const { upstream, api } = await start(t, () => ({
+    headers: eventStream,
+    pieces: (async function * () {
+      yield head
+      for (;;) {
+        yield first
+        await new Promise(resolve => { setImmediate(resolve) })
+      }
+    })()
+  }))
+  const leaving = new AbortController()
+  const answer = await api.post(path, { ...question, stream: true }, { signal: leaving.signal })
+  await answer.body?.getReader().read()
+  leaving.abort()
+  await until(() => api.gateway.services.abandoned.size === 1, 'one abandoned answer')
+  await api.gateway.reload(api.gateway.services.settings)
+  const { aborted } = await upstream.request(0)
+  await api.gateway.close()
+  t.match(api.lines, [{ outcome: 'client_closed', usage: { estimated: true } }], 'before everything is closed')
+  await aborted
+})
