@@ -183,20 +183,26 @@ class FlatMapped<In, Out> implements AsyncIterableIterator<Out, undefined> {
 
   async next (): Promise<IteratorResult<Out, undefined>> {
     for (;;) {
-      if (this.#inner !== undefined) {
-        const given = await this.#inner.next()
-        if (given.done !== true) return given
+      const outer = this.#inner === undefined ? await this.#source.next() : undefined
+      if (outer?.done === true) return done
+      try {
+        if (outer !== undefined) this.#inner = this.#open(outer.value)[Symbol.asyncIterator]()
+        const given = await this.#inner?.next()
+        if (given?.done === false) return given
         this.#inner = undefined
+      } catch (error) {
+        await this.#source.return?.()
+        throw error
       }
-      const outer = await this.#source.next()
-      if (outer.done === true) return done
-      this.#inner = this.#open(outer.value)[Symbol.asyncIterator]()
     }
   }
 
   async return (): Promise<IteratorResult<Out, undefined>> {
-    await this.#inner?.return?.()
-    await this.#source.return?.()
+    try {
+      await this.#inner?.return?.()
+    } finally {
+      await this.#source.return?.()
+    }
     return done
   }
 

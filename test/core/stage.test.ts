@@ -37,6 +37,18 @@ t.test('flatMap gives the sources of its values one after the other, and leaving
   t.same(ended, ['inner', 'outer'])
 })
 
+t.test('flatMap returns its source when that of a value fails, or cannot be opened', async t => {
+  const failures = [
+    flatMap(async function * (value: number) { yield value; throw new Error('inner') }),
+    flatMap((): AsyncIterable<number> => { throw new Error('inner') })
+  ]
+  for (const failing of failures) {
+    let ended = false
+    await t.rejects(collect(failing(numbers(3, () => { ended = true }))), { message: 'inner' })
+    t.ok(ended)
+  }
+})
+
 t.test('transform shares a state within one run only, may give nothing, and has a last word', async t => {
   const pairs = transform(() => {
     let held: number | undefined
