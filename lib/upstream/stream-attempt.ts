@@ -118,7 +118,7 @@ export class StreamAttempt<E extends { readonly type: string }> implements OpenA
   async #readBytes (bytes: Uint8Array, into: E[]): Promise<void> {
     if (!this.#started) {
       const start = opening(bytes)
-      if (start === '' || start === '\ufeff') return
+      if (start === '' || start === '\ufeff') return this.#checkIdle()
       this.#started = true
       if (start.startsWith('{') || start.startsWith('[')) return await this.#readJson(bytes, into)
       if (start.startsWith('<')) throw invalidResponse('HTML')
@@ -135,9 +135,13 @@ export class StreamAttempt<E extends { readonly type: string }> implements OpenA
       this.#readRest()
     } else if (into.length > before) {
       this.#idleMs = 0
-    } else if (this.#idleMs > this.#options.idleEventsMs) {
-      throw new GatewayError('upstream_timeout')
+    } else {
+      this.#checkIdle()
     }
+  }
+
+  #checkIdle (): void {
+    if (this.#idleMs > this.#options.idleEventsMs) throw new GatewayError('upstream_timeout')
   }
 
   #end (into: E[]): boolean {

@@ -271,6 +271,12 @@ t.test('bytes without events are waited for only so long', async t => {
   await t.rejects(open.next(), { code: 'upstream_timeout' })
 })
 
+t.test('white space is no event, however much of it comes first', async t => {
+  const { body, attempt } = start({ timeouts: { idleEventsMs: -1 } })
+  body.push(Buffer.from('\n\n'))
+  await t.rejects(attempt, { code: 'upstream_timeout' })
+})
+
 t.test('bytes that arrive in any cut give the same events', async t => {
   const bytes = sse('head', 'eins', 'zwei', 'dreißig stop !')
   for (const size of [1, 7, 64, bytes.length]) {
