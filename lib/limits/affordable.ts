@@ -23,14 +23,14 @@ export function affordableAnswer (
   { record, request, routes }: Pick<RoutedCall<ChatInput>, 'record' | 'request' | 'routes'>, models: Pick<ModelRegistry, 'find'>
 ): AffordableAnswer | undefined {
   if (record.reservedNanoUsd === undefined) return undefined
-  const { maxPrompt = 0, maxCompletion, minCompletion = 1, writesCache } = estimateChat(request)
+  const { maxPrompt = 0, maxCompletion, minCompletion = 1, choices = 1, writesCache } = estimateChat(request)
   const { promptTokens = 0, completionTokens = 0 } = record.usage ?? {}
-  const prompt = promptTokens + maxPrompt
+  const prompt = promptTokens + maxPrompt * choices
   const left = record.reservedNanoUsd - maxCostOf(routes, models, { prompt, completion: completionTokens, writesCache })
   // One token may cost less than a billionth of a dollar.
   const perMillion = maxAnswerCostOf(routes, models, prompt)
   return {
-    affordable: perMillion === 0 ? Infinity : Math.floor(left * million / perMillion / (request.n ?? 1)),
+    affordable: perMillion === 0 ? Infinity : Math.floor(left * million / perMillion / choices),
     bound: maxCompletion ?? Math.max(...routes.map(({ modelId }) => outputLimitOf(models.find(modelId)))),
     min: minCompletion
   }

@@ -13,6 +13,8 @@ export interface Estimate {
   readonly maxCompletion?: number | undefined
   /** Answers the call may take: choices, and turns of a tool loop. Default 1. */
   readonly answers?: number
+  /** Choices of one answer: a provider that gives one at a time reads the prompt for each. Default 1. */
+  readonly choices?: number
   /** A bound of the prompt that real tokenizers keep, where no token must go unpaid. Default: `prompt`. */
   readonly maxPrompt?: number
   /** The shortest answer that is worth asking for. Default 1. */
@@ -56,6 +58,7 @@ export function estimateChat (request: ChatInput): Estimate {
     completion: choices * (maxCompletion ?? answerTokens),
     maxCompletion,
     answers: runsTools ? request.max_turns ?? defaultTurns : choices,
+    choices,
     minCompletion: Math.min(maxCompletion ?? Infinity, thinkingTokens + minAnswerTokens),
     writesCache: marksCache(messages) || marksCache(tools)
   }

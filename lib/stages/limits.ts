@@ -61,13 +61,13 @@ export function limits<R = unknown> (
   }
   /** Returns what a call wants of a budget; of a strict one the most it can cost, and the least that is of use. */
   const amountsOf = (tokens: Estimate, routes: readonly Route[], strict: boolean): Pick<ReservationRequest, 'nanoUsd' | 'minNanoUsd'> => {
-    const { prompt, maxPrompt = prompt, completion, minCompletion = 0, answers = 1, units, writesCache } = tokens
+    const { prompt, maxPrompt = prompt, completion, minCompletion = 0, answers = 1, choices = 1, units, writesCache } = tokens
     if (!strict || estimate === undefined) return { nanoUsd: maxCostOf(routes, models, { prompt, completion, units, writesCache }) }
     const { maxUnits = units, minUnits = maxUnits } = tokens
     const maxCompletion = maxCompletionOf(tokens, routes, models)
     return {
       nanoUsd: maxCostOf(routes, models, { prompt: maxPrompt * answers, completion: maxCompletion, units: maxUnits, writesCache }),
-      minNanoUsd: maxCostOf(routes, models, { prompt: maxPrompt, completion: minCompletion, units: minUnits, writesCache })
+      minNanoUsd: maxCostOf(routes, models, { prompt: maxPrompt * choices, completion: minCompletion * choices, units: minUnits, writesCache })
     }
   }
   return map(<C extends RoutedCall<R>>(call: C): C | Promise<C> => {

@@ -96,6 +96,34 @@ t.test('without strict a call may cost more than it reserved', async t => {
   t.equal((await ask()).status, 402)
 })
 
+t.test('choices that take a request each are paid with a prompt each', async t => {
+  const prompt = 'four words of text '.repeat(500)
+  const promptTokens = 2500
+  let nanoUsd = 0
+  const upstream = await fakeUpstream(request => {
+    const { max_completion_tokens: most } = request.json as { max_completion_tokens?: number }
+    const tokens = Math.min(most ?? Infinity, outputLimit)
+    nanoUsd += promptTokens * price.input * 1000 + tokens * price.output * 1000
+    return { pieces: [JSON.stringify({
+      id: 'x', object: 'chat.completion', created: 1, model: 'm',
+      choices: [{ index: 0, message: { role: 'assistant', content: 'x' }, finish_reason: 'length' }],
+      usage: { prompt_tokens: promptTokens, completion_tokens: tokens, total_tokens: promptTokens + tokens }
+    })] }
+  })
+  t.teardown(upstream.close)
+  const api = await testGateway(t, {
+    providers: [upstreamAt(`${upstream.url}/v1`, 'groq', 'groq')],
+    models: [modelSettings('groq/priced', { price, capabilities: { output_token_limit: outputLimit } })]
+  }, { limited: { id: 'key-2', name: 'limited', limits: { budget: { usd: 0.02, per: 'day' } } } }, { limiter: new LocalLimiter() })
+  const statuses: number[] = []
+  for (const n of [8, 4, 2, 1]) {
+    const body = { model: 'groq/priced', messages: prompt, n }
+    statuses.push((await api.post(path, body, { headers: { authorization: 'Bearer limited' } })).status)
+    t.ok(nanoUsd <= 0.02 * 1e9, `$${nanoUsd / 1e9} with ${n} choices`)
+  }
+  t.ok(statuses.includes(200), `${statuses.join()}`)
+})
+
 t.test('a tool loop stays within what its call reserved', async t => {
   const provider = await greedyProvider(t, (_, tokens) => ({ pieces: [JSON.stringify({
     id: 'x', object: 'chat.completion', created: 1, model: 'm', usage: usageOf(tokens),
