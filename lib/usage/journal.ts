@@ -62,29 +62,25 @@ export class Journal {
       }
       this.#error = undefined
     } catch (error) {
-      this.#error = error
-      this.#failedMs = performance.now()
+      this.#failed(error)
     }
   }
 
-  /** Replaces the whole content. Until the new file is complete the old one stays. */
+  /** Replaces the whole content. Until the new file is complete the old one stays, and is written to. */
   replace (lines: readonly string[]): void {
-    const old = this.#file
-    const part = `${this.path}.part`
+    const [old, torn] = [this.#file, this.#torn]
+    this.#lines = [...lines]
+    this.#torn = false
     try {
-      this.#lines = [...lines]
-      this.#torn = false
-      if (lines.length === 0) {
-        rmSync(this.path, { force: true })
-        this.#file = undefined
-      } else {
-        this.#file = openNew(part)
-        this.flush()
-        renameSync(part, this.path)
-      }
+      if (lines.length === 0) rmSync(this.path, { force: true })
+      this.#file = lines.length === 0 ? undefined : this.#replaceFile()
+      this.#error = undefined
       if (old !== undefined) closeSync(old)
     } catch (error) {
-      this.#error = error
+      this.#lines = [...lines]
+      this.#file = old
+      this.#torn = torn
+      this.#failed(error)
     }
   }
 
@@ -106,6 +102,26 @@ export class Journal {
     closeSync(this.#file)
     this.#file = undefined
     renameSync(this.path, path)
+  }
+
+  #failed (error: unknown): void {
+    this.#error = error
+    this.#failedMs = performance.now()
+  }
+
+  /** Writes all lines to another file, and puts it in the place of this one. */
+  #replaceFile (): number {
+    const part = `${this.path}.part`
+    const file = openNew(part)
+    try {
+      while (this.#lines.length > 0) this.#write(file)
+      renameSync(part, this.path)
+      return file
+    } catch (error) {
+      closeSync(file)
+      rmSync(part, { force: true })
+      throw error
+    }
   }
 
   /** Writes some lines and takes them from those that are not in the file, if they are complete. */

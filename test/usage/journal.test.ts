@@ -1,4 +1,4 @@
-import { readFileSync, readdirSync, rmSync, statSync, utimesSync, writeFileSync } from 'node:fs'
+import { lstatSync, readFileSync, readdirSync, rmSync, statSync, symlinkSync, utimesSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { openDatabase, type Database } from '../../lib/stores/database.ts'
@@ -67,6 +67,20 @@ t.test('a full disk keeps no caller waiting, and says how many lines it did not 
   await journal.append('b')
   t.match(journal.error, { code: 'ENOSPC' })
   t.equal(journal.unwritten, 2)
+})
+
+t.test('a file that cannot be replaced completely stays as it was, and is written to', { skip: process.platform !== 'linux' && 'no /dev/full' }, async t => {
+  const journal = new Journal(join(t.testdir(), 'journal'))
+  await journal.append('old')
+  symlinkSync('/dev/full', `${journal.path}.part`)
+  journal.replace(['new'])
+  if (!t.notOk(lstatSync(journal.path).isSymbolicLink())) return
+  t.equal(readFileSync(journal.path, 'utf8'), 'old\n')
+  t.match(journal.error, { code: 'ENOSPC' })
+  void journal.append('next')
+  journal.flush()
+  t.equal(readFileSync(journal.path, 'utf8'), 'old\nnew\nnext\n')
+  t.equal(journal.unwritten, 0)
 })
 
 t.test('a line that was cut off is skipped, and of two lines for a call the second is imported', async t => {
