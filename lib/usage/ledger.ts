@@ -72,9 +72,10 @@ export class Ledger {
    * Puts the row of a call on record whose last byte is about to leave; resolves when it is in the
    * journal, or cannot be. The call is added once it has ended, with the same `id` and `at_ms`.
    */
-  recordBeforeLastByte (row: UsageRow): Promise<void> {
+  async recordBeforeLastByte (row: UsageRow): Promise<void> {
+    if (this.#hasNoPlace) return
     this.#recorded.set(row.id, row)
-    return this.#journal.append(JSON.stringify(row))
+    await this.#journal.append(JSON.stringify(row))
   }
 
   /** Takes the row of a call that has ended, to be written soon; resolves when it is in the journal, or cannot be. */
@@ -82,13 +83,12 @@ export class Ledger {
     const { batchRows, everyMs, maxWaiting } = this.#options
     const recorded = this.#recorded.get(row.id)
     this.#recorded.delete(row.id)
-    const full = this.#waiting.length >= maxWaiting
-    if (full && this.#journal.error !== undefined) {
+    if (this.#hasNoPlace) {
       this.#dropped++
       return
     }
     const appended = recorded === row ? undefined : this.#journal.append(JSON.stringify(row))
-    if (full) {
+    if (this.#waiting.length >= maxWaiting) {
       this.#overflow++
       return await appended
     }
@@ -159,6 +159,11 @@ export class Ledger {
     else this.#leaveForNextStart()
   }
 
+  /** True when neither memory nor the journal takes another row. */
+  get #hasNoPlace (): boolean {
+    return this.#waiting.length >= this.#options.maxWaiting && this.#journal.error !== undefined
+  }
+
   async #write (): Promise<void> {
     clearTimeout(this.#timer)
     this.#timer = undefined
@@ -208,11 +213,12 @@ export class Ledger {
     }
   }
 
-  /** Notices a journal that was deleted, with the whole directory perhaps, and makes another. */
+  /** Notices a journal that was deleted, with the whole directory perhaps, and makes another; tries again what failed. */
   #checkJournal (): void {
     try {
       if (this.#journal.isDeleted()) this.#journal.replace(linesOf([...this.#waiting, ...this.#recorded.values()]))
-      else this.#journal.touch()
+      else if (this.#journal.error === undefined) this.#journal.touch()
+      else this.#journal.flush()
     } catch (error) {
       this.#options.log.warn({ file: this.#journal.path, cause: loggableError(error) }, 'usage journal cannot be checked')
     }

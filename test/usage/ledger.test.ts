@@ -1,4 +1,4 @@
-import { copyFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
+import { copyFileSync, mkdirSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { CallRecord } from '../../lib/core/record.ts'
@@ -513,4 +513,24 @@ t.test('rows that have no place at all are counted', async t => {
   await kept.close()
   t.match(lines.at(-1), { msg: 'usage rows lost', rows: 2 })
   rmSync(directory)
+})
+
+t.test('while nothing can be written, no more is kept in memory than the rows that may wait', async t => {
+  const directory = t.testdir()
+  const { ledger: kept, database } = await ledger(t, directory, { maxWaiting: 2 })
+  await database.query.schema.dropTable('usage').execute()
+  rmSync(directory, { recursive: true })
+  writeFileSync(directory, '')
+  for (let number = 0; number < 10; number++) {
+    const row = usageRow(ended(), noModels)
+    if (row === undefined) return t.fail('a call with a key has a row')
+    await kept.recordBeforeLastByte(row)
+    await kept.add(row)
+  }
+  t.equal(kept.dropped, 8)
+  rmSync(directory)
+  mkdirSync(directory)
+  kept.flushJournal()
+  const [name = ''] = readdirSync(directory)
+  t.equal(readFileSync(join(directory, name), 'utf8').trim().split('\n').length, 2)
 })
