@@ -119,13 +119,18 @@ async function fetchOnce (fetch: Fetch, { store, owner }: Deferrals, { deferred,
     } catch (cause) {
       return await fail(new GatewayError('deferred_result_lost', { cause }), call, keep)
     }
+    let completion: StoredAnswer
     try {
-      return await keep({ status: 200, body: JSON.stringify(await completionOf(fetch, bytes)) })
+      completion = { status: 200, body: JSON.stringify(await completionOf(fetch, bytes)) }
     } catch (error) {
       // xAI says so under status 200 as well.
       if (error instanceof ProviderFailure && error.failure.kind === 'model') return await gone()
       return await fail(callerError(error, provider.secrets, callerKey), call, keep)
     }
+    return await keep(completion).catch((error: unknown) => {
+      call.record.cause = error
+      return storedReply(completion) // the provider does not hand it out again
+    })
   }
   const body = await readErrorBody(answer)
   if (isGone(answer.status, body)) return await gone()

@@ -268,6 +268,17 @@ t.test('nothing is lost between fetching and answering', async t => {
   t.equal(upstream.requests.length, 2)
 })
 
+t.test('a completion that the store has no room for is given to the caller who fetched it', async t => {
+  const { api, database } = await start(t, async ({ method }) => {
+    if (method === 'POST') return accepted
+    await sql`pragma max_page_count = 1`.execute(database.query) // SQLite raises it to the size the file has
+    return { pieces: [chatAnswer('long '.repeat(40_000))] }
+  })
+  const response = await fetched(api, await begin(api))
+  t.equal(response.status, 200)
+  t.match(await json(response), { choices: [{ message: { content: /^long long/ } }] })
+})
+
 t.test('a completion that went down with its process is said to be lost', async t => {
   const { api, database } = await start(t, ({ method }) => method === 'POST' ? accepted : { status: 404 })
   const id = await begin(api)
