@@ -16,6 +16,7 @@ import { openDeferrals } from './deferred/deferrals.ts'
 import { answerTask } from './deferred/answer-task.ts'
 import { TaskRunner } from './deferred/task-runner.ts'
 import { GatewayError } from './core/errors.ts'
+import { allowedHosts } from './http/allowed-hosts.ts'
 import { createApp } from './http/app.ts'
 import { stopAccepting } from './http/node-internals.ts'
 import { refuseMalformed } from './http/refuse-malformed.ts'
@@ -126,6 +127,7 @@ export async function createGateway (settings: Settings, given: GatewayParts): P
   const app = createApp({
     endpoints: () => endpoints,
     limits: settings.limits,
+    allowsHost: allowedHosts(settings.server),
     draining: () => draining,
     beforeLastByte: call => recorder.recordBeforeLastByte(call),
     onEnd

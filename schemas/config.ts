@@ -382,6 +382,13 @@ const ServerConfig = Section({
     default: '127.0.0.1',
     description: 'Address to listen on; `0.0.0.0` for all.'
   }),
+  hosts: Type.Array(Type.String({
+    pattern: '^(\\*|[A-Za-z0-9._-]+|\\[[0-9A-Fa-f:.]+\\])$',
+    patternErrorMessage: 'must be a host name or an address without a port, or `*`'
+  }), {
+    default: [],
+    description: 'Names that callers may use for this gateway (`Host`), besides those of loopback; `*` for any. Default: any, but at a loopback address only those of loopback.'
+  }),
   port: Type.Integer({ minimum: 0, maximum: 65_535, default: 8080, description: '0: any free one.' }),
   workers: Type.Unsafe<number | 'auto'>({
     type: ['integer', 'string'],

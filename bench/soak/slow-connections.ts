@@ -2,7 +2,7 @@ import { connect, type Socket } from 'node:net'
 import { eventually, finding, type Scenario } from './scenario.ts'
 import { key, startWorld } from './world.ts'
 
-const head = (more: string): string => `POST /v1/chat/completions HTTP/1.1\r\nhost: a\r\ncontent-type: application/json\r\n${more}`
+const head = (more: string): string => `POST /v1/chat/completions HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\n${more}`
 const secret = `authorization: Bearer ${key}\r\n`
 
 /** The bytes each kind of connection sends before it goes silent. */

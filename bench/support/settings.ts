@@ -8,7 +8,7 @@ export const benchKey = 'hg_bench_0123456789abcdef0123456789abcdef'
 export function benchSettings (port: number, upstreamPort: number): Settings {
   return {
     server: {
-      host: '127.0.0.1',
+      host: '127.0.0.1', hosts: ['*'],
       port,
       workers: 1,
       logLevel: 'info',

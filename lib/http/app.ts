@@ -31,6 +31,8 @@ export interface AppOptions {
     /** Requests of one connection that may wait for an answer. */
     readonly pipelinedRequests: number
   }
+  /** Tells whether a `Host` header names this gateway. Default: any does. */
+  readonly allowsHost?: (header: string) => boolean
   /** True once no new calls should come over connections that are kept alive. */
   readonly draining: () => boolean
   /** Called with each call whose answer is complete but for its last byte, which waits for the result. */
@@ -56,7 +58,7 @@ export function createApp (options: AppOptions): App {
   const app = new KoaWithoutResponseHandling()
   const router = new Router()
   const open = new OpenCalls()
-  const { limits } = options
+  const { limits, allowsHost = () => true } = options
   const admission = new Admission(limits)
   const pipelining = new Pipelining(limits.pipelinedRequests)
   const waiting = new Set<{ readonly calls: Set<OpenCallNode>, readonly resolve: () => void }>()
@@ -122,7 +124,7 @@ export function createApp (options: AppOptions): App {
 
   /** Returns what a request is for when that shows at once. */
   const targetOf = (request: IncomingMessage): Endpoint | GatewayError | undefined =>
-    refusalOf(request) ?? options.endpoints()[plain.get(`${request.method} ${request.url}`) ?? -1]
+    refusalOf(request, allowsHost) ?? options.endpoints()[plain.get(`${request.method} ${request.url}`) ?? -1]
 
   app.use(async (context, next) => {
     if (hasReadableUrl(context)) return await next()
@@ -168,7 +170,10 @@ function hasReadableUrl (context: Context): boolean {
 }
 
 /** Returns why no endpoint can answer a request, whichever it is for. */
-function refusalOf ({ headers, httpVersion }: IncomingMessage): GatewayError | undefined {
+function refusalOf ({ headers, httpVersion }: IncomingMessage, allowsHost: (header: string) => boolean): GatewayError | undefined {
+  if (headers.host !== undefined && !allowsHost(headers.host)) {
+    return new GatewayError('invalid_value', { status: 421, message: 'The gateway is not served under the host name of the request. The operator can list it in `server.hosts`.' })
+  }
   if (httpVersion !== '1.1') return undefined // older callers know neither header
   // https://www.rfc-editor.org/rfc/rfc9112#section-3.2
   if (headers.host === undefined) return new GatewayError('invalid_value', { message: 'The request has no Host header.' })

@@ -136,6 +136,7 @@ export function logWarnings (warnings: readonly Problem[], log: Log): void {
 /** Maps settings that a running process cannot change to their entries in the file. */
 const restartOnly = {
   host: 'server.host',
+  hosts: 'server.hosts',
   port: 'server.port',
   workers: 'server.workers',
   dataDir: 'server.data_dir',

@@ -12,6 +12,7 @@ t.test('without a file and an environment everything has its default', async t =
   t.same({ ...all, providers: all.providers.filter(({ enabled }) => enabled) }, {
     server: {
       host: '127.0.0.1',
+      hosts: [],
       port: 8080,
       workers: 1,
       logLevel: 'info',

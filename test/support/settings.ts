@@ -12,6 +12,7 @@ export function settings (parts: Partial<Settings> = {}): Settings {
   return {
     server: {
       host: '127.0.0.1',
+      hosts: ['*'],
       port: 0,
       workers: 1,
       logLevel: 'silent',

@@ -1,0 +1,26 @@
+/**
+ * Decides which names of this gateway a request may use.
+ *
+ * A web page whose name resolves to a loopback address (DNS rebinding) can send requests to a gateway that
+ * only this machine should reach; what gives it away is its name in `Host`.
+ */
+
+import { isIP } from 'node:net'
+
+/**
+ * Returns a check of the `Host` header: at a loopback address, the names and addresses of loopback and those
+ * in `hosts`; at any other address all, unless there are `hosts`. `*` allows all.
+ */
+export function allowedHosts ({ host, hosts }: { readonly host: string, readonly hosts: readonly string[] }): (header: string) => boolean {
+  if (hosts.includes('*') || (hosts.length === 0 && !isLoopback(host))) return () => true
+  const names = new Set(hosts.map(name => name.toLowerCase()))
+  return header => {
+    const name = header.toLowerCase().replace(/:\d*$/, '')
+    return names.has(name) || isLoopback(name)
+  }
+}
+
+function isLoopback (host: string): boolean {
+  const name = host.replace(/^\[|\]$/g, '')
+  return name === 'localhost' || name === '::1' || (isIP(name) === 4 && name.startsWith('127.'))
+}
