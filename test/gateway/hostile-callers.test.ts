@@ -152,7 +152,7 @@ t.test('a call over a connection that was open before the gateway began to close
 
 t.test('a call whose caller does not read a complete answer stays open until a moment after its deadline', async t => {
   const { api, upstream } = await start(t, (_request, number) => ({ pieces: [chatAnswer(number < 2 ? 'x'.repeat(20e6) : 'x')] }), {}, {
-    limits: limits({ answerBytes: 1e8, openCalls: 2, callMs: 4000, graceMs: 20 })
+    limits: limits({ answerBytes: 1e8, openCalls: 2, callMs: 12_000, graceMs: 20 })
   })
   const sockets = await Promise.all([raw(t, api.url), raw(t, api.url)])
   for (const socket of sockets) socket.write(requestText(JSON.stringify(question)))
@@ -162,7 +162,7 @@ t.test('a call whose caller does not read a complete answer stays open until a m
   for (const probe of ['/livez', '/readyz']) {
     t.equal((await api.get(probe)).status, 200, `${probe} is answered by a gateway that is at its limit`)
   }
-  await until(() => api.lines.filter(({ outcome, error }) => outcome === 'error' && error === 'timeout').length === 2, 'two calls to time out')
+  await until(() => api.lines.filter(({ outcome, error }) => outcome === 'error' && error === 'timeout').length === 2, 'two calls to time out', 30_000)
   t.equal((await api.post(path, question)).status, 200, 'there is room again')
 })
 
