@@ -6,7 +6,7 @@ function Usd (description: string) {
   return Type.Number({ minimum: 0, maximum: 1_000_000, description })
 }
 
-/** What tokens cost: USD per million. */
+/** Prices of tokens, in USD per million. */
 const tokenPrices = {
   input: Type.Optional(Usd('Input tokens.')),
   output: Type.Optional(Usd('Output tokens.')),

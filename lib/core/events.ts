@@ -144,7 +144,7 @@ export interface ImageData {
  */
 export type ImageEvent =
   | { readonly type: 'image-partial', readonly json: string }
-  /** `about`: its `size` and `quality`, as far as the provider said. */
+  /** `about`: its `size` and `quality`, if the provider gives them. */
   | { readonly type: 'image-end', readonly json: string, readonly about?: ExtraFields }
   | {
     readonly type: 'image-answer'

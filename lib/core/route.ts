@@ -13,7 +13,7 @@ export interface Route {
   readonly settings?: Readonly<Record<string, unknown>>
   /** The same from the configuration, for chat requests (`routes.<name>.models[].settings`); `settings` has them then. */
   readonly defaults?: Readonly<Record<string, unknown>>
-  /** When the next route is started as well, in milliseconds; absent: never. */
+  /** Milliseconds after which the next route is started as well. Default: never. */
   readonly hedgeAfterMs?: number
   /** The reason for its place among the routes, where that is not the order in which they were named. */
   readonly ranked?: Ranked

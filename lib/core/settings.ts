@@ -48,7 +48,7 @@ export interface RouteSettings {
   readonly strategy?: RouteStrategy
   /** By name as listed in `models`, for `weighted`. Default: 1 each. */
   readonly weights?: Readonly<Record<string, number>>
-  /** When the next model is started as well. Default: never. */
+  /** Milliseconds after which the next model is started as well. Default: never. */
   readonly hedgeAfterMs?: number
   /** By name as listed in `models`: fields of a chat request that does not have them. */
   readonly defaults?: Readonly<Record<string, Readonly<Record<string, unknown>>>>

@@ -27,7 +27,7 @@ export function addUsage (sum: Usage | undefined, usage: Usage | undefined): Usa
   return { ...sum, ...total }
 }
 
-/** Everything a call is paid by beside tokens. */
+/** Units other than tokens that a call is billed by. */
 export interface Units {
   readonly images?: Images | undefined
   readonly audioSeconds?: number | undefined

@@ -6,10 +6,10 @@ import type { SpeechInput } from '../audio/speech-input.ts'
 import type { ImageParameters } from '../images/rules.ts'
 import type { OcrInput } from '../ocr/input.ts'
 
-/** Of an image to be changed; with high fidelity the most that has been seen. */
+/** Tokens of an image to be edited; the second is the most seen with high fidelity. */
 const imageTokens = 1000
 const highFidelityTokens = 6500
-/** Of an image that is made: a usual one, and the largest. */
+/** Tokens of a generated image: a usual one, and the largest. */
 const newImageTokens = 1300
 const maxNewImageTokens = 6500
 
@@ -30,7 +30,7 @@ export function estimateImages ({ prompt = '', image = [], n = 1, size, quality,
 /** OpenAI's models that are paid by tokens speak about six for each of the text. */
 const soundTokensPerToken = 6
 
-/** Speech: the characters of the text, and for models that are paid by tokens those of text and sound. */
+/** Estimates speech: the characters of the text, and for models that are paid by tokens those of text and sound. */
 export function estimateSpeech ({ input, instructions = '' }: SpeechInput): Estimate {
   const spoken = Math.ceil(textTokens(input))
   const prompt = spoken + Math.ceil(textTokens(instructions))
@@ -54,7 +54,7 @@ const soundTokensPerSecond = 10
 const maxSoundTokensPerSecond = 20
 const wordTokensPerSecond = 5
 
-/** A recording: its seconds, by the size and the format of the file. */
+/** Estimates a recording: its seconds, by the size and the format of the file. */
 export function estimateRecording ({ file, prompt = '' }: RecordingInput): Estimate {
   const { usual, min } = bytesPerSecond[/\.(\w+)$/.exec(file.name)?.[1] ?? ''] ?? compressed
   const seconds = Math.ceil(file.sizeBytes / usual)
@@ -74,7 +74,7 @@ export function estimateRecording ({ file, prompt = '' }: RecordingInput): Estim
 /** The most pages that are read (`pipelines/ocr`). */
 export const maxPages = 1000
 
-/** A document: its pages, or any number where only its provider can count them. */
+/** Estimates a document: its pages, or any number where only its provider can count them. */
 export function estimateDocument ({ document, pages }: OcrInput): Estimate {
   const isImage = document.kind === 'address' ? document.isImage : document.mediaType !== 'application/pdf'
   const known = pages ?? (isImage ? 1 : undefined)

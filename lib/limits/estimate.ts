@@ -77,7 +77,7 @@ function tokensIn (value: unknown): number {
   return tokens
 }
 
-/** A token is four letters of most languages, and one character of Chinese, Japanese or Korean. */
+/** Estimates the tokens of a text: four letters of most languages, or one character of Chinese, Japanese or Korean. */
 export function textTokens (text: string): number {
   const wide = (Buffer.byteLength(text) - text.length) / 2 // three bytes each
   return (text.length - wide) / charactersPerToken + wide

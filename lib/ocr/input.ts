@@ -5,7 +5,7 @@ import type { WithoutNulls } from '../../schemas/nullable.ts'
 /** An OCR request whose document has been read. */
 export interface OcrInput extends Pick<WithoutNulls<OcrRequest>, 'model'> {
   readonly document: OcrDocument
-  /** Of a document that could be counted here. */
+  /** Present if they could be counted here. */
   readonly pages?: number
   /** True when a provider has found that what is at the address is an image. */
   readonly asImage?: boolean

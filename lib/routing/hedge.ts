@@ -33,7 +33,7 @@ export interface Raced<A> {
   readonly winner: 'first' | 'second'
   /** True when the second was started. */
   readonly hedged: boolean
-  /** What the first one failed with before the second one answered. */
+  /** The error of the first one, if it failed before the second one answered. */
   readonly firstFailure?: unknown
 }
 

@@ -3,12 +3,12 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import t from 'tap'
 import { CallCancellation, standardSignal } from '../../lib/async/cancellation.ts'
 
-t.test('each listener is told once, in order, but for those that were removed', async t => {
+t.test('each listener is called once, in order, unless it was removed', async t => {
   const signal = new CallCancellation()
-  const told: string[] = []
-  const removed = (): void => { told.push('removed') }
-  const removedLate = (): void => { told.push('removed late') }
-  signal.addEventListener('abort', () => { told.push(`first: ${String(signal.reason)}`) })
+  const calls: string[] = []
+  const removed = (): void => { calls.push('removed') }
+  const removedLate = (): void => { calls.push('removed late') }
+  signal.addEventListener('abort', () => { calls.push(`first: ${String(signal.reason)}`) })
   signal.addEventListener('abort', removed)
   signal.addEventListener('abort', () => { signal.removeEventListener('abort', removedLate) })
   signal.addEventListener('abort', removedLate)
@@ -16,8 +16,8 @@ t.test('each listener is told once, in order, but for those that were removed', 
   signal.throwIfAborted()
   signal.abort('why')
   signal.abort('another')
-  signal.addEventListener('abort', () => { told.push('too late') })
-  t.same(told, ['first: why'])
+  signal.addEventListener('abort', () => { calls.push('too late') })
+  t.same(calls, ['first: why'])
   t.same([signal.aborted, signal.reason], [true, 'why'])
   t.throws(() => signal.throwIfAborted(), 'why')
 })
@@ -27,11 +27,11 @@ t.test('the standard signal aborts for the same reason, whenever it is asked for
   const early = standardSignal(signal)
   t.equal(standardSignal(signal), early)
   t.ok(early instanceof AbortSignal)
-  const told = once(early, 'abort')
+  const calls = once(early, 'abort')
   const waiting = t.rejects(sleep(60_000, undefined, { signal: AbortSignal.any([early]) }), { name: 'AbortError' })
   const reason = new Error('over')
   signal.abort(reason)
-  await told
+  await calls
   await waiting
   t.equal(early.reason, reason)
 

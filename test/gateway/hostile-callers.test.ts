@@ -67,7 +67,7 @@ async function edge (t: Test, handle: Endpoint['handle']): Promise<{ readonly ur
 }
 
 t.test('nesting is found at the end of a wide body, through lists and objects', async t => {
-  const { api } = await start(t, { pieces: [chatAnswer('x')] }, {}, { limits: limits({ jsonBodyBytes: 1e7, jsonDepth: 4 }) })
+  const { api } = await start(t, { pieces: [chatAnswer('x')] }, {}, { limits: limits({ jsonBodyBytes: 1e7, jsonDepth: 4, jsonValues: 1e7 }) })
   const answerTo = async (deep: string): Promise<unknown> => {
     const response = await api.post(path, `{"model":"openai/gpt-5","messages":"x","metadata":{"a":[${'0,'.repeat(2e5)}${'[],'.repeat(2e5)}${deep}]}}`)
     return [response.status, await response.text()]
