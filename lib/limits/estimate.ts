@@ -20,7 +20,7 @@ export interface Estimate {
   /** The shortest answer that is worth asking for. Default 1. */
   readonly minCompletion?: number
   /**
-   * What the call uses beside tokens, or in place of them: its tokens then count where a model is paid by these and
+   * Units the call uses beside tokens, or in place of them: its tokens then count where a model is paid by these and
    * its provider does not report them, and in no limit of tokens per minute.
    */
   readonly units?: Units

@@ -331,7 +331,7 @@ t.test('mistakes that other gateways made in the answer', async t => {
     const error = (type: string): object => ({ type: 'error', error: { type, message: 'x' }, request_id: 'req_1' })
     t.throws(() => eventsOf(error('overloaded_error')), { code: 'upstream_overloaded', status: 503, type: 'server_error' })
     t.throws(() => eventsOf(start, textStart, half, error('api_error')), { code: 'upstream_error' })
-    t.throws(() => eventsOf(start, error('rate_limit_error')), { code: 'rate_limit_exceeded', failure: 'rate_limit' })
+    t.throws(() => eventsOf(start, error('rate_limit_error')), { code: 'rate_limit_exceeded', fault: 'rate_limit' })
     t.throws(() => eventsOf(start, error('invalid_request_error')), { code: 'upstream_invalid_request', message: 'x' })
     t.throws(() => readEvents([Buffer.from('event: error\ndata: it broke\n\n')], streamOf(anthropicChat, ask())), { code: 'upstream_error' })
     t.throws(() => readEvents([Buffer.from(`data: ${JSON.stringify(error('timeout_error'))}\n\n`)], streamOf(anthropicChat, ask())), { code: 'upstream_timeout' })

@@ -64,7 +64,7 @@ t.test('a recorded stream folds to the whole answer that says the same', async t
 t.test('a stream that ends before a candidate it began is an error', async t => {
   const one = { candidates: [{ index: 0, content: { parts: [{ text: 'half' }] }, finishReason: 'STOP' }] }
   const half = { candidates: [{ index: 0, content: { parts: [{ text: 'half' }] } }] }
-  const interrupted = { code: 'upstream_stream_interrupted', failure: 'transient' }
+  const interrupted = { code: 'upstream_stream_interrupted', fault: 'transient' }
   t.throws(() => readEvents([sse(half)], streamOf(googleChat, googleAsk())), interrupted)
   t.throws(() => readEvents([], streamOf(googleChat, googleAsk())), interrupted, 'nothing at all')
   t.throws(() => readEvents([sse({ usageMetadata: {} })], streamOf(googleChat, googleAsk())), interrupted)
@@ -309,7 +309,7 @@ t.test('what would be answered wrongly is refused, with the exact parameter', as
     [{ messages: [{ role: 'user', content: '' }] }, 'messages']
   ]
   for (const [request, param] of cases) {
-    t.throws(() => googleBody(request), { name: 'GatewayError', status: 400, param, failure: 'caller' }, param)
+    t.throws(() => googleBody(request), { name: 'GatewayError', status: 400, param, fault: 'caller' }, param)
   }
 })
 

@@ -69,13 +69,13 @@ t.test('a refusal by status blames the content, the field or the key, and names 
     code: 'permission-denied',
     error: 'Content violates usage guidelines. Team: team-canary, API key ID: canary-id, Model: grok-4.6, Failed check: SAFETY_CHECK_TYPE_BIO'
   })
-  t.match(refused, { code: 'content_policy_violation', status: 400, failure: 'caller', message: /SAFETY_CHECK_TYPE_BIO/ })
+  t.match(refused, { code: 'content_policy_violation', status: 400, fault: 'caller', message: /SAFETY_CHECK_TYPE_BIO/ })
   t.notMatch(JSON.stringify([refused.toBody(), refused.cause]), /canary/)
-  t.match(error(403, { code: 'permission-denied', error: 'The key is blocked' }), { code: 'upstream_auth_failed', status: 502, failure: 'credential' })
+  t.match(error(403, { code: 'permission-denied', error: 'The key is blocked' }), { code: 'upstream_auth_failed', status: 502, fault: 'credential' })
   t.match(error(403, { code: 'permission-denied', error: 'The key is blocked' }, true), { code: 'invalid_provider_key', status: 403 })
   t.match(error(400, { code: 'Client specified an invalid argument', error: 'Incorrect API key provided: xa***' }), { code: 'upstream_auth_failed' })
   t.match(error(410, { error: 'Live search is deprecated.' }), { code: 'unsupported_parameter', status: 400, param: 'search_parameters' })
-  t.match(error(429, { error: 'slow' }), { code: 'rate_limit_exceeded', failure: 'rate_limit' })
+  t.match(error(429, { error: 'slow' }), { code: 'rate_limit_exceeded', fault: 'rate_limit' })
 })
 
 t.test('the body holds what xAI knows, as it wants it', async t => {
