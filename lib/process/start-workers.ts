@@ -103,9 +103,12 @@ export function startWorkers (settings: WorkerSettings, log: Log, { onFork, onRe
   for (let number = 0; number < count; number++) fork()
 }
 
-/** Returns the workers that have not exited. */
+/**
+ * Returns the workers that have not exited. `cluster.workers` still holds one that has, until its channel
+ * has closed as well, and a stop that waits for it would not end.
+ */
 function workers (): Worker[] {
-  return Object.values(cluster.workers ?? {}).filter(worker => worker !== undefined)
+  return Object.values(cluster.workers ?? {}).filter(worker => worker?.isDead() === false) as Worker[] // undefined is not
 }
 
 function killWorkers (): void {
