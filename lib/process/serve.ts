@@ -177,7 +177,7 @@ function differ (a: unknown, b: unknown): boolean {
 
 function restartOnlyChanges (running: Settings, wanted: Settings): string[] {
   const changed = Object.entries(restartOnly).filter(([name]) => (
-    Reflect.get(running.server, name) !== Reflect.get(wanted.server, name)
+    differ(Reflect.get(running.server, name), Reflect.get(wanted.server, name))
   )).map(([, entry]) => entry)
   return isDeepStrictEqual(running.metrics, wanted.metrics) ? changed : [...changed, 'metrics']
 }
