@@ -397,7 +397,7 @@ t.test('a deferred call is admitted by all limits, and paid when it is run', asy
 t.test('a call that its provider has deferred is paid when it is fetched, with whatever is left', async t => {
   const database = await store(t)
   const limits: KeyLimits = { requestsPerMinute: 3, tokensPerMinute: 4, concurrentCalls: 1, budget: { usd: 0.000_01, per: 'total' }, strict: false }
-  const set = await start(t, limits, ({ method }) => ({ pieces: [method === 'POST' ? '{"request_id":"f15c114e-f47d"}' : chatAnswer('x')] }), {
+  const set = await start(t, limits, ({ method }, number) => ({ pieces: [method === 'POST' ? `{"request_id":"f15c114e-f47d-${number}"}` : chatAnswer('x')] }), {
     provider: { id: 'xai', kind: 'xai' }, more: { database },
     parts: { models: [modelSettings('xai/grok-4.6', { price: { input: 3, output: 3 } })] }
   })
