@@ -45,9 +45,10 @@ function attempt (load: () => ReadSettings): ReadSettings | ConfigError {
   }
 }
 
-function summary ({ providers, routes, toolServers, keys }: Settings): Record<string, readonly string[]> {
+function summary ({ providers, catalogue, routes, toolServers, keys }: Settings): Record<string, readonly string[]> {
   return {
     providers: providers.filter(({ enabled }) => enabled).map(({ id }) => id),
+    catalogue: catalogue === undefined ? [] : [`${catalogue.file} (${catalogue.models.length} models, ${catalogue.families.length} families)`],
     routes: routes.map(({ name }) => name),
     mcp_servers: toolServers.map(({ slug }) => slug),
     keys: keys.map(({ name }) => name)

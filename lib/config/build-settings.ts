@@ -8,7 +8,7 @@ import { Config, KeyConfig, ModelConfig, ProviderConfig, ToolServerConfig, type 
 import { providerLabels } from '../../schemas/providers.ts'
 import { withoutTrailingSlashes } from '../text/without-trailing-slashes.ts'
 import { Secret } from '../core/secret.ts'
-import type { KeySettings, ProviderSettings, RouteSettings, Settings } from '../core/settings.ts'
+import type { CatalogueSettings, KeySettings, ProviderSettings, RouteSettings, Settings } from '../core/settings.ts'
 import { chatSettings } from '../chat/model-settings.ts'
 import { kindOf, kinds } from '../providers/kinds.ts'
 import { camelCased } from '../validation/camel-case-schema.ts'
@@ -20,26 +20,29 @@ export interface SettingsSources {
   /** The keys of `HEADGATE_API_KEYS`. */
   readonly ownKeys: readonly KeySettings[]
   readonly cwd: string
+  /** The models of the file that `catalogue` names. */
+  readonly catalogue?: CatalogueSettings | undefined
 }
 
 type ReadSecret = (reference: string) => Secret
 
 /** The sections that need nothing but other names. */
-const Sections = Type.Omit(Config, ['providers', 'models', 'routes', 'mcp_servers', 'keys', 'server'])
+const Sections = Type.Omit(Config, ['catalogue', 'providers', 'models', 'routes', 'mcp_servers', 'keys', 'server'])
 
 /** @param config without problems: every reference in it leads to one of the secrets */
-export function buildSettings (config: Config, { secrets, ownKeys, cwd }: SettingsSources): Settings {
+export function buildSettings (config: Config, { secrets, ownKeys, cwd, catalogue }: SettingsSources): Settings {
   const secret: ReadSecret = reference => {
     const found = secrets.get(reference)
     if (found === undefined) throw new Error('a secret of the configuration was not resolved')
     return found
   }
-  const { providers: entries, models, routes, mcp_servers: toolServers, keys, server, ...sections } = config
+  const { catalogue: _, providers: entries, models, routes, mcp_servers: toolServers, keys, server, ...sections } = config
   const providers = Object.entries(entries).filter(([id, { enabled }]) => enabled || isLabel(id))
   const ids = new Set(providers.map(([id]) => id))
   const { workers, ...serverSettings } = camelCased(Config.properties.server, server, secret)
   return {
     ...camelCased(Sections, sections, secret),
+    ...catalogue !== undefined && { catalogue },
     server: {
       ...serverSettings,
       workers: workers === 'auto' ? availableParallelism() : workers,

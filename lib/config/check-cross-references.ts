@@ -8,20 +8,16 @@ import { endpointNames } from '../core/endpoint.ts'
 import { nearest } from '../text/nearest.ts'
 import { SandboxOptionError, sandboxOptionNames, sandboxOptions } from '../sandbox/options.ts'
 import { isServerPattern } from '../mcp/tool-scope.ts'
-import { checkModels } from './check-models.ts'
+import { checkModels, type KnownNames } from './check-models.ts'
 import { parseIsoDate } from './parse-iso-date.ts'
 import { kindOf, kinds } from '../providers/kinds.ts'
 import type { Path } from './path.ts'
 import type { Report } from './report.ts'
 
-/**
- * Reports what is wrong between entries that are each right by themselves.
- *
- * @param providerNames every provider that is written down, also where its entry is wrong
- */
-export function checkCrossReferences (config: Config, providerNames: readonly string[], report: Report): void {
+/** Reports what is wrong between entries that are each right by themselves. */
+export function checkCrossReferences (config: Config, known: KnownNames, report: Report): void {
   checkProviders(config, report)
-  checkModels(config, providerNames, report)
+  checkModels(config, known, report)
   checkToolServers(config, report)
   checkListening(config, report)
   checkHosts(config, report)

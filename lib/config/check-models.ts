@@ -3,25 +3,30 @@
 import { providerLabels } from '../../schemas/providers.ts'
 import type { Config } from '../../schemas/config.ts'
 import { capabilityNames } from '../../schemas/catalogue.ts'
-import { catalogue } from '../models/catalogue.ts'
 import { nearest } from '../text/nearest.ts'
 import { sandboxModels } from '../sandbox/sandbox-models.ts'
 import { kindOf, kinds } from '../providers/kinds.ts'
 import { ModelSettings } from '../../schemas/chat.ts'
 import { explain } from '../validation/explain.ts'
 import { routeTargets } from './route-targets.ts'
+import type { ModelEntry } from '../core/model.ts'
 import type { Path } from './path.ts'
 import type { Report } from './report.ts'
+
+export interface KnownNames {
+  /** Every provider that is written down, also where its entry is wrong. */
+  readonly providerNames: readonly string[]
+  /** The models of the catalogue. */
+  readonly catalogue: readonly ModelEntry[]
+}
 
 /**
  * Reports names that lead nowhere or in a circle, and warns of those that only a provider can know
  * although the catalogue has its models.
- *
- * @param providerNames every provider that is written down, also where its entry is wrong
  */
-export function checkModels (config: Config, providerNames: readonly string[], report: Report): void {
+export function checkModels (config: Config, known: KnownNames, report: Report): void {
   const { models, routes, keys } = config
-  const names = new ModelNames(config, providerNames)
+  const names = new ModelNames(config, known)
   const steps = stepsOf(config)
   const checkTarget = (path: Path, name: string, target: string): void => {
     if (reachedFrom(target, steps).has(name)) report.add(path, 'leads back to itself')
@@ -110,13 +115,13 @@ class ModelNames {
   readonly #lists = new Map<string, ReadonlySet<string>>()
   readonly #own: ReadonlySet<string>
 
-  constructor (config: Config, providerNames: readonly string[]) {
+  constructor (config: Config, { providerNames, catalogue }: KnownNames) {
     this.#config = config
     // A provider may be off in one environment and on in another: its models are no mistake.
     this.#prefixes = new Set([...providerLabels, 'sandbox', ...providerNames])
     this.#own = new Set([...Object.keys(config.models), ...Object.keys(config.routes)])
     for (const [id, { kind, list_models: listed }] of Object.entries(config.providers)) {
-      const known = knownModels(kindOf(id, kind))
+      const known = knownModels(kindOf(id, kind), catalogue)
       const lists = listed ?? kinds[kindOf(id, kind)].listModels
       if (known.length > 0 && !lists) this.#lists.set(id, new Set(known.map(name => `${id}/${name}`)))
     }
@@ -172,7 +177,7 @@ class ModelNames {
 }
 
 /** Names without prefix of the models that a kind is known to have; none where only it can know. */
-function knownModels (kind: string): string[] {
+function knownModels (kind: string, catalogue: readonly ModelEntry[]): string[] {
   const models = kind === 'sandbox' ? sandboxModels : catalogue.filter(({ providerId }) => providerId === kind)
   return models.map(({ id }) => id.slice(id.indexOf('/') + 1))
 }

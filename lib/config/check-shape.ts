@@ -43,7 +43,7 @@ export function checkShape (value: Record<string, unknown>, report: Report): Sha
     const errors = (isConfig.errors ?? []).filter(error => error.propertyName === undefined)
     const wrong = errors.map(error => ({ error, path: pathOf(error, whole) }))
     // Cutting out one entry can leave its map incomplete; that is not the operator's doing.
-    if (first) for (const { error, path } of wrong) describe(error, path, report)
+    if (first) reportErrors(errors, whole, report)
     for (const path of lastFirst(wrong.map(({ path }) => path))) {
       const item = written(path)
       const place = item.at(-1)
@@ -55,6 +55,11 @@ export function checkShape (value: Record<string, unknown>, report: Report): Sha
     }
   }
   return { config: accepted, written }
+}
+
+/** Reports what ajv found wrong with a value, which it has checked with `allErrors` and `verbose`. */
+export function reportErrors (errors: readonly ErrorObject[], value: unknown, report: Report): void {
+  for (const error of errors) describe(error, pathOf(error, value), report)
 }
 
 function movedBack (place: number, gone: readonly number[] = []): number {

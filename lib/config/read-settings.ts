@@ -12,15 +12,17 @@ import { providerLabels } from '../../schemas/providers.ts'
 import { readFileSync } from 'node:fs'
 import { dirname, isAbsolute, relative, resolve } from 'node:path'
 import { buildSettings, environmentKeys } from './build-settings.ts'
+import { catalogueOf } from '../models/catalogue.ts'
 import { checkShape } from './check-shape.ts'
 import { checkKeyValues } from './check-key-values.ts'
 import { checkCrossReferences } from './check-cross-references.ts'
 import { emptyDocument, readDocument, type ConfigDocument } from './config-document.ts'
 import { applyEnvironment, errorCode, readEnvironment } from './environment.ts'
 import { ConfigError, type Problem } from './problems.ts'
+import { readCatalogueFile } from './read-catalogue.ts'
 import { readSecrets } from './read-secrets.ts'
-import { createReport, reportFor } from './report.ts'
-import type { Settings } from '../core/settings.ts'
+import { createReport, reportFor, type Report } from './report.ts'
+import type { CatalogueSettings, Settings } from '../core/settings.ts'
 
 export interface ConfigSources {
   /** `process.env`; the file `.env` in `cwd` adds to it. */
@@ -47,8 +49,12 @@ export interface ReadSettings {
   readonly warnings: readonly Problem[]
 }
 
-/** Reads the same, with the warnings. */
-export function readSettings (sources: ConfigSources): ReadSettings {
+/**
+ * Reads the same, with the warnings.
+ *
+ * @param onFile called with the path of each further file that is read with the configuration
+ */
+export function readSettings (sources: ConfigSources, onFile: (path: string) => void = () => {}): ReadSettings {
   const { env, cwd } = sources
   const environment = readEnvironment(env, cwd)
   const file = configFile(sources)
@@ -59,11 +65,30 @@ export function readSettings (sources: ConfigSources): ReadSettings {
   const secrets = readSecrets(value, { environment, directory: dirname(file.path) }, report)
   if (isObject(value.providers)) for (const label of providerLabels) value.providers[label] ??= { enabled: false }
   const { config, written } = checkShape(value, report)
+  const catalogue = readCatalogue(config.catalogue, { directory: dirname(file.path), cwd, onFile }, report)
   const ownKeys = environmentKeys(environment.get('HEADGATE_API_KEYS'))
-  checkCrossReferences(config, providerNames, reportFor(report, written))
+  checkCrossReferences(config, { providerNames, catalogue: catalogueOf({ catalogue }).models }, reportFor(report, written))
   checkKeyValues(config, { secrets, ownKeys }, reportFor(report, written))
   report.throwIfAny()
-  return { settings: buildSettings(config, { secrets, ownKeys, cwd }), warnings: report.warnings() }
+  return { settings: buildSettings(config, { secrets, ownKeys, cwd, catalogue }), warnings: report.warnings() }
+}
+
+/** Reads the file of `catalogue`; `undefined` where there is none, or none that can be used. */
+function readCatalogue (
+  file: string | undefined,
+  { directory, cwd, onFile }: { readonly directory: string, readonly cwd: string, readonly onFile: (path: string) => void },
+  report: Report
+): CatalogueSettings | undefined {
+  if (file === undefined) return undefined
+  const path = resolve(directory, file)
+  onFile(path)
+  const found = readCatalogueFile(path, shownName(path, cwd))
+  if (typeof found === 'string') {
+    report.add(['catalogue'], found === 'ENOENT' ? 'file not found' : `cannot be read (${found})`)
+    return undefined
+  }
+  report.include(found.problems)
+  return found.catalogue && { ...found.catalogue, file }
 }
 
 export interface ConfigFile {

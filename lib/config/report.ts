@@ -18,6 +18,8 @@ export interface Report {
   readonly add: (path: Path, message: string, details?: ProblemDetails) => void
   /** Warnings. */
   readonly warn: (path: Path, message: string, details?: ProblemDetails) => void
+  /** Adds the problems of a file that the configuration names. */
+  readonly include: (found: readonly Problem[]) => void
   /** @throws ConfigError with everything added so far, in the order of the file. */
   readonly throwIfAny: () => void
   readonly warnings: () => readonly Problem[]
@@ -26,6 +28,7 @@ export interface Report {
 export function createReport (document: ConfigDocument, origins: Origins): Report {
   const problems = new Map<string, Problem>()
   const warnings = new Map<string, Problem>()
+  const included: Problem[] = []
   const into = (found: Map<string, Problem>): Report['add'] => (path, message, { suggestion, part = 'value', unless } = {}) => {
     const text = formatPath(path)
     if (problems.has(text) || found.has(text) || (unless !== undefined && problems.has(formatPath(unless)))) return
@@ -38,8 +41,9 @@ export function createReport (document: ConfigDocument, origins: Origins): Repor
   return {
     add: into(problems),
     warn: into(warnings),
+    include: found => { included.push(...found) },
     throwIfAny () {
-      if (problems.size > 0) throw new ConfigError(inOrder(problems), inOrder(warnings))
+      if (problems.size + included.length > 0) throw new ConfigError([...inOrder(problems), ...included], inOrder(warnings))
     },
     warnings: () => inOrder(warnings)
   }

@@ -17,8 +17,8 @@ export interface SettingsWatch {
 }
 
 /**
- * Calls `onSettings` with the new settings after each change of the configuration file or `.env`,
- * and on SIGHUP, which also sees changed secret files. Changes without effect, such as comments,
+ * Calls `onSettings` with the new settings after each change of the configuration file, of the catalogue it
+ * names or of `.env`, and on SIGHUP, which also sees changed secret files. Changes without effect, such as comments,
  * are passed over in silence.
  *
  * A file that was there and is gone is a problem like any other: more likely a deployment half done
@@ -35,15 +35,13 @@ export function watchSettings (
 ): SettingsWatch {
   const file = configFile(sources).path
   // Directories, not files: a file replaced by renaming is another file, and a watch on it is lost.
-  const names = new Map([[resolve(sources.cwd), new Set(['.env'])]])
-  names.set(dirname(file), new Set([...names.get(dirname(file)) ?? [], basename(file)]))
+  const watched = new Map<string, { readonly names: Set<string>, readonly watcher: FSWatcher }>()
   let timer: NodeJS.Timeout | undefined
   let expected = existsSync(file)
-  let seen = attempt(sources, expected).fingerprint
 
   const reload = (): void => {
     expected ||= existsSync(file)
-    const { fingerprint, outcome } = attempt(sources, expected)
+    const { fingerprint, outcome } = attempt(sources, expected, watchNamed)
     if (fingerprint === seen) return
     seen = fingerprint
     if (outcome instanceof ConfigError) onProblem(outcome)
@@ -53,21 +51,35 @@ export function watchSettings (
     clearTimeout(timer)
     timer = setTimeout(reload, quietMs)
   }
-  const watchers = [...names].map(([directory, files]): FSWatcher => (
-    watch(directory, (_event, name) => {
+  const watchFile = (path: string): void => {
+    const directory = dirname(path)
+    const known = watched.get(directory)
+    if (known !== undefined) {
+      known.names.add(basename(path))
+      return
+    }
+    const names = new Set([basename(path)])
+    const watcher = watch(directory, (_event, name) => {
       // Names that begin with `..` are how mounted volumes swap all their files at once.
-      if (name === null || files.has(name) || name.startsWith('..')) reloadSoon()
+      if (name === null || names.has(name) || name.startsWith('..')) reloadSoon()
     }).on('error', error => {
       const message = `configuration changes are no longer detected: ${error.message}`
       onProblem(new ConfigError([{ file: directory, line: 0, column: 0, path: '', message }]))
     })
-  ))
+    watched.set(directory, { names, watcher })
+  }
+  // What is wrong with a directory that does not exist is said of the file in it.
+  const watchNamed = (path: string): void => { if (existsSync(dirname(path))) watchFile(path) }
+
+  watchFile(resolve(sources.cwd, '.env'))
+  watchFile(file)
+  let seen = attempt(sources, expected, watchNamed).fingerprint
   process.on('SIGHUP', reloadSoon)
   return {
     close () {
       clearTimeout(timer)
       process.off('SIGHUP', reloadSoon)
-      for (const watcher of watchers) watcher.close()
+      for (const { watcher } of watched.values()) watcher.close()
     }
   }
 }
@@ -78,11 +90,14 @@ interface Attempt {
   readonly outcome: ReadSettings | ConfigError
 }
 
-/** @param expected true when a file must exist although it was not requested */
-function attempt (sources: ConfigSources, expected: boolean): Attempt {
+/**
+ * @param expected true when a file must exist although it was not requested
+ * @param onFile called with each further file the configuration names
+ */
+function attempt (sources: ConfigSources, expected: boolean, onFile: (path: string) => void): Attempt {
   try {
     const { path, explicit } = configFile(sources)
-    const outcome = readSettings(expected && !explicit ? { ...sources, file: path } : sources)
+    const outcome = readSettings(expected && !explicit ? { ...sources, file: path } : sources, onFile)
     return { outcome, fingerprint: digest(outcome.settings) }
   } catch (error) {
     if (!(error instanceof ConfigError)) throw error

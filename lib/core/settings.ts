@@ -8,6 +8,7 @@
 import type {
   Config, KeyConfig, ModelConfig, ProviderConfig, RouteStrategy, ToolServerConfig
 } from '../../schemas/config.ts'
+import type { Catalogue } from '../../schemas/catalogue.ts'
 import type { ProviderKind } from '../../schemas/providers.ts'
 import type { Secret } from './secret.ts'
 import type { CamelCased } from './camel-cased.ts'
@@ -38,6 +39,12 @@ export type Timeouts = ProviderSettings['timeouts']
  */
 export interface ModelSettings extends CamelCased<ModelConfig> {
   readonly id: string
+}
+
+/** The models of the file that `catalogue:` names, over those that come with Headgate. */
+export interface CatalogueSettings extends Catalogue {
+  /** The file, as the operator wrote it. */
+  readonly file: string
 }
 
 /** One entry of `routes:`: a name for a list of models, tried until one answers. */
@@ -75,10 +82,11 @@ export type ToolSettings = CamelCased<Config['tools']>
 export type MetricsSettings = CamelCased<NonNullable<Config['metrics']>>
 
 /** Sections that are lists under other names, or that hold values to resolve. */
-type Transformed = 'providers' | 'models' | 'routes' | 'mcpServers' | 'keys' | 'server'
+type Transformed = 'catalogue' | 'providers' | 'models' | 'routes' | 'mcpServers' | 'keys' | 'server'
 
 export interface Settings extends Omit<CamelCased<Config>, Transformed> {
   readonly server: ServerSettings
+  readonly catalogue?: CatalogueSettings | undefined
   readonly providers: readonly ProviderSettings[]
   readonly models: readonly ModelSettings[]
   readonly routes: readonly RouteSettings[]

@@ -1,6 +1,6 @@
 /**
- * The models Headgate knows from the start, and what families of models accept: `catalogue.json`, one
- * reviewed file.
+ * The models Headgate knows, and what families of models accept: `catalogue.json`, one reviewed file, and
+ * over it the file of the operator (`catalogue:`).
  *
  * Limits and prices come from the providers' own pages; a price says a day on which it held. The
  * file is checked when it is read, because a mistyped price is a wrong bill that goes unnoticed.
@@ -13,6 +13,7 @@ import type { ProviderKind } from '../../schemas/providers.ts'
 import { ModelTraits } from '../../schemas/traits.ts'
 import { Price } from '../../schemas/price.ts'
 import type { ModelEntry, Price as ModelPrice, Traits } from '../core/model.ts'
+import type { Settings } from '../core/settings.ts'
 import { camelCased } from '../validation/camel-case-schema.ts'
 
 /** Models of one family, by their names at the provider. */
@@ -32,6 +33,26 @@ export interface CatalogueEntries {
 /** Checked once, when the process starts. */
 export const { models: catalogue, families } = readCatalogue(data)
 
+const builtIn: CatalogueEntries = { models: catalogue, families }
+
+/** Entries by the catalogue of the operator: an index is built from them again and again. */
+const merged = new WeakMap<Catalogue, CatalogueEntries>()
+
+/** Returns the built-in catalogue, with the models and families of the operator's own before it. */
+export function catalogueOf ({ catalogue: own }: Pick<Settings, 'catalogue'>): CatalogueEntries {
+  if (own === undefined) return builtIn
+  const known = merged.get(own)
+  if (known !== undefined) return known
+  const { models, families } = entriesOf(own)
+  const replaced = new Set(models.map(({ id }) => id))
+  const entries = {
+    models: [...models, ...builtIn.models.filter(({ id }) => !replaced.has(id))],
+    families: [...families, ...builtIn.families]
+  }
+  merged.set(own, entries)
+  return entries
+}
+
 /**
  * Checks a catalogue and returns its entries, in order.
  *
@@ -49,9 +70,13 @@ export function readCatalogue (data: unknown): CatalogueEntries {
     if (seen.has(id)) throw new Error(`Model catalogue: /models/${index} repeats ${id}.`)
     seen.add(id)
   }
+  return entriesOf(data)
+}
+
+function entriesOf ({ models, families }: Catalogue): CatalogueEntries {
   return {
-    models: data.models.map(toEntry),
-    families: data.families.map(({ kinds, match, traits }) => ({ kinds, match: new RegExp(match), traits: camelCased(ModelTraits, traits) }))
+    models: models.map(toEntry),
+    families: families.map(({ kinds, match, traits }) => ({ kinds, match: new RegExp(match), traits: camelCased(ModelTraits, traits) }))
   }
 }
 

@@ -10,7 +10,7 @@ import { providerLabels, type ProviderKind } from '../../schemas/providers.ts'
 import type { ModelEntry } from '../core/model.ts'
 import type { ModelSettings, Settings } from '../core/settings.ts'
 import { kinds } from '../providers/kinds.ts'
-import { catalogue } from './catalogue.ts'
+import { catalogueOf } from './catalogue.ts'
 import { dateIn, withoutDate } from './dated-names.ts'
 import { familyTraits, mergeTraits } from './traits.ts'
 
@@ -32,6 +32,7 @@ export function kindsById ({ providers }: Pick<Settings, 'providers'>): Readonly
 /** @throws Error when a `models:` entry names a provider that does not exist. */
 export function collectModels ({ settings, extra, discovered }: ModelSources): Map<string, ModelEntry> {
   const providerKinds = kindsById(settings)
+  const { models: catalogue, families } = catalogueOf(settings)
   const entries = new Map<string, ModelEntry>()
   for (const models of discovered.values()) for (const model of models) entries.set(model.id, model)
   for (const [providerId, kind] of providerKinds) {
@@ -50,7 +51,7 @@ export function collectModels ({ settings, extra, discovered }: ModelSources): M
   const withStatus = new Set(settings.models.filter(({ status }) => status !== undefined).map(({ id }) => id))
   for (const entry of entries.values()) {
     const { traits, ...complete } = inherited(entry, entries, withStatus.has(entry.id))
-    const merged = mergeTraits(familyTraits(providerKinds.get(entry.providerId), entry.model), traits)
+    const merged = mergeTraits(familyTraits(families, providerKinds.get(entry.providerId), entry.model), traits)
     entries.set(entry.id, merged === undefined ? complete : { ...complete, traits: merged })
   }
   return entries

@@ -10,6 +10,7 @@ import type { Route } from '../core/route.ts'
 import type { RouteSettings, Settings } from '../core/settings.ts'
 import { orderRoutes } from '../routing/route-strategies.ts'
 import type { ModelEntry, Traits } from '../core/model.ts'
+import { catalogueOf } from './catalogue.ts'
 import { kindsById, modelOfSnapshot, snapshotOf } from './known-models.ts'
 import { familyTraits } from './traits.ts'
 
@@ -40,6 +41,7 @@ export function buildIndex (
   enabled: ReadonlySet<string>
 ): ModelIndex {
   const kinds = kindsById(settings)
+  const { families } = catalogueOf(settings)
   const disabled = new Set<string>()
   for (const { id, providerId, model, status } of entries.values()) {
     if (status === 'disabled') disabled.add(id).add(`${providerId}/${model}`)
@@ -59,7 +61,7 @@ export function buildIndex (
     const modelId = `${providerId}/${model}`
     const entry = find(modelId)
     if (entry?.status === 'disabled' || disabled.has(modelId) || hasLoneSurrogate(model)) return undefined
-    return entry === undefined ? withTraits({ providerId, model, modelId }, familyTraits(kinds.get(providerId), model)) : routeOf(entry)
+    return entry === undefined ? withTraits({ providerId, model, modelId }, familyTraits(families, kinds.get(providerId), model)) : routeOf(entry)
   }
   const resolve = (id: string): readonly Route[] => {
     const known = routes.get(id)

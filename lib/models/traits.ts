@@ -2,10 +2,10 @@
 
 import type { ProviderKind } from '../../schemas/providers.ts'
 import type { Traits } from '../core/model.ts'
-import { families } from './catalogue.ts'
+import type { ModelFamily } from './catalogue.ts'
 
 /** @param model the name at the provider */
-export function familyTraits (kind: ProviderKind | undefined, model: string): Traits | undefined {
+export function familyTraits (families: readonly ModelFamily[], kind: ProviderKind | undefined, model: string): Traits | undefined {
   return families.find(({ kinds, match }) => (
     (kinds === undefined || (kind !== undefined && kinds.includes(kind))) && match.test(model)
   ))?.traits

@@ -53,6 +53,18 @@ t.test('an old Node gets a sentence instead of a syntax error', async t => {
   t.same({ status, stdout, stderr }, { status: 1, stdout: '', stderr: 'headgate: Node.js 20.20.0 or newer is required; this is 18.20.4.\n' })
 })
 
+t.test('check says which catalogue file is used and what is in it', async t => {
+  const model = { id: 'openai/gpt-6', display_name: 'Six', description: 'Newer.', status: 'enabled', upstream_api: 'x', can: ['text'] }
+  const directory = t.testdir({
+    'headgate.yaml': 'catalogue: own.json',
+    'own.json': JSON.stringify({ families: [], models: [model] }),
+    'bad.yaml': 'catalogue: bad.json',
+    'bad.json': JSON.stringify({ families: [], models: [{ ...model, id: 'x' }] })
+  })
+  t.match(await headgate(t, ['check'], directory), { code: 0, out: /catalogue: own\.json \(1 models, 0 families\)/ })
+  t.match(await headgate(t, ['check', 'bad.yaml'], directory), { code: 1, error: /bad\.json:1:\d+ {2}models\[0\]\.id {2}must be/ })
+})
+
 t.test('check names every problem of a configuration with its place', async t => {
   const directory = t.testdir({
     'headgate.yaml': 'server:\n  prt: 1\nproviders:\n  sandbox: {}\n',

@@ -2,7 +2,9 @@ import t from 'tap'
 import { readFileSync } from 'node:fs'
 import { createModels } from '../../lib/models/create-models.ts'
 import { Config } from '../../schemas/config.ts'
-import { ids, load } from '../support/config.ts'
+import { loadSettings } from '../../lib/config/read-settings.ts'
+import type { Settings } from '../../lib/core/settings.ts'
+import { directory, ids, load, type Env } from '../support/config.ts'
 
 const root = new URL('../../../', import.meta.url)
 
@@ -14,10 +16,12 @@ t.test('the example file is right, with and without its entries, and complete', 
   const whole = example.replace(/^#(?! \S)/gm, '')
   const names = [...whole.matchAll(/env:(\w+)/g)].map(([, name]) => name ?? '')
   const env = Object.fromEntries(names.map(name => [name, 'x']))
-  t.same(ids(load(t, whole, env)), ['openai', 'ollama', 'team-gpu', 'sandbox', 'local'])
+  const catalogue = readFileSync(new URL('lib/models/catalogue.json', root), 'utf8')
+  const loadWhole = (env: Env): Settings => loadSettings({ env, cwd: directory(t, { 'headgate.yaml': whole, 'catalogue.json': catalogue }) })
+  t.same(ids(loadWhole(env)), ['openai', 'ollama', 'team-gpu', 'sandbox', 'local'])
   t.same(entryNames(Config).filter(name => !new RegExp(`^ *(- )?${name}:`, 'm').test(whole)), [])
   const defaults = load(t, '')
-  const { limits: { defaultKey, bodyMemoryBytes, ...limits }, tools, deferred, usage, metrics } = load(t, whole, env)
+  const { limits: { defaultKey, bodyMemoryBytes, ...limits }, tools, deferred, usage, metrics } = loadWhole(env)
   t.same(defaultKey, { requestsPerMinute: 600 })
   t.same(usage, defaults.usage)
   t.same(metrics, load(t, 'metrics: {}').metrics)
@@ -25,7 +29,7 @@ t.test('the example file is right, with and without its entries, and complete', 
   t.same(limits, defaults.limits, 'the example shows the defaults')
   t.same(deferred, defaults.deferred)
   t.match(tools, { ...defaults.tools, allowedHosts: ['tools.internal', '10.0.0.0/8'] })
-  const used = load(t, whole, env)
+  const used = loadWhole(env)
   const models = createModels(used, new Set(ids(used)))
   t.match(models.routes('fast'), [{ modelId: 'openai/gpt-4.1-mini' }])
   t.match(models.routes('careful'), [{ modelId: 'openai/gpt-4.1' }, { modelId: 'team-gpu/llama-3.3-70b' }])

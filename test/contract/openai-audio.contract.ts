@@ -14,6 +14,7 @@ import { speak } from '../../lib/sandbox/speech.ts'
 import { transcribe } from '../../lib/sandbox/transcriptions.ts'
 import { partsOf, wavOf } from '../support/forms.ts'
 import { description } from '../support/description.ts'
+import { families } from '../../lib/models/catalogue.ts'
 import { familyTraits } from '../../lib/models/traits.ts'
 import type { TranscriptEvent } from '../../lib/core/events.ts'
 import type { RecordingInput } from '../../lib/audio/recording-input.ts'
@@ -33,7 +34,7 @@ const recording: RecordingInput = {
 }
 
 function asked<R> (request: R, model: string): Ask<R> {
-  const traits = sandboxModels.find(entry => entry.model === model)?.traits ?? familyTraits('openai', model)
+  const traits = sandboxModels.find(entry => entry.model === model)?.traits ?? familyTraits(families, 'openai', model)
   const route = { providerId: 'openai', model, modelId: `openai/${model}`, traits }
   return { request, route, quirks: {}, streamed: false }
 }

@@ -6,6 +6,7 @@ import { toCompletion } from '../../lib/chat/complete.ts'
 import { GatewayError } from '../../lib/core/errors.ts'
 import { anthropicChat, anthropicHeaders } from '../../lib/providers/anthropic/index.ts'
 import { toolUseId } from '../../lib/providers/anthropic/tool-use-id.ts'
+import { families } from '../../lib/models/catalogue.ts'
 import { familyTraits } from '../../lib/models/traits.ts'
 import { errorOf, readResponse, readerOf, streamOf } from '../support/adapters.ts'
 import { cut, cutSizes } from '../support/cuts.ts'
@@ -25,7 +26,7 @@ function read (name: string): Buffer {
 function ask (request: Partial<ChatInput> = {}, model = 'claude-haiku-4-5', streamed = false): Ask<ChatInput> {
   return {
     request: { model: `anthropic/${model}`, messages: [{ role: 'user', content: 'hi' }], ...request },
-    route: { providerId: 'anthropic', model, modelId: `anthropic/${model}`, traits: familyTraits('anthropic', model) },
+    route: { providerId: 'anthropic', model, modelId: `anthropic/${model}`, traits: familyTraits(families, 'anthropic', model) },
     quirks: {},
     streamed
   }

@@ -1,3 +1,4 @@
+import { families } from '../../lib/models/catalogue.ts'
 import { familyTraits } from '../../lib/models/traits.ts'
 import { googleChat } from '../../lib/providers/google/index.ts'
 import type { ChatInput } from '../../lib/chat/input.ts'
@@ -8,7 +9,7 @@ import type { Ask } from '../../lib/providers/provider.ts'
 export function googleAsk (request: Partial<ChatInput> = {}, model = 'gemini-2.5-flash'): Ask<ChatInput> {
   return {
     request: { model: `google/${model}`, messages: [{ role: 'user', content: 'hi' }], ...request },
-    route: { providerId: 'google', model, modelId: `google/${model}`, traits: familyTraits('google', model) },
+    route: { providerId: 'google', model, modelId: `google/${model}`, traits: familyTraits(families, 'google', model) },
     quirks: {},
     streamed: false
   }
