@@ -3,7 +3,7 @@
 import { chatInput, type ChatInput } from '../lib/chat/input.ts'
 import { chatAttributes, chatSettings } from '../lib/chat/model-settings.ts'
 import { chatSizes, checkChatRules } from '../lib/chat/rules.ts'
-import { toCompletion } from '../lib/chat/complete.ts'
+import { toCompletion } from '../lib/dialects/chat-completions/complete.ts'
 import { chain, map, type Stage } from '../lib/core/stage.ts'
 import { estimateChat } from '../lib/limits/estimate.ts'
 import { checkToolScope } from '../lib/mcp/tool-scope.ts'

@@ -15,6 +15,7 @@ const layers: Readonly<Record<string, number>> = {
   'lib/wire': 2,
   'lib/validation': 2,
   'lib/chat': 2,
+  'lib/dialects': 2,
   'lib/images': 2,
   'lib/audio': 2,
   'lib/embeddings': 2,

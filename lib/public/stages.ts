@@ -35,7 +35,7 @@ export { retryAsImage } from '../stages/ocr/retry-as-image.ts'
 export { speechFrames } from '../stages/audio/speech-frames.ts'
 export { transcriptFrames } from '../stages/audio/transcript-frames.ts'
 
-export { toCompletion } from '../chat/complete.ts'
+export { toCompletion } from '../dialects/chat-completions/complete.ts'
 export { bytesReply } from '../replies/bytes.ts'
 export { deferredCompletion } from '../replies/deferred-completion.ts'
 export { embeddingsReply } from '../replies/embeddings-reply.ts'

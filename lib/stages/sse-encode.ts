@@ -1,7 +1,7 @@
 /** Chat events to the frames of an event stream, one piece of text per batch. */
 
 import { randomBytes } from 'node:crypto'
-import { Chunks, type AnswerHead, type Chunk } from '../chat/chunk.ts'
+import { Chunks, type AnswerHead, type Chunk } from '../dialects/chat-completions/chunk.ts'
 import { detachString } from '../text/detach-string.ts'
 import { sseData } from '../wire/sse.ts'
 import { sseFrames, type FramePrinter } from './sse-frames.ts'

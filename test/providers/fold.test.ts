@@ -6,7 +6,7 @@
 import { deepStrictEqual } from 'node:assert/strict'
 import fc from 'fast-check'
 import t from 'tap'
-import { toCompletion } from '../../lib/chat/complete.ts'
+import { toCompletion } from '../../lib/dialects/chat-completions/complete.ts'
 import { chatCompletions } from '../../lib/providers/chat-completions/index.ts'
 import { googleChat } from '../../lib/providers/google/index.ts'
 import { xaiChat } from '../../lib/providers/xai/index.ts'

@@ -1,7 +1,7 @@
 import { readFileSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
-import { toCompletion } from '../../lib/chat/complete.ts'
+import { toCompletion } from '../../lib/dialects/chat-completions/complete.ts'
 import { googleChat, googleHeaders } from '../../lib/providers/google/index.ts'
 import { errorOf, readResponse, readerOf, streamOf } from '../support/adapters.ts'
 import { cut, cutSizes } from '../support/cuts.ts'

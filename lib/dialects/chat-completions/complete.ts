@@ -1,6 +1,6 @@
 import { Chunks, type AnswerHead, type Chunk } from './chunk.ts'
 import { foldChunks, type Completion } from './fold.ts'
-import type { ChatEvent } from '../core/events.ts'
+import type { ChatEvent } from '../../core/events.ts'
 
 /**
  * Folds all batches of one answer into a `chat.completion`.

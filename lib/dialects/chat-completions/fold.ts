@@ -4,7 +4,7 @@ import type { Chunk } from './chunk.ts'
 import type {
   AnswerMessage, AnswerToolCall, ChatCompletion, ChoiceLogprobs, ChunkChoice, ChunkDelta, CompletionChoice, FinishReason,
   ToolCallDelta
-} from '../../schemas/completion.ts'
+} from '../../../schemas/completion.ts'
 
 type Fields = Record<string, unknown>
 

@@ -1,13 +1,13 @@
 import t from 'tap'
-import type { ValidCall } from '../../lib/core/call.ts'
-import { CallRecord } from '../../lib/core/record.ts'
-import { ValidationError } from '../../lib/core/errors.ts'
-import { chatInput, type ChatInput } from '../../lib/chat/input.ts'
-import { checkChatRules } from '../../lib/chat/rules.ts'
-import { withCallerPaths } from '../../lib/providers/caller-paths.ts'
-import { chatCompletions } from '../../lib/providers/chat-completions/index.ts'
-import type { ChatRequest } from '../../schemas/chat.ts'
-import type { Message } from '../../schemas/messages.ts'
+import type { ValidCall } from '../../../lib/core/call.ts'
+import { CallRecord } from '../../../lib/core/record.ts'
+import { ValidationError } from '../../../lib/core/errors.ts'
+import { chatInput, type ChatInput } from '../../../lib/chat/input.ts'
+import { checkChatRules } from '../../../lib/chat/rules.ts'
+import { withCallerPaths } from '../../../lib/providers/caller-paths.ts'
+import { chatCompletions } from '../../../lib/providers/chat-completions/index.ts'
+import type { ChatRequest } from '../../../schemas/chat.ts'
+import type { Message } from '../../../schemas/messages.ts'
 
 function callWith (request: Partial<ChatRequest>): ValidCall<ChatRequest> {
   return {

@@ -4,12 +4,12 @@
  * Streams print these objects and whole answers are folded from them, so the two cannot disagree.
  */
 
-import type { ChatEvent, FinishReason, Logprobs, ResponseStart, ToolResult, ToolServerError } from '../core/events.ts'
-import type { Usage } from '../core/usage.ts'
-import { serviceTiers } from '../../schemas/completion.ts'
+import type { ChatEvent, FinishReason, Logprobs, ResponseStart, ToolResult, ToolServerError } from '../../core/events.ts'
+import type { Usage } from '../../core/usage.ts'
+import { serviceTiers } from '../../../schemas/completion.ts'
 import type {
   ChatCompletionChunk, ChoiceLogprobs, ChunkChoice, ChunkDelta, CompletionUsage, ToolServerResult
-} from '../../schemas/completion.ts'
+} from '../../../schemas/completion.ts'
 
 /** Fields of a provider that no schema names; they travel where they stood. */
 type Fields = Record<string, unknown>

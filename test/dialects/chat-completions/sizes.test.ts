@@ -1,9 +1,9 @@
 import t from 'tap'
-import { ValidationError } from '../../lib/core/errors.ts'
-import { chatSizes } from '../../lib/chat/rules.ts'
-import { CallRecord } from '../../lib/core/record.ts'
-import type { ChatRequest } from '../../schemas/chat.ts'
-import type { ValidCall } from '../../lib/core/call.ts'
+import { ValidationError } from '../../../lib/core/errors.ts'
+import { chatSizes } from '../../../lib/chat/rules.ts'
+import { CallRecord } from '../../../lib/core/record.ts'
+import type { ChatRequest } from '../../../schemas/chat.ts'
+import type { ValidCall } from '../../../lib/core/call.ts'
 
 const check = chatSizes({ chatMessages: 3, chatParts: 4, chatTools: 2 })
 const text = { type: 'text' as const, text: 'a' }
