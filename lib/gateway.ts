@@ -16,6 +16,7 @@ import { openDeferrals } from './deferred/deferrals.ts'
 import { answerTask } from './deferred/answer-task.ts'
 import { TaskRunner } from './deferred/task-runner.ts'
 import { GatewayError } from './core/errors.ts'
+import { errorFormatOf } from './dialects/error-format.ts'
 import { allowedHosts } from './http/allowed-hosts.ts'
 import { createApp } from './http/app.ts'
 import { stopAccepting } from './http/node-internals.ts'
@@ -129,6 +130,7 @@ export async function createGateway (settings: Settings, given: GatewayParts): P
     limits: settings.limits,
     allowsHost: allowedHosts(settings.server),
     draining: () => draining,
+    errorReply: (failure, call, path) => errorFormatOf(path, call.headers)(failure, call),
     beforeLastByte: call => recorder.recordBeforeLastByte(call),
     onEnd
   })

@@ -54,7 +54,7 @@ const owners: Readonly<Record<string, RegExp>> = {
   'koa-body': /^lib\/http\//,
   ajv: /^lib\/(?:stages\/validate|config\/|models\/catalogue)/,
   'it-pipe': /^(?:pipelines|lib\/public)\//,
-  typebox: /^(?:schemas|lib\/(?:stages|validation|config|models))\/|^lib\/wire\/openapi\.ts$/,
+  typebox: /^(?:schemas|pipelines|lib\/(?:dialects|stages|validation|config|models))\/|^lib\/wire\/openapi\.ts$/,
   undici: /^lib\/(?:upstream|mcp)\//,
   pino: /^lib\/telemetry\//,
   kysely: /^lib\/(?:stores|keys|deferred|usage)\//,

@@ -1,27 +1,16 @@
-/**
- * One conversation out of `messages`, `input`, `instructions`, `system`, `system_instruction`,
- * and one spelling out of each pair of aliases and of each way to choose tools.
- *
- * `instructions` replaces every other system prompt. Without it `system` goes first, then every
- * system and developer message stays where it is: none is lost. `system_instruction` is read
- * only when there is no `system`.
- */
+/** The input that stages and adapters work on, whichever dialect the caller speaks: each dialect's `input` makes it. */
 
 import type { ValidCall } from '../core/call.ts'
-import { ValidationError } from '../core/errors.ts'
-import { isObject } from '../json/guards.ts'
-import { plainToolChoice } from './plain-tool-choice.ts'
 import type { ChatRequest } from '../../schemas/chat.ts'
-import type { ToolChoice } from '../../schemas/tools.ts'
-import type { Message, SystemMessage, TextPart } from '../../schemas/messages.ts'
+import type { Message } from '../../schemas/messages.ts'
 
 type Alias =
   | 'messages' | 'input' | 'instructions' | 'system' | 'system_instruction'
   | 'stop_sequences' | 'auto_execute_tools' | 'cachedContent'
 
 /**
- * A chat request after `chatInput`: `messages` is the whole conversation, the system prompt
- * included; aliases are gone.
+ * One conversation: `messages` is all of it, the system prompt included, in the shapes of chat completions without
+ * their aliases.
  */
 export interface ChatInput extends Omit<ChatRequest, Alias> {
   readonly messages: readonly Message[]
@@ -37,121 +26,3 @@ export interface OriginalInput {
 }
 
 export type ChatCall = ValidCall<ChatInput>
-
-/**
- * Gives a chat call its one conversation. Lists that need no change are not copied.
- *
- * @throws ValidationError when there is no conversation at all, or a system prompt has a part
- *   without text.
- */
-export function chatInput (call: ValidCall<ChatRequest>): ChatCall {
-  const {
-    messages, input, instructions, system, system_instruction: systemInstruction,
-    stop_sequences: stopSequences, auto_execute_tools: autoExecute, cachedContent, ...rest
-  } = call.request
-
-  const conversation = conversationOf(messages) ?? conversationOf(input)
-  const replacement = systemMessage(instructions, 'instructions')
-  if (conversation === undefined && replacement === undefined) throw nothingAsked(messages)
-
-  const own = replacement === undefined ? systemMessage(system, 'system') : undefined
-  const request: { -readonly [K in keyof ChatInput]: ChatInput[K] } = {
-    messages: replacement === undefined
-      ? withSystemPrompt(own ?? fromGoogle(systemInstruction), conversation ?? [])
-      : [replacement, ...(conversation ?? []).filter(message => !isSystem(message))],
-    ...rest
-  }
-  if (request.messages !== messages) {
-    request.originalInput = {
-      field: conversationOf(messages) === undefined ? 'input' : 'messages',
-      messages: conversation ?? [],
-      systemPromptField: replacement !== undefined ? 'instructions' : own !== undefined ? 'system' : 'system_instruction'
-    }
-  }
-  if (rest.stop === undefined && stopSequences !== undefined) request.stop = stopSequences
-  // A server's tool is found under its own name once the servers have listed theirs.
-  if (rest.tool_choice !== undefined && !(rest.mcp_servers !== undefined && namesServer(rest.tool_choice))) {
-    const { choice, parallel } = plainToolChoice(rest.tool_choice)
-    request.tool_choice = choice
-    if (parallel === false) request.parallel_tool_calls = false
-  }
-  if (autoExecute === false) request.automatic_tool_execution = false
-  if (rest.cached_content === undefined && cachedContent !== undefined) request.cached_content = cachedContent
-  return { ...call, request }
-}
-
-/** A list without messages asks as little as none: official clients send one beside `input`. */
-function conversationOf (given: string | readonly Message[] | undefined): readonly Message[] | undefined {
-  if (typeof given === 'string') return [{ role: 'user', content: given }]
-  return given === undefined || given.length === 0 ? undefined : given
-}
-
-function withSystemPrompt (
-  systemPrompt: SystemMessage | undefined, conversation: readonly Message[]
-): readonly Message[] {
-  return systemPrompt === undefined ? conversation : [systemPrompt, ...conversation]
-}
-
-function namesServer (choice: ToolChoice): boolean {
-  return typeof choice === 'object' && 'server_label' in choice
-}
-
-function isSystem (message: Message): boolean {
-  return message.role === 'system' || message.role === 'developer'
-}
-
-type Block = string | Record<string, unknown>
-
-/** Returns the system message a field gives, or none when it holds nothing. */
-function systemMessage (given: string | Block[] | undefined, field: string): SystemMessage | undefined {
-  if (given === undefined || given.length === 0) return undefined
-  if (typeof given === 'string') return { role: 'system', content: given }
-  const content = given.flatMap((block, index) => {
-    return textParts(block) ?? nestedParts(block) ?? refuse(field, index, block)
-  })
-  return content.length === 0 ? undefined : { role: 'system', content }
-}
-
-/** Reads `{ parts: [{ text }] }`, the shape of Google's API; any other object says nothing to us. */
-function fromGoogle (given: ChatRequest['system_instruction']): SystemMessage | undefined {
-  if (given === undefined || typeof given === 'string') return systemMessage(given, 'system_instruction')
-  const parts: unknown = given['parts']
-  return Array.isArray(parts) ? systemMessage(parts, 'system_instruction') : undefined
-}
-
-/** Returns a text, or an object with `text`; its other keys, such as `cache_control`, stay with it. */
-function textParts (block: unknown): TextPart[] | undefined {
-  if (typeof block === 'string') return [{ type: 'text', text: block }]
-  if (!isObject(block) || typeof block['text'] !== 'string') return undefined
-  return [{ ...block, type: 'text', text: block['text'] }]
-}
-
-/** Reads a message in place of a block: its `content` counts. One level, so no depth can hurt. */
-function nestedParts (block: unknown): TextPart[] | undefined {
-  if (!isObject(block)) return undefined
-  const { content } = block
-  if (!Array.isArray(content)) return textParts(content)
-  const parts = content.map(textParts)
-  return parts.includes(undefined) ? undefined : parts.flatMap(part => part ?? [])
-}
-
-/** A system prompt with a part left out could mean the opposite, so it is not left out. */
-function refuse (field: string, index: number, block: unknown): never {
-  throw new ValidationError([{
-    loc: ['body', field, index],
-    msg: 'Value error, expected a text block',
-    type: 'value_error',
-    ...(typeof block !== 'object' && { input: block })
-  }])
-}
-
-function nothingAsked (messages: ChatRequest['messages']): ValidationError {
-  return new ValidationError([Array.isArray(messages)
-    ? {
-        loc: ['body', 'messages'],
-        msg: 'List should have at least 1 item after validation, not 0',
-        type: 'too_short',
-        ctx: { field_type: 'List', min_length: 1, actual_length: 0 }
-      }
-    : { loc: ['body', 'messages'], msg: 'Field required', type: 'missing' }])
-}

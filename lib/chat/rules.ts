@@ -7,44 +7,7 @@
  */
 
 import { GatewayError, ValidationError } from '../core/errors.ts'
-import { tooLong } from '../validation/too-long.ts'
 import type { ChatCall, ChatInput } from './input.ts'
-import type { ChatRequest } from '../../schemas/chat.ts'
-import type { ValidCall } from '../core/call.ts'
-
-/** Bounds of one request. */
-export interface ChatSizes {
-  readonly chatMessages: number
-  readonly chatParts: number
-  readonly chatTools: number
-}
-
-/**
- * Makes a check that lets a call through unchanged when its lists are within the bounds.
- *
- * @throws ValidationError (422) with the list that is too long
- */
-export function chatSizes ({ chatMessages, chatParts, chatTools }: ChatSizes): (call: ValidCall<ChatRequest>) => ValidCall<ChatRequest> {
-  return call => {
-    const { messages, input, tools = [], functions = [] } = call.request
-    checkMessages('messages', messages)
-    checkMessages('input', input)
-    if (tools.length > chatTools) throw tooLong(['tools'], tools.length, chatTools)
-    if (functions.length > chatTools) throw tooLong(['functions'], functions.length, chatTools)
-    return call
-  }
-
-  function checkMessages (field: string, messages: ChatRequest['messages']): void {
-    if (!Array.isArray(messages)) return
-    if (messages.length > chatMessages) throw tooLong([field], messages.length, chatMessages)
-    let parts = 0
-    for (const [index, { content }] of messages.entries()) {
-      if (!Array.isArray(content)) continue
-      parts += content.length
-      if (parts > chatParts) throw tooLong([field, index, 'content'], parts, chatParts)
-    }
-  }
-}
 
 /**
  * Lets a call through unchanged when its fields agree with each other.

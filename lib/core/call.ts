@@ -51,6 +51,8 @@ export interface AuthedCall extends Call {
 
 export interface ValidCall<R> extends AuthedCall {
   readonly request: R
+  /** Set and read by the dialect of the caller: what it needs of its own request to write the answer. */
+  readonly context?: unknown
 }
 
 export interface RoutedCall<R> extends ValidCall<R> {

@@ -55,6 +55,8 @@ export interface ResponseStart {
   readonly createdSeconds?: number
   readonly fingerprint?: string
   readonly serviceTier?: string
+  /** Tokens of the prompt: an estimate; the `usage` at the end has the truth. */
+  readonly promptTokens?: number
 }
 
 export type ChatEvent =
@@ -114,7 +116,7 @@ export type ChatEvent =
     readonly choice: number
     readonly fields: ExtraFields
   }
-  | { readonly type: 'choice-end', readonly choice: number, readonly reason: FinishReason }
+  | { readonly type: 'choice-end', readonly choice: number, readonly reason: FinishReason, readonly stopSequence?: string }
   | { readonly type: 'usage', readonly usage: Usage }
   | { readonly type: 'tool-result', readonly result: ToolResult }
   | {

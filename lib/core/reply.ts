@@ -9,5 +9,5 @@ export interface Reply {
    */
   readonly body: string | Uint8Array | AsyncIterable<string | Uint8Array>
   /** For streams: what to write when nothing else was written for a while. */
-  readonly keepAlive?: { readonly text: string, readonly everyMs: number }
+  readonly keepAlive?: { readonly text: string | (() => string), readonly everyMs: number }
 }

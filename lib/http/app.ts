@@ -8,6 +8,7 @@
 
 import { Router } from '@koa/router'
 import { GatewayError, asGatewayError } from '../core/errors.ts'
+import { chatCompletionsErrors } from '../dialects/chat-completions/errors.ts'
 import { noteError } from '../core/record.ts'
 import { Admission, type AdmissionLimits } from './admission.ts'
 import { KoaWithoutResponseHandling } from './node-internals.ts'
@@ -33,6 +34,8 @@ export interface AppOptions {
   }
   /** Tells whether a `Host` header names this gateway. Default: any does. */
   readonly allowsHost?: (header: string) => boolean
+  /** Writes an error before the head of an answer. Default: as chat completions do. */
+  readonly errorReply?: (failure: GatewayError, call: Call, path: string) => Reply
   /** True once no new calls should come over connections that are kept alive. */
   readonly draining: () => boolean
   /** Called with each call whose answer is complete but for its last byte, which waits for the result. */
@@ -58,7 +61,7 @@ export function createApp (options: AppOptions): App {
   const app = new KoaWithoutResponseHandling()
   const router = new Router()
   const open = new OpenCalls()
-  const { limits, allowsHost = () => true } = options
+  const { limits, allowsHost = () => true, errorReply = chatCompletionsErrors } = options
   const admission = new Admission(limits)
   const pipelining = new Pipelining(limits.pipelinedRequests)
   const waiting = new Set<{ readonly calls: Set<OpenCallNode>, readonly resolve: () => void }>()
@@ -88,7 +91,10 @@ export function createApp (options: AppOptions): App {
     } catch (error) {
       const failure = asGatewayError(error)
       abort(failure) // nothing else reads what the pipeline has open
-      await writeError(response, failure, call, limits.graceMs, options.beforeLastByte)
+      noteError(call.record, failure)
+      call.record.status ??= failure.status
+      if (response.headersSent || response.destroyed) return void response.destroy()
+      await writeReply(response, errorReply(failure, call, pathOf(request)), call, limits.graceMs, options.beforeLastByte)
     } finally {
       if (!request.complete) discardBody(request)
       if (call.record.whenUsageKnown !== undefined) await call.record.whenUsageKnown
@@ -189,29 +195,13 @@ function tooManyOutstanding (limit: number): GatewayError {
 }
 
 /** Notes method and path of a request that no endpoint serves, for the log. */
-function noteRequest ({ record }: Call, { method = '', url = '' }: IncomingMessage): void {
-  record.unmatchedRequest = `${method} ${url.split('?', 1)[0]}`.slice(0, maxLoggedTarget)
+function noteRequest ({ record }: Call, request: IncomingMessage): void {
+  record.unmatchedRequest = `${request.method ?? ''} ${pathOf(request)}`.slice(0, maxLoggedTarget)
 }
 
-/** Writes an error as status and body; once the answer has begun, the socket is destroyed instead. */
-async function writeError (
-  response: ServerResponse, failure: GatewayError, call: Call, graceMs?: number, beforeLastByte?: BeforeLastByte
-): Promise<void> {
-  noteError(call.record, failure)
-  call.record.status ??= failure.status
-  if (response.headersSent || response.destroyed) {
-    response.destroy()
-    return
-  }
-  await writeReply(response, errorReply(failure), call, graceMs, beforeLastByte)
-}
-
-function errorReply (failure: GatewayError): Reply {
-  return {
-    status: failure.status,
-    headers: { 'content-type': 'application/json; charset=utf-8', ...failure.headers() },
-    body: JSON.stringify(failure.toBody())
-  }
+/** Returns the path as the caller wrote it, without the query. */
+function pathOf ({ url = '' }: IncomingMessage): string {
+  return url.split('?', 1)[0] ?? url
 }
 
 /**

@@ -69,7 +69,7 @@ async function writeStream (
 ): Promise<void> {
   const timer = keepAlive === undefined
     ? undefined
-    : setInterval(() => { if (!response.writableNeedDrain) writePiece(response, keepAlive.text) }, keepAlive.everyMs)
+    : setInterval(() => { if (!response.writableNeedDrain) writePiece(response, typeof keepAlive.text === 'string' ? keepAlive.text : keepAlive.text()) }, keepAlive.everyMs)
   // The head is sent with the first piece in one packet, unless that takes longer than a turn.
   const head = setImmediate(() => { response.flushHeaders() })
   try {

@@ -8,7 +8,11 @@ const headers = {
 /** One comment line: the event that follows is glued to it, so every client reads it. */
 const keepAlive = { text: ': ping\n', everyMs: 15_000 }
 
-/** Makes a reply of the text of an event stream. */
-export function eventStream (text: AsyncIterable<string>): Reply {
-  return { status: 200, headers, body: text, keepAlive }
+/**
+ * Makes a reply of the text of an event stream.
+ *
+ * @param silence what to write after a while of it. Default: a comment
+ */
+export function eventStream (text: AsyncIterable<string>, silence?: () => string): Reply {
+  return { status: 200, headers, body: text, keepAlive: silence === undefined ? keepAlive : { ...keepAlive, text: silence } }
 }

@@ -3,7 +3,13 @@
 import { GatewayError } from '../core/errors.ts'
 import { map, type Stage } from '../core/stage.ts'
 import { extend, type AuthedCall, type Call } from '../core/call.ts'
+import type { ApiKey } from '../core/key.ts'
 import type { Services } from '../services.ts'
+
+export interface AuthOptions {
+  /** True when a good key in `X-API-Key` counts beside a bad one in `Authorization`. Default: it does not. */
+  readonly eitherKey?: boolean
+}
 
 /**
  * Authenticates a call: one in, the same one with its key out. The key comes as `Authorization: Bearer <key>`,
@@ -12,10 +18,11 @@ import type { Services } from '../services.ts'
  * @throws GatewayError `invalid_api_key` alike for a missing, wrong, disabled or expired key;
  *   `insufficient_permissions` for one that may not use this endpoint
  */
-export function auth ({ keys }: Pick<Services, 'keys'>): Stage<Call, AuthedCall> {
+export function auth ({ keys }: Pick<Services, 'keys'>, { eitherKey = false }: AuthOptions = {}): Stage<Call, AuthedCall> {
+  const check = (presented: string | undefined): ApiKey | undefined => presented === undefined ? undefined : keys.check(presented)
   return map(call => {
-    const presented = presentedKey(call.headers)
-    const key = presented === undefined ? undefined : keys.check(presented)
+    const [first, second] = presentedKeys(call.headers)
+    const key = check(first) ?? (eitherKey ? check(second) : undefined)
     if (key === undefined) throw new GatewayError('invalid_api_key')
     call.record.keyId = key.id
     if (key.endpoints !== undefined && !key.endpoints.includes(call.record.endpoint)) {
@@ -25,9 +32,9 @@ export function auth ({ keys }: Pick<Services, 'keys'>): Stage<Call, AuthedCall>
   })
 }
 
-function presentedKey ({ authorization, 'x-api-key': apiKey }: Call['headers']): string | undefined {
-  if (typeof authorization === 'string' && /^bearer /i.test(authorization)) {
-    return authorization.slice('bearer '.length)
-  }
-  return typeof apiKey === 'string' ? apiKey : undefined
+/** Returns the keys a caller presents, the one that counts first. */
+function presentedKeys ({ authorization, 'x-api-key': apiKey }: Call['headers']): ReadonlyArray<string | undefined> {
+  const second = typeof apiKey === 'string' ? apiKey : undefined
+  if (typeof authorization !== 'string' || !/^bearer /i.test(authorization)) return [second]
+  return [authorization.slice('bearer '.length), second]
 }

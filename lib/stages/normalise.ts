@@ -10,13 +10,18 @@ import type { ChatInput } from '../chat/input.ts'
 import type { ChatEvent, ResponseStart } from '../core/events.ts'
 import type { Route } from '../core/route.ts'
 
+export interface NormaliseOptions {
+  /** Estimates the tokens of a request, which the `response-start` then says. Default: it does not. */
+  readonly estimate?: (request: ChatInput) => { readonly prompt: number }
+}
+
 /**
  * Batches in, batches out. The first event is exactly one `response-start` with id, model and
  * time; `choice-end` comes once per choice and `usage` at most once, in that order, in the last
  * batch. What was read before an error still goes out before it.
  */
-export function normalise (): Stage<ChatBatch> {
-  return transform(() => new Normaliser())
+export function normalise (options: NormaliseOptions = {}): Stage<ChatBatch> {
+  return transform(() => new Normaliser(options))
 }
 
 type ChatBatch = Batch<ChatInput, ChatEvent>
@@ -25,13 +30,18 @@ class Normaliser implements Transformer<ChatBatch, ChatBatch> {
   readonly #ends = new Map<number, ChatEvent & { type: 'choice-end' }>()
   #usage: (ChatEvent & { type: 'usage' }) | undefined
   #last: ChatBatch | undefined
+  readonly #estimate: NormaliseOptions['estimate']
+
+  constructor ({ estimate }: NormaliseOptions) {
+    this.#estimate = estimate
+  }
 
   push (batch: ChatBatch): ChatBatch | undefined {
     const isFirst = this.#last === undefined
     this.#last = batch
     if (!isFirst && batch.events.length > 0 && isOnlyText(batch.events)) return batch
     const events = this.#read(batch.events)
-    if (isFirst) events.unshift(startOf(batch.events[0], batch.route))
+    if (isFirst) events.unshift(startOf(batch.events[0], batch.route, this.#estimate?.(batch.call.request).prompt))
     return events.length === 0 ? undefined : { ...batch, events }
   }
 
@@ -70,7 +80,7 @@ function isOnlyText (events: readonly ChatEvent[]): boolean {
   return true
 }
 
-function startOf (event: ChatEvent | undefined, route: Route): ChatEvent {
+function startOf (event: ChatEvent | undefined, route: Route, promptTokens: number | undefined): ChatEvent {
   const { fingerprint, serviceTier }: Partial<ResponseStart> = event?.type === 'response-start' ? event : {}
   return {
     type: 'response-start',
@@ -78,6 +88,7 @@ function startOf (event: ChatEvent | undefined, route: Route): ChatEvent {
     model: route.modelId,
     createdSeconds: Math.floor(Date.now() / 1000),
     ...fingerprint !== undefined && { fingerprint },
-    ...serviceTier !== undefined && { serviceTier }
+    ...serviceTier !== undefined && { serviceTier },
+    ...promptTokens !== undefined && { promptTokens }
   }
 }

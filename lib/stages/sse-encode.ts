@@ -1,82 +1,9 @@
-/** Chat events to the frames of an event stream, one piece of text per batch. */
-
-import { randomBytes } from 'node:crypto'
-import { Chunks, type AnswerHead, type Chunk } from '../dialects/chat-completions/chunk.ts'
-import { detachString } from '../text/detach-string.ts'
-import { sseData } from '../wire/sse.ts'
-import { sseFrames, type FramePrinter } from './sse-frames.ts'
-import type { Batch } from '../core/batch.ts'
-import type { ChatEvent } from '../core/events.ts'
-import type { ChatInput } from '../chat/input.ts'
+import { chatCompletions } from '../dialects/chat-completions/index.ts'
+import { answerStart, type AnswerDialect, type ChatBatch } from '../dialects/dialect.ts'
+import { sseFrames } from './sse-frames.ts'
 import type { Stage } from '../core/stage.ts'
 
-/** Returns the event stream of a chat answer. */
-export function sseEncode (): Stage<Batch<ChatInput, ChatEvent>, string> {
-  return sseFrames(first => new Printer(first))
-}
-
-class Printer implements FramePrinter<ChatEvent> {
-  readonly #chunks: Chunks
-  readonly #obfuscated: boolean
-  /** The text around that of a delta, per choice: printed once, used for every delta. */
-  readonly #frames: Array<{ before: string, after: string } | undefined> = []
-  /** Set while something waits to travel with the next chunk. */
-  #plain = true
-
-  constructor ({ call, events }: Batch<ChatInput, ChatEvent>) {
-    const { stream_options: options } = call.request
-    this.#obfuscated = options?.include_obfuscation === true
-    this.#chunks = new Chunks(events[0] as AnswerHead, options?.include_usage === true) // by normalise
-  }
-
-  print (events: readonly ChatEvent[]): string {
-    let text = ''
-    for (const event of events) {
-      const frame = event.type === 'text-delta' && this.#plain && event.logprobs === undefined
-        ? this.#frames[event.choice]
-        : undefined
-      if (frame !== undefined && event.type === 'text-delta') {
-        text += frame.before + JSON.stringify(event.text) + frame.after
-      } else {
-        text += this.#printUncached(event)
-      }
-    }
-    return text
-  }
-
-  end (): string {
-    return this.#printChunks(this.#chunks.end())
-  }
-
-  #printUncached (event: ChatEvent): string {
-    const chunks = this.#chunks.of(event)
-    this.#plain = !(event.type === 'extra' && chunks.length === 0)
-    if (event.type === 'text-delta' && this.#frames[event.choice] === undefined && !this.#obfuscated) {
-      this.#frames[event.choice] = frameOf(this.#chunks.of({ type: 'text-delta', choice: event.choice, text: placeholder })[0])
-    }
-    return this.#printChunks(chunks)
-  }
-
-  #printChunks (chunks: readonly Chunk[]): string {
-    return chunks.map(chunk => sseData(JSON.stringify(this.#obfuscated ? obfuscated(chunk) : chunk))).join('')
-  }
-}
-
-/** A text that JSON prints as it is and that stands nowhere else in a chunk. */
-const placeholder = '\u2063headgate\u2063'
-
-/**
- * Returns the text around a delta, taken from a chunk of the one mapping: printing a delta between the
- * halves costs 0.1 µs, `JSON.stringify` of the chunk more than ten times that.
- */
-function frameOf (chunk: Chunk | undefined): { before: string, after: string } | undefined {
-  const [before, after] = chunk === undefined ? [] : sseData(JSON.stringify(chunk)).split(JSON.stringify(placeholder))
-  return before === undefined || after === undefined ? undefined : { before: detachString(before), after: detachString(after) }
-}
-
-/** Adds random padding, so that the length of a frame tells nothing about its text. */
-function obfuscated (chunk: Chunk): Chunk {
-  if (chunk.choices.length === 0) return chunk
-  const length = 1 + randomBytes(1).readUInt8() % 16
-  return { ...chunk, obfuscation: randomBytes(12).toString('base64url').slice(0, length) }
+/** Prints batches of `normalise` as the event stream of a dialect. Default: chat completions. */
+export function sseEncode (dialect: Pick<AnswerDialect, 'encode'> = chatCompletions): Stage<ChatBatch, string> {
+  return sseFrames(first => dialect.encode(answerStart(first)))
 }

@@ -2,23 +2,16 @@
 
 import { asGatewayError } from '../core/errors.ts'
 import { noteError } from '../core/record.ts'
-import { sseData, sseEvent } from '../wire/sse.ts'
+import { sseEvent } from '../wire/sse.ts'
 import type { Batch } from '../core/batch.ts'
 import type { Call } from '../core/call.ts'
+import type { FramePrinter } from '../wire/frame-printer.ts'
 import { transform, type Stage, type Transformer } from '../core/stage.ts'
 
-/** Prints the frames of one answer. */
-export interface FramePrinter<E> {
-  /** The frames of a batch, or the empty text. */
-  readonly print: (events: readonly E[]) => string
-  /** The last frames before `[DONE]`. */
-  readonly end: () => string
-}
-
 /**
- * Ends with `[DONE]`. An error after the first batch is written as the last message, named
- * `error`, and nothing follows it; an error before is thrown, so that it can be a status. When
- * the caller has gone the text just ends.
+ * Ends as the printer says. An error after the first batch is written as the last message, and nothing
+ * follows it; an error before is thrown, so that it can be a status. When the caller has gone the text
+ * just ends.
  *
  * @param printerOf makes the printer of an answer, given its first batch
  */
@@ -45,7 +38,7 @@ class EventStream<B extends Batch<unknown, unknown>> implements Transformer<B, s
   }
 
   end (): string | undefined {
-    return this.#printer === undefined ? undefined : this.#printer.end() + sseData('[DONE]')
+    return this.#printer?.end()
   }
 
   fail (error: unknown): string | undefined {
@@ -54,6 +47,7 @@ class EventStream<B extends Batch<unknown, unknown>> implements Transformer<B, s
     const failure = asGatewayError(error)
     // Why the call was ended says more than what broke off because of it.
     const outcome = noteError(call.record, call.signal.aborted ? call.signal.reason : failure)
-    return outcome === 'client_closed' ? undefined : sseEvent('error', JSON.stringify(failure.toBody()))
+    if (outcome === 'client_closed') return undefined
+    return this.#printer.fail?.(failure, call) ?? sseEvent('error', JSON.stringify(failure.toBody()))
   }
 }

@@ -80,6 +80,9 @@ export function sseData (data: string): string {
   return `data: ${data}\n\n`
 }
 
+/** The message after the last one, as OpenAI's clients expect it. */
+export const endOfStream = sseData('[DONE]')
+
 /** Returns one named message; official clients throw on `error` and drop every other name. */
 export function sseEvent (event: string, data: string): string {
   return `event: ${event}\ndata: ${data}\n\n`

@@ -22,7 +22,7 @@ t.test('every stage and reply is public', async t => {
 })
 
 t.test('every pipeline is public', async t => {
-  // `deferredChat` runs calls for the gateway itself.
-  const internal = ['deferredChat', 'openApi']
+  // `deferredChat` runs calls for the gateway itself, by `resumedConversation`.
+  const internal = ['deferredChat', 'openApi', 'resumedConversation']
   t.same((await functionsIn('pipelines', false)).filter(name => !(name in pipelines)).toSorted(), internal)
 })

@@ -1,8 +1,9 @@
 import t from 'tap'
 import { scalesWith } from '../support/scaling.ts'
 import { repairSchemaKeywords } from '../../lib/chat/schema-keywords.ts'
-import { Chunks, type AnswerHead } from '../../lib/dialects/chat-completions/chunk.ts'
+import { Chunks } from '../../lib/dialects/chat-completions/chunk.ts'
 import { toCompletion } from '../../lib/dialects/chat-completions/complete.ts'
+import type { AnswerHead } from '../../lib/dialects/dialect.ts'
 import type { ChatEvent } from '../../lib/core/events.ts'
 
 const list = <T>(size: number, item: (index: number) => T): T[] => Array.from({ length: size }, (_, index) => item(index))

@@ -2,7 +2,7 @@ import t from 'tap'
 import { CallRecord } from '../../lib/core/record.ts'
 import { asGatewayError, GatewayError } from '../../lib/core/errors.ts'
 import { once } from '../../lib/core/stage.ts'
-import { auth } from '../../lib/stages/auth.ts'
+import { auth, type AuthOptions } from '../../lib/stages/auth.ts'
 import type { ApiKey } from '../../lib/core/key.ts'
 import type { AuthedCall, Call } from '../../lib/core/call.ts'
 import type { Keys } from '../../lib/keys/keys.ts'
@@ -27,8 +27,8 @@ function callWith (headers: Call['headers'], endpoint = 'chat'): Call {
   }
 }
 
-async function authed (call: Call): Promise<AuthedCall> {
-  for await (const authed of auth({ keys })(once(call))) return authed
+async function authed (call: Call, options?: AuthOptions): Promise<AuthedCall> {
+  for await (const authed of auth({ keys }, options)(once(call))) return authed
   throw new Error('nothing came out')
 }
 
@@ -46,6 +46,13 @@ t.test('a key is taken from either header, and noted on the call', async t => {
     t.equal(call.key.id, id, JSON.stringify(headers))
     t.equal(call.record.keyId, id)
   }
+})
+
+t.test('where clients fill both headers, either may have the good key', async t => {
+  const eitherKey = true
+  t.equal((await authed(callWith({ authorization: 'Bearer wrong', 'x-api-key': 'good' }), { eitherKey })).key.id, 'key_1')
+  t.equal((await authed(callWith({ authorization: 'Bearer with some spaces', 'x-api-key': 'good' }), { eitherKey })).key.id, 'key_2', 'Authorization wins')
+  await t.rejects(authed(callWith({ authorization: 'Bearer wrong', 'x-api-key': 'wrong' }), { eitherKey }), { code: 'invalid_api_key' })
 })
 
 t.test('anything else is refused alike, before the body is read', async t => {

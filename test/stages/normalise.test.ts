@@ -24,6 +24,11 @@ t.test('the head is ours: one, first, with the name the gateway has for the mode
   t.same(others, [text('a'), text('b')])
 })
 
+t.test('the head says how long the prompt is, where that is asked for', async t => {
+  const [batch] = await collect(normalise({ estimate: ({ messages }) => ({ prompt: 7 + messages.length }) })(batchesOf(call, [[text('a')]])))
+  t.match(batch?.events[0], { type: 'response-start', promptTokens: 7 })
+})
+
 t.test('an answer without a head gets one', async t => {
   t.match((await eventsOf([text('a')])).flat(), [{ type: 'response-start', model: 'one/m' }, text('a')])
 })

@@ -4,7 +4,8 @@
  * Streams print these objects and whole answers are folded from them, so the two cannot disagree.
  */
 
-import type { ChatEvent, FinishReason, Logprobs, ResponseStart, ToolResult, ToolServerError } from '../../core/events.ts'
+import type { ChatEvent, FinishReason, Logprobs, ToolResult, ToolServerError } from '../../core/events.ts'
+import type { AnswerHead } from '../dialect.ts'
 import type { Usage } from '../../core/usage.ts'
 import { serviceTiers } from '../../../schemas/completion.ts'
 import type {
@@ -15,9 +16,6 @@ import type {
 type Fields = Record<string, unknown>
 
 export type Chunk = ChatCompletionChunk & Fields
-
-/** The fields that `normalise` guarantees of the first event. */
-export type AnswerHead = Required<Pick<ResponseStart, 'id' | 'model' | 'createdSeconds'>> & ResponseStart
 
 /**
  * Turns the events of one answer into chunks. Call `of` for every event in order, then `end`.

@@ -1,4 +1,5 @@
-import { Chunks, type AnswerHead, type Chunk } from './chunk.ts'
+import { Chunks, type Chunk } from './chunk.ts'
+import type { AnswerHead } from '../dialect.ts'
 import { foldChunks, type Completion } from './fold.ts'
 import type { ChatEvent } from '../../core/events.ts'
 

@@ -1,6 +1,6 @@
 /** Pieces of sound to the frames of an event stream: unnamed, each saying in `type` what it is. */
 
-import { sseData } from '../../wire/sse.ts'
+import { endOfStream, sseData } from '../../wire/sse.ts'
 import { sseFrames } from '../sse-frames.ts'
 import type { Batch } from '../../core/batch.ts'
 import type { SpeechEvent } from '../../core/events.ts'
@@ -20,7 +20,7 @@ export function speechFrames (): Stage<Batch<unknown, SpeechEvent>, string> {
         }
         return text
       },
-      end: () => frame({ type: 'speech.audio.done', ...usage !== undefined && { usage: wireUsage(usage) } })
+      end: () => frame({ type: 'speech.audio.done', ...usage !== undefined && { usage: wireUsage(usage) } }) + endOfStream
     }
   })
 }

@@ -5,7 +5,7 @@
  * piece that is the whole.
  */
 
-import { sseData } from '../../wire/sse.ts'
+import { endOfStream, sseData } from '../../wire/sse.ts'
 import { sseFrames } from '../sse-frames.ts'
 import type { Batch } from '../../core/batch.ts'
 import type { TranscriptEvent } from '../../core/events.ts'
@@ -24,7 +24,7 @@ export function transcriptFrames (): Stage<Batch<unknown, TranscriptEvent>, stri
         }
         return text
       },
-      end: () => ''
+      end: () => endOfStream
     }
   })
 }

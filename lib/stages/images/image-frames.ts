@@ -5,7 +5,7 @@
  * with a name of their own. What a provider wrote goes out as it came; one frame is megabytes.
  */
 
-import { sseData } from '../../wire/sse.ts'
+import { endOfStream, sseData } from '../../wire/sse.ts'
 import { sseFrames } from '../sse-frames.ts'
 import type { Batch } from '../../core/batch.ts'
 import type { ImageEvent } from '../../core/events.ts'
@@ -15,7 +15,7 @@ import type { Stage } from '../../core/stage.ts'
 export function imageFrames (prefix: 'image_generation' | 'image_edit'): Stage<Batch<{ readonly stream?: boolean | undefined }, ImageEvent>, string> {
   return sseFrames(() => ({
     print: events => events.map(event => frameOf(event, prefix)).join(''),
-    end: () => ''
+    end: () => endOfStream
   }))
 }
 

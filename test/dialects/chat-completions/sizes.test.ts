@@ -1,6 +1,6 @@
 import t from 'tap'
 import { ValidationError } from '../../../lib/core/errors.ts'
-import { chatSizes } from '../../../lib/chat/rules.ts'
+import { chatSizes } from '../../../lib/dialects/chat-completions/sizes.ts'
 import { CallRecord } from '../../../lib/core/record.ts'
 import type { ChatRequest } from '../../../schemas/chat.ts'
 import type { ValidCall } from '../../../lib/core/call.ts'

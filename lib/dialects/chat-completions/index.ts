@@ -1,0 +1,19 @@
+/** Chat completions as a dialect of callers. */
+
+import { ChatRequest } from '../../../schemas/chat.ts'
+import { extend } from '../../core/call.ts'
+import { toCompletion } from './complete.ts'
+import { encodeChunks } from './encode.ts'
+import { chatCompletionsErrors } from './errors.ts'
+import { chatInput } from './input.ts'
+import { chatSizes } from './sizes.ts'
+import type { Dialect } from '../dialect.ts'
+
+export const chatCompletions: Dialect<typeof ChatRequest> = {
+  schema: ChatRequest,
+  sizes: chatSizes,
+  input: call => extend(chatInput(call), { context: undefined }),
+  encode: encodeChunks,
+  complete: (_start, batches) => toCompletion(batches),
+  errors: chatCompletionsErrors
+}

@@ -1,0 +1,88 @@
+/**
+ * A dialect: how callers speak to the gateway. Its request becomes a `ChatInput`, and its answer is made of the
+ * events that every provider's answer becomes; all stages in between are the same (`pipelines/conversation`).
+ *
+ * To add one: a folder with `input`, `encode`, `complete` and `errors`, which `index` puts together, a schema in
+ * `schemas/`, and a row in the table of endpoints.
+ */
+
+import type { Static, TSchema } from 'typebox'
+import type { WithoutNulls } from '../../schemas/nullable.ts'
+import type { ChatCall, ChatInput } from '../chat/input.ts'
+import type { Batch } from '../core/batch.ts'
+import type { Call, RoutedCall, ValidCall } from '../core/call.ts'
+import type { GatewayError } from '../core/errors.ts'
+import type { ChatEvent, ResponseStart } from '../core/events.ts'
+import type { Reply } from '../core/reply.ts'
+import type { FramePrinter } from '../wire/frame-printer.ts'
+
+/** @typeParam C what `encode` and `complete` need of the request in the caller's words. Default: nothing */
+export interface Dialect<S extends TSchema = TSchema, C = unknown> extends AnswerDialect<C> {
+  /** The request. */
+  readonly schema: S
+  /**
+   * Makes a check that lets a call through unchanged when the lists of its request are within the bounds.
+   *
+   * @throws ValidationError with the list that is too long
+   */
+  readonly sizes: (bounds: ChatSizes) => (call: ValidCall<RequestOf<S>>) => ValidCall<RequestOf<S>>
+  /**
+   * Makes a conversation of a request.
+   *
+   * @throws ValidationError, GatewayError for what the schema cannot say
+   */
+  readonly input: (call: ValidCall<RequestOf<S>>) => DialectCall<C>
+}
+
+/** The answering half of a dialect. */
+export interface AnswerDialect<C = unknown> {
+  /** Makes the printer of a streamed answer. */
+  readonly encode: (start: AnswerStart<C>) => FramePrinter<ChatEvent>
+  /** Makes the answer in one piece of all its batches, the first included; it is sent as JSON. */
+  readonly complete: (start: AnswerStart<C>, batches: readonly ChatBatch[]) => unknown
+  /** Writes errors that come before the head of the answer; one that comes later is the printer's. */
+  readonly errors: ErrorFormat
+  /** Makes headers that answers of this dialect have. Default: none. */
+  readonly headers?: (call: Call) => Readonly<Record<string, string>>
+  /** True when the answer begins with the number of tokens of the prompt, which has to be estimated then. */
+  readonly startsWithUsage?: boolean
+  /** True when a call is accepted if either of its two headers for keys has a good one. Default: `Authorization` decides. */
+  readonly eitherKey?: boolean
+}
+
+/** Writes an error as status, headers and body. */
+export type ErrorFormat = (failure: GatewayError, call: Call) => Reply & { readonly body: string }
+
+/** A request of a dialect after `validate`. */
+export type RequestOf<S extends TSchema> = WithoutNulls<Static<S>>
+
+/** Bounds of one request, over all its messages. */
+export interface ChatSizes {
+  readonly chatMessages: number
+  readonly chatParts: number
+  readonly chatTools: number
+}
+
+/** A call after `input`. */
+export type DialectCall<C> = ChatCall & { readonly context: C }
+
+export type ChatBatch = Batch<ChatInput, ChatEvent>
+
+/** The fields that `normalise` guarantees of the first event. */
+export type AnswerHead = Required<Pick<ResponseStart, 'id' | 'model' | 'createdSeconds'>> & ResponseStart
+
+/** The facts at the beginning of an answer. */
+export interface AnswerStart<C = unknown> {
+  readonly head: AnswerHead
+  readonly call: RoutedCall<ChatInput>
+  readonly context: C
+}
+
+/** Returns the start of an answer by its first batch. */
+export function answerStart<C> ({ call, events }: ChatBatch): AnswerStart<C> {
+  return {
+    head: events[0] as AnswerHead, // by normalise
+    call,
+    context: call.context as C // by the `input` of the same dialect
+  }
+}

@@ -1,0 +1,36 @@
+/** Ends a pipeline of chat events in the caller's dialect: an event stream, or the same answer in one piece. */
+
+import { peek } from '../async/peek.ts'
+import { answerStart, type AnswerDialect, type ChatBatch } from '../dialects/dialect.ts'
+import { sseFrames } from '../stages/sse-frames.ts'
+import { eventStream } from './event-stream.ts'
+import type { Reply } from '../core/reply.ts'
+import type { Sink } from '../core/stage.ts'
+
+/** Waits for the first batch of `normalise`, which decides the status: a source that fails before it rejects. */
+export function answerReply<C> ({ encode, complete, headers }: AnswerDialect<C>): Sink<ChatBatch, Reply> {
+  return async source => {
+    const { first, all } = await peek(source)
+    const start = answerStart<C>(first)
+    const reply = start.call.request.stream === true
+      ? streamed(encode(start), all)
+      : asJson(complete(start, await collected(all)))
+    return headers === undefined ? reply : { ...reply, headers: { ...reply.headers, ...headers(start.call) } }
+  }
+}
+
+function streamed (printer: ReturnType<AnswerDialect['encode']>, batches: AsyncIterable<ChatBatch>): Reply {
+  return eventStream(sseFrames<ChatBatch>(() => printer)(batches), printer.keepAlive)
+}
+
+async function collected<T> (source: AsyncIterable<T>): Promise<T[]> {
+  const values: T[] = []
+  for await (const value of source) values.push(value)
+  return values
+}
+
+function asJson (value: unknown): Reply {
+  return {
+    status: 200, headers: { 'content-type': 'application/json; charset=utf-8' }, body: JSON.stringify(value)
+  }
+}

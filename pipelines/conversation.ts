@@ -1,0 +1,73 @@
+/** The stages of every endpoint that answers a conversation, whichever dialect it speaks. */
+
+import { checkChatRules } from '../lib/chat/rules.ts'
+import { chatAttributes, chatSettings } from '../lib/chat/model-settings.ts'
+import { chain, map, type Stage } from '../lib/core/stage.ts'
+import { estimateChat } from '../lib/limits/estimate.ts'
+import { checkToolScope } from '../lib/mcp/tool-scope.ts'
+import { answerReply } from '../lib/replies/answer-reply.ts'
+import { chatRequirements } from '../lib/routing/requirements.ts'
+import { auth } from '../lib/stages/auth.ts'
+import { capAnswer } from '../lib/stages/cap-answer.ts'
+import { checkAddresses } from '../lib/stages/check-addresses.ts'
+import { defer } from '../lib/stages/defer.ts'
+import { dryRun } from '../lib/stages/dry-run.ts'
+import { limits } from '../lib/stages/limits.ts'
+import { normalise } from '../lib/stages/normalise.ts'
+import { providerCall } from '../lib/stages/provider-call.ts'
+import { recordUsage } from '../lib/stages/record-usage.ts'
+import { routeModel } from '../lib/stages/route-model.ts'
+import { toolExecute } from '../lib/stages/tool-execute.ts'
+import { validate } from '../lib/stages/validate.ts'
+import { pipeline, type Handler } from './pipeline.ts'
+import type { TSchema } from 'typebox'
+import type { ChatInput } from '../lib/chat/input.ts'
+import type { Call, RoutedCall, ValidCall } from '../lib/core/call.ts'
+import type { AnswerDialect, ChatBatch, Dialect } from '../lib/dialects/dialect.ts'
+import type { Services } from '../lib/services.ts'
+
+export interface ConversationOptions {
+  /**
+   * A stage of your own, such as a guard: the request is one list of messages there, its rules are checked, and no
+   * model is chosen yet. Deferred calls pass it as well, before they are deferred. Default: none.
+   */
+  readonly afterRules?: Stage<ValidCall<ChatInput>>
+}
+
+/** Answers calls of one dialect. */
+export function conversation<S extends TSchema, C> (
+  services: Services, dialect: Dialect<S, C>, { afterRules = map(call => call) }: ConversationOptions = {}
+): Handler<Call> {
+  return pipeline(
+    auth(services, dialect),
+    validate(dialect.schema),
+    map(dialect.sizes(services.settings.limits)),
+    map(dialect.input),
+    map(checkChatRules),
+    map(call => checkToolScope(call)),
+    afterRules,
+    routeModel(services, { settings: chatSettings, attributes: chatAttributes, requirements: chatRequirements }),
+    dryRun(services, 'chat', { estimate: estimateChat }),
+    limits(services, { estimate: estimateChat }),
+    checkAddresses(services),
+    capAnswer(services),
+    defer(services),
+    answer(services, dialect),
+    answerReply(dialect)
+  )
+}
+
+/** Answers calls that have passed everything up to the limits before, which wait for capacity instead of being refused. */
+export function resumedConversation (services: Services, dialect: AnswerDialect): Handler<RoutedCall<ChatInput>> {
+  return pipeline(
+    limits(services, { estimate: estimateChat, waitForCapacity: true }),
+    answer(services, dialect),
+    answerReply(dialect)
+  )
+}
+
+/** Asks models and runs tools, turn by turn, within what the key of the call may still spend. */
+function answer (services: Services, { startsWithUsage = false }: Pick<AnswerDialect, 'startsWithUsage'>): Stage<RoutedCall<ChatInput>, ChatBatch> {
+  const turn = chain(capAnswer(services), chain(providerCall(services, 'chat'), recordUsage()))
+  return chain(toolExecute(services, turn), normalise(startsWithUsage ? { estimate: estimateChat } : {}))
+}

@@ -1,0 +1,53 @@
+import t from 'tap'
+import { GatewayError } from '../../lib/core/errors.ts'
+import { answerReply } from '../../lib/replies/answer-reply.ts'
+import { normalise } from '../../lib/stages/normalise.ts'
+import { batchesOf, collect, routedCall } from '../support/stages.ts'
+import type { AnswerDialect } from '../../lib/dialects/dialect.ts'
+import type { ChatEvent } from '../../lib/core/events.ts'
+import type { ChatInput } from '../../lib/chat/input.ts'
+import type { Reply } from '../../lib/core/reply.ts'
+
+/** A dialect that says what it was given. */
+const plain: AnswerDialect<string> = {
+  encode: ({ head, context }) => ({
+    print: events => events.map(({ type }) => `${type} `).join(''),
+    end: () => `end of ${head.model} for ${context}`,
+    fail: ({ code }, { id }) => `${code} in ${id}`,
+    keepAlive: () => 'still here'
+  }),
+  complete: ({ context }, batches) => [context, ...batches.flatMap(({ events }) => events.map(({ type }) => type))],
+  errors: failure => ({ status: failure.status, headers: {}, body: failure.code }),
+  headers: ({ id }) => ({ 'request-id': id })
+}
+
+const text: ChatEvent = { type: 'text-delta', choice: 0, text: 'a' }
+
+async function replyTo (stream: boolean, failure?: unknown, lists: ChatEvent[][] = [[text], [text]]): Promise<Reply> {
+  const call = routedCall<ChatInput>({ model: 'one/m', messages: [], stream }, { context: 'you' })
+  return await answerReply(plain)(normalise()(batchesOf(call, lists, failure)))
+}
+
+async function textOf ({ body }: Reply): Promise<string> {
+  return typeof body === 'string' || body instanceof Uint8Array ? body.toString() : (await collect(body)).join('')
+}
+
+t.test('a stream is printed, kept alive and ended by the dialect', async t => {
+  const reply = await replyTo(true)
+  t.match(reply.headers, { 'content-type': /^text\/event-stream/, 'request-id': 'call-1' })
+  t.equal(typeof reply.keepAlive?.text === 'function' && reply.keepAlive.text(), 'still here')
+  t.equal(await textOf(reply), 'response-start text-delta text-delta end of one/m for you')
+})
+
+t.test('an answer in one piece is made of the same events', async t => {
+  const reply = await replyTo(false)
+  t.match(reply.headers, { 'content-type': /^application\/json/, 'request-id': 'call-1' })
+  t.same(JSON.parse(await textOf(reply)), ['you', 'response-start', 'text-delta', 'text-delta'])
+})
+
+t.test('an error after the head is the last word of the dialect; one before it is thrown', async t => {
+  const failure = new GatewayError('upstream_error')
+  t.equal(await textOf(await replyTo(true, failure)), 'response-start text-delta text-delta upstream_error in call-1')
+  await t.rejects(replyTo(true, failure, []), { code: 'upstream_error' })
+  await t.rejects(replyTo(false, failure), { code: 'upstream_error' })
+})
