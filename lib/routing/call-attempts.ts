@@ -1,0 +1,128 @@
+/**
+ * Sends a call to its routes, in order, until one answers.
+ *
+ * `AttemptPlan` says which route is next, `RouteAttempt` notes what became of each, `hedged-answer` starts a second
+ * request where the first is slow.
+ */
+
+import { GatewayError } from '../core/errors.ts'
+import { pause } from '../async/pause.ts'
+import { AttemptPlan, type PlannedAttempt } from './attempt-plan.ts'
+import { hedgedAnswer, type BesideAttempt } from './hedged-answer.ts'
+import type { Send } from './hedge.ts'
+import { RouteAttempt, noteAttempt, type AttemptedCall, type Closable, type RouteAnswer, type RouteRequest } from './route-attempt.ts'
+import type { Route } from '../core/route.ts'
+import type { RouteHealth } from './route-health.ts'
+
+export interface CallAttemptsOptions<A> {
+  readonly health: RouteHealth
+  /** True for requests whose answer is fetched later: all use the first credential of a provider. */
+  readonly firstCredential: boolean
+  /** Prepares the request to a route; `undefined` when its provider has no such endpoint. */
+  readonly prepare: (route: Route) => RouteRequest<A> | undefined
+}
+
+export class CallAttempts<A extends Closable> {
+  readonly #call: AttemptedCall
+  readonly #health: RouteHealth
+  readonly #requests = new Map<Route, RouteRequest<A>>()
+  readonly #plan: AttemptPlan
+  readonly #mayHedge: boolean
+
+  constructor (call: AttemptedCall, { health, firstCredential, prepare }: CallAttemptsOptions<A>) {
+    this.#call = call
+    this.#health = health
+    let readsOn = false
+    for (const route of call.routes) {
+      const request = prepare(route)
+      if (request === undefined) continue
+      readsOn ||= request.readsOn
+      this.#requests.set(route, request)
+    }
+    this.#mayHedge = this.#requests.size > 1 && !readsOn
+    this.#plan = new AttemptPlan([...this.#requests.keys()], health, {
+      retries: route => this.#requests.get(route)?.provider.retries ?? 0,
+      firstCredential,
+      onSkip: (route, reason) => noteAttempt(call, route, reason)
+    })
+  }
+
+  /** @throws GatewayError the failure of the last attempt, when no route could answer */
+  async firstAnswer (): Promise<RouteAnswer<A>> {
+    const { record, routes } = this.#call
+    record.routes ??= routes // of the first turn, if there are several
+    let planned = this.#plan.first()
+    if (planned === undefined) throw noEndpoint(routes[0])
+    for (;;) {
+      if (planned.isRetry) record.retries = (record.retries ?? 0) + 1
+      if (planned.waitMs > 0) await backOff(planned.waitMs, this.#call)
+      const { route, credential } = planned
+      const request = this.#requestTo(route)
+      const attempt = new RouteAttempt(this.#call, request.provider, planned, this.#health)
+      record.modelId = route.modelId
+      record.providerId = route.providerId
+      try {
+        if (this.#mayHedge && route.hedgeAfterMs !== undefined) {
+          this.#health.hedges.onCall()
+          const send: Send<A> = async over => await request.send(credential, over)
+          const first = await hedgedAnswer(this.#call, attempt, route.hedgeAfterMs, send, () => this.#beside())
+          record.chosen = first.route
+          return first
+        }
+        const answer = await request.send(credential)
+        attempt.succeeded()
+        record.chosen = route
+        return { route, answer }
+      } catch (error) {
+        planned = this.#planNext(attempt, error)
+      } finally {
+        attempt.end()
+        record.upstreamWaitMs += performance.now() - attempt.startedAtMs
+      }
+    }
+  }
+
+  /** Returns the attempt after one that failed. @throws its error when there is none */
+  #planNext (attempt: RouteAttempt, thrown: unknown): PlannedAttempt {
+    const { signal } = this.#call
+    if (signal.aborted) throw signal.reason
+    const error = attempt.errorOf(thrown)
+    const again = this.#plan.reconnect(error)
+    if (again !== undefined) return again
+    attempt.failed(error)
+    if (error.fault === 'caller' && !error.unsupported) throw error
+    const next = this.#plan.next(error)
+    if (next === undefined) throw error
+    return next
+  }
+
+  /** Prepares the next route as a second request beside the one in flight; `undefined` when there is none, or no budget for it. */
+  #beside (): BesideAttempt<A> | undefined {
+    const planned = this.#health.hedges.take() ? this.#plan.beside() : undefined
+    if (planned === undefined) return undefined
+    const { record } = this.#call
+    record.hedges = (record.hedges ?? 0) + 1
+    const { provider, send } = this.#requestTo(planned.route)
+    return { attempt: new RouteAttempt(this.#call, provider, planned, this.#health), send: async over => await send(planned.credential, over) }
+  }
+
+  #requestTo (route: Route): RouteRequest<A> {
+    const request = this.#requests.get(route)
+    if (request === undefined) throw new TypeError(`${route.modelId} is not one that can be asked`)
+    return request
+  }
+}
+
+/** Waits between two attempts. The time counts as waiting for the provider, as that of an attempt does. */
+async function backOff (waitMs: number, { record, signal }: Pick<AttemptedCall, 'record' | 'signal'>): Promise<void> {
+  const startedAtMs = performance.now()
+  try {
+    await pause(waitMs, signal)
+  } finally {
+    record.upstreamWaitMs += performance.now() - startedAtMs
+  }
+}
+
+function noEndpoint ({ modelId }: Route): GatewayError {
+  return new GatewayError('model_not_found', { message: `The model \`${modelId}\` does not serve this endpoint.`, param: 'model' })
+}

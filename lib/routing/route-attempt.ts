@@ -1,0 +1,90 @@
+/**
+ * One request to a route in flight. What becomes of it is noted here: in what is known of the route, and in the
+ * record of the call.
+ */
+
+import { callerError } from '../providers/provider-failure.ts'
+import type { Attempt } from './breaker.ts'
+import type { PlannedAttempt } from './attempt-plan.ts'
+import type { GatewayError } from '../core/errors.ts'
+import type { Route } from '../core/route.ts'
+import type { RoutedCall } from '../core/call.ts'
+import type { RouteHealth } from './route-health.ts'
+import type { Provider } from '../providers/provider.ts'
+
+/** The part of a call that its attempts need. */
+export type AttemptedCall = Pick<RoutedCall<{ readonly stream?: boolean | undefined }>, 'request' | 'routes' | 'record' | 'signal' | 'providerKey'>
+
+/** The request of a call to one route, to be sent as often as it takes. */
+export interface RouteRequest<A> {
+  readonly provider: Provider
+  /** True when the answer is read to its end even if no caller waits for it: giving it up saves nothing. */
+  readonly readsOn: boolean
+  /**
+   * @param credential the place of the gateway's credential to use, of several
+   * @param signal ends this request alone
+   */
+  readonly send: (credential: number | undefined, signal?: AbortSignal) => Promise<A>
+}
+
+/** An answer that can be given up. */
+export interface Closable {
+  readonly close: () => void
+}
+
+/** The route that answers, and its answer. */
+export interface RouteAnswer<A> {
+  readonly route: Route
+  readonly answer: A
+}
+
+export class RouteAttempt {
+  readonly route: Route
+  readonly startedAtMs = performance.now()
+  readonly #call: AttemptedCall
+  readonly #provider: Provider
+  readonly #credential: number | undefined
+  readonly #health: RouteHealth
+  readonly #attempt: Attempt
+  #failed = false
+
+  /** Begins an attempt; `end` must follow, whatever happens. */
+  constructor (call: AttemptedCall, provider: Provider, { route, credential }: Pick<PlannedAttempt, 'route' | 'credential'>, health: RouteHealth) {
+    this.route = route
+    this.#call = call
+    this.#provider = provider
+    this.#credential = credential
+    this.#health = health
+    this.#attempt = health.begin(route)
+  }
+
+  succeeded (): void {
+    this.#health.answered(this.route, this.#attempt, this.#call.request.stream === true, performance.now() - this.startedAtMs)
+  }
+
+  /** Returns the error a caller reads out of what the attempt threw. */
+  errorOf (thrown: unknown): GatewayError {
+    return callerError(thrown, this.#provider.secrets, this.#call.providerKey)
+  }
+
+  failed (error: GatewayError): void {
+    this.#failed = true
+    this.#health.failed(this.route, this.#attempt, error, this.#credential)
+    noteAttempt(this.#call, this.route, error.code)
+  }
+
+  /** Notes that another request answered first. */
+  overtaken (): void {
+    if (!this.#failed) noteAttempt(this.#call, this.route, 'slower')
+  }
+
+  end (): void {
+    this.#health.ended(this.route, this.#attempt)
+  }
+}
+
+/** Notes in the record why a route did not answer. */
+export function noteAttempt ({ record }: Pick<AttemptedCall, 'record'>, route: Route, reason: string): void {
+  record.failedAttempts ??= []
+  record.failedAttempts.push({ route, reason })
+}
