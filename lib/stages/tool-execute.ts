@@ -10,34 +10,18 @@
  * `tokens`, `budget`, `calls_per_turn` or `repeated_call`.
  */
 
-import { defaultTurns } from '../limits/estimate.ts'
 import { standardSignal } from '../async/cancellation.ts'
-import { forbidsTools, namedToolChoice, relaxedChoice } from '../chat/tool-choice.ts'
-import { ToolCallFilter } from '../chat/tool-call-filter.ts'
-import { addUsage } from '../core/usage.ts'
-import { Turn, type TurnCall } from '../chat/turn.ts'
-import { startDeadline } from '../async/start-deadline.ts'
+import { forbidsTools } from '../chat/tool-choice.ts'
 import { GatewayError } from '../core/errors.ts'
 import { once, flatMap } from '../core/stage.ts'
-import { runTools, type RanCall } from '../mcp/run-tools.ts'
-import type { Message, UserPart } from '../../schemas/messages.ts'
-import type { Batch } from '../core/batch.ts'
-import type { Route } from '../core/route.ts'
-import type { RoutedCall } from '../core/call.ts'
-import type { ChatInput } from '../chat/input.ts'
-import type { ChatEvent, ToolServerError } from '../core/events.ts'
-import type { Usage } from '../core/usage.ts'
-import type { OpenTools, ToolServers } from '../mcp/tool-servers.ts'
 import { affordableAnswer } from '../limits/affordable.ts'
-import type { ProviderSettings, ToolSettings } from '../core/settings.ts'
+import { ToolLoop, failureReport, type Ask, type ChatBatch, type ChatCall, type LoopOptions } from '../mcp/tool-loop.ts'
+import { ownFunctions, withTools } from '../mcp/turn-requests.ts'
+import type { ChatInput } from '../chat/input.ts'
+import type { OpenTools, ToolServers } from '../mcp/tool-servers.ts'
+import type { ProviderSettings } from '../core/settings.ts'
 import type { Services } from '../services.ts'
-import type { Stage } from '../core/stage.ts'
-
-type ChatCall = RoutedCall<ChatInput>
-type ChatBatch = Batch<ChatInput, ChatEvent>
-type Ask = Stage<ChatCall, ChatBatch>
-
-export type ToolLimits = Pick<ToolSettings, 'loopMs' | 'loopTokens' | 'callsPerTurn' | 'repeats'>
+import type { ToolLimits } from '../mcp/loop-limits.ts'
 
 export interface ToolServices extends Pick<Services, 'tools' | 'models' | 'providers'> {
   readonly settings: {
@@ -45,15 +29,6 @@ export interface ToolServices extends Pick<Services, 'tools' | 'models' | 'provi
     readonly providers: ReadonlyArray<Pick<ProviderSettings, 'id' | 'kind'>>
   }
 }
-
-/** Tells whether the model of a route can be shown the pictures that tools return. */
-type SeesImages = (route: Route) => boolean
-
-/** The reason why the loop ended although the model had called server tools. */
-export type StopReason = 'max_turns' | 'deadline' | 'tokens' | 'budget' | 'calls_per_turn' | 'repeated_call'
-
-/** Characters of data URLs in one answer: every turn sends all of them again. */
-const maxImageCharacters = 20_000_000
 
 /**
  * Runs the tool loop: one call in, its answer out, with the shape `ask` alone would give it: one `response-start`, one
@@ -75,13 +50,6 @@ export function toolExecute (services: ToolServices, ask: Ask): Ask {
   })
 }
 
-interface LoopOptions {
-  readonly limits: ToolLimits
-  readonly seesImages: SeesImages
-  /** Tells whether the budget pays for another turn. */
-  readonly affords: (call: ChatCall) => boolean
-}
-
 function turnsWithin (models: ToolServices['models']): LoopOptions['affords'] {
   return call => {
     const answer = affordableAnswer(call, models)
@@ -90,7 +58,7 @@ function turnsWithin (models: ToolServices['models']): LoopOptions['affords'] {
 }
 
 /** Tells whether the model of a route is known to see: a picture shown to one that does not can fail the whole call. */
-function imageViewers ({ models, providers }: ToolServices): SeesImages {
+function imageViewers ({ models, providers }: ToolServices): LoopOptions['seesImages'] {
   return ({ modelId, providerId }) => providers.get(providerId)?.quirks.toolImages !== false &&
     models.find(modelId)?.capabilities['vision'] === true
 }
@@ -135,192 +103,9 @@ async function * answerWithTools (
   }
 }
 
-class ToolLoop {
-  readonly #call: ChatCall
-  readonly #open: OpenTools
-  readonly #ask: Ask
-  readonly #limits: ToolLimits
-  readonly #seesImages: SeesImages
-  readonly #affords: LoopOptions['affords']
-  readonly #maxTurns: number
-  readonly #own: ReadonlySet<string>
-  readonly #clock
-  readonly #errors: Record<string, ToolServerError>
-  /** The number of times each call was made, by name and arguments. */
-  readonly #made = new Map<string, number>()
-  #usage: Usage | undefined
-  #imageCharacters = 0
-
-  constructor (call: ChatCall, open: OpenTools, ask: Ask, { limits, seesImages, affords }: LoopOptions) {
-    this.#call = call
-    this.#open = open
-    this.#ask = ask
-    this.#limits = limits
-    this.#seesImages = seesImages
-    this.#affords = affords
-    this.#maxTurns = call.request.max_turns ?? defaultTurns
-    this.#own = ownFunctions(call.request)
-    this.#clock = startDeadline(limits.loopMs, call.signal, undefined)
-    this.#errors = { ...open.errors }
-  }
-
-  /** Stops the clock and the tools that no call waits for any more. */
-  end (): void {
-    this.#clock.end()
-  }
-
-  async * turns (): AsyncGenerator<ChatBatch> {
-    let asked: ChatCall = { ...this.#call, request: withTools(this.#call.request, this.#open) }
-    let before: string | undefined
-    for (let number = 1; ; number++) {
-      const isLast = number === this.#maxTurns
-      const shown = new ToolCallFilter(name => !isLast && this.#isServerTool(name), before)
-      const turn = new Turn()
-      this.#call.record.turns = number
-      // Until this turn has reported as well, what is recorded is not all of it.
-      if (this.#call.record.usage !== undefined) this.#call.record.usageEstimated = true
-      let route = asked.routes[0]
-      for await (const batch of this.#ask(once(asked))) {
-        route = batch.route
-        for (const event of batch.events) turn.add(event)
-        const events = shown.read(batch.events)
-        if (events.length > 0) yield { call: this.#call, route, events }
-      }
-      this.#usage = addUsage(this.#usage, turn.usage)
-      const calls = wantsCalls(turn) ? turn.calls().filter(({ name }) => this.#isServerTool(name)) : []
-      let stop = this.#stopReason(calls, isLast, asked)
-      if (calls.length > 0 && stop === undefined) {
-        const ran = yield * this.#run(calls, route)
-        if (this.#call.signal.aborted) throw this.#call.signal.reason
-        if (ran.some(({ outcome }) => outcome === undefined)) stop = 'deadline'
-        else if (shown.callsShown === 0) {
-          asked = nextTurn(asked, route, [turn.message(), ...ran.map(asToolMessage), ...asImageMessage(ran)])
-          before = shown.lastText
-          continue
-        }
-      }
-      yield { call: this.#call, route, events: this.#ending(shown, stop, number) }
-      return
-    }
-  }
-
-  /** Tools the model calls that are not the caller's; a name it made up is answered here too. */
-  #isServerTool (name: string): boolean {
-    return this.#open.tools.length > 0 && !this.#own.has(name)
-  }
-
-  #stopReason (calls: readonly TurnCall[], isLast: boolean, asked: ChatCall): StopReason | undefined {
-    if (calls.length === 0) return undefined
-    if (isLast) return 'max_turns'
-    if (this.#clock.passed()) return 'deadline'
-    if ((this.#usage?.totalTokens ?? 0) >= this.#limits.loopTokens) return 'tokens'
-    if (!this.#affords(asked)) return 'budget'
-    if (calls.length > this.#limits.callsPerTurn) return 'calls_per_turn'
-    let repeated = false
-    for (const { name, argumentsText } of calls) {
-      const key = JSON.stringify([name, argumentsText])
-      const times = this.#made.get(key) ?? 0
-      this.#made.set(key, times + 1)
-      repeated ||= times >= this.#limits.repeats
-    }
-    return repeated ? 'repeated_call' : undefined
-  }
-
-  async * #run (calls: readonly TurnCall[], route: ChatBatch['route']): AsyncGenerator<ChatBatch, RanCall[]> {
-    const { stream, stream_options: options } = this.#call.request
-    const emitProgress = stream === true && options?.include_tool_events === true
-    const startedAtMs = performance.now()
-    const seesImages = this.#imageCharacters < maxImageCharacters && this.#seesImages(route)
-    const running = runTools(calls, this.#open, { signal: this.#clock.signal, emitProgress, seesImages })
-    for (;;) {
-      const step = await running.next()
-      if (step.done !== true) {
-        yield { call: this.#call, route, events: step.value }
-        continue
-      }
-      this.#call.record.upstreamWaitMs += performance.now() - startedAtMs
-      const outcomes = step.value.flatMap(({ outcome }) => outcome ?? [])
-      for (const { result, failure, images = [] } of outcomes) {
-        if (failure !== undefined) this.#errors[result.serverName] = failure
-        for (const image of images) this.#imageCharacters += image.length
-      }
-      const events = outcomes.map(({ result }): ChatEvent => ({ type: 'tool-result', result }))
-      if (events.length > 0) yield { call: this.#call, route, events }
-      return step.value
-    }
-  }
-
-  #ending (shown: ToolCallFilter, stop: StopReason | undefined, turns: number): ChatEvent[] {
-    const stopped: ChatEvent[] = stop === undefined
-      ? []
-      : [...shown.flush(), { type: 'extra', scope: 'answer', fields: { tool_loop_stopped: { reason: stop, turns } } }]
-    return [
-      ...shown.heldThinking(),
-      ...stopped,
-      ...failureReport(this.#errors),
-      ...shown.choiceEnds(),
-      ...(this.#usage === undefined ? [] : [{ type: 'usage', usage: this.#usage } as const])
-    ]
-  }
-}
-
-/** A turn cut off in the middle of a call has not really made it. */
-function wantsCalls ({ reason }: Turn): boolean {
-  return reason === 'tool_calls' || reason === 'stop'
-}
-
 async function openTools ({ request, key, signal, record }: ChatCall, tools: ToolServers): Promise<OpenTools> {
   const startedAtMs = performance.now()
   const open = await tools.open({ request, key, taken: ownFunctions(request), signal: standardSignal(signal) })
   record.upstreamWaitMs += performance.now() - startedAtMs
   return open
-}
-
-function ownFunctions ({ tools = [], functions = [] }: ChatInput): Set<string> {
-  return new Set([
-    ...tools.map(tool => 'custom' in tool ? tool.custom.name : tool.function.name),
-    ...functions.map(({ name }) => name)
-  ])
-}
-
-function withTools (request: ChatInput, { tools, offered }: OpenTools): ChatInput {
-  const own = ownFunctions(request)
-  const choice = request.tool_choice
-  const nameOf = (wanted: string, server?: string): string | undefined => own.has(wanted) && server === undefined
-    ? wanted
-    : offered.find(({ tool, serverName }) => tool.name === wanted && (server === undefined || serverName === server))?.name
-  return {
-    ...request,
-    ...(tools.length === 0 ? {} : { tools: [...request.tools ?? [], ...tools] }),
-    ...(choice === undefined ? {} : { tool_choice: namedToolChoice(choice, nameOf) })
-  }
-}
-
-function nextTurn (call: ChatCall, route: ChatBatch['route'], added: readonly Message[]): ChatCall {
-  const { request } = call
-  return {
-    ...call,
-    routes: [route],
-    request: { ...request, ...relaxedChoice(request), messages: [...request.messages, ...added] }
-  }
-}
-
-function asToolMessage ({ call, outcome }: RanCall): Message {
-  return { role: 'tool', tool_call_id: call.id, content: outcome?.text ?? '' }
-}
-
-/**
- * Returns the pictures of the results: not every provider takes them in the message of a tool, every one
- * takes them in a message after it.
- */
-function asImageMessage (ran: readonly RanCall[]): Message[] {
-  const parts = ran.flatMap(({ call, outcome }) => (outcome?.images ?? []).flatMap((url, index): UserPart[] => [
-    { type: 'text', text: `Image ${index + 1} of the result of ${call.name} (${call.id}):` },
-    { type: 'image_url', image_url: { url } }
-  ]))
-  return parts.length === 0 ? [] : [{ role: 'user', content: parts }]
-}
-
-function failureReport (errors: Readonly<Record<string, ToolServerError>>): ChatEvent[] {
-  return Object.keys(errors).length === 0 ? [] : [{ type: 'tool-servers-failed', errors }]
 }

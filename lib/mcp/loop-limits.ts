@@ -1,0 +1,60 @@
+/** Decides when a tool loop ends although the model calls tools. */
+
+import { defaultTurns } from '../limits/estimate.ts'
+import type { ChatInput } from '../chat/input.ts'
+import type { ToolSettings } from '../core/settings.ts'
+import type { TurnCall } from '../chat/turn.ts'
+
+export type ToolLimits = Pick<ToolSettings, 'loopMs' | 'loopTokens' | 'callsPerTurn' | 'repeats'>
+
+/** The reason why the loop ended although the model had called server tools. */
+export type StopReason = 'max_turns' | 'deadline' | 'tokens' | 'budget' | 'calls_per_turn' | 'repeated_call'
+
+/** The state of the loop after a turn. */
+export interface LoopState {
+  /** From 1. */
+  readonly turn: number
+  readonly outOfTime: boolean
+  /** Tokens of all turns so far. */
+  readonly tokens: number
+  /** Tells whether the budget pays for another turn. */
+  readonly affordsTurn: () => boolean
+}
+
+export class LoopLimits {
+  readonly #limits: ToolLimits
+  readonly #maxTurns: number
+  /** The number of times each call was made, by name and arguments. */
+  readonly #made = new Map<string, number>()
+
+  constructor (limits: ToolLimits, request: Pick<ChatInput, 'max_turns'>) {
+    this.#limits = limits
+    this.#maxTurns = request.max_turns ?? defaultTurns
+  }
+
+  isLastTurn (turn: number): boolean {
+    return turn === this.#maxTurns
+  }
+
+  /** Returns why the calls of a turn are not run, if so. Calls that are run are remembered: asked once a turn. */
+  stopReason (calls: readonly TurnCall[], { turn, outOfTime, tokens, affordsTurn }: LoopState): StopReason | undefined {
+    if (calls.length === 0) return undefined
+    if (this.isLastTurn(turn)) return 'max_turns'
+    if (outOfTime) return 'deadline'
+    if (tokens >= this.#limits.loopTokens) return 'tokens'
+    if (!affordsTurn()) return 'budget'
+    if (calls.length > this.#limits.callsPerTurn) return 'calls_per_turn'
+    return this.#areRepeated(calls) ? 'repeated_call' : undefined
+  }
+
+  #areRepeated (calls: readonly TurnCall[]): boolean {
+    let repeated = false
+    for (const { name, argumentsText } of calls) {
+      const key = JSON.stringify([name, argumentsText])
+      const times = this.#made.get(key) ?? 0
+      this.#made.set(key, times + 1)
+      repeated ||= times >= this.#limits.repeats
+    }
+    return repeated
+  }
+}

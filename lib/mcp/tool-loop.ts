@@ -1,0 +1,156 @@
+/** The turns of one call whose tools the gateway runs: the model answers, its calls are run, it answers again. */
+
+import { startDeadline } from '../async/start-deadline.ts'
+import { once, type Stage } from '../core/stage.ts'
+import { addUsage, type Usage } from '../core/usage.ts'
+import { ToolCallFilter } from '../chat/tool-call-filter.ts'
+import { Turn, type TurnCall } from '../chat/turn.ts'
+import { LoopLimits, type StopReason, type ToolLimits } from './loop-limits.ts'
+import { runTools, type RanCall } from './run-tools.ts'
+import { ownFunctions, withResults, withTools } from './turn-requests.ts'
+import type { Batch } from '../core/batch.ts'
+import type { ChatInput } from '../chat/input.ts'
+import type { ChatEvent, ToolServerError } from '../core/events.ts'
+import type { Route } from '../core/route.ts'
+import type { RoutedCall } from '../core/call.ts'
+import type { OpenTools } from './tool-servers.ts'
+
+export type ChatCall = RoutedCall<ChatInput>
+export type ChatBatch = Batch<ChatInput, ChatEvent>
+/** Answers one turn. */
+export type Ask = Stage<ChatCall, ChatBatch>
+
+export interface LoopOptions {
+  readonly limits: ToolLimits
+  /** Tells whether the model of a route can be shown the pictures that tools return. */
+  readonly seesImages: (route: Route) => boolean
+  /** Tells whether the budget pays for another turn. */
+  readonly affords: (call: ChatCall) => boolean
+}
+
+/** Characters of data URLs in one answer: every turn sends all of them again. */
+const maxImageCharacters = 20_000_000
+
+export class ToolLoop {
+  readonly #call: ChatCall
+  readonly #open: OpenTools
+  readonly #ask: Ask
+  readonly #limits: LoopLimits
+  readonly #seesImages: SeesImages
+  readonly #affords: LoopOptions['affords']
+  readonly #own: ReadonlySet<string>
+  readonly #clock
+  readonly #errors: Record<string, ToolServerError>
+  #usage: Usage | undefined
+  #imageCharacters = 0
+
+  constructor (call: ChatCall, open: OpenTools, ask: Ask, { limits, seesImages, affords }: LoopOptions) {
+    this.#call = call
+    this.#open = open
+    this.#ask = ask
+    this.#limits = new LoopLimits(limits, call.request)
+    this.#seesImages = seesImages
+    this.#affords = affords
+    this.#own = ownFunctions(call.request)
+    this.#clock = startDeadline(limits.loopMs, call.signal, undefined)
+    this.#errors = { ...open.errors }
+  }
+
+  /** Stops the clock and the tools that no call waits for any more. */
+  end (): void {
+    this.#clock.end()
+  }
+
+  async * turns (): AsyncGenerator<ChatBatch> {
+    let asked: ChatCall = { ...this.#call, request: withTools(this.#call.request, this.#open) }
+    let before: string | undefined
+    for (let number = 1; ; number++) {
+      const isLast = this.#limits.isLastTurn(number)
+      const shown = new ToolCallFilter(name => !isLast && this.#isServerTool(name), before)
+      const turn = new Turn()
+      this.#call.record.turns = number
+      // Until this turn has reported as well, what is recorded is not all of it.
+      if (this.#call.record.usage !== undefined) this.#call.record.usageEstimated = true
+      let route = asked.routes[0]
+      for await (const batch of this.#ask(once(asked))) {
+        route = batch.route
+        for (const event of batch.events) turn.add(event)
+        const events = shown.read(batch.events)
+        if (events.length > 0) yield { call: this.#call, route, events }
+      }
+      this.#usage = addUsage(this.#usage, turn.usage)
+      const calls = wantsCalls(turn) ? turn.calls().filter(({ name }) => this.#isServerTool(name)) : []
+      let stop: StopReason | undefined = this.#limits.stopReason(calls, {
+        turn: number, outOfTime: this.#clock.passed(), tokens: this.#usage?.totalTokens ?? 0, affordsTurn: () => this.#affords(asked)
+      })
+      if (calls.length > 0 && stop === undefined) {
+        const ran = yield * this.#run(calls, route)
+        if (this.#call.signal.aborted) throw this.#call.signal.reason
+        if (ran.some(({ outcome }) => outcome === undefined)) stop = 'deadline'
+        else if (shown.callsShown === 0) {
+          asked = nextTurn(asked, route, withResults(asked.request, turn.message(), ran))
+          before = shown.lastText
+          continue
+        }
+      }
+      yield { call: this.#call, route, events: this.#ending(shown, stop, number) }
+      return
+    }
+  }
+
+  /** Tools the model calls that are not the caller's; a name it made up is answered here too. */
+  #isServerTool (name: string): boolean {
+    return this.#open.tools.length > 0 && !this.#own.has(name)
+  }
+
+  async * #run (calls: readonly TurnCall[], route: Route): AsyncGenerator<ChatBatch, RanCall[]> {
+    const { stream, stream_options: options } = this.#call.request
+    const emitProgress = stream === true && options?.include_tool_events === true
+    const startedAtMs = performance.now()
+    const seesImages = this.#imageCharacters < maxImageCharacters && this.#seesImages(route)
+    const running = runTools(calls, this.#open, { signal: this.#clock.signal, emitProgress, seesImages })
+    for (;;) {
+      const step = await running.next()
+      if (step.done !== true) {
+        yield { call: this.#call, route, events: step.value }
+        continue
+      }
+      this.#call.record.upstreamWaitMs += performance.now() - startedAtMs
+      const outcomes = step.value.flatMap(({ outcome }) => outcome ?? [])
+      for (const { result, failure, images = [] } of outcomes) {
+        if (failure !== undefined) this.#errors[result.serverName] = failure
+        for (const image of images) this.#imageCharacters += image.length
+      }
+      const events = outcomes.map(({ result }): ChatEvent => ({ type: 'tool-result', result }))
+      if (events.length > 0) yield { call: this.#call, route, events }
+      return step.value
+    }
+  }
+
+  #ending (shown: ToolCallFilter, stop: StopReason | undefined, turns: number): ChatEvent[] {
+    const stopped: ChatEvent[] = stop === undefined
+      ? []
+      : [...shown.flush(), { type: 'extra', scope: 'answer', fields: { tool_loop_stopped: { reason: stop, turns } } }]
+    return [
+      ...shown.heldThinking(),
+      ...stopped,
+      ...failureReport(this.#errors),
+      ...shown.choiceEnds(),
+      ...(this.#usage === undefined ? [] : [{ type: 'usage', usage: this.#usage } as const])
+    ]
+  }
+}
+
+/** Tells whether a turn made the calls it holds: one cut off in the middle of a call has not. */
+function wantsCalls ({ reason }: Turn): boolean {
+  return reason === 'tool_calls' || reason === 'stop'
+}
+
+function nextTurn (call: ChatCall, route: Route, request: ChatInput): ChatCall {
+  return { ...call, routes: [route], request }
+}
+
+/** Returns the event that reports servers that failed; none where all answered. */
+export function failureReport (errors: Readonly<Record<string, ToolServerError>>): ChatEvent[] {
+  return Object.keys(errors).length === 0 ? [] : [{ type: 'tool-servers-failed', errors }]
+}

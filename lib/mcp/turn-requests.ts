@@ -1,0 +1,54 @@
+/** The requests of a tool loop: the caller's with the tools of its servers, and with the results of each turn. */
+
+import { namedToolChoice, relaxedChoice } from '../chat/tool-choice.ts'
+import type { ChatInput } from '../chat/input.ts'
+import type { Message, UserPart } from '../../schemas/messages.ts'
+import type { OpenTools } from './tool-servers.ts'
+import type { RanCall } from './run-tools.ts'
+
+/** Returns the names of the functions that the caller runs. */
+export function ownFunctions ({ tools = [], functions = [] }: ChatInput): Set<string> {
+  return new Set([
+    ...tools.map(tool => 'custom' in tool ? tool.custom.name : tool.function.name),
+    ...functions.map(({ name }) => name)
+  ])
+}
+
+/** Adds the tools of the servers; a tool choice that names one of them follows it to its offered name. */
+export function withTools (request: ChatInput, { tools, offered }: OpenTools): ChatInput {
+  const own = ownFunctions(request)
+  const choice = request.tool_choice
+  const nameOf = (wanted: string, server?: string): string | undefined => own.has(wanted) && server === undefined
+    ? wanted
+    : offered.find(({ tool, serverName }) => tool.name === wanted && (server === undefined || serverName === server))?.name
+  return {
+    ...request,
+    ...(tools.length === 0 ? {} : { tools: [...request.tools ?? [], ...tools] }),
+    ...(choice === undefined ? {} : { tool_choice: namedToolChoice(choice, nameOf) })
+  }
+}
+
+/** Returns the request of the turn after one whose calls have been run. @param said the message of that turn */
+export function withResults (request: ChatInput, said: Message, ran: readonly RanCall[]): ChatInput {
+  return {
+    ...request,
+    ...relaxedChoice(request),
+    messages: [...request.messages, said, ...ran.map(asToolMessage), ...asImageMessage(ran)]
+  }
+}
+
+function asToolMessage ({ call, outcome }: RanCall): Message {
+  return { role: 'tool', tool_call_id: call.id, content: outcome?.text ?? '' }
+}
+
+/**
+ * Returns the pictures of the results: not every provider takes them in the message of a tool, every one
+ * takes them in a message after it.
+ */
+function asImageMessage (ran: readonly RanCall[]): Message[] {
+  const parts = ran.flatMap(({ call, outcome }) => (outcome?.images ?? []).flatMap((url, index): UserPart[] => [
+    { type: 'text', text: `Image ${index + 1} of the result of ${call.name} (${call.id}):` },
+    { type: 'image_url', image_url: { url } }
+  ]))
+  return parts.length === 0 ? [] : [{ role: 'user', content: parts }]
+}
