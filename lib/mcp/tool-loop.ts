@@ -36,7 +36,7 @@ export class ToolLoop {
   readonly #open: OpenTools
   readonly #ask: Ask
   readonly #limits: LoopLimits
-  readonly #seesImages: SeesImages
+  readonly #seesImages: LoopOptions['seesImages']
   readonly #affords: LoopOptions['affords']
   readonly #own: ReadonlySet<string>
   readonly #clock

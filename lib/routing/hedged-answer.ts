@@ -10,7 +10,7 @@ export interface BesideAttempt<A> {
 }
 
 /**
- * The outcome of the second request is noted here; that of the first, where it fails and no other answered, is left to the caller.
+ * Notes the outcome of the second request; that of the first, where it fails and no other answered, is left to the caller.
  *
  * @param afterMs the time to wait for the first
  * @param startBeside begins the second request; `undefined` when there is none to make
