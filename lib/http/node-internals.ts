@@ -41,9 +41,10 @@ export function endInOneWrite (response: ServerResponse, body: string | Uint8Arr
 
 /**
  * Makes a response end with its connection. One that waits behind another response of its connection
- * has no socket yet, and Node never emits `close` on it.
+ * has no socket yet, and Node before 24 never emits `close` on it.
  */
 export function closeWaitingResponse (response: ServerResponse): void {
+  if (response.closed) return
   response.destroy()
   response.emit('close')
 }

@@ -66,8 +66,8 @@ t.test('endInOneWrite sends head and body as one write, and the end with no othe
   t.same(writes.length, 1)
 })
 
-// Otherwise: Node emits `close` on it, or has a documented event for it.
-t.test('a response that waits behind another has no socket, and hears of the end of its connection only from us', async t => {
+// Otherwise: Node emits `close` on it, as it does from Node.js 24 on, or has a documented event for it.
+t.test('a response that waits behind another has no socket, and hears of the end of its connection once', async t => {
   const responses: ServerResponse[] = []
   const { url } = await httpServer(t, (_request, response) => { responses.push(response) })
   const socket = await raw(t, url)
@@ -76,12 +76,13 @@ t.test('a response that waits behind another has no socket, and hears of the end
   const [first, second] = responses
   t.same([first, second].map(response => response && waitsForConnection(response)), [false, true])
   const closed: string[] = []
-  first?.once('close', () => closed.push('first'))
-  second?.once('close', () => closed.push('second'))
+  first?.on('close', () => closed.push('first'))
+  second?.on('close', () => closed.push('second'))
   const connection = first?.socket
   socket.destroy()
   await until(() => connection?.closed === true && closed.length > 0, 'the connection to close')
-  t.same(closed, ['first'], 'when this fails, closeWaitingResponse is no longer needed')
+  const closedByNode = Number(process.versions.node.split('.', 1)[0]) >= 24 ? ['first', 'second'] : ['first']
+  t.same(closed, closedByNode, 'when this fails, closeWaitingResponse is needed no longer, or again')
   if (second !== undefined) closeWaitingResponse(second)
   t.same(closed, ['first', 'second'])
   t.ok(second?.destroyed)
