@@ -1,4 +1,4 @@
-import { spawnSync, type SpawnSyncOptions } from 'node:child_process'
+import { spawnSync } from 'node:child_process'
 import {
   chmodSync, cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, realpathSync, rmSync, symlinkSync, writeFileSync
 } from 'node:fs'
@@ -28,9 +28,11 @@ function project (t: Test): string {
   return directory
 }
 
-function setup (directory: string, args: readonly string[] = [], user: SpawnSyncOptions = {}): { code: number | null, error: string } {
-  const [command, parameters] = plainNode(join(directory, '.ci/setup.mjs'), ...args)
-  const { status, stderr } = spawnSync(command, parameters, { ...user, encoding: 'utf8' })
+function setup (
+  directory: string, args: readonly string[] = [], nodeArgs: readonly string[] = []
+): { code: number | null, error: string } {
+  const [command, parameters] = plainNode(...nodeArgs, join(directory, '.ci/setup.mjs'), ...args)
+  const { status, stderr } = spawnSync(command, parameters, { encoding: 'utf8' })
   return { code: status, error: stderr }
 }
 
@@ -101,8 +103,8 @@ t.test('a folder that cannot be written to is named', async t => {
   t.teardown(() => rmSync(directory, { recursive: true }))
   cpSync(project(t), directory, { recursive: true, verbatimSymlinks: true })
   chmodSync(directory, 0o555)
-  // The rights of files do not bind root: it becomes another user.
-  const user = process.getuid?.() === 0 ? { uid: 65534, gid: 65534 } : {}
+  // The rights of files do not bind root: it becomes another user, who need not see the folder of Node.js itself.
+  const user = process.getuid?.() === 0 ? ['--import', 'data:text/javascript,process.setgid(65534);process.setuid(65534)'] : []
   t.same(setup(realpathSync(directory), [], user), {
     code: 1,
     error: `headgate: the project must be installed and compiled first, but ${realpathSync(directory)} cannot be written to (EACCES).\n`
