@@ -31,9 +31,11 @@ if [ ! -x "$venv/bin/schemathesis" ]; then
       || tail -n 5 "$out/apt"
   fi
   python3 -c 'import sys, ensurepip; sys.exit(sys.version_info < (3, 10))' 2>/dev/null || skip "Python 3.10 with venv is needed"
-  { rm -rf "$venv" && python3 -m venv "$venv" \
-    && "$venv/bin/pip" --quiet --disable-pip-version-check --retries 2 install "schemathesis==$version"; } >"$out/pip" 2>&1 \
-    || { rm -rf "$venv"; tail -n 5 "$out/pip"; skip "schemathesis could not be installed"; }
+  install () {
+    rm -rf "$venv"
+    python3 -m venv "$venv" && timeout 120 "$venv/bin/pip" --quiet --disable-pip-version-check --retries 2 install "schemathesis==$version"
+  }
+  { install || install; } >"$out/pip" 2>&1 || { rm -rf "$venv"; tail -n 5 "$out/pip"; skip "schemathesis could not be installed"; }
 fi
 
 coproc GATEWAY { exec node build/test/fuzz/serve.js; }
