@@ -52,7 +52,7 @@ const owners: Readonly<Record<string, RegExp>> = {
   koa: /^lib\/http\//,
   '@koa/router': /^lib\/http\//,
   'koa-body': /^lib\/http\//,
-  ajv: /^lib\/(?:stages\/validate|config\/|models\/catalogue)/,
+  ajv: /^lib\/(?:validation\/load-ajv|config\/(?:check-shape|read-catalogue))/,
   'it-pipe': /^(?:pipelines|lib\/public)\//,
   typebox: /^(?:schemas|pipelines|lib\/(?:dialects|stages|validation|config|models))\/|^lib\/wire\/openapi\.ts$/,
   undici: /^lib\/(?:upstream|mcp)\//,

@@ -10,9 +10,11 @@ const root = join(import.meta.dirname, '../..')
 
 /** Made of text that is known to the gateway only: of a schema, of the catalogue, or escaped. */
 const computed = [
+  'build/lib/config/read-catalogue.js: source',
   'build/lib/config/read-secrets.js: secretReference',
   'build/lib/models/catalogue.js: match',
   'build/lib/sandbox/tool-calling.js: `(?<![\\\\w-])${escaped(tool.name)}(?![\\\\w-])`',
+  'build/lib/validation/fill-defaults.js: pattern',
   'build/lib/validation/single-values.js: pattern'
 ]
 

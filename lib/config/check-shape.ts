@@ -1,20 +1,14 @@
 /** Holds what was written against the schema, and fills in the defaults. */
 
+import { Check } from 'typebox/schema'
+import type { ErrorObject, ValidateFunction } from 'ajv/dist/2019.js'
 import { isObject } from '../json/guards.ts'
-import { Ajv2019, type ErrorObject } from 'ajv/dist/2019.js'
 import { Config } from '../../schemas/config.ts'
 import { nearest } from '../text/nearest.ts'
+import { fillDefaults } from '../validation/fill-defaults.ts'
+import { loadAjv } from '../validation/load-ajv.ts'
 import { formatPath, type Path } from './path.ts'
 import type { Report } from './report.ts'
-
-// All errors at once: this is the operator's own file, and at most 1 MB of it. Without the meta
-// schema, which takes longer to compile than ours: TypeBox writes well-formed schemas.
-const ajv = new Ajv2019({
-  allErrors: true, verbose: true, useDefaults: true, strict: true, strictTypes: false,
-  meta: false, validateSchema: false
-})
-ajv.addVocabulary(['patternErrorMessage'])
-const isConfig = ajv.compile<Config>(Config)
 
 /** The rest of a configuration without its problems, and where it was written. */
 export interface Shaped {
@@ -30,6 +24,24 @@ export interface Shaped {
  * @param value what was written; changed in place
  */
 export function checkShape (value: Record<string, unknown>, report: Report): Shaped {
+  fillDefaults(Config, value)
+  if (Check(Config, value)) return { config: value, written: path => path }
+  return reportShape(value, report)
+}
+
+/** Lists all errors at once: this is the operator's own file, and at most 1 MB of it. */
+function configCheck (): ValidateFunction<Config> {
+  // Without the meta schema, which takes longer to compile than ours: TypeBox writes well-formed schemas.
+  const ajv = new (loadAjv())({
+    allErrors: true, verbose: true, useDefaults: true, strict: true, strictTypes: false,
+    meta: false, validateSchema: false
+  })
+  ajv.addVocabulary(['patternErrorMessage'])
+  return ajv.compile<Config>(Config)
+}
+
+function reportShape (value: Record<string, unknown>, report: Report): Shaped {
+  const isConfig = configCheck()
   let accepted: unknown = value
   const gone = new Map<string, number[]>()
   const written = (path: Path): Path => {

@@ -4,9 +4,11 @@
  */
 
 import { readFileSync } from 'node:fs'
-import { Ajv2019 } from 'ajv/dist/2019.js'
+import type { ErrorObject } from 'ajv/dist/2019.js'
+import { Check } from 'typebox/schema'
 import { Catalogue } from '../../schemas/catalogue.ts'
 import { isObject } from '../json/guards.ts'
+import { loadAjv } from '../validation/load-ajv.ts'
 import { reportErrors } from './check-shape.ts'
 import { readDocument } from './config-document.ts'
 import { errorCode } from './environment.ts'
@@ -15,8 +17,6 @@ import { createReport, type Report } from './report.ts'
 
 /** One wrong word can be in every entry. */
 const maxProblems = 20
-
-const isCatalogue = new Ajv2019({ allErrors: true, verbose: true, meta: false, validateSchema: false }).compile<Catalogue>(Catalogue)
 
 export interface ReadCatalogue {
   readonly catalogue?: Catalogue
@@ -50,11 +50,17 @@ function parse (text: string, shown: string): Catalogue {
   const document = readDocument(text, shown)
   const report = createReport(document, new Map())
   const { value } = document
-  if (!isCatalogue(value)) reportErrors(isCatalogue.errors ?? [], value, report)
+  if (!Check(Catalogue, value)) reportErrors(errorsOf(value), value, report)
   checkIds(value, report)
   checkPatterns(value, report)
   report.throwIfAny()
   return value as unknown as Catalogue // without a problem
+}
+
+function errorsOf (value: unknown): ErrorObject[] {
+  const check = new (loadAjv())({ allErrors: true, verbose: true, meta: false, validateSchema: false }).compile(Catalogue)
+  check(value)
+  return check.errors ?? []
 }
 
 function checkIds ({ models }: Record<string, unknown>, report: Report): void {

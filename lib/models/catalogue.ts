@@ -6,7 +6,7 @@
  * file is checked when it is read, because a mistyped price is a wrong bill that goes unnoticed.
  */
 
-import { Ajv } from 'ajv'
+import { Check } from 'typebox/schema'
 import { Catalogue, capabilityNames, type CatalogueModel } from '../../schemas/catalogue.ts'
 import data from './catalogue.json' with { type: 'json' }
 import type { ProviderKind } from '../../schemas/providers.ts'
@@ -15,6 +15,7 @@ import { Price } from '../../schemas/price.ts'
 import type { ModelEntry, Price as ModelPrice, Traits } from '../core/model.ts'
 import type { Settings } from '../core/settings.ts'
 import { camelCased } from '../validation/camel-case-schema.ts'
+import { loadAjv } from '../validation/load-ajv.ts'
 
 /** Models of one family, by their names at the provider. */
 export interface ModelFamily {
@@ -59,12 +60,7 @@ export function catalogueOf ({ catalogue: own }: Pick<Settings, 'catalogue'>): C
  * @throws Error naming the position and the id of the first bad entry.
  */
 export function readCatalogue (data: unknown): CatalogueEntries {
-  // The schema is ours and well-formed: no need to compile the schema of schemas first.
-  const check = new Ajv({ meta: false, validateSchema: false }).compile<Catalogue>(Catalogue)
-  if (!check(data)) {
-    const { instancePath = '', message = '' } = check.errors?.[0] ?? {}
-    throw new Error(`Model catalogue: ${describe(data, instancePath)} ${message}.`)
-  }
+  if (!Check(Catalogue, data)) throw firstError(data)
   const seen = new Set<string>()
   for (const [index, { id }] of data.models.entries()) {
     if (seen.has(id)) throw new Error(`Model catalogue: /models/${index} repeats ${id}.`)
@@ -78,6 +74,14 @@ function entriesOf ({ models, families }: Catalogue): CatalogueEntries {
     models: models.map(toEntry),
     families: families.map(({ kinds, match, traits }) => ({ kinds, match: new RegExp(match), traits: camelCased(ModelTraits, traits) }))
   }
+}
+
+function firstError (data: unknown): Error {
+  // The schema is ours and well-formed: no need to compile the schema of schemas first.
+  const check = new (loadAjv())({ meta: false, validateSchema: false }).compile(Catalogue)
+  check(data)
+  const { instancePath = '', message = '' } = check.errors?.[0] ?? {}
+  return new Error(`Model catalogue: ${describe(data, instancePath)} ${message}.`)
 }
 
 /** Names the place of a problem, with the model's id where it has one: `/models/3/price/input (openai/gpt-5)`. */

@@ -1,30 +1,23 @@
 /**
  * Checks the body of a call against the schema of its endpoint.
  *
- * ajv only says yes or no: it stops at the first error, which keeps it fast and safe with any
- * body (gathering every error of a body of 100,000 bad messages takes seconds and hundreds of
+ * The compiled check only says yes or no: it stops at the first error, which keeps it fast and safe
+ * with any body (gathering every error of a body of 100,000 bad messages takes seconds and hundreds of
  * megabytes). What is wrong is found by `validation/explain`, which is bounded.
  */
 
-import { Ajv2019 } from 'ajv/dist/2019.js'
 import type { Static, TSchema } from 'typebox'
 import { extend, type AuthedCall, type ValidCall } from '../core/call.ts'
 import type { UploadForm } from '../core/upload.ts'
 import { GatewayError, ValidationError, type ValidationDetail } from '../core/errors.ts'
 import { map, type Stage } from '../core/stage.ts'
+import { compileCheck } from '../validation/compile-check.ts'
 import { explain } from '../validation/explain.ts'
 import { parseFormFields, type FormRequest } from '../validation/form.ts'
 import { isObject } from '../json/guards.ts'
-import { type JsonSchema } from '../validation/json-schema.ts'
 import type { WithoutNulls } from '../../schemas/nullable.ts'
 
 const maxDetails = 20
-
-// TypeBox writes draft 2019-09; `strictTypes` asks for a `type` beside every `anyOf`. Without the
-// meta schema, which would take a good part of the start-up: TypeBox writes well-formed schemas.
-const ajv = new Ajv2019({
-  strict: true, strictTypes: false, messages: false, inlineRefs: false, meta: false, validateSchema: false
-})
 
 /**
  * Reads the JSON body of each call and yields the call with it as `request`: one call in, one
@@ -38,7 +31,7 @@ const ajv = new Ajv2019({
 export function validate<S extends TSchema> (
   schema: S
 ): Stage<AuthedCall, ValidCall<WithoutNulls<Static<S>>>> {
-  const matches = compile(schema)
+  const matches = compileCheck(schema)
   return map(async call => {
     const body = await call.body()
     if (!isObject(body)) throw new GatewayError('invalid_json')
@@ -63,7 +56,7 @@ export function validate<S extends TSchema> (
 export function validateForm<S extends TSchema> (
   schema: S
 ): Stage<AuthedCall, ValidCall<FormRequest<Static<S>>>> {
-  const matches = compile(schema)
+  const matches = compileCheck(schema)
   return map(async call => {
     const form = await call.body()
     if (!isForm(form)) {
@@ -80,52 +73,6 @@ export function validateForm<S extends TSchema> (
     // The check has just shown it; files stand where the schema has a `FormFile`.
     return extend(call, { request: request as FormRequest<Static<S>> })
   })
-}
-
-type Check = (value: unknown) => boolean
-
-/** A schema with these says nothing about its fields together. */
-const fieldKeywords = new Set(['type', 'properties', 'required', 'description'])
-
-/** Fields whose check is not compiled yet. */
-const waiting: Array<() => void> = []
-
-/**
- * Makes the check of a schema out of one compiled function per top-level field. All in one, the
- * check of a chat request is too long a function for the engine to optimise: 24 µs for 20
- * messages instead of 5, and 2 µs for one text instead of 0.3 (Node 20).
- *
- * A field is compiled when it is first met, or by `warmUp`: all of them together take a quarter
- * of a second, which a start need not wait for.
- */
-function compile (schema: TSchema): Check {
-  const { properties, required = [] }: JsonSchema = schema
-  const onlyFields = Object.keys(schema).every(key => fieldKeywords.has(key))
-  if (properties === undefined || !onlyFields) return ajv.compile(schema)
-  const checks = new Map<string, Check>()
-  const checkOf = (name: string): Check | undefined => {
-    const known = checks.get(name)
-    if (known !== undefined || !Object.hasOwn(properties, name)) return known
-    const check = ajv.compile(properties[name] ?? true)
-    checks.set(name, check)
-    return check
-  }
-  for (const name of Object.keys(properties)) waiting.push(() => { checkOf(name) })
-  return body => {
-    if (!isObject(body) || !required.every(name => Object.hasOwn(body, name))) return false
-    for (const name in body) {
-      if (checkOf(name)?.(body[name]) === false) return false
-    }
-    return true
-  }
-}
-
-/** Compiles what no call has needed yet, field by field between other work. */
-export function warmUp (): void {
-  const next = waiting.pop()
-  if (next === undefined) return
-  next()
-  setImmediate(warmUp).unref()
 }
 
 const unexplained: ValidationDetail = {

@@ -13,6 +13,7 @@ import { explain } from '../../lib/validation/explain.ts'
 import { ChatRequest } from '../../schemas/chat.ts'
 import { FormFile } from '../../schemas/form.ts'
 import { MapOf, Nullable, OneOf } from '../../schemas/nullable.ts'
+import { changed } from '../support/schema-values.ts'
 
 const validChat = validate(ChatRequest)
 
@@ -556,17 +557,6 @@ t.test('the walk finds a reason whenever the check says no, and none when it say
     }
   ), { numRuns: 2_000 })
 })
-
-/** A copy with one value deep inside replaced; `place` picks a key at each level. */
-function changed (value: unknown, place: readonly number[], by: unknown): unknown {
-  const [pick, ...rest] = place
-  if (pick === undefined || typeof value !== 'object' || value === null) return by
-  const keys = Object.keys(value)
-  const key = keys[pick % (keys.length + 1)]
-  if (Array.isArray(value)) return key === undefined ? [...value, by] : value.with(Number(key), changed(value[Number(key)], rest, by))
-  if (key === undefined) return { ...value, extra: by }
-  return { ...value, [key]: changed((value as Record<string, unknown>)[key], rest, by) } // an object, as just checked
-}
 
 t.test('keywords that other endpoints use are explained too', async t => {
   const rows: Array<[schema: TSchema, value: unknown, expected: object[]]> = [

@@ -1,0 +1,44 @@
+import assert from 'node:assert/strict'
+import { Ajv2019 } from 'ajv/dist/2019.js'
+import fc from 'fast-check'
+import t from 'tap'
+import { Type } from 'typebox'
+import { compileCheck } from '../../lib/validation/compile-check.ts'
+import { explain } from '../../lib/validation/explain.ts'
+import { endpointDocs } from '../../pipelines/index.ts'
+import { brokenValuesOf } from '../support/schema-values.ts'
+
+const bodies = endpointDocs.flatMap(({ method, path, request }) => request === undefined ? [] : [{ name: `${method} ${path}`, schema: request.schema }])
+
+t.test('every endpoint with a body is in the table', async t => {
+  t.ok(bodies.length >= 8, bodies.map(({ name }) => name).join())
+})
+
+for (const { name, schema } of bodies) {
+  t.test(`${name}: accepts what Ajv accepts, and refuses what is explained`, async t => {
+    const accepts = new Ajv2019({ strict: true, strictTypes: false, validateSchema: false }).compile(schema)
+    const matches = compileCheck(schema)
+    let right = 0
+    fc.assert(fc.property(brokenValuesOf(schema), value => {
+      const body = JSON.parse(JSON.stringify(value)) as unknown // as it comes from the wire
+      const expected = accepts(body)
+      right += Number(expected)
+      assert.equal(matches(body), expected)
+      assert.equal(explain(schema, body).length === 0, expected)
+    }), { numRuns: 1_000 })
+    t.ok(right > 50 && right < 950, `${right} of 1,000 bodies are right`)
+  })
+}
+
+t.test('a schema that says more than what its fields are is checked as one', async t => {
+  const matches = compileCheck(Type.Object({ a: Type.Optional(Type.String()) }, { minProperties: 2 }))
+  t.equal(matches({ a: 'b' }), false)
+  t.equal(matches({ a: 'b', c: 1 }), true)
+})
+
+t.test('a key is compared by its name, also where objects have one of that name', async t => {
+  const matches = compileCheck(Type.Object({ a: Type.String() }))
+  t.equal(matches({ a: 'b', constructor: 1, toString: 2 }), true)
+  t.equal(matches(JSON.parse('{"a":"b","__proto__":{"a":1}}')), true)
+  t.equal(matches(JSON.parse('{"__proto__":{"a":"b"}}')), false)
+})

@@ -1,0 +1,36 @@
+import assert from 'node:assert/strict'
+import { Ajv2019 } from 'ajv/dist/2019.js'
+import fc from 'fast-check'
+import t from 'tap'
+import { Check } from 'typebox/schema'
+import { fillDefaults } from '../../lib/validation/fill-defaults.ts'
+import { Config } from '../../schemas/config.ts'
+import { brokenValuesOf } from '../support/schema-values.ts'
+
+const ajv = new Ajv2019({ useDefaults: true, allErrors: true, strict: true, strictTypes: false, validateSchema: false })
+ajv.addVocabulary(['patternErrorMessage'])
+const isConfig = ajv.compile(Config)
+
+t.test('a configuration has the defaults Ajv would give it, and is right when Ajv says so', async t => {
+  let right = 0
+  fc.assert(fc.property(brokenValuesOf(Config), value => {
+    const [ours, theirs] = [JSON.parse(JSON.stringify(value)), JSON.parse(JSON.stringify(value))] as [unknown, unknown]
+    const expected = isConfig(theirs)
+    right += Number(expected)
+    fillDefaults(Config, ours)
+    assert.equal(Check(Config, ours), expected)
+    // Whether a wrong one is filled in beyond what is wrong makes no difference: it is cut out, and the rest filled again.
+    if (expected) assert.deepEqual(ours, theirs)
+  }), { numRuns: 2_000 })
+  t.ok(right > 20, `${right} of 2,000 configurations are right`)
+})
+
+t.test('a default is a copy for each value', async t => {
+  const one: Record<string, unknown> = {}
+  const other: Record<string, unknown> = {}
+  fillDefaults(Config, one)
+  fillDefaults(Config, other)
+  t.same(one, other)
+  t.ok(Check(Config, one))
+  t.not(one['server'], other['server'])
+})
