@@ -1,14 +1,8 @@
 import fc from 'fast-check'
 import t from 'tap'
-import { createModels } from '../../lib/models/create-models.ts'
-import { blendedPrice, costAttribute } from '../../lib/models/price.ts'
 import { rank } from '../../lib/models/ranking.ts'
-import type { Attributes, ModelEntry } from '../../lib/core/model.ts'
-import { orderRoutes, orderForCall } from '../../lib/routing/route-strategies.ts'
-import { bareEntry } from '../../lib/models/known-models.ts'
-import { modelSettings, settings } from '../support/settings.ts'
+import type { Attributes } from '../../lib/core/model.ts'
 import type { Route } from '../../lib/core/route.ts'
-import type { RouteSettings } from '../../lib/core/settings.ts'
 
 const route = (model: string): Route => ({ providerId: 'one', model, modelId: `one/${model}` })
 
@@ -58,68 +52,4 @@ t.test('ranking neither loses nor adds a route, goes down in score, and leaves e
       t.ok((ranked?.value ?? 0) >= 0 && (before.ranked?.value ?? 0) <= 1)
     }
   }), { numRuns: 200 })
-})
-
-t.test('cost follows from the price: expensive is 1', async t => {
-  const asOf = '2026-01-01'
-  t.equal(blendedPrice({ input: 1, output: 5, asOf }), 2)
-  t.equal(blendedPrice({ input: 1, asOf }), 1)
-  t.equal(blendedPrice({ output: 1, asOf }), undefined)
-  t.equal(costAttribute(undefined), undefined)
-  for (const [usd, cost] of [[0, 0], [0.01, 0], [0.1, 0], [1, 1 / 3], [10, 2 / 3], [100, 1], [5000, 1]] as const) {
-    t.ok(Math.abs((costAttribute({ input: usd, asOf }) ?? NaN) - cost) < 1e-9, `${usd} USD are ${cost}`)
-  }
-})
-
-t.test('a route is in the order its strategy says', async t => {
-  const prices: Record<string, number | undefined> = { a: 3, b: undefined, c: 0.5 }
-  const entries = new Map(Object.entries(prices).map(([name, usd]): [string, ModelEntry] => {
-    const entry = bareEntry('one', name, 'openai')
-    return [entry.id, usd === undefined ? entry : { ...entry, price: { input: usd, asOf: '2026-01-01' } }]
-  }))
-  const order = (parts: Partial<RouteSettings>, random = () => 0.5, latency: (id: string, streamed: boolean) => number | undefined = () => undefined): string[] => {
-    const routes = orderRoutes({ name: 'r', models: ['a', 'b', 'c', 'a'], ...parts }, name => [route(name)], entries)
-    return orderForCall(routes, true, { random, latency }).map(({ model }) => model)
-  }
-  t.same(order({}), ['a', 'b', 'c'])
-  t.same(order({ strategy: 'in_order' }), ['a', 'b', 'c'])
-  t.same(order({ strategy: 'cheapest' }), ['c', 'a', 'b'], 'no known price is last')
-  const times: Record<string, number | undefined> = { 'one/a': 300, 'one/b': 100 }
-  t.same(order({ strategy: 'fastest' }, undefined, id => times[id]), ['c', 'b', 'a'], 'what is not known is found out')
-  t.same(order({ strategy: 'fastest' }, undefined, (_, streamed) => streamed ? 1 : undefined), ['a', 'b', 'c'])
-
-  const draws = [0.9, 0.1, 0.5]
-  t.same(order({ strategy: 'weighted' }, () => draws.shift() ?? 0), ['b', 'c', 'a'])
-  t.same(order({ strategy: 'weighted', weights: { a: 0, b: 0 } }, () => 0), ['c', 'a', 'b'], 'no weight, only when the others fail')
-
-  let seed = 1
-  const random = (): number => (seed = seed * 16807 % 2147483647) / 2147483647
-  const first: Record<string, number> = {}
-  for (let call = 0; call < 4000; call++) {
-    const [name = ''] = order({ strategy: 'weighted', models: ['a', 'b'], weights: { a: 3 } }, random)
-    first[name] = (first[name] ?? 0) + 1
-  }
-  t.ok(Math.abs((first['a'] ?? 0) - 3000) < 120, `${first['a']} of 4000 went to the one with three of four shares`)
-})
-
-t.test('the strategy of a route holds when a caller names it', async t => {
-  const models = createModels(settings({
-    models: [modelSettings('cheap', { alias: 'thrifty' }), modelSettings('openai/gpt-5', { price: { input: 9 } }), modelSettings('openai/gpt-5-mini', { price: { input: 1 } })],
-    routes: [
-      { name: 'thrifty', models: ['openai/gpt-5', 'openai/gpt-5-mini'], strategy: 'cheapest' },
-      { name: 'shared', models: ['openai/gpt-5', 'openai/gpt-5-mini'], strategy: 'weighted', weights: { 'openai/gpt-5': 0 } },
-      { name: 'quick', models: ['openai/gpt-5', 'openai/gpt-5-mini'], strategy: 'fastest' },
-      { name: 'through', models: ['shared', 'openai/gpt-5-nano'] }
-    ]
-  }), new Set(['openai']), [], { random: () => 0.5, latency: (id, streamed) => id.endsWith('mini') === streamed ? 10 : 20 })
-  const ids = (name: string, streamed?: boolean): string[] => models.routes(name, streamed).map(({ modelId }) => modelId)
-  t.same(ids('thrifty'), ['openai/gpt-5-mini', 'openai/gpt-5'])
-  t.same(ids('cheap'), ids('thrifty'), 'or an alias of it')
-  t.same(models.routes('through').map(({ model, ranked }) => [model, ranked]),
-    [['gpt-5', undefined], ['gpt-5-mini', undefined], ['gpt-5-nano', undefined]], 'but not within another')
-  t.same(ids('shared'), ['openai/gpt-5-mini', 'openai/gpt-5'])
-  t.same(ids('quick', true), ['openai/gpt-5-mini', 'openai/gpt-5'])
-  t.same(ids('quick'), ['openai/gpt-5', 'openai/gpt-5-mini'], 'whole answers have times of their own')
-  t.same(models.routes('quick')[0]?.ranked, { by: 'first_byte', value: 10 })
-  t.same(models.routes('openai/gpt-5')[0]?.ranked, undefined)
 })

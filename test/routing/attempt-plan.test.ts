@@ -2,15 +2,8 @@ import t from 'tap'
 import { GatewayError, type ErrorCode } from '../../lib/core/errors.ts'
 import { AttemptPlan } from '../../lib/routing/attempt-plan.ts'
 import { RouteHealth } from '../../lib/routing/route-health.ts'
-import { sameProviders } from '../../lib/routing/same-provider.ts'
-import { Secret } from '../../lib/core/secret.ts'
-import { providerSettings } from '../support/settings.ts'
+import { route } from '../support/routes.ts'
 import type { Route } from '../../lib/core/route.ts'
-
-function route (modelId: string): Route {
-  const [providerId = '', model = ''] = modelId.split('/')
-  return { providerId, model, modelId }
-}
 
 const [a, b] = [route('one/a'), route('two/b')]
 
@@ -95,23 +88,4 @@ t.test('a provider that only fails gets no attempts beyond the first of each cal
   t.same(asked, ['one/a'])
   t.same(skipped, ['two/b retry_budget_exhausted'])
   t.same(play([a, b], health, 2, fails('upstream_auth_failed')).asked, ['one/a', 'two/b'], 'a refused credential is no overload')
-})
-
-t.test('what is known of providers that stay the same survives a reload, and nothing else', async t => {
-  const before = new RouteHealth()
-  for (const one of [a, b]) before.failed(one, before.begin(one), fails('upstream_overloaded', 60)())
-  const old = [
-    { ...providerSettings('one', 'vllm'), apiKey: new Secret('k') }, { ...providerSettings('two', 'vllm'), apiKey: new Secret('k') },
-    providerSettings('three', 'vllm')
-  ]
-  const now = [{ ...providerSettings('one', 'vllm'), apiKey: new Secret('k'), retries: 7 }, { ...providerSettings('two', 'vllm'), apiKey: new Secret('other') }]
-  const same = sameProviders(old, now)
-  t.same(['one', 'two', 'three', 'four'].map(same), [true, false, false, false])
-  t.notOk(sameProviders(old, old.map(provider => ({ ...provider, baseUrl: 'http://127.0.0.1:8' })))('one'), 'another address')
-  const health = new RouteHealth()
-  health.adopt(before, same)
-  t.match(health.cooldown(a), { reason: 'rate_limited' })
-  t.equal(health.cooldown(b), undefined)
-  for (let count = 0; count < 4; count++) before.failed(a, before.begin(a), fails('upstream_error')())
-  t.same([...health.circuits()], [['one/a', true]], 'calls in flight under the old configuration still count')
 })

@@ -1,61 +1,11 @@
 import t from 'tap'
-import { readCatalogue, catalogue } from '../../lib/models/catalogue.ts'
 import { bareEntry } from '../../lib/models/known-models.ts'
 import { createModels } from '../../lib/models/create-models.ts'
-import { listModels, startDiscovery } from '../../lib/models/discovery.ts'
 import type { ModelEntry } from '../../lib/core/model.ts'
-import type { Provider, UpstreamResponse, UpstreamRequest } from '../../lib/providers/provider.ts'
-import { modelSettings, provider, providerSettings, settings } from '../support/settings.ts'
+import { modelSettings, providerSettings, settings } from '../support/settings.ts'
 
 const openai = new Set(['openai'])
 const ids = (routes: ReadonlyArray<{ modelId: string }>) => routes.map(route => route.modelId)
-
-t.test('the catalogue', async t => {
-  t.test('knows the models of the wire contract', async t => {
-    const known = new Set(catalogue.map(({ id }) => id))
-    for (const id of [
-      'openai/dall-e-2', 'openai/dall-e-3', 'openai/gpt-image-1', 'openai/text-embedding-ada-002',
-      'openai/text-embedding-3-small', 'openai/text-embedding-3-large', 'google/text-embedding-004',
-      'mistral/mistral-ocr-latest', 'openai/gpt-4o-transcribe', 'openai/gpt-4o-mini-transcribe',
-      'openai/whisper-1', 'openai/tts-1', 'openai/tts-1-hd', 'openai/gpt-4o-mini-tts',
-      'openai/gpt-5', 'openai/gpt-5-nano', 'anthropic/claude-3-5-sonnet'
-    ]) t.ok(known.has(id), id)
-  })
-
-  t.test('has models of every provider label', async t => {
-    t.same([...new Set(catalogue.map(({ providerId }) => providerId))].toSorted(),
-      ['anthropic', 'deepseek', 'fireworks', 'google', 'groq', 'mistral', 'openai', 'xai'])
-  })
-
-  const good = {
-    id: 'openai/x', display_name: 'X', description: 'X.', status: 'enabled', upstream_api: 'y', can: ['text']
-  }
-
-  t.test('refuses a bad price with its position', async t => {
-    const bad = { ...good, id: 'openai/z', price: { input: -1, source: 'a page', as_of: '2026-01-01' } }
-    t.throws(() => readCatalogue({ families: [], models: [good, bad] }),
-      { message: /\/models\/1\/price\/input \(openai\/z\) must be >= 0/ })
-  })
-
-  t.test('refuses a price without its date or source, unknown fields and repeated ids', async t => {
-    t.throws(() => readCatalogue({ families: [], models: [{ ...good, price: { input: 1, source: 'a page' } }] }), /as_of/)
-    t.throws(() => readCatalogue({ families: [], models: [{ ...good, price: { input: 1, as_of: '2026-01-01' } }] }), /source/)
-    t.throws(() => readCatalogue({ families: [], models: [{ ...good, prize: 1 }] }), /additional properties/)
-    t.throws(() => readCatalogue({ families: [], models: [good, good] }), /\/models\/1 repeats openai\/x/)
-    t.throws(() => readCatalogue([]), /the file/)
-  })
-
-  t.test('has a day for every model', async t => {
-    t.same(catalogue.filter(({ createdAt }) => createdAt === undefined).map(({ id }) => id), [])
-  })
-
-  t.test('leaves out what is not known', async t => {
-    const [entry] = readCatalogue({ families: [], models: [good] }).models
-    t.notOk(entry !== undefined && ('price' in entry || 'createdAt' in entry))
-    t.equal(entry?.capabilities.vision, false)
-    t.notOk(entry !== undefined && 'input_token_limit' in entry.capabilities)
-  })
-})
 
 t.test('routes', async t => {
   t.test('a known model leads to its name at the provider', async t => {
@@ -286,93 +236,24 @@ t.test('a name that is not known has a suggestion when one is near', async t => 
   t.equal(models.suggest('something else altogether'), undefined)
 })
 
-/** A provider that answers every request with this body. */
-function listing (id: string, body: unknown, status = 200): { provider: Provider, sent: UpstreamRequest[] } {
-  const sent: UpstreamRequest[] = []
-  const bytes = Buffer.from(typeof body === 'string' ? body : JSON.stringify(body))
-  const answer: UpstreamResponse = {
-    status,
-    headers: {},
-    body: {
-      async * [Symbol.asyncIterator] () { yield bytes },
-      buffer: async () => bytes,
-      cancel: () => {}
-    }
-  }
-  const send = async (request: UpstreamRequest): Promise<UpstreamResponse> => {
-    sent.push(request)
-    return answer
-  }
-  return { sent, provider: { ...provider(id), transport: { send } } }
-}
-
-t.test('lists of providers', async t => {
-  const { signal } = new AbortController()
-
-  t.test('are read in each dialect', async t => {
-    const local = listing('local', {
-      data: [{ id: 'a/b', created: 1_700_000_000 }, { id: 'c', created: 0 }, { id: 7 }, null]
-    })
-    const known = {
-      providerId: 'local', status: 'enabled', upstreamApi: 'openai-compatible', capabilities: {}
-    }
-    t.same(await listModels(local.provider, 'vllm', signal), [
-      { ...known, id: 'local/a/b', model: 'a/b', createdAt: '2023-11-14T22:13:20.000Z' },
-      { ...known, id: 'local/c', model: 'c' }
-    ])
-    t.equal(local.sent[0]?.path, '/models')
-
-    const claude = listing('anthropic', {
-      data: [{ id: 'claude-x', display_name: 'Claude X', created_at: '2026-01-02T00:00:00Z' }]
-    })
-    t.match(await listModels(claude.provider, 'anthropic', signal), [{
-      id: 'anthropic/claude-x',
-      displayName: 'Claude X',
-      createdAt: '2026-01-02T00:00:00.000Z',
-      upstreamApi: 'anthropic/messages'
-    }])
-
-    const gemini = listing('google', {
-      models: [{ name: 'models/gemini-x', displayName: 'Gemini X', inputTokenLimit: 5 }]
-    })
-    t.match(await listModels(gemini.provider, 'google', signal), [{
-      id: 'google/gemini-x',
-      model: 'gemini-x',
-      displayName: 'Gemini X',
-      capabilities: { input_token_limit: 5 }
-    }])
-  })
-
-  t.test('join the catalogue without changing what it says', async t => {
-    const models = createModels(settings(), openai)
-    const { provider } = listing('openai', { data: [{ id: 'gpt-5', created: 5 }, { id: 'gpt-new', created: 5 }] })
-    const stop = new AbortController()
-    await startDiscovery([{ provider, kind: 'openai' }], models,
-      { signal: stop.signal, onFailure: (_, error) => { t.error(error) } })
-    stop.abort()
-    t.equal(models.find('openai/gpt-5')?.displayName, 'GPT-5')
-    t.ok(models.list().some(({ id }) => id === 'openai/gpt-new'))
-    t.same(ids(models.routes('gpt-new')), ['openai/gpt-new'])
-  })
-
-  t.test('that cannot be read leave the old one in use', async t => {
-    const models = createModels(settings({ providers: [providerSettings('mine', 'vllm')] }), new Set(['mine']))
-    models.setDiscovered('mine', await listModels(listing('mine', { data: [{ id: 'a' }] }).provider, 'vllm', signal))
-    const failures: string[] = []
-    for (const { provider } of [
-      listing('mine', '<html>'), listing('mine', { data: 'no' }), listing('mine', { data: [] }, 500)
-    ]) {
-      const stop = new AbortController()
-      await startDiscovery([{ provider, kind: 'vllm' }], models,
-        { signal: stop.signal, onFailure: id => { failures.push(id) } })
-      stop.abort()
-    }
-    t.same(failures, ['mine', 'mine', 'mine'])
-    t.same(models.list().map(({ id }) => id), ['mine/a'])
-  })
-
-  t.test('are bounded in number', async t => {
-    const data = Array.from({ length: 6_000 }, (_, index) => ({ id: `m${index}` }))
-    t.equal((await listModels(listing('mine', { data }).provider, 'vllm', signal)).length, 5_000)
-  })
+t.test('the strategy of a route holds when a caller names it', async t => {
+  const models = createModels(settings({
+    models: [modelSettings('cheap', { alias: 'thrifty' }), modelSettings('openai/gpt-5', { price: { input: 9 } }), modelSettings('openai/gpt-5-mini', { price: { input: 1 } })],
+    routes: [
+      { name: 'thrifty', models: ['openai/gpt-5', 'openai/gpt-5-mini'], strategy: 'cheapest' },
+      { name: 'shared', models: ['openai/gpt-5', 'openai/gpt-5-mini'], strategy: 'weighted', weights: { 'openai/gpt-5': 0 } },
+      { name: 'quick', models: ['openai/gpt-5', 'openai/gpt-5-mini'], strategy: 'fastest' },
+      { name: 'through', models: ['shared', 'openai/gpt-5-nano'] }
+    ]
+  }), new Set(['openai']), [], { random: () => 0.5, latency: (id, streamed) => id.endsWith('mini') === streamed ? 10 : 20 })
+  const ids = (name: string, streamed?: boolean): string[] => models.routes(name, streamed).map(({ modelId }) => modelId)
+  t.same(ids('thrifty'), ['openai/gpt-5-mini', 'openai/gpt-5'])
+  t.same(ids('cheap'), ids('thrifty'), 'or an alias of it')
+  t.same(models.routes('through').map(({ model, ranked }) => [model, ranked]),
+    [['gpt-5', undefined], ['gpt-5-mini', undefined], ['gpt-5-nano', undefined]], 'but not within another')
+  t.same(ids('shared'), ['openai/gpt-5-mini', 'openai/gpt-5'])
+  t.same(ids('quick', true), ['openai/gpt-5-mini', 'openai/gpt-5'])
+  t.same(ids('quick'), ['openai/gpt-5', 'openai/gpt-5-mini'], 'whole answers have times of their own')
+  t.same(models.routes('quick')[0]?.ranked, { by: 'first_byte', value: 10 })
+  t.same(models.routes('openai/gpt-5')[0]?.ranked, undefined)
 })

@@ -1,0 +1,99 @@
+import t from 'tap'
+import { createModels } from '../../lib/models/create-models.ts'
+import { listModels, startDiscovery } from '../../lib/models/discovery.ts'
+import type { Provider, UpstreamResponse, UpstreamRequest } from '../../lib/providers/provider.ts'
+import { provider, providerSettings, settings } from '../support/settings.ts'
+
+const openai = new Set(['openai'])
+const ids = (routes: ReadonlyArray<{ modelId: string }>) => routes.map(route => route.modelId)
+
+/** A provider that answers every request with this body. */
+function listing (id: string, body: unknown, status = 200): { provider: Provider, sent: UpstreamRequest[] } {
+  const sent: UpstreamRequest[] = []
+  const bytes = Buffer.from(typeof body === 'string' ? body : JSON.stringify(body))
+  const answer: UpstreamResponse = {
+    status,
+    headers: {},
+    body: {
+      async * [Symbol.asyncIterator] () { yield bytes },
+      buffer: async () => bytes,
+      cancel: () => {}
+    }
+  }
+  const send = async (request: UpstreamRequest): Promise<UpstreamResponse> => {
+    sent.push(request)
+    return answer
+  }
+  return { sent, provider: { ...provider(id), transport: { send } } }
+}
+
+t.test('lists of providers', async t => {
+  const { signal } = new AbortController()
+
+  t.test('are read in each dialect', async t => {
+    const local = listing('local', {
+      data: [{ id: 'a/b', created: 1_700_000_000 }, { id: 'c', created: 0 }, { id: 7 }, null]
+    })
+    const known = {
+      providerId: 'local', status: 'enabled', upstreamApi: 'openai-compatible', capabilities: {}
+    }
+    t.same(await listModels(local.provider, 'vllm', signal), [
+      { ...known, id: 'local/a/b', model: 'a/b', createdAt: '2023-11-14T22:13:20.000Z' },
+      { ...known, id: 'local/c', model: 'c' }
+    ])
+    t.equal(local.sent[0]?.path, '/models')
+
+    const claude = listing('anthropic', {
+      data: [{ id: 'claude-x', display_name: 'Claude X', created_at: '2026-01-02T00:00:00Z' }]
+    })
+    t.match(await listModels(claude.provider, 'anthropic', signal), [{
+      id: 'anthropic/claude-x',
+      displayName: 'Claude X',
+      createdAt: '2026-01-02T00:00:00.000Z',
+      upstreamApi: 'anthropic/messages'
+    }])
+
+    const gemini = listing('google', {
+      models: [{ name: 'models/gemini-x', displayName: 'Gemini X', inputTokenLimit: 5 }]
+    })
+    t.match(await listModels(gemini.provider, 'google', signal), [{
+      id: 'google/gemini-x',
+      model: 'gemini-x',
+      displayName: 'Gemini X',
+      capabilities: { input_token_limit: 5 }
+    }])
+  })
+
+  t.test('join the catalogue without changing what it says', async t => {
+    const models = createModels(settings(), openai)
+    const { provider } = listing('openai', { data: [{ id: 'gpt-5', created: 5 }, { id: 'gpt-new', created: 5 }] })
+    const stop = new AbortController()
+    await startDiscovery([{ provider, kind: 'openai' }], models,
+      { signal: stop.signal, onFailure: (_, error) => { t.error(error) } })
+    stop.abort()
+    t.equal(models.find('openai/gpt-5')?.displayName, 'GPT-5')
+    t.ok(models.list().some(({ id }) => id === 'openai/gpt-new'))
+    t.same(ids(models.routes('gpt-new')), ['openai/gpt-new'])
+  })
+
+  t.test('that cannot be read leave the old one in use', async t => {
+    const models = createModels(settings({ providers: [providerSettings('mine', 'vllm')] }), new Set(['mine']))
+    models.setDiscovered('mine', await listModels(listing('mine', { data: [{ id: 'a' }] }).provider, 'vllm', signal))
+    const failures: string[] = []
+    for (const { provider } of [
+      listing('mine', '<html>'), listing('mine', { data: 'no' }), listing('mine', { data: [] }, 500)
+    ]) {
+      const stop = new AbortController()
+      await startDiscovery([{ provider, kind: 'vllm' }], models,
+        { signal: stop.signal, onFailure: id => { failures.push(id) } })
+      stop.abort()
+    }
+    t.same(failures, ['mine', 'mine', 'mine'])
+    t.same(models.list().map(({ id }) => id), ['mine/a'])
+  })
+
+  t.test('are bounded in number', async t => {
+    const data = Array.from({ length: 6_000 }, (_, index) => ({ id: `m${index}` }))
+    t.equal((await listModels(listing('mine', { data }).provider, 'vllm', signal)).length, 5_000)
+  })
+})

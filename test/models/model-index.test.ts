@@ -1,0 +1,58 @@
+import t from 'tap'
+import { bareEntry } from '../../lib/models/known-models.ts'
+import { buildIndex, type ModelIndex } from '../../lib/models/model-index.ts'
+import { modelSettings, providerSettings, settings } from '../support/settings.ts'
+import type { ModelEntry } from '../../lib/core/model.ts'
+import type { Settings } from '../../lib/core/settings.ts'
+
+function indexOf (ids: readonly string[], parts: Partial<Settings> = {}, changes: Record<string, Partial<ModelEntry>> = {}, enabled = ['a', 'b']): ModelIndex {
+  const entries = new Map(ids.map((id): [string, ModelEntry] => {
+    const slash = id.indexOf('/')
+    return [id, { ...bareEntry(id.slice(0, slash), id.slice(slash + 1), 'vllm'), ...changes[id] }]
+  }))
+  const providers = [providerSettings('a', 'vllm'), providerSettings('b', 'vllm'), providerSettings('c', 'ollama')]
+  return buildIndex(entries, settings({ providers, ...parts }), new Set(enabled))
+}
+
+const resolved = (index: ModelIndex, id: string): string[] => index.resolve(id).map(({ modelId }) => modelId)
+
+t.test('of two things of one name a route wins over an alias, that over an id, and that over a bare name', async t => {
+  const ids = ['a/x', 'a/y', 'a/z', 'b/only']
+  t.same(resolved(indexOf(ids), 'only'), ['b/only'])
+  t.same(resolved(indexOf(ids, { models: [modelSettings('only', { alias: 'a/x' })] }), 'only'), ['a/x'])
+  t.same(resolved(indexOf(ids, { models: [modelSettings('a/y', { alias: 'a/x' })] }), 'a/y'), ['a/x'])
+  t.same(resolved(indexOf(ids, {
+    models: [modelSettings('only', { alias: 'a/x' })], routes: [{ name: 'only', models: ['a/z'] }]
+  }), 'only'), ['a/z'])
+})
+
+t.test('an alias that leads nowhere takes the name away', async t => {
+  t.same(resolved(indexOf(['a/x', 'c/z'], { models: [modelSettings('x', { alias: 'c/z' })] }), 'x'), [])
+})
+
+t.test('a bare name of several means the first of one kind, and nothing for several kinds', async t => {
+  t.same(resolved(indexOf(['b/x', 'a/x']), 'x'), ['b/x'])
+  t.same(resolved(indexOf(['a/x', 'c/x'], {}, {}, ['a', 'c']), 'x'), [])
+  t.same(resolved(indexOf(['a/x', 'c/x']), 'x'), ['a/x'], 'what cannot be asked does not count')
+})
+
+t.test('a disabled model has no route by its id, its name, or that of its provider for it', async t => {
+  const index = indexOf(['a/x', 'a/y'], {}, { 'a/x': { status: 'disabled', model: 'x-2024' } })
+  t.same(['a/x', 'x', 'a/x-2024'].flatMap(id => resolved(index, id)), [])
+  t.equal(index.routeTo('a', 'x'), undefined)
+  t.equal(index.routeTo('a', 'x-2024'), undefined)
+  t.ok(index.find('a/x'), 'it is known all the same')
+  t.same(index.listed.map(({ id }) => id), ['a/y'])
+})
+
+t.test('names that lead somewhere are those of models, bare names, aliases and routes', async t => {
+  const index = indexOf(['a/x', 'a/o/p', 'c/z'], { models: [modelSettings('alias', { alias: 'a/x' })], routes: [{ name: 'route', models: ['c/z'] }] })
+  t.same([...index.names()].toSorted(), ['a/o/p', 'a/x', 'alias', 'x'])
+  t.same([...index.idsByName], [['x', ['a/x']]])
+})
+
+t.test('a hidden model answers, and is not listed; the list is in the order of ids', async t => {
+  const index = indexOf(['b/y', 'a/x', 'a/h'], { models: [modelSettings('a/h', { hidden: true })] })
+  t.same(index.listed.map(({ id }) => id), ['a/x', 'b/y'])
+  t.same(resolved(index, 'a/h'), ['a/h'])
+})

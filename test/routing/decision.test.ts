@@ -1,0 +1,28 @@
+import t from 'tap'
+import { GatewayError } from '../../lib/core/errors.ts'
+import { decide } from '../../lib/routing/decision.ts'
+import { RouteHealth } from '../../lib/routing/route-health.ts'
+import { clock, fail, route } from '../support/routes.ts'
+
+t.test('a decision has the order, the state and the reason of all', async t => {
+  const { now, pass } = clock()
+  const health = new RouteHealth(now)
+  const routes = [
+    route('one/a', { by: 'score', value: 0.834 }), route('two/b', { by: 'score', value: 0.5 }),
+    route('three/c', { by: 'score', value: 0.25 }), route('four/d', { by: 'score', value: 0.1 })
+  ]
+  for (let count = 0; count < 5; count++) fail(health, route('one/a'))
+  health.retryBudget('two').onFailure(new GatewayError('rate_limit_exceeded', { retryAfterSeconds: 30 }))
+  const decision = decide({ requested: 'smart', routes, health, canServe: ({ providerId }) => providerId !== 'three' })
+  t.match(decision, { object: 'route.decision', requested: 'smart' })
+  t.match(decision.candidates, [
+    { rank: 1, model: 'four/d', provider: 'four', score: 0.1, state: 'ready', reason: 'score=0.10' },
+    { rank: 2, model: 'one/a', score: 0.834, state: 'circuit_open', until: /^\d{4}-.*Z$/, reason: 'score=0.83' },
+    { rank: 3, model: 'two/b', state: 'rate_limited', until: /Z$/ },
+    { rank: 4, model: 'three/c', state: 'unsuitable' }
+  ])
+  pass(5000)
+  health.begin(route('one/a'))
+  const probed = decide({ requested: '', routes, health, canServe: () => true }).candidates.find(({ model }) => model === 'one/a')
+  t.same([probed?.state, probed?.until], ['circuit_open', undefined], 'how long a probe takes is unknown')
+})

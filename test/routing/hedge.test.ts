@@ -1,0 +1,106 @@
+import t from 'tap'
+import { hedge, HedgeBudget, type Send } from '../../lib/routing/hedge.ts'
+import { withResolvers } from '../support/with-resolvers.ts'
+import { until } from '../support/until.ts'
+
+interface Sent {
+  readonly send: Send<string>
+  readonly answer: (text: string) => void
+  readonly fail: (error: Error) => void
+  readonly started: () => boolean
+  readonly aborted: () => boolean
+}
+
+/** A request that ends when the test says so. */
+function request (): Sent {
+  const ends = withResolvers<string>()
+  let given: AbortSignal | undefined
+  return {
+    send: async signal => {
+      given = signal
+      signal.addEventListener('abort', () => ends.reject(signal.reason))
+      return await ends.promise
+    },
+    answer: ends.resolve,
+    fail: ends.reject,
+    started: () => given !== undefined,
+    aborted: () => given?.aborted === true
+  }
+}
+
+const none = (): void => undefined
+
+t.test('a first request that answers or fails in time is the only one', async t => {
+  const [quick, broken, second] = [request(), request(), request()]
+  quick.answer('first')
+  t.strictSame(await hedge(60_000, quick.send, () => second.send, none), { answer: 'first', winner: 'first', hedged: false })
+  broken.fail(new Error('refused'))
+  await t.rejects(hedge(60_000, broken.send, () => second.send, none), { message: 'refused' })
+  t.equal(second.started(), false)
+})
+
+t.test('of two the first answer wins, and the other request is aborted', async t => {
+  for (const winner of ['first', 'second'] as const) {
+    const requests = { first: request(), second: request() }
+    const raced = hedge(1, requests.first.send, () => requests.second.send, none)
+    await until(() => requests.second.started(), 'the second request')
+    requests[winner].answer('here')
+    t.strictSame(await raced, { answer: 'here', winner, hedged: true })
+    t.same([requests.first.aborted(), requests.second.aborted()], [winner === 'second', winner === 'first'])
+  }
+})
+
+t.test('an answer that comes too late all the same is released', async t => {
+  const discarded: string[] = []
+  const late = withResolvers<string>()
+  const second = request()
+  const raced = hedge(1, async () => await late.promise, () => second.send, answer => { discarded.push(answer) })
+  await until(() => second.started(), 'the second request')
+  second.answer('second')
+  t.equal((await raced).answer, 'second')
+  late.resolve('first')
+  await until(() => discarded.length > 0, 'the late answer to be released')
+  t.same(discarded, ['first'])
+})
+
+t.test('a second answer says what the first request failed with', async t => {
+  const [first, second] = [request(), request()]
+  const raced = hedge(1, first.send, () => second.send, none)
+  await until(() => second.started(), 'the second request')
+  const failure = new Error('first failed')
+  first.fail(failure)
+  await new Promise(resolve => { setImmediate(resolve) })
+  second.answer('second')
+  t.strictSame(await raced, { answer: 'second', winner: 'second', hedged: true, firstFailure: failure })
+})
+
+t.test('when both fail, the failure is that of the first', async t => {
+  const [first, second] = [request(), request()]
+  const raced = hedge(1, first.send, () => second.send, none)
+  await until(() => second.started(), 'the second request')
+  second.fail(new Error('second failed'))
+  first.fail(new Error('first failed'))
+  await t.rejects(raced, { message: 'first failed' })
+})
+
+t.test('without a second request to make, the first has all the time it takes', async t => {
+  const first = request()
+  let asked = 0
+  const raced = hedge(1, first.send, () => { asked++; return undefined }, none)
+  await until(() => asked > 0, 'the second to be asked for')
+  first.answer('at last')
+  t.strictSame(await raced, { answer: 'at last', winner: 'first', hedged: false })
+})
+
+t.test('one hedge is free, then twenty calls pay for one, and no more than ten are saved', async t => {
+  const budget = new HedgeBudget()
+  t.same([budget.take(), budget.take()], [true, false])
+  for (let call = 0; call < 19; call++) budget.onCall()
+  t.equal(budget.take(), false)
+  for (let call = 0; call < 2; call++) budget.onCall()
+  t.equal(budget.take(), true)
+  for (let call = 0; call < 10_000; call++) budget.onCall()
+  let taken = 0
+  while (budget.take()) taken++
+  t.equal(taken, 10)
+})

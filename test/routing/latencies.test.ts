@@ -1,0 +1,33 @@
+import t from 'tap'
+import { Latencies } from '../../lib/routing/latencies.ts'
+import { clock } from '../support/routes.ts'
+
+t.test('the newest measurement counts a fifth', async t => {
+  const latencies = new Latencies(clock().now)
+  t.equal(latencies.of('one/a'), undefined)
+  latencies.note('one/a', 100)
+  t.equal(latencies.of('one/a'), 100)
+  latencies.note('one/a', 200)
+  t.equal(latencies.of('one/a'), 120)
+})
+
+t.test('what was not measured for five minutes is unknown, and begins anew', async t => {
+  const { now, pass } = clock()
+  const latencies = new Latencies(now)
+  latencies.note('one/a', 100)
+  pass(300_000)
+  t.equal(latencies.of('one/a'), 100)
+  pass(1)
+  t.equal(latencies.of('one/a'), undefined)
+  latencies.note('one/a', 500)
+  t.equal(latencies.of('one/a'), 500)
+})
+
+t.test('measurements of providers that are the same are taken over', async t => {
+  const { now } = clock()
+  const [before, after] = [new Latencies(now), new Latencies(now)]
+  before.note('one/a', 100)
+  before.note('two/b/c', 200)
+  after.adopt(before, id => id === 'two')
+  t.same([after.of('one/a'), after.of('two/b/c')], [undefined, 200])
+})

@@ -1,0 +1,70 @@
+import t from 'tap'
+import { bareEntry } from '../../lib/models/known-models.ts'
+import { chatRequirements, historyFirst, skipUnfit, type Requirements } from '../../lib/routing/requirements.ts'
+import { route } from '../support/routes.ts'
+import type { ChatInput } from '../../lib/chat/input.ts'
+import type { ModelEntry } from '../../lib/core/model.ts'
+
+type Message = ChatInput['messages'][number]
+
+const asking = (parts: object): string[] => [...chatRequirements({ model: 'm', messages: [{ role: 'user', content: 'hi' }], ...parts }).capabilities]
+const sees: Message = { role: 'user', content: [{ type: 'image_url', image_url: { url: 'data:,' } }] }
+const hears: Message = { role: 'user', content: [{ type: 'input_audio', input_audio: { data: '', format: 'wav' } }] }
+const tool = { type: 'function', function: { name: 'f' } } as const
+
+t.test('what a request needs is read from what is in it', async t => {
+  t.same(asking({}), [])
+  t.same(asking({ messages: [sees] }), ['vision'])
+  t.same(asking({ messages: [hears] }), ['audio'])
+  t.same(asking({ modalities: ['text', 'audio'] }), ['audio'])
+  t.same(asking({ tools: [tool] }), ['tools'])
+  t.same(asking({ functions: [{ name: 'f' }] }), ['tools'])
+  t.same(asking({ tools: [], functions: [] }), [])
+  t.same(asking({ response_format: { type: 'json_object' } }), [], 'plain JSON can be had of any')
+  t.same(asking({ response_format: { type: 'json_schema', json_schema: { name: 'a', schema: {} } } }), ['structured_output'])
+})
+
+t.test('a signature in the history says who wrote it', async t => {
+  const wrote = (message: object): string[] => [...chatRequirements({ model: 'm', messages: [message as Message] }).history] // one of each provider
+  const call = { id: 'a', type: 'function', function: { name: 'f', arguments: '{}' } }
+  t.same(wrote({ role: 'assistant', content: 'hi' }), [])
+  t.same(wrote({ role: 'assistant', thinking_blocks: [{ type: 'thinking', thinking: 'a' }] }), [], 'unsigned thinking binds no one')
+  t.same(wrote({ role: 'assistant', thinking_blocks: [{ type: 'thinking', thinking: 'a', signature: 's' }] }), ['anthropic'])
+  t.same(wrote({ role: 'assistant', thinking_blocks: [{ type: 'redacted_thinking', data: 'x' }] }), ['anthropic'])
+  t.same(wrote({ role: 'assistant', tool_calls: [{ ...call, extra_content: { google: { thought_signature: 's' } } }] }), ['google'])
+  t.same(wrote({ role: 'assistant', tool_calls: [call, { ...call, extra_content: 'none' }] }), [])
+})
+
+const needs = (parts: Partial<Requirements>): Requirements => ({ capabilities: new Set(), history: new Set(), ...parts })
+
+function find (id: string): ModelEntry | undefined {
+  const [providerId = '', model = ''] = id.split('/')
+  const capabilities: Record<string, ModelEntry['capabilities']> = {
+    'one/blind': { vision: false }, 'one/sees': { vision: true }, 'one/small': { input_token_limit: 100 }
+  }
+  const known = capabilities[id]
+  return known === undefined ? undefined : { ...bareEntry(providerId, model, 'openai'), capabilities: known }
+}
+
+t.test('models that are known to lack something are skipped with what they lack', async t => {
+  const routes = ['one/blind', 'one/sees', 'one/unknown', 'one/small'].map(id => route(id))
+  const { routes: left, skipped } = skipUnfit(routes, needs({ capabilities: new Set(['vision']), promptTokens: 101 }), find)
+  t.same(left.map(({ modelId }) => modelId), ['one/sees', 'one/unknown'])
+  t.same(skipped.map(({ route, reason }) => [route.modelId, reason]), [['one/blind', 'lacks_vision'], ['one/small', 'prompt_too_long']])
+  t.same(skipUnfit(routes, needs({ promptTokens: 100 }), find).skipped, [], 'a prompt of just that length fits')
+})
+
+t.test('where none would be left, all are asked', async t => {
+  const routes = [route('one/blind')]
+  t.strictSame(skipUnfit(routes, needs({ capabilities: new Set(['vision']) }), find), { routes, skipped: [] })
+})
+
+t.test('who wrote the history comes first; the order is otherwise kept', async t => {
+  const routes = ['a/1', 'b/2', 'c/3', 'b/4'].map(id => route(id))
+  const kindOf = (id: string) => id === 'b' ? 'anthropic' as const : undefined
+  t.equal(historyFirst(routes, needs({}), kindOf), routes)
+  t.equal(historyFirst(routes, needs({ history: new Set(['google']) }), kindOf), routes, 'none of them wrote it')
+  t.strictSame(historyFirst(routes, needs({ history: new Set(['anthropic']) }), kindOf), [
+    { ...route('b/2'), preferred: 'wrote_history' }, { ...route('b/4'), preferred: 'wrote_history' }, route('a/1'), route('c/3')
+  ])
+})

@@ -1,0 +1,64 @@
+import t from 'tap'
+import { GatewayError } from '../../lib/core/errors.ts'
+import { RetryBudget } from '../../lib/routing/retry-budget.ts'
+import { clock } from '../support/routes.ts'
+
+t.test('a retry budget keeps the wait a provider asked for, whether or not it is tried again', async t => {
+  const { now, pass } = clock()
+  const budget = new RetryBudget(now)
+  budget.onFailure(new GatewayError('rate_limit_exceeded'))
+  t.equal(budget.cooldownMs, 0)
+  budget.onFailure(new GatewayError('rate_limit_exceeded', { retryAfterSeconds: 7 }))
+  budget.onFailure(new GatewayError('upstream_overloaded', { retryAfterSeconds: 2 }))
+  t.equal(budget.cooldownMs, 7000, 'the longest counts')
+  pass(7000)
+  t.equal(budget.cooldownMs, 0)
+  budget.onFailure(new GatewayError('upstream_quota_exhausted'))
+  t.equal(budget.cooldownMs, 60_000, 'a quota is not back at once')
+})
+
+t.test('attempts are free at first, then earned by answers and lost by failures', async t => {
+  const { now } = clock()
+  const budget = new RetryBudget(now)
+  const takeAll = (): number => {
+    let taken = 0
+    while (budget.take()) taken++
+    return taken
+  }
+  t.equal(takeAll(), 10)
+  budget.onAnswer()
+  t.equal(takeAll(), 3)
+  for (let count = 0; count < 4; count++) budget.onAnswer()
+  for (const code of ['upstream_error', 'rate_limit_exceeded', 'invalid_value', 'model_not_found'] as const) budget.onFailure(new GatewayError(code))
+  t.equal(takeAll(), 10, 'mistakes of callers lose none')
+  for (let count = 0; count < 1000; count++) budget.onAnswer()
+  t.equal(takeAll(), 200, 'no more than so many are saved')
+})
+
+t.test('a provider that was not asked for a minute may be tried once', async t => {
+  const { now, pass } = clock()
+  const budget = new RetryBudget(now)
+  while (budget.take()) pass(1)
+  pass(59_999)
+  t.equal(budget.take(), false, 'the last attempt was a minute ago')
+  pass(1)
+  t.equal(budget.take(), true)
+  t.equal(budget.take(), false)
+})
+
+t.test('what one of several credentials was asked does not hold for the others', async t => {
+  const budget = new RetryBudget(clock().now)
+  budget.onFailure(new GatewayError('rate_limit_exceeded', { retryAfterSeconds: 7 }), false)
+  t.equal(budget.cooldownMs, 0)
+})
+
+t.test('no more sockets are taken for stale than answers have left open', async t => {
+  const budget = new RetryBudget(clock().now)
+  const reset = (code: string) => new GatewayError('upstream_unreachable', { cause: Object.assign(new Error('x'), { code }) })
+  t.equal(budget.takeStaleSocket(reset('ECONNRESET')), false, 'there was none')
+  budget.onAnswer()
+  t.equal(budget.takeStaleSocket(reset('ECONNREFUSED')), false)
+  t.equal(budget.takeStaleSocket(new GatewayError('upstream_timeout', { cause: Object.assign(new Error('x'), { code: 'ECONNRESET' }) })), false)
+  t.equal(budget.takeStaleSocket(reset('UND_ERR_SOCKET')), true)
+  t.equal(budget.takeStaleSocket(reset('ECONNRESET')), false)
+})

@@ -1,0 +1,135 @@
+import fc from 'fast-check'
+import t from 'tap'
+import { GatewayError, type ErrorCode } from '../../lib/core/errors.ts'
+import { RouteHealth } from '../../lib/routing/route-health.ts'
+import { clock, fail, route } from '../support/routes.ts'
+import type { Route } from '../../lib/core/route.ts'
+
+t.test('routes are tried as given, but those that cool down after all others', async t => {
+  const a = route('one/a'); const b = route('two/b'); const c = route('three/c')
+  const { now, pass } = clock()
+  const health = new RouteHealth(now)
+  const open = ({ modelId }: Route): void => {
+    for (let count = 0; count < 5; count++) fail(health, route(modelId))
+  }
+  const order = (...routes: Route[]): string[] => {
+    const seen: string[] = []
+    for (const { modelId } of health.candidates(routes, ({ modelId }, { reason }) => seen.push(`(${modelId} ${reason})`))) seen.push(modelId)
+    return seen
+  }
+  t.same(order(a, b, c), ['one/a', 'two/b', 'three/c'])
+  open(a)
+  t.same(order(a, b, c), ['(one/a circuit_open)', 'two/b', 'three/c', 'one/a'])
+  t.same(order(b, a), ['two/b', 'one/a'], 'the last is asked without a look')
+  t.same(order(a), ['one/a'], 'the only one as well')
+  health.retryBudget('two').onFailure(new GatewayError('rate_limit_exceeded', { retryAfterSeconds: 60 }))
+  t.same(order(a, b, c), ['(one/a circuit_open)', '(two/b rate_limited)', 'three/c', 'one/a', 'two/b'])
+  t.same(order(a, b), ['one/a', 'two/b'], 'when all are in trouble, as given')
+  pass(5000)
+  t.same(order(a, b, c), ['one/a', '(two/b rate_limited)', 'three/c', 'two/b'], 'time for a probe')
+
+  const later = health.candidates([c, a, b], () => undefined)[Symbol.iterator]()
+  t.equal(later.next().value, c)
+  open(a)
+  health.retryBudget('two').onFailure(new GatewayError('upstream_overloaded', { retryAfterSeconds: 1 }))
+  t.equal(later.next().value, a, 'what has happened meanwhile counts')
+})
+
+t.test('a rotation tries every model, and none twice', async t => {
+  const ids = ['one/a', 'one/b', 'two/c', 'two/d', 'three/e']
+  fc.assert(fc.property(fc.shuffledSubarray(ids), fc.subarray(ids), fc.subarray(['one', 'two', 'three']), (asked, failing, held) => {
+    const health = new RouteHealth(() => 0)
+    for (const id of failing) for (let count = 0; count < 5; count++) fail(health, route(id))
+    for (const id of held) health.retryBudget(id).onFailure(new GatewayError('rate_limit_exceeded', { retryAfterSeconds: 9 }))
+    const turns = [...health.candidates(asked.map(id => route(id)), () => undefined)]
+    const isWaiting = (id: string): boolean => failing.includes(id) || held.some(provider => id.startsWith(`${provider}/`))
+    const found = turns.map(({ modelId }) => modelId)
+    // The last of a list is asked where it stands unless others wait already.
+    const waiting = asked.filter(isWaiting)
+    t.same(found, [...asked.filter(id => !isWaiting(id)), ...waiting])
+  }), { numRuns: 50 })
+})
+
+t.test('only what a provider does wrong counts against a model', async t => {
+  const a = route('one/a')
+  const codes: Array<[ErrorCode, boolean]> = [
+    ['upstream_error', true], ['upstream_unreachable', true], ['upstream_overloaded', true], ['upstream_timeout', true],
+    ['upstream_invalid_response', true], ['upstream_stream_interrupted', true],
+    ['invalid_value', false], ['context_length_exceeded', false], ['content_policy_violation', false],
+    ['client_closed_request', false], ['timeout', false], ['internal_error', false],
+    ['model_not_found', false], ['upstream_auth_failed', false], ['rate_limit_exceeded', false]
+  ]
+  for (const [code, counts] of codes) {
+    const health = new RouteHealth(() => 0)
+    for (let count = 0; count < 5; count++) fail(health, a, code)
+    t.equal(health.cooldown(a)?.reason, counts ? 'circuit_open' : undefined, code)
+    t.equal(health.cooldown(route('one/b')), undefined, 'and never against another')
+  }
+  const cut = new RouteHealth(() => 0)
+  const answer = (): void => {
+    const attempt = cut.begin(a)
+    cut.answered(a, attempt, true, 1)
+    cut.ended(a, attempt)
+  }
+  for (let count = 0; count < 5; count++) {
+    answer()
+    cut.recordStreamFailure(a, new Error('ours'))
+  }
+  t.equal(cut.cooldown(a), undefined)
+  for (let count = 0; count < 5; count++) {
+    answer()
+    cut.recordStreamFailure(a, new GatewayError('upstream_stream_interrupted'))
+  }
+  t.equal(cut.cooldown(a)?.reason, 'circuit_open', 'answers that are cut off count as well')
+})
+
+t.test('names that callers make up are not remembered for ever', async t => {
+  const health = new RouteHealth(() => 0)
+  const first = route('one/first')
+  for (let count = 0; count < 5; count++) fail(health, first)
+  for (let name = 0; name < 999; name++) fail(health, route(`one/${name}`))
+  t.ok(health.cooldown(first), 'a thousand are')
+  fail(health, route('one/more'))
+  t.notOk(health.cooldown(first))
+})
+
+t.test('requests that wait are counted for routes by load only, and forgotten when they end', async t => {
+  const health = new RouteHealth(() => 0)
+  const [loaded, plain] = [route('one/a', { by: 'load' }), route('one/b')]
+  const attempts = [health.begin(loaded), health.begin(loaded)]
+  health.begin(plain)
+  t.same([health.waiting('one/a'), health.waiting('one/b')], [2, 0])
+  for (const attempt of attempts) health.ended(loaded, attempt)
+  t.equal(health.waiting('one/a'), 0)
+})
+
+t.test('only models that are ordered by speed are measured, streams apart from complete answers', async t => {
+  const health = new RouteHealth(() => 0)
+  const [fast, plain] = [route('one/a', { by: 'first_byte' }), route('one/b')]
+  health.answered(fast, health.begin(fast), true, 30)
+  health.answered(plain, health.begin(plain), true, 30)
+  t.same([health.latencies(true).of('one/a'), health.latencies(false).of('one/a'), health.latencies(true).of('one/b')], [30, undefined, undefined])
+})
+
+t.test('a wait that one of several credentials was asked for leaves the provider to the others', async t => {
+  const health = new RouteHealth(() => 0)
+  health.addCredentials('one', [1, 1])
+  const limited = new GatewayError('rate_limit_exceeded', { retryAfterSeconds: 9 })
+  const [a] = [route('one/a')]
+  health.failed(a, health.begin(a), limited, 0)
+  t.equal(health.pauseMs('one'), 0)
+  health.failed(a, health.begin(a), limited, 1)
+  t.equal(health.pauseMs('one'), 9000, 'until all of them wait')
+  t.equal(health.credentials('one')?.size, 2)
+})
+
+t.test('what another one knows is taken over for providers that are the same, and shared', async t => {
+  const before = new RouteHealth(() => 0)
+  const [a, b] = [route('one/a'), route('two/b')]
+  for (let count = 0; count < 5; count++) for (const each of [a, b]) fail(before, each)
+  const after = new RouteHealth(() => 0)
+  after.adopt(before, id => id === 'one')
+  t.same([...after.circuits()], [['one/a', true]])
+  t.equal(after.retryBudget('one'), before.retryBudget('one'))
+  t.not(after.retryBudget('two'), before.retryBudget('two'))
+})

@@ -1,0 +1,24 @@
+/** Routes, a clock that is set by hand, and failures of both, for tests of routing. */
+
+import { GatewayError, type ErrorCode } from '../../lib/core/errors.ts'
+import type { RouteHealth } from '../../lib/routing/route-health.ts'
+import type { Ranked, Route } from '../../lib/core/route.ts'
+
+/** Returns the route to a model, by its id. */
+export function route (modelId: string, ranked?: Ranked): Route {
+  const [providerId = '', model = ''] = modelId.split('/')
+  return { providerId, model, modelId, ...ranked !== undefined && { ranked } }
+}
+
+/** Returns a clock that is set by hand. */
+export function clock (): { now: () => number, pass: (ms: number) => void } {
+  let ms = 1000
+  return { now: () => ms, pass: more => { ms += more } }
+}
+
+/** Plays one attempt that fails. */
+export function fail (health: RouteHealth, failing: Route, code: ErrorCode = 'upstream_error'): void {
+  const attempt = health.begin(failing)
+  health.failed(failing, attempt, new GatewayError(code))
+  health.ended(failing, attempt)
+}
