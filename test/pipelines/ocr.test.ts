@@ -5,7 +5,6 @@ import { Readable } from 'node:stream'
 import Dedalus from 'dedalus-labs'
 import OpenAI from 'openai'
 import t from 'tap'
-import { LargeStringExtractor } from '../../lib/json/extract-large-strings.ts'
 import { readJson } from '../../lib/http/read-json.ts'
 import { readDocument } from '../../lib/ocr/document.ts'
 import { localPrograms } from '../../lib/local/programs.ts'
@@ -184,46 +183,6 @@ t.test('a document that is not wanted any more is not decoded', async t => {
   const given = readDocument(dataUrl(Buffer.concat([png, Buffer.alloc(1_000_000)])), 10_000_000, leaving.signal)
   leaving.abort(new Error('gone'))
   await t.rejects(given, { message: 'gone' })
-})
-
-function left ({ rest }: LargeStringExtractor): string {
-  return Buffer.concat(rest).toString()
-}
-
-t.test('long strings are taken out of JSON at any cut, and nothing else is touched', async t => {
-  const long = 'x'.repeat(50)
-  const texts = [
-    JSON.stringify({ a: long, b: 'short', [long]: 1, c: ['', '"', '\\', `\\"${long}`, long] }),
-    `{"a":"${long}\\/${long}","b":"\\u0041${long}","c":"${'\\\\'.repeat(30)}"}`,
-    JSON.stringify({ a: '"', b: Array.from({ length: 30 }, (_, index) => index), c: '\\' }), // nothing long but numbers
-    JSON.stringify(long), '{}'
-  ]
-  for (const text of texts) {
-    for (const size of [1, 2, 3, 7, 49, 1000]) {
-      const strings = new LargeStringExtractor(20)
-      const bytes = Buffer.from(text)
-      strings.expect(bytes.length)
-      for (let at = 0; at < bytes.length; at += size) strings.push(bytes.subarray(at, at + size))
-      let rest = left(strings)
-      for (const [standIn, { bytes }] of strings.texts) {
-        t.match(bytes.toString(), /^x{50}(?:\/x{50})?$/, 'a long string, whole')
-        rest = rest.replace(standIn, () => bytes.toString())
-      }
-      t.same(JSON.parse(rest), JSON.parse(text), `${size}: ${text.slice(0, 30)}`)
-    }
-  }
-  for (const broken of [`"${long}`, '"\\', '{"a":"b']) {
-    const strings = new LargeStringExtractor(20)
-    strings.expect(100)
-    strings.push(Buffer.from(broken))
-    t.throws(() => JSON.parse(left(strings)), 'what has no end is no JSON')
-  }
-  const many = new LargeStringExtractor(64 * 1024)
-  const hostile = Buffer.from(JSON.stringify(Array.from({ length: 200_000 }, () => '')))
-  many.expect(hostile.length)
-  many.push(hostile)
-  t.equal(left(many).length, hostile.length)
-  t.equal(many.texts.size, 0)
 })
 
 t.test('a body that is not UTF-8 is refused, with a long string in it or without', async t => {

@@ -2,17 +2,14 @@ import assert from 'node:assert/strict'
 import fc from 'fast-check'
 import { Ajv2019 } from 'ajv/dist/2019.js'
 import t from 'tap'
-import { Type, type TSchema } from 'typebox'
+import { Type } from 'typebox'
 import type { AuthedCall } from '../../lib/core/call.ts'
-import type { UploadedFile, UploadForm } from '../../lib/core/upload.ts'
 import { CallRecord } from '../../lib/core/record.ts'
 import { ValidationError, type ValidationDetail } from '../../lib/core/errors.ts'
 import { once } from '../../lib/core/stage.ts'
-import { validate, validateForm } from '../../lib/stages/validate.ts'
+import { validate } from '../../lib/stages/validate.ts'
 import { explain } from '../../lib/validation/explain.ts'
 import { ChatRequest } from '../../schemas/chat.ts'
-import { FormFile } from '../../schemas/form.ts'
-import { MapOf, Nullable, OneOf } from '../../schemas/nullable.ts'
 import { changed } from '../support/schema-values.ts'
 
 const validChat = validate(ChatRequest)
@@ -558,158 +555,10 @@ t.test('the walk finds a reason whenever the check says no, and none when it say
   ), { numRuns: 2_000 })
 })
 
-t.test('keywords that other endpoints use are explained too', async t => {
-  const rows: Array<[schema: TSchema, value: unknown, expected: object[]]> = [
-    [Type.Record(Type.String({ pattern: '^[a-z]+$' }), Type.Integer()), { a: 'x', B: 'y' }, [{ loc: ['body', 'a'], type: 'int_type' }]],
-    [Type.Object({}, { additionalProperties: false }), { a: 1 }, [{ loc: ['body', 'a'], type: 'extra_forbidden', input: 1 }]],
-    [Type.Number({ exclusiveMinimum: 0 }), 0, [{ type: 'greater_than', ctx: { gt: 0 } }]],
-    [Type.Number({ exclusiveMaximum: 1 }), 1, [{ type: 'less_than', ctx: { lt: 1 } }]],
-    [Type.Null(), 1, [{ type: 'none_required' }]],
-    [MapOf(Type.String(), { propertyNames: { pattern: '^a' } }), { b: 'c' }, [{ loc: ['body', 'b', '[key]'] }]],
-    [Type.Intersect([Type.Object({ a: Type.String() }), Type.Object({ b: Type.String() })]), {}, [
-      { loc: ['body', 'a'], type: 'missing' }, { loc: ['body', 'b'], type: 'missing' }
-    ]],
-    [Type.Object({ a: Type.String() }, { minProperties: 2 }), { a: 'b' }, [{ type: 'too_short', ctx: { min_length: 2 } }]],
-    // A branch that takes any object makes any tag right.
-    [Type.Union([
-      Type.Object({ type: Type.Literal('a') }), Type.Object({ type: Type.Literal('b') }), MapOf(Type.Unknown())
-    ]), { type: 'c' }, []],
-    // A string counts by characters, not by UTF-16 units.
-    [Type.String({ maxLength: 2 }), '🎈🎈', []],
-    [Type.String({ minLength: 3 }), '🎈🎈', [{ type: 'string_too_short' }]],
-    // Lists are assigned to the branch with the fewest faults.
-    [Type.Union([Type.Array(Type.String()), Type.Array(Type.Integer()), Type.Array(Type.Array(Type.Integer()))]), [[1], [1, 'x']], [
-      { loc: ['body', 1, 1], type: 'int_type' }
-    ]]
-  ]
-  for (const [schema, value, expected] of rows) {
-    const detail = explain(schema, value)
-    t.match(detail, expected, JSON.stringify(value))
-    t.equal(detail.length, expected.length)
-  }
-})
-
 t.test('a fault only the check knows is reported as one of the whole body', async t => {
   const stage = validate(Type.Object({ even: Type.Integer({ multipleOf: 2 }) }))
   const detail = await detailOf((async () => {
     for await (const call of stage(once(callWith({ even: 3 })))) t.fail(call.id)
   })())
   t.match(detail, [{ loc: ['body'], type: 'value_error' }])
-})
-
-const Upload = Type.Object({
-  file: FormFile(),
-  model: Type.String(),
-  language: Nullable(Type.String()),
-  response_format: Nullable(OneOf(['json', 'text'])),
-  temperature: Nullable(Type.Number({ minimum: 0, maximum: 1 })),
-  n: Nullable(Type.Integer({ minimum: 1 })),
-  stream: Nullable(Type.Boolean()),
-  include: Nullable(Type.Array(OneOf(['logprobs', 'words']))),
-  sizes: Nullable(Type.Array(Type.Integer())),
-  chunking: Nullable(Type.Union([Type.Literal('auto'), MapOf(Type.Unknown())])),
-  extra: Nullable(MapOf(Type.Unknown())),
-  vad: Nullable(Type.Union([OneOf(['auto']), Type.Object({
-    type: Type.Literal('server_vad'), ms: Type.Optional(Type.Integer()), at: Type.Optional(Type.Number({ maximum: 1 }))
-  })])),
-  images: Nullable(Type.Array(FormFile()))
-})
-
-const validUpload = validateForm(Upload)
-
-function upload (name: string): UploadedFile {
-  return { name, mediaType: 'audio/mpeg', sizeBytes: 0, open: async function * () {}, head: new Uint8Array() }
-}
-
-const song = upload('song.mp3')
-
-function formOf (fields: UploadForm['fields'], files: UploadForm['files'] = { file: [song] }): UploadForm {
-  return { fields, files }
-}
-
-async function uploadOf (form: unknown) {
-  for await (const call of validUpload(once(callWith(form)))) return call.request
-  throw new Error('no call came out')
-}
-
-t.test('a form', async t => {
-  t.test('gives numbers, booleans, lists and files as the schema describes them', async t => {
-    t.strictSame(await uploadOf(formOf({
-      model: 'whisper-1', language: '', temperature: '0.5', n: ' 2 ', stream: 'True', include: 'logprobs, words',
-      'sizes[]': ['1', '2'], response_format: 'text', chunking: '{"type":"server_vad"}', unknown: 'x'
-    })), {
-      file: song, model: 'whisper-1', language: '', temperature: 0.5, n: 2, stream: true,
-      include: ['logprobs', 'words'], sizes: [1, 2], response_format: 'text', chunking: { type: 'server_vad' }
-    })
-  })
-
-  t.test('may spell a list as name[], repeated or with commas', async t => {
-    for (const fields of [
-      { include: ['logprobs', 'words'] }, { 'include[]': ['logprobs', 'words'] },
-      { include: 'logprobs,words' }, { 'include[]': 'logprobs, words' }, { include: 'logprobs', 'include[]': 'words' }
-    ]) {
-      t.strictSame((await uploadOf(formOf({ model: 'm', ...fields }))).include, ['logprobs', 'words'])
-    }
-    const pictures = [upload('a.png'), upload('b.png')]
-    t.strictSame((await uploadOf(formOf({ model: 'm' }, { file: [song], 'images[]': pictures }))).images, pictures)
-  })
-
-  t.test('may spell an object as JSON or as name[key]', async t => {
-    for (const fields of [
-      { vad: '{"type":"server_vad","ms":300,"at":0.5}' }, { 'vad[type]': 'server_vad', 'vad[ms]': ['1', '300'], 'vad[at]': '.5' },
-      { vad: '{"type":"server_vad","ms":300,"at":0.5}', 'vad[type]': 'auto' }
-    ]) {
-      t.strictSame((await uploadOf(formOf({ model: 'm', ...fields }))).vad, { type: 'server_vad', ms: 300, at: 0.5 })
-    }
-    t.strictSame((await uploadOf(formOf({ model: 'm', 'vad[type]': 'server_vad', 'vad[constructor]': 'x', 'model[x]': 'y' }))).vad, {
-      type: 'server_vad', constructor: 'x'
-    })
-  })
-
-  t.test('counts with the last value of a field sent twice, and an empty one as not sent', async t => {
-    const request = await uploadOf(formOf({ model: ['a', 'b'], n: '', temperature: '' }, { file: [upload('old'), song] }))
-    t.strictSame(request, { model: 'b', file: song })
-  })
-
-  t.test('is refused with what is wrong with it, at the name of the field', async t => {
-    const rows: Array<[UploadForm, object[]]> = [
-      [formOf({ model: 'm' }, {}), [{ loc: ['body', 'file'], msg: 'Field required', type: 'missing' }]],
-      [formOf({ model: 'm', file: 'text' }, {}), [{ loc: ['body', 'file'], msg: 'Value error, expected a file', type: 'value_error' }]],
-      [formOf({}), [{ loc: ['body', 'model'], msg: 'Field required', type: 'missing' }]],
-      [formOf({ model: 'm', n: '1.5' }), [{
-        loc: ['body', 'n'], type: 'int_parsing', input: '1.5',
-        msg: 'Input should be a valid integer, unable to parse string as an integer'
-      }]],
-      [formOf({ model: 'm', temperature: '0x1' }), [{
-        loc: ['body', 'temperature'], type: 'float_parsing', input: '0x1',
-        msg: 'Input should be a valid number, unable to parse string as a number'
-      }]],
-      [formOf({ model: 'm', stream: 'maybe' }), [{
-        loc: ['body', 'stream'], type: 'bool_parsing', input: 'maybe',
-        msg: 'Input should be a valid boolean, unable to interpret input'
-      }]],
-      [formOf({ model: 'm', sizes: '1,x' }), [{ loc: ['body', 'sizes', 1], type: 'int_parsing', input: 'x' }]],
-      [formOf({ model: 'm', chunking: '{"a"' }), [{ loc: ['body', 'chunking'], type: 'literal_error', input: '{"a"' }]],
-      [formOf({ model: 'm', 'vad[type]': 'server_vad', 'vad[ms]': 'x' }), [{ loc: ['body', 'vad', 'ms'], type: 'int_parsing', input: 'x' }]],
-      [formOf({ model: 'm', 'vad[type]': 'server_vad', 'vad[at]': '2' }), [{ loc: ['body', 'vad', 'at'], type: 'less_than_equal' }]],
-      [formOf({ model: 'm', 'vad[ms]': '1' }), [{ loc: ['body', 'vad', 'type'], type: 'missing' }]],
-      [formOf({ model: 'm', extra: 'x' }), [{ loc: ['body', 'extra'], type: 'dict_type', input: 'x' }]],
-      [formOf({ model: 'm', temperature: '2', n: 'x' }), [
-        { loc: ['body', 'n'], type: 'int_parsing' }, { loc: ['body', 'temperature'], type: 'less_than_equal', ctx: { le: 1 } }
-      ]],
-      [formOf({ model: 'm', response_format: 'xml' }), [{ loc: ['body', 'response_format'], type: 'literal_error' }]],
-      [formOf({ model: 'm', include: 'x' }), [{ loc: ['body', 'include', 0], type: 'literal_error' }]]
-    ]
-    for (const [form, expected] of rows) {
-      const detail = await detailOf(uploadOf(form))
-      t.match(detail, expected)
-      t.equal(detail.length, expected.length)
-    }
-  })
-
-  t.test('is needed: any other body is refused', async t => {
-    for (const body of [undefined, null, 'x', {}, { fields: {} }]) {
-      await t.rejects(uploadOf(body), { code: 'unsupported_media_type', status: 415 })
-    }
-  })
 })

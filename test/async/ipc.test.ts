@@ -1,0 +1,30 @@
+import t from 'tap'
+import { send, type IpcChannel } from '../../lib/async/ipc.ts'
+
+function channel (connected?: boolean): { sent: string[], other: IpcChannel<string> } {
+  const sent: string[] = []
+  const other = {
+    on: () => undefined,
+    // As `process.send` does it: a failure is thrown unless there is a callback for it.
+    send: (message: string, done: unknown) => {
+      if (typeof done !== 'function') throw new Error('uncaught')
+      sent.push(message)
+    }
+  }
+  return { sent, other: connected === undefined ? other : { ...other, connected } }
+}
+
+t.test('a message is sent with a callback, so that a failure is not thrown', async t => {
+  for (const connected of [true, undefined]) {
+    const { sent, other } = channel(connected)
+    send(other, 'hello')
+    t.same(sent, ['hello'])
+  }
+})
+
+t.test('nothing is sent to a process that has gone, or from one without a channel', async t => {
+  const { sent, other } = channel(false)
+  send(other, 'hello')
+  t.same(sent, [])
+  t.doesNotThrow(() => send({ on: () => undefined, send: undefined }, 'hello'))
+})

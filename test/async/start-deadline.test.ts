@@ -1,0 +1,33 @@
+import t from 'tap'
+import { CallCancellation } from '../../lib/async/cancellation.ts'
+import { startDeadline } from '../../lib/async/start-deadline.ts'
+import { until } from '../support/until.ts'
+
+const late = new Error('late')
+const left = new Error('left')
+
+t.test('the signal aborts when the time is up, and says so', async t => {
+  const deadline = startDeadline(5, new CallCancellation(), late)
+  t.same([deadline.signal.aborted, deadline.passed()], [false, false])
+  await until(() => deadline.signal.aborted, 'the deadline')
+  t.same([deadline.signal.reason, deadline.passed()], [late, true])
+})
+
+t.test('it aborts with its parent, for the reason of that', async t => {
+  const parent = new CallCancellation()
+  const deadline = startDeadline(60_000, parent, late)
+  parent.abort(left)
+  t.same([deadline.signal.reason, deadline.passed()], [left, false])
+  t.equal(startDeadline(60_000, parent, late).signal.reason, left, 'also when that had aborted before')
+})
+
+t.test('the end of the work stops the clock, aborts what still uses the signal, and leaves the parent', async t => {
+  const parent = new CallCancellation()
+  const deadline = startDeadline(1, parent, late)
+  deadline.end()
+  t.same([deadline.signal.reason, deadline.passed()], [late, false])
+  parent.abort(left)
+  const other = startDeadline(2, new CallCancellation(), late)
+  await until(() => other.passed(), 'a deadline that was set later')
+  t.same([deadline.signal.reason, deadline.passed()], [late, false])
+})

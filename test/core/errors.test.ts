@@ -1,0 +1,110 @@
+import t from 'tap'
+import { asGatewayError, codes, GatewayError, ValidationError, type ErrorCode } from '../../lib/core/errors.ts'
+
+const all = Object.keys(codes) as ErrorCode[] // the keys of a table are its codes
+
+t.test('every code gives its own row, and a fault that is not named is the caller\'s', async t => {
+  for (const code of all) {
+    const row: { status: number, type: string, message: string, fault?: string } = codes[code]
+    const error = new GatewayError(code)
+    t.strictSame([error.status, error.fault], [row.status, row.fault ?? 'caller'], code)
+    t.strictSame(error.toBody(), { error: { message: row.message, type: row.type, code, param: null } }, code)
+  }
+})
+
+t.test('the statuses are those that clients rely on', async t => {
+  const byStatus: Record<number, string[]> = {}
+  for (const code of all) (byStatus[codes[code].status] ??= []).push(code)
+  t.strictSame(byStatus, {
+    400: [
+      'invalid_json', 'invalid_value', 'unsupported_parameter', 'context_length_exceeded', 'content_policy_violation', 'invalid_document',
+      'unsupported_format', 'upstream_invalid_request', 'unknown_provider'
+    ],
+    401: ['invalid_api_key', 'invalid_provider_key'],
+    402: ['insufficient_quota'],
+    403: ['insufficient_permissions'],
+    404: ['not_found', 'model_not_found', 'deferred_completion_not_found'],
+    405: ['method_not_allowed'],
+    408: ['request_timeout'],
+    409: ['conflict'],
+    413: ['file_too_large'],
+    415: ['unsupported_media_type'],
+    429: ['rate_limit_exceeded'],
+    499: ['client_closed_request'],
+    500: ['internal_error'],
+    502: [
+      'upstream_error', 'upstream_unreachable', 'upstream_invalid_response', 'upstream_stream_interrupted', 'upstream_auth_failed', 'deferred_result_lost'
+    ],
+    503: ['upstream_quota_exhausted', 'upstream_overloaded', 'overloaded', 'shutting_down'],
+    504: ['upstream_timeout', 'timeout']
+  })
+})
+
+t.test('what is said instead of the table is said to the caller; the cause is not', async t => {
+  const error = new GatewayError('upstream_invalid_request', {
+    message: 'Too hot.', param: 'temperature', status: 418, type: 'server_error', shownCode: 'too_hot', cause: 'the words of the provider'
+  })
+  t.equal(error.status, 418)
+  t.equal(error.code, 'upstream_invalid_request')
+  t.equal(error.cause, 'the words of the provider')
+  t.strictSame(error.toBody(), { error: { message: 'Too hot.', type: 'server_error', code: 'too_hot', param: 'temperature' } })
+})
+
+t.test('a changed copy keeps everything else', async t => {
+  const options = {
+    message: 'Slow down.', param: 'model', status: 430, fault: 'rate_limit', retryAfterSeconds: 7,
+    rateLimits: { 'x-ratelimit-limit-requests': '5' }, cause: 'why', accepted: true, shownCode: 'slow'
+  } as const
+  const error = new GatewayError('rate_limit_exceeded', options)
+  const same = error.with({})
+  for (const name of ['code', 'status', 'type', 'param', 'fault', 'retryAfterSeconds', 'rateLimits', 'cause', 'accepted', 'message'] as const) {
+    t.strictSame(same[name], error[name], name)
+  }
+  t.strictSame(same.toBody(), error.toBody())
+  t.strictSame(error.with({ message: 'Wait.', param: 'n' }).toBody(), {
+    error: { message: 'Wait.', type: 'rate_limit_error', code: 'slow', param: 'n' }
+  })
+  t.equal(error.with({ accepted: false }).accepted, false)
+})
+
+t.test('a 429 or 503 says when to come back: as the provider said, else in a second', async t => {
+  t.strictSame(new GatewayError('rate_limit_exceeded', { retryAfterSeconds: 9 }).headers(), { 'retry-after': '9' })
+  t.strictSame(new GatewayError('shutting_down').headers(), { 'retry-after': '1' })
+  t.strictSame(new GatewayError('overloaded', { retryAfterSeconds: 2 }).headers(), {
+    'x-ratelimit-remaining-requests': '0', 'x-ratelimit-reset-requests': '2s', 'retry-after': '2'
+  })
+  t.strictSame(new GatewayError('rate_limit_exceeded', { rateLimits: { 'x-ratelimit-limit-tokens': '10' } }).headers(), {
+    'x-ratelimit-limit-tokens': '10', 'retry-after': '1'
+  })
+})
+
+t.test('clients that would retry in vain are asked not to', async t => {
+  const vain = all.filter(code => new GatewayError(code).headers()['x-should-retry'] === 'false')
+  t.same(vain.toSorted(), [
+    'conflict', 'deferred_result_lost', 'insufficient_quota', 'internal_error', 'request_timeout', 'timeout',
+    'upstream_auth_failed', 'upstream_quota_exhausted'
+  ])
+})
+
+t.test('another provider may do what one cannot', async t => {
+  t.same(all.filter(code => new GatewayError(code).unsupported), ['unsupported_parameter'])
+})
+
+t.test('a body of the wrong shape is answered with the list of faults alone', async t => {
+  const detail = [{ loc: ['body', 'n'], msg: 'Field required', type: 'missing' }]
+  const error = new ValidationError(detail)
+  t.strictSame([error.status, error.code, error.message], [422, 'invalid_value', 'Field required'])
+  t.strictSame(error.toBody(), { detail })
+  t.equal(new ValidationError([]).message, 'The request is invalid.')
+})
+
+t.test('what is not ours becomes an internal error that says nothing of it', async t => {
+  const given = new GatewayError('not_found')
+  t.equal(asGatewayError(given), given)
+  const secret = new Error('password=1234')
+  const made = asGatewayError(secret)
+  t.equal(made.cause, secret)
+  t.strictSame(made.toBody(), {
+    error: { message: 'Headgate failed to handle the request.', type: 'server_error', code: 'internal_error', param: null }
+  })
+})

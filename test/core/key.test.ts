@@ -1,0 +1,18 @@
+import t from 'tap'
+import { budgetText, nanoUsdOf, usageLimits } from '../../lib/core/key.ts'
+
+t.test('the limits on what answers come to are tokens and budget; absent ones stay absent', async t => {
+  const budget = { usd: 5, per: 'day' } as const
+  t.strictSame(usageLimits({ requestsPerMinute: 1, tokensPerMinute: 2, concurrentCalls: 3, budget, strict: true }), { tokensPerMinute: 2, budget })
+  t.strictSame(usageLimits({ requestsPerMinute: 1 }), {})
+})
+
+t.test('a budget is counted in whole billionths of a dollar', async t => {
+  t.equal(nanoUsdOf({ usd: 0.1 + 0.2, per: 'day' }), 300_000_000)
+  t.equal(nanoUsdOf({ usd: 20, per: 'day' }), 20_000_000_000)
+})
+
+t.test('a budget is printed as people say it', async t => {
+  t.equal(budgetText({ usd: 20, per: 'month' }), '$20 a month')
+  t.equal(budgetText({ usd: 0.5, per: 'total' }), '$0.5 in total')
+})

@@ -1,0 +1,76 @@
+import fc from 'fast-check'
+import t from 'tap'
+import { JsonOutline } from '../../lib/json/outline.ts'
+import { holds } from '../support/property.ts'
+
+const of = (text: string): JsonOutline => new JsonOutline(Buffer.from(text))
+
+t.test('an object is walked key by key, each value taken, parsed or stepped over', async t => {
+  const outline = of(' {"a" : [1,2] , "b":{"c":"]}"},"d":null, "e":1.5e3 } ')
+  const seen: unknown[] = []
+  for (const key of outline.keys()) {
+    if (key === 'a') seen.push([key, outline.take().toString()])
+    else if (key === 'b') seen.push([key, outline.parse()])
+    else if (key === 'd') {
+      seen.push([key, outline.isNull])
+      outline.skip()
+    } else seen.push([key, outline.parse()])
+  }
+  outline.end()
+  t.strictSame(seen, [['a', '[1,2]'], ['b', { c: ']}' }], ['d', true], ['e', 1500]])
+})
+
+t.test('a list is walked item by item', async t => {
+  const outline = of('[ "a,b" , [[]], {} ]')
+  const items: unknown[] = []
+  for (const index of outline.items()) items.push([index, outline.parse()])
+  outline.end()
+  t.strictSame(items, [[0, 'a,b'], [1, [[]]], [2, {}]])
+  t.same([[...of('[]').items()], [...of('{ }').keys()]], [[], []])
+})
+
+t.test('what is taken is what JSON.parse reads, whatever stands around it', async t => {
+  holds(t, fc.property(fc.json(), text => {
+    const outline = of(`{"before":[1,2,3],"value": ${text} ,"after":"\\""}`)
+    const values = new Map<string, string>()
+    for (const key of outline.keys()) values.set(key, outline.take().toString())
+    outline.end()
+    return JSON.stringify(JSON.parse(values.get('value') ?? '')) === JSON.stringify(JSON.parse(text)) && values.get('after') === '"\\""'
+  }))
+})
+
+t.test('a text ends at a quote that is not escaped', async t => {
+  for (const text of [String.raw`"\\"`, String.raw`"a\"b"`, String.raw`"\\\"\\"`]) {
+    const outline = of(`${text} `)
+    t.equal(outline.parse(), JSON.parse(text))
+    outline.end()
+  }
+})
+
+t.test('a byte order mark is not part of the text', async t => {
+  const outline = new JsonOutline(Buffer.concat([Buffer.from([0xef, 0xbb, 0xbf]), Buffer.from('{}')]))
+  t.same([...outline.keys()], [])
+  outline.end()
+})
+
+t.test('text that is not JSON is the fault of the provider', async t => {
+  const invalid = { code: 'upstream_invalid_response' }
+  const walk = (text: string): void => {
+    const outline = of(text)
+    for (const key of outline.keys()) void [key, outline.parse()]
+    outline.end()
+  }
+  for (const text of ['', '[', '{', '{"a"', '{"a":', '{"a":1', '{"a":1,}', '{"a" 1}', '{1:2}', '{"a":"b}', '{"a":[1,2}', '{"a":{"b":1}', '{"a":tru}', '{} x', '{"a":1 2}']) {
+    t.throws(() => walk(text), invalid, text)
+  }
+  t.throws(() => [...of('{}').items()], invalid)
+})
+
+t.test('long lists of numbers, and texts of backslashes, are stepped over in linear time', async t => {
+  for (const text of [`[${'1,'.repeat(2_000_000)}1]`, `["${'\\\\'.repeat(1_000_000)}"]`]) {
+    const outline = of(text)
+    const started = performance.now()
+    t.equal(outline.take().length, text.length)
+    t.ok(performance.now() - started < 2000)
+  }
+})

@@ -1,0 +1,41 @@
+import t from 'tap'
+import { describeError, loggableError } from '../../lib/text/describe-error.ts'
+
+t.test('the log gets the name, the code and three lines of where it was thrown', async t => {
+  const error = Object.assign(new TypeError('it failed\nat a second line'), { code: 'ECONNRESET', body: 'what was said' })
+  const described = loggableError(error) as { readonly at: string[] }
+  t.strictSame({ ...described, at: [] }, { name: 'TypeError', message: 'it failed\nat a second line', code: 'ECONNRESET', at: [] })
+  t.equal(described.at.length, 3)
+  for (const line of described.at) t.match(line, /^at .*:\d+:\d+\)?$/)
+})
+
+t.test('what a parser quotes is left out', async t => {
+  const error = new SyntaxError('Unexpected token in "my secret prompt"')
+  t.match(loggableError(error), { name: 'SyntaxError', message: undefined })
+  t.equal(describeError(error), 'The response cannot be read.')
+})
+
+t.test('keys are redacted from messages, texts and objects', async t => {
+  const key = `sk-${'a1b2'.repeat(8)}`
+  for (const cause of [new Error(`refused ${key}`), `refused ${key}`, { refused: key }]) {
+    t.notMatch(JSON.stringify(loggableError(cause)), key)
+    t.notMatch(describeError(cause), key)
+  }
+})
+
+t.test('what is no error is logged as JSON', async t => {
+  t.equal(loggableError({ a: 1 }), '{"a":1}')
+  t.equal(loggableError('text'), 'text')
+  t.equal(loggableError(undefined), '')
+})
+
+t.test('a code that is neither a text nor a number is left out', async t => {
+  t.equal((loggableError(Object.assign(new Error('x'), { code: { secret: 1 } })) as { code: unknown }).code, undefined)
+})
+
+t.test('people are given the cause in brackets, unless the message says it', async t => {
+  t.equal(describeError(new Error('fetch failed', { cause: new Error('ECONNREFUSED') })), 'fetch failed (ECONNREFUSED)')
+  t.equal(describeError(new Error('refused: ECONNREFUSED', { cause: new Error('ECONNREFUSED') })), 'refused: ECONNREFUSED')
+  t.equal(describeError(new Error('alone', { cause: 'a text' })), 'alone')
+  t.equal(describeError('a text'), 'a text')
+})

@@ -1,0 +1,26 @@
+import t from 'tap'
+import { completionId, requestId, rowId, toolCallId } from '../../lib/text/ids.ts'
+
+const uuid = /^[\da-f]{8}(?:-[\da-f]{4}){3}-[\da-f]{12}$/
+
+t.test('the id a caller gives is kept when it is plain', async t => {
+  for (const id of ['a', 'trace_1-B', 'x'.repeat(64)]) t.equal(requestId(id), id)
+})
+
+t.test('any other is replaced by one of ours', async t => {
+  for (const id of [undefined, '', 'x'.repeat(65), 'a b', 'a\nb', 'ä', ['a', 'b']]) t.match(requestId(id), uuid)
+})
+
+t.test('ids of answers and tool calls look like those of the dialect, and no two are the same', async t => {
+  t.match(completionId(), /^chatcmpl-[\da-f]{32}$/)
+  t.match(toolCallId(), /^call_[\da-f]{24}$/)
+  for (const make of [completionId, toolCallId]) t.equal(new Set(Array.from({ length: 1000 }, make)).size, 1000)
+})
+
+t.test('rows of one process are numbered in the order they were made', async t => {
+  const rows = Array.from({ length: 100 }, rowId).map(id => /^([\w-]{12})-([\da-z]+)$/.exec(id))
+  t.notOk(rows.includes(null), 'each has a beginning and a number')
+  t.equal(new Set(rows.map(row => row?.[1])).size, 1, 'one process, one beginning')
+  const numbers = rows.map(row => Number.parseInt(row?.[2] ?? '', 36))
+  t.same(numbers, numbers.map((_, index) => (numbers[0] ?? 0) + index))
+})

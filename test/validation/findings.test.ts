@@ -1,0 +1,46 @@
+import t from 'tap'
+import { Findings, shorten, show } from '../../lib/validation/findings.ts'
+
+t.test('a fault stands at the place the walk is at, and the walk comes back up', async t => {
+  const found = new Findings(20, ['body'])
+  found.at('messages', () => found.at(2, () => found.add('missing', 'Field required', undefined)))
+  found.add('dict_type', 'Input should be a valid dictionary', 'text', { of: 1 })
+  t.strictSame(found.details, [
+    { loc: ['body', 'messages', 2], msg: 'Field required', type: 'missing' },
+    { loc: ['body'], msg: 'Input should be a valid dictionary', type: 'dict_type', input: 'text', ctx: { of: 1 } }
+  ])
+})
+
+t.test('no more than the limit is taken', async t => {
+  const found = new Findings(2, [])
+  const full: boolean[] = []
+  for (let count = 0; count < 4; count++) {
+    found.add('missing', `${count}`, undefined)
+    full.push(found.full)
+  }
+  t.same(found.details.map(({ msg }) => msg), ['0', '1'])
+  t.same(full, [false, true, true, true])
+})
+
+t.test('a trial is made at the same place, with the room that is left, and counts only when it is taken', async t => {
+  const found = new Findings(3, ['body'])
+  found.add('missing', 'first', undefined)
+  found.at('a', () => {
+    const trial = found.trial()
+    for (const msg of ['second', 'third', 'fourth']) trial.add('missing', msg, undefined)
+    found.trial(1).add('missing', 'never taken', undefined)
+    t.equal(found.details.length, 1)
+    found.take(trial)
+  })
+  t.same(found.details.map(({ loc, msg }) => [...loc, msg]), [['body', 'first'], ['body', 'a', 'second'], ['body', 'a', 'third']])
+})
+
+t.test('single values are shown, long texts cut, objects and lists left out', async t => {
+  t.same([1, 0, false, null, ''].map(show), [1, 0, false, null, ''])
+  t.same([{}, [], undefined].map(show), [undefined, undefined, undefined])
+  t.equal(shorten('x'.repeat(200)), 'x'.repeat(200))
+  t.equal(show('x'.repeat(201)), `${'x'.repeat(200)}…`)
+  const found = new Findings(1, [])
+  found.at('k'.repeat(1000), () => found.add('missing', '', undefined))
+  t.same(found.details[0]?.loc, [`${'k'.repeat(200)}…`], 'so are keys')
+})

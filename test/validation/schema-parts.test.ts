@@ -1,0 +1,18 @@
+import t from 'tap'
+import { entrySchema, isSecretSchema, propertySchemas } from '../../lib/validation/schema-parts.ts'
+import { secretReference } from '../../schemas/config.ts'
+
+t.test('the pattern of references marks a secret', async t => {
+  t.equal(isSecretSchema({ type: 'string', pattern: secretReference }), true)
+  t.same([{ type: 'string' }, { pattern: '^a' }, undefined, null, 'text'].map(isSecretSchema), [false, false, false, false, false])
+})
+
+t.test('an object has schemas by name; a map and a list have one for all their entries', async t => {
+  const entry = { type: 'number' }
+  t.same(propertySchemas({ properties: { a: entry } }), { a: entry })
+  t.equal(propertySchemas({ patternProperties: { '^.*$': entry } }), undefined)
+  t.same(entrySchema({ patternProperties: { '^.*$': entry } }), entry)
+  t.same(entrySchema({ items: entry }), entry)
+  t.equal(entrySchema({ properties: { a: entry } }), undefined)
+  t.same([propertySchemas(undefined), entrySchema(undefined)], [undefined, undefined])
+})
