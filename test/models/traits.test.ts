@@ -1,11 +1,12 @@
 import t from 'tap'
+import { families } from '../../lib/models/catalogue.ts'
 import { familyTraits, mergeTraits } from '../../lib/models/traits.ts'
 
 t.test('a family is found by the name at the provider and its kind', async t => {
-  t.match(familyTraits('anthropic', 'claude-opus-5-20260101'), { forcedTools: true })
-  t.equal(familyTraits('openai', 'claude-opus-5'), undefined)
-  t.match(familyTraits('vllm', 'whisper-large-v3'), { transcription: { translation: true } }, 'some are of any kind')
-  t.equal(familyTraits(undefined, 'claude-opus-5'), undefined)
+  t.match(familyTraits(families, 'anthropic', 'claude-opus-5-20260101'), { forcedTools: true })
+  t.equal(familyTraits(families, 'openai', 'claude-opus-5'), undefined)
+  t.match(familyTraits(families, 'vllm', 'whisper-large-v3'), { transcription: { translation: true } }, 'some are of any kind')
+  t.equal(familyTraits(families, undefined, 'claude-opus-5'), undefined)
 })
 
 t.test('of a trait in both the second counts, and sections are merged', async t => {
