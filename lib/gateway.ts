@@ -47,10 +47,9 @@ export interface Gateway {
   /** Starts to accept calls at `settings.server`; port 0 takes any free one. */
   readonly listen: () => Promise<Address>
   /**
-   * Takes a new configuration over, once its providers have listed their models or have had their
-   * time to. Open calls end with the one they began with.
-   * `server` settings other than `openHealth` hold from the next start on, and so do the limits of
-   * the edge, all but those of answers, documents and keys.
+   * Applies a new configuration once its providers have listed their models, or 5 seconds later. Open calls
+   * keep the configuration they started with. Of the `server` settings only `openHealth` is applied; the
+   * others take effect at the next start.
    */
   readonly reload: (settings: Settings) => Promise<void>
   /** The current load. */
@@ -71,7 +70,7 @@ export interface GatewayParts {
   readonly usageDatabase?: Database
   /** Counts what limited keys use. Default: this process, from what `usageDatabase` says was spent. */
   readonly limiter?: Limiter
-  /** Further work with every call that has ended. */
+  /** Called with every call that has ended. */
   readonly observers?: readonly CallObserver[]
   /** Names what else does not work while calls go on, for `/health`. */
   readonly degraded?: () => readonly string[]
@@ -80,7 +79,7 @@ export interface GatewayParts {
    * in the same order for any services. Default: `createEndpoints`, every endpoint of the API.
    */
   readonly endpoints?: (services: Services) => readonly Endpoint[]
-  /** Providers beside those of the settings, whose ids they may replace. They stay open after `close`. */
+  /** Providers in addition to those of the settings, which they replace where the ids are the same. They stay open after `close`. */
   readonly providers?: readonly Provider[]
 }
 
@@ -90,7 +89,7 @@ export interface GatewayParts {
  */
 export type CallObserver = (call: Call, row?: UsageRow) => void
 
-/** Some names of models are known only once a provider has listed them: no call is to miss one. */
+/** Longest wait for model lists before a new configuration is used: some model names are known only from them. */
 const modelListTimeoutMs = 5000
 
 export async function createGateway (settings: Settings, given: GatewayParts): Promise<Gateway> {
@@ -173,6 +172,8 @@ export async function createGateway (settings: Settings, given: GatewayParts): P
     }
     const before = services
     endpoints = endpointsFor(opened)
+    app.applyLimits(next.limits)
+    server.headersTimeout = next.limits.headersMs
     services = opened
     outgoing.add(before)
     void Promise.all([app.whenIdle(), tasks?.whenIdle()]).then(async () => await before.close()).catch((error: unknown) => {

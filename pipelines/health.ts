@@ -17,7 +17,7 @@ export const healthDocs: Docs = {
   operationId: 'health',
   group: 'Service',
   summary: 'Report the state of the service.',
-  answers: [{ description: 'The service works, with what is degraded.', schema: Health }]
+  answers: [{ description: 'The service runs; `degraded` lists the parts that do not work.', schema: Health }]
 }
 
 export const livezDocs: Docs = {

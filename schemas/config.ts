@@ -418,7 +418,7 @@ const ServerConfig = Section({
   worker_timeout_ms: Milliseconds(10_000, 'How long a worker may block before it is killed and replaced.'),
   keep_alive_ms: Milliseconds(65_000, 'Time an idle client connection stays open.'),
   connections: Count(10_000, 'Connections of callers at once, per process; more are closed as they come.')
-}, 'The process and where it listens. Changes here need a restart.')
+}, 'The process and where it listens. Changes need a restart, except to `log_level` and `open_health`.')
 
 const MetricsConfig = Closed({
   host: Type.String({

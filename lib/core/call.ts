@@ -33,10 +33,10 @@ export interface Call {
    */
   readonly largeStrings?: ReadonlyMap<string, LargeString>
   /**
-   * Aborts when the caller has gone or the deadline has passed, from the moment the call was
-   * accepted until the answer is written. Every request, timer and tool call ends with it. Its
-   * reason is a `GatewayError`: `client_closed_request`, `timeout` or `shutting_down`. `standardSignal(call.signal)` is an
-   * `AbortSignal`, for `fetch` and the like.
+   * Aborts when the caller has gone or the deadline has passed, from the moment the call was accepted until the
+   * answer is written. Every request, timer and tool call ends with it. Its reason is a `GatewayError`:
+   * `client_closed_request`, `timeout` or `shutting_down`. `standardSignal(call.signal)` is an `AbortSignal`,
+   * for `fetch` and the like.
    */
   readonly signal: CallSignal
   /** `performance.now()` at acceptance. */

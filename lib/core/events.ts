@@ -12,8 +12,8 @@ import type { TokenLogprob, TranscriptionUsage, TranscriptSegment, TranscriptWor
 import type { FinishReason } from '../../schemas/completion.ts'
 import type { Usage } from './usage.ts'
 
+/** Exported with the events: adapters map the reasons of their providers to it. */
 export type { FinishReason }
-
 
 /** A provider's thinking block, verbatim: it must come back unchanged in the next turn. */
 export type ThinkingBlock =

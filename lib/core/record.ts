@@ -8,7 +8,7 @@ import type { Route } from './route.ts'
 import { addUsage, type EstimatedUnits, type Usage } from './usage.ts'
 import type { Limit } from './key.ts'
 
-/** The end of a call. A caller who left is an outcome of its own, never an error. */
+/** The end of a call. A disconnect is an outcome of its own, not an error. */
 export type Outcome = 'ok' | 'error' | 'client_closed'
 
 /** A route that was tried in vain, or skipped. */
@@ -19,8 +19,8 @@ export interface FailedAttempt {
 }
 
 /**
- * Every field is there from the start, so that all records have one shape: with fields added as they
- * became known, each function that reads records met dozens of shapes.
+ * Every field is set from the start, so that all records have one shape: fields added later made each function
+ * that reads records megamorphic.
  */
 export class CallRecord {
   // The call.
@@ -43,8 +43,9 @@ export class CallRecord {
   modelId: string | undefined = undefined
   providerId: string | undefined = undefined
   upstreamRequestId: string | undefined = undefined
-  /** The routes of the call, best first, and the one that answered. */
+  /** Best first. */
   routes: readonly Route[] | undefined = undefined
+  /** The one that answered. */
   chosen: Route | undefined = undefined
   /** Requests made to providers, retries and fallbacks included. */
   attempts = 0

@@ -95,7 +95,10 @@ export function fuse (stages: ReadonlyArray<Stage<never, unknown>>): Array<Stage
   return fused
 }
 
-/** Returns two stages as one, for a stage that is given another to call: `toolExecute(services, chain(ask, recordUsage()))`. */
+/**
+ * Returns two stages as one, for a stage that runs other stages:
+ * `chain(providerCall(services, 'chat'), recordUsage())`.
+ */
 export function chain<A, B, C> (first: Stage<A, B>, second: Stage<B, C>): Stage<A, C> {
   return source => second(first(source))
 }

@@ -34,8 +34,15 @@ export class Admission {
 
   constructor ({ openCalls, keyShare, bodyMemoryBytes, uploadDiskBytes }: AdmissionLimits) {
     this.#calls = new FairBudget(openCalls, keyShare)
-    this.#memory = new FairBudget(bodyMemoryBytes ?? Math.floor(getHeapStatistics().heap_size_limit / 4), keyShare)
+    this.#memory = new FairBudget(bodyMemoryBytes ?? defaultMemoryBytes(), keyShare)
     this.#disk = new FairBudget(uploadDiskBytes, keyShare)
+  }
+
+  /** Applies the limits of a new configuration to the calls that follow. */
+  applyLimits ({ openCalls, keyShare, bodyMemoryBytes, uploadDiskBytes }: AdmissionLimits): void {
+    this.#calls.resize(openCalls, keyShare)
+    this.#memory.resize(bodyMemoryBytes ?? defaultMemoryBytes(), keyShare)
+    this.#disk.resize(uploadDiskBytes, keyShare)
   }
 
   /** Calls that have entered and not left. */
@@ -61,6 +68,10 @@ export class Admission {
     }
     return new AdmittedCall(keyId, calls, this.#memory, this.#disk)
   }
+}
+
+function defaultMemoryBytes (): number {
+  return Math.floor(getHeapStatistics().heap_size_limit / 4)
 }
 
 /** Holds what one call has taken. */

@@ -25,13 +25,16 @@ import type { Reply } from '../core/reply.ts'
 /** Longest method and path in the log; a query may hold secrets and is left out. */
 const maxLoggedTarget = 200
 
+export interface AppLimits extends EdgeLimits, AdmissionLimits {
+  /** Requests of one connection that may wait for an answer. */
+  readonly pipelinedRequests: number
+}
+
 export interface AppOptions {
   /** Read anew for every call, so that a new configuration is used from the next call on. */
   readonly endpoints: () => readonly Endpoint[]
-  readonly limits: EdgeLimits & AdmissionLimits & {
-    /** Requests of one connection that may wait for an answer. */
-    readonly pipelinedRequests: number
-  }
+  /** In effect until `applyLimits`. */
+  readonly limits: AppLimits
   /** Tells whether a `Host` header names this gateway. Default: any does. */
   readonly allowsHost?: (header: string) => boolean
   /** Writes an error before the head of an answer. Default: as chat completions do. */
@@ -52,6 +55,8 @@ export interface App {
   readonly openCalls: () => number
   /** The amounts that open calls hold of the bounded resources. */
   readonly admission: Pick<Admission, 'openCalls' | 'held'>
+  /** Applies the limits of a new configuration from the next call on. */
+  readonly applyLimits: (limits: AppLimits) => void
   /** Ends every open call with `reason`. */
   readonly abortAll: (reason: GatewayError) => void
 }
@@ -61,7 +66,8 @@ export function createApp (options: AppOptions): App {
   const app = new KoaWithoutResponseHandling()
   const router = new Router()
   const open = new OpenCalls()
-  const { limits, allowsHost = () => true, errorReply = chatCompletionsErrors } = options
+  const { allowsHost = () => true, errorReply = chatCompletionsErrors } = options
+  let { limits } = options
   const admission = new Admission(limits)
   const pipelining = new Pipelining(limits.pipelinedRequests)
   const waiting = new Set<{ readonly calls: Set<OpenCallNode>, readonly resolve: () => void }>()
@@ -162,6 +168,11 @@ export function createApp (options: AppOptions): App {
     },
     openCalls: () => open.size,
     admission,
+    applyLimits: next => {
+      limits = next
+      admission.applyLimits(next)
+      pipelining.maxOutstanding = next.pipelinedRequests
+    },
     abortAll: reason => { for (const { abort } of open) abort(reason) }
   }
 }

@@ -6,15 +6,25 @@
  * quarter.
  */
 export class FairBudget {
-  readonly total: number
-  readonly #share: number
+  #total: number
+  #share: number
   readonly #held = new Map<string, number>()
   #used = 0
 
   /** @param share from 0 to 1: how much one key may hold of what others leave */
   constructor (total: number, share: number) {
-    this.total = total
+    this.#total = total
     this.#share = share
+  }
+
+  /** Changes the bounds. What is held already stays, even beyond them. */
+  resize (total: number, share: number): void {
+    this.#total = total
+    this.#share = share
+  }
+
+  get total (): number {
+    return this.#total
   }
 
   get used (): number {
@@ -23,18 +33,18 @@ export class FairBudget {
 
   /** Returns the most that this owner may hold now, at least 1. */
   maxOf (owner: string): number {
-    return Math.max(1, Math.floor((this.total - this.#used + this.#of(owner)) * this.#share))
+    return Math.max(1, Math.floor((this.#total - this.#used + this.#of(owner)) * this.#share))
   }
 
   /** Returns the most that an owner may hold while there is no other. */
   get maxAlone (): number {
-    return Math.max(1, Math.floor(this.total * this.#share))
+    return Math.max(1, Math.floor(this.#total * this.#share))
   }
 
   /** Takes all of the amount, or nothing and returns false. */
   take (owner: string, amount: number): boolean {
     const held = this.#of(owner)
-    if (this.#used + amount > this.total || held + amount > this.maxOf(owner)) return false
+    if (this.#used + amount > this.#total || held + amount > this.maxOf(owner)) return false
     this.#used += amount
     this.#held.set(owner, held + amount)
     return true

@@ -11,11 +11,15 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 
 export class Pipelining {
-  readonly #maxWaiting: number
+  #maxWaiting: number
   readonly #waiting = new WeakMap<Socket, number>()
 
   /** @param maxOutstanding answers a connection may wait for */
   constructor (maxOutstanding: number) {
+    this.#maxWaiting = maxOutstanding - 1
+  }
+
+  set maxOutstanding (maxOutstanding: number) {
     this.#maxWaiting = maxOutstanding - 1
   }
 

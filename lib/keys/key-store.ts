@@ -1,10 +1,10 @@
 /**
  * Stores gateway keys: those of the configuration and those created with `headgate keys`.
  *
- * Only SHA-256 digests are stored; keys themselves are in memory alone. All active digests are in memory, so that `check` never waits; the store
- * is polled once a second for keys that another process created or revoked. Polling is one query over a
- * small table, works on any database and any file system, and costs a running gateway some 30 µs a second,
- * where a watch on the file would wake up for every unrelated write.
+ * Only SHA-256 digests are stored, never the keys. All active digests are in memory, so that `check` never
+ * waits; the store is polled once a second for keys that another process created or revoked. Polling is one
+ * query over a small table, works on any database and any file system, and costs a running gateway some 30 µs a
+ * second, where a watch on the file would wake up for every unrelated write.
  */
 
 import { hash, randomBytes, timingSafeEqual } from 'node:crypto'
@@ -42,7 +42,7 @@ export interface KeyStore extends Required<Keys> {
   /**
    * Creates a key. Its text is in the result and nowhere else.
    *
-   * @throws KeyNameError when an active key has that name
+   * @throws DuplicateKeyNameError when an active key has that name
    */
   readonly create: (wanted: NewKey) => Promise<{ readonly id: string, readonly key: string }>
   /** Lists all keys, also revoked ones, oldest first, after those of the configuration. */

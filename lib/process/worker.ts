@@ -44,9 +44,9 @@ export async function runWorker (options: ServeOptions): Promise<ExitCode> {
 }
 
 /**
- * Resolves when the primary sends the stop message or is gone: open calls may end then as well. Signals
- * are ignored: Ctrl-C reaches the whole
- * process group, and together with the primary's message would count as a second signal.
+ * Resolves when the primary sends the stop message or is gone: open calls may end then as well. Signals are
+ * ignored: Ctrl-C reaches the whole process group, and together with the primary's message would count as a
+ * second signal.
  */
 async function stopMessageReceived (): Promise<void> {
   for (const signal of ['SIGTERM', 'SIGINT']) process.on(signal, () => {})

@@ -29,13 +29,13 @@ export interface ProviderCallServices extends Pick<Services, 'providers'>, Parti
 }
 
 /**
- * Calls the provider: one call in, its answer out: at least one batch, the first of which holds real output or the
- * end of the answer. A whole answer is one batch.
+ * Calls the provider and yields its answer: at least one batch, the first of which holds visible output or the
+ * end of the answer. A complete answer is one batch.
  *
- * @param services `abandoned` reads on for providers whose answers are wanted to the end when the
- *   caller leaves; `health` is what is known of the gateway's own credentials: calls with one of
- *   their own neither see it nor add to it. Default of both: their own
- * @param options instead of what `settings.limits` says
+ * @param services `abandoned` reads answers to their end after the caller has left, for providers with
+ *   `on_disconnect: drain`; `routeHealth` is what is known of the gateway's own credentials: calls with
+ *   `X-Provider-Key` neither use nor update it. Default: a new instance of each
+ * @param options replace those of `settings.limits`
  * @throws GatewayError before the first batch when no route could answer; after it when the
  *   answer broke off
  */

@@ -20,15 +20,15 @@ export interface Database {
   readonly path: string
   readonly query: Kysely<Tables>
   /**
-   * Runs `work` as one write transaction without a break: nothing else of this process happens
-   * meanwhile. For many small writes, which Kysely would compile one by one.
+   * Runs `work` synchronously in one write transaction: nothing else of this process runs meanwhile. For many
+   * small writes, which Kysely would compile one by one.
    */
   readonly write: <T>(work: (prepare: (sql: string) => Statement) => T) => T
   /** @throws StoreError when nothing can be written: read-only, or locked for too long. */
   readonly checkWritable: () => void
   /**
-   * Returns false once the path leads to another file or to none: it was deleted or replaced
-   * file, and what is written to it from now on is lost when the process ends.
+   * Returns false once the path leads to another file or to none (deleted or replaced): what is written from
+   * then on is lost when the process ends.
    */
   readonly storeFileIntact: () => boolean
   /** From now on a locked file is an error at once; `retryWhenLocked` tries again without blocking the process. */

@@ -62,7 +62,7 @@ function gatewayFamilies ({ services, load }: ObservedGateway): Family[] {
   return [
     family('gauge', 'headgate_open_calls', 'Open calls.', openCalls),
     {
-      ...family('gauge', 'headgate_circuit_open', 'Open circuits of models that have failed.', 0),
+      ...family('gauge', 'headgate_circuit_open', 'Processes in which the circuit of this model is open.', 0),
       samples: [...open].map(([model, count]) => [labels({ model }), count])
     },
     family('gauge', 'headgate_ledger_rows_waiting', 'Usage records that are not written yet.', rowsWaiting),

@@ -13,8 +13,8 @@ const advice: Readonly<Record<ErrorCode, Advice>> = {
     action: 'Send a key of this gateway as `Authorization: Bearer <key>` or `X-API-Key`.'
   },
   insufficient_permissions: {
-    when: 'The key is valid but limited to other endpoints, models or tools.',
-    action: 'Use a key with this scope, or ask the operator to extend it.'
+    when: 'The key is limited to other endpoints, models or tools, or has a budget and the model has no known price.',
+    action: 'Use a key with this scope, or ask the operator to extend it or to set the price.'
   },
   invalid_provider_key: {
     when: 'The provider rejected the key that you sent in `X-Provider-Key`.',
@@ -57,8 +57,8 @@ const advice: Readonly<Record<ErrorCode, Advice>> = {
     action: 'Use one of the providers in the message.'
   },
   insufficient_quota: {
-    when: 'The budget of the key is spent, or the account at the provider has no credit.',
-    action: 'Wait for the next budget period, or ask the operator to raise the budget.'
+    when: 'The budget of the key is spent or too small for a useful answer, the account at the provider has no credit, or the key has too many deferred completions stored (429).',
+    action: 'Wait for the next budget period or until stored completions expire, or ask the operator to raise the budget.'
   },
   not_found: {
     when: 'No endpoint has this path.',
@@ -98,7 +98,7 @@ const advice: Readonly<Record<ErrorCode, Advice>> = {
   },
   client_closed_request: {
     when: 'The client disconnected before the answer. It is only seen in logs and usage records.',
-    action: 'None.'
+    action: 'Nothing: the client has gone.'
   },
   internal_error: {
     when: 'A fault of Headgate.',
@@ -133,11 +133,11 @@ const advice: Readonly<Record<ErrorCode, Advice>> = {
     action: 'Send the request again.'
   },
   upstream_overloaded: {
-    when: 'The provider is overloaded, or too many requests wait for it here.',
+    when: 'The provider is overloaded.',
     action: 'Retry after the seconds in `retry-after`.'
   },
   overloaded: {
-    when: 'This gateway, or the share of it that the key may use, is busy.',
+    when: 'The gateway is busy, the key already uses its share of it, or too many calls wait for the provider.',
     action: 'Retry after the seconds in `retry-after`.'
   },
   shutting_down: {

@@ -31,6 +31,18 @@ t.test('a single place can be taken whatever the share', async t => {
   t.notOk(budget.take('b', 1))
 })
 
+t.test('new bounds apply to what is taken from then on', async t => {
+  const budget = new FairBudget(10, 1)
+  t.equal(takeAll(budget, 'a'), 10)
+  budget.resize(6, 0.5)
+  t.equal(budget.used, 10, 'what is held stays')
+  t.notOk(budget.take('b', 1))
+  budget.give('a', 10)
+  t.equal(takeAll(budget, 'a'), 3)
+  budget.resize(20, 0.5)
+  t.equal(takeAll(budget, 'b'), 8)
+})
+
 t.test('never more than the total is taken, and all of it is free once all is given back', async t => {
   const step = fc.record({ owner: fc.constantFrom('a', 'b', 'c'), amount: fc.integer({ min: 1, max: 20 }), give: fc.boolean() })
   holds(t, fc.property(fc.array(step), fc.double({ min: 0.1, max: 1, noNaN: true }), (steps, share) => {

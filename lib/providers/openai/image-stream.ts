@@ -20,8 +20,8 @@ import type { Ask, StreamReader } from '../provider.ts'
  * Usage comes last, summed over the images.
  *
  * @throws ProviderFailure for an error inside the stream
- * @throws GatewayError `upstream_stream_interrupted` from `end` when fewer images were finished than asked for and the provider did not say that this
- *   is all
+ * @throws GatewayError `upstream_stream_interrupted` from `end` when fewer images were finished than requested
+ *   and the provider did not say that these are all
  */
 export function readImageStream ({ request }: Ask<{ readonly n?: number }>): StreamReader<ImageEvent> {
   let finished = 0
