@@ -37,7 +37,7 @@ const SystemPrompt = Type.Union([
 
 const Score = Type.Number({ minimum: 0, maximum: 1 })
 
-/** The question, and in whose name the model answers. Precedence is in `lib/chat/input`. */
+/** The messages and the system prompt. Precedence is in `lib/chat/input`. */
 const prompt = {
   messages: Nullable(Type.Union([Type.String(), Type.Array(Message)]), {
     description: 'The conversation so far; a string is one user message.'
@@ -70,7 +70,7 @@ const sampling = {
     description: 'Draw only from this many of the likeliest tokens; Anthropic and Google models.'
   }),
   max_completion_tokens: Nullable(Type.Integer({ minimum: 1 }), {
-    description: 'Most tokens the model may write, reasoning included; wins over `max_tokens`.'
+    description: 'Maximum number of tokens the model may write, reasoning included; wins over `max_tokens`.'
   }),
   max_tokens: Nullable(Type.Integer({ minimum: 1 }), {
     description: 'Deprecated spelling of `max_completion_tokens`.'
@@ -170,14 +170,14 @@ const tools = {
     description: 'Credentials for tool servers, matched by connection name.'
   }),
   max_turns: Nullable(Type.Integer({ minimum: 1, maximum: 100 }), {
-    default: 10, description: 'Most model turns of one call when tools run on the server.'
+    default: 10, description: 'Maximum number of model turns of one call when tools run on the server.'
   }),
   automatic_tool_execution: Nullable(Type.Boolean(), {
     default: true,
     description: 'False: run no tool on the server and return the model\'s tool calls as they are.'
   }),
   auto_execute_tools: Nullable(Type.Boolean(), {
-    default: true, description: 'Earlier name of `automatic_tool_execution`; false in either wins.'
+    default: true, description: 'Alias of `automatic_tool_execution`; false in either wins.'
   })
 }
 
@@ -278,6 +278,7 @@ export const ModelWithSettings = Type.Object({
 }, { description: 'A model and the defaults that hold when it is the one that answers.' })
 
 export const ModelChoice = Type.Union([Type.String({ minLength: 1 }), ModelWithSettings])
+export type ModelChoice = Static<typeof ModelChoice>
 
 export const ChatRequest = Type.Object({
   model: Type.Union([ModelChoice, Type.Array(ModelChoice, { minItems: 1 })], {

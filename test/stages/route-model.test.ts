@@ -4,7 +4,8 @@ import type { RoutedCall, ValidCall } from '../../lib/core/call.ts'
 import { CallRecord } from '../../lib/core/record.ts'
 import { createModels } from '../../lib/models/create-models.ts'
 import { once } from '../../lib/core/stage.ts'
-import { routeModel, type ModelRequest, type RouteModelOptions } from '../../lib/stages/route-model.ts'
+import { routeModel } from '../../lib/stages/route-model.ts'
+import type { ChooseRoutesOptions, ModelRequest } from '../../lib/routing/choose-routes.ts'
 import { modelSettings, provider, settings } from '../support/settings.ts'
 
 /** OpenAI and Google may be used; Anthropic serves only callers with a key of their own. */
@@ -21,7 +22,7 @@ const models = createModels(settings({
 interface Given {
   headers?: Record<string, string>
   key?: Partial<ApiKey>
-  options?: RouteModelOptions<ModelRequest>
+  options?: ChooseRoutesOptions<ModelRequest>
 }
 
 async function route (model: ModelRequest['model'], given: Given = {}): Promise<RoutedCall<ModelRequest>> {

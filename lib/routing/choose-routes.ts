@@ -1,0 +1,208 @@
+/**
+ * Finds the providers and models that may answer a call, best first.
+ *
+ * The model comes as an id, as `{ model, settings }` or as a list of either. A caller may also
+ * choose the provider by header, and bring a key of their own for it (`provider-choice`).
+ */
+
+import type { ModelChoice } from '../../schemas/chat.ts'
+import type { ApiKey } from '../core/key.ts'
+import type { Route } from '../core/route.ts'
+import type { RoutedCall, ValidCall } from '../core/call.ts'
+import type { CallRecord, FailedAttempt } from '../core/record.ts'
+import { GatewayError, ValidationError } from '../core/errors.ts'
+import { costAttribute } from '../models/price.ts'
+import { rank } from '../models/ranking.ts'
+import type { Attributes, RequestedAttributes } from '../core/model.ts'
+import { unique } from './route-strategies.ts'
+import type { ModelRegistry } from '../models/model-registry.ts'
+import { listsName, mayUse } from '../models/scope.ts'
+import { tooLong } from '../validation/too-long.ts'
+import type { Limits, Settings } from '../core/settings.ts'
+import type { Providers } from '../providers/provider.ts'
+import { inCallerOrder, narrow, readPreferences } from './preferences.ts'
+import { historyFirst, skipUnfit, type Requirements } from './requirements.ts'
+import type { ProviderKind } from '../../schemas/providers.ts'
+import { checkOneProvider, providerChoice, routesByChoice } from './provider-choice.ts'
+
+/** Any request that may name its model. */
+export interface ModelRequest {
+  readonly model?: ModelChoice | readonly ModelChoice[] | null | undefined
+  readonly stream?: boolean | undefined
+}
+
+export interface ChooseRoutesServices {
+  readonly models: ModelRegistry
+  readonly providers: Providers
+  readonly settings: Pick<Settings, 'providers'> & { readonly limits: Pick<Limits, 'modelsPerCall'> }
+}
+
+export interface ChooseRoutesOptions<R> {
+  /** The model of a request that names none. Default: there must be one. */
+  readonly defaultModel?: (request: R) => string
+  /** Picks the settings of `{ model, settings }` that this endpoint has. Default: none. */
+  readonly settings?: (values: Readonly<Record<string, unknown>>) => Readonly<Record<string, unknown>>
+  /** Reads the attributes by which several models are ordered. Default: none. */
+  readonly attributes?: (request: R) => RequestedAttributes
+  /** The abilities a model must have; read where there are several to choose from. Default: nothing. */
+  readonly requirements?: (request: R) => Requirements
+}
+
+/** The parts of a call that decide its routes; the requested model is noted in its record. */
+type RoutingInput<R> = Pick<ValidCall<R>, 'request' | 'headers' | 'key'> & { readonly record: Pick<CallRecord, 'requestedModel'> }
+
+export interface ChosenRoutes extends Pick<RoutedCall<unknown>, 'routes' | 'providerKey'> {
+  /** Models of the request that are not asked, and why. */
+  readonly skipped: readonly FailedAttempt[]
+}
+
+/**
+ * Chooses the routes of a call: at least one, and no model twice, in the order in which they were named or by the
+ * attributes that are asked for. A list with an unknown model is refused as a whole: a mistyped name would otherwise
+ * show only on the day when the others fail.
+ *
+ * @throws GatewayError `model_not_found`, `insufficient_permissions`, `unknown_provider`,
+ *   `invalid_value`; ValidationError for a request without model, or with a list of more than
+ *   `limits.models_per_call`.
+ */
+export function chooseRoutes<R extends ModelRequest> (
+  call: RoutingInput<R>, { models, providers, settings: { limits, providers: configured } }: ChooseRoutesServices,
+  { defaultModel, settings, attributes, requirements }: ChooseRoutesOptions<R> = {}
+): ChosenRoutes {
+  const choices = choicesOf(call.request.model ?? defaultModel?.(call.request))
+  if (choices.length > limits.modelsPerCall) throw tooLong(['model'], choices.length, limits.modelsPerCall)
+  call.record.requestedModel = choices.map(nameOf).join(', ').slice(0, 256)
+
+  const byHeader = providerChoice(call.headers, providers)
+  const routes: Route[] = []
+  const chosenAs: Array<readonly [modelId: string, ModelChoice]> = []
+  for (const choice of choices) {
+    const name = nameOf(choice)
+    const found = byHeader === undefined
+      ? models.routes(name, call.request.stream === true)
+      : routesByChoice(byHeader, name, models, providers)
+    if (found.length === 0) throw call.request.model == null ? defaultNotFound(name) : modelNotFound(name, models)
+    for (const route of allowed(found, name, call.key, models)) {
+      routes.push(withSettings(route, choice, settings))
+      chosenAs.push([route.modelId, choice])
+    }
+  }
+  if (byHeader?.key !== undefined) checkOneProvider(routes)
+
+  const ranked = routes.length > 1
+    ? byAttributes(unique(routes), new Map(chosenAs.toReversed()), models, attributes?.(call.request))
+    : routes
+  const preferences = readPreferences(call.headers)
+  const wanted = preferences === undefined ? { routes: ranked, skipped: [] } : narrow(ranked, preferences, models.find)
+  const needed = wanted.routes.length > 1 ? requirements?.(call.request) : undefined
+  const fitting = needed === undefined ? { routes: wanted.routes, skipped: [] } : skipUnfit(wanted.routes, needed, models.find)
+  const kindOf = (id: string): ProviderKind | undefined => configured.find(provider => provider.id === id)?.kind
+  const capable = needed === undefined ? fitting.routes : historyFirst(fitting.routes, needed, kindOf)
+  const [first, ...others] = preferences === undefined ? capable : inCallerOrder(capable, preferences)
+  // Every choice has given at least one route, and there is at least one choice.
+  if (first === undefined) throw missingModel()
+  const skipped = [...wanted.skipped, ...fitting.skipped]
+  return { routes: [first, ...others], skipped, ...byHeader?.key !== undefined && { providerKey: byHeader.key } }
+}
+
+function choicesOf (model: ModelRequest['model']): readonly ModelChoice[] {
+  if (model === undefined || model === null) throw missingModel()
+  return isList(model) ? model : [model]
+}
+
+/** `Array.isArray` does not narrow a readonly array. */
+function isList (model: ModelChoice | readonly ModelChoice[]): model is readonly ModelChoice[] {
+  return Array.isArray(model)
+}
+
+function nameOf (choice: ModelChoice): string {
+  return typeof choice === 'string' ? choice : choice.model
+}
+
+function withSettings (route: Route, choice: ModelChoice, read: ChooseRoutesOptions<never>['settings']): Route {
+  const given = typeof choice === 'string' || choice.settings == null ? undefined : choice.settings
+  if (read === undefined || (given === undefined && route.defaults === undefined)) return route
+  return { ...route, settings: { ...route.defaults, ...given !== undefined && read(given) } }
+}
+
+/**
+ * Returns the same routes, best first where the request says what is good.
+ *
+ * @param choiceOf by model id, the first choice that led to it
+ */
+function byAttributes (
+  routes: readonly Route[], choiceOf: ReadonlyMap<string, ModelChoice>, models: ModelRegistry, requested: RequestedAttributes = {}
+): readonly Route[] {
+  const { models: attributesByName = {}, agent } = requested
+  const sources = [...Object.values(attributesByName), ...[...choiceOf.values()].map(attributesOf)]
+  const names = new Set(sources.flatMap(attributes => Object.keys(attributes)))
+  if (agent === undefined && names.size === 0) return routes
+
+  const requestedFor = (name: string): Attributes => Object.hasOwn(attributesByName, name) ? attributesByName[name] ?? {} : {}
+  const candidates = routes.map(route => {
+    const choice = choiceOf.get(route.modelId) ?? route.modelId
+    const { price, attributes } = models.find(route.modelId) ?? {}
+    const cost = costAttribute(price)
+    return {
+      route,
+      // Later entries, which are nearer to the request, win.
+      attributes: {
+        ...cost !== undefined && { cost },
+        ...attributes,
+        ...attributesOf(choice),
+        ...requestedFor(route.model),
+        ...requestedFor(nameOf(choice)),
+        ...requestedFor(route.modelId)
+      }
+    }
+  })
+  return rank(candidates, agent, names)
+}
+
+/** Returns the attributes a caller gives a model beside its settings. */
+function attributesOf (choice: ModelChoice): Attributes {
+  return typeof choice === 'string' ? {} : choice.settings?.attributes ?? {}
+}
+
+/**
+ * Returns the routes this key may take. A name that the key lists allows the models the name leads
+ * to, and no other: a header may have replaced them.
+ *
+ * @throws GatewayError `insufficient_permissions` when none is left
+ */
+function allowed (routes: readonly Route[], name: string, key: ApiKey, models: ModelRegistry): readonly Route[] {
+  if (key.models === undefined) return routes
+  const modelsOfName = new Set(models.routes(name).map(({ modelId }) => modelId))
+  const byName = listsName(key, name)
+  const usable = routes.filter(({ modelId }) => (byName && modelsOfName.has(modelId)) || mayUse(key, modelId))
+  if (usable.length > 0) return usable
+  // Only a model of the caller's own choice is named: the target of an alias is not shown.
+  const replaced = routes.find(({ modelId }) => !modelsOfName.has(modelId))
+  throw new GatewayError('insufficient_permissions', {
+    message: `This API key may not use the model ${quote(replaced?.modelId ?? name)}.`, param: 'model'
+  })
+}
+
+function modelNotFound (name: string, models: ModelRegistry): GatewayError {
+  const suggestion = models.suggest(name)
+  const hint = suggestion === undefined ? '' : ` Did you mean ${quote(suggestion)}?`
+  return new GatewayError('model_not_found', {
+    message: `The model ${quote(name)} does not exist or is not enabled.${hint}`, param: 'model'
+  })
+}
+
+/** Explains a name that the caller did not write. */
+function defaultNotFound (name: string): GatewayError {
+  return new GatewayError('model_not_found', {
+    message: `\`model\` is required: the default of this endpoint, ${quote(name)}, is not enabled here.`, param: 'model'
+  })
+}
+
+/** Quotes a name that a caller wrote, shortened: it may be of any length. */
+function quote (name: string): string {
+  return `\`${name.length > 100 ? `${name.slice(0, 100)}…` : name}\``
+}
+
+function missingModel (): ValidationError {
+  return new ValidationError([{ loc: ['body', 'model'], msg: 'Field required', type: 'missing' }])
+}
