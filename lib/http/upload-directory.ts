@@ -10,6 +10,7 @@ import { rmSync } from 'node:fs'
 import { mkdtemp, readdir, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { isProcessAlive } from '../async/is-process-alive.ts'
 
 const prefix = 'headgate-uploads-'
 
@@ -37,7 +38,7 @@ export async function sweepUploads (): Promise<void> {
     const pid = Number(/^headgate-uploads-(\d+)-/.exec(name)?.[1])
     const path = join(tmpdir(), name)
     // A process with our own number and another directory was an earlier one, as in a container.
-    if (Number.isNaN(pid) || path === ownPath || (pid !== process.pid && isRunning(pid))) return
+    if (Number.isNaN(pid) || path === ownPath || (pid !== process.pid && isProcessAlive(pid))) return
     await rm(path, { recursive: true, force: true })
   }))
 }
@@ -46,14 +47,4 @@ async function createOwn (): Promise<string> {
   const path = await mkdtemp(join(tmpdir(), `${prefix}${process.pid}-`))
   process.once('exit', () => rmSync(path, { recursive: true, force: true }))
   return path
-}
-
-function isRunning (pid: number): boolean {
-  try {
-    process.kill(pid, 0)
-    return true
-  } catch (error) {
-    // EPERM: it runs, as another user.
-    return error instanceof Error && 'code' in error && error.code === 'EPERM'
-  }
 }

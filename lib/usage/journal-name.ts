@@ -4,6 +4,7 @@ import { createHash, randomBytes } from 'node:crypto'
 import { statSync } from 'node:fs'
 import { hostname } from 'node:os'
 import { basename } from 'node:path'
+import { isProcessAlive } from '../async/is-process-alive.ts'
 
 /** Process ids mean something on their own machine, or in their own container, only. */
 const host = createHash('sha256').update(hostname()).digest('hex').slice(0, 12)
@@ -32,16 +33,7 @@ export function isAbandoned (path: string): boolean {
   if (complete.test(name)) return true
   const [, onHost, pid] = open.exec(name) ?? []
   if (onHost === undefined || own.has(name)) return false
-  if (onHost === host && (Number(pid) === process.pid || !isAlive(Number(pid)))) return true
+  if (onHost === host && (Number(pid) === process.pid || !isProcessAlive(Number(pid)))) return true
   const changedMs = statSync(path, { throwIfNoEntry: false })?.mtimeMs
   return changedMs !== undefined && Date.now() - changedMs > deadAfterMs
-}
-
-function isAlive (pid: number): boolean {
-  try {
-    return process.kill(pid, 0)
-  } catch (error) {
-    // It lives, and belongs to another user.
-    return error instanceof Error && 'code' in error && error.code === 'EPERM'
-  }
 }

@@ -1,0 +1,9 @@
+/** Tells whether a process of this machine runs. */
+export function isProcessAlive (pid: number): boolean {
+  try {
+    return process.kill(pid, 0)
+  } catch (error) {
+    // It runs, and belongs to another user.
+    return error instanceof Error && 'code' in error && error.code === 'EPERM'
+  }
+}
