@@ -17,6 +17,9 @@ export interface Usage {
   readonly searches?: number
 }
 
+/** Characters of text that make about one token in most languages: for estimates, where a provider reports nothing. */
+export const charactersPerToken = 4
+
 /** Adds up what the turns of an answer used; what none of them reported stays absent. */
 export function addUsage (sum: Usage | undefined, usage: Usage | undefined): Usage | undefined {
   if (sum === undefined || usage === undefined) return sum ?? usage

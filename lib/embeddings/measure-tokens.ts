@@ -7,6 +7,7 @@
  * seconds for texts made to be hard, and nothing here may.
  */
 
+import { charactersPerToken } from '../core/usage.ts'
 import { inputsOf } from './input.ts'
 import type { EmbeddingInput } from '../../schemas/embeddings.ts'
 
@@ -52,11 +53,11 @@ export function measure (input: EmbeddingInput, limits: TokenLimits): Measure {
   return toCount.length === 0 ? { verdict: 'within' } : { verdict: 'unknown', toCount }
 }
 
-/** Estimates usage where a provider reports nothing: four bytes are a token. */
+/** Estimates usage where a provider reports nothing, by the bytes of each text. */
 export function estimateTokens (input: EmbeddingInput): number {
   let tokens = 0
   for (const one of inputsOf(input)) {
-    tokens += typeof one === 'string' ? Math.ceil(Buffer.byteLength(one) / 4) : one.length
+    tokens += typeof one === 'string' ? Math.ceil(Buffer.byteLength(one) / charactersPerToken) : one.length
   }
   return tokens
 }

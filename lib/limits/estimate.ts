@@ -1,7 +1,7 @@
 /** Estimates the tokens of a request cheaply: for reservations, and for answers that were cut off. */
 
 import { estimateTokens } from '../embeddings/measure-tokens.ts'
-import type { Units, Usage } from '../core/usage.ts'
+import { charactersPerToken, type Units, type Usage } from '../core/usage.ts'
 import type { ChatInput } from '../chat/input.ts'
 import type { EmbeddingsRequest } from '../../schemas/embeddings.ts'
 
@@ -32,7 +32,6 @@ export interface Estimate {
   readonly writesCache?: boolean
 }
 
-const charactersPerToken = 4
 /** Shorter answers are of no use to anyone. */
 const minAnswerTokens = 16
 export const defaultTurns = 10

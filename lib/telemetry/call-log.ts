@@ -3,6 +3,7 @@
 import { candidatesOf, printAttempts } from '../routing/explain-route.ts'
 import { loggableError } from '../text/describe-error.ts'
 import type { Call } from '../core/call.ts'
+import { charactersPerToken } from '../core/usage.ts'
 import type { CallRecord } from '../core/record.ts'
 import { writeLine, type Log } from './log.ts'
 
@@ -53,7 +54,7 @@ function usageOf ({ usage, usageEstimated: estimated, outputCharacters }: CallRe
   }
   return outputCharacters === undefined
     ? undefined
-    : { completion: Math.ceil(outputCharacters / 4), estimated: true }
+    : { completion: Math.ceil(outputCharacters / charactersPerToken), estimated: true }
 }
 
 function rounded (ms: number | undefined): number | undefined {

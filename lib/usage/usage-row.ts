@@ -6,12 +6,10 @@ import { costNanoUsd, maxUnitCostOf, unitCostOf } from './cost.ts'
 import type { Call } from '../core/call.ts'
 import type { CallRecord } from '../core/record.ts'
 import type { Price } from '../core/model.ts'
-import type { EstimatedUnits, Units, Usage } from '../core/usage.ts'
+import { charactersPerToken, type EstimatedUnits, type Units, type Usage } from '../core/usage.ts'
 import type { ModelRegistry } from '../models/model-registry.ts'
 import type { UsageRow } from '../stores/tables.ts'
 
-/** Characters of text that make about one token. */
-const charactersPerToken = 4
 /** The most that a call can use of anything, and the most it can cost: a million dollars. */
 const maxCount = 1e9
 const maxNanoUsd = 1e15
