@@ -16,6 +16,7 @@ import { objectOf, nonEmptyText } from '../../json/guards.ts'
 import type { WireAnswer, WireChoice, WireDelta } from './wire.ts'
 import type { ChatEvent, FinishReason, Logprobs, ThinkingBlock } from '../../core/events.ts'
 import type { ChatInput } from '../../chat/input.ts'
+import { serviceTiers } from '../../../schemas/completion.ts'
 import type { Usage } from '../../core/usage.ts'
 
 const answerFields = new Set([
@@ -32,7 +33,6 @@ const deltaFields = new Set([
 ])
 
 /** Names of the caller's contract: others, such as `on_demand`, are left out. */
-const serviceTiers = new Set(['auto', 'default', 'flex', 'scale', 'priority'])
 
 /** The fields of a request that its response is read by. */
 export type ResponseRequest = Pick<ChatInput, 'n' | 'tools' | 'functions'>
@@ -97,8 +97,7 @@ export class ResponseReader {
     if (this.#started || answer.id === '') return
     this.#started = true
     const fingerprint = nonEmptyText(answer.system_fingerprint)
-    const tier = nonEmptyText(answer.service_tier)
-    const serviceTier = tier !== undefined && serviceTiers.has(tier) ? tier : undefined
+    const serviceTier = serviceTiers.find(tier => tier === answer.service_tier)
     events.push({
       type: 'response-start',
       ...(fingerprint === undefined ? {} : { fingerprint }),
