@@ -1,4 +1,4 @@
-import { GatewayError } from '../core/errors.ts'
+import { emptyPipeline } from '../core/errors.ts'
 
 /** A source whose first value is known. */
 export interface Peeked<T> {
@@ -15,7 +15,7 @@ export interface Peeked<T> {
 export async function peek<T> (source: AsyncIterable<T>): Promise<Peeked<T>> {
   const rest = source[Symbol.asyncIterator]()
   const first = await rest.next()
-  if (first.done === true) throw new GatewayError('internal_error', { cause: 'the pipeline ended without an answer' })
+  if (first.done === true) throw emptyPipeline()
   let pending: IteratorResult<T> | undefined = first
   const all: AsyncIterable<T> = {
     [Symbol.asyncIterator]: () => ({

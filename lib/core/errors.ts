@@ -283,3 +283,8 @@ export class ValidationError extends GatewayError {
 export function asGatewayError (error: unknown): GatewayError {
   return error instanceof GatewayError ? error : new GatewayError('internal_error', { cause: error })
 }
+
+/** Returns the error for a pipeline that ended without a value: a stage that lost one, so a mistake of ours. */
+export function emptyPipeline (): GatewayError {
+  return new GatewayError('internal_error', { cause: 'the pipeline ended without a value' })
+}

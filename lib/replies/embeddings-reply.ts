@@ -3,7 +3,7 @@
 import { scheduler } from 'node:timers/promises'
 import { printVector } from '../embeddings/read-vector.ts'
 import type { Vector, VectorForm } from '../core/vector.ts'
-import { GatewayError } from '../core/errors.ts'
+import { emptyPipeline } from '../core/errors.ts'
 import type { Batch } from '../core/batch.ts'
 import type { EmbeddingsEvent } from '../core/events.ts'
 import type { Usage } from '../core/usage.ts'
@@ -31,7 +31,7 @@ export function embeddingsReply (): Sink<Batch<EmbeddingsRequest, EmbeddingsEven
       const isLarge = vectors.reduce((bytes, { json }) => bytes + json.length, 0) > minStreamedBytes
       return { status: 200, headers, body: isLarge ? inTurns(pieces) : Buffer.concat([...pieces].map(bytesOf)) }
     }
-    throw new GatewayError('internal_error', { cause: 'the pipeline ended without an answer' })
+    throw emptyPipeline()
   }
 }
 

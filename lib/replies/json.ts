@@ -1,4 +1,4 @@
-import { GatewayError } from '../core/errors.ts'
+import { emptyPipeline } from '../core/errors.ts'
 import type { Reply } from '../core/reply.ts'
 import type { Sink } from '../core/stage.ts'
 
@@ -21,6 +21,6 @@ export function jsonReply<T> ({ status = () => 200 }: JsonReplyOptions<T> = {}):
         body: JSON.stringify(value)
       }
     }
-    throw new GatewayError('internal_error', { cause: new Error('The pipeline ended without a value.') })
+    throw emptyPipeline()
   }
 }

@@ -1,4 +1,4 @@
-import { GatewayError } from '../core/errors.ts'
+import { emptyPipeline } from '../core/errors.ts'
 import type { Reply } from '../core/reply.ts'
 import type { Sink } from '../core/stage.ts'
 
@@ -10,6 +10,6 @@ import type { Sink } from '../core/stage.ts'
 export function onCall<C> (answer: (call: C) => Promise<Reply>): Sink<C, Reply> {
   return async source => {
     for await (const call of source) return await answer(call)
-    throw new GatewayError('internal_error', { cause: 'the pipeline has no call' })
+    throw emptyPipeline()
   }
 }
