@@ -3,6 +3,7 @@
 import { GatewayError } from '../core/errors.ts'
 import type { Batch } from '../core/batch.ts'
 import type { ImageData, ImageEvent } from '../core/events.ts'
+import { nowSeconds } from '../core/now-seconds.ts'
 
 /** Folds batches into `{ created, data, … }`, with `data` always there: the images of all requests it took. */
 export function toImages (batches: ReadonlyArray<Batch<unknown, ImageEvent>>): object {
@@ -18,7 +19,7 @@ export function toImages (batches: ReadonlyArray<Batch<unknown, ImageEvent>>): o
       if (event.type === 'image-end') data.push(imageIn(event.json))
     }
   }
-  const { createdSeconds = Math.floor(Date.now() / 1000), about = {} } = answer ?? {}
+  const { createdSeconds = nowSeconds(), about = {} } = answer ?? {}
   return { created: createdSeconds, data, ...about }
 }
 

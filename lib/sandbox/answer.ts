@@ -13,6 +13,7 @@ import { countTokens, tokensOf } from './tokens.ts'
 import { forcesOneTool, planCalls, type PlannedCall, type ToolKind } from './tool-calling.ts'
 import type { ChatBody } from './chat-body.ts'
 import type { Directives } from './directives.ts'
+import { nowSeconds } from '../core/now-seconds.ts'
 
 export type Finish = 'stop' | 'length' | 'tool_calls' | 'function_call' | 'content_filter'
 
@@ -63,7 +64,7 @@ export function composeAnswer (asked: Asked): ChatAnswer {
   const calls = directives.refuse === true ? [] : planCalls(body, question, directives.rounds ?? 1)
   return {
     id: completionId(),
-    createdSeconds: Math.floor(Date.now() / 1000),
+    createdSeconds: nowSeconds(),
     model,
     fingerprint: `fp_${hash(model).toString(16).padStart(8, '0')}`,
     choices: Array.from({ length: count }, (_, index) => limited(composeChoice(asked, calls, index), limit)),

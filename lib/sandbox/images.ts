@@ -11,6 +11,7 @@ import { jsonScript, type Script, type Step } from './script.ts'
 import { countTokens } from './tokens.ts'
 import type { SandboxOptions } from './options.ts'
 import type { UpstreamRequest } from '../providers/provider.ts'
+import { nowSeconds } from '../core/now-seconds.ts'
 
 // A picture takes as long as so many words.
 const wordsPerPicture = 10
@@ -34,7 +35,7 @@ async function imagesScript (request: UpstreamRequest, { wordsPerSecond }: Sandb
   }
   const directives = readDirectives(body.text, model, 1)
   const text = withoutDirectives(body.text)
-  const created = Math.floor(Date.now() / 1000)
+  const created = nowSeconds()
   const script = body.streamed
     ? await streamScript({ ...body, text }, directives.pace ?? wordsPerSecond, created, prefix)
     : jsonScript(200, { created, data: await pictures({ ...body, text }), ...aboutOf(body), usage: usageOf(text, body.n) })

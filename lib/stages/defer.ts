@@ -24,6 +24,7 @@ import type { Deferrals } from '../deferred/deferrals.ts'
 import type { DeferredReceipt, Provider } from '../providers/provider.ts'
 import type { ChatInput } from '../chat/input.ts'
 import type { Services } from '../services.ts'
+import { nowSeconds } from '../core/now-seconds.ts'
 
 type ChatCall = RoutedCall<ChatInput>
 type ChatBatch = Batch<ChatInput, ChatEvent>
@@ -139,8 +140,4 @@ function receipt (requestId: string, model: string): EarlyReply {
       id: requestId, object: 'chat.completion', created: nowSeconds(), model, choices: [], request_id: requestId
     })
   })
-}
-
-function nowSeconds (): number {
-  return Math.floor(Date.now() / 1000)
 }

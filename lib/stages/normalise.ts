@@ -9,6 +9,7 @@ import type { Batch } from '../core/batch.ts'
 import type { ChatInput } from '../chat/input.ts'
 import type { ChatEvent, ResponseStart } from '../core/events.ts'
 import type { Route } from '../core/route.ts'
+import { nowSeconds } from '../core/now-seconds.ts'
 
 export interface NormaliseOptions {
   /** Estimates the tokens of a request, which the `response-start` then says. Default: it does not. */
@@ -86,7 +87,7 @@ function startOf (event: ChatEvent | undefined, route: Route, promptTokens: numb
     type: 'response-start',
     id: completionId(),
     model: route.modelId,
-    createdSeconds: Math.floor(Date.now() / 1000),
+    createdSeconds: nowSeconds(),
     ...fingerprint !== undefined && { fingerprint },
     ...serviceTier !== undefined && { serviceTier },
     ...promptTokens !== undefined && { promptTokens }

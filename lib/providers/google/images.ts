@@ -18,6 +18,7 @@ import type { AnswerPart, GenerateContentRequest, GenerateContentResponse } from
 import type { ImageData, ImageEvent } from '../../core/events.ts'
 import type { ImageRequest } from '../../../schemas/images.ts'
 import type { Adapter, Ask, UpstreamRequest } from '../provider.ts'
+import { nowSeconds } from '../../core/now-seconds.ts'
 
 export const googleImages: Adapter<ImageRequest, ImageEvent> = {
   request: imageRequest,
@@ -81,7 +82,7 @@ function readImages (body: unknown): ImageEvent[] {
   const data = objectsOf(wire.candidates).flatMap(({ content }) => objectsOf(content?.parts).flatMap(imageIn))
   if (data.length === 0) throw noImage(wire)
   const events: ImageEvent[] = [{
-    type: 'image-answer', createdSeconds: Math.floor(Date.now() / 1000), data, about: {}
+    type: 'image-answer', createdSeconds: nowSeconds(), data, about: {}
   }]
   if (wire.usageMetadata !== undefined) events.push({ type: 'usage', usage: usageOf(wire.usageMetadata) })
   return events

@@ -5,6 +5,7 @@ import { ProviderFailure, invalidResponse } from '../provider-failure.ts'
 import { objectOf } from '../../json/guards.ts'
 import type { ImageData, ImageEvent } from '../../core/events.ts'
 import type { Usage } from '../../core/usage.ts'
+import { nowSeconds } from '../../core/now-seconds.ts'
 
 const aboutFields = ['usage', 'size', 'quality', 'background', 'output_format']
 
@@ -30,7 +31,7 @@ export function readImageResponse (body: unknown): ImageEvent[] {
   }
   const events: ImageEvent[] = [{
     type: 'image-answer',
-    createdSeconds: typeof created === 'number' ? Math.floor(created) : Math.floor(Date.now() / 1000),
+    createdSeconds: typeof created === 'number' ? Math.floor(created) : nowSeconds(),
     data: (Array.isArray(data) ? data : []).map(imageOf),
     about
   }]
