@@ -28,6 +28,7 @@ import {
 } from '../schemas/transcription.ts'
 import { Translation, TranslationRequest, VerboseTranslation } from '../schemas/translation.ts'
 import { CustomTool, FunctionTool, ToolServerSpec } from '../schemas/tools.ts'
+import { jsonHeaders } from '../lib/core/reply.ts'
 
 /** Schemas that deserve a name of their own in the document. */
 const named = {
@@ -57,6 +58,6 @@ export function openApi (endpoints: readonly EndpointDoc[], version: string): Ha
   let body: string | undefined
   return async () => {
     body ??= JSON.stringify(openApiDocument(endpoints, { version, named }))
-    return { status: 200, headers: { 'content-type': 'application/json; charset=utf-8' }, body }
+    return { status: 200, headers: jsonHeaders, body }
   }
 }

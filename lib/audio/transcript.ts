@@ -5,6 +5,7 @@ import { srt, vtt } from './subtitles.ts'
 import type { TranscriptFormat, Transcription, VerboseTranscription } from '../../schemas/transcription.ts'
 import type { Transcript } from '../core/events.ts'
 import type { RecordingInput } from './recording-input.ts'
+import { jsonHeaders } from '../core/reply.ts'
 
 /** An answer in one piece. */
 export interface WrittenTranscript {
@@ -13,8 +14,8 @@ export interface WrittenTranscript {
 }
 
 const mediaTypes: Readonly<Record<TranscriptFormat, string>> = {
-  json: 'application/json; charset=utf-8',
-  verbose_json: 'application/json; charset=utf-8',
+  json: jsonHeaders['content-type'],
+  verbose_json: jsonHeaders['content-type'],
   text: 'text/plain; charset=utf-8',
   srt: 'text/plain; charset=utf-8',
   vtt: 'text/vtt; charset=utf-8'

@@ -11,3 +11,11 @@ export interface Reply {
   /** For streams: what to write when nothing else was written for a while. */
   readonly keepAlive?: { readonly text: string | (() => string), readonly everyMs: number }
 }
+
+/** The headers of every body of ours that is JSON. */
+export const jsonHeaders = { 'content-type': 'application/json; charset=utf-8' } as const
+
+/** Returns a value as a reply in JSON. */
+export function toJsonReply (value: unknown, status = 200): Reply {
+  return { status, headers: jsonHeaders, body: JSON.stringify(value) }
+}

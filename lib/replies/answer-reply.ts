@@ -4,7 +4,7 @@ import { peek } from '../async/peek.ts'
 import { answerStart, type AnswerDialect, type ChatBatch } from '../dialects/dialect.ts'
 import { sseFrames } from '../stages/sse-frames.ts'
 import { eventStream } from './event-stream.ts'
-import type { Reply } from '../core/reply.ts'
+import { toJsonReply, type Reply } from '../core/reply.ts'
 import type { Sink } from '../core/stage.ts'
 
 /** Waits for the first batch of `normalise`, which decides the status: a source that fails before it rejects. */
@@ -14,7 +14,7 @@ export function answerReply<C> ({ encode, complete, headers }: AnswerDialect<C>)
     const start = answerStart<C>(first)
     const reply = start.call.request.stream === true
       ? streamed(encode(start), all)
-      : asJson(complete(start, await collected(all)))
+      : toJsonReply(complete(start, await collected(all)))
     return headers === undefined ? reply : { ...reply, headers: { ...reply.headers, ...headers(start.call) } }
   }
 }
@@ -27,10 +27,4 @@ async function collected<T> (source: AsyncIterable<T>): Promise<T[]> {
   const values: T[] = []
   for await (const value of source) values.push(value)
   return values
-}
-
-function asJson (value: unknown): Reply {
-  return {
-    status: 200, headers: { 'content-type': 'application/json; charset=utf-8' }, body: JSON.stringify(value)
-  }
 }

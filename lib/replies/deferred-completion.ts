@@ -28,7 +28,7 @@ import type { Deferrals } from '../deferred/deferrals.ts'
 import type { ChatEvent } from '../core/events.ts'
 import type { ChatInput } from '../chat/input.ts'
 import type { Provider, UpstreamResponse } from '../providers/provider.ts'
-import type { Reply } from '../core/reply.ts'
+import { jsonHeaders, type Reply } from '../core/reply.ts'
 import type { Services } from '../services.ts'
 
 /** A fetch is a short request; one that is not over by then has died with its process. */
@@ -220,4 +220,3 @@ function pending ({ params, record }: AuthedCall): Reply {
   }
 }
 
-const jsonHeaders = { 'content-type': 'application/json; charset=utf-8' }

@@ -7,7 +7,7 @@ import { emptyPipeline } from '../core/errors.ts'
 import type { Batch } from '../core/batch.ts'
 import type { EmbeddingsEvent } from '../core/events.ts'
 import type { Usage } from '../core/usage.ts'
-import type { Reply } from '../core/reply.ts'
+import { jsonHeaders, type Reply } from '../core/reply.ts'
 import type { Sink } from '../core/stage.ts'
 import type { EmbeddingsRequest } from '../../schemas/embeddings.ts'
 
@@ -16,7 +16,6 @@ const minStreamedBytes = 256 * 1024
 /** Longer texts are vectors that were converted. */
 const turnBytes = 1024
 const noUsage: Usage = { promptTokens: 0, completionTokens: 0, totalTokens: 0 }
-const headers = { 'content-type': 'application/json; charset=utf-8' }
 
 /** Takes the one batch of an answer, whose usage is in the record of its call by then. */
 export function embeddingsReply (): Sink<Batch<EmbeddingsRequest, EmbeddingsEvent>, Reply> {
@@ -29,7 +28,7 @@ export function embeddingsReply (): Sink<Batch<EmbeddingsRequest, EmbeddingsEven
       }
       const pieces = printed(vectors, request.encoding_format ?? 'float', route.modelId, record.usage ?? noUsage)
       const isLarge = vectors.reduce((bytes, { json }) => bytes + json.length, 0) > minStreamedBytes
-      return { status: 200, headers, body: isLarge ? inTurns(pieces) : Buffer.concat([...pieces].map(bytesOf)) }
+      return { status: 200, headers: jsonHeaders, body: isLarge ? inTurns(pieces) : Buffer.concat([...pieces].map(bytesOf)) }
     }
     throw emptyPipeline()
   }

@@ -1,5 +1,5 @@
 import { emptyPipeline } from '../core/errors.ts'
-import type { Reply } from '../core/reply.ts'
+import { toJsonReply, type Reply } from '../core/reply.ts'
 import type { Sink } from '../core/stage.ts'
 
 export interface JsonReplyOptions<T> {
@@ -15,11 +15,7 @@ export interface JsonReplyOptions<T> {
 export function jsonReply<T> ({ status = () => 200 }: JsonReplyOptions<T> = {}): Sink<T, Reply> {
   return async source => {
     for await (const value of source) {
-      return {
-        status: status(value),
-        headers: { 'content-type': 'application/json; charset=utf-8' },
-        body: JSON.stringify(value)
-      }
+      return toJsonReply(value, status(value))
     }
     throw emptyPipeline()
   }

@@ -3,7 +3,7 @@
 import { peek } from '../async/peek.ts'
 import { eventStream } from './event-stream.ts'
 import type { Batch } from '../core/batch.ts'
-import type { Reply } from '../core/reply.ts'
+import { toJsonReply, type Reply } from '../core/reply.ts'
 import type { Sink, Stage } from '../core/stage.ts'
 
 /** Batches of a call that says whether it wants a stream. */
@@ -22,7 +22,7 @@ export interface StreamOrJson<B, W> {
  * Waits for the first batch, which decides the status: a source that fails before it rejects.
  */
 export function streamOrJson<B extends StreamableBatch, W = unknown> (
-  { streamed, complete, write = asJson }: StreamOrJson<B, W>
+  { streamed, complete, write = value => toJsonReply(value) }: StreamOrJson<B, W>
 ): Sink<B, Reply> {
   return async source => {
     const { first, all } = await peek(source)
@@ -30,11 +30,5 @@ export function streamOrJson<B extends StreamableBatch, W = unknown> (
     const batches: B[] = []
     for await (const batch of all) batches.push(batch)
     return write(complete(batches))
-  }
-}
-
-function asJson (value: unknown): Reply {
-  return {
-    status: 200, headers: { 'content-type': 'application/json; charset=utf-8' }, body: JSON.stringify(value)
   }
 }

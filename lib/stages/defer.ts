@@ -25,6 +25,7 @@ import type { DeferredReceipt, Provider } from '../providers/provider.ts'
 import type { ChatInput } from '../chat/input.ts'
 import type { Services } from '../services.ts'
 import { nowSeconds } from '../core/now-seconds.ts'
+import { toJsonReply } from '../core/reply.ts'
 
 type ChatCall = RoutedCall<ChatInput>
 type ChatBatch = Batch<ChatInput, ChatEvent>
@@ -76,9 +77,7 @@ async function completionAtOnce (call: ChatCall, route: Route, events: readonly 
   call.record.deferred = undefined
   const batches: ChatBatch[] = []
   for await (const batch of asOurs(once({ call, route, events }))) batches.push(batch)
-  return new EarlyReply({
-    status: 200, headers: { 'content-type': 'application/json; charset=utf-8' }, body: JSON.stringify(toCompletion(batches))
-  })
+  return new EarlyReply(toJsonReply(toCompletion(batches)))
 }
 
 /** Checks before the provider is called: an answer that is paid for is always kept. */
@@ -133,11 +132,7 @@ function unsupported (param: string, message: string): GatewayError {
 
 /** Returns a completion without choices, so that clients which read one can read this. */
 function receipt (requestId: string, model: string): EarlyReply {
-  return new EarlyReply({
-    status: 200,
-    headers: { 'content-type': 'application/json; charset=utf-8' },
-    body: JSON.stringify({
-      id: requestId, object: 'chat.completion', created: nowSeconds(), model, choices: [], request_id: requestId
-    })
-  })
+  return new EarlyReply(toJsonReply({
+    id: requestId, object: 'chat.completion', created: nowSeconds(), model, choices: [], request_id: requestId
+  }))
 }

@@ -9,7 +9,7 @@ import { decide } from '../routing/decision.ts'
 import { RouteHealth } from '../routing/route-health.ts'
 import { canServe } from '../routing/can-serve.ts'
 import type { Call, RoutedCall } from '../core/call.ts'
-import type { Reply } from '../core/reply.ts'
+import { toJsonReply, type Reply } from '../core/reply.ts'
 import type { Capability } from '../providers/provider.ts'
 import { costNanoUsd } from '../usage/cost.ts'
 import type { Estimate } from '../limits/estimate.ts'
@@ -58,7 +58,5 @@ function decisionOn<R> (
     canServe: canServe(providers, capability),
     expectedNanoUsd: ({ modelId }) => usage && costNanoUsd(usage, models.find(modelId)?.price)
   })
-  return {
-    status: 200, headers: { 'content-type': 'application/json; charset=utf-8' }, body: JSON.stringify(decision)
-  }
+  return toJsonReply(decision)
 }
