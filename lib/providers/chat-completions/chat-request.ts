@@ -11,6 +11,7 @@ import type { ChatInput } from '../../chat/input.ts'
 import type { FunctionDefinition, Tool } from '../../../schemas/tools.ts'
 import type { Ask, UpstreamRequest } from '../provider.ts'
 import type { Quirks } from '../../core/quirks.ts'
+import { jsonHeaders } from '../json-headers.ts'
 
 /** Fields whose value goes up as the caller sent it. */
 const forwarded = [
@@ -20,7 +21,6 @@ const forwarded = [
   'web_search_options', 'function_call'
 ] as const satisfies ReadonlyArray<keyof ChatInput>
 
-const jsonHeaders = { 'content-type': 'application/json', accept: 'application/json' }
 const streamHeaders = { 'content-type': 'application/json', accept: 'text/event-stream' }
 
 /**

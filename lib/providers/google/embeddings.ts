@@ -17,6 +17,7 @@ import { aboutInput, invalidResponse, raise } from '../provider-failure.ts'
 import type { Adapter, Ask, Join, UpstreamRequest } from '../provider.ts'
 import type { EmbeddingsEvent } from '../../core/events.ts'
 import type { EmbeddingsRequest } from '../../../schemas/embeddings.ts'
+import { jsonHeaders } from '../json-headers.ts'
 
 const maxBatch = 100
 
@@ -72,7 +73,7 @@ function embeddingsRequest (ask: Ask<EmbeddingsRequest>): UpstreamRequest {
   return {
     method: 'POST',
     path: `/v1beta/models/${encodeURIComponent(route.model)}:batchEmbedContents`,
-    headers: { 'content-type': 'application/json', accept: 'application/json' },
+    headers: jsonHeaders,
     body: JSON.stringify(body)
   }
 }

@@ -19,6 +19,7 @@ import type { ImageData, ImageEvent } from '../../core/events.ts'
 import type { ImageRequest } from '../../../schemas/images.ts'
 import type { Adapter, Ask, UpstreamRequest } from '../provider.ts'
 import { nowSeconds } from '../../core/now-seconds.ts'
+import { jsonHeaders } from '../json-headers.ts'
 
 export const googleImages: Adapter<ImageRequest, ImageEvent> = {
   request: imageRequest,
@@ -42,7 +43,7 @@ function imageRequest ({ request, route }: Ask<ImageRequest>): UpstreamRequest {
   return {
     method: 'POST',
     path: `/v1beta/models/${encodeURIComponent(route.model)}:generateContent`,
-    headers: { 'content-type': 'application/json', accept: 'application/json' },
+    headers: jsonHeaders,
     body: JSON.stringify(body)
   }
 }

@@ -14,6 +14,7 @@ import { objectOf, nonEmptyText } from '../../json/guards.ts'
 import type { ResultEvent } from '../../core/events.ts'
 import type { OcrPages, OcrInput } from '../../ocr/input.ts'
 import type { Adapter, Ask, UpstreamFailure, UpstreamRequest } from '../provider.ts'
+import { jsonHeaders } from '../json-headers.ts'
 
 export const mistralOcr: Adapter<OcrInput, ResultEvent<OcrPages>> = {
   request: ocrRequest,
@@ -21,7 +22,6 @@ export const mistralOcr: Adapter<OcrInput, ResultEvent<OcrPages>> = {
   error: readOcrError
 }
 
-const headers = { 'content-type': 'application/json', accept: 'application/json' }
 /** Bytes per piece of base64; a multiple of three, so that pieces can be put together. */
 const pieceBytes = 3 * 64 * 1024
 
@@ -30,7 +30,7 @@ function ocrRequest ({ request: { document, asImage }, route }: Ask<OcrInput>): 
   const path = '/ocr'
   if (document.kind === 'address') {
     const type = document.isImage || asImage === true ? 'image_url' : 'document_url'
-    return { method, path, headers, body: bodyText(route.model, type, document.url) }
+    return { method, path, headers: jsonHeaders, body: bodyText(route.model, type, document.url) }
   }
   const { bytes, mediaType } = document
   const type = mediaType === 'application/pdf' ? 'document_url' : 'image_url'
@@ -41,7 +41,7 @@ function ocrRequest ({ request: { document, asImage }, route }: Ask<OcrInput>): 
   return {
     method,
     path,
-    headers: { ...headers, 'content-length': String(sizeBytes) },
+    headers: { ...jsonHeaders, 'content-length': String(sizeBytes) },
     body: async function * () {
       yield head
       for (let at = 0; at < bytes.length; at += pieceBytes) {

@@ -16,6 +16,7 @@ import { aboutInput, invalidResponse, raise } from '../provider-failure.ts'
 import type { Adapter, Ask, UpstreamRequest } from '../provider.ts'
 import type { EmbeddingsEvent } from '../../core/events.ts'
 import type { EmbeddingsRequest } from '../../../schemas/embeddings.ts'
+import { jsonHeaders } from '../json-headers.ts'
 
 export const openaiEmbeddings: Adapter<EmbeddingsRequest, EmbeddingsEvent> = {
   request: embeddingsRequest,
@@ -32,7 +33,7 @@ function embeddingsRequest ({ request, route, quirks }: Ask<EmbeddingsRequest>):
   return {
     method: 'POST',
     path: '/embeddings',
-    headers: { 'content-type': 'application/json', accept: 'application/json' },
+    headers: jsonHeaders,
     body: JSON.stringify(body)
   }
 }
