@@ -1,7 +1,7 @@
 /** Serves POST /v1/audio/transcriptions and /v1/audio/translations: a recording in, its words out. */
 
 import { toTranscript, transcriptReply } from '../lib/audio/complete.ts'
-import { transcriptionInput, translationInput, type RecordingInput } from '../lib/audio/recording-input.ts'
+import { transcriptionInput, translationInput, type RecordingInput } from '../lib/audio/input.ts'
 import { chain, map, type Stage } from '../lib/core/stage.ts'
 import { estimateRecording } from '../lib/limits/estimate-units.ts'
 import { streamOrJson } from '../lib/replies/stream-or-json.ts'

@@ -1,6 +1,6 @@
 /** Serves POST /v1/audio/speech: a text in; sound out, as it is made. */
 
-import { speechInput } from '../lib/audio/speech-input.ts'
+import { speechInput } from '../lib/audio/input.ts'
 import { map } from '../lib/core/stage.ts'
 import { estimateSpeech } from '../lib/limits/estimate-units.ts'
 import { bytesReply } from '../lib/replies/bytes.ts'

@@ -5,7 +5,7 @@ import { writeTranscript, type WrittenTranscript } from './transcript.ts'
 import type { Batch } from '../core/batch.ts'
 import type { TranscriptEvent } from '../core/events.ts'
 import type { Reply } from '../core/reply.ts'
-import type { RecordingInput } from './recording-input.ts'
+import type { RecordingInput } from './input.ts'
 
 type TranscriptBatch = Batch<RecordingInput, TranscriptEvent>
 

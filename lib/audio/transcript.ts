@@ -4,7 +4,7 @@ import { GatewayError } from '../core/errors.ts'
 import { srt, vtt } from './subtitles.ts'
 import type { TranscriptFormat, Transcription, VerboseTranscription } from '../../schemas/transcription.ts'
 import type { Transcript } from '../core/events.ts'
-import type { RecordingInput } from './recording-input.ts'
+import type { RecordingInput } from './input.ts'
 import { jsonHeaders } from '../core/reply.ts'
 
 /** An answer in one piece. */

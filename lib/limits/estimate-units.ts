@@ -1,8 +1,7 @@
 /** Estimates what calls use that are paid by other things than the tokens of a text. */
 
 import { textTokens, type Estimate } from './estimate.ts'
-import type { RecordingInput } from '../audio/recording-input.ts'
-import type { SpeechInput } from '../audio/speech-input.ts'
+import type { RecordingInput, SpeechInput } from '../audio/input.ts'
 import type { ImageParameters } from '../images/rules.ts'
 import type { OcrInput } from '../ocr/input.ts'
 

@@ -17,8 +17,7 @@ import { description } from '../support/description.ts'
 import { families } from '../../lib/models/catalogue.ts'
 import { familyTraits } from '../../lib/models/traits.ts'
 import type { TranscriptEvent } from '../../lib/core/events.ts'
-import type { RecordingInput } from '../../lib/audio/recording-input.ts'
-import type { SpeechInput } from '../../lib/audio/speech-input.ts'
+import type { RecordingInput, SpeechInput } from '../../lib/audio/input.ts'
 import type { Adapter, Ask } from '../../lib/providers/provider.ts'
 
 const wav = wavOf(0.1)

@@ -1,6 +1,6 @@
 import t from 'tap'
 import { estimateDocument, estimateImages, estimateRecording, estimateSpeech } from '../../lib/limits/estimate-units.ts'
-import type { RecordingInput } from '../../lib/audio/recording-input.ts'
+import type { RecordingInput } from '../../lib/audio/input.ts'
 import type { UploadedFile } from '../../lib/core/upload.ts'
 
 function file (name: string, sizeBytes: number): UploadedFile {

@@ -1,4 +1,4 @@
-/** Reads a recording and what is to be made of it: transcriptions and translations alike. */
+/** What the stages of audio work on: a text to speak, or a recording and what is to be made of it. */
 
 import { GatewayError } from '../core/errors.ts'
 import { audioFileName } from './audio-format.ts'
@@ -7,7 +7,23 @@ import type { ValidCall } from '../core/call.ts'
 import type { FormRequest } from '../validation/form.ts'
 import type { ChunkingStrategy, TranscriptFormat, TranscriptionRequest } from '../../schemas/transcription.ts'
 import type { TranslationRequest } from '../../schemas/translation.ts'
+import type { SpeechRequest } from '../../schemas/speech.ts'
 
+/** A speech request in the words of every other request: `stream` is asked for, or it is not. */
+export interface SpeechInput extends SpeechRequest {
+  readonly stream: boolean
+}
+
+/**
+ * Makes the input of speech, and notes how much there is to say, in code points, which is what speech is
+ * paid by.
+ */
+export function speechInput (call: ValidCall<SpeechRequest>): ValidCall<SpeechInput> {
+  call.record.spokenCharacters = Array.from(call.request.input).length
+  return { ...call, request: { ...call.request, stream: call.request.stream_format === 'sse' } }
+}
+
+/** A recording, to be transcribed or translated. */
 export interface RecordingInput {
   readonly task: 'transcribe' | 'translate'
   /** For the router; what goes up is the name in the route. */
