@@ -28,7 +28,7 @@ export interface Call {
    */
   readonly body: () => Promise<unknown>
   /**
-   * The long strings of the body, by the stand-in that the body holds in their place. Only for
+   * The long strings of the body, by the placeholder that the body holds in their place. Only for
    * endpoints with `largeStringBytes`; filled when the body is read.
    */
   readonly largeStrings?: ReadonlyMap<string, LargeString>

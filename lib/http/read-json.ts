@@ -42,7 +42,7 @@ export interface JsonLimits {
   readonly signal: CallSignal
   /** The memory for bodies that the body takes. */
   readonly memory: Holding
-  /** Takes the long strings out of the body; a stand-in is left for each. */
+  /** Takes the long strings out of the body; a placeholder is left for each. */
   readonly largeStrings?: LargeStringExtractor
 }
 

@@ -118,9 +118,9 @@ export class LargeStringExtractor {
       this.rest.push(stored)
       return
     }
-    const standIn = `(${bytes.length} bytes, ${randomUUID()})`
-    this.texts.set(standIn, new LargeString(bytes))
-    this.rest.push(Buffer.from(standIn))
+    const placeholder = `(${bytes.length} bytes, ${randomUUID()})`
+    this.texts.set(placeholder, new LargeString(bytes))
+    this.rest.push(Buffer.from(placeholder))
   }
 }
 

@@ -20,9 +20,9 @@ t.test('long strings are taken out of JSON at any cut, and nothing else is touch
       strings.expect(bytes.length)
       for (let at = 0; at < bytes.length; at += size) strings.push(bytes.subarray(at, at + size))
       let rest = left(strings)
-      for (const [standIn, { bytes }] of strings.texts) {
+      for (const [placeholder, { bytes }] of strings.texts) {
         t.match(bytes.toString(), /^x{50}(?:\/x{50})?$/, 'a long string, whole')
-        rest = rest.replace(standIn, () => bytes.toString())
+        rest = rest.replace(placeholder, () => bytes.toString())
       }
       t.same(JSON.parse(rest), JSON.parse(text), `${size}: ${text.slice(0, 30)}`)
     }
