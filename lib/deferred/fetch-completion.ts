@@ -1,0 +1,153 @@
+/**
+ * Fetches a completion that a provider has deferred.
+ *
+ * A provider hands it out exactly once, so what is fetched is kept before it is given to the
+ * caller, whose own reads may be repeated. That a fetch begins is noted first, as a lease: should the process
+ * die in it, the next one either gets the completion or knows that it is lost.
+ */
+
+import { noteError } from '../core/record.ts'
+import { GatewayError } from '../core/errors.ts'
+import { notFound } from './open-ticket.ts'
+import { ProviderFailure, callerError } from '../providers/provider-failure.ts'
+import { readErrorBody } from '../upstream/error-body.ts'
+import type { AuthedCall } from '../core/call.ts'
+import type { ChatInput } from '../chat/input.ts'
+import type { DeferredTicket } from './sealed-tickets.ts'
+import type { Deferrals } from './deferrals.ts'
+import type { StoredAnswer } from './deferred-store.ts'
+import type { Provider, UpstreamResponse } from '../providers/provider.ts'
+import type { Route } from '../core/route.ts'
+import type { Secret } from '../core/secret.ts'
+
+/** A fetch is a short request; one that is not over by then has died with its process. */
+const leaseMs = 120_000
+const fetchTimeouts = { connectMs: 10_000, firstByteMs: 30_000, responseMs: 30_000, idleBytesMs: 10_000, idleEventsMs: 10_000 }
+
+/** One completion at a provider, and the call that wants it. */
+export interface CompletionFetch {
+  readonly call: AuthedCall
+  readonly ticket: DeferredTicket
+  readonly upstream: NonNullable<DeferredTicket['upstream']>
+  readonly provider: Provider
+  readonly callerKey: Secret | undefined
+  /** Its id in the store. */
+  readonly id: string
+}
+
+export interface FetchOptions {
+  /** The time for which an answer is kept. */
+  readonly keepMs: number
+  /** Bytes of a completion. */
+  readonly maxBytes: number
+  /** Makes the completion of the bytes that came. @throws what reading and the stages throw */
+  readonly complete: (bytes: Buffer) => Promise<unknown>
+}
+
+/**
+ * Returns the answer, be it the completion or a failure for good; `undefined` while it is not there, or while another
+ * process works on it.
+ *
+ * @throws GatewayError `deferred_completion_not_found`, and whatever keeps the provider from saying
+ */
+export async function fetchCompletion (fetch: CompletionFetch, deferrals: Deferrals, options: FetchOptions): Promise<StoredAnswer | undefined> {
+  const { id, call, ticket } = fetch
+  const nowMs = Date.now()
+  const lease = { owner: deferrals.owner, untilMs: nowMs + leaseMs }
+  const claim = await deferrals.store.claim({ id, keyId: call.key.id }, lease, expiresAtMs(ticket, options.keepMs), nowMs)
+  return claim === undefined ? undefined : await fetchOnce(fetch, claim === 'again', deferrals, options)
+}
+
+function expiresAtMs ({ createdSeconds }: DeferredTicket, keepMs: number): number {
+  return createdSeconds * 1000 + keepMs
+}
+
+/** @param isRetry another fetch began, and it is not known how it went */
+async function fetchOnce (
+  fetch: CompletionFetch, isRetry: boolean, { store, owner }: Deferrals, { keepMs, maxBytes, complete }: FetchOptions
+): Promise<StoredAnswer | undefined> {
+  const { call, ticket, id, provider, callerKey } = fetch
+  const keep = async (answer: StoredAnswer): Promise<StoredAnswer> => {
+    await store.finish(id, owner, answer, expiresAtMs(ticket, keepMs))
+    return answer
+  }
+  const gone = async (): Promise<StoredAnswer> => {
+    if (isRetry) return await fail(new GatewayError('deferred_result_lost'), call, keep)
+    await store.forget(id, owner)
+    throw notFound()
+  }
+  const answer = await send(fetch).catch(async (error: unknown) => {
+    await store.release(id, owner)
+    throw error
+  })
+  if (answer.status === 202) {
+    answer.body.cancel()
+    await (isRetry ? store.release(id, owner) : store.forget(id, owner))
+    return undefined
+  }
+  if (answer.status >= 200 && answer.status < 300) {
+    let bytes: Buffer
+    try {
+      bytes = await answer.body.buffer(maxBytes)
+    } catch (cause) {
+      return await fail(new GatewayError('deferred_result_lost', { cause }), call, keep)
+    }
+    let completion: StoredAnswer
+    try {
+      completion = { status: 200, body: JSON.stringify(await complete(bytes)) }
+    } catch (error) {
+      // xAI says so under status 200 as well.
+      if (error instanceof ProviderFailure && error.failure.kind === 'model') return await gone()
+      return await fail(callerError(error, provider.secrets, callerKey), call, keep)
+    }
+    return await keep(completion).catch((error: unknown) => {
+      call.record.cause = error
+      return completion // the provider does not hand it out again
+    })
+  }
+  const body = await readErrorBody(answer)
+  if (isGone(answer.status, body)) return await gone()
+  const failure = errorOf(fetch, answer, body)
+  if (failure.fault === 'caller') return await fail(failure, call, keep)
+  await (isRetry || failure.fault === 'transient' ? store.release(id, owner) : store.forget(id, owner))
+  throw failure
+}
+
+/** Sends it, but not on the caller's signal: a caller who leaves now may come back for it. */
+async function send ({ provider, upstream, callerKey, call }: CompletionFetch): Promise<UpstreamResponse> {
+  const { deferred } = provider.adapters
+  if (deferred === undefined) throw notFound()
+  call.record.attempts++
+  call.record.providerId = provider.id
+  const sentAtMs = performance.now()
+  try {
+    return await provider.transport.send(deferred.fetch(upstream.upstreamId), {
+      signal: new AbortController().signal,
+      credential: provider.authorize(callerKey?.reveal()),
+      timeouts: fetchTimeouts,
+      streamed: false
+    })
+  } finally {
+    call.record.upstreamWaitMs += performance.now() - sentAtMs
+  }
+}
+
+function errorOf ({ provider, callerKey, upstream, ticket }: CompletionFetch, { status, headers }: UpstreamResponse, body: unknown): GatewayError {
+  const { adapters, quirks, secrets } = provider
+  const route: Route = { providerId: upstream.providerId, model: upstream.model, modelId: ticket.modelId }
+  const request: ChatInput = { model: ticket.modelId, messages: [] }
+  const failure = adapters.deferred?.error({ status, headers, body }, { request, route, quirks, streamed: false })
+  return callerError(new ProviderFailure(failure ?? { kind: 'error' }), secrets, callerKey)
+}
+
+/** Recognises the answer for an id that is unknown, expired or collected, which is not documented. */
+function isGone (status: number, body: unknown): boolean {
+  return status === 404 || status === 410 ||
+    (status === 400 && /not found|expired|no such|does not exist/i.test(JSON.stringify(body)))
+}
+
+/** A failure for good: kept, so that it is the same the next time. */
+async function fail (failure: GatewayError, { record }: AuthedCall, keep: (answer: StoredAnswer) => Promise<StoredAnswer>): Promise<StoredAnswer> {
+  noteError(record, failure)
+  return await keep({ status: failure.status, body: JSON.stringify(failure.toBody()) })
+}
