@@ -155,7 +155,7 @@ function configuration (): string {
       'bench/remote': { url: `http://127.0.0.1:${worldPort}/mcp` },
       'bench/local': { command: process.execPath, args: [world, 'stdio'] }
     },
-    ...(flags.soak === undefined ? {} : { tools: { session_idle_ms: sessionIdleMs } })
+    ...flags.soak !== undefined && { tools: { session_idle_ms: sessionIdleMs } }
   }))
   return file
 }

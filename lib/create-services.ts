@@ -97,11 +97,11 @@ export function createServices (settings: Settings, parts: ServiceParts): OwnedS
     tools,
     abandoned,
     routeHealth,
-    ...(deferrals === undefined ? {} : { deferrals }),
+    ...deferrals !== undefined && { deferrals },
     tokens,
     limiter,
     ready,
-    ...(degraded === undefined ? {} : { degraded }),
+    ...degraded !== undefined && { degraded },
     listed: Promise.all([discovered, ...learned]).then(() => undefined),
     close: async () => {
       lifetime.abort()

@@ -106,7 +106,7 @@ export async function createGateway (settings: Settings, given: GatewayParts): P
   ]
   database?.stopWaiting()
   const deferrals = database === undefined ? undefined : await openDeferrals(database)
-  const parts = { keys, log, limiter, ready, degraded, providers, ...(deferrals === undefined ? {} : { deferrals }) }
+  const parts = { keys, log, limiter, ready, degraded, providers, ...deferrals !== undefined && { deferrals } }
   let services: OwnedServices = createServices(settings, parts)
   let endpoints: readonly Endpoint[] = endpointsFor(services)
 

@@ -60,7 +60,7 @@ function documentReader (maxBytes: number) {
   return async (call: RoutedCall<WithoutNulls<OcrRequest>>): Promise<RoutedCall<OcrInput>> => {
     const { model, document: { document_url: url } } = call.request
     const document = await readDocument(call.largeStrings?.get(url) ?? url, maxBytes, call.signal)
-    return extend(call, { request: { ...(model !== undefined && { model }), document } })
+    return extend(call, { request: { ...model !== undefined && { model }, document } })
   }
 }
 

@@ -1,4 +1,4 @@
-/** Keeps the words of the project to those of the field: private ones do not come back, and doc comments say what is done. */
+/** Keeps the words of the project to those of the field: private ones do not come back, and things are written in one way. */
 
 import { readFileSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
@@ -79,4 +79,11 @@ t.test('the doc comment of an exported function begins with a verb', async t => 
   t.ok(functions.length > 500, `${functions.length} functions`)
   // Third person: "Returns …"; or a tag alone, where the name says it all.
   t.same(functions.filter(({ text }) => !/^(?:[A-Z][a-z]+s\b|@)/.test(text)).map(({ place, text }) => `${place} ${text}`), [])
+})
+
+t.test('an optional field is written in one way', async t => {
+  // `...value !== undefined && { value }`, see lib/README.md
+  const other = /\.\.\.\(.*(?:\? \{\} :|: \{\}\)|&& \{.*\}\),?$)/
+  const lines = [...texts].filter(([file]) => file.endsWith('.ts')).flatMap(([file, text]) => text.split('\n').map(line => `${file}: ${line}`))
+  t.same(lines.filter(line => other.test(line)), [])
 })

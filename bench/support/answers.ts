@@ -84,7 +84,7 @@ export function requestBody (shape: string, size: BodySize, streamed: boolean): 
     messages,
     temperature: 0.7,
     max_tokens: 1024,
-    ...(streamed ? { stream: true, stream_options: { include_usage: true } } : {})
+    ...streamed && { stream: true, stream_options: { include_usage: true } }
   })
 }
 

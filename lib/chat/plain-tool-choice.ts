@@ -23,7 +23,7 @@ export function plainToolChoice (given: ToolChoice): PlainChoice {
       return { choice: given }
     default: {
       const single = given.disable_parallel_tool_use === true && given.type !== 'none'
-      return { choice: choiceOf(given), ...(single ? { parallel: false } : {}) }
+      return { choice: choiceOf(given), ...single && { parallel: false } }
     }
   }
 }

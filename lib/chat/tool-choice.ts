@@ -34,9 +34,9 @@ export function namedToolChoice (
 export function relaxedChoice (request: ChatInput): Partial<ChatInput> {
   const { tool_choice: choice, function_call: legacy, tool_config: config } = request
   return {
-    ...(choice === undefined ? {} : { tool_choice: relaxed(choice) }),
-    ...(legacy === undefined || legacy === 'none' ? {} : { function_call: 'auto' }),
-    ...(config === undefined ? {} : { tool_config: relaxedConfig(config) })
+    ...choice !== undefined && { tool_choice: relaxed(choice) },
+    ...legacy !== undefined && legacy !== 'none' && { function_call: 'auto' },
+    ...config !== undefined && { tool_config: relaxedConfig(config) }
   }
 }
 
@@ -53,7 +53,7 @@ function relaxed (choice: ToolChoice): ToolChoice {
     case 'tool':
       return {
         type: 'auto',
-        ...(choice.disable_parallel_tool_use === undefined ? {} : { disable_parallel_tool_use: choice.disable_parallel_tool_use })
+        ...choice.disable_parallel_tool_use !== undefined && { disable_parallel_tool_use: choice.disable_parallel_tool_use }
       }
     default:
       return choice

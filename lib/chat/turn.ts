@@ -82,10 +82,10 @@ export class Turn {
     return {
       role: 'assistant',
       content: this.#text === '' ? null : this.#text,
-      ...(this.#refusal === '' ? {} : { refusal: this.#refusal }),
-      ...(this.#reasoning === '' ? {} : { reasoning_content: this.#reasoning }),
-      ...(this.#blocks.length === 0 ? {} : { thinking_blocks: this.#blocks.map(block => ({ ...block })) }),
-      ...(calls.length === 0 ? {} : { tool_calls: calls.map(asToolCall) })
+      ...this.#refusal !== '' && { refusal: this.#refusal },
+      ...this.#reasoning !== '' && { reasoning_content: this.#reasoning },
+      ...this.#blocks.length > 0 && { thinking_blocks: this.#blocks.map(block => ({ ...block })) },
+      ...calls.length > 0 && { tool_calls: calls.map(asToolCall) }
     }
   }
 }

@@ -6,7 +6,7 @@ import { Config } from '../../schemas/config.ts'
 /** Returns a plain JSON Schema (draft 7, which every editor knows); a new object each time. */
 export function jsonSchema (): Record<string, unknown> {
   const schema = withoutDefaulted(Config)
-  return { $schema: 'http://json-schema.org/draft-07/schema#', ...isObject(schema) ? schema : {} }
+  return { $schema: 'http://json-schema.org/draft-07/schema#', ...isObject(schema) && schema }
 }
 
 /** Our own schema requires entries that have a default, since they are there once it is applied. */

@@ -94,11 +94,11 @@ export function readCall (
         maxValues: limits.jsonValues,
         maxDepth: limits.jsonDepth,
         memory,
-        ...(largeField !== undefined && { largeField }),
-        ...(largeStrings !== undefined && { largeStrings })
+        ...largeField !== undefined && { largeField },
+        ...largeStrings !== undefined && { largeStrings }
       })
     },
-    ...(largeStrings !== undefined && { largeStrings: largeStrings.texts }),
+    ...largeStrings !== undefined && { largeStrings: largeStrings.texts },
     signal,
     receivedAtMs: performance.now(),
     record

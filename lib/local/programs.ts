@@ -19,9 +19,9 @@ export async function localPrograms (): Promise<LocalPrograms> {
     find('tesseract'), find('pdftoppm'), find('espeak-ng', 'espeak')
   ])
   return {
-    ...(tesseract !== undefined && { tesseract }),
-    ...(pdftoppm !== undefined && { pdftoppm }),
-    ...(espeak !== undefined && { espeak })
+    ...tesseract !== undefined && { tesseract },
+    ...pdftoppm !== undefined && { pdftoppm },
+    ...espeak !== undefined && { espeak }
   }
 }
 

@@ -23,7 +23,7 @@ export class ToolServerFailure extends Error {
   /** Returns the failure as the caller reads it: `code` is the phase. */
   toError (): ToolServerError {
     const { message, phase, recommendation } = this
-    return { message, code: phase, ...(recommendation === undefined ? {} : { recommendation }) }
+    return { message, code: phase, ...recommendation !== undefined && { recommendation } }
   }
 }
 

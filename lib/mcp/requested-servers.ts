@@ -39,16 +39,16 @@ function requestedServer (spec: ToolServerSpec, given: readonly Credential[], na
   const { authorization } = spec
   return {
     name: unique(displayName, names),
-    ...(slug === undefined ? {} : { slug }),
-    ...(spec.version ?? version ? { version: spec.version ?? version ?? '' } : {}),
-    ...(spec.url == null ? {} : { url: spec.url }),
+    ...slug !== undefined && { slug },
+    ...(spec.version ?? version) && { version: spec.version ?? version ?? '' },
+    ...spec.url != null && { url: spec.url },
     headers: {
       ...spec.headers,
       // The field usually holds a bare token; a value with a scheme is sent as it is.
-      ...(authorization == null ? {} : { authorization: /\s/.test(authorization) ? authorization : `Bearer ${authorization}` })
+      ...authorization != null && { authorization: /\s/.test(authorization) ? authorization : `Bearer ${authorization}` }
     },
     credentials: { ...matching(given, [spec.name, slug, slug?.split('/')[1]]), ...spec.credentials },
-    ...(spec.allowed_tools == null ? {} : { allowedTools: spec.allowed_tools })
+    ...spec.allowed_tools != null && { allowedTools: spec.allowed_tools }
   }
 }
 

@@ -37,7 +37,7 @@ export function createResolve (configured: readonly ToolServerSettings[], regist
     if (slug === undefined) throw notFound(requested.name)
     const settings = bySlug.get(slug)
     if (settings !== undefined) {
-      return { ...configuredTarget(requested, settings, own, keyId), ...(version === undefined ? {} : { version }) }
+      return { ...configuredTarget(requested, settings, own, keyId), ...version !== undefined && { version } }
     }
     if (registry === undefined) throw notFound(slug, version)
     const { url: found, requiredHeaders } = await registry.find(slug, version, signal)
@@ -65,10 +65,10 @@ function configuredTarget (
   return {
     name: requested.name,
     sessionKey: sessionKey(via, perKey ? keyId : ''),
-    ...(perKey ? { keyId } : {}),
+    ...perKey && { keyId },
     via,
-    ...(allowed === undefined ? {} : { allowedTools: allowed }),
-    ...(timeoutMs === undefined ? {} : { timeoutMs })
+    ...allowed !== undefined && { allowedTools: allowed },
+    ...timeoutMs !== undefined && { timeoutMs }
   }
 }
 
@@ -79,7 +79,7 @@ function target (requested: RequestedServer, via: RemoteServer, keyId: string): 
     sessionKey: sessionKey(via, keyId),
     keyId,
     via,
-    ...(allowed === undefined ? {} : { allowedTools: allowed })
+    ...allowed !== undefined && { allowedTools: allowed }
   }
 }
 

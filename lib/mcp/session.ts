@@ -78,7 +78,7 @@ export class Session {
   ): Promise<CallToolResult> {
     try {
       return await this.#client.callTool({ name, arguments: { ...args } }, {
-        signal, timeout: timeoutMs, ...(onProgress === undefined ? {} : { onprogress: onProgress })
+        signal, timeout: timeoutMs, ...onProgress !== undefined && { onprogress: onProgress }
       })
     } catch (error) {
       throw signal.aborted ? signal.reason : error

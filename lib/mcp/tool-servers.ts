@@ -199,7 +199,7 @@ function offerable (target: ToolServerTarget, tools: readonly ServerTool[]): Lis
 function toFunctionTool (name: string, { description, inputSchema }: ServerTool): FunctionTool {
   return {
     type: 'function',
-    function: { name, ...(description === undefined ? {} : { description }), parameters: inputSchema }
+    function: { name, ...description !== undefined && { description }, parameters: inputSchema }
   }
 }
 
@@ -215,7 +215,7 @@ async function callTool (
   const duration = (): { durationMs: number } => ({ durationMs: Math.round(performance.now() - startedMs) })
   try {
     const result = await pools[target.via.kind].use(target, signal, async session => await session.call(tool.name, args, {
-      signal, timeoutMs: target.timeoutMs ?? settings.callMs, ...(onProgress === undefined ? {} : { onProgress })
+      signal, timeoutMs: target.timeoutMs ?? settings.callMs, ...onProgress !== undefined && { onProgress }
     }))
     return succeeded({ ...call, ...duration() }, result, resultBytes, seesImages)
   } catch (error) {

@@ -23,8 +23,8 @@ export function withTools (request: ChatInput, { tools, offered }: OpenTools): C
     : offered.find(({ tool, serverName }) => tool.name === wanted && (server === undefined || serverName === server))?.name
   return {
     ...request,
-    ...(tools.length === 0 ? {} : { tools: [...request.tools ?? [], ...tools] }),
-    ...(choice === undefined ? {} : { tool_choice: namedToolChoice(choice, nameOf) })
+    ...tools.length > 0 && { tools: [...request.tools ?? [], ...tools] },
+    ...choice !== undefined && { tool_choice: namedToolChoice(choice, nameOf) }
   }
 }
 

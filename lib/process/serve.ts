@@ -68,7 +68,7 @@ export async function serve ({ sources, settings, log, prepare, limiter, publish
       usageDatabase,
       degraded: () => keys.isStale() ? ['keys'] : [],
       observers: metrics === undefined ? [] : [metrics.observe],
-      ...(limiter === undefined ? {} : { limiter })
+      ...limiter !== undefined && { limiter }
     })
     closing.push(gateway.close)
     if (metrics !== undefined && settings.metrics !== undefined) {

@@ -72,7 +72,7 @@ async function completionOf ({ call, ticket, upstream, provider }: CompletionFet
     messages: [],
     // All that the form of the answer depends on: how many choices were requested is not kept.
     n: maxChoices,
-    ...(upstream.legacy ? { functions: [{ name: 'any' }] } : {})
+    ...upstream.legacy && { functions: [{ name: 'any' }] }
   }
   const reader = chat.read({ status: 200, headers: {} }, { request, route, quirks, streamed: false })
   if (reader.as !== 'json') throw new TypeError('a complete chat response is JSON')

@@ -42,8 +42,8 @@ function messageOf ({ reasoning, text, refused, calls }: AnswerChoice): object {
     role: 'assistant',
     content: refused || first !== undefined ? null : joined,
     refusal: refused ? joined : null,
-    ...(reasoning.length > 0 ? { reasoning_content: reasoning.join('') } : {}),
-    ...(first === undefined ? {} : callsOf(first, calls))
+    ...reasoning.length > 0 && { reasoning_content: reasoning.join('') },
+    ...first !== undefined && callsOf(first, calls)
   }
 }
 

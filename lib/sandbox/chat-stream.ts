@@ -28,7 +28,7 @@ export function * streamOf (answer: ChatAnswer, body: ChatBody, wordsPerSecond: 
     service_tier: 'default',
     system_fingerprint: answer.fingerprint,
     choices,
-    ...(withUsage ? { usage } : {})
+    ...withUsage && { usage }
   })
   for (const [index, { delta, logprobs = null, finish = null, words }] of inTurns(answer.choices, body)) {
     if (words > 0 && wordsPerSecond > 0) yield { type: 'pause', ms: 1000 / wordsPerSecond }

@@ -38,8 +38,8 @@ export class Findings {
       loc: [...this.#path],
       msg,
       type,
-      ...(shown !== undefined && { input: shown }),
-      ...(ctx !== undefined && { ctx })
+      ...shown !== undefined && { input: shown },
+      ...ctx !== undefined && { ctx }
     })
   }
 

@@ -98,17 +98,17 @@ function operationOf (endpoint: EndpointDoc, names: Names): Json {
     operationId,
     tags: [group],
     summary,
-    ...(open && { security: [] }),
-    ...(parameters.length > 0 && { parameters }),
-    ...(request !== undefined && {
+    ...open && { security: [] },
+    ...parameters.length > 0 && { parameters },
+    ...request !== undefined && {
       requestBody: {
         required: true,
         content: { [request.mediaType ?? 'application/json']: { schema: print(request.schema, names) } }
       }
-    }),
+    },
     responses: { ...errorsOf(endpoint, names), ...answersOf(endpoint, names) },
     // Not one of the responses: generated clients would have to tell it from the answer everywhere.
-    ...(dryRun !== undefined && { 'x-dry-run-answer': print(dryRun, names) })
+    ...dryRun !== undefined && { 'x-dry-run-answer': print(dryRun, names) }
   }
 }
 

@@ -263,7 +263,7 @@ t.test('the sandbox paints real images, the same for the same prompt', async t =
   const sharp = await import('sharp').then(module => module.default, () => undefined)
   if (sharp === undefined) t.comment('sharp is not installed: no JPEG and WebP')
   for (const format of sharp === undefined ? [] : ['png', 'jpeg', 'webp'] as const) {
-    const [bytes] = await paint({ output_format: format, ...(format !== 'png' && { output_compression: 50 }) })
+    const [bytes] = await paint({ output_format: format, ...format !== 'png' && { output_compression: 50 } })
     t.match(await sharp?.(bytes).metadata(), { format, width: 64, height: 32 })
     const pixels = await sharp?.(bytes, { failOn: 'warning' }).removeAlpha().raw().toBuffer()
     t.equal(pixels?.length, 64 * 32 * 3, `every pixel of a ${format}`)

@@ -153,7 +153,7 @@ const gemini = fc.record({ candidates: fc.array(candidate, { minLength: 1, maxLe
       ? { whole: { text: part.pieces.join(''), thought: part.thought }, pieces: part.pieces.map(text => ({ text, thought: part.thought })) }
       : one({ functionCall: { id: `call_${index}_${at}`, name: 'f', args: part.args }, thoughtSignature: part.signature }))
     const pieces = said.flatMap(({ pieces }) => pieces).map((part, at, all) => ({
-      index, content: { role: 'model', parts: [part] }, ...(!late && at === all.length - 1 && { finishReason })
+      index, content: { role: 'model', parts: [part] }, ...!late && at === all.length - 1 && { finishReason }
     }))
     const end = late || pieces.length === 0 ? [{ index, content: { role: 'model', parts: [{ text: '' }] }, finishReason }] : []
     return {

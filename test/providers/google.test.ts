@@ -257,7 +257,7 @@ t.test('settings become a generation config, and the caller\'s own keys win one 
 
 t.test('reasoning effort is a budget, a level or nothing, by the model', async t => {
   const thinking = (model: string, effort: NonNullable<ChatInput['reasoning_effort']>, own?: object): unknown =>
-    googleBody({ reasoning_effort: effort, ...(own && { generation_config: { ...own } }) }, model).generationConfig?.thinkingConfig
+    googleBody({ reasoning_effort: effort, ...own && { generation_config: { ...own } } }, model).generationConfig?.thinkingConfig
   t.same(thinking('gemini-2.5-flash', 'low'), { includeThoughts: true, thinkingBudget: 1024 })
   t.same(thinking('gemini-2.5-pro', 'high'), { includeThoughts: true, thinkingBudget: 24576 })
   t.same(thinking('gemini-2.5-flash', 'none'), { includeThoughts: false, thinkingBudget: 0 })
@@ -387,7 +387,7 @@ t.test('results follow their calls in one content, in the order of the calls', a
     ] },
     { role: 'user', parts: [{ text: 'and?' }] },
     { role: 'model', parts: [
-      { functionCall: { name: 'three', args: {} }, ...(lost && { thoughtSignature: lost }) },
+      { functionCall: { name: 'three', args: {} }, ...lost && { thoughtSignature: lost } },
       { functionCall: { name: 'three', args: {} } }
     ] },
     { role: 'user', parts: [

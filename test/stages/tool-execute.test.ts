@@ -406,7 +406,7 @@ function text (words: string): ChatEvent[] {
 
 function toolCall (call: number, id: string, name: string, args: string, extra?: Record<string, unknown>): ChatEvent[] {
   return [
-    { type: 'tool-call-start', choice: 0, call, id, name, kind: 'function', ...(extra === undefined ? {} : { extra }) },
+    { type: 'tool-call-start', choice: 0, call, id, name, kind: 'function', ...extra !== undefined && { extra } },
     { type: 'tool-call-delta', choice: 0, call, text: args, kind: 'function' },
     { type: 'tool-call-end', choice: 0, call }
   ]
@@ -421,7 +421,7 @@ function usage (promptTokens: number, completionTokens: number, reasoningTokens?
     type: 'usage',
     usage: {
       promptTokens, completionTokens, totalTokens: promptTokens + completionTokens,
-      ...(reasoningTokens === undefined ? {} : { reasoningTokens })
+      ...reasoningTokens !== undefined && { reasoningTokens }
     }
   }
 }

@@ -452,7 +452,7 @@ t.test('a chat request is refused with exactly what is wrong', async t => {
   for (const [sent, expected] of rejected) {
     const body = JSON.parse(JSON.stringify({ ...chat, ...sent })) as unknown // as it comes from the wire
     const detail = expected.map(([loc, fault, input]) => ({
-      loc: ['body', ...loc], ...fault, ...(input !== undefined && { input })
+      loc: ['body', ...loc], ...fault, ...input !== undefined && { input }
     }))
     t.strictSame(await detailOf(requestOf(body)), detail, JSON.stringify(sent).slice(0, 80))
   }

@@ -64,7 +64,7 @@ function objects (schema: JsonSchema): fc.Arbitrary<unknown> {
   ).map(([chosen, values, more]) => {
     const kept = new Set([...chosen, ...required])
     const own = Object.entries(values).filter(([name]) => kept.has(name))
-    return { ...additionalProperties === false ? {} : more, ...Object.fromEntries(own) }
+    return { ...additionalProperties !== false && more, ...Object.fromEntries(own) }
   })
 }
 

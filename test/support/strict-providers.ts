@@ -36,7 +36,7 @@ function geminiParts (turn: number): object[] {
   const calls = turns[turn] ?? []
   if (calls.length === 0) return [{ text: said }]
   return [{ text: thought, thought: true }, ...calls.map(({ name, city }, at) => ({
-    functionCall: { name, args: { city } }, ...(at === 0 && { thoughtSignature: signature(turn) })
+    functionCall: { name, args: { city } }, ...at === 0 && { thoughtSignature: signature(turn) }
   }))]
 }
 

@@ -129,7 +129,7 @@ export async function startToolServer (t: Test, behaviour: ToolServerBehaviour =
     const tools = names.slice(from, from + size).map(name => ({
       name, description: `Tool ${name}.`.padEnd(behaviour.descriptionLength ?? 0, '.'), inputSchema: { type: 'object' }, annotations: { readOnlyHint: name === 'echo' }
     }))
-    return { tools, ...(from + size < names.length ? { nextCursor: String(from + size) } : {}) }
+    return { tools, ...from + size < names.length && { nextCursor: String(from + size) } }
   }
 
   function callTool (message: RpcMessage, response: ServerResponse): void {

@@ -23,7 +23,7 @@ t.test('what a caller leaves behind is read to its end, and the log waits for wh
   const gate = new Promise<void>(resolve => { go = resolve })
   const [head = '', first = '', ...rest] = chatFrames(['a', 'b', 'c'])
   const { upstream, api } = await start(t, ({ json }) => ({
-    ...(Reflect.get(Object(json), 'stream') === true ? { headers: eventStream } : {}),
+    ...Reflect.get(Object(json), 'stream') === true && { headers: eventStream },
     pieces: (async function * () {
       if (Reflect.get(Object(json), 'stream') === true) {
         yield head + first

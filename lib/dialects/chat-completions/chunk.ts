@@ -45,10 +45,10 @@ export class Chunks {
       object: 'chat.completion.chunk',
       created: head.createdSeconds,
       model: head.model,
-      ...(tier === undefined ? {} : { service_tier: tier }),
-      ...(head.fingerprint === undefined ? {} : { system_fingerprint: head.fingerprint }),
+      ...tier !== undefined && { service_tier: tier },
+      ...head.fingerprint !== undefined && { system_fingerprint: head.fingerprint },
       choices: [],
-      ...(withUsage ? { usage: null } : {})
+      ...withUsage && { usage: null }
     }
   }
 
@@ -187,8 +187,8 @@ export function completionUsage (usage: Usage): CompletionUsage {
     prompt_tokens: usage.promptTokens,
     completion_tokens: usage.completionTokens,
     total_tokens: usage.totalTokens,
-    ...(promptDetails === undefined ? {} : { prompt_tokens_details: promptDetails }),
-    ...(completionDetails === undefined ? {} : { completion_tokens_details: completionDetails })
+    ...promptDetails !== undefined && { prompt_tokens_details: promptDetails },
+    ...completionDetails !== undefined && { completion_tokens_details: completionDetails }
   }
 }
 
@@ -208,7 +208,7 @@ function wireToolResult (result: ToolResult): ToolServerResult {
     server_name: result.serverName,
     arguments: { ...result.arguments },
     is_error: result.isError,
-    ...(result.result === undefined ? {} : { result: result.result }),
-    ...(result.durationMs === undefined ? {} : { duration_ms: result.durationMs })
+    ...result.result !== undefined && { result: result.result },
+    ...result.durationMs !== undefined && { duration_ms: result.durationMs }
   }
 }

@@ -119,7 +119,7 @@ function refuse (field: string, index: number, block: unknown): never {
     loc: ['body', field, index],
     msg: 'Value error, expected a text block',
     type: 'value_error',
-    ...(typeof block !== 'object' && { input: block })
+    ...typeof block !== 'object' && { input: block }
   }])
 }
 

@@ -46,11 +46,11 @@ export function messagesRequest ({ request, route, streamed }: Ask<ChatInput>): 
     ...thinking,
     ...conversation,
     ...samplingFields(request, traits, thinking.thinking),
-    ...(stop.length === 0 ? {} : { stop_sequences: stop }),
-    ...(streamed ? { stream: true } : {}),
+    ...stop.length > 0 && { stop_sequences: stop },
+    ...streamed && { stream: true },
     ...tools,
-    ...(userId === undefined ? {} : { metadata: { user_id: userId } }),
-    ...(tier === undefined ? {} : { service_tier: tier })
+    ...userId !== undefined && { metadata: { user_id: userId } },
+    ...tier !== undefined && { service_tier: tier }
   }
 }
 
@@ -74,9 +74,9 @@ function samplingFields (
     return topP !== undefined && topP >= 0.95 ? { top_p: topP } : {}
   }
   return {
-    ...(temperature === undefined ? {} : { temperature: Math.min(1, temperature) }),
-    ...(temperature === undefined && topP !== undefined ? { top_p: topP } : {}),
-    ...(topK === undefined ? {} : { top_k: topK })
+    ...temperature !== undefined && { temperature: Math.min(1, temperature) },
+    ...temperature === undefined && topP !== undefined && { top_p: topP },
+    ...topK !== undefined && { top_k: topK }
   }
 }
 

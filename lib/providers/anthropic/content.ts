@@ -93,7 +93,7 @@ function fileBlock ({ file }: FilePart, param: string): ImageBlock | DocumentBlo
       message: 'A file is a PDF, a text or an image, as base64 or as a base64 data URL.', param: `${param}.file_data`
     })
   }
-  return { type: 'document', source, ...(typeof filename === 'string' && filename !== '' ? { title: filename } : {}) }
+  return { type: 'document', source, ...typeof filename === 'string' && filename !== '' && { title: filename } }
 }
 
 function documentSource ({ mediaType, data }: InlineData): DocumentBlock['source'] | undefined {

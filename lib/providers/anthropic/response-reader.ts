@@ -43,7 +43,7 @@ export class ResponseReader {
   start ({ usage }: WireAnswer, events: ChatEvent[]): void {
     this.usage.read(usage)
     const serviceTier = servedServiceTier(objectOf(usage)?.['service_tier'])
-    events.push({ type: 'response-start', ...(serviceTier === undefined ? {} : { serviceTier }) })
+    events.push({ type: 'response-start', ...serviceTier !== undefined && { serviceTier } })
   }
 
   /** Starts a block; that of a complete response has all its content already. */
@@ -111,7 +111,7 @@ export class ResponseReader {
       case 'thinking': {
         const { thinking, signature } = open
         if (thinking === '' && signature === '') break
-        const block = { type: 'thinking' as const, thinking, ...(signature === '' ? {} : { signature }) }
+        const block = { type: 'thinking' as const, thinking, ...signature !== '' && { signature } }
         events.push({ type: 'thinking-block', choice, block })
         break
       }

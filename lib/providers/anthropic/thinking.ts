@@ -65,7 +65,7 @@ function adaptive (request: ChatInput, traits: ChatTraits, effort: Effort | unde
   return {
     max_tokens: tokenLimit(request, traits, budgets[effort ?? 'high']),
     thinking: { type: 'adaptive' },
-    ...(effort === undefined ? {} : { output_config: { effort } })
+    ...effort !== undefined && { output_config: { effort } }
   }
 }
 

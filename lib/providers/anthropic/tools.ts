@@ -56,7 +56,7 @@ function requestTools ({ tools = [] }: ChatInput): WireTool[] {
     const cache = cacheControlOf(tool) ?? cacheControlOf(tool.function)
     return {
       ...wireTool(tool.function, `tools[${index}].function.name`),
-      ...(cache === undefined ? {} : { cache_control: cache })
+      ...cache !== undefined && { cache_control: cache }
     }
   })
 }
@@ -76,7 +76,7 @@ function wireTool ({ name, description, parameters }: FunctionDefinition, param:
   }
   return {
     name,
-    ...(typeof description === 'string' && description !== '' ? { description } : {}),
+    ...typeof description === 'string' && description !== '' && { description },
     input_schema: inputSchema(parameters ?? {})
   }
 }

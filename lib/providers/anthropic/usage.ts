@@ -38,11 +38,11 @@ export class UsageCount {
       promptTokens,
       completionTokens,
       totalTokens: promptTokens + completionTokens,
-      ...(this.#cacheRead === undefined ? {} : { cachedTokens: this.#cacheRead }),
-      ...(this.#cacheWrite === undefined ? {} : { cacheWriteTokens: this.#cacheWrite }),
-      ...(this.#cacheWriteHour === undefined ? {} : { cacheWriteHourTokens: this.#cacheWriteHour }),
-      ...(this.#searches === undefined ? {} : { searches: this.#searches }),
-      ...(this.#thinking === undefined ? {} : { reasoningTokens: this.#thinking })
+      ...this.#cacheRead !== undefined && { cachedTokens: this.#cacheRead },
+      ...this.#cacheWrite !== undefined && { cacheWriteTokens: this.#cacheWrite },
+      ...this.#cacheWriteHour !== undefined && { cacheWriteHourTokens: this.#cacheWriteHour },
+      ...this.#searches !== undefined && { searches: this.#searches },
+      ...this.#thinking !== undefined && { reasoningTokens: this.#thinking }
     }
   }
 }

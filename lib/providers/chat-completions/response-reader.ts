@@ -100,8 +100,8 @@ export class ResponseReader {
     const serviceTier = serviceTiers.find(tier => tier === answer.service_tier)
     events.push({
       type: 'response-start',
-      ...(fingerprint === undefined ? {} : { fingerprint }),
-      ...(serviceTier === undefined ? {} : { serviceTier })
+      ...fingerprint !== undefined && { fingerprint },
+      ...serviceTier !== undefined && { serviceTier }
     })
   }
 
@@ -121,11 +121,11 @@ export class ResponseReader {
     const text = this.#readContent(index, delta.content, events)
     const place = refusal !== undefined && text === '' ? 'refusal' : 'text'
     if (text !== '' || (logprobs !== undefined && place === 'text')) {
-      events.push({ type: 'text-delta', choice: index, text, ...(logprobs === undefined ? {} : { logprobs }) })
+      events.push({ type: 'text-delta', choice: index, text, ...logprobs !== undefined && { logprobs } })
     }
     if (refusal !== undefined) {
       const withLogprobs = place === 'refusal' && logprobs !== undefined
-      events.push({ type: 'refusal-delta', choice: index, text: refusal, ...(withLogprobs ? { logprobs } : {}) })
+      events.push({ type: 'refusal-delta', choice: index, text: refusal, ...withLogprobs && { logprobs } })
     }
     const audio = objectOf(delta.audio)
     if (audio !== undefined) {

@@ -131,7 +131,7 @@ export class ToolCalls {
       id: unique,
       name,
       kind: open.kind,
-      ...(open.extra === undefined ? {} : { extra: open.extra })
+      ...open.extra !== undefined && { extra: open.extra }
     })
   }
 

@@ -46,10 +46,10 @@ function chatBody ({ request, route }: Ask<ChatInput>): GenerateContentRequest {
   return {
     ...conversationOf(request.messages, traits),
     ...toolingOf(request),
-    ...(request.safety_settings === undefined ? {} : { safetySettings: request.safety_settings }),
-    ...(Object.keys(generationConfig).length === 0 ? {} : { generationConfig }),
-    ...(request.cached_content === undefined ? {} : { cachedContent: request.cached_content }),
-    ...(tier === undefined ? {} : { serviceTier: tier })
+    ...request.safety_settings !== undefined && { safetySettings: request.safety_settings },
+    ...Object.keys(generationConfig).length > 0 && { generationConfig },
+    ...request.cached_content !== undefined && { cachedContent: request.cached_content },
+    ...tier !== undefined && { serviceTier: tier }
   }
 }
 

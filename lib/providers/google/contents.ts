@@ -137,7 +137,7 @@ class Turns {
           message: 'Every tool call of the conversation needs its result right after it.', param
         })
       }
-      return { functionResponse: { ...(id ? { id } : {}), name, response: { output } } }
+      return { functionResponse: { ...id && { id }, name, response: { output } } }
     })
     this.contents.push({ role: 'user', parts })
     this.#closed = true

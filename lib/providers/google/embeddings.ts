@@ -67,7 +67,7 @@ function embeddingsRequest (ask: Ask<EmbeddingsRequest>): UpstreamRequest {
     requests: textsOf(ask).map(text => ({
       model: `models/${route.model}`,
       content: { parts: [{ text }] },
-      ...(dimensions === undefined ? {} : { outputDimensionality: dimensions })
+      ...dimensions !== undefined && { outputDimensionality: dimensions }
     }))
   }
   return {

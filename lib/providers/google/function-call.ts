@@ -12,11 +12,11 @@ export function functionCallPart (call: FunctionToolCall, param: string): Part {
   const signature = objectOf(call.extra_content?.['google'])?.['thought_signature']
   return {
     functionCall: {
-      ...(call.id === '' ? {} : { id: call.id }),
+      ...call.id !== '' && { id: call.id },
       name: call.function.name,
       args: argumentsOf(call.function.arguments, param)
     },
-    ...(typeof signature === 'string' && signature !== '' ? { thoughtSignature: signature } : {})
+    ...typeof signature === 'string' && signature !== '' && { thoughtSignature: signature }
   }
 }
 

@@ -37,7 +37,7 @@ function imageRequest ({ request, route }: Ask<ImageRequest>): UpstreamRequest {
     contents: [{ role: 'user', parts: [{ text: request.prompt }] }],
     generationConfig: {
       responseModalities: ['IMAGE'],
-      ...(aspectRatio !== undefined && { imageConfig: { aspectRatio } })
+      ...aspectRatio !== undefined && { imageConfig: { aspectRatio } }
     }
   }
   return {

@@ -110,7 +110,7 @@ export class ResponseReader {
       } else if (part.thought === true) {
         events.push({ type: 'reasoning-delta', choice: index, text })
       } else {
-        events.push({ type: 'text-delta', choice: index, text, ...(logprobs && { logprobs }) })
+        events.push({ type: 'text-delta', choice: index, text, ...logprobs && { logprobs } })
         logprobs = undefined
       }
     }
@@ -142,7 +142,7 @@ export class ResponseReader {
       id: this.#legacy ? '' : this.#uniqueId(functionCall?.id),
       name,
       kind,
-      ...(thoughtSignature && !this.#legacy ? { extra: signatureExtra(thoughtSignature) } : {})
+      ...thoughtSignature && !this.#legacy && { extra: signatureExtra(thoughtSignature) }
     })
     const text = JSON.stringify(functionCall?.args ?? {})
     events.push({ type: 'tool-call-delta', choice: choice.index, call, text, kind })
@@ -180,5 +180,5 @@ function numbered (candidates: readonly Candidate[]): Array<{ number: number, ca
 
 function startOf ({ usageMetadata }: GenerateContentResponse): ResponseStart {
   const serviceTier = tiers.get(nonEmptyText(usageMetadata?.serviceTier)?.toLowerCase())
-  return { type: 'response-start', ...(serviceTier === undefined ? {} : { serviceTier }) }
+  return { type: 'response-start', ...serviceTier !== undefined && { serviceTier } }
 }

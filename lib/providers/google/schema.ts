@@ -159,7 +159,7 @@ class Schemas {
     const name = this.#definitionName(reference)
     return {
       $ref: name === undefined ? reference : `#/$defs/${name}`,
-      ...(typeof description === 'string' ? { description } : {})
+      ...typeof description === 'string' && { description }
     }
   }
 

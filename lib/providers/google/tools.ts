@@ -40,7 +40,7 @@ export function toolingOf (request: ChatInput): Tooling {
   const toolConfig = own ?? configOf(choice)
   return {
     tools: [{ functionDeclarations: offered }],
-    ...(toolConfig === undefined ? {} : { toolConfig })
+    ...toolConfig !== undefined && { toolConfig }
   }
 }
 
@@ -71,8 +71,8 @@ function declarationOf ({ name, description, parameters }: FunctionDefinition, p
   const schema = functionSchema(parameters ?? {}, `${param}.parameters`, steps)
   return {
     name,
-    ...(description ? { description } : {}),
-    ...(schema === undefined ? {} : { parametersJsonSchema: schema })
+    ...description && { description },
+    ...schema !== undefined && { parametersJsonSchema: schema }
   }
 }
 
@@ -115,5 +115,5 @@ function checkNames ({ names = [] }: Choice, declarations: readonly FunctionDecl
 function configOf ({ mode, names }: Choice): ToolConfig | undefined {
   if (mode === 'auto') return undefined
   if (mode === 'none') return { functionCallingConfig: { mode: 'NONE' } }
-  return { functionCallingConfig: { mode: 'ANY', ...(names === undefined ? {} : { allowedFunctionNames: names }) } }
+  return { functionCallingConfig: { mode: 'ANY', ...names !== undefined && { allowedFunctionNames: names } } }
 }

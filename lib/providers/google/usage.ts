@@ -14,9 +14,9 @@ export function usageOf (wire: UsageMetadata): Usage {
     promptTokens,
     completionTokens,
     totalTokens: promptTokens + completionTokens,
-    ...(wire.cachedContentTokenCount === undefined ? {} : { cachedTokens: count(wire.cachedContentTokenCount) }),
-    ...(wire.thoughtsTokenCount === undefined ? {} : { reasoningTokens: count(wire.thoughtsTokenCount) }),
-    ...(audio === undefined ? {} : { promptAudioTokens: count(audio.tokenCount) })
+    ...wire.cachedContentTokenCount !== undefined && { cachedTokens: count(wire.cachedContentTokenCount) },
+    ...wire.thoughtsTokenCount !== undefined && { reasoningTokens: count(wire.thoughtsTokenCount) },
+    ...audio !== undefined && { promptAudioTokens: count(audio.tokenCount) }
   }
 }
 

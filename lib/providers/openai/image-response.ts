@@ -43,9 +43,9 @@ export function readImageResponse (body: unknown): ImageEvent[] {
 function imageOf (value: unknown): ImageData {
   const { url, b64_json: base64, revised_prompt: prompt } = objectOf(value) ?? {}
   return {
-    ...(typeof url === 'string' && { url }),
-    ...(typeof base64 === 'string' && { b64_json: base64 }),
-    ...(typeof prompt === 'string' && { revised_prompt: prompt })
+    ...typeof url === 'string' && { url },
+    ...typeof base64 === 'string' && { b64_json: base64 },
+    ...typeof prompt === 'string' && { revised_prompt: prompt }
   }
 }
 

@@ -45,11 +45,11 @@ export function outputFields ({ request, streamed }: Ask<Pick<ImageRequest, 'qua
   const { quality, output_compression: compression, partial_images: partials } = request
   return {
     // Older models do not know the word for what they do anyway.
-    ...(quality !== undefined && quality !== 'auto' && { quality }),
+    ...quality !== undefined && quality !== 'auto' && { quality },
     // The default, which is refused in words where it has no meaning.
-    ...(compression !== undefined && compression !== 100 && { output_compression: compression }),
-    ...(streamed && { stream: true }),
-    ...(streamed && partials !== undefined && { partial_images: partials })
+    ...compression !== undefined && compression !== 100 && { output_compression: compression },
+    ...streamed && { stream: true },
+    ...streamed && partials !== undefined && { partial_images: partials }
   }
 }
 

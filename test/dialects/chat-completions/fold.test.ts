@@ -28,7 +28,7 @@ function batch (events: readonly ChatEvent[], options?: Options): Batch<ChatInpu
       receivedAtMs: 0,
       record: new CallRecord('chat'),
       key: { id: 'k', name: 'k' },
-      request: { model: 'x/m', messages: [], stream: true, ...(options === undefined ? {} : { stream_options: options }) },
+      request: { model: 'x/m', messages: [], stream: true, ...options !== undefined && { stream_options: options } },
       routes: [route]
     },
     route,
