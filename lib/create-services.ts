@@ -35,7 +35,7 @@ export interface ServiceParts {
   readonly ready: () => boolean
   readonly degraded?: () => readonly string[]
   readonly deferrals?: Deferrals
-  /** Providers beside those of the settings, whose ids they may replace. */
+  /** Providers in addition to those of the settings, whose ids they may replace. */
   readonly providers?: readonly Provider[]
   /** False: the model lists of providers are not read. Default true. */
   readonly discoverModels?: boolean

@@ -98,11 +98,11 @@ export async function createGateway (settings: Settings, given: GatewayParts): P
   let draining = false
   const ready = (): boolean => !draining
   const ledger = usageDatabase === undefined ? undefined : new Ledger(usageDatabase, { log, retention: () => services.settings.usage })
-  const inPlace = (): boolean => usageDatabase?.storeFileIntact() !== false && database?.storeFileIntact() !== false
+  const storesIntact = (): boolean => usageDatabase?.storeFileIntact() !== false && database?.storeFileIntact() !== false
   const degraded = (): string[] => [
     ...given.degraded?.() ?? [],
     ...ledger?.degraded === true ? ['ledger'] : [],
-    ...inPlace() ? [] : ['store']
+    ...storesIntact() ? [] : ['store']
   ]
   database?.stopWaiting()
   const deferrals = database === undefined ? undefined : await openDeferrals(database)

@@ -13,7 +13,7 @@ const [{ run }, { exitWhenPrinted }] = await Promise.all([import('./cli/run.ts')
 // The reader of the output may stop early (`headgate models | head`), which is no failure.
 process.stdout.on('error', () => process.exitCode ??= 0)
 
-// What is no terminal reads the log, one JSON line each, and nothing else.
+// Standard output that is not a terminal carries the log alone, one JSON object a line.
 const notices = process.stdout.isTTY ? process.stdout : process.stderr
 
 const code = await run(process.argv.slice(2), {

@@ -29,7 +29,7 @@ export const embeddingsDocs: Docs = {
   dryRun: RouteDecision
 }
 
-/** As many vectors as one request may ask for, of the longest there are, printed with indents. */
+/** 2048 vectors, the most of one request, of 3072 numbers, the most there are, printed with indentation. */
 const maxVectorBytes = 2048 * 3072 * 32
 
 export function embeddings (services: Services): Handler<Call> {

@@ -35,7 +35,7 @@ const get = { method: 'GET', body: 'none' } as const
 const post = {
   method: 'POST', body: 'json', maxBodyBytes: ({ jsonBodyBytes, mediaBodyBytes }: Limits) => Math.max(jsonBodyBytes, mediaBodyBytes)
 } as const
-/** As many images as an edit may have, of the size they usually are. */
+/** As many images as an edit may have, of a usual size. */
 const imageForm = {
   method: 'POST', body: 'multipart', maxBodyBytes: ({ jsonBodyBytes }: Limits) => Math.max(jsonBodyBytes, 16 * 4 * 1024 * 1024)
 } as const

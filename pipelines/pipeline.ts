@@ -73,7 +73,7 @@ export function pipeline (...list: readonly unknown[]): Handler<unknown> {
   const sink = list.at(-1) as Sink<unknown, Reply>
   return async call => {
     try {
-      // Not `pipe`, which looks at each stage for its two ends first: they are all functions here.
+      // Not `pipe`, which also looks for duplex objects: these are all functions.
       return await (rawPipe(() => once(call), ...stages, sink) as Promise<Reply>)
     } catch (thrown) {
       if (thrown instanceof EarlyReply) return thrown.reply

@@ -95,7 +95,7 @@ const thinkingFields = {
 
 export const AnswerMessage = Type.Object({
   role: Type.Literal('assistant'),
-  content: orNull(Type.String(), { description: 'Null beside a call, a refusal or sound when there is no text.' }),
+  content: orNull(Type.String(), { description: 'Null when there is no text, only a tool call, a refusal or audio.' }),
   refusal: orNull(Type.String()),
   tool_calls: Type.Optional(Type.Array(AnswerToolCall, {
     description: 'Calls for the client to execute. Calls of MCP servers are never listed here.'

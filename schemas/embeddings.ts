@@ -9,7 +9,7 @@ const ModelId = Type.String({ minLength: 1 })
 
 export const EmbeddingInput = Type.Union([
   Type.String({ minLength: 1 }),
-  // That none of them is empty is checked after the shape, as the original of this API does.
+  // That none of them is empty is checked after the shape, as OpenAI does.
   Type.Array(Type.String(), listSize),
   Type.Array(Tokens, listSize),
   Type.Array(Type.Array(Tokens, { minItems: 1 }), listSize)

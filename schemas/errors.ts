@@ -9,7 +9,7 @@ export const ErrorBody = Type.Object({
     type: OneOf([
       'invalid_request_error', 'authentication_error', 'rate_limit_error', 'server_error'
     ]),
-    code: Type.Union([Type.String(), Type.Null()], { description: 'A word for a program.' }),
+    code: Type.Union([Type.String(), Type.Null()], { description: 'Machine-readable code.' }),
     param: Type.Union([Type.String(), Type.Null()], { description: 'The parameter at fault.' })
   })
 }, { description: 'Description of the error.' })

@@ -9,7 +9,7 @@ interface Notes {
 }
 
 /**
- * Returns an optional field whose `null` means the same as leaving it out: so it is in every request of
+ * Returns an optional field whose `null` means the same as leaving it out: as in every request of
  * this API. `validate` removes such nulls at the top level, so the rest of the code meets
  * `undefined` only.
  */

@@ -12,10 +12,10 @@ export const RouteCandidate = Type.Object({
   })),
   terms: Type.Optional(Type.Array(Type.Object({
     attribute: Type.String(),
-    required: Type.Number({ description: 'Of `cost`, how much cheapness.' }),
+    required: Type.Number({ description: 'For `cost`, this is 1 − cost.' }),
     actual: Type.Optional(Type.Number({ description: 'Absent while it is not known: half of what is required counts.' })),
     weight: Type.Number(),
-    share: Type.Number({ description: 'The part of the score that it makes.' })
+    share: Type.Number({ description: 'Its contribution to the score.' })
   }), { description: 'What the score is made of.' })),
   expected_cost_usd: Type.Optional(Type.Number({
     minimum: 0, description: 'Cost of the estimated prompt and of `max_completion_tokens`, or 1,000 tokens, if its price is known.'
@@ -28,7 +28,7 @@ export const RouteCandidate = Type.Object({
   credentials: Type.Optional(Type.Object({
     ready: Type.Integer({ minimum: 0, description: 'Those that are not cooling down.' }), total: Type.Integer({ minimum: 2 })
   }, { description: 'Keys of the gateway at the provider, where it has several.' })),
-  until: Type.Optional(Type.String({ format: 'date-time', description: 'When that ends, if known.' })),
+  until: Type.Optional(Type.String({ format: 'date-time', description: 'End of the cooldown, if known.' })),
   reason: Type.String({ description: 'What gave it its place, or why it is not asked, as in `x-headgate-route`.' })
 })
 export type RouteCandidate = Static<typeof RouteCandidate>

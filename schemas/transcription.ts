@@ -13,7 +13,7 @@ export const audioForm = {
   model: Type.Array(Type.String({ minLength: 1 }), {
     minItems: 1, maxItems: 32, description: 'The model that listens, or several: the first that can answers.'
   }),
-  prompt: Nullable(Type.String(), { description: 'Text in the style and with the names to be expected.' }),
+  prompt: Nullable(Type.String(), { description: 'Example text with the expected style and names.' }),
   response_format: Nullable(TranscriptFormat, { default: 'json' }),
   temperature: Nullable(Type.Number({ minimum: 0, maximum: 1 }))
 }
@@ -35,7 +35,7 @@ export const TranscriptionRequest = Type.Object({
     description: 'The language that is spoken, in ISO 639-1: it makes the answer better and faster.'
   }),
   include: Nullable(Type.Array(OneOf(['logprobs'])), {
-    description: 'More that the answer is to hold. Needs a model that knows it, and the format json.'
+    description: 'Additional fields of the answer; needs a model that supports them, and the format json.'
   }),
   timestamp_granularities: Nullable(Type.Array(OneOf(['word', 'segment'])), {
     description: 'Granularity of timestamps; requires `verbose_json`. Default: segments.'

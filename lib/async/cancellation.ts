@@ -1,6 +1,6 @@
 /**
  * Cancellation of a call without the cost of an `AbortController`: most calls end well, and a controller
- * with the listeners of its way takes 8 % of the CPU time of a JSON call, collection included.
+ * with its listeners takes 8 % of the CPU time of a JSON call, garbage collection included.
  */
 
 import { setMaxListeners } from 'node:events'
@@ -67,5 +67,5 @@ function run (listener: (() => void) | undefined): void {
 export function standardSignal (signal: CallSignal): AbortSignal {
   if (signal instanceof AbortSignal) return signal
   if (signal instanceof CallCancellation) return signal.standard
-  throw new TypeError('a signal of neither kind')
+  throw new TypeError('neither an AbortSignal nor a CallCancellation')
 }

@@ -1,5 +1,5 @@
 /**
- * A number of places, and a bounded line of those who wait for one.
+ * A semaphore with a bounded queue.
  *
  * The line is fair to owners: each is served in turn, first come first served among its own, so one who
  * sends much waits behind itself. When the line is full, the owner with most in it loses its latest. What

@@ -1,5 +1,5 @@
 /**
- * Unix time for periods and records, which no jump of the system's clock reaches at once.
+ * Unix time for periods and records, which ignores sudden jumps of the system's clock.
  *
  * A clock that is a day ahead for a moment would open the budgets of tomorrow. So time goes on by the
  * monotonic clock, and the system's clock is believed only once it has been ahead by about the same for
@@ -23,17 +23,17 @@ export class SteadyClock {
   now (): number {
     const monotonicMs = this.#monotonic()
     const aheadMs = this.#wall() - monotonicMs - this.#offsetMs
-    if (aheadMs > toleranceMs) this.#believeLater(aheadMs, monotonicMs)
+    if (aheadMs > toleranceMs) this.#confirmJump(aheadMs, monotonicMs)
     else this.#aheadSinceMs = undefined
     return Math.round(monotonicMs + this.#offsetMs)
   }
 
-  #believeLater (aheadMs: number, monotonicMs: number): void {
+  #confirmJump (aheadMs: number, monotonicMs: number): void {
     const steady = this.#aheadSinceMs !== undefined && Math.abs(aheadMs - this.#aheadMs) <= toleranceMs
     if (!steady) {
       this.#aheadSinceMs = monotonicMs
       this.#aheadMs = aheadMs
-    } else if (monotonicMs - (this.#aheadSinceMs ?? monotonicMs) >= beliefMs) {
+    } else if (monotonicMs - (this.#aheadSinceMs ?? monotonicMs) >= confirmAfterMs) {
       this.#offsetMs += aheadMs
       this.#aheadSinceMs = undefined
     }
@@ -42,7 +42,7 @@ export class SteadyClock {
 
 /** Corrections of the clock that are no jumps. */
 const toleranceMs = 2000
-const beliefMs = 60_000
+const confirmAfterMs = 60_000
 
 const clock = new SteadyClock()
 

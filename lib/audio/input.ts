@@ -1,4 +1,4 @@
-/** What the stages of audio work on: a text to speak, or a recording and what is to be made of it. */
+/** The input of audio: a text to speak, or a recording and what is to be made of it. */
 
 import { GatewayError } from '../core/errors.ts'
 import { audioFileName } from './audio-format.ts'
@@ -26,7 +26,7 @@ export function speechInput (call: ValidCall<SpeechRequest>): ValidCall<SpeechIn
 /** A recording, to be transcribed or translated. */
 export interface RecordingInput {
   readonly task: 'transcribe' | 'translate'
-  /** For the router; what goes up is the name in the route. */
+  /** For the router; the name in the route is sent. */
   readonly model: readonly string[]
   /** Under a name whose extension says the format. */
   readonly file: UploadedFile

@@ -1,7 +1,7 @@
 /**
  * Timed text as subtitle files, for providers that give segments only.
  *
- * @see https://www.w3.org/TR/webvtt1/ for WebVTT; SubRip has no specification but its users
+ * @see https://www.w3.org/TR/webvtt1/ for WebVTT; SubRip has no specification
  */
 
 /** Times are seconds from the start of the recording. */

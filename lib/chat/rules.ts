@@ -23,7 +23,7 @@ export function checkChatRules (call: ChatCall): ChatCall {
   return call
 }
 
-/** Two names may mean two servers, and none means none: either way we would be guessing. */
+/** Two names may mean two servers, and none says nothing: both would be guesses. */
 function checkToolServers ({ mcp_servers: servers }: ChatInput): void {
   if (servers === undefined || typeof servers === 'string') return
   const faults = [servers].flat().flatMap((server, index) => {
@@ -37,7 +37,7 @@ function checkToolServers ({ mcp_servers: servers }: ChatInput): void {
   if (faults.length > 0) throw new ValidationError(faults.slice(0, 20))
 }
 
-/** Alternatives are listed at the log probability of a token, which is not asked for. */
+/** Alternatives belong to the log probability of a token, which is not asked for: `top_logprobs` needs `logprobs`. */
 function checkLogprobs ({ logprobs, top_logprobs: top }: ChatInput): void {
   if (top !== undefined && logprobs !== true) {
     throw refused('top_logprobs', '`top_logprobs` requires `logprobs` to be true.')

@@ -106,7 +106,7 @@ function reachedFrom (name: string, steps: ReadonlyMap<string, readonly string[]
   return seen
 }
 
-/** Tells what can be said of a model by its name alone. */
+/** Tells what its name alone says of a model. */
 class ModelNames {
   readonly #config: Config
   /** Prefixes that lead somewhere, here or where the environment says otherwise. */

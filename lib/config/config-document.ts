@@ -108,7 +108,7 @@ function wrongAliases (document: Yaml): Flaw[] {
   return wrong
 }
 
-/** `undefined` for a bomb of aliases: the parser stops at 100 aliases' worth of copies. */
+/** `undefined` for an alias bomb: the parser stops at 100 aliases' worth of copies. */
 function plain (document: Yaml): unknown {
   try {
     return document.toJS({ maxAliasCount: 100 }) ?? {}

@@ -9,7 +9,7 @@ import type { Settings } from '../core/settings.ts'
 import { ConfigError, type Problem } from './problems.ts'
 
 /** Editors and deployments write in several steps; one look after the last of them is enough. */
-const quietMs = 200
+const debounceMs = 200
 
 export interface SettingsWatch {
   /** Stops watching; nothing is called after it. */
@@ -49,7 +49,7 @@ export function watchSettings (
   }
   const reloadSoon = (): void => {
     clearTimeout(timer)
-    timer = setTimeout(reload, quietMs)
+    timer = setTimeout(reload, debounceMs)
   }
   const watchFile = (path: string): void => {
     const directory = dirname(path)

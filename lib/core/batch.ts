@@ -3,7 +3,7 @@ import type { RoutedCall } from './call.ts'
 
 /**
  * The events of one network read, and the call they answer. Stages loop over `events` with a
- * plain `for` and yield once per batch: a hop costs a quarter of a microsecond, an `await` per
+ * plain `for` and yield once per batch: a stage costs a quarter of a microsecond, an `await` per
  * event would cost more than everything else that is done to it.
  */
 export interface Batch<R, E> {

@@ -1,4 +1,4 @@
-/** The part of an `AbortSignal` that the way of a call needs. `standardSignal` of `async/cancellation` makes a real one. */
+/** The part of an `AbortSignal` that stages use. `standardSignal` of `async/cancellation` makes a real one. */
 export interface CallSignal {
   readonly aborted: boolean
   readonly reason: unknown

@@ -27,7 +27,7 @@ export type Fault =
 
 interface CodeRow { status: number, type: ErrorType, message: string, fault?: Fault }
 
-/** Every code Headgate sends, with its status, type and the sentence used when none is given. */
+/** Every code Headgate sends, with its status, type and default message. */
 export const codes = {
   invalid_api_key: {
     status: 401,

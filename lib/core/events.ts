@@ -167,9 +167,9 @@ export type EmbeddingsEvent =
 export interface Transcript {
   /** The words, or the file itself when the provider wrote the subtitles. */
   readonly text: string
-  /** Set when `text` is such a file. */
+  /** Set when `text` is a file of subtitles. */
   readonly written?: 'srt' | 'vtt'
-  /** The English name of it: `german`. */
+  /** Its English name: `german`. */
   readonly language?: string
   readonly durationSeconds?: number
   readonly words?: readonly TranscriptWord[]
@@ -178,7 +178,7 @@ export interface Transcript {
   readonly usage?: TranscriptionUsage
 }
 
-/** The words that were said: pieces of it as they are understood, then all of it once and last. */
+/** The transcript: its pieces as they are understood, then all of it, once and last. */
 export type TranscriptEvent =
   | { readonly type: 'transcript-delta', readonly text: string, readonly logprobs?: readonly TokenLogprob[] }
   | { readonly type: 'transcript-end', readonly transcript: Transcript }

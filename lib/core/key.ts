@@ -27,7 +27,7 @@ export interface Budget {
 
 export const budgetPeriods = ['day', 'month', 'total'] as const satisfies ReadonlyArray<Budget['per']>
 
-/** Selects the limits on what answers come to: what is left to count where a call was admitted before. */
+/** Keeps the limits that depend on what a call used: the rest was checked when it was admitted. */
 export function usageLimits ({ tokensPerMinute, budget }: KeyLimits): KeyLimits {
   return { ...tokensPerMinute !== undefined && { tokensPerMinute }, ...budget !== undefined && { budget } }
 }

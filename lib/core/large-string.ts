@@ -6,7 +6,7 @@
  * memory that workers can share.
  */
 export class LargeString {
-  /** In UTF-8, on a `SharedArrayBuffer`. The code that takes the text may write over it. */
+  /** In UTF-8, on a `SharedArrayBuffer`. Its consumer may overwrite it. */
   readonly bytes: Buffer
 
   constructor (bytes: Buffer) {

@@ -70,7 +70,7 @@ export class CallRecord {
   usage: Usage | undefined = undefined
   /** True when `usage` is not all that the provider reported: a guess of the gateway, or a part. */
   usageEstimated: boolean | undefined = undefined
-  /** The usage of each answer that `usage` adds up, and what had been used before it: prices depend on the length of a prompt. */
+  /** The usage of each answer that `usage` adds up, and what had been used before it: a long prompt has a price of its own. */
   answers: ReadonlyArray<{ readonly earlier: Usage | undefined, readonly usage: Usage }> = []
   /** Counts the tokens of the request, for an estimate: called at the end, and only when no usage came. */
   countPrompt: (() => number | undefined) | undefined = undefined

@@ -17,7 +17,7 @@ export interface Route {
   readonly hedgeAfterMs?: number
   /** The reason for its place among the routes, where that is not the order in which they were named. */
   readonly ranked?: Ranked
-  /** The reason why it stands before others, whatever ranked it: its signatures in the history, or a header of the caller. */
+  /** The reason why it stands before others, whatever ranked it: the message history holds its signed thinking, or a header of the caller names it. */
   readonly preferred?: 'wrote_history' | 'caller_order'
 }
 
@@ -30,7 +30,7 @@ export interface Ranked {
   readonly terms?: readonly ScoreTerm[]
 }
 
-/** One requirement of a call, and what a model has of it; of `cost`, both are cheapness. */
+/** One requirement of a call, and what a model has of it. For `cost`, both are 1 − cost. */
 export interface ScoreTerm {
   readonly attribute: string
   readonly required: number

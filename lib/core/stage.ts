@@ -17,7 +17,7 @@
 /** Takes a source, returns a source. Leaving early returns the source it was given. */
 export type Stage<In, Out = In> = (source: AsyncIterable<In>) => AsyncIterable<Out>
 
-/** A stage that gives what it takes, whatever that is in detail. */
+/** A stage whose output has the type of its input. */
 export type PassThroughStage<Bound> = <T extends Bound>(source: AsyncIterable<T>) => AsyncIterable<T>
 
 /** Takes a source, returns one value: the end of a pipeline. */

@@ -35,7 +35,7 @@ const keyCheckMs = 1000
  *
  * @param answer the pipeline that answers a routed call
  * @param onEnd called with every call that has ended
- * @returns the answer, be it an error; rejects with the signal's reason when that aborts
+ * @returns the answer, error answers included; rejects with the signal's reason when that aborts
  */
 export function answerTask (
   services: TaskServices, answer: (call: ChatCall) => Promise<Reply>, onEnd: (call: Call) => void

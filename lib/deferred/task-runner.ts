@@ -23,7 +23,7 @@ export interface TaskRunnerOptions {
   readonly leaseMs?: number
 }
 
-/** A crash may have had another reason once. */
+/** One crash is allowed: it may have had another reason. */
 const maxAttempts = 2
 
 export class TaskRunner {
@@ -130,6 +130,6 @@ function failed (error: GatewayError): StoredAnswer {
 
 function givenUp (): GatewayError {
   return new GatewayError('internal_error', {
-    message: 'Gave up: the gateway stopped twice while running this completion.'
+    message: 'The gateway stopped twice while running this completion and gave up.'
   })
 }

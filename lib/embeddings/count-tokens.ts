@@ -1,6 +1,6 @@
 /**
  * Counts tokens of cl100k_base, no further than a limit. Only the worker thread loads this: the
- * vocabulary costs 200 ms and 40 MB, and counting takes as long as it takes.
+ * vocabulary costs 200 ms and 40 MB, and the time to count has no bound.
  *
  * Tokenizers are quadratic in the length of a run without a break: 100 kB of one letter take ten
  * seconds. So runs are cut. A cut moves the count by one or two either way, which is why a count
@@ -19,7 +19,7 @@ const doubtPerCut = 2
 /** Words come up again and again, and so do the pieces of a text made to be hard. */
 const cacheSize = 50_000
 const maxCachedLength = 32
-/** `<|endoftext|>` in a text is a text. */
+/** `<|endoftext|>` in a text is ordinary text. */
 const plain = { disallowedSpecial: new Set<string>() }
 
 const cache = new Map<string, number>()

@@ -62,7 +62,7 @@ export class Admission {
       const isFull = calls.used >= calls.total
       const limit = isFull ? calls.total : calls.maxOf(keyId)
       throw new GatewayError('overloaded', {
-        message: isFull ? undefined : `This API key has ${limit} calls open, its share of what this gateway can take. Try again.`,
+        message: isFull ? undefined : `This API key has ${limit} open calls, the most for one key at present. Try again.`,
         rateLimits: { 'x-ratelimit-limit-requests': String(limit) }
       })
     }
@@ -129,7 +129,7 @@ class BudgetHolding implements Holding {
       throw new GatewayError('file_too_large', { message: `The body needs more ${this.#what} than one API key may use.` })
     }
     throw new GatewayError('overloaded', {
-      message: `The bodies of other calls use the ${this.#what} of this gateway. Try again.`
+      message: `The gateway has no ${this.#what} left for this body. Try again.`
     })
   }
 

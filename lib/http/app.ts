@@ -2,7 +2,7 @@
  * The Koa edge: requests become calls, and replies become answers.
  *
  * Knows the endpoints it is given and nothing behind them. Koa does not write the answers
- * (`ctx.respond = false`): handing it a stream costs half as much again per event, and it would
+ * (`ctx.respond = false`): handing it a stream costs 50 % more per event, and it would
  * cut a stream without a word when it fails.
  */
 
@@ -96,7 +96,7 @@ export function createApp (options: AppOptions): App {
       await writeReply(response, await target.handle(call), call, limits.graceMs, options.beforeLastByte)
     } catch (error) {
       const failure = asGatewayError(error)
-      abort(failure) // nothing else reads what the pipeline has open
+      abort(failure) // releases what the pipeline has open
       noteError(call.record, failure)
       call.record.status ??= failure.status
       if (response.headersSent || response.destroyed) return void response.destroy()
@@ -134,7 +134,7 @@ export function createApp (options: AppOptions): App {
     })
   }
 
-  /** Returns what a request is for when that shows at once. */
+  /** Finds the endpoint of a request, or its refusal, without Koa. */
   const targetOf = (request: IncomingMessage): Endpoint | GatewayError | undefined =>
     refusalOf(request, allowsHost) ?? options.endpoints()[plain.get(`${request.method} ${request.url}`) ?? -1]
 
@@ -177,7 +177,7 @@ export function createApp (options: AppOptions): App {
   }
 }
 
-/** Tells whether the target can be taken apart: it is whatever the caller wrote, `http://[` too. */
+/** Tells whether the target can be parsed: callers may write anything, `http://[` too. */
 function hasReadableUrl (context: Context): boolean {
   try {
     return typeof context.path === 'string'

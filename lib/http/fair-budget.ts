@@ -1,7 +1,7 @@
 /**
  * Shares a bounded resource of the process among keys: open calls, memory of bodies, disk of uploads.
  *
- * A key may hold a share of what the other keys leave. One that takes all it can is refused more, while
+ * A key may hold a share of what the other keys leave. One at its share is refused more while
  * there is still room for the others: with a share of a half, the second key finds a half, the third a
  * quarter.
  */

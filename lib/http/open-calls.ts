@@ -1,7 +1,7 @@
 /**
  * Lists the open calls in the order they came.
  *
- * A ring of links and not a `Set`: a set whose members come and go makes itself a new table every
+ * A ring of links and not a `Set`: a set whose members change allocates a new table every
  * few dozen calls, and each old table, dead but in old space, keeps the calls it held alive until
  * the next full collection: a third of all that was promoted, and up to a quarter of the CPU time
  * of a JSON call.

@@ -211,7 +211,7 @@ async function fileOf ({ filepath, originalFilename, mimetype, size }: ParsedFil
   }
 }
 
-/** Without any path and whatever a header or a terminal could stumble over. */
+/** Without path and control characters. */
 function plainName (name: string): string {
   const last = name.slice(Math.max(name.lastIndexOf('/'), name.lastIndexOf('\\')) + 1)
   return last.replace(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]/gu, '').slice(-255)

@@ -1,6 +1,6 @@
 /**
  * Reads a JSON body within limits. Read by hand rather than through koa-body, which costs a tenth
- * to a fifth more of a small request, would read before the key is known, and answers hostile
+ * to a fifth more of a small request, would read before authentication, and answers hostile
  * bodies in its own words.
  */
 

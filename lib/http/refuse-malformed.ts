@@ -1,5 +1,5 @@
 /**
- * Answers what is no request: bytes that are not HTTP, headers that are too large or do not arrive. It
+ * Answers input that is not a request: bytes that are not HTTP, headers that are too large or do not arrive. It
  * never becomes a call, but the answer has the same form as any other.
  */
 

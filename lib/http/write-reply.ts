@@ -14,7 +14,7 @@ export type BeforeLastByte = (call: Call) => Promise<void> | undefined
 
 /**
  * Writes a reply. A complete body is sent with its length; an iterable with back-pressure, one
- * write per item. When the iterable throws or the caller leaves, the socket is destroyed: a cut
+ * write per item. When the iterable throws or the caller leaves, the socket is destroyed: a truncated
  * answer never looks like a complete one.
  *
  * @param graceMs how long the last bytes may take to leave once the call's signal has aborted

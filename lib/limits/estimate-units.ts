@@ -1,4 +1,4 @@
-/** Estimates what calls use that are paid by other things than the tokens of a text. */
+/** Estimates what calls use that are billed by units other than the tokens of a text. */
 
 import { textTokens, type Estimate } from './estimate.ts'
 import type { RecordingInput, SpeechInput } from '../audio/input.ts'
@@ -26,7 +26,7 @@ export function estimateImages ({ prompt = '', image = [], n = 1, size, quality,
   }
 }
 
-/** OpenAI's models that are paid by tokens speak about six for each of the text. */
+/** OpenAI's models that are paid by tokens give about six for each of the text. */
 const soundTokensPerToken = 6
 
 /** Estimates speech: the characters of the text, and for models that are paid by tokens those of text and sound. */
@@ -42,7 +42,7 @@ export function estimateSpeech ({ input, instructions = '' }: SpeechInput): Esti
   }
 }
 
-/** Bytes of a second, usually and at least: of CDs and telephones, of music and of compressed speech. */
+/** Bytes of a second: typical, and minimum: of CDs and telephones, of music and of compressed speech. */
 const bytesPerSecond: Readonly<Record<string, { readonly usual: number, readonly min: number }>> = {
   wav: { usual: 176_400, min: 16_000 },
   flac: { usual: 88_200, min: 8_000 }

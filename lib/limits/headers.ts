@@ -11,7 +11,7 @@ export function rateLimitHeaders ({ requests, tokens }: RateLimitStatuses): Reco
 }
 
 /**
- * Returns the headers of a refusal. Where no limit per minute stands in the way but the calls in flight
+ * Returns the headers of a refusal. Where only concurrent calls block but the calls in flight
  * do, no request remains until one of them has ended.
  */
 export function refusalHeaders ({ rateLimits, reason, waitMs }: Refusal, { concurrentCalls }: KeyLimits): Record<string, string> {

@@ -43,7 +43,7 @@ function isPriced (price: Price | undefined, estimate: Estimate = { prompt: 0, c
   return price !== undefined && costFor(price, estimate) !== undefined
 }
 
-/** Returns the highest cost of so much among the routes, in billionths of a dollar. */
+/** Returns the highest cost of these amounts among the routes, in billionths of a dollar. */
 export function maxCostOf (routes: readonly Route[], models: Pick<ModelRegistry, 'find'>, amounts: Amounts): number {
   const costs = routes.map(({ modelId }) => {
     const price = models.find(modelId)?.price

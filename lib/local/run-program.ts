@@ -14,7 +14,7 @@ export interface RunOptions {
 
 /** It sees nothing of our environment, where keys are. One thread each: they run side by side. */
 const env = { PATH: '/usr/local/bin:/usr/bin:/bin:/opt/homebrew/bin', OMP_THREAD_LIMIT: '1' }
-/** Bytes of its complaints, for the log. */
+/** Characters of its standard error that are logged. */
 const errorCharacters = 500
 
 /**

@@ -1,4 +1,4 @@
-/** Speech by eSpeak NG: not a pretty voice, but a real one, in a hundred languages. */
+/** Speech by eSpeak NG: a simple voice, in a hundred languages. */
 
 import { FairSemaphore } from '../async/fair-semaphore.ts'
 import { runProgram } from './run-program.ts'

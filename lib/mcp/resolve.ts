@@ -59,7 +59,7 @@ function configuredTarget (
   const via: RemoteServer | LocalServer = url === undefined
     ? { kind: 'local', command: command ?? '', args, env }
     : remote(url, { ...own, ...theirs }, false) // callers cannot override the operator's headers
-  // Servers may keep state in a session, which is nothing for other keys.
+  // Servers may keep state in a session, which must not reach other keys.
   const perKey = !shared || (via.kind === 'remote' && Object.keys(own).length > 0)
   const allowed = intersection(allowedTools, requested.allowedTools)
   return {

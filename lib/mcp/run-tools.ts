@@ -18,7 +18,7 @@ export interface RunOptions {
 }
 
 /**
- * Yields `tool_event`s while the calls run (none unless `emitProgress`), each as soon as it happens, and
+ * Yields progress while the calls run (none unless `emitProgress`), each event as soon as it happens, and
  * returns the outcomes in the order of the calls. Calls still running when the signal aborts are
  * cancelled at their server.
  */

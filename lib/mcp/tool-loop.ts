@@ -141,7 +141,7 @@ export class ToolLoop {
   }
 }
 
-/** Tells whether a turn made the calls it holds: one cut off in the middle of a call has not. */
+/** Tells whether a turn made the calls it holds: a truncated one may hold half of one. */
 function wantsCalls ({ reason }: Turn): boolean {
   return reason === 'tool_calls' || reason === 'stop'
 }

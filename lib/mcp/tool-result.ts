@@ -2,8 +2,8 @@
  * Reads the answer of a tool: text for the model, a value for the caller.
  *
  * The message of a tool is text in the dialect all providers share, so images are passed beside it, and
- * only to a model with vision; audio is only mentioned. Structured content is JSON. Everything a tool
- * wrote is data.
+ * only to a model with vision; audio is only mentioned. Structured content is JSON. What a tool
+ * wrote is never interpreted.
  */
 
 import { imageKind } from '../images/files.ts'

@@ -18,7 +18,7 @@ export interface DiscoveryOptions {
   readonly everyMs?: number
   /** Ends the discovery. */
   readonly signal: AbortSignal
-  /** Hears of lists that could not be read; the last good one stays in use. */
+  /** Called for lists that could not be read; the last good one stays in use. */
   readonly onFailure: (providerId: string, error: unknown) => void
 }
 
@@ -28,7 +28,7 @@ const maxIdLength = 256
 const listTimeoutMs = 15_000
 
 /**
- * Reads the lists of these providers now and then at intervals, until the signal aborts. The
+ * Reads the lists of these providers at intervals, until the signal aborts. The
  * timer keeps no process alive.
  *
  * @returns when every list has been read once, or has failed to be. No caller needs to wait for it.

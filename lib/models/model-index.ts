@@ -115,7 +115,7 @@ function resolveAliases (
     if (next === undefined) return resolved(name)
     const known = found.get(name)
     if (known !== undefined) return known
-    found.set(name, []) // what leads back to itself leads nowhere
+    found.set(name, []) // a cycle leads nowhere
     const targets = typeof next === 'string' ? follow(next) : orderRoutes(next, follow, entries)
     found.set(name, targets)
     return targets

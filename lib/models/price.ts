@@ -1,4 +1,4 @@
-/** One number for a price of several, so that models can be compared. */
+/** A blended price, so that models can be compared. */
 
 import type { ModelEntry } from '../core/model.ts'
 

@@ -4,7 +4,7 @@
  *
  *     score = Σ weight × min(needed, had) ÷ Σ weight × needed
  *
- * the share of what is needed that the model has; to have more than that makes nothing better. Of
+ * the share of what is needed that the model has; exceeding it earns nothing. Of
  * `cost` less is better, so it counts as `1 - cost`. A model with an unknown attribute is
  * taken to have half of what is needed of it. Equal scores leave the order as it was.
  */

@@ -2,7 +2,7 @@
  * The document of an OCR request: an address for the provider to fetch, or bytes.
  *
  * The type of bytes is recognised by their beginning; the media type a caller wrote beside them may say
- * anything. They are decoded once, where they lie, and are the only copy there is.
+ * anything. They are decoded in place: there is no second copy.
  */
 
 import type { CallSignal } from '../core/call-signal.ts'

@@ -1,4 +1,4 @@
-/** Ends of the process that wait for nothing forever. */
+/** Ways to exit that cannot hang. */
 
 import type { ServerSettings } from '../core/settings.ts'
 

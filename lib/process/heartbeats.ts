@@ -39,7 +39,7 @@ export class Heartbeats<P> {
 
   check (): void {
     const nowMs = this.#now()
-    // This process was not running itself, as on a suspended machine: messages may still wait to be read.
+    // This process itself was suspended: messages may still wait to be read.
     const stalled = nowMs - this.#checkedMs > 3 * beatEveryMs
     this.#checkedMs = nowMs
     for (const [process, seenMs] of this.#seenMs) {

@@ -104,7 +104,7 @@ interface Changeable {
   readonly settings: Settings
 }
 
-/** Watches the configuration; a gateway that cannot is better than none. */
+/** Watches the configuration; without it the gateway still runs. */
 function watchForChanges (sources: ConfigSources, { gateway, keys, log, settings: started }: Changeable): SettingsWatch | undefined {
   let current = started
   const reload = async (settings: Settings): Promise<void> => {

@@ -1,5 +1,5 @@
 /**
- * A failure of a provider as a fact: what it is, and what the provider said of it.
+ * A failure of a provider as data: its kind, and what the provider said.
  *
  * Adapters state it, from a status and a body or from an error inside a response that claimed to be
  * fine. They do not know whose key was used, so they make no error of it: `stages/provider-call`
@@ -51,7 +51,7 @@ export interface Failure {
   readonly cause?: Readonly<Record<string, unknown>> | undefined
 }
 
-/** A failure on its way from a reader to the one who makes an error of it. */
+/** Carries a failure from a reader to `callerError`. */
 export class ProviderFailure extends Error {
   readonly failure: Failure
 

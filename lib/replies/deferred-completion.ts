@@ -17,7 +17,7 @@ import type { ChatEvent } from '../core/events.ts'
 import type { ChatInput } from '../chat/input.ts'
 import type { Services } from '../services.ts'
 
-/** How many choices were requested is not kept. */
+/** Allowed in an answer: the number of choices that were requested is not kept. */
 const maxChoices = 128
 
 /**
@@ -70,7 +70,7 @@ async function completionOf ({ call, ticket, upstream, provider }: CompletionFet
   const request: ChatInput = {
     model: route.modelId,
     messages: [],
-    // All that the form of the answer depends on: how many choices were requested is not kept.
+    // All that the form of the answer depends on.
     n: maxChoices,
     ...upstream.legacy && { functions: [{ name: 'any' }] }
   }

@@ -83,7 +83,7 @@ export class AttemptPlan {
   /** Returns the attempt after a failure of the last one, or `undefined` when the call has failed. */
   next ({ fault, accepted }: Pick<GatewayError, 'fault' | 'accepted'>): PlannedAttempt | undefined {
     const last = this.#last
-    const another = last !== undefined && isOfCredential({ fault }) && this.#attempts < maxAttempts ? this.#another(last) : undefined
+    const another = last !== undefined && isOfCredential({ fault }) && this.#attempts < maxAttempts ? this.#nextCredential(last) : undefined
     if (another !== undefined) return another
     const isMomentary = fault === 'transient' || fault === 'rate_limit'
     // A provider that has accepted a request will charge for it: the same is not sent again.
@@ -93,7 +93,7 @@ export class AttemptPlan {
   }
 
   /** The same model with another credential, which says nothing about the load of the provider: it is free. */
-  #another (last: Failed): PlannedAttempt | undefined {
+  #nextCredential (last: Failed): PlannedAttempt | undefined {
     const { providerId } = last.route
     const credential = this.#health.credentials(providerId)?.another(this.#tried.get(providerId) ?? new Set())
     return credential === undefined || this.#options.firstCredential === true ? undefined : this.#start(last, 0, credential)
@@ -117,7 +117,7 @@ export class AttemptPlan {
     for (let { value: route } = this.#candidates.next(); route; { value: route } = this.#candidates.next()) {
       if (!costs || this.#health.retryBudget(route.providerId).take()) return this.#start({ route, attempts: 1 }, 0)
       this.#options.onSkip(route, 'retry_budget_exhausted')
-      this.#failed.push({ route, attempts: 0 }) // by the time its turn comes again, others may have earned it
+      this.#failed.push({ route, attempts: 0 }) // by then, answers may have earned it
     }
     return undefined
   }
@@ -133,7 +133,7 @@ export class AttemptPlan {
     return undefined
   }
 
-  /** Returns the provider's own word, or a growing time by chance, so that calls that failed together part. */
+  /** Returns what `retry-after` said, or an exponential backoff with jitter. */
   #waitFor ({ route, attempts }: Failed): number {
     const backoffMs = Math.min(initialBackoffMs * 2 ** (attempts - 1) * (0.75 + Math.random() / 4), maxBackoffMs)
     return Math.max(this.#health.pauseMs(route.providerId), backoffMs)

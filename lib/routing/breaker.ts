@@ -1,6 +1,6 @@
 /**
- * A circuit breaker for one model at one provider, so that calls with another choice need not find out
- * for themselves that it is in trouble.
+ * A circuit breaker for one model at one provider, so that calls with other
+ * routes need not find out for themselves that it fails.
  *
  *     closed ── 5 failures in a row, or half of the last 20 ──► open ── cooldown ──► one probe
  *        ▲                                                       ▲                     │     │
@@ -48,7 +48,7 @@ export class Breaker {
     return this.#probeAtMs !== undefined
   }
 
-  /** Milliseconds until a probe may be made, 0 while one is in flight; `undefined` when a call may go. */
+  /** Milliseconds until a probe may be made, 0 while one is in flight; `undefined` when a call may be sent. */
   openForMs (nowMs: number): number | undefined {
     if (this.#probeAtMs === undefined) return undefined
     if (nowMs < this.#probeAtMs) return this.#probeAtMs - nowMs

@@ -1,7 +1,7 @@
 /**
  * Chooses among several credentials of one provider: drawn by weight, those that are cooling down last.
  *
- * A credential cools down when the provider limits, refuses or no longer pays for it; the others do not.
+ * A credential cools down when the provider limits or rejects it, or reports that its quota is used up; the others do not.
  */
 
 import type { GatewayError } from '../core/errors.ts'

@@ -1,4 +1,4 @@
-/** Explains a call that is not made: the models it would ask now, in order, and why. */
+/** Describes how a call would be routed: the models it would ask now, in order, and why. */
 
 import { rankText } from './explain-route.ts'
 import type { FailedAttempt } from '../core/record.ts'

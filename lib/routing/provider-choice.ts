@@ -69,7 +69,7 @@ export function ownProviderKey (headers: Call['headers']): Secret | undefined {
 /**
  * Returns the routes for one model of such a call; none for a model the operator disabled.
  *
- * @throws GatewayError `unknown_provider` when nothing says whose the key is.
+ * @throws GatewayError `unknown_provider` when the provider of the key cannot be determined.
  */
 export function routesByChoice (
   choice: ProviderChoice,

@@ -1,6 +1,6 @@
 /**
  * Reads from a chat request what its model must be able to do, and skips candidates that are known not to
- * be able to. What is not known of a model speaks for it, and a model without an alternative is never skipped.
+ * be able to. Unknown capabilities count as present, and a model without an alternative is never skipped.
  */
 
 import { objectOf } from '../json/guards.ts'

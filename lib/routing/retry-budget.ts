@@ -3,7 +3,7 @@
  * model and fallbacks to one of its models alike.
  *
  * Answers earn them and failures lose them, so there is one for every failure of a provider that works
- * more often than not, and none for one that is down: its calls are no more than they were.
+ * more often than not, and none for one that is down: it gets no extra requests.
  * What a provider says about waiting is remembered with it.
  *
  * One budget is kept for the gateway's own credential; a caller with a key of their own has another.
@@ -27,7 +27,7 @@ export class RetryBudget {
   readonly #now: () => number
   #attemptsLeft = initialAttempts
   /** Answers since the last stale sockets, each of which may have left a connection open. */
-  #keptSockets = 0
+  #reusableSockets = 0
   #askedAtMs: number
   #notBeforeMs = 0
 
@@ -40,7 +40,7 @@ export class RetryBudget {
   /** Earns attempts; to be called for every answer. */
   onAnswer (): void {
     this.#attemptsLeft = Math.min(maxAttempts, this.#attemptsLeft + earnedByAnswer)
-    this.#keptSockets = Math.min(maxAttempts, this.#keptSockets + 1)
+    this.#reusableSockets = Math.min(maxAttempts, this.#reusableSockets + 1)
   }
 
   /**
@@ -74,8 +74,8 @@ export class RetryBudget {
   takeStaleSocket ({ code, cause }: GatewayError): boolean {
     const reason: unknown = cause instanceof Error ? Reflect.get(cause, 'code') : undefined
     if (code !== 'upstream_unreachable' || (reason !== 'UND_ERR_SOCKET' && reason !== 'ECONNRESET')) return false
-    if (this.#keptSockets < 1) return false
-    this.#keptSockets--
+    if (this.#reusableSockets < 1) return false
+    this.#reusableSockets--
     return true
   }
 

@@ -1,4 +1,4 @@
-/** Bends a script the way the directives ask for: late, slow, broken off, or an error. */
+/** Applies directives to a script the way the directives ask for: late, slow, broken off, or an error. */
 
 import { dataOf, done } from './chat-stream.ts'
 import { errorBody, Refusal } from './refusal.ts'

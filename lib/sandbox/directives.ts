@@ -6,7 +6,7 @@
  * A directive is `[sandbox: item item …]`; an item is `name` or `name=value`, without spaces around
  * the `=`. There may be several; they add up, a later one wins. They are taken out of the
  * message before it is answered. Names and values the sandbox does not know are refused with 400,
- * so that a slip of the pen is not mistaken for a provider that works.
+ * so that a typo is not mistaken for a provider that works.
  *
  * How the answer looks:
  *   words=N      the text has exactly N words (1–10000)

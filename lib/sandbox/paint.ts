@@ -9,7 +9,7 @@ export interface Picture {
   readonly number: number
   readonly width: number
   readonly height: number
-  /** A disc on nothing instead of a full sheet. */
+  /** A disc on a transparent background instead of a full picture. */
   readonly transparent: boolean
   /** Squares along each side: an unfinished picture has fewer. */
   readonly squares: number

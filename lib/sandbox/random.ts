@@ -1,4 +1,4 @@
-/** Chance that always falls the same way: hashes and numbers made from text. */
+/** Deterministic pseudo-random numbers: hashes and numbers made from text. */
 
 /** Returns 32 bits that depend on every character (FNV-1a). */
 export function hash (text: string): number {

@@ -2,7 +2,7 @@
  * Calls that are to be answered later: a receipt now, the completion under its `request_id`.
  *
  * A provider that can defer does it itself. For the others, where the operator wants it, the call
- * is stored and run by the gateway; otherwise they answer at once, as if it had not been asked.
+ * is stored and run by the gateway; otherwise they answer at once, as if `deferred` were not set.
  */
 
 import { GatewayError } from '../core/errors.ts'
@@ -70,13 +70,13 @@ async function deferOrPass (
   throw new GatewayError('upstream_invalid_response', { cause: 'no request_id' })
 }
 
-const asOurs = chain<ChatBatch, ChatBatch, ChatBatch>(recordUsage(), normalise())
+const finishAnswer = chain<ChatBatch, ChatBatch, ChatBatch>(recordUsage(), normalise())
 
 /** Answers as the call would have been answered without `deferred`. */
 async function completionAtOnce (call: ChatCall, route: Route, events: readonly ChatEvent[]): Promise<EarlyReply> {
   call.record.deferred = undefined
   const batches: ChatBatch[] = []
-  for await (const batch of asOurs(once({ call, route, events }))) batches.push(batch)
+  for await (const batch of finishAnswer(once({ call, route, events }))) batches.push(batch)
   return new EarlyReply(toJsonReply(toCompletion(batches)))
 }
 

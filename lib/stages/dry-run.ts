@@ -1,6 +1,6 @@
 /**
  * Ends a dry run (`X-Headgate-Dry-Run: true`) where the routes of a call are known: its answer is the
- * decision about them. What comes after this stage is for calls that are meant.
+ * decision about them. The stages after this one see real calls only.
  */
 
 import { EarlyReply } from '../core/early-reply.ts'
@@ -35,7 +35,7 @@ export function dryRun<R = unknown> (services: DryRunServices, capability: Capab
   })
 }
 
-/** Returns true for any value but a no: a call that was not meant to be made must not be. */
+/** Returns true for any value except `false`, `0` and `no`: in doubt, no call is made. */
 function isDryRun ({ headers }: Call): boolean {
   const value = headers['x-headgate-dry-run']
   return value !== undefined && !['false', '0', 'no'].includes(String(value).trim().toLowerCase())

@@ -1,4 +1,4 @@
-/** Checks that a key may use that much now. */
+/** Reserves what a call may use of the limits of its key. */
 
 import { GatewayError } from '../core/errors.ts'
 import { budgetText, usageLimits, type KeyLimits } from '../core/key.ts'
@@ -20,7 +20,7 @@ export interface LimitsOptions<R> {
   readonly waitForCapacity?: boolean
 }
 
-/** Milliseconds between two tries of a call that is patient: reservations of others may end at any time. */
+/** Milliseconds between two tries of a call that waits: reservations of others may end at any time. */
 const maxPauseMs = 1000
 
 /**
@@ -92,8 +92,8 @@ function estimatedUnits ({ units, prompt, completion }: Estimate): EstimatedUnit
 }
 
 /**
- * Counts use: one call in, the same call out, and what it turns out to have used counts. It is let
- * through in any case: its provider does now what an earlier call was admitted for.
+ * Counts use: one call in, the same call out, and what it turns out to have used counts. It passes
+ * in any case: its provider does now what an earlier call was admitted for.
  */
 export function countWithoutRefusing ({ limiter, settings }: Pick<Services, 'limiter' | 'settings'>): PassThroughStage<AuthedCall> {
   const reserve = async <C extends AuthedCall>(call: C, limits: KeyLimits): Promise<C> => {

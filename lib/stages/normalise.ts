@@ -1,5 +1,5 @@
 /**
- * Makes every provider's answer one of ours: the gateway's own id, clock and model name, each
+ * Gives every provider's answer the same form: the gateway's own id, clock and model name, each
  * choice ended once, usage last.
  */
 

@@ -1,5 +1,5 @@
 /**
- * Asks the providers of a call's routes, in order, until one answers; then there is no going back.
+ * Asks the providers of a call's routes, in order, until one answers; after that the route is final.
  *
  * The head of the answer, the role and whatever else comes before real output is kept back: an
  * error among it can still be answered by another provider or with a proper status. The hold is

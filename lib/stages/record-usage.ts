@@ -26,8 +26,8 @@ export interface RecordUsageOptions<R> {
 
 /**
  * Writes what an answer used into the record of its call: tokens as the provider reports them, added to
- * those of earlier turns; the length of its text so far; images, pages, seconds of sound. Batches go
- * through as they are.
+ * those of earlier turns; the length of its text so far; images, pages, seconds of audio. Batches pass
+ * unchanged.
  */
 export function recordUsage<R = unknown> (options: RecordUsageOptions<R> = {}): PassThroughStage<Batch<R, MeteredEvent>> {
   const stage: Stage<Batch<R, MeteredEvent>> = transform(() => new UsageRecorder(options))

@@ -45,7 +45,7 @@ class EventStream<B extends Batch<unknown, unknown>> implements Transformer<B, s
     const call = this.#call
     if (call === undefined || this.#printer === undefined) throw error
     const failure = asGatewayError(error)
-    // Why the call was ended says more than what broke off because of it.
+    // The reason why the call was aborted says more than the error of its stream.
     const outcome = noteError(call.record, call.signal.aborted ? call.signal.reason : failure)
     if (outcome === 'client_closed') return undefined
     return this.#printer.fail?.(failure, call) ?? sseEvent('error', JSON.stringify(failure.toBody()))

@@ -37,7 +37,7 @@ export interface ToolServices extends Pick<Services, 'tools' | 'models' | 'provi
  *
  * @param ask the provider-call stage
  * @throws GatewayError `unsupported_parameter` when `n` is greater than 1 while tools are to be
- *   run: there is one conversation to go on with. Else what `ask` throws.
+ *   run: only one conversation can be continued. Else what `ask` throws.
  */
 export function toolExecute (services: ToolServices, ask: Ask): Ask {
   const { tools, models, settings } = services
@@ -57,7 +57,7 @@ function turnsWithin (models: ToolServices['models']): LoopOptions['affords'] {
   }
 }
 
-/** Tells whether the model of a route is known to see: a picture shown to one that does not can fail the whole call. */
+/** Tells whether the model of a route is known to support vision: an image can fail the whole call of another. */
 function imageViewers ({ models, providers }: ToolServices): LoopOptions['seesImages'] {
   return ({ modelId, providerId }) => providers.get(providerId)?.quirks.toolImages !== false &&
     models.find(modelId)?.capabilities['vision'] === true

@@ -36,7 +36,7 @@ export function validate<S extends TSchema> (
     const body = await call.body()
     if (!isObject(body)) throw new GatewayError('invalid_json')
     if (!matches(body)) throw new ValidationError(reasons(schema, body))
-    // The check has just shown that it is one, and the nulls go here.
+    // The check has just shown that it is one, and nulls are removed here.
     const request = withoutNulls(body) as WithoutNulls<Static<S>>
     return extend(call, { request })
   })

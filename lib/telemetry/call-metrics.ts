@@ -1,7 +1,7 @@
 /**
  * Counts calls that have ended, at half a microsecond each.
  *
- * Labels are bounded: a model known only to the caller who wrote its name counts as `other`, and so does
+ * Labels are bounded: an unknown name of a model counts as `other`, and so does
  * every new one beyond the maximum.
  */
 

@@ -1,4 +1,4 @@
-/** Selects what of an error may be logged: enough to find the fault, nothing of what was said. */
+/** Selects what of an error may be logged: enough to find the fault, no content of requests. */
 
 import { redact } from './redact.ts'
 

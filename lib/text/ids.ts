@@ -13,7 +13,7 @@ export function completionId (): string {
 const rows = randomBytes(9).toString('base64url')
 let row = 0
 
-/** Makes the id of a usage row: unlike that of any other process, in the order they were made. */
+/** Makes the id of a usage row: unique across processes, and ordered by time. */
 export function rowId (): string {
   return `${rows}-${(row++).toString(36)}`
 }

@@ -3,7 +3,7 @@
  *
  * A provider bills what it has begun; most go on writing for as long as the connection is open. Reading
  * on is bounded in time, in bytes and in the number of answers at once; beyond that, and when the
- * gateway shuts down, an answer is given up as it would have been anyway.
+ * gateway shuts down, an answer is aborted.
  */
 
 import type { CallSignal } from '../core/call-signal.ts'
@@ -55,7 +55,7 @@ export class AbandonedAnswers {
     if (signal.aborted) throw signal.reason
     const own = new AbortController()
     const earlier = record.usage // of the turns before this one
-    const onAbort = (): void => this.#left(own, signal.reason)
+    const onAbort = (): void => this.#onCallerLeft(own, signal.reason)
     signal.addEventListener('abort', onAbort, { once: true })
     const release = (): void => {
       signal.removeEventListener('abort', onAbort)
@@ -98,7 +98,7 @@ export class AbandonedAnswers {
     for (const own of this.#running.keys()) own.abort(new GatewayError('shutting_down'))
   }
 
-  #left (own: AbortController, reason: unknown): void {
+  #onCallerLeft (own: AbortController, reason: unknown): void {
     const gone = reason instanceof GatewayError && reason.code === 'client_closed_request'
     if (!gone || this.#running.size >= this.#limits.answers) {
       own.abort(reason)

@@ -14,7 +14,7 @@ const highWaterMark = 64 * 1024
 export interface BodySource {
   readonly pause: () => void
   readonly resume: () => void
-  /** The rest is not wanted. */
+  /** Discards the rest. */
   readonly cancel: () => void
 }
 

@@ -1,5 +1,5 @@
 /**
- * Providers are asked not to compress; some proxies in front of them do so all the same.
+ * Providers are asked not to compress; some proxies in front of them do so anyway.
  */
 
 import { Readable, pipeline } from 'node:stream'

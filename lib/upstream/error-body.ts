@@ -5,7 +5,7 @@ const maxBytes = 64 * 1024
 const maxWaitMs = 3000
 
 /**
- * Reads the words of a refusal: parsed JSON, else text, empty for a page of HTML and for what is
+ * Reads the body of an error response: parsed JSON, else text, empty for a page of HTML and for what is
  * cut off. Of a body that does not end, what came within three seconds counts.
  */
 export async function readErrorBody ({ body }: UpstreamResponse, waitMs = maxWaitMs): Promise<unknown> {

@@ -5,7 +5,7 @@
  * on with back-pressure, which costs about four fifths of `request` and a sixth of `fetch`.
  * Redirects are never followed, so a credential cannot travel to another host.
  *
- * Requests wait for a socket in a line of our own: undici keeps what is queued, with its body, even
+ * Requests wait for a socket in a queue of the gateway: undici keeps what is queued, with its body, even
  * after it was aborted, and the clock of an answer should not run before its request is sent.
  */
 

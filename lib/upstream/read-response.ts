@@ -1,10 +1,10 @@
-/** Runs readers over what a provider sent, so that each of their complaints is an error of ours. */
+/** Runs readers over what a provider sent, and makes a GatewayError of what they throw. */
 
 import { GatewayError } from '../core/errors.ts'
 import { parseBounded } from '../json/parse-bounded.ts'
 import { ProviderFailure, invalidResponse } from '../providers/provider-failure.ts'
 
-/** Runs a reader over a response. Whatever it stumbles over is the response's fault: a 502, no 500. */
+/** Runs a reader over a response. What it throws unexpectedly is the response's fault: 502, not 500. */
 export function readOrRefuse<T> (read: () => T): T {
   try {
     return read()

@@ -24,7 +24,7 @@ export class CallRecorder {
   }
 
   /**
-   * Puts a call on record that is about to answer completely. Its last byte must wait for the result:
+   * Journals a call just before its last byte is sent. Its last byte must wait for the result:
    * the journal, written once for all calls of a turn of the event loop.
    */
   recordBeforeLastByte (call: Call): Promise<void> | undefined {
@@ -50,7 +50,7 @@ export class CallRecorder {
     }
   }
 
-  /** Returns the row that is on record, unless the call ended otherwise after all. */
+  /** Returns the row that is on record, unless its outcome has changed since. */
   #rowOf (call: Call): UsageRow | undefined {
     const recorded = this.#recorded.get(call)
     if (recorded === undefined) return usageRow(call, this.#parts.models())

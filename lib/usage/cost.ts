@@ -4,7 +4,7 @@ import type { Price } from '../core/model.ts'
 import type { Images, Units, Usage } from '../core/usage.ts'
 
 type TokenPrices = Pick<Price, 'input' | 'output' | 'cachedInput' | 'cacheWrite' | 'cacheWriteHour' | 'audioInput' | 'audioOutput' | 'imageInput'>
-/** An amount, and the billionths of a dollar of each. */
+/** An amount, and the unit price in billionths of a dollar. */
 type Item = readonly [amount: number, nanoUsd: number | undefined]
 
 const nano = 1e9
@@ -13,7 +13,7 @@ const perMillion = 1000
 
 /**
  * Computes the cost of an answer's tokens and searches. Tokens read from a cache or written to one, and those of
- * sound and images, have prices of their own, where these are known. The length of the prompt decides
+ * audio and images, have prices of their own, where these are known. The length of the prompt decides
  * which prices count: pass the usage of one answer, not that of several.
  *
  * @returns `undefined` where a needed price of tokens is not known, which is not zero
@@ -39,7 +39,7 @@ export function maxUnitCostOf (units: Units, price: Price): number | undefined {
   return prices.length === 0 ? undefined : Math.round(images.count * nano * Math.max(...prices))
 }
 
-/** Returns the prices for a prompt of so many tokens; what is not said of long prompts is as for others. */
+/** Returns the prices for a prompt of so many tokens; prices without a value for long prompts stay the same. */
 function pricesFor (promptTokens: number, { longPrompt, ...price }: Price): TokenPrices {
   return longPrompt === undefined || promptTokens <= longPrompt.above ? price : { ...price, ...longPrompt }
 }
@@ -50,7 +50,7 @@ function tokenItems (usage: Usage, prices: TokenPrices): Item[] {
   const { input, output, cachedInput = input, cacheWrite = input, cacheWriteHour = cacheWrite } = prices
   const { audioInput = input, audioOutput = output, imageInput = input } = prices
   let rest = promptTokens
-  // Providers report anything: no token is paid twice.
+  // Reported counts may overlap; no token is billed twice.
   const part = (tokens: number, each: number | undefined): Item => {
     const taken = tokens > 0 ? Math.min(tokens, rest) : 0
     rest -= taken

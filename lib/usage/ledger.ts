@@ -1,5 +1,5 @@
 /**
- * The usage ledger: a row for each call, written to the database in batches beside the calls.
+ * The usage ledger: a row for each call, written to the database in batches in the background.
  *
  * Until a row is in the database it is in the journal as well, from before the last byte of the
  * answer left: what a caller has an answer to is on record, even if this process is killed. The
@@ -191,7 +191,7 @@ export class Ledger {
     this.#timer = setTimeout(() => { void this.flush() }, waitMs).unref()
   }
 
-  /** Notes that every row of memory is in the database: the journal need not have them any more. */
+  /** Called when every row in memory is in the database: the journal need not have them any more. */
   #written (): void {
     if (this.#failures > failuresBeforeLogging) this.#options.log.warn({ lost: this.#dropped }, 'usage ledger available again')
     this.#failures = 0

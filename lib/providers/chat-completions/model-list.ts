@@ -5,7 +5,7 @@ export const chatCompletionsModels: ModelList = {
   headers: {},
   read: body => listIn(body, 'data').map(({ id, created }) => ({
     id,
-    // Zero is what servers say that do not know.
+    // Servers that do not know report 0.
     facts: typeof created === 'number' && created > 0 && created < 1e11
       ? { createdAt: new Date(created * 1000).toISOString() }
       : {}

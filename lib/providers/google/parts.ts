@@ -22,7 +22,7 @@ const mediaTypes: Readonly<Record<string, string>> = {
   json: 'application/json'
 }
 
-/** Makes the part of a text, and none of no text: the provider refuses empty ones. */
+/** Returns the part of a text, or none for empty text, which the provider refuses. */
 export function textPart (text: string): Part[] {
   return text === '' ? [] : [{ text }]
 }

@@ -170,7 +170,7 @@ class Schemas {
   }
 }
 
-/** A node that is but a reference: by itself, or in the `allOf` that is used to describe one. */
+/** A node that is only a reference: by itself, or in the `allOf` that is used to describe one. */
 function loneReference ({ $ref: reference, allOf, properties }: Schema): string | undefined {
   if (typeof reference === 'string') return reference
   if (!Array.isArray(allOf) || allOf.length !== 1 || properties !== undefined) return undefined

@@ -65,8 +65,8 @@ export function readImageStream ({ request }: Ask<{ readonly n?: number }>): Str
 /**
  * The event with an empty text in place of its image.
  *
- * @throws GatewayError `upstream_invalid_response` for what is not JSON, as an event is not that
- *   ends inside its image
+ * @throws GatewayError `upstream_invalid_response` for what is not JSON, also for an event
+ *   that is cut off inside its image
  */
 function withoutImage (data: string, event: string | undefined): Record<string, unknown> {
   const key = /"b64_json"\s*:\s*"/.exec(data)

@@ -17,7 +17,7 @@ import type { Adapter, Ask, BodyReader, StreamReader, UpstreamHead, UpstreamRequ
 
 export const openaiSpeech: Adapter<SpeechInput, SpeechEvent> = {
   request: speechRequest,
-  read: readSound,
+  read: readAudio,
   error: readError
 }
 
@@ -45,8 +45,8 @@ function speechRequest ({ request, route }: Ask<SpeechInput>): UpstreamRequest {
   }
 }
 
-/** Takes everything for sound that does not say it is something else. */
-function readSound (head: UpstreamHead, ask: Ask<SpeechInput>): BodyReader<SpeechEvent> {
+/** Reads as audio what is not declared to be something else. */
+function readAudio (head: UpstreamHead, ask: Ask<SpeechInput>): BodyReader<SpeechEvent> {
   const contentType = contentTypeOf(head)
   if (/json|^text\//.test(contentType)) return jsonOrSse(ask, refuseJson, readStream)
   const mediaType = contentType.startsWith('audio/') ? contentType : mediaTypes[ask.request.response_format ?? 'mp3']
@@ -61,7 +61,7 @@ function readSound (head: UpstreamHead, ask: Ask<SpeechInput>): BodyReader<Speec
   }
 }
 
-/** Refuses JSON: with a good status is an error all the same, or no sound. */
+/** Rejects JSON under status 200: it is an error, or at least no audio. */
 function refuseJson (body: unknown): never {
   raise(inBandError(objectOf(body) ?? {}, false), 'no sound')
 }

@@ -68,7 +68,7 @@ function wordOf ({ word, start, end }: Record<string, unknown>): TranscriptWord 
   return { word: typeof word === 'string' ? word : '', start: numberOf(start) ?? 0, end: numberOf(end) ?? 0 }
 }
 
-/** Every field is promised to callers; servers of other makes leave some out. */
+/** Every field is promised to callers; other servers leave some out. */
 function segmentOf (segment: Record<string, unknown>, index: number): TranscriptSegment {
   const { tokens, text } = segment
   const number = (name: keyof TranscriptSegment, otherwise = 0): number => numberOf(segment[name]) ?? otherwise

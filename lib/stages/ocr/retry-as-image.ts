@@ -5,8 +5,8 @@ import type { OcrInput } from '../../ocr/input.ts'
 import { once, type Stage } from '../../core/stage.ts'
 
 /**
- * Asks again, once, when the provider finds that the document at an address is an image: an
- * address often does not show it.
+ * Asks again, once, when the provider finds that the document at an address is an image: a
+ * URL often does not show the type.
  */
 export function retryAsImage<E> (
   ask: Stage<RoutedCall<OcrInput>, Batch<OcrInput, E>>
