@@ -5,11 +5,8 @@
 
 import { asGatewayError } from './errors.ts'
 import type { Route } from './route.ts'
-import { addUsage, type EstimatedUnits, type Usage } from './usage.ts'
+import { addUsage, charactersPerToken, type EstimatedUnits, type Usage } from './usage.ts'
 import type { Limit } from './key.ts'
-
-/** Characters of text that make about one token. */
-export const charactersPerToken = 4
 
 /** The end of a call. A disconnect is an outcome of its own, not an error. */
 export type Outcome = 'ok' | 'error' | 'client_closed'
