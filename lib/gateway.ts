@@ -92,7 +92,7 @@ export type CallObserver = (call: Call, row?: UsageRow) => void
 /** Longest wait for model lists before a new configuration is used: some model names are known only from them. */
 const modelListTimeoutMs = 5000
 
-/** How often calls in flight are looked through that have to be put on record. */
+/** Milliseconds between two looks for calls in flight that have to be put on record. */
 const recordEveryMs = 250
 
 export async function createGateway (settings: Settings, given: GatewayParts): Promise<Gateway> {

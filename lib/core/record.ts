@@ -24,7 +24,7 @@ export interface WastedRequest {
   readonly usage?: Usage | undefined
 }
 
-/** What was known when a turn began. */
+/** The state of a record when a turn began. */
 export interface OpenTurn {
   readonly attempts: number
   readonly outputCharacters: number
@@ -117,11 +117,11 @@ export class CallRecord {
   reservation: number | undefined = undefined
   /** The amount reserved of the budget of a strict key, in billionths of a dollar: the call must not cost more. */
   reservedNanoUsd: number | undefined = undefined
-  /** What was reserved of the budget of its key, in billionths of a dollar. */
+  /** The amount reserved of the budget of its key, in billionths of a dollar. */
   budgetedNanoUsd: number | undefined = undefined
-  /** Of a receipt: what is charged until the answer is fetched. */
+  /** The charge for a receipt until its answer is fetched. */
   chargedNanoUsd: number | undefined = undefined
-  /** Of a fetched answer: what its receipt was charged, which what it really cost replaces. */
+  /** The charge for the receipt of a fetched answer, which the real cost replaces. */
   refundedNanoUsd: number | undefined = undefined
   /** The limit for which it was refused. */
   refusedBy: Limit | undefined = undefined

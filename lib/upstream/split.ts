@@ -25,7 +25,7 @@ export interface AnyEvent {
 
 /** Requests of one call in flight at once. */
 const maxParallel = 8
-/** How long parts in flight are waited for after one has failed: the caller waits as well. */
+/** The longest wait for parts in flight after one has failed: the caller waits as well. */
 const partsGraceMs = 2000
 
 /** Returns the requests an ask takes at this provider. @throws what `adapter.split` throws */

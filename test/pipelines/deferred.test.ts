@@ -536,7 +536,7 @@ t.test('a receipt is charged what its answer can cost at most, until the answer 
   }
   for (let call = 0; call < 3; call++) await defer()
   t.equal(upstream.requests.length, 3, 'two of $0.40, and one shortened to what was left')
-  t.equal(await defer(), 402, 'answers that nobody has fetched yet have used the budget up')
+  t.equal(await defer(), 402, 'answers that are not fetched yet have used the budget up')
   for (const id of receipts) t.equal((await fetched(api, id, { headers })).status, 200)
   t.equal(await defer(), 200, 'what they really cost is next to nothing')
   await api.gateway.close()
