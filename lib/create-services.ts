@@ -116,8 +116,8 @@ function openProvider (settings: ProviderSettings, closing: Array<() => Promise<
   if (settings.kind === 'sandbox') return createProvider(settings, sandboxTransport(settings.options))
   const transport = httpTransport({
     baseUrl: settings.baseUrl,
-    connections: settings.connections,
-    maxWaiting: settings.waitingCalls,
+    connections: settings.maxConnections,
+    maxWaiting: settings.maxWaitingCalls,
     connectMs: settings.timeouts.connectMs,
     headers: settings.headers
   })

@@ -48,7 +48,7 @@ export interface Gateway {
   readonly listen: () => Promise<Address>
   /**
    * Applies a new configuration once its providers have listed their models, or 5 seconds later. Open calls
-   * keep the configuration they started with. Of the `server` settings only `openHealth` is applied; the
+   * keep the configuration they started with. Of the `server` settings only `publicHealth` is applied; the
    * others take effect at the next start.
    */
   readonly reload: (settings: Settings) => Promise<void>
@@ -92,9 +92,6 @@ export type CallObserver = (call: Call, row?: UsageRow) => void
 /** Longest wait for model lists before a new configuration is used: some model names are known only from them. */
 const modelListTimeoutMs = 5000
 
-/** Milliseconds between two looks for calls in flight that have to be put on record. */
-const recordEveryMs = 250
-
 export async function createGateway (settings: Settings, given: GatewayParts): Promise<Gateway> {
   const { keys, log, database, usageDatabase, limiter = createLimiter(usageDatabase, log), observers = [], providers = [] } = given
   const endpointsFor = given.endpoints ?? createEndpoints
@@ -123,8 +120,8 @@ export async function createGateway (settings: Settings, given: GatewayParts): P
         return undefined
       }
     }
+    attempt(() => logCall(log, call))
     const row = attempt(() => recorder.end(call))
-    attempt(() => logCall(log, call, row))
     for (const observe of observers) attempt(() => observe(call, row))
   }
   const app = createApp({
@@ -136,9 +133,6 @@ export async function createGateway (settings: Settings, given: GatewayParts): P
     beforeLastByte: call => recorder.recordBeforeLastByte(call),
     onEnd
   })
-  const recording = setInterval(() => {
-    if (ledger !== undefined) app.visitCalls(call => recorder.recordInFlight(call))
-  }, recordEveryMs).unref()
   const tasks = deferrals === undefined ? undefined : new TaskRunner(deferrals, {
     run: async (task, signal) => {
       const answer = await answerTask(services, deferredChat(services), onEnd)(task, signal)
@@ -157,7 +151,7 @@ export async function createGateway (settings: Settings, given: GatewayParts): P
     requireHostHeader: false, // refused by the app, with a body and an id
     maxHeaderSize: 32 * 1024
   }, app.handle)
-  server.maxConnections = settings.server.connections
+  server.maxConnections = settings.server.maxClientConnections
   server.on('clientError', refuseMalformed)
   // A caller that expects `100 Continue` before sending a body gets it when the body is read, not before.
   server.on('checkContinue', app.handle).on('checkExpectation', app.handle)
@@ -223,7 +217,6 @@ export async function createGateway (settings: Settings, given: GatewayParts): P
       server.closeAllConnections()
       await closed
       await tasks?.stop()
-      clearInterval(recording)
       await ledger?.close()
       await services.close()
     }

@@ -53,7 +53,7 @@ export function health (services: Pick<Services, 'settings' | 'keys'>, { degrade
     const parts = degraded()
     return parts.length === 0 ? { status: 'ok' } : { status: 'ok', degraded: [...parts] }
   })
-  return services.settings.server.openHealth
+  return services.settings.server.publicHealth
     ? pipeline(check, jsonReply())
     : pipeline(auth(services), check, jsonReply())
 }

@@ -33,7 +33,7 @@ interface EndpointRow extends Omit<Endpoint, 'name' | 'maxBodyBytes' | 'handle'>
 
 const get = { method: 'GET', body: 'none' } as const
 const post = {
-  method: 'POST', body: 'json', maxBodyBytes: ({ jsonBodyBytes, mediaBodyBytes }: Limits) => Math.max(jsonBodyBytes, mediaBodyBytes)
+  method: 'POST', body: 'json', maxBodyBytes: ({ jsonBodyBytes, jsonBodyTotalBytes }: Limits) => Math.max(jsonBodyBytes, jsonBodyTotalBytes)
 } as const
 /** As many images as an edit may have, of a usual size. */
 const imageForm = {

@@ -80,64 +80,47 @@ const Headers = (description: string) => Named(Secret('Value of this header.'), 
 })
 
 const TimeoutsConfig = Section({
-  connect_ms: Milliseconds(10_000, 'Until the connection is open.'),
-  first_byte_ms: Milliseconds(60_000, 'Until a streamed answer begins.'),
-  response_ms: Milliseconds(600_000, 'Until a whole answer begins, which comes only with its body.'),
-  idle_bytes_ms: Milliseconds(120_000, 'Between two reads of an answer, comments included.'),
-  idle_events_ms: Milliseconds(300_000, 'Between two reads that contain an event.')
-}, 'Time-outs for this provider.')
-
-const SlowStreamConfig = Closed({
-  first_output_ms: Type.Optional(Type.Integer({
-    minimum: 1,
-    maximum: hour,
-    description: 'Longest wait for the first output of a stream. After it the next model of the call is asked instead, if there is one.'
-  })),
-  pause_ms: Type.Optional(Type.Integer({
-    minimum: 1, maximum: hour, description: 'Longest pause between two events of an answer that has begun. After it the answer ends with an error.'
-  })),
-  events_per_second: Type.Optional(Type.Number({
-    exclusiveMinimum: 0, maximum: 1_000_000, description: 'Fewest events per second of an answer that has begun. Below it the answer ends with an error.'
-  })),
-  window_ms: Milliseconds(10_000, 'Time over which `events_per_second` is measured.', hour)
-}, {
-  description: 'Streams that are slower are failures, for at most one stream in 20. Time in which the caller does not read does not count. Default: none.'
-})
+  connect_ms: Milliseconds(10_000, 'Longest wait for a connection.'),
+  first_byte_ms: Milliseconds(60_000, 'Longest wait for the head of a streamed answer.'),
+  response_ms: Milliseconds(600_000, 'Longest wait for the head of a complete answer, which comes only with its body.'),
+  idle_bytes_ms: Milliseconds(120_000, 'Longest wait between two reads of an answer; comments of a stream count as reads.'),
+  idle_events_ms: Milliseconds(300_000, 'Longest wait between two reads that contain an event.')
+}, 'Timeouts for this provider.')
 
 const QuirksConfig = Section({
   token_limit_field: Type.Optional(OneOf(['max_tokens', 'max_completion_tokens'], {
-    description: 'The only token limit it knows. Default: the one the caller used.'
+    description: 'The only token limit that the server knows. Default: the one the caller used.'
   })),
   omit: Type.Optional(Type.Array(Text('A field.'), {
-    description: 'Fields of a chat request it refuses; they are left out.'
+    description: 'Fields of a chat request that the server refuses; they are left out.'
   })),
   stream_usage: Type.Optional(Type.Boolean({
-    description: 'False when it does not know `stream_options`.'
+    description: 'False when the server does not know `stream_options`.'
   })),
-  choices: Type.Optional(Type.Boolean({
-    description: 'False when it gives one choice only; more are asked for in parallel.'
+  multiple_choices: Type.Optional(Type.Boolean({
+    description: 'False when the server gives only one choice; further ones are requested in parallel.'
   })),
   lenient_finish: Type.Optional(Type.Boolean({
-    description: 'True when its streams may end without a finish reason.'
+    description: 'True when streams of the server may end without a finish reason.'
   })),
   reasoning_effort: Type.Optional(OneOf(['field', 'object', 'omit'], {
     description: 'Send `reasoning_effort`, send `reasoning: {effort}`, or nothing.'
   })),
-  forward: Type.Optional(Type.Array(Text('A field.'), {
-    description: 'Fields of a request that only this kind of server knows; sent on.'
+  extra_fields: Type.Optional(Type.Array(Text('A field.'), {
+    description: 'Further fields of a request that are sent on: those only this kind of server knows.'
   })),
-  echo: Type.Optional(Type.Array(Text('A field.'), {
-    description: 'Fields of assistant messages that it wants back in the history.'
+  keep_in_history: Type.Optional(Type.Array(Text('A field.'), {
+    description: 'Further fields of assistant messages that are sent back in the history.'
   })),
   obfuscation: Type.Optional(Type.Boolean({
-    description: 'True when it pads its streams with random text by default.'
+    description: 'True when the server pads its streams with random text by default.'
   })),
-  custom_tools: Type.Optional(Type.Boolean({ description: 'False when it refuses free-form tools.' })),
+  custom_tools: Type.Optional(Type.Boolean({ description: 'False when the server refuses free-form tools.' })),
   legacy_functions: Type.Optional(Type.Boolean({
-    description: 'True when it knows the deprecated `functions`; else they are sent as tools.'
+    description: 'True when the server knows the deprecated `functions`; otherwise they are sent as tools.'
   })),
-  rename: Type.Optional(Type.Record(Type.String(), Text('Its name there.'), {
-    description: 'Renamed fields of a chat request: our name, then its name.', propertyNames: word
+  rename: Type.Optional(Type.Record(Type.String(), Text('Its name at the provider.'), {
+    description: 'Renamed fields of a chat request: the name in this API, then the name at the provider.', propertyNames: word
   })),
   tool_call_id_length: Type.Optional(Type.Integer({
     minimum: 8,
@@ -145,10 +128,10 @@ const QuirksConfig = Section({
     description: 'Required length of tool-call ids, in letters and digits; other ids are replaced.'
   })),
   tool_images: Type.Optional(Type.Boolean({
-    description: 'False when pictures from tools cannot be shown to its models: it takes no user message after those of tools.'
+    description: 'False when images from tools cannot be shown to its models: the server takes no user message after tool messages.'
   })),
   base64_embeddings: Type.Optional(Type.Boolean({
-    description: 'False when it does not know embeddings in base64; they are made here.'
+    description: 'False when the server does not know base64 embeddings; the gateway encodes them.'
   }))
 }, 'Deviations from its dialect, in addition to those of its kind.')
 
@@ -179,24 +162,23 @@ export const ProviderConfig = Closed({
     description: 'Several keys instead of `api_key`, or maps of one and its weight. A key that is limited or refused cools ' +
       'down by itself, and the next one is tried before another provider.'
   })),
-  headers: Headers('Sent with every request to it.'),
+  headers: Headers('Sent with every request to the provider.'),
   timeouts: TimeoutsConfig,
-  slow_stream: Type.Optional(SlowStreamConfig),
   retries: Type.Integer({
     minimum: 0,
     maximum: 10,
     default: 2,
     description: 'Further attempts at the same model after a transient failure, before the first byte.'
   }),
-  on_disconnect: OneOf(['abort', 'drain'], {
+  on_disconnect: OneOf(['abort', 'read_to_end'], {
     default: 'abort',
     description: 'When the client disconnects: abort the provider request, or read the answer to its end for exact usage.'
   }),
-  connections: Count(256, 'Sockets to it, per process.', 65_536),
-  waiting_calls: Count(1024, 'Requests that may wait for a socket, per process, fairly among keys; more go to the next model or are refused with 503.', 1_000_000),
+  max_connections: Count(256, 'Maximum number of sockets to the provider, per process.', 65_536),
+  max_waiting_calls: Count(1024, 'Maximum number of requests that wait for a socket, per process, fairly among keys; further ones go to the next model or are refused with 503.', 1_000_000),
   quirks: QuirksConfig,
   list_models: Type.Optional(Type.Boolean({
-    description: 'Merge its own model list into ours. Default: true for servers that run models ' +
+    description: 'Add the provider\'s own model list to the catalogue. Default: true for servers that run models ' +
       'of your choice, false for those whose models the catalogue knows.'
   })),
   options: Type.Record(Type.String(), Type.Unknown(), {
@@ -223,7 +205,7 @@ export const ModelConfig = Closed({
   price: Type.Optional(Closed(priceFields, { description: 'Its price, in place of that of the catalogue; tokens in USD per million.' })),
   attributes: Type.Optional(Type.Record(Type.String(), Type.Number({ minimum: 0, maximum: 1 }), {
     description: 'Attributes from 0 to 1: `intelligence`, `speed`, `accuracy`, `creativity`, or any other. ' +
-      '`cost`, of which 1 is most expensive, follows from its price unless it is set here.',
+      '`cost`, where 1 is most expensive, follows from its price unless it is set here.',
     propertyNames: word
   }))
 }, { description: 'A model of your own, or a change to one of the catalogue.' })
@@ -245,7 +227,7 @@ const WeightedModel = Closed({
     description: 'Its share of the calls where the strategy is `weighted`; 0: only when the others fail.'
   }),
   settings: Type.Optional(Type.Record(Type.String(), Type.Unknown(), {
-    description: 'Fields of a chat request that it gets where the request does not have them: `temperature`, `reasoning_effort`, …'
+    description: 'Defaults for fields of a chat request to this model: `temperature`, `reasoning_effort`, …'
   }))
 })
 type WeightedModel = Static<typeof WeightedModel>
@@ -263,7 +245,7 @@ const RouteModels = Closed({
   }))
 })
 
-/** Not a union: of a mistake in one, all its members would have something to say. */
+/** Not a union: for one mistake, every member of it would report an error. */
 export const RouteConfig = Type.Unsafe<string[] | Static<typeof RouteModels>>({
   ...RouteModels, type: ['array', 'object'], items: Text('A model id, an alias or another route.'), minItems: 1
 })
@@ -272,23 +254,23 @@ export type RouteConfig = Static<typeof RouteConfig>
 export const ToolServerConfig = Closed({
   url: Type.Optional(HttpUrl('URL of a remote server. Either this or `command`.')),
   headers: Headers('Sent with every request to `url`.'),
-  command: Type.Optional(Text('A program to run here, looked up in PATH. Either this or `url`.')),
+  command: Type.Optional(Text('A program to run on this machine, looked up in PATH. Either this or `url`.')),
   args: Type.Array(Type.String(), { default: [], description: 'Arguments of `command`.' }),
   env: Named(Secret('Value of this variable.'), 'Environment of `command`.', {
     pattern: '^[A-Za-z_][A-Za-z0-9_]*$',
     patternErrorMessage: 'is not the name of a variable'
   }),
   timeout_ms: Type.Optional(Type.Integer({
-    minimum: 1, maximum: hour, description: 'Time-out of one call. Default: `tools.call_ms`.'
+    minimum: 1, maximum: hour, description: 'Timeout of one call. Default: `tools.call_ms`.'
   })),
   allowed_tools: Type.Optional(Type.Array(Text('A tool.'), {
     description: 'The only tools models may call. Default: all.'
   })),
-  shared: Type.Boolean({
+  share_sessions: Type.Boolean({
     default: false,
-    description: 'True: keys share a session, for servers that keep no state in it. Else each key has its own, of a command its own process.'
+    description: 'True: keys share one session, for servers that keep no state in it. Otherwise each key has its own session, and its own process of a `command`.'
   })
-}, { description: 'A tool server (MCP): remote, or a command run here.' })
+}, { description: 'A tool server (MCP): remote, or a command run on this machine.' })
 export type ToolServerConfig = Static<typeof ToolServerConfig>
 
 const KeyLimitsConfig = Closed({
@@ -298,13 +280,13 @@ const KeyLimitsConfig = Closed({
   budget: Type.Optional(Closed({
     usd: Type.Number({ exclusiveMinimum: 0, maximum: 1_000_000, description: 'Dollars.' }),
     per: OneOf(['day', 'month', 'total'], { default: 'month', description: 'Period in UTC: day, month or total.' }),
-    unpriced: Type.Optional(OneOf(['allow', 'refuse'], {
-      description: 'Whether it may use models without a known price, which count as free. Default: refuse.'
+    unpriced_models: Type.Optional(OneOf(['allow', 'refuse'], {
+      description: 'Whether the key may use models without a known price, which count as free. Default: refuse.'
+    })),
+    cap_answers: Type.Optional(Type.Boolean({
+      description: 'Limit the length of each answer to what is left of the budget. Default: true.'
     }))
-  }, { description: 'Budget.' })),
-  strict: Type.Optional(Type.Boolean({
-    description: 'Limit the length of each answer to what is left of the budget. Default: true for a key with a budget.'
-  }))
+  }, { description: 'Budget.' }))
 }, { description: 'Limits of a key; without an entry there is no limit.' })
 
 export const KeyConfig = Closed({
@@ -332,20 +314,20 @@ export const KeyConfig = Closed({
 export type KeyConfig = Static<typeof KeyConfig>
 
 const LimitsConfig = Section({
-  json_body_bytes: Bytes(16 * mebibyte, 'A JSON request. Strings of 64 KiB and more, such as images in base64, count for `media_body_bytes` only.'),
-  media_body_bytes: Bytes(50 * mebibyte, 'A JSON request, strings of any length included.'),
-  json_values: Count(500_000, 'Values of a JSON request. Keys, strings, objects and lists count as eight numbers: they take as long to parse.', 1_000_000),
-  json_depth: Count(100, 'Levels of a JSON request.', 1000),
-  chat_messages: Count(20_000, 'Messages of a chat request.', 1_000_000),
-  chat_parts: Count(20_000, 'Parts of all messages of a chat request together.', 1_000_000),
-  chat_tools: Count(1024, 'Tools, functions included, of a chat request.', 100_000),
-  models_per_call: Count(16, 'Models in the `model` list of one request.', 1000),
-  audio_file_bytes: Bytes(25 * mebibyte, 'An uploaded audio file.'),
-  document_bytes: Bytes(50 * mebibyte, 'A document to be read, decoded or fetched.'),
-  answer_bytes: Bytes(64 * mebibyte, 'One whole answer of a provider, decoded. Images and vectors may be as large as those get.'),
-  event_bytes: Bytes(8 * mebibyte, "One event of a provider's stream."),
-  open_calls: Count(10_000, 'Calls in flight at once, of callers with a key; more are refused with 503.'),
-  key_share: Type.Number({
+  json_body_bytes: Bytes(16 * mebibyte, 'Maximum size of a JSON body, not counting strings of 64 KiB and more, such as images in base64.'),
+  json_body_total_bytes: Bytes(50 * mebibyte, 'Maximum size of a JSON body, strings of any length included.'),
+  json_values: Count(500_000, 'Maximum number of values in a JSON body. Keys, strings, objects and lists count as eight numbers: they take as long to parse.', 1_000_000),
+  json_depth: Count(100, 'Maximum nesting of a JSON body.', 1000),
+  chat_messages: Count(20_000, 'Maximum number of messages of a chat request.', 1_000_000),
+  chat_parts: Count(20_000, 'Maximum number of content parts, of all messages of a chat request together.', 1_000_000),
+  chat_tools: Count(1024, 'Maximum number of tools of a chat request, functions included.', 100_000),
+  models_per_call: Count(16, 'Maximum number of models in the `model` list of a request.', 1000),
+  audio_file_bytes: Bytes(25 * mebibyte, 'Maximum size of an uploaded audio file.'),
+  document_bytes: Bytes(50 * mebibyte, 'Maximum size of a document for OCR, decoded or fetched.'),
+  answer_bytes: Bytes(64 * mebibyte, 'Maximum size of one complete answer of a provider, decompressed. Answers with images and embeddings have higher, fixed bounds.'),
+  event_bytes: Bytes(8 * mebibyte, 'Maximum size of one event of a stream.'),
+  open_calls: Count(10_000, 'Maximum number of calls in flight, of callers with a key; further ones are refused with 503.'),
+  max_share_per_key: Type.Number({
     exclusiveMinimum: 0,
     maximum: 1,
     default: 0.5,
@@ -355,41 +337,41 @@ const LimitsConfig = Section({
   body_memory_bytes: Type.Optional(Type.Integer({
     minimum: mebibyte,
     maximum: 1024 * 1024 * mebibyte,
-    description: 'Memory for the JSON bodies of all calls in flight, per process; more are refused with 503. Two bytes for each ' +
+    description: 'Memory for the JSON bodies of all calls in flight, per process; further bodies are refused with 503. Two bytes for each ' +
       'byte received and 128 for each value. Default: a quarter of the heap limit (`--max-old-space-size`).'
   })),
   upload_disk_bytes: Type.Integer({
     minimum: mebibyte,
     maximum: 1024 * 1024 * mebibyte,
     default: 4096 * mebibyte,
-    description: 'Uploaded files of all calls in flight, per process; more are refused with 503.'
+    description: 'Disk space for the uploaded files of all calls in flight, per process; further ones are refused with 503.'
   }),
-  pipelined_requests: Count(16, 'Requests of one connection that may wait for an answer; the next is refused with 503 and the connection closed.', 1000),
-  call_ms: Milliseconds(600_000, 'A call, from acceptance to the last byte.'),
-  body_ms: Milliseconds(60_000, 'Until a request body has arrived.'),
-  headers_ms: Milliseconds(30_000, 'Until request headers have arrived.'),
-  default_key: Type.Optional(KeyLimitsConfig)
+  pipelined_requests: Count(16, 'Maximum number of requests of one connection that wait for an answer; the next is refused with 503 and the connection closed.', 1000),
+  call_ms: Milliseconds(600_000, 'Longest duration of a call, from acceptance to the last byte.'),
+  body_ms: Milliseconds(60_000, 'Longest wait for a complete request body.'),
+  headers_ms: Milliseconds(30_000, 'Longest wait for complete request headers.'),
+  default_key_limits: Type.Optional(KeyLimitsConfig)
 }, 'Limits of one call, and of keys without limits of their own.')
 
 const ToolsConfig = Section({
-  connect_ms: Milliseconds(5000, 'Resolving, connecting and listing all servers of a call, together.'),
-  call_ms: Milliseconds(30_000, 'One call of a tool.'),
-  loop_ms: Milliseconds(300_000, 'All turns of a call, together.'),
-  loop_tokens: Count(10_000_000, 'Tokens of all turns of a call, where providers count them; no turn begins after.', 1_000_000_000),
-  result_bytes: Bytes(256 * 1024, 'One result; more is cut off.'),
-  calls_per_turn: Count(32, 'Tool calls a model may ask for in one turn.', 1024),
-  repeats: Count(3, 'The same call with the same arguments, before the loop stops.', 1000),
+  connect_ms: Milliseconds(5000, 'Longest time to resolve, connect to and list all tool servers of a call, together.'),
+  call_ms: Milliseconds(30_000, 'Longest duration of one tool call.'),
+  loop_ms: Milliseconds(300_000, 'Longest duration of all turns of a call, together.'),
+  loop_tokens: Count(10_000_000, 'Tokens of all turns of a call, where providers report them; no further turn is started once they are used.', 1_000_000_000),
+  result_bytes: Bytes(256 * 1024, 'Maximum size of one tool result; what exceeds it is cut off.'),
+  calls_per_turn: Count(32, 'Maximum number of tool calls in one turn.', 1024),
+  max_identical_calls: Count(3, 'How often a tool may be called with the same arguments before the loop stops.', 1000),
   list_ttl_ms: Milliseconds(300_000, 'Time a tool list is cached.'),
   session_idle_ms: Milliseconds(300_000, 'Time an idle session stays open.'),
-  sessions: Count(256, 'Sessions open at once.', 65_536),
+  max_sessions: Count(256, 'Maximum number of open sessions.', 65_536),
   allowed_hosts: Type.Array(Type.String({
     pattern: '^[A-Za-z0-9.:_-]+(/\\d{1,3})?$',
     patternErrorMessage: 'must be a host, an address or a range (10.0.0.0/8)'
   }), {
     default: [],
-    description: "Hosts or address ranges callers' addresses may reach although they are not public."
+    description: "Hosts or address ranges that URLs in requests may reach although they are not public: tool servers, images and documents."
   }),
-  registry_url: Type.Optional(HttpUrl('Registry for slugs that are not listed here.'))
+  registry_url: Type.Optional(HttpUrl('Registry for slugs that are not in `mcp_servers`.'))
 }, 'The tool loop.')
 
 const ServerConfig = Section({
@@ -400,14 +382,14 @@ const ServerConfig = Section({
     default: '127.0.0.1',
     description: 'Address to listen on; `0.0.0.0` for all.'
   }),
-  hosts: Type.Array(Type.String({
+  accepted_hosts: Type.Array(Type.String({
     pattern: '^(\\*|[A-Za-z0-9._-]+|\\[[0-9A-Fa-f:.]+\\])$',
     patternErrorMessage: 'must be a host name or an address without a port, or `*`'
   }), {
     default: [],
-    description: 'Names that callers may use for this gateway (`Host`), besides those of loopback; `*` for any. Default: any, but at a loopback address only those of loopback.'
+    description: 'Host names that requests may use for this gateway (`Host`), in addition to loopback names; `*` for any. Default: any, but at a loopback address only loopback names.'
   }),
-  port: Type.Integer({ minimum: 0, maximum: 65_535, default: 8080, description: '0: any free one.' }),
+  port: Type.Integer({ minimum: 0, maximum: 65_535, default: 8080, description: 'Port to listen on; 0 for any free one.' }),
   workers: Type.Unsafe<number | 'auto'>({
     type: ['integer', 'string'],
     minimum: 1,
@@ -415,7 +397,7 @@ const ServerConfig = Section({
     pattern: '^auto$',
     patternErrorMessage: 'must be a whole number or `auto`',
     default: 1,
-    description: 'Processes that serve; `auto` for one per processor.'
+    description: 'Number of worker processes; `auto` for one per processor.'
   }),
   log_level: OneOf(['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'], {
     default: 'info', description: 'Lowest level that is logged.'
@@ -425,34 +407,34 @@ const ServerConfig = Section({
     default: '.headgate',
     description: 'Directory of the embedded store, relative to the working directory.'
   }),
-  open_health: Type.Boolean({ default: false, description: 'Answer `/health` without a key.' }),
+  public_health: Type.Boolean({ default: false, description: 'Answer `/health` without a key.' }),
   shutdown_delay_ms: Type.Integer({
     minimum: 0,
     maximum: hour,
     default: 500,
     description: 'How long new connections are still accepted after SIGTERM while `/readyz` says 503, so that a load balancer can notice.'
   }),
-  drain_ms: Milliseconds(8000, 'How long open calls may go on after that. With the default, a stop fits the 10 seconds Docker gives it.'),
+  drain_ms: Milliseconds(8000, 'How long open calls may continue after that. With the default, a stop fits the 10 seconds that Docker allows.'),
   worker_timeout_ms: Milliseconds(10_000, 'How long a worker may block before it is killed and replaced.'),
   keep_alive_ms: Milliseconds(65_000, 'Time an idle client connection stays open.'),
-  connections: Count(10_000, 'Connections of callers at once, per process; more are closed as they come.')
-}, 'The process and where it listens. Changes need a restart, except to `log_level` and `open_health`.')
+  max_client_connections: Count(10_000, 'Maximum number of client connections, per process; further ones are closed at once.')
+}, 'The process and where it listens. Changes need a restart, except to `log_level` and `public_health`.')
 
 const MetricsConfig = Closed({
   host: Type.String({
     minLength: 1, default: '127.0.0.1', description: 'Address to listen on. There is no authentication.'
   }),
-  port: Type.Integer({ minimum: 0, maximum: 65_535, default: 9464, description: 'Another than `server.port`; 0: any free one.' })
+  port: Type.Integer({ minimum: 0, maximum: 65_535, default: 9464, description: 'Must differ from `server.port`; 0 for any free one.' })
 }, { description: 'Metrics for Prometheus at `GET /metrics`, on a port of their own. Default: off; `{}` turns them on.' })
 
 const DeferredConfig = Section({
-  emulate: Type.Boolean({
+  for_all_providers: Type.Boolean({
     default: false,
-    description: 'Defer answers also for providers that cannot; else they answer at once.'
+    description: 'Run deferred calls in the gateway for providers that cannot defer. When off, such calls are answered at once.'
   }),
   keep_ms: Milliseconds(day, 'Time a deferred answer is kept.', 30 * day),
-  pending: Count(1000, 'Pending deferred calls. A key may use at most half of the remaining capacity.', 100_000),
-  key_bytes: Bytes(256 * mebibyte, 'Calls and answers kept for one key; more are refused until some expire.')
+  max_pending: Count(1000, 'Maximum number of pending deferred calls. A key may use at most half of the remaining capacity.', 100_000),
+  max_bytes_per_key: Bytes(256 * mebibyte, 'Maximum size of the calls and answers kept for one key; further calls are refused until some expire.')
 }, 'Deferred completions.')
 
 const UsageConfig = Section({

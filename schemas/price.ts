@@ -13,8 +13,8 @@ const tokenPrices = {
   cached_input: Type.Optional(Usd('Input found in the cache. Default: `input`.')),
   cache_write: Type.Optional(Usd('Input written to the cache. Default: `input`.')),
   cache_write_hour: Type.Optional(Usd('Input written to the cache for an hour. Default: `cache_write`.')),
-  audio_input: Type.Optional(Usd('Input tokens of sound. Default: `input`.')),
-  audio_output: Type.Optional(Usd('Output tokens of sound. Default: `output`.')),
+  audio_input: Type.Optional(Usd('Input audio tokens. Default: `input`.')),
+  audio_output: Type.Optional(Usd('Output audio tokens. Default: `output`.')),
   image_input: Type.Optional(Usd('Input tokens of images. Default: `input`.'))
 }
 
@@ -28,19 +28,19 @@ const ImagePrice = Type.Object({
 export const priceFields = {
   ...tokenPrices,
   long_prompt: Type.Optional(Type.Object({
-    above: Type.Integer({ minimum: 1, description: 'Tokens of the prompt.' }),
+    above_prompt_tokens: Type.Integer({ minimum: 1, description: 'The prices apply to prompts of more tokens than this.' }),
     ...tokenPrices
   }, { additionalProperties: false, description: 'Prices of all tokens of an answer whose prompt is longer than that.' })),
   images: Type.Optional(Type.Array(ImagePrice, {
     minItems: 1,
     maxItems: 100,
-    description: 'Prices of images the model makes, where it reports no tokens. Of an image whose size and quality ' +
-      'are not known, the first that fits counts.'
+    description: 'Prices of images the model makes, where it reports no tokens. If size or quality is unknown, the first matching ' +
+      'price is billed and the highest reserved.'
   })),
   per_minute: Type.Optional(Usd('USD per minute of a recording.')),
   per_million_characters: Type.Optional(Usd('USD per million characters of speech.')),
   per_thousand_pages: Type.Optional(Usd('USD per thousand pages of a document.')),
-  per_thousand_searches: Type.Optional(Usd('USD per thousand searches of the web, beside the tokens.'))
+  per_thousand_searches: Type.Optional(Usd('USD per thousand searches of the web, in addition to the tokens.'))
 }
 
 export const Price = Type.Object(priceFields, { additionalProperties: false })

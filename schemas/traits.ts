@@ -1,6 +1,6 @@
 /**
  * Describes what a model accepts, where a translation depends on it: in the catalogue, and under `models:` in the
- * configuration. What is not said is left to the provider, whose own refusal is passed on.
+ * configuration. What is not described is left to the provider, whose own refusal is passed on.
  */
 
 import { Type, type Static, type TProperties } from 'typebox'
@@ -17,12 +17,12 @@ const Words = (description: string) => Type.Optional(Type.Array(Type.String({ mi
 
 export const ImageTraits = Type.Object({
   tasks: Type.Optional(Type.Array(OneOf(['generation', 'edit', 'variation']), { description: 'Supported tasks. Default: all.' })),
-  prompt_characters: Count('Longest prompt, in code points. Default: any.'),
+  max_prompt_characters: Count('Longest prompt, in Unicode characters. Default: any.'),
   max_images: Count('Images of one request. Default: 10.'),
   sizes: Words('Default: any.'),
   qualities: Words('Default: any.'),
-  unsupported: Words('Parameters it refuses.'),
-  files: Type.Optional(OneOf(['square-png', 'any'], { description: 'Required format of an input file. Default: `any`.' })),
+  unsupported: Words('Parameters that the model refuses.'),
+  files: Type.Optional(OneOf(['square_png', 'any'], { description: 'Required format of an input file. Default: `any`.' })),
   max_files: Count('Files to change in one request. Default: any number.')
 }, { additionalProperties: false, description: 'Image requests.' })
 export type ImageTraits = Static<typeof ImageTraits>
@@ -42,17 +42,17 @@ export const ModelTraits = Type.Object({
   max_choices: Count('Choices of one upstream request; more are asked for in parallel.'),
   embeddings: Section({
     dimensions: Count('Numbers of one vector, unless the call asks for fewer.'),
-    resizable: Flag('False: `dimensions` is refused.'),
+    supports_dimensions: Flag('False when the parameter `dimensions` is refused.'),
     tokens_per_input: Count('Tokens of one input. Checked where `tokens_per_request` is there as well.'),
     tokens_per_request: Count('Tokens of all inputs of one request.')
   }, 'Embedding requests.'),
   images: Type.Optional(ImageTraits),
   speech: Section({
     instructions: Flag('Takes `instructions`.'),
-    event_stream: Flag('Can send its sound as events.')
+    event_stream: Flag('Can stream its audio as events.')
   }, 'Speech requests.'),
   transcription: Section({
-    formats: Type.Optional(Type.Array(TranscriptFormat, { description: 'Formats it writes by itself; others are made from them.' })),
+    formats: Type.Optional(Type.Array(TranscriptFormat, { description: 'Formats that the model writes itself; others are made from them.' })),
     logprobs: Flag('Gives log probabilities.'),
     streaming: Flag('Streams.'),
     chunking: Flag('Takes a chunking strategy.'),

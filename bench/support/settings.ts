@@ -8,21 +8,21 @@ export const benchKey = 'hg_bench_0123456789abcdef0123456789abcdef'
 export function benchSettings (port: number, upstreamPort: number): Settings {
   return {
     server: {
-      host: '127.0.0.1', hosts: ['*'],
+      host: '127.0.0.1', acceptedHosts: ['*'],
       port,
       workers: 1,
       logLevel: 'info',
       dataDir: '',
-      openHealth: true,
+      publicHealth: true,
       shutdownDelayMs: 0,
       drainMs: 1_000,
       workerTimeoutMs: 10_000,
       keepAliveMs: 60_000,
-      connections: 10_000
+      maxClientConnections: 10_000
     },
     limits: {
       jsonBodyBytes: 20_000_000,
-      mediaBodyBytes: 20_000_000,
+      jsonBodyTotalBytes: 20_000_000,
       jsonValues: 1_000_000,
       jsonDepth: 64,
       chatMessages: 20_000,
@@ -34,7 +34,7 @@ export function benchSettings (port: number, upstreamPort: number): Settings {
       answerBytes: 50_000_000,
       eventBytes: 8_000_000,
       openCalls: 5_000,
-      keyShare: 1,
+      maxSharePerKey: 1,
       uploadDiskBytes: 1_000_000_000,
       pipelinedRequests: 16,
       callMs: 600_000,
@@ -48,10 +48,10 @@ export function benchSettings (port: number, upstreamPort: number): Settings {
       loopTokens: 10_000_000,
       resultBytes: 100_000,
       callsPerTurn: 16,
-      repeats: 3,
+      maxIdenticalCalls: 3,
       listTtlMs: 300_000,
       sessionIdleMs: 300_000,
-      sessions: 256,
+      maxSessions: 256,
       allowedHosts: []
     },
     providers: [{
@@ -66,8 +66,8 @@ export function benchSettings (port: number, upstreamPort: number): Settings {
       },
       retries: 2,
       onDisconnect: 'abort',
-      connections: 4_096,
-      waitingCalls: 4_096,
+      maxConnections: 4_096,
+      maxWaitingCalls: 4_096,
       quirks: {},
       listModels: false,
       options: {}
@@ -77,6 +77,6 @@ export function benchSettings (port: number, upstreamPort: number): Settings {
     toolServers: [],
     keys: [],
     usage: { keepDays: 1, keepRows: 1000 },
-    deferred: { emulate: false, keepMs: 60_000, pending: 100, keyBytes: 1_000_000 }
+    deferred: { forAllProviders: false, keepMs: 60_000, maxPending: 100, maxBytesPerKey: 1_000_000 }
   }
 }

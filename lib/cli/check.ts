@@ -7,7 +7,7 @@ import type { Settings } from '../core/settings.ts'
 import type { Command } from './command.ts'
 
 export const check: Command = {
-  usage: `Usage: headgate check [FILE | -c FILE] [--json]
+  usage: `Usage: headgate check [-c FILE] [--json]
 
 Reads the configuration as "headgate start" would, and reports every problem in it. Warnings are
 about entries that are valid but probably a mistake.
@@ -18,11 +18,10 @@ FILE defaults to HEADGATE_CONFIG, else to headgate.yaml if it exists.
   --json              print {"ok": true, ...} or {"ok": false, "problems": [...]}`,
 
   run: async (args, { env, cwd, out, error: printError }) => {
-    const { values: { config, json }, positionals } = parseArgs({
-      args: [...args], allowPositionals: true, options: { config: { type: 'string', short: 'c' }, json: { type: 'boolean', default: false } }
+    const { values: { config, json } } = parseArgs({
+      args: [...args], options: { config: { type: 'string', short: 'c' }, json: { type: 'boolean', default: false } }
     })
-    const file = config ?? positionals[0]
-    const result = attempt(() => readSettings({ env, cwd, file }))
+    const result = attempt(() => readSettings({ env, cwd, file: config }))
     const warnings: readonly Problem[] = result.warnings
     if (!json) for (const warning of formatWarnings(warnings)) printError(warning)
     if (result instanceof ConfigError) {

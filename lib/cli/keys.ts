@@ -17,18 +17,14 @@ import { table } from './table.ts'
 const options = {
   config: { type: 'string', short: 'c' },
   name: { type: 'string' },
-  endpoint: { type: 'string', multiple: true },
-  model: { type: 'string', multiple: true },
+  endpoints: { type: 'string', multiple: true },
+  models: { type: 'string', multiple: true },
   'mcp-servers': { type: 'string', multiple: true },
   'mcp-urls': { type: 'boolean' },
   expires: { type: 'string' },
   'requests-per-minute': { type: 'string' },
   'tokens-per-minute': { type: 'string' },
   'concurrent-calls': { type: 'string' },
-  // Short forms of the three above.
-  rpm: { type: 'string' },
-  tpm: { type: 'string' },
-  concurrent: { type: 'string' },
   budget: { type: 'string' },
   json: { type: 'boolean', default: false }
 } as const
@@ -42,21 +38,20 @@ A key is printed once, when it is created; only its digest is stored. A running 
 same store accepts it within two seconds.
 
   --name NAME                name in logs and lists
-  --endpoint NAME            an endpoint the key may call (see below); repeatable; default: all
-  --model ID                 a model the key may use, or a pattern such as "openai/*"; repeatable;
-                             default: all
-  --mcp-servers SLUG,…       tool servers calls of the key may name, or "*"; repeatable; default: all
+  --endpoints NAME,…         endpoints the key may call (see below); default: all
+  --models ID,…              models the key may use, or patterns such as "openai/*"; default: all
+  --mcp-servers SLUG,…       tool servers calls of the key may name, or "*"; default: all
   --mcp-urls, --no-mcp-urls  allow or refuse tool servers named by URL; default: allowed if the key may
                              name all tool servers
   --expires WHEN             a date (2030-12-31), a time (2030-12-31T18:00:00Z) or a duration (30d, 12h)
   --requests-per-minute N    provider requests per minute
   --tokens-per-minute N      tokens per minute, prompt and completion together
   --concurrent-calls N       concurrent calls
-  --budget USD/PERIOD        what it may cost per day, month or in total, in UTC: 20/month
+  --budget USD/PERIOD        most the key may spend per day, month or in total, in UTC: 20/month
   -c, --config FILE
   --json
 
-Without any of the last four, limits.default_key of the configuration applies.
+Options with lists are repeatable. Without any limit option, limits.default_key_limits of the configuration applies.
 
 Endpoints: ${endpointNames.join(', ')}`,
 
@@ -100,13 +95,15 @@ const actions: ReadonlyMap<string, (values: Values, rest: readonly string[]) => 
 ])
 
 function create (values: Values): Perform {
-  const { name, endpoint: endpoints, model: models, 'mcp-urls': mcpUrls, expires, json, ...limitOptions } = values
+  const { name, 'mcp-urls': mcpUrls, expires, json, ...limitOptions } = values
   if (name === undefined || name.trim() === '') {
     throw new CommandError('--name NAME is required', { exitCode: 2 })
   }
-  for (const endpoint of endpoints ?? []) checkEndpoint(endpoint)
-  for (const model of models ?? []) checkModel(model)
-  const mcpServers = values['mcp-servers']?.flatMap(slugsOf)
+  const [endpoints, models, named] = [values.endpoints, values.models, values['mcp-servers']].map(splitLists)
+  const mcpServers = named?.filter(slug => slug !== '') // an empty value: none
+  endpoints?.forEach(checkEndpoint)
+  models?.forEach(checkModel)
+  mcpServers?.forEach(checkSlug)
   const expiresAtMs = expires === undefined ? undefined : expiryOf(expires)
   const limits = limitsOf(limitOptions)
   return async (store, { out, error: printError }, { path, isNew }) => {
@@ -130,14 +127,13 @@ function checkEndpoint (name: string): void {
   throw new CommandError(`unknown endpoint "${name}"; ${hint}`, { exitCode: 2 })
 }
 
-type LimitOptions = Pick<Values,
-  'requests-per-minute' | 'tokens-per-minute' | 'concurrent-calls' | 'rpm' | 'tpm' | 'concurrent' | 'budget'>
+type LimitOptions = Pick<Values, 'requests-per-minute' | 'tokens-per-minute' | 'concurrent-calls' | 'budget'>
 
 /** @throws CommandError for an invalid limit */
 function limitsOf ({ budget, ...given }: LimitOptions): KeyLimits | undefined {
-  const requests = given['requests-per-minute'] ?? given.rpm
-  const tokens = given['tokens-per-minute'] ?? given.tpm
-  const concurrent = given['concurrent-calls'] ?? given.concurrent
+  const requests = given['requests-per-minute']
+  const tokens = given['tokens-per-minute']
+  const concurrent = given['concurrent-calls']
   const limits: KeyLimits = {
     ...requests !== undefined && { requestsPerMinute: countOf(requests, '--requests-per-minute') },
     ...tokens !== undefined && { tokensPerMinute: countOf(tokens, '--tokens-per-minute') },
@@ -163,17 +159,18 @@ function budgetOf (text: string): Budget {
 /** @throws CommandError for a pattern that would match nothing */
 function checkModel (pattern: string): void {
   if (/^(?:\*|[^*\s]+\/\*|[^*\s]+)$/.test(pattern)) return
-  throw new CommandError(`--model must be a model, "*" or a pattern such as "openai/*", not "${pattern}"`, { exitCode: 2 })
+  throw new CommandError(`--models must be model ids, "*" or patterns such as "openai/*", not "${pattern}"`, { exitCode: 2 })
 }
 
 /** @throws CommandError for what cannot be the slug of a tool server */
-function slugsOf (text: string): string[] {
-  const slugs = text.split(',').map(slug => slug.trim()).filter(slug => slug !== '')
-  for (const slug of slugs) {
-    if (isServerPattern(slug)) continue
-    throw new CommandError(`--mcp-servers must be slugs such as "org/name", or "*", not "${slug}"`, { exitCode: 2 })
-  }
-  return slugs
+function checkSlug (slug: string): void {
+  if (isServerPattern(slug)) return
+  throw new CommandError(`--mcp-servers must be slugs such as "org/name", or "*", not "${slug}"`, { exitCode: 2 })
+}
+
+/** Splits each value of an option at its commas; `undefined` for an option that was not given. */
+function splitLists (values: readonly string[] | undefined): string[] | undefined {
+  return values?.flatMap(value => value.split(',').map(item => item.trim()))
 }
 
 function list ({ json }: Values): Perform {

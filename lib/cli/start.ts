@@ -25,8 +25,8 @@ none.
 
   -c, --config FILE   default: HEADGATE_CONFIG, else headgate.yaml if it exists
 
-Environment variables (PORT, HOST, HEADGATE_WORKERS, HEADGATE_LOG_LEVEL, HEADGATE_DATA_DIR, ...) override
-the file.`,
+Environment variables override the file: HEADGATE_PORT, HEADGATE_HOST, HEADGATE_WORKERS,
+HEADGATE_LOG_LEVEL, HEADGATE_DATA_DIR, ...`,
 
   run: async (args, terminal) => {
     const { values: { config: file } } = parseArgs({

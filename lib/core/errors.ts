@@ -3,7 +3,7 @@
  *
  * A pipeline that rejects becomes an HTTP answer with `status` and `toBody()`; after the first
  * batch the same body travels as the last message of the stream. Messages address the caller and
- * never hold a key or the text of an upstream; what was really said is in `cause`, for the log.
+ * never hold a key or the body of a provider; that is in `cause`, for the log.
  */
 
 import type { ErrorBody, ValidationErrorBody } from '../../schemas/errors.ts'
@@ -27,7 +27,10 @@ export type Fault =
 
 interface CodeRow { status: number, type: ErrorType, message: string, fault?: Fault }
 
-/** Every code Headgate sends, with its status, type and default message. */
+/**
+ * Every code Headgate sends, with its status, type and default message. Codes with `upstream_` are faults of a provider.
+ * Types are the four that clients know, so not each fits its status: a 402 is an `invalid_request_error`.
+ */
 export const codes = {
   invalid_api_key: {
     status: 401,
@@ -94,8 +97,8 @@ export const codes = {
   request_timeout: {
     status: 408, type: 'invalid_request_error', message: 'The request body did not arrive in time.'
   },
-  conflict: {
-    status: 409, type: 'invalid_request_error', message: 'The request conflicts with another request.'
+  upstream_conflict: {
+    status: 409, type: 'invalid_request_error', message: 'The provider reported a conflict with another request.'
   },
   file_too_large: {
     status: 413, type: 'invalid_request_error', message: 'The request body is too large.'
@@ -164,12 +167,6 @@ export const codes = {
     message: 'The provider did not answer in time.',
     fault: 'transient'
   },
-  upstream_too_slow: {
-    status: 504,
-    type: 'server_error',
-    message: 'The provider streamed its answer too slowly.',
-    fault: 'transient'
-  },
   timeout: {
     status: 504, type: 'server_error', message: 'The request timed out.'
   }
@@ -178,24 +175,24 @@ export const codes = {
 export type ErrorCode = keyof typeof codes
 
 export interface GatewayErrorOptions {
-  /** Sentence for the caller; the table's when absent. */
+  /** Message for the caller. Default: that of the table. */
   message?: string | undefined
   /** The parameter at fault, as the caller wrote it: `messages[0].content`. */
   param?: string | undefined
   /** Overrides the table's status, for upstream 4xx that pass through. */
   status?: number | undefined
   type?: ErrorType | undefined
-  /** The upstream's own code, when it is more use to the caller than ours. */
+  /** The upstream's own code, when it tells the caller more than the gateway's. */
   shownCode?: string | undefined
   fault?: Fault | undefined
-  /** Seconds the upstream asked us to wait, already clamped to 1–60. */
+  /** Seconds to wait as the provider says, already clamped to 1–60. */
   retryAfterSeconds?: number | undefined
   /** The provider's own limits, as headers of the answer. */
   rateLimits?: Readonly<Record<string, string>> | undefined
   /** Only for the log. */
   cause?: unknown
   /** True when the provider had accepted the request: it bills for it, so the same model is not tried again. */
-  accepted?: boolean | undefined
+  acceptedByProvider?: boolean | undefined
 }
 
 export class GatewayError extends Error {
@@ -206,7 +203,7 @@ export class GatewayError extends Error {
   readonly fault: Fault
   readonly retryAfterSeconds: number | undefined
   readonly rateLimits: Readonly<Record<string, string>> | undefined
-  readonly accepted: boolean
+  readonly acceptedByProvider: boolean
   readonly #shownCode: string | undefined
 
   constructor (code: ErrorCode, options: GatewayErrorOptions = {}) {
@@ -220,21 +217,21 @@ export class GatewayError extends Error {
     this.fault = options.fault ?? row.fault ?? 'caller'
     this.retryAfterSeconds = options.retryAfterSeconds
     this.rateLimits = options.rateLimits
-    this.accepted = options.accepted ?? false
+    this.acceptedByProvider = options.acceptedByProvider ?? false
     this.#shownCode = options.shownCode
   }
 
-  /** The same error in other words, about another parameter, or with what else is known. */
-  with (changes: Pick<GatewayErrorOptions, 'message' | 'param' | 'cause' | 'accepted'>): GatewayError {
-    const { code, message, status, type, fault, retryAfterSeconds, rateLimits, cause, accepted } = this
+  /** Returns the same error with another message, parameter or cause. */
+  with (changes: Pick<GatewayErrorOptions, 'message' | 'param' | 'cause' | 'acceptedByProvider'>): GatewayError {
+    const { code, message, status, type, fault, retryAfterSeconds, rateLimits, cause, acceptedByProvider } = this
     const shownCode = this.#shownCode
     const param = this.param ?? undefined
-    const same = { message, status, type, fault, retryAfterSeconds, rateLimits, cause, accepted, param, shownCode }
+    const same = { message, status, type, fault, retryAfterSeconds, rateLimits, cause, acceptedByProvider, param, shownCode }
     return new GatewayError(code, { ...same, ...changes })
   }
 
   /** True when this provider cannot do it, but another one might. */
-  get unsupported (): boolean {
+  get isUnsupported (): boolean {
     return this.code === 'unsupported_parameter'
   }
 
@@ -250,8 +247,8 @@ export class GatewayError extends Error {
    * vain.
    */
   headers (): Record<string, string> {
-    const full = { 'x-ratelimit-remaining-requests': '0', 'x-ratelimit-reset-requests': `${this.retryAfterSeconds ?? 1}s` }
-    const headers: Record<string, string> = { ...this.code === 'overloaded' && full, ...this.rateLimits }
+    const overloadedHeaders = { 'x-ratelimit-remaining-requests': '0', 'x-ratelimit-reset-requests': `${this.retryAfterSeconds ?? 1}s` }
+    const headers: Record<string, string> = { ...this.code === 'overloaded' && overloadedHeaders, ...this.rateLimits }
     const retryable = this.fault === 'transient' || this.fault === 'rate_limit' ||
       this.code === 'overloaded' || this.code === 'shutting_down'
     if (this.status === 429 || this.status === 503) {
@@ -285,7 +282,7 @@ export class ValidationError extends GatewayError {
   }
 }
 
-/** Returns the error as one of ours: anything unexpected becomes `internal_error` with itself as cause. */
+/** Returns a `GatewayError`: anything unexpected becomes `internal_error` with itself as cause. */
 export function asGatewayError (error: unknown): GatewayError {
   return error instanceof GatewayError ? error : new GatewayError('internal_error', { cause: error })
 }

@@ -7,22 +7,19 @@ export interface KeyLimits {
   /** Concurrent calls. */
   readonly concurrentCalls?: number
   readonly budget?: Budget
-  /**
-   * True: what a call may cost is limited to what is left of the budget, by limiting the length of its
-   * answer. Default: true for keys with a budget.
-   */
-  readonly strict?: boolean
 }
 
-/** The names of limits that can refuse a call; `reserved`: open calls may exhaust the budget. */
-export type Limit = 'requests' | 'tokens' | 'calls' | 'budget' | 'reserved'
+/** The names of limits that can refuse a call; `budget_reserved`: open calls may exhaust the budget. */
+export type Limit = 'requests' | 'tokens' | 'concurrent_calls' | 'budget' | 'budget_reserved'
 
 export interface Budget {
   readonly usd: number
   /** Days and months of UTC. */
   readonly per: 'day' | 'month' | 'total'
   /** Decides about models without a known price. Default `refuse`: what they cost would not count. */
-  readonly unpriced?: 'allow' | 'refuse'
+  readonly unpricedModels?: 'allow' | 'refuse'
+  /** Limits the length of each answer to what is left of the budget. Default: true. */
+  readonly capAnswers?: boolean
 }
 
 export const budgetPeriods = ['day', 'month', 'total'] as const satisfies ReadonlyArray<Budget['per']>

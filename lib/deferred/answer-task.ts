@@ -75,7 +75,7 @@ export function answerTask (
 /** The call was admitted by all limits when it was deferred; what it uses shows only now. */
 function limitsOf ({ key }: DeferredTask, { keys, settings }: TaskServices): KeyLimits {
   const known = keys.find?.(key.id) ?? key
-  return usageLimits(known.limits ?? settings.limits.defaultKey ?? {})
+  return usageLimits(known.limits ?? settings.limits.defaultKeyLimits ?? {})
 }
 
 function mayRun ({ keys }: TaskServices, { key }: AuthedCall): boolean {

@@ -12,7 +12,7 @@ import { FairBudget } from './fair-budget.ts'
 export interface AdmissionLimits {
   readonly openCalls: number
   /** The share of open calls, memory and disk that one key may hold of what others leave: 0 to 1. */
-  readonly keyShare: number
+  readonly maxSharePerKey: number
   /** Memory of all JSON bodies, as `http/read-json` estimates it. Default: a quarter of the heap limit. */
   readonly bodyMemoryBytes?: number
   /** Uploads on disk of all calls. */
@@ -32,17 +32,17 @@ export class Admission {
   readonly #memory: FairBudget
   readonly #disk: FairBudget
 
-  constructor ({ openCalls, keyShare, bodyMemoryBytes, uploadDiskBytes }: AdmissionLimits) {
-    this.#calls = new FairBudget(openCalls, keyShare)
-    this.#memory = new FairBudget(bodyMemoryBytes ?? defaultMemoryBytes(), keyShare)
-    this.#disk = new FairBudget(uploadDiskBytes, keyShare)
+  constructor ({ openCalls, maxSharePerKey, bodyMemoryBytes, uploadDiskBytes }: AdmissionLimits) {
+    this.#calls = new FairBudget(openCalls, maxSharePerKey)
+    this.#memory = new FairBudget(bodyMemoryBytes ?? defaultMemoryBytes(), maxSharePerKey)
+    this.#disk = new FairBudget(uploadDiskBytes, maxSharePerKey)
   }
 
   /** Applies the limits of a new configuration to the calls that follow. */
-  applyLimits ({ openCalls, keyShare, bodyMemoryBytes, uploadDiskBytes }: AdmissionLimits): void {
-    this.#calls.resize(openCalls, keyShare)
-    this.#memory.resize(bodyMemoryBytes ?? defaultMemoryBytes(), keyShare)
-    this.#disk.resize(uploadDiskBytes, keyShare)
+  applyLimits ({ openCalls, maxSharePerKey, bodyMemoryBytes, uploadDiskBytes }: AdmissionLimits): void {
+    this.#calls.resize(openCalls, maxSharePerKey)
+    this.#memory.resize(bodyMemoryBytes ?? defaultMemoryBytes(), maxSharePerKey)
+    this.#disk.resize(uploadDiskBytes, maxSharePerKey)
   }
 
   /** Calls that have entered and not left. */

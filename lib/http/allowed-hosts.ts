@@ -9,11 +9,11 @@ import { isIP } from 'node:net'
 
 /**
  * Returns a check of the `Host` header: at a loopback address, the names and addresses of loopback and those
- * in `hosts`; at any other address all, unless there are `hosts`. `*` allows all.
+ * in `acceptedHosts`; at any other address all, unless there are `acceptedHosts`. `*` allows all.
  */
-export function allowedHosts ({ host, hosts }: { readonly host: string, readonly hosts: readonly string[] }): (header: string) => boolean {
-  if (hosts.includes('*') || (hosts.length === 0 && !isLoopback(host))) return () => true
-  const names = new Set(hosts.map(name => name.toLowerCase()))
+export function allowedHosts ({ host, acceptedHosts }: { readonly host: string, readonly acceptedHosts: readonly string[] }): (header: string) => boolean {
+  if (acceptedHosts.includes('*') || (acceptedHosts.length === 0 && !isLoopback(host))) return () => true
+  const names = new Set(acceptedHosts.map(name => name.toLowerCase()))
   return header => {
     const name = header.toLowerCase().replace(/:\d*$/, '')
     return names.has(name) || isLoopback(name)

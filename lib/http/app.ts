@@ -53,8 +53,6 @@ export interface App {
   readonly whenIdle: () => Promise<void>
   /** Open calls, those of callers without a key included. */
   readonly openCalls: () => number
-  /** Calls `visit` with each open call. */
-  readonly visitCalls: (visit: (call: Call) => void) => void
   /** The amounts that open calls hold of the bounded resources. */
   readonly admission: Pick<Admission, 'openCalls' | 'held'>
   /** Applies the limits of a new configuration from the next call on. */
@@ -90,7 +88,7 @@ export function createApp (options: AppOptions): App {
   ): Promise<void> => {
     const endpoint = target instanceof GatewayError ? undefined : target
     const { call, abort, close } = readCall(request, response, params, endpoint, limits, admission)
-    const link = new OpenCallNode(abort, call)
+    const link = new OpenCallNode(abort)
     open.add(link)
     if (options.draining()) response.shouldKeepAlive = false
     try {
@@ -169,7 +167,6 @@ export function createApp (options: AppOptions): App {
       await new Promise<void>(resolve => { waiting.add({ calls: new Set(open), resolve }) })
     },
     openCalls: () => open.size,
-    visitCalls: visit => { for (const { call } of open) if (call !== undefined) visit(call) },
     admission,
     applyLimits: next => {
       limits = next
@@ -192,7 +189,7 @@ function hasReadableUrl (context: Context): boolean {
 /** Returns why no endpoint can answer a request, whichever it is for. */
 function refusalOf ({ headers, httpVersion }: IncomingMessage, allowsHost: (header: string) => boolean): GatewayError | undefined {
   if (headers.host !== undefined && !allowsHost(headers.host)) {
-    return new GatewayError('invalid_value', { status: 421, message: 'The gateway is not served under the host name of the request. The operator can list it in `server.hosts`.' })
+    return new GatewayError('invalid_value', { status: 421, message: 'The gateway is not served under the host name of the request. The operator can list it in `server.accepted_hosts`.' })
   }
   if (httpVersion !== '1.1') return undefined // older callers know neither header
   // https://www.rfc-editor.org/rfc/rfc9112#section-3.2

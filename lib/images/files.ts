@@ -49,7 +49,7 @@ export function checkImageFile (file: UploadedFile, param: string, { files }: Pi
   if (kind === undefined) {
     throw new GatewayError('unsupported_format', { message: `\`${param}\` is neither PNG nor JPEG nor WebP.`, param })
   }
-  if (files !== 'square-png') return
+  if (files !== 'square_png') return
   const size = pngSize(file.head)
   if (size === undefined) throw new GatewayError('unsupported_format', { message: `\`${param}\` must be a PNG.`, param })
   if (size.width !== size.height) {

@@ -43,7 +43,7 @@ export interface ImageFamily extends Required<Omit<ImageTraits, 'sizes' | 'quali
 /** A model of no known family: its provider will refuse what it cannot do. */
 export const anyImageFamily: ImageFamily = {
   tasks: ['generation', 'edit', 'variation'],
-  promptCharacters: Infinity,
+  maxPromptCharacters: Infinity,
   maxImages: 10,
   unsupported: [],
   files: 'any',
@@ -78,8 +78,8 @@ export function checkImageRules (request: ImageParameters, family: ImageFamily, 
     }
   }
   const { prompt = '', n = 1, size, quality } = request
-  if (isLonger(prompt, family.promptCharacters)) {
-    throw invalid('prompt', `${model} takes prompts of at most ${family.promptCharacters} characters.`)
+  if (isLonger(prompt, family.maxPromptCharacters)) {
+    throw invalid('prompt', `${model} takes prompts of at most ${family.maxPromptCharacters} characters.`)
   }
   if (n > family.maxImages) throw invalid('n', `${model} makes at most ${family.maxImages} per request.`)
   if (fileCount(request) > family.maxFiles) {

@@ -183,10 +183,10 @@ function refusalOf (
   if (budget !== undefined && spending !== undefined) {
     const left = nanoUsdOf(budget) - spending.spent
     if (left <= 0 || minNanoUsd > left) return { admitted: false, reason: 'budget', waitMs: 0 }
-    if (minNanoUsd > left - spending.reserved) return { admitted: false, reason: 'reserved', waitMs: retryAfterMs }
+    if (minNanoUsd > left - spending.reserved) return { admitted: false, reason: 'budget_reserved', waitMs: retryAfterMs }
   }
   if (concurrentCalls !== undefined && state.openCalls >= concurrentCalls) {
-    return { admitted: false, reason: 'calls', waitMs: retryAfterMs }
+    return { admitted: false, reason: 'concurrent_calls', waitMs: retryAfterMs }
   }
   const forRequests = requestsPerMinute === undefined ? 0 : waitMs(state.requests, requestsPerMinute, 1, nowMs)
   const forTokens = tokensPerMinute === undefined ? 0 : waitMs(state.tokens, tokensPerMinute, tokens, nowMs)

@@ -16,10 +16,10 @@ export function rateLimitHeaders ({ requests, tokens }: RateLimitStatuses): Reco
  */
 export function refusalHeaders ({ rateLimits, reason, waitMs }: Refusal, { concurrentCalls }: KeyLimits): Record<string, string> {
   const headers = rateLimitHeaders(rateLimits)
-  if (reason !== 'calls' && reason !== 'reserved') return headers
+  if (reason !== 'concurrent_calls' && reason !== 'budget_reserved') return headers
   return {
     ...headers,
-    ...reason === 'calls' && { 'x-ratelimit-limit-requests': String(concurrentCalls) },
+    ...reason === 'concurrent_calls' && { 'x-ratelimit-limit-requests': String(concurrentCalls) },
     'x-ratelimit-remaining-requests': '0',
     'x-ratelimit-reset-requests': durationText(waitMs)
   }

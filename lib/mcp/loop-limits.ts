@@ -5,7 +5,7 @@ import type { ChatInput } from '../chat/input.ts'
 import type { ToolSettings } from '../core/settings.ts'
 import type { TurnCall } from '../chat/turn.ts'
 
-export type ToolLimits = Pick<ToolSettings, 'loopMs' | 'loopTokens' | 'callsPerTurn' | 'repeats'>
+export type ToolLimits = Pick<ToolSettings, 'loopMs' | 'loopTokens' | 'callsPerTurn' | 'maxIdenticalCalls'>
 
 /** The reason why the loop ended although the model had called server tools. */
 export type StopReason = 'max_turns' | 'deadline' | 'tokens' | 'budget' | 'calls_per_turn' | 'repeated_call'
@@ -53,7 +53,7 @@ export class LoopLimits {
       const key = JSON.stringify([name, argumentsText])
       const times = this.#made.get(key) ?? 0
       this.#made.set(key, times + 1)
-      repeated ||= times >= this.#limits.repeats
+      repeated ||= times >= this.#limits.maxIdenticalCalls
     }
     return repeated
   }

@@ -124,7 +124,7 @@ interface Pools {
 /** Lets the servers of one call fit however small the pool is. */
 const minSessionsPerKey = 32
 
-function createPools ({ sessionIdleMs: idleMs, sessions: capacity }: ToolSettings, connect: Connect): Pools {
+function createPools ({ sessionIdleMs: idleMs, maxSessions: capacity }: ToolSettings, connect: Connect): Pools {
   const maxPerKey = Math.max(minSessionsPerKey, Math.floor(capacity / 4))
   const pool = (): SessionPool => new SessionPool({ connect, idleMs, capacity, maxPerKey })
   return { local: pool(), remote: pool() }

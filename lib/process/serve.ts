@@ -92,7 +92,7 @@ async function listen (gateway: Gateway, at: ServerSettings): Promise<Address> {
   try {
     return await gateway.listen()
   } catch (cause) {
-    throw listenError(cause, at, 'Choose another with PORT and HOST, or server.port and server.host in the configuration.')
+    throw listenError(cause, at, 'Choose another with HEADGATE_PORT and HEADGATE_HOST, or server.port and server.host in the configuration.')
   }
 }
 
@@ -136,7 +136,7 @@ export function logWarnings (warnings: readonly Problem[], log: Log): void {
 /** Maps settings that a running process cannot change to their entries in the file. */
 const restartOnly = {
   host: 'server.host',
-  hosts: 'server.hosts',
+  acceptedHosts: 'server.accepted_hosts',
   port: 'server.port',
   workers: 'server.workers',
   dataDir: 'server.data_dir',
@@ -144,8 +144,8 @@ const restartOnly = {
   drainMs: 'server.drain_ms',
   workerTimeoutMs: 'server.worker_timeout_ms',
   keepAliveMs: 'server.keep_alive_ms',
-  connections: 'server.connections'
-} as const satisfies Record<Exclude<keyof ServerSettings, 'openHealth' | 'logLevel'>, string>
+  maxClientConnections: 'server.max_client_connections'
+} as const satisfies Record<Exclude<keyof ServerSettings, 'publicHealth' | 'logLevel'>, string>
 
 /** Lists the entries of the configuration that differ: `providers.openai`, `routes`, `limits`. */
 function changedEntries (before: Settings, after: Settings): string[] {

@@ -114,7 +114,7 @@ export const kinds: Readonly<Record<ProviderKind, Kind>> = {
     quirks: {
       tokenLimitField: 'max_tokens',
       omit: [...accountFields, 'logit_bias', 'logprobs', 'top_logprobs', 'user'],
-      forward: ['safe_prompt', 'prompt_mode'],
+      extraFields: ['safe_prompt', 'prompt_mode'],
       rename: { seed: 'random_seed' },
       // Its streams end with the usage anyway.
       streamUsage: false,
@@ -131,7 +131,7 @@ export const kinds: Readonly<Record<ProviderKind, Kind>> = {
     adapters: { ...compatible, ...audio },
     quirks: {
       omit: [...accountFields.filter(field => field !== 'service_tier'), 'logit_bias', 'logprobs', 'top_logprobs'],
-      choices: false,
+      multipleChoices: false,
       customTools: false
     }
   },
@@ -143,7 +143,7 @@ export const kinds: Readonly<Record<ProviderKind, Kind>> = {
     quirks: {
       tokenLimitField: 'max_tokens',
       omit: accountFields,
-      forward: ['top_k'],
+      extraFields: ['top_k'],
       customTools: false,
       base64Embeddings: false
     }
@@ -156,8 +156,8 @@ export const kinds: Readonly<Record<ProviderKind, Kind>> = {
     quirks: {
       tokenLimitField: 'max_tokens',
       omit: [...accountFields, 'logit_bias', 'seed', 'user', 'parallel_tool_calls'],
-      choices: false,
-      echo: ['reasoning_content'],
+      multipleChoices: false,
+      keepInHistory: ['reasoning_content'],
       customTools: false
     }
   },
@@ -175,7 +175,7 @@ export const kinds: Readonly<Record<ProviderKind, Kind>> = {
     quirks: {
       ...selfHosted,
       omit: [...accountFields, 'logprobs', 'top_logprobs', 'logit_bias', 'parallel_tool_calls'],
-      choices: false,
+      multipleChoices: false,
       lenientFinish: true,
       base64Embeddings: false
     }
@@ -185,28 +185,28 @@ export const kinds: Readonly<Record<ProviderKind, Kind>> = {
     listModels: true,
     credential: bearer,
     adapters: { ...compatible, ...audio },
-    quirks: { ...selfHosted, forward: ['top_k'] }
+    quirks: { ...selfHosted, extraFields: ['top_k'] }
   },
   sglang: {
     baseUrl: 'http://127.0.0.1:30000/v1',
     listModels: true,
     credential: bearer,
     adapters: compatible,
-    quirks: { ...selfHosted, forward: ['top_k'], base64Embeddings: false }
+    quirks: { ...selfHosted, extraFields: ['top_k'], base64Embeddings: false }
   },
   'llama.cpp': {
     baseUrl: 'http://127.0.0.1:8080/v1',
     listModels: true,
     credential: bearer,
     adapters: compatible,
-    quirks: { ...selfHosted, choices: false, forward: ['top_k'] }
+    quirks: { ...selfHosted, multipleChoices: false, extraFields: ['top_k'] }
   },
   'lm-studio': {
     baseUrl: 'http://127.0.0.1:1234/v1',
     listModels: true,
     credential: bearer,
     adapters: compatible,
-    quirks: { ...selfHosted, choices: false, base64Embeddings: false }
+    quirks: { ...selfHosted, multipleChoices: false, base64Embeddings: false }
   },
   openrouter: {
     baseUrl: 'https://openrouter.ai/api/v1',
@@ -214,8 +214,8 @@ export const kinds: Readonly<Record<ProviderKind, Kind>> = {
     adapters: compatible,
     quirks: {
       omit: ['store', 'service_tier'],
-      forward: ['top_k'],
-      choices: false,
+      extraFields: ['top_k'],
+      multipleChoices: false,
       reasoningEffort: 'object',
       customTools: false
     }
@@ -224,7 +224,7 @@ export const kinds: Readonly<Record<ProviderKind, Kind>> = {
     baseUrl: 'https://api.together.ai/v1',
     credential: bearer,
     adapters: { ...compatible, ...audio, ...imageApi },
-    quirks: { ...selfHosted, forward: ['top_k'], base64Embeddings: false }
+    quirks: { ...selfHosted, extraFields: ['top_k'], base64Embeddings: false }
   },
   'azure-openai': {
     credential: azureOpenaiHeaders,

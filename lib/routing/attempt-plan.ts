@@ -81,13 +81,13 @@ export class AttemptPlan {
   }
 
   /** Returns the attempt after a failure of the last one, or `undefined` when the call has failed. */
-  next ({ fault, accepted }: Pick<GatewayError, 'fault' | 'accepted'>): PlannedAttempt | undefined {
+  next ({ fault, acceptedByProvider }: Pick<GatewayError, 'fault' | 'acceptedByProvider'>): PlannedAttempt | undefined {
     const last = this.#last
     const another = last !== undefined && isOfCredential({ fault }) && this.#attempts < maxAttempts ? this.#nextCredential(last) : undefined
     if (another !== undefined) return another
     const isMomentary = fault === 'transient' || fault === 'rate_limit'
     // A provider that has accepted a request will charge for it: the same is not sent again.
-    if (last !== undefined && isMomentary && !accepted && last.attempts <= this.#options.retries(last.route)) this.#failed.push(last)
+    if (last !== undefined && isMomentary && !acceptedByProvider && last.attempts <= this.#options.retries(last.route)) this.#failed.push(last)
     if (this.#attempts >= maxAttempts) return undefined
     return this.#fallback(isMomentary) ?? this.#retry()
   }

@@ -52,7 +52,7 @@ export const sandboxModels: readonly ModelEntry[] = [
     traits: {
       embeddings: {
         dimensions: embeddingModel.dimensions,
-        resizable: true,
+        supportsDimensions: true,
         tokensPerInput: embeddingModel.inputTokenLimit,
         tokensPerRequest: embeddingModel.requestTokenLimit
       }

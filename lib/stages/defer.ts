@@ -54,9 +54,9 @@ async function deferOrPass (
   const [first, ...others] = call.routes
   const canDefer = ({ providerId }: Route): boolean => providers.get(providerId)?.adapters.deferred !== undefined
   const native = canDefer(first)
-  if (!native && !settings.deferred.emulate) return call
+  if (!native && !settings.deferred.forAllProviders) return call
   refuseUnsupported(call.request)
-  await checkKept(call, deferrals, settings.deferred.keyBytes)
+  await checkKept(call, deferrals, settings.deferred.maxBytesPerKey)
   call.record.deferred = true
   if (!native) throw receipt(await storeTask(call, deferrals, settings.deferred), first.modelId)
 
@@ -89,10 +89,7 @@ async function checkKept ({ key }: ChatCall, { store }: Deferrals, maxBytes: num
   })
 }
 
-/** Charges the call what was reserved for it, until the answer is fetched: the provider makes it in any case. */
 function ticketOf (call: ChatCall, { providerId, model, modelId }: Route, provider: Provider, upstreamId: string): DeferredTicket {
-  const { budgetedNanoUsd: chargedNanoUsd } = call.record
-  call.record.chargedNanoUsd = chargedNanoUsd
   return {
     key: call.key.id,
     createdSeconds: nowSeconds(),
@@ -102,14 +99,13 @@ function ticketOf (call: ChatCall, { providerId, model, modelId }: Route, provid
       model,
       upstreamId,
       credential: credentialDigest(provider, call.providerKey),
-      ...chargedNanoUsd !== undefined && { chargedNanoUsd },
       legacy: offersFunctionsOnly(call.request)
     }
   }
 }
 
 async function storeTask (
-  { id, key, request, routes, providerKey }: ChatCall, { tickets, store, events }: Deferrals, { keepMs, pending }: Services['settings']['deferred']
+  { id, key, request, routes, providerKey }: ChatCall, { tickets, store, events }: Deferrals, { keepMs, maxPending }: Services['settings']['deferred']
 ): Promise<string> {
   if (providerKey !== undefined) {
     throw unsupported('deferred', 'Calls with X-Provider-Key cannot be deferred: the key is not stored.')
@@ -117,7 +113,7 @@ async function storeTask (
   const requestId = tickets.seal({ key: key.id, createdSeconds: nowSeconds(), modelId: routes[0].modelId })
   const { deferred: _, credentials: _credentials, ...rest } = request
   const task: DeferredTask = { id, key, request: rest, routes }
-  const added = await store.add({ id: digest(requestId), keyId: key.id, task: JSON.stringify(task) }, Date.now() + keepMs, pending)
+  const added = await store.add({ id: digest(requestId), keyId: key.id, task: JSON.stringify(task) }, Date.now() + keepMs, maxPending)
   if (!added) throw new GatewayError('overloaded', { message: 'Too many deferred calls are pending. Try again later.' })
   events.emit('added')
   return requestId

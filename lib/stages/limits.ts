@@ -3,16 +3,13 @@
 import { GatewayError } from '../core/errors.ts'
 import { budgetText, usageLimits, type KeyLimits } from '../core/key.ts'
 import { rateLimitHeaders, refusalHeaders } from '../limits/headers.ts'
-import { abortable } from '../async/abortable.ts'
 import { pause } from '../async/pause.ts'
 import { map, type PassThroughStage } from '../core/stage.ts'
 import { maxCompletionOf, maxCostOf, pricedRoutes } from '../limits/prices.ts'
 import type { Route } from '../core/route.ts'
 import type { EstimatedUnits } from '../core/usage.ts'
 import type { AuthedCall, RoutedCall } from '../core/call.ts'
-import type { CallSignal } from '../core/call-signal.ts'
-import { answerTokens, type Estimate } from '../limits/estimate.ts'
-import type { Limiter } from '../limits/limiter.ts'
+import type { Estimate } from '../limits/estimate.ts'
 import type { LimitDecision, ReservationRequest } from '../limits/counters.ts'
 import type { Services } from '../services.ts'
 
@@ -30,7 +27,7 @@ const maxPauseMs = 1000
  * Admits calls: one in, the same call out, with what it may use reserved; its actual usage is settled when it
  * has ended (`gateway`). Calls of keys without limits pass.
  *
- * A key with a budget uses priced models only, and when it is strict its call gets what is left of the
+ * A key with a budget uses priced models only, and unless `capAnswers` is false its call gets what is left of the
  * budget or the most it can cost, whichever is less: `capAnswer` keeps it within that.
  *
  * @throws GatewayError `rate_limit_exceeded`, with the time after which to try again;
@@ -46,12 +43,12 @@ export function limits<R = unknown> (
     const budget = record.ownProviderKey === true ? undefined : limits.budget
     const tokens = estimate?.(request) ?? noTokens
     const routes = budget === undefined ? call.routes : pricedRoutes(call.routes, models, budget, tokens)
-    const amounts = budget === undefined ? { nanoUsd: 0 } : amountsOf(tokens, routes, limits.strict ?? true)
+    const amounts = budget === undefined ? { nanoUsd: 0 } : amountsOf(tokens, routes, budget.capAnswers ?? true)
     const wanted = { keyId: key.id, limits, tokens: tokens.units === undefined ? tokens.prompt + tokens.completion : 0, ...amounts }
-    let decision = await reserveUntilAborted(limiter, wanted, call.signal)
+    let decision = await limiter.reserve(wanted)
     while (!decision.admitted && waits(decision)) {
       await pause(Math.min(decision.waitMs, maxPauseMs), call.signal)
-      decision = await reserveUntilAborted(limiter, wanted, call.signal)
+      decision = await limiter.reserve(wanted)
     }
     record.limitHeaders = decision.admitted ? rateLimitHeaders(decision.rateLimits) : refusalHeaders(decision, limits)
     if (!decision.admitted) {
@@ -59,14 +56,13 @@ export function limits<R = unknown> (
       throw refusal(decision, limits)
     }
     record.reservation = decision.reservation
-    if (budget !== undefined) record.budgetedNanoUsd = decision.nanoUsd
     if (amounts.minNanoUsd !== undefined) record.reservedNanoUsd = decision.nanoUsd
     return routes.length === call.routes.length ? call : { ...call, routes }
   }
-  /** Returns what a call wants of a budget; of a strict one the most it can cost, and the least that is of use. */
-  const amountsOf = (tokens: Estimate, routes: readonly Route[], strict: boolean): Pick<ReservationRequest, 'nanoUsd' | 'minNanoUsd'> => {
+  /** Returns what a call wants of a budget; with `capAnswers` the most it can cost, and the least that is of use. */
+  const amountsOf = (tokens: Estimate, routes: readonly Route[], capAnswers: boolean): Pick<ReservationRequest, 'nanoUsd' | 'minNanoUsd'> => {
     const { prompt, maxPrompt = prompt, completion, minCompletion = 0, answers = 1, choices = 1, units, writesCache } = tokens
-    if (!strict || estimate === undefined) return { nanoUsd: maxCostOf(routes, models, { prompt, completion, units, writesCache }) }
+    if (!capAnswers || estimate === undefined) return { nanoUsd: maxCostOf(routes, models, { prompt, completion, units, writesCache }) }
     const { maxUnits = units, minUnits = maxUnits } = tokens
     const maxCompletion = maxCompletionOf(tokens, routes, models)
     return {
@@ -77,37 +73,18 @@ export function limits<R = unknown> (
   return map(<C extends RoutedCall<R>>(call: C): C | Promise<C> => {
     const { key, record, request } = call
     if (estimate !== undefined) {
-      let counted: number | undefined
-      record.countPrompt = () => counted ??= countedPrompt(estimate(request))
-      record.countAnswer = () => usualAnswer(estimate(request))
+      record.countPrompt = () => countedPrompt(estimate(request))
       record.estimateUnits = () => estimatedUnits(estimate(request))
     }
-    const limits = key.limits ?? settings.limits.defaultKey
+    const limits = key.limits ?? settings.limits.defaultKeyLimits
     return limits === undefined ? call : reserve(call, limits)
   })
-}
-
-/** Reserves for a call that may end while another process decides: what is reserved for it then is released. */
-async function reserveUntilAborted (limiter: Limiter, wanted: ReservationRequest, signal: CallSignal): Promise<LimitDecision> {
-  const decision = limiter.reserve(wanted)
-  if (!(decision instanceof Promise)) return decision
-  try {
-    return await abortable(decision, signal)
-  } catch (error) {
-    decision.then(late => { if (late.admitted) limiter.settle(late.reservation, { tokens: 0, nanoUsd: 0 }) }, () => { /* nothing is reserved */ })
-    throw error
-  }
 }
 
 const noTokens: Estimate = { prompt: 0, completion: 0 }
 
 function countedPrompt ({ prompt, units }: Estimate): number | undefined {
   return units === undefined ? prompt : undefined
-}
-
-/** Returns the tokens of an answer of which nothing is known: what was reserved, unless the caller allows far more than is usual. */
-function usualAnswer ({ completion, choices = 1 }: Estimate): number {
-  return Math.min(completion, choices * answerTokens)
 }
 
 function estimatedUnits ({ units, prompt, completion }: Estimate): EstimatedUnits | undefined {
@@ -120,13 +97,12 @@ function estimatedUnits ({ units, prompt, completion }: Estimate): EstimatedUnit
  */
 export function countWithoutRefusing ({ limiter, settings }: Pick<Services, 'limiter' | 'settings'>): PassThroughStage<AuthedCall> {
   const reserve = async <C extends AuthedCall>(call: C, limits: KeyLimits): Promise<C> => {
-    const wanted = { keyId: call.key.id, limits: usageLimits(limits), tokens: 0, nanoUsd: 0, alreadyAdmitted: true }
-    const decision = await reserveUntilAborted(limiter, wanted, call.signal)
+    const decision = await limiter.reserve({ keyId: call.key.id, limits: usageLimits(limits), tokens: 0, nanoUsd: 0, alreadyAdmitted: true })
     if (decision.admitted) call.record.reservation = decision.reservation
     return call
   }
   return map(<C extends AuthedCall>(call: C): C | Promise<C> => {
-    const limits = call.key.limits ?? settings.limits.defaultKey
+    const limits = call.key.limits ?? settings.limits.defaultKeyLimits
     return limits === undefined ? call : reserve(call, limits)
   })
 }
@@ -140,8 +116,8 @@ function refusal ({ reason, waitMs }: Refused, limits: KeyLimits): GatewayError 
   switch (reason) {
     case 'requests': return tooMuch(`This API key allows ${requestsPerMinute} requests per minute.`)
     case 'tokens': return tooMuch(`This API key allows ${tokensPerMinute} tokens per minute.`)
-    case 'calls': return tooMuch(`This API key allows ${concurrentCalls} concurrent calls.`)
-    case 'reserved': return tooMuch(`Open calls may exhaust the budget of this API key (${budgetText(budget)}).`)
+    case 'concurrent_calls': return tooMuch(`This API key allows ${concurrentCalls} concurrent calls.`)
+    case 'budget_reserved': return tooMuch(`Open calls may exhaust the budget of this API key (${budgetText(budget)}).`)
     case 'budget': return new GatewayError('insufficient_quota', {
       message: `The budget of this API key (${budgetText(budget)}) is exhausted, or too small for this call.`
     })

@@ -11,7 +11,7 @@ import { sseReader } from '../wire/sse.ts'
 import { readErrorBody } from './error-body.ts'
 import { bufferedAttempt, type OpenAttempt } from './open-attempt.ts'
 import { asInterrupted, parseResponse, readOrRefuse } from './read-response.ts'
-import { StreamAttempt, type SlowStreamGuard } from './stream-attempt.ts'
+import { StreamAttempt } from './stream-attempt.ts'
 import type { RoutedCall } from '../core/call.ts'
 import type { Adapter, Ask, BodyReader, Provider, StreamReader, UpstreamRequest, UpstreamResponse } from '../providers/provider.ts'
 
@@ -22,8 +22,6 @@ export interface ProviderCallOptions {
   readonly eventBytes: number
   /** The time to wait for real output before what is there goes out; default 10 s. */
   readonly holdMs?: number
-  /** Decides about streams that are slower than their provider's `slow_stream` allows. Default: they go on. */
-  readonly givesUp?: SlowStreamGuard['givesUp'] | undefined
 }
 
 /** The part of a call that an upstream request needs. */
@@ -33,11 +31,9 @@ export interface AttemptCall extends Pick<RoutedCall<unknown>, 'signal' | 'recor
 }
 
 /** A request in the provider's words is made of an ask when it is first sent, and kept for further attempts. */
-export interface AttemptPart<R, E = unknown> {
+export interface AttemptPart<R> {
   readonly ask: Ask<R>
   request?: UpstreamRequest
-  /** The events of its complete answer, of a call in several parts: further attempts do not send it again. */
-  answer?: readonly E[]
 }
 
 /**
@@ -48,7 +44,7 @@ export interface AttemptPart<R, E = unknown> {
  *   where the work was done and will be billed
  */
 export async function openAttempt<R, E extends { readonly type: string }> (
-  call: AttemptCall, part: AttemptPart<R, E>, provider: Provider, adapter: Adapter<R, E>, options: ProviderCallOptions
+  call: AttemptCall, part: AttemptPart<R>, provider: Provider, adapter: Adapter<R, E>, options: ProviderCallOptions
 ): Promise<OpenAttempt<E>> {
   const { ask } = part
   const request = part.request ??= adapter.request(ask)
@@ -73,12 +69,12 @@ export async function openAttempt<R, E extends { readonly type: string }> (
     return await openBody(response, adapter.read(response, ask), provider, options)
   } catch (error) {
     response.body.cancel()
-    throw isAccepted(error, ask.streamed) ? error.with({ accepted: true }) : error
+    throw isAccepted(error, ask.streamed) ? error.with({ acceptedByProvider: true }) : error
   }
 }
 
 async function openBody<E extends { readonly type: string }> (
-  { body }: UpstreamResponse, reader: BodyReader<E>, provider: Provider, { answerBytes, eventBytes, holdMs = 10_000, givesUp }: ProviderCallOptions
+  { body }: UpstreamResponse, reader: BodyReader<E>, provider: Provider, { answerBytes, eventBytes, holdMs = 10_000 }: ProviderCallOptions
 ): Promise<OpenAttempt<E>> {
   switch (reader.as) {
     case 'json': {
@@ -102,8 +98,7 @@ async function openBody<E extends { readonly type: string }> (
         json: text => readOrRefuse(() => reader.json(parseResponse(text))),
         jsonBytes: answerBytes,
         eventBytes,
-        idleEventsMs: provider.timeouts.idleEventsMs,
-        slow: provider.slowStream === undefined || givesUp === undefined ? undefined : { ...provider.slowStream, givesUp }
+        idleEventsMs: provider.timeouts.idleEventsMs
       })
       await attempt.untilReal(holdMs)
       return attempt
@@ -153,12 +148,12 @@ function readStreamText<E> (text: string, reader: StreamReader<E>, maxBytes: num
 }
 
 /**
- * Tells whether the work of a request that failed was done all the same, or goes on. A stream that broke before
+ * Tells whether the work of a request that failed was done all the same. A stream that broke before
  * any output has cost next to nothing; a response that was to come at once is done when its head is.
  */
 function isAccepted (error: unknown, streamed: boolean): error is GatewayError {
   if (!(error instanceof GatewayError)) return false
-  return error.code === 'upstream_invalid_response' || error.code === 'upstream_too_slow' || (!streamed && error.code === 'upstream_stream_interrupted')
+  return error.code === 'upstream_invalid_response' || (!streamed && error.code === 'upstream_stream_interrupted')
 }
 
 function looksLikeStream (text: string): boolean {

@@ -3,14 +3,11 @@
  * (`Adapter.split`): a few at a time, read as one answer (`Adapter.join`).
  *
  * What the parts give comes out in the order it arrives, as soon as it can; a part is not read on
- * before its last batch was taken. The first failure ends a stream. Of an answer that is not streamed, parts in
- * flight are waited for a moment: the provider bills them, and another attempt does not send again what is complete.
+ * before its last batch was taken. The first failure cancels everything.
  */
 
 import { standardSignal } from '../async/cancellation.ts'
-import { GatewayError } from '../core/errors.ts'
 import { addUsage } from '../core/usage.ts'
-import { ProviderFailure, type FailureKind } from '../providers/provider-failure.ts'
 import { openAttempt, type AttemptCall, type AttemptPart, type ProviderCallOptions } from './attempt.ts'
 import { bufferedAttempt, type OpenAttempt } from './open-attempt.ts'
 import type { Adapter, Ask, Join, Provider } from '../providers/provider.ts'
@@ -25,11 +22,9 @@ export interface AnyEvent {
 
 /** Requests of one call in flight at once. */
 const maxParallel = 8
-/** The longest wait for parts in flight after one has failed: the caller waits as well. */
-const partsGraceMs = 2000
 
 /** Returns the requests an ask takes at this provider. @throws what `adapter.split` throws */
-export function partsOf<R, E> (ask: Ask<R>, adapter: Adapter<R, E>): ReadonlyArray<AttemptPart<R, E>> {
+export function partsOf<R, E> (ask: Ask<R>, adapter: Adapter<R, E>): ReadonlyArray<AttemptPart<R>> {
   return (adapter.split?.(ask) ?? [ask]).map(part => ({ ask: part }))
 }
 
@@ -42,25 +37,19 @@ export function partsOf<R, E> (ask: Ask<R>, adapter: Adapter<R, E>): ReadonlyArr
  * @throws what `openAttempt` throws
  */
 export async function openParts<R, E extends AnyEvent> (
-  call: AttemptCall, parts: ReadonlyArray<AttemptPart<R, E>>, provider: Provider, adapter: Adapter<R, E>, options: ProviderCallOptions
+  call: AttemptCall, parts: ReadonlyArray<AttemptPart<R>>, provider: Provider, adapter: Adapter<R, E>, options: ProviderCallOptions
 ): Promise<OpenAttempt<E>> {
   const [first, ...others] = parts
   if (first === undefined) throw new RangeError('a request has at least one part')
   if (others.length === 0) return await openAttempt(call, first, provider, adapter, options)
 
   const join = adapter.join?.(parts.length) ?? joinChoices<E>(parts.length)
-  const { streamed } = first.ask
-  const joined = new JoinedAttempt<E>(parts, join, !streamed, async (index, signal) => {
+  const joined = new JoinedAttempt<E>(parts.length, join, async (index, signal) => {
     // A copy: the requests of many parts would be kept with all their text.
     const part = { ask: (parts[index] ?? first).ask }
     return await openAttempt({ ...call, signal: AbortSignal.any([standardSignal(call.signal), signal]) }, part, provider, adapter, options)
   })
-  return streamed ? await joined.begun() : await joined.buffered()
-}
-
-/** Returns what the complete answers among the parts used, for a call that another provider answers. */
-export function usagesIn<E extends AnyEvent> (parts: ReadonlyArray<Pick<AttemptPart<unknown, E>, 'answer'>>): Usage[] {
-  return parts.flatMap(({ answer = [] }) => answer.flatMap(({ type, usage }) => type === 'usage' && usage !== undefined ? [usage] : []))
+  return first.ask.streamed ? await joined.begun() : await joined.buffered()
 }
 
 /**
@@ -104,8 +93,7 @@ interface Offer<E> {
 }
 
 class JoinedAttempt<E> implements OpenAttempt<E> {
-  readonly #parts: ReadonlyArray<Pick<AttemptPart<unknown, E>, 'ask'> & { answer?: readonly E[] }>
-  readonly #keeps: boolean
+  readonly #parts: number
   readonly #join: Join<E>
   readonly #open: (part: number, signal: AbortSignal) => Promise<OpenAttempt<E>>
   readonly #cancelled = new AbortController()
@@ -119,16 +107,11 @@ class JoinedAttempt<E> implements OpenAttempt<E> {
   #ended = false
   #sizeBytes = 0
 
-  /** @param keeps true: complete answers of parts are kept with them */
-  constructor (
-    parts: ReadonlyArray<AttemptPart<unknown, E>>, join: Join<E>, keeps: boolean,
-    open: (part: number, signal: AbortSignal) => Promise<OpenAttempt<E>>
-  ) {
+  constructor (parts: number, join: Join<E>, open: (part: number, signal: AbortSignal) => Promise<OpenAttempt<E>>) {
     this.#parts = parts
     this.#join = join
-    this.#keeps = keeps
     this.#open = open
-    this.#running = Math.min(maxParallel, parts.length)
+    this.#running = Math.min(maxParallel, parts)
     for (let runner = this.#running; runner > 0; runner--) void this.#run()
   }
 
@@ -142,13 +125,8 @@ class JoinedAttempt<E> implements OpenAttempt<E> {
   /** Reads everything into one batch. */
   async buffered (): Promise<OpenAttempt<E>> {
     const all: E[] = []
-    try {
-      for (let events = await this.next(); events !== undefined; events = await this.next()) {
-        for (const event of events) all.push(event)
-      }
-    } catch (error) {
-      await this.#partsInFlight()
-      throw error
+    for (let events = await this.next(); events !== undefined; events = await this.next()) {
+      for (const event of events) all.push(event)
     }
     return bufferedAttempt(all)
   }
@@ -161,13 +139,6 @@ class JoinedAttempt<E> implements OpenAttempt<E> {
     return offer?.events ?? this.#last()
   }
 
-  /** Waits a moment for the parts that are in flight when one has failed, and cancels the rest. */
-  async #partsInFlight (): Promise<void> {
-    const timer = setTimeout(() => this.close(), partsGraceMs)
-    while (this.#running > 0) await new Promise<void>(resolve => { this.#wake = resolve })
-    clearTimeout(timer)
-  }
-
   sizeBytes (): number {
     let size = this.#sizeBytes
     for (const attempt of this.#attempts) size += attempt.sizeBytes()
@@ -175,13 +146,9 @@ class JoinedAttempt<E> implements OpenAttempt<E> {
   }
 
   close (): void {
-    this.#stopStarting()
+    this.#nextPart = this.#parts
     this.#cancelled.abort()
     for (const attempt of this.#attempts) attempt.close()
-  }
-
-  #stopStarting (): void {
-    this.#nextPart = this.#parts.length
     for (const { taken } of this.#offers.splice(0)) taken()
   }
 
@@ -194,13 +161,12 @@ class JoinedAttempt<E> implements OpenAttempt<E> {
 
   async #run (): Promise<void> {
     try {
-      while (this.#nextPart < this.#parts.length) await this.#read(this.#nextPart++)
+      while (this.#nextPart < this.#parts) await this.#read(this.#nextPart++)
     } catch (error) {
       if (!this.#failed) {
         this.#failed = true
         this.#failure = error
-        if (this.#keeps && mayPass(error)) this.#stopStarting()
-        else this.close()
+        this.close()
       }
     } finally {
       this.#running--
@@ -209,18 +175,14 @@ class JoinedAttempt<E> implements OpenAttempt<E> {
   }
 
   async #read (part: number): Promise<void> {
-    const known = this.#parts[part]?.answer
-    if (known !== undefined) return await this.#pass(part, known)
     const attempt = await this.#open(part, this.#cancelled.signal)
     this.#attempts.add(attempt)
-    const answer: E[] = []
     try {
       for (let read = await attempt.next(); read !== undefined; read = await attempt.next()) {
-        if (this.#keeps) for (const event of read) answer.push(event)
-        await this.#pass(part, read)
+        const events: E[] = []
+        this.#join.read(part, read, events)
+        if (events.length > 0) await this.#offer(events)
       }
-      const done = this.#parts[part]
-      if (this.#keeps && done !== undefined) done.answer = answer
     } finally {
       attempt.close()
       this.#attempts.delete(attempt)
@@ -228,14 +190,8 @@ class JoinedAttempt<E> implements OpenAttempt<E> {
     }
   }
 
-  async #pass (part: number, read: readonly E[]): Promise<void> {
-    const events: E[] = []
-    this.#join.read(part, read, events)
-    if (events.length > 0) await this.#offer(events)
-  }
-
   async #offer (events: E[]): Promise<void> {
-    if (this.#cancelled.signal.aborted || this.#failed) return
+    if (this.#cancelled.signal.aborted) return
     await new Promise<void>(resolve => {
       this.#offers.push({ events, taken: resolve })
       this.#wake?.()
@@ -250,11 +206,3 @@ class JoinedAttempt<E> implements OpenAttempt<E> {
     return events.length === 0 ? undefined : events
   }
 }
-
-/** Returns true for a failure after which the same may be tried again. */
-function mayPass (error: unknown): boolean {
-  if (error instanceof ProviderFailure) return passingKinds.has(error.failure.kind)
-  return error instanceof GatewayError && error.fault === 'transient'
-}
-
-const passingKinds: ReadonlySet<FailureKind> = new Set<FailureKind>(['credential', 'quota', 'rate_limit', 'overloaded', 'timeout', 'error'])

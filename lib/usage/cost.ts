@@ -41,7 +41,7 @@ export function maxUnitCostOf (units: Units, price: Price): number | undefined {
 
 /** Returns the prices for a prompt of so many tokens; prices without a value for long prompts stay the same. */
 function pricesFor (promptTokens: number, { longPrompt, ...price }: Price): TokenPrices {
-  return longPrompt === undefined || promptTokens <= longPrompt.above ? price : { ...price, ...longPrompt }
+  return longPrompt === undefined || promptTokens <= longPrompt.abovePromptTokens ? price : { ...price, ...longPrompt }
 }
 
 function tokenItems (usage: Usage, prices: TokenPrices): Item[] {

@@ -62,7 +62,7 @@ t.test('check says which catalogue file is used and what is in it', async t => {
     'bad.json': JSON.stringify({ families: [], models: [{ ...model, id: 'x' }] })
   })
   t.match(await headgate(t, ['check'], directory), { code: 0, out: /catalogue: own\.json \(1 models, 0 families\)/ })
-  t.match(await headgate(t, ['check', 'bad.yaml'], directory), { code: 1, error: /bad\.json:1:\d+ {2}models\[0\]\.id {2}must be/ })
+  t.match(await headgate(t, ['check', '-c', 'bad.yaml'], directory), { code: 1, error: /bad\.json:1:\d+ {2}models\[0\]\.id {2}must be/ })
 })
 
 t.test('check names every problem of a configuration with its place', async t => {
@@ -75,20 +75,20 @@ t.test('check names every problem of a configuration with its place', async t =>
   const json = await headgate(t, ['check', '--json'], directory)
   t.equal(json.code, 1)
   t.match(JSON.parse(json.out), { ok: false, problems: [{ line: 2, path: 'server.prt', suggestion: 'port' }] })
-  t.match(await headgate(t, ['check', 'good.yaml'], directory), { code: 0, out: /OK[^]*providers: sandbox/ })
-  const odd = await headgate(t, ['check', 'odd.yaml'], directory)
+  t.match(await headgate(t, ['check', '-c', 'good.yaml'], directory), { code: 0, out: /OK[^]*providers: sandbox/ })
+  const odd = await headgate(t, ['check', '-c', 'odd.yaml'], directory)
   t.match(odd, { code: 0, out: /^Configuration OK\./, error: /^odd.yaml:3:17 {2}routes.fast\[0\] {2}warning: .*did you mean sandbox\/echo\?/ })
-  const oddJson = await headgate(t, ['check', 'odd.yaml', '--json'], directory)
+  const oddJson = await headgate(t, ['check', '-c', 'odd.yaml', '--json'], directory)
   t.match(JSON.parse(oddJson.out), { ok: true, warnings: [{ path: 'routes.fast[0]', suggestion: 'sandbox/echo' }] })
   t.equal(oddJson.error, '')
-  t.match(await headgate(t, ['check', 'none.yaml'], directory), { code: 1, error: /none.yaml {2}file not found/ })
+  t.match(await headgate(t, ['check', '-c', 'none.yaml'], directory), { code: 1, error: /none.yaml {2}file not found/ })
 })
 
 t.test('keys are created, listed and revoked, and printed only once', async t => {
   const directory = t.testdir()
   const made = await headgate(t, [
-    'keys', 'create', '--name', 'ci', '--endpoint', 'chat', '--model', 'sandbox/*', '--expires', '30d', '--json',
-    '--rpm', '60', '--tpm', '100000', '--concurrent', '8', '--budget', '20.5/month'
+    'keys', 'create', '--name', 'ci', '--endpoints', 'chat', '--models', 'sandbox/*', '--expires', '30d', '--json',
+    '--requests-per-minute', '60', '--tokens-per-minute', '100000', '--concurrent-calls', '8', '--budget', '20.5/month'
   ], directory)
   t.equal(made.code, 0)
   const { id, key }: { id: string, key: string } = JSON.parse(made.out)
@@ -113,13 +113,13 @@ t.test('keys are created, listed and revoked, and printed only once', async t =>
 t.test('keys with invalid options are not created', async t => {
   const directory = t.testdir()
   const invalid = [
-    ['--expires', 'soon'], ['--expires', '2001-01-01'], ['--expires', '2099-02-31'], ['--endpoint', 'cha'], ['--model', 'openai/gpt-*'], ['--model', ''], ['--mcp-servers', 'tickets'],
-    ['--rpm', '0'], ['--tpm', 'many'], ['--concurrent', '1.5'], ['--budget', '20'], ['--budget', '0/day'], ['--budget', '5/year']
+    ['--expires', 'soon'], ['--expires', '2001-01-01'], ['--expires', '2099-02-31'], ['--endpoints', 'cha'], ['--models', 'openai/gpt-*'], ['--models', ''], ['--mcp-servers', 'tickets'],
+    ['--requests-per-minute', '0'], ['--tokens-per-minute', 'many'], ['--concurrent-calls', '1.5'], ['--budget', '20'], ['--budget', '0/day'], ['--budget', '5/year']
   ]
   for (const args of [[], ['--name', ' '], ...invalid.map(options => ['--name', 'a', ...options])]) {
     t.equal((await headgate(t, ['keys', 'create', ...args], directory)).code, 2, args.join(' '))
   }
-  t.match(await headgate(t, ['keys', 'create', '--name', 'a', '--endpoint', 'ebmeddings'], directory), {
+  t.match(await headgate(t, ['keys', 'create', '--name', 'a', '--endpoints', 'ebmeddings'], directory), {
     error: /unknown endpoint "ebmeddings"; did you mean "embeddings"\?/
   })
   t.notOk(existsSync(join(directory, '.headgate')), 'the store was not even opened')
@@ -250,7 +250,7 @@ t.test('the first start creates a key, prints it once and shows how to try it', 
 })
 
 t.test('without a provider there is nothing to try, and the banner says when every address is used', async t => {
-  const { child, line, ended } = launch(t, ['start'], t.testdir(), { HEADGATE_SANDBOX: 'off', PORT: '0' })
+  const { child, line, ended } = launch(t, ['start'], t.testdir(), { HEADGATE_SANDBOX: 'off', HEADGATE_PORT: '0' })
   await line(/not shown again\): hg_/)
   child.kill('SIGTERM')
   const { error } = await ended
@@ -261,7 +261,7 @@ t.test('without a provider there is nothing to try, and the banner says when eve
 })
 
 t.test('below log level info there is no banner, but a new key is printed', async t => {
-  const { child, line, ended } = launch(t, ['start'], t.testdir(), { PORT: '0', HEADGATE_LOG_LEVEL: 'warn' })
+  const { child, line, ended } = launch(t, ['start'], t.testdir(), { HEADGATE_PORT: '0', HEADGATE_LOG_LEVEL: 'warn' })
   await line(/not shown again\): hg_/)
   child.kill('SIGTERM')
   t.match(await ended, { code: 0, out: '', error: /^API key \(created because none existed; not shown again\): [^\n]*$/ })
@@ -327,7 +327,7 @@ t.test('a changed configuration applies without a restart, an invalid one change
   rmSync(file)
   await gateway.line(/"problems":\["headgate.yaml {2}file not found"\].*keeping the current one/)
   t.match(await ask(gateway.url, 'one', 'quick'), { status: 200 })
-  writeFileSync(file, 'server: {keep_alive_ms: 5, open_health: true, port: 1}\nmetrics: {}\n')
+  writeFileSync(file, 'server: {keep_alive_ms: 5, public_health: true, port: 1}\nmetrics: {}\n')
   await gateway.line(/"entries":\["server.keep_alive_ms","metrics"\].*require a restart/)
 })
 
@@ -336,22 +336,22 @@ t.test('a start that fails says why and how to fix it', async t => {
   await new Promise<void>(resolve => { other.listen(0, '127.0.0.1', resolve) })
   t.teardown(() => other.close())
   const { port } = other.address() as AddressInfo // listening on TCP, so it is one
-  const taken = { PORT: String(port), HOST: '127.0.0.1' }
-  const message = new RegExp(`^headgate start: cannot listen on 127.0.0.1 port ${port}: the port is in use. .*PORT.*server.port`)
+  const taken = { HEADGATE_PORT: String(port), HEADGATE_HOST: '127.0.0.1' }
+  const message = new RegExp(`^headgate start: cannot listen on 127.0.0.1 port ${port}: the port is in use. .*HEADGATE_PORT.*server.port`)
   t.match(await launch(t, ['start'], t.testdir(), taken).ended, { code: 1, error: message })
   const workers = await launch(t, ['start'], t.testdir(), { ...taken, HEADGATE_WORKERS: '2' }).ended
   t.match(workers, { code: 1, error: message })
   t.equal(workers.error.trim().split('\n').length, 1, 'workers fail with one voice')
 
   for (const count of ['1', '2']) {
-    const metrics = { PORT: '0', HEADGATE_WORKERS: count, HEADGATE_METRICS_PORT: String(port) }
+    const metrics = { HEADGATE_PORT: '0', HEADGATE_WORKERS: count, HEADGATE_METRICS_PORT: String(port) }
     t.match(await launch(t, ['start'], t.testdir(), metrics).ended, {
       code: 1, error: new RegExp(`^headgate start: cannot listen on 127.0.0.1 port ${port}: the port is in use. .*metrics.port`)
     })
   }
 
   const directory = t.testdir({ store: 'a file, not a directory' })
-  t.match(await launch(t, ['start'], directory, { PORT: '0', HEADGATE_DATA_DIR: 'store' }).ended, {
+  t.match(await launch(t, ['start'], directory, { HEADGATE_PORT: '0', HEADGATE_DATA_DIR: 'store' }).ended, {
     code: 1, error: /^headgate start: The store .*store\/headgate.db cannot be used/
   })
 })

@@ -10,7 +10,7 @@ providers:
     base_url: http://[::1]:8000/v1/
     headers: {x-team: env:TEAM}
     timeouts: {first_byte_ms: 5}
-    on_disconnect: drain
+    on_disconnect: read_to_end
     quirks: {token_limit_field: max_tokens, lenient_finish: true, omit: [store]}
     options: {anything: [1, two]}
   lm-studio:
@@ -24,7 +24,7 @@ mcp_servers:
   acme/local: {command: tool, args: [-v], env: {TOKEN: env:TEAM}, allowed_tools: [read]}
 keys:
   - {name: web, key: env:KEY, endpoints: [chat], models: [gpu/*], expires_at: '2030-01-01T00:00:00Z'}
-deferred: {emulate: true}
+deferred: {for_all_providers: true}
 tools: {allowed_hosts: [10.0.0.0/8]}
 `, { TEAM: 'team', KEY: 'key of web' })
   const gpu = provider(settings, 'gpu')
@@ -32,7 +32,7 @@ tools: {allowed_hosts: [10.0.0.0/8]}
     kind: 'vllm',
     baseUrl: 'http://[::1]:8000/v1',
     timeouts: { firstByteMs: 5, connectMs: 10_000 },
-    onDisconnect: 'drain',
+    onDisconnect: 'read_to_end',
     listModels: true,
     options: { anything: [1, 'two'] }
   })
@@ -58,7 +58,7 @@ tools: {allowed_hosts: [10.0.0.0/8]}
   t.match(settings.keys, [
     { name: 'web', endpoints: ['chat'], models: ['gpu/*'], expiresAtMs: Date.UTC(2030, 0) }
   ])
-  t.equal(settings.deferred.emulate, true)
+  t.equal(settings.deferred.forAllProviders, true)
   t.same(settings.tools.allowedHosts, ['10.0.0.0/8'])
 })
 
@@ -69,7 +69,7 @@ t.test('metrics are off until they are asked for, and have a port of their own',
   t.same(load(t, 'server: {port: 0}', { HEADGATE_METRICS_PORT: '0' }).metrics, { host: '127.0.0.1', port: 0 })
   const message = 'is the port of the API (server.port); metrics need a port of their own'
   t.same(lines(t, 'metrics:\n  port: 8080'), [`headgate.yaml:2:9  metrics.port  ${message}`])
-  t.same(lines(t, 'metrics: {}', { PORT: '9464' }), [`headgate.yaml:1:1  metrics.port  ${message}`])
+  t.same(lines(t, 'metrics: {}', { HEADGATE_PORT: '9464' }), [`headgate.yaml:1:1  metrics.port  ${message}`])
 })
 
 t.test('a route is a list, or a map with a strategy', async t => {

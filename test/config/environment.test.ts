@@ -10,11 +10,11 @@ const root = new URL('../../../', import.meta.url)
 
 t.test('variables win over the file, the environment over .env', async t => {
   const cwd = directory(t, {
-    'headgate.yaml': 'server:\n  port: 1\n  host: a.example\n  log_level: warn\n  open_health: true\n',
-    '.env': 'PORT=2\nHOST=b.example\nHEADGATE_WORKERS=auto\nOPENAI_API_KEY=from-dotenv\n'
+    'headgate.yaml': 'server:\n  port: 1\n  host: a.example\n  log_level: warn\n  public_health: true\n',
+    '.env': 'HEADGATE_PORT=2\nHEADGATE_HOST=b.example\nHEADGATE_WORKERS=auto\nOPENAI_API_KEY=from-dotenv\n'
   })
   const env = {
-    PORT: '3', HEADGATE_DATA_DIR: '../data', HEADGATE_LOG_LEVEL: '', HEADGATE_API_KEYS: ' one, two words ,,'
+    HEADGATE_PORT: '3', HEADGATE_DATA_DIR: '../data', HEADGATE_LOG_LEVEL: '', HEADGATE_API_KEYS: ' one, two words ,,'
   }
   const settings = loadSettings({ env, cwd })
   t.match(settings.server, {
@@ -23,7 +23,7 @@ t.test('variables win over the file, the environment over .env', async t => {
     workers: availableParallelism(),
     logLevel: 'warn',
     dataDir: join(cwd, '../data'),
-    openHealth: true
+    publicHealth: true
   })
   t.same(settings.keys.map(({ name, key }) => [name, key.reveal()]), [
     ['environment-7692c3ad3540', 'one'], ['environment-a03f1d611645', 'two words']

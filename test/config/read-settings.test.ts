@@ -12,21 +12,21 @@ t.test('without a file and an environment everything has its default', async t =
   t.same({ ...all, providers: all.providers.filter(({ enabled }) => enabled) }, {
     server: {
       host: '127.0.0.1',
-      hosts: [],
+      acceptedHosts: [],
       port: 8080,
       workers: 1,
       logLevel: 'info',
       dataDir: join(cwd, '.headgate'),
-      openHealth: false,
+      publicHealth: false,
       shutdownDelayMs: 500,
       drainMs: 8_000,
       workerTimeoutMs: 10_000,
       keepAliveMs: 65_000,
-      connections: 10_000
+      maxClientConnections: 10_000
     },
     limits: {
       jsonBodyBytes: 16_777_216,
-      mediaBodyBytes: 52_428_800,
+      jsonBodyTotalBytes: 52_428_800,
       jsonValues: 500_000,
       jsonDepth: 100,
       chatMessages: 20_000,
@@ -38,7 +38,7 @@ t.test('without a file and an environment everything has its default', async t =
       eventBytes: 8_388_608,
       openCalls: 10_000,
       modelsPerCall: 16,
-      keyShare: 0.5,
+      maxSharePerKey: 0.5,
       uploadDiskBytes: 4_294_967_296,
       pipelinedRequests: 16,
       callMs: 600_000,
@@ -52,10 +52,10 @@ t.test('without a file and an environment everything has its default', async t =
       loopTokens: 10_000_000,
       resultBytes: 262_144,
       callsPerTurn: 32,
-      repeats: 3,
+      maxIdenticalCalls: 3,
       listTtlMs: 300_000,
       sessionIdleMs: 300_000,
-      sessions: 256,
+      maxSessions: 256,
       allowedHosts: []
     },
     providers: [{
@@ -73,8 +73,8 @@ t.test('without a file and an environment everything has its default', async t =
       },
       retries: 2,
       onDisconnect: 'abort',
-      connections: 256,
-      waitingCalls: 1024,
+      maxConnections: 256,
+      maxWaitingCalls: 1024,
       quirks: {},
       listModels: false,
       options: {}
@@ -84,7 +84,7 @@ t.test('without a file and an environment everything has its default', async t =
     toolServers: [],
     keys: [],
     usage: { keepDays: 90, keepRows: 1_000_000 },
-    deferred: { emulate: false, keepMs: 86_400_000, pending: 1000, keyBytes: 268_435_456 }
+    deferred: { forAllProviders: false, keepMs: 86_400_000, maxPending: 1000, maxBytesPerKey: 268_435_456 }
   })
 })
 

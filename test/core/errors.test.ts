@@ -26,7 +26,7 @@ t.test('the statuses are those that clients rely on', async t => {
     404: ['not_found', 'model_not_found', 'deferred_completion_not_found'],
     405: ['method_not_allowed'],
     408: ['request_timeout'],
-    409: ['conflict'],
+    409: ['upstream_conflict'],
     413: ['file_too_large'],
     415: ['unsupported_media_type'],
     429: ['rate_limit_exceeded'],
@@ -53,18 +53,18 @@ t.test('what is said instead of the table is said to the caller; the cause is no
 t.test('a changed copy keeps everything else', async t => {
   const options = {
     message: 'Slow down.', param: 'model', status: 430, fault: 'rate_limit', retryAfterSeconds: 7,
-    rateLimits: { 'x-ratelimit-limit-requests': '5' }, cause: 'why', accepted: true, shownCode: 'slow'
+    rateLimits: { 'x-ratelimit-limit-requests': '5' }, cause: 'why', acceptedByProvider: true, shownCode: 'slow'
   } as const
   const error = new GatewayError('rate_limit_exceeded', options)
   const same = error.with({})
-  for (const name of ['code', 'status', 'type', 'param', 'fault', 'retryAfterSeconds', 'rateLimits', 'cause', 'accepted', 'message'] as const) {
+  for (const name of ['code', 'status', 'type', 'param', 'fault', 'retryAfterSeconds', 'rateLimits', 'cause', 'acceptedByProvider', 'message'] as const) {
     t.strictSame(same[name], error[name], name)
   }
   t.strictSame(same.toBody(), error.toBody())
   t.strictSame(error.with({ message: 'Wait.', param: 'n' }).toBody(), {
     error: { message: 'Wait.', type: 'rate_limit_error', code: 'slow', param: 'n' }
   })
-  t.equal(error.with({ accepted: false }).accepted, false)
+  t.equal(error.with({ acceptedByProvider: false }).acceptedByProvider, false)
 })
 
 t.test('a 429 or 503 says when to come back: as the provider said, else in a second', async t => {
@@ -81,13 +81,13 @@ t.test('a 429 or 503 says when to come back: as the provider said, else in a sec
 t.test('clients that would retry in vain are asked not to', async t => {
   const vain = all.filter(code => new GatewayError(code).headers()['x-should-retry'] === 'false')
   t.same(vain.toSorted(), [
-    'conflict', 'deferred_result_lost', 'insufficient_quota', 'internal_error', 'request_timeout', 'timeout',
-    'upstream_auth_failed', 'upstream_quota_exhausted'
+    'deferred_result_lost', 'insufficient_quota', 'internal_error', 'request_timeout', 'timeout',
+    'upstream_auth_failed', 'upstream_conflict', 'upstream_quota_exhausted'
   ])
 })
 
 t.test('another provider may do what one cannot', async t => {
-  t.same(all.filter(code => new GatewayError(code).unsupported), ['unsupported_parameter'])
+  t.same(all.filter(code => new GatewayError(code).isUnsupported), ['unsupported_parameter'])
 })
 
 t.test('a body of the wrong shape is answered with the list of faults alone', async t => {

@@ -80,7 +80,7 @@ const advice: Readonly<Record<ErrorCode, Advice>> = {
     when: 'The body did not arrive completely within `limits.body_ms`.',
     action: 'Retry over a faster connection, or with a smaller body.'
   },
-  conflict: {
+  upstream_conflict: {
     when: 'The provider reported a conflict with another request.',
     action: 'Retry once the other request has ended.'
   },
@@ -143,10 +143,6 @@ const advice: Readonly<Record<ErrorCode, Advice>> = {
   shutting_down: {
     when: 'The gateway process is stopping.',
     action: 'Retry. Another process takes the request.'
-  },
-  upstream_too_slow: {
-    when: 'The stream of the provider was slower than `slow_stream` of its entry allows.',
-    action: 'Send the request again; part of an answer may have arrived before.'
   },
   upstream_timeout: {
     when: 'The provider did not respond within its configured timeouts.',

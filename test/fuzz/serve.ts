@@ -47,7 +47,7 @@ const upstream = await fakeUpstream(request => {
 })
 const base = settings()
 const gateway = await createGateway(settings({
-  server: { ...base.server, openHealth: true },
+  server: { ...base.server, publicHealth: true },
   limits: { ...base.limits, openCalls: 1000 },
   providers: [
     { ...providerSettings('sandbox', 'sandbox'), baseUrl: 'sandbox:', options: { words_per_second: 0 } },

@@ -46,7 +46,7 @@ t.test('choices that are asked for one by one count one by one', async t => {
   const upstream = await fakeUpstream({ pieces: [chatAnswer('hello')] })
   t.teardown(upstream.close)
   const api = await testGateway(t, {
-    providers: [upstreamAt(`${upstream.url}/v1`, 'openai', 'openai', { quirks: { choices: false } })]
+    providers: [upstreamAt(`${upstream.url}/v1`, 'openai', 'openai', { quirks: { multipleChoices: false } })]
   }, limited({ requestsPerMinute: 10 }))
   const ask = async (n: number): Promise<Response> => {
     const response = await api.post(path, { messages: 'hi', model: 'openai/gpt-5', n }, asLimited)

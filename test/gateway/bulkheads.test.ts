@@ -14,8 +14,8 @@ t.test('a key that floods a provider that never answers takes nothing from other
   t.teardown(stuck.close)
   t.teardown(healthy.close)
   const api = await testGateway(t, {
-    providers: [upstreamAt(`${stuck.url}/v1`, 'openai', 'openai', { connections: 4, waitingCalls: 8 }), upstreamAt(`${healthy.url}/v1`, 'mistral', 'mistral')],
-    limits: { ...settings().limits, openCalls: 40, keyShare: 0.5, callMs: 60_000 }
+    providers: [upstreamAt(`${stuck.url}/v1`, 'openai', 'openai', { maxConnections: 4, maxWaitingCalls: 8 }), upstreamAt(`${healthy.url}/v1`, 'mistral', 'mistral')],
+    limits: { ...settings().limits, openCalls: 40, maxSharePerKey: 0.5, callMs: 60_000 }
   }, keys)
   const leaving = new AbortController()
   t.teardown(() => leaving.abort())
@@ -43,7 +43,7 @@ t.test('a key has its share of open calls, and another key the rest', async t =>
   t.teardown(stuck.close)
   const api = await testGateway(t, {
     providers: [upstreamAt(`${stuck.url}/v1`), { ...upstreamAt('sandbox:', 'sandbox', 'sandbox'), options: { words_per_second: 0 } }],
-    limits: { ...settings().limits, openCalls: 8, keyShare: 0.5 }
+    limits: { ...settings().limits, openCalls: 8, maxSharePerKey: 0.5 }
   }, keys)
   const leaving = new AbortController()
   t.teardown(() => leaving.abort())

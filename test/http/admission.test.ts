@@ -3,7 +3,7 @@ import t from 'tap'
 import { asGatewayError } from '../../lib/core/errors.ts'
 import { Admission, type AdmissionLimits } from '../../lib/http/admission.ts'
 
-const limits: AdmissionLimits = { openCalls: 4, keyShare: 0.5, bodyMemoryBytes: 1000, uploadDiskBytes: 100 }
+const limits: AdmissionLimits = { openCalls: 4, maxSharePerKey: 0.5, bodyMemoryBytes: 1000, uploadDiskBytes: 100 }
 
 /** Returns the answer to what throws. */
 function refusal (attempt: () => unknown): unknown {
@@ -64,7 +64,7 @@ t.test('what leaves half of a key\'s share is cheap', async t => {
 
 t.test('without a setting, bodies may take a quarter of the heap', async t => {
   const { bodyMemoryBytes: _given, ...others } = limits
-  const call = new Admission({ ...others, keyShare: 1 }).enter('a')
+  const call = new Admission({ ...others, maxSharePerKey: 1 }).enter('a')
   const quarter = Math.floor(getHeapStatistics().heap_size_limit / 4)
   call.memory.take(quarter)
   t.match(refusal(() => call.memory.take(1)), [413])

@@ -6,7 +6,7 @@ import { settings } from '../support/settings.ts'
 
 t.test('at a loopback address only loopback and the names of the operator are allowed', async t => {
   for (const host of ['127.0.0.1', '::1', 'localhost', '127.0.0.2']) {
-    const allows = allowedHosts({ host, hosts: ['ai.example.com'] })
+    const allows = allowedHosts({ host, acceptedHosts: ['ai.example.com'] })
     for (const header of ['localhost', 'LOCALHOST:8080', '127.0.0.1', '127.0.0.1:8080', '[::1]', '[::1]:8080', 'AI.example.com', 'ai.example.com:443']) {
       t.ok(allows(header), `${header} at ${host}`)
     }
@@ -17,13 +17,13 @@ t.test('at a loopback address only loopback and the names of the operator are al
 })
 
 t.test('at another address any name is allowed, unless the operator lists some', async t => {
-  t.ok(allowedHosts({ host: '0.0.0.0', hosts: [] })('evil.test'))
-  t.notOk(allowedHosts({ host: '0.0.0.0', hosts: ['ai.example.com'] })('evil.test'))
-  t.ok(allowedHosts({ host: '127.0.0.1', hosts: ['*'] })('evil.test'))
+  t.ok(allowedHosts({ host: '0.0.0.0', acceptedHosts: [] })('evil.test'))
+  t.notOk(allowedHosts({ host: '0.0.0.0', acceptedHosts: ['ai.example.com'] })('evil.test'))
+  t.ok(allowedHosts({ host: '127.0.0.1', acceptedHosts: ['*'] })('evil.test'))
 })
 
 t.test('a request under another name is refused before its key is looked at', async t => {
-  const api = await testGateway(t, { server: { ...settings().server, hosts: [] } })
+  const api = await testGateway(t, { server: { ...settings().server, acceptedHosts: [] } })
   const ask = async (host: string): Promise<number> => {
     const { statusCode, body } = await request(`${api.url}/v1/models`, { headers: { host, authorization: `Bearer ${testKey}` } })
     await body.dump()

@@ -101,7 +101,7 @@ async function start (t: Test): Promise<Place> {
       upstreamAt(upstream.url), upstreamAt(upstream.url, 'xai', 'xai')
     ],
     tools: { ...settings().tools, connectMs: 10_000, callMs: 10_000, loopMs: 20_000, allowedHosts: ['127.0.0.1'] },
-    deferred: { emulate: true, keepMs: 86_400_000, pending: 10, keyBytes: 1_000_000 }
+    deferred: { forAllProviders: true, keepMs: 86_400_000, maxPending: 10, maxBytesPerKey: 1_000_000 }
   }, {
     'image key': { id: 'key-2', name: 'images only', endpoints: ['images'] },
     'slow key': { id: 'key-3', name: 'one a minute', limits: { requestsPerMinute: 1 } }

@@ -20,7 +20,7 @@ interface Opened extends OpenCall, OpenRequest {
 
 async function opened (t: Test, init: RequestInit = {}, parts: Partial<Endpoint> = {}, given: Partial<EdgeLimits> = {}): Promise<Opened> {
   const pair = await openRequest(t, '/', { method: 'POST', ...init })
-  const admission = new Admission({ openCalls: 1, keyShare: 1, bodyMemoryBytes: 1_000_000, uploadDiskBytes: 1_000_000 })
+  const admission = new Admission({ openCalls: 1, maxSharePerKey: 1, bodyMemoryBytes: 1_000_000, uploadDiskBytes: 1_000_000 })
   const handle = async (): Promise<never> => await Promise.reject(new Error('no endpoint is called'))
   const open = readCall(pair.request, pair.response, { id: '7' }, { ...endpoint, handle, ...parts }, { ...limits, ...given }, admission)
   t.teardown(open.close)
@@ -35,7 +35,7 @@ t.test('a call has the headers and parameters of its request, and an id that the
 
 t.test('a request for no endpoint is a call without a body', async t => {
   const pair = await openRequest(t, '/', { method: 'POST', body: '{}' })
-  const admission = new Admission({ openCalls: 1, keyShare: 1, uploadDiskBytes: 1 })
+  const admission = new Admission({ openCalls: 1, maxSharePerKey: 1, uploadDiskBytes: 1 })
   const { call, close } = readCall(pair.request, pair.response, {}, undefined, limits, admission)
   t.teardown(close)
   t.equal(call.record.endpoint, 'none')

@@ -53,7 +53,7 @@ for (const { path, allowed, forbidden, body, file, answer } of endpoints) {
       ],
       models: [modelSettings('nick', { alias: bad }), modelSettings(`${owner}/nick`, { alias: `twin/${allowed}` })],
       routes: [{ name: 'both', models: [good, bad] }, { name: 'bad', models: [bad] }],
-      deferred: { emulate: true, keepMs: 60_000, pending: 10, keyBytes: 1_000_000 }
+      deferred: { forAllProviders: true, keepMs: 60_000, maxPending: 10, maxBytesPerKey: 1_000_000 }
     }, {
       one: { id: 'key-2', name: 'one model', models: [good] },
       provider: { id: 'key-3', name: 'one provider', models: [`${owner}/*`] },

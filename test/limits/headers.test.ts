@@ -16,10 +16,10 @@ t.test('limits are written for requests and tokens, if the key has them', async 
 })
 
 t.test('a refusal for what is in flight says that no request remains', async t => {
-  t.same(refusalHeaders({ admitted: false, reason: 'calls', waitMs: 1000, rateLimits }, { concurrentCalls: 2 }), {
+  t.same(refusalHeaders({ admitted: false, reason: 'concurrent_calls', waitMs: 1000, rateLimits }, { concurrentCalls: 2 }), {
     'x-ratelimit-limit-requests': '2', 'x-ratelimit-remaining-requests': '0', 'x-ratelimit-reset-requests': '1s'
   }, 'calls at once')
-  t.same(refusalHeaders({ admitted: false, reason: 'reserved', waitMs: 1500, rateLimits: {} }, { budget: { usd: 1, per: 'day' } }), {
+  t.same(refusalHeaders({ admitted: false, reason: 'budget_reserved', waitMs: 1500, rateLimits: {} }, { budget: { usd: 1, per: 'day' } }), {
     'x-ratelimit-remaining-requests': '0', 'x-ratelimit-reset-requests': '1.5s'
   }, 'a budget that calls in flight may use up')
   t.same(refusalHeaders({ admitted: false, reason: 'requests', waitMs: 1500, rateLimits }, { requestsPerMinute: 60 }), rateLimitHeaders(rateLimits), 'a limit per minute')

@@ -82,14 +82,14 @@ t.test('all of a reservation is set aside or nothing', async t => {
   const clock = { ms: Date.UTC(2025, 10, 21, 12) }
   const counters = new LimitCounters(() => clock.ms)
   const ask = (limits: KeyLimits, tokens = 0, nanoUsd = 0): LimitDecision => counters.reserve({ keyId: 'a', limits, tokens, nanoUsd })
-  const limits: KeyLimits = { requestsPerMinute: 4, tokensPerMinute: 100, concurrentCalls: 2, budget: { usd: 1e-6, per: 'day' }, strict: false }
+  const limits: KeyLimits = { requestsPerMinute: 4, tokensPerMinute: 100, concurrentCalls: 2, budget: { usd: 1e-6, per: 'day', capAnswers: false } }
   const first = ask(limits, 60, 600)
   t.match(first, { admitted: true, rateLimits: { requests: { limit: 4, remaining: 3, resetMs: 15_000 }, tokens: { limit: 100, remaining: 40, resetMs: 36_000 } } })
   t.match(ask(limits, 60), { admitted: false, reason: 'tokens', waitMs: 12_000, rateLimits: { requests: { remaining: 3 } } })
-  t.match(ask(limits, 10, 600), { admitted: false, reason: 'reserved', waitMs: 1000 })
+  t.match(ask(limits, 10, 600), { admitted: false, reason: 'budget_reserved', waitMs: 1000 })
   t.match(ask(limits, 10, 1001), { admitted: false, reason: 'budget' })
   const second = ask(limits, 10, 100)
-  t.equal(reasonOf(ask(limits, 1, 1)), 'calls')
+  t.equal(reasonOf(ask(limits, 1, 1)), 'concurrent_calls')
   t.match(second, { admitted: true, rateLimits: { requests: { remaining: 2 }, tokens: { remaining: 30 } } }, 'refusals took nothing')
   if (!first.admitted || !second.admitted) return
   counters.settle(first.reservation, { tokens: 90, nanoUsd: 1000 })
@@ -101,7 +101,7 @@ t.test('all of a reservation is set aside or nothing', async t => {
   counters.settle(second.reservation, { tokens: 0, nanoUsd: 999 })
   t.equal(reasonOf(ask(limits, 20)), 'tokens', 'and the spending of yesterday stays there')
   clock.ms += 60_000
-  t.equal(reasonOf(ask(limits, 0, 1)), 'reserved')
+  t.equal(reasonOf(ask(limits, 0, 1)), 'budget_reserved')
 })
 
 t.test('reservations of a process that exited are released', async t => {
@@ -109,7 +109,7 @@ t.test('reservations of a process that exited are released', async t => {
   const wanted = { keyId: 'a', limits: { concurrentCalls: 2, tokensPerMinute: 10 }, tokens: 5, nanoUsd: 0 }
   t.equal(reasonOf(counters.reserve(wanted, 'one')), 'admitted')
   t.equal(reasonOf(counters.reserve(wanted, 'two')), 'admitted')
-  t.equal(reasonOf(counters.reserve(wanted, 'two')), 'calls')
+  t.equal(reasonOf(counters.reserve(wanted, 'two')), 'concurrent_calls')
   counters.release('one')
   t.match(counters.reserve(wanted, 'two'), { admitted: true, rateLimits: { tokens: { remaining: 0 } } })
   counters.release('two')
@@ -124,7 +124,7 @@ t.test('a call admitted earlier counts, and takes no place of another', async t 
   if (!late.admitted || !call.admitted) return t.fail('one was refused')
   t.ok(counters.reserve({ keyId: 'a', limits, tokens: 0, nanoUsd: 0, alreadyAdmitted: true }).admitted, 'whatever is left')
   counters.settle(late.reservation, { tokens: 5, nanoUsd: 0 })
-  t.equal(reasonOf(counters.reserve({ keyId: 'a', limits, tokens: 0, nanoUsd: 0 })), 'calls')
+  t.equal(reasonOf(counters.reserve({ keyId: 'a', limits, tokens: 0, nanoUsd: 0 })), 'concurrent_calls')
   counters.settle(call.reservation, { tokens: 4, nanoUsd: 0 })
   t.match(counters.reserve({ keyId: 'a', limits, tokens: 1, nanoUsd: 0 }), { admitted: true, rateLimits: { tokens: { remaining: 0 } } })
 })
@@ -213,10 +213,10 @@ t.test('of many calls at once exactly as many are admitted as the limit says', a
   const bounded = { max_completion_tokens: 9 }
   const rows: ReadonlyArray<readonly [string, KeyLimits, number, number]> = [
     ['requests', { requestsPerMinute: 7 }, 7, 429],
-    ['calls', { concurrentCalls: 5 }, 5, 429],
+    ['concurrent_calls', { concurrentCalls: 5 }, 5, 429],
     ['tokens', { tokensPerMinute: 85 }, 7, 429],
-    ['money', { budget: { usd: 0.001, per: 'month' }, strict: false }, 10, 429],
-    ['all of them', { requestsPerMinute: 7, concurrentCalls: 5, tokensPerMinute: 85, budget: { usd: 0.001, per: 'total' }, strict: false }, 5, 429]
+    ['money', { budget: { usd: 0.001, per: 'month', capAnswers: false } }, 10, 429],
+    ['all of them', { requestsPerMinute: 7, concurrentCalls: 5, tokensPerMinute: 85, budget: { usd: 0.001, per: 'total', capAnswers: false } }, 5, 429]
   ]
   for (const [name, limits, admitted, status] of rows) {
     await t.test(name, async t => {
@@ -236,7 +236,7 @@ t.test('of many calls at once exactly as many are admitted as the limit says', a
 
 t.test('a budget is spent to the last call it has room for, whatever was set aside', async t => {
   // 3 and 1 tokens: 13 thousand billionths each.
-  const { ask, api, clock, upstream } = await start(t, { budget: { usd: 0.000_13, per: 'day' }, strict: false }, { pieces: [chatAnswer('x')] })
+  const { ask, api, clock, upstream } = await start(t, { budget: { usd: 0.000_13, per: 'day', capAnswers: false } }, { pieces: [chatAnswer('x')] })
   const answers: number[] = []
   for (let call = 0; call < 12; call++) {
     const answer = await ask({ max_completion_tokens: 1 })
@@ -283,7 +283,7 @@ t.test('every answer of a counted call says what is left, in the words of the wi
 })
 
 t.test('the official client does not try again where that is vain', async t => {
-  const { api, clock, upstream } = await start(t, { requestsPerMinute: 60, budget: { usd: 0.000_02, per: 'total' }, strict: false }, { pieces: [chatAnswer('x')] })
+  const { api, clock, upstream } = await start(t, { requestsPerMinute: 60, budget: { usd: 0.000_02, per: 'total', capAnswers: false } }, { pieces: [chatAnswer('x')] })
   const client = new OpenAI({ baseURL: `${api.url}/v1`, apiKey: 'limited', maxRetries: 2 })
   const ask = async (): Promise<unknown> => await client.chat.completions.create({ model: 'openai/gpt-5', messages: [{ role: 'user', content: 'hi' }], max_completion_tokens: 1 })
   await ask()
@@ -295,21 +295,21 @@ t.test('the official client does not try again where that is vain', async t => {
 })
 
 t.test('keys without limits of their own have those of the configuration', async t => {
-  const limits = { ...settings().limits, defaultKey: { requestsPerMinute: 1 } }
+  const limits = { ...settings().limits, defaultKeyLimits: { requestsPerMinute: 1 } }
   const { api, ask } = await start(t, { requestsPerMinute: 2 }, { pieces: [chatAnswer('x')] }, { parts: { limits } })
   t.same(await statuses([api.post(path, question), api.post(path, question)]), { 200: 1, 429: 1 })
   t.same(await statuses([ask(), ask(), ask()]), { 200: 2, 429: 1 })
 })
 
 t.test('a caller with a key of their own at the provider spends nothing', async t => {
-  const { ask, api } = await start(t, { budget: { usd: 1e-9, per: 'day' }, strict: false }, { pieces: [chatAnswer('x')] })
+  const { ask, api } = await start(t, { budget: { usd: 1e-9, per: 'day', capAnswers: false } }, { pieces: [chatAnswer('x')] })
   t.equal((await ask()).status, 402)
   t.equal((await ask({}, { headers: { ...headers, 'x-provider-key': 'mine' } })).status, 200)
   await until(() => api.lines.length === 2, 'two lines in the log')
 })
 
 t.test('however a call ends, nothing stays reserved', async t => {
-  const limits: KeyLimits = { requestsPerMinute: 1000, tokensPerMinute: 1_000_000, concurrentCalls: 1, budget: { usd: 1, per: 'month' }, strict: false }
+  const limits: KeyLimits = { requestsPerMinute: 1000, tokensPerMinute: 1_000_000, concurrentCalls: 1, budget: { usd: 1, per: 'month', capAnswers: false } }
   const stream = { headers: eventStream, pieces: chatFrames(['a', 'b']) }
   const broken = { ...stream, pieces: stream.pieces.slice(0, 2) }
 
@@ -348,7 +348,7 @@ t.test('however a call ends, nothing stays reserved', async t => {
   await row('a caller who leaves before the answer', { silent: true }, 'left', leave({}, 'asked'))
   await row('a caller who leaves before a stream', { silent: true }, 'left', leave({ stream: true }, 'asked'))
   await row('a caller who leaves during a stream', { ...broken, then: 'stall' }, 'left', leave({ stream: true }, 'reading'))
-  await row('a caller who leaves, and what is read on', stream, 'left', leave({ stream: true }, 'reading'), { provider: { onDisconnect: 'drain' } })
+  await row('a caller who leaves, and what is read on', stream, 'left', leave({ stream: true }, 'reading'), { provider: { onDisconnect: 'read_to_end' } })
   await row('a deadline', { silent: true }, 504, async ({ ask }) => await ask(), { parts: { limits: { ...settings().limits, callMs: 300 } } })
   await row('a refusal after it', { pieces: ['{}'] }, 400, async ({ ask }) => await ask({ n: 2, mcp_servers: ['http://127.0.0.1:9/mcp'] }))
   await row('no provider behind the model', {}, 404, async ({ api }) => await api.post('/v1/ocr', { model: 'openai/gpt-5', document: { document_url: 'data:application/pdf;base64,JVBERi0=' } }, { headers }))
@@ -381,9 +381,9 @@ async function collected ({ api, ask }: Limited, body: object): Promise<number> 
 
 t.test('a deferred call is admitted by all limits, and paid when it is run', async t => {
   const database = await store(t)
-  const limits: KeyLimits = { requestsPerMinute: 3, tokensPerMinute: 30, concurrentCalls: 1, budget: { usd: 0.0001, per: 'total' }, strict: false }
+  const limits: KeyLimits = { requestsPerMinute: 3, tokensPerMinute: 30, concurrentCalls: 1, budget: { usd: 0.0001, per: 'total', capAnswers: false } }
   const set = await start(t, limits, { pieces: [chatAnswer('x')] }, {
-    parts: { deferred: { emulate: true, keepMs: 60_000, pending: 10, keyBytes: 1_000_000 } }, more: { database }
+    parts: { deferred: { forAllProviders: true, keepMs: 60_000, maxPending: 10, maxBytesPerKey: 1_000_000 } }, more: { database }
   })
   const { ask, limiter } = set
   t.equal(await collected(set, { max_completion_tokens: 8 }), 200)
@@ -394,9 +394,9 @@ t.test('a deferred call is admitted by all limits, and paid when it is run', asy
   t.equal(refused.headers.get('x-ratelimit-remaining-requests'), '2')
 })
 
-t.test('a call that its provider has deferred is paid as reserved until it is fetched, and then as it was, with whatever is left', async t => {
+t.test('a call that its provider has deferred is paid when it is fetched, with whatever is left', async t => {
   const database = await store(t)
-  const limits: KeyLimits = { requestsPerMinute: 3, tokensPerMinute: 4, concurrentCalls: 1, budget: { usd: 0.000_02, per: 'total' }, strict: false }
+  const limits: KeyLimits = { requestsPerMinute: 3, tokensPerMinute: 4, concurrentCalls: 1, budget: { usd: 0.000_01, per: 'total', capAnswers: false } }
   const set = await start(t, limits, ({ method }, number) => ({ pieces: [method === 'POST' ? `{"request_id":"f15c114e-f47d-${number}"}` : chatAnswer('x')] }), {
     provider: { id: 'xai', kind: 'xai' }, more: { database },
     parts: { models: [modelSettings('xai/grok-4.6', { price: { input: 3, output: 3 } })] }
@@ -407,7 +407,7 @@ t.test('a call that its provider has deferred is paid as reserved until it is fe
   t.equal(await collected(set, bounded), 200)
   await until(() => limiter.counters.open === 0, 'no call to be counted as open')
   const refused = await ask(bounded)
-  t.equal(refused.status, 402, '21 of 20 thousand billionths are spent: 12 by the one that was fetched, 9 for the other one')
+  t.equal(refused.status, 402, '12 of 10 thousand billionths are spent')
   t.equal(refused.headers.get('x-ratelimit-remaining-tokens'), '0')
   t.equal((await set.api.get(`/v1/chat/deferred-completion/${id}`, { headers })).status, 200, 'an admitted call gets its answer')
 })
@@ -418,7 +418,7 @@ t.test('what was spent is known after a restart, pruned or not', async t => {
   t.teardown(upstream.close)
   const open = async (): Promise<TestGateway> => await testGateway(t, {
     providers: [upstreamAt(`${upstream.url}/v1`)], models: [modelSettings('openai/gpt-5', { price: { input: 1, output: 10 } })]
-  }, { limited: { id: 'key-2', name: 'limited', limits: { budget: { usd: 0.000_03, per: 'month' }, strict: false } } }, { usageDatabase: database })
+  }, { limited: { id: 'key-2', name: 'limited', limits: { budget: { usd: 0.000_03, per: 'month', capAnswers: false } } } }, { usageDatabase: database })
   const ask = async ({ post }: TestGateway): Promise<number> => (await post(path, { ...question, max_completion_tokens: 1 }, { headers })).status
   const first = await open()
   t.equal(await ask(first), 200)
@@ -442,7 +442,7 @@ t.test('usage records that cannot be read do not delay calls', async t => {
   const limiter = new LocalLimiter({ readSpending: async () => await Promise.reject(new Error('gone')), onFailure: error => { failures.push(error) } })
   const wanted = { keyId: 'a', limits: { budget: { usd: 1, per: 'day' as const } }, tokens: 0, nanoUsd: 6e8 }
   const verdicts = await Promise.all([limiter.reserve(wanted), limiter.reserve(wanted)])
-  t.same(verdicts.map(reasonOf), ['admitted', 'reserved'])
+  t.same(verdicts.map(reasonOf), ['admitted', 'budget_reserved'])
   t.equal(failures.length, 1)
 })
 
@@ -475,7 +475,7 @@ function worker (t: Test, limiter: LocalLimiter, name: string): Worker {
 t.test('processes share one limiter, and one that exits releases its reservations', async t => {
   const limiter = new LocalLimiter({ readSpending: async () => await Promise.resolve(7), now: () => 0 })
   const [one, two] = [worker(t, limiter, 'one'), worker(t, limiter, 'two')]
-  const limits: KeyLimits = { concurrentCalls: 20, budget: { usd: 1e-7, per: 'day' }, strict: false }
+  const limits: KeyLimits = { concurrentCalls: 20, budget: { usd: 1e-7, per: 'day', capAnswers: false } }
   const wanted: ReservationRequest = { keyId: 'a', limits, tokens: 0, nanoUsd: 10 }
   const admitted = (verdicts: readonly LimitDecision[]): number => verdicts.filter(({ admitted }) => admitted).length
   t.equal(admitted(await one.ask(5, wanted)), 5)

@@ -37,7 +37,7 @@ t.test('sessions', async t => {
 
   t.test('a session that the operator shares is used by all keys that add nothing of their own', async t => {
     const server = await startToolServer(t)
-    const servers = toolServers(t, {}, [remoteServer('org/test', server.url, { shared: true })])
+    const servers = toolServers(t, {}, [remoteServer('org/test', server.url, { shareSessions: true })])
     await open(servers, { mcp_servers: 'org/test' }, { key: { id: 'a' } })
     await open(servers, { mcp_servers: 'org/test' }, { key: { id: 'b' } })
     t.equal(server.counts['initialize'], 1)
@@ -68,7 +68,7 @@ t.test('sessions', async t => {
 
   t.test('beyond the cap the session idle for longest makes room', async t => {
     const [first, second, third] = await Promise.all([startToolServer(t), startToolServer(t), startToolServer(t)])
-    const servers = toolServers(t, { sessions: 2 })
+    const servers = toolServers(t, { maxSessions: 2 })
     for (const { url } of [first, second, first, third]) await open(servers, { mcp_servers: url })
     await until(() => second.sessions.size === 0, 'no session at the second server')
     t.equal(first.sessions.size + third.sessions.size, 2)
@@ -76,7 +76,7 @@ t.test('sessions', async t => {
 
   t.test('a session over the cap while all others work is closed after use', async t => {
     const [first, second] = await Promise.all([startToolServer(t), startToolServer(t)])
-    const servers = toolServers(t, { sessions: 1 })
+    const servers = toolServers(t, { maxSessions: 1 })
     const tools = await open(servers, { mcp_servers: first.url })
     const leaving = new AbortController()
     const slow = tools.call('slow', {}, { signal: leaving.signal }).catch(() => 'left')
@@ -91,7 +91,7 @@ t.test('sessions', async t => {
   t.test('a key has at most 32 sessions in a small pool, idle ones make room, and other keys are not affected', async t => {
     const hanging = await startToolServer(t, { silent: ['initialize'] })
     const good = await startToolServer(t)
-    const servers = toolServers(t, { sessions: 2 })
+    const servers = toolServers(t, { maxSessions: 2 })
     const leaving = new AbortController()
     const entries = Array.from({ length: 32 }, (_, index) => ({ url: hanging.url, name: `hanging ${index}`, headers: { 'x-number': `${index}` } }))
     const stuck = open(servers, { mcp_servers: entries }, { signal: leaving.signal }).catch(() => 'left')
@@ -108,8 +108,8 @@ t.test('sessions', async t => {
     const directory = t.testdir({ 'server.mjs': localServer, starts: '' })
     const starts = join(directory, 'starts')
     const hanging = await startToolServer(t, { silent: ['initialize'] })
-    const local = { slug: 'org/local', command: process.execPath, args: [join(directory, 'server.mjs'), starts], headers: {}, env: {}, shared: true }
-    const servers = toolServers(t, { sessions: 1 }, [local])
+    const local = { slug: 'org/local', command: process.execPath, args: [join(directory, 'server.mjs'), starts], headers: {}, env: {}, shareSessions: true }
+    const servers = toolServers(t, { maxSessions: 1 }, [local])
     await open(servers, { mcp_servers: 'org/local' })
     const before = readFileSync(starts, 'utf8')
     const leaving = new AbortController()
@@ -408,7 +408,7 @@ function toolServers (t: Test, tools: Partial<ToolSettings> = {}, toolServers: T
 }
 
 function remoteServer (slug: string, url: string, parts: Partial<ToolServerSettings> = {}): ToolServerSettings {
-  return { slug, url, headers: {}, args: [], env: {}, shared: false, ...parts }
+  return { slug, url, headers: {}, args: [], env: {}, shareSessions: false, ...parts }
 }
 
 async function open (

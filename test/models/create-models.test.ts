@@ -84,7 +84,7 @@ t.test('routes', async t => {
     t.match(traits('claude/claude-later'), { sampling: false, forcedTools: true })
     t.equal(traits('gpu/claude-later'), undefined, 'families of a kind are of that kind only')
     t.match(traits('gpu/whisper-large-v3'), { transcription: { translation: true } })
-    t.match(traits('openai/dall-e-2'), { images: { maxImages: 3, promptCharacters: 1000 } })
+    t.match(traits('openai/dall-e-2'), { images: { maxImages: 3, maxPromptCharacters: 1000 } })
   })
 
   t.test('half a character makes no name', async t => {

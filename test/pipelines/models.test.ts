@@ -154,7 +154,7 @@ t.test('health', async t => {
   t.test('needs a key unless the operator opened it', async t => {
     await t.rejects(health(services, { ready })(call(undefined)), { code: 'invalid_api_key' })
     t.same(json(await health(services, { ready })(call('all'))), { status: 'ok' })
-    const open = { keys, settings: settings({ server: { ...config.server, openHealth: true } }) }
+    const open = { keys, settings: settings({ server: { ...config.server, publicHealth: true } }) }
     t.same(json(await health(open, { ready })(call(undefined))), { status: 'ok' })
   })
 

@@ -171,7 +171,7 @@ t.test('the upstream body is built from an allow-list', async t => {
   }
   t.same(body(others), { model: 'm', messages }, 'fields of others stay here')
   t.same(body({ ...others, unheard: 1 } as Partial<ChatInput>), { model: 'm', messages }, 'and so do unknown ones')
-  t.match(body({ safe_prompt: true }, { forward: ['safe_prompt'] }), { safe_prompt: true })
+  t.match(body({ safe_prompt: true }, { extraFields: ['safe_prompt'] }), { safe_prompt: true })
   t.match(body({ max_tokens: 5 }), { max_tokens: 5 })
   t.match(body({ max_tokens: 5 }, { tokenLimitField: 'max_completion_tokens' }), { max_completion_tokens: 5, max_tokens: undefined })
   t.match(body({ max_tokens: 5, max_completion_tokens: 7 }, { tokenLimitField: 'max_tokens' }), { max_tokens: 7 })
@@ -198,7 +198,7 @@ t.test('history goes up without what other providers put into it', async t => {
     { role: 'assistant', content: null, tool_calls: [{ id: 'a', type: 'function', function: { name: 'f', arguments: '{}' } }] },
     { role: 'tool', content: 'ok', tool_call_id: 'a' }
   ])
-  t.match(body({ messages: history }, { echo: ['reasoning_content'] })['messages'], [{ reasoning_content: 'hm' }])
+  t.match(body({ messages: history }, { keepInHistory: ['reasoning_content'] })['messages'], [{ reasoning_content: 'hm' }])
   const image = (url: string): UserMessage => ({ role: 'user', content: [{ type: 'image_url', image_url: { url } }] })
   for (const url of ['file:///etc/passwd', 'ftp://x/y', '/etc/passwd', 'data:text/html;base64,AA']) {
     t.match(refusal(() => body({ messages: [image(url)] })), { status: 400, param: 'messages[0].content[0].image_url.url' }, url)

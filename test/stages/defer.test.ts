@@ -23,7 +23,7 @@ async function services (t: Test, deferred: Partial<Settings['deferred']> = {}) 
   return {
     deferrals: await openDeferrals(database),
     providers: new Map([['one', provider('one')]]),
-    settings: { ...given, deferred: { ...given.deferred, emulate: true, ...deferred } },
+    settings: { ...given, deferred: { ...given.deferred, forAllProviders: true, ...deferred } },
     abandoned: new AbandonedAnswers(),
     routeHealth: new RouteHealth()
   }
@@ -43,7 +43,7 @@ t.test('a call that is not deferred passes, and one that cannot be passes as wel
   const { deferrals: _store, ...without } = given
   const later = routedCall(asked)
   t.same(await collect(defer(without)(once(later))), [later], 'without a store')
-  t.same(await collect(defer(await services(t, { emulate: false }))(once(later))), [later], 'at a provider that does not')
+  t.same(await collect(defer(await services(t, { forAllProviders: false }))(once(later))), [later], 'at a provider that does not')
   t.equal(later.record.deferred, undefined)
 })
 
@@ -74,8 +74,8 @@ t.test('what cannot be deferred is refused', async t => {
 })
 
 t.test('a key keeps only so much, and only so many calls wait', async t => {
-  const full = await services(t, { keyBytes: 1 })
+  const full = await services(t, { maxBytesPerKey: 1 })
   t.ok(await receiptOf(full, routedCall(asked)))
   await t.rejects(collect(defer(full)(once(routedCall(asked)))), { code: 'insufficient_quota', status: 429 })
-  await t.rejects(collect(defer(await services(t, { pending: 0 }))(once(routedCall(asked)))), { code: 'overloaded' })
+  await t.rejects(collect(defer(await services(t, { maxPending: 0 }))(once(routedCall(asked)))), { code: 'overloaded' })
 })

@@ -19,7 +19,7 @@ import type { Stage } from '../../lib/core/stage.ts'
 type ChatCall = RoutedCall<ChatInput>
 type ChatBatch = Batch<ChatInput, ChatEvent>
 
-const limits: ToolLimits = { loopMs: 60_000, loopTokens: 1_000_000, callsPerTurn: 8, repeats: 2 }
+const limits: ToolLimits = { loopMs: 60_000, loopTokens: 1_000_000, callsPerTurn: 8, maxIdenticalCalls: 2 }
 const first: Route = { providerId: 'one', model: 'm', modelId: 'one/m' }
 const second: Route = { providerId: 'two', model: 'm', modelId: 'two/m' }
 

@@ -49,5 +49,5 @@ export async function testGateway (t: Test, parts: Partial<Settings> = {}, keys:
 /** Settings of a provider at a fake upstream. */
 export function upstreamAt (url: string, id: string = 'openai', kind: ProviderKind = 'openai', parts: Partial<ProviderSettings> = {}): ProviderSettings {
   const timeouts = { connectMs: 5000, firstByteMs: 20_000, responseMs: 20_000, idleBytesMs: 20_000, idleEventsMs: 20_000 }
-  return { ...providerSettings(id, kind), baseUrl: url, connections: 64, timeouts, ...parts }
+  return { ...providerSettings(id, kind), baseUrl: url, maxConnections: 64, timeouts, ...parts }
 }

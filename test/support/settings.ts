@@ -12,21 +12,21 @@ export function settings (parts: Partial<Settings> = {}): Settings {
   return {
     server: {
       host: '127.0.0.1',
-      hosts: ['*'],
+      acceptedHosts: ['*'],
       port: 0,
       workers: 1,
       logLevel: 'silent',
       dataDir: '',
-      openHealth: false,
+      publicHealth: false,
       shutdownDelayMs: 0,
       drainMs: 1_000,
       workerTimeoutMs: 10_000,
       keepAliveMs: 1_000,
-      connections: 10_000
+      maxClientConnections: 10_000
     },
     limits: {
       jsonBodyBytes: 1_000_000,
-      mediaBodyBytes: 1_000_000,
+      jsonBodyTotalBytes: 1_000_000,
       jsonValues: 1_000_000,
       jsonDepth: 64,
       chatMessages: 20_000,
@@ -38,7 +38,7 @@ export function settings (parts: Partial<Settings> = {}): Settings {
       answerBytes: 1_000_000,
       eventBytes: 1_000_000,
       openCalls: 100,
-      keyShare: 1,
+      maxSharePerKey: 1,
       uploadDiskBytes: 1_000_000_000,
       pipelinedRequests: 16,
       callMs: 10_000,
@@ -52,10 +52,10 @@ export function settings (parts: Partial<Settings> = {}): Settings {
       loopTokens: 1_000_000,
       resultBytes: 10_000,
       callsPerTurn: 8,
-      repeats: 3,
+      maxIdenticalCalls: 3,
       listTtlMs: 1_000,
       sessionIdleMs: 1_000,
-      sessions: 8,
+      maxSessions: 8,
       allowedHosts: []
     },
     providers: [],
@@ -64,7 +64,7 @@ export function settings (parts: Partial<Settings> = {}): Settings {
     toolServers: [],
     keys: [],
     usage: { keepDays: 90, keepRows: 1_000_000 },
-    deferred: { emulate: false, keepMs: 1_000, pending: 10, keyBytes: 1_000_000 },
+    deferred: { forAllProviders: false, keepMs: 1_000, maxPending: 10, maxBytesPerKey: 1_000_000 },
     ...parts
   }
 }
@@ -79,8 +79,8 @@ export function providerSettings (id: string, kind: ProviderKind): ProviderSetti
     timeouts,
     retries: 0,
     onDisconnect: 'abort',
-    connections: 1,
-    waitingCalls: 1000,
+    maxConnections: 1,
+    maxWaitingCalls: 1000,
     quirks: {},
     listModels: false,
     options: {}

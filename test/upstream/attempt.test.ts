@@ -156,27 +156,27 @@ t.test('a response that cannot be read was accepted, so it is not sent again; on
   for (const text of ['<html>', 'data: <\n\n']) {
     const { body, attempt } = start()
     body.push(Buffer.from(text))
-    await t.rejects(attempt, { code: 'upstream_invalid_response', accepted: true }, text)
+    await t.rejects(attempt, { code: 'upstream_invalid_response', acceptedByProvider: true }, text)
   }
   const empty = start()
   empty.body.end()
-  await t.rejects(empty.attempt, { code: 'upstream_invalid_response', accepted: true })
+  await t.rejects(empty.attempt, { code: 'upstream_invalid_response', acceptedByProvider: true })
 
   const cut = start()
   cut.body.push(sse('head'))
   cut.body.fail(new GatewayError('upstream_stream_interrupted'))
-  await t.rejects(cut.attempt, { code: 'upstream_stream_interrupted', accepted: false }, 'a stream that gave nothing cost nothing')
+  await t.rejects(cut.attempt, { code: 'upstream_stream_interrupted', acceptedByProvider: false }, 'a stream that gave nothing cost nothing')
 
   const half = start({ streamed: false })
   half.body.push(Buffer.from('{"half":'))
   half.body.fail(new GatewayError('upstream_stream_interrupted'))
-  await t.rejects(half.attempt, { code: 'upstream_stream_interrupted', accepted: true }, 'a response at once was done')
+  await t.rejects(half.attempt, { code: 'upstream_stream_interrupted', acceptedByProvider: true }, 'a response at once was done')
 
   for (const text of ['{"half":', `${'['.repeat(3000)}${']'.repeat(3000)}`]) {
     const broken = start({ streamed: false, options: { answerBytes: 10_000 } })
     broken.body.push(Buffer.from(text))
     broken.body.end()
-    await t.rejects(broken.attempt, { code: 'upstream_invalid_response', accepted: true }, text.slice(0, 10))
+    await t.rejects(broken.attempt, { code: 'upstream_invalid_response', acceptedByProvider: true }, text.slice(0, 10))
   }
 })
 

@@ -47,14 +47,14 @@ export function chatBody (given: Ask<ChatInput>): Record<string, unknown> {
   for (const field of forwarded) {
     if (request[field] !== undefined) body[field] = request[field]
   }
-  for (const field of quirks.forward ?? []) {
+  for (const field of quirks.extraFields ?? []) {
     const value: unknown = Reflect.get(request, field)
     if (value !== undefined) body[field] = value
   }
   const { stop, service_tier: tier } = request
   if (stop !== undefined && stop.length > 0) body['stop'] = stop
   if (tier !== undefined) body['service_tier'] = tier === 'standard_only' ? 'default' : tier
-  if (quirks.choices === false) delete body['n']
+  if (quirks.multipleChoices === false) delete body['n']
   addTokenLimit(body, ask)
   addReasoningEffort(body, ask)
   addTools(body, ask)

@@ -20,7 +20,7 @@ export const chatCompletions: Adapter<ChatInput, ChatEvent> = {
   request: ask => chatRequest(ask),
   read: (_head, ask) => jsonOrSse(ask, readResponse, readStream),
   error: readError,
-  split: ask => splitChoices(ask, ask.quirks.choices === false ? 1 : maxChoices)
+  split: ask => splitChoices(ask, ask.quirks.multipleChoices === false ? 1 : maxChoices)
 }
 
 /** Returns the credential of the dialect. */

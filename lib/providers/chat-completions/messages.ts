@@ -27,7 +27,7 @@ export function cleanMessages (messages: readonly Message[], quirks: Quirks): re
   })
 }
 
-function clean (message: Message, { echo = [] }: Quirks): Message {
+function clean (message: Message, { keepInHistory = [] }: Quirks): Message {
   const known = knownFields[message.role]
   let spare = false
   for (const key in message) {
@@ -37,7 +37,7 @@ function clean (message: Message, { echo = [] }: Quirks): Message {
   const kept: Record<string, unknown> = {}
   for (const key in message) {
     const value: unknown = Reflect.get(message, key)
-    const wanted = known.includes(key) || (message.role === 'assistant' && echo.includes(key))
+    const wanted = known.includes(key) || (message.role === 'assistant' && keepInHistory.includes(key))
     // A null content is meant: the answer was a tool call.
     if (wanted && (value !== null || key === 'content')) kept[key] = value
   }

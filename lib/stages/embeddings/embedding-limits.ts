@@ -49,8 +49,8 @@ function areSeveral (routes: readonly Route[]): boolean {
 async function refusalOf (
   { modelId, traits }: Route, { request, signal }: EmbeddingsCall, counter: TokenCounter
 ): Promise<GatewayError | undefined> {
-  const { resizable, tokensPerInput: perInput, tokensPerRequest: perRequest } = traits?.embeddings ?? {}
-  if (request.dimensions !== undefined && resizable === false) {
+  const { supportsDimensions, tokensPerInput: perInput, tokensPerRequest: perRequest } = traits?.embeddings ?? {}
+  if (request.dimensions !== undefined && supportsDimensions === false) {
     return new GatewayError('unsupported_parameter', {
       message: `The vectors of \`${modelId}\` have one length; \`dimensions\` is for later models.`, param: 'dimensions'
     })

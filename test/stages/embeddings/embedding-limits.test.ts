@@ -8,7 +8,7 @@ import type { Excess } from '../../../lib/embeddings/measure-tokens.ts'
 import type { EmbeddingsRequest } from '../../../schemas/embeddings.ts'
 
 const nothingToCount: TokenCounter = { excess: async () => await Promise.reject(new Error('nothing has to be counted')), close: async () => {} }
-const small: Route = { ...route, traits: { embeddings: { dimensions: 4, resizable: false, tokensPerInput: 10, tokensPerRequest: 20 } } }
+const small: Route = { ...route, traits: { embeddings: { dimensions: 4, supportsDimensions: false, tokensPerInput: 10, tokensPerRequest: 20 } } }
 const unknown: Route = { ...route, modelId: 'two/m', providerId: 'two' }
 
 async function routesOf (request: Partial<EmbeddingsRequest>, routes: readonly [Route, ...Route[]], tokens = nothingToCount): Promise<readonly Route[] | undefined> {
