@@ -92,6 +92,9 @@ export type CallObserver = (call: Call, row?: UsageRow) => void
 /** Longest wait for model lists before a new configuration is used: some model names are known only from them. */
 const modelListTimeoutMs = 5000
 
+/** Milliseconds between two looks for calls in flight that have to be put on record. */
+const recordEveryMs = 250
+
 export async function createGateway (settings: Settings, given: GatewayParts): Promise<Gateway> {
   const { keys, log, database, usageDatabase, limiter = createLimiter(usageDatabase, log), observers = [], providers = [] } = given
   const endpointsFor = given.endpoints ?? createEndpoints
@@ -120,8 +123,8 @@ export async function createGateway (settings: Settings, given: GatewayParts): P
         return undefined
       }
     }
-    attempt(() => logCall(log, call))
     const row = attempt(() => recorder.end(call))
+    attempt(() => logCall(log, call, row))
     for (const observe of observers) attempt(() => observe(call, row))
   }
   const app = createApp({
@@ -133,6 +136,9 @@ export async function createGateway (settings: Settings, given: GatewayParts): P
     beforeLastByte: call => recorder.recordBeforeLastByte(call),
     onEnd
   })
+  const recording = setInterval(() => {
+    if (ledger !== undefined) app.visitCalls(call => recorder.recordInFlight(call))
+  }, recordEveryMs).unref()
   const tasks = deferrals === undefined ? undefined : new TaskRunner(deferrals, {
     run: async (task, signal) => {
       const answer = await answerTask(services, deferredChat(services), onEnd)(task, signal)
@@ -217,6 +223,7 @@ export async function createGateway (settings: Settings, given: GatewayParts): P
       server.closeAllConnections()
       await closed
       await tasks?.stop()
+      clearInterval(recording)
       await ledger?.close()
       await services.close()
     }

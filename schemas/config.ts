@@ -87,6 +87,23 @@ const TimeoutsConfig = Section({
   idle_events_ms: Milliseconds(300_000, 'Longest wait between two reads that contain an event.')
 }, 'Timeouts for this provider.')
 
+const SlowStreamConfig = Closed({
+  first_output_ms: Type.Optional(Type.Integer({
+    minimum: 1,
+    maximum: hour,
+    description: 'Longest wait for the first output of a stream. After it the next model of the call is asked instead, if there is one.'
+  })),
+  pause_ms: Type.Optional(Type.Integer({
+    minimum: 1, maximum: hour, description: 'Longest pause between two events of an answer that has begun. After it the answer ends with an error.'
+  })),
+  events_per_second: Type.Optional(Type.Number({
+    exclusiveMinimum: 0, maximum: 1_000_000, description: 'Fewest events per second of an answer that has begun. Below it the answer ends with an error.'
+  })),
+  window_ms: Milliseconds(10_000, 'Time over which `events_per_second` is measured.', hour)
+}, {
+  description: 'Streams that are slower are failures, for at most one stream in 20. Time in which the caller does not read does not count. Default: none.'
+})
+
 const QuirksConfig = Section({
   token_limit_field: Type.Optional(OneOf(['max_tokens', 'max_completion_tokens'], {
     description: 'The only token limit that the server knows. Default: the one the caller used.'
@@ -164,6 +181,7 @@ export const ProviderConfig = Closed({
   })),
   headers: Headers('Sent with every request to the provider.'),
   timeouts: TimeoutsConfig,
+  slow_stream: Type.Optional(SlowStreamConfig),
   retries: Type.Integer({
     minimum: 0,
     maximum: 10,

@@ -167,6 +167,12 @@ export const codes = {
     message: 'The provider did not answer in time.',
     fault: 'transient'
   },
+  upstream_too_slow: {
+    status: 504,
+    type: 'server_error',
+    message: 'The provider streamed its answer too slowly.',
+    fault: 'transient'
+  },
   timeout: {
     status: 504, type: 'server_error', message: 'The request timed out.'
   }

@@ -5,7 +5,7 @@
 
 import { asGatewayError } from './errors.ts'
 import type { Route } from './route.ts'
-import { addUsage, type EstimatedUnits, type Usage } from './usage.ts'
+import { addUsage, charactersPerToken, type EstimatedUnits, type Usage } from './usage.ts'
 import type { Limit } from './key.ts'
 
 /** The end of a call. A disconnect is an outcome of its own, not an error. */
@@ -16,6 +16,19 @@ export interface FailedAttempt {
   readonly route: Route
   /** The code of an error, or what spoke against asking. */
   readonly reason: string
+}
+
+/** A request that was paid for in vain. Without `usage` it is estimated by the request of the call. */
+export interface WastedRequest {
+  readonly modelId: string
+  readonly usage?: Usage | undefined
+}
+
+/** The state of a record when a turn began. */
+export interface OpenTurn {
+  readonly attempts: number
+  readonly outputCharacters: number
+  readonly countPrompt: () => number
 }
 
 /**
@@ -76,6 +89,14 @@ export class CallRecord {
   countPrompt: (() => number | undefined) | undefined = undefined
   /** Estimates what the request uses, where that follows from it and is not text: called as `countPrompt` is. */
   estimateUnits: (() => EstimatedUnits | undefined) | undefined = undefined
+  /** Guesses the tokens of an answer of the usual length: called as `countPrompt` is. */
+  countAnswer: (() => number) | undefined = undefined
+  /** Requests that a provider has done and will bill, although their answer could not be used. */
+  wasted: WastedRequest[] | undefined = undefined
+  /** The present turn of a tool loop, after the first, until its provider has reported its usage. */
+  openTurn: OpenTurn | undefined = undefined
+  /** True when a turn had to be estimated. */
+  turnsEstimated: boolean | undefined = undefined
   /** Length of the answer's text so far: what an estimate is made of when no usage came. */
   outputCharacters: number | undefined = undefined
   /** Pages of a document that were read: what OCR is billed by. */
@@ -96,6 +117,12 @@ export class CallRecord {
   reservation: number | undefined = undefined
   /** The amount reserved of a budget with `capAnswers`, in billionths of a dollar: the call must not cost more. */
   reservedNanoUsd: number | undefined = undefined
+  /** The amount reserved of the budget of its key, in billionths of a dollar. */
+  budgetedNanoUsd: number | undefined = undefined
+  /** The charge for a receipt until its answer is fetched. */
+  chargedNanoUsd: number | undefined = undefined
+  /** The charge for the receipt of a fetched answer, which the real cost replaces. */
+  refundedNanoUsd: number | undefined = undefined
   /** The limit for which it was refused. */
   refusedBy: Limit | undefined = undefined
 
@@ -122,7 +149,29 @@ export function noteUsage (record: CallRecord, usage: Usage, earlier: Usage | un
   record.usage = addUsage(earlier, usage) ?? usage
   const others = record.answers.at(-1)?.earlier === earlier ? record.answers.slice(0, -1) : record.answers
   record.answers = [...others, { earlier, usage }]
-  record.usageEstimated = false
+  record.usageEstimated = record.turnsEstimated === true
+  record.openTurn = undefined
+}
+
+/** Notes that a turn of a tool loop begins: until it has reported as well, what is recorded is not all of it. */
+export function beginTurn (record: CallRecord, countPrompt: () => number): void {
+  record.openTurn = { attempts: record.attempts, outputCharacters: record.outputCharacters ?? 0, countPrompt }
+  if (record.usage !== undefined) record.usageEstimated = true
+}
+
+/** Ends a turn; of one whose provider did not report its usage, that is estimated. */
+export function endTurn (record: CallRecord, reported: boolean): void {
+  const { openTurn } = record
+  if (reported || openTurn === undefined) return
+  record.turnsEstimated = true
+  noteUsage(record, estimatedTurn(openTurn, record), record.usage)
+}
+
+/** Estimates what the open turn has used so far. */
+export function estimatedTurn ({ countPrompt, outputCharacters: before }: OpenTurn, { outputCharacters = 0 }: CallRecord): Usage {
+  const promptTokens = countPrompt()
+  const completionTokens = Math.ceil((outputCharacters - before) / charactersPerToken)
+  return { promptTokens, completionTokens, totalTokens: promptTokens + completionTokens }
 }
 
 /** Notes the length of an answer's text as it grows, for one that is cut short without usage. */

@@ -32,6 +32,7 @@ export interface WeightedKey {
 }
 
 export type Timeouts = ProviderSettings['timeouts']
+export type SlowStreamSettings = NonNullable<ProviderSettings['slowStream']>
 
 /**
  * One entry of `models:`: adds a model, changes one of the catalogue, hides it; or, with `alias`, is

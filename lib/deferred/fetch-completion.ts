@@ -95,6 +95,8 @@ async function fetchOnce (
     let completion: StoredAnswer
     try {
       completion = { status: 200, body: JSON.stringify(await complete(bytes)) }
+      // What it really cost takes the place of what the receipt was charged.
+      if (call.record.usage !== undefined) refund(fetch)
     } catch (error) {
       // xAI says so under status 200 as well.
       if (error instanceof ProviderFailure && error.failure.kind === 'model') return await gone()
@@ -108,9 +110,17 @@ async function fetchOnce (
   const body = await readErrorBody(answer)
   if (isGone(answer.status, body)) return await gone()
   const failure = errorOf(fetch, answer, body)
-  if (failure.fault === 'caller') return await fail(failure, call, keep)
+  if (failure.fault === 'caller') {
+    refund(fetch)
+    return await fail(failure, call, keep)
+  }
   await (isRetry || failure.fault === 'transient' ? store.release(id, owner) : store.forget(id, owner))
   throw failure
+}
+
+/** Takes back what the receipt was charged. Only who hands the answer out for the first time comes here. */
+function refund ({ call: { record }, upstream: { chargedNanoUsd } }: CompletionFetch): void {
+  record.refundedNanoUsd = chargedNanoUsd
 }
 
 /** Sends it, but not on the caller's signal: a caller who leaves now may come back for it. */

@@ -22,6 +22,8 @@ export interface DeferredTicket {
     readonly upstreamId: string
     /** Digest of the credential it was asked for with: it belongs to the same account. */
     readonly credential: string
+    /** The charge for the receipt, in billionths of a dollar: the most the answer can cost under the budget of its key. */
+    readonly chargedNanoUsd?: number
     /** True when the answer is expected as a deprecated `function_call`. */
     readonly legacy: boolean
   }

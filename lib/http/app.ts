@@ -53,6 +53,8 @@ export interface App {
   readonly whenIdle: () => Promise<void>
   /** Open calls, those of callers without a key included. */
   readonly openCalls: () => number
+  /** Calls `visit` with each open call. */
+  readonly visitCalls: (visit: (call: Call) => void) => void
   /** The amounts that open calls hold of the bounded resources. */
   readonly admission: Pick<Admission, 'openCalls' | 'held'>
   /** Applies the limits of a new configuration from the next call on. */
@@ -88,7 +90,7 @@ export function createApp (options: AppOptions): App {
   ): Promise<void> => {
     const endpoint = target instanceof GatewayError ? undefined : target
     const { call, abort, close } = readCall(request, response, params, endpoint, limits, admission)
-    const link = new OpenCallNode(abort)
+    const link = new OpenCallNode(abort, call)
     open.add(link)
     if (options.draining()) response.shouldKeepAlive = false
     try {
@@ -167,6 +169,7 @@ export function createApp (options: AppOptions): App {
       await new Promise<void>(resolve => { waiting.add({ calls: new Set(open), resolve }) })
     },
     openCalls: () => open.size,
+    visitCalls: visit => { for (const { call } of open) if (call !== undefined) visit(call) },
     admission,
     applyLimits: next => {
       limits = next

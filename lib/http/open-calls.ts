@@ -7,16 +7,20 @@
  * of a JSON call.
  */
 
+import type { Call } from '../core/call.ts'
 import type { GatewayError } from '../core/errors.ts'
 
 /** One open call, as the edge sees it. */
 export class OpenCallNode {
   readonly abort: (reason: GatewayError) => void
+  /** Absent in the ring itself. */
+  readonly call: Call | undefined
   previous: OpenCallNode = this
   next: OpenCallNode = this
 
-  constructor (abort: (reason: GatewayError) => void) {
+  constructor (abort: (reason: GatewayError) => void, call?: Call) {
     this.abort = abort
+    this.call = call
   }
 }
 

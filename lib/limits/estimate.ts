@@ -41,7 +41,7 @@ const messageTokens = 8
 const mediaTokens = 1000
 const mediaCharacters = 4096
 /** Assumed for an answer whose length the caller does not bound. */
-const answerTokens = 1000
+export const answerTokens = 1000
 
 /** Estimates the tokens of the prompt by its characters, and the longest answer the request allows. */
 export function estimateChat (request: ChatInput): Estimate {

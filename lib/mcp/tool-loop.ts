@@ -2,6 +2,8 @@
 
 import { startDeadline } from '../async/start-deadline.ts'
 import { once, type Stage } from '../core/stage.ts'
+import { beginTurn, endTurn } from '../core/record.ts'
+import { estimateChat } from '../limits/estimate.ts'
 import { addUsage, type Usage } from '../core/usage.ts'
 import { ToolCallFilter } from '../chat/tool-call-filter.ts'
 import { Turn, type TurnCall } from '../chat/turn.ts'
@@ -69,8 +71,8 @@ export class ToolLoop {
       const shown = new ToolCallFilter(name => !isLast && this.#isServerTool(name), before)
       const turn = new Turn()
       this.#call.record.turns = number
-      // Until this turn has reported as well, what is recorded is not all of it.
-      if (this.#call.record.usage !== undefined) this.#call.record.usageEstimated = true
+      const { request } = asked
+      beginTurn(this.#call.record, () => estimateChat(request).prompt)
       let route = asked.routes[0]
       for await (const batch of this.#ask(once(asked))) {
         route = batch.route
@@ -78,6 +80,7 @@ export class ToolLoop {
         const events = shown.read(batch.events)
         if (events.length > 0) yield { call: this.#call, route, events }
       }
+      endTurn(this.#call.record, turn.usage !== undefined)
       this.#usage = addUsage(this.#usage, turn.usage)
       const calls = wantsCalls(turn) ? turn.calls().filter(({ name }) => this.#isServerTool(name)) : []
       let stop: StopReason | undefined = this.#limits.stopReason(calls, {
@@ -88,9 +91,13 @@ export class ToolLoop {
         if (this.#call.signal.aborted) throw this.#call.signal.reason
         if (ran.some(({ outcome }) => outcome === undefined)) stop = 'deadline'
         else if (shown.callsShown === 0) {
-          asked = nextTurn(asked, route, withResults(asked.request, turn.message(), ran))
-          before = shown.lastText
-          continue
+          const next = nextTurn(asked, route, withResults(asked.request, turn.message(), ran))
+          if (this.#affords(next)) {
+            asked = next
+            before = shown.lastText
+            continue
+          }
+          stop = 'budget' // the results are too long for what is left
         }
       }
       yield { call: this.#call, route, events: this.#ending(shown, stop, number) }

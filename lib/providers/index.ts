@@ -18,6 +18,7 @@ export function createProvider (settings: ProviderSettings, transport: Transport
     secrets: [...keys, ...Object.values(settings.headers)],
     authorize: (callerKey, place = 0) => callerKey === undefined ? own[place] ?? {} : credential(callerKey),
     timeouts: settings.timeouts,
+    slowStream: settings.slowStream,
     retries: settings.retries,
     onDisconnect: settings.onDisconnect,
     quirks: { ...quirks, ...settings.quirks },

@@ -21,7 +21,7 @@ import type { EmbeddingsRequest } from '../../schemas/embeddings.ts'
 import type { ImageRequest } from '../../schemas/images.ts'
 import type { RecordingInput, SpeechInput } from '../audio/input.ts'
 import type { Quirks } from '../core/quirks.ts'
-import type { Timeouts } from '../core/settings.ts'
+import type { SlowStreamSettings, Timeouts } from '../core/settings.ts'
 
 /** The id of a deferred completion, or the completion itself, which a provider may give at once. */
 export type DeferredReceipt = string | { readonly completion: readonly ChatEvent[] }
@@ -151,6 +151,8 @@ export interface Provider {
    */
   readonly authorize: (callerKey?: string, place?: number) => Readonly<Record<string, string>>
   readonly timeouts: Timeouts
+  /** The slowest stream that is accepted. Default: any, within the time-outs. */
+  readonly slowStream?: SlowStreamSettings | undefined
   readonly retries: number
   /** The reaction to a client that disconnects: abort the provider request, or read the answer to its end for exact usage. */
   readonly onDisconnect: 'abort' | 'read_to_end'

@@ -10,7 +10,7 @@ import { pause } from '../async/pause.ts'
 import { AttemptPlan, type PlannedAttempt } from './attempt-plan.ts'
 import { hedgedAnswer, type BesideAttempt } from './hedged-answer.ts'
 import type { Send } from './hedge.ts'
-import { RouteAttempt, noteAttempt, type AttemptedCall, type Closable, type RouteAnswer, type RouteRequest } from './route-attempt.ts'
+import { RouteAttempt, noteAttempt, noteWasted, type AttemptedCall, type Closable, type RouteAnswer, type RouteRequest } from './route-attempt.ts'
 import type { Route } from '../core/route.ts'
 import type { RouteHealth } from './route-health.ts'
 
@@ -51,6 +51,20 @@ export class CallAttempts<A extends Closable> {
   async firstAnswer (): Promise<RouteAnswer<A>> {
     const { record, routes } = this.#call
     record.routes ??= routes // of the first turn, if there are several
+    let first: RouteAnswer<A> | undefined
+    try {
+      first = await this.#attempts()
+      return first
+    } finally {
+      // Parts that were answered belong to the answer of their route, or to none.
+      for (const [route, { billed }] of this.#requests) {
+        if (route !== first?.route) for (const usage of billed()) noteWasted(this.#call, route, usage)
+      }
+    }
+  }
+
+  async #attempts (): Promise<RouteAnswer<A>> {
+    const { record, routes } = this.#call
     let planned = this.#plan.first()
     if (planned === undefined) throw noEndpoint(routes[0])
     for (;;) {

@@ -8,16 +8,16 @@ const callsPerHedge = 20
 /** Hedges that calls without one have saved up at most. */
 const maxSaved = 10
 
-/** Counts the calls that may hedge, so that at most one request in 20 is an extra one. */
+/** Counts the calls that may make an extra request, so that at most one request in 20 is one. */
 export class HedgeBudget {
   #saved = 1
 
-  /** Counts a call that may hedge. */
+  /** Counts such a call. */
   onCall (): void {
     this.#saved = Math.min(maxSaved, this.#saved + 1 / callsPerHedge)
   }
 
-  /** Pays for one hedge; false when there is none left. */
+  /** Pays for one extra request; false when there is none left. */
   take (): boolean {
     if (this.#saved < 1) return false
     this.#saved--

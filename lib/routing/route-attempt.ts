@@ -7,6 +7,7 @@ import { callerError } from '../providers/provider-failure.ts'
 import type { Attempt } from './breaker.ts'
 import type { PlannedAttempt } from './attempt-plan.ts'
 import type { GatewayError } from '../core/errors.ts'
+import type { Usage } from '../core/usage.ts'
 import type { Route } from '../core/route.ts'
 import type { RoutedCall } from '../core/call.ts'
 import type { RouteHealth } from './route-health.ts'
@@ -25,6 +26,8 @@ export interface RouteRequest<A> {
    * @param signal ends this request alone
    */
   readonly send: (credential: number | undefined, signal?: AbortSignal) => Promise<A>
+  /** Returns the usage of the parts that were answered, of a request in parts that were not all. */
+  readonly billed: () => readonly Usage[]
 }
 
 /** An answer that can be given up. */
@@ -69,6 +72,7 @@ export class RouteAttempt {
 
   failed (error: GatewayError): void {
     this.#failed = true
+    if (error.acceptedByProvider) noteWasted(this.#call, this.route)
     this.#health.failed(this.route, this.#attempt, error, this.#credential)
     noteAttempt(this.#call, this.route, error.code)
   }
@@ -81,6 +85,12 @@ export class RouteAttempt {
   end (): void {
     this.#health.ended(this.route, this.#attempt)
   }
+}
+
+/** Notes a request that is billed in vain. @param usage of it, where the provider said so */
+export function noteWasted ({ record }: Pick<AttemptedCall, 'record'>, { modelId }: Route, usage?: Usage): void {
+  record.wasted ??= []
+  record.wasted.push({ modelId, usage })
 }
 
 /** Notes in the record why a route did not answer. */

@@ -25,6 +25,8 @@ export class RouteHealth {
   readonly #now: () => number
   /** The extra requests of routes that hedge. */
   readonly hedges = new HedgeBudget()
+  /** Streams that are given up because they are slow: each makes one more request. */
+  readonly slowStreams = new HedgeBudget()
   readonly #budgets = new Map<string, RetryBudget>()
   /** Pools of providers with several credentials. */
   readonly #pools = new Map<string, CredentialPool>()

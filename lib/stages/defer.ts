@@ -89,7 +89,10 @@ async function checkKept ({ key }: ChatCall, { store }: Deferrals, maxBytes: num
   })
 }
 
+/** Charges the call what was reserved for it, until the answer is fetched: the provider makes it in any case. */
 function ticketOf (call: ChatCall, { providerId, model, modelId }: Route, provider: Provider, upstreamId: string): DeferredTicket {
+  const { budgetedNanoUsd: chargedNanoUsd } = call.record
+  call.record.chargedNanoUsd = chargedNanoUsd
   return {
     key: call.key.id,
     createdSeconds: nowSeconds(),
@@ -99,6 +102,7 @@ function ticketOf (call: ChatCall, { providerId, model, modelId }: Route, provid
       model,
       upstreamId,
       credential: credentialDigest(provider, call.providerKey),
+      ...chargedNanoUsd !== undefined && { chargedNanoUsd },
       legacy: offersFunctionsOnly(call.request)
     }
   }

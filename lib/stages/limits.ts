@@ -3,13 +3,16 @@
 import { GatewayError } from '../core/errors.ts'
 import { budgetText, usageLimits, type KeyLimits } from '../core/key.ts'
 import { rateLimitHeaders, refusalHeaders } from '../limits/headers.ts'
+import { abortable } from '../async/abortable.ts'
 import { pause } from '../async/pause.ts'
 import { map, type PassThroughStage } from '../core/stage.ts'
 import { maxCompletionOf, maxCostOf, pricedRoutes } from '../limits/prices.ts'
 import type { Route } from '../core/route.ts'
 import type { EstimatedUnits } from '../core/usage.ts'
 import type { AuthedCall, RoutedCall } from '../core/call.ts'
-import type { Estimate } from '../limits/estimate.ts'
+import type { CallSignal } from '../core/call-signal.ts'
+import { answerTokens, type Estimate } from '../limits/estimate.ts'
+import type { Limiter } from '../limits/limiter.ts'
 import type { LimitDecision, ReservationRequest } from '../limits/counters.ts'
 import type { Services } from '../services.ts'
 
@@ -45,10 +48,10 @@ export function limits<R = unknown> (
     const routes = budget === undefined ? call.routes : pricedRoutes(call.routes, models, budget, tokens)
     const amounts = budget === undefined ? { nanoUsd: 0 } : amountsOf(tokens, routes, budget.capAnswers ?? true)
     const wanted = { keyId: key.id, limits, tokens: tokens.units === undefined ? tokens.prompt + tokens.completion : 0, ...amounts }
-    let decision = await limiter.reserve(wanted)
+    let decision = await reserveUntilAborted(limiter, wanted, call.signal)
     while (!decision.admitted && waits(decision)) {
       await pause(Math.min(decision.waitMs, maxPauseMs), call.signal)
-      decision = await limiter.reserve(wanted)
+      decision = await reserveUntilAborted(limiter, wanted, call.signal)
     }
     record.limitHeaders = decision.admitted ? rateLimitHeaders(decision.rateLimits) : refusalHeaders(decision, limits)
     if (!decision.admitted) {
@@ -56,6 +59,7 @@ export function limits<R = unknown> (
       throw refusal(decision, limits)
     }
     record.reservation = decision.reservation
+    if (budget !== undefined) record.budgetedNanoUsd = decision.nanoUsd
     if (amounts.minNanoUsd !== undefined) record.reservedNanoUsd = decision.nanoUsd
     return routes.length === call.routes.length ? call : { ...call, routes }
   }
@@ -73,7 +77,9 @@ export function limits<R = unknown> (
   return map(<C extends RoutedCall<R>>(call: C): C | Promise<C> => {
     const { key, record, request } = call
     if (estimate !== undefined) {
-      record.countPrompt = () => countedPrompt(estimate(request))
+      let counted: number | undefined
+      record.countPrompt = () => counted ??= countedPrompt(estimate(request))
+      record.countAnswer = () => usualAnswer(estimate(request))
       record.estimateUnits = () => estimatedUnits(estimate(request))
     }
     const limits = key.limits ?? settings.limits.defaultKeyLimits
@@ -81,10 +87,27 @@ export function limits<R = unknown> (
   })
 }
 
+/** Reserves for a call that may end while another process decides: what is reserved for it then is released. */
+async function reserveUntilAborted (limiter: Limiter, wanted: ReservationRequest, signal: CallSignal): Promise<LimitDecision> {
+  const decision = limiter.reserve(wanted)
+  if (!(decision instanceof Promise)) return decision
+  try {
+    return await abortable(decision, signal)
+  } catch (error) {
+    decision.then(late => { if (late.admitted) limiter.settle(late.reservation, { tokens: 0, nanoUsd: 0 }) }, () => { /* nothing is reserved */ })
+    throw error
+  }
+}
+
 const noTokens: Estimate = { prompt: 0, completion: 0 }
 
 function countedPrompt ({ prompt, units }: Estimate): number | undefined {
   return units === undefined ? prompt : undefined
+}
+
+/** Returns the tokens of an answer of which nothing is known: what was reserved, unless the caller allows far more than is usual. */
+function usualAnswer ({ completion, choices = 1 }: Estimate): number {
+  return Math.min(completion, choices * answerTokens)
 }
 
 function estimatedUnits ({ units, prompt, completion }: Estimate): EstimatedUnits | undefined {
@@ -97,7 +120,8 @@ function estimatedUnits ({ units, prompt, completion }: Estimate): EstimatedUnit
  */
 export function countWithoutRefusing ({ limiter, settings }: Pick<Services, 'limiter' | 'settings'>): PassThroughStage<AuthedCall> {
   const reserve = async <C extends AuthedCall>(call: C, limits: KeyLimits): Promise<C> => {
-    const decision = await limiter.reserve({ keyId: call.key.id, limits: usageLimits(limits), tokens: 0, nanoUsd: 0, alreadyAdmitted: true })
+    const wanted = { keyId: call.key.id, limits: usageLimits(limits), tokens: 0, nanoUsd: 0, alreadyAdmitted: true }
+    const decision = await reserveUntilAborted(limiter, wanted, call.signal)
     if (decision.admitted) call.record.reservation = decision.reservation
     return call
   }

@@ -7,15 +7,16 @@
  * sign of life.
  */
 
+import { GatewayError } from '../core/errors.ts'
 import { AbandonedAnswers } from '../upstream/abandoned-answers.ts'
 import { AnswerBatches } from '../upstream/answer-batches.ts'
 import { callerError } from '../providers/provider-failure.ts'
-import { openParts, partsOf } from '../upstream/split.ts'
+import { openParts, partsOf, usagesIn } from '../upstream/split.ts'
 import type { AttemptPart, ProviderCallOptions } from '../upstream/attempt.ts'
 import type { OpenAttempt } from '../upstream/open-attempt.ts'
 import { standardSignal } from '../async/cancellation.ts'
 import { CallAttempts } from '../routing/call-attempts.ts'
-import type { RouteRequest } from '../routing/route-attempt.ts'
+import { noteAttempt, type RouteRequest } from '../routing/route-attempt.ts'
 import { RouteHealth } from '../routing/route-health.ts'
 import type { Batch } from '../core/batch.ts'
 import type { Route } from '../core/route.ts'
@@ -47,32 +48,46 @@ export function providerCall<C extends Capability> (
   type R = RequestOf<C>
   type E = EventOf<C>
   const limits = { ...settings.limits, ...options }
-  const prepare = (call: RoutedCall<R>, route: Route): RouteRequest<OpenAttempt<E>> | undefined => {
+  const prepare = (call: RoutedCall<R>, route: Route, givesUp: ProviderCallOptions['givesUp']): RouteRequest<OpenAttempt<E>> | undefined => {
     const provider = providers.get(route.providerId)
     const adapter = provider?.adapters[capability]
     if (provider === undefined || adapter === undefined) return undefined
     const readsOn = mustReadOn(call, provider)
-    let parts: ReadonlyArray<AttemptPart<R>> | undefined // made once, however often it is tried
+    const options = { ...limits, givesUp }
+    let parts: ReadonlyArray<AttemptPart<R, E>> | undefined // made once, however often it is tried
     const send = async (credential: number | undefined, signal?: AbortSignal): Promise<OpenAttempt<E>> => {
       const requests = parts ??= partsOf(adapterInput(call.request, route, provider), adapter)
       const over = signal === undefined ? call.signal : AbortSignal.any([standardSignal(call.signal), signal])
       const attempt = credential === undefined && signal === undefined ? call : extend(call, { credential, signal: over })
       return readsOn
-        ? await abandoned.open(attempt, async kept => await openParts(kept, requests, provider, adapter, limits))
-        : await openParts(attempt, requests, provider, adapter, limits)
+        ? await abandoned.open(attempt, async kept => await openParts(kept, requests, provider, adapter, options))
+        : await openParts(attempt, requests, provider, adapter, options)
     }
-    return { provider, readsOn, send }
+    return { provider, readsOn, send, billed: () => usagesIn(parts ?? []) }
+  }
+  /** Returns who decides about streams that are too slow; `undefined` where none can be. */
+  const slowStreams = (call: RoutedCall<R>, health: RouteHealth): ProviderCallOptions['givesUp'] => {
+    if (call.request.stream !== true) return undefined
+    const able = call.routes.flatMap(({ providerId }) => {
+      const provider = providers.get(providerId)
+      return provider?.adapters[capability] === undefined ? [] : [provider]
+    })
+    if (!able.some(({ slowStream }) => slowStream !== undefined)) return undefined
+    health.slowStreams.onCall()
+    return moment => (moment === 'after_output' || able.length > 1) && health.slowStreams.take()
   }
   return flatMap(call => {
     call.record.streamed = call.request.stream === true
     const health = call.providerKey === undefined ? shared : new RouteHealth()
+    const givesUp = slowStreams(call, health)
     return new AnswerBatches<R, E>(call, {
       open: async () => await new CallAttempts(call, {
-        health, firstCredential: capability === 'deferred', prepare: route => prepare(call, route)
+        health, firstCredential: capability === 'deferred', prepare: route => prepare(call, route, givesUp)
       }).firstAnswer(),
       fail: (error, route) => {
         if (call.signal.aborted) return error
         health.recordStreamFailure(route, error)
+        if (error instanceof GatewayError && error.code === 'upstream_too_slow') noteAttempt(call, route, error.code)
         return callerError(error, providers.get(route.providerId)?.secrets, call.providerKey)
       }
     })

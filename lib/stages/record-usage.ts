@@ -1,21 +1,7 @@
-import { isOutput, noteOutput, noteUsage, type CallRecord } from '../core/record.ts'
 import { transform, type PassThroughStage, type Stage, type Transformer } from '../core/stage.ts'
+import { UsageMeter, type MeteredEvent } from '../usage/usage-meter.ts'
 import type { Batch } from '../core/batch.ts'
-import type { Transcript } from '../core/events.ts'
 import type { Images, Usage } from '../core/usage.ts'
-
-/** The fields of any event that say how much was used. */
-interface MeteredEvent {
-  readonly type: string
-  readonly usage?: Usage
-  readonly text?: string
-  /** The images of an `image-answer`. */
-  readonly data?: readonly unknown[]
-  /** The provider's words about images. */
-  readonly about?: Readonly<Record<string, unknown>>
-  readonly transcript?: Transcript
-  readonly result?: unknown
-}
 
 export interface RecordUsageOptions<R> {
   /** Estimates the usage of an answer of one batch that reports none. Default: the ledger does, at the end. */
@@ -36,80 +22,27 @@ export function recordUsage<R = unknown> (options: RecordUsageOptions<R> = {}): 
 
 /** One answer, of one turn. */
 class UsageRecorder<R> implements Transformer<Batch<R, MeteredEvent>, Batch<R, MeteredEvent>> {
-  readonly #estimate: RecordUsageOptions<R>['estimate']
-  readonly #images: RecordUsageOptions<R>['images']
-  #earlier: Usage | undefined
-  #begun = false
-  #reported = false
+  readonly #options: RecordUsageOptions<R>
+  #meter: UsageMeter | undefined
 
-  constructor ({ estimate, images }: RecordUsageOptions<R>) {
-    this.#estimate = estimate
-    this.#images = images
+  constructor (options: RecordUsageOptions<R>) {
+    this.#options = options
   }
 
   push (batch: Batch<R, MeteredEvent>): Batch<R, MeteredEvent> {
     const { record, request } = batch.call
-    if (!this.#begun) {
-      this.#begun = true
-      this.#earlier = record.usage
-      const { size, quality } = this.#images?.(request) ?? {}
+    const { estimate, images } = this.#options
+    if (this.#meter === undefined) {
+      this.#meter = new UsageMeter(record)
+      const { size, quality } = images?.(request) ?? {}
       record.imageSize = size
       record.imageQuality = quality
     }
-    for (const event of batch.events) if (!isOutput(event.type)) this.#note(event, record)
-    noteOutput(record, batch.events)
-    if (this.#estimate !== undefined && !this.#reported) {
-      record.usage = this.#estimate(request)
+    this.#meter.read(batch.events)
+    if (estimate !== undefined && !this.#meter.reported) {
+      record.usage = estimate(request)
       record.usageEstimated = true
     }
     return batch
   }
-
-  #note ({ type, usage, data = [], about, transcript, result }: MeteredEvent, record: CallRecord): void {
-    switch (type) {
-      case 'usage':
-        if (usage !== undefined) this.#report(usage, record)
-        break
-      case 'image-end':
-        noteImages(1, about, record)
-        break
-      case 'image-answer':
-        noteImages(data.length, about, record)
-        break
-      case 'transcript-end':
-        if (transcript !== undefined) this.#noteTranscript(transcript, record)
-        break
-      case 'result':
-        if (hasPages(result)) record.pages = result.pages.length
-    }
-  }
-
-  /** Tokens or seconds, whichever the provider counts. */
-  #noteTranscript ({ usage, durationSeconds }: Transcript, record: CallRecord): void {
-    const seconds = usage?.type === 'duration' ? usage.seconds : durationSeconds
-    if (seconds !== undefined) record.audioSeconds = seconds
-    if (usage?.type !== 'tokens') return
-    const { audio_tokens: audio } = usage.input_token_details ?? {}
-    this.#report({
-      promptTokens: usage.input_tokens,
-      completionTokens: usage.output_tokens,
-      totalTokens: usage.total_tokens,
-      ...audio !== undefined && { promptAudioTokens: audio }
-    }, record)
-  }
-
-  #report (usage: Usage, record: CallRecord): void {
-    this.#reported = true
-    noteUsage(record, usage, this.#earlier)
-  }
-}
-
-function noteImages (count: number, { size, quality }: Readonly<Record<string, unknown>> = {}, record: CallRecord): void {
-  record.images = (record.images ?? 0) + count
-  if (typeof size === 'string') record.imageSize = size
-  if (typeof quality === 'string') record.imageQuality = quality
-}
-
-function hasPages (result: unknown): result is { readonly pages: readonly unknown[] } {
-  return typeof result === 'object' && result !== null && 'pages' in result && Array.isArray(result.pages)
 }

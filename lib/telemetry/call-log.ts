@@ -5,10 +5,11 @@ import { loggableError } from '../text/describe-error.ts'
 import type { Call } from '../core/call.ts'
 import { charactersPerToken } from '../core/usage.ts'
 import type { CallRecord } from '../core/record.ts'
+import type { UsageRow } from '../stores/tables.ts'
 import { writeLine, type Log } from './log.ts'
 
-/** Logs key, endpoint, model, provider, outcome, timing and usage of a call. */
-export function logCall (log: Log, { id, record, receivedAtMs }: Call): void {
+/** Logs key, endpoint, model, provider, outcome, timing and usage of a call, the last as its usage record has it. */
+export function logCall (log: Log, { id, record, receivedAtMs }: Call, row?: UsageRow): void {
   const level = levelOf(record)
   if (!log.isLevelEnabled(level)) return
   const totalMs = performance.now() - receivedAtMs
@@ -34,7 +35,7 @@ export function logCall (log: Log, { id, record, receivedAtMs }: Call): void {
     total_ms: rounded(totalMs),
     first_byte_ms: rounded(record.firstByteMs),
     upstream_wait_ms: rounded(record.upstreamWaitMs),
-    usage: usageOf(record),
+    usage: row === undefined ? usageOf(record) : recordedUsage(row),
     pages: record.pages,
     audio_seconds: record.audioSeconds,
     spoken_characters: record.spokenCharacters
@@ -44,6 +45,12 @@ export function logCall (log: Log, { id, record, receivedAtMs }: Call): void {
 function levelOf ({ outcome, errorCode, status = 0 }: CallRecord): 'info' | 'warn' | 'error' {
   if (errorCode === 'internal_error') return 'error'
   return outcome === 'error' && (status >= 500 || status < 400) ? 'warn' : 'info'
+}
+
+function recordedUsage (row: UsageRow): Record<string, number | boolean> | undefined {
+  const { prompt_tokens: prompt, completion_tokens: completion, estimated } = row
+  if (prompt === null && completion === null) return undefined
+  return { prompt: prompt ?? 0, completion: completion ?? 0, total: (prompt ?? 0) + (completion ?? 0), ...estimated === 1 && { estimated: true } }
 }
 
 /** Returns the known tokens; estimates are marked. */

@@ -132,7 +132,8 @@ class Counters {
     this.#labels = labels
   }
 
-  note ({ status = 0, streamed, firstByteMs, attempts, retries, hedges, chosen, routes }: CallRecord, seconds: number, row?: Row): void {
+  note (record: CallRecord, seconds: number, row?: Row): void {
+    const { status = 0, streamed, firstByteMs, attempts, retries, hedges, chosen, routes, chargedNanoUsd = 0, refundedNanoUsd = 0 } = record
     this.#statuses.set(status, (this.#statuses.get(status) ?? 0) + 1)
     this.#duration.observe(seconds)
     if (streamed === true && firstByteMs !== undefined) this.#firstByte.observe(firstByteMs / 1000)
@@ -144,7 +145,8 @@ class Counters {
     this.#input += row.prompt_tokens ?? 0
     this.#output += row.completion_tokens ?? 0
     this.#cached += row.cached_tokens ?? 0
-    this.#nanoUsd += row.cost_nano_usd ?? 0
+    // A deferred answer counts when it is fetched: a counter takes nothing back.
+    this.#nanoUsd += Math.max(0, (row.cost_nano_usd ?? 0) - chargedNanoUsd + refundedNanoUsd)
   }
 
   addTo ({ calls, duration, firstByte, ...families }: CallFamilies): void {

@@ -8,8 +8,8 @@
 
 import type { CallSignal } from '../core/call-signal.ts'
 import { GatewayError } from '../core/errors.ts'
-import { noteOutput, noteUsage, type CallRecord } from '../core/record.ts'
-import type { Usage } from '../core/usage.ts'
+import { UsageMeter, type MeteredEvent } from '../usage/usage-meter.ts'
+import type { CallRecord } from '../core/record.ts'
 
 export interface AbandonedAnswerLimits {
   /** From the moment the caller leaves. */
@@ -48,13 +48,13 @@ export class AbandonedAnswers {
    *
    * @throws what `open` throws
    */
-  async open<C extends AbandonableCall, E extends { readonly type: string, readonly text?: string, readonly usage?: Usage }> (
+  async open<C extends AbandonableCall, E extends MeteredEvent> (
     call: C, open: (call: C) => Promise<Readable<E>>
   ): Promise<Readable<E>> {
     const { signal, record } = call
     if (signal.aborted) throw signal.reason
     const own = new AbortController()
-    const earlier = record.usage // of the turns before this one
+    const meter = new UsageMeter(record) // knows the turns before this one
     const onAbort = (): void => this.#onCallerLeft(own, signal.reason)
     signal.addEventListener('abort', onAbort, { once: true })
     const release = (): void => {
@@ -82,7 +82,7 @@ export class AbandonedAnswers {
           answer.close()
           release()
         } else {
-          record.whenUsageKnown = this.#read(answer, record, earlier).finally(release)
+          record.whenUsageKnown = this.#read(answer, record, meter).finally(release)
         }
       }
     }
@@ -107,18 +107,15 @@ export class AbandonedAnswers {
     this.#running.set(own, setTimeout(() => own.abort(reason), this.#limits.maxMs))
   }
 
-  async #read<E extends { readonly type: string, readonly text?: string, readonly usage?: Usage }> (
-    answer: Readable<E>, record: CallRecord, earlier: Usage | undefined
+  async #read<E extends MeteredEvent> (
+    answer: Readable<E>, record: CallRecord, meter: UsageMeter
   ): Promise<void> {
     const before = answer.sizeBytes()
     try {
       for (;;) {
         const events = await answer.next()
         if (events === undefined || answer.sizeBytes() - before > this.#limits.bytes) break
-        noteOutput(record, events)
-        for (const { type, usage } of events) {
-          if (type === 'usage' && usage !== undefined) noteUsage(record, usage, earlier)
-        }
+        meter.read(events)
       }
     } catch (cause) {
       // No caller waits for this answer any more; the log says why its usage is an estimate.

@@ -11,7 +11,7 @@ import { sseReader } from '../wire/sse.ts'
 import { readErrorBody } from './error-body.ts'
 import { bufferedAttempt, type OpenAttempt } from './open-attempt.ts'
 import { asInterrupted, parseResponse, readOrRefuse } from './read-response.ts'
-import { StreamAttempt } from './stream-attempt.ts'
+import { StreamAttempt, type SlowStreamGuard } from './stream-attempt.ts'
 import type { RoutedCall } from '../core/call.ts'
 import type { Adapter, Ask, BodyReader, Provider, StreamReader, UpstreamRequest, UpstreamResponse } from '../providers/provider.ts'
 
@@ -22,6 +22,8 @@ export interface ProviderCallOptions {
   readonly eventBytes: number
   /** The time to wait for real output before what is there goes out; default 10 s. */
   readonly holdMs?: number
+  /** Decides about streams that are slower than their provider's `slow_stream` allows. Default: they go on. */
+  readonly givesUp?: SlowStreamGuard['givesUp'] | undefined
 }
 
 /** The part of a call that an upstream request needs. */
@@ -31,9 +33,11 @@ export interface AttemptCall extends Pick<RoutedCall<unknown>, 'signal' | 'recor
 }
 
 /** A request in the provider's words is made of an ask when it is first sent, and kept for further attempts. */
-export interface AttemptPart<R> {
+export interface AttemptPart<R, E = unknown> {
   readonly ask: Ask<R>
   request?: UpstreamRequest
+  /** The events of its complete answer, of a call in several parts: further attempts do not send it again. */
+  answer?: readonly E[]
 }
 
 /**
@@ -44,7 +48,7 @@ export interface AttemptPart<R> {
  *   where the work was done and will be billed
  */
 export async function openAttempt<R, E extends { readonly type: string }> (
-  call: AttemptCall, part: AttemptPart<R>, provider: Provider, adapter: Adapter<R, E>, options: ProviderCallOptions
+  call: AttemptCall, part: AttemptPart<R, E>, provider: Provider, adapter: Adapter<R, E>, options: ProviderCallOptions
 ): Promise<OpenAttempt<E>> {
   const { ask } = part
   const request = part.request ??= adapter.request(ask)
@@ -74,7 +78,7 @@ export async function openAttempt<R, E extends { readonly type: string }> (
 }
 
 async function openBody<E extends { readonly type: string }> (
-  { body }: UpstreamResponse, reader: BodyReader<E>, provider: Provider, { answerBytes, eventBytes, holdMs = 10_000 }: ProviderCallOptions
+  { body }: UpstreamResponse, reader: BodyReader<E>, provider: Provider, { answerBytes, eventBytes, holdMs = 10_000, givesUp }: ProviderCallOptions
 ): Promise<OpenAttempt<E>> {
   switch (reader.as) {
     case 'json': {
@@ -98,7 +102,8 @@ async function openBody<E extends { readonly type: string }> (
         json: text => readOrRefuse(() => reader.json(parseResponse(text))),
         jsonBytes: answerBytes,
         eventBytes,
-        idleEventsMs: provider.timeouts.idleEventsMs
+        idleEventsMs: provider.timeouts.idleEventsMs,
+        slow: provider.slowStream === undefined || givesUp === undefined ? undefined : { ...provider.slowStream, givesUp }
       })
       await attempt.untilReal(holdMs)
       return attempt
@@ -148,12 +153,12 @@ function readStreamText<E> (text: string, reader: StreamReader<E>, maxBytes: num
 }
 
 /**
- * Tells whether the work of a request that failed was done all the same. A stream that broke before
+ * Tells whether the work of a request that failed was done all the same, or goes on. A stream that broke before
  * any output has cost next to nothing; a response that was to come at once is done when its head is.
  */
 function isAccepted (error: unknown, streamed: boolean): error is GatewayError {
   if (!(error instanceof GatewayError)) return false
-  return error.code === 'upstream_invalid_response' || (!streamed && error.code === 'upstream_stream_interrupted')
+  return error.code === 'upstream_invalid_response' || error.code === 'upstream_too_slow' || (!streamed && error.code === 'upstream_stream_interrupted')
 }
 
 function looksLikeStream (text: string): boolean {

@@ -3,11 +3,14 @@
  * (`Adapter.split`): a few at a time, read as one answer (`Adapter.join`).
  *
  * What the parts give comes out in the order it arrives, as soon as it can; a part is not read on
- * before its last batch was taken. The first failure cancels everything.
+ * before its last batch was taken. The first failure ends a stream. Of an answer that is not streamed, parts in
+ * flight are waited for a moment: the provider bills them, and another attempt does not send again what is complete.
  */
 
 import { standardSignal } from '../async/cancellation.ts'
+import { GatewayError } from '../core/errors.ts'
 import { addUsage } from '../core/usage.ts'
+import { ProviderFailure, type FailureKind } from '../providers/provider-failure.ts'
 import { openAttempt, type AttemptCall, type AttemptPart, type ProviderCallOptions } from './attempt.ts'
 import { bufferedAttempt, type OpenAttempt } from './open-attempt.ts'
 import type { Adapter, Ask, Join, Provider } from '../providers/provider.ts'
@@ -22,9 +25,11 @@ export interface AnyEvent {
 
 /** Requests of one call in flight at once. */
 const maxParallel = 8
+/** The longest wait for parts in flight after one has failed: the caller waits as well. */
+const partsGraceMs = 2000
 
 /** Returns the requests an ask takes at this provider. @throws what `adapter.split` throws */
-export function partsOf<R, E> (ask: Ask<R>, adapter: Adapter<R, E>): ReadonlyArray<AttemptPart<R>> {
+export function partsOf<R, E> (ask: Ask<R>, adapter: Adapter<R, E>): ReadonlyArray<AttemptPart<R, E>> {
   return (adapter.split?.(ask) ?? [ask]).map(part => ({ ask: part }))
 }
 
@@ -37,19 +42,25 @@ export function partsOf<R, E> (ask: Ask<R>, adapter: Adapter<R, E>): ReadonlyArr
  * @throws what `openAttempt` throws
  */
 export async function openParts<R, E extends AnyEvent> (
-  call: AttemptCall, parts: ReadonlyArray<AttemptPart<R>>, provider: Provider, adapter: Adapter<R, E>, options: ProviderCallOptions
+  call: AttemptCall, parts: ReadonlyArray<AttemptPart<R, E>>, provider: Provider, adapter: Adapter<R, E>, options: ProviderCallOptions
 ): Promise<OpenAttempt<E>> {
   const [first, ...others] = parts
   if (first === undefined) throw new RangeError('a request has at least one part')
   if (others.length === 0) return await openAttempt(call, first, provider, adapter, options)
 
   const join = adapter.join?.(parts.length) ?? joinChoices<E>(parts.length)
-  const joined = new JoinedAttempt<E>(parts.length, join, async (index, signal) => {
+  const { streamed } = first.ask
+  const joined = new JoinedAttempt<E>(parts, join, !streamed, async (index, signal) => {
     // A copy: the requests of many parts would be kept with all their text.
     const part = { ask: (parts[index] ?? first).ask }
     return await openAttempt({ ...call, signal: AbortSignal.any([standardSignal(call.signal), signal]) }, part, provider, adapter, options)
   })
-  return first.ask.streamed ? await joined.begun() : await joined.buffered()
+  return streamed ? await joined.begun() : await joined.buffered()
+}
+
+/** Returns what the complete answers among the parts used, for a call that another provider answers. */
+export function usagesIn<E extends AnyEvent> (parts: ReadonlyArray<Pick<AttemptPart<unknown, E>, 'answer'>>): Usage[] {
+  return parts.flatMap(({ answer = [] }) => answer.flatMap(({ type, usage }) => type === 'usage' && usage !== undefined ? [usage] : []))
 }
 
 /**
@@ -93,7 +104,8 @@ interface Offer<E> {
 }
 
 class JoinedAttempt<E> implements OpenAttempt<E> {
-  readonly #parts: number
+  readonly #parts: ReadonlyArray<Pick<AttemptPart<unknown, E>, 'ask'> & { answer?: readonly E[] }>
+  readonly #keeps: boolean
   readonly #join: Join<E>
   readonly #open: (part: number, signal: AbortSignal) => Promise<OpenAttempt<E>>
   readonly #cancelled = new AbortController()
@@ -107,11 +119,16 @@ class JoinedAttempt<E> implements OpenAttempt<E> {
   #ended = false
   #sizeBytes = 0
 
-  constructor (parts: number, join: Join<E>, open: (part: number, signal: AbortSignal) => Promise<OpenAttempt<E>>) {
+  /** @param keeps true: complete answers of parts are kept with them */
+  constructor (
+    parts: ReadonlyArray<AttemptPart<unknown, E>>, join: Join<E>, keeps: boolean,
+    open: (part: number, signal: AbortSignal) => Promise<OpenAttempt<E>>
+  ) {
     this.#parts = parts
     this.#join = join
+    this.#keeps = keeps
     this.#open = open
-    this.#running = Math.min(maxParallel, parts)
+    this.#running = Math.min(maxParallel, parts.length)
     for (let runner = this.#running; runner > 0; runner--) void this.#run()
   }
 
@@ -125,8 +142,13 @@ class JoinedAttempt<E> implements OpenAttempt<E> {
   /** Reads everything into one batch. */
   async buffered (): Promise<OpenAttempt<E>> {
     const all: E[] = []
-    for (let events = await this.next(); events !== undefined; events = await this.next()) {
-      for (const event of events) all.push(event)
+    try {
+      for (let events = await this.next(); events !== undefined; events = await this.next()) {
+        for (const event of events) all.push(event)
+      }
+    } catch (error) {
+      await this.#partsInFlight()
+      throw error
     }
     return bufferedAttempt(all)
   }
@@ -139,6 +161,13 @@ class JoinedAttempt<E> implements OpenAttempt<E> {
     return offer?.events ?? this.#last()
   }
 
+  /** Waits a moment for the parts that are in flight when one has failed, and cancels the rest. */
+  async #partsInFlight (): Promise<void> {
+    const timer = setTimeout(() => this.close(), partsGraceMs)
+    while (this.#running > 0) await new Promise<void>(resolve => { this.#wake = resolve })
+    clearTimeout(timer)
+  }
+
   sizeBytes (): number {
     let size = this.#sizeBytes
     for (const attempt of this.#attempts) size += attempt.sizeBytes()
@@ -146,9 +175,13 @@ class JoinedAttempt<E> implements OpenAttempt<E> {
   }
 
   close (): void {
-    this.#nextPart = this.#parts
+    this.#stopStarting()
     this.#cancelled.abort()
     for (const attempt of this.#attempts) attempt.close()
+  }
+
+  #stopStarting (): void {
+    this.#nextPart = this.#parts.length
     for (const { taken } of this.#offers.splice(0)) taken()
   }
 
@@ -161,12 +194,13 @@ class JoinedAttempt<E> implements OpenAttempt<E> {
 
   async #run (): Promise<void> {
     try {
-      while (this.#nextPart < this.#parts) await this.#read(this.#nextPart++)
+      while (this.#nextPart < this.#parts.length) await this.#read(this.#nextPart++)
     } catch (error) {
       if (!this.#failed) {
         this.#failed = true
         this.#failure = error
-        this.close()
+        if (this.#keeps && mayPass(error)) this.#stopStarting()
+        else this.close()
       }
     } finally {
       this.#running--
@@ -175,14 +209,18 @@ class JoinedAttempt<E> implements OpenAttempt<E> {
   }
 
   async #read (part: number): Promise<void> {
+    const known = this.#parts[part]?.answer
+    if (known !== undefined) return await this.#pass(part, known)
     const attempt = await this.#open(part, this.#cancelled.signal)
     this.#attempts.add(attempt)
+    const answer: E[] = []
     try {
       for (let read = await attempt.next(); read !== undefined; read = await attempt.next()) {
-        const events: E[] = []
-        this.#join.read(part, read, events)
-        if (events.length > 0) await this.#offer(events)
+        if (this.#keeps) for (const event of read) answer.push(event)
+        await this.#pass(part, read)
       }
+      const done = this.#parts[part]
+      if (this.#keeps && done !== undefined) done.answer = answer
     } finally {
       attempt.close()
       this.#attempts.delete(attempt)
@@ -190,8 +228,14 @@ class JoinedAttempt<E> implements OpenAttempt<E> {
     }
   }
 
+  async #pass (part: number, read: readonly E[]): Promise<void> {
+    const events: E[] = []
+    this.#join.read(part, read, events)
+    if (events.length > 0) await this.#offer(events)
+  }
+
   async #offer (events: E[]): Promise<void> {
-    if (this.#cancelled.signal.aborted) return
+    if (this.#cancelled.signal.aborted || this.#failed) return
     await new Promise<void>(resolve => {
       this.#offers.push({ events, taken: resolve })
       this.#wake?.()
@@ -206,3 +250,11 @@ class JoinedAttempt<E> implements OpenAttempt<E> {
     return events.length === 0 ? undefined : events
   }
 }
+
+/** Returns true for a failure after which the same may be tried again. */
+function mayPass (error: unknown): boolean {
+  if (error instanceof ProviderFailure) return passingKinds.has(error.failure.kind)
+  return error instanceof GatewayError && error.fault === 'transient'
+}
+
+const passingKinds: ReadonlySet<FailureKind> = new Set<FailureKind>(['credential', 'quota', 'rate_limit', 'overloaded', 'timeout', 'error'])

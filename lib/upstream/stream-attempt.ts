@@ -3,6 +3,7 @@ import { invalidResponse } from '../providers/provider-failure.ts'
 import { sseReader, type SseReader } from '../wire/sse.ts'
 import { asInterrupted, readOrRefuse } from './read-response.ts'
 import type { OpenAttempt } from './open-attempt.ts'
+import type { SlowStreamSettings } from '../core/settings.ts'
 import type { StreamReader, UpstreamBody } from '../providers/provider.ts'
 
 export interface StreamOptions<E> {
@@ -13,6 +14,16 @@ export interface StreamOptions<E> {
   readonly eventBytes: number
   /** Longest wait without an event, while bytes come all the same. */
   readonly idleEventsMs: number
+  readonly slow?: SlowStreamGuard | undefined
+}
+
+/** The slowest stream that is accepted. */
+export interface SlowStreamGuard extends SlowStreamSettings {
+  /**
+   * Decides whether a stream that is too slow is given up. Each true one is a request more, at another model or of a caller
+   * who asks again, so their number is capped.
+   */
+  readonly givesUp: (moment: 'before_output' | 'after_output') => boolean
 }
 
 /** The rest of a body is read for so long: its connection can then be used again. */
@@ -40,6 +51,11 @@ export class StreamAttempt<E extends { readonly type: string }> implements OpenA
   #failure: unknown
   /** Waited since the last event; a pause of the caller's does not count. */
   #idleMs = 0
+  /** Waited in the present window of the slow-stream guard, and events that came in it. */
+  #windowMs = 0
+  #windowEvents = 0
+  /** True once the first output is there, or is waited for no longer. */
+  #watched = false
 
   constructor (body: UpstreamBody, reader: StreamReader<E>, options: StreamOptions<E>) {
     this.#body = body
@@ -50,18 +66,28 @@ export class StreamAttempt<E extends { readonly type: string }> implements OpenA
   }
 
   /**
-   * Reads on until something real has come, the response is over, or `holdMs` have passed.
+   * Reads on until something real has come, the response is over, or `holdMs` have passed; longer where the
+   * guard allows more for the first output.
    *
    * @throws what the response failed with before anything real came
    */
   async untilReal (holdMs: number): Promise<void> {
-    let timer: NodeJS.Timeout | undefined
-    const over = new Promise<'over'>(resolve => { timer = setTimeout(resolve, holdMs, 'over') })
+    const { slow } = this.#options
+    const slowMs = slow?.firstOutputMs ?? Infinity
+    const slowAfter = slowMs === Infinity ? undefined : startTimer(slowMs, 'slow')
+    const over = startTimer(slowMs === Infinity ? holdMs : Math.max(holdMs, slowMs), 'over')
+    let alarms = [...slowAfter === undefined ? [] : [slowAfter.rings], over.rings]
     try {
       while (!this.#finished) {
         this.#pending ??= this.#bytes.next()
         // A failure comes out of the read below.
-        if (await Promise.race([this.#pending.then(undefined, () => undefined), over]) === 'over') {
+        const first = await Promise.race([this.#pending.then(undefined, () => undefined), ...alarms])
+        if (first === 'slow') {
+          if (slow?.givesUp('before_output') === true) throw tooSlow()
+          alarms = [over.rings]
+          continue
+        }
+        if (first === 'over') {
           this.#overdue = true
           return
         }
@@ -73,7 +99,11 @@ export class StreamAttempt<E extends { readonly type: string }> implements OpenA
         if (this.#failure !== undefined) throw this.#failure
       }
     } finally {
-      clearTimeout(timer)
+      slowAfter?.stop()
+      over.stop()
+      this.#watched = true
+      this.#windowMs = 0
+      this.#windowEvents = 0
     }
   }
 
@@ -103,16 +133,45 @@ export class StreamAttempt<E extends { readonly type: string }> implements OpenA
     const startedAtMs = performance.now()
     let read: IteratorResult<Uint8Array, undefined>
     try {
-      read = await (this.#pending ?? this.#bytes.next())
+      this.#pending ??= this.#bytes.next()
+      read = await (this.#watched && this.#options.slow?.pauseMs !== undefined ? this.#withinPause(this.#options.slow, this.#pending) : this.#pending)
     } catch (error) {
+      if (error instanceof GatewayError && error.code === 'upstream_too_slow') throw error
       return this.#cut(error, into)
     }
     this.#pending = undefined
-    this.#idleMs += performance.now() - startedAtMs
+    const waitedMs = performance.now() - startedAtMs
+    this.#idleMs += waitedMs
     if (read.done === true) return this.#end(into)
     this.#sizeBytes += read.value.length
+    const before = into.length
     await this.#readBytes(read.value, into)
+    if (this.#options.slow !== undefined && this.#watched) this.#checkRate(this.#options.slow, waitedMs, into.length - before)
     return true
+  }
+
+  /** Waits for a read, but not longer for an event than the guard allows. */
+  async #withinPause<T> (slow: SlowStreamGuard, pending: Promise<T>): Promise<T> {
+    const pause = startTimer(Math.max(0, (slow.pauseMs ?? Infinity) - this.#idleMs), 'paused' as const)
+    try {
+      const first = await Promise.race([pending, pause.rings])
+      if (first !== 'paused') return first
+      if (slow.givesUp('after_output')) throw tooSlow()
+    } finally {
+      pause.stop()
+    }
+    return await pending
+  }
+
+  /** Counts the events of a window of waiting. What is there already still goes out before the failure. */
+  #checkRate (slow: SlowStreamGuard, waitedMs: number, events: number): void {
+    this.#windowMs += waitedMs
+    this.#windowEvents += events
+    if (slow.eventsPerSecond === undefined || this.#windowMs < slow.windowMs) return
+    const isSlow = this.#windowEvents * 1000 < slow.eventsPerSecond * this.#windowMs
+    this.#windowMs = 0
+    this.#windowEvents = 0
+    if (isSlow && !this.#finished && slow.givesUp('after_output')) this.#failure ??= tooSlow()
   }
 
   async #readBytes (bytes: Uint8Array, into: E[]): Promise<void> {
@@ -217,6 +276,21 @@ export class StreamAttempt<E extends { readonly type: string }> implements OpenA
 function opening ({ buffer, byteOffset, byteLength }: Uint8Array): string {
   const start = Buffer.from(buffer, byteOffset, Math.min(byteLength, 64)).toString().trimStart()
   return start === '' ? Buffer.from(buffer, byteOffset, byteLength).toString().trimStart() : start
+}
+
+interface Alarm<T> {
+  readonly rings: Promise<T>
+  readonly stop: () => void
+}
+
+function startTimer<T> (ms: number, value: T): Alarm<T> {
+  let timer: NodeJS.Timeout | undefined
+  const rings = new Promise<T>(resolve => { timer = setTimeout(resolve, ms, value) })
+  return { rings, stop: () => clearTimeout(timer) }
+}
+
+function tooSlow (): GatewayError {
+  return new GatewayError('upstream_too_slow')
 }
 
 /** Tells whether a caller could see the event; heads and empty deltas are not real. */

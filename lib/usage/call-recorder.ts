@@ -14,10 +14,16 @@ export interface CallRecorderParts {
   readonly models: () => Pick<ModelRegistry, 'find'>
 }
 
+/** Younger calls are not on record before their answer is: most end sooner, and a line more costs each 10 µs. */
+const inFlightMs = 250
+const interrupted = 'interrupted'
+
 /** Makes the usage row of each call, once: for the ledger, and to settle what was reserved for the call. */
 export class CallRecorder {
   readonly #parts: CallRecorderParts
   readonly #recorded = new WeakMap<Call, UsageRow>()
+  /** The age at which a call in flight is put on record next. */
+  readonly #dueMs = new WeakMap<Call, number>()
 
   constructor (parts: CallRecorderParts) {
     this.#parts = parts
@@ -30,10 +36,27 @@ export class CallRecorder {
   recordBeforeLastByte (call: Call): Promise<void> | undefined {
     const { ledger, models } = this.#parts
     if (ledger === undefined || call.record.keyId === undefined) return undefined
-    const row = usageRow(call, models())
+    const row = this.#asRecorded(call, usageRow(call, models()))
     if (row === undefined) return undefined
     this.#recorded.set(call, row)
-    return ledger.recordBeforeLastByte(row)
+    return ledger.recordOpen(row)
+  }
+
+  /**
+   * Puts a call on record as interrupted that a provider has worked on for a while, with what is known so far: its
+   * row, should this process be killed. Again each time the call is four times as old.
+   */
+  recordInFlight (call: Call): void {
+    const { ledger, models } = this.#parts
+    const ageMs = performance.now() - call.receivedAtMs
+    if (ledger === undefined || call.record.attempts === 0 || ageMs < (this.#dueMs.get(call) ?? inFlightMs)) return
+    this.#dueMs.set(call, 4 * ageMs)
+    const known = this.#recorded.get(call)
+    if (known !== undefined && known.outcome !== interrupted) return // its answer is complete
+    const row = this.#asRecorded(call, usageRow(call, models(), interrupted))
+    if (row === undefined) return
+    this.#recorded.set(call, row)
+    void ledger.recordOpen(row)
   }
 
   /** Takes a call that has ended. @returns its row; `undefined` for a call without a valid key */
@@ -56,8 +79,13 @@ export class CallRecorder {
     if (recorded === undefined) return usageRow(call, this.#parts.models())
     const { outcome = 'ok', status, whenUsageKnown } = call.record
     if (outcome === recorded.outcome && status === recorded.status && whenUsageKnown === undefined) return recorded
-    const row = usageRow(call, this.#parts.models())
-    return row === undefined ? recorded : { ...row, id: recorded.id, at_ms: recorded.at_ms }
+    return this.#asRecorded(call, usageRow(call, this.#parts.models())) ?? recorded
+  }
+
+  /** Gives a row the identity of the one that is on record, which it replaces. */
+  #asRecorded (call: Call, row: UsageRow | undefined): UsageRow | undefined {
+    const recorded = this.#recorded.get(call)
+    return row === undefined || recorded === undefined ? row : { ...row, id: recorded.id, at_ms: recorded.at_ms }
   }
 }
 

@@ -1,9 +1,10 @@
-import { readFile, readdir, rm } from 'node:fs/promises'
+import { readdir, rm } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { retryWhenLocked } from '../stores/retry-when-locked.ts'
 import { insertUsage } from './insert-usage.ts'
 import { isAbandoned } from './journal-name.ts'
+import { linesFromEnd } from './lines-from-end.ts'
 import type { Database } from '../stores/database.ts'
 import type { UsageRow } from '../stores/tables.ts'
 
@@ -19,35 +20,43 @@ export interface ImportEvents {
  * Writes the rows of journals that earlier processes left behind into the database, and deletes those
  * files. Each row is written once, however many processes try at the same time.
  */
-export async function importJournals (database: Pick<Database, 'path' | 'write'>, { onImported, onFailure }: ImportEvents): Promise<void> {
+export async function importJournals (database: Pick<Database, 'path' | 'write'>, events: ImportEvents): Promise<void> {
   const directory = dirname(database.path)
   const names = await readdir(directory).catch(() => []) // a directory that is gone holds none
   for (const name of names) {
     const path = join(directory, name)
-    try {
-      if (!isAbandoned(path)) continue
-      const rows = readRows(await readFile(path, 'utf8'))
-      for (let at = 0; at < rows.length; at += stepRows) {
-        await retryWhenLocked(async () => insertUsage(database, rows.slice(at, at + stepRows)))
-        await nextTurn()
-      }
-      await rm(path, { force: true })
-      if (rows.length > 0) onImported(path, rows.length)
-    } catch (error) {
-      // Another process of the same gateway may have been faster.
-      if (!isGone(error)) onFailure(path, error)
-    }
+    if (isAbandoned(path)) await importJournal(database, path, events)
   }
 }
 
-/** A call may have two lines, of which the second is right; a line that a full disk cut off says nothing. */
-function readRows (text: string): UsageRow[] {
-  const rows = new Map<string, UsageRow>()
-  for (const line of text.split('\n')) {
-    const row = parseRow(line)
-    if (row !== undefined) rows.set(row.id, row)
+/**
+ * Writes the rows of one journal, and deletes it. A call may have several lines, of which the last is right:
+ * the file is read from its end, and a row that is there already stays. A line that a full disk cut off says nothing.
+ *
+ * @param isOpen returns true for the id of a row that is left out, as its call has not ended yet
+ * @returns false when it could not be done; the file stays then
+ */
+export async function importJournal (
+  database: Pick<Database, 'write'>, path: string, { onImported, onFailure }: ImportEvents, isOpen: (id: string) => boolean = () => false
+): Promise<boolean> {
+  let imported = 0
+  try {
+    for await (const lines of linesFromEnd(path)) {
+      const rows = lines.flatMap(line => parseRow(line) ?? []).filter(({ id }) => !isOpen(id))
+      for (let at = 0; at < rows.length; at += stepRows) {
+        imported += await retryWhenLocked(async () => insertUsage(database, rows.slice(at, at + stepRows)))
+        await nextTurn()
+      }
+    }
+    await rm(path, { force: true })
+    if (imported > 0) onImported(path, imported)
+    return true
+  } catch (error) {
+    // Another process of the same gateway may have been faster.
+    if (isGone(error)) return true
+    onFailure(path, error)
+    return false
   }
-  return [...rows.values()]
 }
 
 function parseRow (line: string): UsageRow | undefined {

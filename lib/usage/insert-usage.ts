@@ -23,14 +23,18 @@ const addSpending = `insert into spending (key_id, day_ms, cost_nano_usd) values
  *
  * One prepared statement for one row: 200 rows take a third of the time of four statements of 50 rows
  * each that Kysely builds and compiles.
+ *
+ * @returns how many rows were not there
  */
-export function insertUsage (database: Pick<Database, 'write'>, rows: readonly UsageRow[]): void {
-  database.write(prepare => {
+export function insertUsage (database: Pick<Database, 'write'>, rows: readonly UsageRow[]): number {
+  return database.write(prepare => {
     const insert = prepare(insertRow)
+    let inserted = 0
     const costs = new Map<string, Map<number, number>>()
     for (const row of rows) {
       const { changes } = insert.run(...columns.map(column => row[column] ?? null))
       const { key_id: keyId, at_ms: atMs, cost_nano_usd: cost } = row
+      if (changes > 0) inserted++
       if (changes === 0 || cost === null || cost === 0) continue
       let days = costs.get(keyId)
       if (days === undefined) costs.set(keyId, days = new Map())
@@ -39,5 +43,6 @@ export function insertUsage (database: Pick<Database, 'write'>, rows: readonly U
     }
     const add = prepare(addSpending)
     for (const [keyId, days] of costs) for (const [day, cost] of days) add.run(keyId, day, cost)
+    return inserted
   })
 }

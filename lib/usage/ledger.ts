@@ -9,7 +9,7 @@
 import { dirname, join } from 'node:path'
 import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promises'
 import { loggableError } from '../text/describe-error.ts'
-import { importJournals } from './import-journals.ts'
+import { importJournal, importJournals, type ImportEvents } from './import-journals.ts'
 import { insertUsage } from './insert-usage.ts'
 import { Journal } from './journal.ts'
 import { completeName, journalName } from './journal-name.ts'
@@ -48,6 +48,8 @@ export class Ledger {
   readonly #timers: readonly NodeJS.Timeout[]
   /** In the journal, but of calls that have not ended yet: what is known of them may change. */
   readonly #recorded = new Map<string, UsageRow>()
+  /** Journals of this process that are complete and not imported yet. */
+  readonly #moved = new Set<string>()
   #waiting: UsageRow[] = []
   /** Rows of the journal that are not in memory. */
   #overflow = 0
@@ -69,10 +71,10 @@ export class Ledger {
   }
 
   /**
-   * Puts the row of a call on record whose last byte is about to leave; resolves when it is in the
+   * Puts the row of an open call on record, in place of an earlier one; resolves when it is in the
    * journal, or cannot be. The call is added once it has ended, with the same `id` and `at_ms`.
    */
-  async recordBeforeLastByte (row: UsageRow): Promise<void> {
+  async recordOpen (row: UsageRow): Promise<void> {
     if (this.#hasNoPlace) return
     this.#recorded.set(row.id, row)
     await this.#journal.append(JSON.stringify(row))
@@ -127,13 +129,21 @@ export class Ledger {
     this.#journal.flush()
   }
 
-  /** Imports the rows that earlier processes could not write. */
+  /** Imports the rows that earlier processes could not write, and those of this one that are in files only. */
   async importJournals (): Promise<void> {
+    await importJournals(this.#database, this.#importEvents)
+    for (const path of this.#moved) {
+      // Of an open call the last line is not written yet, and the present journal has the others.
+      if (await importJournal(this.#database, path, this.#importEvents, id => this.#recorded.has(id))) this.#moved.delete(path)
+    }
+  }
+
+  get #importEvents (): ImportEvents {
     const { log } = this.#options
-    await importJournals(this.#database, {
-      onImported: (file, rows) => log.info({ file, rows }, 'usage rows of an earlier process imported'),
-      onFailure: (file, error) => log.warn({ file, cause: loggableError(error) }, 'usage rows of an earlier process could not be imported')
-    })
+    return {
+      onImported: (file, rows) => log.info({ file, rows }, 'usage rows imported from a journal'),
+      onFailure: (file, error) => log.warn({ file, cause: loggableError(error) }, 'usage rows of a journal could not be imported')
+    }
   }
 
   /** Deletes rows that are older, or more, than the settings keep. */
@@ -202,15 +212,24 @@ export class Ledger {
     this.#journal.replace(linesOf(this.#recorded.values()))
   }
 
+  /**
+   * Imports the rows that are in the journal only, from a file of their own while calls go on. Until that is made,
+   * the journal stays as it is: replacing it would lose them.
+   */
   #importOverflow (): void {
-    this.#overflow = 0
+    const path = join(dirname(this.#database.path), journalName())
     try {
-      this.#journal.moveTo(join(dirname(this.#database.path), completeName()))
-      for (const row of this.#recorded.values()) void this.#journal.append(JSON.stringify(row))
-      void this.importJournals()
+      this.#journal.flush()
+      if (this.#journal.error !== undefined) throw this.#journal.error
+      this.#journal.moveTo(path)
     } catch (error) {
-      this.#options.log.error({ file: this.#journal.path, cause: loggableError(error) }, 'usage rows left in a file; will be imported on next start')
+      this.#options.log.error({ file: this.#journal.path, cause: loggableError(error) }, 'usage rows left in the journal; will be imported later')
+      return
     }
+    this.#overflow = 0
+    this.#moved.add(path)
+    for (const row of this.#recorded.values()) void this.#journal.append(JSON.stringify(row))
+    void this.importJournals()
   }
 
   /** Notices a journal that was deleted, with the whole directory perhaps, and makes another; tries again what failed. */
@@ -219,6 +238,7 @@ export class Ledger {
       if (this.#journal.isDeleted()) this.#journal.replace(linesOf([...this.#waiting, ...this.#recorded.values()]))
       else if (this.#journal.error === undefined) this.#journal.touch()
       else this.#journal.flush()
+      if (this.#overflow > 0 && this.#waiting.length === 0) void this.flush()
     } catch (error) {
       this.#options.log.warn({ file: this.#journal.path, cause: loggableError(error) }, 'usage journal cannot be checked')
     }

@@ -15,7 +15,7 @@ const summed = [
 
 export interface Sums extends Readonly<Record<typeof summed[number], number>> {
   readonly calls: number
-  /** Calls that ended with an error, a refusal included. */
+  /** Calls that ended with an error, a refusal included, or with their process. */
   readonly failed: number
   /** Calls whose client disconnected. */
   readonly cancelled: number
@@ -38,7 +38,7 @@ export async function usageTotals (query: Kysely<Tables>, sinceMs: number, by: r
     .select(by.map(grouping => columns[grouping].as(grouping)))
     .select([
       sql<number>`count(*)`.as('calls'),
-      count(sql`outcome = 'error'`, 'failed'),
+      count(sql`outcome in ('error', 'interrupted')`, 'failed'),
       count(sql`outcome = 'client_closed'`, 'cancelled'),
       count(sql`cost_nano_usd is null`, 'unpriced'),
       count(sql`estimated = 1 and cost_nano_usd > 0`, 'estimated'),

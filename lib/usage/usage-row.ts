@@ -4,9 +4,9 @@ import { rowId } from '../text/ids.ts'
 import { steadyNow } from '../async/steady-clock.ts'
 import { costNanoUsd, maxUnitCostOf, unitCostOf } from './cost.ts'
 import type { Call } from '../core/call.ts'
-import type { CallRecord } from '../core/record.ts'
+import { estimatedTurn, type CallRecord, type WastedRequest } from '../core/record.ts'
+import { addUsage, charactersPerToken, type EstimatedUnits, type Units, type Usage } from '../core/usage.ts'
 import type { Price } from '../core/model.ts'
-import { charactersPerToken, type EstimatedUnits, type Units, type Usage } from '../core/usage.ts'
 import type { ModelRegistry } from '../models/model-registry.ts'
 import type { UsageRow } from '../stores/tables.ts'
 
@@ -17,13 +17,20 @@ const maxNanoUsd = 1e15
 /**
  * Makes the row of a call; `undefined` for a call without a valid key and for probes of `/health`.
  * Costs are computed with the present prices of the models.
+ *
+ * @param outcome what it is on record as. Default: its own
  */
-export function usageRow ({ id: callId, record, receivedAtMs }: Call, models: Pick<ModelRegistry, 'find'>): UsageRow | undefined {
-  const { keyId, outcome = 'ok' } = record
+export function usageRow (
+  { id: callId, record, receivedAtMs }: Call, models: Pick<ModelRegistry, 'find'>, outcome: UsageRow['outcome'] = record.outcome ?? 'ok'
+): UsageRow | undefined {
+  const { keyId } = record
   if (keyId === undefined || record.endpoint === 'health') return undefined
   const durationMs = performance.now() - receivedAtMs
-  const { usage, estimated } = usageOf(record)
-  const cost = costOfCall(record, usage, estimated, models)
+  const answered = usageOf(record)
+  const wasted = (record.wasted ?? []).map(request => wasteOf(request, record, models))
+  const usage = [answered.usage, ...wasted.map(waste => waste.usage)].reduce(addUsage, undefined)
+  const estimated = answered.estimated || wasted.some(waste => waste.estimated)
+  const cost = costOfCall(record, answered.usage, answered.estimated, models)
   return {
     id: rowId(),
     call_id: callId,
@@ -45,14 +52,14 @@ export function usageRow ({ id: callId, record, receivedAtMs }: Call, models: Pi
     cache_write_tokens: boundedInteger(usage?.cacheWriteTokens),
     searches: boundedInteger(usage?.searches),
     reasoning_tokens: boundedInteger(usage?.reasoningTokens),
-    estimated: Number(estimated || cost.estimated),
+    estimated: Number(estimated || cost.estimated || record.chargedNanoUsd !== undefined),
     pages: boundedInteger(record.pages),
     audio_ms: boundedInteger(record.audioSeconds, 1000),
     characters: boundedInteger(record.spokenCharacters),
     images: boundedInteger(record.images),
     image_size: record.images === undefined ? null : record.imageSize ?? null,
     image_quality: record.images === undefined ? null : record.imageQuality ?? null,
-    cost_nano_usd: boundedInteger(cost.nanoUsd, 1, maxNanoUsd),
+    cost_nano_usd: chargedCost(record, cost.nanoUsd, wasted),
     own_provider_key: Number(record.ownProviderKey === true),
     duration_ms: Math.round(durationMs),
     first_byte_ms: boundedInteger(record.firstByteMs)
@@ -65,7 +72,10 @@ export function usageRow ({ id: callId, record, receivedAtMs }: Call, models: Pi
  */
 function usageOf (record: CallRecord): { readonly usage?: Usage, readonly estimated: boolean } {
   const { usage, usageEstimated = false, outputCharacters, deferred } = record
-  if (usage !== undefined && isPossible(usage)) return { usage, estimated: usageEstimated }
+  if (usage !== undefined && isPossible(usage)) {
+    const turn = usageEstimated ? turnInFlight(record) : undefined
+    return { usage: addUsage(usage, turn) ?? usage, estimated: usageEstimated }
+  }
   const promptTokens = isBegun(record) && deferred !== true ? record.countPrompt?.() : undefined
   if (promptTokens === undefined && outputCharacters === undefined) return { estimated: false }
   const answered = Math.ceil((outputCharacters ?? 0) / charactersPerToken)
@@ -74,8 +84,46 @@ function usageOf (record: CallRecord): { readonly usage?: Usage, readonly estima
 }
 
 /** Returns true when a provider may have begun to work, and so may bill the call. */
-function isBegun ({ attempts, outcome, outputCharacters }: CallRecord): boolean {
-  return outputCharacters !== undefined || (attempts > 0 && outcome !== 'error')
+function isBegun (record: CallRecord): boolean {
+  return record.outputCharacters !== undefined || (record.attempts > 0 && !hasFailed(record))
+}
+
+/** Returns the usage of a turn of a tool loop that was cut off, if a provider may have begun it. */
+function turnInFlight (record: CallRecord): Usage | undefined {
+  const { openTurn, attempts, outputCharacters = 0 } = record
+  if (openTurn === undefined || attempts === openTurn.attempts) return undefined
+  return outputCharacters > openTurn.outputCharacters || !hasFailed(record) ? estimatedTurn(openTurn, record) : undefined
+}
+
+/** Returns true when the provider failed, and not the gateway that gave the call up while the provider was at work. */
+function hasFailed ({ outcome, errorCode }: CallRecord): boolean {
+  return outcome === 'error' && errorCode !== 'timeout' && errorCode !== 'shutting_down'
+}
+
+interface Waste extends Cost {
+  readonly usage: Usage | undefined
+}
+
+/** Returns what a request used whose answer was of no use. */
+function wasteOf ({ modelId, usage }: WastedRequest, record: CallRecord, models: Pick<ModelRegistry, 'find'>): Waste {
+  const price = models.find(modelId)?.price
+  if (usage !== undefined) return { usage, nanoUsd: costNanoUsd(usage, price), estimated: false }
+  const units = record.estimateUnits?.()
+  if (units !== undefined) return { usage: undefined, nanoUsd: estimatedCost(units, price), estimated: true }
+  const promptTokens = record.countPrompt?.() ?? 0
+  const completionTokens = record.countAnswer?.() ?? 0
+  const guess = { promptTokens, completionTokens, totalTokens: promptTokens + completionTokens }
+  return { usage: guess, nanoUsd: costNanoUsd(guess, price), estimated: true }
+}
+
+/** Returns the cost of the row: of a receipt what is charged for now, of its answer the difference, which may be negative. */
+function chargedCost (record: CallRecord, nanoUsd: number | undefined, wasted: readonly Waste[]): number | null {
+  const { chargedNanoUsd, refundedNanoUsd = 0, ownProviderKey } = record
+  if (chargedNanoUsd !== undefined) return boundedInteger(chargedNanoUsd, 1, maxNanoUsd)
+  const lost = ownProviderKey === true ? 0 : wasted.reduce((sum, waste) => sum + (waste.nanoUsd ?? 0), 0)
+  const cost = boundedInteger(nanoUsd, 1, maxNanoUsd)
+  if (cost === null && lost === 0 && refundedNanoUsd === 0) return null
+  return Math.min((cost ?? 0) + lost, maxNanoUsd) - refundedNanoUsd
 }
 
 interface Cost {
@@ -121,8 +169,9 @@ function costOfAnswers ({ answers }: CallRecord, usage: Usage, price: Price | un
 /** Collects what a call used beside tokens; what was to be spoken counts once a provider may have begun. */
 function unitsOf (record: CallRecord): Units {
   const { images, imageSize, imageQuality, audioSeconds, pages, spokenCharacters } = record
+  const requested = images === undefined || imageSize !== undefined ? undefined : record.estimateUnits?.()?.images
   return {
-    images: images === undefined ? undefined : { count: images, size: imageSize, quality: imageQuality },
+    images: images === undefined ? undefined : { count: images, size: imageSize ?? requested?.size, quality: imageQuality ?? requested?.quality },
     audioSeconds: possible(audioSeconds),
     pages: possible(pages),
     characters: isBegun(record) ? spokenCharacters : undefined

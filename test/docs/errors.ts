@@ -144,6 +144,10 @@ const advice: Readonly<Record<ErrorCode, Advice>> = {
     when: 'The gateway process is stopping.',
     action: 'Retry. Another process takes the request.'
   },
+  upstream_too_slow: {
+    when: 'The stream of the provider was slower than `slow_stream` of its entry allows.',
+    action: 'Send the request again; part of an answer may have arrived before.'
+  },
   upstream_timeout: {
     when: 'The provider did not respond within its configured timeouts.',
     action: 'Retry, or stream the answer.'

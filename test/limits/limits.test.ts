@@ -394,9 +394,9 @@ t.test('a deferred call is admitted by all limits, and paid when it is run', asy
   t.equal(refused.headers.get('x-ratelimit-remaining-requests'), '2')
 })
 
-t.test('a call that its provider has deferred is paid when it is fetched, with whatever is left', async t => {
+t.test('a call that its provider has deferred is paid as reserved until it is fetched, and then as it was, with whatever is left', async t => {
   const database = await store(t)
-  const limits: KeyLimits = { requestsPerMinute: 3, tokensPerMinute: 4, concurrentCalls: 1, budget: { usd: 0.000_01, per: 'total', capAnswers: false } }
+  const limits: KeyLimits = { requestsPerMinute: 3, tokensPerMinute: 4, concurrentCalls: 1, budget: { usd: 0.000_02, per: 'total', capAnswers: false } }
   const set = await start(t, limits, ({ method }, number) => ({ pieces: [method === 'POST' ? `{"request_id":"f15c114e-f47d-${number}"}` : chatAnswer('x')] }), {
     provider: { id: 'xai', kind: 'xai' }, more: { database },
     parts: { models: [modelSettings('xai/grok-4.6', { price: { input: 3, output: 3 } })] }
@@ -407,7 +407,7 @@ t.test('a call that its provider has deferred is paid when it is fetched, with w
   t.equal(await collected(set, bounded), 200)
   await until(() => limiter.counters.open === 0, 'no call to be counted as open')
   const refused = await ask(bounded)
-  t.equal(refused.status, 402, '12 of 10 thousand billionths are spent')
+  t.equal(refused.status, 402, '21 of 20 thousand billionths are spent: 12 by the one that was fetched, 9 for the other one')
   t.equal(refused.headers.get('x-ratelimit-remaining-tokens'), '0')
   t.equal((await set.api.get(`/v1/chat/deferred-completion/${id}`, { headers })).status, 200, 'an admitted call gets its answer')
 })

@@ -5,8 +5,9 @@ import { LocalLimiter } from '../../lib/limits/limiter.ts'
 import { testGateway, upstreamAt } from '../support/gateway.ts'
 import { modelSettings, settings } from '../support/settings.ts'
 import { startToolServer } from '../support/tool-server.ts'
-import { chatFrames, eventStream, fakeUpstream, type FakeUpstream, type Script, type SeenRequest } from '../support/upstream.ts'
+import { chatAnswer, chatFrames, eventStream, fakeUpstream, type FakeUpstream, type Script, type SeenRequest } from '../support/upstream.ts'
 import { until } from '../support/until.ts'
+import type { ActualUsage } from '../../lib/limits/counters.ts'
 import type { Budget, KeyLimits } from '../../lib/core/key.ts'
 import type { Settings } from '../../lib/core/settings.ts'
 
@@ -242,4 +243,91 @@ t.test('what an abandoned answer wrote counts, though its provider never says ho
   goOn()
   await until(() => api.lines.length === 1, 'the call to be logged')
   t.match(api.lines[0], { outcome: 'client_closed', usage: { completion: 1002, estimated: true } })
+})
+
+/** Remembers what calls turned out to have used. */
+class SpyLimiter extends LocalLimiter {
+  readonly settled: ActualUsage[] = []
+
+  override settle (reservation: number, used: ActualUsage): void {
+    this.settled.push(used)
+    super.settle(reservation, used)
+  }
+}
+
+t.test('parts of a call that were answered are not asked again by another attempt', async t => {
+  let failures = 0
+  const upstream = await fakeUpstream(async (_request, number) => {
+    if (number === 2 && failures++ === 0) {
+      await upstream.request(3)
+      return { status: 500, pieces: ['{}'] }
+    }
+    return { pieces: [chatAnswer(`${number}`)] }
+  })
+  t.teardown(upstream.close)
+  const api = await testGateway(t, { providers: [upstreamAt(upstream.url, 'deepseek', 'deepseek', { retries: 2 })] })
+  const response = await api.post(path, { model: 'deepseek/deepseek-chat', messages: 'hi', n: 4 })
+  t.equal(response.status, 200)
+  t.match(await response.json(), { choices: { length: 4 }, usage: { completion_tokens: 4 } })
+  t.equal(upstream.requests.length, 5, 'only the one that failed')
+})
+
+t.test('parts that one provider answered are paid although another one answers the call', async t => {
+  const one = await fakeUpstream((_request, number) => number === 0 ? { status: 500, pieces: ['{}'] } : { pieces: [chatAnswer('x')] })
+  const two = await fakeUpstream({ pieces: [chatAnswer('two')] })
+  t.teardown(one.close)
+  t.teardown(two.close)
+  const limiter = new SpyLimiter()
+  const api = await testGateway(t, {
+    providers: [upstreamAt(one.url, 'deepseek', 'deepseek'), upstreamAt(`${two.url}/v1`)],
+    models: [modelSettings('deepseek/m', { price: { input: 1000, output: 1000 } }), modelSettings('openai/priced', { price })]
+  }, { limited: { id: 'key-2', name: 'limited', limits: { budget: { usd: 100, per: 'day', capAnswers: false } } } }, { limiter })
+  const response = await api.post(path, { model: ['deepseek/m', 'openai/priced'], messages: 'hi', n: 3 }, { headers: { authorization: 'Bearer limited' } })
+  t.match(await response.json(), { model: 'openai/priced' })
+  await until(() => limiter.settled.length === 1, 'the call to be settled')
+  t.equal(limiter.settled[0]?.nanoUsd, 2 * 4 * 1000 * 1000 + 3 * price.input * 1000 + price.output * 1000, 'two parts and the answer, each at its price')
+})
+
+t.test('a request that a provider did and whose answer is of no use is paid as an estimate', async t => {
+  const upstream = await fakeUpstream({ pieces: ['half a {'] })
+  t.teardown(upstream.close)
+  const limiter = new SpyLimiter()
+  const api = await testGateway(t, {
+    providers: [upstreamAt(`${upstream.url}/v1`)], models: [modelSettings('openai/priced', { price, capabilities: { output_token_limit: outputLimit } })]
+  }, { limited: { id: 'key-2', name: 'limited', limits: { budget: { usd: 0.05, per: 'day' } } } }, { limiter })
+  const statuses: number[] = []
+  for (let call = 0; call < 8; call++) {
+    statuses.push((await api.post(path, { model: 'openai/priced', messages: 'hello' }, { headers: { authorization: 'Bearer limited' } })).status)
+  }
+  t.same([...new Set(statuses)], [502, 402], 'the budget ends')
+  t.ok((limiter.settled[0]?.nanoUsd ?? 0) >= 1000 * price.output * 1000)
+})
+
+t.test('a call that is given up while its provider works on it is paid as an estimate', async t => {
+  const upstream = await fakeUpstream({ silent: true })
+  t.teardown(upstream.close)
+  const limiter = new SpyLimiter()
+  const api = await testGateway(t, {
+    providers: [upstreamAt(`${upstream.url}/v1`)],
+    models: [modelSettings('openai/priced', { price, capabilities: { output_token_limit: outputLimit } })],
+    limits: { ...settings().limits, callMs: 100 }
+  }, { limited: { id: 'key-2', name: 'limited', limits: { budget: oneDollar } } }, { limiter })
+  const response = await api.post(path, { model: 'openai/priced', messages: 'x'.repeat(4000) }, { headers: { authorization: 'Bearer limited' } })
+  t.equal(response.status, 504)
+  await until(() => limiter.settled.length === 1, 'the call to be settled')
+  t.ok((limiter.settled[0]?.nanoUsd ?? 0) >= 1000 * price.input * 1000)
+})
+
+t.test('results of tools that are too long for what is left of the budget end the loop', async t => {
+  const call = { id: 'c1', type: 'function', function: { name: 'echo', arguments: JSON.stringify({ text: 'words '.repeat(20_000) }) } }
+  const provider = await greedyProvider(t, () => ({ pieces: [JSON.stringify({
+    id: 'x', object: 'chat.completion', created: 1, model: 'm', usage: usageOf(10),
+    choices: [{ index: 0, message: { role: 'assistant', content: null, tool_calls: [call] }, finish_reason: 'tool_calls' }]
+  })] }))
+  const tools = await startToolServer(t)
+  const { ask } = await start(t, provider, { budget: { usd: 0.02, per: 'day' } }, { tools: { ...settings().tools, connectMs: 10_000, loopMs: 20_000, resultBytes: 200_000, allowedHosts: ['127.0.0.1'] } })
+  const answer = await ask({ mcp_servers: [tools.url], max_turns: 5, max_completion_tokens: 100 })
+  t.equal(answer.status, 200)
+  t.match(await answer.json(), { tool_loop_stopped: { reason: 'budget', turns: 1 } })
+  t.equal(provider.upstream.requests.length, 1)
 })

@@ -5,6 +5,7 @@ import OpenAI from 'openai'
 import t from 'tap'
 import { chatAnswer, fakeUpstream, type FakeUpstream, type Script, type SeenRequest } from '../support/upstream.ts'
 import { testGateway, testKey, upstreamAt, type TestGateway } from '../support/gateway.ts'
+import { modelSettings } from '../support/settings.ts'
 import { until } from '../support/until.ts'
 import { Secret } from '../../lib/core/secret.ts'
 import type { ApiKey } from '../../lib/core/key.ts'
@@ -507,4 +508,41 @@ t.test('the task of a dead process is taken over, and its late answer is not tak
   t.equal(await rows.renew('a', dead), false)
   await rows.expire(Date.now() + 120_000)
   t.equal(await rows.find('a', 0), undefined)
+})
+
+t.test('a receipt is charged what its answer can cost at most, until the answer is fetched and costs what it costs', async t => {
+  const upstream = await fakeUpstream(({ method, path }) => {
+    if (method === 'POST') return accepted
+    if (path.endsWith('refused')) return { status: 400, pieces: ['{"error":"no"}'] }
+    return { pieces: [chatAnswer('later')] }
+  })
+  t.teardown(upstream.close)
+  const database = await store(t)
+  const usageDatabase = await openDatabase(dirname(database.path), { busyTimeoutMs: 0 })
+  t.teardown(usageDatabase.close)
+  const key: ApiKey = { id: 'key-3', name: 'limited', limits: { budget: { usd: 1, per: 'day' } } }
+  const api = await testGateway(t, {
+    providers: [upstreamAt(upstream.url, 'xai', 'xai')],
+    models: [modelSettings('xai/grok-4.6', { price: { input: 1, output: 10 }, capabilities: { output_token_limit: 40_000 } })],
+    deferred: { forAllProviders: false, keepMs: 86_400_000, pending: 10, keyBytes: 1_000_000 }
+  }, { limited: key }, { database, usageDatabase })
+  const headers = { authorization: 'Bearer limited' }
+  const receipts: string[] = []
+  const defer = async (): Promise<number> => {
+    const response = await api.post(path, question, { headers })
+    const body = await json(response)
+    if (response.status === 200) receipts.push(String(body['request_id']))
+    return response.status
+  }
+  for (let call = 0; call < 3; call++) await defer()
+  t.equal(upstream.requests.length, 3, 'two of $0.40, and one shortened to what was left')
+  t.equal(await defer(), 402, 'answers that are not fetched yet have used the budget up')
+  for (const id of receipts) t.equal((await fetched(api, id, { headers })).status, 200)
+  t.equal(await defer(), 200, 'what they really cost is next to nothing')
+  await api.gateway.close()
+  const [spent] = await usageDatabase.query.selectFrom('spending').selectAll().execute()
+  const rows = await usageDatabase.query.selectFrom('usage').selectAll().execute()
+  const charged = rows.at(-1)?.cost_nano_usd ?? 0
+  t.ok(charged > 0.39e9)
+  t.equal(spent?.cost_nano_usd, charged + 3 * (3 * 1000 + 10_000), 'three answers as they were reported, and the last receipt')
 })

@@ -1,6 +1,6 @@
 import t from 'tap'
 import { once } from '../../lib/core/stage.ts'
-import { LocalLimiter } from '../../lib/limits/limiter.ts'
+import { LocalLimiter, type Limiter } from '../../lib/limits/limiter.ts'
 import { createModels } from '../../lib/models/create-models.ts'
 import { countWithoutRefusing, limits } from '../../lib/stages/limits.ts'
 import { settings } from '../support/settings.ts'
@@ -56,4 +56,25 @@ t.test('a call that was admitted before is counted and never refused', async t =
     const [counted] = await collect(stage(once(call({ tokensPerMinute: 1 }))))
     t.type(counted?.record.reservation, 'number')
   }
+})
+
+t.test('a call that ends while another process decides waits no longer, and what is reserved for it is released', async t => {
+  const local = new LocalLimiter()
+  let decide = (): void => undefined
+  const asked = new Promise<void>(resolve => { decide = resolve })
+  const limiter: Limiter = {
+    reserve: async wanted => {
+      await asked
+      return local.reserve(wanted)
+    },
+    settle: (reservation, used) => local.settle(reservation, used)
+  }
+  const leaving = new AbortController()
+  const left = collect(limits({ limiter, models, settings: settings() })(once(call({ concurrentCalls: 1 }, { signal: leaving.signal }))))
+  leaving.abort(new Error('left'))
+  await t.rejects(left, { message: 'left' })
+  decide()
+  const [next] = await collect(limits({ limiter, models, settings: settings() })(once(call({ concurrentCalls: 1 }))))
+  t.match(next?.record, { reservation: Number })
+  t.equal(local.counters.open, 1)
 })

@@ -4,7 +4,9 @@ import { AbandonedAnswers } from '../../lib/upstream/abandoned-answers.ts'
 import { GatewayError } from '../../lib/core/errors.ts'
 import { chatAnswer, chatFrames, eventStream, fakeUpstream, type Script } from '../support/upstream.ts'
 import { testGateway, upstreamAt, type TestGateway } from '../support/gateway.ts'
+import { modelSettings } from '../support/settings.ts'
 import { until } from '../support/until.ts'
+import { openDatabase } from '../../lib/stores/database.ts'
 import type { FakeUpstream, SeenRequest } from '../support/upstream.ts'
 import type { Usage } from '../../lib/core/usage.ts'
 import type { Test } from 'tap'
@@ -160,4 +162,32 @@ t.test('a gateway that closes gives up what was read on for an earlier configura
   await api.gateway.close()
   t.match(api.lines, [{ outcome: 'client_closed', usage: { estimated: true } }], 'before everything is closed')
   await aborted
+})
+
+t.test('images of an answer that is read on are counted', async t => {
+  let go = (): void => undefined
+  const gate = new Promise<void>(resolve => { go = resolve })
+  const upstream = await fakeUpstream({ pieces: (async function * () {
+    await gate
+    yield JSON.stringify({ created: 1, data: [{ b64_json: 'AA==' }, { b64_json: 'AA==' }], quality: 'low', size: '1024x1024' })
+  })() })
+  t.teardown(upstream.close)
+  const database = await openDatabase(t.testdir(), { busyTimeoutMs: 0 })
+  t.teardown(database.close)
+  const api = await testGateway(t, {
+    providers: [upstreamAt(upstream.url, 'openai', 'openai', { onDisconnect: 'read_to_end' })],
+    models: [modelSettings('openai/picture', { price: { images: [{ quality: 'high', usd: 0.5 }, { quality: 'low', usd: 0.1 }] } })]
+  }, {}, { usageDatabase: database })
+  const leaving = new AbortController()
+  const answer = api.post('/v1/images/generations', { model: 'openai/picture', prompt: 'x', n: 4 }, { signal: leaving.signal })
+  answer.catch(() => undefined)
+  await upstream.request(0)
+  leaving.abort()
+  await until(() => api.gateway.services.abandoned.size === 1, 'one abandoned answer')
+  go()
+  await until(() => api.lines.length === 1, 'the call to be logged')
+  await api.gateway.close()
+  t.match(await database.query.selectFrom('usage').selectAll().execute(), [
+    { outcome: 'client_closed', images: 2, image_quality: 'low', cost_nano_usd: 0.2e9 }
+  ])
 })

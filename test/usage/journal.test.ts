@@ -10,7 +10,7 @@ import { Ledger } from '../../lib/usage/ledger.ts'
 import { testGateway, upstreamAt, type TestGateway } from '../support/gateway.ts'
 import { ask, startGateway } from '../support/headgate.ts'
 import { until } from '../support/until.ts'
-import { chatAnswer, fakeUpstream } from '../support/upstream.ts'
+import { chatAnswer, chatFrames, eventStream, fakeUpstream } from '../support/upstream.ts'
 import { usageRowOf } from '../support/usage.ts'
 import type { GatewayParts } from '../../lib/gateway.ts'
 import type { Test } from 'tap'
@@ -153,6 +153,65 @@ t.test('kill -9 loses no call that its caller has the answer of', async t => {
   const count = await countOf(await open(t, join(directory, '.headgate')))
   t.ok(count >= answered, `${count} rows of ${answered} answers`)
   t.ok(count <= answered + 8, 'and none twice')
+})
+
+t.test('a call in flight at kill -9 is on record as interrupted, with what was known of it', async t => {
+  const [head = '', ...texts] = chatFrames(['x'.repeat(400), 'y'])
+  const upstream = await fakeUpstream(({ json }) => Reflect.get(Object(json), 'stream') === true
+    ? { headers: eventStream, pieces: [head, ...texts.slice(0, 1)], then: 'stall' }
+    : { silent: true })
+  t.teardown(upstream.close)
+  const directory = t.testdir({
+    'headgate.yaml': `providers: {here: {base_url: "${upstream.url}/v1"}}\nmodels: {here/m: {price: {input: 10, output: 100}}}`
+  })
+  const env = { HEADGATE_API_KEYS: 'a key' }
+  const first = await startGateway(t, directory, env)
+  const calls = Promise.allSettled([false, true].map(async stream => {
+    const headers = { authorization: 'Bearer a key', 'content-type': 'application/json' }
+    const response = await fetch(`${first.url}/v1/chat/completions`, {
+      method: 'POST', headers, body: JSON.stringify({ model: 'here/m', messages: 'four words of text '.repeat(100), stream })
+    })
+    return await response.text()
+  }))
+  const store = join(directory, '.headgate')
+  const journal = (): string => readdirSync(store).filter(name => name.endsWith('.jsonl')).map(name => readFileSync(join(store, name), 'utf8')).join('')
+  await until(() => (journal().match(/"interrupted"/g) ?? []).length >= 2, 'both on record')
+  first.child.kill('SIGKILL')
+  await calls
+  const second = await startGateway(t, directory, env)
+  second.child.kill('SIGTERM')
+  t.match(await second.ended, { code: 0 })
+  const { query } = await open(t, store)
+  const rows = await query.selectFrom('usage').selectAll().orderBy('streamed').execute()
+  t.match(rows, [
+    { outcome: 'interrupted', model: 'here/m', attempts: 1, streamed: 0, estimated: 1, prompt_tokens: Number, completion_tokens: 0, cost_nano_usd: Number },
+    { outcome: 'interrupted', model: 'here/m', attempts: 1, streamed: 1, estimated: 1, prompt_tokens: Number, completion_tokens: 100, cost_nano_usd: Number }
+  ])
+  t.equal(rows.length, 2)
+  t.ok(Number(rows[0]?.prompt_tokens) >= 400)
+  const spent = await query.selectFrom('spending').select('cost_nano_usd').execute()
+  t.equal(Number(spent[0]?.cost_nano_usd), rows.reduce((sum, { cost_nano_usd: cost }) => sum + Number(cost), 0), 'and it counts in budgets')
+})
+
+t.test('a call that was on record as interrupted and ends has one row, of its end', async t => {
+  let answer = (): void => undefined
+  const answered = new Promise<void>(resolve => { answer = resolve })
+  const upstream = await fakeUpstream(async () => {
+    await answered
+    return { pieces: [chatAnswer('late')] }
+  })
+  t.teardown(upstream.close)
+  const directory = t.testdir()
+  const database = await open(t, directory)
+  const api = await testGateway(t, { providers: [upstreamAt(`${upstream.url}/v1`)] }, {}, { usageDatabase: database })
+  const call = api.post('/v1/chat/completions', question)
+  const journal = (): string => readdirSync(directory).filter(name => name.endsWith('.jsonl')).map(name => readFileSync(join(directory, name), 'utf8')).join('')
+  await until(() => journal().includes('"interrupted"'), 'the call on record')
+  answer()
+  t.equal((await call).status, 200)
+  await api.gateway.close()
+  t.match(await database.query.selectFrom('usage').select(['outcome', 'completion_tokens', 'estimated']).execute(), [{ outcome: 'ok', completion_tokens: 1, estimated: 0 }])
+  t.same(journal(), '')
 })
 
 t.test('a store that is deleted while a gateway runs is said on /health, and no record is lost', async t => {

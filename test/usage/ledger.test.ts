@@ -7,6 +7,7 @@ import type { UsageRow } from '../../lib/stores/tables.ts'
 import { createLog } from '../../lib/telemetry/log.ts'
 import { costNanoUsd } from '../../lib/usage/cost.ts'
 import { dayMs } from '../../lib/usage/day.ts'
+import { Journal } from '../../lib/usage/journal.ts'
 import { Ledger, type LedgerOptions } from '../../lib/usage/ledger.ts'
 import { insertUsage } from '../../lib/usage/insert-usage.ts'
 import { pruneUsage } from '../../lib/usage/prune.ts'
@@ -18,6 +19,7 @@ import { testGateway, testKey, upstreamAt, type TestGateway } from '../support/g
 import { modelSettings, settings } from '../support/settings.ts'
 import { startToolServer } from '../support/tool-server.ts'
 import { until } from '../support/until.ts'
+import { usageRowOf } from '../support/usage.ts'
 import { chatAnswer, chatFrames, eventStream, fakeUpstream, type Script, type SeenRequest } from '../support/upstream.ts'
 import type { ApiKey } from '../../lib/core/key.ts'
 import type { Call } from '../../lib/core/call.ts'
@@ -226,15 +228,18 @@ t.test('a loop whose caller leaves in a later turn has paid for that, read on, a
   }
 })
 
-t.test('a loop that breaks off in a later turn has paid for those before, and says that this is not all', async t => {
+t.test('a loop that breaks off in a later turn has paid for those before, and for what is estimated of that one', async t => {
   const server = await startToolServer(t)
   const { api, close } = await desk(t, (_, number) => number === 0
     ? callingTurn()
     : { headers: eventStream, pieces: chatFrames(['text']).slice(0, 2), then: 'fin' }, {
     parts: { tools: patient }
   })
-  await (await api.post(path, { ...question, stream: true, mcp_servers: [server.url] })).text()
-  t.match(await close(), [{ outcome: 'error', turns: 2, prompt_tokens: 10, completion_tokens: 5, estimated: 1 }])
+  await (await api.post(path, { ...question, messages: 'x'.repeat(4000), stream: true, mcp_servers: [server.url] })).text()
+  const [row] = await close()
+  t.match(row, { outcome: 'error', turns: 2, completion_tokens: 6, estimated: 1 })
+  t.ok(Number(row?.prompt_tokens) > 1000, `${row?.prompt_tokens}`)
+  t.match(api.lines[0], { usage: { prompt: row?.prompt_tokens, completion: 6, estimated: true } }, 'the log says the same')
 })
 
 t.test('sound, recordings, images, vectors and documents are counted in their own measure', async t => {
@@ -357,7 +362,7 @@ t.test('rows wait while the database is locked, and none is lost beyond what mem
   await kept.flush()
   t.equal(kept.degraded, false)
   t.ok(lines.some(({ msg, lost }) => msg === 'usage ledger available again' && lost === 0))
-  await until(() => lines.some(({ rows }) => rows === 130), 'the journal to be imported')
+  await until(() => lines.some(({ rows }) => rows === 10), 'those that only the journal had to be imported')
   t.equal(kept.dropped, 0)
   t.equal((await rowsOf(database)).length, 130)
 })
@@ -524,7 +529,7 @@ t.test('while nothing can be written, no more is kept in memory than the rows th
   for (let number = 0; number < 10; number++) {
     const row = usageRow(ended(), noModels)
     if (row === undefined) return t.fail('a call with a key has a row')
-    await kept.recordBeforeLastByte(row)
+    await kept.recordOpen(row)
     await kept.add(row)
   }
   t.equal(kept.dropped, 8)
@@ -533,4 +538,39 @@ t.test('while nothing can be written, no more is kept in memory than the rows th
   kept.flushJournal()
   const [name = ''] = readdirSync(directory)
   t.equal(readFileSync(join(directory, name), 'utf8').trim().split('\n').length, 2)
+})
+
+t.test('rows that are in the journal only stay there while it cannot be moved', async t => {
+  const directory = t.testdir()
+  const { database, lines, ledger: kept } = await ledger(t, directory, { maxWaiting: 2, everyMs: 3_600_000 })
+  const journal = (): string[] => readdirSync(directory).filter(name => name.endsWith('.jsonl'))
+  for (let number = 0; number < 5; number++) await kept.add(usageRowOf(number))
+  t.equal(kept.waiting, 5)
+  const move = t.intercept(Journal.prototype, 'moveTo', { value: () => { throw new Error('no room') }, configurable: true })
+  await kept.flush()
+  await kept.add(usageRowOf(5))
+  await kept.flush()
+  t.equal(lines.filter(({ msg }) => /left in the journal/.test(String(msg))).length, 2)
+  t.ok(kept.waiting > 0)
+  t.match(journal().map(name => readFileSync(join(directory, name), 'utf8')).join(''), /"row-4"/)
+  move.restore()
+  await kept.flush()
+  await until(async () => (await rowsOf(database)).length === 6, 'all rows')
+  await until(() => journal().length === 0, 'no journal')
+  t.equal(kept.waiting, 0)
+})
+
+t.test('the last row of a call that is open while the journal is imported is the one that counts', async t => {
+  const directory = t.testdir()
+  const { database, ledger: kept } = await ledger(t, directory, { maxWaiting: 1, everyMs: 3_600_000 })
+  await kept.recordOpen(usageRowOf(1))
+  await kept.add(usageRowOf(2))
+  await kept.add(usageRowOf(3))
+  await kept.flush()
+  await until(async () => (await rowsOf(database)).length === 2, 'the rows of the calls that have ended')
+  await kept.add(usageRowOf(1, { outcome: 'client_closed', cost_nano_usd: 70 }))
+  await kept.flush()
+  t.match(await database.query.selectFrom('usage').select(['id', 'outcome']).orderBy('id').execute(), [
+    { id: 'row-1', outcome: 'client_closed' }, { id: 'row-2' }, { id: 'row-3' }
+  ])
 })

@@ -1,0 +1,34 @@
+import { open } from 'node:fs/promises'
+
+const pieceBytes = 1024 * 1024
+const newline = 0x0a
+
+/**
+ * Yields the lines of a file from the last to the first, those of one piece of the file together. The file may
+ * be of any size: no more than two pieces are in memory. What has no line break in a whole piece is no line of
+ * ours, and is skipped.
+ */
+export async function * linesFromEnd (path: string): AsyncGenerator<string[], void, undefined> {
+  const file = await open(path)
+  try {
+    let end = (await file.stat()).size
+    /** The end of a line that begins in an earlier piece. */
+    let tail = Buffer.alloc(0)
+    while (end > 0) {
+      const start = Math.max(0, end - pieceBytes)
+      const piece = Buffer.alloc(end - start)
+      const { bytesRead } = await file.read(piece, 0, piece.length, start)
+      end = start
+      const bytes = Buffer.concat([piece.subarray(0, bytesRead), tail])
+      const lineEnd = start === 0 ? -1 : bytes.indexOf(newline)
+      if (start > 0 && lineEnd < 0) {
+        tail = Buffer.alloc(0)
+        continue
+      }
+      tail = bytes.subarray(0, Math.max(lineEnd, 0))
+      yield bytes.subarray(lineEnd + 1).toString().split('\n').toReversed()
+    }
+  } finally {
+    await file.close()
+  }
+}

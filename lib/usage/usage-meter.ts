@@ -1,0 +1,89 @@
+/** Reads out of the events of one answer what it used, into the record of its call. */
+
+import { isOutput, noteOutput, noteUsage, type CallRecord } from '../core/record.ts'
+import type { Transcript } from '../core/events.ts'
+import type { Usage } from '../core/usage.ts'
+
+/** The fields of any event that say how much was used. */
+export interface MeteredEvent {
+  readonly type: string
+  readonly usage?: Usage
+  readonly text?: string
+  /** The images of an `image-answer`. */
+  readonly data?: readonly unknown[]
+  /** The provider's words about images. */
+  readonly about?: Readonly<Record<string, unknown>>
+  readonly transcript?: Transcript
+  readonly result?: unknown
+}
+
+export class UsageMeter {
+  readonly #record: CallRecord
+  readonly #earlier: Usage | undefined
+  #reported = false
+
+  /** @param earlier the usage of the turns before */
+  constructor (record: CallRecord, earlier: Usage | undefined = record.usage) {
+    this.#record = record
+    this.#earlier = earlier
+  }
+
+  /** True once the provider has said what the answer used. */
+  get reported (): boolean {
+    return this.#reported
+  }
+
+  read (events: readonly MeteredEvent[]): void {
+    for (const event of events) if (!isOutput(event.type)) this.#note(event)
+    noteOutput(this.#record, events)
+  }
+
+  #note ({ type, usage, data = [], about, transcript, result }: MeteredEvent): void {
+    switch (type) {
+      case 'usage':
+        if (usage !== undefined) this.#report(usage)
+        break
+      case 'image-end':
+        this.#noteImages(1, about)
+        break
+      case 'image-answer':
+        this.#noteImages(data.length, about)
+        break
+      case 'transcript-end':
+        if (transcript !== undefined) this.#noteTranscript(transcript)
+        break
+      case 'result':
+        if (hasPages(result)) this.#record.pages = result.pages.length
+    }
+  }
+
+  /** Tokens or seconds, whichever the provider counts. */
+  #noteTranscript ({ usage, durationSeconds }: Transcript): void {
+    const seconds = usage?.type === 'duration' ? usage.seconds : durationSeconds
+    if (seconds !== undefined) this.#record.audioSeconds = seconds
+    if (usage?.type !== 'tokens') return
+    const { audio_tokens: audio } = usage.input_token_details ?? {}
+    this.#report({
+      promptTokens: usage.input_tokens,
+      completionTokens: usage.output_tokens,
+      totalTokens: usage.total_tokens,
+      ...audio !== undefined && { promptAudioTokens: audio }
+    })
+  }
+
+  #noteImages (count: number, { size, quality }: Readonly<Record<string, unknown>> = {}): void {
+    const record = this.#record
+    record.images = (record.images ?? 0) + count
+    if (typeof size === 'string') record.imageSize = size
+    if (typeof quality === 'string') record.imageQuality = quality
+  }
+
+  #report (usage: Usage): void {
+    this.#reported = true
+    noteUsage(this.#record, usage, this.#earlier)
+  }
+}
+
+function hasPages (result: unknown): result is { readonly pages: readonly unknown[] } {
+  return typeof result === 'object' && result !== null && 'pages' in result && Array.isArray(result.pages)
+}

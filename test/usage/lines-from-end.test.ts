@@ -1,0 +1,38 @@
+import { appendFileSync, truncateSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import t from 'tap'
+import { openDatabase } from '../../lib/stores/database.ts'
+import { importJournals } from '../../lib/usage/import-journals.ts'
+import { linesFromEnd } from '../../lib/usage/lines-from-end.ts'
+import { usageRowOf } from '../support/usage.ts'
+
+async function read (path: string): Promise<string[]> {
+  const lines: string[] = []
+  for await (const some of linesFromEnd(path)) lines.push(...some)
+  return lines
+}
+
+t.test('lines come from the last to the first, whole wherever the file is cut into pieces', async t => {
+  const path = join(t.testdir(), 'lines')
+  writeFileSync(path, '')
+  t.same(await read(path), [])
+  writeFileSync(path, 'ä\nb\n\nc')
+  t.same(await read(path), ['c', '', 'b', 'ä'])
+  const lines = Array.from({ length: 30_000 }, (_, number) => `${number} ${'é€'.repeat(number % 40)}`)
+  writeFileSync(path, lines.join('\n'))
+  t.same(await read(path), lines.toReversed())
+})
+
+t.test('a journal of more than 512 MB, with damage in the middle, is imported', async t => {
+  const directory = t.testdir()
+  const path = join(directory, 'usage-x.jsonl')
+  writeFileSync(path, `${JSON.stringify(usageRowOf(1))}\n`)
+  truncateSync(path, 560 * 1024 * 1024)
+  appendFileSync(path, `\n${JSON.stringify(usageRowOf(2))}\n`)
+  const database = await openDatabase(directory)
+  t.teardown(database.close)
+  const imported: number[] = []
+  await importJournals(database, { onImported: (_, rows) => imported.push(rows), onFailure: (_, error) => t.fail(String(error)) })
+  t.same(imported, [2])
+  t.same(await database.query.selectFrom('usage').select('id').orderBy('id').execute(), [{ id: 'row-1' }, { id: 'row-2' }])
+})
