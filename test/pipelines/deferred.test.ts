@@ -524,7 +524,7 @@ t.test('a receipt is charged what its answer can cost at most, until the answer 
   const api = await testGateway(t, {
     providers: [upstreamAt(upstream.url, 'xai', 'xai')],
     models: [modelSettings('xai/grok-4.6', { price: { input: 1, output: 10 }, capabilities: { output_token_limit: 40_000 } })],
-    deferred: { forAllProviders: false, keepMs: 86_400_000, pending: 10, keyBytes: 1_000_000 }
+    deferred: { forAllProviders: false, keepMs: 86_400_000, maxPending: 10, maxBytesPerKey: 1_000_000 }
   }, { limited: key }, { database, usageDatabase })
   const headers = { authorization: 'Bearer limited' }
   const receipts: string[] = []
