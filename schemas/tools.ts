@@ -9,7 +9,7 @@ import { Type, type Static } from 'typebox'
 import { AnyObject, MapOf, Nullable, OneOf } from './nullable.ts'
 
 export const FunctionDefinition = Type.Object({
-  name: Type.String({ minLength: 1 }),
+  name: Type.String({ minLength: 1, maxLength: 256 }),
   description: Nullable(Type.String()),
   parameters: Nullable(AnyObject, { description: 'JSON schema of the arguments.' }),
   strict: Nullable(Type.Boolean(), {
@@ -27,7 +27,7 @@ export type FunctionTool = Static<typeof FunctionTool>
 export const CustomTool = Type.Object({
   type: Type.Literal('custom'),
   custom: Type.Object({
-    name: Type.String({ minLength: 1 }),
+    name: Type.String({ minLength: 1, maxLength: 256 }),
     description: Nullable(Type.String()),
     format: Nullable(Type.Union([
       Type.Object({ type: Type.Literal('text') }),

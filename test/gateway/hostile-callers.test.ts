@@ -110,6 +110,16 @@ t.test('a wide list costs one look at each item, and no text of any index', asyn
   t.ok(looks <= 2 * width + 10, `${looks} looks at ${width} items`)
 })
 
+t.test('the name of a tool is bounded, whatever a provider takes', async t => {
+  const { api } = await start(t, { pieces: [chatAnswer('x')] })
+  const status = async (tool: object): Promise<number> => (await api.post(path, { ...question, tools: [tool] })).status
+  for (const [length, expected] of [[256, 200], [257, 422]] as const) {
+    const name = 'a'.repeat(length)
+    t.equal(await status({ type: 'function', function: { name } }), expected, `a function of ${length}`)
+    t.equal(await status({ type: 'custom', custom: { name } }), expected, `a custom tool of ${length}`)
+  }
+})
+
 t.test('a large answer that has begun arrives completely although the gateway closes', async t => {
   const { api } = await start(t, { pieces: [chatAnswer('x'.repeat(30e6))] }, {}, {
     limits: limits({ answerBytes: 1e8 }), server: { ...settings().server, drainMs: 10_000 }
