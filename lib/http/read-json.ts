@@ -20,6 +20,8 @@ import type { LargeStringExtractor } from '../json/extract-large-strings.ts'
 const bytesPerTurn = 64 * 1024
 /** Strings from this length on are media in base64 or documents: `maxBytes` bounds them, `maxTextBytes` all else. */
 const largeStringBytes = 64 * 1024
+/** Decoding, parsing and printing a text of this length takes a few milliseconds. */
+const largeTextBytes = 2 * 1024 * 1024
 /** Smaller bodies are not counted unless memory is short. */
 const uncountedBytes = 16 * 1024
 /** Memory of one value or key once parsed: distinct keys of large objects take most. */
@@ -65,7 +67,9 @@ export async function readJson (request: IncomingMessage, limits: JsonLimits): P
   const inflate = inflaterOf(headers['content-encoding'])
   const length = Number(headers['content-length'] ?? Number.NaN)
   limits.largeStrings?.expect(inflate === undefined && length >= 0 ? length : limits.maxBytes)
-  const text = await readText(request, inflate, limits)
+  const decoded = decodeUtf8(await readBytes(request, inflate, limits))
+  const text = typeof decoded === 'object' ? await decoded : decoded
+  if (text === undefined) throw new GatewayError('invalid_json', { message: 'The body is not UTF-8.' })
   let value: unknown
   try {
     value = JSON.parse(text)
@@ -76,6 +80,8 @@ export async function readJson (request: IncomingMessage, limits: JsonLimits): P
   if (isDeeperThan(value, limits.maxDepth + 1)) {
     throw new GatewayError('invalid_json', { message: `The body is nested deeper than ${limits.maxDepth} levels.` })
   }
+  // What validates and sends a large body takes a turn of its own.
+  if (text.length > largeTextBytes) await yieldFairly()
   return value
 }
 
@@ -85,9 +91,9 @@ function inflaterOf (encoding: string | undefined): Inflater | undefined {
   throw new GatewayError('unsupported_media_type', { message: 'The content encoding of the body is not supported.' })
 }
 
-async function readText (
+async function readBytes (
   request: IncomingMessage, inflate: Inflater | undefined, limits: JsonLimits
-): Promise<string> {
+): Promise<readonly Buffer[]> {
   const source = inflate ?? request
   const { signal, largeStrings } = limits
   return await new Promise((resolve, reject) => {
@@ -162,9 +168,7 @@ async function readText (
         reject(error)
         return
       }
-      const text = decodeUtf8(largeStrings?.rest ?? pieces)
-      if (text !== undefined) resolve(text)
-      else reject(new GatewayError('invalid_json', { message: 'The body is not UTF-8.' }))
+      resolve(largeStrings?.rest ?? pieces)
     }
     if (signal.aborted) return settle(signal.reason)
     signal.addEventListener('abort', onAbort, { once: true })
@@ -182,10 +186,28 @@ function ignoreLateError (): void {
 }
 
 /** Returns `undefined` for what is not UTF-8: decoded leniently, a model would be asked something else. */
-function decodeUtf8 (pieces: readonly Buffer[]): string | undefined {
+function decodeUtf8 (pieces: readonly Buffer[]): string | Promise<string> | undefined {
   const [first] = pieces
   const bytes = pieces.length === 1 && first !== undefined ? first : Buffer.concat(pieces)
-  return isUtf8(bytes) ? bytes.toString() : undefined
+  if (!isUtf8(bytes)) return undefined
+  return bytes.length <= largeTextBytes ? bytes.toString() : decodeInParts(bytes)
+}
+
+/** Decodes a part per turn of the event loop: beyond ASCII, a megabyte takes 4 ms. */
+async function decodeInParts (bytes: Buffer): Promise<string> {
+  let text = ''
+  for (let from = 0, to = 0; from < bytes.length; from = to) {
+    to = Math.min(from + largeTextBytes, bytes.length)
+    while (isContinuation(bytes[to])) to--
+    text += bytes.toString('utf8', from, to)
+    await yieldFairly()
+  }
+  return text
+}
+
+/** Tells whether a byte is one of a character of several, and not its first. */
+function isContinuation (byte: number | undefined): boolean {
+  return byte !== undefined && (byte & 0xc0) === 0x80
 }
 
 function tooLarge (maxBytes: number, param?: string): GatewayError {

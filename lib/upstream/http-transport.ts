@@ -17,6 +17,7 @@ import { isHeaderSafe } from '../text/header-value.ts'
 import { decompressed } from './decompress.ts'
 import { GatewayError } from '../core/errors.ts'
 import { Semaphore, type Waiter } from '../async/semaphore.ts'
+import { yieldFairly } from '../async/yield-fairly.ts'
 import type { Secret } from '../core/secret.ts'
 import type { SendOptions, Transport, UpstreamResponse, UpstreamRequest } from '../providers/provider.ts'
 
@@ -36,6 +37,9 @@ export interface HttpTransport extends Transport {
   /** Waits for open requests, then closes the sockets. */
   readonly close: () => Promise<void>
 }
+
+/** A body of so many characters takes a few milliseconds to encode. */
+const largeBodyLength = 2 * 1024 * 1024
 
 /** Carries requests to one provider over HTTP/1.1. */
 export function httpTransport (options: UpstreamOptions): HttpTransport {
@@ -63,6 +67,8 @@ export function httpTransport (options: UpstreamOptions): HttpTransport {
   return {
     send: async (request, sendOptions) => {
       const { signal, credential } = sendOptions
+      // What printed a large body has taken a turn of the event loop; to encode and write it takes another.
+      if (typeof request.body === 'string' && request.body.length > largeBodyLength) await yieldFairly()
       if (signal.aborted) throw signal.reason
       const headers = Object.assign({}, fixed, request.headers, credential)
       checkHeaders(headers)
