@@ -1,4 +1,4 @@
-import { lstatSync, readFileSync, readdirSync, rmSync, statSync, symlinkSync, utimesSync, writeFileSync } from 'node:fs'
+import { lstatSync, readFileSync, readdirSync, renameSync, rmSync, statSync, symlinkSync, utimesSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { openDatabase, type Database } from '../../lib/stores/database.ts'
@@ -236,6 +236,46 @@ t.test('a store that is deleted while a gateway runs is said on /health, and no 
   t.teardown(async () => await ledger.close())
   await ledger.importJournals()
   t.ok(await countOf(next) >= 2, 'those that were not written before')
+})
+
+t.test('another store in place of the one that is open is said on /health, and gets what was not written', async t => {
+  const store = join(t.testdir({ store: {} }), 'store')
+  const database = await open(t, store)
+  const api = await gatewayWith(t, { usageDatabase: database, database })
+  for (let call = 0; call < 3; call++) await (await api.post('/v1/chat/completions', question)).text()
+  // With its log of writes in it, as a program that restores a backup leaves it.
+  database.copyTo(join(store, 'copy.db'))
+  renameSync(join(store, 'copy.db'), database.path)
+  for (let call = 0; call < 3; call++) t.equal((await api.post('/v1/chat/completions', question)).status, 200)
+  t.match(await health(api), { status: 'ok', degraded: ['store'] })
+  await api.gateway.close()
+  for (const name of readdirSync(store)) if (/-(?:wal|shm)$/.test(name)) rmSync(join(store, name))
+
+  const next = await open(t, store)
+  const ledger = new Ledger(next, { log: createLog('silent'), retention: () => ({ keepDays: 90, keepRows: 1000 }) })
+  t.teardown(async () => await ledger.close())
+  await ledger.importJournals()
+  t.equal(await countOf(next), 6)
+})
+
+t.test('a store that is damaged while it is open is said on /health, and its rows wait in the journal', async t => {
+  const store = join(t.testdir({ store: {} }), 'store')
+  const database = await open(t, store)
+  const { sql } = await import('kysely')
+  const api = await gatewayWith(t, { usageDatabase: database, database })
+  await (await api.post('/v1/chat/completions', question)).text()
+  await until(async () => await countOf(database) === 1, 'the first row')
+  await sql`pragma wal_checkpoint(truncate)`.execute(database.query)
+  writeFileSync(database.path, Buffer.alloc(statSync(database.path).size, 0x41))
+  await sql`pragma shrink_memory`.execute(database.query).catch(() => undefined)
+  await until(async () => {
+    t.equal((await api.post('/v1/chat/completions', question)).status, 200)
+    return JSON.stringify(await health(api)).includes('"ledger"')
+  }, '/health to say so')
+  const calls = api.lines.filter(({ endpoint }) => endpoint === 'chat').map(({ id }) => String(id))
+  const journals = readdirSync(store).filter(name => name.endsWith('.jsonl')).map(name => readFileSync(join(store, name), 'utf8')).join('')
+  t.ok(calls.length > 1)
+  t.same(calls.slice(1).filter(id => !journals.includes(id)), [], 'every call since is in the journal')
 })
 
 t.test('a whole data directory that is deleted comes back with what waits', async t => {
