@@ -14,12 +14,13 @@ import { kills } from './soak/kills.ts'
 import { mutations } from './soak/mutations.ts'
 import { slowConnections } from './soak/slow-connections.ts'
 import { smallHeap } from './soak/small-heap.ts'
+import { stalls } from './soak/stalls.ts'
 import { stores } from './soak/stores.ts'
 import { unreliableProviders } from './soak/unreliable-providers.ts'
 
 const { values: flags } = parseArgs({ options: { short: { type: 'boolean', default: false }, only: { type: 'string', default: '' } } })
 const scenarios = [
-  disconnects, kills, stores, unreliableProviders, slowConnections, mutations, hostileProviders, hostileToolServers, smallHeap
+  disconnects, kills, stores, unreliableProviders, slowConnections, mutations, hostileProviders, hostileToolServers, smallHeap, stalls
 ]
 
 console.log(`${new Date().toISOString().slice(0, 10)}, Node ${process.version}, ${cpus()[0]?.model.trim()}, ${availableParallelism()} cores\n`)

@@ -18,6 +18,7 @@ export interface World {
   /** File of standard output and errors. */
   readonly log: string
   readonly post: (path: string, body: unknown, options?: PostOptions) => Promise<Answer>
+  readonly postForm: (path: string, form: FormData) => Promise<Answer>
   /** Sums the lines of a metric. @param label one they must have: `endpoint="chat"` */
   readonly metric: (name: string, label?: string) => Promise<number>
   /** Parts that are degraded, as `/health` says. */
@@ -99,6 +100,10 @@ async function launch (directory: string, options: WorldOptions): Promise<World>
         signal: signal ?? null
       })
       return { status: answer.statusCode, headers: answer.headers, text: await answer.body.text() }
+    },
+    postForm: async (path, form) => {
+      const answer = await fetch(url + path, { method: 'POST', headers: { authorization: `Bearer ${key}` }, body: form })
+      return { status: answer.status, headers: Object.fromEntries(answer.headers), text: await answer.text() }
     },
     metric: async (name, label = '') => {
       const page = await (await fetch(`http://127.0.0.1:${metricsPort}/metrics`)).text()

@@ -1,0 +1,241 @@
+import { existsSync, readFileSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { gzipSync } from 'node:zlib'
+import { dimensions } from '../../test/scaling/chat-bodies.ts'
+import { ValueCounter } from '../../lib/json/value-counter.ts'
+import { wholeAnswer } from '../support/answers.ts'
+import { loadFactor } from './liveness.ts'
+import { fakeProvider, sendJson } from './provider.ts'
+import { eventually, finding, type Finding, type Scenario } from './scenario.ts'
+import { providerAt, startWorld, type World } from './world.ts'
+import type { LongestTurn } from './loop-turns.ts'
+
+interface Input {
+  readonly name: string
+  readonly path: string
+  readonly body: () => Buffer | FormData
+  readonly headers?: Readonly<Record<string, string>>
+}
+
+const models = ['sandbox/echo', 'openai/gpt-5', 'anthropic/claude-sonnet-4-5', 'google/gemini-2.5-flash', 'xai/grok-4']
+const chatPath = '/v1/chat/completions'
+const MB = 1_000_000
+
+/** `limits.json_body_bytes` and `json_values` as they are by default. */
+const most = { bytes: 16 * 1024 * 1024, values: 500_000 }
+
+function isAllowed (text: Buffer): boolean {
+  const counter = new ValueCounter(most.bytes)
+  counter.push(text)
+  return text.length <= most.bytes && counter.weight <= most.values
+}
+
+/** Returns the largest body of a kind that is not refused for its size, as near as eighths of it. */
+function largest (make: (size: number) => object, from = 1): Buffer {
+  const print = (size: number): Buffer => Buffer.from(JSON.stringify(make(Math.floor(size))))
+  let size = from
+  while (size < most.bytes && isAllowed(print(size * 2))) size *= 2
+  for (const share of [1.75, 1.5, 1.25]) {
+    const body = print(size * share)
+    if (isAllowed(body)) return body
+  }
+  return print(size)
+}
+
+const provider = (model: string): string => model.split('/', 1)[0] ?? ''
+
+/** Every kind of request, each for one provider and then for the next. */
+const chatInputs: readonly Input[] = dimensions.flatMap(({ name, body, from = 1, doublings }, index) => [0, 2].map(ahead => {
+  const model = models[(index + ahead) % models.length] ?? ''
+  return {
+    name: `${provider(model)}: ${name}`,
+    path: chatPath,
+    // A nested or doubling one is as large as it may be deep.
+    body: () => doublings === undefined
+      ? largest(size => ({ model, ...body(size) }), from)
+      : Buffer.from(JSON.stringify({ model, ...body(from * 2 ** doublings) }))
+  }
+}))
+
+const strings: Readonly<Record<string, string>> = {
+  'text': 'a'.repeat(16 * MB),
+  'text beyond ASCII': 'ä€😀'.repeat(1.75 * MB),
+  'text with one accent': `${'a'.repeat(16 * MB)}ä`,
+  'escapes': String.raw`\u00e4`.repeat(2.6 * MB),
+  'line ends': String.raw`\n`.repeat(8 * MB),
+  'quotes': String.raw`\"`.repeat(8 * MB)
+}
+
+const stringInputs: readonly Input[] = Object.entries(strings).flatMap(([name, text]) => models.map(model => ({
+  name: `${provider(model)}: 16 MB of ${name}`, path: chatPath, body: () => Buffer.from(`{"model":"${model}","messages":"${text}"}`)
+})))
+
+const mediaInputs: readonly Input[] = models.map(model => ({
+  name: `${provider(model)}: 48 MB in base64`,
+  path: chatPath,
+  body: () => Buffer.from(JSON.stringify({
+    model, messages: [{ role: 'user', content: [{ type: 'image_url', image_url: { url: `data:image/png;base64,${'A'.repeat(48 * MB)}` } }] }]
+  }))
+}))
+
+const list = (count: number, item: (number: number) => string): string => `[${Array.from({ length: count }, (_, number) => item(number)).join()}]`
+const shapes: Readonly<Record<string, () => string>> = {
+  'empty objects': () => list(55_000, () => '{}'),
+  'distinct keys': () => `{${Array.from({ length: 49_000 }, (_, number) => `"k${number}":1`).join()}}`,
+  'objects of 20 distinct keys': () => list(2400, number => `{${Array.from({ length: 20 }, (_, index) => `"k${number}_${index}":1`).join()}}`),
+  'short texts': () => list(61_000, number => `"s${number}"`),
+  'texts of 250 bytes beyond ASCII': () => list(60_000, () => `"${'ä'.repeat(125)}"`),
+  'texts of 100 escapes': () => list(25_000, () => `"${String.raw`\u00e4`.repeat(100)}"`),
+  'numbers': () => list(490_000, number => `0.${number}7`),
+  'long numbers': () => list(160_000, number => `${number}.${'7'.repeat(90)}`),
+  'exponents': () => list(490_000, number => `${number}e-300`),
+  'nested lists': () => '['.repeat(60_000) + ']'.repeat(60_000)
+}
+
+const seeds: ReadonlyArray<readonly [path: string, start: string]> = [
+  [chatPath, '"model":"sandbox/echo","messages":"x"'],
+  ['/v1/embeddings', '"model":"sandbox/embedding","input":"x"'],
+  ['/v1/audio/speech', '"model":"sandbox/speech","voice":"alloy","input":"x"'],
+  ['/v1/images/generations', '"model":"sandbox/image","prompt":"x"'],
+  ['/v1/ocr', '"model":"sandbox/ocr","document":{"type":"document_url","document_url":"data:text/plain;base64,AAAA"}']
+]
+
+const shapeInputs: readonly Input[] = Object.entries(shapes).flatMap(([name, make]) => seeds.flatMap(([path, start]) => [
+  { name: `${path} ${name}`, path, body: () => Buffer.from(`{${start},"zz":${make()}}`) },
+  { name: `${path} ${name} where a text is wanted`, path, body: () => Buffer.from(`{${start.replace(/:"x"$/, ':')}${start.endsWith('"x"') ? make() : `,"pages":${make()}`}}`) },
+  { name: `${path} ${name}, compressed`, path, headers: { 'content-encoding': 'gzip' }, body: () => gzipSync(`{${start},"zz":${make()}}`, { level: 1 }) }
+]))
+
+const embeddings = (name: string, input: () => unknown): Input => ({
+  name: `embeddings: ${name}`, path: '/v1/embeddings', body: () => Buffer.from(JSON.stringify({ model: 'openai/text-embedding-3-small', input: input() }))
+})
+
+const pdf = (bytes: number): string => `data:application/pdf;base64,${Buffer.concat([Buffer.from('%PDF-1.7\n'), Buffer.alloc(bytes, 0x20)]).toString('base64')}`
+const document = (name: string, model: string, url: () => string): Input => ({
+  name: `ocr: ${name}`, path: '/v1/ocr', body: () => Buffer.from(JSON.stringify({ model, document: { type: 'document_url', document_url: url() } }))
+})
+
+function form (fields: Readonly<Record<string, string>>, file: readonly [field: string, name: string, bytes: Buffer]): FormData {
+  const data = new FormData()
+  for (const [name, value] of Object.entries(fields)) data.append(name, value)
+  const [field, name, bytes] = file
+  data.append(field, new Blob([new Uint8Array(bytes)]), name)
+  return data
+}
+
+const png = Buffer.concat([Buffer.from('89504e470d0a1a0a', 'hex'), Buffer.alloc(4 * MB, 1)])
+const wav = Buffer.concat([Buffer.from('RIFF\x00\x00\x00\x00WAVEfmt '), Buffer.alloc(24 * MB, 1)])
+
+const otherInputs: readonly Input[] = [
+  embeddings('2,048 texts of 8 KB', () => Array.from({ length: 2000 }, () => 'word '.repeat(1600))),
+  embeddings('2,048 texts of 8 KB beyond ASCII', () => Array.from({ length: 2000 }, () => 'ä€😀'.repeat(900))),
+  embeddings('2,048 texts without spaces', () => Array.from({ length: 2000 }, () => 'a'.repeat(8000))),
+  embeddings('one text of 16 MB', () => 'word '.repeat(3 * MB)),
+  embeddings('one text of 40 MB without spaces', () => 'a'.repeat(40 * MB)),
+  embeddings('tokens', () => Array.from({ length: 200 }, () => Array.from({ length: 2000 }, (_, index) => index))),
+  document('a document of 48 MB', 'mistral/mistral-ocr-latest', () => pdf(48 * MB)),
+  document('a document of 48 MB for a chat model', 'google/gemini-2.5-flash', () => pdf(48 * MB)),
+  document('a document of 48 MB for the sandbox', 'sandbox/ocr', () => pdf(48 * MB)),
+  document('a text of 48 MB', 'sandbox/ocr', () => `data:text/plain;base64,${Buffer.alloc(48 * MB, 0x61).toString('base64')}`),
+  { name: 'speech of 4,096 characters', path: '/v1/audio/speech', body: () => Buffer.from(JSON.stringify({ model: 'sandbox/speech', voice: 'alloy', input: 'a '.repeat(2048) })) },
+  { name: 'images: a prompt of 32,000 characters', path: '/v1/images/generations', body: () => Buffer.from(JSON.stringify({ model: 'sandbox/image', prompt: 'a '.repeat(16_000), n: 10 })) },
+  { name: 'transcription of 24 MB', path: '/v1/audio/transcriptions', body: () => form({ model: 'openai/whisper-1' }, ['file', 'a.wav', wav]) },
+  { name: 'transcription of 24 MB in the sandbox', path: '/v1/audio/transcriptions', body: () => form({ model: 'sandbox/transcribe' }, ['file', 'a.wav', wav]) },
+  { name: 'translation of 24 MB', path: '/v1/audio/translations', body: () => form({ model: 'openai/whisper-1' }, ['file', 'a.wav', wav]) },
+  { name: 'a form of many fields', path: '/v1/audio/transcriptions', body: () => form(Object.fromEntries(Array.from({ length: 20_000 }, (_, index) => [`x${index}`, 'y'])), ['file', 'a.wav', wav.subarray(0, 1000)]) },
+  { name: 'a form with a field of 10 MB', path: '/v1/audio/transcriptions', body: () => form({ model: 'openai/whisper-1', prompt: 'a'.repeat(10 * MB) }, ['file', 'a.wav', wav.subarray(0, 1000)]) },
+  { name: 'an edit of 16 images', path: '/v1/images/edits', body: () => {
+    const data = form({ model: 'openai/gpt-image-1', prompt: 'x' }, ['image[]', 'a.png', png])
+    for (let more = 0; more < 14; more++) data.append('image[]', new Blob([new Uint8Array(png)]), 'a.png')
+    return data
+  } },
+  { name: 'a variation of an image', path: '/v1/images/variations', body: () => form({ model: 'openai/dall-e-2' }, ['image', 'a.png', png]) }
+]
+
+interface Group {
+  readonly inputs: readonly Input[]
+  /** Processor time that one turn of the event loop may take, in milliseconds on a quiet machine. */
+  readonly maxTurnMs: number
+}
+
+const groups: Readonly<Record<string, Group>> = {
+  'chat requests of every kind, as large as they may be': { inputs: chatInputs, maxTurnMs: 50 },
+  'chat requests with 16 MB of text': { inputs: stringInputs, maxTurnMs: 50 },
+  // The parser and the printer of JSON take a string whole: 1 and 2 ms per megabyte.
+  'chat requests with 48 MB of an image': { inputs: mediaInputs, maxTurnMs: 150 },
+  'every JSON endpoint: as many values as a body may have': { inputs: shapeInputs, maxTurnMs: 50 },
+  'texts, documents, recordings and images at other endpoints': { inputs: otherInputs, maxTurnMs: 50 }
+}
+
+/** Bodies that take a gateway longest, one after another: none of them keeps the process from others for long. */
+export const stalls: Scenario = {
+  name: 'turns of the event loop',
+  run: async short => {
+    const file = join(tmpdir(), `headgate-turns-${process.pid}.json`)
+    const upstream = await fakeProvider((_, response) => sendJson(response, wholeAnswer))
+    const { port } = upstream
+    const world = await startWorld({
+      nodeArgs: ['--import', new URL('loop-turns.js', import.meta.url).href],
+      env: { SOAK_TURNS_FILE: file },
+      configuration: {
+        providers: {
+          sandbox: { kind: 'sandbox', options: { words_per_second: 0 } },
+          openai: providerAt(port), anthropic: providerAt(port, 'anthropic'), google: providerAt(port, 'google'),
+          xai: providerAt(port, 'xai'), mistral: providerAt(port, 'mistral')
+        }
+      }
+    })
+    const longest = async (): Promise<LongestTurn> => {
+      rmSync(file, { force: true })
+      world.process.process.kill('SIGUSR2')
+      if (!await eventually(() => existsSync(file))) throw new Error('the gateway does not say how long its turns were')
+      return JSON.parse(readFileSync(file, 'utf8')) as LongestTurn // written by loop-turns.ts
+    }
+    const findings: Finding[] = []
+    try {
+      await warmUp(world)
+      for (const [name, { inputs, maxTurnMs }] of Object.entries(groups)) {
+        let worst: LongestTurn = { workMs: 0, turnMs: 0, gcMs: 0, maxGcMs: 0 }
+        let worstName = ''
+        let gcMs = 0
+        // In short, every sixth: of five models or endpoints each has its turn.
+        const chosen = short ? inputs.filter((_, index) => index % 6 === 0) : inputs
+        for (const input of chosen) {
+          await longest()
+          const status = await send(world, input)
+          const seen = await longest()
+          if (process.env['SOAK_VERBOSE'] !== undefined) console.error(`${seen.workMs.toFixed(0)} ms of ${seen.turnMs.toFixed(0)} ms, garbage collector ${seen.gcMs.toFixed(0)}: ${status} ${input.name}`)
+          gcMs = Math.max(gcMs, seen.maxGcMs)
+          if (seen.workMs > worst.workMs) [worst, worstName] = [seen, `${input.name}, answered ${status}`]
+        }
+        findings.push(finding(`${name}: less than ${maxTurnMs} ms in a turn`, worst.workMs < maxTurnMs * loadFactor(),
+         
+          `${chosen.length} bodies; at most ${worst.workMs.toFixed(0)} ms in a turn (${worstName}); pauses of the garbage collector at most ${gcMs.toFixed(0)} ms; ${world.rssMb()} MB`))
+      }
+      return findings
+    } finally {
+      await world.stop()
+      upstream.close()
+      rmSync(file, { force: true })
+    }
+  }
+}
+
+/** Lets the compiler see each endpoint first: it is not the input that a first call waits for. */
+async function warmUp (world: World): Promise<void> {
+  for (let round = 0; round < 30; round++) {
+    for (const [path, start] of seeds) await world.post(path, `{${start}}`)
+    for (const model of models) await world.post(chatPath, { model, messages: 'x' })
+  }
+}
+
+async function send (world: World, { path, body, headers = {} }: Input): Promise<number | 'closed'> {
+  const content = body()
+  try {
+    if (Buffer.isBuffer(content)) return (await world.post(path, content, { headers })).status
+    return (await world.postForm(path, content)).status
+  } catch {
+    return 'closed' // An answer that came before the body had been sent.
+  }
+}

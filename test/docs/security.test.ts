@@ -1,0 +1,78 @@
+/** Holds the claims of docs/security.md and docs/reliability.md against the tests that they name. */
+
+import { existsSync, readFileSync, readdirSync } from 'node:fs'
+import { join } from 'node:path'
+import t from 'tap'
+
+const root = join(import.meta.dirname, '../../..')
+const read = (name: string): string => readFileSync(join(root, name), 'utf8')
+
+/** Names of the scenarios of `npm run soak`. */
+const scenarios = readdirSync(join(root, 'bench/soak')).flatMap(name => /: Scenario = \{\n  name: '([^']+)'/.exec(read(`bench/soak/${name}`))?.[1] ?? [])
+
+/** Returns what a cell names and the project does not have. `cell` is like "`FILE`: TITLE; TITLE; soak: SCENARIO". */
+function missing (cell: string): string[] {
+  let file = ''
+  return cell.split('; ').flatMap(part => {
+    const [, scenario] = /^soak: (.+)$/.exec(part) ?? []
+    if (scenario !== undefined) return scenarios.some(name => name.startsWith(scenario)) ? [] : [`the scenario "${scenario}"`]
+    const [, named, rest = part] = /^`([^`]+)`(?:: (.+))?$/.exec(part) ?? []
+    if (named === undefined) return file !== '' && hasTest(file, rest) ? [] : [`"${rest}" in ${file}`]
+    file = named
+    if (!isThere(file)) return [file]
+    return rest === part || hasTest(file, rest) ? [] : [`"${rest}" in ${file}`]
+  })
+}
+
+function isThere (file: string): boolean {
+  if (!file.includes('*')) return existsSync(join(root, file))
+  const [folder = '', pattern = ''] = file.split(/\/(?=[^/]*\*)/)
+  return readdirSync(join(root, folder)).some(name => name.endsWith(pattern.replace('*', '')))
+}
+
+/** Finds a title in single quotes, or the end of one that is made for each row of a table. */
+function hasTest (file: string, title: string): boolean {
+  if (!existsSync(join(root, file))) return false
+  const text = read(file)
+  return text.includes(`test('${title}'`) || text.includes(`} ${title}\``)
+}
+
+/** Returns the last cell of each row of the tables with such a column. */
+function lastCells (page: string, heading: string): string[] {
+  const cells: string[] = []
+  let isWanted = false
+  for (const line of page.split('\n')) {
+    const row = /^\|(.*)\|$/.exec(line)?.[1]?.split('|').map(cell => cell.trim())
+    const last = row?.at(-1)
+    if (last === undefined) isWanted = false
+    else if (last === heading) isWanted = true
+    else if (isWanted && last !== '' && !last.startsWith('---')) cells.push(last)
+  }
+  return cells
+}
+
+t.test('every test that docs/security.md names is there', async t => {
+  const cells = lastCells(read('docs/security.md'), 'Shown by')
+  t.ok(cells.length > 15)
+  for (const cell of cells) t.same(missing(cell), [], cell)
+})
+
+t.test('every test that docs/reliability.md names is there', async t => {
+  const cells = lastCells(read('docs/reliability.md'), 'Test')
+  t.ok(cells.length > 8)
+  for (const cell of cells) t.same(missing(cell.replaceAll(', ', '; ')), [], cell)
+})
+
+t.test('every scenario of the soak has a promise in docs/reliability.md', async t => {
+  const page = read('docs/reliability.md')
+  t.ok(scenarios.length > 8)
+  for (const name of scenarios) t.ok(page.includes(`\n| ${name} | `), name)
+})
+
+t.test('a test that is gone is missed', async t => {
+  const [file, title] = ['test/docs/security.test.ts', 'a test that is gone is missed']
+  t.same(missing(`\`${file}\`: ${title}; soak: ${scenarios[0]}`), [])
+  t.same(missing(`\`${file}\`: ${title} twice`), [`"${title} twice" in ${file}`])
+  t.same(missing('`test/docs/none.test.ts`'), ['test/docs/none.test.ts'])
+  t.same(missing('soak: nothing'), ['the scenario "nothing"'])
+})
