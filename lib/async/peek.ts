@@ -1,4 +1,5 @@
 import { emptyPipeline } from '../core/errors.ts'
+import { Flow, pulling } from '../core/flow.ts'
 
 /** A source whose first value is known. */
 export interface Peeked<T> {
@@ -13,10 +14,11 @@ export interface Peeked<T> {
  * @throws what the source throws before it; `internal_error` when there is none
  */
 export async function peek<T> (source: AsyncIterable<T>): Promise<Peeked<T>> {
-  const rest = source[Symbol.asyncIterator]()
-  const first = await rest.next()
+  const rest = pulling(source)
+  const first = await rest.pull()
   if (first.done === true) throw emptyPipeline()
-  let pending: IteratorResult<T> | undefined = first
+  if (rest instanceof Flow) return { first: first.value, all: rest.unread(first.value) }
+  let pending: IteratorResult<T, undefined> | undefined = first
   const all: AsyncIterable<T> = {
     [Symbol.asyncIterator]: () => ({
       next: () => {
@@ -29,4 +31,16 @@ export async function peek<T> (source: AsyncIterable<T>): Promise<Peeked<T>> {
     })
   }
   return { first: first.value, all }
+}
+
+/** Reads a source to its end. */
+export async function collected<T> (source: AsyncIterable<T>): Promise<T[]> {
+  const rest = pulling(source)
+  const values: T[] = []
+  for (;;) {
+    let given = rest.pull()
+    if (given instanceof Promise) given = await given
+    if (given.done === true) return values
+    values.push(given.value)
+  }
 }

@@ -10,9 +10,13 @@
  * }
  * ```
  *
- * One made by `map`, `flatMap` or `transform` also says how it was made (`recipeOf`), so that code that
- * builds a pipeline of known stages can run the same functions with fewer iterators between them.
+ * One made by `map`, `flatMap` or `transform` also says how it was made (`recipeOf`), and adds its function to a
+ * `Flow`, as `once` makes it, instead of wrapping it: a call costs one iterator, however many stages there are.
  */
+
+import { Flow, type Open, type Step, type Transformer } from './flow.ts'
+
+export type { Transformer }
 
 /** Takes a source, returns a source. Leaving early returns the source it was given. */
 export type Stage<In, Out = In> = (source: AsyncIterable<In>) => AsyncIterable<Out>
@@ -22,22 +26,6 @@ export type PassThroughStage<Bound> = <T extends Bound>(source: AsyncIterable<T>
 
 /** Takes a source, returns one value: the end of a pipeline. */
 export type Sink<In, Out> = (source: AsyncIterable<In>) => Promise<Out>
-
-/** A function of one value. A promise is awaited, anything else is not. */
-type Step = (value: unknown) => unknown
-
-/** Keeps the state of one run of a stage. */
-export interface Transformer<In, Out> {
-  /** Returns the value for this one, or `undefined` for none. */
-  readonly push: (value: In) => Out | undefined
-  /** Returns the last value once the source has ended, or `undefined` for none. */
-  readonly end?: () => Out | undefined
-  /**
-   * Returns the last value of a source that failed, or `undefined` for none.
-   * @throws the error, or another, to fail as the source did
-   */
-  readonly fail?: (error: unknown) => Out | undefined
-}
 
 /** The parts of a stage: the functions it calls. */
 export type Recipe =
@@ -64,7 +52,9 @@ export function map<In, Out> (step: (value: In) => Out | Promise<Out>): Stage<In
 }
 
 function mapAll<In, Out> (steps: readonly Step[]): Stage<In, Out> {
-  return made(source => new Mapped<Out>(source[Symbol.asyncIterator](), steps), { kind: 'map', steps })
+  return made(
+    source => flowOf(source)?.mapped<Out>(steps) ?? new Mapped<Out>(source[Symbol.asyncIterator](), steps), { kind: 'map', steps }
+  )
 }
 
 /**
@@ -72,12 +62,17 @@ function mapAll<In, Out> (steps: readonly Step[]): Stage<In, Out> {
  * `yield *` does in a generator, without its detour for every value.
  */
 export function flatMap<In, Out> (open: (value: In) => AsyncIterable<Out>): Stage<In, Out> {
-  return made(source => new FlatMapped(source[Symbol.asyncIterator](), open), { kind: 'flatMap', open })
+  return made(
+    // The values of a flow are of the type that the stage takes.
+    source => flowOf(source)?.opened<Out>(open as Open) ?? new FlatMapped(source[Symbol.asyncIterator](), open), { kind: 'flatMap', open }
+  )
 }
 
 /** Makes a stage of synchronous steps that share a state: at most one value out for each value in. */
 export function transform<In, Out> (begin: () => Transformer<In, Out>): Stage<In, Out> {
-  return made(source => new Transformed(source[Symbol.asyncIterator](), begin()), { kind: 'transform', begin })
+  return made(
+    source => flowOf(source)?.through(begin()) ?? new Transformed(source[Symbol.asyncIterator](), begin()), { kind: 'transform', begin }
+  )
 }
 
 /**
@@ -103,41 +98,21 @@ export function chain<A, B, C> (first: Stage<A, B>, second: Stage<B, C>): Stage<
   return source => second(first(source))
 }
 
-/**
- * Returns a source of exactly one value: how a call enters its pipeline.
- *
- * This and the iterators below are written by hand. A pipeline has many of them in a row for a
- * single value, where a generator each would cost half of all its time.
- */
-export function once<T> (value: T): AsyncIterable<T> {
-  return new Once(value)
+/** Returns a source of exactly one value: how a call enters its pipeline. */
+export function once<T> (value: T): Flow<T> {
+  return new Flow(value)
 }
+
+function flowOf<T> (source: AsyncIterable<T>): Flow<T> | undefined {
+  return source instanceof Flow ? source as Flow<T> : undefined // its values have the type of the source
+}
+
+/*
+ * The iterators of stages whose source is no flow. They are written by hand: a generator each would cost
+ * twice as much.
+ */
 
 const done: IteratorReturnResult<undefined> = { done: true, value: undefined }
-
-class Once<T> implements AsyncIterableIterator<T, undefined> {
-  readonly #value: T
-  #given = false
-
-  constructor (value: T) {
-    this.#value = value
-  }
-
-  async next (): Promise<IteratorResult<T, undefined>> {
-    if (this.#given) return done
-    this.#given = true
-    return { done: false, value: this.#value }
-  }
-
-  async return (): Promise<IteratorResult<T, undefined>> {
-    this.#given = true
-    return done
-  }
-
-  [Symbol.asyncIterator] (): this {
-    return this
-  }
-}
 
 class Mapped<Out> implements AsyncIterableIterator<Out, undefined> {
   readonly #source: AsyncIterator<unknown>

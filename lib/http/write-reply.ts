@@ -5,6 +5,7 @@ import { explainRoute } from '../routing/explain-route.ts'
 import { endInOneWrite, writeChunk } from './node-internals.ts'
 import type { ServerResponse } from 'node:http'
 import { standardSignal } from '../async/cancellation.ts'
+import { pulling } from '../core/flow.ts'
 import type { CallSignal } from '../core/call-signal.ts'
 import type { Call } from '../core/call.ts'
 import type { Reply } from '../core/reply.ts'
@@ -72,11 +73,18 @@ async function writeStream (
     : setInterval(() => { if (!response.writableNeedDrain) writePiece(response, typeof keepAlive.text === 'string' ? keepAlive.text : keepAlive.text()) }, keepAlive.everyMs)
   // The head is sent with the first piece in one packet, unless that takes longer than a turn.
   const head = setImmediate(() => { response.flushHeaders() })
+  const pieces = pulling(body)
   try {
-    for await (const piece of body) {
+    for (;;) {
+      let given = pieces.pull()
+      if (given instanceof Promise) given = await given
+      if (given.done === true) break
       clearImmediate(head)
-      if (response.destroyed) break
-      const room = writePiece(response, piece)
+      if (response.destroyed) {
+        await pieces.return?.()
+        break
+      }
+      const room = writePiece(response, given.value)
       call.record.firstByteMs ??= performance.now() - call.receivedAtMs
       timer?.refresh()
       if (!room) await drained(response, call.signal)
@@ -86,6 +94,7 @@ async function writeStream (
     if (!response.destroyed) response.end()
   } catch (error) {
     response.destroy()
+    await pieces.return?.()
     throw error
   } finally {
     clearImmediate(head)

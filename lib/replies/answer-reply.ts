@@ -1,6 +1,6 @@
 /** Ends a pipeline of chat events in the caller's dialect: an event stream, or the same answer in one piece. */
 
-import { peek } from '../async/peek.ts'
+import { collected, peek } from '../async/peek.ts'
 import { answerStart, type AnswerDialect, type ChatBatch } from '../dialects/dialect.ts'
 import { sseFrames } from '../stages/sse-frames.ts'
 import { eventStream } from './event-stream.ts'
@@ -21,10 +21,4 @@ export function answerReply<C> ({ encode, complete, headers }: AnswerDialect<C>)
 
 function streamed (printer: ReturnType<AnswerDialect['encode']>, batches: AsyncIterable<ChatBatch>): Reply {
   return eventStream(sseFrames<ChatBatch>(() => printer)(batches), printer.keepAlive)
-}
-
-async function collected<T> (source: AsyncIterable<T>): Promise<T[]> {
-  const values: T[] = []
-  for await (const value of source) values.push(value)
-  return values
 }

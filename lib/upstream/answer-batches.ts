@@ -1,21 +1,29 @@
 import type { Batch } from '../core/batch.ts'
+import type { Given, PullSource } from '../core/flow.ts'
 import type { Route } from '../core/route.ts'
 import type { RoutedCall } from '../core/call.ts'
 import type { OpenAttempt } from './open-attempt.ts'
 
+interface RouteAnswer<E> {
+  readonly route: Route
+  readonly answer: OpenAttempt<E>
+}
+
 export interface AnswerBatchesOptions<E> {
-  readonly open: () => Promise<{ readonly route: Route, readonly answer: OpenAttempt<E> }>
+  readonly open: () => Promise<RouteAnswer<E>>
   /** Notes that an answer broke off, and returns the error to throw. */
   readonly fail: (error: unknown, route: Route) => unknown
 }
 
+type GivenBatch<R, E> = Given<Batch<R, E>>
+
 const done: IteratorReturnResult<undefined> = { done: true, value: undefined }
 
-/** One answer, read by read: at least one batch. Written by hand as the iterators of `core/stage` are. */
-export class AnswerBatches<R, E> implements AsyncIterableIterator<Batch<R, E>, undefined> {
+/** One answer, read by read: at least one batch. It waits only where the answer does. */
+export class AnswerBatches<R, E> implements AsyncIterableIterator<Batch<R, E>, undefined>, PullSource<Batch<R, E>> {
   readonly #call: RoutedCall<R>
   readonly #options: AnswerBatchesOptions<E>
-  #open: { readonly route: Route, readonly answer: OpenAttempt<E> } | undefined
+  #open: RouteAnswer<E> | undefined
   #begun = false
   #ended = false
 
@@ -24,36 +32,64 @@ export class AnswerBatches<R, E> implements AsyncIterableIterator<Batch<R, E>, u
     this.#options = options
   }
 
-  async next (): Promise<IteratorResult<Batch<R, E>, undefined>> {
+  pull (): GivenBatch<R, E> | Promise<GivenBatch<R, E>> {
     if (this.#ended) return done
-    const { route, answer } = this.#open ??= await this.#options.open()
-    try {
-      for (;;) {
-        const events = await answer.next()
-        if (events === undefined) break
-        if (events.length === 0 && this.#begun) continue
-        this.#begun = true
-        return { done: false, value: { call: this.#call, route, events } }
-      }
-    } catch (error) {
-      this.#end()
-      throw this.#options.fail(error, route)
-    }
+    if (this.#open !== undefined) return this.#read(this.#open)
+    return this.#options.open().then(open => {
+      this.#open = open
+      if (!this.#ended) return this.#read(open)
+      open.answer.close()
+      return done
+    })
+  }
+
+  async next (): Promise<GivenBatch<R, E>> {
+    return await this.pull()
+  }
+
+  async return (): Promise<GivenBatch<R, E>> {
     this.#end()
     return done
   }
 
-  async return (): Promise<IteratorResult<Batch<R, E>, undefined>> {
+  [Symbol.asyncIterator] (): this {
+    return this
+  }
+
+  #read (open: RouteAnswer<E>): GivenBatch<R, E> | Promise<GivenBatch<R, E>> {
+    for (;;) {
+      let events: ReturnType<OpenAttempt<E>['next']>
+      try {
+        events = open.answer.next()
+      } catch (error) {
+        return this.#fail(error, open)
+      }
+      if (events instanceof Promise) {
+        return events.then(there => this.#give(there, open) ?? this.#read(open), error => this.#fail(error, open))
+      }
+      const given = this.#give(events, open)
+      if (given !== undefined) return given
+    }
+  }
+
+  /** Returns a batch of the events; `undefined` for none of them after the first. */
+  #give (events: E[] | undefined, { route }: RouteAnswer<E>): GivenBatch<R, E> | undefined {
+    if (events === undefined) {
+      this.#end()
+      return done
+    }
+    if (events.length === 0 && this.#begun) return undefined
+    this.#begun = true
+    return { done: false, value: { call: this.#call, route, events } }
+  }
+
+  #fail (error: unknown, { route }: RouteAnswer<E>): never {
     this.#end()
-    return done
+    throw this.#options.fail(error, route)
   }
 
   #end (): void {
     this.#ended = true
     this.#open?.answer.close()
-  }
-
-  [Symbol.asyncIterator] (): this {
-    return this
   }
 }

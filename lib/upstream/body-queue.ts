@@ -7,6 +7,7 @@
  */
 
 import { GatewayError } from '../core/errors.ts'
+import type { Given, PullSource } from '../core/flow.ts'
 import type { UpstreamBody } from '../providers/provider.ts'
 
 const highWaterMark = 64 * 1024
@@ -18,16 +19,25 @@ export interface BodySource {
   readonly cancel: () => void
 }
 
-type Result = IteratorResult<Uint8Array, undefined>
+type Result = Given<Uint8Array>
 
-export class BodyQueue implements UpstreamBody, AsyncIterator<Uint8Array, undefined> {
+interface Waiter<T> {
+  readonly resolve: (value: T) => void
+  readonly reject: (error: unknown) => void
+}
+
+const done: IteratorReturnResult<undefined> = { done: true, value: undefined }
+
+export class BodyQueue implements UpstreamBody, PullSource<Uint8Array> {
   readonly #source: BodySource
   #pieces: Buffer[] = []
   #sizeBytes = 0
   #paused = false
   #ended = false
   #error: unknown
-  #waiting: { resolve: (result: Result) => void, reject: (error: unknown) => void } | undefined
+  #waiting: Waiter<Result> | undefined
+  /** Set while all of the body is waited for. */
+  #buffering: Waiter<Buffer> & { readonly maxBytes: number } | undefined
 
   constructor (source: BodySource) {
     this.#source = source
@@ -43,6 +53,10 @@ export class BodyQueue implements UpstreamBody, AsyncIterator<Uint8Array, undefi
     }
     this.#pieces.push(bytes)
     this.#sizeBytes += bytes.length
+    if (this.#buffering !== undefined) {
+      if (this.#sizeBytes > this.#buffering.maxBytes) this.#refuse(this.#buffering)
+      return
+    }
     if (this.#sizeBytes > highWaterMark && !this.#paused) {
       this.#paused = true
       this.#source.pause()
@@ -51,8 +65,10 @@ export class BodyQueue implements UpstreamBody, AsyncIterator<Uint8Array, undefi
 
   end (): void {
     this.#ended = true
-    this.#waiting?.resolve({ done: true, value: undefined })
+    this.#waiting?.resolve(done)
     this.#waiting = undefined
+    this.#buffering?.resolve(this.#takeAll())
+    this.#buffering = undefined
   }
 
   /** Ends the queue with an error; what has already arrived is still handed over first. */
@@ -62,28 +78,28 @@ export class BodyQueue implements UpstreamBody, AsyncIterator<Uint8Array, undefi
     this.#error = error
     this.#waiting?.reject(error)
     this.#waiting = undefined
+    this.#buffering?.reject(error)
+    this.#buffering = undefined
   }
 
-  next (): Promise<Result> {
-    const [first] = this.#pieces
-    if (first !== undefined) {
-      const value = this.#pieces.length === 1 ? first : Buffer.concat(this.#pieces, this.#sizeBytes)
-      this.#pieces = []
-      this.#sizeBytes = 0
-      if (this.#paused) {
-        this.#paused = false
-        if (!this.#ended) this.#source.resume()
-      }
-      return Promise.resolve({ done: false, value })
+  async next (): Promise<Result> {
+    return await this.pull()
+  }
+
+  pull (): Result | Promise<Result> {
+    if (this.#pieces.length > 0) {
+      const value = this.#takeAll()
+      this.#unpause()
+      return { done: false, value }
     }
     if (this.#error !== undefined) return Promise.reject(this.#error)
-    if (this.#ended) return Promise.resolve({ done: true, value: undefined })
+    if (this.#ended) return done
     return new Promise((resolve, reject) => { this.#waiting = { resolve, reject } })
   }
 
   return (): Promise<Result> {
     this.cancel()
-    return Promise.resolve({ done: true, value: undefined })
+    return Promise.resolve(done)
   }
 
   [Symbol.asyncIterator] (): this {
@@ -95,9 +111,41 @@ export class BodyQueue implements UpstreamBody, AsyncIterator<Uint8Array, undefi
     if (!this.#ended) this.#source.cancel()
   }
 
-  async buffer (maxBytes: number): Promise<Buffer> {
-    return await bufferBytes(this, maxBytes)
+  /** Waits once for all of it: reading it piece by piece costs three promises for each. */
+  buffer (maxBytes: number): Promise<Buffer> {
+    return new Promise((resolve, reject) => {
+      const buffering = { maxBytes, resolve, reject }
+      if (this.#sizeBytes > maxBytes) return this.#refuse(buffering)
+      if (this.#error !== undefined) return reject(this.#error)
+      if (this.#ended) return resolve(this.#takeAll())
+      this.#buffering = buffering
+      this.#unpause()
+    })
   }
+
+  #takeAll (): Buffer {
+    const [first] = this.#pieces
+    const all = this.#pieces.length === 1 && first !== undefined ? first : Buffer.concat(this.#pieces, this.#sizeBytes)
+    this.#pieces = []
+    this.#sizeBytes = 0
+    return all
+  }
+
+  #unpause (): void {
+    if (!this.#paused) return
+    this.#paused = false
+    if (!this.#ended) this.#source.resume()
+  }
+
+  #refuse ({ reject }: Waiter<Buffer>): void {
+    this.#buffering = undefined
+    this.cancel()
+    reject(tooLarge())
+  }
+}
+
+function tooLarge (): GatewayError {
+  return new GatewayError('upstream_invalid_response', { message: 'The answer of the provider is too large.' })
 }
 
 /** @throws GatewayError `upstream_invalid_response` over `maxBytes`, after closing the source. */
@@ -106,9 +154,7 @@ export async function bufferBytes (source: AsyncIterable<Uint8Array>, maxBytes: 
   let sizeBytes = 0
   for await (const bytes of source) {
     sizeBytes += bytes.length
-    if (sizeBytes > maxBytes) {
-      throw new GatewayError('upstream_invalid_response', { message: 'The answer of the provider is too large.' })
-    }
+    if (sizeBytes > maxBytes) throw tooLarge()
     pieces.push(bytes)
   }
   const [first] = pieces

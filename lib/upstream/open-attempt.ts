@@ -1,7 +1,7 @@
 /** An open response. */
 export interface OpenAttempt<E> {
-  /** Resolves to the events of the next read; to `undefined` after the last. Not before the previous one is back. */
-  readonly next: () => Promise<E[] | undefined>
+  /** Gives the events of the next read; `undefined` after the last. Not before the previous one is back. */
+  readonly next: () => E[] | undefined | Promise<E[] | undefined>
   /** Returns the bytes read so far. */
   readonly sizeBytes: () => number
   /** Releases the connection, however far the response has been read. */
@@ -12,7 +12,7 @@ export interface OpenAttempt<E> {
 export function bufferedAttempt<E> (events: E[]): OpenAttempt<E> {
   let given = false
   return {
-    next: async () => {
+    next: () => {
       if (given) return undefined
       given = true
       return events

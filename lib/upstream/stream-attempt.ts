@@ -1,6 +1,7 @@
 import { GatewayError } from '../core/errors.ts'
 import { invalidResponse } from '../providers/provider-failure.ts'
 import { sseReader, type SseReader } from '../wire/sse.ts'
+import { pulling, type Given, type PullSource } from '../core/flow.ts'
 import { asInterrupted, readOrRefuse } from './read-response.ts'
 import type { OpenAttempt } from './open-attempt.ts'
 import type { SlowStreamSettings } from '../core/settings.ts'
@@ -36,7 +37,7 @@ const restMs = 1000
  */
 export class StreamAttempt<E extends { readonly type: string }> implements OpenAttempt<E> {
   readonly #body: UpstreamBody
-  readonly #bytes: AsyncIterator<Uint8Array, undefined>
+  readonly #bytes: PullSource<Uint8Array>
   readonly #reader: StreamReader<E>
   readonly #messages: SseReader
   readonly #options: StreamOptions<E>
@@ -59,7 +60,7 @@ export class StreamAttempt<E extends { readonly type: string }> implements OpenA
 
   constructor (body: UpstreamBody, reader: StreamReader<E>, options: StreamOptions<E>) {
     this.#body = body
-    this.#bytes = body[Symbol.asyncIterator]()
+    this.#bytes = pulling(body)
     this.#reader = reader
     this.#messages = sseReader(options.eventBytes)
     this.#options = options
@@ -107,7 +108,7 @@ export class StreamAttempt<E extends { readonly type: string }> implements OpenA
     }
   }
 
-  async next (): Promise<E[] | undefined> {
+  next (): E[] | undefined | Promise<E[] | undefined> {
     if (this.#held.length > 0 || this.#overdue) {
       this.#overdue = false
       const events = this.#held
@@ -115,7 +116,9 @@ export class StreamAttempt<E extends { readonly type: string }> implements OpenA
       return events
     }
     const events: E[] = []
-    return await this.#read(events) ? events : undefined
+    const read = this.#read(events)
+    if (read instanceof Promise) return read.then(some => some ? events : undefined)
+    return read ? events : undefined
   }
 
   sizeBytes (): number {
@@ -126,26 +129,34 @@ export class StreamAttempt<E extends { readonly type: string }> implements OpenA
     if (!this.#finished) this.#body.cancel()
   }
 
-  /** Appends the events of one read. Resolves to false when there is nothing left to read. */
-  async #read (into: E[]): Promise<boolean> {
+  /** Appends the events of one read. Gives false when there is nothing left to read. */
+  #read (into: E[]): boolean | Promise<boolean> {
     if (this.#failure !== undefined) throw this.#failure
     if (this.#finished) return false
+    if (this.#pending === undefined) {
+      const given = this.#bytes.pull()
+      if (!(given instanceof Promise)) return this.#take(given, into, 0)
+      this.#pending = given
+    }
     const startedAtMs = performance.now()
-    let read: IteratorResult<Uint8Array, undefined>
-    try {
-      this.#pending ??= this.#bytes.next()
-      read = await (this.#watched && this.#options.slow?.pauseMs !== undefined ? this.#withinPause(this.#options.slow, this.#pending) : this.#pending)
-    } catch (error) {
+    const { slow } = this.#options
+    const reading = this.#watched && slow?.pauseMs !== undefined ? this.#withinPause(slow, this.#pending) : this.#pending
+    return reading.then(read => {
+      this.#pending = undefined
+      return this.#take(read, into, performance.now() - startedAtMs)
+    }, (error: unknown) => {
       if (error instanceof GatewayError && error.code === 'upstream_too_slow') throw error
       return this.#cut(error, into)
-    }
-    this.#pending = undefined
-    const waitedMs = performance.now() - startedAtMs
+    })
+  }
+
+  #take (read: Given<Uint8Array>, into: E[], waitedMs: number): boolean | Promise<boolean> {
     this.#idleMs += waitedMs
     if (read.done === true) return this.#end(into)
     this.#sizeBytes += read.value.length
     const before = into.length
-    await this.#readBytes(read.value, into)
+    const rest = this.#readBytes(read.value, into)
+    if (rest !== undefined) return rest.then(() => true)
     if (this.#options.slow !== undefined && this.#watched) this.#checkRate(this.#options.slow, waitedMs, into.length - before)
     return true
   }
@@ -174,12 +185,16 @@ export class StreamAttempt<E extends { readonly type: string }> implements OpenA
     if (isSlow && !this.#finished && slow.givesUp('after_output')) this.#failure ??= tooSlow()
   }
 
-  async #readBytes (bytes: Uint8Array, into: E[]): Promise<void> {
+  /** @returns a promise when more has to be read first */
+  #readBytes (bytes: Uint8Array, into: E[]): Promise<void> | undefined {
     if (!this.#started) {
       const start = opening(bytes)
-      if (start === '' || start === '\ufeff') return this.#checkIdle()
+      if (start === '' || start === '\ufeff') {
+        this.#checkIdle()
+        return undefined
+      }
       this.#started = true
-      if (start.startsWith('{') || start.startsWith('[')) return await this.#readJson(bytes, into)
+      if (start.startsWith('{') || start.startsWith('[')) return this.#readJson(bytes, into)
       if (start.startsWith('<')) throw invalidResponse('HTML')
     }
     const before = into.length
@@ -197,6 +212,7 @@ export class StreamAttempt<E extends { readonly type: string }> implements OpenA
     } else {
       this.#checkIdle()
     }
+    return undefined
   }
 
   #checkIdle (): void {

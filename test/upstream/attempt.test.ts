@@ -149,7 +149,7 @@ t.test('an error before anything real is thrown, after it by the read that follo
   after.body.push(sse('one', '?', 'never'))
   const open = await after.attempt
   t.same(await open.next(), [{ type: 'text-delta', text: 'one' }])
-  await t.rejects(open.next(), { name: 'ProviderFailure' })
+  await t.rejects(async () => await open.next(), { name: 'ProviderFailure' })
 })
 
 t.test('a response that cannot be read was accepted, so it is not sent again; one that said so was not', async t => {
@@ -243,13 +243,13 @@ t.test('a connection that breaks after the finish reasons leaves a complete resp
   const open = await attempt
   body.fail(new GatewayError('upstream_stream_interrupted'))
   t.same(await open.next(), [{ type: 'text-delta', text: 'one' }])
-  await t.rejects(open.next(), { code: 'upstream_stream_interrupted' }, 'before them it does not')
+  await t.rejects(async () => await open.next(), { code: 'upstream_stream_interrupted' }, 'before them it does not')
   const left = start()
   left.body.push(sse('one stop'))
   const given = await left.attempt
   left.body.fail(new GatewayError('client_closed_request'))
   await given.next()
-  await t.rejects(given.next(), { code: 'client_closed_request' }, 'and a caller who left gets that reason')
+  await t.rejects(async () => await given.next(), { code: 'client_closed_request' }, 'and a caller who left gets that reason')
 })
 
 t.test('a message that the end cuts in two is a broken stream', async t => {
@@ -268,7 +268,7 @@ t.test('bytes without events are waited for only so long', async t => {
   const open = await attempt
   await open.next()
   body.push(sse('ping'))
-  await t.rejects(open.next(), { code: 'upstream_timeout' })
+  await t.rejects(async () => await open.next(), { code: 'upstream_timeout' })
 })
 
 t.test('white space is no event, however much of it comes first', async t => {
