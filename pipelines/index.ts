@@ -11,6 +11,7 @@ import { listModels, listModelsDocs, retrieveModel, retrieveModelDocs } from './
 import { ocr, ocrDocs } from './ocr.ts'
 import { openApi, openApiDocs } from './openapi.ts'
 import { transcription, transcriptionDocs, translation, translationDocs } from './recordings.ts'
+import { responses, responsesDocs } from './responses.ts'
 import { speech, speechDocs } from './speech.ts'
 import { version } from '../lib/text/version.ts'
 import type { Call } from '../lib/core/call.ts'
@@ -54,6 +55,7 @@ const deferredPath = '/v1/chat/deferred-completion/:request_id'
 
 const table: readonly EndpointRow[] = [
   { ...post, name: 'chat', path: '/v1/chat/completions', docs: chatDocs, pipeline: chat },
+  { ...post, name: 'responses', path: '/v1/responses', docs: responsesDocs, pipeline: responses },
   { ...get, name: 'chat', path: deferredPath, docs: retrieveDeferredDocs, pipeline: retrieveDeferred },
   { ...get, name: 'chat', method: 'DELETE', path: deferredPath, docs: cancelDeferredDocs, pipeline: cancelDeferred },
   { ...post, name: 'images', path: '/v1/images/generations', docs: imagesDocs, pipeline: images },

@@ -20,6 +20,8 @@ import {
 import { AnyObject } from '../schemas/nullable.ts'
 import { Model, ModelList } from '../schemas/models.ts'
 import { OcrAnswer, OcrRequest } from '../schemas/ocr.ts'
+import { InputItem, OutputItem, ResponseUsage } from '../schemas/response-items.ts'
+import { ResponseObject, ResponsesRequest, ResponsesTool, ResponseStreamEvent } from '../schemas/responses.ts'
 import { RouteDecision } from '../schemas/route-decision.ts'
 import { SpeechRequest, SpeechStreamEvent } from '../schemas/speech.ts'
 import {
@@ -37,6 +39,7 @@ const named = {
   FunctionTool, CustomTool, ToolServerSpec,
   ChatCompletion, ChatCompletionChunk, AnswerMessage, ChoiceLogprobs, CompletionUsage,
   ToolServerFailure, ToolServerResult, DeferredPending,
+  ResponsesRequest, ResponsesTool, InputItem, ResponseObject, OutputItem, ResponseUsage, ResponseStreamEvent,
   ImageRequest, ImageEditRequest, ImageVariationRequest, ImageAnswer, ImageStreamEvent, OcrRequest, OcrAnswer,
   EmbeddingsRequest, EmbeddingInput, EmbeddingList,
   SpeechRequest, SpeechStreamEvent,

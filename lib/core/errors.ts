@@ -52,6 +52,9 @@ export const codes = {
   invalid_value: {
     status: 400, type: 'invalid_request_error', message: 'A parameter has an invalid value.'
   },
+  unsupported_value: {
+    status: 400, type: 'invalid_request_error', message: 'This model does not support this value.'
+  },
   unsupported_parameter: {
     status: 400, type: 'invalid_request_error', message: 'This model does not support this parameter.'
   },

@@ -1,4 +1,5 @@
 import { chatCompletionsErrors } from './chat-completions/errors.ts'
+import { responsesErrors } from './responses/errors.ts'
 import type { ErrorFormat } from './dialect.ts'
 
 /**
@@ -6,6 +7,8 @@ import type { ErrorFormat } from './dialect.ts'
  *
  * @param path of the request, without its query
  */
-export function errorFormatOf (_path: string, _headers: Readonly<Record<string, unknown>>): ErrorFormat {
-  return chatCompletionsErrors
+export function errorFormatOf (path: string, _headers: Readonly<Record<string, unknown>>): ErrorFormat {
+  return path === responsesPath || path.startsWith(`${responsesPath}/`) ? responsesErrors : chatCompletionsErrors
 }
+
+const responsesPath = '/v1/responses'

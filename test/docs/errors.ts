@@ -28,6 +28,10 @@ const advice: Readonly<Record<ErrorCode, Advice>> = {
     when: 'A parameter has a value that does not fit the model or another parameter.',
     action: 'Change the parameter that `param` names, as `message` says.'
   },
+  unsupported_value: {
+    when: 'A parameter has a value that no provider other than OpenAI could take, such as a tool that OpenAI runs itself.',
+    action: 'Change the parameter that `param` names, as `message` says.'
+  },
   unsupported_parameter: {
     when: 'The chosen model or provider does not have the parameter.',
     action: 'Leave the parameter out, or choose another model.'

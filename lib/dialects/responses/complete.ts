@@ -1,0 +1,26 @@
+import { OutputItems, type ItemListener } from './output-items.ts'
+import { responseUsage, startedResponse } from './response-object.ts'
+import type { AnswerStart, ChatBatch } from '../dialect.ts'
+import type { ResponsesContext } from './input.ts'
+import type { ResponseObject } from '../../../schemas/responses.ts'
+
+/** Makes the response of all batches of one answer: the items that a stream would have ended with. */
+export function toResponse (start: AnswerStart<ResponsesContext>, batches: readonly ChatBatch[]): ResponseObject {
+  const items = new OutputItems(nobody, {
+    names: start.context.names, model: start.head.model, logprobs: start.call.request.logprobs === true
+  })
+  for (const { events } of batches) for (const event of events) items.add(event)
+  const { status, reason } = items.end()
+  const { usage } = items
+  return {
+    ...startedResponse(start),
+    status,
+    incomplete_details: reason === undefined ? null : { reason },
+    completed_at: status === 'completed' ? Math.floor(Date.now() / 1000) : null,
+    output: [...items.done],
+    usage: usage === undefined ? null : responseUsage(usage)
+  }
+}
+
+/** Listens to a whole answer: its items are looked at when they are done. */
+const nobody: ItemListener = { event: () => undefined, text: () => undefined }

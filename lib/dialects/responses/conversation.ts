@@ -1,0 +1,227 @@
+/**
+ * Items to the messages of one conversation. Neighbouring items of the model (text, reasoning, calls) are one message of
+ * it, since that is one turn to every provider; results of tools follow it, and images among them follow these.
+ */
+
+import { GatewayError } from '../../core/errors.ts'
+import { openReasoning } from './reasoning-state.ts'
+import type { ToolNames } from './tool-names.ts'
+import type { InputItem, InputPart, MessageItem, MessagePart, ReasoningItem } from '../../../schemas/response-items.ts'
+import type { AssistantPart, Message, TextPart, ToolCall, UserPart } from '../../../schemas/messages.ts'
+
+type Item<T extends string> = Extract<InputItem, { readonly type: T }>
+
+export interface Conversation {
+  readonly messages: readonly Message[]
+  /** For each item the message it became part of, so that errors can name the item. */
+  readonly byItem: readonly Message[]
+}
+
+/** An assistant message while its items come in. */
+interface Turn {
+  role: 'assistant'
+  content?: AssistantPart[]
+  tool_calls?: ToolCall[]
+  thinking_blocks?: Array<Record<string, unknown>>
+  reasoning_content?: string
+}
+
+/**
+ * Reads the items of a request; those of tools that only OpenAI runs are left out.
+ *
+ * @throws GatewayError `invalid_value` naming the item: a call without its result or a result without its call, or a part that
+ *   no other provider than OpenAI could take
+ */
+export function readItems (items: readonly InputItem[], names: ToolNames): Conversation {
+  return new Reader(names).read(items)
+}
+
+class Reader {
+  readonly #names: ToolNames
+  readonly #messages: Message[] = []
+  readonly #byItem: Message[] = []
+  #turn: Turn | undefined
+  /** Fields that belong to the next call of the turn. */
+  #callFields: Readonly<Record<string, unknown>> = {}
+  /** Images of results: no provider's tool message is sure to take them. */
+  #images: UserPart[] = []
+  /** Calls whose result has not come yet, with the place of each. */
+  readonly #openCalls = new Map<string, number>()
+
+  constructor (names: ToolNames) {
+    this.#names = names
+  }
+
+  read (items: readonly InputItem[]): Conversation {
+    for (const [index, item] of items.entries()) this.#byItem[index] = this.#item(item, `input[${index}]`, index) ?? none
+    this.#placeImages()
+    const [open] = this.#openCalls
+    if (open !== undefined) {
+      throw invalid('input', `No tool output found for function call ${open[0]} (\`input[${open[1]}]\`).`)
+    }
+    return { messages: this.#messages, byItem: this.#byItem }
+  }
+
+  /** Returns the message the item is part of, or nothing for one that is left out. */
+  #item (item: InputItem, path: string, index: number): Message | undefined {
+    if (!('type' in item) || item.type === undefined || item.type === null) {
+      if ('role' in item) return this.#message(item, path)
+      throw invalid(`${path}.id`, `Item with id '${shortened(item.id)}' not found.`)
+    }
+    switch (item.type) {
+      case 'message': return this.#message(item, path)
+      case 'reasoning': return this.#reasoning(item)
+      case 'function_call': return this.#call(item.call_id, this.#names.sent(item.name, item.namespace), item.arguments, index)
+      case 'custom_tool_call':
+        return this.#call(item.call_id, this.#names.sent(item.name, item.namespace), JSON.stringify({ input: item.input }), index)
+      case 'function_call_output':
+      case 'custom_tool_call_output':
+        return this.#output(item, path)
+      case 'mcp_call': return this.#serverCall(item, index)
+      case 'item_reference': throw invalid(`${path}.id`, `Item with id '${shortened(item.id)}' not found.`)
+      default: return undefined
+    }
+  }
+
+  #message ({ role, content }: MessageItem, path: string): Message {
+    if (role === 'assistant') return this.#assistantText(content, path)
+    this.#endTurn()
+    const message: Message = role === 'user'
+      ? { role, content: typeof content === 'string' ? content : content.map((part, index) => userPart(part, `${path}.content[${index}]`)) }
+      : { role, content: typeof content === 'string' ? content : content.map((part, index) => textPart(part, `${path}.content[${index}]`)) }
+    this.#messages.push(message)
+    return message
+  }
+
+  #assistantText (content: MessageItem['content'], path: string): Message {
+    const turn = this.#currentTurn()
+    const parts = typeof content === 'string' ? [{ type: 'text' as const, text: content }] : content.map(assistantPart(path))
+    const said = parts.filter(part => part.type !== 'text' || part.text !== '')
+    if (said.length > 0) turn.content = [...turn.content ?? [], ...said]
+    return turn
+  }
+
+  #reasoning ({ summary, encrypted_content: sealed }: ReasoningItem): Message {
+    const turn = this.#currentTurn()
+    const state = typeof sealed === 'string' ? openReasoning(sealed) : undefined
+    if (state?.blocks !== undefined) turn.thinking_blocks = [...turn.thinking_blocks ?? [], ...state.blocks]
+    if (state?.callFields !== undefined) this.#callFields = state.callFields
+    const text = (summary ?? []).map(part => part.text).join('\n\n')
+    if (text !== '') turn.reasoning_content = turn.reasoning_content === undefined ? text : `${turn.reasoning_content}\n\n${text}`
+    return turn
+  }
+
+  #call (id: string, name: string, text: string, index: number): Message {
+    const turn = this.#currentTurn()
+    const call: ToolCall = { ...this.#callFields, id, type: 'function', function: { name, arguments: text } }
+    this.#callFields = {}
+    turn.tool_calls = [...turn.tool_calls ?? [], call]
+    this.#openCalls.set(id, index)
+    return turn
+  }
+
+  #output (item: Item<'function_call_output' | 'custom_tool_call_output'>, path: string): Message {
+    const { call_id: id, output } = item
+    if (!this.#openCalls.delete(id)) throw invalid('input', `No tool call found for the output with call_id ${shortened(id)} (\`${path}\`).`)
+    this.#turn = undefined
+    const parts = typeof output === 'string' ? [] : output.map((part, index) => userPart(part, `${path}.output[${index}]`))
+    const texts = parts.filter(part => part.type === 'text')
+    const others = parts.filter(part => part.type !== 'text')
+    if (others.length > 0) this.#images.push({ type: 'text', text: `Result of the tool call ${id}:` }, ...others)
+    const message: Message = { role: 'tool', tool_call_id: id, content: typeof output === 'string' ? output : texts }
+    this.#messages.push(message)
+    return message
+  }
+
+  /** Replays a call that the gateway ran in an earlier answer. */
+  #serverCall ({ id, name, arguments: text, output, error }: Item<'mcp_call'>, index: number): Message {
+    const callId = typeof id === 'string' ? id : `mcp_${index}`
+    const message = this.#call(callId, name, text, index)
+    this.#openCalls.delete(callId)
+    this.#turn = undefined
+    const result = typeof output === 'string' ? output : typeof error === 'string' ? error : JSON.stringify(error ?? '')
+    this.#messages.push({ role: 'tool', tool_call_id: callId, content: result })
+    return message
+  }
+
+  #currentTurn (): Turn & Message {
+    if (this.#turn === undefined) {
+      this.#placeImages()
+      this.#turn = { role: 'assistant' }
+      this.#messages.push(this.#turn)
+    }
+    return this.#turn
+  }
+
+  #endTurn (): void {
+    this.#turn = undefined
+    this.#callFields = {}
+    this.#placeImages()
+  }
+
+  #placeImages (): void {
+    if (this.#images.length === 0) return
+    this.#messages.push({ role: 'user', content: this.#images })
+    this.#images = []
+  }
+}
+
+/** Stands for items that are in no message. */
+const none: Message = { role: 'system', content: '' }
+
+function userPart (part: MessagePart | InputPart, path: string): UserPart {
+  switch (part.type) {
+    case 'input_text':
+    case 'output_text':
+      return { type: 'text', text: part.text }
+    case 'refusal': return { type: 'text', text: part.refusal }
+    case 'input_image': {
+      const { image_url: url, detail } = part
+      if (typeof url !== 'string') throw unsupported(`${path}.file_id`, 'Images by file id are not available with this model. Send `image_url`.')
+      return { type: 'image_url', image_url: { url, ...typeof detail === 'string' && { detail: detail === 'original' ? 'high' : detail } } }
+    }
+    case 'input_file': {
+      const { file_data: data, file_id: id, filename } = part
+      if (typeof data !== 'string' && typeof id !== 'string') {
+        throw unsupported(`${path}.file_url`, 'Files by address are not available with this model. Send `file_data`.')
+      }
+      return {
+        type: 'file',
+        file: {
+          ...typeof data === 'string' && { file_data: data.startsWith('data:') ? data : `data:application/pdf;base64,${data}` },
+          ...typeof id === 'string' && { file_id: id },
+          ...typeof filename === 'string' && { filename }
+        }
+      }
+    }
+  }
+}
+
+function textPart (part: MessagePart, path: string): TextPart {
+  if (part.type === 'input_text' || part.type === 'output_text') return { type: 'text', text: part.text }
+  throw invalid(`${path}.type`, 'System and developer messages hold text only.')
+}
+
+function assistantPart (path: string) {
+  return (part: MessagePart, index: number): AssistantPart => {
+    switch (part.type) {
+      case 'output_text':
+      case 'input_text':
+        return { type: 'text', text: part.text }
+      case 'refusal': return { type: 'refusal', refusal: part.refusal }
+      default: throw invalid(`${path}.content[${index}].type`, 'Messages of the assistant hold text and refusals only.')
+    }
+  }
+}
+
+function invalid (param: string, message: string): GatewayError {
+  return new GatewayError('invalid_value', { param, message })
+}
+
+function unsupported (param: string, message: string): GatewayError {
+  return new GatewayError('unsupported_value', { param, message })
+}
+
+function shortened (text: string): string {
+  return text.length <= 80 ? text : `${text.slice(0, 80)}…`
+}

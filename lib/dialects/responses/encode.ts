@@ -1,0 +1,95 @@
+/** Chat events to the frames of a streamed response. */
+
+import { failedCode } from './errors.ts'
+import { OutputItems, type ItemListener, type TextPlace, type WireEvent } from './output-items.ts'
+import { responseUsage, startedResponse } from './response-object.ts'
+import { endOfStream, sseEvent } from '../../wire/sse.ts'
+import type { AnswerStart } from '../dialect.ts'
+import type { ResponsesContext } from './input.ts'
+import type { GatewayError } from '../../core/errors.ts'
+import type { ChatEvent } from '../../core/events.ts'
+import type { FramePrinter } from '../../wire/frame-printer.ts'
+import type { ResponseObject } from '../../../schemas/responses.ts'
+
+/** Returns the printer of a streamed response. */
+export function encodeResponse (start: AnswerStart<ResponsesContext>): FramePrinter<ChatEvent> {
+  return new Printer(start)
+}
+
+/** The event after this many silences in a row is one that agents count as a sign of life; comments are not. */
+const commentsBetweenSigns = 4
+
+class Printer implements FramePrinter<ChatEvent>, ItemListener {
+  readonly #response: ResponseObject
+  readonly #items: OutputItems
+  #frames = ''
+  #sequence = 0
+  #silences = 0
+  /** The text before that of a delta, for the place it was printed for. */
+  #textFrame: { readonly place: TextPlace, readonly before: string } | undefined
+
+  constructor (start: AnswerStart<ResponsesContext>) {
+    this.#response = startedResponse(start)
+    this.#items = new OutputItems(this, {
+      names: start.context.names, model: start.head.model, logprobs: start.call.request.logprobs === true
+    })
+    this.event({ type: 'response.created', response: this.#response })
+    this.event({ type: 'response.in_progress', response: this.#response })
+  }
+
+  event (event: WireEvent): void {
+    this.#frames += sseEvent(event.type, JSON.stringify({ ...event, sequence_number: this.#sequence++ }))
+  }
+
+  /** Printing a delta between constant halves costs a tenth of printing an object. */
+  text (place: TextPlace, delta: string, logprobs: readonly unknown[]): void {
+    if (this.#textFrame?.place !== place) this.#textFrame = { place, before: textFrame(place) }
+    const shown = logprobs.length === 0 ? '[]' : JSON.stringify(logprobs)
+    this.#frames += `${this.#textFrame.before}${JSON.stringify(delta)},"logprobs":${shown},"sequence_number":${this.#sequence++}}\n\n`
+  }
+
+  print (events: readonly ChatEvent[]): string {
+    this.#silences = 0
+    for (const event of events) this.#items.add(event)
+    return this.#taken()
+  }
+
+  end (): string {
+    const { status, reason } = this.#items.end()
+    this.#finish(`response.${status}`, { status, ...reason !== undefined && { incomplete_details: { reason } } })
+    return this.#taken() + endOfStream
+  }
+
+  /** Sends what is done: clients repeat the whole turn for a stream that ends otherwise. */
+  fail (failure: GatewayError): string {
+    const error = { code: failedCode(failure), message: failure.message }
+    this.#finish('response.failed', { status: 'failed', error })
+    return this.#taken() + endOfStream
+  }
+
+  keepAlive (): string {
+    if (this.#silences++ % commentsBetweenSigns < commentsBetweenSigns - 1) return ': ping\n'
+    this.event({ type: 'keepalive' })
+    return this.#taken()
+  }
+
+  #finish (type: string, changes: Partial<ResponseObject>): void {
+    const { usage, done } = this.#items
+    this.event({ type, response: finished(this.#response, { ...changes, output: [...done] }, usage === undefined ? null : responseUsage(usage)) })
+  }
+
+  #taken (): string {
+    const frames = this.#frames
+    this.#frames = ''
+    return frames
+  }
+}
+
+function textFrame (place: TextPlace): string {
+  const fields = JSON.stringify({ type: 'response.output_text.delta', ...place })
+  return `event: response.output_text.delta\ndata: ${fields.slice(0, -1)},"delta":`
+}
+
+function finished (response: ResponseObject, changes: Partial<ResponseObject>, usage: ResponseObject['usage']): ResponseObject {
+  return { ...response, ...changes, usage, ...changes.status === 'completed' && { completed_at: Math.floor(Date.now() / 1000) } }
+}

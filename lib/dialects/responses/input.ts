@@ -1,0 +1,123 @@
+/** A request of the Responses API to the input that all stages work on. */
+
+import { randomUUID } from 'node:crypto'
+import { GatewayError } from '../../core/errors.ts'
+import { isObject } from '../../json/guards.ts'
+import { readItems } from './conversation.ts'
+import { ToolNames } from './tool-names.ts'
+import { readToolChoice, readTools } from './tools.ts'
+import type { ChatInput } from '../../chat/input.ts'
+import type { ValidCall } from '../../core/call.ts'
+import type { DialectCall } from '../dialect.ts'
+import type { InputItem } from '../../../schemas/response-items.ts'
+import type { ResponsesRequest, ResponsesTool } from '../../../schemas/responses.ts'
+import type { Message } from '../../../schemas/messages.ts'
+
+/** The facts of a request that its answer repeats or is written by. */
+export interface ResponsesContext {
+  /** `resp_…` */
+  readonly id: string
+  readonly request: ResponsesRequest
+  readonly names: ToolNames
+}
+
+/**
+ * @throws GatewayError `invalid_value`, `unsupported_value`, `unsupported_parameter` with the parameter at fault
+ */
+export function responsesInput (call: ValidCall<ResponsesRequest>): DialectCall<ResponsesContext> {
+  const { request } = call
+  refuseWhatIsNotKept(request)
+  const names = new ToolNames()
+  const items = itemsOf(request)
+  const declared = readTools([...request.tools ?? [], ...additionalTools(items)], names, 'tools')
+  const { messages, byItem } = readItems(items, names)
+  const { instructions } = request
+  const system: Message[] = instructions === undefined || instructions === '' ? [] : [{ role: 'system', content: instructions }]
+  const servers: ChatInput['mcp_servers'] = declared.servers.length === 0
+    ? request.mcp_servers
+    : [request.mcp_servers ?? [], [...declared.servers]].flat()
+  const input: ChatInput = {
+    model: request.model,
+    messages: [...system, ...messages],
+    originalInput: { field: 'input', messages: byItem, systemPromptField: 'instructions' },
+    ...declared.tools.length > 0 && { tools: [...declared.tools] },
+    ...servers !== undefined && { mcp_servers: servers },
+    ...request.tool_choice !== undefined && hasTools(declared.tools, servers) && { tool_choice: readToolChoice(request.tool_choice, names) },
+    ...settingsOf(request)
+  }
+  return { ...call, request: input, context: { id: `resp_${randomUUID().replaceAll('-', '')}`, request, names } }
+}
+
+/** Refuses what would need state that is not kept here. */
+function refuseWhatIsNotKept (request: ResponsesRequest): void {
+  for (const name of ['conversation', 'prompt', 'previous_response_id'] as const) {
+    if (request[name] !== undefined) {
+      throw new GatewayError('unsupported_parameter', { param: name, message: `\`${name}\` is not available. Send the whole conversation as \`input\`.` })
+    }
+  }
+  if (request.background === true) {
+    throw new GatewayError('unsupported_parameter', { param: 'background', message: '`background` is not available.' })
+  }
+}
+
+function itemsOf ({ input }: ResponsesRequest): readonly InputItem[] {
+  if (typeof input === 'string') return [{ type: 'message', role: 'user', content: input }]
+  if (input === undefined) throw new GatewayError('invalid_value', { param: 'input', message: '`input` is required.', shownCode: 'missing_required_parameter' })
+  if (input.length === 0) throw new GatewayError('invalid_value', { param: 'input', message: '`input` must have at least one item.', shownCode: 'empty_array' })
+  return input
+}
+
+/** Returns the tools that items bring along. */
+function additionalTools (items: readonly InputItem[]): ResponsesTool[] {
+  return items.flatMap(item => 'tools' in item && item.type === 'additional_tools' ? item.tools.filter(isTool) : [])
+}
+
+function isTool (tool: unknown): tool is ResponsesTool {
+  if (!isObject(tool) || typeof tool['type'] !== 'string') return false
+  if (tool['type'] === 'namespace') return Array.isArray(tool['tools']) && tool['tools'].every(isTool)
+  return tool['type'] !== 'function' && tool['type'] !== 'custom' ? true : typeof tool['name'] === 'string'
+}
+
+/** Without any tool there is no choice: providers refuse one. */
+function hasTools (tools: readonly unknown[], servers: ChatInput['mcp_servers']): boolean {
+  return tools.length > 0 || (servers !== undefined && [servers].flat().length > 0)
+}
+
+function settingsOf (request: ResponsesRequest): Partial<ChatInput> {
+  const { text, reasoning, include = [], top_logprobs: topLogprobs, service_tier: tier } = request
+  const effort = reasoning?.effort ?? undefined
+  const verbosity = text?.verbosity ?? undefined
+  const format = text?.format ?? undefined
+  const logprobs = include.includes('message.output_text.logprobs') || (topLogprobs ?? 0) > 0
+  return given({
+    stream: request.stream,
+    max_completion_tokens: request.max_output_tokens,
+    temperature: request.temperature,
+    top_p: request.top_p,
+    parallel_tool_calls: request.parallel_tool_calls === false ? false : undefined,
+    logprobs: logprobs ? true : undefined,
+    top_logprobs: logprobs ? topLogprobs : undefined,
+    response_format: format === undefined ? undefined : formatOf(format),
+    verbosity,
+    reasoning_effort: effort === 'max' ? 'xhigh' : effort,
+    service_tier: tier === 'fast' || tier === 'ultrafast' ? 'priority' : tier,
+    prompt_cache_key: request.prompt_cache_key,
+    prompt_cache_retention: request.prompt_cache_retention,
+    safety_identifier: request.safety_identifier,
+    user: request.user,
+    credentials: request.credentials,
+    max_turns: request.max_tool_calls === undefined ? request.max_turns : Math.min(request.max_tool_calls + 1, request.max_turns ?? 100, 100),
+    model_attributes: request.model_attributes,
+    agent_attributes: request.agent_attributes
+  })
+}
+
+function formatOf (format: NonNullable<NonNullable<ResponsesRequest['text']>['format']>): ChatInput['response_format'] {
+  if (format.type !== 'json_schema') return { type: format.type }
+  const { type, ...schema } = format
+  return { type, json_schema: schema }
+}
+
+function given (fields: { readonly [K in keyof ChatInput]?: ChatInput[K] | undefined }): Partial<ChatInput> {
+  return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined))
+}

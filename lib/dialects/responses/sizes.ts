@@ -1,0 +1,41 @@
+import { tooLong } from '../../validation/too-long.ts'
+import type { ResponsesRequest } from '../../../schemas/responses.ts'
+import type { ChatSizes } from '../dialect.ts'
+import type { ValidCall } from '../../core/call.ts'
+
+/**
+ * Makes a check that lets a call through unchanged when its lists are within the bounds.
+ *
+ * @throws ValidationError with the list that is too long
+ */
+export function responsesSizes (
+  { chatMessages, chatParts, chatTools }: ChatSizes
+): (call: ValidCall<ResponsesRequest>) => ValidCall<ResponsesRequest> {
+  return call => {
+    const { input, tools = [] } = call.request
+    if (Array.isArray(input)) checkItems(input)
+    checkTools(['tools'], tools)
+    return call
+  }
+
+  function checkItems (input: readonly object[]): void {
+    if (input.length > chatMessages) throw tooLong(['input'], input.length, chatMessages)
+    let parts = 0
+    for (const [index, item] of input.entries()) {
+      for (const field of ['content', 'output', 'summary'] as const) {
+        const list = (item as Record<string, unknown>)[field]
+        if (!Array.isArray(list)) continue
+        parts += list.length
+        if (parts > chatParts) throw tooLong(['input', index, field], parts, chatParts)
+      }
+      if ('tools' in item && Array.isArray(item.tools)) checkTools(['input', index, 'tools'], item.tools)
+    }
+  }
+
+  /** Counts the tools of namespaces as well. */
+  function checkTools (path: ReadonlyArray<string | number>, tools: readonly object[]): void {
+    let count = tools.length
+    for (const tool of tools) if ('tools' in tool && Array.isArray(tool.tools)) count += tool.tools.length
+    if (count > chatTools) throw tooLong(path, count, chatTools)
+  }
+}

@@ -1,0 +1,137 @@
+/** Reads the tools of a request, and the choice among them. */
+
+import { GatewayError } from '../../core/errors.ts'
+import { isObject, nonEmptyText } from '../../json/guards.ts'
+import type { ToolNames } from './tool-names.ts'
+import type { CustomTool, FunctionTool, McpTool, ResponsesTool, ResponsesToolChoice } from '../../../schemas/responses.ts'
+import type { Tool, ToolChoice, ToolServerSpec } from '../../../schemas/tools.ts'
+
+export interface ReadTools {
+  readonly tools: readonly Tool[]
+  readonly servers: readonly ToolServerSpec[]
+  /** True when tools were left out that only OpenAI runs. */
+  readonly hosted: boolean
+}
+
+/**
+ * Returns the tools that a provider is offered, under their names there.
+ *
+ * @param path of the list in the request, for errors
+ * @throws GatewayError `unsupported_value` for an MCP server without a URL of its own, or one whose calls need approval
+ */
+export function readTools (given: readonly ResponsesTool[], names: ToolNames, path: string): ReadTools {
+  const tools: Tool[] = []
+  const servers: ToolServerSpec[] = []
+  let hosted = false
+  for (const [index, tool] of given.entries()) {
+    if (isFunction(tool)) tools.push(functionTool(tool, names))
+    else if (isCustom(tool)) tools.push(customTool(tool, names))
+    else if (tool.type === 'namespace' && 'tools' in tool) {
+      for (const inner of tool.tools) {
+        tools.push(inner.type === 'function' ? functionTool(inner, names, tool.name) : customTool(inner, names, tool.name))
+      }
+    } else if (isServer(tool)) servers.push(serverOf(tool, `${path}[${index}]`))
+    else hosted = true
+  }
+  return { tools, servers, hosted }
+}
+
+function isFunction (tool: ResponsesTool): tool is FunctionTool {
+  return tool.type === 'function'
+}
+
+function isCustom (tool: ResponsesTool): tool is CustomTool {
+  return tool.type === 'custom'
+}
+
+function isServer (tool: ResponsesTool): tool is McpTool {
+  return tool.type === 'mcp'
+}
+
+function functionTool ({ name, description, parameters, strict }: FunctionTool, names: ToolNames, namespace?: string): Tool {
+  return {
+    type: 'function',
+    function: {
+      name: names.add({ name, kind: 'function', ...namespace !== undefined && { namespace } }),
+      ...typeof description === 'string' && { description },
+      ...isObject(parameters) && { parameters },
+      ...typeof strict === 'boolean' && { strict }
+    }
+  }
+}
+
+/** Makes a function of a tool with free-form input, which few providers have. */
+function customTool ({ name, description, format }: CustomTool, names: ToolNames, namespace?: string): Tool {
+  return {
+    type: 'function',
+    function: {
+      name: names.add({ name, kind: 'custom', ...namespace !== undefined && { namespace } }),
+      description: [description, grammarNote(format)].filter(text => nonEmptyText(text) !== undefined).join('\n\n'),
+      parameters: {
+        type: 'object',
+        properties: { input: { type: 'string', description: 'The input of the tool, as plain text.' } },
+        required: ['input'],
+        additionalProperties: false
+      }
+    }
+  }
+}
+
+/** Says in words what cannot be enforced. */
+function grammarNote (format: CustomTool['format']): string | undefined {
+  if (!isObject(format) || format['type'] !== 'grammar') return undefined
+  const { syntax, definition } = format
+  return `The input must match this ${String(syntax)} grammar:\n${String(definition)}`
+}
+
+function serverOf (tool: McpTool, path: string): ToolServerSpec {
+  const { server_label: name, server_url: url, headers, authorization, allowed_tools: allowed, require_approval: approval } = tool
+  if (typeof url !== 'string') {
+    throw unsupported(`${path}.server_url`, 'An MCP server needs `server_url`: connectors and tunnels are not available here.')
+  }
+  if (approval !== 'never') {
+    throw unsupported(`${path}.require_approval`, 'Approval of tool calls is not available: set `require_approval` to `never`.')
+  }
+  const allowedNames = isObject(allowed) ? allowed['tool_names'] : allowed
+  return {
+    name,
+    url,
+    ...isObject(headers) && { headers },
+    ...typeof authorization === 'string' && { authorization: bearer(authorization) },
+    ...Array.isArray(allowedNames) && { allowed_tools: allowedNames.filter(name => typeof name === 'string') }
+  }
+}
+
+/** Callers of this API give the bare token. */
+function bearer (authorization: string): string {
+  return /^\S+ /.test(authorization) ? authorization : `Bearer ${authorization}`
+}
+
+/**
+ * Returns the choice in the words of chat completions.
+ *
+ * @throws GatewayError `unsupported_value` for a tool that only OpenAI runs
+ */
+export function readToolChoice (choice: ResponsesToolChoice, names: ToolNames): ToolChoice {
+  if (typeof choice === 'string') return choice
+  if ('mode' in choice) {
+    return { type: 'allowed_tools', allowed_tools: { mode: choice.mode, tools: choice.tools.map(tool => allowedTool(tool, names)) } }
+  }
+  if ('server_label' in choice) {
+    const { name } = choice
+    return typeof name === 'string' ? { server_label: choice.server_label, name } : 'required'
+  }
+  if ('name' in choice) return { type: 'function', function: { name: names.sent(choice.name, choice.namespace) } }
+  throw unsupported('tool_choice', `The tool \`${choice.type}\` is run by OpenAI only and is not available with this model.`)
+}
+
+function allowedTool (tool: Record<string, unknown>, names: ToolNames): Record<string, unknown> {
+  const name = nonEmptyText(tool['name'])
+  if (name === undefined) return tool
+  const namespace = nonEmptyText(tool['namespace'])
+  return { type: 'function', function: { name: names.sent(name, namespace) } }
+}
+
+function unsupported (param: string, message: string): GatewayError {
+  return new GatewayError('unsupported_value', { param, message })
+}

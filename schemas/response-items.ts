@@ -1,0 +1,206 @@
+/** The items of the Responses API: what a conversation is made of, in a request and in an answer. */
+
+import { Type, type Static, type TSchema } from 'typebox'
+import { AnyObject, Nullable, OneOf } from './nullable.ts'
+
+const optionalId = { id: Nullable(Type.String()) }
+const status = { status: Nullable(OneOf(['in_progress', 'completed', 'incomplete'])) }
+
+const InputText = Type.Object({ type: Type.Literal('input_text'), text: Type.String() })
+const InputImage = Type.Object({
+  type: Type.Literal('input_image'),
+  image_url: Nullable(Type.String({ description: 'An address, or a `data:` URL that holds the image itself.' })),
+  file_id: Nullable(Type.String()),
+  detail: Nullable(OneOf(['low', 'high', 'auto', 'original']))
+})
+const InputFile = Type.Object({
+  type: Type.Literal('input_file'),
+  file_data: Nullable(Type.String({ description: 'The file as a `data:` URL or in base64.' })),
+  file_url: Nullable(Type.String()),
+  file_id: Nullable(Type.String()),
+  filename: Nullable(Type.String())
+})
+const OutputText = Type.Object({ type: Type.Literal('output_text'), text: Type.String() })
+const Refusal = Type.Object({ type: Type.Literal('refusal'), refusal: Type.String() })
+
+const InputPart = Type.Union([InputText, InputImage, InputFile])
+export type InputPart = Static<typeof InputPart>
+const MessagePart = Type.Union([InputText, InputImage, InputFile, OutputText, Refusal])
+export type MessagePart = Static<typeof MessagePart>
+
+export const MessageItem = Type.Object({
+  type: Type.Optional(Type.Literal('message')),
+  role: OneOf(['user', 'system', 'developer', 'assistant']),
+  content: Type.Union([Type.String(), Type.Array(MessagePart)]),
+  ...optionalId
+}, { description: 'A message. An item without `type` is a message.' })
+export type MessageItem = Static<typeof MessageItem>
+
+const CallOutput = Type.Union([Type.String(), Type.Array(InputPart)])
+
+const FunctionCallItem = Type.Object({
+  type: Type.Literal('function_call'),
+  call_id: Type.String({ minLength: 1 }),
+  name: Type.String({ minLength: 1 }),
+  namespace: Nullable(Type.String()),
+  arguments: Type.String(),
+  ...optionalId
+}, { description: 'A call of a function by the model.' })
+
+const FunctionCallOutputItem = Type.Object({
+  type: Type.Literal('function_call_output'),
+  call_id: Type.String({ minLength: 1 }),
+  output: CallOutput,
+  ...optionalId
+}, { description: 'The result of a call of a function.' })
+
+const CustomCallItem = Type.Object({
+  type: Type.Literal('custom_tool_call'),
+  call_id: Type.String({ minLength: 1 }),
+  name: Type.String({ minLength: 1 }),
+  namespace: Nullable(Type.String()),
+  input: Type.String(),
+  ...optionalId
+}, { description: 'A call of a tool with free-form input.' })
+
+const CustomCallOutputItem = Type.Object({
+  type: Type.Literal('custom_tool_call_output'),
+  call_id: Type.String({ minLength: 1 }),
+  output: CallOutput,
+  ...optionalId
+}, { description: 'The result of such a call.' })
+
+const ReasoningItem = Type.Object({
+  type: Type.Literal('reasoning'),
+  summary: Nullable(Type.Array(Type.Object({ type: Type.Literal('summary_text'), text: Type.String() }))),
+  content: Nullable(Type.Array(AnyObject)),
+  encrypted_content: Nullable(Type.String({ description: 'Send it back unchanged with the items that follow.' })),
+  ...optionalId
+}, { description: 'Reasoning of an earlier answer, given back unchanged.' })
+export type ReasoningItem = Static<typeof ReasoningItem>
+
+const ItemReference = Type.Object({
+  type: Nullable(Type.Literal('item_reference')),
+  id: Type.String({ minLength: 1 })
+}, { description: 'An item of a stored response, by its id.' })
+
+const AdditionalTools = Type.Object({
+  type: Type.Literal('additional_tools'),
+  tools: Type.Array(AnyObject),
+  ...optionalId
+}, { description: 'Tools in addition to those of `tools`.' })
+
+/** The records of tools that a server ran. */
+const serverItems = [
+  Type.Object({
+    type: Type.Literal('mcp_call'),
+    server_label: Type.String(),
+    name: Type.String(),
+    arguments: Type.String(),
+    output: Nullable(Type.String()),
+    error: Nullable(Type.Unknown()),
+    ...optionalId
+  }, { description: 'A call of a tool of an MCP server, with its result.' }),
+  Type.Object({ type: Type.Literal('mcp_list_tools'), server_label: Type.String(), ...optionalId }, {
+    description: 'The tools of an MCP server.'
+  })
+] as const
+
+/** Items of tools that only OpenAI runs; they are not sent to other providers. */
+export const hostedItemTypes = [
+  'web_search_call', 'file_search_call', 'code_interpreter_call', 'image_generation_call', 'computer_call',
+  'computer_call_output', 'local_shell_call', 'local_shell_call_output', 'shell_call', 'shell_call_output',
+  'apply_patch_call', 'apply_patch_call_output', 'tool_search_call', 'tool_search_output', 'program', 'program_output'
+] as const
+
+const HostedItem = Type.Object({ type: OneOf([...hostedItemTypes]) }, {
+  description: 'A record of a tool hosted by OpenAI; other providers do not get it.'
+})
+
+export const InputItem = Type.Union([
+  FunctionCallItem, FunctionCallOutputItem, CustomCallItem, CustomCallOutputItem, ReasoningItem, AdditionalTools,
+  ...serverItems, HostedItem, MessageItem, ItemReference
+])
+export type InputItem = Static<typeof InputItem>
+
+const Tokens = Type.Integer({ minimum: 0 })
+
+export const ResponseUsage = Type.Object({
+  input_tokens: Tokens,
+  input_tokens_details: Type.Object({ cached_tokens: Tokens, cache_write_tokens: Tokens }),
+  output_tokens: Tokens,
+  output_tokens_details: Type.Object({ reasoning_tokens: Tokens }),
+  total_tokens: Tokens
+}, { description: 'Tokens used; zero where the provider did not report a detail.' })
+export type ResponseUsage = Static<typeof ResponseUsage>
+
+const itemStatus = OneOf(['in_progress', 'completed', 'incomplete'])
+
+/** Returns a list whose items are as the provider wrote them. */
+function ListOf<T extends TSchema> (items: T) {
+  return Type.Array(items)
+}
+
+export const OutputPart = Type.Union([
+  Type.Object({
+    type: Type.Literal('output_text'),
+    text: Type.String(),
+    annotations: ListOf(AnyObject),
+    logprobs: ListOf(AnyObject)
+  }),
+  Refusal
+])
+export type OutputPart = Static<typeof OutputPart>
+
+export const OutputItem = Type.Union([
+  Type.Object({
+    id: Type.String(),
+    type: Type.Literal('message'),
+    status: itemStatus,
+    role: Type.Literal('assistant'),
+    content: Type.Array(OutputPart)
+  }),
+  Type.Object({
+    id: Type.String(),
+    type: Type.Literal('function_call'),
+    status: itemStatus,
+    call_id: Type.String(),
+    name: Type.String(),
+    namespace: Type.Optional(Type.String()),
+    arguments: Type.String({ description: 'JSON as text.' })
+  }),
+  Type.Object({
+    id: Type.String(),
+    type: Type.Literal('custom_tool_call'),
+    status: itemStatus,
+    call_id: Type.String(),
+    name: Type.String(),
+    namespace: Type.Optional(Type.String()),
+    input: Type.String()
+  }),
+  Type.Object({
+    id: Type.String(),
+    type: Type.Literal('reasoning'),
+    status: itemStatus,
+    summary: Type.Array(Type.Object({ type: Type.Literal('summary_text'), text: Type.String() })),
+    encrypted_content: Type.Optional(Type.String({ description: 'What the provider needs back. Send it back unchanged.' }))
+  }),
+  Type.Object({
+    id: Type.String(),
+    type: Type.Literal('mcp_call'),
+    status: OneOf(['in_progress', 'completed', 'incomplete', 'failed']),
+    server_label: Type.String(),
+    name: Type.String(),
+    arguments: Type.String(),
+    output: Type.Union([Type.String(), Type.Null()]),
+    error: Type.Union([Type.String(), Type.Null()])
+  }, { description: 'A call of a tool of an MCP server, which Headgate executed.' }),
+  Type.Object({
+    id: Type.String(),
+    type: Type.Literal('mcp_list_tools'),
+    server_label: Type.String(),
+    tools: Type.Array(AnyObject),
+    error: Type.Optional(Type.Union([Type.String(), Type.Null()]))
+  }, { description: 'The tools of an MCP server, or why they are missing.' })
+])
+export type OutputItem = Static<typeof OutputItem>

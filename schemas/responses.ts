@@ -1,0 +1,183 @@
+/**
+ * The request and the answer of POST /v1/responses, OpenAI's Responses API.
+ *
+ * Unknown fields are accepted everywhere. Rules that compare items with each other are in `lib/dialects/responses`.
+ */
+
+import { Type, type Static } from 'typebox'
+import { ChatRequest } from './chat.ts'
+import { AnyObject, Identifier, MapOf, Nullable, OneOf, type WithoutNulls } from './nullable.ts'
+import { InputItem, OutputItem, ResponseUsage } from './response-items.ts'
+
+const toolName = Type.String({ minLength: 1 })
+
+const FunctionTool = Type.Object({
+  type: Type.Literal('function'),
+  name: toolName,
+  description: Nullable(Type.String()),
+  parameters: Nullable(AnyObject, { description: 'JSON schema of the arguments.' }),
+  strict: Nullable(Type.Boolean())
+}, { description: 'A function the model may call.' })
+export type FunctionTool = Static<typeof FunctionTool>
+
+const CustomTool = Type.Object({
+  type: Type.Literal('custom'),
+  name: toolName,
+  description: Nullable(Type.String()),
+  format: Nullable(AnyObject)
+}, { description: 'A tool with free-form input.' })
+export type CustomTool = Static<typeof CustomTool>
+
+const NamespaceTool = Type.Object({
+  type: Type.Literal('namespace'),
+  name: toolName,
+  description: Nullable(Type.String()),
+  tools: Type.Array(Type.Union([FunctionTool, CustomTool]))
+}, { description: 'Tools under a common name.' })
+export type NamespaceTool = Static<typeof NamespaceTool>
+
+const McpTool = Type.Object({
+  type: Type.Literal('mcp'),
+  server_label: Type.String({ minLength: 1 }),
+  server_url: Nullable(Type.String({ pattern: '^https?://' })),
+  server_description: Nullable(Type.String()),
+  headers: Nullable(MapOf(Type.String())),
+  authorization: Nullable(Type.String()),
+  allowed_tools: Nullable(Type.Union([Type.Array(Type.String()), AnyObject])),
+  require_approval: Nullable(Type.Union([OneOf(['always', 'never']), AnyObject]))
+}, { description: 'An MCP server whose tools Headgate offers and executes.' })
+export type McpTool = Static<typeof McpTool>
+
+/** A tool that OpenAI runs itself, by any other name. */
+const HostedTool = Type.Object({
+  type: Type.String({ pattern: '^(?!(?:function|custom|namespace|mcp)$)[a-z0-9_-]{1,64}$' })
+}, { description: 'A tool hosted by OpenAI. Other providers do not get it.' })
+
+export const ResponsesTool = Type.Union([FunctionTool, CustomTool, NamespaceTool, McpTool, HostedTool])
+export type ResponsesTool = Static<typeof ResponsesTool>
+
+const ToolChoice = Type.Union([
+  OneOf(['none', 'auto', 'required']),
+  Type.Object({ type: OneOf(['function', 'custom']), name: toolName, namespace: Nullable(Type.String()) }),
+  Type.Object({ type: Type.Literal('mcp'), server_label: Type.String(), name: Nullable(Type.String()) }),
+  Type.Object({
+    type: Type.Literal('allowed_tools'), mode: OneOf(['auto', 'required']), tools: Type.Array(AnyObject)
+  }),
+  HostedTool
+])
+export type ResponsesToolChoice = Static<typeof ToolChoice>
+
+const TextFormat = Type.Union([
+  Type.Object({ type: OneOf(['text', 'json_object']) }),
+  Type.Object({
+    type: Type.Literal('json_schema'),
+    name: Type.String({ maxLength: 64, pattern: '^[A-Za-z0-9_-]+$' }),
+    description: Nullable(Type.String()),
+    schema: AnyObject,
+    strict: Nullable(Type.Boolean())
+  })
+])
+
+export const includable = [
+  'file_search_call.results', 'web_search_call.results', 'web_search_call.action.sources', 'message.input_image.image_url',
+  'computer_call_output.output.image_url', 'code_interpreter_call.outputs', 'reasoning.encrypted_content',
+  'message.output_text.logprobs'
+] as const
+
+const chat = ChatRequest.properties
+
+export const ResponsesRequest = Type.Object({
+  model: chat.model,
+  input: Nullable(Type.Union([Type.String(), Type.Array(InputItem)]), {
+    description: 'The conversation so far; a string is one user message.'
+  }),
+  instructions: Nullable(Type.String(), { description: 'The system prompt, before everything in `input`.' }),
+  stream: chat.stream,
+  stream_options: Nullable(Type.Object({ include_obfuscation: Nullable(Type.Boolean()) })),
+  previous_response_id: Nullable(Type.String(), { description: 'A stored response that this one continues.' }),
+  conversation: Nullable(Type.Unknown(), { description: 'Refused: conversations are not kept.' }),
+  prompt: Nullable(AnyObject, { description: 'Refused: prompts are not kept.' }),
+  background: Nullable(Type.Boolean(), { default: false, description: 'Answer at once, and let the work go on.' }),
+  store: Nullable(Type.Boolean(), { default: true, description: 'Keep the response, so that it can be fetched and continued.' }),
+  include: Nullable(Type.Array(OneOf([...includable])), { description: 'Further data of the answer.' }),
+  max_output_tokens: Nullable(Type.Integer({ minimum: 1 }), {
+    description: 'Most tokens the model may write, reasoning included.'
+  }),
+  max_tool_calls: Nullable(Type.Integer({ minimum: 1 }), { description: 'Most calls of tools that Headgate executes.' }),
+  parallel_tool_calls: Nullable(Type.Boolean(), { default: true }),
+  temperature: chat.temperature,
+  top_p: chat.top_p,
+  top_logprobs: chat.top_logprobs,
+  truncation: Nullable(OneOf(['auto', 'disabled']), { default: 'disabled' }),
+  tools: Nullable(Type.Array(ResponsesTool), { description: 'Tools the model may use.' }),
+  tool_choice: Nullable(ToolChoice, { default: 'auto' }),
+  text: Nullable(Type.Object({
+    format: Nullable(TextFormat),
+    verbosity: Nullable(OneOf(['low', 'medium', 'high']))
+  }), { description: 'The form of the text.' }),
+  reasoning: Nullable(Type.Object({
+    effort: Nullable(OneOf(['none', 'minimal', 'low', 'medium', 'high', 'xhigh', 'max'])),
+    summary: Nullable(OneOf(['auto', 'concise', 'detailed'])),
+    generate_summary: Nullable(OneOf(['auto', 'concise', 'detailed']))
+  }), { description: 'How much the model reasons. Readable reasoning is part of the answer whenever the provider gives it.' }),
+  metadata: chat.metadata,
+  service_tier: Nullable(OneOf(['auto', 'default', 'flex', 'scale', 'priority', 'fast', 'ultrafast'])),
+  prompt_cache_key: Identifier(),
+  prompt_cache_retention: Identifier(),
+  safety_identifier: Identifier(),
+  user: Identifier(),
+  mcp_servers: chat.mcp_servers,
+  credentials: chat.credentials,
+  max_turns: chat.max_turns,
+  model_attributes: chat.model_attributes,
+  agent_attributes: chat.agent_attributes
+}, { description: 'Asks for the next items of a conversation.' })
+
+/** After `validate`: a top-level null is gone. */
+export type ResponsesRequest = WithoutNulls<Static<typeof ResponsesRequest>>
+
+export const ResponseObject = Type.Object({
+  id: Type.String(),
+  object: Type.Literal('response'),
+  created_at: Type.Integer({ description: 'Unix time.' }),
+  completed_at: Type.Union([Type.Integer(), Type.Null()]),
+  status: OneOf(['queued', 'in_progress', 'completed', 'incomplete', 'failed', 'cancelled']),
+  error: Type.Union([Type.Object({ code: Type.String(), message: Type.String() }), Type.Null()]),
+  incomplete_details: Type.Union([
+    Type.Object({ reason: OneOf(['max_output_tokens', 'content_filter']) }), Type.Null()
+  ]),
+  instructions: Type.Union([Type.String(), Type.Null()]),
+  max_output_tokens: Type.Union([Type.Integer(), Type.Null()]),
+  max_tool_calls: Type.Union([Type.Integer(), Type.Null()]),
+  model: Type.String(),
+  output: Type.Array(OutputItem),
+  parallel_tool_calls: Type.Boolean(),
+  previous_response_id: Type.Union([Type.String(), Type.Null()]),
+  reasoning: Type.Object({
+    effort: Type.Union([Type.String(), Type.Null()]), summary: Type.Union([Type.String(), Type.Null()])
+  }),
+  store: Type.Boolean(),
+  background: Type.Boolean(),
+  service_tier: Type.String(),
+  temperature: Type.Number(),
+  text: AnyObject,
+  tool_choice: Type.Union([Type.String(), AnyObject]),
+  tools: Type.Array(AnyObject),
+  top_logprobs: Type.Integer(),
+  top_p: Type.Number(),
+  truncation: OneOf(['auto', 'disabled']),
+  usage: Type.Union([ResponseUsage, Type.Null()]),
+  metadata: MapOf(Type.String()),
+  safety_identifier: Type.Union([Type.String(), Type.Null()]),
+  prompt_cache_key: Type.Union([Type.String(), Type.Null()]),
+  presence_penalty: Type.Number(),
+  frequency_penalty: Type.Number(),
+  user: Type.Optional(Type.String())
+}, { description: 'An answer.' })
+export type ResponseObject = Static<typeof ResponseObject>
+
+/** One event of a streamed answer; the fields depend on `type`. */
+export const ResponseStreamEvent = Type.Object({
+  type: Type.String({ description: 'Such as `response.output_text.delta`; the name of the event as well.' }),
+  sequence_number: Type.Integer({ minimum: 0, description: 'Counts from 0 without gaps.' })
+}, { description: 'An event of a streamed answer.' })
