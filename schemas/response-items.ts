@@ -193,7 +193,9 @@ export const OutputItem = Type.Union([
     name: Type.String(),
     arguments: Type.String(),
     output: Type.Union([Type.String(), Type.Null()]),
-    error: Type.Union([Type.String(), Type.Null()])
+    error: Type.Union([
+      Type.Object({ type: Type.Literal('mcp_tool_execution_error'), content: Type.Array(AnyObject) }), Type.Null()
+    ])
   }, { description: 'A call of a tool of an MCP server, which Headgate executed.' }),
   Type.Object({
     id: Type.String(),

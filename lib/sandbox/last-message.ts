@@ -26,7 +26,7 @@ export interface Question {
 export function readQuestion (conversation: readonly Message[]): Question {
   const messages = conversation.filter((message, index) => !showsResults(message, conversation[index - 1]))
   const asked = messages.findLastIndex(message => message.role === 'user')
-  const raw = asked < 0 ? '' : contentText(messages[asked]?.content)
+  const raw = asked < 0 ? '' : questionText(messages[asked]?.content)
   const instructions = messages
     .filter(({ role }) => role === 'system' || role === 'developer')
     .map(message => contentText(message.content))
@@ -45,6 +45,17 @@ export function readQuestion (conversation: readonly Message[]): Question {
 function showsResults ({ role, content }: Message, before: Message | undefined): boolean {
   const afterResults = before?.role === 'tool' || before?.role === 'function'
   return role === 'user' && afterResults && attachmentsOf(content).length > 0
+}
+
+/**
+ * Returns the question of a user message. Agents put reminders around it, full of words that are names of tools: the question
+ * is then the last text that is none.
+ */
+function questionText (content: unknown): string {
+  if (!Array.isArray(content)) return contentText(content)
+  const texts = content.map(part => contentText([part])).filter(text => text !== '')
+  const asked = texts.filter(text => !text.trimStart().startsWith('<system-reminder>'))
+  return asked.length === texts.length ? texts.join('') : asked.at(-1) ?? ''
 }
 
 /** Returns the text of a content: the string itself, or its text parts. */

@@ -7,6 +7,8 @@ import type { Character } from './sandbox-models.ts'
 
 // More of a question than this is not repeated: the limit of an answer would cut it anyway.
 const maxQuoteLength = 100_000
+// Agents have instructions of many pages, which nobody wants to watch being repeated.
+const maxInstructionsLength = 400
 const storyWords = 120
 
 const heroes = [
@@ -61,7 +63,7 @@ export function composeReasoning (effort: ChatBody['reasoning_effort']): string 
 
 function echoOf ({ text, instructions, attachments }: Question): string {
   const parts = ["This is Headgate's sandbox, a simulator without a model behind it."]
-  if (instructions !== '') parts.push(`My instructions are: "${instructions.slice(0, maxQuoteLength)}".`)
+  if (instructions !== '') parts.push(`My instructions are: "${instructions.slice(0, maxInstructionsLength)}".`)
   parts.push(text === '' ? 'You asked nothing.' : `You said: "${text.slice(0, maxQuoteLength)}".`)
   if (attachments.length > 0) parts.push(`With it came ${attachments.join(' and ')}.`)
   return parts.join(' ')

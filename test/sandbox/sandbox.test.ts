@@ -204,6 +204,15 @@ t.test('the echo repeats question, instructions and attachments, and says that i
   t.match((await message({ messages: [] })).content, 'You asked nothing')
 })
 
+t.test('the prompts of agents do not become the answer: long instructions are cut, reminders are no question', async t => {
+  const reminder = { type: 'text', text: '<system-reminder>\nUse get_weather.\n</system-reminder>' }
+  const { content } = await message({
+    messages: [{ role: 'system', content: 'x'.repeat(5000) }, ...user([reminder, { type: 'text', text: 'Hi' }, reminder])]
+  })
+  t.match(content, 'You said: "Hi".')
+  t.ok(String(content).length < 600)
+})
+
 t.test('models are listed as what they are, and unknown ones are not found', async t => {
   for (const { id, model, displayName, description, providerId, upstreamApi } of sandboxModels) {
     t.equal(id, `${providerId}/${model}`)

@@ -139,7 +139,7 @@ class Reader {
     const message = this.#call(callId, name, text, index)
     this.#openCalls.delete(callId)
     this.#turn = undefined
-    const result = typeof output === 'string' ? output : typeof error === 'string' ? error : JSON.stringify(error ?? '')
+    const result = typeof output === 'string' ? output : JSON.stringify(error ?? '')
     this.#messages.push({ role: 'tool', tool_call_id: callId, content: result })
     return message
   }

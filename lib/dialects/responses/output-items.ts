@@ -502,7 +502,7 @@ class OpenServerItem extends OpenItem {
       this.event('response.mcp_call_arguments.delta', { delta: item.arguments })
       this.event('response.mcp_call_arguments.done', { arguments: item.arguments })
     }
-    this.event(`response.${item.type}.${typeof item.error === 'string' ? 'failed' : 'completed'}`, {})
+    this.event(`response.${item.type}.${item.error === null || item.error === undefined ? 'completed' : 'failed'}`, {})
   }
 
   protected complete (): OutputItem {
@@ -520,7 +520,7 @@ function serverCall ({ toolName, serverName, arguments: given, isError, result }
     name: toolName,
     arguments: JSON.stringify(given),
     output: isError ? null : text,
-    error: isError ? text : null
+    error: isError ? { type: 'mcp_tool_execution_error', content: [{ type: 'text', text }] } : null
   }
 }
 

@@ -1,0 +1,65 @@
+/** Holds what callers of the Responses API get, and what their clients were seen to send, against the API's description. */
+
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { Ajv2019 } from 'ajv/dist/2019.js'
+import t from 'tap'
+import { toResponse } from '../../lib/dialects/responses/complete.ts'
+import { encodeResponse } from '../../lib/dialects/responses/encode.ts'
+import { ResponsesRequest } from '../../schemas/responses.ts'
+import { description } from '../support/description.ts'
+import { batchesOf, responsesStart, streamEvents } from '../support/responses.ts'
+import type { ChatEvent } from '../../lib/core/events.ts'
+
+const choice = 0
+const answers: Readonly<Record<string, readonly ChatEvent[]>> = {
+  text: [
+    { type: 'reasoning-delta', choice, text: 'Hm.' },
+    { type: 'thinking-block', choice, block: { type: 'thinking', thinking: 'Hm.', signature: 's' } },
+    { type: 'text-delta', choice, text: 'Hi' }, { type: 'text-delta', choice, text: ' there' },
+    { type: 'annotation-delta', choice, annotations: [{ type: 'url_citation', url_citation: { url: 'https://a.example', title: 'A', start_index: 0, end_index: 2 } }] },
+    { type: 'choice-end', choice, reason: 'stop' }
+  ],
+  calls: [
+    { type: 'tool-call-start', choice, call: 0, id: 'call_1', name: 'get', kind: 'function', extra: { extra_content: {} } },
+    { type: 'tool-call-start', choice, call: 1, id: 'call_2', name: 'run', kind: 'function' },
+    { type: 'tool-call-delta', choice, call: 1, text: '{"input":"ls"}', kind: 'function' },
+    { type: 'tool-call-delta', choice, call: 0, text: '{}', kind: 'function' },
+    { type: 'choice-end', choice, reason: 'tool_calls' }
+  ],
+  server: [
+    { type: 'tool-servers-failed', errors: { docs: { message: 'unreachable' } } },
+    { type: 'tool-result', result: { toolName: 'read', serverName: 'files', arguments: { a: 1 }, isError: false, result: 'text' } },
+    { type: 'tool-result', result: { toolName: 'read', serverName: 'files', arguments: {}, isError: true, result: 'gone' } },
+    { type: 'text-delta', choice, text: 'Done' }, { type: 'choice-end', choice, reason: 'stop' }
+  ],
+  refusal: [{ type: 'refusal-delta', choice, text: 'No.' }, { type: 'choice-end', choice, reason: 'content_filter' }],
+  cut: [{ type: 'text-delta', choice, text: 'Onc' }, { type: 'choice-end', choice, reason: 'length' }],
+  empty: [{ type: 'choice-end', choice, reason: 'stop' }]
+}
+const usage: ChatEvent = { type: 'usage', usage: { promptTokens: 3, completionTokens: 2, totalTokens: 5 } }
+const request = {
+  tools: [
+    { type: 'function' as const, name: 'get', parameters: { type: 'object' } }, { type: 'custom' as const, name: 'run' }
+  ],
+  metadata: { a: 'b' }, instructions: 'Be brief.', reasoning: { effort: 'low' as const }
+}
+
+const api = description('openai-responses.json')
+if (api !== undefined) {
+  const isResponse = api.validator('Response')
+  const isEvent = api.validator('ResponseStreamEvent')
+  for (const [name, events] of Object.entries(answers)) {
+    const whole = responsesStart(request)
+    const value = JSON.parse(JSON.stringify(toResponse(whole, batchesOf(whole, [...events, usage])))) as unknown
+    t.ok(isResponse(value), `${name}: whole`, { errors: isResponse.errors, value })
+    const printer = encodeResponse(responsesStart({ ...request, stream: true }))
+    for (const event of streamEvents(printer.print([...events, usage]) + printer.end())) {
+      t.ok(isEvent(event), `${name}: ${event.type}`, { errors: isEvent.errors, event })
+    }
+  }
+  const path = join(import.meta.dirname, '../../../../shared/dialects/codex-0.169-requests.json')
+  const recorded = JSON.parse(readFileSync(path, 'utf8')) as Array<{ name: string, body: unknown }>
+  const accepts = new Ajv2019({ strict: false }).compile(ResponsesRequest)
+  for (const { name, body } of recorded) t.ok(accepts(body), name, { errors: accepts.errors })
+}

@@ -1,0 +1,181 @@
+import fc from 'fast-check'
+import t from 'tap'
+import { toResponse } from '../../../lib/dialects/responses/complete.ts'
+import { encodeResponse } from '../../../lib/dialects/responses/encode.ts'
+import { GatewayError } from '../../../lib/core/errors.ts'
+import { holds } from '../../support/property.ts'
+import { batchesOf, responsesStart, streamEvents, type StreamEvent } from '../../support/responses.ts'
+import type { ChatEvent } from '../../../lib/core/events.ts'
+
+const text = fc.string({ unit: 'binary', maxLength: 8 })
+const choice = fc.constant(0)
+const usage: ChatEvent = { type: 'usage', usage: { promptTokens: 3, completionTokens: 2, totalTokens: 5, cachedTokens: 1 } }
+
+const delta: fc.Arbitrary<ChatEvent> = fc.oneof(
+  { weight: 6, arbitrary: fc.record({ type: fc.constant('text-delta' as const), choice, text }) },
+  fc.record({ type: fc.constant('reasoning-delta' as const), choice, text }),
+  fc.record({ type: fc.constant('refusal-delta' as const), choice, text }),
+  fc.record({ type: fc.constant('thinking-block' as const), choice, block: fc.record({ type: fc.constant('thinking' as const), thinking: text, signature: text }) }),
+  fc.record({ type: fc.constant('annotation-delta' as const), choice, annotations: fc.array(fc.record({ url: text }), { minLength: 1, maxLength: 2 }) }),
+  fc.record({ type: fc.constant('tool-result' as const), result: fc.record({ toolName: text, serverName: text, arguments: fc.constant({}), isError: fc.boolean(), result: text }) }),
+  fc.record({ type: fc.constant('tool-servers-failed' as const), errors: fc.dictionary(fc.stringMatching(/^[a-z]{1,3}$/), fc.record({ message: text })) })
+)
+
+/** Calls whose pieces come in any order, as providers that write several at once send them. */
+const calls: fc.Arbitrary<ChatEvent[]> = fc.array(
+  fc.record({ name: fc.constantFrom('a', 'b'), pieces: fc.array(text, { maxLength: 3 }), ends: fc.boolean(), signed: fc.boolean() }), { maxLength: 3 }
+).chain(list => {
+  const starts = list.map(({ name, signed }, call): ChatEvent => ({
+    type: 'tool-call-start', choice: 0, call, id: `call_${call}`, name, kind: 'function', ...signed && { extra: { signature: 's' } }
+  }))
+  const pieces = list.flatMap(({ pieces: texts }, call) => texts.map((piece): ChatEvent => ({ type: 'tool-call-delta', choice: 0, call, text: piece, kind: 'function' })))
+  const ends = list.flatMap(({ ends: given }, call): ChatEvent[] => given ? [{ type: 'tool-call-end', choice: 0, call }] : [])
+  return fc.shuffledSubarray(pieces, { minLength: pieces.length }).map(shuffled => [...starts, ...shuffled, ...ends])
+})
+
+const answer = fc.tuple(fc.array(delta, { maxLength: 6 }), calls, fc.array(delta, { maxLength: 3 }), fc.constantFrom('stop', 'tool_calls', 'length', 'content_filter'))
+  .map(([before, middle, after, reason]): ChatEvent[] => [...before, ...middle, ...after, { type: 'choice-end', choice: 0, reason }, usage])
+
+function streamed (events: readonly ChatEvent[], perBatch = 1): string {
+  const printer = encodeResponse(responsesStart({ stream: true }))
+  let out = ''
+  for (let at = 0; at < events.length; at += perBatch) out += printer.print(events.slice(at, at + perBatch))
+  return out + printer.end()
+}
+
+/** Gives each id its number of appearance. */
+function plainIds (value: unknown): unknown {
+  const seen = new Map<string, string>()
+  const json = JSON.stringify(value).replaceAll(/\b(?:resp|msg|rs|fc|ctc|mcp|mcpl)_[0-9a-f]{32}\b/g, id => {
+    seen.set(id, seen.get(id) ?? `id-${seen.size}`)
+    return seen.get(id) ?? ''
+  })
+  return JSON.parse(json)
+}
+
+t.test('events come in the order that clients rely on, whatever the provider sends', async t => {
+  holds(t, fc.property(answer, fc.integer({ min: 1, max: 4 }), (events, perBatch) => {
+    const out = streamed(events, perBatch)
+    if (!out.endsWith('\n\ndata: [DONE]\n\n')) throw new Error('no end')
+    const list = streamEvents(out)
+    list.forEach((event, index) => equal(event.sequence_number, index, 'sequence_number'))
+    equal(list[0]?.type, 'response.created', 'first')
+    equal(list[1]?.type, 'response.in_progress', 'second')
+    const last = list.at(-1)
+    if (!/^response\.(?:completed|incomplete)$/.test(String(last?.type))) throw new Error(`ends with ${last?.type}`)
+    same(checkItems(list.slice(2, -1)), outputOf(last), 'output of the last event')
+  }), { numRuns: 300 })
+})
+
+/** Follows each item from `added` to `done`, and returns the items as `done` had them. */
+function checkItems (list: readonly StreamEvent[]): unknown[] {
+  const done: unknown[] = []
+  let open: { id: unknown, index: unknown, deltas: Record<string, string> } | undefined
+  for (const event of list) {
+    const item = event['item'] as Record<string, unknown> | undefined
+    switch (event.type) {
+      case 'response.output_item.added':
+        equal(open, undefined, 'one item at a time')
+        equal(event['output_index'], done.length, 'output_index')
+        open = { id: item?.['id'], index: event['output_index'], deltas: {} }
+        break
+      case 'response.output_item.done':
+        equal(item?.['id'], open?.id, 'id of done')
+        done.push(item)
+        open = undefined
+        break
+      default: {
+        equal(event['item_id'], open?.id, 'item_id')
+        equal(event['output_index'], open?.index, 'output_index')
+        const place = `${event.type.replace(/\.(?:delta|done)$/, '')}/${String(event['content_index'] ?? event['summary_index'] ?? '')}`
+        if (open === undefined) throw new Error('no open item')
+        if (event.type.endsWith('.delta')) open.deltas[place] = (open.deltas[place] ?? '') + String(event['delta'])
+        else if (event.type.endsWith('.done') && 'sequence_number' in event && !event.type.includes('part')) {
+          const whole = event['text'] ?? event['refusal'] ?? event['arguments'] ?? event['input']
+          equal(open.deltas[place] ?? '', whole, `deltas of ${place}`)
+        }
+      }
+    }
+  }
+  equal(open, undefined, 'nothing left open')
+  return done
+}
+
+t.test('a whole answer is what its stream ends with', async t => {
+  holds(t, fc.property(answer, events => {
+    const last = streamEvents(streamed(events)).at(-1)
+    const start = responsesStart()
+    const whole = toResponse(start, batchesOf(start, events))
+    const { response } = last as unknown as { response: Record<string, unknown> }
+    same(plainIds({ ...whole, completed_at: null }), plainIds({ ...response, completed_at: null }), 'response')
+  }), { numRuns: 200 })
+})
+
+t.test('a short stream, byte for byte but for ids and times', async t => {
+  const out = streamed([
+    { type: 'text-delta', choice: 0, text: 'Hé' }, { type: 'text-delta', choice: 0, text: 'llo' },
+    { type: 'choice-end', choice: 0, reason: 'stop' }, usage
+  ])
+  const types = streamEvents(out).map(event => event.type)
+  t.strictSame(types, [
+    'response.created', 'response.in_progress', 'response.output_item.added', 'response.content_part.added',
+    'response.output_text.delta', 'response.output_text.delta', 'response.output_text.done', 'response.content_part.done',
+    'response.output_item.done', 'response.completed'
+  ])
+  t.match(plainIds(streamEvents(out)), [
+    { response: { id: 'id-0', status: 'in_progress', output: [], usage: null } }, {},
+    { output_index: 0, item: { id: 'id-1', type: 'message', status: 'in_progress', role: 'assistant', content: [] } },
+    { content_index: 0, item_id: 'id-1', part: { type: 'output_text', text: '', annotations: [], logprobs: [] } },
+    { content_index: 0, item_id: 'id-1', delta: 'Hé', logprobs: [] }, { delta: 'llo' },
+    { text: 'Héllo', logprobs: [] }, { part: { type: 'output_text', text: 'Héllo' } },
+    { item: { id: 'id-1', status: 'completed', content: [{ text: 'Héllo' }] } },
+    { response: { status: 'completed', usage: {
+      input_tokens: 3, input_tokens_details: { cached_tokens: 1, cache_write_tokens: 0 },
+      output_tokens: 2, output_tokens_details: { reasoning_tokens: 0 }, total_tokens: 5
+    } } }
+  ])
+})
+
+t.test('an answer that breaks off ends with response.failed, the finished items and a code that agents understand', async t => {
+  const rows = [
+    [new GatewayError('upstream_stream_interrupted'), 'server_error'],
+    [new GatewayError('upstream_invalid_request'), 'invalid_prompt'],
+    [new GatewayError('context_length_exceeded'), 'context_length_exceeded'],
+    [new GatewayError('insufficient_quota'), 'insufficient_quota'],
+    [new GatewayError('upstream_overloaded'), 'server_is_overloaded'],
+    [new GatewayError('rate_limit_exceeded'), 'rate_limit_exceeded']
+  ] as const
+  for (const [failure, code] of rows) {
+    const start = responsesStart()
+    const printer = encodeResponse(start)
+    const out = printer.print([
+      { type: 'tool-call-start', choice: 0, call: 0, id: 'call_1', name: 'a', kind: 'function' },
+      { type: 'tool-call-end', choice: 0, call: 0 },
+      { type: 'text-delta', choice: 0, text: 'unfinished' }
+    ]) + printer.fail?.(failure, start.call)
+    const last = streamEvents(out).at(-1)
+    t.match(last, { type: 'response.failed', response: { status: 'failed', error: { code, message: failure.message } } })
+    t.match(outputOf(last), [{ type: 'function_call', call_id: 'call_1', arguments: '{}' }])
+    t.equal((outputOf(last) as unknown[]).length, 1, 'the message is not done')
+  }
+})
+
+t.test('a long silence is broken by an event that counts', async t => {
+  const printer = encodeResponse(responsesStart())
+  printer.print([])
+  t.strictSame([1, 2, 3].map(() => printer.keepAlive?.()), Array(3).fill(': ping\n'))
+  t.strictSame(streamEvents(printer.keepAlive?.() ?? ''), [{ type: 'keepalive', sequence_number: 2 }])
+  t.equal(streamEvents(printer.end())[0]?.sequence_number, 3, 'it is counted')
+})
+
+function outputOf (event: StreamEvent | undefined): unknown {
+  return (event?.['response'] as Record<string, unknown> | undefined)?.['output']
+}
+
+function equal (found: unknown, wanted: unknown, what: string): void {
+  if (!Object.is(found, wanted)) throw new Error(`${what}: ${JSON.stringify(found)} is not ${JSON.stringify(wanted)}`)
+}
+
+function same (found: unknown, wanted: unknown, what: string): void {
+  equal(JSON.stringify(found), JSON.stringify(wanted), what)
+}

@@ -1,0 +1,148 @@
+import t from 'tap'
+import { sealReasoning } from '../../../lib/dialects/responses/reasoning-state.ts'
+import { responsesCall } from '../../support/responses.ts'
+import type { ResponsesRequest } from '../../../schemas/responses.ts'
+import type { InputItem } from '../../../schemas/response-items.ts'
+
+function inputOf (request: Partial<ResponsesRequest>) {
+  const { context: _, ...call } = responsesCall(request)
+  return call.request
+}
+
+function messagesOf (input: readonly InputItem[]) {
+  return inputOf({ input: [...input] }).messages
+}
+
+const call = { type: 'function_call', call_id: 'call_1', name: 'get', arguments: '{}' } as const
+const output = { type: 'function_call_output', call_id: 'call_1', output: 'sunny' } as const
+const image = { type: 'input_image', image_url: 'data:image/png;base64,AA' } as const
+
+t.test('every field that providers know is in the words of chat completions', async t => {
+  t.strictSame(inputOf({
+    model: 'openai/gpt-5', input: 'Hi', instructions: 'Be brief.', stream: true, max_output_tokens: 16, temperature: 0, top_p: 0.5,
+    parallel_tool_calls: false, include: ['message.output_text.logprobs', 'reasoning.encrypted_content'], top_logprobs: 2,
+    text: { format: { type: 'json_schema', name: 'answer', schema: { type: 'object' }, strict: true }, verbosity: 'low' },
+    reasoning: { effort: 'max', summary: 'auto' }, service_tier: 'fast', prompt_cache_key: 'k', safety_identifier: 's', user: 'u',
+    max_tool_calls: 3, metadata: { a: 'b' }, truncation: 'auto', store: false
+  }), {
+    model: 'openai/gpt-5',
+    messages: [{ role: 'system', content: 'Be brief.' }, { role: 'user', content: 'Hi' }],
+    originalInput: { field: 'input', messages: [{ role: 'user', content: 'Hi' }], systemPromptField: 'instructions' },
+    stream: true, max_completion_tokens: 16, temperature: 0, top_p: 0.5, parallel_tool_calls: false, logprobs: true, top_logprobs: 2,
+    response_format: { type: 'json_schema', json_schema: { name: 'answer', schema: { type: 'object' }, strict: true } },
+    verbosity: 'low', reasoning_effort: 'xhigh', service_tier: 'priority', prompt_cache_key: 'k', safety_identifier: 's', user: 'u', max_turns: 4
+  })
+})
+
+t.test('items of one turn of the model are one message, and results follow it', async t => {
+  t.strictSame(messagesOf([
+    { role: 'developer', content: [{ type: 'input_text', text: 'Be brief.' }] },
+    { role: 'user', content: [{ type: 'input_text', text: 'Weather?' }, { type: 'input_image', image_url: 'https://a.example/a.png', detail: 'original' }] },
+    { type: 'reasoning', id: 'rs_1', summary: [{ type: 'summary_text', text: 'Hm.' }] },
+    { type: 'message', role: 'assistant', content: [{ type: 'output_text', text: 'I look.' }] },
+    call, { ...call, call_id: 'call_2' },
+    output, { type: 'function_call_output', call_id: 'call_2', output: [{ type: 'input_text', text: 'see' }, image] },
+    { type: 'message', role: 'assistant', content: 'Sunny.' },
+    { role: 'user', content: 'Thanks' }
+  ]), [
+    { role: 'developer', content: [{ type: 'text', text: 'Be brief.' }] },
+    { role: 'user', content: [{ type: 'text', text: 'Weather?' }, { type: 'image_url', image_url: { url: 'https://a.example/a.png', detail: 'high' } }] },
+    {
+      role: 'assistant', reasoning_content: 'Hm.', content: [{ type: 'text', text: 'I look.' }],
+      tool_calls: ['call_1', 'call_2'].map(id => ({ id, type: 'function', function: { name: 'get', arguments: '{}' } }))
+    },
+    { role: 'tool', tool_call_id: 'call_1', content: 'sunny' },
+    { role: 'tool', tool_call_id: 'call_2', content: [{ type: 'text', text: 'see' }] },
+    { role: 'user', content: [{ type: 'text', text: 'Result of the tool call call_2:' }, { type: 'image_url', image_url: { url: 'data:image/png;base64,AA' } }] },
+    { role: 'assistant', content: [{ type: 'text', text: 'Sunny.' }] },
+    { role: 'user', content: 'Thanks' }
+  ])
+})
+
+t.test('what a provider needs back comes back where it was', async t => {
+  const blocks = [{ type: 'thinking', thinking: 'Hm.', signature: 's' }, { type: 'redacted_thinking', data: 'd' }] as const
+  const [assistant] = messagesOf([
+    { type: 'reasoning', id: 'rs_1', summary: [], encrypted_content: sealReasoning({ model: 'anthropic/a', blocks }) },
+    { type: 'reasoning', id: 'rs_2', summary: [], encrypted_content: sealReasoning({ model: 'google/g', callFields: { extra_content: { google: { thought_signature: 't' } } } }) },
+    call, output
+  ])
+  t.strictSame(assistant, {
+    role: 'assistant', thinking_blocks: blocks,
+    tool_calls: [{ extra_content: { google: { thought_signature: 't' } }, id: 'call_1', type: 'function', function: { name: 'get', arguments: '{}' } }]
+  })
+  for (const foreign of ['gAAAAABo', 'hg1.', 'hg1.bm90IGpzb24', `hg1.${Buffer.from('{"model":"m","blocks":[{"type":"thinking"},3]}').toString('base64url')}`]) {
+    t.strictSame(messagesOf([{ type: 'reasoning', id: 'rs_1', encrypted_content: foreign }, call, output])[0], {
+      role: 'assistant', tool_calls: [{ id: 'call_1', type: 'function', function: { name: 'get', arguments: '{}' } }]
+    }, foreign)
+  }
+})
+
+t.test('tools of namespaces and free-form tools become functions, in the history as well', async t => {
+  const custom = { type: 'custom', name: 'apply_patch', description: 'Patches.', format: { type: 'grammar', syntax: 'lark', definition: 'start: "x"' } } as const
+  const request = inputOf({
+    tools: [
+      { type: 'function', name: 'get', parameters: { type: 'object' }, strict: null },
+      { type: 'namespace', name: 'ns', tools: [{ type: 'function', name: 'get' }, custom] },
+      { type: 'web_search' }
+    ],
+    tool_choice: { type: 'function', name: 'get', namespace: 'ns' },
+    input: [
+      { type: 'additional_tools', tools: [custom] },
+      { role: 'user', content: 'x' },
+      { ...call, namespace: 'ns' }, output,
+      { type: 'custom_tool_call', call_id: 'call_2', name: 'apply_patch', input: '*** Begin' },
+      { type: 'custom_tool_call_output', call_id: 'call_2', output: 'done' }
+    ]
+  })
+  t.match(request.tools, [
+    { function: { name: 'get', parameters: { type: 'object' } } },
+    { function: { name: 'ns__get' } },
+    { function: { name: 'ns__apply_patch', description: /^Patches\.\n\nThe input must match this lark grammar:\nstart: "x"$/, parameters: { required: ['input'] } } },
+    { function: { name: 'apply_patch' } }
+  ])
+  t.equal(request.tools?.length, 4, 'hosted tools go nowhere')
+  t.strictSame(request.tool_choice, { type: 'function', function: { name: 'ns__get' } })
+  t.match(request.messages, [
+    {}, { tool_calls: [{ function: { name: 'ns__get' } }] }, {},
+    { tool_calls: [{ function: { name: 'apply_patch', arguments: '{"input":"*** Begin"}' } }] }, { role: 'tool', content: 'done' }
+  ])
+})
+
+t.test('an MCP server of the caller\'s is one of those that are run here', async t => {
+  const server = { type: 'mcp', server_label: 'docs', server_url: 'https://mcp.example', require_approval: 'never' } as const
+  t.strictSame(inputOf({ mcp_servers: 'org/other', tools: [{ ...server, authorization: 'token', allowed_tools: { tool_names: ['read'] } }] }).mcp_servers, [
+    'org/other', { name: 'docs', url: 'https://mcp.example', authorization: 'Bearer token', allowed_tools: ['read'] }
+  ])
+})
+
+t.test('each fault names its place', async t => {
+  const rows: Array<readonly [Partial<ResponsesRequest>, string]> = [
+    [{ input: [] }, 'input'],
+    [{ input: [call] }, 'input'],
+    [{ input: [output] }, 'input'],
+    [{ input: [call, output, output] }, 'input'],
+    [{ input: [{ type: 'item_reference', id: 'msg_1' }] }, 'input[0].id'],
+    [{ input: [{ id: 'msg_1' }] }, 'input[0].id'],
+    [{ input: [{ role: 'user', content: 'a' }, { role: 'system', content: [{ type: 'input_image', image_url: 'https://a.example' }] }] }, 'input[1].content[0].type'],
+    [{ input: [{ role: 'user', content: [{ type: 'input_image', file_id: 'f' }] }] }, 'input[0].content[0].file_id'],
+    [{ input: [{ role: 'user', content: [{ type: 'input_file', file_url: 'https://a.example' }] }] }, 'input[0].content[0].file_url'],
+    [{ input: [{ role: 'assistant', content: [{ type: 'input_image', image_url: 'x' }] }] }, 'input[0].content[0].type'],
+    [{ tools: [{ type: 'mcp', server_label: 'a' }] }, 'tools[0].server_url'],
+    [{ tools: [{ type: 'mcp', server_label: 'a', server_url: 'https://a.example' }] }, 'tools[0].require_approval'],
+    [{ tools: [{ type: 'function', name: 'a' }], tool_choice: { type: 'web_search' } }, 'tool_choice'],
+    [{ prompt: { id: 'p' } }, 'prompt'],
+    [{ conversation: 'c' }, 'conversation'],
+    [{ background: true }, 'background']
+  ]
+  for (const [request, param] of rows) {
+    t.match(thrownBy(() => responsesCall(request)), { param, status: 400 }, JSON.stringify(request))
+  }
+})
+
+function thrownBy (run: () => unknown): unknown {
+  try {
+    return run()
+  } catch (error) {
+    return error
+  }
+}

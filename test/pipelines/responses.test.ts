@@ -1,0 +1,131 @@
+import OpenAI from 'openai'
+import t from 'tap'
+import { chatAnswer, chatFrames, eventStream, fakeUpstream, type Script, type SeenRequest } from '../support/upstream.ts'
+import { testGateway, testKey, upstreamAt, type TestGateway } from '../support/gateway.ts'
+import { providerSettings } from '../support/settings.ts'
+import { streamEvents } from '../support/responses.ts'
+import type { Test } from 'tap'
+
+const path = '/v1/responses'
+const tool = {
+  type: 'function' as const, name: 'get_weather', strict: false,
+  parameters: { type: 'object', properties: { city: { type: 'string' } }, required: ['city'] }
+}
+
+async function sandbox (t: Test): Promise<{ api: TestGateway, client: OpenAI }> {
+  const api = await testGateway(t, { providers: [{ ...providerSettings('sandbox', 'sandbox'), options: { words_per_second: 0 } }] })
+  return { api, client: new OpenAI({ baseURL: `${api.url}/v1`, apiKey: testKey, maxRetries: 0 }) }
+}
+
+async function upstream (t: Test, script: Script | ((request: SeenRequest, number: number) => Script)) {
+  const provider = await fakeUpstream(script)
+  const api = await testGateway(t, { providers: [upstreamAt(`${provider.url}/v1`)] })
+  t.teardown(provider.close)
+  return { provider, api }
+}
+
+/** Puts fixed texts in the place of ids and times. */
+function plain (value: unknown): unknown {
+  return JSON.parse(JSON.stringify(value).replaceAll(/\b(resp|msg|fc)_[0-9a-f]{32}\b/g, '$1_').replaceAll(/"(created_at|completed_at)":\d+/g, '"$1":1'))
+}
+
+t.test('the official client gets a whole answer, and the same one streamed', async t => {
+  const { client } = await sandbox(t)
+  const request = { model: 'sandbox/echo', input: 'Hello', instructions: 'Be brief.', metadata: { a: 'b' } }
+  const whole = await client.responses.create(request)
+  t.equal(whole.output_text, 'This is Headgate\'s sandbox, a simulator without a model behind it. My instructions are: "Be brief.". You said: "Hello".')
+  const stream = client.responses.stream(request)
+  let text = ''
+  stream.on('response.output_text.delta', ({ delta }) => { text += delta })
+  const streamed = await stream.finalResponse()
+  t.equal(text, whole.output_text)
+  const { output_parsed: _, ...final } = streamed
+  t.match(plain(final.output), plain(whole.output))
+  t.strictSame(plain({ ...final, output: [] }), plain({ ...whole, output: [] }), 'every other field')
+})
+
+t.test('a whole response on the wire', async t => {
+  const { api } = await upstream(t, { pieces: [chatAnswer('Hi')] })
+  const response = await api.post(path, { model: 'openai/gpt-5', input: 'Hello' })
+  t.equal(response.status, 200)
+  t.strictSame(plain(await response.json()), {
+    id: 'resp_', object: 'response', created_at: 1, completed_at: 1, status: 'completed', error: null, incomplete_details: null,
+    instructions: null, max_output_tokens: null, max_tool_calls: null, model: 'openai/gpt-5',
+    output: [{
+      id: 'msg_', type: 'message', status: 'completed', role: 'assistant',
+      content: [{ type: 'output_text', text: 'Hi', annotations: [], logprobs: [] }]
+    }],
+    parallel_tool_calls: true, previous_response_id: null, reasoning: { effort: null, summary: null }, store: false, background: false,
+    service_tier: 'auto', temperature: 1, text: { verbosity: 'medium', format: { type: 'text' } }, tool_choice: 'auto', tools: [],
+    top_logprobs: 0, top_p: 1, truncation: 'disabled',
+    usage: {
+      input_tokens: 3, input_tokens_details: { cached_tokens: 0, cache_write_tokens: 0 },
+      output_tokens: 1, output_tokens_details: { reasoning_tokens: 0 }, total_tokens: 4
+    },
+    metadata: {}, safety_identifier: null, prompt_cache_key: null, presence_penalty: 0, frequency_penalty: 0
+  })
+})
+
+t.test('a conversation with a tool over three turns', async t => {
+  const { client } = await sandbox(t)
+  const input: OpenAI.Responses.ResponseInput = [{ role: 'user', content: 'What is the weather in Paris?' }]
+  const first = await client.responses.create({ model: 'sandbox/echo', input, tools: [tool] })
+  const [call] = first.output
+  t.match(call, { type: 'function_call', name: 'get_weather', arguments: '{"city":"Paris"}', status: 'completed' })
+  if (call?.type !== 'function_call') return
+  input.push(...first.output as OpenAI.Responses.ResponseInputItem[], { type: 'function_call_output', call_id: call.call_id, output: 'sunny' })
+  const second = await client.responses.create({ model: 'sandbox/echo', input, tools: [tool] })
+  t.equal(second.output_text, 'The tool get_weather answered: sunny')
+  input.push(...second.output as OpenAI.Responses.ResponseInputItem[], { role: 'user', content: 'Thanks' })
+  const third = await client.responses.create({ model: 'sandbox/echo', input, tools: [tool] })
+  t.match(third.output_text, 'You said: "Thanks".')
+})
+
+t.test('the client parses structured output', async t => {
+  const { client } = await sandbox(t)
+  const schema = { type: 'object', properties: { city: { type: 'string' } }, required: ['city'], additionalProperties: false }
+  const { output_parsed: parsed } = await client.responses.parse({
+    model: 'sandbox/echo', input: 'Where?', text: { format: { type: 'json_schema', name: 'place', schema, strict: true } }
+  })
+  t.type(Reflect.get(Object(parsed), 'city'), 'string')
+})
+
+t.test('a free-form tool is called as one, through a provider that knows functions only', async t => {
+  const call = { id: 'call_1', type: 'function', function: { name: 'run', arguments: '{"input":"ls -l"}' } }
+  const { api, provider } = await upstream(t, { pieces: [JSON.stringify({
+    id: 'x', object: 'chat.completion', created: 1, model: 'm',
+    choices: [{ index: 0, message: { role: 'assistant', content: null, tool_calls: [call] }, finish_reason: 'tool_calls' }],
+    usage: { prompt_tokens: 1, completion_tokens: 1, total_tokens: 2 }
+  })] })
+  const answer = await (await api.post(path, { model: 'openai/gpt-5', input: 'x', tools: [{ type: 'custom', name: 'run' }] })).json()
+  t.match(answer, { output: [{ type: 'custom_tool_call', call_id: 'call_1', name: 'run', input: 'ls -l', status: 'completed' }] })
+  t.match(provider.requests[0]?.json, { tools: [{ type: 'function', function: { name: 'run', parameters: { required: ['input'] } } }] })
+})
+
+t.test('errors before the answer are those of the API', async t => {
+  const { api } = await upstream(t, { status: 400, pieces: ['{"error":{"message":"no","type":"invalid_request_error","param":"messages[1].content","code":null}}'] })
+  const rows = [
+    [{ model: 'openai/gpt-5' }, 400, 'missing_required_parameter', 'input'],
+    [{ model: 'openai/gpt-5', input: [{ role: 'user', content: 3 }] }, 400, 'invalid_type', null],
+    [{ model: 'openai/gpt-5', input: 'x', top_p: 2 }, 400, 'invalid_value', 'top_p'],
+    [{ model: 'nowhere', input: 'x' }, 404, 'model_not_found', 'model'],
+    [{ model: 'openai/gpt-5', instructions: 'a', input: [{ role: 'user', content: 'x' }] }, 400, null, 'input[0].content']
+  ] as const
+  for (const [body, status, code, param] of rows) {
+    const response = await api.post(path, body)
+    t.equal(response.status, status)
+    t.match(await response.json(), { error: { ...code !== null && { code }, ...param !== null && { param }, message: String, type: 'invalid_request_error' } })
+  }
+  const refused = await fetch(`${api.url}${path}`, { method: 'POST', body: '{' })
+  t.equal(refused.status, 401)
+  t.match(await refused.json(), { error: { code: 'invalid_api_key' } })
+})
+
+t.test('a stream that breaks off ends with response.failed', async t => {
+  const { api } = await upstream(t, { headers: eventStream, pieces: chatFrames(['Hel', 'lo']).slice(0, 2), then: 'fin' })
+  const text = await (await api.post(path, { model: 'openai/gpt-5', input: 'x', stream: true })).text()
+  const events = streamEvents(text)
+  t.match(events.at(-1), { type: 'response.failed', response: { status: 'failed', error: { code: 'server_error' } } })
+  t.notOk(events.some(({ type }) => type === 'error'))
+  t.ok(text.endsWith('data: [DONE]\n\n'))
+})

@@ -1,0 +1,50 @@
+/** Calls and answers of the Responses API for tests of its dialect. */
+
+import { responsesInput, type ResponsesContext } from '../../lib/dialects/responses/input.ts'
+import { CallRecord } from '../../lib/core/record.ts'
+import { CallCancellation } from '../../lib/async/cancellation.ts'
+import type { AnswerStart, ChatBatch, DialectCall } from '../../lib/dialects/dialect.ts'
+import type { ChatEvent } from '../../lib/core/events.ts'
+import type { ResponsesRequest } from '../../schemas/responses.ts'
+
+/** Returns a call with this request, as `input` gives it to the stages. */
+export function responsesCall (request: Partial<ResponsesRequest>): DialectCall<ResponsesContext> {
+  return responsesInput({
+    id: 'call',
+    headers: {},
+    params: {},
+    body: async () => request,
+    signal: new CallCancellation(),
+    receivedAtMs: 0,
+    record: new CallRecord('responses'),
+    key: { id: 'key', name: 'key' },
+    request: { model: 'openai/gpt-5', input: 'Hi', ...request }
+  })
+}
+
+/** Returns the start of the answer to a request. */
+export function responsesStart (request: Partial<ResponsesRequest> = {}): AnswerStart<ResponsesContext> {
+  const call = responsesCall(request)
+  return {
+    head: { type: 'response-start', id: 'chatcmpl-1', model: 'openai/gpt-5', createdSeconds: 1763686800 },
+    call: { ...call, routes: [{ providerId: 'openai', model: 'gpt-5', modelId: 'openai/gpt-5' }] },
+    context: call.context
+  }
+}
+
+/** Returns events as the batches of an answer, some in each. */
+export function batchesOf ({ call }: AnswerStart<ResponsesContext>, events: readonly ChatEvent[]): ChatBatch[] {
+  return [{ call, route: call.routes[0], events }]
+}
+
+export type StreamEvent = { readonly type: string, readonly sequence_number: number } & Readonly<Record<string, unknown>>
+
+/** Parses the frames of a stream, and checks that the name of each event is its type. */
+export function streamEvents (text: string): StreamEvent[] {
+  return text.split('\n\n').filter(frame => frame.startsWith('event: ')).map(frame => {
+    const [name = '', data = ''] = frame.split('\n')
+    const event = JSON.parse(data.slice('data: '.length)) as StreamEvent // ours
+    if (name !== `event: ${event.type}`) throw new Error(`${name} holds ${event.type}`)
+    return event
+  })
+}
