@@ -1,6 +1,7 @@
 /** Serves POST /v1/responses: items in, a response out, in one piece or as it is written. */
 
 import { responses as responsesDialect } from '../lib/dialects/responses/index.ts'
+import { ErrorBody } from '../schemas/errors.ts'
 import { ResponseObject, ResponsesRequest, ResponseStreamEvent } from '../schemas/responses.ts'
 import { RouteDecision } from '../schemas/route-decision.ts'
 import { conversation, type ConversationOptions } from './conversation.ts'
@@ -23,6 +24,7 @@ export const responsesDocs: Docs = {
     }
   ],
   errors: ['invalid_value', 'unsupported_parameter', 'unsupported_value', ...fromProvider],
+  errorBody: ErrorBody,
   dryRun: RouteDecision
 }
 

@@ -4,10 +4,10 @@
  * Unknown fields are accepted everywhere. Rules that compare items with each other are in `lib/dialects/responses`.
  */
 
-import { Type, type Static } from 'typebox'
+import { Type, type Static, type TProperties } from 'typebox'
 import { ChatRequest } from './chat.ts'
 import { AnyObject, Identifier, MapOf, Nullable, OneOf, type WithoutNulls } from './nullable.ts'
-import { InputItem, OutputItem, ResponseUsage } from './response-items.ts'
+import { InputItem, OutputItem, OutputPart, ResponseUsage } from './response-items.ts'
 
 const toolName = Type.String({ minLength: 1 })
 
@@ -176,8 +176,41 @@ export const ResponseObject = Type.Object({
 }, { description: 'An answer.' })
 export type ResponseObject = Static<typeof ResponseObject>
 
-/** One event of a streamed answer; the fields depend on `type`. */
-export const ResponseStreamEvent = Type.Object({
-  type: Type.String({ description: 'Such as `response.output_text.delta`; the name of the event as well.' }),
-  sequence_number: Type.Integer({ minimum: 0, description: 'Counts from 0 without gaps.' })
-}, { description: 'An event of a streamed answer.' })
+const number = Type.Integer({ minimum: 0 })
+const ofItem = { item_id: Type.String(), output_index: number }
+const ofPart = { ...ofItem, content_index: number }
+
+/** Returns the events with these fields. */
+function EventOf<const T extends string[], F extends TProperties> (types: [...T], fields: F) {
+  return Type.Object({ type: OneOf(types), sequence_number: number, ...fields })
+}
+
+/** One event of a streamed answer; the event is named by its `type`. `sequence_number` counts from 0 without gaps. */
+export const ResponseStreamEvent = Type.Union([
+  EventOf([
+    'response.created', 'response.in_progress', 'response.completed', 'response.incomplete', 'response.failed'
+  ], { response: ResponseObject }),
+  EventOf(['response.output_item.added', 'response.output_item.done'], { output_index: number, item: OutputItem }),
+  EventOf(['response.content_part.added', 'response.content_part.done'], { ...ofPart, part: OutputPart }),
+  EventOf(['response.output_text.delta'], { ...ofPart, delta: Type.String(), logprobs: Type.Array(AnyObject) }),
+  EventOf(['response.output_text.done'], { ...ofPart, text: Type.String(), logprobs: Type.Array(AnyObject) }),
+  EventOf(['response.output_text.annotation.added'], { ...ofPart, annotation_index: number, annotation: AnyObject }),
+  EventOf(['response.refusal.delta'], { ...ofPart, delta: Type.String() }),
+  EventOf(['response.refusal.done'], { ...ofPart, refusal: Type.String() }),
+  EventOf(['response.reasoning_summary_part.added', 'response.reasoning_summary_part.done'], {
+    ...ofItem, summary_index: number, part: Type.Object({ type: Type.Literal('summary_text'), text: Type.String() })
+  }),
+  EventOf(['response.reasoning_summary_text.delta'], { ...ofItem, summary_index: number, delta: Type.String() }),
+  EventOf(['response.reasoning_summary_text.done'], { ...ofItem, summary_index: number, text: Type.String() }),
+  EventOf([
+    'response.function_call_arguments.delta', 'response.custom_tool_call_input.delta', 'response.mcp_call_arguments.delta'
+  ], { ...ofItem, delta: Type.String() }),
+  EventOf(['response.function_call_arguments.done'], { ...ofItem, name: Type.String(), arguments: Type.String() }),
+  EventOf(['response.custom_tool_call_input.done'], { ...ofItem, input: Type.String() }),
+  EventOf(['response.mcp_call_arguments.done'], { ...ofItem, arguments: Type.String() }),
+  EventOf([
+    'response.mcp_call.in_progress', 'response.mcp_call.completed', 'response.mcp_call.failed',
+    'response.mcp_list_tools.in_progress', 'response.mcp_list_tools.completed', 'response.mcp_list_tools.failed'
+  ], ofItem),
+  EventOf(['keepalive'], {})
+], { description: 'An event of a streamed answer.' })

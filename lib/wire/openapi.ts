@@ -22,6 +22,8 @@ export interface EndpointDoc {
   readonly answers: readonly AnswerDoc[]
   /** Codes beside those every endpoint may answer with. */
   readonly errors?: readonly ErrorCode[]
+  /** The body of its errors, those of requests of a wrong shape included, which are 400 then. Default: `ErrorBody`, or for those 422 with `ValidationErrorBody`. */
+  readonly errorBody?: TSchema
   /** True when it answers without a key. */
   readonly open?: boolean
   /** For endpoints that route: the answer to a dry run. */
@@ -167,7 +169,11 @@ function refer (headers: { [key: string]: Json }): { [key: string]: Json } {
   return Object.fromEntries(Object.keys(headers).map(name => [name, { $ref: `#/components/headers/${name}` }]))
 }
 
-const streamEnd = 'The last message is `[DONE]`, or an event named `error` with an `ErrorBody`.'
+function streamEnd ({ errorBody }: EndpointDoc): string {
+  return errorBody === undefined
+    ? 'The last message is `[DONE]`, or an event named `error` with an `ErrorBody`.'
+    : 'An answer that breaks off ends with an event that says so.'
+}
 
 /** Answers of one status are one response with several media types. */
 function answersOf (endpoint: EndpointDoc, names: Names): Record<string, Json> {
@@ -178,7 +184,7 @@ function answersOf (endpoint: EndpointDoc, names: Names): Record<string, Json> {
   }
   return Object.fromEntries([...statuses].map(([status, answers]) => [status, {
     description: answers.map(({ description, mediaType }) => (
-      mediaType === 'text/event-stream' ? `${description} ${streamEnd}` : description
+      mediaType === 'text/event-stream' ? `${description} ${streamEnd(endpoint)}` : description
     )).join(' '),
     headers: refer({
       ...headersOf(endpoint), ...endpoint.request !== undefined && limitHeaders, ...(status === 202 || status === 503) && retryAfter
@@ -191,7 +197,7 @@ function answersOf (endpoint: EndpointDoc, names: Names): Record<string, Json> {
 
 /** Codes of one status are one response that lists them. */
 function errorsOf (endpoint: EndpointDoc, names: Names): Record<string, Json> {
-  const { request, errors = [], open = false } = endpoint
+  const { request, errors = [], open = false, errorBody } = endpoint
   const possible = new Set([
     ...(open ? [] : withKey), ...(request === undefined ? [] : withBody), ...errors, ...alwaysPossible
   ])
@@ -208,9 +214,9 @@ function errorsOf (endpoint: EndpointDoc, names: Names): Record<string, Json> {
       ...(status === 429 || status === 503) && retryAfter,
       ...request !== undefined && limitHeaders
     }),
-    content: { 'application/json': { schema: print(ErrorBody, names) } }
+    content: { 'application/json': { schema: print(errorBody ?? ErrorBody, names) } }
   }]))
-  if (request === undefined) return responses
+  if (request === undefined || errorBody !== undefined) return responses
   return {
     ...responses,
     422: {

@@ -145,6 +145,18 @@ t.test('every answer is what the served document says, and every answer of the d
     }
   })
 
+  await t.test('responses', async t => {
+    const server = await startToolServer(t)
+    const tools = [{ type: 'function', name: 'get_weather', parameters: { type: 'object' } }, { type: 'custom', name: 'patch' }]
+    const mcp = [{ type: 'mcp', server_label: 'mine', server_url: server.url, require_approval: 'never' }]
+    for (const stream of [false, true]) {
+      for (const more of [
+        { include: ['message.output_text.logprobs'], top_logprobs: 2 }, { tools, input: 'What is the weather? Patch it.' },
+        { input: 'No. [sandbox: refuse]' }, { reasoning: { effort: 'low' } }, { tools: mcp, input: 'Use echo.' }
+      ]) await post('/v1/responses', { model: 'sandbox/echo', input: 'Hello.', stream, ...more })
+    }
+  })
+
   await t.test('chat with tools of MCP servers', async t => {
     const server = await startToolServer(t)
     const failed = await startToolServer(t, { status: 500 })
@@ -235,6 +247,7 @@ t.test('a dry run answers what the document says', async t => {
   const { api, hold } = await start(t)
   const bodies: Readonly<Record<string, object>> = {
     [chat]: { messages: 'hi', model: ['sandbox/echo', 'openai/gpt-4o', 'sandbox/embedding'] },
+    '/v1/responses': { model: 'sandbox/echo', input: 'a' },
     '/v1/embeddings': { model: 'sandbox/embedding', input: 'a' },
     '/v1/images/generations': { model: 'sandbox/painter', prompt: 'a' },
     '/v1/audio/speech': { model: 'sandbox/speaker', input: 'a', voice: 'any' },
@@ -251,6 +264,7 @@ t.test('errors of every class are what the document says, on every endpoint', as
   const { api, post, form, hold } = await start(t)
   const bodies: ReadonlyArray<readonly [path: string, body: Record<string, unknown>, text: string]> = [
     [chat, { model: 'sandbox/echo' }, 'messages'],
+    ['/v1/responses', { model: 'sandbox/echo' }, 'input'],
     ['/v1/embeddings', { model: 'sandbox/embedding' }, 'input'],
     ['/v1/images/generations', { model: 'sandbox/painter' }, 'prompt'],
     ['/v1/audio/speech', { model: 'sandbox/speaker', voice: 'any' }, 'input']
@@ -262,7 +276,7 @@ t.test('errors of every class are what the document says, on every endpoint', as
     t.equal(await ask('x', {}, { authorization: 'Bearer no' }), 401)
     if (!path.includes('images')) t.equal(await ask('x', {}, { authorization: 'Bearer image key' }), 403)
     t.equal(await ask('x', { model: 'sandbox/none' }), 404)
-    t.equal(await ask('x', { [text]: 7 }), 422)
+    t.equal(await ask('x', { [text]: 7 }), path.includes('responses') ? 400 : 422)
     t.equal((await post(path, '{')).status, 400)
     t.equal((await post(path, '{}', { headers: { 'content-type': 'text/plain' } })).status, 415)
     t.equal((await post(path, JSON.stringify({ x: 'x'.repeat(1_100_000) }))).status, 413)

@@ -5,7 +5,7 @@
 
 import { GatewayError } from '../../core/errors.ts'
 import { openReasoning } from './reasoning-state.ts'
-import type { ToolNames } from './tool-names.ts'
+import type { SentNames } from './sent-names.ts'
 import type { InputItem, InputPart, MessageItem, MessagePart, ReasoningItem } from '../../../schemas/response-items.ts'
 import type { AssistantPart, Message, TextPart, ToolCall, UserPart } from '../../../schemas/messages.ts'
 
@@ -32,12 +32,12 @@ interface Turn {
  * @throws GatewayError `invalid_value` naming the item: a call without its result or a result without its call, or a part that
  *   no other provider than OpenAI could take
  */
-export function readItems (items: readonly InputItem[], names: ToolNames): Conversation {
+export function readItems (items: readonly InputItem[], names: SentNames): Conversation {
   return new Reader(names).read(items)
 }
 
 class Reader {
-  readonly #names: ToolNames
+  readonly #names: SentNames
   readonly #messages: Message[] = []
   readonly #byItem: Message[] = []
   #turn: Turn | undefined
@@ -48,7 +48,7 @@ class Reader {
   /** Calls whose result has not come yet, with the place of each. */
   readonly #openCalls = new Map<string, number>()
 
-  constructor (names: ToolNames) {
+  constructor (names: SentNames) {
     this.#names = names
   }
 

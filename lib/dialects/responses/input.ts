@@ -4,7 +4,7 @@ import { randomUUID } from 'node:crypto'
 import { GatewayError } from '../../core/errors.ts'
 import { isObject } from '../../json/guards.ts'
 import { readItems } from './conversation.ts'
-import { ToolNames } from './tool-names.ts'
+import { SentNames } from './sent-names.ts'
 import { readToolChoice, readTools } from './tools.ts'
 import type { ChatInput } from '../../chat/input.ts'
 import type { ValidCall } from '../../core/call.ts'
@@ -18,7 +18,7 @@ export interface ResponsesContext {
   /** `resp_…` */
   readonly id: string
   readonly request: ResponsesRequest
-  readonly names: ToolNames
+  readonly names: SentNames
 }
 
 /**
@@ -27,7 +27,7 @@ export interface ResponsesContext {
 export function responsesInput (call: ValidCall<ResponsesRequest>): DialectCall<ResponsesContext> {
   const { request } = call
   refuseWhatIsNotKept(request)
-  const names = new ToolNames()
+  const names = new SentNames()
   const items = itemsOf(request)
   const declared = readTools([...request.tools ?? [], ...additionalTools(items)], names, 'tools')
   const { messages, byItem } = readItems(items, names)

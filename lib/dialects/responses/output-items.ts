@@ -9,7 +9,7 @@
 import { randomUUID } from 'node:crypto'
 import { isObject } from '../../json/guards.ts'
 import { sealReasoning } from './reasoning-state.ts'
-import type { ToolNames } from './tool-names.ts'
+import type { SentNames } from './sent-names.ts'
 import type { ChatEvent, FinishReason, Logprobs, ThinkingBlock, ToolResult } from '../../core/events.ts'
 import type { Usage } from '../../core/usage.ts'
 import type { OutputItem, OutputPart } from '../../../schemas/response-items.ts'
@@ -46,7 +46,7 @@ export interface Ending {
 }
 
 export interface OutputItemsOptions {
-  readonly names: ToolNames
+  readonly names: SentNames
   /** The model that answers. */
   readonly model: string
   /** True when the caller asked for log probabilities. */

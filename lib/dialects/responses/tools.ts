@@ -2,7 +2,7 @@
 
 import { GatewayError } from '../../core/errors.ts'
 import { isObject, nonEmptyText } from '../../json/guards.ts'
-import type { ToolNames } from './tool-names.ts'
+import type { SentNames } from './sent-names.ts'
 import type { CustomTool, FunctionTool, McpTool, ResponsesTool, ResponsesToolChoice } from '../../../schemas/responses.ts'
 import type { Tool, ToolChoice, ToolServerSpec } from '../../../schemas/tools.ts'
 
@@ -19,7 +19,7 @@ export interface ReadTools {
  * @param path of the list in the request, for errors
  * @throws GatewayError `unsupported_value` for an MCP server without a URL of its own, or one whose calls need approval
  */
-export function readTools (given: readonly ResponsesTool[], names: ToolNames, path: string): ReadTools {
+export function readTools (given: readonly ResponsesTool[], names: SentNames, path: string): ReadTools {
   const tools: Tool[] = []
   const servers: ToolServerSpec[] = []
   let hosted = false
@@ -48,7 +48,7 @@ function isServer (tool: ResponsesTool): tool is McpTool {
   return tool.type === 'mcp'
 }
 
-function functionTool ({ name, description, parameters, strict }: FunctionTool, names: ToolNames, namespace?: string): Tool {
+function functionTool ({ name, description, parameters, strict }: FunctionTool, names: SentNames, namespace?: string): Tool {
   return {
     type: 'function',
     function: {
@@ -61,7 +61,7 @@ function functionTool ({ name, description, parameters, strict }: FunctionTool, 
 }
 
 /** Makes a function of a tool with free-form input, which few providers have. */
-function customTool ({ name, description, format }: CustomTool, names: ToolNames, namespace?: string): Tool {
+function customTool ({ name, description, format }: CustomTool, names: SentNames, namespace?: string): Tool {
   return {
     type: 'function',
     function: {
@@ -112,7 +112,7 @@ function bearer (authorization: string): string {
  *
  * @throws GatewayError `unsupported_value` for a tool that only OpenAI runs
  */
-export function readToolChoice (choice: ResponsesToolChoice, names: ToolNames): ToolChoice {
+export function readToolChoice (choice: ResponsesToolChoice, names: SentNames): ToolChoice {
   if (typeof choice === 'string') return choice
   if ('mode' in choice) {
     return { type: 'allowed_tools', allowed_tools: { mode: choice.mode, tools: choice.tools.map(tool => allowedTool(tool, names)) } }
@@ -125,7 +125,7 @@ export function readToolChoice (choice: ResponsesToolChoice, names: ToolNames): 
   throw unsupported('tool_choice', `The tool \`${choice.type}\` is run by OpenAI only and is not available with this model.`)
 }
 
-function allowedTool (tool: Record<string, unknown>, names: ToolNames): Record<string, unknown> {
+function allowedTool (tool: Record<string, unknown>, names: SentNames): Record<string, unknown> {
   const name = nonEmptyText(tool['name'])
   if (name === undefined) return tool
   const namespace = nonEmptyText(tool['namespace'])

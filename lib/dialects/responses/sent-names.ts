@@ -15,7 +15,7 @@ export interface DeclaredTool {
 /** The longest name of a function that every provider takes, in characters. */
 const maxLength = 64
 
-export class ToolNames {
+export class SentNames {
   /** By the name at the provider. */
   readonly #declared = new Map<string, DeclaredTool>()
   /** By namespace and name of the caller. */

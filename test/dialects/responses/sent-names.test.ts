@@ -1,8 +1,8 @@
 import t from 'tap'
-import { ToolNames } from '../../../lib/dialects/responses/tool-names.ts'
+import { SentNames } from '../../../lib/dialects/responses/sent-names.ts'
 
 t.test('names are kept where they can be, and found again', async t => {
-  const names = new ToolNames()
+  const names = new SentNames()
   t.equal(names.add({ name: 'get', kind: 'function' }), 'get')
   t.equal(names.add({ name: 'get', namespace: 'a', kind: 'custom' }), 'a__get')
   t.equal(names.add({ name: 'get', namespace: 'a', kind: 'custom' }), 'a__get', 'declared twice')
@@ -14,7 +14,7 @@ t.test('names are kept where they can be, and found again', async t => {
 })
 
 t.test('long names are shortened and equal ones told apart', async t => {
-  const names = new ToolNames()
+  const names = new SentNames()
   const long = names.add({ name: 'x'.repeat(60), namespace: 'y'.repeat(60), kind: 'function' })
   const other = names.add({ name: `${'x'.repeat(59)}z`, namespace: 'y'.repeat(60), kind: 'function' })
   t.equal(long.length, 64)
