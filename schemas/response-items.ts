@@ -4,7 +4,6 @@ import { Type, type Static, type TSchema } from 'typebox'
 import { AnyObject, Nullable, OneOf } from './nullable.ts'
 
 const optionalId = { id: Nullable(Type.String()) }
-const status = { status: Nullable(OneOf(['in_progress', 'completed', 'incomplete'])) }
 
 const InputText = Type.Object({ type: Type.Literal('input_text'), text: Type.String() })
 const InputImage = Type.Object({

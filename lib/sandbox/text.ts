@@ -7,7 +7,7 @@ import type { Character } from './sandbox-models.ts'
 
 // More of a question than this is not repeated: the limit of an answer would cut it anyway.
 const maxQuoteLength = 100_000
-// Agents have instructions of many pages, which nobody wants to watch being repeated.
+// Agents send instructions of many pages, which would drown the rest of the answer.
 const maxInstructionsLength = 400
 const storyWords = 120
 

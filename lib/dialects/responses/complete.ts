@@ -6,7 +6,7 @@ import type { ResponseObject } from '../../../schemas/responses.ts'
 
 /** Makes the response of all batches of one answer: the items that a stream would have ended with. */
 export function toResponse (start: AnswerStart<ResponsesContext>, batches: readonly ChatBatch[]): ResponseObject {
-  const items = new OutputItems(nobody, {
+  const items = new OutputItems(ignoreAll, {
     names: start.context.names, model: start.head.model, logprobs: start.call.request.logprobs === true
   })
   for (const { events } of batches) for (const event of events) items.add(event)
@@ -23,4 +23,4 @@ export function toResponse (start: AnswerStart<ResponsesContext>, batches: reado
 }
 
 /** Listens to a whole answer: its items are looked at when they are done. */
-const nobody: ItemListener = { event: () => undefined, text: () => undefined }
+const ignoreAll: ItemListener = { event: () => undefined, text: () => undefined }

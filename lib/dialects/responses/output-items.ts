@@ -39,7 +39,7 @@ type Reasoning = Extract<OutputItem, { type: 'reasoning' }>
 type FunctionCall = Extract<OutputItem, { type: 'function_call' }>
 type CustomCall = Extract<OutputItem, { type: 'custom_tool_call' }>
 
-/** How an answer ended. */
+/** The end of an answer: its status and, where it is cut, the reason. */
 export interface Ending {
   readonly status: 'completed' | 'incomplete'
   readonly reason?: 'max_output_tokens' | 'content_filter'

@@ -87,9 +87,9 @@ function checkItems (list: readonly StreamEvent[]): unknown[] {
       default: {
         equal(event['item_id'], open?.id, 'item_id')
         equal(event['output_index'], open?.index, 'output_index')
-        const place = `${event.type.replace(/\.(?:delta|done)$/, '')}/${String(event['content_index'] ?? event['summary_index'] ?? '')}`
+        const place = `${event.type.replace(/\.(?:delta|done)$/, '')}/${JSON.stringify(event['content_index'] ?? event['summary_index'])}`
         if (open === undefined) throw new Error('no open item')
-        if (event.type.endsWith('.delta')) open.deltas[place] = (open.deltas[place] ?? '') + String(event['delta'])
+        if (event.type.endsWith('.delta')) open.deltas[place] = (open.deltas[place] ?? '') + textOf(event['delta'])
         else if (event.type.endsWith('.done') && 'sequence_number' in event && !event.type.includes('part')) {
           const whole = event['text'] ?? event['refusal'] ?? event['arguments'] ?? event['input']
           equal(open.deltas[place] ?? '', whole, `deltas of ${place}`)
@@ -170,6 +170,10 @@ t.test('a long silence is broken by an event that counts', async t => {
 
 function outputOf (event: StreamEvent | undefined): unknown {
   return (event?.['response'] as Record<string, unknown> | undefined)?.['output']
+}
+
+function textOf (value: unknown): string {
+  return typeof value === 'string' ? value : ''
 }
 
 function equal (found: unknown, wanted: unknown, what: string): void {

@@ -13,7 +13,7 @@ t.test('names are kept where they can be, and found again', async t => {
   t.equal(names.sent('gone', 'a'), 'a__gone', 'of an earlier answer')
 })
 
-t.test('long names are shortened and equal ones told apart', async t => {
+t.test('long names are shortened and equal ones are distinguished', async t => {
   const names = new SentNames()
   const long = names.add({ name: 'x'.repeat(60), namespace: 'y'.repeat(60), kind: 'function' })
   const other = names.add({ name: `${'x'.repeat(59)}z`, namespace: 'y'.repeat(60), kind: 'function' })

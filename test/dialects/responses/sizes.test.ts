@@ -16,7 +16,7 @@ t.test('each list has its bound, and the error names the list', async t => {
   const within = checked({ input: [{ role: 'user', content: [text, text] }, { role: 'user', content: [text] }], tools: [tool, tool] })
   t.doesNotThrow(within)
   const rows: Array<readonly [Partial<ResponsesRequest>, Array<string | number>]> = [
-    [{ input: Array(3).fill({ role: 'user', content: 'a' }) }, ['body', 'input']],
+    [{ input: [1, 2, 3].map(() => ({ role: 'user', content: 'a' })) }, ['body', 'input']],
     [{ input: [{ role: 'user', content: [text, text] }, { role: 'user', content: [text, text] }] }, ['body', 'input', 1, 'content']],
     [{ input: [{ type: 'function_call_output', call_id: 'c', output: [text, text, text, text] }] }, ['body', 'input', 0, 'output']],
     [{ tools: [tool, tool, tool] }, ['body', 'tools']],
