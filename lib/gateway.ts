@@ -44,8 +44,12 @@ import type { Load } from './telemetry/metrics.ts'
 
 export interface Gateway {
   readonly services: Services
-  /** Starts to accept calls at `settings.server`; port 0 takes any free one. */
-  readonly listen: () => Promise<Address>
+  /**
+   * Starts to accept calls at `settings.server`; port 0 takes any free one.
+   *
+   * @param turn awaited when everything else is ready; resolves to the port to use instead
+   */
+  readonly listen: (turn?: () => Promise<number | undefined>) => Promise<Address>
   /**
    * Applies a new configuration once its providers have listed their models, or 5 seconds later. Open calls
    * keep the configuration they started with. Of the `server` settings only `publicHealth` is applied; the
@@ -189,12 +193,13 @@ export async function createGateway (settings: Settings, given: GatewayParts): P
 
   return {
     get services () { return services },
-    listen: async () => {
+    listen: async turn => {
       await sweepUploads().catch((error: unknown) => {
         log.warn({ error }, 'failed to delete uploads of an earlier process')
       })
       await ledger?.importJournals()
-      const address = await listen(server, settings.server)
+      const { host } = settings.server
+      const address = await listen(server, { host, port: await turn?.() ?? settings.server.port })
       // A connection that could not be accepted is no reason to end those that were.
       server.on('error', error => log.error({ error }, 'server failed to accept a connection'))
       tasks?.start()

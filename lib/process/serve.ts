@@ -23,6 +23,8 @@ export interface ServeOptions {
   readonly limiter?: Limiter
   /** Passes metrics on to the process that serves them. Default: this process, at `settings.metrics`. */
   readonly publishMetrics?: (families: () => Family[]) => void
+  /** Resolves when this process may listen, to the port to use instead of the configured one. Default: at once */
+  readonly listenTurn?: () => Promise<number | undefined>
   /** The sources of the settings, to notice changes. */
   readonly sources: ConfigSources
   readonly settings: Settings
@@ -45,7 +47,9 @@ export interface Serving {
  *
  * @throws StoreError, or CommandError when the address cannot be used; nothing is left open
  */
-export async function serve ({ sources, settings, log, prepare, limiter, publishMetrics: tellMetrics }: ServeOptions): Promise<Serving> {
+export async function serve (
+  { sources, settings, log, prepare, limiter, listenTurn, publishMetrics: tellMetrics }: ServeOptions
+): Promise<Serving> {
   const closing: Array<() => Promise<void> | void> = []
   const close = async (): Promise<void> => {
     for (const end of closing.splice(0).toReversed()) await end()
@@ -77,7 +81,7 @@ export async function serve ({ sources, settings, log, prepare, limiter, publish
       if (tellMetrics === undefined) closing.unshift(await startMetrics(settings.metrics, families, log))
       else tellMetrics(families)
     }
-    const address = await listen(gateway, settings.server)
+    const address = await listen(gateway, settings.server, listenTurn)
     const watch = watchForChanges(sources, { gateway, keys, log, settings })
     closing.push(() => watch?.close())
     logUncaught(log)
@@ -88,9 +92,9 @@ export async function serve ({ sources, settings, log, prepare, limiter, publish
   }
 }
 
-async function listen (gateway: Gateway, at: ServerSettings): Promise<Address> {
+async function listen (gateway: Gateway, at: ServerSettings, turn: ServeOptions['listenTurn']): Promise<Address> {
   try {
-    return await gateway.listen()
+    return await gateway.listen(turn)
   } catch (cause) {
     throw listenError(cause, at, 'Choose another with HEADGATE_PORT and HEADGATE_HOST, or server.port and server.host in the configuration.')
   }

@@ -5,6 +5,8 @@ import type { Address } from '../http/listen.ts'
 import type { ServerSettings } from '../core/settings.ts'
 import type { Log } from '../telemetry/log.ts'
 import { Heartbeats } from './heartbeats.ts'
+import { giveListenTurn } from './listen-turn.ts'
+import { StandIn } from './stand-in.ts'
 import { stopMessage } from './worker.ts'
 
 /** Workers that exit sooner than this are restarted after a wait that doubles each time, up to the maximum. */
@@ -25,11 +27,14 @@ export interface WorkerEvents {
   readonly onEnd: () => void
 }
 
-type WorkerSettings = Pick<ServerSettings, 'workers' | 'shutdownDelayMs' | 'drainMs' | 'workerTimeoutMs'>
+type WorkerSettings = Pick<ServerSettings, 'workers' | 'shutdownDelayMs' | 'drainMs' | 'workerTimeoutMs' | 'connections'>
 
 export function startWorkers (settings: WorkerSettings, log: Log, { onFork, onReady, onFailure, onEnd }: WorkerEvents): void {
   const { workers: count, shutdownDelayMs, drainMs, workerTimeoutMs } = settings
   const serving = new Set<Worker>()
+  const standIn = new StandIn(settings.connections, log)
+  /** Known once the first worker listens. */
+  let address: Address | undefined
   let complete = false
   let stopping = false
   let waitMs = initialRestartMs
@@ -47,6 +52,10 @@ export function startWorkers (settings: WorkerSettings, log: Log, { onFork, onRe
     const startedMs = performance.now()
     const worker = cluster.fork()
     onFork(worker)
+    giveListenTurn(worker, () => {
+      standIn.close()
+      return address?.port
+    })
     worker.on('message', (message: unknown) => {
       heartbeats.beat(worker)
       const failure = failureIn(message)
@@ -54,12 +63,13 @@ export function startWorkers (settings: WorkerSettings, log: Log, { onFork, onRe
       if (!complete) abort(failure)
       else log.error({ pid: worker.process.pid, failure }, 'worker failed to start')
     })
-    worker.once('listening', ({ address, port }: { address: string | null, port: number }) => {
+    worker.once('listening', ({ address: host, port }: { address: string | null, port: number }) => {
+      address ??= { host: host ?? '::', port }
       serving.add(worker)
       heartbeats.watch(worker)
       if (complete || serving.size < count) return
       complete = true
-      onReady({ host: address ?? '::', port })
+      onReady(address)
     })
     worker.once('exit', (code, signal) => {
       serving.delete(worker)
@@ -74,6 +84,7 @@ export function startWorkers (settings: WorkerSettings, log: Log, { onFork, onRe
       }
       waitMs = performance.now() - startedMs > minHealthyUptimeMs ? initialRestartMs : Math.min(waitMs * 2, maxRestartMs)
       log.error({ pid: worker.process.pid, code, signal, restart_ms: waitMs }, 'worker exited; restarting')
+      if (serving.size === 0 && address !== undefined) void standIn.open(address)
       setTimeout(() => { if (!stopping) fork() }, waitMs)
     })
   }
@@ -84,6 +95,7 @@ export function startWorkers (settings: WorkerSettings, log: Log, { onFork, onRe
       process.exit(1)
     }
     stopping = true
+    standIn.close()
     heartbeats.stop()
     log.info('draining open calls; signal again to exit immediately')
     for (const worker of workers()) {

@@ -8,6 +8,7 @@ import { CommandError, type ExitCode } from './terminal.ts'
 import { StoreError } from '../stores/store-error.ts'
 import { beatEveryMs } from './heartbeats.ts'
 import { exitIfStopHangs } from './exit.ts'
+import { waitForListenTurn } from './listen-turn.ts'
 import { serve, type ServeOptions, type Serving } from './serve.ts'
 
 /** Sent by the primary. */
@@ -26,7 +27,7 @@ export async function runWorker (options: ServeOptions): Promise<ExitCode> {
   let serving: Serving
   try {
     serving = await serve({
-      ...options, limiter: workerLimiter(process), publishMetrics: families => serveMetricsRequests(process, families)
+      ...options, limiter: workerLimiter(process), listenTurn: async () => await waitForListenTurn(process), publishMetrics: families => serveMetricsRequests(process, families)
     })
   } catch (error) {
     if (!(error instanceof CommandError || error instanceof StoreError)) throw error

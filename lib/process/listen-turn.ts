@@ -1,0 +1,32 @@
+/**
+ * A worker asks its primary before it listens: the primary frees the port, if it answers there itself, and says which one
+ * the gateway has had from the start (`server.port: 0` would give another one).
+ */
+
+import { send, type IpcChannel } from '../async/ipc.ts'
+
+type Message =
+  | { readonly listen: 'ready' }
+  | { readonly listen: 'go', readonly port: number | undefined }
+
+/** Resolves when this worker may listen, to the port it has to use; `undefined` for that of its settings. */
+export async function waitForListenTurn (primary: IpcChannel<Message>): Promise<number | undefined> {
+  return await new Promise(resolve => {
+    primary.on('message', message => {
+      if (isMessage(message) && message.listen === 'go') resolve(message.port)
+    })
+    primary.on('disconnect', () => resolve(undefined)) // ends the worker as well
+    send(primary, { listen: 'ready' })
+  })
+}
+
+/** @param freePort called when the worker is about to listen; returns the port to use */
+export function giveListenTurn (worker: IpcChannel<Message>, freePort: () => number | undefined): void {
+  worker.on('message', message => {
+    if (isMessage(message) && message.listen === 'ready') send(worker, { listen: 'go', port: freePort() })
+  })
+}
+
+function isMessage (message: unknown): message is Message {
+  return typeof message === 'object' && message !== null && 'listen' in message
+}
