@@ -100,7 +100,9 @@ const modelListTimeoutMs = 5000
 const recordEveryMs = 250
 
 export async function createGateway (settings: Settings, given: GatewayParts): Promise<Gateway> {
-  const { keys, log, database, usageDatabase, limiter = createLimiter(usageDatabase, log), observers = [], providers = [] } = given
+  const { keys, log, database, usageDatabase, observers = [], providers = [] } = given
+  const ownLimiter = given.limiter === undefined ? createLimiter(usageDatabase, log) : undefined
+  const limiter = given.limiter ?? ownLimiter ?? createLimiter(undefined, log)
   const endpointsFor = given.endpoints ?? createEndpoints
   let draining = false
   const ready = (): boolean => !draining
@@ -230,6 +232,7 @@ export async function createGateway (settings: Settings, given: GatewayParts): P
       await tasks?.stop()
       clearInterval(recording)
       await ledger?.close()
+      ownLimiter?.close()
       await services.close()
     }
   }

@@ -16,6 +16,8 @@ export interface Spending {
   /** Billionths of a dollar. */
   readonly spent: number
   readonly reserved: number
+  /** The same of other gateways on the store, and what is not recorded yet of this one; 0 while it is alone. */
+  readonly elsewhere: number
 }
 
 export function periodOf (per: Budget['per'], nowMs: number): Period {

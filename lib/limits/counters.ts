@@ -8,6 +8,7 @@
 import { nanoUsdOf, type KeyLimits, type Limit } from '../core/key.ts'
 import { fullBucket, fullInMs, remaining, take, waitMs, type Bucket } from './bucket.ts'
 import { periodOf, type Period, type Spending } from './budget.ts'
+import type { Holding } from './budget-peers.ts'
 
 export interface ReservationRequest {
   readonly keyId: string
@@ -95,12 +96,41 @@ export class LimitCounters {
   /**
    * Sets what all processes have spent in a period, as the ledger has it. What was counted here and is
    * not in the ledger yet must not get lost: the higher of both counts.
+   *
+   * @returns what counts now
    */
-  setSpent (keyId: string, period: Period, spent: number): void {
+  setSpent (keyId: string, period: Period, spent: number): number {
     const { spendings } = this.#stateOf(keyId)
     const known = spendings.get(period.per)
     const same = known?.period.fromMs === period.fromMs
-    spendings.set(period.per, same ? { ...known, spent: Math.max(known.spent, spent) } : { period, spent, reserved: 0 })
+    const counted = same ? Math.max(known.spent, spent) : spent
+    spendings.set(period.per, same ? { ...known, spent: counted } : { period, spent, reserved: 0, elsewhere: 0 })
+    return counted
+  }
+
+  /** Sets what else may be spent of a budget, after `setSpent` of the same period. */
+  setElsewhere (keyId: string, { per }: Period, elsewhere: number): void {
+    const { spendings } = this.#stateOf(keyId)
+    const known = spendings.get(per)
+    if (known !== undefined) spendings.set(per, { ...known, elsewhere })
+  }
+
+  /** Returns what open calls of a key hold of its budget. */
+  heldOf (keyId: string, { per }: Period): number {
+    return this.#stateOf(keyId).spendings.get(per)?.reserved ?? 0
+  }
+
+  /** Lists what open calls hold of budgets. */
+  * holdings (): Generator<Holding, void, undefined> {
+    for (const [keyId, { spendings }] of this.#states) {
+      for (const { period: { fromMs }, reserved } of spendings.values()) if (reserved > 0) yield { keyId, fromMs, nanoUsd: reserved }
+    }
+  }
+
+  /** Returns the key and the period that a reservation counts in. */
+  budgetOf (reservation: number): Pick<Holding, 'keyId' | 'fromMs'> | undefined {
+    const { keyId, period } = this.#reservations.get(reservation) ?? {}
+    return keyId === undefined || period === undefined ? undefined : { keyId, fromMs: period.fromMs }
   }
 
   /** Reserves everything a call may use, or nothing. */
@@ -153,7 +183,7 @@ export class LimitCounters {
     if (budget === undefined) return undefined
     const spending = spendings.get(budget.per)
     if (spending !== undefined && nowMs < spending.period.endMs) return spending
-    return { period: periodOf(budget.per, nowMs), spent: 0, reserved: 0 }
+    return { period: periodOf(budget.per, nowMs), spent: 0, reserved: 0, elsewhere: 0 }
   }
 
   #change (state: State, limits: KeyLimits, by: { requests: number, tokens: number, calls: number }, nowMs: number): void {
@@ -172,7 +202,7 @@ function openCallsOf ({ alreadyAdmitted = false }: ReservationRequest): number {
 /** Returns what is reserved of a budget: what is wanted, or what is left where less will do. */
 function grantOf ({ limits: { budget }, nanoUsd, minNanoUsd = nanoUsd }: ReservationRequest, spending: Spending | undefined): number {
   if (budget === undefined || spending === undefined) return nanoUsd
-  return Math.max(minNanoUsd, Math.min(nanoUsd, nanoUsdOf(budget) - spending.spent - spending.reserved))
+  return Math.max(minNanoUsd, Math.min(nanoUsd, nanoUsdOf(budget) - spending.spent - spending.reserved - spending.elsewhere))
 }
 
 /** Finds the limit that refuses; the budget first, as waiting does not help there. */
@@ -183,7 +213,7 @@ function refusalOf (
   if (budget !== undefined && spending !== undefined) {
     const left = nanoUsdOf(budget) - spending.spent
     if (left <= 0 || minNanoUsd > left) return { admitted: false, reason: 'budget', waitMs: 0 }
-    if (minNanoUsd > left - spending.reserved) return { admitted: false, reason: 'budget_reserved', waitMs: retryAfterMs }
+    if (minNanoUsd > left - spending.reserved - spending.elsewhere) return { admitted: false, reason: 'budget_reserved', waitMs: retryAfterMs }
   }
   if (concurrentCalls !== undefined && state.openCalls >= concurrentCalls) {
     return { admitted: false, reason: 'concurrent_calls', waitMs: retryAfterMs }

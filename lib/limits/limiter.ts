@@ -6,6 +6,8 @@ import { spendingOf } from '../usage/spending.ts'
 import { LimitCounters, type ActualUsage, type LimitDecision, type ReservationRequest } from './counters.ts'
 import type { Database } from '../stores/database.ts'
 import type { Log } from '../telemetry/log.ts'
+import { BudgetPeers } from './budget-peers.ts'
+import { retryWhenLocked } from '../stores/retry-when-locked.ts'
 import type { Period } from './budget.ts'
 
 export interface Limiter {
@@ -28,13 +30,17 @@ export interface LocalLimiterOptions {
   /** Called when the ledger cannot be read: budgets then count what this process knows. */
   readonly onFailure?: (error: unknown) => void
   readonly now?: () => number
-  /** The time for which a reading is used. Default 1000: gateways on one store learn of each other's calls within it. */
+  /** The store that other gateways may use as well. Default: budgets are this gateway's alone. */
+  readonly shared?: Pick<Database, 'write'> | undefined
+  /** Milliseconds between two signs of life to other gateways. Default 1000. */
+  readonly beatMs?: number
+  /** The time for which a reading is used. Default 1000. */
   readonly rereadMs?: number
 }
 
 /**
  * Counts in this process. The spending of keys with a budget is read from the usage ledger at their first
- * call, and again every second while they are used: another gateway on the same store may spend as well.
+ * call, and again every second while they are used. While another gateway uses the same store, both reserve there.
  */
 export class LocalLimiter implements Limiter {
   readonly counters: LimitCounters
@@ -44,27 +50,62 @@ export class LocalLimiter implements Limiter {
   readonly #rereadMs: number
   readonly #readings = new Map<string, Reading>()
 
-  constructor ({ readSpending, onFailure = () => {}, now = steadyNow, rereadMs = 1000 }: LocalLimiterOptions = {}) {
+  readonly #peers: BudgetPeers | undefined
+
+  constructor ({ readSpending, onFailure = () => {}, now = steadyNow, rereadMs = 1000, shared, beatMs }: LocalLimiterOptions = {}) {
     this.#readSpending = readSpending
     this.#onFailure = onFailure
     this.#now = now
     this.#rereadMs = rereadMs
     this.counters = new LimitCounters(now)
+    this.#peers = shared && new BudgetPeers(shared, {
+      holdings: () => this.counters.holdings(), onFailure, now, ...beatMs !== undefined && { beatMs }
+    })
   }
 
   /** @param holder the process that reserves, for `release` */
   reserve (wanted: ReservationRequest, holder?: string): LimitDecision | Promise<LimitDecision> {
+    const period = this.counters.periodFor(wanted)
+    if (period !== undefined && this.#peers !== undefined) {
+      const ready = this.#peers.ready()
+      if (ready !== undefined) return ready.then(() => this.reserve(wanted, holder))
+      if (this.#peers.shared) return this.#reserveShared(this.#peers, period, wanted, holder)
+    }
     const reading = this.#read(wanted)
     if (reading === undefined) return this.counters.reserve(wanted, holder)
     return reading.then(() => this.counters.reserve(wanted, holder))
   }
 
   settle (reservation: number, used: ActualUsage): void {
+    const budget = this.#peers === undefined ? undefined : this.counters.budgetOf(reservation)
+    if (budget !== undefined) this.#peers?.spent(budget.keyId, budget.fromMs, used.nanoUsd)
     this.counters.settle(reservation, used)
   }
 
   release (holder: string): void {
     this.counters.release(holder)
+  }
+
+  /** Ends the signs of life to other gateways. */
+  close (): void {
+    this.#peers?.close()
+  }
+
+  /** Reserves while no other gateway can; when the store cannot be used, with what is known here. */
+  async #reserveShared (peers: BudgetPeers, period: Period, wanted: ReservationRequest, holder?: string): Promise<LimitDecision> {
+    const { keyId } = wanted
+    let decision: LimitDecision | undefined
+    try {
+      await retryWhenLocked(async () => peers.reserve(keyId, period.fromMs, ({ recorded, held, recent }) => {
+        const spent = this.counters.setSpent(keyId, period, recorded)
+        this.counters.setElsewhere(keyId, period, held + Math.max(0, recorded + recent - spent))
+        decision = this.counters.reserve(wanted, holder)
+        return this.counters.heldOf(keyId, period)
+      }))
+    } catch (error) {
+      this.#onFailure(error)
+    }
+    return decision ?? this.counters.reserve(wanted, holder)
   }
 
   /** Reads the spending unless it is known; calls that arrive meanwhile share one reading. */
@@ -96,8 +137,9 @@ interface Reading {
 }
 
 /** Creates a limiter that reads spending from the usage ledger; without one it starts from zero. */
-export function createLimiter (usageDatabase: Pick<Database, 'query'> | undefined, log: Log): LocalLimiter {
+export function createLimiter (usageDatabase: Pick<Database, 'query' | 'write'> | undefined, log: Log): LocalLimiter {
   return new LocalLimiter({
+    shared: usageDatabase,
     readSpending: usageDatabase === undefined ? undefined : async (...stretch) => await spendingOf(usageDatabase.query, ...stretch),
     onFailure: error => log.error({ cause: loggableError(error) }, 'failed to read past spending; budgets count only calls since start')
   })

@@ -52,6 +52,7 @@ async function runWorkersWith (database: Database, settings: Settings, log: Log,
     })
   } finally {
     await metrics?.close()
+    limiter.close()
   }
 }
 

@@ -166,6 +166,15 @@ export const migrations: readonly Migration[] = [
       alter table usage add column searches bigint;
       alter table usage add column image_size text;
       alter table usage add column image_quality text`
+  },
+  {
+    number: 9,
+    sql: `
+      create table gateways (id text primary key, seen_ms bigint not null);
+      create table holdings (
+        gateway_id text not null, key_id text not null, from_ms bigint not null, nano_usd bigint not null,
+        primary key (gateway_id, key_id, from_ms)
+      )`
   }
 ]
 

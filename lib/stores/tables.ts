@@ -113,10 +113,28 @@ export interface SpendingRow {
   readonly cost_nano_usd: number
 }
 
+/** A gateway that uses the store and has keys with budgets. */
+export interface GatewayRow {
+  readonly id: string
+  /** Its last sign of life. */
+  readonly seen_ms: number
+}
+
+/** What a gateway holds of a budget while another one uses the store as well. */
+export interface HoldingRow {
+  readonly gateway_id: string
+  readonly key_id: string
+  /** The first millisecond of the period. */
+  readonly from_ms: number
+  readonly nano_usd: number
+}
+
 export interface Tables {
   keys: KeyRow
   secrets: SecretRow
   deferred: DeferredRow
   usage: UsageRow
   spending: SpendingRow
+  gateways: GatewayRow
+  holdings: HoldingRow
 }

@@ -1,0 +1,150 @@
+/**
+ * Makes one budget of those of all gateways that share a store, such as the old and the new one of a rolling restart.
+ *
+ * Each gateway that has keys with budgets shows itself in the store once a second. While there is another, a reservation
+ * is a transaction of the store that reads what all have spent and hold, and writes what this one holds. A gateway that
+ * is alone reserves in memory: that takes a hundredth of the time.
+ */
+
+import { setTimeout as sleep } from 'node:timers/promises'
+import { dayOf } from '../usage/day.ts'
+import { rowId } from '../text/ids.ts'
+import type { Database } from '../stores/database.ts'
+import type { Statement } from '../stores/statement-cache.ts'
+
+/** An amount that a gateway may still spend, or has spent and not recorded yet. */
+export interface Holding {
+  readonly keyId: string
+  /** The first millisecond of the period of its budget. */
+  readonly fromMs: number
+  readonly nanoUsd: number
+}
+
+/** What the store says of a budget. */
+export interface SharedSpending {
+  /** Billionths of a dollar, as the usage records of all gateways have it. */
+  readonly recorded: number
+  /** What other gateways hold. */
+  readonly held: number
+  /** What this one spent so recently that it may not be recorded. */
+  readonly recent: number
+}
+
+export interface BudgetPeersOptions {
+  /** Lists what this gateway has reserved. */
+  readonly holdings: () => Iterable<Holding>
+  /** Called when the store cannot be used: budgets are then this gateway's own. */
+  readonly onFailure: (error: unknown) => void
+  readonly now: () => number
+  /** Milliseconds between two signs of life. Default 1000. */
+  readonly beatMs?: number
+}
+
+const defaultBeatMs = 1000
+/** Signs of life that may be missed before a gateway counts as gone. */
+const missedBeats = 10
+/** Usage records are in the store half a second after a call, unless it is busy. */
+const recordedAfterMs = 5000
+
+type Prepare = (sql: string) => Statement
+
+export class BudgetPeers {
+  readonly #database: Pick<Database, 'write'>
+  readonly #options: Required<BudgetPeersOptions>
+  readonly #id = rowId()
+  #timer: NodeJS.Timeout | undefined
+  #ready: Promise<void> | undefined
+  #isReady = false
+  #shared = false
+  #recent: Array<Holding & { readonly atMs: number }> = []
+
+  constructor (database: Pick<Database, 'write'>, options: BudgetPeersOptions) {
+    this.#database = database
+    this.#options = { beatMs: defaultBeatMs, ...options }
+  }
+
+  /** True while another gateway uses the store. */
+  get shared (): boolean {
+    return this.#shared
+  }
+
+  /** Shows this gateway to others; `undefined` once they know of it. Where there are some, that takes two of their beats. */
+  ready (): Promise<void> | undefined {
+    return this.#isReady ? undefined : this.#ready ??= this.#join()
+  }
+
+  /**
+   * Runs `reserve` with what all gateways have spent and hold of a budget, while none of them can reserve.
+   *
+   * @param reserve returns what this gateway holds from now on
+   * @throws those of the store
+   */
+  reserve (keyId: string, fromMs: number, reserve: (spending: SharedSpending) => number): void {
+    this.#database.write(prepare => {
+      const { spent } = prepare(readSpent).get(keyId, fromMs, dayOf(this.#options.now())) as { spent: number }
+      const { held } = prepare(readHeld).get(this.#id, keyId, fromMs) as { held: number }
+      const recent = this.#recentOf(keyId, fromMs)
+      const own = reserve({ recorded: spent, held, recent })
+      prepare(writeHolding).run(this.#id, keyId, fromMs, own + recent)
+    })
+  }
+
+  /** Notes what a call has cost: until it is recorded, others know of it from here. */
+  spent (keyId: string, fromMs: number, nanoUsd: number): void {
+    if (this.#isReady && nanoUsd !== 0) this.#recent.push({ keyId, fromMs, nanoUsd, atMs: performance.now() })
+  }
+
+  /** Tells the other gateways that this one is gone. */
+  close (): void {
+    clearInterval(this.#timer)
+    if (this.#ready === undefined) return
+    this.#attempt(prepare => {
+      prepare(dropHoldings).run(this.#id)
+      prepare('delete from gateways where id = ?').run(this.#id)
+    })
+  }
+
+  async #join (): Promise<void> {
+    const { beatMs } = this.#options
+    this.#beat()
+    this.#timer = setInterval(() => this.#beat(), beatMs).unref()
+    if (this.#shared) await sleep(2 * beatMs)
+    this.#isReady = true
+  }
+
+  #beat (): void {
+    const { now, beatMs, holdings } = this.#options
+    const since = performance.now() - recordedAfterMs
+    this.#recent = this.#recent.filter(({ atMs }) => atMs >= since)
+    this.#attempt(prepare => {
+      prepare('insert into gateways (id, seen_ms) values (?, ?) on conflict (id) do update set seen_ms = excluded.seen_ms').run(this.#id, now())
+      prepare('delete from holdings where gateway_id in (select id from gateways where seen_ms < ?)').run(now() - missedBeats * beatMs)
+      prepare('delete from gateways where seen_ms < ?').run(now() - missedBeats * beatMs)
+      this.#shared = prepare('select 1 from gateways where id <> ? limit 1').get(this.#id) !== undefined
+      prepare(dropHoldings).run(this.#id)
+      if (!this.#shared) return
+      for (const { keyId, fromMs, nanoUsd } of [...holdings(), ...this.#recent]) prepare(addHolding).run(this.#id, keyId, fromMs, nanoUsd)
+    })
+  }
+
+  #recentOf (keyId: string, fromMs: number): number {
+    return this.#recent.reduce((sum, recent) => recent.keyId === keyId && recent.fromMs === fromMs ? sum + recent.nanoUsd : sum, 0)
+  }
+
+  /** Does what can wait for the next beat when the store is locked. */
+  #attempt (work: (prepare: Prepare) => void): void {
+    try {
+      this.#database.write(work)
+    } catch (error) {
+      this.#options.onFailure(error)
+    }
+  }
+}
+
+const readSpent = 'select coalesce(sum(cost_nano_usd), 0) as spent from spending where key_id = ? and day_ms >= ? and day_ms <= ?'
+const readHeld = 'select coalesce(sum(nano_usd), 0) as held from holdings where gateway_id <> ? and key_id = ? and from_ms = ?'
+const writeHolding = `insert into holdings (gateway_id, key_id, from_ms, nano_usd) values (?, ?, ?, ?)
+  on conflict (gateway_id, key_id, from_ms) do update set nano_usd = excluded.nano_usd`
+const addHolding = `insert into holdings (gateway_id, key_id, from_ms, nano_usd) values (?, ?, ?, ?)
+  on conflict (gateway_id, key_id, from_ms) do update set nano_usd = holdings.nano_usd + excluded.nano_usd`
+const dropHoldings = 'delete from holdings where gateway_id = ?'

@@ -1,0 +1,98 @@
+/** Gateways on one store, as processes have them: each with connections of its own. */
+
+import t, { type Test } from 'tap'
+import { LocalLimiter } from '../../lib/limits/limiter.ts'
+import { openDatabase } from '../../lib/stores/database.ts'
+import { insertUsage } from '../../lib/usage/insert-usage.ts'
+import { spendingOf } from '../../lib/usage/spending.ts'
+import { until } from '../support/until.ts'
+import { usageRowOf } from '../support/usage.ts'
+import type { ReservationRequest } from '../../lib/limits/counters.ts'
+
+const wanted: ReservationRequest = { keyId: 'key-1', limits: { budget: { usd: 1e-6, per: 'day' } }, tokens: 0, nanoUsd: 100 } // of 1,000 billionths
+
+interface Peer {
+  readonly limiter: LocalLimiter
+  /** Reserves, without an end. @returns the reservation, `undefined` when it was refused */
+  readonly reserve: () => Promise<number | undefined>
+  /** Ends a call; its record comes later. */
+  readonly settle: (reservation: number, nanoUsd: number) => () => void
+  readonly failures: unknown[]
+}
+
+async function peer (t: Test, directory: string, name: string): Promise<Peer> {
+  const database = await openDatabase(directory, { busyTimeoutMs: 0 })
+  const failures: unknown[] = []
+  const limiter = new LocalLimiter({
+    readSpending: async (...period) => await spendingOf(database.query, ...period), shared: database, beatMs: 20, now: Date.now, onFailure: error => failures.push(error)
+  })
+  t.teardown(async () => {
+    limiter.close()
+    await database.close()
+  })
+  let number = 0
+  return {
+    limiter,
+    failures,
+    reserve: async () => {
+      const decision = await limiter.reserve(wanted)
+      return decision.admitted ? decision.reservation : undefined
+    },
+    settle: (reservation, nanoUsd) => {
+      limiter.settle(reservation, { tokens: 0, nanoUsd })
+      return () => { insertUsage(database, [usageRowOf(0, { id: `${name}-${number++}`, at_ms: Date.now(), cost_nano_usd: nanoUsd })]) }
+    }
+  }
+}
+
+t.test('calls at once at two gateways reserve no more than the one budget they have', async t => {
+  const directory = t.testdir()
+  const gateways = [await peer(t, directory, 'blue'), await peer(t, directory, 'green')]
+  const found = await Promise.all(gateways.flatMap(({ reserve }) => Array.from({ length: 30 }, reserve)))
+  t.equal(found.filter(reservation => reservation !== undefined).length, 10)
+})
+
+t.test('what one has spent and not recorded yet counts at the other, and what was not used is given back', async t => {
+  const directory = t.testdir()
+  const [blue, green] = [await peer(t, directory, 'blue'), await peer(t, directory, 'green')]
+  await Promise.all([blue.reserve(), green.reserve()]) // 200 that stay open
+  const reservations = await Promise.all(Array.from({ length: 6 }, async () => await blue.reserve() ?? t.fail('refused')))
+  const records = reservations.map((reservation, index) => blue.settle(Number(reservation), index < 3 ? 100 : 0))
+  let admitted = 0
+  await until(async () => {
+    if (await green.reserve() !== undefined) admitted++
+    return admitted === 5
+  }, 'what is left once the calls without cost have ended')
+  for (let more = 0; more < 10; more++) if (await green.reserve() !== undefined || await blue.reserve() !== undefined) admitted++
+  t.equal(admitted, 5, '1,000 less 200 that are open and 300 that were spent')
+  for (const record of records) record()
+  for (let more = 0; more < 10; more++) if (await green.reserve() !== undefined || await blue.reserve() !== undefined) admitted++
+  t.equal(admitted, 5, 'nor once it is recorded')
+})
+
+t.test('a gateway that closes takes nothing with it, and the other one has the whole budget', async t => {
+  const directory = t.testdir()
+  const [blue, green] = [await peer(t, directory, 'blue'), await peer(t, directory, 'green')]
+  await Promise.all([blue.reserve(), green.reserve()])
+  blue.limiter.close()
+  let admitted = 1
+  await until(async () => {
+    if (await green.reserve() !== undefined) admitted++
+    return admitted === 10
+  }, 'the rest of the budget')
+  t.equal(await green.reserve(), undefined)
+})
+
+t.test('a gateway that is alone does not wait, and a store that cannot be written to leaves budgets to each', async t => {
+  const directory = t.testdir()
+  const alone = await peer(t, directory, 'alone')
+  const startedMs = performance.now()
+  t.ok(await alone.reserve())
+  t.ok(performance.now() - startedMs < 1000)
+  const database = await openDatabase(directory)
+  t.teardown(database.close)
+  await database.query.schema.dropTable('gateways').execute()
+  for (let call = 0; call < 9; call++) t.ok(await alone.reserve())
+  t.equal(await alone.reserve(), undefined, 'its own count holds')
+  await until(() => alone.failures.length > 0, 'the failure')
+})
