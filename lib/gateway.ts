@@ -139,7 +139,11 @@ export async function createGateway (settings: Settings, given: GatewayParts): P
     allowsHost: allowedHosts(settings.server),
     draining: () => draining,
     errorReply: (failure, call, path) => errorFormatOf(path, call.headers)(failure, call),
-    beforeLastByte: call => recorder.recordBeforeLastByte(call),
+    beforeLastByte: call => {
+      const { toolCallIds, providerId } = call.record
+      if (toolCallIds !== undefined && providerId !== undefined) services.routeHealth.toolCalls.note(toolCallIds, providerId)
+      return recorder.recordBeforeLastByte(call)
+    },
     onEnd
   })
   const recording = setInterval(() => {

@@ -79,6 +79,9 @@ export class CallRecord {
   /** Milliseconds from acceptance to the first byte of the answer. */
   firstByteMs: number | undefined = undefined
 
+  /** Ids of the tool calls in the answer. */
+  toolCallIds: string[] | undefined = undefined
+
   // What it used (`stages/record-usage`).
   usage: Usage | undefined = undefined
   /** True when `usage` is not all that the provider reported: a guess of the gateway, or a part. */

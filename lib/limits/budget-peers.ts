@@ -20,13 +20,13 @@ export interface Holding {
   readonly nanoUsd: number
 }
 
-/** What the store says of a budget. */
+/** The state of a budget in the store. */
 export interface SharedSpending {
   /** Billionths of a dollar, as the usage records of all gateways have it. */
   readonly recorded: number
-  /** What other gateways hold. */
+  /** Amounts that other gateways hold. */
   readonly held: number
-  /** What this one spent so recently that it may not be recorded. */
+  /** Amounts this one spent so recently that they may not be recorded. */
   readonly recent: number
 }
 
@@ -76,7 +76,7 @@ export class BudgetPeers {
   /**
    * Runs `reserve` with what all gateways have spent and hold of a budget, while none of them can reserve.
    *
-   * @param reserve returns what this gateway holds from now on
+   * @param reserve returns the amount this gateway holds after it
    * @throws those of the store
    */
   reserve (keyId: string, fromMs: number, reserve: (spending: SharedSpending) => number): void {

@@ -35,6 +35,8 @@ export function startWorkers (settings: WorkerSettings, log: Log, { onFork, onRe
   const standIn = new StandIn(settings.connections, log)
   /** Known once the first worker listens. */
   let address: Address | undefined
+  /** The port to keep, once all workers were down: `server.port: 0` would give them another one. */
+  let port: number | undefined
   let complete = false
   let stopping = false
   let waitMs = initialRestartMs
@@ -54,7 +56,7 @@ export function startWorkers (settings: WorkerSettings, log: Log, { onFork, onRe
     onFork(worker)
     giveListenTurn(worker, () => {
       standIn.close()
-      return address?.port
+      return port
     })
     worker.on('message', (message: unknown) => {
       heartbeats.beat(worker)
@@ -63,8 +65,8 @@ export function startWorkers (settings: WorkerSettings, log: Log, { onFork, onRe
       if (!complete) abort(failure)
       else log.error({ pid: worker.process.pid, failure }, 'worker failed to start')
     })
-    worker.once('listening', ({ address: host, port }: { address: string | null, port: number }) => {
-      address ??= { host: host ?? '::', port }
+    worker.once('listening', (at: { address: string | null, port: number }) => {
+      address ??= { host: at.address ?? '::', port: at.port }
       serving.add(worker)
       heartbeats.watch(worker)
       if (complete || serving.size < count) return
@@ -84,8 +86,10 @@ export function startWorkers (settings: WorkerSettings, log: Log, { onFork, onRe
       }
       waitMs = performance.now() - startedMs > minHealthyUptimeMs ? initialRestartMs : Math.min(waitMs * 2, maxRestartMs)
       log.error({ pid: worker.process.pid, code, signal, restart_ms: waitMs }, 'worker exited; restarting')
-      if (serving.size === 0 && address !== undefined) void standIn.open(address)
       setTimeout(() => { if (!stopping) fork() }, waitMs)
+      if (serving.size > 0 || address === undefined) return
+      port = address.port
+      void standIn.open(address)
     })
   }
 

@@ -21,6 +21,7 @@ import { tooLong } from '../validation/too-long.ts'
 import type { Limits, Settings } from '../core/settings.ts'
 import type { Providers } from '../providers/provider.ts'
 import { inCallerOrder, narrow, readPreferences } from './preferences.ts'
+import type { RouteHealth } from './route-health.ts'
 import { historyFirst, skipUnfit, type Requirements } from './requirements.ts'
 import type { ProviderKind } from '../../schemas/providers.ts'
 import { checkOneProvider, providerChoice, routesByChoice } from './provider-choice.ts'
@@ -34,6 +35,8 @@ export interface ModelRequest {
 export interface ChooseRoutesServices {
   readonly models: ModelRegistry
   readonly providers: Providers
+  /** Default: which provider made a tool call is not known. */
+  readonly routeHealth?: Pick<RouteHealth, 'toolCalls'> | undefined
   readonly settings: Pick<Settings, 'providers'> & { readonly limits: Pick<Limits, 'modelsPerCall'> }
 }
 
@@ -66,7 +69,7 @@ export interface ChosenRoutes extends Pick<RoutedCall<unknown>, 'routes' | 'prov
  *   `limits.models_per_call`.
  */
 export function chooseRoutes<R extends ModelRequest> (
-  call: RoutingInput<R>, { models, providers, settings: { limits, providers: configured } }: ChooseRoutesServices,
+  call: RoutingInput<R>, { models, providers, routeHealth, settings: { limits, providers: configured } }: ChooseRoutesServices,
   { defaultModel, settings, attributes, requirements }: ChooseRoutesOptions<R> = {}
 ): ChosenRoutes {
   const choices = choicesOf(call.request.model ?? defaultModel?.(call.request))
@@ -97,7 +100,9 @@ export function chooseRoutes<R extends ModelRequest> (
   const needed = wanted.routes.length > 1 ? requirements?.(call.request) : undefined
   const fitting = needed === undefined ? { routes: wanted.routes, skipped: [] } : skipUnfit(wanted.routes, needed, models.find)
   const kindOf = (id: string): ProviderKind | undefined => configured.find(provider => provider.id === id)?.kind
-  const capable = needed === undefined ? fitting.routes : historyFirst(fitting.routes, needed, kindOf)
+  const capable = needed === undefined ? fitting.routes : historyFirst(fitting.routes, needed, {
+    kindOf, providerOf: id => routeHealth?.toolCalls.providerOf(id)
+  })
   const [first, ...others] = preferences === undefined ? capable : inCallerOrder(capable, preferences)
   // Every choice has given at least one route, and there is at least one choice.
   if (first === undefined) throw missingModel()

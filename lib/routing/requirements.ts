@@ -18,14 +18,17 @@ export interface Requirements {
   readonly capabilities: ReadonlySet<NeededCapability>
   /** An estimate; absent where no model would be too small. */
   readonly promptTokens?: number
-  /** Kinds of the providers that have signed parts of the history: others cannot check or continue them. */
+  /** Kinds of the providers that hold or have signed parts of the history: others cannot check or continue them. */
   readonly history: ReadonlySet<ProviderKind>
+  /** Ids of the tool calls of the history. */
+  readonly toolCallIds: readonly string[]
 }
 
 /** Reads the requirements of a chat request, in one pass over its messages. */
 export function chatRequirements (request: ChatInput): Requirements {
   const capabilities = new Set<NeededCapability>()
   const history = new Set<ProviderKind>()
+  const toolCallIds: string[] = []
   const { tools = [], functions = [], mcp_servers: servers, modalities, response_format: format } = request
   if (tools.length > 0 || functions.length > 0 || servers !== undefined) capabilities.add('tools')
   if (modalities?.includes('audio') === true) capabilities.add('audio')
@@ -40,8 +43,11 @@ export function chatRequirements (request: ChatInput): Requirements {
     if (message.role !== 'assistant') continue
     if (message.thinking_blocks?.some(isSigned) === true) history.add('anthropic')
     if (message.tool_calls?.some(hasThoughtSignature) === true) history.add('google')
+    // The sound itself stays at the provider.
+    if (message.audio !== undefined && message.audio !== null) history.add('openai').add('azure-openai')
+    for (const { id } of message.tool_calls ?? []) toolCallIds.push(id)
   }
-  return { capabilities, history, promptTokens: estimateChat(request).prompt }
+  return { capabilities, history, toolCallIds, promptTokens: estimateChat(request).prompt }
 }
 
 /** Anthropic signs its thinking, and encrypts what it does not show. */
@@ -87,14 +93,26 @@ function misfit ({ capabilities, promptTokens = 0 }: Requirements, model: ModelE
   return typeof limit === 'number' && promptTokens > limit ? 'prompt_too_long' : undefined
 }
 
-/** Puts the providers that have signed parts of the history first; the order is otherwise kept. */
+/** Finds the providers that wrote a history. */
+export interface HistoryOrigins {
+  readonly kindOf: (providerId: string) => ProviderKind | undefined
+  /** Returns the provider that made a tool call, if it was made here recently. */
+  readonly providerOf: (toolCallId: string) => string | undefined
+}
+
+/**
+ * Puts the providers first to which the history is bound: those that made its tool calls, else those of a kind that
+ * has signed parts of it or keeps them. The order is otherwise kept.
+ */
 export function historyFirst (
-  routes: readonly Route[], { history }: Requirements, kindOf: (providerId: string) => ProviderKind | undefined
+  routes: readonly Route[], { history, toolCallIds }: Requirements, { kindOf, providerOf }: HistoryOrigins
 ): readonly Route[] {
-  if (history.size === 0) return routes
+  const makers = new Set(toolCallIds.map(providerOf))
+  const made = routes.some(({ providerId }) => makers.has(providerId))
+  if (!made && history.size === 0) return routes
   const wrote = routes.map(({ providerId }) => {
     const kind = kindOf(providerId)
-    return kind !== undefined && history.has(kind)
+    return made ? makers.has(providerId) : kind !== undefined && history.has(kind)
   })
   if (!wrote.includes(true) || !wrote.includes(false)) return routes
   return [

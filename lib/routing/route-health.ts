@@ -10,6 +10,7 @@ import { CredentialPool, isOfCredential } from './credential-pool.ts'
 import { HedgeBudget } from './hedge.ts'
 import { Latencies } from './latencies.ts'
 import { RetryBudget } from './retry-budget.ts'
+import { ToolCallOrigins } from './tool-call-origins.ts'
 
 /** Models whose failures are remembered: their names come from callers, so there is no end to them. */
 const maxBreakers = 1000
@@ -27,6 +28,8 @@ export class RouteHealth {
   readonly hedges = new HedgeBudget()
   /** Streams that are given up because they are slow: each makes one more request. */
   readonly slowStreams = new HedgeBudget()
+  /** The providers that made the tool calls of recent answers. */
+  toolCalls = new ToolCallOrigins()
   readonly #budgets = new Map<string, RetryBudget>()
   /** Pools of providers with several credentials. */
   readonly #pools = new Map<string, CredentialPool>()
@@ -49,6 +52,7 @@ export class RouteHealth {
    * @param isSame whether a provider is still the same server, asked with the same credential
    */
   adopt (before: RouteHealth, isSame: (providerId: string) => boolean): void {
+    this.toolCalls = before.toolCalls
     for (const [providerId, budget] of before.#budgets) if (isSame(providerId)) this.#budgets.set(providerId, budget)
     for (const [providerId, pool] of before.#pools) if (isSame(providerId)) this.#pools.set(providerId, pool)
     for (const [modelId, breaker] of before.#breakers) {

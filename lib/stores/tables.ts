@@ -120,7 +120,7 @@ export interface GatewayRow {
   readonly seen_ms: number
 }
 
-/** What a gateway holds of a budget while another one uses the store as well. */
+/** The amount a gateway holds of a budget while another one uses the store as well. */
 export interface HoldingRow {
   readonly gateway_id: string
   readonly key_id: string

@@ -15,6 +15,8 @@ export interface MeteredEvent {
   readonly about?: Readonly<Record<string, unknown>>
   readonly transcript?: Transcript
   readonly result?: unknown
+  /** The id of a `tool-call-start`. */
+  readonly id?: string
 }
 
 export class UsageMeter {
@@ -38,8 +40,11 @@ export class UsageMeter {
     noteOutput(this.#record, events)
   }
 
-  #note ({ type, usage, data = [], about, transcript, result }: MeteredEvent): void {
+  #note ({ type, usage, data = [], about, transcript, result, id }: MeteredEvent): void {
     switch (type) {
+      case 'tool-call-start':
+        if (id !== undefined && id !== '') (this.#record.toolCallIds ??= []).push(id)
+        break
       case 'usage':
         if (usage !== undefined) this.#report(usage)
         break

@@ -138,3 +138,40 @@ t.test('a history goes back to the provider that signed it, unless the caller or
   t.same(await order({ tool_calls: [{ ...call, extra_content: { google: { thought_signature: 'abc' } } }] }), ['google wrote_history', 'openai next_choice', 'claude next_choice'])
   t.same(await order(thinking, { 'x-headgate-order': 'openai' }), ['openai caller_order', 'claude wrote_history', 'google next_choice'])
 })
+
+t.test('sound of an earlier answer goes back to the kind of provider that keeps it', async t => {
+  const { url, close } = await fakeUpstream({ status: 500, pieces: ['{}'] })
+  t.teardown(close)
+  const { post } = await testGateway(t, { providers: [upstreamAt(url, 'google', 'google'), upstreamAt(url)] })
+  const messages = [{ role: 'user', content: 'hi' }, { role: 'assistant', audio: { id: 'audio_1' } }, { role: 'user', content: 'go on' }]
+  const decision = await post(path, { model: ['google/gemini-2.5-pro', 'openai/gpt-5'], messages }, { headers: { 'x-headgate-dry-run': 'true' } })
+  t.match((await decision.json() as RouteDecision).candidates, [{ provider: 'openai', reason: 'wrote_history' }, { provider: 'google' }])
+})
+
+t.test('results of tool calls go back to the provider that made the calls, also after a reload', async t => {
+  let broken = true
+  const calls = { role: 'assistant', content: null, tool_calls: [{ id: 'call_of_two', type: 'function', function: { name: 'look', arguments: '{}' } }] }
+  const one = await fakeUpstream(() => broken ? { status: 500, pieces: ['{}'] } : { pieces: [chatAnswer('one')] })
+  const two = await fakeUpstream({ pieces: [JSON.stringify({
+    id: 'x', object: 'chat.completion', created: 1, model: 'm', choices: [{ index: 0, message: calls, finish_reason: 'tool_calls' }]
+  })] })
+  t.teardown(one.close)
+  t.teardown(two.close)
+  const { post, gateway } = await testGateway(t, {
+    providers: [upstreamAt(`${one.url}/v1`, 'one', 'openai-compatible'), upstreamAt(`${two.url}/v1`, 'two', 'openai-compatible')]
+  })
+  const first = { model: ['one/m', 'two/m'], tools: [tool], messages: [{ role: 'user', content: 'hi' }] }
+  t.match(await (await post(path, first)).json(), { model: 'two/m', choices: [{ message: { tool_calls: [{ id: 'call_of_two' }] } }] })
+  broken = false
+  await gateway.reload(gateway.services.settings)
+  const result = { role: 'tool', tool_call_id: 'call_of_two', content: 'seen' }
+  const routeOf = async (body: object): Promise<string | null> => {
+    const response = await post(path, { ...first, ...body })
+    await response.text()
+    return response.headers.get('x-headgate-route')
+  }
+  t.equal(await routeOf({ messages: [...first.messages, calls, result] }), 'two/m: wrote_history')
+  t.equal(await routeOf({}), 'one/m: first_choice', 'a conversation without them begins anywhere')
+  const other = { ...calls, tool_calls: [{ ...calls.tool_calls[0], id: 'call_of_nobody' }] }
+  t.equal(await routeOf({ messages: [...first.messages, other, { ...result, tool_call_id: 'call_of_nobody' }] }), 'one/m: first_choice')
+})

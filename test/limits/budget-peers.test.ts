@@ -24,7 +24,7 @@ async function peer (t: Test, directory: string, name: string): Promise<Peer> {
   const database = await openDatabase(directory, { busyTimeoutMs: 0 })
   const failures: unknown[] = []
   const limiter = new LocalLimiter({
-    readSpending: async (...period) => await spendingOf(database.query, ...period), shared: database, beatMs: 20, now: Date.now, onFailure: error => failures.push(error)
+    readSpending: async (...period) => await spendingOf(database.query, ...period), shared: database, beatMs: 200, now: Date.now, onFailure: error => failures.push(error)
   })
   t.teardown(async () => {
     limiter.close()

@@ -1,6 +1,6 @@
 import t from 'tap'
 import { bareEntry } from '../../lib/models/known-models.ts'
-import { chatRequirements, historyFirst, skipUnfit, type Requirements } from '../../lib/routing/requirements.ts'
+import { chatRequirements, historyFirst, skipUnfit, type HistoryOrigins, type Requirements } from '../../lib/routing/requirements.ts'
 import { route } from '../support/routes.ts'
 import type { ChatInput } from '../../lib/chat/input.ts'
 import type { ModelEntry } from '../../lib/core/model.ts'
@@ -35,7 +35,7 @@ t.test('a signature in the history says who wrote it', async t => {
   t.same(wrote({ role: 'assistant', tool_calls: [call, { ...call, extra_content: 'none' }] }), [])
 })
 
-const needs = (parts: Partial<Requirements>): Requirements => ({ capabilities: new Set(), history: new Set(), ...parts })
+const needs = (parts: Partial<Requirements>): Requirements => ({ capabilities: new Set(), history: new Set(), toolCallIds: [], ...parts })
 
 function find (id: string): ModelEntry | undefined {
   const [providerId = '', model = ''] = id.split('/')
@@ -61,10 +61,16 @@ t.test('where none would be left, all are asked', async t => {
 
 t.test('who wrote the history comes first; the order is otherwise kept', async t => {
   const routes = ['a/1', 'b/2', 'c/3', 'b/4'].map(id => route(id))
-  const kindOf = (id: string) => id === 'b' ? 'anthropic' as const : undefined
-  t.equal(historyFirst(routes, needs({}), kindOf), routes)
-  t.equal(historyFirst(routes, needs({ history: new Set(['google']) }), kindOf), routes, 'none of them wrote it')
-  t.strictSame(historyFirst(routes, needs({ history: new Set(['anthropic']) }), kindOf), [
+  const origins: HistoryOrigins = {
+    kindOf: id => id === 'b' ? 'anthropic' : undefined, providerOf: id => id === 'call_c' ? 'c' : undefined
+  }
+  t.equal(historyFirst(routes, needs({}), origins), routes)
+  t.equal(historyFirst(routes, needs({ history: new Set(['google']) }), origins), routes, 'none of them wrote it')
+  t.strictSame(historyFirst(routes, needs({ history: new Set(['anthropic']) }), origins), [
     { ...route('b/2'), preferred: 'wrote_history' }, { ...route('b/4'), preferred: 'wrote_history' }, route('a/1'), route('c/3')
   ])
+  t.strictSame(historyFirst(routes, needs({ history: new Set(['anthropic']), toolCallIds: ['call_x', 'call_c'] }), origins), [
+    { ...route('c/3'), preferred: 'wrote_history' }, route('a/1'), route('b/2'), route('b/4')
+  ], 'the provider that made a call knows more than the kind of one that signed')
+  t.equal(historyFirst(routes, needs({ toolCallIds: ['call_x'] }), origins), routes)
 })
