@@ -27,12 +27,12 @@ export interface WorkerEvents {
   readonly onEnd: () => void
 }
 
-type WorkerSettings = Pick<ServerSettings, 'workers' | 'shutdownDelayMs' | 'drainMs' | 'workerTimeoutMs' | 'connections'>
+type WorkerSettings = Pick<ServerSettings, 'workers' | 'shutdownDelayMs' | 'drainMs' | 'workerTimeoutMs' | 'maxClientConnections'>
 
 export function startWorkers (settings: WorkerSettings, log: Log, { onFork, onReady, onFailure, onEnd }: WorkerEvents): void {
   const { workers: count, shutdownDelayMs, drainMs, workerTimeoutMs } = settings
   const serving = new Set<Worker>()
-  const standIn = new StandIn(settings.connections, log)
+  const standIn = new StandIn(settings.maxClientConnections, log)
   /** Known once the first worker listens. */
   let address: Address | undefined
   /** The port to keep, once all workers were down: `server.port: 0` would give them another one. */
