@@ -26,7 +26,7 @@ const behaviours: Readonly<Record<string, Behaviour>> = {
   },
   'a result of 30 MB': { ...plain, call: id => result(id, { content: [{ type: 'text', text: 'x'.repeat(30_000_000) }] }) },
   'a call that is never answered': { ...plain, call: () => undefined },
-  'an answer that is no JSON': { ...plain, call: () => '{]' }
+  'an answer that is not JSON': { ...plain, call: () => '{]' }
 }
 
 /** Tool servers of a caller that misbehave: the call ends, others are answered meanwhile. */
@@ -79,7 +79,7 @@ export const hostileToolServers: Scenario = {
         const slowestMs = await liveness.stop()
         const reached = calls > 0 || behaviour.isCalled === false
         findings.push(finding(name, other.status === 200 && reached && tookMs < 20_000 && slowestMs < maxStallMs() && world.rssMb() < 600,
-          `${status} after ${tookMs.toFixed(0)} ms, ${calls} calls of the tool; /livez meanwhile at most ${slowestMs.toFixed(0)} ms; ${world.rssMb()} MB`))
+          `${status} after ${tookMs.toFixed(0)} ms, ${calls} tool ${calls === 1 ? 'call' : 'calls'}; /livez meanwhile at most ${slowestMs.toFixed(0)} ms; ${world.rssMb()} MB`))
       }
       return findings
     } finally {

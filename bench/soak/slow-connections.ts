@@ -7,11 +7,11 @@ const secret = `authorization: Bearer ${key}\r\n`
 
 /** The bytes each kind of connection sends before it goes silent. */
 const kinds: Readonly<Record<string, string>> = {
-  'nothing': '',
-  'half a head': head('x-a: '),
-  'half a body without a key': `${head('content-length: 1000\r\n')}\r\n{"model":`,
-  'half a body with a key': `${head(`${secret}content-length: 1000\r\n`)}\r\n{"model":`,
-  'half a chunked body': `${head(`${secret}transfer-encoding: chunked\r\n`)}\r\n5\r\n{"mod`
+  'no bytes sent': '',
+  'partial headers': head('x-a: '),
+  'partial body without a key': `${head('content-length: 1000\r\n')}\r\n{"model":`,
+  'partial body with a key': `${head(`${secret}content-length: 1000\r\n`)}\r\n{"model":`,
+  'partial chunked body': `${head(`${secret}transfer-encoding: chunked\r\n`)}\r\n5\r\n{"mod`
 }
 
 /** Connections that stop in the middle of a request are closed in time and keep no one else waiting. */

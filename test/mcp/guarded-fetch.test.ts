@@ -5,7 +5,7 @@ import type { AddressInfo } from 'node:net'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { RequestInit } from 'undici'
 
-t.test('every way to write an inner address is refused before anything is sent', async t => {
+t.test('every way to write an internal address is refused before anything is sent', async t => {
   const requests: string[] = []
   const port = await listen(t, request => { requests.push(request.url ?? '') }, '0.0.0.0')
   const hosts = [
