@@ -13,7 +13,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { deferredChat } from '../pipelines/chat.ts'
 import { createEndpoints } from '../pipelines/index.ts'
 import { openDeferrals } from './deferred/deferrals.ts'
-import { answerTask } from './deferred/answer-task.ts'
+import { createTaskAnswerer } from './deferred/answer-task.ts'
 import { TaskRunner } from './deferred/task-runner.ts'
 import { GatewayError } from './core/errors.ts'
 import { errorFormatOf } from './dialects/error-format.ts'
@@ -151,7 +151,7 @@ export async function createGateway (settings: Settings, given: GatewayParts): P
   }, recordEveryMs).unref()
   const tasks = deferrals === undefined ? undefined : new TaskRunner(deferrals, {
     run: async (task, signal) => {
-      const answer = await answerTask(services, deferredChat(services), onEnd)(task, signal)
+      const answer = await createTaskAnswerer(services, deferredChat(services), onEnd)(task, signal)
       ledger?.flushJournal() // on record before anyone can fetch it
       return answer
     },

@@ -5,7 +5,7 @@ import { notFound, openTicket } from '../lib/deferred/open-ticket.ts'
 import { deferredCompletion } from '../lib/replies/deferred-completion.ts'
 import { jsonReply } from '../lib/replies/json.ts'
 import { auth } from '../lib/stages/auth.ts'
-import { countWithoutRefusing } from '../lib/stages/limits.ts'
+import { countOnly } from '../lib/stages/limits.ts'
 import { pipeline, type Handler } from './pipeline.ts'
 import type { AuthedCall, Call } from '../lib/core/call.ts'
 import type { Services } from '../lib/services.ts'
@@ -35,7 +35,7 @@ export const cancelDeferredDocs: Docs = {
 
 /** Serves GET /v1/chat/deferred-completion/{request_id} */
 export function retrieveDeferred (services: Services): Handler<Call> {
-  return pipeline(auth(services), countWithoutRefusing(services), deferredCompletion(services))
+  return pipeline(auth(services), countOnly(services), deferredCompletion(services))
 }
 
 /** Serves DELETE /v1/chat/deferred-completion/{request_id}: only what runs here can be cancelled. */

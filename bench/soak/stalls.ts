@@ -28,7 +28,7 @@ const most = { bytes: 16 * 1024 * 1024, values: 500_000 }
 function isAllowed (text: Buffer): boolean {
   const counter = new ValueCounter(most.bytes)
   counter.push(text)
-  return text.length <= most.bytes && counter.weight <= most.values
+  return text.length <= most.bytes && counter.parseCost <= most.values
 }
 
 /** Returns the largest body of a kind that is not refused for its size, as near as eighths of it. */

@@ -1,4 +1,4 @@
-import { setTimeout as sleep } from 'node:timers/promises'
+import { setTimeout as delay } from 'node:timers/promises'
 import { standardSignal } from './cancellation.ts'
 import type { CallSignal } from '../core/call-signal.ts'
 
@@ -7,10 +7,10 @@ import type { CallSignal } from '../core/call-signal.ts'
  *
  * @throws the signal's reason when it aborts first
  */
-export async function pause (ms: number, signal: CallSignal): Promise<void> {
+export async function sleep (ms: number, signal: CallSignal): Promise<void> {
   if (ms === 0) return
   try {
-    await sleep(ms, undefined, { signal: standardSignal(signal) })
+    await delay(ms, undefined, { signal: standardSignal(signal) })
   } catch (error) {
     throw signal.aborted ? signal.reason : error
   }

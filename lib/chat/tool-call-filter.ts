@@ -91,7 +91,7 @@ export class ToolCallFilter {
   }
 
   /** Returns the calls held back, to be shown after all, since they do not run here. */
-  flush (): ChatEvent[] {
+  heldCalls (): ChatEvent[] {
     for (const event of this.#heldCalls) this.#numbers.delete(keyOf(event))
     return this.#heldCalls.map(event => ({ ...event, call: this.#numbers.get(keyOf(event)) ?? this.#number(event) }))
   }

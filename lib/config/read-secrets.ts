@@ -15,7 +15,7 @@ import { isHeaderSafe, firstInvalidChar } from '../text/header-value.ts'
 import { errorCode } from './environment.ts'
 import type { Path } from './path.ts'
 import type { Report } from './report.ts'
-import { entrySchema, isSecretSchema, propertySchemas } from '../validation/schema-parts.ts'
+import { valueSchema, isSecretSchema, propertySchemas } from '../validation/schema-parts.ts'
 
 /** The places of secrets; `*` is any name or index. */
 const places = secretPlaces(Config)
@@ -43,7 +43,7 @@ export function readSecrets (
   const secrets = new Map<string, Secret>()
   for (const { path, reference } of places.flatMap(place => references(value, place))) {
     const secret = secrets.get(reference) ?? read(reference, sources)
-    const problem = secret instanceof Secret ? misfit(secret, reference, path) : secret
+    const problem = secret instanceof Secret ? whyUnusable(secret, reference, path) : secret
     if (secret instanceof Secret) secrets.set(reference, secret)
     if (problem !== undefined) report.add(path, problem)
   }
@@ -51,7 +51,7 @@ export function readSecrets (
 }
 
 function secretPlaces (schema: unknown): string[][] {
-  const entry = entrySchema(schema)
+  const entry = valueSchema(schema)
   const steps = Object.entries(propertySchemas(schema) ?? (entry === undefined ? {} : { '*': entry }))
   const below = steps.flatMap(([step, inner]) => secretPlaces(inner).map(rest => [step, ...rest]))
   return isSecretSchema(schema) ? [[], ...below] : below
@@ -90,7 +90,7 @@ function read (reference: string, { environment, directory }: SecretSources): Se
 }
 
 /** Says why a secret cannot be used in its place. Says where in it, never what. */
-function misfit (secret: Secret, reference: string, path: Path): string | undefined {
+function whyUnusable (secret: Secret, reference: string, path: Path): string | undefined {
   const text = secret.reveal()
   if (/[\r\n\0]/.test(text)) return `${sourceOf(reference)} holds more than one line`
   if (isVariable(path) || isHeaderSafe(text)) return undefined

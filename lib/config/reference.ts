@@ -2,7 +2,7 @@
 
 import { Config } from '../../schemas/config.ts'
 import { isObject, objectOf, nonEmptyText, type JsonObject } from '../json/guards.ts'
-import { entrySchema, isSecretSchema, propertySchemas } from '../validation/schema-parts.ts'
+import { valueSchema, isSecretSchema, propertySchemas } from '../validation/schema-parts.ts'
 
 interface Row {
   readonly path: string
@@ -36,7 +36,7 @@ function section (name: string, given: unknown): string {
 /** Lists every entry below one, depth first. */
 function below (path: string, schema: JsonObject): Row[] {
   const named = Object.entries(propertySchemas(schema) ?? {}).map(([name, entry]) => [`${path}.${name}`, entry] as const)
-  const entry = entrySchema(schema)
+  const entry = valueSchema(schema)
   const isEntryOfItsOwn = isObject(entry) && (propertySchemas(entry) !== undefined || isSecretSchema(entry))
   const own = isEntryOfItsOwn ? [[path + (schema.items === undefined ? '.<name>' : '[]'), entry] as const] : []
   return [...own, ...named].flatMap(([path, entry]) => isObject(entry) ? [{ path, schema: entry }, ...below(path, entry)] : [])

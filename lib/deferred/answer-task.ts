@@ -37,7 +37,7 @@ const keyCheckMs = 1000
  * @param onEnd called with every call that has ended
  * @returns the answer, error answers included; rejects with the signal's reason when that aborts
  */
-export function answerTask (
+export function createTaskAnswerer (
   services: TaskServices, answer: (call: ChatCall) => Promise<Reply>, onEnd: (call: Call) => void
 ): (task: string, signal: AbortSignal) => Promise<StoredAnswer> {
   return async (task, signal) => {

@@ -7,7 +7,7 @@
 
 import { getHeapStatistics } from 'node:v8'
 import { GatewayError } from '../core/errors.ts'
-import { FairBudget } from './fair-budget.ts'
+import { FairShare } from './fair-budget.ts'
 
 export interface AdmissionLimits {
   readonly openCalls: number
@@ -20,7 +20,7 @@ export interface AdmissionLimits {
 }
 
 /** Bytes that a call holds, of one kind. */
-export interface Holding {
+export interface Reservation {
   /** True when so many bytes more could be taken with half of the budget left for others. */
   readonly isCheap: (bytes: number) => boolean
   /** @throws GatewayError `overloaded`; `file_too_large` for more than there can ever be for one key */
@@ -28,14 +28,14 @@ export interface Holding {
 }
 
 export class Admission {
-  readonly #calls: FairBudget
-  readonly #memory: FairBudget
-  readonly #disk: FairBudget
+  readonly #calls: FairShare
+  readonly #memory: FairShare
+  readonly #disk: FairShare
 
   constructor ({ openCalls, maxSharePerKey, bodyMemoryBytes, uploadDiskBytes }: AdmissionLimits) {
-    this.#calls = new FairBudget(openCalls, maxSharePerKey)
-    this.#memory = new FairBudget(bodyMemoryBytes ?? defaultMemoryBytes(), maxSharePerKey)
-    this.#disk = new FairBudget(uploadDiskBytes, maxSharePerKey)
+    this.#calls = new FairShare(openCalls, maxSharePerKey)
+    this.#memory = new FairShare(bodyMemoryBytes ?? defaultMemoryBytes(), maxSharePerKey)
+    this.#disk = new FairShare(uploadDiskBytes, maxSharePerKey)
   }
 
   /** Applies the limits of a new configuration to the calls that follow. */
@@ -76,15 +76,15 @@ function defaultMemoryBytes (): number {
 
 /** Holds what one call has taken. */
 export class AdmittedCall {
-  readonly memory: Holding
-  readonly disk: Holding
+  readonly memory: Reservation
+  readonly disk: Reservation
   readonly #keyId: string
-  readonly #calls: FairBudget
-  readonly #holdings: readonly BudgetHolding[]
+  readonly #calls: FairShare
+  readonly #holdings: readonly ShareReservation[]
   #left = false
 
-  constructor (keyId: string, calls: FairBudget, memory: FairBudget, disk: FairBudget) {
-    const [inMemory, onDisk] = [new BudgetHolding(keyId, memory, 'memory'), new BudgetHolding(keyId, disk, 'disk space')]
+  constructor (keyId: string, calls: FairShare, memory: FairShare, disk: FairShare) {
+    const [inMemory, onDisk] = [new ShareReservation(keyId, memory, 'memory'), new ShareReservation(keyId, disk, 'disk space')]
     this.memory = inMemory
     this.disk = onDisk
     this.#keyId = keyId
@@ -101,14 +101,14 @@ export class AdmittedCall {
   }
 }
 
-class BudgetHolding implements Holding {
+class ShareReservation implements Reservation {
   readonly #keyId: string
-  readonly #budget: FairBudget
+  readonly #budget: FairShare
   readonly #what: string
   #bytes = 0
   #closed = false
 
-  constructor (keyId: string, budget: FairBudget, what: string) {
+  constructor (keyId: string, budget: FairShare, what: string) {
     this.#keyId = keyId
     this.#budget = budget
     this.#what = what

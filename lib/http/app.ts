@@ -15,7 +15,7 @@ import { KoaWithoutResponseHandling } from './node-internals.ts'
 import { OpenCallNode, OpenCalls } from './open-calls.ts'
 import { Pipelining } from './pipelining.ts'
 import { readCall, type EdgeLimits } from './read-call.ts'
-import { writeReply, type BeforeLastByte } from './write-reply.ts'
+import { writeReply, type RecordCall } from './write-reply.ts'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Context } from 'koa'
 import type { Call } from '../core/call.ts'
@@ -42,7 +42,7 @@ export interface AppOptions {
   /** True once no new calls should come over connections that are kept alive. */
   readonly draining: () => boolean
   /** Called with each call whose answer is complete but for its last byte, which waits for the result. */
-  readonly beforeLastByte?: BeforeLastByte
+  readonly beforeLastByte?: RecordCall
   /** Called after each call, once its answer is written or abandoned and its record is complete. */
   readonly onEnd: (call: Call) => void
 }

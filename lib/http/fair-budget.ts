@@ -5,7 +5,7 @@
  * there is still room for the others: with a share of a half, the second key finds a half, the third a
  * quarter.
  */
-export class FairBudget {
+export class FairShare {
   #total: number
   #share: number
   readonly #held = new Map<string, number>()

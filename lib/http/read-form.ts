@@ -12,7 +12,7 @@ import { Transform, type TransformCallback } from 'node:stream'
 import { asGatewayError, GatewayError, ValidationError } from '../core/errors.ts'
 import { megabytes } from '../text/megabytes.ts'
 import { createUploadDirectory, removeUploadDirectory } from './upload-directory.ts'
-import type { Holding } from './admission.ts'
+import type { Reservation } from './admission.ts'
 import type { IncomingMessage } from 'node:http'
 import type { Context } from 'koa'
 import type { ExtendedFormidableOptions } from 'koa-body'
@@ -34,7 +34,7 @@ export interface FormLimits {
   readonly timeoutMs: number
   readonly signal: CallSignal
   /** The disk space for uploads that the form takes. */
-  readonly disk: Holding
+  readonly disk: Reservation
 }
 
 /** A form whose files exist until `remove` is called. */
@@ -141,10 +141,10 @@ class BoundedBody extends Transform {
   readonly headers: IncomingMessage['headers']
   /** Rejects with the first error. */
   readonly failed: Promise<never>
-  readonly #disk: Holding
+  readonly #disk: Reservation
   #bytesLeft: number
 
-  constructor (request: IncomingMessage, maxBytes: number, disk: Holding) {
+  constructor (request: IncomingMessage, maxBytes: number, disk: Reservation) {
     super()
     this.#disk = disk
     this.headers = request.headers

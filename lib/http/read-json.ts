@@ -13,7 +13,7 @@ import { ValueCounter } from '../json/value-counter.ts'
 import { inflater, type Inflater } from '../wire/inflater.ts'
 import type { IncomingMessage } from 'node:http'
 import type { CallSignal } from '../core/call-signal.ts'
-import type { Holding } from './admission.ts'
+import type { Reservation } from './admission.ts'
 import type { LargeStringExtractor } from '../json/extract-large-strings.ts'
 
 /** A socket would hand over two megabytes in a turn of the event loop, and twenty sockets forty. */
@@ -28,7 +28,7 @@ const uncountedBytes = 16 * 1024
 const valueBytes = 128
 /** A larger body that was compressed further than this is made to fill memory, not to save time. */
 const maxCompression = 20
-const freelyCompressedBytes = 1024 * 1024
+const compressionCheckFromBytes = 1024 * 1024
 
 export interface JsonLimits {
   /** After decompression. */
@@ -43,7 +43,7 @@ export interface JsonLimits {
   readonly timeoutMs: number
   readonly signal: CallSignal
   /** The memory for bodies that the body takes. */
-  readonly memory: Holding
+  readonly memory: Reservation
   /** Takes the long strings out of the body; a placeholder is left for each. */
   readonly largeStrings?: LargeStringExtractor
 }
@@ -102,7 +102,7 @@ async function readBytes (
     let counter: ValueCounter | undefined
     const check = (piece: Buffer): void => {
       if (sizeBytes > limits.maxBytes) throw tooLarge(limits.maxBytes, limits.largeField)
-      if (sizeBytes > freelyCompressedBytes && inflate !== undefined && sizeBytes > maxCompression * inflate.bytesWritten) {
+      if (sizeBytes > compressionCheckFromBytes && inflate !== undefined && sizeBytes > maxCompression * inflate.bytesWritten) {
         throw new GatewayError('file_too_large', { message: `The body is compressed more than ${maxCompression}:1.` })
       }
       // Twice: as bytes, and as the text that is parsed. Long strings that are taken out stay bytes.
@@ -113,7 +113,7 @@ async function readBytes (
         for (const earlier of pieces) counter.push(earlier)
       }
       counter.push(piece)
-      if (counter.weight > limits.maxValues) throw tooManyValues(limits)
+      if (counter.parseCost > limits.maxValues) throw tooManyValues(limits)
       if (sizeBytes - counter.largeStringBytes > limits.maxTextBytes + (counter.isInString ? largeStringBytes : 0)) throw tooLarge(limits.maxTextBytes)
     }
     const checkComplete = (): void => {
@@ -121,7 +121,7 @@ async function readBytes (
       const atMost = sizeBytes * valueBytes
       if (counter === undefined && limits.memory.isCheap(atMost)) return limits.memory.take(atMost)
       const values = counter ?? counted(pieces)
-      if (values.weight > limits.maxValues) throw tooManyValues(limits)
+      if (values.parseCost > limits.maxValues) throw tooManyValues(limits)
       limits.memory.take(values.count * valueBytes)
     }
     const timer = setTimeout(() => settle(new GatewayError('request_timeout')), limits.timeoutMs)

@@ -11,7 +11,7 @@ import type { Call } from '../core/call.ts'
 import type { Reply } from '../core/reply.ts'
 
 /** Puts a call on record before its caller can have the whole answer. */
-export type BeforeLastByte = (call: Call) => Promise<void> | undefined
+export type RecordCall = (call: Call) => Promise<void> | undefined
 
 /**
  * Writes a reply. A complete body is sent with its length; an iterable with back-pressure, one
@@ -21,7 +21,7 @@ export type BeforeLastByte = (call: Call) => Promise<void> | undefined
  * @param graceMs how long the last bytes may take to leave once the call's signal has aborted
  * @throws TypeError for headers that cannot be sent, before anything is; the body is returned then
  */
-export async function writeReply (response: ServerResponse, reply: Reply, call: Call, graceMs = 5000, beforeLastByte?: BeforeLastByte): Promise<void> {
+export async function writeReply (response: ServerResponse, reply: Reply, call: Call, graceMs = 5000, beforeLastByte?: RecordCall): Promise<void> {
   const { body } = reply
   const { record, receivedAtMs } = call
   record.status = reply.status
@@ -66,7 +66,7 @@ function printable (text: string): string {
 }
 
 async function writeStream (
-  response: ServerResponse, body: AsyncIterable<string | Uint8Array>, { keepAlive }: Reply, call: Call, beforeLastByte?: BeforeLastByte
+  response: ServerResponse, body: AsyncIterable<string | Uint8Array>, { keepAlive }: Reply, call: Call, beforeLastByte?: RecordCall
 ): Promise<void> {
   const timer = keepAlive === undefined
     ? undefined

@@ -32,7 +32,7 @@ const openObject = 0x7b
 const closeObject = 0x7d
 
 /** @throws GatewayError `upstream_invalid_response`, from every method, where the text is not JSON */
-export class JsonOutline {
+export class JsonCursor {
   readonly #bytes: Buffer
   #at: number
 

@@ -38,7 +38,7 @@ export class ValueCounter {
   }
 
   /** Time to parse the text, in numbers: keys, strings, objects and lists weigh eight. */
-  get weight (): number {
+  get parseCost (): number {
     return this.count + (structureWeight - 1) * this.#structures
   }
 

@@ -40,12 +40,12 @@ export interface RateLimitStatus {
 }
 
 /** Holds the limits per minute that a key has. */
-export interface RateLimitStatuses {
+export interface RateLimits {
   readonly requests?: RateLimitStatus
   readonly tokens?: RateLimitStatus
 }
 
-export type LimitDecision = { readonly rateLimits: RateLimitStatuses } & (
+export type LimitDecision = { readonly rateLimits: RateLimits } & (
   /** `nanoUsd` is what was reserved of the budget. */
   | { readonly admitted: true, readonly reservation: number, readonly nanoUsd: number }
   /** `budget` lasts until its period ends; `reserved` may end with open calls. */
@@ -226,7 +226,7 @@ function refusalOf (
     : { admitted: false, reason: 'tokens', waitMs: forTokens }
 }
 
-function statusesOf ({ requests, tokens }: State, { requestsPerMinute, tokensPerMinute }: KeyLimits, nowMs: number): RateLimitStatuses {
+function statusesOf ({ requests, tokens }: State, { requestsPerMinute, tokensPerMinute }: KeyLimits, nowMs: number): RateLimits {
   return {
     ...requestsPerMinute !== undefined && { requests: statusOf(requests, requestsPerMinute, nowMs) },
     ...tokensPerMinute !== undefined && { tokens: statusOf(tokens, tokensPerMinute, nowMs) }

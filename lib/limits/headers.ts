@@ -1,12 +1,12 @@
 /** Writes limits as clients of this API read them: headers of every answer that was counted. */
 
 import type { KeyLimits } from '../core/key.ts'
-import type { RateLimitStatus, RateLimitStatuses, LimitDecision } from './counters.ts'
+import type { RateLimitStatus, RateLimits, LimitDecision } from './counters.ts'
 
 type Refusal = Extract<LimitDecision, { readonly admitted: false }>
 
 /** Returns `x-ratelimit-limit-requests`, `-remaining-`, `-reset-`, and the same for tokens. */
-export function rateLimitHeaders ({ requests, tokens }: RateLimitStatuses): Record<string, string> {
+export function rateLimitHeaders ({ requests, tokens }: RateLimits): Record<string, string> {
   return { ...headersOf('requests', requests), ...headersOf('tokens', tokens) }
 }
 

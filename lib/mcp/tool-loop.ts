@@ -137,7 +137,7 @@ export class ToolLoop {
   #ending (shown: ToolCallFilter, stop: StopReason | undefined, turns: number): ChatEvent[] {
     const stopped: ChatEvent[] = stop === undefined
       ? []
-      : [...shown.flush(), { type: 'extra', scope: 'answer', fields: { tool_loop_stopped: { reason: stop, turns } } }]
+      : [...shown.heldCalls(), { type: 'extra', scope: 'answer', fields: { tool_loop_stopped: { reason: stop, turns } } }]
     return [
       ...shown.heldThinking(),
       ...stopped,

@@ -7,7 +7,7 @@ import type { Ask } from './provider.ts'
  *
  * @throws GatewayError `unsupported_parameter`, so that another model of the list may do it
  */
-export function bytesOnly (ask: Ask<OcrInput>): Ask<OcrInput> {
+export function rejectDocumentUrls (ask: Ask<OcrInput>): Ask<OcrInput> {
   if (ask.request.document.kind === 'bytes') return ask
   throw new GatewayError('unsupported_parameter', {
     message: 'The local engine supports data URLs only.', param: 'document.document_url'

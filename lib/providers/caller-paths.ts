@@ -15,7 +15,7 @@ import type { ChatInput } from '../chat/input.ts'
 type ChatAdapter = Adapter<ChatInput, ChatEvent>
 
 /** Returns the same adapter; the `param` of a refused request is a place in the caller's body. */
-export function withCallerPaths (adapter: ChatAdapter): ChatAdapter {
+export function withCallerParamNames (adapter: ChatAdapter): ChatAdapter {
   return {
     ...adapter,
     request: ask => {

@@ -1,7 +1,7 @@
 /** Providers out of their settings: an address, a credential, and the adapters of their kind. */
 
 import type { ProviderSettings } from '../core/settings.ts'
-import { withCallerPaths } from './caller-paths.ts'
+import { withCallerParamNames } from './caller-paths.ts'
 import { kinds } from './kinds.ts'
 import type { Provider, Transport } from './provider.ts'
 
@@ -22,6 +22,6 @@ export function createProvider (settings: ProviderSettings, transport: Transport
     retries: settings.retries,
     onDisconnect: settings.onDisconnect,
     quirks: { ...quirks, ...settings.quirks },
-    adapters: chat === undefined ? others : { ...others, chat: withCallerPaths(chat) }
+    adapters: chat === undefined ? others : { ...others, chat: withCallerParamNames(chat) }
   }
 }

@@ -9,7 +9,7 @@ import type { Quirks } from '../core/quirks.ts'
 import { anthropicChat, anthropicHeaders } from './anthropic/index.ts'
 import { anthropicModels } from './anthropic/model-list.ts'
 import { azureOpenaiChat, azureOpenaiHeaders } from './azure-openai/index.ts'
-import { bytesOnly } from './bytes-only.ts'
+import { rejectDocumentUrls } from './bytes-only.ts'
 import { bearer, chatCompletions } from './chat-completions/index.ts'
 import { googleEmbeddings } from './google/embeddings.ts'
 import { googleImages } from './google/images.ts'
@@ -68,7 +68,7 @@ const selfHosted: Quirks = {
 }
 
 /** Not in the API of xAI, which documents `logit_bias` as unsupported. */
-const unknownToXai = [
+const xaiUnsupportedFields = [
   'metadata', 'store', 'verbosity', 'prediction', 'modalities', 'audio', 'safety_identifier',
   'prompt_cache_retention', 'logit_bias'
 ]
@@ -104,7 +104,7 @@ export const kinds: Readonly<Record<ProviderKind, Kind>> = {
     upstreamApi: 'xai/chat/completions',
     credential: bearer,
     adapters: { chat: xaiChat, deferred: xaiDeferred, images: openaiImages },
-    quirks: { omit: unknownToXai, customTools: false }
+    quirks: { omit: xaiUnsupportedFields, customTools: false }
   },
   mistral: {
     variables: ['MISTRAL'],
@@ -244,7 +244,7 @@ export const kinds: Readonly<Record<ProviderKind, Kind>> = {
   local: {
     baseUrl: 'local:',
     credential: () => ({}),
-    adapters: { speech: openaiSpeech, ocr: { ...mistralOcr, request: ask => mistralOcr.request(bytesOnly(ask)) } }
+    adapters: { speech: openaiSpeech, ocr: { ...mistralOcr, request: ask => mistralOcr.request(rejectDocumentUrls(ask)) } }
   }
 }
 

@@ -6,7 +6,7 @@
  */
 
 import { GatewayError } from '../core/errors.ts'
-import { pause } from '../async/pause.ts'
+import { sleep } from '../async/pause.ts'
 import { AttemptPlan, type PlannedAttempt } from './attempt-plan.ts'
 import { hedgedAnswer, type BesideAttempt } from './hedged-answer.ts'
 import type { Send } from './hedge.ts'
@@ -131,7 +131,7 @@ export class CallAttempts<A extends Closable> {
 async function backOff (waitMs: number, { record, signal }: Pick<AttemptedCall, 'record' | 'signal'>): Promise<void> {
   const startedAtMs = performance.now()
   try {
-    await pause(waitMs, signal)
+    await sleep(waitMs, signal)
   } finally {
     record.upstreamWaitMs += performance.now() - startedAtMs
   }

@@ -70,7 +70,7 @@ export interface Filtered {
 export function skipUnfit (
   routes: readonly Route[], requirements: Requirements, find: (modelId: string) => ModelEntry | undefined
 ): Filtered {
-  const filtered = partition(routes, route => misfit(requirements, find(route.modelId)))
+  const filtered = partition(routes, route => reasonUnsuitable(requirements, find(route.modelId)))
   return filtered.routes.length === 0 ? { routes, skipped: [] } : filtered
 }
 
@@ -86,7 +86,7 @@ export function partition (routes: readonly Route[], objection: (route: Route) =
   return { routes: left, skipped }
 }
 
-function misfit ({ capabilities, promptTokens = 0 }: Requirements, model: ModelEntry | undefined): string | undefined {
+function reasonUnsuitable ({ capabilities, promptTokens = 0 }: Requirements, model: ModelEntry | undefined): string | undefined {
   if (model === undefined) return undefined
   for (const name of capabilities) if (model.capabilities[name] === false) return `lacks_${name}`
   const limit = model.capabilities['input_token_limit']

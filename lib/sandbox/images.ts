@@ -4,7 +4,7 @@ import { applyDirectives } from './apply-directives.ts'
 import { readDirectives, withoutDirectives } from './directives.ts'
 import { encodeImage } from './encode-image.ts'
 import { readImageBody, type ImageBody } from './image-body.ts'
-import { painter } from './sandbox-models.ts'
+import { imageModel } from './sandbox-models.ts'
 import { paint } from './paint.ts'
 import { Refusal } from './refusal.ts'
 import { jsonScript, type Script, type Step } from './script.ts'
@@ -30,8 +30,8 @@ export async function changeImages (request: UpstreamRequest, options: SandboxOp
 async function imagesScript (request: UpstreamRequest, { wordsPerSecond }: SandboxOptions, prefix: string): Promise<Script> {
   const body = await readImageBody(request)
   const model = body.model.replace(/^sandbox\//, '')
-  if (model !== painter) {
-    throw new Refusal(404, `The model '${model}' does not exist. There is: ${painter}.`, { code: 'model_not_found', param: 'model' })
+  if (model !== imageModel) {
+    throw new Refusal(404, `The model '${model}' does not exist. There is: ${imageModel}.`, { code: 'model_not_found', param: 'model' })
   }
   const directives = readDirectives(body.text, model, 1)
   const text = withoutDirectives(body.text)

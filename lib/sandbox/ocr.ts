@@ -3,7 +3,7 @@
 import { createHash } from 'node:crypto'
 import { countPages } from '../ocr/pdf.ts'
 import { bufferBody } from '../wire/buffer-body.ts'
-import { reader } from './sandbox-models.ts'
+import { ocrModel } from './sandbox-models.ts'
 import { Refusal } from './refusal.ts'
 import { jsonScript, type Script } from './script.ts'
 import { composeText } from './text.ts'
@@ -17,14 +17,14 @@ export async function readDocuments (
   { body }: UpstreamRequest, _options: SandboxOptions, sending: Pick<SendOptions, 'signal' | 'keyId'>
 ): Promise<Script> {
   const { model, url } = await readBody(body)
-  if (model.replace(/^sandbox\//, '') !== reader) {
-    throw new Refusal(404, `The model '${model}' does not exist. There is: ${reader}.`, { code: 'model_not_found', param: 'model' })
+  if (model.replace(/^sandbox\//, '') !== ocrModel) {
+    throw new Refusal(404, `The model '${model}' does not exist. There is: ${ocrModel}.`, { code: 'model_not_found', param: 'model' })
   }
   const count = await pagesOf(url, sending)
   const seed = createHash('sha256').update(url).digest().readUInt32BE()
   return jsonScript(200, {
     pages: Array.from({ length: count }, (_, index) => ({ index, markdown: pageText(seed, index, count), images: [], dimensions: null })),
-    model: reader,
+    model: ocrModel,
     usage_info: { pages_processed: count, doc_size_bytes: url.length }
   })
 }

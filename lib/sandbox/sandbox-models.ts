@@ -19,10 +19,10 @@ export const characters: ReadonlyMap<string, Character> = new Map<string, Charac
 ])
 
 /** The models of the image paths, of OCR, of speech, and of transcriptions. */
-export const painter = 'painter'
-export const reader = 'reader'
-export const speaker = 'speaker'
-export const listener = 'listener'
+export const imageModel = 'painter'
+export const ocrModel = 'reader'
+export const speechModel = 'speaker'
+export const transcriptionModel = 'listener'
 
 /** Tokens of one answer at most, all its choices together. */
 export const outputTokenLimit = 32_768
@@ -36,12 +36,12 @@ export const sandboxModels: readonly ModelEntry[] = [
   entry('thinker', 'Sandbox thinker (simulator)', 'shows made-up reasoning before it answers', true),
   entry('slow', 'Sandbox slow (simulator)', 'answers like echo, four words a second'),
   {
-    ...entry(painter, 'Sandbox painter (simulator)', 'makes patterns out of prompts'),
+    ...entry(imageModel, 'Sandbox painter (simulator)', 'makes patterns out of prompts'),
     upstreamApi: 'openai/images',
     capabilities: { vision: true, image_generation: true, streaming: true }
   },
   {
-    ...entry(reader, 'Sandbox reader (simulator)', 'makes up the text of documents'),
+    ...entry(ocrModel, 'Sandbox reader (simulator)', 'makes up the text of documents'),
     upstreamApi: 'openai-compatible',
     capabilities: { text: true, vision: true }
   },
@@ -59,12 +59,12 @@ export const sandboxModels: readonly ModelEntry[] = [
     }
   },
   {
-    ...entry(speaker, 'Sandbox speaker (simulator)', 'makes sound files as long as a text'),
+    ...entry(speechModel, 'Sandbox speaker (simulator)', 'makes sound files as long as a text'),
     upstreamApi: 'openai/audio/speech',
     capabilities: { audio: true, streaming: true }
   },
   {
-    ...entry(listener, 'Sandbox listener (simulator)', 'makes up what is said in recordings'),
+    ...entry(transcriptionModel, 'Sandbox listener (simulator)', 'makes up what is said in recordings'),
     upstreamApi: 'openai/audio/transcriptions',
     capabilities: { text: true, audio: true, streaming: true },
     traits: {

@@ -3,7 +3,7 @@
 import { applyDirectives } from './apply-directives.ts'
 import { dataOf, done } from './chat-stream.ts'
 import { readDirectives, withoutDirectives } from './directives.ts'
-import { speaker } from './sandbox-models.ts'
+import { speechModel } from './sandbox-models.ts'
 import { Refusal } from './refusal.ts'
 import { soundFile } from './sound.ts'
 import { countTokens } from './tokens.ts'
@@ -23,8 +23,8 @@ export async function speak (request: UpstreamRequest, options: SandboxOptions):
   // The adapter writes this body out of a request that was validated.
   const body = JSON.parse((await bufferBody(request.body)).toString()) as SpeechBody
   const model = body.model.replace(/^sandbox\//, '')
-  if (model !== speaker) {
-    throw new Refusal(404, `The model '${model}' does not exist. There is: ${speaker}.`, { code: 'model_not_found', param: 'model' })
+  if (model !== speechModel) {
+    throw new Refusal(404, `The model '${model}' does not exist. There is: ${speechModel}.`, { code: 'model_not_found', param: 'model' })
   }
   const { input, response_format: format = 'mp3', speed = 1 } = body
   const directives = readDirectives(input, model, 1)

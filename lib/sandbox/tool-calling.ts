@@ -60,7 +60,7 @@ export function planCalls (body: ChatBody, whole: Question, rounds: number): Pla
   if (mode === 'none' || first === undefined) return []
 
   const asked = named(tools, question)
-  const planned = asked.length > 0 ? asked : meant(tools, question)
+  const planned = asked.length > 0 ? asked : toolsByWords(tools, question)
   const parallel = body.parallel_tool_calls !== false && first.kind !== 'legacy'
   const now = parallel ? together(planned, question.turn, rounds) : oneByOne(planned, question.turn, rounds)
   if (now.length > 0 || mode === 'auto') return now
@@ -129,7 +129,7 @@ function named (tools: readonly Tool[], question: Question): PlannedCall[] {
 }
 
 /** Returns the tools whose words are all in the question. */
-function meant (tools: readonly Tool[], question: Question): PlannedCall[] {
+function toolsByWords (tools: readonly Tool[], question: Question): PlannedCall[] {
   // An identifier is one word here: `forget_weather` does not ask for the weather.
   const words = new Set(question.text.toLowerCase().match(/[\p{L}\p{N}_]+/gu))
   return tools

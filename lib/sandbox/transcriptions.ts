@@ -5,7 +5,7 @@ import { bufferBody } from '../wire/buffer-body.ts'
 import { applyDirectives } from './apply-directives.ts'
 import { dataOf, done } from './chat-stream.ts'
 import { readDirectives } from './directives.ts'
-import { listener } from './sandbox-models.ts'
+import { transcriptionModel } from './sandbox-models.ts'
 import { hash } from './random.ts'
 import { Refusal } from './refusal.ts'
 import { jsonScript, type Script, type Step } from './script.ts'
@@ -40,8 +40,8 @@ async function listen (request: UpstreamRequest, options: SandboxOptions, toEngl
     return typeof value === 'string' ? value : ''
   }
   const model = text('model').replace(/^sandbox\//, '')
-  if (model !== listener) {
-    throw new Refusal(404, `The model '${model}' does not exist. There is: ${listener}.`, { code: 'model_not_found', param: 'model' })
+  if (model !== transcriptionModel) {
+    throw new Refusal(404, `The model '${model}' does not exist. There is: ${transcriptionModel}.`, { code: 'model_not_found', param: 'model' })
   }
   const file = form.get('file')
   if (file === null || typeof file === 'string') throw new Refusal(400, 'There is no file.', { param: 'file' })

@@ -4,7 +4,7 @@ import { GatewayError } from '../core/errors.ts'
 import { budgetText, usageLimits, type KeyLimits } from '../core/key.ts'
 import { rateLimitHeaders, refusalHeaders } from '../limits/headers.ts'
 import { abortable } from '../async/abortable.ts'
-import { pause } from '../async/pause.ts'
+import { sleep } from '../async/pause.ts'
 import { map, type PassThroughStage } from '../core/stage.ts'
 import { maxCompletionOf, maxCostOf, pricedRoutes } from '../limits/prices.ts'
 import type { Route } from '../core/route.ts'
@@ -50,7 +50,7 @@ export function limits<R = unknown> (
     const wanted = { keyId: key.id, limits, tokens: tokens.units === undefined ? tokens.prompt + tokens.completion : 0, ...amounts }
     let decision = await reserveUntilAborted(limiter, wanted, call.signal)
     while (!decision.admitted && waits(decision)) {
-      await pause(Math.min(decision.waitMs, maxPauseMs), call.signal)
+      await sleep(Math.min(decision.waitMs, maxPauseMs), call.signal)
       decision = await reserveUntilAborted(limiter, wanted, call.signal)
     }
     record.limitHeaders = decision.admitted ? rateLimitHeaders(decision.rateLimits) : refusalHeaders(decision, limits)
@@ -118,7 +118,7 @@ function estimatedUnits ({ units, prompt, completion }: Estimate): EstimatedUnit
  * Counts use: one call in, the same call out, and what it turns out to have used counts. It passes
  * in any case: its provider does now what an earlier call was admitted for.
  */
-export function countWithoutRefusing ({ limiter, settings }: Pick<Services, 'limiter' | 'settings'>): PassThroughStage<AuthedCall> {
+export function countOnly ({ limiter, settings }: Pick<Services, 'limiter' | 'settings'>): PassThroughStage<AuthedCall> {
   const reserve = async <C extends AuthedCall>(call: C, limits: KeyLimits): Promise<C> => {
     const wanted = { keyId: call.key.id, limits: usageLimits(limits), tokens: 0, nanoUsd: 0, alreadyAdmitted: true }
     const decision = await reserveUntilAborted(limiter, wanted, call.signal)

@@ -3,6 +3,6 @@
  * bytes a character where that did: everything it is put into does as well, which makes an answer
  * several times as expensive to write.
  */
-export function detachString (text: string): string {
+export function copyString (text: string): string {
   return Buffer.from(text).toString()
 }

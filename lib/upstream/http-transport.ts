@@ -11,7 +11,7 @@
 
 import { buildConnector, Pool, type Dispatcher } from 'undici'
 import { BodyQueue } from './body-queue.ts'
-import { skipContinue } from './skip-continue.ts'
+import { skip100Continue } from './skip-continue.ts'
 import { withoutTrailingSlashes } from '../text/without-trailing-slashes.ts'
 import { isHeaderSafe } from '../text/header-value.ts'
 import { decompressed } from './decompress.ts'
@@ -90,7 +90,7 @@ function connectorFor (timeoutMs: number): buildConnector.connector {
   const connect = buildConnector({ timeout: timeoutMs })
   return (options, callback) => {
     connect(options, (...args) => {
-      if (args[0] === null) skipContinue(args[1])
+      if (args[0] === null) skip100Continue(args[1])
       callback(...args)
     })
   }

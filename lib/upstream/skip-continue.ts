@@ -12,7 +12,7 @@ import type { Socket } from 'node:net'
  * Removes interim responses from what is read, each where it is the beginning of a read after a write:
  * bytes of a body are never looked at. Costs one comparison a read.
  */
-export function skipContinue (socket: Socket): void {
+export function skip100Continue (socket: Socket): void {
   const read = socket.read.bind(socket)
   const write = socket.write.bind(socket)
   let awaitsResponse = false

@@ -30,7 +30,7 @@ export function usageRow (
   const wasted = (record.wasted ?? []).map(request => wasteOf(request, record, models))
   const usage = [answered.usage, ...wasted.map(waste => waste.usage)].reduce(addUsage, undefined)
   const estimated = answered.estimated || wasted.some(waste => waste.estimated)
-  const cost = costOfCall(record, answered.usage, answered.estimated, models)
+  const cost = callCost(record, answered.usage, answered.estimated, models)
   return {
     id: rowId(),
     call_id: callId,
@@ -136,12 +136,12 @@ interface Cost {
  * Returns what a call costs: by the tokens its provider reported, else by what else it used, else by an estimate of
  * either. That is 0 where no provider was asked, where the caller pays the provider, and for free models.
  */
-function costOfCall (record: CallRecord, usage: Usage | undefined, estimated: boolean, models: Pick<ModelRegistry, 'find'>): Cost {
+function callCost (record: CallRecord, usage: Usage | undefined, estimated: boolean, models: Pick<ModelRegistry, 'find'>): Cost {
   const { attempts, ownProviderKey, modelId, outcome, deferred } = record
   const price = modelId === undefined ? undefined : models.find(modelId)?.price
   const free = ownProviderKey === true || deferred === true || attempts === 0 || (price?.input === 0 && price.output === 0)
   if (free) return { nanoUsd: 0, estimated: false }
-  const reported = usage === undefined || estimated ? undefined : costOfAnswers(record, usage, price)
+  const reported = usage === undefined || estimated ? undefined : answersCost(record, usage, price)
   if (reported !== undefined) return { nanoUsd: reported, estimated: false }
   const units = unitsOf(record)
   const unitCost = unitCostOf(units, price)
@@ -159,7 +159,7 @@ function estimatedCost (units: EstimatedUnits | undefined, price: Price | undefi
 }
 
 /** Adds up the costs of all answers of a call. */
-function costOfAnswers ({ answers }: CallRecord, usage: Usage, price: Price | undefined): number | undefined {
+function answersCost ({ answers }: CallRecord, usage: Usage, price: Price | undefined): number | undefined {
   // A usage that came another way, or an answer of which nothing is known.
   if (answers.length < 2) return costNanoUsd(usage, price)
   const costs = answers.map(answer => costNanoUsd(answer.usage, price))

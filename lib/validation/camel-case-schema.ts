@@ -4,7 +4,7 @@ import type { Static, TSchema } from 'typebox'
 import type { CamelCased } from '../core/camel-cased.ts'
 import type { Secret } from '../core/secret.ts'
 import { isObject } from '../json/guards.ts'
-import { entrySchema, isSecretSchema, propertySchemas } from './schema-parts.ts'
+import { valueSchema, isSecretSchema, propertySchemas } from './schema-parts.ts'
 
 /**
  * Renames the entries of a value at every depth and replaces references to secrets by the secrets.
@@ -16,10 +16,10 @@ export function camelCased<T extends TSchema> (
 ): CamelCased<Static<T>> {
   const walk = (schema: unknown, value: unknown): unknown => {
     if (isSecretSchema(schema) && typeof value === 'string') return secret(value)
-    if (Array.isArray(value)) return value.map((item: unknown) => walk(entrySchema(schema), item))
+    if (Array.isArray(value)) return value.map((item: unknown) => walk(valueSchema(schema), item))
     if (!isObject(value)) return value
     const properties = propertySchemas(schema)
-    if (properties === undefined) return mapValues(value, entry => walk(entrySchema(schema), entry))
+    if (properties === undefined) return mapValues(value, entry => walk(valueSchema(schema), entry))
     return Object.fromEntries(Object.entries(value).map(([name, entry]) => [camelCase(name), walk(properties[name], entry)]))
   }
   return walk(schema, value) as CamelCased<Static<T>> // what the type says of names is what `walk` does

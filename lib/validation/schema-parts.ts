@@ -14,7 +14,7 @@ export function propertySchemas (schema: unknown): Record<string, unknown> | und
 }
 
 /** Returns the schema of the items of a list, or of the entries of a map with names of the operator's choice. */
-export function entrySchema (schema: unknown): unknown {
+export function valueSchema (schema: unknown): unknown {
   if (!isObject(schema)) return undefined
   return schema.items ?? (isObject(schema.patternProperties) ? Object.values(schema.patternProperties)[0] : undefined)
 }

@@ -1,23 +1,23 @@
 import t from 'tap'
 import { CallCancellation } from '../../lib/async/cancellation.ts'
-import { pause } from '../../lib/async/pause.ts'
+import { sleep } from '../../lib/async/pause.ts'
 import { countTurns } from '../support/turns.ts'
 
 t.test('a pause takes its time, and none takes no turn of the event loop', async t => {
   const turns = countTurns(t)
   const started = performance.now()
-  await pause(0, new CallCancellation().standard)
+  await sleep(0, new CallCancellation().standard)
   t.equal(turns(), 0)
-  await pause(20, new CallCancellation())
+  await sleep(20, new CallCancellation())
   t.ok(performance.now() - started >= 19)
 })
 
 t.test('a pause ends with the reason of its signal', async t => {
   const reason = new Error('left')
   const signal = new CallCancellation()
-  const waiting = pause(60_000, signal)
+  const waiting = sleep(60_000, signal)
   signal.abort(reason)
   await t.rejects(waiting, reason)
-  await t.rejects(pause(60_000, signal), reason, 'so does one that begins after it')
-  await t.resolves(pause(0, signal), 'but there is nothing to leave without a pause')
+  await t.rejects(sleep(60_000, signal), reason, 'so does one that begins after it')
+  await t.resolves(sleep(0, signal), 'but there is nothing to leave without a pause')
 })

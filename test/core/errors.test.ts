@@ -36,7 +36,7 @@ t.test('the statuses are those that clients rely on', async t => {
       'upstream_error', 'upstream_unreachable', 'upstream_invalid_response', 'upstream_stream_interrupted', 'upstream_auth_failed', 'deferred_result_lost'
     ],
     503: ['upstream_quota_exhausted', 'upstream_overloaded', 'overloaded', 'shutting_down'],
-    504: ['upstream_timeout', 'timeout']
+    504: ['upstream_timeout', 'upstream_too_slow', 'timeout']
   })
 })
 

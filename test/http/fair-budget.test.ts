@@ -1,17 +1,17 @@
 import fc from 'fast-check'
 import t from 'tap'
-import { FairBudget } from '../../lib/http/fair-budget.ts'
+import { FairShare } from '../../lib/http/fair-budget.ts'
 import { holds } from '../support/property.ts'
 
 /** Takes one at a time until it is refused. */
-function takeAll (budget: FairBudget, owner: string): number {
+function takeAll (budget: FairShare, owner: string): number {
   let taken = 0
   while (budget.take(owner, 1)) taken++
   return taken
 }
 
 t.test('a key may hold its share of what the others leave', async t => {
-  const budget = new FairBudget(100, 0.5)
+  const budget = new FairShare(100, 0.5)
   t.same(['a', 'b', 'c'].map(owner => takeAll(budget, owner)), [50, 25, 12])
   t.notOk(budget.take('a', 1))
   t.ok(budget.take('d', 1), 'and there is always room for one more key')
@@ -20,19 +20,19 @@ t.test('a key may hold its share of what the others leave', async t => {
 })
 
 t.test('a share of 1 is no share: the first may take it all', async t => {
-  const budget = new FairBudget(3, 1)
+  const budget = new FairShare(3, 1)
   t.equal(takeAll(budget, 'a'), 3)
   t.notOk(budget.take('b', 1))
 })
 
 t.test('a single place can be taken whatever the share', async t => {
-  const budget = new FairBudget(1, 0.01)
+  const budget = new FairShare(1, 0.01)
   t.ok(budget.take('a', 1))
   t.notOk(budget.take('b', 1))
 })
 
 t.test('new bounds apply to what is taken from then on', async t => {
-  const budget = new FairBudget(10, 1)
+  const budget = new FairShare(10, 1)
   t.equal(takeAll(budget, 'a'), 10)
   budget.resize(6, 0.5)
   t.equal(budget.used, 10, 'what is held stays')
@@ -46,7 +46,7 @@ t.test('new bounds apply to what is taken from then on', async t => {
 t.test('never more than the total is taken, and all of it is free once all is given back', async t => {
   const step = fc.record({ owner: fc.constantFrom('a', 'b', 'c'), amount: fc.integer({ min: 1, max: 20 }), give: fc.boolean() })
   holds(t, fc.property(fc.array(step), fc.double({ min: 0.1, max: 1, noNaN: true }), (steps, share) => {
-    const budget = new FairBudget(50, share)
+    const budget = new FairShare(50, share)
     const held: Array<readonly [string, number]> = []
     for (const { owner, amount, give } of steps) {
       const last = give ? held.pop() : undefined

@@ -1,9 +1,9 @@
 import fc from 'fast-check'
 import t from 'tap'
-import { JsonOutline } from '../../lib/json/outline.ts'
+import { JsonCursor } from '../../lib/json/outline.ts'
 import { holds } from '../support/property.ts'
 
-const of = (text: string): JsonOutline => new JsonOutline(Buffer.from(text))
+const of = (text: string): JsonCursor => new JsonCursor(Buffer.from(text))
 
 t.test('an object is walked key by key, each value taken, parsed or stepped over', async t => {
   const outline = of(' {"a" : [1,2] , "b":{"c":"]}"},"d":null, "e":1.5e3 } ')
@@ -48,7 +48,7 @@ t.test('a text ends at a quote that is not escaped', async t => {
 })
 
 t.test('a byte order mark is not part of the text', async t => {
-  const outline = new JsonOutline(Buffer.concat([Buffer.from([0xef, 0xbb, 0xbf]), Buffer.from('{}')]))
+  const outline = new JsonCursor(Buffer.concat([Buffer.from([0xef, 0xbb, 0xbf]), Buffer.from('{}')]))
   t.same([...outline.keys()], [])
   outline.end()
 })

@@ -28,9 +28,9 @@ t.test('no JSON text has more values than are counted, and at most twice as many
 
 t.test('keys, strings, objects and lists weigh as much as eight numbers', async t => {
   for (const cut of [1, 3, 100]) {
-    t.equal(counted('[1,2,3]', cut).weight, 4 + 7)
-    t.equal(counted('["a","b"]', cut).weight, 3 + 7 * 3)
-    t.equal(counted('{"a":{"b":"c"}}', cut).weight, 5 + 7 * 5)
+    t.equal(counted('[1,2,3]', cut).parseCost, 4 + 7)
+    t.equal(counted('["a","b"]', cut).parseCost, 3 + 7 * 3)
+    t.equal(counted('{"a":{"b":"c"}}', cut).parseCost, 5 + 7 * 5)
   }
 })
 

@@ -2,7 +2,7 @@ import { readFileSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { anthropicChat } from '../../lib/providers/anthropic/index.ts'
-import { withCallerPaths } from '../../lib/providers/caller-paths.ts'
+import { withCallerParamNames } from '../../lib/providers/caller-paths.ts'
 import { chatCompletions } from '../../lib/providers/chat-completions/index.ts'
 import { googleChat } from '../../lib/providers/google/index.ts'
 import { GatewayError } from '../../lib/core/errors.ts'
@@ -268,7 +268,7 @@ t.test('what limits a caller at their own key is said in the provider\'s words, 
 })
 
 t.test('a refused field has the name that the caller wrote', async t => {
-  const adapter = withCallerPaths(chatCompletions)
+  const adapter = withCallerParamNames(chatCompletions)
   const param = (request: Partial<ChatInput>, named: string, quirks: Quirks = {}): unknown =>
     errorOf(adapter, { status: 400, headers: {}, body: { error: { message: 'too large', param: named } } }, ask(request, quirks)).param
   t.equal(param({ max_tokens: 5 }, 'max_completion_tokens'), 'max_tokens')

@@ -1,7 +1,7 @@
 import t from 'tap'
 import { scalesWith } from '../support/scaling.ts'
 import { repairSchemaKeywords } from '../../lib/chat/schema-keywords.ts'
-import { Chunks } from '../../lib/dialects/chat-completions/chunk.ts'
+import { ChunkBuilder } from '../../lib/dialects/chat-completions/chunk.ts'
 import { toCompletion } from '../../lib/dialects/chat-completions/complete.ts'
 import type { AnswerHead } from '../../lib/dialects/dialect.ts'
 import type { ChatEvent } from '../../lib/core/events.ts'
@@ -38,7 +38,7 @@ t.test('answers are printed and folded in time that is linear in their events', 
   }
   for (const [name, events] of Object.entries(answers)) {
     scalesWith(t, `${name}, streamed`, { input: events, run: all => {
-      const chunks = new Chunks(head, true)
+      const chunks = new ChunkBuilder(head, true)
       for (const event of all) JSON.stringify(chunks.of(event))
       JSON.stringify(chunks.end())
     } })

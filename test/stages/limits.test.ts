@@ -2,7 +2,7 @@ import t from 'tap'
 import { once } from '../../lib/core/stage.ts'
 import { LocalLimiter, type Limiter } from '../../lib/limits/limiter.ts'
 import { createModels } from '../../lib/models/create-models.ts'
-import { countWithoutRefusing, limits } from '../../lib/stages/limits.ts'
+import { countOnly, limits } from '../../lib/stages/limits.ts'
 import { settings } from '../support/settings.ts'
 import { collect, routedCall } from '../support/stages.ts'
 import type { KeyLimits } from '../../lib/core/key.ts'
@@ -51,7 +51,7 @@ t.test('a patient call waits until there is room, or until it ends', async t => 
 })
 
 t.test('a call that was admitted before is counted and never refused', async t => {
-  const stage = countWithoutRefusing({ limiter: new LocalLimiter(), settings: settings() })
+  const stage = countOnly({ limiter: new LocalLimiter(), settings: settings() })
   for (let time = 0; time < 3; time++) {
     const [counted] = await collect(stage(once(call({ tokensPerMinute: 1 }))))
     t.type(counted?.record.reservation, 'number')

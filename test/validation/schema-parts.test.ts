@@ -1,5 +1,5 @@
 import t from 'tap'
-import { entrySchema, isSecretSchema, propertySchemas } from '../../lib/validation/schema-parts.ts'
+import { valueSchema, isSecretSchema, propertySchemas } from '../../lib/validation/schema-parts.ts'
 import { secretReference } from '../../schemas/config.ts'
 
 t.test('the pattern of references marks a secret', async t => {
@@ -11,8 +11,8 @@ t.test('an object has schemas by name; a map and a list have one for all their e
   const entry = { type: 'number' }
   t.same(propertySchemas({ properties: { a: entry } }), { a: entry })
   t.equal(propertySchemas({ patternProperties: { '^.*$': entry } }), undefined)
-  t.same(entrySchema({ patternProperties: { '^.*$': entry } }), entry)
-  t.same(entrySchema({ items: entry }), entry)
-  t.equal(entrySchema({ properties: { a: entry } }), undefined)
-  t.same([propertySchemas(undefined), entrySchema(undefined)], [undefined, undefined])
+  t.same(valueSchema({ patternProperties: { '^.*$': entry } }), entry)
+  t.same(valueSchema({ items: entry }), entry)
+  t.equal(valueSchema({ properties: { a: entry } }), undefined)
+  t.same([propertySchemas(undefined), valueSchema(undefined)], [undefined, undefined])
 })

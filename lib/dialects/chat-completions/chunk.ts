@@ -24,7 +24,7 @@ export type Chunk = ChatCompletionChunk & Fields
  * come from `end`, and the last of them carries what was done on the server (`tools_executed`,
  * `mcp_tool_results`, `mcp_server_errors`).
  */
-export class Chunks {
+export class ChunkBuilder {
   /** Has every field a chunk may have: copying and overwriting costs a tenth of adding one. */
   readonly #template: Chunk
   readonly #withUsage: boolean

@@ -1,8 +1,8 @@
 /** Chat events to the frames of an event stream, one piece of text per batch. */
 
 import { randomBytes } from 'node:crypto'
-import { Chunks, type Chunk } from './chunk.ts'
-import { detachString } from '../../text/detach-string.ts'
+import { ChunkBuilder, type Chunk } from './chunk.ts'
+import { copyString } from '../../text/detach-string.ts'
 import { endOfStream, sseData } from '../../wire/sse.ts'
 import type { AnswerStart } from '../dialect.ts'
 import type { ChatEvent } from '../../core/events.ts'
@@ -14,7 +14,7 @@ export function encodeChunks (start: AnswerStart): FramePrinter<ChatEvent> {
 }
 
 class Printer implements FramePrinter<ChatEvent> {
-  readonly #chunks: Chunks
+  readonly #chunks: ChunkBuilder
   readonly #obfuscated: boolean
   /** The text around that of a delta, per choice: printed once, used for every delta. */
   readonly #frames: Array<{ before: string, after: string } | undefined> = []
@@ -24,7 +24,7 @@ class Printer implements FramePrinter<ChatEvent> {
   constructor ({ head, call }: AnswerStart) {
     const { stream_options: options } = call.request
     this.#obfuscated = options?.include_obfuscation === true
-    this.#chunks = new Chunks(head, options?.include_usage === true)
+    this.#chunks = new ChunkBuilder(head, options?.include_usage === true)
   }
 
   print (events: readonly ChatEvent[]): string {
@@ -69,7 +69,7 @@ const placeholder = '\u2063headgate\u2063'
  */
 function frameOf (chunk: Chunk | undefined): { before: string, after: string } | undefined {
   const [before, after] = chunk === undefined ? [] : sseData(JSON.stringify(chunk)).split(JSON.stringify(placeholder))
-  return before === undefined || after === undefined ? undefined : { before: detachString(before), after: detachString(after) }
+  return before === undefined || after === undefined ? undefined : { before: copyString(before), after: copyString(after) }
 }
 
 /** Adds random padding, so that the length of a frame tells nothing about its text. */

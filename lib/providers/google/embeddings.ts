@@ -6,7 +6,7 @@
  */
 
 import { inputsOf } from '../../embeddings/input.ts'
-import { JsonOutline } from '../../json/outline.ts'
+import { JsonCursor } from '../../json/outline.ts'
 import { readVector } from '../../embeddings/read-vector.ts'
 import type { Vector } from '../../core/vector.ts'
 import { GatewayError } from '../../core/errors.ts'
@@ -88,7 +88,7 @@ function textsOf ({ request: { input } }: Ask<EmbeddingsRequest>): string[] {
 }
 
 function readResponse (bytes: Buffer, ask: Ask<EmbeddingsRequest>): EmbeddingsEvent[] {
-  const outline = new JsonOutline(bytes)
+  const outline = new JsonCursor(bytes)
   let vectors: Vector[] = []
   let usage: unknown
   for (const key of outline.keys()) {
@@ -104,7 +104,7 @@ function readResponse (bytes: Buffer, ask: Ask<EmbeddingsRequest>): EmbeddingsEv
   return eventsOf(vectors, typeof tokens === 'number' ? tokens : undefined)
 }
 
-function readVectors (outline: JsonOutline, { request }: Ask<EmbeddingsRequest>): Vector[] {
+function readVectors (outline: JsonCursor, { request }: Ask<EmbeddingsRequest>): Vector[] {
   const vectors: Vector[] = []
   for (const index of outline.items()) {
     for (const key of outline.keys()) {
@@ -126,5 +126,5 @@ function eventsOf (vectors: readonly Vector[], tokens: number | undefined): Embe
 
 /** Some servers put an error under status 200. */
 function refuse (bytes: Buffer): never {
-  raise(inBandError(objectOf(new JsonOutline(bytes).parse()) ?? {}), 'no vectors')
+  raise(inBandError(objectOf(new JsonCursor(bytes).parse()) ?? {}), 'no vectors')
 }

@@ -6,7 +6,7 @@
  */
 
 import { countInputs } from '../../embeddings/input.ts'
-import { JsonOutline } from '../../json/outline.ts'
+import { JsonCursor } from '../../json/outline.ts'
 import { readVector } from '../../embeddings/read-vector.ts'
 import type { Vector, VectorForm } from '../../core/vector.ts'
 import { inBandError, readError } from '../chat-completions/errors.ts'
@@ -43,7 +43,7 @@ interface Item { index: number | undefined, vector: Vector }
 /** Returns one `embeddings` event with a vector per input, in their order; then `usage`, if reported. */
 function readResponse (bytes: Buffer, { request }: Ask<EmbeddingsRequest>): EmbeddingsEvent[] {
   const wanted = request.encoding_format ?? 'float'
-  const outline = new JsonOutline(bytes)
+  const outline = new JsonCursor(bytes)
   let items: Item[] = []
   let usage: unknown
   for (const key of outline.keys()) {
@@ -58,7 +58,7 @@ function readResponse (bytes: Buffer, { request }: Ask<EmbeddingsRequest>): Embe
   return [{ type: 'embeddings', vectors }, ...(reported === undefined ? [] : [{ type: 'usage' as const, usage: reported }])]
 }
 
-function readItems (outline: JsonOutline, wanted: VectorForm): Item[] {
+function readItems (outline: JsonCursor, wanted: VectorForm): Item[] {
   const items: Item[] = []
   for (const _ of outline.items()) {
     let index: unknown
@@ -89,5 +89,5 @@ function inOrder (items: readonly Item[], count: number): Vector[] {
 
 /** Some servers put an error under status 200. */
 function refuse (bytes: Buffer): never {
-  raise(inBandError(objectOf(new JsonOutline(bytes).parse()) ?? {}, false), 'no vectors')
+  raise(inBandError(objectOf(new JsonCursor(bytes).parse()) ?? {}, false), 'no vectors')
 }

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import t from 'tap'
-import { Chunks, type Chunk } from '../../../lib/dialects/chat-completions/chunk.ts'
+import { ChunkBuilder, type Chunk } from '../../../lib/dialects/chat-completions/chunk.ts'
 import { foldChunks } from '../../../lib/dialects/chat-completions/fold.ts'
 import { toCompletion } from '../../../lib/dialects/chat-completions/complete.ts'
 import { CallRecord } from '../../../lib/core/record.ts'
@@ -228,7 +228,7 @@ t.test('an error after the first batch is the last message, after what was read 
 
 t.test('chunks come from one mapping, so a printed delta equals its chunk', async t => {
   const events: ChatEvent[] = [head, { type: 'text-delta', choice: 0, text: 'a' }, { type: 'text-delta', choice: 0, text: '\u2028"\ud83d' }]
-  const chunks = new Chunks(head, false)
+  const chunks = new ChunkBuilder(head, false)
   const expected = events.flatMap(event => chunks.of(event)).map(chunk => `data: ${JSON.stringify(chunk)}\n\n`).join('')
   t.ok((await encode([batch(events)])).startsWith(expected))
 })

@@ -5,7 +5,7 @@ import { ValidationError } from '../../../lib/core/errors.ts'
 import { chatInput } from '../../../lib/dialects/chat-completions/input.ts'
 import type { ChatInput } from '../../../lib/chat/input.ts'
 import { checkChatRules } from '../../../lib/chat/rules.ts'
-import { withCallerPaths } from '../../../lib/providers/caller-paths.ts'
+import { withCallerParamNames } from '../../../lib/providers/caller-paths.ts'
 import { chatCompletions } from '../../../lib/providers/chat-completions/index.ts'
 import type { ChatRequest } from '../../../schemas/chat.ts'
 import type { Message } from '../../../schemas/messages.ts'
@@ -193,7 +193,7 @@ t.test('every way to choose tools becomes the one of the dialect', async t => {
 
 t.test('an error of a provider names the place the caller wrote', async t => {
   const bad: Message = { role: 'user', content: [{ type: 'text', text: 'a' }, { type: 'image_url', image_url: { url: 'file:///x' } }] }
-  const adapter = withCallerPaths(chatCompletions)
+  const adapter = withCallerParamNames(chatCompletions)
   const route = { providerId: 'x', model: 'm', modelId: 'x/m' }
   const paramOf = (body: Partial<ChatRequest>): unknown => {
     const request = resolved(body)
