@@ -7,7 +7,7 @@
 
 import { getHeapStatistics } from 'node:v8'
 import { GatewayError } from '../core/errors.ts'
-import { FairShare } from './fair-budget.ts'
+import { FairShare } from './fair-share.ts'
 
 export interface AdmissionLimits {
   readonly openCalls: number

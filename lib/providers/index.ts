@@ -1,7 +1,7 @@
 /** Providers out of their settings: an address, a credential, and the adapters of their kind. */
 
 import type { ProviderSettings } from '../core/settings.ts'
-import { withCallerParamNames } from './caller-paths.ts'
+import { withCallerParamNames } from './caller-param-names.ts'
 import { kinds } from './kinds.ts'
 import type { Provider, Transport } from './provider.ts'
 

@@ -6,7 +6,7 @@
  */
 
 import { GatewayError } from '../core/errors.ts'
-import { sleep } from '../async/pause.ts'
+import { sleep } from '../async/sleep.ts'
 import { AttemptPlan, type PlannedAttempt } from './attempt-plan.ts'
 import { hedgedAnswer, type BesideAttempt } from './hedged-answer.ts'
 import type { Send } from './hedge.ts'

@@ -11,7 +11,7 @@
 
 import { buildConnector, Pool, type Dispatcher } from 'undici'
 import { BodyQueue } from './body-queue.ts'
-import { skip100Continue } from './skip-continue.ts'
+import { skip100Continue } from './skip-100-continue.ts'
 import { withoutTrailingSlashes } from '../text/without-trailing-slashes.ts'
 import { isHeaderSafe } from '../text/header-value.ts'
 import { decompressed } from './decompress.ts'

@@ -2,7 +2,7 @@
 
 import { randomBytes } from 'node:crypto'
 import { ChunkBuilder, type Chunk } from './chunk.ts'
-import { copyString } from '../../text/detach-string.ts'
+import { copyString } from '../../text/copy-string.ts'
 import { endOfStream, sseData } from '../../wire/sse.ts'
 import type { AnswerStart } from '../dialect.ts'
 import type { ChatEvent } from '../../core/events.ts'

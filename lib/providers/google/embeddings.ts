@@ -6,7 +6,7 @@
  */
 
 import { inputsOf } from '../../embeddings/input.ts'
-import { JsonCursor } from '../../json/outline.ts'
+import { JsonCursor } from '../../json/json-cursor.ts'
 import { readVector } from '../../embeddings/read-vector.ts'
 import type { Vector } from '../../core/vector.ts'
 import { GatewayError } from '../../core/errors.ts'

@@ -6,7 +6,7 @@
  */
 
 import { countInputs } from '../../embeddings/input.ts'
-import { JsonCursor } from '../../json/outline.ts'
+import { JsonCursor } from '../../json/json-cursor.ts'
 import { readVector } from '../../embeddings/read-vector.ts'
 import type { Vector, VectorForm } from '../../core/vector.ts'
 import { inBandError, readError } from '../chat-completions/errors.ts'

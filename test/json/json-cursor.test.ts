@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import t from 'tap'
-import { JsonCursor } from '../../lib/json/outline.ts'
+import { JsonCursor } from '../../lib/json/json-cursor.ts'
 import { holds } from '../support/property.ts'
 
 const of = (text: string): JsonCursor => new JsonCursor(Buffer.from(text))

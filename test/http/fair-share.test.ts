@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import t from 'tap'
-import { FairShare } from '../../lib/http/fair-budget.ts'
+import { FairShare } from '../../lib/http/fair-share.ts'
 import { holds } from '../support/property.ts'
 
 /** Takes one at a time until it is refused. */

@@ -1,6 +1,6 @@
 import t from 'tap'
 import { CallCancellation } from '../../lib/async/cancellation.ts'
-import { sleep } from '../../lib/async/pause.ts'
+import { sleep } from '../../lib/async/sleep.ts'
 import { countTurns } from '../support/turns.ts'
 
 t.test('a pause takes its time, and none takes no turn of the event loop', async t => {

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { copyString } from '../../lib/text/detach-string.ts'
+import { copyString } from '../../lib/text/copy-string.ts'
 
 t.test('the text is the same, beyond ASCII and Latin-1 too', async t => {
   for (const text of ['', 'plain', 'café', '🎈 日本']) t.equal(copyString(text), text)
