@@ -199,8 +199,9 @@ export const stalls: Scenario = {
         let worst: LongestTurn = { workMs: 0, turnMs: 0, gcMs: 0, maxGcMs: 0 }
         let worstName = ''
         let gcMs = 0
-        // In short, every sixth: of five models or endpoints each has its turn.
+        // In short, every sixth: of five models or endpoints each has its turn. The machine may be half as fast.
         const chosen = short ? inputs.filter((_, index) => index % 6 === 0) : inputs
+        const boundMs = short ? 2 * maxTurnMs : maxTurnMs
         for (const input of chosen) {
           await longest()
           const status = await send(world, input)
@@ -209,7 +210,7 @@ export const stalls: Scenario = {
           gcMs = Math.max(gcMs, seen.maxGcMs)
           if (seen.workMs > worst.workMs) [worst, worstName] = [seen, `${input.name}, answered ${status}`]
         }
-        findings.push(finding(`${name}: less than ${maxTurnMs} ms in a turn`, worst.workMs < maxTurnMs * loadFactor(),
+        findings.push(finding(`${name}: less than ${boundMs} ms in a turn`, worst.workMs < boundMs * loadFactor(),
          
           `${chosen.length} bodies; at most ${worst.workMs.toFixed(0)} ms in a turn (${worstName}); pauses of the garbage collector at most ${gcMs.toFixed(0)} ms; ${world.rssMb()} MB`))
       }
