@@ -228,7 +228,7 @@ export async function createGateway (settings: Settings, given: GatewayParts): P
       const closed = stopAccepting(server)
       await withTimeout(settings.server.drainMs, idle())
       app.abortAll(new GatewayError('shutting_down'))
-      for (const { abandoned } of [services, ...outgoing]) abandoned.stop()
+      for (const { abandonedAnswers: abandoned } of [services, ...outgoing]) abandoned.stop()
       await withTimeout(1000, app.whenIdle())
       server.close()
       server.closeAllConnections()

@@ -16,12 +16,12 @@ export interface Services {
   readonly keys: Keys
   readonly models: ModelRegistry
   readonly providers: Providers
-  readonly tools: ToolServers
-  readonly abandoned: AbandonedAnswers
+  readonly toolServers: ToolServers
+  readonly abandonedAnswers: AbandonedAnswers
   readonly routeHealth: RouteHealth
   /** Absent without a store: nothing is deferred then, calls are answered at once. */
   readonly deferrals?: Deferrals
-  readonly tokens: TokenCounter
+  readonly tokenCounter: TokenCounter
   readonly limiter: Limiter
   /** False while the process is shutting down. */
   readonly ready: () => boolean

@@ -1,12 +1,12 @@
 import { pipeline, type Handler } from './pipeline.ts'
 import { providerLabels, type ProviderLabel } from '../schemas/providers.ts'
 import { Model, ModelList } from '../schemas/models.ts'
-import { bareEntry, kindsById } from '../lib/models/known-models.ts'
+import { unknownModelEntry, kindsById } from '../lib/models/known-models.ts'
 import type { ApiKey } from '../lib/core/key.ts'
 import type { AuthedCall, Call } from '../lib/core/call.ts'
 import { GatewayError } from '../lib/core/errors.ts'
 import type { ModelEntry } from '../lib/core/model.ts'
-import { listsName, mayUse } from '../lib/models/scope.ts'
+import { listsName, mayUseModel } from '../lib/models/scope.ts'
 import { jsonReply } from '../lib/replies/json.ts'
 import type { Services } from '../lib/services.ts'
 import type { ProviderSettings, Settings } from '../lib/core/settings.ts'
@@ -39,7 +39,7 @@ export function listModels (services: ModelServices): Handler<Call> {
   const names = configuredNames(settings)
   const list = map(({ key }: AuthedCall): ModelList => {
     const named = [...names].flatMap(([name, isListed]) => isListed ? describeName(name, key) ?? [] : [])
-    const known = models.list().filter(({ id }) => mayUse(key, id) && !names.has(id)).map(describe)
+    const known = models.list().filter(({ id }) => mayUseModel(key, id) && !names.has(id)).map(describe)
     return { object: 'list', data: [...named, ...known] }
   })
   return pipeline(auth(services), list, jsonReply())
@@ -63,7 +63,7 @@ export function retrieveModel (services: ModelServices): Handler<Call> {
     }
     const [route] = models.routes(id)
     const entry = route === undefined ? undefined : models.find(route.modelId)
-    const visible = entry !== undefined && (listsName(key, id) || mayUse(key, entry.id))
+    const visible = entry !== undefined && (listsName(key, id) || mayUseModel(key, entry.id))
     if (!visible) throw new GatewayError('model_not_found', { param: 'model' })
     return describe(entry)
   })
@@ -84,10 +84,10 @@ function nameDescriber ({ settings, models }: ModelServices): (name: string, key
   const describe = modelDescriber(settings.providers)
   const kinds = kindsById(settings)
   return (name, key) => {
-    const usable = models.routes(name).filter(({ modelId }) => listsName(key, name) || mayUse(key, modelId))
+    const usable = models.routes(name).filter(({ modelId }) => listsName(key, name) || mayUseModel(key, modelId))
     const [first, ...others] = usable
       .toSorted((a, b) => a.modelId < b.modelId ? -1 : 1)
-      .map(({ modelId, providerId, model }) => models.find(modelId) ?? bareEntry(providerId, model, kinds.get(providerId) ?? 'openai-compatible'))
+      .map(({ modelId, providerId, model }) => models.find(modelId) ?? unknownModelEntry(providerId, model, kinds.get(providerId) ?? 'openai-compatible'))
     if (first === undefined) return undefined
     const only = others.length === 0
     const capabilities = others.reduce((common, { capabilities: theirs }) => inCommon(common, theirs), first.capabilities)

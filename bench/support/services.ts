@@ -39,10 +39,10 @@ export function servicesTo (pieces: readonly Buffer[], provider: Partial<Provide
     keys: { check: presented => presented === benchKey ? key : undefined },
     models: createModels(settings, new Set(providers.keys())),
     providers,
-    tools: createToolServers(settings),
-    abandoned: new AbandonedAnswers(),
+    toolServers: createToolServers(settings),
+    abandonedAnswers: new AbandonedAnswers(),
     routeHealth: new RouteHealth(),
-    tokens: createTokenCounter(),
+    tokenCounter: createTokenCounter(),
     limiter: new LocalLimiter(),
     ready: () => true
   }

@@ -11,6 +11,6 @@ export interface IpcChannel<Message> {
 }
 
 /** Sends a message. One that cannot be sent is reported as `disconnect`; without a callback it would be an uncaught error. */
-export function send<Message> (other: IpcChannel<Message>, message: Message): void {
+export function sendMessage<Message> (other: IpcChannel<Message>, message: Message): void {
   if (other.connected !== false) other.send?.(message, () => {})
 }

@@ -2,7 +2,7 @@ import { emptyPipeline } from '../core/errors.ts'
 import { Flow, pulling } from '../core/flow.ts'
 
 /** A source whose first value is known. */
-export interface Peeked<T> {
+export interface PeekResult<T> {
   readonly first: T
   /** All of it, the first included. Leaving it early returns the source. */
   readonly all: AsyncIterable<T>
@@ -13,7 +13,7 @@ export interface Peeked<T> {
  *
  * @throws what the source throws before it; `internal_error` when there is none
  */
-export async function peek<T> (source: AsyncIterable<T>): Promise<Peeked<T>> {
+export async function peek<T> (source: AsyncIterable<T>): Promise<PeekResult<T>> {
   const rest = pulling(source)
   const first = await rest.pull()
   if (first.done === true) throw emptyPipeline()

@@ -5,7 +5,7 @@ import type { ChatEvent, ExtraFields, FinishReason, ThinkingBlock } from '../cor
 import type { Usage } from '../core/usage.ts'
 
 /** A function the model wants called. */
-export interface TurnCall {
+export interface TurnToolCall {
   readonly id: string
   readonly name: string
   /** As the model wrote them; `undefined` when that is not a JSON object. */
@@ -70,7 +70,7 @@ export class Turn {
   }
 
   /** Returns the calls in the order the model made them. */
-  calls (): TurnCall[] {
+  calls (): TurnToolCall[] {
     return [...this.#calls.values()].map(({ id, name, text, extra }) => ({
       id, name, extra, argumentsText: text, arguments: asArguments(text)
     }))
@@ -91,13 +91,13 @@ export class Turn {
 }
 
 /** Providers parse the arguments of earlier calls, so what cannot be parsed is not sent back. */
-function asToolCall ({ id, name, arguments: args, argumentsText, extra }: TurnCall): ToolCall {
+function asToolCall ({ id, name, arguments: args, argumentsText, extra }: TurnToolCall): ToolCall {
   const text = args === undefined || argumentsText === '' ? '{}' : argumentsText
   return { id, type: 'function', function: { name, arguments: text }, ...extra }
 }
 
 /** Models leave the arguments of functions without parameters empty. */
-function asArguments (text: string): TurnCall['arguments'] {
+function asArguments (text: string): TurnToolCall['arguments'] {
   if (text.trim() === '') return {}
   try {
     const value: unknown = JSON.parse(text)

@@ -7,7 +7,7 @@ import { endpointNames } from '../core/endpoint.ts'
 import { openKeyStore, type KeyStore, type ListedKey } from '../keys/key-store.ts'
 import { budgetPeriods, type Budget, type KeyLimits } from '../core/key.ts'
 import { isServerPattern, mayNameUrls } from '../mcp/tool-scope.ts'
-import { nearest } from '../text/nearest.ts'
+import { nearestWord } from '../text/nearest.ts'
 import { databasePath, openDatabase } from '../stores/database.ts'
 import { CommandError, type ExitCode, type Terminal } from '../process/terminal.ts'
 import type { Command } from './command.ts'
@@ -61,7 +61,7 @@ Endpoints: ${endpointNames.join(', ')}`,
     })
     const prepare = actions.get(action)
     if (prepare === undefined) {
-      const meant = nearest(action, actions.keys())
+      const meant = nearestWord(action, actions.keys())
       const hint = meant === undefined ? 'use create, list or revoke' : `did you mean "${meant}"?`
       throw new CommandError(action === '' ? hint : `unknown action "${action}"; ${hint}`, { exitCode: 2 })
     }
@@ -122,7 +122,7 @@ function create (values: Values): Perform {
 /** @throws CommandError for an unknown endpoint */
 function checkEndpoint (name: string): void {
   if (endpointNames.includes(name)) return
-  const meant = nearest(name, endpointNames)
+  const meant = nearestWord(name, endpointNames)
   const hint = meant === undefined ? `endpoints are ${endpointNames.join(', ')}` : `did you mean "${meant}"?`
   throw new CommandError(`unknown endpoint "${name}"; ${hint}`, { exitCode: 2 })
 }

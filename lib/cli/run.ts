@@ -7,7 +7,7 @@
 
 import { ConfigError, formatProblems } from '../config/problems.ts'
 import { DuplicateKeyNameError } from '../keys/key-store.ts'
-import { nearest } from '../text/nearest.ts'
+import { nearestWord } from '../text/nearest.ts'
 import { StoreError, isDatabaseError } from '../stores/store-error.ts'
 import { version } from '../text/version.ts'
 import { CommandError, type ExitCode, type Terminal } from '../process/terminal.ts'
@@ -89,7 +89,7 @@ function print (terminal: Terminal, text: string): ExitCode {
 }
 
 function unknown (name: string): string {
-  const meant = nearest(name, commands.keys())
+  const meant = nearestWord(name, commands.keys())
   const hint = meant === undefined ? 'See "headgate --help".' : `Did you mean "${meant}"?`
   return `headgate: unknown command "${name}". ${hint}`
 }

@@ -8,7 +8,7 @@ import { announce } from '../process/announce.ts'
 import type { Command } from './command.ts'
 import type { ExitCode, Terminal } from '../process/terminal.ts'
 import { exitIfStopHangs } from '../process/exit.ts'
-import { firstKey } from '../process/first-key.ts'
+import { createFirstKey } from '../process/first-key.ts'
 import { stopWithNpm } from '../process/stop-with-npm.ts'
 import { logWarnings, serve, type ServeOptions } from '../process/serve.ts'
 import { stopSignal } from '../process/signals.ts'
@@ -46,7 +46,7 @@ HEADGATE_LOG_LEVEL, HEADGATE_DATA_DIR, ...`,
 async function runSingle (options: ServeOptions, terminal: Terminal): Promise<ExitCode> {
   const { log } = options
   const stop = stopSignal()
-  const serving = await serve({ ...options, prepare: firstKey })
+  const serving = await serve({ ...options, prepare: createFirstKey })
   announce({ ...serving, settings: options.settings, models: serving.gateway.services.models }, log, terminal)
   await stop
   log.info('draining open calls; signal again to exit immediately')

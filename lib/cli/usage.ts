@@ -2,7 +2,7 @@
 
 import { parseArgs } from 'node:util'
 import { loadSettings } from '../config/read-settings.ts'
-import { nearest } from '../text/nearest.ts'
+import { nearestWord } from '../text/nearest.ts'
 import { openDatabase } from '../stores/database.ts'
 import { groupings, usageTotals, type Grouping, type Sums, type Total } from '../usage/totals.ts'
 import { CommandError } from '../process/terminal.ts'
@@ -55,7 +55,7 @@ CANCELLED calls ended because the client disconnected.
 function groupingOf (text: string): Grouping {
   const found = groupings.find(grouping => grouping === text.trim())
   if (found !== undefined) return found
-  const meant = nearest(text, groupings)
+  const meant = nearestWord(text, groupings)
   const hint = meant === undefined ? `groupings are ${groupings.join(', ')}` : `did you mean "${meant}"?`
   throw new CommandError(`unknown grouping "${text}"; ${hint}`, { exitCode: 2 })
 }

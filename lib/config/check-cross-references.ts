@@ -5,7 +5,7 @@ import { isIP } from 'node:net'
 import ipaddr from 'ipaddr.js'
 import type { Config } from '../../schemas/config.ts'
 import { endpointNames } from '../core/endpoint.ts'
-import { nearest } from '../text/nearest.ts'
+import { nearestWord } from '../text/nearest.ts'
 import { SandboxOptionError, sandboxOptionNames, sandboxOptions } from '../sandbox/options.ts'
 import { isServerPattern } from '../mcp/tool-scope.ts'
 import { checkModels, type KnownNames } from './check-models.ts'
@@ -34,7 +34,7 @@ function checkProviders ({ providers }: Config, report: Report): void {
     if (baseUrl !== undefined) {
       if (!URL.canParse(baseUrl)) report.add(['providers', id, 'base_url'], 'is not a valid URL')
     } else if (kinds[kindOf(id, kind)].baseUrl === undefined) {
-      const meant = kind === undefined ? nearest(id, Object.keys(kinds)) : undefined
+      const meant = kind === undefined ? nearestWord(id, Object.keys(kinds)) : undefined
       report.add(['providers', id, 'base_url'], 'is required: this kind has no public address', {
         part: 'name', suggestion: meant === undefined ? undefined : `providers.${meant}`, unless: ['providers', id, 'kind']
       })
@@ -55,7 +55,7 @@ function checkSandboxOptions (id: string, options: Readonly<Record<string, unkno
   const path = ['providers', id, 'options']
   for (const name of Object.keys(options)) {
     if (sandboxOptionNames.includes(name)) continue
-    report.add([...path, name], 'unknown entry', { part: 'name', suggestion: nearest(name, sandboxOptionNames) })
+    report.add([...path, name], 'unknown entry', { part: 'name', suggestion: nearestWord(name, sandboxOptionNames) })
   }
   try {
     sandboxOptions(options)
@@ -145,7 +145,7 @@ function checkKeys (config: Config, report: Report): void {
     for (const [position, endpoint] of endpoints.entries()) {
       if (endpointNames.includes(endpoint)) continue
       report.add(['keys', index, 'endpoints', position], `must be one of ${endpointNames.join(', ')}`, {
-        suggestion: nearest(endpoint, endpointNames)
+        suggestion: nearestWord(endpoint, endpointNames)
       })
     }
     for (const [position, slug] of mcpServers.entries()) checkServerScope(['keys', index, 'mcp_servers', position], slug, config, report)
@@ -158,7 +158,7 @@ function checkKeys (config: Config, report: Report): void {
 function checkServerScope (path: Path, slug: string, { mcp_servers: servers, tools }: Config, report: Report): void {
   if (!isServerPattern(slug)) report.add(path, 'must be `org/name` or `*`')
   else if (slug !== '*' && servers[slug] === undefined && tools.registry_url === undefined) {
-    report.warn(path, 'is not in mcp_servers', { suggestion: nearest(slug, Object.keys(servers)) })
+    report.warn(path, 'is not in mcp_servers', { suggestion: nearestWord(slug, Object.keys(servers)) })
   }
 }
 

@@ -3,7 +3,7 @@
 import { providerLabels } from '../../schemas/providers.ts'
 import type { Config } from '../../schemas/config.ts'
 import { capabilityNames } from '../../schemas/catalogue.ts'
-import { nearest } from '../text/nearest.ts'
+import { nearestWord } from '../text/nearest.ts'
 import { sandboxModels } from '../sandbox/sandbox-models.ts'
 import { kindOf, kinds } from '../providers/kinds.ts'
 import { ModelSettings } from '../../schemas/chat.ts'
@@ -70,7 +70,7 @@ function checkCapabilities (path: Path, given: Config['models'][string]['capabil
   for (const [name, value] of Object.entries(given)) {
     const at = [...path, 'capabilities', name]
     if (!capabilities.includes(name)) {
-      report.add(at, `must be one of ${capabilities.join(', ')}`, { part: 'name', suggestion: nearest(name, capabilities) })
+      report.add(at, `must be one of ${capabilities.join(', ')}`, { part: 'name', suggestion: nearestWord(name, capabilities) })
     } else if (limits.includes(name) && !(Number.isInteger(value) && Number(value) > 0)) {
       report.add(at, 'must be a whole number of tokens')
     } else if (!limits.includes(name) && typeof value !== 'boolean') {
@@ -83,7 +83,7 @@ function checkCapabilities (path: Path, given: Config['models'][string]['capabil
 function checkSettings (path: Path, given: Readonly<Record<string, unknown>>, report: Report): void {
   for (const name of Object.keys(given)) {
     if (Object.hasOwn(ModelSettings.properties, name) && name !== 'attributes') continue
-    report.add([...path, name], 'cannot be set for one model of a route', { part: 'name', suggestion: nearest(name, Object.keys(ModelSettings.properties)) })
+    report.add([...path, name], 'cannot be set for one model of a route', { part: 'name', suggestion: nearestWord(name, Object.keys(ModelSettings.properties)) })
   }
   for (const { loc, msg } of explain(ModelSettings, given, { loc: [] })) {
     report.add([...path, ...loc], `is not what a request could have: ${msg}`)
@@ -144,7 +144,7 @@ class ModelNames {
     const slash = id.indexOf('/')
     const prefix = id.slice(0, slash)
     if (this.#prefixes.has(prefix)) return true
-    const meant = nearest(prefix, this.#prefixes)
+    const meant = nearestWord(prefix, this.#prefixes)
     report.add(path, 'names a provider that is not configured', {
       part, suggestion: meant === undefined ? undefined : meant + id.slice(slash)
     })
@@ -161,7 +161,7 @@ class ModelNames {
   #checkListed (path: Path, id: string, report: Report): void {
     const list = this.#lists.get(id.slice(0, id.indexOf('/')))
     if (list === undefined || list.has(id)) return
-    report.warn(path, 'is not in the catalogue; its provider may know it', { suggestion: nearest(id, list) })
+    report.warn(path, 'is not in the catalogue; its provider may know it', { suggestion: nearestWord(id, list) })
   }
 
   /** Checks a name without prefix, which belongs to the one provider that has it. */
@@ -172,7 +172,7 @@ class ModelNames {
     const own = [...this.#own].some(id => id.endsWith(`/${name}`))
     if (owners.length > 0 || own || !whole) return
     const bare = lists.flatMap(list => [...list].map(id => id.slice(id.indexOf('/') + 1)))
-    report.add(path, 'is unknown to every enabled provider', { suggestion: nearest(name, [...bare, ...this.#own]) })
+    report.add(path, 'is unknown to every enabled provider', { suggestion: nearestWord(name, [...bare, ...this.#own]) })
   }
 }
 

@@ -4,14 +4,14 @@ import { Check } from 'typebox/schema'
 import type { ErrorObject, ValidateFunction } from 'ajv/dist/2019.js'
 import { isObject } from '../json/guards.ts'
 import { Config } from '../../schemas/config.ts'
-import { nearest } from '../text/nearest.ts'
+import { nearestWord } from '../text/nearest.ts'
 import { fillDefaults } from '../validation/fill-defaults.ts'
 import { loadAjv } from '../validation/load-ajv.ts'
 import { formatPath, type Path } from './path.ts'
 import type { Report } from './report.ts'
 
 /** The rest of a configuration without its problems, and where it was written. */
-export interface Shaped {
+export interface ShapeResult {
   readonly config: Config
   /** Items of a list move up when one before them is cut out: the path as it was written. */
   readonly written: (path: Path) => Path
@@ -23,7 +23,7 @@ export interface Shaped {
  *
  * @param value what was written; changed in place
  */
-export function checkShape (value: Record<string, unknown>, report: Report): Shaped {
+export function checkShape (value: Record<string, unknown>, report: Report): ShapeResult {
   fillDefaults(Config, value)
   if (Check(Config, value)) return { config: value, written: path => path }
   return reportShape(value, report)
@@ -40,7 +40,7 @@ function configCheck (): ValidateFunction<Config> {
   return ajv.compile<Config>(Config)
 }
 
-function reportShape (value: Record<string, unknown>, report: Report): Shaped {
+function reportShape (value: Record<string, unknown>, report: Report): ShapeResult {
   const isConfig = configCheck()
   let accepted: unknown = value
   const gone = new Map<string, number[]>()
@@ -100,7 +100,7 @@ function describe (error: ErrorObject, path: Path, report: Report): void {
   switch (keyword) {
     case 'additionalProperties': {
       const known = isObject(parentSchema.properties) ? Object.keys(parentSchema.properties) : []
-      const meant = nearest(String(params.additionalProperty), known)
+      const meant = nearestWord(String(params.additionalProperty), known)
       const suggestion = meant === undefined ? undefined : formatPath([...path.slice(0, -1), meant])
       const message = suggestion === undefined && known.length > 0 ? `unknown entry; known entries: ${known.join(', ')}` : 'unknown entry'
       return report.add(path, message, { suggestion, part: 'name' })
@@ -117,7 +117,7 @@ function describe (error: ErrorObject, path: Path, report: Report): void {
       if (!Array.isArray(words)) {
         return report.add(path, String(patternErrorMessage ?? `must be ${typeName(params.type)}`))
       }
-      const suggestion = typeof data === 'string' ? nearest(data, words) : undefined
+      const suggestion = typeof data === 'string' ? nearestWord(data, words) : undefined
       return report.add(path, `must be one of ${words.join(', ')}`, { suggestion })
     }
   }

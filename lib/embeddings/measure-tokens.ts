@@ -34,7 +34,7 @@ export type Measure =
 export const maxTokenBytes = 128
 
 /** Measures inputs against limits. Costs a pass over the texts at memory speed. */
-export function measure (input: EmbeddingInput, limits: TokenLimits): Measure {
+export function measureInputs (input: EmbeddingInput, limits: TokenLimits): Measure {
   const bounds = inputsOf(input).map(boundsOf)
   let least = 0
   let most = 0

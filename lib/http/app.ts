@@ -12,7 +12,7 @@ import { chatCompletionsErrors } from '../dialects/chat-completions/errors.ts'
 import { noteError } from '../core/record.ts'
 import { Admission, type AdmissionLimits } from './admission.ts'
 import { KoaWithoutResponseHandling } from './node-internals.ts'
-import { OpenCallNode, OpenCalls } from './open-calls.ts'
+import { OpenCallEntry, OpenCalls } from './open-calls.ts'
 import { Pipelining } from './pipelining.ts'
 import { readCall, type EdgeLimits } from './read-call.ts'
 import { writeReply, type RecordCall } from './write-reply.ts'
@@ -72,9 +72,9 @@ export function createApp (options: AppOptions): App {
   let { limits } = options
   const admission = new Admission(limits)
   const pipelining = new Pipelining(limits.pipelinedRequests)
-  const waiting = new Set<{ readonly calls: Set<OpenCallNode>, readonly resolve: () => void }>()
+  const waiting = new Set<{ readonly calls: Set<OpenCallEntry>, readonly resolve: () => void }>()
 
-  const end = (link: OpenCallNode): void => {
+  const end = (link: OpenCallEntry): void => {
     open.delete(link)
     for (const waiter of waiting) {
       waiter.calls.delete(link)
@@ -90,7 +90,7 @@ export function createApp (options: AppOptions): App {
   ): Promise<void> => {
     const endpoint = target instanceof GatewayError ? undefined : target
     const { call, abort, close } = readCall(request, response, params, endpoint, limits, admission)
-    const link = new OpenCallNode(abort, call)
+    const link = new OpenCallEntry(abort, call)
     open.add(link)
     if (options.draining()) response.shouldKeepAlive = false
     try {

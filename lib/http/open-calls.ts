@@ -11,12 +11,12 @@ import type { Call } from '../core/call.ts'
 import type { GatewayError } from '../core/errors.ts'
 
 /** One open call, as the edge sees it. */
-export class OpenCallNode {
+export class OpenCallEntry {
   readonly abort: (reason: GatewayError) => void
   /** Absent in the ring itself. */
   readonly call: Call | undefined
-  previous: OpenCallNode = this
-  next: OpenCallNode = this
+  previous: OpenCallEntry = this
+  next: OpenCallEntry = this
 
   constructor (abort: (reason: GatewayError) => void, call?: Call) {
     this.abort = abort
@@ -24,15 +24,15 @@ export class OpenCallNode {
   }
 }
 
-export class OpenCalls implements Iterable<OpenCallNode> {
-  readonly #ring = new OpenCallNode(() => undefined)
+export class OpenCalls implements Iterable<OpenCallEntry> {
+  readonly #ring = new OpenCallEntry(() => undefined)
   #size = 0
 
   get size (): number {
     return this.#size
   }
 
-  add (link: OpenCallNode): void {
+  add (link: OpenCallEntry): void {
     this.#size++
     link.previous = this.#ring.previous
     link.next = this.#ring
@@ -41,7 +41,7 @@ export class OpenCalls implements Iterable<OpenCallNode> {
   }
 
   /** @param link one that was added and not deleted */
-  delete (link: OpenCallNode): void {
+  delete (link: OpenCallEntry): void {
     this.#size--
     link.previous.next = link.next
     link.next.previous = link.previous
@@ -51,8 +51,8 @@ export class OpenCalls implements Iterable<OpenCallNode> {
   }
 
   /** Iterates over the calls open now: additions and deletions meanwhile change nothing. */
-  [Symbol.iterator] (): Iterator<OpenCallNode> {
-    const links: OpenCallNode[] = []
+  [Symbol.iterator] (): Iterator<OpenCallEntry> {
+    const links: OpenCallEntry[] = []
     for (let link = this.#ring.next; link !== this.#ring; link = link.next) links.push(link)
     return links.values()
   }

@@ -31,7 +31,7 @@ export interface EdgeLimits {
 }
 
 /** A call, and what the edge needs to end it. */
-export interface OpenCall {
+export interface AcceptedCall {
   readonly call: Call
   /** Aborts everything that depends on the call. */
   readonly abort: (reason: GatewayError) => void
@@ -55,7 +55,7 @@ export function readCall (
   endpoint: Endpoint | undefined,
   limits: EdgeLimits,
   admission: Admission
-): OpenCall {
+): AcceptedCall {
   const { name, body, maxBodyBytes, largeStringBytes, largeField } = endpoint ?? noEndpoint
   const signal = new CallCancellation()
   const abort = (reason: GatewayError): void => signal.abort(reason)
@@ -98,7 +98,7 @@ export function readCall (
         ...largeStrings !== undefined && { largeStrings }
       })
     },
-    ...largeStrings !== undefined && { largeStrings: largeStrings.texts },
+    ...largeStrings !== undefined && { largeStrings: largeStrings.largeStrings },
     signal,
     receivedAtMs: performance.now(),
     record

@@ -10,7 +10,7 @@ import { createReadStream } from 'node:fs'
 import { open } from 'node:fs/promises'
 import { Transform, type TransformCallback } from 'node:stream'
 import { asGatewayError, GatewayError, ValidationError } from '../core/errors.ts'
-import { megabytes } from '../text/megabytes.ts'
+import { formatMegabytes } from '../text/megabytes.ts'
 import { createUploadDirectory, removeUploadDirectory } from './upload-directory.ts'
 import type { Reservation } from './admission.ts'
 import type { IncomingMessage } from 'node:http'
@@ -174,8 +174,8 @@ function explained (error: unknown, field: string | undefined, { maxBytes }: For
   if (error instanceof GatewayError && error.code !== 'file_too_large') return error
   if (code === 'file_too_large' || tooLarge.has(Number(code))) {
     return code === 1006
-      ? new GatewayError('file_too_large', { message: `The fields of the form are larger than ${megabytes(fieldBytes)}.` })
-      : new GatewayError('file_too_large', { message: `The file is larger than ${megabytes(maxBytes)}.`, param: field })
+      ? new GatewayError('file_too_large', { message: `The fields of the form are larger than ${formatMegabytes(fieldBytes)}.` })
+      : new GatewayError('file_too_large', { message: `The file is larger than ${formatMegabytes(maxBytes)}.`, param: field })
   }
   if (tooMany.has(Number(code))) {
     return malformed(`A form may have up to ${maxFields} fields and ${maxFiles} files.`)

@@ -6,7 +6,7 @@
 
 import { isUtf8 } from 'node:buffer'
 import { GatewayError } from '../core/errors.ts'
-import { megabytes } from '../text/megabytes.ts'
+import { formatMegabytes } from '../text/megabytes.ts'
 import { yieldFairly } from '../async/yield-fairly.ts'
 import { isDeeperThan } from '../json/depth.ts'
 import { ValueCounter } from '../json/value-counter.ts'
@@ -211,7 +211,7 @@ function isContinuation (byte: number | undefined): boolean {
 }
 
 function tooLarge (maxBytes: number, param?: string): GatewayError {
-  return new GatewayError('file_too_large', { message: `The body is larger than ${megabytes(maxBytes)}.`, param })
+  return new GatewayError('file_too_large', { message: `The body is larger than ${formatMegabytes(maxBytes)}.`, param })
 }
 
 function tooManyValues ({ maxValues }: JsonLimits): GatewayError {

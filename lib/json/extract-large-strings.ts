@@ -14,7 +14,7 @@ const backslash = 0x5c
 const slash = 0x2f
 
 export class LargeStringExtractor {
-  readonly texts = new Map<string, LargeString>()
+  readonly largeStrings = new Map<string, LargeString>()
   readonly #longBytes: number
   /** The JSON that is left once all has come, as ranges of the pieces. */
   readonly rest: Buffer[] = []
@@ -119,7 +119,7 @@ export class LargeStringExtractor {
       return
     }
     const placeholder = `(${bytes.length} bytes, ${randomUUID()})`
-    this.texts.set(placeholder, new LargeString(bytes))
+    this.largeStrings.set(placeholder, new LargeString(bytes))
     this.rest.push(Buffer.from(placeholder))
   }
 }

@@ -19,7 +19,7 @@ export interface AffordableAnswer {
 const million = 1_000_000
 
 /** Returns what a call of a key with a budget and `capAnswers` can still afford; `undefined` for every other call. */
-export function affordableAnswer (
+export function affordableTokens (
   { record, request, routes }: Pick<RoutedCall<ChatInput>, 'record' | 'request' | 'routes'>, models: Pick<ModelRegistry, 'find'>
 ): AffordableAnswer | undefined {
   if (record.reservedNanoUsd === undefined) return undefined

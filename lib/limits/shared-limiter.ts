@@ -3,7 +3,7 @@
  * channel. Only calls of limited keys do so; one message each way, some tens of microseconds.
  */
 
-import { send, type IpcChannel } from '../async/ipc.ts'
+import { sendMessage, type IpcChannel } from '../async/ipc.ts'
 import { GatewayError } from '../core/errors.ts'
 import type { ActualUsage, LimitDecision, ReservationRequest } from './counters.ts'
 import type { Limiter, LocalLimiter } from './limiter.ts'
@@ -32,14 +32,14 @@ export function workerLimiter (primary: IpcChannel<Message>): Limiter {
       if (primary.connected === false) return reject(new GatewayError('shutting_down'))
       const request = ++last
       waiting.set(request, { resolve, reject })
-      send(primary, { limits: 'reserve', request, wanted })
+      sendMessage(primary, { limits: 'reserve', request, wanted })
     }),
-    settle: (reservation, used) => send(primary, { limits: 'settle', reservation, used })
+    settle: (reservation, used) => sendMessage(primary, { limits: 'settle', reservation, used })
   }
 }
 
 /** Serves a worker in the primary, and releases its reservations when it exits. */
-export function serveLimits (worker: IpcChannel<Message>, limiter: LocalLimiter, holder: string): void {
+export function answerLimitMessages (worker: IpcChannel<Message>, limiter: LocalLimiter, holder: string): void {
   worker.on('message', message => {
     if (!isMessage(message)) return
     if (message.limits === 'settle') limiter.settle(message.reservation, message.used)
@@ -51,7 +51,7 @@ export function serveLimits (worker: IpcChannel<Message>, limiter: LocalLimiter,
     const decision = await limiter.reserve(wanted, holder)
     // The worker exited while usage records were read: its reservation would never be settled.
     if (worker.connected === false) limiter.release(holder)
-    else send(worker, { limits: 'decision', request, decision })
+    else sendMessage(worker, { limits: 'decision', request, decision })
   }
 }
 

@@ -16,7 +16,7 @@ import type { LocalPrograms } from './programs.ts'
 import type { SendOptions } from '../providers/provider.ts'
 
 /** Thrown for a document that cannot be read here; the message is for the caller. */
-export class Unreadable extends Error {}
+export class UnreadableDocument extends Error {}
 
 // What tesseract's models were made for. Without it, it guesses from the size of the image and
 // cuts columns wrong.
@@ -41,8 +41,8 @@ export async function readPages (
   const { signal, keyId = '' } = sending
   if (!isPdf) return [await semaphore.run(keyId, async () => await recognise(bytes, programs, signal), signal)]
   const texts = await pageTexts(bytes, keyId, signal)
-  if (texts === undefined) throw new Unreadable('The PDF cannot be read.')
-  if (texts.length > maxPages) throw new Unreadable(`The document has more than ${maxPages} pages.`)
+  if (texts === undefined) throw new UnreadableDocument('The PDF cannot be read.')
+  if (texts.length > maxPages) throw new UnreadableDocument(`The document has more than ${maxPages} pages.`)
   const bare = texts.flatMap((text, index) => text.trim() === '' ? [index] : [])
   if (bare.length === 0 || programs.tesseract === undefined || programs.pdftoppm === undefined) return texts
   return await recognisePages(bytes, texts, bare, programs, sending)
@@ -84,14 +84,14 @@ async function paint (file: string, number: number, { pdftoppm = '' }: LocalProg
 }
 
 async function recognise (image: Buffer, { tesseract }: LocalPrograms, signal: CallSignal): Promise<string> {
-  if (tesseract === undefined) throw new Unreadable('Images cannot be read here: tesseract is not installed.')
+  if (tesseract === undefined) throw new UnreadableDocument('Images cannot be read here: tesseract is not installed.')
   const { width = 0, height = 0 } = pngSize(image) ?? {}
-  if (width * height > maxPixels) throw new Unreadable('The image is too large.')
+  if (width * height > maxPixels) throw new UnreadableDocument('The image is too large.')
   try {
     const text = await runProgram(tesseract, ['stdin', 'stdout', '--dpi', dpi], { input: image, signal, maxBytes: textBytes })
     return text.toString().replaceAll('\f', '').trim()
   } catch (error) {
     if (signal.aborted) throw signal.reason
-    throw new Unreadable('The image cannot be read.', { cause: error })
+    throw new UnreadableDocument('The image cannot be read.', { cause: error })
   }
 }

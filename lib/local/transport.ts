@@ -6,7 +6,7 @@
 
 import { bufferBody } from '../wire/buffer-body.ts'
 import { localPrograms, type LocalPrograms } from './programs.ts'
-import { readPages, Unreadable } from './read-pages.ts'
+import { readPages, UnreadableDocument } from './read-pages.ts'
 import { speak } from './speak.ts'
 import type { SpeechRequest } from '../../schemas/speech.ts'
 import type { SendOptions, Transport, UpstreamResponse, UpstreamBody, UpstreamRequest } from '../providers/provider.ts'
@@ -32,7 +32,7 @@ async function readDocument (request: UpstreamRequest, programs: LocalPrograms, 
     const pages = await readPages(document.bytes, document.isPdf, programs, sending)
     return answer(200, { pages: pages.map((markdown, index) => ({ index, markdown })), model: 'ocr' })
   } catch (error) {
-    if (!(error instanceof Unreadable)) throw error
+    if (!(error instanceof UnreadableDocument)) throw error
     return answer(400, { object: 'error', message: error.message, type: 'invalid_document' })
   }
 }

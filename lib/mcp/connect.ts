@@ -37,7 +37,7 @@ export type Connect = (target: ToolServerTarget, signal: AbortSignal) => Promise
  * @throws an error of the client library, after at most about `timeoutMs`, with nothing left open
  */
 export function createConnect (options: ConnectOptions): Connect {
-  return async ({ via }, signal) => {
+  return async ({ connection: via }, signal) => {
     const timeout = startDeadline(options.timeoutMs, signal, new Error('timed out while connecting'))
     try {
       return via.kind === 'local'

@@ -3,7 +3,7 @@
 import { defaultTurns } from '../limits/estimate.ts'
 import type { ChatInput } from '../chat/input.ts'
 import type { ToolSettings } from '../core/settings.ts'
-import type { TurnCall } from '../chat/turn.ts'
+import type { TurnToolCall } from '../chat/turn.ts'
 
 export type ToolLimits = Pick<ToolSettings, 'loopMs' | 'loopTokens' | 'callsPerTurn' | 'maxIdenticalCalls'>
 
@@ -18,7 +18,7 @@ export interface LoopState {
   /** Tokens of all turns so far. */
   readonly tokens: number
   /** Tells whether the budget pays for another turn. */
-  readonly affordsTurn: () => boolean
+  readonly canAffordTurn: () => boolean
 }
 
 export class LoopLimits {
@@ -37,7 +37,7 @@ export class LoopLimits {
   }
 
   /** Returns why the calls of a turn are not run, if so. Calls that are run are remembered: asked once a turn. */
-  stopReason (calls: readonly TurnCall[], { turn, outOfTime, tokens, affordsTurn }: LoopState): StopReason | undefined {
+  stopReason (calls: readonly TurnToolCall[], { turn, outOfTime, tokens, canAffordTurn: affordsTurn }: LoopState): StopReason | undefined {
     if (calls.length === 0) return undefined
     if (this.isLastTurn(turn)) return 'max_turns'
     if (outOfTime) return 'deadline'
@@ -47,7 +47,7 @@ export class LoopLimits {
     return this.#areRepeated(calls) ? 'repeated_call' : undefined
   }
 
-  #areRepeated (calls: readonly TurnCall[]): boolean {
+  #areRepeated (calls: readonly TurnToolCall[]): boolean {
     let repeated = false
     for (const { name, argumentsText } of calls) {
       const key = JSON.stringify([name, argumentsText])

@@ -9,7 +9,7 @@
 
 import { request, type Dispatcher } from 'undici'
 import { ExpiringMap } from '../async/expiring-map.ts'
-import { ToolServerFailure } from './failure.ts'
+import { ToolServerFault } from './failure.ts'
 
 /** Describes where a registry says a server is, and what it must be sent. */
 export interface RegisteredServer {
@@ -30,7 +30,7 @@ const notFoundTtlMs = 30_000
 
 export function createRegistry (baseUrl: string, dispatcher: Dispatcher): Registry {
   const base = /\/v0(\.\d+)?\/?$/.test(baseUrl) ? baseUrl.replace(/\/$/, '') : `${baseUrl.replace(/\/$/, '')}/v0`
-  const known = new ExpiringMap<RegisteredServer | ToolServerFailure>(1000)
+  const known = new ExpiringMap<RegisteredServer | ToolServerFault>(1000)
 
   async function ask (path: string, signal: AbortSignal): Promise<unknown> {
     const { statusCode, body } = await request(`${base}${path}`, { dispatcher, signal, headers: { accept: 'application/json' } })
@@ -64,7 +64,7 @@ export function createRegistry (baseUrl: string, dispatcher: Dispatcher): Regist
     if (names.includes(slug)) return slug
     const candidates = [...new Set(names.filter(name => name.endsWith(`.${slug}`)))]
     if (candidates.length < 2) return candidates[0]
-    throw new ToolServerFailure('resolve', `Several registered tool servers match \`${slug}\`.`, {
+    throw new ToolServerFault('resolve', `Several registered tool servers match \`${slug}\`.`, {
       recommendation: `Use the full name: ${candidates.slice(0, 5).join(', ')}.`
     })
   }
@@ -73,7 +73,7 @@ export function createRegistry (baseUrl: string, dispatcher: Dispatcher): Regist
     find: async (slug, version, signal) => {
       const key = `${slug}@${version ?? ''}`
       const remembered = known.get(key)
-      if (remembered instanceof ToolServerFailure) throw remembered
+      if (remembered instanceof ToolServerFault) throw remembered
       if (remembered !== undefined) return remembered
       try {
         const found = await lookUp(slug, version, signal)
@@ -81,8 +81,8 @@ export function createRegistry (baseUrl: string, dispatcher: Dispatcher): Regist
         return found
       } catch (error) {
         if (signal.aborted) throw error
-        if (!(error instanceof ToolServerFailure)) {
-          throw new ToolServerFailure('resolve', 'The registry of tool servers could not be reached.', {
+        if (!(error instanceof ToolServerFault)) {
+          throw new ToolServerFault('resolve', 'The registry of tool servers could not be reached.', {
             recommendation: 'Try again later, or send the URL of the server.', cause: error
           })
         }
@@ -93,9 +93,9 @@ export function createRegistry (baseUrl: string, dispatcher: Dispatcher): Regist
   }
 }
 
-export function notFound (slug: string, version?: string): ToolServerFailure {
+export function notFound (slug: string, version?: string): ToolServerFault {
   const name = version === undefined ? slug : `${slug}@${version}`
-  return new ToolServerFailure('resolve', `Unknown tool server \`${name}\`.`, {
+  return new ToolServerFault('resolve', `Unknown tool server \`${name}\`.`, {
     recommendation: 'Check the slug, or send the URL of the server.'
   })
 }
@@ -105,7 +105,7 @@ function remoteOf (answer: unknown, slug: string): RegisteredServer {
   const remote = remotes.find(entry => typeOf(entry) === 'streamable-http') ?? remotes.find(entry => typeOf(entry) === 'sse')
   const url = field(remote, 'url')
   if (typeof url !== 'string' || !/^https?:\/\//.test(url) || url.includes('{')) {
-    throw new ToolServerFailure('resolve', `The tool server \`${slug}\` has no remote endpoint.`, {
+    throw new ToolServerFault('resolve', `The tool server \`${slug}\` has no remote endpoint.`, {
       recommendation: 'Run it yourself and send its URL, or ask the operator to configure it.'
     })
   }

@@ -9,7 +9,7 @@
 import { createHash } from 'node:crypto'
 import { Secret } from '../core/secret.ts'
 import { isHeaderSafe } from '../text/header-value.ts'
-import { ToolServerFailure } from './failure.ts'
+import { ToolServerFault } from './failure.ts'
 import { notFound, type Registry } from './registry.ts'
 import type { ToolServerSettings } from '../core/settings.ts'
 import type { LocalServer, RemoteServer, ToolServerTarget } from './tool-server-target.ts'
@@ -43,7 +43,7 @@ export function createResolve (configured: readonly ToolServerSettings[], regist
     const { url: found, requiredHeaders } = await registry.find(slug, version, signal)
     const missing = requiredHeaders.filter(name => !(name.toLowerCase() in own))
     if (missing.length > 0) {
-      throw new ToolServerFailure('resolve', `The tool server \`${slug}\` requires headers that were not sent.`, {
+      throw new ToolServerFault('resolve', `The tool server \`${slug}\` requires headers that were not sent.`, {
         recommendation: `Send ${missing.join(', ')} in \`headers\` of its entry in \`mcp_servers\`.`
       })
     }
@@ -66,7 +66,7 @@ function configuredTarget (
     name: requested.name,
     sessionKey: sessionKey(via, perKey ? keyId : ''),
     ...perKey && { keyId },
-    via,
+    connection: via,
     ...allowed !== undefined && { allowedTools: allowed },
     ...timeoutMs !== undefined && { timeoutMs }
   }
@@ -78,7 +78,7 @@ function target (requested: RequestedServer, via: RemoteServer, keyId: string): 
     name: requested.name,
     sessionKey: sessionKey(via, keyId),
     keyId,
-    via,
+    connection: via,
     ...allowed !== undefined && { allowedTools: allowed }
   }
 }
@@ -86,7 +86,7 @@ function target (requested: RequestedServer, via: RemoteServer, keyId: string): 
 function remote (url: string, headers: Record<string, Secret>, checkAddress: boolean): RemoteServer {
   const parsed = URL.canParse(url) ? new URL(url) : undefined
   if (parsed === undefined || !/^https?:$/.test(parsed.protocol) || parsed.username !== '' || parsed.password !== '') {
-    throw new ToolServerFailure('resolve', 'The URL of the tool server is not valid.', {
+    throw new ToolServerFault('resolve', 'The URL of the tool server is not valid.', {
       recommendation: 'Send an http or https URL without user name and password; put credentials in `headers`.'
     })
   }
@@ -106,7 +106,7 @@ function ownHeaders ({ headers, credentials }: RequestedServer): Record<string, 
     const name = given.toLowerCase()
     if (reserved.has(name)) continue
     if (!/^[!#$%&'*+.^_`|~\w-]+$/.test(name) || !isHeaderSafe(value)) {
-      throw new ToolServerFailure('resolve', 'A header for the tool server is not valid.', {
+      throw new ToolServerFault('resolve', 'A header for the tool server is not valid.', {
         recommendation: 'Remove line breaks and unusual characters from `headers` and `authorization`.'
       })
     }

@@ -1,12 +1,12 @@
 /** Runs the tool calls of one turn concurrently. */
 
-import type { TurnCall } from '../chat/turn.ts'
+import type { TurnToolCall } from '../chat/turn.ts'
 import type { ChatEvent } from '../core/events.ts'
 import type { OfferedTool, OpenTools, ToolCallOptions, ToolOutcome } from './tool-servers.ts'
 
 /** Holds a call and its outcome; no outcome when there was no time left for it. */
-export interface RanCall {
-  readonly call: TurnCall
+export interface FinishedToolCall {
+  readonly call: TurnToolCall
   readonly outcome: ToolOutcome | undefined
 }
 
@@ -23,8 +23,8 @@ export interface RunOptions {
  * cancelled at their server.
  */
 export async function * runTools (
-  calls: readonly TurnCall[], open: OpenTools, { signal, emitProgress, seesImages }: RunOptions
-): AsyncGenerator<ChatEvent[], RanCall[]> {
+  calls: readonly TurnToolCall[], open: OpenTools, { signal, emitProgress, seesImages }: RunOptions
+): AsyncGenerator<ChatEvent[], FinishedToolCall[]> {
   const buffer = new EventBuffer()
   const options = { signal, seesImages }
   const emit = emitProgress ? (fields: ToolEvent) => buffer.push(fields) : undefined
@@ -63,8 +63,8 @@ class EventBuffer {
 }
 
 async function runOne (
-  call: TurnCall, open: OpenTools, options: ToolCallOptions, emit?: (fields: ToolEvent) => void
-): Promise<RanCall> {
+  call: TurnToolCall, open: OpenTools, options: ToolCallOptions, emit?: (fields: ToolEvent) => void
+): Promise<FinishedToolCall> {
   const offered = open.offered.find(({ name }) => name === call.name)
   const facts = { id: call.id, name: offered?.tool.name ?? call.name, server_name: offered?.serverName ?? null }
   emit?.({ type: 'tool-start', ...facts })
@@ -79,7 +79,7 @@ async function runOne (
 }
 
 async function outcomeOf (
-  { name, arguments: args }: TurnCall, offered: OfferedTool | undefined, open: OpenTools, options: ToolCallOptions
+  { name, arguments: args }: TurnToolCall, offered: OfferedTool | undefined, open: OpenTools, options: ToolCallOptions
 ): Promise<ToolOutcome | undefined> {
   if (args === undefined) return notRun(name, offered, 'The arguments must be a JSON object.')
   try {

@@ -6,9 +6,9 @@ import { beginTurn, endTurn } from '../core/record.ts'
 import { estimateChat } from '../limits/estimate.ts'
 import { addUsage, type Usage } from '../core/usage.ts'
 import { ToolCallFilter } from '../chat/tool-call-filter.ts'
-import { Turn, type TurnCall } from '../chat/turn.ts'
+import { Turn, type TurnToolCall } from '../chat/turn.ts'
 import { LoopLimits, type StopReason, type ToolLimits } from './loop-limits.ts'
-import { runTools, type RanCall } from './run-tools.ts'
+import { runTools, type FinishedToolCall } from './run-tools.ts'
 import { ownFunctions, withResults, withTools } from './turn-requests.ts'
 import type { Batch } from '../core/batch.ts'
 import type { ChatInput } from '../chat/input.ts'
@@ -27,7 +27,7 @@ export interface LoopOptions {
   /** Tells whether the model of a route can be shown the pictures that tools return. */
   readonly seesImages: (route: Route) => boolean
   /** Tells whether the budget pays for another turn. */
-  readonly affords: (call: ChatCall) => boolean
+  readonly canAffordTurn: (call: ChatCall) => boolean
 }
 
 /** Characters of data URLs in one answer: every turn sends all of them again. */
@@ -39,14 +39,14 @@ export class ToolLoop {
   readonly #ask: Ask
   readonly #limits: LoopLimits
   readonly #seesImages: LoopOptions['seesImages']
-  readonly #affords: LoopOptions['affords']
+  readonly #affords: LoopOptions['canAffordTurn']
   readonly #own: ReadonlySet<string>
   readonly #clock
   readonly #errors: Record<string, ToolServerError>
   #usage: Usage | undefined
   #imageCharacters = 0
 
-  constructor (call: ChatCall, open: OpenTools, ask: Ask, { limits, seesImages, affords }: LoopOptions) {
+  constructor (call: ChatCall, open: OpenTools, ask: Ask, { limits, seesImages, canAffordTurn: affords }: LoopOptions) {
     this.#call = call
     this.#open = open
     this.#ask = ask
@@ -84,7 +84,7 @@ export class ToolLoop {
       this.#usage = addUsage(this.#usage, turn.usage)
       const calls = wantsCalls(turn) ? turn.calls().filter(({ name }) => this.#isServerTool(name)) : []
       let stop: StopReason | undefined = this.#limits.stopReason(calls, {
-        turn: number, outOfTime: this.#clock.passed(), tokens: this.#usage?.totalTokens ?? 0, affordsTurn: () => this.#affords(asked)
+        turn: number, outOfTime: this.#clock.passed(), tokens: this.#usage?.totalTokens ?? 0, canAffordTurn: () => this.#affords(asked)
       })
       if (calls.length > 0 && stop === undefined) {
         const ran = yield * this.#run(calls, route)
@@ -110,7 +110,7 @@ export class ToolLoop {
     return this.#open.tools.length > 0 && !this.#own.has(name)
   }
 
-  async * #run (calls: readonly TurnCall[], route: Route): AsyncGenerator<ChatBatch, RanCall[]> {
+  async * #run (calls: readonly TurnToolCall[], route: Route): AsyncGenerator<ChatBatch, FinishedToolCall[]> {
     const { stream, stream_options: options } = this.#call.request
     const emitProgress = stream === true && options?.include_tool_events === true
     const startedAtMs = performance.now()

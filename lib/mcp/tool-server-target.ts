@@ -11,7 +11,7 @@ export interface ToolServerTarget {
   readonly sessionKey: string
   /** The gateway key that the session belongs to; absent when all keys share it. */
   readonly keyId?: string
-  readonly via: RemoteServer | LocalServer
+  readonly connection: RemoteServer | LocalServer
   /** The version the caller asked for, if it is still to be checked against what the server reports. */
   readonly version?: string
   /** Limits the tools to offer; all when absent. */

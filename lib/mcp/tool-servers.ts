@@ -14,7 +14,7 @@ import { startDeadline } from '../async/start-deadline.ts'
 import { createGuardedAgent } from './guarded-fetch.ts'
 import { abortable } from '../async/abortable.ts'
 import { createConnect, type Connect } from './connect.ts'
-import { asFailure, timedOut, ToolServerFailure, type Phase } from './failure.ts'
+import { asFailure, timedOut, ToolServerFault, type Phase } from './failure.ts'
 import { createRegistry } from './registry.ts'
 import { createResolve, type Resolve } from './resolve.ts'
 import { SessionPool } from './session-pool.ts'
@@ -147,7 +147,7 @@ async function openTools (
     try {
       const target = await abortable(resolve(requested, key.id, timeout.signal), timeout.signal)
       phase = 'connect'
-      const tools = await pools[target.via.kind].use(target, timeout.signal, async session => {
+      const tools = await pools[target.connection.kind].use(target, timeout.signal, async session => {
         checkVersion(target, session.serverVersion)
         phase = 'list'
         return await session.tools()
@@ -178,7 +178,7 @@ async function openTools (
  */
 function checkVersion ({ name, version }: ToolServerTarget, reported: string | undefined): void {
   if (version === undefined || reported === version || reported?.startsWith(`${version}.`) === true) return
-  throw new ToolServerFailure('resolve', `The tool server \`${name}\` does not run version ${version}.`, {
+  throw new ToolServerFault('resolve', `The tool server \`${name}\` does not run version ${version}.`, {
     recommendation: reported === undefined ? 'Leave out the version.' : `Leave out the version, or send ${reported}.`
   })
 }
@@ -214,7 +214,7 @@ async function callTool (
   const startedMs = performance.now()
   const duration = (): { durationMs: number } => ({ durationMs: Math.round(performance.now() - startedMs) })
   try {
-    const result = await pools[target.via.kind].use(target, signal, async session => await session.call(tool.name, args, {
+    const result = await pools[target.connection.kind].use(target, signal, async session => await session.call(tool.name, args, {
       signal, timeoutMs: target.timeoutMs ?? settings.callMs, ...onProgress !== undefined && { onProgress }
     }))
     return succeeded({ ...call, ...duration() }, result, resultBytes, seesImages)

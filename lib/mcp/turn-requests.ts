@@ -4,7 +4,7 @@ import { namedToolChoice, relaxedChoice } from '../chat/tool-choice.ts'
 import type { ChatInput } from '../chat/input.ts'
 import type { Message, UserPart } from '../../schemas/messages.ts'
 import type { OpenTools } from './tool-servers.ts'
-import type { RanCall } from './run-tools.ts'
+import type { FinishedToolCall } from './run-tools.ts'
 
 /** Returns the names of the functions that the caller runs. */
 export function ownFunctions ({ tools = [], functions = [] }: ChatInput): Set<string> {
@@ -29,7 +29,7 @@ export function withTools (request: ChatInput, { tools, offered }: OpenTools): C
 }
 
 /** Returns the request of the turn after one whose calls have been run. @param said the message of that turn */
-export function withResults (request: ChatInput, said: Message, ran: readonly RanCall[]): ChatInput {
+export function withResults (request: ChatInput, said: Message, ran: readonly FinishedToolCall[]): ChatInput {
   return {
     ...request,
     ...relaxedChoice(request),
@@ -37,7 +37,7 @@ export function withResults (request: ChatInput, said: Message, ran: readonly Ra
   }
 }
 
-function asToolMessage ({ call, outcome }: RanCall): Message {
+function asToolMessage ({ call, outcome }: FinishedToolCall): Message {
   return { role: 'tool', tool_call_id: call.id, content: outcome?.text ?? '' }
 }
 
@@ -45,7 +45,7 @@ function asToolMessage ({ call, outcome }: RanCall): Message {
  * Returns the pictures of the results: not every provider takes them in the message of a tool, every one
  * takes them in a message after it.
  */
-function asImageMessage (ran: readonly RanCall[]): Message[] {
+function asImageMessage (ran: readonly FinishedToolCall[]): Message[] {
   const parts = ran.flatMap(({ call, outcome }) => (outcome?.images ?? []).flatMap((url, index): UserPart[] => [
     { type: 'text', text: `Image ${index + 1} of the result of ${call.name} (${call.id}):` },
     { type: 'image_url', image_url: { url } }

@@ -4,7 +4,7 @@
  */
 
 import type { Route } from '../core/route.ts'
-import { nearest } from '../text/nearest.ts'
+import { nearestWord } from '../text/nearest.ts'
 import type { Settings } from '../core/settings.ts'
 import { collectModels } from './known-models.ts'
 import { buildIndex } from './model-index.ts'
@@ -47,7 +47,7 @@ export function createModels (
     suggest (id) {
       const name = id.slice(id.indexOf('/') + 1)
       const owner = (known: string | undefined) => index.idsByName.get(known ?? '')?.[0]
-      return owner(name) ?? nearest(id, index.names()) ?? owner(nearest(name, index.idsByName.keys()))
+      return owner(name) ?? nearestWord(id, index.names()) ?? owner(nearestWord(name, index.idsByName.keys()))
     },
 
     find: id => index.find(id),

@@ -11,7 +11,7 @@ import type { UpdatableModelRegistry } from './create-models.ts'
 import type { Provider } from '../providers/provider.ts'
 import { chatCompletionsModels } from '../providers/chat-completions/model-list.ts'
 import { kinds } from '../providers/kinds.ts'
-import { bareEntry } from './known-models.ts'
+import { unknownModelEntry } from './known-models.ts'
 
 export interface DiscoveryOptions {
   /** Milliseconds between two readings of a list. Default 10 minutes. */
@@ -80,7 +80,7 @@ export async function listModels (
   for (const item of read(body)) {
     const known = typeof item.id === 'string' && item.id !== '' && item.id.length <= maxIdLength
     if (!known || entries.length === maxModels) continue
-    entries.push({ ...bareEntry(provider.id, item.id, kind), ...item.facts })
+    entries.push({ ...unknownModelEntry(provider.id, item.id, kind), ...item.facts })
   }
   return entries
 }

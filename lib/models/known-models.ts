@@ -93,7 +93,7 @@ function withProvider (providerId: string, model: ModelEntry): ModelEntry {
 }
 
 /** Returns a model of which only its name is known. */
-export function bareEntry (providerId: string, model: string, kind: ProviderKind): ModelEntry {
+export function unknownModelEntry (providerId: string, model: string, kind: ProviderKind): ModelEntry {
   return {
     id: `${providerId}/${model}`,
     providerId,
@@ -111,7 +111,7 @@ function newEntry ({ id }: ModelSettings, providerKinds: ReadonlyMap<string, Pro
   if (kind === undefined) {
     throw new Error(`models: "${id}" does not start with the id of a provider and a slash.`)
   }
-  return bareEntry(providerId, id.slice(slash + 1), kind)
+  return unknownModelEntry(providerId, id.slice(slash + 1), kind)
 }
 
 function configured (known: ModelEntry, settings: ModelSettings): ModelEntry {

@@ -13,7 +13,7 @@ import type { Route, ScoreTerm } from '../core/route.ts'
 import type { Attributes } from '../core/model.ts'
 
 /** A route, and what is known of its model. */
-export interface RankedCandidate {
+export interface RankingCandidate {
   readonly route: Route
   readonly attributes: Attributes
 }
@@ -41,7 +41,7 @@ function needsOf ([name, amount]: [string, number]): Need[] {
  * @param named attributes that the request speaks of, for calls that do not say what they need
  */
 export function rank (
-  candidates: readonly RankedCandidate[], agent: Attributes | undefined, named: Iterable<string>
+  candidates: readonly RankingCandidate[], agent: Attributes | undefined, named: Iterable<string>
 ): Route[] {
   const needs = agent === undefined
     ? [...named].map((attribute): Need => ({ attribute, amount: 1, weight: 1 }))

@@ -9,7 +9,7 @@
 import type { ApiKey } from '../core/key.ts'
 
 /** Returns whether a key may use the model with this id. A key without patterns may use all. */
-export function mayUse ({ models }: ApiKey, modelId: string): boolean {
+export function mayUseModel ({ models }: ApiKey, modelId: string): boolean {
   if (models === undefined) return true
   return models.some(pattern =>
     pattern === modelId || pattern === '*' ||

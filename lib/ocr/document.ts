@@ -7,7 +7,7 @@
 
 import type { CallSignal } from '../core/call-signal.ts'
 import { GatewayError } from '../core/errors.ts'
-import { megabytes } from '../text/megabytes.ts'
+import { formatMegabytes } from '../text/megabytes.ts'
 import { imageKind } from '../images/files.ts'
 import { yieldFairly } from '../async/yield-fairly.ts'
 import type { LargeString } from '../core/large-string.ts'
@@ -79,7 +79,7 @@ async function decode (text: Buffer, from: number, maxBytes: number, signal: Cal
   const padding = /={0,2}$/.exec(text.toString('latin1', Math.max(from, text.length - 2)))?.[0].length ?? 0
   const sizeBytes = Math.floor((text.length - from - padding) * 3 / 4)
   if (sizeBytes > maxBytes) {
-    throw new GatewayError('file_too_large', { message: `The document is larger than ${megabytes(maxBytes)}.`, param })
+    throw new GatewayError('file_too_large', { message: `The document is larger than ${formatMegabytes(maxBytes)}.`, param })
   }
   let written = 0
   for (let at = from; at < text.length; at += pieceCharacters) {

@@ -8,7 +8,7 @@ import { DuplicateKeyNameError, type KeyStore } from '../keys/key-store.ts'
  *
  * @returns the text of the new key, if one was created
  */
-export async function firstKey (keys: KeyStore): Promise<string | undefined> {
+export async function createFirstKey (keys: KeyStore): Promise<string | undefined> {
   if ((await keys.list()).length > 0) return undefined
   try {
     return (await keys.create({ name: 'first' })).key

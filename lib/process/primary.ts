@@ -5,7 +5,7 @@
 
 import { openKeyStore } from '../keys/key-store.ts'
 import { createLimiter } from '../limits/limiter.ts'
-import { serveLimits } from '../limits/shared-limiter.ts'
+import { answerLimitMessages } from '../limits/shared-limiter.ts'
 import { createServices } from '../create-services.ts'
 import { openDatabase, type Database } from '../stores/database.ts'
 import { mergeFamilies } from '../telemetry/metric-families.ts'
@@ -15,7 +15,7 @@ import { SharedMetrics } from '../telemetry/shared-metrics.ts'
 import type { MetricsSettings, Settings } from '../core/settings.ts'
 import { announce } from './announce.ts'
 import { CommandError, type ExitCode, type Terminal } from './terminal.ts'
-import { firstKey } from './first-key.ts'
+import { createFirstKey } from './first-key.ts'
 import { startMetrics } from './start-metrics.ts'
 import type { ServeOptions } from './serve.ts'
 import { startWorkers } from './start-workers.ts'
@@ -40,7 +40,7 @@ async function runWorkersWith (database: Database, settings: Settings, log: Log,
     await new Promise<void>((resolve, reject) => {
       startWorkers(settings.server, log, {
         onFork: worker => {
-          serveLimits(worker, limiter, String(worker.id))
+          answerLimitMessages(worker, limiter, String(worker.id))
           metrics?.shared.join(worker)
         },
         onReady: address => {
@@ -69,7 +69,7 @@ async function openSharedMetrics (
 async function makeFirstKey (database: Database, settings: Settings): Promise<string | undefined> {
   const keys = await openKeyStore(database, settings.keys)
   keys.close()
-  return await firstKey(keys)
+  return await createFirstKey(keys)
 }
 
 /** Lists models for the example of the banner; the workers have lists of their own. */

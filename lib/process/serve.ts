@@ -100,7 +100,7 @@ async function listen (gateway: Gateway, at: ServerSettings, turn: ServeOptions[
   }
 }
 
-interface Changeable {
+interface ReloadTargets {
   readonly gateway: Gateway
   readonly keys: KeyStore
   readonly log: Log
@@ -109,7 +109,7 @@ interface Changeable {
 }
 
 /** Watches the configuration; without it the gateway still runs. */
-function watchForChanges (sources: ConfigSources, { gateway, keys, log, settings: started }: Changeable): SettingsWatch | undefined {
+function watchForChanges (sources: ConfigSources, { gateway, keys, log, settings: started }: ReloadTargets): SettingsWatch | undefined {
   let current = started
   const reload = async (settings: Settings): Promise<void> => {
     keys.replaceConfigured(settings.keys) // first, so that removed keys are refused at once

@@ -3,7 +3,7 @@
 import cluster from 'node:cluster'
 import { workerLimiter } from '../limits/shared-limiter.ts'
 import { flushed } from '../telemetry/log.ts'
-import { serveMetricsRequests } from '../telemetry/shared-metrics.ts'
+import { answerMetricsMessages } from '../telemetry/shared-metrics.ts'
 import { CommandError, type ExitCode } from './terminal.ts'
 import { StoreError } from '../stores/store-error.ts'
 import { beatEveryMs } from './heartbeats.ts'
@@ -27,7 +27,7 @@ export async function runWorker (options: ServeOptions): Promise<ExitCode> {
   let serving: Serving
   try {
     serving = await serve({
-      ...options, limiter: workerLimiter(process), listenTurn: async () => await waitForListenTurn(process), publishMetrics: families => serveMetricsRequests(process, families)
+      ...options, limiter: workerLimiter(process), listenTurn: async () => await waitForListenTurn(process), publishMetrics: families => answerMetricsMessages(process, families)
     })
   } catch (error) {
     if (!(error instanceof CommandError || error instanceof StoreError)) throw error

@@ -63,7 +63,7 @@ export class ProviderFailure extends Error {
 }
 
 /** Throws the failure found in a response, or `otherwise` where there is none. */
-export function raise (failure: Failure | undefined, otherwise: string): never {
+export function throwFailure (failure: Failure | undefined, otherwise: string): never {
   throw failure === undefined ? invalidResponse(otherwise) : new ProviderFailure(failure)
 }
 

@@ -5,7 +5,7 @@ export { defineProvider, type ProviderParts } from './define-provider.ts'
 export { ProviderFailure, type Failure, type FailureKind } from '../providers/provider-failure.ts'
 export { httpTransport } from '../upstream/http-transport.ts'
 export { Secret } from '../core/secret.ts'
-export type { HttpTransport, UpstreamOptions } from '../upstream/http-transport.ts'
+export type { HttpTransport, HttpTransportOptions } from '../upstream/http-transport.ts'
 export type { ProviderSettings, Timeouts } from '../core/settings.ts'
 export type { Quirks } from '../core/quirks.ts'
 export type {

@@ -7,7 +7,7 @@ import type { Sink } from '../core/stage.ts'
  *
  * @throws whatever the stages and `answer` throw; `internal_error` when there is no call
  */
-export function onCall<C> (answer: (call: C) => Promise<Reply>): Sink<C, Reply> {
+export function replyTo<C> (answer: (call: C) => Promise<Reply>): Sink<C, Reply> {
   return async source => {
     for await (const call of source) return await answer(call)
     throw emptyPipeline()

@@ -21,14 +21,14 @@ const initialCooldownMs = 5000
 const maxCooldownMs = 60_000
 
 /** An attempt that has begun: its outcome counts only while the circuit stays as it was. */
-export interface Attempt {
+export interface CircuitAttempt {
   /** Number of openings and closings before it. */
   readonly generation: number
   readonly isProbe: boolean
 }
 
 /** The first attempt at a model of which nothing is known. */
-export const initialAttempt: Attempt = { generation: 0, isProbe: false }
+export const initialAttempt: CircuitAttempt = { generation: 0, isProbe: false }
 
 export class Breaker {
   /** The last outcomes, true for a failure; the newest is at `#next - 1`. */
@@ -56,19 +56,19 @@ export class Breaker {
   }
 
   /** Starts an attempt; `ended` must follow, whatever happens. */
-  begin (nowMs: number): Attempt {
+  begin (nowMs: number): CircuitAttempt {
     const isProbe = this.#probeAtMs !== undefined && nowMs >= this.#probeAtMs && !this.#probing
     if (isProbe) this.#probing = true
     return { generation: this.#generation, isProbe }
   }
 
-  succeeded ({ generation }: Attempt, nowMs: number): void {
+  succeeded ({ generation }: CircuitAttempt, nowMs: number): void {
     if (generation !== this.#generation) return
     if (this.#probeAtMs === undefined) this.#remember(false, nowMs)
     else this.#close()
   }
 
-  failed ({ generation }: Attempt, nowMs: number): void {
+  failed ({ generation }: CircuitAttempt, nowMs: number): void {
     if (generation !== this.#generation) return
     if (this.#probeAtMs === undefined) {
       this.#remember(true, nowMs)
@@ -87,7 +87,7 @@ export class Breaker {
   }
 
   /** Makes room for another probe when this one has found nothing out. */
-  ended ({ generation, isProbe }: Attempt): void {
+  ended ({ generation, isProbe }: CircuitAttempt): void {
     if (isProbe && generation === this.#generation) this.#probing = false
   }
 

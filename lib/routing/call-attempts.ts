@@ -8,7 +8,7 @@
 import { GatewayError } from '../core/errors.ts'
 import { sleep } from '../async/sleep.ts'
 import { AttemptPlan, type PlannedAttempt } from './attempt-plan.ts'
-import { hedgedAnswer, type BesideAttempt } from './hedged-answer.ts'
+import { hedgedAnswer, type SecondAttempt } from './hedged-answer.ts'
 import type { Send } from './hedge.ts'
 import { RouteAttempt, noteAttempt, noteWasted, type AttemptedCall, type Closable, type RouteAnswer, type RouteRequest } from './route-attempt.ts'
 import type { Route } from '../core/route.ts'
@@ -111,8 +111,8 @@ export class CallAttempts<A extends Closable> {
   }
 
   /** Prepares the next route as a second request beside the one in flight; `undefined` when there is none, or no budget for it. */
-  #beside (): BesideAttempt<A> | undefined {
-    const planned = this.#health.hedges.take() ? this.#plan.beside() : undefined
+  #beside (): SecondAttempt<A> | undefined {
+    const planned = this.#health.hedges.take() ? this.#plan.second() : undefined
     if (planned === undefined) return undefined
     const { record } = this.#call
     record.hedges = (record.hedges ?? 0) + 1

@@ -16,11 +16,11 @@ import { rank } from '../models/ranking.ts'
 import type { Attributes, RequestedAttributes } from '../core/model.ts'
 import { unique } from './route-strategies.ts'
 import type { ModelRegistry } from '../models/model-registry.ts'
-import { listsName, mayUse } from '../models/scope.ts'
+import { listsName, mayUseModel } from '../models/scope.ts'
 import { tooLong } from '../validation/too-long.ts'
 import type { Limits, Settings } from '../core/settings.ts'
 import type { Providers } from '../providers/provider.ts'
-import { inCallerOrder, narrow, readPreferences } from './preferences.ts'
+import { inCallerOrder, applyPreferences, readPreferences } from './preferences.ts'
 import type { RouteHealth } from './route-health.ts'
 import { historyFirst, skipUnfit, type Requirements } from './requirements.ts'
 import type { ProviderKind } from '../../schemas/providers.ts'
@@ -96,7 +96,7 @@ export function chooseRoutes<R extends ModelRequest> (
     ? byAttributes(unique(routes), new Map(chosenAs.toReversed()), models, attributes?.(call.request))
     : routes
   const preferences = readPreferences(call.headers)
-  const wanted = preferences === undefined ? { routes: ranked, skipped: [] } : narrow(ranked, preferences, models.find)
+  const wanted = preferences === undefined ? { routes: ranked, skipped: [] } : applyPreferences(ranked, preferences, models.find)
   const needed = wanted.routes.length > 1 ? requirements?.(call.request) : undefined
   const fitting = needed === undefined ? { routes: wanted.routes, skipped: [] } : skipUnfit(wanted.routes, needed, models.find)
   const kindOf = (id: string): ProviderKind | undefined => configured.find(provider => provider.id === id)?.kind
@@ -115,7 +115,7 @@ function choicesOf (model: ModelRequest['model']): readonly ModelChoice[] {
   return isList(model) ? model : [model]
 }
 
-/** `Array.isArray` does not narrow a readonly array. */
+/** `Array.isArray` does not applyPreferences a readonly array. */
 function isList (model: ModelChoice | readonly ModelChoice[]): model is readonly ModelChoice[] {
   return Array.isArray(model)
 }
@@ -179,7 +179,7 @@ function allowed (routes: readonly Route[], name: string, key: ApiKey, models: M
   if (key.models === undefined) return routes
   const modelsOfName = new Set(models.routes(name).map(({ modelId }) => modelId))
   const byName = listsName(key, name)
-  const usable = routes.filter(({ modelId }) => (byName && modelsOfName.has(modelId)) || mayUse(key, modelId))
+  const usable = routes.filter(({ modelId }) => (byName && modelsOfName.has(modelId)) || mayUseModel(key, modelId))
   if (usable.length > 0) return usable
   // Only a model of the caller's own choice is named: the target of an alias is not shown.
   const replaced = routes.find(({ modelId }) => !modelsOfName.has(modelId))

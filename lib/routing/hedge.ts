@@ -28,7 +28,7 @@ export class HedgeBudget {
 /** Sends a request; it ends early when the signal aborts. */
 export type Send<A> = (signal: AbortSignal) => Promise<A>
 
-export interface Raced<A> {
+export interface HedgeResult<A> {
   readonly answer: A
   readonly winner: 'first' | 'second'
   /** True when the second was started. */
@@ -46,7 +46,7 @@ export interface Raced<A> {
  */
 export async function hedge<A> (
   afterMs: number, first: Send<A>, second: () => Send<A> | undefined, discard: (answer: A) => void
-): Promise<Raced<A>> {
+): Promise<HedgeResult<A>> {
   const [firstOver, secondOver] = [new AbortController(), new AbortController()]
   const primary = first(firstOver.signal)
   if (await settlesWithin(afterMs, primary)) return { answer: await primary, winner: 'first', hedged: false }

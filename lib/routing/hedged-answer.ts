@@ -4,7 +4,7 @@ import { hedge, type Send } from './hedge.ts'
 import type { AttemptedCall, Closable, RouteAnswer, RouteAttempt } from './route-attempt.ts'
 
 /** A second request, which has begun. */
-export interface BesideAttempt<A> {
+export interface SecondAttempt<A> {
   readonly attempt: RouteAttempt
   readonly send: Send<A>
 }
@@ -17,7 +17,7 @@ export interface BesideAttempt<A> {
  * @throws what the first one failed with, when no other answered
  */
 export async function hedgedAnswer<A extends Closable> (
-  call: Pick<AttemptedCall, 'record' | 'signal'>, first: RouteAttempt, afterMs: number, send: Send<A>, startBeside: () => BesideAttempt<A> | undefined
+  call: Pick<AttemptedCall, 'record' | 'signal'>, first: RouteAttempt, afterMs: number, send: Send<A>, startBeside: () => SecondAttempt<A> | undefined
 ): Promise<RouteAnswer<A>> {
   let second: RouteAttempt | undefined
   const { answer, winner, firstFailure } = await hedge(afterMs, send, () => {
@@ -38,7 +38,7 @@ export async function hedgedAnswer<A extends Closable> (
   return { route: second.route, answer }
 }
 
-async function sendBeside<A> ({ signal }: Pick<AttemptedCall, 'signal'>, { attempt, send }: BesideAttempt<A>, over: AbortSignal): Promise<A> {
+async function sendBeside<A> ({ signal }: Pick<AttemptedCall, 'signal'>, { attempt, send }: SecondAttempt<A>, over: AbortSignal): Promise<A> {
   try {
     const answer = await send(over)
     attempt.succeeded()

@@ -11,7 +11,7 @@
 
 import { GatewayError } from '../core/errors.ts'
 import { blendedPrice } from '../models/price.ts'
-import { partition, type Filtered } from './requirements.ts'
+import { splitByObjection, type FilteredRoutes } from './requirements.ts'
 import type { Call } from '../core/call.ts'
 import type { ModelEntry } from '../core/model.ts'
 import type { Route } from '../core/route.ts'
@@ -46,12 +46,12 @@ export function readPreferences (headers: Call['headers']): Preferences | undefi
  *
  * @throws GatewayError `invalid_value` when no route is left
  */
-export function narrow (
+export function applyPreferences (
   routes: readonly Route[], { only, maxPrice }: Preferences, find: (modelId: string) => ModelEntry | undefined
-): Filtered {
-  const wanted = only === undefined ? { routes, skipped: [] } : partition(routes, route => placeIn(only, route) < 0 ? 'not_in_only' : undefined)
+): FilteredRoutes {
+  const wanted = only === undefined ? { routes, skipped: [] } : splitByObjection(routes, route => placeIn(only, route) < 0 ? 'not_in_only' : undefined)
   if (wanted.routes.length === 0) throw nothingLeft('X-Headgate-Only')
-  const affordable = maxPrice === undefined ? { routes: wanted.routes, skipped: [] } : partition(wanted.routes, ({ modelId }) => {
+  const affordable = maxPrice === undefined ? { routes: wanted.routes, skipped: [] } : splitByObjection(wanted.routes, ({ modelId }) => {
     const price = blendedPrice(find(modelId)?.price)
     if (price === undefined) return 'price_unknown'
     return price > maxPrice ? 'over_max_price' : undefined

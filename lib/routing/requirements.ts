@@ -61,7 +61,7 @@ function hasThoughtSignature (call: object): boolean {
 }
 
 /** Candidates that are left, in order, and those that were passed over. */
-export interface Filtered {
+export interface FilteredRoutes {
   readonly routes: readonly Route[]
   readonly skipped: readonly FailedAttempt[]
 }
@@ -69,13 +69,13 @@ export interface Filtered {
 /** Leaves out routes that a reason speaks against; none when it speaks against all of them. */
 export function skipUnfit (
   routes: readonly Route[], requirements: Requirements, find: (modelId: string) => ModelEntry | undefined
-): Filtered {
-  const filtered = partition(routes, route => reasonUnsuitable(requirements, find(route.modelId)))
+): FilteredRoutes {
+  const filtered = splitByObjection(routes, route => reasonUnsuitable(requirements, find(route.modelId)))
   return filtered.routes.length === 0 ? { routes, skipped: [] } : filtered
 }
 
 /** Divides routes by what speaks against each, if anything does. */
-export function partition (routes: readonly Route[], objection: (route: Route) => string | undefined): Filtered {
+export function splitByObjection (routes: readonly Route[], objection: (route: Route) => string | undefined): FilteredRoutes {
   const left: Route[] = []
   const skipped: FailedAttempt[] = []
   for (const route of routes) {

@@ -4,7 +4,7 @@
  */
 
 import { callerError } from '../providers/provider-failure.ts'
-import type { Attempt } from './breaker.ts'
+import type { CircuitAttempt } from './breaker.ts'
 import type { PlannedAttempt } from './attempt-plan.ts'
 import type { GatewayError } from '../core/errors.ts'
 import type { Usage } from '../core/usage.ts'
@@ -48,7 +48,7 @@ export class RouteAttempt {
   readonly #provider: Provider
   readonly #credential: number | undefined
   readonly #health: RouteHealth
-  readonly #attempt: Attempt
+  readonly #attempt: CircuitAttempt
   #failed = false
 
   /** Begins an attempt; `end` must follow, whatever happens. */

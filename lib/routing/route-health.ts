@@ -5,7 +5,7 @@
 
 import { GatewayError } from '../core/errors.ts'
 import type { Route } from '../core/route.ts'
-import { Breaker, initialAttempt, type Attempt } from './breaker.ts'
+import { Breaker, initialAttempt, type CircuitAttempt } from './breaker.ts'
 import { CredentialPool, isOfCredential } from './credential-pool.ts'
 import { HedgeBudget } from './hedge.ts'
 import { Latencies } from './latencies.ts'
@@ -126,13 +126,13 @@ export class RouteHealth {
   }
 
   /** Starts an attempt; `ended` must follow, whatever happens. */
-  begin ({ modelId, ranked }: Route): Attempt {
+  begin ({ modelId, ranked }: Route): CircuitAttempt {
     if (ranked?.by === 'load') this.#waiting.set(modelId, this.waiting(modelId) + 1)
     return this.#breakers.get(modelId)?.begin(this.#now()) ?? initialAttempt
   }
 
   /** @param ms since the attempt began */
-  answered (route: Route, attempt: Attempt, streamed: boolean, ms: number): void {
+  answered (route: Route, attempt: CircuitAttempt, streamed: boolean, ms: number): void {
     this.retryBudget(route.providerId).onAnswer()
     this.#breakers.get(route.modelId)?.succeeded(attempt, this.#now())
     if (route.ranked?.by === 'first_byte' || route.ranked?.by === 'load') this.latencies(streamed).note(route.modelId, ms)
@@ -143,7 +143,7 @@ export class RouteHealth {
    *
    * @param credential the place of the one that was used, of several
    */
-  failed ({ modelId, providerId }: Route, attempt: Attempt, failure: GatewayError, credential?: number): void {
+  failed ({ modelId, providerId }: Route, attempt: CircuitAttempt, failure: GatewayError, credential?: number): void {
     const pool = credential !== undefined && isOfCredential(failure) ? this.#pools.get(providerId) : undefined
     if (credential !== undefined) pool?.onFailure(credential, failure)
     this.retryBudget(providerId).onFailure(failure, pool === undefined)
@@ -155,7 +155,7 @@ export class RouteHealth {
     if (error instanceof GatewayError && error.fault === 'transient') this.#breaker(modelId).recordStreamFailure(this.#now())
   }
 
-  ended ({ modelId, ranked }: Route, attempt: Attempt): void {
+  ended ({ modelId, ranked }: Route, attempt: CircuitAttempt): void {
     this.#breakers.get(modelId)?.ended(attempt)
     if (ranked?.by !== 'load') return
     const waiting = this.waiting(modelId) - 1

@@ -2,7 +2,7 @@
 
 import { GatewayError } from '../core/errors.ts'
 import { map, type PassThroughStage } from '../core/stage.ts'
-import { affordableAnswer } from '../limits/affordable.ts'
+import { affordableTokens } from '../limits/affordable.ts'
 import type { RoutedCall } from '../core/call.ts'
 import type { ChatInput } from '../chat/input.ts'
 import type { Services } from '../services.ts'
@@ -15,7 +15,7 @@ import type { Services } from '../services.ts'
  */
 export function capAnswer ({ models }: Pick<Services, 'models'>): PassThroughStage<RoutedCall<ChatInput>> {
   return map(<C extends RoutedCall<ChatInput>>(call: C): C => {
-    const answer = affordableAnswer(call, models)
+    const answer = affordableTokens(call, models)
     if (answer === undefined || answer.bound <= answer.affordable) return call
     if (answer.affordable < answer.min) {
       throw new GatewayError('insufficient_quota', {

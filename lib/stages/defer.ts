@@ -46,7 +46,7 @@ export function defer (services: DeferServices): Stage<ChatCall> {
   return map(call => call.request.deferred === true ? deferOrPass(call, deferrals, services, start) : call)
 }
 
-type DeferServices = Pick<Services, 'deferrals' | 'providers' | 'settings' | 'abandoned' | 'routeHealth'>
+type DeferServices = Pick<Services, 'deferrals' | 'providers' | 'settings' | 'abandonedAnswers' | 'routeHealth'>
 
 async function deferOrPass (
   call: ChatCall, deferrals: Deferrals, { providers, settings }: DeferServices, start: Stage<ChatCall, Batch<ChatInput, ResultEvent<DeferredReceipt>>>

@@ -12,7 +12,7 @@ import { AbandonedAnswers } from '../upstream/abandoned-answers.ts'
 import { AnswerBatches } from '../upstream/answer-batches.ts'
 import { callerError } from '../providers/provider-failure.ts'
 import { openParts, partsOf, usagesIn } from '../upstream/split.ts'
-import type { AttemptPart, ProviderCallOptions } from '../upstream/attempt.ts'
+import type { UpstreamPart, ProviderCallOptions } from '../upstream/attempt.ts'
 import type { OpenAttempt } from '../upstream/open-attempt.ts'
 import { standardSignal } from '../async/cancellation.ts'
 import { CallAttempts } from '../routing/call-attempts.ts'
@@ -25,7 +25,7 @@ import type { Ask, Capability, EventOf, Provider, RequestOf } from '../providers
 import type { Services } from '../services.ts'
 import { flatMap, type Stage } from '../core/stage.ts'
 
-export interface ProviderCallServices extends Pick<Services, 'providers'>, Partial<Pick<Services, 'abandoned' | 'routeHealth'>> {
+export interface ProviderCallServices extends Pick<Services, 'providers'>, Partial<Pick<Services, 'abandonedAnswers' | 'routeHealth'>> {
   readonly settings: { readonly limits: ProviderCallOptions }
 }
 
@@ -41,7 +41,7 @@ export interface ProviderCallServices extends Pick<Services, 'providers'>, Parti
  *   answer broke off
  */
 export function providerCall<C extends Capability> (
-  { providers, settings, abandoned = new AbandonedAnswers(), routeHealth: shared = new RouteHealth() }: ProviderCallServices,
+  { providers, settings, abandonedAnswers: abandoned = new AbandonedAnswers(), routeHealth: shared = new RouteHealth() }: ProviderCallServices,
   capability: C,
   options: Partial<ProviderCallOptions> = {}
 ): Stage<RoutedCall<RequestOf<C>>, Batch<RequestOf<C>, EventOf<C>>> {
@@ -54,7 +54,7 @@ export function providerCall<C extends Capability> (
     if (provider === undefined || adapter === undefined) return undefined
     const readsOn = mustReadOn(call, provider)
     const options = { ...limits, givesUp }
-    let parts: ReadonlyArray<AttemptPart<R, E>> | undefined // made once, however often it is tried
+    let parts: ReadonlyArray<UpstreamPart<R, E>> | undefined // made once, however often it is tried
     const send = async (credential: number | undefined, signal?: AbortSignal): Promise<OpenAttempt<E>> => {
       const requests = parts ??= partsOf(adapterInput(call.request, route, provider), adapter)
       const over = signal === undefined ? call.signal : AbortSignal.any([standardSignal(call.signal), signal])

@@ -14,7 +14,7 @@ import { standardSignal } from '../async/cancellation.ts'
 import { forbidsTools } from '../chat/tool-choice.ts'
 import { GatewayError } from '../core/errors.ts'
 import { once, flatMap } from '../core/stage.ts'
-import { affordableAnswer } from '../limits/affordable.ts'
+import { affordableTokens } from '../limits/affordable.ts'
 import { ToolLoop, failureReport, type Ask, type ChatBatch, type ChatCall, type LoopOptions } from '../mcp/tool-loop.ts'
 import { ownFunctions, withTools } from '../mcp/turn-requests.ts'
 import type { ChatInput } from '../chat/input.ts'
@@ -23,7 +23,7 @@ import type { ProviderSettings } from '../core/settings.ts'
 import type { Services } from '../services.ts'
 import type { ToolLimits } from '../mcp/loop-limits.ts'
 
-export interface ToolServices extends Pick<Services, 'tools' | 'models' | 'providers'> {
+export interface ToolServices extends Pick<Services, 'toolServers' | 'models' | 'providers'> {
   readonly settings: {
     readonly tools: ToolLimits
     readonly providers: ReadonlyArray<Pick<ProviderSettings, 'id' | 'kind'>>
@@ -40,8 +40,8 @@ export interface ToolServices extends Pick<Services, 'tools' | 'models' | 'provi
  *   run: only one conversation can be continued. Else what `ask` throws.
  */
 export function toolExecute (services: ToolServices, ask: Ask): Ask {
-  const { tools, models, settings } = services
-  const options: LoopOptions = { limits: settings.tools, seesImages: imageViewers(services), affords: turnsWithin(models) }
+  const { toolServers: tools, models, settings } = services
+  const options: LoopOptions = { limits: settings.tools, seesImages: imageViewers(services), canAffordTurn: turnsWithin(models) }
   const googleIds = new Set(settings.providers.filter(({ kind }) => kind === 'google').map(({ id }) => id))
   return flatMap(call => {
     const { request } = call
@@ -50,9 +50,9 @@ export function toolExecute (services: ToolServices, ask: Ask): Ask {
   })
 }
 
-function turnsWithin (models: ToolServices['models']): LoopOptions['affords'] {
+function turnsWithin (models: ToolServices['models']): LoopOptions['canAffordTurn'] {
   return call => {
-    const answer = affordableAnswer(call, models)
+    const answer = affordableTokens(call, models)
     return answer === undefined || answer.affordable >= answer.min
   }
 }

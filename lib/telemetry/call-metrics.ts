@@ -25,7 +25,7 @@ type Row = Pick<UsageRow, 'prompt_tokens' | 'completion_tokens' | 'cached_tokens
 export class CallMetrics {
   readonly #isKnown: (modelId: string) => boolean
   readonly #maxSeries: number
-  readonly #counters = new Map<string, Counters>()
+  readonly #counters = new Map<string, CallSeries>()
   readonly #overhead = new Map<string, Histogram>()
   readonly #failedAttempts = new Map<string, { readonly series: string, count: number }>()
   readonly #refusals = new Map<Limit, number>()
@@ -67,12 +67,12 @@ export class CallMetrics {
     return histogram
   }
 
-  #countersOf (endpoint: string, model: string, provider: string, outcome: Outcome): Counters {
+  #countersOf (endpoint: string, model: string, provider: string, outcome: Outcome): CallSeries {
     const key = `${endpoint}|${model}|${provider}|${outcome}`
     let counters = this.#counters.get(key)
     if (counters !== undefined) return counters
     if (this.#counters.size >= this.#maxSeries && model !== other) return this.#countersOf(endpoint, other, other, outcome)
-    this.#counters.set(key, counters = new Counters({ endpoint, model, provider, outcome }))
+    this.#counters.set(key, counters = new CallSeries({ endpoint, model, provider, outcome }))
     return counters
   }
 
@@ -114,7 +114,7 @@ interface Labels {
   readonly outcome: Outcome
 }
 
-class Counters {
+class CallSeries {
   readonly #labels: Labels
   readonly #statuses = new Map<number, number>()
   readonly #duration = new Histogram(durationBounds)

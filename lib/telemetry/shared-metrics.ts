@@ -3,7 +3,7 @@
  * scraped itself.
  */
 
-import { send, type IpcChannel } from '../async/ipc.ts'
+import { sendMessage, type IpcChannel } from '../async/ipc.ts'
 import { mergeFamilies, type Family } from './metric-families.ts'
 import { withTimeout } from '../async/with-timeout.ts'
 
@@ -16,9 +16,9 @@ type Message =
 const reportTimeoutMs = 1000
 
 /** Answers the primary, in a worker. */
-export function serveMetricsRequests (primary: IpcChannel<Message>, families: () => Family[]): void {
+export function answerMetricsMessages (primary: IpcChannel<Message>, families: () => Family[]): void {
   primary.on('message', message => {
-    if (isMessage(message) && message.metrics === 'request') send(primary, { metrics: 'report', families: families() })
+    if (isMessage(message) && message.metrics === 'request') sendMessage(primary, { metrics: 'report', families: families() })
   })
 }
 
@@ -61,7 +61,7 @@ export class SharedMetrics {
     const answers = [...this.#members].map(async ([worker, member]) => {
       await new Promise<void>(resolve => {
         member.onReport = resolve
-        send(worker, { metrics: 'request' })
+        sendMessage(worker, { metrics: 'request' })
       })
     })
     await withTimeout(reportTimeoutMs, Promise.all(answers))

@@ -3,7 +3,7 @@
  *
  * One megabyte is 1,048,576 bytes, as in every limit of file sizes that providers document.
  */
-export function megabytes (bytes: number): string {
+export function formatMegabytes (bytes: number): string {
   const size = Math.round(bytes / 1024 / 1024 * 10) / 10
   return size >= 0.1 ? `${size} MB` : `${bytes} bytes`
 }

@@ -6,7 +6,7 @@
  *
  * @returns `undefined` when none is near: more than a third of the longer word would have to change.
  */
-export function nearest (word: string, candidates: Iterable<string>): string | undefined {
+export function nearestWord (word: string, candidates: Iterable<string>): string | undefined {
   const wanted = plain(word)
   let best: string | undefined
   let bestDistance = Infinity

@@ -33,7 +33,7 @@ export interface AttemptCall extends Pick<RoutedCall<unknown>, 'signal' | 'recor
 }
 
 /** A request in the provider's words is made of an ask when it is first sent, and kept for further attempts. */
-export interface AttemptPart<R, E = unknown> {
+export interface UpstreamPart<R, E = unknown> {
   readonly ask: Ask<R>
   request?: UpstreamRequest
   /** The events of its complete answer, of a call in several parts: further attempts do not send it again. */
@@ -48,7 +48,7 @@ export interface AttemptPart<R, E = unknown> {
  *   where the work was done and will be billed
  */
 export async function openAttempt<R, E extends { readonly type: string }> (
-  call: AttemptCall, part: AttemptPart<R, E>, provider: Provider, adapter: Adapter<R, E>, options: ProviderCallOptions
+  call: AttemptCall, part: UpstreamPart<R, E>, provider: Provider, adapter: Adapter<R, E>, options: ProviderCallOptions
 ): Promise<OpenAttempt<E>> {
   const { ask } = part
   const request = part.request ??= adapter.request(ask)

@@ -21,7 +21,7 @@ import { yieldFairly } from '../async/yield-fairly.ts'
 import type { Secret } from '../core/secret.ts'
 import type { SendOptions, Transport, UpstreamResponse, UpstreamRequest } from '../providers/provider.ts'
 
-export interface UpstreamOptions {
+export interface HttpTransportOptions {
   /** `https://host/prefix`; request paths are appended to it, and its query to theirs. */
   readonly baseUrl: string
   /** Sockets to it at most; further requests wait for a free one, as long as their signal lets them. */
@@ -42,7 +42,7 @@ export interface HttpTransport extends Transport {
 const largeBodyLength = 2 * 1024 * 1024
 
 /** Carries requests to one provider over HTTP/1.1. */
-export function httpTransport (options: UpstreamOptions): HttpTransport {
+export function httpTransport (options: HttpTransportOptions): HttpTransport {
   const base = new URL(options.baseUrl)
   const prefix = withoutTrailingSlashes(base.pathname)
   const pool = new Pool(base.origin, {

@@ -11,7 +11,7 @@ import { standardSignal } from '../async/cancellation.ts'
 import { GatewayError } from '../core/errors.ts'
 import { addUsage } from '../core/usage.ts'
 import { ProviderFailure, type FailureKind } from '../providers/provider-failure.ts'
-import { openAttempt, type AttemptCall, type AttemptPart, type ProviderCallOptions } from './attempt.ts'
+import { openAttempt, type AttemptCall, type UpstreamPart, type ProviderCallOptions } from './attempt.ts'
 import { bufferedAttempt, type OpenAttempt } from './open-attempt.ts'
 import type { Adapter, Ask, Join, Provider } from '../providers/provider.ts'
 import type { Usage } from '../core/usage.ts'
@@ -29,7 +29,7 @@ const maxParallel = 8
 const partsGraceMs = 2000
 
 /** Returns the requests an ask takes at this provider. @throws what `adapter.split` throws */
-export function partsOf<R, E> (ask: Ask<R>, adapter: Adapter<R, E>): ReadonlyArray<AttemptPart<R, E>> {
+export function partsOf<R, E> (ask: Ask<R>, adapter: Adapter<R, E>): ReadonlyArray<UpstreamPart<R, E>> {
   return (adapter.split?.(ask) ?? [ask]).map(part => ({ ask: part }))
 }
 
@@ -42,7 +42,7 @@ export function partsOf<R, E> (ask: Ask<R>, adapter: Adapter<R, E>): ReadonlyArr
  * @throws what `openAttempt` throws
  */
 export async function openParts<R, E extends AnyEvent> (
-  call: AttemptCall, parts: ReadonlyArray<AttemptPart<R, E>>, provider: Provider, adapter: Adapter<R, E>, options: ProviderCallOptions
+  call: AttemptCall, parts: ReadonlyArray<UpstreamPart<R, E>>, provider: Provider, adapter: Adapter<R, E>, options: ProviderCallOptions
 ): Promise<OpenAttempt<E>> {
   const [first, ...others] = parts
   if (first === undefined) throw new RangeError('a request has at least one part')
@@ -59,7 +59,7 @@ export async function openParts<R, E extends AnyEvent> (
 }
 
 /** Returns what the complete answers among the parts used, for a call that another provider answers. */
-export function usagesIn<E extends AnyEvent> (parts: ReadonlyArray<Pick<AttemptPart<unknown, E>, 'answer'>>): Usage[] {
+export function usagesIn<E extends AnyEvent> (parts: ReadonlyArray<Pick<UpstreamPart<unknown, E>, 'answer'>>): Usage[] {
   return parts.flatMap(({ answer = [] }) => answer.flatMap(({ type, usage }) => type === 'usage' && usage !== undefined ? [usage] : []))
 }
 
@@ -104,7 +104,7 @@ interface Offer<E> {
 }
 
 class JoinedAttempt<E> implements OpenAttempt<E> {
-  readonly #parts: ReadonlyArray<Pick<AttemptPart<unknown, E>, 'ask'> & { answer?: readonly E[] }>
+  readonly #parts: ReadonlyArray<Pick<UpstreamPart<unknown, E>, 'ask'> & { answer?: readonly E[] }>
   readonly #keeps: boolean
   readonly #join: Join<E>
   readonly #open: (part: number, signal: AbortSignal) => Promise<OpenAttempt<E>>
@@ -121,7 +121,7 @@ class JoinedAttempt<E> implements OpenAttempt<E> {
 
   /** @param keeps true: complete answers of parts are kept with them */
   constructor (
-    parts: ReadonlyArray<AttemptPart<unknown, E>>, join: Join<E>, keeps: boolean,
+    parts: ReadonlyArray<UpstreamPart<unknown, E>>, join: Join<E>, keeps: boolean,
     open: (part: number, signal: AbortSignal) => Promise<OpenAttempt<E>>
   ) {
     this.#parts = parts

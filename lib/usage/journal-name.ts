@@ -23,7 +23,7 @@ export function journalName (): string {
 }
 
 /** Returns the name of a journal that is complete: any process may import it. */
-export function completeName (): string {
+export function finishedJournalName (): string {
   return `usage-${randomBytes(9).toString('base64url')}.jsonl`
 }
 

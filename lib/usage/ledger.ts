@@ -12,7 +12,7 @@ import { loggableError } from '../text/describe-error.ts'
 import { importJournal, importJournals, type ImportEvents } from './import-journals.ts'
 import { insertUsage } from './insert-usage.ts'
 import { Journal } from './journal.ts'
-import { completeName, journalName } from './journal-name.ts'
+import { finishedJournalName, journalName } from './journal-name.ts'
 import { pruneUsage, type Retention } from './prune.ts'
 import type { Database } from '../stores/database.ts'
 import type { UsageRow } from '../stores/tables.ts'
@@ -246,7 +246,7 @@ export class Ledger {
 
   #leaveForNextStart (): void {
     const { log } = this.#options
-    const file = join(dirname(this.#database.path), completeName())
+    const file = join(dirname(this.#database.path), finishedJournalName())
     let unwritten = this.#waiting.length
     try {
       if (this.#journal.isDeleted()) this.#journal.replace(linesOf(this.#waiting))

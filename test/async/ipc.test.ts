@@ -1,5 +1,5 @@
 import t from 'tap'
-import { send, type IpcChannel } from '../../lib/async/ipc.ts'
+import { sendMessage, type IpcChannel } from '../../lib/async/ipc.ts'
 
 function channel (connected?: boolean): { sent: string[], other: IpcChannel<string> } {
   const sent: string[] = []
@@ -17,14 +17,14 @@ function channel (connected?: boolean): { sent: string[], other: IpcChannel<stri
 t.test('a message is sent with a callback, so that a failure is not thrown', async t => {
   for (const connected of [true, undefined]) {
     const { sent, other } = channel(connected)
-    send(other, 'hello')
+    sendMessage(other, 'hello')
     t.same(sent, ['hello'])
   }
 })
 
 t.test('nothing is sent to a process that has gone, or from one without a channel', async t => {
   const { sent, other } = channel(false)
-  send(other, 'hello')
+  sendMessage(other, 'hello')
   t.same(sent, [])
-  t.doesNotThrow(() => send({ on: () => undefined, send: undefined }, 'hello'))
+  t.doesNotThrow(() => sendMessage({ on: () => undefined, send: undefined }, 'hello'))
 })

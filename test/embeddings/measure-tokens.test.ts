@@ -4,7 +4,7 @@ import { encode } from 'gpt-tokenizer/encoding/cl100k_base'
 import t from 'tap'
 import { countTokens, findExcess } from '../../lib/embeddings/count-tokens.ts'
 import { createTokenCounter } from '../../lib/embeddings/token-counter.ts'
-import { estimateTokens, maxTokenBytes, measure } from '../../lib/embeddings/measure-tokens.ts'
+import { estimateTokens, maxTokenBytes, measureInputs } from '../../lib/embeddings/measure-tokens.ts'
 import type { EmbeddingInput } from '../../schemas/embeddings.ts'
 
 const limits = { perInput: 8192, perRequest: 300_000 }
@@ -71,7 +71,7 @@ t.test('the sum over all texts has a limit of its own', async t => {
 
 t.test('most inputs need no tokenizer', async t => {
   const verdict = (input: EmbeddingInput): string => {
-    const measured = measure(input, limits)
+    const measured = measureInputs(input, limits)
     return measured.verdict === 'unknown' ? `count ${measured.toCount.map(({ index }) => index).join()}` : measured.verdict
   }
   t.equal(verdict('a'.repeat(8192)), 'within', 'a token is a byte at least')
@@ -88,10 +88,10 @@ t.test('most inputs need no tokenizer', async t => {
 
 t.test('tokens are counted by their number', async t => {
   const tokens = (length: number): number[] => Array.from({ length }, () => 1)
-  t.equal(measure(tokens(2048), limits).verdict, 'within')
-  t.same(measure([tokens(8192), tokens(8193)], limits), { verdict: 'beyond', excess: { what: 'input', index: 1 } })
-  t.equal(measure(Array.from({ length: 36 }, () => tokens(8192)), limits).verdict, 'within')
-  t.same(measure(Array.from({ length: 37 }, () => tokens(8192)), limits), { verdict: 'beyond', excess: { what: 'request' } })
+  t.equal(measureInputs(tokens(2048), limits).verdict, 'within')
+  t.same(measureInputs([tokens(8192), tokens(8193)], limits), { verdict: 'beyond', excess: { what: 'input', index: 1 } })
+  t.equal(measureInputs(Array.from({ length: 36 }, () => tokens(8192)), limits).verdict, 'within')
+  t.same(measureInputs(Array.from({ length: 37 }, () => tokens(8192)), limits), { verdict: 'beyond', excess: { what: 'request' } })
   t.equal(estimateTokens([tokens(3), tokens(4)]), 7)
   t.equal(estimateTokens(['abcd', 'é', '']), 2)
 })

@@ -1,8 +1,8 @@
 import t from 'tap'
-import { OpenCallNode, OpenCalls } from '../../lib/http/open-calls.ts'
+import { OpenCallEntry, OpenCalls } from '../../lib/http/open-calls.ts'
 
-function link (): OpenCallNode {
-  return new OpenCallNode(() => undefined)
+function link (): OpenCallEntry {
+  return new OpenCallEntry(() => undefined)
 }
 
 t.test('calls are listed in the order they came, without those that ended', async t => {

@@ -2,7 +2,7 @@ import { once } from 'node:events'
 import t from 'tap'
 import { GatewayError } from '../../lib/core/errors.ts'
 import { Admission } from '../../lib/http/admission.ts'
-import { readCall, type EdgeLimits, type OpenCall } from '../../lib/http/read-call.ts'
+import { readCall, type EdgeLimits, type AcceptedCall } from '../../lib/http/read-call.ts'
 import { openRequest, type OpenRequest } from '../support/open-request.ts'
 import { settles, until } from '../support/until.ts'
 import { keptUploads } from '../support/uploads.ts'
@@ -14,7 +14,7 @@ import { standardSignal } from '../../lib/async/cancellation.ts'
 const limits: EdgeLimits = { callMs: 60_000, bodyMs: 60_000, jsonBodyBytes: 1_000_000, jsonValues: 1000, jsonDepth: 8 }
 const endpoint = { name: 'chat', method: 'POST', path: '/', body: 'json', maxBodyBytes: 1_000_000 } as const
 
-interface Opened extends OpenCall, OpenRequest {
+interface Opened extends AcceptedCall, OpenRequest {
   readonly admission: Admission
 }
 

@@ -20,7 +20,7 @@ t.test('long strings are taken out of JSON at any cut, and nothing else is touch
       strings.expect(bytes.length)
       for (let at = 0; at < bytes.length; at += size) strings.push(bytes.subarray(at, at + size))
       let rest = left(strings)
-      for (const [placeholder, { bytes }] of strings.texts) {
+      for (const [placeholder, { bytes }] of strings.largeStrings) {
         t.match(bytes.toString(), /^x{50}(?:\/x{50})?$/, 'a long string, whole')
         rest = rest.replace(placeholder, () => bytes.toString())
       }
@@ -38,5 +38,5 @@ t.test('long strings are taken out of JSON at any cut, and nothing else is touch
   many.expect(hostile.length)
   many.push(hostile)
   t.equal(left(many).length, hostile.length)
-  t.equal(many.texts.size, 0)
+  t.equal(many.largeStrings.size, 0)
 })

@@ -9,7 +9,7 @@ import { LimitCounters, type LimitDecision, type ReservationRequest } from '../.
 import { estimateChat } from '../../lib/limits/estimate.ts'
 import { durationText } from '../../lib/limits/headers.ts'
 import { LocalLimiter } from '../../lib/limits/limiter.ts'
-import { serveLimits } from '../../lib/limits/shared-limiter.ts'
+import { answerLimitMessages } from '../../lib/limits/shared-limiter.ts'
 import { openDatabase, type Database } from '../../lib/stores/database.ts'
 import { dayMs } from '../../lib/usage/day.ts'
 import { pruneUsage } from '../../lib/usage/prune.ts'
@@ -455,7 +455,7 @@ interface Worker {
 function worker (t: Test, limiter: LocalLimiter, name: string): Worker {
   const child = fork(join(import.meta.dirname, '../support/limited-worker.js'), { execArgv: [] })
   t.teardown(() => child.kill('SIGKILL'))
-  serveLimits(child, limiter, name)
+  answerLimitMessages(child, limiter, name)
   return {
     child,
     ask: async (count, wanted) => {

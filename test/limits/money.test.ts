@@ -239,7 +239,7 @@ t.test('what an abandoned answer wrote counts, though its provider never says ho
   const stream = await ask({ stream: true }, { signal: leaving.signal })
   await stream.body?.getReader().read()
   leaving.abort()
-  await until(() => api.gateway.services.abandoned.size === 1, 'one abandoned answer')
+  await until(() => api.gateway.services.abandonedAnswers.size === 1, 'one abandoned answer')
   goOn()
   await until(() => api.lines.length === 1, 'the call to be logged')
   t.match(api.lines[0], { outcome: 'client_closed', usage: { completion: 1002, estimated: true } })

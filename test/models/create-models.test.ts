@@ -1,5 +1,5 @@
 import t from 'tap'
-import { bareEntry } from '../../lib/models/known-models.ts'
+import { unknownModelEntry } from '../../lib/models/known-models.ts'
 import { createModels } from '../../lib/models/create-models.ts'
 import type { ModelEntry } from '../../lib/core/model.ts'
 import { modelSettings, providerSettings, settings } from '../support/settings.ts'
@@ -42,9 +42,9 @@ t.test('routes', async t => {
 
   t.test('a name that servers of different kinds have needs its prefix', async t => {
     const both = createModels(settings({ providers: [providerSettings('a', 'vllm'), providerSettings('b', 'ollama')] }), new Set(['a', 'b']))
-    both.setDiscovered('a', [bareEntry('a', 'llama', 'vllm')])
+    both.setDiscovered('a', [unknownModelEntry('a', 'llama', 'vllm')])
     t.same(ids(both.routes('llama')), ['a/llama'])
-    both.setDiscovered('b', [bareEntry('b', 'llama', 'ollama')])
+    both.setDiscovered('b', [unknownModelEntry('b', 'llama', 'ollama')])
     t.same(both.routes('llama'), [])
   })
 

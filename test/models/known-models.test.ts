@@ -1,5 +1,5 @@
 import t from 'tap'
-import { bareEntry, collectModels, kindsById, modelOfSnapshot, snapshotOf } from '../../lib/models/known-models.ts'
+import { unknownModelEntry, collectModels, kindsById, modelOfSnapshot, snapshotOf } from '../../lib/models/known-models.ts'
 import { modelSettings, providerSettings, settings } from '../support/settings.ts'
 import type { ModelEntry } from '../../lib/core/model.ts'
 import type { Settings } from '../../lib/core/settings.ts'
@@ -14,7 +14,7 @@ t.test('the well-known providers have their own kind, unless the operator gives 
 })
 
 t.test('what is said later wins: list, catalogue, what a provider brings, configuration', async t => {
-  const entry = (displayName: string): ModelEntry => ({ ...bareEntry('openai', 'gpt-5', 'openai'), displayName })
+  const entry = (displayName: string): ModelEntry => ({ ...unknownModelEntry('openai', 'gpt-5', 'openai'), displayName })
   const name = (...args: Parameters<typeof collect>) => collect(...args).get('openai/gpt-5')?.displayName
   t.equal(name({}, { openai: [entry('listed')] }), 'GPT-5')
   t.equal(name({}, { openai: [entry('listed')] }, [entry('brought')]), 'brought')

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { bareEntry } from '../../lib/models/known-models.ts'
+import { unknownModelEntry } from '../../lib/models/known-models.ts'
 import { buildIndex, type ModelIndex } from '../../lib/models/model-index.ts'
 import { modelSettings, providerSettings, settings } from '../support/settings.ts'
 import type { ModelEntry } from '../../lib/core/model.ts'
@@ -8,7 +8,7 @@ import type { Settings } from '../../lib/core/settings.ts'
 function indexOf (ids: readonly string[], parts: Partial<Settings> = {}, changes: Record<string, Partial<ModelEntry>> = {}, enabled = ['a', 'b']): ModelIndex {
   const entries = new Map(ids.map((id): [string, ModelEntry] => {
     const slash = id.indexOf('/')
-    return [id, { ...bareEntry(id.slice(0, slash), id.slice(slash + 1), 'vllm'), ...changes[id] }]
+    return [id, { ...unknownModelEntry(id.slice(0, slash), id.slice(slash + 1), 'vllm'), ...changes[id] }]
   }))
   const providers = [providerSettings('a', 'vllm'), providerSettings('b', 'vllm'), providerSettings('c', 'ollama')]
   return buildIndex(entries, settings({ providers, ...parts }), new Set(enabled))

@@ -1,12 +1,12 @@
 import t from 'tap'
-import { listsName, mayUse } from '../../lib/models/scope.ts'
+import { listsName, mayUseModel } from '../../lib/models/scope.ts'
 
 const key = (...models: string[]) => ({ id: 'k', name: 'k', models })
 
 t.test('a key without patterns may use all, one with an empty list none', async t => {
-  t.equal(mayUse({ id: 'k', name: 'k' }, 'openai/gpt-5'), true)
+  t.equal(mayUseModel({ id: 'k', name: 'k' }, 'openai/gpt-5'), true)
   t.equal(listsName({ id: 'k', name: 'k' }, 'smart'), true)
-  t.equal(mayUse(key(), 'openai/gpt-5'), false)
+  t.equal(mayUseModel(key(), 'openai/gpt-5'), false)
   t.equal(listsName(key(), 'smart'), false)
 })
 
@@ -14,7 +14,7 @@ t.test('a pattern is a model, all of a provider, or all', async t => {
   for (const [pattern, id, expected] of [
     ['openai/gpt-5', 'openai/gpt-5', true], ['openai/gpt-5', 'openai/gpt-5-mini', false], ['openai/*', 'openai/gpt-5', true],
     ['openai/*', 'openai-eu/gpt-5', false], ['open*', 'openai/gpt-5', false], ['*', 'x/y', true], ['router/a/*', 'router/a/b', true], ['router/a/*', 'router/b', false]
-  ] as const) t.equal(mayUse(key('none/x', pattern), id), expected, `${pattern} for ${id}`)
+  ] as const) t.equal(mayUseModel(key('none/x', pattern), id), expected, `${pattern} for ${id}`)
 })
 
 t.test('a name is listed as it is: a pattern never stands for one', async t => {

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import t from 'tap'
-import { Breaker, type Attempt } from '../../lib/routing/breaker.ts'
+import { Breaker, type CircuitAttempt } from '../../lib/routing/breaker.ts'
 import { clock } from '../support/routes.ts'
 
 t.test('a circuit', async t => {
@@ -73,7 +73,7 @@ t.test('a circuit', async t => {
     fc.assert(fc.property(fc.array(fc.constantFrom('f', 's', '-', 'begin', '1', '9')), steps => {
       const { now, pass } = clock()
       const breaker = new Breaker()
-      const under: Attempt[] = []
+      const under: CircuitAttempt[] = []
       for (const step of steps) {
         if (step === '1' || step === '9') pass(Number(step) * 1000)
         else if (step === 'begin') under.push(breaker.begin(now()))

@@ -1,6 +1,6 @@
 import t from 'tap'
-import { bareEntry } from '../../lib/models/known-models.ts'
-import { inCallerOrder, narrow, readPreferences } from '../../lib/routing/preferences.ts'
+import { unknownModelEntry } from '../../lib/models/known-models.ts'
+import { inCallerOrder, applyPreferences, readPreferences } from '../../lib/routing/preferences.ts'
 import { route } from '../support/routes.ts'
 import type { ModelEntry } from '../../lib/core/model.ts'
 
@@ -9,7 +9,7 @@ const prices: Record<string, number | undefined> = { 'openai/gpt-5': 3, 'anthrop
 function find (id: string): ModelEntry | undefined {
   const [providerId = '', model = ''] = id.split('/')
   const input = prices[id]
-  return { ...bareEntry(providerId, model, 'openai'), ...input !== undefined && { price: { input, asOf: '2026-01-01' } } }
+  return { ...unknownModelEntry(providerId, model, 'openai'), ...input !== undefined && { price: { input, asOf: '2026-01-01' } } }
 }
 
 t.test('the headers are read, and a call without any has none', async t => {
@@ -36,21 +36,21 @@ t.test('an empty list, one that is too long and a price that is none are refused
 
 t.test('only what is named stays: by provider, by pattern, by id or by name', async t => {
   for (const name of ['anthropic', 'anthropic/*', 'anthropic/claude', 'claude']) {
-    const { routes: left, skipped } = narrow(routes, { only: [name] }, find)
+    const { routes: left, skipped } = applyPreferences(routes, { only: [name] }, find)
     t.same(left.map(({ modelId }) => modelId), ['anthropic/claude'], name)
     t.same(skipped.map(({ route, reason }) => [route.modelId, reason]), [['openai/gpt-5', 'not_in_only'], ['mistral/large', 'not_in_only']])
   }
 })
 
 t.test('models above the price, or without a known one, are left out', async t => {
-  const { routes: left, skipped } = narrow(routes, { maxPrice: 3 }, find)
+  const { routes: left, skipped } = applyPreferences(routes, { maxPrice: 3 }, find)
   t.same(left.map(({ modelId }) => modelId), ['openai/gpt-5'])
   t.same(skipped.map(({ route, reason }) => [route.modelId, reason]), [['anthropic/claude', 'over_max_price'], ['mistral/large', 'price_unknown']])
 })
 
 t.test('a choice that leaves nothing is refused', async t => {
-  t.throws(() => narrow(routes, { only: ['xai'] }, find), { param: 'X-Headgate-Only', message: 'X-Headgate-Only excludes every model of this call.' })
-  t.throws(() => narrow(routes, { maxPrice: 1 }, find), { code: 'invalid_value', param: 'X-Headgate-Max-Price', message: 'X-Headgate-Max-Price excludes every model of this call.' })
+  t.throws(() => applyPreferences(routes, { only: ['xai'] }, find), { param: 'X-Headgate-Only', message: 'X-Headgate-Only excludes every model of this call.' })
+  t.throws(() => applyPreferences(routes, { maxPrice: 1 }, find), { code: 'invalid_value', param: 'X-Headgate-Max-Price', message: 'X-Headgate-Max-Price excludes every model of this call.' })
 })
 
 t.test('what the caller names comes first, in that order; the others stay as they were', async t => {

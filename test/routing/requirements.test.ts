@@ -43,7 +43,7 @@ function find (id: string): ModelEntry | undefined {
     'one/blind': { vision: false }, 'one/sees': { vision: true }, 'one/small': { input_token_limit: 100 }
   }
   const known = capabilities[id]
-  return known === undefined ? undefined : { ...bareEntry(providerId, model, 'openai'), capabilities: known }
+  return known === undefined ? undefined : { ...unknownModelEntry(providerId, model, 'openai'), capabilities: known }
 }
 
 t.test('models that are known to lack something are skipped with what they lack', async t => {

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { bareEntry } from '../../lib/models/known-models.ts'
+import { unknownModelEntry } from '../../lib/models/known-models.ts'
 import { orderForCall, orderRoutes, unique } from '../../lib/routing/route-strategies.ts'
 import { route as routeOf } from '../support/routes.ts'
 import type { ModelEntry } from '../../lib/core/model.ts'
@@ -11,7 +11,7 @@ const route = (model: string): Route => routeOf(`one/${model}`)
 t.test('a route is in the order its strategy says', async t => {
   const prices: Record<string, number | undefined> = { a: 3, b: undefined, c: 0.5 }
   const entries = new Map(Object.entries(prices).map(([name, usd]): [string, ModelEntry] => {
-    const entry = bareEntry('one', name, 'openai')
+    const entry = unknownModelEntry('one', name, 'openai')
     return [entry.id, usd === undefined ? entry : { ...entry, price: { input: usd, asOf: '2026-01-01' } }]
   }))
   const order = (parts: Partial<RouteSettings>, random = () => 0.5, latency: (id: string, streamed: boolean) => number | undefined = () => undefined): string[] => {

@@ -24,7 +24,7 @@ async function services (t: Test, deferred: Partial<Settings['deferred']> = {}) 
     deferrals: await openDeferrals(database),
     providers: new Map([['one', provider('one')]]),
     settings: { ...given, deferred: { ...given.deferred, forAllProviders: true, ...deferred } },
-    abandoned: new AbandonedAnswers(),
+    abandonedAnswers: new AbandonedAnswers(),
     routeHealth: new RouteHealth()
   }
 }

@@ -463,7 +463,7 @@ function looped (tools: ToolServers, ask: Stage<ChatCall, ChatBatch>, limits: To
     providers: ['one', 'two'].map(id => providerSettings(id, 'openai-compatible')),
     models: seeing === undefined ? [] : [modelSettings(seeing, { capabilities: { vision: true } })]
   }), new Set(['one', 'two']))
-  return toolExecute({ tools, models, providers: new Map(), settings: { tools: limits, providers: [{ id: 'gemini', kind: 'google' }, { id: 'google', kind: 'openai-compatible' }] } }, chain(ask, recordUsage()))
+  return toolExecute({ toolServers: tools, models, providers: new Map(), settings: { tools: limits, providers: [{ id: 'gemini', kind: 'google' }, { id: 'google', kind: 'openai-compatible' }] } }, chain(ask, recordUsage()))
 }
 
 async function collect (stage: Stage<ChatCall, ChatBatch>, call: ChatCall): Promise<ChatBatch[]> {

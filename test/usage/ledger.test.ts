@@ -168,7 +168,7 @@ t.test('what is read on after its caller has left is exact', async t => {
   const answer = await api.post(path, { ...question, stream: true }, { signal: leaving.signal })
   await answer.body?.getReader().read()
   leaving.abort()
-  await until(() => api.gateway.services.abandoned.size === 1, 'one abandoned answer')
+  await until(() => api.gateway.services.abandonedAnswers.size === 1, 'one abandoned answer')
   go()
   t.match(await close(), [{ outcome: 'client_closed', prompt_tokens: 3, completion_tokens: 2, estimated: 0, cost_nano_usd: 23_000 }])
 })
@@ -221,7 +221,7 @@ t.test('a loop whose caller leaves in a later turn has paid for that, read on, a
       let text = ''
       while (!text.includes('"content":"a"')) text += Buffer.from((await reader?.read())?.value ?? []).toString()
       leaving.abort()
-      await until(() => api.gateway.services.abandoned.size === 1, 'one abandoned answer')
+      await until(() => api.gateway.services.abandonedAnswers.size === 1, 'one abandoned answer')
       go()
       t.match(await close(), [{ outcome: 'client_closed', turns: 2, prompt_tokens: 13, completion_tokens: 7, estimated: 0 }])
     })

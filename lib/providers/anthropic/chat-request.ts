@@ -7,7 +7,7 @@
 import { GatewayError } from '../../core/errors.ts'
 import { chatTraits, type ChatTraits } from './chat-traits.ts'
 import { wireConversation } from './messages.ts'
-import { askedServiceTier } from './service-tier.ts'
+import { requestedServiceTier } from './service-tier.ts'
 import { thinkingFields } from './thinking.ts'
 import { toolFields } from './tools.ts'
 import type { ChatInput } from '../../chat/input.ts'
@@ -40,7 +40,7 @@ export function messagesRequest ({ request, route, streamed }: Ask<ChatInput>): 
   const thinking = thinkingFields(request, traits, conversation.messages, tools.tool_choice)
   const stop = [request.stop ?? []].flat().filter(text => text !== '')
   const userId = anonymousUserId(request)
-  const tier = askedServiceTier(request.service_tier)
+  const tier = requestedServiceTier(request.service_tier)
   return {
     model: route.model,
     ...thinking,

@@ -9,7 +9,7 @@ const served: ReadonlyMap<unknown, string> = new Map([
   ['standard', 'default'], ['batch', 'default'], ['priority', 'priority']
 ])
 
-export function askedServiceTier (tier: ChatInput['service_tier']): MessagesRequest['service_tier'] {
+export function requestedServiceTier (tier: ChatInput['service_tier']): MessagesRequest['service_tier'] {
   return tier === undefined ? undefined : requested[tier]
 }
 

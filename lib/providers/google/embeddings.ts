@@ -13,7 +13,7 @@ import { GatewayError } from '../../core/errors.ts'
 import { inBandError, readError } from './errors.ts'
 import { objectOf } from '../../json/guards.ts'
 import type { BatchEmbedContentsRequest } from './wire.ts'
-import { aboutInput, invalidResponse, raise } from '../provider-failure.ts'
+import { aboutInput, invalidResponse, throwFailure } from '../provider-failure.ts'
 import type { Adapter, Ask, Join, UpstreamRequest } from '../provider.ts'
 import type { EmbeddingsEvent } from '../../core/events.ts'
 import type { EmbeddingsRequest } from '../../../schemas/embeddings.ts'
@@ -126,5 +126,5 @@ function eventsOf (vectors: readonly Vector[], tokens: number | undefined): Embe
 
 /** Some servers put an error under status 200. */
 function refuse (bytes: Buffer): never {
-  raise(inBandError(objectOf(new JsonCursor(bytes).parse()) ?? {}), 'no vectors')
+  throwFailure(inBandError(objectOf(new JsonCursor(bytes).parse()) ?? {}), 'no vectors')
 }

@@ -12,7 +12,7 @@ import type { Vector, VectorForm } from '../../core/vector.ts'
 import { inBandError, readError } from '../chat-completions/errors.ts'
 import { usageOf } from '../chat-completions/usage.ts'
 import { objectOf } from '../../json/guards.ts'
-import { aboutInput, invalidResponse, raise } from '../provider-failure.ts'
+import { aboutInput, invalidResponse, throwFailure } from '../provider-failure.ts'
 import type { Adapter, Ask, UpstreamRequest } from '../provider.ts'
 import type { EmbeddingsEvent } from '../../core/events.ts'
 import type { EmbeddingsRequest } from '../../../schemas/embeddings.ts'
@@ -89,5 +89,5 @@ function inOrder (items: readonly Item[], count: number): Vector[] {
 
 /** Some servers put an error under status 200. */
 function refuse (bytes: Buffer): never {
-  raise(inBandError(objectOf(new JsonCursor(bytes).parse()) ?? {}, false), 'no vectors')
+  throwFailure(inBandError(objectOf(new JsonCursor(bytes).parse()) ?? {}, false), 'no vectors')
 }

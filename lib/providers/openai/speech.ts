@@ -6,7 +6,7 @@
 
 import { inBandError, readError } from '../chat-completions/errors.ts'
 import { objectOf } from '../../json/guards.ts'
-import { raise } from '../provider-failure.ts'
+import { throwFailure } from '../provider-failure.ts'
 import { jsonOrSse } from '../json-or-sse.ts'
 import { typedStream } from './typed-stream.ts'
 import { contentTypeOf } from './wire.ts'
@@ -63,7 +63,7 @@ function readAudio (head: UpstreamHead, ask: Ask<SpeechInput>): BodyReader<Speec
 
 /** Rejects JSON under status 200: it is an error, or at least no audio. */
 function refuseJson (body: unknown): never {
-  raise(inBandError(objectOf(body) ?? {}, false), 'no sound')
+  throwFailure(inBandError(objectOf(body) ?? {}, false), 'no sound')
 }
 
 function readStream (): StreamReader<SpeechEvent> {

@@ -7,7 +7,7 @@
 
 import { chatRequest as dialectRequest } from '../chat-completions/chat-request.ts'
 import { objectOf } from '../../json/guards.ts'
-import { raise } from '../provider-failure.ts'
+import { throwFailure } from '../provider-failure.ts'
 import { xaiBody } from './chat-request.ts'
 import { readResponse } from './chat-response.ts'
 import { flatError, readError } from './errors.ts'
@@ -35,5 +35,5 @@ function readReceipt (body: unknown, ask: Ask<ChatInput>): Array<ResultEvent<Def
   const id = receipt?.['request_id']
   if (typeof id === 'string' && plainId.test(id)) return [{ type: 'result', result: id }]
   if (Array.isArray(receipt?.['choices'])) return [{ type: 'result', result: { completion: readResponse(body, ask) } }]
-  return raise(flatError(body), 'no request_id')
+  return throwFailure(flatError(body), 'no request_id')
 }

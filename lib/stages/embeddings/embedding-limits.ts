@@ -7,7 +7,7 @@
 
 import { GatewayError } from '../../core/errors.ts'
 import { severalModels } from '../../embeddings/input.ts'
-import { measure, type Excess, type TokenLimits } from '../../embeddings/measure-tokens.ts'
+import { measureInputs, type Excess, type TokenLimits } from '../../embeddings/measure-tokens.ts'
 import { map, type Stage } from '../../core/stage.ts'
 import type { Route } from '../../core/route.ts'
 import { extend, type RoutedCall } from '../../core/call.ts'
@@ -24,7 +24,7 @@ type EmbeddingsCall = RoutedCall<EmbeddingsRequest>
  *   `context_length_exceeded` on `input`; `invalid_value` on `model` for a configured route that
  *   leads to several models
  */
-export function embeddingLimits ({ tokens }: Pick<Services, 'tokens'>): Stage<EmbeddingsCall> {
+export function embeddingLimits ({ tokenCounter: tokens }: Pick<Services, 'tokenCounter'>): Stage<EmbeddingsCall> {
   return map(async call => {
     if (areSeveral(call.routes)) throw severalModels()
     const suitable: Route[] = []
@@ -57,7 +57,7 @@ async function refusalOf (
   }
   if (perInput === undefined || perRequest === undefined) return undefined
   const limits = { perInput, perRequest }
-  const measured = measure(request.input, limits)
+  const measured = measureInputs(request.input, limits)
   switch (measured.verdict) {
     case 'within': return undefined
     case 'beyond': return tooLong(measured.excess, limits)

@@ -13,7 +13,7 @@ const unknown: Route = { ...route, modelId: 'two/m', providerId: 'two' }
 
 async function routesOf (request: Partial<EmbeddingsRequest>, routes: readonly [Route, ...Route[]], tokens = nothingToCount): Promise<readonly Route[] | undefined> {
   const call = routedCall<EmbeddingsRequest>({ model: 'one/m', input: 'a', ...request }, { routes })
-  const [out] = await collect(embeddingLimits({ tokens })(once(call)))
+  const [out] = await collect(embeddingLimits({ tokenCounter: tokens })(once(call)))
   return out?.routes
 }
 
