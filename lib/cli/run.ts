@@ -7,7 +7,7 @@
 
 import { ConfigError, formatProblems } from '../config/problems.ts'
 import { DuplicateKeyNameError } from '../keys/key-store.ts'
-import { nearestWord } from '../text/nearest.ts'
+import { nearestWord } from '../text/nearest-word.ts'
 import { StoreError, isDatabaseError } from '../stores/store-error.ts'
 import { version } from '../text/version.ts'
 import { CommandError, type ExitCode, type Terminal } from '../process/terminal.ts'

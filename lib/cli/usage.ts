@@ -2,7 +2,7 @@
 
 import { parseArgs } from 'node:util'
 import { loadSettings } from '../config/read-settings.ts'
-import { nearestWord } from '../text/nearest.ts'
+import { nearestWord } from '../text/nearest-word.ts'
 import { openDatabase } from '../stores/database.ts'
 import { groupings, usageTotals, type Grouping, type Sums, type Total } from '../usage/totals.ts'
 import { CommandError } from '../process/terminal.ts'

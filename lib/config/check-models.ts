@@ -3,7 +3,7 @@
 import { providerLabels } from '../../schemas/providers.ts'
 import type { Config } from '../../schemas/config.ts'
 import { capabilityNames } from '../../schemas/catalogue.ts'
-import { nearestWord } from '../text/nearest.ts'
+import { nearestWord } from '../text/nearest-word.ts'
 import { sandboxModels } from '../sandbox/sandbox-models.ts'
 import { kindOf, kinds } from '../providers/kinds.ts'
 import { ModelSettings } from '../../schemas/chat.ts'

@@ -6,7 +6,7 @@
 
 import { isUtf8 } from 'node:buffer'
 import { GatewayError } from '../core/errors.ts'
-import { formatMegabytes } from '../text/megabytes.ts'
+import { formatMegabytes } from '../text/format-megabytes.ts'
 import { yieldFairly } from '../async/yield-fairly.ts'
 import { isDeeperThan } from '../json/depth.ts'
 import { ValueCounter } from '../json/value-counter.ts'

@@ -4,7 +4,7 @@
  */
 
 import type { Route } from '../core/route.ts'
-import { nearestWord } from '../text/nearest.ts'
+import { nearestWord } from '../text/nearest-word.ts'
 import type { Settings } from '../core/settings.ts'
 import { collectModels } from './known-models.ts'
 import { buildIndex } from './model-index.ts'

@@ -7,7 +7,7 @@
 
 import type { CallSignal } from '../core/call-signal.ts'
 import { GatewayError } from '../core/errors.ts'
-import { formatMegabytes } from '../text/megabytes.ts'
+import { formatMegabytes } from '../text/format-megabytes.ts'
 import { imageKind } from '../images/files.ts'
 import { yieldFairly } from '../async/yield-fairly.ts'
 import type { LargeString } from '../core/large-string.ts'

@@ -5,7 +5,7 @@ import { fetchCompletion, type CompletionFetch } from '../deferred/fetch-complet
 import { credentialDigest, notFound, openTicket } from '../deferred/open-ticket.ts'
 import { toCompletion } from '../dialects/chat-completions/complete.ts'
 import { chain, once, type Sink } from '../core/stage.ts'
-import { replyTo } from './on-call.ts'
+import { replyTo } from './reply-to.ts'
 import { recordUsage } from '../stages/record-usage.ts'
 import { normalise } from '../stages/normalise.ts'
 import { parseResponse, readOrRefuse } from '../upstream/read-response.ts'

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { formatMegabytes } from '../../lib/text/megabytes.ts'
+import { formatMegabytes } from '../../lib/text/format-megabytes.ts'
 
 t.test('sizes are printed in the unit of the limits', async t => {
   t.equal(formatMegabytes(25 * 1024 * 1024), '25 MB')

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { nearestWord } from '../../lib/text/nearest.ts'
+import { nearestWord } from '../../lib/text/nearest-word.ts'
 
 t.test('the nearest word is found, a far one is not', async t => {
   t.equal(nearestWord('opnai', ['anthropic', 'openai', 'xai']), 'openai')
