@@ -107,7 +107,7 @@ export function createApp (options: AppOptions): App {
       if (!request.complete) discardBody(request)
       if (call.record.whenUsageKnown !== undefined) await call.record.whenUsageKnown
       end(link)
-      close()
+      close(options.onUploadKept)
       call.record.outcome ??= call.signal.aborted ? noteError(call.record, call.signal.reason) : 'ok'
       // Whatever the head had said: the caller did not read the answer to its end.
       if (call.record.outcome === 'client_closed') call.record.status = 499

@@ -35,8 +35,12 @@ export interface AcceptedCall {
   readonly call: Call
   /** Aborts everything that depends on the call. */
   readonly abort: (reason: GatewayError) => void
-  /** Must be called once, when the answer is written or abandoned. */
-  readonly close: () => void
+  /**
+   * Must be called once, when the answer is written or abandoned.
+   *
+   * @param onKept called with the error when uploaded files could not be deleted: they are deleted with the process
+   */
+  readonly close: (onKept?: (error: unknown) => void) => void
 }
 
 /** A call to no endpoint: it has an id and a line in the log, and is refused. */
@@ -106,13 +110,12 @@ export function readCall (
   return {
     call,
     abort,
-    close: () => {
+    close: onKept => {
       clearTimeout(deadline)
       response.off('close', onClose)
       socket.off('close', onSocketClose)
       if (upload === undefined) admitted?.leave()
-      // What cannot be deleted now is deleted with the process.
-      else void upload.remove().catch(() => undefined).then(() => admitted?.leave())
+      else void upload.remove().catch((error: unknown) => onKept?.(error)).finally(() => admitted?.leave())
     }
   }
 }
