@@ -14,8 +14,7 @@ async function functionsIn (folder: string, recursive: boolean): Promise<string[
 }
 
 t.test('every stage and reply is public', async t => {
-  // Parts of stages, and work for the start of a process.
-  const internal = ['chooseRoutes', 'sseFrames', 'warmUp']
+  const internal = ['sseFrames'] // a part of stages
   const made = [...await functionsIn('lib/stages', true), ...await functionsIn('lib/replies', false)]
   t.ok(made.length > 25, 'they are found')
   t.same(made.filter(name => !(name in stages)).toSorted(), internal)
