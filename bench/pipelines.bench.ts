@@ -1,9 +1,9 @@
-/** A whole chat call in the process: every stage, and a provider that answers from memory. */
+/** A complete chat call in the process: every stage, and a provider that answers from memory. */
 
 import { equal } from 'node:assert/strict'
 import { chat } from '../pipelines/chat.ts'
 import { callOf } from './stages.bench.ts'
-import { eventCount, frameCount, streamPieces, wholeAnswer, wholeText } from './support/answers.ts'
+import { eventCount, frameCount, streamPieces, completeAnswer, completeText } from './support/answers.ts'
 import { servicesTo, textOf } from './support/services.ts'
 import type { Scenario } from './support/scenario.ts'
 
@@ -13,15 +13,15 @@ function pipelineTo (pieces: readonly Buffer[]): (streamed: boolean) => Promise<
   return async streamed => await textOf(await handle(callOf('1 KB', streamed)))
 }
 
-const whole = pipelineTo([Buffer.from(wholeAnswer)])
+const whole = pipelineTo([Buffer.from(completeAnswer)])
 
 export const scenarios: readonly Scenario[] = [
   {
-    name: 'pipeline: chat, whole answer, 1 KB both ways',
+    name: 'pipeline: chat, complete answer, 1 KB both ways',
     per: 'call',
     count: 1,
     run: async () => await whole(false),
-    check: result => equal(String(result).includes(wholeText), true)
+    check: result => equal(String(result).includes(completeText), true)
   },
   ...[1, 8, 200].map((perRead): Scenario => {
     const streamed = pipelineTo(streamPieces(perRead).map(piece => Buffer.from(piece)))

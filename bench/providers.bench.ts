@@ -1,24 +1,24 @@
-/** Measures what it costs to translate: a whole chat call in the process, for each dialect of providers. */
+/** Measures what it costs to translate: a complete chat call in the process, for each dialect of providers. */
 
 import { equal } from 'node:assert/strict'
 import { chat } from '../pipelines/chat.ts'
 import { sseReader } from '../lib/wire/sse.ts'
 import { callOf } from './stages.bench.ts'
-import { eventCount, texts, wholeText } from './support/answers.ts'
+import { eventCount, texts, completeText } from './support/answers.ts'
 import { dialects, type Dialect } from './support/dialects.ts'
 import { servicesTo, textOf } from './support/services.ts'
 import type { Scenario } from './support/scenario.ts'
 
 const expectedText = texts.join('')
 
-function wholeCall ({ kind, whole }: Dialect): Scenario {
+function completeCall ({ kind, whole }: Dialect): Scenario {
   const handle = chat(servicesTo([Buffer.from(whole)], { kind }))
   return {
-    name: `translate: ${kind}, whole answer, 1 KB both ways`,
+    name: `translate: ${kind}, complete answer, 1 KB both ways`,
     per: 'call',
     count: 1,
     run: async () => await textOf(await handle(callOf('1 KB', false))),
-    check: result => equal(String(result).includes(wholeText), true)
+    check: result => equal(String(result).includes(completeText), true)
   }
 }
 
@@ -44,4 +44,4 @@ function textsOf (stream: string): string {
   }).join('')
 }
 
-export const scenarios: readonly Scenario[] = dialects.flatMap(dialect => [wholeCall(dialect), streamedCall(dialect)])
+export const scenarios: readonly Scenario[] = dialects.flatMap(dialect => [completeCall(dialect), streamedCall(dialect)])

@@ -10,7 +10,7 @@ import { sseReader } from '../lib/wire/sse.ts'
 import { normalise } from '../lib/stages/normalise.ts'
 import { sseEncode } from '../lib/stages/sse-encode.ts'
 import { batches, each, routedCall } from './stages.bench.ts'
-import { eventCount, frameCount, streamPieces, texts, wholeAnswer, wholeText } from './support/answers.ts'
+import { eventCount, frameCount, streamPieces, texts, completeAnswer, completeText } from './support/answers.ts'
 import type { Batch } from '../lib/core/batch.ts'
 import type { Completion } from '../lib/dialects/chat-completions/fold.ts'
 import type { ChatInput } from '../lib/chat/input.ts'
@@ -120,16 +120,16 @@ export const scenarios: readonly Scenario[] = [
     check: result => equal((result as Completion).choices[0]?.message.content, expectedText)
   },
   {
-    name: 'whole answer: parse, read, normalise, fold, print',
+    name: 'complete answer: parse, read, normalise, fold, print',
     per: 'call',
     count: 1,
     run: async () => {
-      const events = readResponse(JSON.parse(wholeAnswer), ask)
+      const events = readResponse(JSON.parse(completeAnswer), ask)
       const all: Array<Batch<ChatInput, ChatEvent>> = []
       for await (const batch of normalise()(each([{ call, route, events }]))) all.push(batch)
       return JSON.stringify(toCompletion(all))
     },
-    check: result => equal(String(result).includes(wholeText), true)
+    check: result => equal(String(result).includes(completeText), true)
   },
   {
     name: 'upstream request: 1 KB',

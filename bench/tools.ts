@@ -15,7 +15,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
 import { Agent } from 'undici'
-import { wholeText } from './support/answers.ts'
+import { completeText } from './support/answers.ts'
 import { cores, cpuUs, freePort, rssBytes, start } from './support/processes.ts'
 import { benchKey } from './support/settings.ts'
 import { percentile } from './support/statistics.ts'
@@ -126,7 +126,7 @@ async function settled (): Promise<Holdings> {
 /** @throws Error unless the answer is the one the model gives in the end */
 async function throughGateway (body: object): Promise<string> {
   const answer = await post(`http://127.0.0.1:${port}/v1/chat/completions`, body)
-  if (!answer.includes(wholeText)) throw new Error(`another answer came: ${answer.slice(0, 500)}`)
+  if (!answer.includes(completeText)) throw new Error(`another answer came: ${answer.slice(0, 500)}`)
   equal(answer.includes('"tools_executed":["look"]'), 'mcp_servers' in body)
   return answer
 }

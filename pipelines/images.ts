@@ -61,7 +61,7 @@ export const imageVariationsDocs: Docs = {
 
 const oldest = 'openai/dall-e-2'
 const newest = 'openai/gpt-image-1'
-/** One event holds a whole image, and a whole answer up to ten of them. */
+/** One event holds a complete image, and a complete answer up to ten of them. */
 const imageBytes = 64 * 1024 * 1024
 
 /** Serves POST /v1/images/generations */

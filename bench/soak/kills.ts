@@ -1,4 +1,4 @@
-import { wholeAnswer } from '../support/answers.ts'
+import { completeAnswer } from '../support/answers.ts'
 import { fakeProvider, sendJson } from './provider.ts'
 import { eventually, finding, seeded, type Scenario } from './scenario.ts'
 import { providerAt, startWorld } from './world.ts'
@@ -8,7 +8,7 @@ export const kills: Scenario = {
   name: 'kill -9',
   run: async short => {
     const rounds = short ? 4 : 25
-    const provider = await fakeProvider((_, response) => sendJson(response, wholeAnswer))
+    const provider = await fakeProvider((_, response) => sendJson(response, completeAnswer))
     let world = await startWorld({ configuration: { providers: { fake: providerAt(provider.port) } } })
     const random = seeded(2)
     const answered = new Set<string>()

@@ -1,6 +1,6 @@
 import { each, finding, seeded, type Scenario } from './scenario.ts'
 import { fakeProvider, sendJson } from './provider.ts'
-import { wholeAnswer } from '../support/answers.ts'
+import { completeAnswer } from '../support/answers.ts'
 import { providerAt, startWorld } from './world.ts'
 
 const parameters = { type: 'object', properties: { city: { type: 'string' } }, required: ['city'] }
@@ -27,7 +27,7 @@ export const mutations: Scenario = {
   name: 'mutated bodies',
   run: async short => {
     const count = short ? 4000 : 100_000
-    const provider = await fakeProvider((_, response) => sendJson(response, wholeAnswer))
+    const provider = await fakeProvider((_, response) => sendJson(response, completeAnswer))
     const { port } = provider
     const world = await startWorld({
       configuration: {

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { gzipSync } from 'node:zlib'
 import { dimensions } from '../../test/scaling/chat-bodies.ts'
 import { ValueCounter } from '../../lib/json/value-counter.ts'
-import { wholeAnswer } from '../support/answers.ts'
+import { completeAnswer } from '../support/answers.ts'
 import { loadFactor } from './liveness.ts'
 import { fakeProvider, sendJson } from './provider.ts'
 import { eventually, finding, type Finding, type Scenario } from './scenario.ts'
@@ -173,7 +173,7 @@ export const stalls: Scenario = {
   name: 'turns of the event loop',
   run: async short => {
     const file = join(tmpdir(), `headgate-turns-${process.pid}.json`)
-    const upstream = await fakeProvider((_, response) => sendJson(response, wholeAnswer))
+    const upstream = await fakeProvider((_, response) => sendJson(response, completeAnswer))
     const { port } = upstream
     const world = await startWorld({
       nodeArgs: ['--import', new URL('loop-turns.js', import.meta.url).href],

@@ -1,4 +1,4 @@
-import { wholeAnswer } from '../support/answers.ts'
+import { completeAnswer } from '../support/answers.ts'
 import { fakeProvider, sendJson } from './provider.ts'
 import { each, finding, seeded, type Scenario } from './scenario.ts'
 import { providerAt, startWorld } from './world.ts'
@@ -13,7 +13,7 @@ export const unreliableProviders: Scenario = {
     const random = seeded(3)
     let rate = 0.7
     const provider = async () => await fakeProvider((_, response) => {
-      if (random() < rate) sendJson(response, wholeAnswer)
+      if (random() < rate) sendJson(response, completeAnswer)
       else sendJson(response, '{"error":{"message":"down"}}', 500)
     })
     const [one, two] = [await provider(), await provider()]

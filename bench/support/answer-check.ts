@@ -8,7 +8,7 @@
 import { isObject } from '../../lib/json/guards.ts'
 
 export interface Expected {
-  /** SSE frames, `[DONE]` included; 0 for a whole JSON answer. */
+  /** SSE frames, `[DONE]` included; 0 for a complete JSON answer. */
   readonly frames: number
   /** The text of all deltas; absent for one that says when it was written. */
   readonly text?: string

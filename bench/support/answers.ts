@@ -1,5 +1,5 @@
 /**
- * Holds what the benchmarks send and what they get back: request bodies of two sizes, a whole answer and
+ * Holds what the benchmarks send and what they get back: request bodies of two sizes, a complete answer and
  * a stream of 200 events. The model of a request names the shape of its answer, so the mock needs
  * no other instructions: `mock/eights`.
  */
@@ -54,15 +54,15 @@ export function streamPieces (perPiece: number, all: readonly string[] = texts):
   return pieces
 }
 
-/** The text of the whole answer: its JSON is about 1 KB. */
-export const wholeText = 'The gateway reads a batch of events and writes one piece. '.repeat(12)
+/** The text of the complete answer: its JSON is about 1 KB. */
+export const completeText = 'The gateway reads a batch of events and writes one piece. '.repeat(12)
 
-export const wholeAnswer = JSON.stringify({
+export const completeAnswer = JSON.stringify({
   ...head,
   object: 'chat.completion',
   choices: [{
     index: 0,
-    message: { role: 'assistant', content: wholeText, refusal: null, annotations: [] },
+    message: { role: 'assistant', content: completeText, refusal: null, annotations: [] },
     logprobs: null,
     finish_reason: 'stop'
   }],
@@ -77,7 +77,7 @@ export function requestBody (shape: string, size: BodySize, streamed: boolean): 
   const messages: unknown[] = [{ role: 'system', content: 'Answer in one paragraph and name your sources.' }]
   for (let turn = 0; turn < turns; turn++) {
     messages.push({ role: 'user', content: `Turn ${turn}: what does a gateway do with "quoted" text? `.repeat(15) })
-    if (turn < turns - 1) messages.push({ role: 'assistant', content: wholeText + wholeText.slice(0, 180) })
+    if (turn < turns - 1) messages.push({ role: 'assistant', content: completeText + completeText.slice(0, 180) })
   }
   return JSON.stringify({
     model: `mock/${shape}`,

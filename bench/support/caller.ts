@@ -25,7 +25,7 @@ export class Caller {
   /** Bytes of a head or of a chunk's size line that have come so far. */
   #begun: Buffer | undefined
   #state: 'head' | 'whole' | 'chunks' = 'head'
-  /** Bytes to come: of a whole body, or of a chunk and the line end after it. */
+  /** Bytes to come: of a complete body, or of a chunk and the line end after it. */
   #left = 0
   #first: (() => void) | undefined
   #answered: (() => void) | undefined

@@ -1,7 +1,7 @@
 /** The same answer as each provider writes it: a stream of 200 text events, and one in one piece. */
 
 import type { ProviderKind } from '../../schemas/providers.ts'
-import { streamPieces, texts, wholeAnswer, wholeText } from './answers.ts'
+import { streamPieces, texts, completeAnswer, completeText } from './answers.ts'
 
 export interface Dialect {
   readonly kind: ProviderKind
@@ -16,7 +16,7 @@ const anthropicUsage = { input_tokens: 220, cache_creation_input_tokens: 0, cach
 const anthropic: Dialect = {
   kind: 'anthropic',
   whole: JSON.stringify({
-    ...anthropicHead, content: [{ type: 'text', text: wholeText }], stop_reason: 'end_turn', usage: anthropicUsage
+    ...anthropicHead, content: [{ type: 'text', text: completeText }], stop_reason: 'end_turn', usage: anthropicUsage
   }),
   pieces: perPiece => inPieces(perPiece, text => named({ type: 'content_block_delta', index: 0, delta: { type: 'text_delta', text } }), {
     before: named({ type: 'message_start', message: { ...anthropicHead, content: [], stop_reason: null, usage: { ...anthropicUsage, output_tokens: 1 } } }) +
@@ -31,7 +31,7 @@ const googleUsage = { promptTokenCount: 220, candidatesTokenCount: 200, totalTok
 
 const google: Dialect = {
   kind: 'google',
-  whole: JSON.stringify(googleAnswer(wholeText, { finishReason: 'STOP' })),
+  whole: JSON.stringify(googleAnswer(completeText, { finishReason: 'STOP' })),
   pieces: perPiece => inPieces(perPiece, text => unnamed(googleAnswer(text)), {
     before: '', after: unnamed(googleAnswer('', { finishReason: 'STOP' }))
   })
@@ -39,7 +39,7 @@ const google: Dialect = {
 
 /** The dialect of OpenAI; xAI counts its tokens otherwise. */
 function openai (kind: ProviderKind): Dialect {
-  return { kind, whole: wholeAnswer, pieces: streamPieces }
+  return { kind, whole: completeAnswer, pieces: streamPieces }
 }
 
 export const dialects: readonly Dialect[] = [openai('openai'), openai('xai'), anthropic, google]

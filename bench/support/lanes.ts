@@ -1,6 +1,6 @@
 /** Lists what is measured: shapes of load, each named by what it looks like. */
 
-import { eventCount, frameCount, requestBody, texts, wholeText, type BodySize } from './answers.ts'
+import { eventCount, frameCount, requestBody, texts, completeText, type BodySize } from './answers.ts'
 import type { Expected } from './answer-check.ts'
 import type { Job } from './load.ts'
 
@@ -16,7 +16,7 @@ export interface Lane {
   readonly quick: boolean
 }
 
-const wholeExpected: Expected = { frames: 0, text: wholeText }
+const completeExpected: Expected = { frames: 0, text: completeText }
 const streamExpected: Expected = { frames: frameCount(eventCount), text: texts.join('') }
 
 function json (size: BodySize, callers: number, quick = false): Lane {
@@ -25,7 +25,7 @@ function json (size: BodySize, callers: number, quick = false): Lane {
     unit: 'request',
     callers,
     body: requestBody('json', size, false),
-    expected: wholeExpected,
+    expected: completeExpected,
     mode: 'loop',
     quick
   }

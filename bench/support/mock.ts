@@ -7,7 +7,7 @@
 
 import { createServer, type Socket } from 'node:net'
 import {
-  eventCount, lastFrames, roleFrame, stamp, streamPieces, textFrame, texts, wholeAnswer
+  eventCount, lastFrames, roleFrame, stamp, streamPieces, textFrame, texts, completeAnswer
 } from './answers.ts'
 
 const endlessBytes = 64 * 1024 * 1024
@@ -17,7 +17,7 @@ const streamHead = 'HTTP/1.1 200 OK\r\ncontent-type: text/event-stream; charset=
 const bodyEnd = '0\r\n\r\n'
 
 const json = Buffer.from('HTTP/1.1 200 OK\r\ncontent-type: application/json\r\n' +
-  `content-length: ${Buffer.byteLength(wholeAnswer)}\r\n\r\n${wholeAnswer}`)
+  `content-length: ${Buffer.byteLength(completeAnswer)}\r\n\r\n${completeAnswer}`)
 const oneEvent = Buffer.from(streamHead + streamPieces(1, texts.slice(0, 1)).map(chunk).join('') + bodyEnd)
 const atOnce = Buffer.from(streamHead + streamPieces(1).map(chunk).join('') + bodyEnd)
 const eights = writes(streamPieces(8))

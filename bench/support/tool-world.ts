@@ -8,12 +8,12 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import { createInterface } from 'node:readline'
 import { text } from 'node:stream/consumers'
-import { wholeAnswer } from './answers.ts'
+import { completeAnswer } from './answers.ts'
 
 interface Rpc { readonly id?: number | string, readonly method: string }
 
 const toolCall = JSON.stringify({
-  ...JSON.parse(wholeAnswer),
+  ...JSON.parse(completeAnswer),
   choices: [{
     index: 0,
     message: {
@@ -46,7 +46,7 @@ async function handle (request: IncomingMessage, response: ServerResponse): Prom
   const body = await text(request)
   if (request.url !== '/mcp') {
     const calls = body.includes('mock/tools') || body.includes('"model":"tools"')
-    send(response, calls && !body.includes('"role":"tool"') ? toolCall : wholeAnswer)
+    send(response, calls && !body.includes('"role":"tool"') ? toolCall : completeAnswer)
   } else if (request.method !== 'POST') {
     response.writeHead(request.method === 'DELETE' ? 204 : 405).end()
   } else {

@@ -142,7 +142,7 @@ export interface ImageData {
 
 /**
  * Images: either one frame after the other, each the one line of JSON that the provider wrote,
- * unread because it holds megabytes; or the whole answer at once. Then usage if any.
+ * unread because it holds megabytes; or the complete answer at once. Then usage if any.
  */
 export type ImageEvent =
   | { readonly type: 'image-partial', readonly json: string }

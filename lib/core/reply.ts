@@ -3,7 +3,7 @@ export interface Reply {
   readonly status: number
   readonly headers: Readonly<Record<string, string>>
   /**
-   * A whole body is sent with its length; an iterable with back-pressure, one write per item.
+   * A complete body is sent with its length; an iterable with back-pressure, one write per item.
    * An iterable that throws cuts the connection: a text stream that wants to say why says so
    * in its own words before it ends (see `stages/sse-encode`).
    */

@@ -30,7 +30,7 @@ export function writeChunk (response: ServerResponse, text: string): boolean {
 }
 
 /**
- * Ends a response with its whole body in one packet with the head. `end(body)` corks the socket and
+ * Ends a response with its complete body in one packet with the head. `end(body)` corks the socket and
  * adds an empty write, and the `writev` of both costs 2 µs more than one `write`.
  */
 export function endInOneWrite (response: ServerResponse, body: string | Uint8Array): void {

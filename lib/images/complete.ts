@@ -1,4 +1,4 @@
-/** Image events to the JSON of a whole answer. */
+/** Image events to the JSON of a complete answer. */
 
 import { GatewayError } from '../core/errors.ts'
 import type { Batch } from '../core/batch.ts'
@@ -15,7 +15,7 @@ export function toImages (batches: ReadonlyArray<Batch<unknown, ImageEvent>>): o
         answer ??= event
         data.push(...event.data)
       }
-      // A provider that streamed although a whole answer was asked for.
+      // A provider that streamed although a complete answer was asked for.
       if (event.type === 'image-end') data.push(imageIn(event.json))
     }
   }

@@ -13,7 +13,7 @@ type SpeechBatch = Batch<{ readonly stream?: boolean }, SpeechEvent>
 /**
  * Waits for the first batch, which decides: bytes go out as they came in, read by read, under the
  * media type of `audio-start`; anything else is an event stream. When the provider breaks off, the
- * body throws and the connection is cut: half a sound must not pass for a whole one.
+ * body throws and the connection is cut: half a sound must not pass for a complete one.
  *
  * @param streamed batches to the text of an event stream, for callers who asked for one
  * @throws GatewayError `upstream_invalid_response` for events where sound was asked for

@@ -17,7 +17,7 @@
  *   refuse       the answer is a refusal
  *   filter       the text ends with `content_filter`; after=N words
  *
- * How it fails; `after=N` lets N words through first. A whole answer comes in one piece: of that,
+ * How it fails; `after=N` lets N words through first. A complete answer comes in one piece: of that,
  * any `after` lets one half through before `stall`, `cut` and `end`:
  *   status=N     an error answer (400–599); also code=WORD, retry-after=SECONDS
  *   stall        silence until one side gives up; without `after`, the head never comes

@@ -3,7 +3,7 @@
  *
  * What has arrived since the last pull is handed over as one piece, so a consumer that falls
  * behind does more per step instead of falling further behind. Above the mark the socket is
- * paused: a caller who never reads costs 64 KiB, not the whole answer.
+ * paused: a caller who never reads costs 64 KiB, not the complete answer.
  */
 
 import { GatewayError } from '../core/errors.ts'

@@ -7,7 +7,7 @@ import { scenarios as providers } from '../../bench/providers.bench.ts'
 import { scenarios as stages } from '../../bench/stages.bench.ts'
 import { scenarios as streams } from '../../bench/streams.bench.ts'
 import { AnswerCheck } from '../../bench/support/answer-check.ts'
-import { lastFrames, roleFrame, streamPieces, texts, wholeAnswer, wholeText } from '../../bench/support/answers.ts'
+import { lastFrames, roleFrame, streamPieces, texts, completeAnswer, completeText } from '../../bench/support/answers.ts'
 import { contenders } from '../../bench/support/contenders.ts'
 import { lanes } from '../../bench/support/lanes.ts'
 import { measureLane, startLoad, startMock } from '../../bench/support/measure-lane.ts'
@@ -32,7 +32,7 @@ t.test('an answer passes that has every frame and the text, however it is cut', 
   const check = new AnswerCheck({ frames: texts.length + 4, text: texts.join('') })
   t.equal(check.answer([whole]), texts.length + 4)
   t.equal(check.answer([whole.subarray(0, 700), whole.subarray(700)]), texts.length + 4)
-  t.equal(new AnswerCheck({ frames: 0, text: wholeText }).answer([Buffer.from(wholeAnswer)]), 0)
+  t.equal(new AnswerCheck({ frames: 0, text: completeText }).answer([Buffer.from(completeAnswer)]), 0)
 })
 
 t.test('an answer fails that lost a frame, changed a text or broke off', async t => {
@@ -43,7 +43,7 @@ t.test('an answer fails that lost a frame, changed a text or broke off', async t
   t.throws(() => check().answer(stream(pieces.toSpliced(7, 1, pieces[8] ?? ''))), /another text came/)
   t.throws(() => check().answer(stream([...pieces.slice(0, -1), pieces[7] ?? ''])), /frames were sent/)
   t.throws(() => check().answer(stream([...pieces, roleFrame].toSpliced(7, 1))), /does not end/)
-  t.throws(() => new AnswerCheck({ frames: 0, text: wholeText }).answer([Buffer.from('{"choices":[]}')]), /another answer/)
+  t.throws(() => new AnswerCheck({ frames: 0, text: completeText }).answer([Buffer.from('{"choices":[]}')]), /another answer/)
   t.match(lastFrames, /data: \[DONE\]\n\n$/)
 })
 

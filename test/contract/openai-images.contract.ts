@@ -39,7 +39,7 @@ if (api !== undefined) {
       const text = String(step.bytes)
       if (request.stream === undefined) {
         const answer = JSON.parse(text) as { size: string } // a check follows
-        check('ImagesResponse', { ...answer, size: '1024x1024' }, 'whole answer, but for its small size')
+        check('ImagesResponse', { ...answer, size: '1024x1024' }, 'complete answer, but for its small size')
       } else {
         const event = JSON.parse(text.slice(text.indexOf('data: ') + 6)) as { size: string } // a check follows
         check('ImageGenStreamEvent', { ...event, size: '1024x1024' }, 'event of a stream, but for its small size')

@@ -339,7 +339,7 @@ t.test('however a call ends, nothing stays reserved', async t => {
     leaving.abort()
   }
 
-  await row('a whole answer', { pieces: [chatAnswer('x')] }, 200, async ({ ask }) => await ask())
+  await row('a complete answer', { pieces: [chatAnswer('x')] }, 200, async ({ ask }) => await ask())
   await row('a stream', stream, 200, async ({ ask }) => await ask({ stream: true }))
   await row('an error of the provider', { status: 500, pieces: ['{}'] }, 502, async ({ ask }) => await ask())
   await row('a refusal by the provider', { status: 400, pieces: ['{}'] }, 400, async ({ ask }) => await ask())

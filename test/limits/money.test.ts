@@ -23,7 +23,7 @@ interface Bill {
 }
 
 /** A provider that writes as much as it may, and counts what that costs. */
-async function greedyProvider (t: Test, answer: (request: SeenRequest, tokens: number) => Script = wholeAnswer): Promise<Bill> {
+async function greedyProvider (t: Test, answer: (request: SeenRequest, tokens: number) => Script = completeAnswer): Promise<Bill> {
   let nanoUsd = 0
   const upstream = await fakeUpstream(request => {
     const { model, max_completion_tokens: most, n } = request.json as { model?: string, max_completion_tokens?: number, n?: number }
@@ -40,7 +40,7 @@ function usageOf (tokens: number): object {
   return { prompt_tokens: 5, completion_tokens: tokens, total_tokens: tokens + 5 }
 }
 
-function wholeAnswer (_: SeenRequest, tokens: number): Script {
+function completeAnswer (_: SeenRequest, tokens: number): Script {
   return { pieces: [JSON.stringify({
     id: 'x', object: 'chat.completion', created: 1, model: 'm',
     choices: [{ index: 0, message: { role: 'assistant', content: 'x' }, finish_reason: 'length' }], usage: usageOf(tokens)

@@ -253,7 +253,7 @@ t.test('the strategy of a route holds when a caller names it', async t => {
     [['gpt-5', undefined], ['gpt-5-mini', undefined], ['gpt-5-nano', undefined]], 'but not within another')
   t.same(ids('shared'), ['openai/gpt-5-mini', 'openai/gpt-5'])
   t.same(ids('quick', true), ['openai/gpt-5-mini', 'openai/gpt-5'])
-  t.same(ids('quick'), ['openai/gpt-5', 'openai/gpt-5-mini'], 'whole answers have times of their own')
+  t.same(ids('quick'), ['openai/gpt-5', 'openai/gpt-5-mini'], 'complete answers have times of their own')
   t.same(models.routes('quick')[0]?.ranked, { by: 'first_byte', value: 10 })
   t.same(models.routes('openai/gpt-5')[0]?.ranked, undefined)
 })

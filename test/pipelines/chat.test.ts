@@ -43,7 +43,7 @@ async function json (response: Response): Promise<Record<string, unknown>> {
   return await response.json() as Record<string, unknown>
 }
 
-t.test('a whole answer and a streamed one say the same, under the gateway\'s own name', async t => {
+t.test('a complete answer and a streamed one say the same, under the gateway\'s own name', async t => {
   const { upstream, api } = await start(t, answering(['Hel', 'lo']))
   const whole = await api.post(path, question)
   t.equal(whole.status, 200)

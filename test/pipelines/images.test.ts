@@ -278,7 +278,7 @@ t.test('the sandbox paints real images, the same for the same prompt', async t =
   ])
   for (const { type, b64_json: base64 } of painted) {
     const bytes = Buffer.from(base64, 'base64')
-    t.same([pngSize(bytes), pngPixels(bytes).length], [{ width: 8, height: 8 }, 8 * (1 + 8 * 4)], `${type} is a whole image`)
+    t.same([pngSize(bytes), pngPixels(bytes).length], [{ width: 8, height: 8 }, 8 * (1 + 8 * 4)], `${type} is a complete image`)
   }
   t.equal(frames[3], '[DONE]')
   t.equal((await api.post(path, { model: 'sandbox/painter', prompt: 'x [sandbox: status=429]' })).status, 429)

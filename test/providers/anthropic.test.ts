@@ -97,7 +97,7 @@ t.test('every recorded stream gives its events, however its bytes are cut', asyn
   }
 })
 
-t.test('a whole answer gives what the stream of the same answer folds to', async t => {
+t.test('a complete answer gives what the stream of the same answer folds to', async t => {
   const names = readdirSync(fixtures).filter(name => name.endsWith('.json') && !/\.(?:events|request)\./.test(name))
   t.ok(names.length > 8)
   for (const name of names.map(name => name.replace('.json', ''))) {
@@ -106,7 +106,7 @@ t.test('a whole answer gives what the stream of the same answer folds to', async
   }
 })
 
-t.test('any answer, streamed in any pieces, folds to the whole answer', async t => {
+t.test('any answer, streamed in any pieces, folds to the complete answer', async t => {
   const pieces = fc.array(fc.string({ unit: 'grapheme' }), { maxLength: 4 })
   const block = fc.oneof(
     pieces.map(texts => ({ type: 'text' as const, texts })),

@@ -130,7 +130,7 @@ t.test('a refusal by status is mapped, and its words reach only the caller at fa
   row(503, { error: { code: 503, message: 'Loading model', type: 'unavailable_error' } }, { status: 503, code: 'upstream_overloaded' })
 })
 
-t.test('a whole answer gives the events of the stream that says the same', async t => {
+t.test('a complete answer gives the events of the stream that says the same', async t => {
   const whole = {
     id: 'chatcmpl-A1',
     service_tier: 'default',

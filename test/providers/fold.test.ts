@@ -121,14 +121,14 @@ const dialect = fc.record({ choices: fc.array(choice, { minLength: 1, maxLength:
     }
   })
 
-t.test('chat completions: any answer, streamed in any pieces, folds to the whole answer', async t => {
+t.test('chat completions: any answer, streamed in any pieces, folds to the complete answer', async t => {
   const { request, route, streamed } = xaiAsk()
   holds(t, fc.property(dialect, answer => {
     agree(chatCompletions, { request, route, quirks: {}, streamed }, answer)
   }), { numRuns: 100 })
 })
 
-t.test('xai: any answer, streamed in any pieces, folds to the whole answer', async t => {
+t.test('xai: any answer, streamed in any pieces, folds to the complete answer', async t => {
   holds(t, fc.property(dialect, answer => { agree(xaiChat, xaiAsk(), answer) }), { numRuns: 60 })
 })
 
@@ -173,6 +173,6 @@ function one (part: object): { whole: object, pieces: object[] } {
   return { whole: part, pieces: [part] }
 }
 
-t.test('google: any answer, streamed in any pieces, folds to the whole answer', async t => {
+t.test('google: any answer, streamed in any pieces, folds to the complete answer', async t => {
   holds(t, fc.property(gemini, answer => { agree(googleChat, googleAsk({ n: answer.count }), answer) }), { numRuns: 100 })
 })

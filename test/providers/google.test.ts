@@ -51,7 +51,7 @@ t.test('every recorded stream gives its events, however its bytes are cut', asyn
   }
 })
 
-t.test('a recorded stream folds to the whole answer that says the same', async t => {
+t.test('a recorded stream folds to the complete answer that says the same', async t => {
   const both = recorded.filter(name => readdirSync(fixtures).includes(`${name}.json`))
   t.ok(both.length > 8)
   for (const name of both) {
@@ -70,7 +70,7 @@ t.test('a stream that ends before a candidate it began is an error', async t => 
   t.throws(() => readEvents([sse({ usageMetadata: {} })], streamOf(googleChat, googleAsk())), interrupted)
   const second = { candidates: [{ index: 1, content: { parts: [{ text: 'half' }] } }] }
   t.throws(() => readEvents([sse(one, second)], streamOf(googleChat, googleAsk({ n: 2 }))), interrupted, 'one of two')
-  t.doesNotThrow(() => readEvents([sse(one)], streamOf(googleChat, googleAsk({ n: 2 }))), 'as in a whole answer, there may be fewer')
+  t.doesNotThrow(() => readEvents([sse(one)], streamOf(googleChat, googleAsk({ n: 2 }))), 'as in a complete answer, there may be fewer')
   t.doesNotThrow(() => readEvents([sse(one)], streamOf(googleChat, googleAsk())))
   t.throws(
     () => readEvents([sse(half), Buffer.from('data: {"candidates":[{"ind')], streamOf(googleChat, googleAsk())),
@@ -157,7 +157,7 @@ t.test('a token that is part of a character has no bytes', async t => {
   })
 })
 
-t.test('a whole body without an answer is an error', async t => {
+t.test('a complete body without an answer is an error', async t => {
   for (const bad of [{}, { candidates: [] }, { usageMetadata: {} }, [], 'text', null, { candidates: 'no' }]) {
     t.throws(() => readResponse(googleChat, bad, googleAsk()), { code: 'upstream_invalid_response' }, JSON.stringify(bad))
   }

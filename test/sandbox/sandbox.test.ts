@@ -81,7 +81,7 @@ async function whole (body: object): Promise<Completion> {
   return JSON.parse(await textOf(await send(body)))
 }
 
-/** The only message of a whole answer. */
+/** The only message of a complete answer. */
 async function message (body: object): Promise<Message> {
   const { choices: [choice] } = await whole(body)
   if (choice === undefined) throw new Error('The answer has no choice.')
@@ -147,7 +147,7 @@ function lasting ({ choices, model, usage, system_fingerprint }: Completion): ob
   return { choices: withoutIds, model, usage, system_fingerprint }
 }
 
-t.test('a stream folds into the whole answer, and asking again gives the same', async t => {
+t.test('a stream folds into the complete answer, and asking again gives the same', async t => {
   const questions: Record<string, object> = {
     echo: { messages: user('Hello 🌍, how are you?') },
     parts: { messages: user([{ type: 'text', text: 'Look' }, { type: 'image_url', image_url: { url: 'data:image/png;base64,' } }]) },
@@ -532,7 +532,7 @@ t.test('a stream fails after the given number of words', async t => {
   await t.rejects(fail('delay ms=9000'), { code: 'upstream_timeout' })
 })
 
-t.test('a whole answer fails half way, or says what is wrong', async t => {
+t.test('a complete answer fails half way, or says what is wrong', async t => {
   const fail = async (order: string) => {
     const answer = await send({ messages: user(`Hi [sandbox: ${order}]`) }, { timeouts: { ...timeouts, idleBytesMs: 1, responseMs: 1 } })
     return { status: answer.status, ...await readAll(answer) }
@@ -586,7 +586,7 @@ t.test('the signal ends an answer at once, wherever it stands, and leaves no tim
   const waits: Array<[string, (signal: AbortSignal) => Promise<unknown>]> = [
     ['waiting for the head', signal => send({ messages: user('[sandbox: stall]') }, { signal })],
     ['a late head', signal => send({ messages: user('[sandbox: delay ms=60000]') }, { signal })],
-    ['reading a whole answer', async signal => (await send({ messages: user('[sandbox: stall after=0]') }, { signal })).body.buffer(1e6)],
+    ['reading a complete answer', async signal => (await send({ messages: user('[sandbox: stall after=0]') }, { signal })).body.buffer(1e6)],
     ['between two words', async signal => (await send({ messages: user('[sandbox: pace=0.001]'), stream: true }, { signal })).body.buffer(1e6)]
   ]
   for (const [name, wait] of waits) {
@@ -633,7 +633,7 @@ t.test('a body over the limit is not read to its end', async t => {
   await t.rejects(body.buffer(10), { code: 'upstream_invalid_response' })
 })
 
-t.test('the adapter of the dialect reads a stream and a whole answer alike', async t => {
+t.test('the adapter of the dialect reads a stream and a complete answer alike', async t => {
   const gather = (events: readonly ChatEvent[]): object => {
     const seen: Record<string, unknown> = {}
     for (const event of events) {

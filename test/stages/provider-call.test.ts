@@ -52,7 +52,7 @@ function services (transports: Record<string, Transport>, parts: { retries?: num
   }
 }
 
-t.test('a whole answer is one batch of the route that gave it', async t => {
+t.test('a complete answer is one batch of the route that gave it', async t => {
   const one = scripted(fine)
   const call = routedCall(hello)
   const batches = await collect(providerCall(services({ one }), 'chat')(once(call)))

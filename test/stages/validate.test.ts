@@ -555,7 +555,7 @@ t.test('the walk finds a reason whenever the check says no, and none when it say
   ), { numRuns: 2_000 })
 })
 
-t.test('a fault only the check knows is reported as one of the whole body', async t => {
+t.test('a fault only the check knows is reported as one of the complete body', async t => {
   const stage = validate(Type.Object({ even: Type.Integer({ multipleOf: 2 }) }))
   const detail = await detailOf((async () => {
     for await (const call of stage(once(callWith({ even: 3 })))) t.fail(call.id)

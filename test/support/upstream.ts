@@ -147,7 +147,7 @@ export function chatFrames (texts: readonly string[], more: { readonly usage?: b
   ]
 }
 
-/** Returns a whole chat answer of the dialect. */
+/** Returns a complete chat answer of the dialect. */
 export function chatAnswer (text: string): string {
   return JSON.stringify({
     id: 'chatcmpl-up',

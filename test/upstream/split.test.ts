@@ -33,7 +33,7 @@ function textsOf (stream: string): string[] {
   return texts
 }
 
-t.test('a whole answer has all choices in order and the sum of what they used', async t => {
+t.test('a complete answer has all choices in order and the sum of what they used', async t => {
   const { upstream, api } = await start(t, (_request, number) => ({ pieces: [chatAnswer(`answer ${number}`)] }))
   const response = await api.post(path, { ...question, n: 20 })
   t.equal(response.status, 200)

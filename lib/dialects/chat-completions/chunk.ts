@@ -1,7 +1,7 @@
 /**
  * The one mapping from events to the wire: `chat.completion.chunk` objects.
  *
- * Streams print these objects and whole answers are folded from them, so the two cannot disagree.
+ * Streams print these objects and complete answers are folded from them, so the two cannot disagree.
  */
 
 import type { ChatEvent, FinishReason, Logprobs, ToolResult, ToolServerError } from '../../core/events.ts'

@@ -20,7 +20,7 @@ export interface WireChoice {
   logprobs?: unknown
   /** In a chunk. */
   delta?: unknown
-  /** In a whole answer. */
+  /** In a complete answer. */
   message?: unknown
 }
 

@@ -20,12 +20,12 @@ export function camelKeys (object: AnyObject): Record<string, unknown> {
   return Object.fromEntries(Object.entries(object).map(([name, value]) => {
     const key = name.replace(/(?<=.)_([a-z0-9])/g, (_, letter: string) => letter.toUpperCase())
     const schema = schemas.has(key) ? objectOf(value) : undefined
-    return [key, schema === undefined ? within(value) : repairSchemaKeywords(schema)]
+    return [key, schema === undefined ? insideOf(value) : repairSchemaKeywords(schema)]
   }))
 }
 
-function within (value: unknown): unknown {
-  if (Array.isArray(value)) return value.map(within)
+function insideOf (value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(insideOf)
   const object = objectOf(value)
   return object === undefined ? value : camelKeys(object)
 }

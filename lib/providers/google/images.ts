@@ -2,7 +2,7 @@
  * Images of Gemini's image models, which answer `generateContent` with pictures in place of text.
  *
  * One comes per request; more are asked for side by side. A stream would not bring a picture
- * sooner or in part, so whole answers are asked for, always.
+ * sooner or in part, so complete answers are asked for, always.
  *
  * @see https://ai.google.dev/gemini-api/docs/image-generation
  */

@@ -110,7 +110,7 @@ export interface BatchEmbedContentsRequest {
 
 // What we read.
 
-/** A whole answer, or one message of a stream: each is a complete object of this shape. */
+/** A complete answer, or one message of a stream: each is a complete object of this shape. */
 export interface GenerateContentResponse {
   candidates?: Candidate[]
   promptFeedback?: { blockReason?: string }

@@ -105,7 +105,7 @@ const answer = fc.record({ deltas: fc.array(delta, { maxLength: 12 }), calls: to
     ...(usage === undefined ? [] : [usage])
   ])
 
-t.test('folding the chunks of a stream gives the whole answer', async t => {
+t.test('folding the chunks of a stream gives the complete answer', async t => {
   await fc.assert(fc.asyncProperty(answer, fc.integer({ min: 1, max: 5 }), async (events, size) => {
     const batches: Array<Batch<ChatInput, ChatEvent>> = []
     for (let at = 0; at < events.length; at += size) batches.push(batch(events.slice(at, at + size), { include_usage: true }))
