@@ -111,6 +111,11 @@ export function createServices (settings: Settings, parts: ServiceParts): OwnedS
   }
 }
 
+/** Creates services that answer no calls: to look up models and providers. They must be closed as well. */
+export function createLookupServices (settings: Settings, parts: Pick<ServiceParts, 'log' | 'discoverModels'>): OwnedServices {
+  return createServices(settings, { ...parts, keys: { check: () => undefined }, ready: () => false })
+}
+
 function openProvider (settings: ProviderSettings, closing: Array<() => Promise<void>>): Provider {
   if (settings.kind === 'local') return createProvider(settings, localTransport())
   if (settings.kind === 'sandbox') return createProvider(settings, sandboxTransport(settings.options))

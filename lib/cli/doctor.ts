@@ -7,7 +7,7 @@ import { configFile, loadSettings, type ConfigSources } from '../config/read-set
 import { providerKeys } from '../config/environment.ts'
 import { openKeyStore } from '../keys/key-store.ts'
 import { listModels } from '../models/discovery.ts'
-import { createServices } from '../create-services.ts'
+import { createLookupServices } from '../create-services.ts'
 import { localPrograms } from '../local/programs.ts'
 import { databasePath, openDatabase } from '../stores/database.ts'
 import { describeError } from '../text/describe-error.ts'
@@ -107,9 +107,7 @@ async function providers (settings: Settings): Promise<Finding[]> {
   // Lists are requested below, each with a result of its own, not in the background.
   const checked = settings.providers.filter(({ enabled }) => enabled)
     .map(provider => ({ ...provider, listModels: false }))
-  const services = createServices({ ...settings, providers: checked }, {
-    keys: { check: () => undefined }, log: createLog('silent'), ready: () => false
-  })
+  const services = createLookupServices({ ...settings, providers: checked }, { log: createLog('silent') })
   try {
     const findings = await Promise.all(checked.map(async entry => await ask(entry, services.providers.get(entry.id))))
     return [...findings, ...noProviderFindings(checked)]

@@ -3,7 +3,7 @@
 import { parseArgs } from 'node:util'
 import { loadSettings } from '../config/read-settings.ts'
 import type { ModelEntry } from '../core/model.ts'
-import { createServices } from '../create-services.ts'
+import { createLookupServices } from '../create-services.ts'
 import type { Command } from './command.ts'
 import { table } from './table.ts'
 import { terminalLog } from './terminal-log.ts'
@@ -26,9 +26,7 @@ providers list themselves within five seconds.
       options: { config: { type: 'string', short: 'c' }, json: { type: 'boolean', default: false } }
     })
     const settings = loadSettings({ ...terminal, file })
-    const services = createServices(settings, {
-      keys: { check: () => undefined }, log: terminalLog(terminal), ready: () => false
-    })
+    const services = createLookupServices(settings, { log: terminalLog(terminal) })
     try {
       await withTimeout(listTimeoutMs, services.listed)
       const entries = services.models.list()

@@ -4,7 +4,7 @@ import { parseArgs } from 'node:util'
 import { chatAttributes } from '../chat/model-settings.ts'
 import { loadSettings } from '../config/read-settings.ts'
 import { GatewayError } from '../core/errors.ts'
-import { createServices } from '../create-services.ts'
+import { createLookupServices } from '../create-services.ts'
 import { decide } from '../routing/decision.ts'
 import { canServe } from '../routing/can-serve.ts'
 import { chooseRoutes } from '../routing/choose-routes.ts'
@@ -41,9 +41,7 @@ X-Headgate-Dry-Run: true.
     if (names.length === 0) throw new CommandError('a model is required', { exitCode: 2 })
     const agent = attributes === undefined ? undefined : readAttributes(attributes)
     const settings = loadSettings({ ...terminal, file })
-    const services = createServices(settings, {
-      keys: { check: () => undefined }, log: terminalLog(terminal), ready: () => false, discoverModels: false
-    })
+    const services = createLookupServices(settings, { log: terminalLog(terminal), discoverModels: false })
     try {
       const decision = decisionOn(names, agent, services)
       terminal.out(json ? JSON.stringify(decision, null, 2) : asTable(decision))

@@ -6,7 +6,7 @@
 import { openKeyStore } from '../keys/key-store.ts'
 import { createLimiter } from '../limits/limiter.ts'
 import { answerLimitMessages } from '../limits/shared-limiter.ts'
-import { createServices } from '../create-services.ts'
+import { createLookupServices, type OwnedServices } from '../create-services.ts'
 import { openDatabase, type Database } from '../stores/database.ts'
 import { mergeFamilies } from '../telemetry/metric-families.ts'
 import { createLog, flushed, type Log } from '../telemetry/log.ts'
@@ -73,11 +73,8 @@ async function makeFirstKey (database: Database, settings: Settings): Promise<st
 }
 
 /** Lists models for the example of the banner; the workers have lists of their own. */
-async function modelsOf (settings: Settings): Promise<ReturnType<typeof createServices>['models']> {
-  const providers = settings.providers.map(provider => ({ ...provider, listModels: false }))
-  const services = createServices({ ...settings, providers }, {
-    keys: { check: () => undefined }, log: createLog('silent'), ready: () => false
-  })
+async function modelsOf (settings: Settings): Promise<OwnedServices['models']> {
+  const services = createLookupServices(settings, { log: createLog('silent'), discoverModels: false })
   await services.close()
   return services.models
 }
