@@ -121,7 +121,7 @@ export async function createGateway (settings: Settings, given: GatewayParts): P
 
   const recorder = new CallRecorder({ ledger, limiter, models: () => services.models })
   const onEnd = (call: Call): void => {
-    const attempt = <T>(observe: () => T): T | undefined => {
+    const safely = <T>(observe: () => T): T | undefined => {
       try {
         return observe()
       } catch (error) {
@@ -129,9 +129,9 @@ export async function createGateway (settings: Settings, given: GatewayParts): P
         return undefined
       }
     }
-    const row = attempt(() => recorder.end(call))
-    attempt(() => logCall(log, call, row))
-    for (const observe of observers) attempt(() => observe(call, row))
+    const row = safely(() => recorder.end(call))
+    safely(() => logCall(log, call, row))
+    for (const observe of observers) safely(() => observe(call, row))
   }
   const app = createApp({
     endpoints: () => endpoints,
@@ -173,7 +173,7 @@ export async function createGateway (settings: Settings, given: GatewayParts): P
   server.on('checkContinue', app.handle).on('checkExpectation', app.handle)
 
   /** Calls that come over connections kept alive while others end are waited for as well. */
-  const idle = async (): Promise<void> => { while (app.openCalls() > 0) await app.whenIdle() }
+  const waitUntilIdle = async (): Promise<void> => { while (app.openCalls() > 0) await app.whenIdle() }
 
   /** Services of earlier configurations whose calls have not all ended. */
   const outgoing = new Set<OwnedServices>()
@@ -226,7 +226,7 @@ export async function createGateway (settings: Settings, given: GatewayParts): P
       await sleep(settings.server.shutdownDelayMs)
       // Not yet `server.close()`: it destroys sockets whose last bytes are still on their way.
       const closed = stopAccepting(server)
-      await withTimeout(settings.server.drainMs, idle())
+      await withTimeout(settings.server.drainMs, waitUntilIdle())
       app.abortAll(new GatewayError('shutting_down'))
       for (const { abandonedAnswers: abandoned } of [services, ...outgoing]) abandoned.stop()
       await withTimeout(1000, app.whenIdle())

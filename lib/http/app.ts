@@ -127,9 +127,9 @@ export function createApp (options: AppOptions): App {
   }
 
   /** Endpoints whose path has no parameters: they are found before Koa makes its context, which takes 3 µs, and its router looks, 8 µs. */
-  const plain = new Map<string, number>()
+  const staticPaths = new Map<string, number>()
   for (const [index, { method, path }] of options.endpoints().entries()) {
-    if (!/[:*{]/.test(path)) plain.set(`${method} ${path}`, index)
+    if (!/[:*{]/.test(path)) staticPaths.set(`${method} ${path}`, index)
     router.register(path, [method.toLowerCase()], async context => {
       const endpoint = options.endpoints()[index]
       if (endpoint !== undefined) await respond(context, endpoint, context['params'])
@@ -138,7 +138,7 @@ export function createApp (options: AppOptions): App {
 
   /** Finds the endpoint of a request, or its refusal, without Koa. */
   const targetOf = (request: IncomingMessage): Endpoint | GatewayError | undefined =>
-    refusalOf(request, allowsHost) ?? options.endpoints()[plain.get(`${request.method} ${request.url}`) ?? -1]
+    refusalOf(request, allowsHost) ?? options.endpoints()[staticPaths.get(`${request.method} ${request.url}`) ?? -1]
 
   app.use(async (context, next) => {
     if (hasReadableUrl(context)) return await next()

@@ -80,7 +80,7 @@ interface Entry {
 }
 
 /** Presented keys whose digest need not be computed again. */
-const maxPassed = 1000
+const maxAccepted = 1000
 
 /** Maps digests to keys. */
 type Entries = ReadonlyMap<string, Entry>
@@ -103,7 +103,7 @@ export async function openKeyStore (
    * Keys as they were presented, of callers who hold them: digest and comparison take 2 µs of every call.
    * Wrong keys never get in, and any change of the keys empties it.
    */
-  const passed = new Map<string, ApiKey>()
+  const accepted = new Map<string, ApiKey>()
 
   /** Counts rows: they are only ever added and revoked, so two counts show every change. */
   const count = async (): Promise<string> => {
@@ -115,7 +115,7 @@ export async function openKeyStore (
   const read = async (counts: string): Promise<void> => {
     const rows = await query.selectFrom('keys').selectAll().where('revoked_at_ms', 'is', null).execute()
     fromStore = entriesOf(rows.map(row => [row.digest, fromRow(row)]))
-    passed.clear()
+    accepted.clear()
     seen = counts
   }
   const refresh = async (): Promise<void> => await read(await count())
@@ -141,15 +141,15 @@ export async function openKeyStore (
 
   return {
     check: presented => {
-      const known = passed.get(presented)
+      const known = accepted.get(presented)
       if (known !== undefined) return isExpired(known) ? undefined : known
       const text = digestOf(presented)
       const entry = fromConfiguration.get(text) ?? fromStore.get(text)
       // Compares the digest in constant time as well, which the map does not.
       if (entry === undefined || !timingSafeEqual(Buffer.from(text, 'base64'), entry.digest)) return undefined
       if (isExpired(entry.key)) return undefined
-      if (passed.size >= maxPassed) passed.clear()
-      passed.set(presented, entry.key)
+      if (accepted.size >= maxAccepted) accepted.clear()
+      accepted.set(presented, entry.key)
       return entry.key
     },
 
@@ -201,7 +201,7 @@ export async function openKeyStore (
 
     replaceConfigured: next => {
       fromConfiguration = entriesOf(next.map(fromSettings))
-      passed.clear()
+      accepted.clear()
     },
     isStale: () => stale,
     refresh,

@@ -105,7 +105,7 @@ export class SessionPool {
 
   #open (target: ToolServerTarget): Entry {
     const { keyId } = target
-    if (keyId !== undefined) this.#countIn(keyId)
+    if (keyId !== undefined) this.#addSession(keyId)
     const pooled = !this.#closed.signal.aborted && this.#makeRoom()
     const entry: Entry = { keyId, opening: this.#options.connect(target, this.#closed.signal), users: 0, pooled, ended: false }
     entry.opening.then(session => { entry.session = session }, () => {
@@ -120,7 +120,7 @@ export class SessionPool {
   }
 
   /** Counts a session of the key; at its maximum, its idle ones make room. */
-  #countIn (keyId: string): void {
+  #addSession (keyId: string): void {
     const { maxPerKey } = this.#options
     if (this.#countOf(keyId) >= maxPerKey && !this.#dropIdle(entry => entry.keyId === keyId)) {
       throw new ToolServerFault('connect', `This API key has ${maxPerKey} tool sessions open, the maximum.`, {
@@ -166,13 +166,13 @@ export class SessionPool {
   #end (entry: Entry): void {
     if (entry.ended) return
     entry.ended = true
-    this.#countOut(entry)
+    this.#removeSession(entry)
     const closing = entry.opening.then(async session => await session.close(), () => undefined)
     this.#closing.add(closing)
     void closing.finally(() => this.#closing.delete(closing))
   }
 
-  #countOut ({ keyId }: Entry): void {
+  #removeSession ({ keyId }: Entry): void {
     if (keyId === undefined) return
     const left = this.#countOf(keyId) - 1
     if (left > 0) this.#perKey.set(keyId, left)

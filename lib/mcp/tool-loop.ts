@@ -40,7 +40,7 @@ export class ToolLoop {
   readonly #limits: LoopLimits
   readonly #seesImages: LoopOptions['seesImages']
   readonly #affords: LoopOptions['canAffordTurn']
-  readonly #own: ReadonlySet<string>
+  readonly #callerFunctions: ReadonlySet<string>
   readonly #clock
   readonly #errors: Record<string, ToolServerError>
   #usage: Usage | undefined
@@ -53,7 +53,7 @@ export class ToolLoop {
     this.#limits = new LoopLimits(limits, call.request)
     this.#seesImages = seesImages
     this.#affords = affords
-    this.#own = ownFunctions(call.request)
+    this.#callerFunctions = ownFunctions(call.request)
     this.#clock = startDeadline(limits.loopMs, call.signal, undefined)
     this.#errors = { ...open.errors }
   }
@@ -65,10 +65,10 @@ export class ToolLoop {
 
   async * turns (): AsyncGenerator<ChatBatch> {
     let asked: ChatCall = { ...this.#call, request: withTools(this.#call.request, this.#open) }
-    let before: string | undefined
+    let precedingText: string | undefined
     for (let number = 1; ; number++) {
       const isLast = this.#limits.isLastTurn(number)
-      const shown = new ToolCallFilter(name => !isLast && this.#isServerTool(name), before)
+      const filter = new ToolCallFilter(name => !isLast && this.#isServerTool(name), precedingText)
       const turn = new Turn()
       this.#call.record.turns = number
       const { request } = asked
@@ -77,7 +77,7 @@ export class ToolLoop {
       for await (const batch of this.#ask(once(asked))) {
         route = batch.route
         for (const event of batch.events) turn.add(event)
-        const events = shown.read(batch.events)
+        const events = filter.read(batch.events)
         if (events.length > 0) yield { call: this.#call, route, events }
       }
       endTurn(this.#call.record, turn.usage !== undefined)
@@ -90,24 +90,24 @@ export class ToolLoop {
         const ran = yield * this.#run(calls, route)
         if (this.#call.signal.aborted) throw this.#call.signal.reason
         if (ran.some(({ outcome }) => outcome === undefined)) stop = 'deadline'
-        else if (shown.callsShown === 0) {
+        else if (filter.callsShown === 0) {
           const next = nextTurn(asked, route, withResults(asked.request, turn.message(), ran))
           if (this.#affords(next)) {
             asked = next
-            before = shown.lastText
+            precedingText = filter.lastText
             continue
           }
           stop = 'budget' // the results are too long for what is left
         }
       }
-      yield { call: this.#call, route, events: this.#ending(shown, stop, number) }
+      yield { call: this.#call, route, events: this.#ending(filter, stop, number) }
       return
     }
   }
 
   /** Tools the model calls that are not the caller's; a name it made up is answered here too. */
   #isServerTool (name: string): boolean {
-    return this.#open.tools.length > 0 && !this.#own.has(name)
+    return this.#open.tools.length > 0 && !this.#callerFunctions.has(name)
   }
 
   async * #run (calls: readonly TurnToolCall[], route: Route): AsyncGenerator<ChatBatch, FinishedToolCall[]> {
@@ -134,15 +134,15 @@ export class ToolLoop {
     }
   }
 
-  #ending (shown: ToolCallFilter, stop: StopReason | undefined, turns: number): ChatEvent[] {
+  #ending (filter: ToolCallFilter, stop: StopReason | undefined, turns: number): ChatEvent[] {
     const stopped: ChatEvent[] = stop === undefined
       ? []
-      : [...shown.heldCalls(), { type: 'extra', scope: 'answer', fields: { tool_loop_stopped: { reason: stop, turns } } }]
+      : [...filter.heldCalls(), { type: 'extra', scope: 'answer', fields: { tool_loop_stopped: { reason: stop, turns } } }]
     return [
-      ...shown.heldThinking(),
+      ...filter.heldThinking(),
       ...stopped,
       ...failureReport(this.#errors),
-      ...shown.choiceEnds(),
+      ...filter.choiceEnds(),
       ...(this.#usage === undefined ? [] : [{ type: 'usage', usage: this.#usage } as const])
     ]
   }

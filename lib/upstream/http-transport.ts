@@ -206,7 +206,7 @@ class Exchange implements Dispatcher.DispatchHandler {
   }
 
   onResponseEnd (): void {
-    this.#letGo()
+    this.#unlisten()
     this.#queue?.end()
     this.#release()
   }
@@ -231,7 +231,7 @@ class Exchange implements Dispatcher.DispatchHandler {
   }
 
   #fail (error: unknown): void {
-    this.#letGo()
+    this.#unlisten()
     this.#reject(error)
     this.#queue?.fail(error)
   }
@@ -242,7 +242,7 @@ class Exchange implements Dispatcher.DispatchHandler {
     this.#semaphore.release()
   }
 
-  #letGo (): void {
+  #unlisten (): void {
     clearTimeout(this.#timer)
     this.#options.signal.removeEventListener('abort', this.#onAbort)
   }

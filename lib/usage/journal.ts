@@ -23,7 +23,7 @@ export class Journal {
   #appended: Promise<void> | undefined
   #error: unknown
   #failedMs = -Infinity
-  #torn = false
+  #lastLineIncomplete = false
 
   /** @param path of a file that is made with the first line */
   constructor (path: string) {
@@ -68,9 +68,9 @@ export class Journal {
 
   /** Replaces the whole content. Until the new file is complete the old one stays, and is written to. */
   replace (lines: readonly string[]): void {
-    const [old, torn] = [this.#file, this.#torn]
+    const [old, torn] = [this.#file, this.#lastLineIncomplete]
     this.#lines = [...lines]
-    this.#torn = false
+    this.#lastLineIncomplete = false
     try {
       if (lines.length === 0) rmSync(this.path, { force: true })
       this.#file = lines.length === 0 ? undefined : this.#replaceFile()
@@ -79,7 +79,7 @@ export class Journal {
     } catch (error) {
       this.#lines = [...lines]
       this.#file = old
-      this.#torn = torn
+      this.#lastLineIncomplete = torn
       this.#failed(error)
     }
   }
@@ -128,14 +128,14 @@ export class Journal {
   #write (file: number): void {
     const lines = this.#lines.slice(0, linesPerWrite)
     // A line that a full disk cut off ends here; readers skip it.
-    const bytes = Buffer.from(`${this.#torn ? '\n' : ''}${lines.join('\n')}\n`)
+    const bytes = Buffer.from(`${this.#lastLineIncomplete ? '\n' : ''}${lines.join('\n')}\n`)
     let written = 0
     try {
       while (written < bytes.length) written += writeSync(file, bytes, written)
     } finally {
-      const whole = written === bytes.length ? lines.length : linesIn(bytes.subarray(0, written)) - Number(this.#torn && written > 0)
-      this.#lines.splice(0, whole)
-      if (written > 0) this.#torn = bytes[written - 1] !== newline
+      const complete = written === bytes.length ? lines.length : linesIn(bytes.subarray(0, written)) - Number(this.#lastLineIncomplete && written > 0)
+      this.#lines.splice(0, complete)
+      if (written > 0) this.#lastLineIncomplete = bytes[written - 1] !== newline
     }
   }
 }

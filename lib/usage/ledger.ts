@@ -47,7 +47,7 @@ export class Ledger {
   readonly #journal: Journal
   readonly #timers: readonly NodeJS.Timeout[]
   /** In the journal, but of calls that have not ended yet: what is known of them may change. */
-  readonly #recorded = new Map<string, UsageRow>()
+  readonly #journaled = new Map<string, UsageRow>()
   /** Journals of this process that are complete and not imported yet. */
   readonly #moved = new Set<string>()
   #waiting: UsageRow[] = []
@@ -76,15 +76,15 @@ export class Ledger {
    */
   async recordOpen (row: UsageRow): Promise<void> {
     if (this.#hasNoPlace) return
-    this.#recorded.set(row.id, row)
+    this.#journaled.set(row.id, row)
     await this.#journal.append(JSON.stringify(row))
   }
 
   /** Takes the row of a call that has ended, to be written soon; resolves when it is in the journal, or cannot be. */
   async add (row: UsageRow): Promise<void> {
     const { batchRows, everyMs, maxWaiting } = this.#options
-    const recorded = this.#recorded.get(row.id)
-    this.#recorded.delete(row.id)
+    const recorded = this.#journaled.get(row.id)
+    this.#journaled.delete(row.id)
     if (this.#hasNoPlace) {
       this.#dropped++
       return
@@ -134,7 +134,7 @@ export class Ledger {
     await importJournals(this.#database, this.#importEvents)
     for (const path of this.#moved) {
       // Of an open call the last line is not written yet, and the present journal has the others.
-      if (await importJournal(this.#database, path, this.#importEvents, id => this.#recorded.has(id))) this.#moved.delete(path)
+      if (await importJournal(this.#database, path, this.#importEvents, id => this.#journaled.has(id))) this.#moved.delete(path)
     }
   }
 
@@ -164,7 +164,7 @@ export class Ledger {
       await this.flush()
     }
     clearTimeout(this.#timer)
-    this.#recorded.clear()
+    this.#journaled.clear()
     if (this.waiting === 0) this.#journal.replace([])
     else this.#leaveForNextStart()
   }
@@ -209,7 +209,7 @@ export class Ledger {
     const nowMs = performance.now()
     if (nowMs - this.#emptiedMs < emptyEveryMs) return
     this.#emptiedMs = nowMs
-    this.#journal.replace(linesOf(this.#recorded.values()))
+    this.#journal.replace(linesOf(this.#journaled.values()))
   }
 
   /**
@@ -228,14 +228,14 @@ export class Ledger {
     }
     this.#overflow = 0
     this.#moved.add(path)
-    for (const row of this.#recorded.values()) void this.#journal.append(JSON.stringify(row))
+    for (const row of this.#journaled.values()) void this.#journal.append(JSON.stringify(row))
     void this.importJournals()
   }
 
   /** Notices a journal that was deleted, with the whole directory perhaps, and makes another; tries again what failed. */
   #checkJournal (): void {
     try {
-      if (this.#journal.isDeleted()) this.#journal.replace(linesOf([...this.#waiting, ...this.#recorded.values()]))
+      if (this.#journal.isDeleted()) this.#journal.replace(linesOf([...this.#waiting, ...this.#journaled.values()]))
       else if (this.#journal.error === undefined) this.#journal.touch()
       else this.#journal.flush()
       if (this.#overflow > 0 && this.#waiting.length === 0) void this.flush()

@@ -85,7 +85,7 @@ class Turns {
   readonly #system: TextBlock[] = []
   readonly #turns: Turn[] = []
   #calls = new OpenCalls()
-  #said: ContentBlock[] = []
+  #userContent: ContentBlock[] = []
   #functionCalls = 0
 
   add (message: Message, param: string): void {
@@ -95,7 +95,7 @@ class Turns {
         append(this.#system, textBlocks(message.content))
         break
       case 'user':
-        append(this.#said, contentBlocks(message.content, `${param}.content`))
+        append(this.#userContent, contentBlocks(message.content, `${param}.content`))
         break
       case 'assistant':
         this.#addAssistant(message, param)
@@ -149,15 +149,15 @@ class Turns {
   }
 
   #endUserTurn (): void {
-    if (this.#said.length === 0 && this.#calls.answered === 0) return
+    if (this.#userContent.length === 0 && this.#calls.answered === 0) return
     this.#checkAnswered()
     const blocks = this.#userBlocks()
     for (const { result } of this.#calls.list) {
       if (result !== undefined) blocks.push(result)
     }
-    append(blocks, this.#said)
+    append(blocks, this.#userContent)
     this.#calls = new OpenCalls()
-    this.#said = []
+    this.#userContent = []
   }
 
   #checkAnswered (): void {

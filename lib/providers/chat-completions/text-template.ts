@@ -50,7 +50,7 @@ export class TextTemplate {
   }
 
   /** Tells whether the text between prefix and suffix is the content of the delta, and nothing else. */
-  #speaksOf (text: string): boolean {
+  #isContentOf (text: string): boolean {
     const chunk = objectOf(JSON.parse(`${this.#prefix}${text}${this.#suffix}`))
     const choices = chunk?.['choices']
     const choice = Array.isArray(choices) && choices.length === 1 ? objectOf(choices[0]) : undefined
