@@ -53,7 +53,7 @@ t.test('a key has its share of open calls, and another key the rest', async t =>
   await until(() => stuck.requests.length === 4, 'four calls at the provider')
   const response = await api.post(path, { model: 'sandbox/echo', messages: 'hi' })
   t.equal(response.status, 503)
-  t.match(await response.json(), { error: { code: 'overloaded', message: /^This API key has 4 calls open/ } })
+  t.match(await response.json(), { error: { code: 'overloaded', message: /^This API key has 4 open calls/ } })
   t.equal(response.headers.get('x-ratelimit-limit-requests'), '4')
   t.equal((await api.post(path, { model: 'sandbox/echo', messages: 'hi' }, other)).status, 200)
 })
