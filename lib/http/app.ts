@@ -43,6 +43,8 @@ export interface AppOptions {
   readonly draining: () => boolean
   /** Called with each call whose answer is complete but for its last byte, which waits for the result. */
   readonly beforeLastByte?: RecordCall
+  /** Called with the error when uploaded files of a call could not be deleted. */
+  readonly onUploadKept?: (error: unknown) => void
   /** Called after each call, once its answer is written or abandoned and its record is complete. */
   readonly onEnd: (call: Call) => void
 }

@@ -3,7 +3,7 @@
  * the gateway has had from the start (`server.port: 0` would give another one).
  */
 
-import { send, type IpcChannel } from '../async/ipc.ts'
+import { sendMessage, type IpcChannel } from '../async/ipc.ts'
 
 type Message =
   | { readonly listen: 'ready' }
@@ -16,14 +16,14 @@ export async function waitForListenTurn (primary: IpcChannel<Message>): Promise<
       if (isMessage(message) && message.listen === 'go') resolve(message.port)
     })
     primary.on('disconnect', () => resolve(undefined)) // ends the worker as well
-    send(primary, { listen: 'ready' })
+    sendMessage(primary, { listen: 'ready' })
   })
 }
 
 /** @param freePort called when the worker is about to listen; returns the port to use */
 export function giveListenTurn (worker: IpcChannel<Message>, freePort: () => number | undefined): void {
   worker.on('message', message => {
-    if (isMessage(message) && message.listen === 'ready') send(worker, { listen: 'go', port: freePort() })
+    if (isMessage(message) && message.listen === 'ready') sendMessage(worker, { listen: 'go', port: freePort() })
   })
 }
 

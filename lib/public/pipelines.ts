@@ -12,6 +12,7 @@ export { health, livez, readyz, type ProcessState } from '../../pipelines/health
 export { imageEdits, images, imageVariations } from '../../pipelines/images.ts'
 export { listModels, retrieveModel } from '../../pipelines/models.ts'
 export { ocr } from '../../pipelines/ocr.ts'
+export { responses } from '../../pipelines/responses.ts'
 export { speech } from '../../pipelines/speech.ts'
 export { transcription, translation } from '../../pipelines/recordings.ts'
 export type { Call } from '../core/call.ts'

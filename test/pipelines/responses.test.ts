@@ -29,7 +29,7 @@ function plain (value: unknown): unknown {
   return JSON.parse(JSON.stringify(value).replaceAll(/\b(resp|msg|fc)_[0-9a-f]{32}\b/g, '$1_').replaceAll(/"(created_at|completed_at)":\d+/g, '"$1":1'))
 }
 
-t.test('the official client gets a whole answer, and the same one streamed', async t => {
+t.test('the official client gets a complete answer, and the same one streamed', async t => {
   const { client } = await sandbox(t)
   const request = { model: 'sandbox/echo', input: 'Hello', instructions: 'Be brief.', metadata: { a: 'b' } }
   const whole = await client.responses.create(request)
@@ -44,7 +44,7 @@ t.test('the official client gets a whole answer, and the same one streamed', asy
   t.strictSame(plain({ ...final, output: [] }), plain({ ...whole, output: [] }), 'every other field')
 })
 
-t.test('a whole response on the wire', async t => {
+t.test('a complete response on the wire', async t => {
   const { api } = await upstream(t, { pieces: [chatAnswer('Hi')] })
   const response = await api.post(path, { model: 'openai/gpt-5', input: 'Hello' })
   t.equal(response.status, 200)

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { bareEntry } from '../../lib/models/known-models.ts'
+import { unknownModelEntry } from '../../lib/models/known-models.ts'
 import { chatRequirements, historyFirst, skipUnfit, type HistoryOrigins, type Requirements } from '../../lib/routing/requirements.ts'
 import { route } from '../support/routes.ts'
 import type { ChatInput } from '../../lib/chat/input.ts'

@@ -22,5 +22,5 @@ export function toResponse (start: AnswerStart<ResponsesContext>, batches: reado
   }
 }
 
-/** Listens to a whole answer: its items are looked at when they are done. */
+/** Listens to a complete answer: its items are looked at when they are done. */
 const ignoreAll: ItemListener = { event: () => undefined, text: () => undefined }

@@ -1,5 +1,5 @@
 /**
- * The one mapping from events to the items of a response. Streams print what happens to each item, whole answers hold
+ * The one mapping from events to the items of a response. Streams print what happens to each item, complete answers hold
  * the finished items, so the two cannot disagree.
  *
  * Items are written one after the other: providers may write several calls at once, so an item that begins while

@@ -29,7 +29,7 @@ export class TextTemplate {
     const end = closingQuote(data, start)
     if (end === undefined) return undefined
     const template = new TextTemplate(copyString(data.slice(0, start)), copyString(data.slice(end)))
-    return template.#speaksOf('probe') ? template : undefined
+    return template.#isContentOf('probe') ? template : undefined
   }
 
   /** Returns the text of a chunk that fits, else `undefined`: then it has to be parsed. */

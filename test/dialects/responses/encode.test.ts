@@ -101,7 +101,7 @@ function checkItems (list: readonly StreamEvent[]): unknown[] {
   return done
 }
 
-t.test('a whole answer is what its stream ends with', async t => {
+t.test('a complete answer is what its stream ends with', async t => {
   holds(t, fc.property(answer, events => {
     const last = streamEvents(streamed(events)).at(-1)
     const start = responsesStart()
