@@ -1,4 +1,4 @@
-/** Whole calls in the process to endpoints with large answers: vectors, pictures, sounds. */
+/** Whole calls in the process to endpoints with large answers: embeddings, images, audio. */
 
 import { equal, ok } from 'node:assert/strict'
 import { CallRecord } from '../lib/core/record.ts'

@@ -96,7 +96,7 @@ export type CallObserver = (call: Call, row?: UsageRow) => void
 /** Longest wait for model lists before a new configuration is used: some model names are known only from them. */
 const modelListTimeoutMs = 5000
 
-/** Milliseconds between two looks for calls in flight that have to be put on record. */
+/** Milliseconds between two looks for calls in flight that have to be journaled. */
 const recordEveryMs = 250
 
 export async function createGateway (settings: Settings, given: GatewayParts): Promise<Gateway> {
@@ -153,7 +153,7 @@ export async function createGateway (settings: Settings, given: GatewayParts): P
   const tasks = deferrals === undefined ? undefined : new TaskRunner(deferrals, {
     run: async (task, signal) => {
       const answer = await createTaskAnswerer(services, deferredChat(services), onEnd)(task, signal)
-      ledger?.flushJournal() // on record before anyone can fetch it
+      ledger?.flushJournal() // stored before anyone can fetch it
       return answer
     },
     keepMs: () => services.settings.deferred.keepMs,

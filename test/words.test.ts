@@ -26,6 +26,8 @@ const unwanted: ReadonlyArray<readonly [word: RegExp, instead: string]> = [
   [/\b(?:of late|as far as|hardly)\b/i, 'recent, if, rarely'],
   [/\b(?:the house|the hall|floors)\b/i, 'layers, layout'],
   [/\b(?:longest|largest|shortest)[A-Z]\w*\b/, 'max…, min…'],
+  [/\btime-outs?\b/i, 'timeout'],
+  [/\bgoes up\b/, 'is sent'],
   [/\b(?:is not good|holds from now)\b/, 'invalid']
 ]
 

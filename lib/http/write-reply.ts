@@ -10,7 +10,7 @@ import type { CallSignal } from '../core/call-signal.ts'
 import type { Call } from '../core/call.ts'
 import type { Reply } from '../core/reply.ts'
 
-/** Puts a call on record before its caller can have the complete answer. */
+/** Journals a call before its caller can have the complete answer. */
 export type RecordCall = (call: Call) => Promise<void> | undefined
 
 /**

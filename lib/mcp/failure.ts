@@ -86,7 +86,7 @@ export function sessionExpired (error: unknown): boolean {
   return status === 400 && [...causes(error)].some(link => /session/i.test(String(property(link, 'message'))))
 }
 
-/** Returns true when the connection itself failed, rather than a tool or a caller's time-out. */
+/** Returns true when the connection itself failed, rather than a tool or a caller's timeout. */
 export function sessionBroken (error: unknown): boolean {
   return httpStatus(error) !== undefined || [...causes(error)].some(isNetworkError)
 }

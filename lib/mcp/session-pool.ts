@@ -76,7 +76,7 @@ export class SessionPool {
       const session = await abortable(entry.opening, signal)
       return await abortable(work(session), signal)
     } catch (error) {
-      // Neither a tool's own error nor a caller's time-out breaks the session.
+      // Neither a tool's own error nor a caller's timeout breaks the session.
       const broken = entry.session === undefined ? !signal.aborted : entry.session.closed || sessionBroken(error)
       if (broken) this.#drop(target.sessionKey, entry)
       throw error

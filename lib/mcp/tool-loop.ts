@@ -24,7 +24,7 @@ export type Ask = Stage<ChatCall, ChatBatch>
 
 export interface LoopOptions {
   readonly limits: ToolLimits
-  /** Tells whether the model of a route can be shown the pictures that tools return. */
+  /** Tells whether the model of a route can be shown the images that tools return. */
   readonly seesImages: (route: Route) => boolean
   /** Tells whether the budget pays for another turn. */
   readonly canAffordTurn: (call: ChatCall) => boolean

@@ -42,7 +42,7 @@ function asToolMessage ({ call, outcome }: FinishedToolCall): Message {
 }
 
 /**
- * Returns the pictures of the results: not every provider takes them in the message of a tool, every one
+ * Returns the images of the results: not every provider takes them in the message of a tool, every one
  * takes them in a message after it.
  */
 function asImageMessage (ran: readonly FinishedToolCall[]): Message[] {

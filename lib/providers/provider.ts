@@ -151,7 +151,7 @@ export interface Provider {
    */
   readonly authorize: (callerKey?: string, place?: number) => Readonly<Record<string, string>>
   readonly timeouts: Timeouts
-  /** The slowest stream that is accepted. Default: any, within the time-outs. */
+  /** The slowest stream that is accepted. Default: any, within the timeouts. */
   readonly slowStream?: SlowStreamSettings | undefined
   readonly retries: number
   /** The reaction to a client that disconnects: abort the provider request, or read the answer to its end for exact usage. */

@@ -14,7 +14,7 @@ export interface CallRecorderParts {
   readonly models: () => Pick<ModelRegistry, 'find'>
 }
 
-/** Younger calls are not on record before their answer is: most end sooner, and a line more costs each 10 µs. */
+/** Younger calls are not in the journal before their answer is: most end sooner, and a line more costs each 10 µs. */
 const inFlightMs = 250
 const interrupted = 'interrupted'
 
@@ -22,7 +22,7 @@ const interrupted = 'interrupted'
 export class CallRecorder {
   readonly #parts: CallRecorderParts
   readonly #recorded = new WeakMap<Call, UsageRow>()
-  /** The age at which a call in flight is put on record next. */
+  /** The age at which a call in flight is journaled next. */
   readonly #dueMs = new WeakMap<Call, number>()
 
   constructor (parts: CallRecorderParts) {
@@ -43,7 +43,7 @@ export class CallRecorder {
   }
 
   /**
-   * Puts a call on record as interrupted that a provider has worked on for a while, with what is known so far: its
+   * Journals a call as interrupted that a provider has worked on for a while, with what is known so far: its
    * row, should this process be killed. Again each time the call is four times as old.
    */
   recordInFlight (call: Call): void {
@@ -73,7 +73,7 @@ export class CallRecorder {
     }
   }
 
-  /** Returns the row that is on record, unless its outcome has changed since. */
+  /** Returns the row in the journal, unless its outcome has changed since. */
   #rowOf (call: Call): UsageRow | undefined {
     const recorded = this.#recorded.get(call)
     if (recorded === undefined) return usageRow(call, this.#parts.models())
@@ -82,7 +82,7 @@ export class CallRecorder {
     return this.#asRecorded(call, usageRow(call, this.#parts.models())) ?? recorded
   }
 
-  /** Gives a row the identity of the one that is on record, which it replaces. */
+  /** Gives a row the identity of the one in the journal, which it replaces. */
   #asRecorded (call: Call, row: UsageRow | undefined): UsageRow | undefined {
     const recorded = this.#recorded.get(call)
     return row === undefined || recorded === undefined ? row : { ...row, id: recorded.id, at_ms: recorded.at_ms }

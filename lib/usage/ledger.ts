@@ -2,7 +2,7 @@
  * The usage ledger: a row for each call, written to the database in batches in the background.
  *
  * Until a row is in the database it is in the journal as well, from before the last byte of the
- * answer left: what a caller has an answer to is on record, even if this process is killed. The
+ * answer left: what a caller has an answer to is stored, even if this process is killed. The
  * database is a connection of its own that does not wait for locks: waiting would block every call.
  */
 
@@ -71,7 +71,7 @@ export class Ledger {
   }
 
   /**
-   * Puts the row of an open call on record, in place of an earlier one; resolves when it is in the
+   * Journals the row of an open call, in place of an earlier one; resolves when it is in the
    * journal, or cannot be. The call is added once it has ended, with the same `id` and `at_ms`.
    */
   async recordOpen (row: UsageRow): Promise<void> {

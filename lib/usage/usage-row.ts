@@ -18,7 +18,7 @@ const maxNanoUsd = 1e15
  * Makes the row of a call; `undefined` for a call without a valid key and for probes of `/health`.
  * Costs are computed with the present prices of the models.
  *
- * @param outcome what it is on record as. Default: its own
+ * @param outcome the outcome it is stored with. Default: its own
  */
 export function usageRow (
   { id: callId, record, receivedAtMs }: Call, models: Pick<ModelRegistry, 'find'>, outcome: UsageRow['outcome'] = record.outcome ?? 'ok'

@@ -1,5 +1,5 @@
 /**
- * Holds what goes up for embeddings, and what comes back to callers, against the descriptions of the
+ * Holds what is sent for embeddings, and what comes back to callers, against the descriptions of the
  * APIs.
  */
 

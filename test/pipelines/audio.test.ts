@@ -206,7 +206,7 @@ t.test('another model speaks when the first cannot, also when its refusal says 2
   t.same(upstream.requests[1]?.json, { model: 'tts-1-hd', input: 'Hello', voice: 'alloy' }, 'settings are for chat')
 })
 
-t.test('a recording goes up part by part as it came', async t => {
+t.test('a recording is sent part by part as it came', async t => {
   const { upstream, api } = await start(t, { pieces: [JSON.stringify(verbose)] })
   const response = await sendForm(api, transcriptions, {
     'model': 'openai/whisper-1',

@@ -71,7 +71,7 @@ t.test('a text, its tokens, a list of either: a vector for each, in order', asyn
       model,
       usage: { prompt_tokens: 5, total_tokens: 5 }
     })
-    t.same(upstream.requests.at(-1)?.json, { model: 'text-embedding-3-small', input }, 'and nothing else goes up')
+    t.same(upstream.requests.at(-1)?.json, { model: 'text-embedding-3-small', input }, 'and nothing else is sent')
   }
   await api.post(path, { ...question, encoding_format: 'float', dimensions: 2, user: 'me', temperature: 1, stream: true })
   t.same(upstream.requests.at(-1)?.json, { model: 'text-embedding-3-small', input: 'hi', encoding_format: 'float', dimensions: 2, user: 'me' })

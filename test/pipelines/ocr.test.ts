@@ -121,7 +121,7 @@ t.test('documents that cannot be read are refused before anything is sent', asyn
   t.match(await file.json(), { detail: [{ loc: ['body', 'document', 'type'], type: 'literal_error' }] })
   t.equal(upstream.requests.length, 0)
   const exact = Buffer.concat([png, Buffer.alloc(100_000 - png.length)])
-  t.equal((await read(dataUrl(exact))).status, 502, 'the largest goes up')
+  t.equal((await read(dataUrl(exact))).status, 502, 'the largest is sent')
   t.match(upstream.requests[0]?.json, { document: { image_url: dataUrl(exact, 'image/png') } })
 })
 

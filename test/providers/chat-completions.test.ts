@@ -189,7 +189,7 @@ t.test('the upstream body is built from an allow-list', async t => {
   t.equal(body({}, { streamUsage: false }, true)['stream_options'], undefined)
 })
 
-t.test('history goes up without what other providers put into it', async t => {
+t.test('history is sent without what other providers put into it', async t => {
   const history = [
     { role: 'assistant' as const, content: null, refusal: null, reasoning_content: 'hm', thinking_blocks: [{}], tool_calls: [{ id: 'a', function: { name: 'f', arguments: '{}' } }] },
     { role: 'tool' as const, content: 'ok', tool_call_id: 'a' }

@@ -15,7 +15,7 @@ export function googleAsk (request: Partial<ChatInput> = {}, model = 'gemini-2.5
   }
 }
 
-/** Returns the body that goes up for it. */
+/** Returns the body that is sent for it. */
 export function googleBody (request: Partial<ChatInput>, model?: string): GenerateContentRequest {
   const body = googleChat.request(googleAsk(request, model)).body
   return JSON.parse(String(body)) as GenerateContentRequest // as printed

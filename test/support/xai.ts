@@ -13,7 +13,7 @@ export function xaiAsk (request: Partial<ChatInput> = {}, streamed = false): Ask
   }
 }
 
-/** Returns the body that goes up for it. */
+/** Returns the body that is sent for it. */
 export function xaiBody (request: Partial<ChatInput>, streamed = false): Record<string, unknown> {
   return JSON.parse(String(xaiChat.request(xaiAsk(request, streamed)).body)) as Record<string, unknown> // as printed
 }

@@ -23,7 +23,7 @@ const efforts: Readonly<Record<NonNullable<ChatInput['reasoning_effort']>, Effor
 }
 
 /**
- * @param messages the conversation as it goes up: it may forbid thinking
+ * @param messages the conversation as it is sent: it may forbid thinking
  * @throws GatewayError for an explicit `thinking` whose budget leaves no tokens for the answer, or
  *   that meets a forced tool
  */

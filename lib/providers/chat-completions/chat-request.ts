@@ -13,7 +13,7 @@ import type { Ask, UpstreamRequest } from '../provider.ts'
 import type { Quirks } from '../../core/quirks.ts'
 import { jsonHeaders } from '../json-headers.ts'
 
-/** Fields whose value goes up as the caller sent it. */
+/** Fields whose value is sent as the caller sent it. */
 const forwarded = [
   'temperature', 'top_p', 'presence_penalty', 'frequency_penalty', 'logit_bias', 'seed', 'n',
   'logprobs', 'top_logprobs', 'response_format', 'verbosity', 'modalities', 'audio', 'prediction',
@@ -110,7 +110,7 @@ function addTools (body: Record<string, unknown>, { request, quirks }: Ask<ChatI
   if (request.parallel_tool_calls !== undefined) body['parallel_tool_calls'] = request.parallel_tool_calls
 }
 
-/** A tool without `type` is a function; its schema goes up in the spelling of the standard. */
+/** A tool without `type` is a function; its schema is sent in the spelling of the standard. */
 function wireTool (tool: Tool): Tool {
   if (tool.type === 'custom') return tool
   const definition = repaired(tool.function)

@@ -12,7 +12,7 @@ import type { ImageEvent } from '../../core/events.ts'
 import type { ImageRequest } from '../../../schemas/images.ts'
 import type { Adapter, Ask, BodyReader, UpstreamHead, UpstreamRequest } from '../provider.ts'
 
-/** Fields whose value goes up as the caller sent it. */
+/** Fields whose value is sent as the caller sent it. */
 const forwarded = [
   'prompt', 'n', 'size', 'style', 'response_format', 'output_format', 'background', 'moderation', 'user'
 ] as const satisfies ReadonlyArray<keyof ImageRequest>
