@@ -93,6 +93,9 @@ export interface GatewayParts {
  */
 export type CallObserver = (call: Call, row?: UsageRow) => void
 
+/** The first calls of a busy gateway come at once, and compile what they need themselves. */
+const warmUpAfterMs = 200
+
 /** Longest wait for model lists before a new configuration is used: some model names are known only from them. */
 const modelListTimeoutMs = 5000
 
@@ -210,7 +213,7 @@ export async function createGateway (settings: Settings, given: GatewayParts): P
       // A connection that could not be accepted is no reason to end those that were.
       server.on('error', error => log.error({ error }, 'server failed to accept a connection'))
       tasks?.start()
-      setImmediate(warmUp).unref()
+      setTimeout(warmUp, warmUpAfterMs).unref()
       return address
     },
 

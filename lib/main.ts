@@ -1,14 +1,19 @@
 #!/usr/bin/env node
 /**
  * Starts the process: hands the command line over, and exits with its code. Everything else is imported
- * once it is known that this Node can parse it.
+ * once it is known that this Node can parse it; a start takes the bundled file.
  */
 
 import './process/v8-flags.ts'
+import type { runStart } from './cli/run-start.ts'
+import { enableCompileCache } from './process/compile-cache.ts'
+import { exitWhenPrinted } from './process/exit.ts'
 import { requireNode } from './process/require-node.ts'
+import { startBundle } from './process/start-bundle.ts'
+import type { ExitCode, Terminal } from './process/terminal.ts'
 
 requireNode()
-const [{ run }, { exitWhenPrinted }] = await Promise.all([import('./cli/run.ts'), import('./process/exit.ts')])
+enableCompileCache()
 
 // The reader of the output may stop early (`headgate models | head`), which is no failure.
 process.stdout.on('error', () => process.exitCode ??= 0)
@@ -16,11 +21,19 @@ process.stdout.on('error', () => process.exitCode ??= 0)
 // Standard output that is not a terminal carries the log alone, one JSON object a line.
 const notices = process.stdout.isTTY ? process.stdout : process.stderr
 
-const code = await run(process.argv.slice(2), {
+exitWhenPrinted(await run(process.argv.slice(2), {
   env: process.env,
   cwd: process.cwd(),
   out: text => { process.stdout.write(`${text}\n`) },
   notice: text => { notices.write(`${text}\n`) },
   error: text => { process.stderr.write(`${text}\n`) }
-})
-exitWhenPrinted(code) // whatever socket is still open
+})) // whatever socket is still open
+
+async function run (args: readonly string[], terminal: Terminal): Promise<ExitCode> {
+  const bundle = args[0] === 'start' ? startBundle() : undefined
+  if (bundle === undefined) return await (await import('./cli/run.ts')).run(args, terminal)
+  const { runStart } = await import(bundle) as Bundle
+  return await runStart(args.slice(1), terminal)
+}
+
+interface Bundle { readonly runStart: typeof runStart }

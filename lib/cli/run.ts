@@ -1,17 +1,15 @@
 /**
- * Runs a command line: finds the command, and turns what it throws into a message and an exit code.
+ * Runs a command line: finds the command.
  *
  * Commands are loaded on demand: loading a gateway takes half a second, which `headgate keys --help` need
  * not wait for.
  */
 
-import { ConfigError, formatProblems } from '../config/problems.ts'
-import { DuplicateKeyNameError } from '../keys/key-store.ts'
 import { nearestWord } from '../text/nearest-word.ts'
-import { StoreError, isDatabaseError } from '../stores/store-error.ts'
 import { version } from '../text/version.ts'
-import { CommandError, type ExitCode, type Terminal } from '../process/terminal.ts'
-import { usageError, type Command } from './command.ts'
+import type { ExitCode, Terminal } from '../process/terminal.ts'
+import type { Command } from './command.ts'
+import { runCommand } from './run-command.ts'
 
 interface Entry {
   readonly summary: string
@@ -74,13 +72,7 @@ export async function run (args: readonly string[], terminal: Terminal): Promise
     terminal.error(name === '' ? usage : unknown(name))
     return 2
   }
-  const command = await entry.load()
-  if (asksForHelp(rest)) return print(terminal, command.usage)
-  try {
-    return await command.run(rest, terminal)
-  } catch (error) {
-    return explain(error, name, terminal)
-  }
+  return await runCommand(await entry.load(), { name, args: rest, terminal })
 }
 
 function print (terminal: Terminal, text: string): ExitCode {
@@ -92,39 +84,4 @@ function unknown (name: string): string {
   const meant = nearestWord(name, commands.keys())
   const hint = meant === undefined ? 'See "headgate --help".' : `Did you mean "${meant}"?`
   return `headgate: unknown command "${name}". ${hint}`
-}
-
-/** Looks for a help option before `--`, after which everything is a value. */
-function asksForHelp (args: readonly string[]): boolean {
-  const end = args.indexOf('--')
-  const options = end === -1 ? args : args.slice(0, end)
-  return options.includes('--help') || options.includes('-h')
-}
-
-function explain (error: unknown, name: string, terminal: Terminal): ExitCode {
-  if (error instanceof ConfigError) {
-    terminal.error(formatProblems(error))
-    return 1
-  }
-  const mistake = usageError(error)
-  if (mistake !== undefined) {
-    terminal.error(`headgate ${name}: ${mistake}\nSee "headgate ${name} --help".`)
-    return 2
-  }
-  if (error instanceof CommandError) {
-    terminal.error(`headgate ${name}: ${error.message}`)
-    return error.exitCode
-  }
-  if (isDatabaseError(error)) {
-    const advice = /locked|busy/i.test(error.message) ? ' Try again once no other program uses it.' : ''
-    terminal.error(`headgate ${name}: the store cannot be used: ${error.message}.${advice}`)
-    return 1
-  }
-  const explained = error instanceof StoreError || error instanceof DuplicateKeyNameError
-  terminal.error(`headgate ${name}: ${explained ? error.message : trace(error)}`)
-  return 1
-}
-
-function trace (error: unknown): string {
-  return error instanceof Error ? error.stack ?? error.message : String(error)
 }

@@ -9,6 +9,8 @@ import type { Command } from './command.ts'
 import type { ExitCode, Terminal } from '../process/terminal.ts'
 import { exitIfStopHangs } from '../process/exit.ts'
 import { createFirstKey } from '../process/create-first-key.ts'
+import { runPrimary } from '../process/primary.ts'
+import { runWorker } from '../process/worker.ts'
 import { stopWithNpm } from '../process/stop-with-npm.ts'
 import { logWarnings, serve, type ServeOptions } from '../process/serve.ts'
 import { stopSignal } from '../process/signals.ts'
@@ -35,10 +37,10 @@ HEADGATE_LOG_LEVEL, HEADGATE_DATA_DIR, ...`,
     const sources = { env: terminal.env, cwd: terminal.cwd, file }
     const { settings, warnings } = readSettings(sources)
     const options = { sources, settings, log: createLog(settings.server.logLevel) }
-    if (cluster.isWorker) return await (await import('../process/worker.ts')).runWorker(options)
+    if (cluster.isWorker) return await runWorker(options)
     stopWithNpm(terminal.env)
     logWarnings(warnings, options.log)
-    if (settings.server.workers > 1) return await (await import('../process/primary.ts')).runPrimary(options, terminal)
+    if (settings.server.workers > 1) return await runPrimary(options, terminal)
     return await runSingle(options, terminal)
   }
 }

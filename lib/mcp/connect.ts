@@ -14,15 +14,12 @@ import { sessionFetch } from './session-fetch.ts'
 import type {
   Client, ClientOptions, JsonSchemaValidator, JsonSchemaValidatorResult, StreamableHTTPClientTransportOptions, Transport
 } from '@modelcontextprotocol/client'
-import type { Dispatcher } from 'undici'
 import type { Secret } from '../core/secret.ts'
+import type { Agents } from './agents.ts'
 import type { LocalServer, RemoteServer, ToolServerTarget } from './tool-server-target.ts'
 
 export interface ConnectOptions {
-  /** Connects to servers of callers: public addresses only. */
-  readonly checkedAgent: Dispatcher
-  /** Connects to servers of the operator, wherever they are. */
-  readonly openAgent: Dispatcher
+  readonly agents: Agents
   /** Bounds one answer of a server, and all pages of its tool list together. */
   readonly maxBytes: number
   readonly timeoutMs: number
@@ -55,7 +52,7 @@ async function connectRemote (via: RemoteServer, options: ConnectOptions, signal
   const { StreamableHTTPClientTransport, SSEClientTransport } = await import('@modelcontextprotocol/client')
   const url = new URL(via.url)
   const transportOptions: StreamableHTTPClientTransportOptions = {
-    fetch: sessionFetch(via.checkAddress ? options.checkedAgent : options.openAgent, options.maxBytes),
+    fetch: sessionFetch(via.checkAddress ? options.agents.checked() : options.agents.open(), options.maxBytes),
     requestInit: { headers: reveal(via.headers) },
     reconnectionScheduler: (reconnect, delayMs) => {
       const timer = setTimeout(reconnect, delayMs)

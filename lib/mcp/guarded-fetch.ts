@@ -15,7 +15,8 @@
 import { lookup as resolveName, type LookupAddress, type LookupOptions } from 'node:dns'
 import { isIP } from 'node:net'
 import { AllowedAddresses, bareHost, isPublicAddress } from '../net/public-address.ts'
-import { Agent, buildConnector, fetch, Headers, Response, type Dispatcher, type RequestInit } from 'undici'
+import { loadUndici } from './load-undici.ts'
+import type { Agent, Dispatcher, Headers, RequestInit, Response } from 'undici'
 
 export interface GuardedAgentOptions {
   /** Exceptions: `host`, `host:port`, an address or a CIDR range. */
@@ -56,6 +57,7 @@ class AnswerTooLarge extends Error {
  * Requests fail with `AddressRefused` as their cause, before anything is sent.
  */
 export function createGuardedAgent ({ allowed = [], connectMs = 5000 }: GuardedAgentOptions = {}): Agent {
+  const { Agent, buildConnector } = loadUndici()
   const exceptions = new AllowedAddresses(allowed)
   return new Agent({
     bodyTimeout: 0,
@@ -94,6 +96,7 @@ export interface GuardedFetchOptions {
 export async function guardedFetch (
   url: string | URL, init: RequestInit, { agent, maxBytes, maxRedirects = 3, onEnd = () => {} }: GuardedFetchOptions
 ): Promise<Response> {
+  const { fetch, Headers } = loadUndici()
   let current = new URL(url)
   let headers = new Headers(init.headers)
   for (let followed = 0; ; followed++) {
@@ -121,7 +124,7 @@ function redirectOf (response: Response, from: URL, { method = 'GET' }: RequestI
 }
 
 function harmless (headers: Headers): Headers {
-  const kept = new Headers()
+  const kept = new (loadUndici().Headers)()
   for (const name of ['accept', 'accept-language', 'user-agent']) {
     const value = headers.get(name)
     if (value !== null) kept.set(name, value)
@@ -163,7 +166,7 @@ function capped (response: Response, url: URL, maxBytes: number, onEnd: (bytes: 
     }
   }, { highWaterMark: 0 })
   const { status, statusText, headers } = response
-  const copy = new Response(body, { status, statusText, headers })
+  const copy = new (loadUndici().Response)(body, { status, statusText, headers })
   Object.defineProperty(copy, 'url', { value: url.href })
   return copy
 }

@@ -7,9 +7,10 @@
  * @see https://github.com/modelcontextprotocol/registry/blob/main/docs/reference/api/openapi.yaml
  */
 
-import { request, type Dispatcher } from 'undici'
+import type { Dispatcher } from 'undici'
 import { ExpiringMap } from '../async/expiring-map.ts'
 import { ToolServerFault } from './failure.ts'
+import { loadUndici } from './load-undici.ts'
 
 /** Describes where a registry says a server is, and what it must be sent. */
 export interface RegisteredServer {
@@ -28,12 +29,12 @@ const foundTtlMs = 600_000
 /** Short: a server that was not found may be published at any moment. */
 const notFoundTtlMs = 30_000
 
-export function createRegistry (baseUrl: string, dispatcher: Dispatcher): Registry {
+export function createRegistry (baseUrl: string, dispatcher: () => Dispatcher): Registry {
   const base = /\/v0(\.\d+)?\/?$/.test(baseUrl) ? baseUrl.replace(/\/$/, '') : `${baseUrl.replace(/\/$/, '')}/v0`
   const known = new ExpiringMap<RegisteredServer | ToolServerFault>(1000)
 
   async function ask (path: string, signal: AbortSignal): Promise<unknown> {
-    const { statusCode, body } = await request(`${base}${path}`, { dispatcher, signal, headers: { accept: 'application/json' } })
+    const { statusCode, body } = await loadUndici().request(`${base}${path}`, { dispatcher: dispatcher(), signal, headers: { accept: 'application/json' } })
     if (statusCode === 404) {
       await body.dump()
       return undefined

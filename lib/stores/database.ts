@@ -8,12 +8,12 @@
 
 import { closeSync, openSync } from 'node:fs'
 import { join } from 'node:path'
+import { Kysely, SqliteDialect } from 'kysely'
 import { createPrivately, fileId } from './database-file.ts'
 import { migrate } from './migrations.ts'
 import { StatementCache, type Statement } from './statement-cache.ts'
 import { StoreError } from './store-error.ts'
 import type { DatabaseSyncInstance } from '@photostructure/sqlite'
-import type { Kysely } from 'kysely'
 import type { Tables } from './tables.ts'
 
 export interface Database {
@@ -56,8 +56,7 @@ export function databasePath (dataDir: string): string {
  * Opens the store, creating what is missing: the directory and the file, both for their owner only.
  * Migrates its tables first.
  *
- * The libraries are loaded here and not with this module: together they take a tenth of a second,
- * and half of the commands never open the store.
+ * The native library is loaded here and not with this module: it takes 20 ms, and half of the commands never open the store.
  *
  * @throws StoreError
  */
@@ -65,9 +64,7 @@ export async function openDatabase (
   dataDir: string, { busyTimeoutMs = 5_000 }: DatabaseOptions = {}
 ): Promise<Database> {
   const path = databasePath(dataDir)
-  const [{ DatabaseSync }, { Kysely, SqliteDialect }] = await Promise.all([
-    import('@photostructure/sqlite'), import('kysely')
-  ])
+  const { DatabaseSync } = await import('@photostructure/sqlite')
   let file: DatabaseSyncInstance
   let openedId: string | undefined
   try {

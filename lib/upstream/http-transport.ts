@@ -9,7 +9,9 @@
  * after it was aborted, and the clock of an answer should not run before its request is sent.
  */
 
-import { buildConnector, Pool, type Dispatcher } from 'undici'
+import type { buildConnector, Dispatcher } from 'undici'
+import createConnector from 'undici/lib/core/connect.js'
+import Pool from 'undici/lib/dispatcher/pool.js'
 import { BodyQueue } from './body-queue.ts'
 import { skip100Continue } from './skip-100-continue.ts'
 import { withoutTrailingSlashes } from '../text/without-trailing-slashes.ts'
@@ -87,7 +89,7 @@ export function httpTransport (options: HttpTransportOptions): HttpTransport {
 }
 
 function connectorFor (timeoutMs: number): buildConnector.connector {
-  const connect = buildConnector({ timeout: timeoutMs })
+  const connect = createConnector({ timeout: timeoutMs })
   return (options, callback) => {
     connect(options, (...args) => {
       if (args[0] === null) skip100Continue(args[1])

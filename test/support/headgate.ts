@@ -27,8 +27,11 @@ export interface Running {
   readonly ended: Promise<Ended>
 }
 
-export function launch (t: Test, args: readonly string[], cwd: string, env: Record<string, string> = {}): Running {
-  const [command, parameters] = plainNode(main, ...args)
+/** @param before options of Node.js, and the file to run */
+export function launch (
+  t: Test, args: readonly string[], cwd: string, env: Record<string, string> = {}, before: readonly string[] = [main]
+): Running {
+  const [command, parameters] = plainNode(...before, ...args)
   const child = spawn(command, parameters, { cwd, env: { ...bare, ...env } })
   t.teardown(() => child.kill('SIGKILL'))
   const lines: string[] = []

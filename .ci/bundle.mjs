@@ -1,0 +1,60 @@
+/**
+ * Makes `build/start.js` of the compiled modules: `headgate start` and the packages that every start needs, in
+ * one file. Packages that few calls need stay packages, and are loaded when one does.
+ *
+ * Beside it `build/THIRD-PARTY-LICENSES.txt`, the licenses of the packages inside.
+ */
+
+import { readFileSync, readdirSync, writeFileSync } from 'node:fs'
+import { dirname, join, relative } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { build } from 'esbuild'
+
+const root = dirname(dirname(fileURLToPath(import.meta.url)))
+const outfile = join(root, 'build/start.js')
+
+/** Native, or not needed by most starts. */
+const external = [
+  '@modelcontextprotocol/client', '@photostructure/sqlite', 'ajv', 'file-type', 'gpt-tokenizer', 'koa-body', 'sharp', 'unpdf', 'yaml'
+]
+
+/** Keeps `import.meta` what it is for each module: the place of its own file, not that of the bundle. */
+const ownPlaces = {
+  name: 'own-places',
+  setup ({ onLoad }) {
+    onLoad({ filter: /[\\/]build[\\/](?:lib|pipelines|schemas)[\\/].*\.js$/ }, ({ path }) => {
+      const place = relative(dirname(outfile), path).replaceAll('\\', '/')
+      const contents = readFileSync(path, 'utf8')
+        .replaceAll('import.meta.url', `new URL(${JSON.stringify(`./${place}`)}, import.meta.url).href`)
+        .replaceAll('import.meta.dirname', `(import.meta.dirname + ${JSON.stringify(`/${dirname(place)}`)})`)
+      return { contents, loader: 'js' }
+    })
+  }
+}
+
+const { metafile } = await build({
+  absWorkingDir: root,
+  entryPoints: ['build/lib/cli/run-start.js'],
+  outfile,
+  bundle: true,
+  platform: 'node',
+  format: 'esm',
+  target: 'node20.20',
+  external,
+  // Packages in CommonJS ask for modules of Node.js.
+  banner: { js: "import { createRequire as createRequireOfBundle } from 'node:module'\nconst require = createRequireOfBundle(import.meta.url)" },
+  legalComments: 'none',
+  logLevel: 'error',
+  metafile: true,
+  plugins: [ownPlaces]
+})
+
+const packages = new Set(Object.keys(metafile.inputs).flatMap(path => /^.*node_modules\/(?:@[^/]+\/)?[^/]+/.exec(path) ?? []))
+writeFileSync(join(root, 'build/THIRD-PARTY-LICENSES.txt'), [...packages].toSorted().map(license).join(`\n${'-'.repeat(80)}\n\n`))
+
+function license (directory) {
+  const { name, version, license } = JSON.parse(readFileSync(join(root, directory, 'package.json'), 'utf8'))
+  const file = readdirSync(join(root, directory)).find(file => /^licen[cs]e/i.test(file))
+  const text = file === undefined ? '' : `\n${readFileSync(join(root, directory, file), 'utf8').trim()}\n`
+  return `${name} ${version} (${license})\n${text}`
+}

@@ -1,0 +1,23 @@
+import type { Agent } from 'undici'
+import type { ToolSettings } from '../core/settings.ts'
+import { createGuardedAgent } from './guarded-fetch.ts'
+import { loadUndici } from './load-undici.ts'
+
+/** Holds the connections to tool servers and registries. Created when the first is needed. */
+export interface Agents {
+  /** Connects to servers of callers: public addresses only. */
+  readonly checked: () => Agent
+  /** Connects to servers of the operator, wherever they are. */
+  readonly open: () => Agent
+  readonly destroy: () => Promise<void>
+}
+
+export function createAgents ({ allowedHosts, connectMs }: Pick<ToolSettings, 'allowedHosts' | 'connectMs'>): Agents {
+  let checked: Agent | undefined
+  let open: Agent | undefined
+  return {
+    checked: () => checked ??= createGuardedAgent({ allowed: allowedHosts, connectMs }),
+    open: () => open ??= new (loadUndici().Agent)({ bodyTimeout: 0, connect: { timeout: connectMs } }),
+    destroy: async () => { await Promise.all([checked?.destroy(), open?.destroy()]) }
+  }
+}

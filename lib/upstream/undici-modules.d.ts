@@ -1,0 +1,11 @@
+/** Types of the two modules of undici that every call needs; its index loads all the others too. */
+
+declare module 'undici/lib/dispatcher/pool.js' {
+  import { Pool } from 'undici'
+  export default Pool
+}
+
+declare module 'undici/lib/core/connect.js' {
+  import { buildConnector } from 'undici'
+  export default buildConnector
+}

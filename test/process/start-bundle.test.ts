@@ -1,0 +1,117 @@
+import { utimesSync } from 'node:fs'
+import { join } from 'node:path'
+import t, { type Test } from 'tap'
+import { startBundle } from '../../lib/process/start-bundle.ts'
+import { wavOf } from '../support/forms.ts'
+import { launch, main } from '../support/headgate.ts'
+import { textPdf } from '../support/pdf.ts'
+import { startToolServer } from '../support/tool-server.ts'
+
+const modules = join(import.meta.dirname, '../support/start-modules.js')
+const key = 'a-key-of-twenty-characters'
+const env = { PORT: '0', HEADGATE_API_KEYS: key }
+
+t.test('the bundle is used unless modules were compiled after it', async t => {
+  t.match(startBundle(), /^file:.*\/build\/start\.js$/, 'the setup has made it')
+  const directory = t.testdir({ 'start.js': '' })
+  t.match(startBundle(directory), /\/start\.js$/, 'a package has no notes of the compiler')
+  const later = t.testdir({ 'start.js': '', '.tsbuildinfo': '' })
+  utimesSync(join(later, 'start.js'), 1_000, 1_000)
+  t.equal(startBundle(later), undefined)
+  utimesSync(join(later, 'start.js'), 9e9, 9e9)
+  t.match(startBundle(later), /\/start\.js$/)
+  t.equal(startBundle(t.testdir({})), undefined)
+})
+
+t.test('the bundle and the modules answer alike', async t => {
+  const tools = await startToolServer(t)
+  const file = `providers: {sandbox: {options: {words_per_second: 0}}}\nmcp_servers: {test/tools: {url: '${tools.url}'}}\n`
+  const answers = async (entry: string): Promise<readonly Answer[]> => {
+    const directory = t.testdir({ 'headgate.yaml': file })
+    const running = launch(t, ['start'], directory, env, [entry])
+    const [, url = ''] = await running.line(/^Headgate listens on (\S+)$/)
+    const found: Answer[] = []
+    for (const request of requests()) found.push(await answerOf(url, request))
+    running.child.kill('SIGTERM')
+    t.same((await running.ended).code, 0)
+    return found
+  }
+  const [bundled, plain] = [await answers(main), await answers(modules)]
+  t.same(bundled.map(({ status }) => status), requests().map(({ status }) => status))
+  t.same(bundled, plain)
+})
+
+interface TestRequest {
+  readonly path: string
+  readonly status: number
+  readonly body?: object | FormData
+}
+
+/** One for each thing that is loaded later, or in a thread of its own. */
+function requests (): readonly TestRequest[] {
+  const messages = [{ role: 'user', content: 'Hello' }]
+  const form = new FormData()
+  form.set('model', 'sandbox/listener')
+  form.set('file', new Blob([wavOf(1)]), 'a.wav')
+  const pdf = `data:application/pdf;base64,${textPdf([['hello']]).toString('base64')}`
+  return [
+    { path: '/v1/chat/completions', status: 200, body: { model: 'sandbox/echo', messages } },
+    { path: '/v1/chat/completions', status: 200, body: { model: 'sandbox/story', messages, stream: true, max_tokens: 20 } },
+    { path: '/v1/chat/completions', status: 200, body: { model: 'sandbox/echo', messages: 'Call echo with {"message":"hi"}', mcp_servers: ['test/tools'] } },
+    { path: '/v1/chat/completions', status: 422, body: { model: 'sandbox/echo', messages: [{ role: 'bot' }], n: 'x' } },
+    { path: '/v1/chat/completions', status: 404, body: { model: 'sandbox/none', messages } },
+    { path: '/v1/embeddings', status: 200, body: { model: 'sandbox/embedding', input: 'a' } },
+    { path: '/v1/embeddings', status: 400, body: { model: 'sandbox/embedding', input: 'b'.repeat(40_000) } }, // counted in a thread
+    { path: '/v1/ocr', status: 200, body: { model: 'sandbox/reader', document: { type: 'document_url', document_url: pdf } } },
+    { path: '/v1/audio/transcriptions', status: 200, body: form },
+    { path: '/v1/models', status: 200 },
+    { path: '/openapi.json', status: 200 },
+    { path: '/none', status: 404 }
+  ]
+}
+
+interface Answer {
+  readonly path: string
+  readonly status: number
+  readonly headers: readonly string[]
+  readonly body: string
+}
+
+/** Leaves out what differs from call to call: ids and times. */
+async function answerOf (url: string, { path, body }: Omit<TestRequest, 'status'>): Promise<Answer> {
+  const response = await fetch(url + path, {
+    headers: { authorization: `Bearer ${key}`, ...body !== undefined && !(body instanceof FormData) && { 'content-type': 'application/json' } },
+    ...body !== undefined && { method: 'POST', body: body instanceof FormData ? body : JSON.stringify(body) }
+  })
+  const text = (await response.text()).replace(/[0-9a-f]{32}/g, 'ID').replace(/"created":\d+/g, '"created":0').replaceAll(url, '')
+  return { path, status: response.status, headers: [...response.headers.keys()], body: text.replace(/"duration_ms":\d+/g, '') }
+}
+
+/** Packages and modules that the first chat call must not wait for. */
+const notAtStart = [
+  'ajv', 'file-type', 'gpt-tokenizer', 'koa-body', 'sharp', 'unpdf', 'yaml', '@modelcontextprotocol/client'
+].map(name => new RegExp(`/node_modules/${name}/`)).concat([
+  /node_modules\/undici\/index\.js/, /NativeModule internal\/deps\/undici/, /editor-schema/, /\/cli\/(?!run|start|command)/
+])
+
+for (const [name, entry, most] of [['bundle', main, 20], ['modules', modules, 1_450]] as const) {
+  t.test(`a start from the ${name} loads what the first chat call needs, and no more`, async t => {
+    const loaded = await loadedScripts(t, entry)
+    const files = loaded.filter(url => url.startsWith('file:'))
+    t.ok(files.length <= most, `${files.length} files`)
+    t.ok(loaded.some(url => url.includes('node_modules/@photostructure/sqlite')), 'the list is one')
+    for (const pattern of notAtStart) t.same(loaded.filter(url => pattern.test(url)), [], String(pattern))
+  })
+}
+
+/** Returns what a gateway without a configuration file has loaded when it has answered one chat call. */
+async function loadedScripts (t: Test, entry: string): Promise<readonly string[]> {
+  const list = join(import.meta.dirname, '../support/list-scripts.js')
+  const running = launch(t, ['start'], t.testdir(), env, ['--import', list, entry])
+  const [, url = ''] = await running.line(/^Headgate listens on (\S+)$/)
+  const { status } = await answerOf(url, { path: '/v1/chat/completions', body: { model: 'sandbox/echo', messages: 'Hello' } })
+  t.equal(status, 200)
+  running.child.kill('SIGUSR2')
+  const [, loaded = ''] = await running.line(/^loaded (.*)$/)
+  return JSON.parse(loaded) as readonly string[]
+}

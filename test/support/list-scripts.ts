@@ -1,0 +1,17 @@
+/**
+ * Imported before a program: on SIGUSR2 prints a line with the addresses of the scripts it has loaded and with
+ * the modules of Node.js.
+ */
+
+import { Session, type Debugger } from 'node:inspector'
+
+const scripts = new Set<string>()
+const session = new Session()
+session.connect()
+session.on('Debugger.scriptParsed', ({ params }: { params: Debugger.ScriptParsedEventDataType }) => { scripts.add(params.url) })
+session.post('Debugger.enable')
+
+// Not documented, but the only list there is.
+const { moduleLoadList } = process as unknown as { readonly moduleLoadList: readonly string[] }
+
+process.on('SIGUSR2', () => console.error(`loaded ${JSON.stringify([...scripts, ...moduleLoadList])}`))

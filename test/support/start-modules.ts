@@ -1,0 +1,12 @@
+/** Runs the command line from its modules, where `lib/main` takes the bundle. */
+
+import '../../lib/process/v8-flags.ts'
+import { run } from '../../lib/cli/run.ts'
+
+process.exit(await run(process.argv.slice(2), {
+  env: process.env,
+  cwd: process.cwd(),
+  out: text => { console.log(text) },
+  notice: text => { console.error(text) },
+  error: text => { console.error(text) }
+}))
