@@ -123,6 +123,7 @@ function openProvider (settings: ProviderSettings, closing: Array<() => Promise<
     baseUrl: settings.baseUrl,
     connections: settings.maxConnections,
     maxWaiting: settings.maxWaitingCalls,
+    maxWaitingMs: settings.maxWaitingMs,
     connectMs: settings.timeouts.connectMs,
     headers: settings.headers
   })

@@ -192,8 +192,11 @@ export const ProviderConfig = Closed({
     default: 'abort',
     description: 'When the client disconnects: abort the provider request, or read the answer to its end for exact usage.'
   }),
-  max_connections: Count(256, 'Maximum number of sockets to the provider, per process.', 65_536),
-  max_waiting_calls: Count(1024, 'Maximum number of requests that wait for a socket, per process, fairly among keys; further ones go to the next model or are refused with 503.', 1_000_000),
+  max_connections: Type.Optional(Type.Integer({
+    minimum: 1, maximum: 65_536, description: 'Maximum number of connections to the provider, per process; further requests wait. Default: no limit.'
+  })),
+  max_waiting_calls: Count(1024, 'With `max_connections`: maximum number of requests that wait, per process, fairly among keys; further ones go to the next model or are refused with 503.'),
+  max_waiting_ms: Milliseconds(10_000, 'Maximum time that a request waits; then it goes to the next model or is refused with 503.'),
   quirks: QuirksConfig,
   list_models: Type.Optional(Type.Boolean({
     description: 'Add the provider\'s own model list to the catalogue. Default: true for servers that run models ' +

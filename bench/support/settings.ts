@@ -68,6 +68,7 @@ export function benchSettings (port: number, upstreamPort: number): Settings {
       onDisconnect: 'abort',
       maxConnections: 4_096,
       maxWaitingCalls: 4_096,
+      maxWaitingMs: 10_000,
       quirks: {},
       listModels: false,
       options: {}

@@ -17,21 +17,26 @@ export class Semaphore {
   readonly #maxWaiting: number
   /** Owners in the order of their turns. */
   readonly #lines = new Map<string, Set<Waiter>>()
-  readonly #last = new Set<() => void>()
+  readonly #whenIdle: Array<() => void> = []
   #waiting = 0
+  #inside = 0
   #free: number
   #serving = false
 
+  /** @param count of those inside at once; `Infinity`: any number */
   constructor (count: number, maxWaiting = Infinity) {
     this.#free = count
     this.#maxWaiting = maxWaiting
   }
 
+  get waiting (): number {
+    return this.#waiting
+  }
+
   /** @param owner whose turn it takes: the id of a key */
   acquire (waiter: Waiter, owner: string): void {
     if (this.#free > 0) {
-      this.#free--
-      waiter.enter()
+      this.#admit(waiter.enter)
       return
     }
     if (this.#waiting >= this.#maxWaiting && !this.#makeRoom(owner)) {
@@ -44,14 +49,10 @@ export class Semaphore {
     else line.add(waiter)
   }
 
-  /** Acquires a place once nothing waits in the line. */
-  acquireLast (enter: () => void): void {
-    if (this.#free === 0) {
-      this.#last.add(enter)
-      return
-    }
-    this.#free--
-    enter()
+  /** Calls `done` once nothing is inside or waits, now or later. */
+  whenIdle (done: () => void): void {
+    if (this.#inside === 0 && this.#waiting === 0) done()
+    else this.#whenIdle.push(done)
   }
 
   /** Leaves the line. Returns false for one that is not in it: its turn has come already. */
@@ -65,13 +66,18 @@ export class Semaphore {
 
   release (): void {
     this.#free++
+    this.#inside--
     if (this.#serving) return // by one whose turn came just now and was over at once
     this.#serving = true
-    for (let enter = this.#next(); enter !== undefined; enter = this.#next()) {
-      this.#free--
-      enter()
-    }
+    for (let enter = this.#next(); enter !== undefined; enter = this.#next()) this.#admit(enter)
     this.#serving = false
+    if (this.#inside === 0 && this.#whenIdle.length > 0) for (const done of this.#whenIdle.splice(0)) done()
+  }
+
+  #admit (enter: () => void): void {
+    this.#free--
+    this.#inside++
+    enter()
   }
 
   #next (): (() => void) | undefined {
@@ -85,9 +91,7 @@ export class Semaphore {
       if (line.size > 0) this.#lines.set(owner, line)
       return waiter.enter
     }
-    const [enter] = this.#last
-    if (enter !== undefined) this.#last.delete(enter)
-    return enter
+    return undefined
   }
 
   /** Refuses the latest of the owner with most in the line, unless the newcomer would have as many. */

@@ -8,6 +8,7 @@ import { providerKeys } from '../config/environment.ts'
 import { openKeyStore } from '../keys/key-store.ts'
 import { listModels } from '../models/discovery.ts'
 import { createLookupServices } from '../create-services.ts'
+import { openFiles } from '../process/open-files.ts'
 import { localPrograms } from '../local/programs.ts'
 import { databasePath, openDatabase } from '../stores/database.ts'
 import { describeError } from '../text/describe-error.ts'
@@ -46,6 +47,7 @@ configuration is invalid, prints its problems as "headgate check" does, and noth
     const findings: Finding[] = [
       { about: 'node', state: 'ok', text: process.version },
       configuration(sources),
+      fileLimit(settings),
       ...await store(settings),
       ...await providers(settings)
     ]
@@ -62,6 +64,14 @@ function configuration (sources: ConfigSources): Finding {
   return existsSync(path)
     ? { about: 'configuration', state: 'ok', text: path }
     : { about: 'configuration', state: 'note', text: 'no file; using the environment and defaults' }
+}
+
+function fileLimit ({ server }: Settings): Finding {
+  const { limit, wanted, low } = openFiles(server)
+  const about = 'open files'
+  if (limit === undefined) return { about, state: 'ok', text: 'this system does not say how many a process may have' }
+  if (!low) return { about, state: 'ok', text: `at most ${limit}` }
+  return { about, state: 'note', text: `at most ${limit}; server.max_client_connections needs ${wanted}: raise the limit, or lower it` }
 }
 
 /** Checks the store without creating one. */
@@ -125,7 +135,7 @@ function noProviderFindings (providers: readonly ProviderSettings[]): Finding[] 
     : [{ about: 'providers', state: 'note', text: `only the simulator is enabled; for others set ${names}` }]
 }
 
-async function ask ({ id, kind }: ProviderSettings, provider: Provider | undefined): Promise<Finding> {
+async function ask ({ id, kind, maxConnections, maxWaitingCalls }: ProviderSettings, provider: Provider | undefined): Promise<Finding> {
   if (kind === 'sandbox') return { about: id, state: 'ok', text: 'a simulator inside the gateway' }
   if (kind === 'local') return await localFinding(id)
   if (provider === undefined) return { about: id, state: 'ok', text: 'runs inside the gateway' }
@@ -135,7 +145,7 @@ async function ask ({ id, kind }: ProviderSettings, provider: Provider | undefin
     const list = await withTimeout(timeoutMs, listModels(provider, kind, AbortSignal.timeout(timeoutMs)))
     if (list === undefined) return { about: id, state: 'problem', text: `no answer within ${timeoutMs / 1000} s` }
     const ms = Math.round(performance.now() - startMs)
-    return { about: id, state: 'ok', text: `answered in ${ms} ms with ${list.length} models` }
+    return { about: id, state: 'ok', text: `answered in ${ms} ms with ${list.length} models${maxConnections === undefined ? '' : `; at most ${maxConnections} connections, ${maxWaitingCalls} calls may wait`}` }
   } catch (error) {
     return { about: id, state: 'problem', text: describeError(error) }
   }

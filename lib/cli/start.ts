@@ -12,7 +12,7 @@ import { createFirstKey } from '../process/create-first-key.ts'
 import { runPrimary } from '../process/primary.ts'
 import { runWorker } from '../process/worker.ts'
 import { stopWithNpm } from '../process/stop-with-npm.ts'
-import { logWarnings, serve, type ServeOptions } from '../process/serve.ts'
+import { logLowFileLimit, logWarnings, serve, type ServeOptions } from '../process/serve.ts'
 import { stopSignal } from '../process/signals.ts'
 
 export const start: Command = {
@@ -40,6 +40,7 @@ HEADGATE_LOG_LEVEL, HEADGATE_DATA_DIR, ...`,
     if (cluster.isWorker) return await runWorker(options)
     stopWithNpm(terminal.env)
     logWarnings(warnings, options.log)
+    logLowFileLimit(settings.server, options.log)
     if (settings.server.workers > 1) return await runPrimary(options, terminal)
     return await runSingle(options, terminal)
   }

@@ -16,6 +16,7 @@ import type { ProviderSettings, ServerSettings, Settings } from '../core/setting
 import type { Family } from '../telemetry/metric-families.ts'
 import type { Log } from '../telemetry/log.ts'
 import { listenError } from './listen-error.ts'
+import { openFiles } from './open-files.ts'
 import { startMetrics } from './start-metrics.ts'
 
 export interface ServeOptions {
@@ -131,6 +132,12 @@ function watchForChanges (sources: ConfigSources, { gateway, keys, log, settings
     log.warn({ cause: loggableError(error) }, 'cannot watch the configuration; changes need a restart')
     return undefined
   }
+}
+
+/** Logs that the system allows fewer open files than callers may connect. */
+export function logLowFileLimit (server: ServerSettings, log: Log): void {
+  const { limit, wanted, low } = openFiles(server)
+  if (low) log.warn({ limit, wanted }, 'limit of open files is low; raise it, or lower server.max_client_connections')
 }
 
 export function logWarnings (warnings: readonly Problem[], log: Log): void {

@@ -124,12 +124,23 @@ export interface SendOptions {
   readonly keyId?: string
 }
 
+/** Counts what a transport does at the moment, and what it refused since it was made. */
+export interface TransportLoad {
+  readonly connections: number
+  /** Requests that wait for a connection. */
+  readonly waiting: number
+  /** Requests that waited too long or found the queue full. */
+  readonly refused: number
+}
+
 /**
  * Carries requests to a provider: over HTTP (`lib/upstream`), or inside the process (sandbox).
  *
  * @throws GatewayError `upstream_unreachable`, `upstream_timeout`, or the signal's reason.
  */
 export interface Transport {
+  /** Counts its connections; absent without any. */
+  readonly load?: () => TransportLoad
   readonly send: (request: UpstreamRequest, options: SendOptions) => Promise<UpstreamResponse>
 }
 

@@ -13,6 +13,7 @@ import { labels, type Family } from './metric-families.ts'
 import { ProcessMetrics } from './process-metrics.ts'
 import type { Call } from '../core/call.ts'
 import type { ModelRegistry } from '../models/model-registry.ts'
+import type { Providers, TransportLoad } from '../providers/provider.ts'
 import type { RouteHealth } from '../routing/route-health.ts'
 import type { Settings } from '../core/settings.ts'
 import type { UsageRow } from '../stores/tables.ts'
@@ -28,7 +29,7 @@ export interface Load {
 
 /** Selects what is observed of a gateway; its services change with the configuration. */
 export interface ObservedGateway {
-  readonly services: { readonly models: ModelRegistry, readonly routeHealth: RouteHealth, readonly settings: Settings }
+  readonly services: { readonly models: ModelRegistry, readonly routeHealth: RouteHealth, readonly providers: Providers, readonly settings: Settings }
   readonly load: () => Load
 }
 
@@ -65,8 +66,21 @@ function gatewayFamilies ({ services, load }: ObservedGateway): Family[] {
       ...family('gauge', 'headgate_circuit_open', 'Processes in which the circuit of this model is open.', 0),
       samples: [...open].map(([model, count]) => [labels({ model }), count])
     },
+    ...upstreamFamilies(services.providers),
     family('gauge', 'headgate_ledger_rows_waiting', 'Usage records that are not written yet.', rowsWaiting),
     family('counter', 'headgate_ledger_rows_dropped_total', 'Usage records that were lost.', rowsDropped)
+  ]
+}
+
+function upstreamFamilies (providers: Providers): Family[] {
+  const loads = [...providers].flatMap(([provider, { transport }]) => transport.load === undefined ? [] : [{ provider, load: transport.load() }])
+  const family = (type: Family['type'], name: string, help: string, value: (load: TransportLoad) => number): Family => ({
+    name, help, type, samples: loads.map(({ provider, load }) => [labels({ provider }), value(load)])
+  })
+  return [
+    family('gauge', 'headgate_upstream_connections', 'Connections to this provider.', ({ connections }) => connections),
+    family('gauge', 'headgate_upstream_waiting', 'Requests that wait for a connection to this provider.', ({ waiting }) => waiting),
+    family('counter', 'headgate_upstream_refused_total', 'Requests that waited too long for a connection, or found the queue full.', ({ refused }) => refused)
   ]
 }
 

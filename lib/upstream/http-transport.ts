@@ -1,7 +1,7 @@
 /**
  * The only HTTP client to providers.
  *
- * One undici pool per provider, driven through `dispatch`: the body is read by events and handed
+ * undici's client, driven through `dispatch`: the body is read by events and handed
  * on with back-pressure, which costs about four fifths of `request` and a sixth of `fetch`.
  * Redirects are never followed, so a credential cannot travel to another host.
  *
@@ -11,8 +11,8 @@
 
 import type { buildConnector, Dispatcher } from 'undici'
 import createConnector from 'undici/lib/core/connect.js'
-import Pool from 'undici/lib/dispatcher/pool.js'
 import { BodyQueue } from './body-queue.ts'
+import { Connections, type Connection } from './connections.ts'
 import { skip100Continue } from './skip-100-continue.ts'
 import { withoutTrailingSlashes } from '../text/without-trailing-slashes.ts'
 import { isHeaderSafe } from '../text/header-value.ts'
@@ -21,15 +21,17 @@ import { GatewayError } from '../core/errors.ts'
 import { Semaphore, type Waiter } from '../async/semaphore.ts'
 import { yieldFairly } from '../async/yield-fairly.ts'
 import type { Secret } from '../core/secret.ts'
-import type { SendOptions, Transport, UpstreamResponse, UpstreamRequest } from '../providers/provider.ts'
+import type { SendOptions, Transport, TransportLoad, UpstreamResponse, UpstreamRequest } from '../providers/provider.ts'
 
 export interface HttpTransportOptions {
   /** `https://host/prefix`; request paths are appended to it, and its query to theirs. */
   readonly baseUrl: string
-  /** Sockets to it at most; further requests wait for a free one, as long as their signal lets them. */
-  readonly connections: number
+  /** Sockets to it at most; further requests wait for a free one. Default: any number. */
+  readonly connections?: number | undefined
   /** Requests that may wait for a socket; more are 503. Default: any number. */
   readonly maxWaiting?: number
+  /** Milliseconds that a request waits for a socket; then it is 503. Default: as long as its signal lets it. */
+  readonly maxWaitingMs?: number
   readonly connectMs: number
   /** Sent with every request. */
   readonly headers?: Readonly<Record<string, Secret>>
@@ -38,6 +40,15 @@ export interface HttpTransportOptions {
 export interface HttpTransport extends Transport {
   /** Waits for open requests, then closes the sockets. */
   readonly close: () => Promise<void>
+  readonly load: () => TransportLoad
+}
+
+/** Holds what the requests to one provider share. */
+interface Shared {
+  readonly connections: Connections
+  readonly semaphore: Semaphore
+  readonly maxWaitingMs: number | undefined
+  refused: number
 }
 
 /** A body of so many characters takes a few milliseconds to encode. */
@@ -47,8 +58,7 @@ const largeBodyLength = 2 * 1024 * 1024
 export function httpTransport (options: HttpTransportOptions): HttpTransport {
   const base = new URL(options.baseUrl)
   const prefix = withoutTrailingSlashes(base.pathname)
-  const pool = new Pool(base.origin, {
-    connections: options.connections,
+  const connections = new Connections(base.origin, {
     pipelining: 1,
     connect: connectorFor(options.connectMs),
     headersTimeout: 0,
@@ -58,12 +68,13 @@ export function httpTransport (options: HttpTransportOptions): HttpTransport {
   const fixed: Record<string, string> = { 'user-agent': 'headgate', 'accept-encoding': 'identity' }
   for (const [name, value] of Object.entries(options.headers ?? {})) fixed[name.toLowerCase()] = value.reveal()
 
-  const semaphore = new Semaphore(options.connections, options.maxWaiting)
+  const semaphore = new Semaphore(options.connections ?? Infinity, options.maxWaiting)
+  const shared: Shared = { connections, semaphore, maxWaitingMs: options.maxWaitingMs, refused: 0 }
+  let closed = false
   const close = async (): Promise<void> => {
-    // With every place taken, the last request has ended, those in line included.
-    for (let held = 0; held < options.connections; held++) await new Promise<void>(resolve => { semaphore.acquireLast(resolve) })
-    await pool.close()
-    for (let held = options.connections; held > 0; held--) semaphore.release() // a later request is refused by the pool
+    await new Promise<void>(resolve => { semaphore.whenIdle(resolve) })
+    closed = true
+    await connections.close()
   }
   let closing: Promise<void> | undefined
   return {
@@ -72,6 +83,7 @@ export function httpTransport (options: HttpTransportOptions): HttpTransport {
       // What printed a large body has taken a turn of the event loop; to encode and write it takes another.
       if (typeof request.body === 'string' && request.body.length > largeBodyLength) await yieldFairly()
       if (signal.aborted) throw signal.reason
+      if (closed) throw new GatewayError('upstream_unreachable', { cause: 'the transport is closed' })
       const headers = Object.assign({}, fixed, request.headers, credential)
       checkHeaders(headers)
       const dispatchOptions = {
@@ -80,11 +92,12 @@ export function httpTransport (options: HttpTransportOptions): HttpTransport {
         headers,
         body: dispatchBody(request)
       }
-      const exchange = new Exchange(sendOptions, semaphore)
-      exchange.start(() => pool.dispatch(dispatchOptions, exchange))
+      const exchange = new Exchange(sendOptions, shared)
+      exchange.start(dispatchOptions)
       return await exchange.answer
     },
-    close: async () => await (closing ??= close())
+    close: async () => await (closing ??= close()),
+    load: () => ({ connections: connections.open, waiting: semaphore.waiting, refused: shared.refused })
   }
 }
 
@@ -135,20 +148,20 @@ function dispatchBody ({ body }: UpstreamRequest): Exclude<Dispatcher.DispatchOp
 class Exchange implements Dispatcher.DispatchHandler {
   readonly answer: Promise<UpstreamResponse>
   readonly #options: SendOptions
-  readonly #semaphore: Semaphore
+  readonly #shared: Shared
   readonly #onAbort: () => void
   #resolve!: (answer: UpstreamResponse) => void
   #reject!: (error: unknown) => void
   #controller: Dispatcher.DispatchController | undefined
   #queue: BodyQueue | undefined
   #waiter: Waiter | undefined
-  #inside = false
+  #connection: Connection | undefined
   #timer: NodeJS.Timeout | undefined
   #failure: unknown
 
-  constructor (options: SendOptions, semaphore: Semaphore) {
+  constructor (options: SendOptions, shared: Shared) {
     this.#options = options
-    this.#semaphore = semaphore
+    this.#shared = shared
     this.answer = new Promise((resolve, reject) => {
       this.#resolve = resolve
       this.#reject = reject
@@ -157,19 +170,36 @@ class Exchange implements Dispatcher.DispatchHandler {
     options.signal.addEventListener('abort', this.#onAbort, { once: true })
   }
 
-  /** Calls `dispatch` when there is a place, unless the signal aborts before. */
-  start (dispatch: () => void): void {
-    const { timeouts, streamed } = this.#options
-    this.#waiter = {
+  /** Sends the request when there is a place, unless the signal aborts before. */
+  start (request: Dispatcher.DispatchOptions): void {
+    const { semaphore, maxWaitingMs } = this.#shared
+    const waiter: Waiter = {
       enter: () => {
-        this.#inside = true
         this.#waiter = undefined // what was sent is not kept for as long as the answer takes
-        this.#timer = setTimeout(() => this.#timedOut(), streamed ? timeouts.firstByteMs : timeouts.responseMs)
-        dispatch()
+        this.#send(request)
       },
-      refuse: () => this.#stop(tooManyWaiting())
+      refuse: () => {
+        this.#waiter = undefined
+        this.#refuse()
+      }
     }
-    this.#semaphore.acquire(this.#waiter, this.#options.keyId ?? '')
+    this.#waiter = waiter
+    semaphore.acquire(waiter, this.#options.keyId ?? '')
+    // Most have been sent by now.
+    if (this.#waiter !== undefined && maxWaitingMs !== undefined) this.#timer = setTimeout(() => this.#refuse(), maxWaitingMs)
+  }
+
+  #send (request: Dispatcher.DispatchOptions): void {
+    const { timeouts, streamed } = this.#options
+    clearTimeout(this.#timer)
+    this.#timer = setTimeout(() => this.#timedOut(), streamed ? timeouts.firstByteMs : timeouts.responseMs)
+    this.#connection = this.#shared.connections.acquire()
+    this.#connection.dispatch(request, this)
+  }
+
+  #refuse (): void {
+    this.#shared.refused++
+    this.#stop(tooManyWaiting())
   }
 
   onRequestStart (controller: Dispatcher.DispatchController): void {
@@ -228,7 +258,7 @@ class Exchange implements Dispatcher.DispatchHandler {
   #stop (reason: unknown): void {
     this.#failure ??= reason
     this.#fail(this.#failure)
-    if (this.#waiter !== undefined && this.#semaphore.cancel(this.#waiter, this.#options.keyId ?? '')) return
+    if (this.#waiter !== undefined && this.#shared.semaphore.cancel(this.#waiter, this.#options.keyId ?? '')) return
     this.#controller?.abort(asError(this.#failure))
   }
 
@@ -239,9 +269,10 @@ class Exchange implements Dispatcher.DispatchHandler {
   }
 
   #release (): void {
-    if (!this.#inside) return
-    this.#inside = false
-    this.#semaphore.release()
+    if (this.#connection === undefined) return
+    this.#shared.connections.release(this.#connection)
+    this.#connection = undefined
+    this.#shared.semaphore.release()
   }
 
   #unlisten (): void {

@@ -1,8 +1,8 @@
 /** Types of the two modules of undici that every call needs; its index loads all the others too. */
 
-declare module 'undici/lib/dispatcher/pool.js' {
-  import { Pool } from 'undici'
-  export default Pool
+declare module 'undici/lib/dispatcher/client.js' {
+  import { Client } from 'undici'
+  export default Client
 }
 
 declare module 'undici/lib/core/connect.js' {

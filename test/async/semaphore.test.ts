@@ -43,13 +43,21 @@ t.test('one that leaves the line is never called, and has left only once', async
   t.same(events, ['a1 in', 'c1 in'], 'and its room in the line is free')
 })
 
-t.test('the last to be served comes when the line is empty', async t => {
+t.test('it is idle when its places are free and its line is empty, also after later arrivals', async t => {
   const { semaphore, events, come } = line(1)
+  semaphore.whenIdle(() => events.push('idle'))
   come('a1')
-  semaphore.acquireLast(() => events.push('last'))
+  semaphore.whenIdle(() => events.push('idle again'))
   come('b1')
   for (let count = 0; count < 2; count++) semaphore.release()
-  t.same(events, ['a1 in', 'b1 in', 'last'])
+  t.same(events, ['idle', 'a1 in', 'b1 in', 'idle again'])
+})
+
+t.test('without a limit none waits', async t => {
+  const { semaphore, events, come } = line(Infinity)
+  for (let count = 0; count < 1_000; count++) come(`a${count}`)
+  t.equal(events.length, 1_000)
+  t.equal(semaphore.waiting, 0)
 })
 
 t.test('a turn that is over at once gives its place to the next without a deeper stack', async t => {

@@ -73,8 +73,8 @@ t.test('without a file and an environment everything has its default', async t =
       },
       retries: 2,
       onDisconnect: 'abort',
-      maxConnections: 256,
       maxWaitingCalls: 1024,
+      maxWaitingMs: 10_000,
       quirks: {},
       listModels: false,
       options: {}

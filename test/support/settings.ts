@@ -81,6 +81,7 @@ export function providerSettings (id: string, kind: ProviderKind): ProviderSetti
     onDisconnect: 'abort',
     maxConnections: 1,
     maxWaitingCalls: 1000,
+    maxWaitingMs: 60_000,
     quirks: {},
     listModels: false,
     options: {}

@@ -40,6 +40,8 @@ export interface FakeUpstream {
   readonly sockets: () => number
   /** Resolves with the request of this number, counted from 0, once it has come. */
   readonly request: (number: number) => Promise<SeenRequest>
+  /** Closes the connections, as a provider does after some time. */
+  readonly closeSockets: () => void
   readonly close: () => Promise<void>
 }
 
@@ -73,6 +75,7 @@ export async function fakeUpstream (
       while (requests[number] === undefined) await new Promise<void>(resolve => { waiting.push(resolve) })
       return requests[number]
     },
+    closeSockets: () => { for (const socket of sockets) socket.destroy() },
     close: async () => {
       server.close()
       for (const socket of sockets) socket.destroy()

@@ -73,6 +73,9 @@ t.test('every call is counted once, by how it ended', async t => {
   await body?.getReader().read()
   const open = valuesIn(t, await api.scrape())
   t.equal(open.get('headgate_open_calls'), 1)
+  t.ok((open.get('headgate_upstream_connections{provider="openai"}') ?? 0) > 0)
+  t.equal(open.get('headgate_upstream_waiting{provider="openai"}'), 0)
+  t.equal(open.get('headgate_upstream_refused_total{provider="openai"}'), 0)
   leaving.abort()
   await until(() => api.lines.length === 4, 'four lines in the log')
 

@@ -142,6 +142,46 @@ t.test('a call that waits for a socket can be aborted, and then keeps no other w
   t.equal(dispatched, 4, 'the client never saw the one that left, nor its body')
 })
 
+t.test('a request waits for a connection as long as it may, and no longer', async t => {
+  const upstream = await fakeUpstream((_request, number) => number === 0 ? { silent: true } : { pieces: ['ok'] })
+  const transport = httpTransport({ baseUrl: upstream.url, connections: 1, maxWaitingMs: 30, connectMs: 2000 })
+  const leaving = new AbortController()
+  t.teardown(async () => {
+    await upstream.close()
+    await transport.close()
+  })
+  const first = send(transport, { signal: leaving.signal })
+  await upstream.request(0)
+  const late = send(transport)
+  t.same(transport.load(), { connections: 1, waiting: 1, refused: 0 })
+  await t.rejects(late, { code: 'overloaded', fault: 'model' })
+  t.same(transport.load(), { connections: 1, waiting: 0, refused: 1 })
+  leaving.abort(new GatewayError('timeout'))
+  await t.rejects(first, { code: 'timeout' })
+  t.equal(await textOf(await send(transport)), 'ok', 'and the next one gets it')
+})
+
+t.test('without a limit every open answer has a connection of its own, and those that close are forgotten', async t => {
+  let go = (): void => undefined
+  const gate = new Promise<void>(resolve => { go = resolve })
+  const upstream = await fakeUpstream(() => ({ pieces: (async function * () { yield 'a'; await gate; yield 'b' })() }))
+  const transport = httpTransport({ baseUrl: upstream.url, connectMs: 5000 })
+  t.teardown(async () => {
+    await upstream.close()
+    await transport.close()
+  })
+  const answers = await Promise.all(Array.from({ length: 300 }, async () => await send(transport)))
+  t.same(transport.load(), { connections: 300, waiting: 0, refused: 0 })
+  go()
+  t.same(new Set(await Promise.all(answers.map(textOf))), new Set(['ab']))
+  t.equal(await textOf(await send(transport)), 'ab')
+  t.equal(transport.load().connections, 300, 'one of them is used again')
+  upstream.closeSockets()
+  await until(() => transport.load().connections === 0, 'every connection to be forgotten')
+  t.equal(await textOf(await send(transport)), 'ab')
+  t.same(transport.load(), { connections: 1, waiting: 0, refused: 0 })
+})
+
 t.test('the clock of an answer starts when its request is sent', async t => {
   let go = (): void => undefined
   const gate = new Promise<void>(resolve => { go = resolve })
