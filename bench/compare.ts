@@ -8,12 +8,16 @@
  */
 
 import { cpus, totalmem } from 'node:os'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { parseArgs } from 'node:util'
 import { contenders, type Contender, type Running } from './support/contenders.ts'
 import { deafCallers, lanes, slowStreams, type Lane } from './support/lanes.ts'
 import { measureLane, startLoad, startMock, type Sample, type Times } from './support/measure-lane.ts'
+import { median } from './support/statistics.ts'
 import type { Started } from './support/processes.ts'
-import { coldStartTable, heldTable, laneTable, type Round } from './support/report.ts'
+import { rssBytes } from './support/processes.ts'
+import { coldStartTable, heldTable, laneTable, warmTable, type Round } from './support/report.ts'
+import { targetTable, type Results } from './support/targets.ts'
 
 const { values: flags } = parseArgs({
   options: {
@@ -36,14 +40,21 @@ const chosen = contenders.filter(({ name, missing }) => {
 const { upstreamPort, mock } = await startMock()
 const load = await startLoad()
 const open = new Set<Started>([mock, load])
+const results: Results = { rounds: new Map(), held: new Map(), callers: new Map() }
 
 try {
   console.log(`Node ${process.version}, ${cpus().length} × ${cpus()[0]?.model}, ` +
     `${Math.round(totalmem() / 2 ** 30)} GiB, ${rounds} rounds of ${times.durationMs} ms per lane\n`)
   await compareLanes(lanes.filter(wanted))
-  if (wanted(slowStreams)) console.log(heldTable(slowStreams, await inTurn(slowStreams, 5_000)))
-  if (wanted(deafCallers)) console.log(heldTable(deafCallers, await inTurn(deafCallers, 3_000)))
+  for (const lane of [...slowStreams, deafCallers].filter(wanted)) {
+    const samples = await inTurn(lane, lane === deafCallers ? 3_000 : 5_000)
+    results.held.set(lane.name, samples)
+    results.callers.set(lane.name, lane.callers)
+    console.log(heldTable(lane, samples))
+  }
+  if (named('warm')) await compareWarmUps()
   if (named('cold start')) await compareStarts()
+  console.log(targetTable(results))
 } finally {
   await Promise.all([...open].map(async started => await started.stop()))
 }
@@ -62,10 +73,10 @@ async function compareLanes (selected: readonly Lane[]): Promise<void> {
   for (const contender of chosen) {
     if (contender.start !== undefined) running.set(contender, await opened(contender))
   }
-  const results = new Map<Lane, Round[]>(selected.map(lane => [lane, []]))
+  const taken = new Map<Lane, Round[]>(selected.map(lane => [lane, []]))
   // Round 0 is for the compiler of V8, and thrown away.
   for (let round = 0; round <= rounds; round++) {
-    for (const [lane, all] of results) {
+    for (const [lane, all] of taken) {
       const samples = new Map<string, Sample>()
       for (const contender of rotated(chosen, round)) {
         const target = running.get(contender) ?? { port: upstreamPort, pid: mock.pid }
@@ -74,7 +85,10 @@ async function compareLanes (selected: readonly Lane[]): Promise<void> {
       if (round > 0) all.push(samples)
     }
   }
-  for (const [lane, all] of results) console.log(laneTable(lane, all))
+  for (const [lane, all] of taken) {
+    results.rounds.set(lane.name, all)
+    console.log(laneTable(lane, all))
+  }
   for (const contender of running.values()) await closed(contender)
 }
 
@@ -96,17 +110,47 @@ async function inTurn (lane: Lane, durationMs: number): Promise<Map<string, Samp
   return samples
 }
 
+/** Full load from the first call on: what a call costs in each second after the start. */
+async function compareWarmUps (): Promise<void> {
+  const lane = lanes.find(({ name }) => name === 'JSON, 1 KB body, 32 callers')
+  if (lane === undefined) return
+  const seconds = new Map<string, number[]>()
+  for (const contender of chosen) {
+    if (contender.start === undefined) continue
+    const running = await opened(contender)
+    const costs: number[] = []
+    for (let second = 1; second <= 8; second++) {
+      costs.push((await measureLane(load, lane, contender, running, upstreamPort, { warmUpMs: 0, durationMs: 1_000 })).cpuUsPerUnit)
+    }
+    seconds.set(contender.name, costs)
+    await closed(running)
+  }
+  results.warm = seconds.get('Headgate')
+  console.log(warmTable(seconds))
+}
+
+/** Long enough for what a start leaves to be collected. */
+const idleMs = 2_000
+
 async function compareStarts (): Promise<void> {
   const readyMs = new Map<string, number[]>()
+  const idle = new Map<string, number>()
   for (let round = 0; round < rounds + 1; round++) {
     for (const contender of rotated(chosen, round)) {
       if (contender.start === undefined) continue
       const running = await opened(contender)
       readyMs.set(contender.name, [...readyMs.get(contender.name) ?? [], running.readyMs])
+      if (round === rounds) {
+        await sleep(idleMs)
+        idle.set(contender.name, rssBytes(running.pid))
+      }
       await closed(running)
     }
   }
-  console.log(coldStartTable(readyMs))
+  const own = readyMs.get('Headgate')
+  results.startMs = own === undefined ? undefined : median(own)
+  results.idleBytes = idle.get('Headgate')
+  console.log(coldStartTable(readyMs, idle))
 }
 
 async function opened (contender: Contender): Promise<Running> {

@@ -17,6 +17,11 @@ export const texts: readonly string[] = Array.from({ length: eventCount }, (_, i
   return [' the', ' gateway', ' reads', ' a', ' batch', ' of', ' events', ','][index % 8] ?? ''
 })
 
+/** The same number of texts in letters that take two to four bytes each: Chinese with emoji. */
+export const letterTexts: readonly string[] = texts.map((_, index) => (
+  index % 24 === 23 ? '。\n\n' : ['网关', '读取', '一批', '事件', '并写出', '一段 🚀', '，', '数据'][index % 8] ?? ''
+))
+
 const head = {
   id: 'chatcmpl-9f8e7d6c5b4a39281706',
   object: 'chat.completion.chunk',
@@ -72,7 +77,8 @@ export const completeAnswer = JSON.stringify({
 export type BodySize = '1 KB' | '33 KB'
 
 /** Returns a chat request whose answer has the given shape. */
-export function requestBody (shape: string, size: BodySize, streamed: boolean): string {
+/** @param provider of the model: `mock` is the one of the same dialect */
+export function requestBody (shape: string, size: BodySize, streamed: boolean, provider = 'mock'): string {
   const turns = size === '1 KB' ? 1 : 20
   const messages: unknown[] = [{ role: 'system', content: 'Answer in one paragraph and name your sources.' }]
   for (let turn = 0; turn < turns; turn++) {
@@ -80,7 +86,7 @@ export function requestBody (shape: string, size: BodySize, streamed: boolean): 
     if (turn < turns - 1) messages.push({ role: 'assistant', content: completeText + completeText.slice(0, 180) })
   }
   return JSON.stringify({
-    model: `mock/${shape}`,
+    model: `${provider}/${shape}`,
     messages,
     temperature: 0.7,
     max_tokens: 1024,

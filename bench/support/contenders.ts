@@ -127,9 +127,10 @@ function headgateConfiguration (port: number, upstreamPort: number, workers: num
         kind: 'openai',
         base_url: `http://127.0.0.1:${upstreamPort}/v1`,
         api_key: 'env:BENCH_UPSTREAM_KEY',
-        connections: 4096,
         list_models: false
-      }
+      },
+      anthropic: { base_url: `http://127.0.0.1:${upstreamPort}/v1`, api_key: 'env:BENCH_UPSTREAM_KEY', list_models: false },
+      google: { base_url: `http://127.0.0.1:${upstreamPort}/v1beta`, api_key: 'env:BENCH_UPSTREAM_KEY', list_models: false }
     },
     keys: [{ name: 'bench', key: 'env:BENCH_KEY' }]
   })

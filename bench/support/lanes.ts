@@ -1,6 +1,6 @@
 /** Lists what is measured: shapes of load, each named by what it looks like. */
 
-import { eventCount, frameCount, requestBody, texts, completeText, type BodySize } from './answers.ts'
+import { eventCount, frameCount, letterTexts, requestBody, texts, completeText, type BodySize } from './answers.ts'
 import type { Expected } from './answer-check.ts'
 import type { Job } from './load.ts'
 
@@ -46,6 +46,14 @@ function stream (
   }
 }
 
+/** Requests for a provider of another dialect; contenders that do not translate get the answer of `mock`. */
+function translated (provider: 'anthropic' | 'google'): Lane[] {
+  return [
+    { ...json('1 KB', 32), name: `JSON from ${provider}, 32 callers`, body: requestBody('json', '1 KB', false, provider) },
+    stream(`200 events from ${provider}, 8 per write, 8 callers`, 'eights', 8, { body: requestBody('eights', '1 KB', true, provider) })
+  ]
+}
+
 const stamped = (events: number): Expected => ({ frames: frameCount(events) })
 
 export const lanes: readonly Lane[] = [
@@ -53,11 +61,17 @@ export const lanes: readonly Lane[] = [
   json('1 KB', 8),
   json('1 KB', 32, true),
   json('1 KB', 64),
+  json('1 KB', 256),
   json('33 KB', 32),
   stream('one-event stream, 32 callers', 'one', 32, {
     unit: 'request', expected: { frames: frameCount(1), text: texts[0] ?? '' }
   }),
   stream('200 events, 8 per write, 8 callers', 'eights', 8, { quick: true }),
+  stream('200 events beyond ASCII, 8 per write, 8 callers', 'letters', 8, {
+    expected: { frames: frameCount(eventCount), text: letterTexts.join('') }
+  }),
+  ...translated('anthropic'),
+  ...translated('google'),
   stream('200 events, all at once, 8 callers', 'chunks', 8),
   stream('200 events, one per write, paced 5 ms, 16 callers', 'paced-5', 16, {
     expected: stamped(eventCount), quick: true
@@ -68,9 +82,9 @@ export const lanes: readonly Lane[] = [
 ]
 
 /** Open streams with an event a second each: memory per stream, and how late an event may be. */
-export const slowStreams = stream('2,000 slow streams', 'paced-1000', 2000, {
+export const slowStreams = [2_000, 9_000].map(count => stream(`${count.toLocaleString('en')} slow streams`, 'paced-1000', count, {
   expected: stamped(eventCount), mode: 'hold'
-})
+}))
 
 /** Callers who ask for 64 MB and never read: what they cost must not grow with the answer. */
 export const deafCallers = stream('100 callers who never read', 'endless', 100, {

@@ -15,7 +15,12 @@ export interface Sample extends JobResult {
   readonly grownBytes: number
 }
 
-export interface Times { readonly warmUpMs: number, readonly durationMs: number }
+export interface Times {
+  readonly warmUpMs: number
+  readonly durationMs: number
+  /** Asked for instead of chat completions. */
+  readonly path?: string
+}
 
 /** Starts the callers' process. */
 export async function startLoad (): Promise<Started> {
@@ -41,7 +46,7 @@ export async function startMock (): Promise<{ upstreamPort: number, mock: Starte
 export async function measureLane (
   load: Started, lane: Lane, contender: Contender, target: Pick<Running, 'port' | 'pid'>, upstreamPort: number, times: Times
 ): Promise<Sample> {
-  const job: Job = { ...lane, ...times, port: target.port, path, headers: contender.headers(upstreamPort) }
+  const job: Job = { path, ...lane, ...times, port: target.port, headers: contender.headers(upstreamPort) }
   const rssBefore = rssBytes(target.pid)
   let cpuBefore = 0
   const { result, cpu, rss } = await new Promise<{ result: JobResult, cpu: number, rss: number }>((resolve, reject) => {

@@ -7,8 +7,9 @@
 
 import { createServer, type Socket } from 'node:net'
 import {
-  eventCount, lastFrames, roleFrame, stamp, streamPieces, textFrame, texts, completeAnswer
+  eventCount, lastFrames, letterTexts, roleFrame, stamp, streamPieces, textFrame, texts, completeAnswer
 } from './answers.ts'
+import { dialects } from './dialects.ts'
 
 const endlessBytes = 64 * 1024 * 1024
 
@@ -16,11 +17,15 @@ const streamHead = 'HTTP/1.1 200 OK\r\ncontent-type: text/event-stream; charset=
   'transfer-encoding: chunked\r\n\r\n'
 const bodyEnd = '0\r\n\r\n'
 
-const json = Buffer.from('HTTP/1.1 200 OK\r\ncontent-type: application/json\r\n' +
-  `content-length: ${Buffer.byteLength(completeAnswer)}\r\n\r\n${completeAnswer}`)
+const json = jsonAnswer(completeAnswer)
 const oneEvent = Buffer.from(streamHead + streamPieces(1, texts.slice(0, 1)).map(chunk).join('') + bodyEnd)
 const atOnce = Buffer.from(streamHead + streamPieces(1).map(chunk).join('') + bodyEnd)
 const eights = writes(streamPieces(8))
+const letters = writes(streamPieces(8, letterTexts))
+/** Answers of other dialects, by what their paths hold. */
+const foreign = dialects.filter(({ kind }) => kind === 'anthropic' || kind === 'google').map(({ kind, whole, pieces }) => ({
+  path: kind === 'anthropic' ? '/messages' : 'enerateContent', json: jsonAnswer(whole), eights: writes(pieces(8))
+}))
 const block = Buffer.from(chunk(streamPieces(8)[1] ?? ''))
 
 createServer({ noDelay: true }, socket => {
@@ -29,15 +34,23 @@ createServer({ noDelay: true }, socket => {
   socket.on('data', bytes => {
     pending = pending === undefined ? bytes : Buffer.concat([pending, bytes])
     for (let end = requestEnd(pending); end !== undefined; end = requestEnd(pending)) {
-      answerTo(shapeOf(pending), socket)
+      answer(pending, socket)
       pending = pending.subarray(end)
     }
     if (pending.length === 0) pending = undefined
   })
 }).listen(Number(process.argv[2]), '127.0.0.1', 4096)
 
+function answer (request: Buffer, socket: Socket): void {
+  const target = request.toString('latin1', 0, request.indexOf('\r\n'))
+  const dialect = foreign.find(({ path }) => target.includes(path))
+  if (dialect === undefined) answerTo(shapeOf(request), socket)
+  else if (target.includes('streamGenerate') || request.includes('"stream":true')) writeInTurns(socket, dialect.eights, 0)
+  else socket.write(dialect.json)
+}
+
 /**
- * `json`, `one` event, 200 events: `eights` (one write each, unpaced), `chunks` (one write for
+ * `json`, `one` event, 200 events: `eights` (one write each, unpaced), `letters` (the same beyond ASCII), `chunks` (one write for
  * all, an HTTP chunk each), `paced-<ms>[-<events>]` (one write each, with the time in its text),
  * `endless` for callers who do not read.
  */
@@ -46,7 +59,8 @@ function answerTo (shape: string, socket: Socket): void {
   switch (kind) {
     case 'one': socket.write(oneEvent); break
     case 'chunks': socket.write(atOnce); break
-    case 'eights': writeInTurns(socket, 0); break
+    case 'eights': writeInTurns(socket, eights, 0); break
+    case 'letters': writeInTurns(socket, letters, 0); break
     case 'paced': writePaced(socket, Number(numbers[0]), Number(numbers[1] ?? eventCount)); break
     case 'endless': writeEndless(socket); break
     default: socket.write(json)
@@ -73,6 +87,10 @@ function shapeOf (bytes: Buffer): string {
   return name.slice(name.lastIndexOf('/') + 1)
 }
 
+function jsonAnswer (body: string): Buffer {
+  return Buffer.from(`HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: ${Buffer.byteLength(body)}\r\n\r\n${body}`)
+}
+
 function chunk (text: string): string {
   return `${Buffer.byteLength(text).toString(16)}\r\n${text}\r\n`
 }
@@ -85,11 +103,11 @@ function writes (pieces: readonly string[]): Buffer[] {
 }
 
 /** A turn of the loop between two writes, so that they do not become one. */
-function writeInTurns (socket: Socket, index: number): void {
-  const piece = eights[index]
+function writeInTurns (socket: Socket, pieces: readonly Buffer[], index: number): void {
+  const piece = pieces[index]
   if (piece === undefined || socket.destroyed) return
   socket.write(piece)
-  setImmediate(writeInTurns, socket, index + 1)
+  setImmediate(writeInTurns, socket, pieces, index + 1)
 }
 
 function writePaced (socket: Socket, everyMs: number, events: number): void {

@@ -48,9 +48,17 @@ export function heldTable (lane: Lane, samples: Round): string {
   ], rows)
 }
 
-export function coldStartTable (readyMs: ReadonlyMap<string, readonly number[]>): string {
-  const rows = [...readyMs].map(([name, all]) => [name, Math.min(...all).toFixed(0), median(all).toFixed(0)])
-  return table('cold start', ['', 'ms to the first 200, best', 'median'], rows)
+export function coldStartTable (readyMs: ReadonlyMap<string, readonly number[]>, idle: ReadonlyMap<string, number>): string {
+  const rows = [...readyMs].map(([name, all]) => [
+    name, Math.min(...all).toFixed(0), median(all).toFixed(0), ((idle.get(name) ?? NaN) / megabyte).toFixed(0)
+  ])
+  return table('cold start', ['', 'ms to the first 200, best', 'median', 'RSS idle, MB'], rows)
+}
+
+export function warmTable (seconds: ReadonlyMap<string, readonly number[]>): string {
+  const rows = [...seconds].map(([name, costs]) => [name, ...costs.map(cost => cost.toFixed(0))])
+  const most = Math.max(...[...seconds.values()].map(({ length }) => length))
+  return table('warm: CPU µs per request in each second after the start', ['', ...Array.from({ length: most }, (_, at) => String(at + 1))], rows)
 }
 
 function take (round: Round, name: string, value: (sample: Sample) => number): number {
@@ -58,7 +66,7 @@ function take (round: Round, name: string, value: (sample: Sample) => number): n
   return sample === undefined ? NaN : value(sample)
 }
 
-function table (title: string, head: readonly string[], rows: ReadonlyArray<readonly string[]>): string {
+export function table (title: string, head: readonly string[], rows: ReadonlyArray<readonly string[]>): string {
   const line = (cells: readonly string[]): string => `| ${cells.map(cell => cell.replaceAll('NaN', '–')).join(' | ')} |`
   return [`### ${title}`, '', line(head), line(head.map((_, index) => index === 0 ? '---' : '---:')), ...rows.map(line), ''].join('\n')
 }

@@ -1,0 +1,88 @@
+/**
+ * Measures what each part of the gateway costs: `npm run bench:ablate -- [--rounds 4] [--seconds 2] [--lanes 'JSON;8 per write']`.
+ *
+ * Leaves parts out one at a time, in gateways put together for this (`support/ablated`), and prints by how much
+ * a call or an event gets cheaper. Each round runs every one of them once, in an order that changes; the numbers
+ * are medians over the rounds of differences within a round.
+ */
+
+import { mkdtempSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { parseArgs } from 'node:util'
+import { path, type Contender, type Running } from './support/contenders.ts'
+import { lanes, type Lane } from './support/lanes.ts'
+import { measureLane, startLoad, startMock, type Times } from './support/measure-lane.ts'
+import { cores, freePort, start } from './support/processes.ts'
+import { table } from './support/report.ts'
+import { benchKey } from './support/settings.ts'
+import { median } from './support/statistics.ts'
+
+/** Parts that can be left out, and what is left of each. */
+const parts = {
+  nothing: 'everything on',
+  log: 'the log line of each call',
+  ledger: 'usage records and their journal',
+  limits: 'limits of the key',
+  metrics: 'metrics of each call',
+  validation: 'the schema of the request',
+  translation: 'adapter, events, usage, and the answer made of them',
+  'short cut': 'nothing; calls pass Koa and its router, which the paths of endpoints need not'
+} as const
+
+export type Part = keyof typeof parts
+
+const { values: flags } = parseArgs({
+  options: {
+    rounds: { type: 'string', default: '4' },
+    seconds: { type: 'string', default: '2' },
+    lanes: { type: 'string', default: 'JSON, 1 KB body, 32;8 per write' }
+  }
+})
+const rounds = Number(flags.rounds)
+const times: Times = { warmUpMs: 500, durationMs: Number(flags.seconds) * 1000 }
+const chosen = lanes.filter(({ name }) => flags.lanes.split(';').some(part => name.includes(part)))
+const bearer = { authorization: `Bearer ${benchKey}` }
+
+const { upstreamPort, mock } = await startMock()
+const load = await startLoad()
+const running = new Map<Part, Running>()
+try {
+  for (const part of Object.keys(parts) as Part[]) running.set(part, await opened(part))
+  for (const lane of chosen) console.log(await ablated(lane))
+} finally {
+  await Promise.all([mock, load, ...running.values()].map(async started => await started.stop()))
+}
+
+async function opened (part: Part): Promise<Running> {
+  const port = await freePort()
+  const directory = mkdtempSync(join(tmpdir(), 'headgate-ablate-'))
+  const file = fileURLToPath(new URL('support/ablated.js', import.meta.url))
+  const args = ['--no-allocation-site-pretenuring', file, part, String(port), String(upstreamPort), directory]
+  const command = { file: process.execPath, args, cores: cores.gateway, output: join(directory, 'log') }
+  const ready = async (): Promise<boolean> => await fetch(`http://127.0.0.1:${port}/livez`).then(({ ok }) => ok, () => false)
+  return { ...await start(command, ready), port }
+}
+
+async function ablated (lane: Lane): Promise<string> {
+  const costs = new Map<Part, number[]>()
+  for (let round = 0; round <= rounds; round++) {
+    const order = round % 2 === 0 ? [...running] : [...running].toReversed()
+    for (const [part, target] of order) {
+      const contender: Contender = { name: part, headers: () => bearer }
+      const { cpuUsPerUnit } = await measureLane(load, lane, contender, target, upstreamPort, {
+        ...times, path: part === 'short cut' ? `${path}?koa` : path
+      })
+      if (round > 0) costs.set(part, [...costs.get(part) ?? [], cpuUsPerUnit]) // round 0 is for the compiler of V8
+    }
+  }
+  const whole = costs.get('nothing') ?? []
+  const rows = [...costs].map(([part, us]) => [
+    part === 'nothing' ? parts.nothing : `without ${part}`,
+    median(us).toFixed(2),
+    part === 'nothing' ? '' : median(us.map((cost, round) => (whole[round] ?? NaN) - cost)).toFixed(2),
+    part === 'nothing' ? '' : parts[part]
+  ])
+  return table(lane.name, ['', `CPU µs per ${lane.unit}`, 'less than with everything on', 'what is left out'], rows)
+}
