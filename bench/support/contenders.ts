@@ -7,6 +7,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { requestBody } from './answers.ts'
+import { litellmArguments, litellmEntry, litellmEnvironment } from './litellm.ts'
 import { portkeyEntry } from './portkey.ts'
 import { cores, freePort, start, type Started } from './processes.ts'
 import { benchKey } from './settings.ts'
@@ -62,6 +63,21 @@ export const contenders: readonly Contender[] = [
       const port = await freePort()
       const args = [portkeyEntry, `--port=${port}`, '--headless']
       return await started(port, portkeyHeaders(upstreamPort), { file: process.execPath, args, cores: cores.gateway })
+    }
+  },
+  {
+    name: 'LiteLLM',
+    headers: () => bearer,
+    missing: () => existsSync(litellmEntry) ? undefined : 'LiteLLM is not installed: npm run bench:litellm',
+    start: async upstreamPort => {
+      const port = await freePort()
+      return await started(port, bearer, {
+        file: litellmEntry,
+        args: litellmArguments(join(scratch, `litellm-${port}.yaml`), port, upstreamPort),
+        env: litellmEnvironment,
+        cores: cores.gateway,
+        maxStartMs: 90_000
+      })
     }
   },
   headgate('Headgate', 1),

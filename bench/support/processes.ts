@@ -23,6 +23,8 @@ export interface Command {
   readonly cores: readonly number[]
   /** The file that standard output and errors go. */
   readonly output?: string
+  /** Longest time to its first answer. Default: 20 s. */
+  readonly maxStartMs?: number
   /** True to talk to it by messages. */
   readonly messages?: boolean
 }
@@ -45,9 +47,9 @@ const children = new Set<ChildProcess>()
 process.once('exit', () => { for (const child of children) child.kill('SIGKILL') })
 for (const signal of ['SIGINT', 'SIGTERM'] as const) process.once(signal, () => process.exit(1))
 
-/** @param ready asks whether it answers; polled until it does, for at most 20 seconds */
+/** @param ready asks whether it answers; polled until it does */
 export async function start (command: Command, ready: () => Promise<boolean>): Promise<Started> {
-  const { file, args, env, output = '/dev/null', messages = false } = command
+  const { file, args, env, output = '/dev/null', maxStartMs = 20_000, messages = false } = command
   const pin = pinned ? ['taskset', '-c', command.cores.join(',')] : []
   const [run = file, ...rest] = [...pin, file, ...args]
   const log = openSync(output, 'a')
@@ -60,7 +62,7 @@ export async function start (command: Command, ready: () => Promise<boolean>): P
   child.once('exit', () => children.delete(child))
   await once(child, 'spawn')
   while (!await ready()) {
-    if (child.exitCode !== null || performance.now() - startMs > 20_000) {
+    if (child.exitCode !== null || performance.now() - startMs > maxStartMs) {
       child.kill('SIGKILL')
       throw new Error(`${file} ${args.join(' ')} did not start:\n${readFileSync(output, 'utf8').slice(-2000)}`)
     }
