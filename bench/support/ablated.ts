@@ -40,7 +40,7 @@ const settings = loadSettings({
     keys: [{
       name: 'bench',
       key: 'env:BENCH_KEY',
-      ...without !== 'limits' && { requests_per_minute: 1_000_000, tokens_per_minute: 1_000_000_000, concurrent_calls: 100_000 }
+      ...without !== 'limits' && { limits: { requests_per_minute: 1_000_000, tokens_per_minute: 1_000_000_000, concurrent_calls: 100_000 } }
     }]
   }
 })
