@@ -28,3 +28,9 @@ t.test('a refusal for what is in flight says that no request remains', async t =
 t.test('durations are written with their units', async t => {
   t.same([20, 1500, 60_000, 366_000].map(durationText), ['20ms', '1.5s', '1m0s', '6m6s'])
 })
+
+t.test('durations are written as clients read them', async t => {
+  for (const [ms, text] of [[0, '0ms'], [20, '20ms'], [1000, '1s'], [1500, '1.5s'], [60_000, '1m0s'], [90_250, '1m30.25s']] as const) {
+    t.equal(durationText(ms), text)
+  }
+})

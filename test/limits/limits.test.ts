@@ -11,6 +11,7 @@ import { durationText } from '../../lib/limits/headers.ts'
 import { LocalLimiter } from '../../lib/limits/limiter.ts'
 import { answerLimitMessages } from '../../lib/limits/shared-limiter.ts'
 import { openDatabase, type Database } from '../../lib/stores/database.ts'
+import { reasonOf } from '../support/limits.ts'
 import { dayMs } from '../../lib/usage/day.ts'
 import { pruneUsage } from '../../lib/usage/prune.ts'
 import { spendingOf } from '../../lib/usage/spending.ts'
@@ -27,130 +28,6 @@ import type { Test } from 'tap'
 const path = '/v1/chat/completions'
 const question = { model: 'openai/gpt-5', messages: 'hi' }
 const headers = { authorization: 'Bearer limited' }
-
-t.test('a bucket never gives more than a minute\'s worth and what it fills meanwhile', async t => {
-  const wish = fc.record({ afterMs: fc.integer({ min: 0, max: 30_000 }), amount: fc.integer({ min: 1, max: 20 }) })
-  holds(t, fc.property(fc.integer({ min: 1, max: 97 }), fc.array(wish, { minLength: 1, maxLength: 60 }), (limit, wishes) => {
-    let bucket: Bucket = fullBucket
-    let nowMs = 1_763_686_800_000
-    const taken: Array<{ atMs: number, amount: number }> = []
-    for (const { afterMs, amount } of wishes) {
-      nowMs += afterMs
-      const wait = waitMs(bucket, limit, amount, nowMs)
-      if (wait > 0) {
-        if (amount <= limit && waitMs(bucket, limit, amount, nowMs + wait) > 0) return false // it must be enough
-        if (waitMs(bucket, limit, amount, nowMs + wait - 1) === 0) return false // and no more than that
-        continue
-      }
-      if (remaining(bucket, limit, nowMs) < amount) return false
-      bucket = take(bucket, limit, amount, nowMs)
-      taken.push({ atMs: nowMs, amount })
-    }
-    return taken.every((first, from) => {
-      let sum = 0
-      return taken.slice(from).every(({ atMs, amount }) => {
-        sum += amount
-        return sum <= limit + limit * (atMs - first.atMs) / 60_000
-      })
-    })
-  }), { numRuns: 500 })
-})
-
-t.test('what is given back was never taken', async t => {
-  const before = fc.record({ limit: fc.integer({ min: 1, max: 997 }), owed: fc.nat(1000), waitMs: fc.nat(90_000), amount: fc.nat(500), heldMs: fc.nat(90_000) })
-  holds(t, fc.property(before, ({ limit, owed, waitMs: idleMs, amount, heldMs }) => {
-    const bucket = take(fullBucket, limit, owed, 1000)
-    const tookMs = 1000 + idleMs
-    const endMs = tookMs + heldMs
-    const back = take(take(bucket, limit, amount, tookMs), limit, -amount, endMs)
-    return fullInMs(back, limit, endMs) === fullInMs(bucket, limit, endMs) && remaining(back, limit, endMs) === remaining(bucket, limit, endMs)
-  }), { numRuns: 500 })
-})
-
-t.test('a clock that is set back locks no key out', async t => {
-  const bucket = take(fullBucket, 60, 60, 10_000_000)
-  t.equal(waitMs(bucket, 60, 1, 5_000_000), 1000)
-  const later = take(bucket, 60, 0, 5_000_000)
-  t.equal(waitMs(later, 60, 1, 5_001_000), 0)
-})
-
-function reasonOf (decision: LimitDecision): string {
-  return decision.admitted ? 'admitted' : decision.reason
-}
-
-t.test('all of a reservation is set aside or nothing', async t => {
-  const clock = { ms: Date.UTC(2025, 10, 21, 12) }
-  const counters = new LimitCounters(() => clock.ms)
-  const ask = (limits: KeyLimits, tokens = 0, nanoUsd = 0): LimitDecision => counters.reserve({ keyId: 'a', limits, tokens, nanoUsd })
-  const limits: KeyLimits = { requestsPerMinute: 4, tokensPerMinute: 100, concurrentCalls: 2, budget: { usd: 1e-6, per: 'day', capAnswers: false } }
-  const first = ask(limits, 60, 600)
-  t.match(first, { admitted: true, rateLimits: { requests: { limit: 4, remaining: 3, resetMs: 15_000 }, tokens: { limit: 100, remaining: 40, resetMs: 36_000 } } })
-  t.match(ask(limits, 60), { admitted: false, reason: 'tokens', waitMs: 12_000, rateLimits: { requests: { remaining: 3 } } })
-  t.match(ask(limits, 10, 600), { admitted: false, reason: 'budget_reserved', waitMs: 1000 })
-  t.match(ask(limits, 10, 1001), { admitted: false, reason: 'budget' })
-  const second = ask(limits, 10, 100)
-  t.equal(reasonOf(ask(limits, 1, 1)), 'concurrent_calls')
-  t.match(second, { admitted: true, rateLimits: { requests: { remaining: 2 }, tokens: { remaining: 30 } } }, 'refusals took nothing')
-  if (!first.admitted || !second.admitted) return
-  counters.settle(first.reservation, { tokens: 90, nanoUsd: 1000 })
-  counters.settle(first.reservation, { tokens: 90, nanoUsd: 1000 })
-  t.equal(counters.open, 1)
-  t.equal(reasonOf(ask(limits)), 'budget', 'it is used up')
-  clock.ms += dayMs / 2
-  t.equal(reasonOf(ask(limits, 1000, 1000)), 'admitted', 'a new day; more tokens than a minute has wait for a full bucket')
-  counters.settle(second.reservation, { tokens: 0, nanoUsd: 999 })
-  t.equal(reasonOf(ask(limits, 20)), 'tokens', 'and the spending of yesterday stays there')
-  clock.ms += 60_000
-  t.equal(reasonOf(ask(limits, 0, 1)), 'budget_reserved')
-})
-
-t.test('reservations of a process that exited are released', async t => {
-  const counters = new LimitCounters(() => 0)
-  const wanted = { keyId: 'a', limits: { concurrentCalls: 2, tokensPerMinute: 10 }, tokens: 5, nanoUsd: 0 }
-  t.equal(reasonOf(counters.reserve(wanted, 'one')), 'admitted')
-  t.equal(reasonOf(counters.reserve(wanted, 'two')), 'admitted')
-  t.equal(reasonOf(counters.reserve(wanted, 'two')), 'concurrent_calls')
-  counters.release('one')
-  t.match(counters.reserve(wanted, 'two'), { admitted: true, rateLimits: { tokens: { remaining: 0 } } })
-  counters.release('two')
-  t.equal(counters.open, 0)
-})
-
-t.test('a call admitted earlier counts, and takes no place of another', async t => {
-  const counters = new LimitCounters(() => 0)
-  const limits: KeyLimits = { tokensPerMinute: 10, concurrentCalls: 1 }
-  const late = counters.reserve({ keyId: 'a', limits, tokens: 0, nanoUsd: 0, alreadyAdmitted: true })
-  const call = counters.reserve({ keyId: 'a', limits, tokens: 10, nanoUsd: 0 })
-  if (!late.admitted || !call.admitted) return t.fail('one was refused')
-  t.ok(counters.reserve({ keyId: 'a', limits, tokens: 0, nanoUsd: 0, alreadyAdmitted: true }).admitted, 'whatever is left')
-  counters.settle(late.reservation, { tokens: 5, nanoUsd: 0 })
-  t.equal(reasonOf(counters.reserve({ keyId: 'a', limits, tokens: 0, nanoUsd: 0 })), 'concurrent_calls')
-  counters.settle(call.reservation, { tokens: 4, nanoUsd: 0 })
-  t.match(counters.reserve({ keyId: 'a', limits, tokens: 1, nanoUsd: 0 }), { admitted: true, rateLimits: { tokens: { remaining: 0 } } })
-})
-
-t.test('days and months are those of UTC', async t => {
-  const nowMs = Date.UTC(2024, 1, 29, 23, 59)
-  t.same(periodOf('day', nowMs), { per: 'day', fromMs: Date.UTC(2024, 1, 29), endMs: Date.UTC(2024, 2, 1) })
-  t.same(periodOf('month', nowMs), { per: 'month', fromMs: Date.UTC(2024, 1, 1), endMs: Date.UTC(2024, 2, 1) })
-  t.same(periodOf('month', Date.UTC(2025, 11, 31)), { per: 'month', fromMs: Date.UTC(2025, 11, 1), endMs: Date.UTC(2026, 0, 1) })
-  t.same(periodOf('total', nowMs), { per: 'total', fromMs: 0, endMs: Infinity })
-})
-
-t.test('durations are written as clients read them', async t => {
-  for (const [ms, text] of [[0, '0ms'], [20, '20ms'], [1000, '1s'], [1500, '1.5s'], [60_000, '1m0s'], [90_250, '1m30.25s']] as const) {
-    t.equal(durationText(ms), text)
-  }
-})
-
-t.test('a request is measured by its texts, not by its pictures', async t => {
-  const messages = [{ role: 'user' as const, content: 'x'.repeat(400) }]
-  t.match(estimateChat({ model: 'm', messages }), { prompt: 101, completion: 1000, maxCompletion: undefined, answers: 1 })
-  t.match(estimateChat({ model: 'm', messages, max_completion_tokens: 7, n: 3 }), { prompt: 101, completion: 21, maxCompletion: 7, answers: 3 })
-  t.equal(estimateChat({ model: 'm', messages: [{ role: 'user', content: '漢字'.repeat(200) }] }).prompt, 401, 'a character of Chinese is a token')
-  const picture = { role: 'user' as const, content: [{ type: 'image_url' as const, image_url: { url: `data:image/png;base64,${'A'.repeat(1e6)}` } }] }
-  t.ok(estimateChat({ model: 'm', messages: [picture] }).prompt < 1100)
-})
 
 interface Limited {
   readonly api: TestGateway
@@ -444,49 +321,4 @@ t.test('usage records that cannot be read do not delay calls', async t => {
   const verdicts = await Promise.all([limiter.reserve(wanted), limiter.reserve(wanted)])
   t.same(verdicts.map(reasonOf), ['admitted', 'budget_reserved'])
   t.equal(failures.length, 1)
-})
-
-interface Worker {
-  readonly child: ChildProcess
-  readonly ask: (count: number, wanted: ReservationRequest) => Promise<LimitDecision[]>
-}
-
-/** A process of its own that asks this one. */
-function worker (t: Test, limiter: LocalLimiter, name: string): Worker {
-  const child = fork(join(import.meta.dirname, '../support/limited-worker.js'), { execArgv: [] })
-  t.teardown(() => child.kill('SIGKILL'))
-  answerLimitMessages(child, limiter, name)
-  return {
-    child,
-    ask: async (count, wanted) => {
-      child.send({ count, wanted })
-      return await new Promise(resolve => {
-        const hear = (message: { verdicts?: LimitDecision[] }): void => {
-          if (message.verdicts === undefined) return
-          child.off('message', hear)
-          resolve(message.verdicts)
-        }
-        child.on('message', hear)
-      })
-    }
-  }
-}
-
-t.test('processes share one limiter, and one that exits releases its reservations', async t => {
-  const limiter = new LocalLimiter({ readSpending: async () => await Promise.resolve(7), now: () => 0 })
-  const [one, two] = [worker(t, limiter, 'one'), worker(t, limiter, 'two')]
-  const limits: KeyLimits = { concurrentCalls: 20, budget: { usd: 1e-7, per: 'day', capAnswers: false } }
-  const wanted: ReservationRequest = { keyId: 'a', limits, tokens: 0, nanoUsd: 10 }
-  const admitted = (verdicts: readonly LimitDecision[]): number => verdicts.filter(({ admitted }) => admitted).length
-  t.equal(admitted(await one.ask(5, wanted)), 5)
-  const [first, ...others] = await two.ask(30, wanted)
-  t.equal(admitted(others) + 1, 4, '7 of 100 were spent before')
-
-  two.child.send({ settle: first?.admitted === true ? first.reservation : 0 })
-  await until(() => limiter.counters.open === 8, 'eight calls to be counted as open')
-  one.child.kill('SIGKILL')
-  await until(() => limiter.counters.open === 3, 'three calls to be counted as open')
-  t.equal(admitted(await two.ask(30, wanted)), 6, 'the one that was settled had cost 1')
-  two.child.disconnect()
-  await until(() => limiter.counters.open === 0, 'no call to be counted as open')
 })

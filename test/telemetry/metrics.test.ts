@@ -3,7 +3,7 @@ import { once } from 'node:events'
 import t, { type Test } from 'tap'
 import { CallRecord } from '../../lib/core/record.ts'
 import { CallMetrics } from '../../lib/telemetry/call-metrics.ts'
-import { mergeFamilies, printFamilies, type Family } from '../../lib/telemetry/metric-families.ts'
+import { printFamilies } from '../../lib/telemetry/metric-families.ts'
 import { createLog } from '../../lib/telemetry/log.ts'
 import { Metrics } from '../../lib/telemetry/metrics.ts'
 import { serveMetrics, type MetricsServer } from '../../lib/process/metrics-server.ts'
@@ -181,15 +181,5 @@ t.test('new labels come to an end', t => {
   ])
   t.equal(sum(values, 'headgate_failed_attempts_total', 'model="q/'), 2)
   t.equal(sum(values, 'headgate_failed_attempts_total', 'model="other",provider="other"'), 7)
-  t.end()
-})
-
-t.test('numbers of several processes are added, and the worst lag is reported', t => {
-  const family = (samples: Family['samples'], more: Partial<Family> = {}): Family => ({ name: 'calls', help: 'Calls.', type: 'counter', samples, ...more })
-  const lag = { name: 'lag', merge: 'max' } as const
-  t.same(mergeFamilies([
-    [family([['{a="1"}', 1], ['{a="2"}', 2]]), family([['', 3]], lag)],
-    [family([['{a="2"}', 5], ['{a="3"}', 7]]), family([['', 2]], lag)]
-  ]).map(({ samples }) => samples), [[['{a="1"}', 1], ['{a="2"}', 7], ['{a="3"}', 7]], [['', 3]]])
   t.end()
 })

@@ -58,3 +58,19 @@ t.test('images cost by size and quality', async t => {
   t.equal(maxUnitCostOf(images({ quality: 'ultra' }), price), undefined)
   t.equal(unitCostOf(images({}), priceOf('openai/dall-e-3')), 80_000_000, 'without a size and a quality, the first')
 })
+
+t.test('costs are whole billionths of a dollar; what has no price has no cost', async t => {
+  const usage = { promptTokens: 1000, completionTokens: 10, totalTokens: 1010 }
+  const asOf = '2025-11-20'
+  const rows: ReadonlyArray<readonly [Parameters<typeof costNanoUsd>[0], Parameters<typeof costNanoUsd>[1], number | undefined]> = [
+    [usage, undefined, undefined],
+    [usage, { input: 1.25, output: 10, asOf }, 1_350_000],
+    [usage, { input: 1.25, asOf }, undefined],
+    [{ ...usage, completionTokens: 0 }, { input: 0.02, asOf }, 20_000],
+    [{ ...usage, cachedTokens: 600 }, { input: 1, cachedInput: 0.1, output: 0, asOf }, 460_000],
+    [{ ...usage, cachedTokens: 600 }, { input: 1, output: 0, asOf }, 1_000_000],
+    [{ ...usage, cachedTokens: 5000 }, { input: 1, cachedInput: 0, output: 0, asOf }, 0],
+    [{ promptTokens: 1, completionTokens: 0, totalTokens: 1 }, { input: 0.0004, asOf }, 0]
+  ]
+  for (const [given, price, cost] of rows) t.equal(costNanoUsd(given, price), cost)
+})

@@ -5,13 +5,8 @@ import { CallRecord } from '../../lib/core/record.ts'
 import { openDatabase, type Database } from '../../lib/stores/database.ts'
 import type { UsageRow } from '../../lib/stores/tables.ts'
 import { createLog } from '../../lib/telemetry/log.ts'
-import { costNanoUsd } from '../../lib/usage/cost.ts'
-import { dayMs } from '../../lib/usage/day.ts'
 import { Journal } from '../../lib/usage/journal.ts'
 import { Ledger, type LedgerOptions } from '../../lib/usage/ledger.ts'
-import { insertUsage } from '../../lib/usage/insert-usage.ts'
-import { pruneUsage } from '../../lib/usage/prune.ts'
-import { spendingOf } from '../../lib/usage/spending.ts'
 import { usageRow } from '../../lib/usage/usage-row.ts'
 import { usageTotals } from '../../lib/usage/totals.ts'
 import { wavOf } from '../support/forms.ts'
@@ -437,74 +432,6 @@ t.test('a count that cannot be is not known, and all others can be read with it'
     t.match(row, { prompt_tokens: 5, completion_tokens: 2, estimated: 1, cached_tokens: null, reasoning_tokens: null, pages: null, audio_ms: null, cost_nano_usd: 25_000 })
   }
   t.match(await usageTotals(database.query, 0, ['key']), [{ sums: { calls: 13, prompt_tokens: 61, cost_nano_usd: 12 * 25_000 + 21_400 } }])
-})
-
-t.test('rows are kept for so many days and up to a number; what they cost is not forgotten', async t => {
-  const { database } = await ledger(t)
-  const { query } = database
-  const nowMs = 100 * dayMs + 5
-  const row = (number: number, at_ms: number, key_id = 'a'): UsageRow => ({
-    id: String(number), call_id: 'x', at_ms, key_id, endpoint: 'chat', requested_model: null, model: null, provider: null,
-    outcome: 'ok', status: 200, error_code: null, streamed: 0, attempts: 1, turns: null, prompt_tokens: null,
-    completion_tokens: null, cached_tokens: null, reasoning_tokens: null, estimated: 0, pages: null, audio_ms: null,
-    cache_write_tokens: null, searches: null, image_size: null, image_quality: null,
-    characters: null, images: null, cost_nano_usd: number % 3 === 0 ? null : 1, own_provider_key: 0, duration_ms: 1, first_byte_ms: null
-  })
-  const at = (number: number): number => Math.floor(number / 12) * dayMs + number
-  for (let number = 0; number < 1200; number += 40) {
-    insertUsage(database, Array.from({ length: 40 }, (_, more) => row(number + more, at(number + more), more % 2 === 0 ? 'a' : 'b')))
-  }
-  const count = async (): Promise<number> => (await query.selectFrom('usage').selectAll().execute()).length
-  const cost = async (key: string): Promise<number> => await spendingOf(query, key, 0, nowMs)
-  t.same([await cost('a'), await cost('b')], [400, 400])
-  await pruneUsage(query, { keepDays: 40, keepRows: 5000 }, nowMs)
-  t.equal(await count(), 480)
-  await pruneUsage(query, { keepDays: 40, keepRows: 100 }, nowMs)
-  t.equal(await count(), 100)
-  await pruneUsage(query, { keepDays: 40, keepRows: 100 }, nowMs)
-  t.equal(await count(), 100)
-  t.same([await cost('a'), await cost('b')], [400, 400])
-  t.equal(await spendingOf(query, 'a', 0, 5), 4, 'by day')
-})
-
-t.test('costs are whole billionths of a dollar; what has no price has no cost', async t => {
-  const usage = { promptTokens: 1000, completionTokens: 10, totalTokens: 1010 }
-  const asOf = '2025-11-20'
-  const rows: ReadonlyArray<readonly [Parameters<typeof costNanoUsd>[0], Parameters<typeof costNanoUsd>[1], number | undefined]> = [
-    [usage, undefined, undefined],
-    [usage, { input: 1.25, output: 10, asOf }, 1_350_000],
-    [usage, { input: 1.25, asOf }, undefined],
-    [{ ...usage, completionTokens: 0 }, { input: 0.02, asOf }, 20_000],
-    [{ ...usage, cachedTokens: 600 }, { input: 1, cachedInput: 0.1, output: 0, asOf }, 460_000],
-    [{ ...usage, cachedTokens: 600 }, { input: 1, output: 0, asOf }, 1_000_000],
-    [{ ...usage, cachedTokens: 5000 }, { input: 1, cachedInput: 0, output: 0, asOf }, 0],
-    [{ promptTokens: 1, completionTokens: 0, totalTokens: 1 }, { input: 0.0004, asOf }, 0]
-  ]
-  for (const [given, price, cost] of rows) t.equal(costNanoUsd(given, price), cost)
-})
-
-t.test('totals are sums by whatever is asked, names of keys in place of their ids', async t => {
-  const { database, ledger: kept } = await ledger(t)
-  const { query } = database
-  await query.insertInto('keys').values({
-    id: 'key-1', name: 'website', digest: 'x', endpoints: null, models: null, created_at_ms: 1, expires_at_ms: null, revoked_at_ms: 2
-  }).execute()
-  const models = { find: (id: string): ModelEntry | undefined => id === 'a/1' ? { id, providerId: 'a', model: '1', status: 'enabled', upstreamApi: 'x', capabilities: {}, price: { input: 1, output: 1, asOf: 'x' } } : undefined }
-  const usage = { promptTokens: 1, completionTokens: 2, totalTokens: 3 }
-  note(kept, ended({ attempts: 1, modelId: 'a/1', providerId: 'a', usage }), models)
-  note(kept, ended({ attempts: 1, modelId: 'a/1', providerId: 'a', usage, keyId: 'configured:ci', outcome: 'client_closed', usageEstimated: true }), models)
-  note(kept, ended({ attempts: 1, modelId: 'b/1', providerId: 'b', usage, usageEstimated: true }), models)
-  note(kept, ended({ outcome: 'error' }), models)
-  await kept.flush()
-  t.match(await usageTotals(query, 0, ['key']), [
-    { group: { key: 'website' }, sums: { calls: 3, failed: 1, cancelled: 0, unpriced: 1, estimated: 0, prompt_tokens: 2, completion_tokens: 4, cost_nano_usd: 3000 } },
-    { group: { key: 'configured:ci' }, sums: { calls: 1, cancelled: 1, estimated: 1, cost_nano_usd: 3000 } }
-  ])
-  t.same((await usageTotals(query, 0, ['provider', 'model'])).map(({ group }) => group), [
-    { provider: 'a', model: 'a/1' }, { provider: 'b', model: 'b/1' }, { provider: null, model: null }
-  ])
-  t.same((await usageTotals(query, 0, ['day'])).map(({ group, sums }) => [group, sums.calls]), [[{ day: new Date().toISOString().slice(0, 10) }, 4]])
-  t.same(await usageTotals(query, Date.now() + 1000, ['key']), [])
 })
 
 t.test('rows that have no place at all are counted', async t => {

@@ -1,0 +1,23 @@
+import t from 'tap'
+import { plainToolChoice } from '../../lib/chat/plain-tool-choice.ts'
+
+t.test('a choice in the words of the dialect stays as it is', async t => {
+  for (const choice of [
+    'auto', 'none', 'required', { type: 'function', function: { name: 'f' } }, { type: 'custom', custom: { name: 'f' } },
+    { type: 'allowed_tools', allowed_tools: { mode: 'auto', tools: [] } }
+  ] as const) t.equal(plainToolChoice(choice as never).choice, choice) // lists of the schema are not readonly
+})
+
+t.test('the words of Anthropic and of tool servers are translated', async t => {
+  const named = { choice: { type: 'function', function: { name: 'f' } } }
+  t.strictSame(plainToolChoice({ type: 'tool', name: 'f' }), named)
+  t.strictSame(plainToolChoice({ server_label: 's', name: 'f' }), named)
+  t.strictSame(plainToolChoice({ type: 'any' }), { choice: 'required' })
+  t.strictSame(plainToolChoice({ type: 'auto', disable_parallel_tool_use: false }), { choice: 'auto' })
+  t.strictSame(plainToolChoice({ type: 'none' }), { choice: 'none' })
+})
+
+t.test('one call at a time is asked for, unless no call is wanted', async t => {
+  t.strictSame(plainToolChoice({ type: 'any', disable_parallel_tool_use: true }), { choice: 'required', parallel: false })
+  t.strictSame(plainToolChoice({ type: 'none', disable_parallel_tool_use: true } as never), { choice: 'none' }) // as a caller may write it
+})

@@ -1,0 +1,73 @@
+import t from 'tap'
+import { ToolCallFilter } from '../../lib/chat/tool-call-filter.ts'
+import type { ChatEvent } from '../../lib/core/events.ts'
+
+const hides = (name: string): boolean => name.startsWith('server')
+const text = (text: string, choice = 0): ChatEvent => ({ type: 'text-delta', choice, text })
+
+/** The events of one call. */
+function call (number: number, name: string, choice = 0): ChatEvent[] {
+  return [
+    { type: 'tool-call-start', choice, call: number, id: `id${number}`, name, kind: 'function' },
+    { type: 'tool-call-delta', choice, call: number, text: '{}', kind: 'function' },
+    { type: 'tool-call-end', choice, call: number }
+  ]
+}
+
+t.test('calls that are run here are held back, and the others are numbered densely', async t => {
+  const filter = new ToolCallFilter(hides, undefined)
+  const shown = filter.read([...call(0, 'server_a'), ...call(1, 'own_b'), ...call(2, 'server_c'), ...call(3, 'own_d')])
+  t.strictSame(shown, [...call(1, 'own_b').map(event => ({ ...event, call: 0 })), ...call(3, 'own_d').map(event => ({ ...event, call: 1 }))])
+  t.equal(filter.callsShown, 2)
+})
+
+t.test('what was held back is shown after all with the next numbers', async t => {
+  const filter = new ToolCallFilter(hides, undefined)
+  filter.read([...call(0, 'server_a'), ...call(1, 'own_b')])
+  t.strictSame(filter.flush(), call(0, 'server_a').map(event => ({ ...event, call: 1 })))
+  t.equal(filter.callsShown, 2)
+})
+
+t.test('only functions of the first choice are run here', async t => {
+  const filter = new ToolCallFilter(hides, undefined)
+  const custom: ChatEvent = { type: 'tool-call-start', choice: 0, call: 0, id: 'x', name: 'server_a', kind: 'custom' }
+  t.strictSame(filter.read([...call(0, 'server_a', 1), custom]), [...call(0, 'server_a', 1), custom])
+  t.strictSame(filter.flush(), [])
+})
+
+t.test('the answer begins once, and ends and usage never go out with a turn', async t => {
+  const start: ChatEvent = { type: 'response-start' }
+  const usage: ChatEvent = { type: 'usage', usage: { promptTokens: 1, completionTokens: 1, totalTokens: 2 } }
+  const end: ChatEvent = { type: 'choice-end', choice: 0, reason: 'stop' }
+  t.strictSame(new ToolCallFilter(hides, undefined).read([start, usage, end]), [start])
+  t.strictSame(new ToolCallFilter(hides, '').read([start, usage, end]), [])
+})
+
+t.test('the text of a later turn is set off from that of the one before', async t => {
+  const second = (before: string): ChatEvent[] => new ToolCallFilter(hides, before).read([text(''), text('more'), text('!')])
+  t.strictSame(second('first.'), [text(''), text('\n\n'), text('more'), text('!')])
+  for (const before of ['', 'ends in space ', 'or a line\n']) t.strictSame(second(before), [text(''), text('more'), text('!')], before)
+  const filter = new ToolCallFilter(hides, 'first')
+  filter.read([text('')])
+  t.equal(filter.lastText, 'first', 'an empty text is none')
+  filter.read([text('second')])
+  t.equal(filter.lastText, 'second')
+})
+
+t.test('thinking is held until the turn is known to be the last', async t => {
+  const block: ChatEvent = { type: 'thinking-block', choice: 0, block: { type: 'thinking', thinking: 'hm' } }
+  const filter = new ToolCallFilter(hides, undefined)
+  t.strictSame(filter.read([block, text('a')]), [text('a')])
+  t.strictSame(filter.heldThinking(), [block])
+})
+
+t.test('a choice that shows calls has ended in them', async t => {
+  const ends = (...events: ChatEvent[]): unknown => {
+    const filter = new ToolCallFilter(hides, undefined)
+    filter.read([...events, { type: 'choice-end', choice: 0, reason: 'stop' }, { type: 'choice-end', choice: 1, reason: 'length' }])
+    return filter.choiceEnds().map(({ reason }) => reason)
+  }
+  t.same(ends(...call(0, 'own')), ['tool_calls', 'length'])
+  t.same(ends(...call(0, 'server')), ['stop', 'length'])
+  t.same(ends(...call(0, 'own', 1)), ['stop', 'length'], 'an answer that was cut off was')
+})

@@ -1,0 +1,65 @@
+import t from 'tap'
+import { Turn } from '../../lib/chat/turn.ts'
+import type { ChatEvent } from '../../lib/core/events.ts'
+
+function turnOf (...events: ChatEvent[]): Turn {
+  const turn = new Turn()
+  for (const event of events) turn.add(event)
+  return turn
+}
+
+const call = (number: number, name: string, text: string, extra?: object): ChatEvent[] => [
+  { type: 'tool-call-start', choice: 0, call: number, id: `id${number}`, name, kind: 'function', ...extra !== undefined && { extra: { ...extra } } },
+  ...text.split('|').map((piece): ChatEvent => ({ type: 'tool-call-delta', choice: 0, call: number, text: piece, kind: 'function' })),
+  { type: 'tool-call-end', choice: 0, call: number }
+]
+
+t.test('the message of a turn has everything its provider wants to see again', async t => {
+  const turn = turnOf(
+    { type: 'reasoning-delta', choice: 0, text: 'h' }, { type: 'reasoning-delta', choice: 0, text: 'm' },
+    { type: 'thinking-block', choice: 0, block: { type: 'thinking', thinking: 'hm', signature: 's' } },
+    { type: 'text-delta', choice: 0, text: 'I ' }, { type: 'text-delta', choice: 0, text: 'add' },
+    ...call(0, 'add', '{"a":|1}', { extra_content: { google: { thought_signature: 'x' } } }),
+    { type: 'choice-end', choice: 0, reason: 'tool_calls' },
+    { type: 'usage', usage: { promptTokens: 1, completionTokens: 2, totalTokens: 3 } }
+  )
+  t.strictSame(turn.message(), {
+    role: 'assistant',
+    content: 'I add',
+    reasoning_content: 'hm',
+    thinking_blocks: [{ type: 'thinking', thinking: 'hm', signature: 's' }],
+    tool_calls: [{ id: 'id0', type: 'function', function: { name: 'add', arguments: '{"a":1}' }, extra_content: { google: { thought_signature: 'x' } } }]
+  })
+  t.equal(turn.reason, 'tool_calls')
+  t.equal(turn.usage?.totalTokens, 3)
+})
+
+t.test('a turn that said nothing has no content; a refusal is kept', async t => {
+  t.strictSame(turnOf().message(), { role: 'assistant', content: null })
+  t.strictSame(turnOf({ type: 'refusal-delta', choice: 0, text: 'no' }).message(), { role: 'assistant', content: null, refusal: 'no' })
+  t.equal(turnOf().reason, undefined)
+})
+
+t.test('other choices and tools that are no functions do not count', async t => {
+  const turn = turnOf(
+    { type: 'text-delta', choice: 1, text: 'other' },
+    { type: 'tool-call-start', choice: 0, call: 0, id: 'x', name: 'c', kind: 'custom' },
+    { type: 'tool-call-delta', choice: 0, call: 0, text: 'input', kind: 'custom' }
+  )
+  t.strictSame(turn.message(), { role: 'assistant', content: null })
+})
+
+t.test('arguments are an object, or unknown; what cannot be parsed is not sent back', async t => {
+  const rows: Array<[string, unknown, string]> = [
+    ['{"a":1}', { a: 1 }, '{"a":1}'], ['', {}, '{}'], [' ', {}, ' '], ['{"a":', undefined, '{}'], ['[1]', undefined, '{}'], ['null', undefined, '{}'], ['"x"', undefined, '{}']
+  ]
+  for (const [text, args, sent] of rows) {
+    const turn = turnOf(...call(0, 'f', text))
+    t.strictSame(turn.calls().map(({ arguments: parsed, argumentsText }) => [parsed, argumentsText]), [[args, text]], text)
+    t.equal(turn.message().tool_calls?.map(call => 'function' in call ? call.function.arguments : '').join(), sent)
+  }
+})
+
+t.test('calls come in the order the model made them', async t => {
+  t.same(turnOf(...call(2, 'b', ''), ...call(0, 'a', '')).calls().map(({ name }) => name), ['b', 'a'])
+})

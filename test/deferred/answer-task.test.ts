@@ -1,0 +1,80 @@
+import t from 'tap'
+import { GatewayError } from '../../lib/core/errors.ts'
+import { answerTask, type DeferredTask } from '../../lib/deferred/answer-task.ts'
+import { route } from '../support/stages.ts'
+import { settings } from '../support/settings.ts'
+import { withResolvers } from '../support/with-resolvers.ts'
+import type { ApiKey } from '../../lib/core/key.ts'
+import type { Call } from '../../lib/core/call.ts'
+import type { Reply } from '../../lib/core/reply.ts'
+
+const key: ApiKey = { id: 'key-1', name: 'test' }
+const stored: DeferredTask = { id: 'call-7', key, request: { model: 'm', messages: [] }, routes: [route] }
+const ok: Reply = { status: 200, headers: {}, body: '{"a":1}' }
+const never = new AbortController().signal
+
+interface Run { readonly parts?: Parameters<typeof settings>[0], readonly find?: () => ApiKey | undefined, readonly signal?: AbortSignal }
+
+async function run (answer: Parameters<typeof answerTask>[1], { parts, find = () => key, signal = never }: Run = {}) {
+  const ended: Call[] = []
+  const task = answerTask({ keys: { check: () => undefined, find }, settings: settings(parts) }, answer, call => { ended.push(call) })
+  const outcome = await task(JSON.stringify(stored), signal).catch((error: unknown) => error)
+  return { outcome, record: ended[0]?.record, ended: ended.length }
+}
+
+t.test('a task is answered as its call would have been, and ends once', async t => {
+  let seen: unknown
+  const { outcome, record, ended } = await run(async call => {
+    seen = [call.id, call.request, call.routes, call.key]
+    return await Promise.resolve(ok)
+  }, { parts: { limits: { ...settings().limits, defaultKey: { tokensPerMinute: 5, requestsPerMinute: 1 } } } })
+  t.strictSame(outcome, { status: 200, body: '{"a":1}' })
+  t.strictSame(seen, ['call-7', stored.request, stored.routes, { ...key, limits: { tokensPerMinute: 5 } }], 'only limits on what it uses are left to count')
+  t.match(record, { keyId: 'key-1', requestedModel: 'one/m', status: 200, outcome: 'ok' })
+  t.equal(ended, 1)
+})
+
+t.test('a failure is the answer, and is on record', async t => {
+  const failure = new GatewayError('upstream_error', { cause: 'why' })
+  const { outcome, record, ended } = await run(async () => await Promise.reject(failure))
+  t.strictSame(outcome, { status: 502, body: JSON.stringify(failure.toBody()) })
+  t.match(record, { status: 502, outcome: 'error', errorCode: 'upstream_error', cause: 'why' })
+  t.equal(ended, 1)
+})
+
+t.test('an answer that streams is a fault of ours', async t => {
+  const { outcome } = await run(async () => await Promise.resolve({ ...ok, body: (async function * () {})() }))
+  t.match(outcome, { status: 500 })
+})
+
+t.test('a key that was revoked, or may not chat any more, spends nothing', async t => {
+  for (const find of [() => undefined, () => ({ ...key, endpoints: ['embeddings'] })]) {
+    let asked = false
+    const { outcome } = await run(async () => { asked = true; return await Promise.resolve(ok) }, { find })
+    t.match(outcome, { status: 401 })
+    t.equal(asked, false)
+  }
+})
+
+t.test('a call that takes too long is ended', async t => {
+  const { outcome } = await run(async ({ signal }) => await new Promise((_resolve, reject) => {
+    signal.addEventListener('abort', () => reject(signal.reason), { once: true })
+  }), { parts: { limits: { ...settings().limits, callMs: 5 } } })
+  t.match(outcome, { status: 504 })
+})
+
+t.test('a process that stops gives the task back: it rejects with the reason', async t => {
+  const stopping = new AbortController()
+  const begun = withResolvers<void>()
+  const running = run(async ({ signal }) => {
+    begun.resolve()
+    return await new Promise((_resolve, reject) => signal.addEventListener('abort', () => reject(signal.reason), { once: true }))
+  }, { signal: stopping.signal })
+  await begun.promise
+  const reason = new GatewayError('shutting_down')
+  stopping.abort(reason)
+  const { outcome, record, ended } = await running
+  t.equal(outcome, reason)
+  t.match(record, { outcome: 'error', errorCode: 'shutting_down' })
+  t.equal(ended, 1)
+})

@@ -1,0 +1,102 @@
+import { renameSync } from 'node:fs'
+import t from 'tap'
+import { DeferredStore } from '../../lib/deferred/deferred-store.ts'
+import { openDatabase } from '../../lib/stores/database.ts'
+import type { Test } from 'tap'
+
+async function open (t: Test): Promise<{ readonly store: DeferredStore, readonly path: string }> {
+  const database = await openDatabase(t.testdir())
+  t.teardown(database.close)
+  return { store: new DeferredStore(database), path: database.path }
+}
+
+const row = { id: 'a', keyId: 'key-1' }
+const later = 1_000_000
+
+t.test('all processes have one secret', async t => {
+  const { store } = await open(t)
+  const [one, two] = await Promise.all([store.secret(), store.secret()])
+  t.equal(one.length, 32)
+  t.same(one, two)
+})
+
+t.test('a completion is fetched by one process at a time, and again only when that has died', async t => {
+  const { store } = await open(t)
+  t.equal(await store.claim(row, { owner: 'one', untilMs: 100 }, later, 0), 'first')
+  t.equal(await store.claim(row, { owner: 'two', untilMs: 200 }, later, 99), undefined)
+  t.equal(await store.claim(row, { owner: 'two', untilMs: 200 }, later, 100), 'again')
+  t.equal(await store.finish('a', 'one', { status: 200, body: 'late' }, later), false, 'the first may not finish any more')
+  t.equal(await store.finish('a', 'two', { status: 200, body: '{"ä":1}' }, later), true)
+  t.match(await store.find('a', 0), { state: 'done', status: 200, body: '{"ä":1}', owner: null, task: null, size_bytes: 8 })
+  t.equal(await store.finish('a', 'two', { status: 500, body: 'x' }, later), false, 'what is done stays')
+  t.equal(await store.claim(row, { owner: 'one', untilMs: later }, later, later - 1), undefined)
+})
+
+t.test('one that was not there yet is forgotten; one with an unknown result is tried again', async t => {
+  const { store } = await open(t)
+  await store.claim(row, { owner: 'one', untilMs: 100 }, later, 0)
+  await store.forget('a', 'two')
+  t.ok(await store.find('a', 0), 'only by its owner')
+  await store.release('a', 'one')
+  t.equal(await store.claim(row, { owner: 'two', untilMs: 100 }, later, 0), 'again')
+  await store.forget('a', 'two')
+  t.equal(await store.find('a', 0), undefined)
+})
+
+t.test('a task waits, is leased, renewed, given back and done', async t => {
+  const { store } = await open(t)
+  t.equal(await store.add({ ...row, task: '{}' }, later, 10), true)
+  t.strictSame(await store.take({ owner: 'one', untilMs: 100 }, 0), { id: 'a', task: '{}', attempts: 1 })
+  t.equal(await store.take({ owner: 'two', untilMs: 100 }, 99), undefined)
+  t.equal(await store.renew('a', { owner: 'one', untilMs: 300 }), true)
+  t.equal(await store.renew('a', { owner: 'two', untilMs: 300 }), false)
+  t.equal(await store.take({ owner: 'two', untilMs: 100 }, 200), undefined, 'the lease was renewed')
+  t.match(await store.take({ owner: 'two', untilMs: 400 }, 300), { attempts: 2 }, 'its owner is dead')
+  await store.requeue('a', 'two')
+  t.match(await store.take({ owner: 'three', untilMs: 500 }, 0), { attempts: 2 }, 'a run that was given back is no attempt')
+  t.equal(await store.finish('a', 'three', { status: 200, body: '{}' }, later), true)
+  t.equal(await store.take({ owner: 'one', untilMs: 500 }, later - 1), undefined)
+})
+
+t.test('a task that was cancelled or has expired is not run', async t => {
+  const { store } = await open(t)
+  await store.add({ ...row, task: '{}' }, 100, 10)
+  t.equal(await store.take({ owner: 'one', untilMs: 500 }, 100), undefined)
+  t.equal(await store.cancel('a'), true)
+  t.equal(await store.cancel('a'), false)
+  t.equal(await store.find('a', 0), undefined)
+  await store.add({ ...row, task: '{}' }, 100, 10)
+  await store.expire(99)
+  t.ok(await store.find('a', 0))
+  await store.expire(100)
+  t.equal(await store.find('a', 0), undefined)
+})
+
+t.test('of the places a key takes half of those that others leave free', async t => {
+  const { store } = await open(t)
+  const add = async (keyId: string, from: number): Promise<number> => {
+    let added = 0
+    while (await store.add({ id: `${keyId}-${from + added}`, keyId, task: '{}' }, later, 8)) added++
+    return added
+  }
+  t.equal(await add('one', 0), 4)
+  t.equal(await add('two', 0), 2)
+  t.equal(await add('three', 0), 1)
+})
+
+t.test('the bytes of a key are those of its tasks and answers', async t => {
+  const { store } = await open(t)
+  t.equal(await store.keptBytes('key-1'), 0)
+  await store.add({ ...row, task: 'ää' }, later, 10)
+  await store.add({ id: 'b', keyId: 'key-2', task: 'xxx' }, later, 10)
+  t.equal(await store.keptBytes('key-1'), 4)
+  await store.take({ owner: 'one', untilMs: 100 }, 0)
+  await store.finish('a', 'one', { status: 200, body: 'x'.repeat(9) }, later)
+  t.equal(await store.keptBytes('key-1'), 9)
+})
+
+t.test('a store whose file is gone refuses with when to come back', async t => {
+  const { store, path } = await open(t)
+  renameSync(path, `${path}.gone`)
+  await t.rejects(store.find('a', 0), { code: 'overloaded', retryAfterSeconds: 5, message: 'Deferred completions are temporarily unavailable. Try again later.' })
+})

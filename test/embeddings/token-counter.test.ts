@@ -1,0 +1,47 @@
+import t from 'tap'
+import { CallCancellation } from '../../lib/async/cancellation.ts'
+import { createTokenCounter, type CountJob, type TokenCounter, type TokenCounterOptions } from '../../lib/embeddings/token-counter.ts'
+import type { Test } from 'tap'
+
+const signal = new CallCancellation()
+const job = (text: string, perInput = 3, perRequest = 100): CountJob => ({ texts: [{ index: 4, text }], limits: { perInput, perRequest } })
+/** Takes its time: each word is counted by itself. */
+const slow = job('words and words '.repeat(400_000), Infinity, Infinity)
+
+function counter (t: Test, options?: TokenCounterOptions): TokenCounter {
+  const made = createTokenCounter(options)
+  t.teardown(made.close)
+  return made
+}
+
+t.test('texts are counted in a thread of their own, and the first that is too long is named', async t => {
+  const { excess } = counter(t)
+  t.same(await Promise.all([job('a b'), job('a b c d e f'), job('a b c', 9, 2)].map(async each => await excess(each, signal))), [
+    undefined, { what: 'input', index: 4 }, { what: 'request' }
+  ])
+})
+
+t.test('a caller who leaves stops waiting, and those behind are served', async t => {
+  const { excess } = counter(t)
+  const leaving = new CallCancellation()
+  const first = excess(slow, leaving)
+  const second = excess(slow, leaving)
+  const third = excess(job('a b c d e f'), signal)
+  leaving.abort(new Error('left'))
+  await t.rejects(first, { message: 'left' })
+  await t.rejects(second, { message: 'left' })
+  t.same(await third, { what: 'input', index: 4 })
+  await t.rejects(excess(job('a'), leaving), { message: 'left' })
+})
+
+t.test('a job that takes too long, or finds the queue full, says nothing against the request', async t => {
+  const { excess } = counter(t, { jobMs: 1, queueLength: 1 })
+  t.same(await Promise.all([slow, slow, slow].map(async each => await excess(each, signal))), [undefined, undefined, undefined])
+})
+
+t.test('closing leaves open jobs without a result', async t => {
+  const { excess, close } = counter(t)
+  const open = [excess(slow, signal), excess(slow, signal)]
+  await close()
+  t.same(await Promise.all(open), [undefined, undefined])
+})

@@ -1,0 +1,44 @@
+import t from 'tap'
+import { checkImageFile, imageKind, pngSize } from '../../lib/images/files.ts'
+import type { UploadedFile } from '../../lib/core/upload.ts'
+
+function png (width: number, height: number): Buffer {
+  const bytes = Buffer.from('89504e470d0a1a0a0000000d494844520000000000000000', 'hex')
+  bytes.writeUInt32BE(width, 16)
+  bytes.writeUInt32BE(height, 20)
+  return bytes
+}
+
+const jpeg = Buffer.from('ffd8ffe000104a46494600', 'hex')
+const webp = Buffer.from('RIFF\0\0\0\0WEBPVP8 ', 'latin1')
+
+t.test('PNG, JPEG and WebP are told by their first bytes, wherever in memory they lie', async t => {
+  const inside = Buffer.concat([Buffer.alloc(3), png(1, 1)]).subarray(3)
+  t.same([inside, jpeg, webp].map(bytes => imageKind(new Uint8Array(bytes))?.extension), ['png', 'jpg', 'webp'])
+  t.same([inside, jpeg, webp].map(bytes => imageKind(bytes)?.mediaType), ['image/png', 'image/jpeg', 'image/webp'])
+})
+
+t.test('anything else is no image', async t => {
+  for (const bytes of ['', 'GIF89a', 'RIFF\0\0\0\0WAVEfmt ', '\x89PNG', '<svg></svg>']) t.equal(imageKind(Buffer.from(bytes, 'latin1')), undefined, bytes)
+})
+
+t.test('the size of a PNG is in its header', async t => {
+  t.same(pngSize(png(640, 480)), { width: 640, height: 480 })
+  t.equal(pngSize(png(640, 480).subarray(0, 23)), undefined, 'which has to be there')
+  const other = png(1, 1)
+  other.write('IDAT', 12)
+  t.equal(pngSize(other), undefined)
+  t.equal(pngSize(Buffer.concat([jpeg, Buffer.alloc(40)])), undefined)
+})
+
+t.test('a family takes any of the three, or square PNGs below 4 MB', async t => {
+  const check = (head: Buffer, files: 'any' | 'square-png', sizeBytes = 10) => () => checkImageFile(
+    { name: 'a', head, mediaType: '', sizeBytes, open: async function * () {} } satisfies UploadedFile, 'image', { files })
+  t.doesNotThrow(check(jpeg, 'any'))
+  t.doesNotThrow(check(png(1, 2), 'any', 50_000_000))
+  t.doesNotThrow(check(png(8, 8), 'square-png', 4 * 1024 * 1024 - 1))
+  t.throws(check(Buffer.from('GIF89a'), 'any'), { code: 'unsupported_format', param: 'image', message: '`image` is neither PNG nor JPEG nor WebP.' })
+  t.throws(check(jpeg, 'square-png'), { code: 'unsupported_format', message: '`image` must be a PNG.' })
+  t.throws(check(png(8, 9), 'square-png'), { code: 'invalid_value', message: '`image` must be square, not 8x9.' })
+  t.throws(check(png(8, 8), 'square-png', 4 * 1024 * 1024), { code: 'file_too_large', message: '`image` must be smaller than 4 MB.' })
+})

@@ -1,0 +1,56 @@
+import t from 'tap'
+import { LimitCounters, type LimitDecision } from '../../lib/limits/counters.ts'
+import { dayMs } from '../../lib/usage/day.ts'
+import { reasonOf } from '../support/limits.ts'
+import type { KeyLimits } from '../../lib/core/key.ts'
+
+t.test('all of a reservation is set aside or nothing', async t => {
+  const clock = { ms: Date.UTC(2025, 10, 21, 12) }
+  const counters = new LimitCounters(() => clock.ms)
+  const ask = (limits: KeyLimits, tokens = 0, nanoUsd = 0): LimitDecision => counters.reserve({ keyId: 'a', limits, tokens, nanoUsd })
+  const limits: KeyLimits = { requestsPerMinute: 4, tokensPerMinute: 100, concurrentCalls: 2, budget: { usd: 1e-6, per: 'day', capAnswers: false } }
+  const first = ask(limits, 60, 600)
+  t.match(first, { admitted: true, rateLimits: { requests: { limit: 4, remaining: 3, resetMs: 15_000 }, tokens: { limit: 100, remaining: 40, resetMs: 36_000 } } })
+  t.match(ask(limits, 60), { admitted: false, reason: 'tokens', waitMs: 12_000, rateLimits: { requests: { remaining: 3 } } })
+  t.match(ask(limits, 10, 600), { admitted: false, reason: 'budget_reserved', waitMs: 1000 })
+  t.match(ask(limits, 10, 1001), { admitted: false, reason: 'budget' })
+  const second = ask(limits, 10, 100)
+  t.equal(reasonOf(ask(limits, 1, 1)), 'concurrent_calls')
+  t.match(second, { admitted: true, rateLimits: { requests: { remaining: 2 }, tokens: { remaining: 30 } } }, 'refusals took nothing')
+  if (!first.admitted || !second.admitted) return
+  counters.settle(first.reservation, { tokens: 90, nanoUsd: 1000 })
+  counters.settle(first.reservation, { tokens: 90, nanoUsd: 1000 })
+  t.equal(counters.open, 1)
+  t.equal(reasonOf(ask(limits)), 'budget', 'it is used up')
+  clock.ms += dayMs / 2
+  t.equal(reasonOf(ask(limits, 1000, 1000)), 'admitted', 'a new day; more tokens than a minute has wait for a full bucket')
+  counters.settle(second.reservation, { tokens: 0, nanoUsd: 999 })
+  t.equal(reasonOf(ask(limits, 20)), 'tokens', 'and the spending of yesterday stays there')
+  clock.ms += 60_000
+  t.equal(reasonOf(ask(limits, 0, 1)), 'budget_reserved')
+})
+
+t.test('reservations of a process that exited are released', async t => {
+  const counters = new LimitCounters(() => 0)
+  const wanted = { keyId: 'a', limits: { concurrentCalls: 2, tokensPerMinute: 10 }, tokens: 5, nanoUsd: 0 }
+  t.equal(reasonOf(counters.reserve(wanted, 'one')), 'admitted')
+  t.equal(reasonOf(counters.reserve(wanted, 'two')), 'admitted')
+  t.equal(reasonOf(counters.reserve(wanted, 'two')), 'concurrent_calls')
+  counters.release('one')
+  t.match(counters.reserve(wanted, 'two'), { admitted: true, rateLimits: { tokens: { remaining: 0 } } })
+  counters.release('two')
+  t.equal(counters.open, 0)
+})
+
+t.test('a call admitted earlier counts, and takes no place of another', async t => {
+  const counters = new LimitCounters(() => 0)
+  const limits: KeyLimits = { tokensPerMinute: 10, concurrentCalls: 1 }
+  const late = counters.reserve({ keyId: 'a', limits, tokens: 0, nanoUsd: 0, alreadyAdmitted: true })
+  const call = counters.reserve({ keyId: 'a', limits, tokens: 10, nanoUsd: 0 })
+  if (!late.admitted || !call.admitted) return t.fail('one was refused')
+  t.ok(counters.reserve({ keyId: 'a', limits, tokens: 0, nanoUsd: 0, alreadyAdmitted: true }).admitted, 'whatever is left')
+  counters.settle(late.reservation, { tokens: 5, nanoUsd: 0 })
+  t.equal(reasonOf(counters.reserve({ keyId: 'a', limits, tokens: 0, nanoUsd: 0 })), 'concurrent_calls')
+  counters.settle(call.reservation, { tokens: 4, nanoUsd: 0 })
+  t.match(counters.reserve({ keyId: 'a', limits, tokens: 1, nanoUsd: 0 }), { admitted: true, rateLimits: { tokens: { remaining: 0 } } })
+})

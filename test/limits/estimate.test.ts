@@ -1,0 +1,47 @@
+import t from 'tap'
+import { embeddingsUsage, estimateChat, estimateEmbeddings, textTokens } from '../../lib/limits/estimate.ts'
+import type { ChatInput } from '../../lib/chat/input.ts'
+
+t.test('a request is measured by its texts, not by its pictures', async t => {
+  const messages = [{ role: 'user' as const, content: 'x'.repeat(400) }]
+  t.match(estimateChat({ model: 'm', messages }), { prompt: 101, completion: 1000, maxCompletion: undefined, answers: 1 })
+  t.match(estimateChat({ model: 'm', messages, max_completion_tokens: 7, n: 3 }), { prompt: 101, completion: 21, maxCompletion: 7, answers: 3 })
+  t.equal(estimateChat({ model: 'm', messages: [{ role: 'user', content: '漢字'.repeat(200) }] }).prompt, 401, 'a character of Chinese is a token')
+  const picture = { role: 'user' as const, content: [{ type: 'image_url' as const, image_url: { url: `data:image/png;base64,${'A'.repeat(1e6)}` } }] }
+  t.ok(estimateChat({ model: 'm', messages: [picture] }).prompt < 1100)
+})
+
+const messages: ChatInput['messages'] = [{ role: 'user', content: 'x'.repeat(400) }]
+
+t.test('no token of a prompt goes unpaid where the most counts: twice the guess, and the frame of each message', async t => {
+  t.equal(estimateChat({ model: 'm', messages }).maxPrompt, 2 * 101 + 8 * 2)
+})
+
+t.test('a loop may take as many answers as it has turns', async t => {
+  const servers = { mcp_servers: ['s'] } as Partial<ChatInput>
+  t.equal(estimateChat({ model: 'm', messages, ...servers }).answers, 10)
+  t.equal(estimateChat({ model: 'm', messages, ...servers, max_turns: 3 }).answers, 3)
+  t.equal(estimateChat({ model: 'm', messages, ...servers, automatic_tool_execution: false }).answers, 1)
+})
+
+t.test('an answer shorter than its thinking is of no use', async t => {
+  t.equal(estimateChat({ model: 'm', messages, thinking: { type: 'enabled', budget_tokens: 1024 } }).minCompletion, 1040)
+  t.equal(estimateChat({ model: 'm', messages, max_tokens: 5 }).minCompletion, 5)
+})
+
+t.test('a mark for the cache is seen wherever it stands', async t => {
+  const text = { type: 'text' as const, text: 'a', cache_control: { type: 'ephemeral' } }
+  const marked: ChatInput['messages'] = [{ role: 'user', content: [text] }]
+  t.equal(estimateChat({ model: 'm', messages: marked }).writesCache, true)
+  t.equal(estimateChat({ model: 'm', messages }).writesCache, false)
+})
+
+t.test('inputs of embeddings have no answer', async t => {
+  const request = { model: 'm', input: [[1, 2, 3], [4]] }
+  t.strictSame(estimateEmbeddings(request), { prompt: 4, completion: 0, maxCompletion: 0 })
+  t.strictSame(embeddingsUsage(request), { promptTokens: 4, completionTokens: 0, totalTokens: 4 })
+})
+
+t.test('four letters are a token, or one character of Chinese', async t => {
+  t.same(['', 'abcd', '漢字', 'ab漢'].map(textTokens), [0, 1, 2, 1.5])
+})

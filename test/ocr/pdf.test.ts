@@ -1,0 +1,33 @@
+import t from 'tap'
+import { countPages, pageTexts } from '../../lib/ocr/pdf.ts'
+import { scannedPdf, textPdf } from '../support/pdf.ts'
+
+const { signal } = new AbortController()
+const two = textPdf([['Hello', 'World'], ['Page (two)']])
+
+t.test('pages are counted and their text layer is read, in order', async t => {
+  t.equal(await countPages(two, 'a', signal), 2)
+  const texts = await pageTexts(two, 'a', signal)
+  t.same(texts?.map(text => text.replaceAll(/\s+/g, ' ').trim()), ['Hello World', 'Page (two)'])
+})
+
+t.test('a page that is only a picture has no text', async t => {
+  t.same((await pageTexts(scannedPdf(Buffer.from('ffd8ffd9', 'hex'), 1, 1), 'a', signal))?.map(text => text.trim()), [''])
+})
+
+t.test('what cannot be read is not known', async t => {
+  const broken = Buffer.from(two)
+  broken.fill(0x20, 20, broken.length - 40)
+  t.equal(await countPages(Buffer.from('%PDF-1.4\nnothing'), 'a', signal), undefined, 'without a table of contents it is not even tried')
+  t.equal(await countPages(Buffer.from('startxref'), 'a', signal), undefined)
+  t.equal(await pageTexts(Buffer.from('no pdf'), 'a', signal), undefined)
+})
+
+t.test('a caller who leaves ends the worker, and one who has left starts none', async t => {
+  const leaving = new AbortController()
+  const counting = countPages(two, 'a', leaving.signal)
+  leaving.abort(new Error('left'))
+  await t.rejects(counting, { message: 'left' })
+  await t.rejects(pageTexts(two, 'a', leaving.signal), { message: 'left' })
+  t.equal(await countPages(two, 'a', signal), 2, 'its place is free again')
+})

@@ -1,0 +1,39 @@
+import t from 'tap'
+import { CallRecord } from '../../lib/core/record.ts'
+import { logCall } from '../../lib/telemetry/call-log.ts'
+import { createLog } from '../../lib/telemetry/log.ts'
+import { route } from '../support/routes.ts'
+import { routedCall } from '../support/stages.ts'
+
+function logged (parts: Partial<CallRecord>): Record<string, unknown> {
+  const lines: Array<Record<string, unknown>> = []
+  const log = createLog('info', { write: line => { lines.push(JSON.parse(line) as Record<string, unknown>) } })
+  logCall(log, routedCall({}, { record: Object.assign(new CallRecord('chat'), parts), receivedAtMs: performance.now() }))
+  const [line = {}] = lines
+  return line
+}
+
+t.test('a line says all that is known of a call, and nothing else', async t => {
+  const [a, b] = [route('one/a'), route('two/b')]
+  const line = logged({
+    keyId: 'key-1', requestedModel: 'smart', modelId: 'two/b', providerId: 'two', status: 200, outcome: 'ok', streamed: true, attempts: 2, hedges: 1,
+    routes: [a, b], chosen: b, failedAttempts: [{ route: a, reason: 'upstream_error' }], upstreamRequestId: 'req-1', firstByteMs: 1.005, upstreamWaitMs: 2.345,
+    usage: { promptTokens: 3, completionTokens: 4, totalTokens: 7 }, pages: 1, audioSeconds: 2, spokenCharacters: 3
+  })
+  t.strictSame({ ...line, time: '', total_ms: 0 }, {
+    level: 30, time: '', id: 'call-1', key: 'key-1', endpoint: 'chat', requested: 'smart', model: 'two/b', provider: 'two', status: 200, outcome: 'ok',
+    streamed: true, attempts: 2, hedges: 1, failed_attempts: ['one/a: upstream_error'], candidates: ['one/a: first_choice', 'two/b: next_choice'], upstream_id: 'req-1',
+    total_ms: 0, first_byte_ms: 1, upstream_wait_ms: 2.35, usage: { prompt: 3, completion: 4, total: 7 }, pages: 1, audio_seconds: 2, spoken_characters: 3, msg: 'call'
+  })
+})
+
+t.test('what is not known is left out', async t => {
+  const line = logged({})
+  t.strictSame(Object.keys(line), ['level', 'time', 'id', 'endpoint', 'attempts', 'total_ms', 'upstream_wait_ms', 'msg'])
+})
+
+t.test('estimates are marked', async t => {
+  const usage = { promptTokens: 3, completionTokens: 4, totalTokens: 7 }
+  t.strictSame(logged({ usage, usageEstimated: true })['usage'], { prompt: 3, completion: 4, total: 7, estimated: true })
+  t.strictSame(logged({ outputCharacters: 9 })['usage'], { completion: 3, estimated: true })
+})

@@ -1,0 +1,68 @@
+import { EventEmitter } from 'node:events'
+import t from 'tap'
+import { serveMetricsRequests, SharedMetrics } from '../../lib/telemetry/shared-metrics.ts'
+import type { Family } from '../../lib/telemetry/metric-families.ts'
+
+const family = (name: string, type: Family['type'], value: number): Family => ({ name, help: name, type, samples: [['', value]] })
+
+type Message = Parameters<NonNullable<Parameters<SharedMetrics['join']>[0]['send']>>[0]
+
+/** Both ends of a channel: what one sends the other receives. */
+function channel () {
+  const [worker, primary] = [new EventEmitter(), new EventEmitter()]
+  const end = (own: EventEmitter, other: EventEmitter) => Object.assign(own, { send: (message: Message) => other.emit('message', message), connected: true })
+  return { worker: end(worker, primary), primary: end(primary, worker) }
+}
+
+/** A worker that reports these numbers. */
+function join (shared: SharedMetrics, calls: () => number, answers = true) {
+  const { worker, primary } = channel()
+  if (answers) serveMetricsRequests(primary, () => [family('calls', 'counter', calls()), family('memory', 'gauge', 10)])
+  shared.join(worker)
+  return worker
+}
+
+const values = (families: readonly Family[]): Record<string, number | undefined> => Object.fromEntries(families.map(({ name, samples }) => [name, samples[0]?.[1]]))
+
+t.test('the numbers of all workers are asked for and added, messages of others apart', async t => {
+  const shared = new SharedMetrics()
+  const worker = join(shared, () => 1)
+  join(shared, () => 2)
+  worker.emit('message', { limits: 'settle' })
+  worker.emit('message', null)
+  t.same(values(await shared.families()), { calls: 3, memory: 20 })
+})
+
+t.test('counters of a worker that exited go on counting, its gauges do not', async t => {
+  const shared = new SharedMetrics()
+  const leaving = join(shared, () => 5)
+  join(shared, () => 1)
+  await shared.families()
+  leaving.emit('disconnect')
+  t.same(values(await shared.families()), { calls: 6, memory: 10 })
+})
+
+t.test('who asks meanwhile gets the same numbers, and no worker is asked twice', async t => {
+  const shared = new SharedMetrics()
+  let asked = 0
+  join(shared, () => ++asked)
+  const [one, two] = await Promise.all([shared.families(), shared.families()])
+  t.same(values(one), values(two))
+  t.equal(asked, 1)
+})
+
+t.test('a worker that exits while it is asked keeps no one waiting', async t => {
+  const shared = new SharedMetrics()
+  const silent = join(shared, () => 0, false)
+  join(shared, () => 3)
+  const families = shared.families()
+  silent.emit('disconnect')
+  t.same(values(await families), { calls: 3, memory: 10 })
+})
+
+t.test('one that does not answer is waited for a second', async t => {
+  const shared = new SharedMetrics()
+  join(shared, () => 0, false)
+  join(shared, () => 3)
+  t.same(values(await shared.families()), { calls: 3, memory: 10 })
+})

@@ -1,0 +1,70 @@
+import t from 'tap'
+import { CallRecord } from '../../lib/core/record.ts'
+import { LocalLimiter } from '../../lib/limits/limiter.ts'
+import { openDatabase } from '../../lib/stores/database.ts'
+import { createLog } from '../../lib/telemetry/log.ts'
+import { CallRecorder } from '../../lib/usage/call-recorder.ts'
+import { Ledger } from '../../lib/usage/ledger.ts'
+import { routedCall } from '../support/stages.ts'
+import type { Test } from 'tap'
+import type { UsageRow } from '../../lib/stores/tables.ts'
+
+async function start (t: Test) {
+  const database = await openDatabase(t.testdir())
+  t.teardown(database.close)
+  const ledger = new Ledger(database, { log: createLog('silent'), retention: () => ({ keepDays: 1, keepRows: 100 }), everyMs: 3_600_000 })
+  t.teardown(async () => await ledger.close())
+  const limiter = new LocalLimiter()
+  const recorder = new CallRecorder({ ledger, limiter, models: () => ({ find: () => undefined }) })
+  return {
+    recorder,
+    limiter,
+    rows: async (): Promise<UsageRow[]> => {
+      await ledger.flush()
+      return await database.query.selectFrom('usage').selectAll().execute()
+    }
+  }
+}
+
+function call (parts: Partial<CallRecord> = {}) {
+  const usage = { promptTokens: 3, completionTokens: 4, totalTokens: 7 }
+  return routedCall({}, { record: Object.assign(new CallRecord('chat'), { keyId: 'key-1', status: 200, outcome: 'ok', usage }, parts) })
+}
+
+t.test('a call is on record before its last byte, and is one row when it has ended', async t => {
+  const { recorder, rows } = await start(t)
+  const ended = call()
+  await recorder.recordBeforeLastByte(ended)
+  recorder.end(ended)
+  t.match(await rows(), [{ call_id: 'call-1', outcome: 'ok', status: 200 }])
+})
+
+t.test('a call that ended otherwise after all is the same row, corrected', async t => {
+  const { recorder, rows } = await start(t)
+  const left = call()
+  await recorder.recordBeforeLastByte(left)
+  Object.assign(left.record, { outcome: 'client_closed', status: 499 })
+  recorder.end(left)
+  t.match((await rows()).map(({ outcome, status }) => [outcome, status]), [['client_closed', 499]])
+})
+
+t.test('a call without a valid key leaves no row', async t => {
+  const { recorder, rows } = await start(t)
+  t.equal(recorder.recordBeforeLastByte(call({ keyId: undefined })), undefined)
+  t.equal(recorder.end(call({ keyId: undefined })), undefined)
+  t.same(await rows(), [])
+})
+
+t.test('what was reserved is settled with what was used, whatever else goes wrong', async t => {
+  const limiter = new LocalLimiter()
+  const reserve = () => limiter.reserve({ keyId: 'key-1', limits: { tokensPerMinute: 100, requestsPerMinute: 10 }, tokens: 50, nanoUsd: 0 })
+  const first = await reserve()
+  const plain = new CallRecorder({ ledger: undefined, limiter, models: () => ({ find: () => undefined }) })
+  plain.end(call({ reservation: first.admitted ? first.reservation : 0, attempts: 3 }))
+  t.equal(limiter.counters.open, 0)
+  const second = await reserve()
+  t.match(second.rateLimits, { tokens: { remaining: 43 }, requests: { remaining: 6 } }, '7 tokens and two more requests')
+  const broken = new CallRecorder({ ledger: undefined, limiter, models: () => { throw new Error('broken') } })
+  t.throws(() => broken.end(call({ reservation: second.admitted ? second.reservation : 0 })), { message: 'broken' })
+  t.equal(limiter.counters.open, 0)
+})

@@ -1,0 +1,38 @@
+import { spawnSync } from 'node:child_process'
+import { utimesSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import t from 'tap'
+import { completeName, isAbandoned, journalName } from '../../lib/usage/journal-name.ts'
+
+t.test('a journal of this process is in use, one that is complete is not', async t => {
+  t.equal(isAbandoned(join('/data', journalName())), false)
+  t.equal(isAbandoned(join('/data', completeName())), true)
+  t.not(journalName(), journalName())
+  t.not(completeName(), completeName())
+})
+
+t.test('other files are never journals', async t => {
+  for (const name of ['headgate.db', 'usage-.jsonl', 'usage-a.json', 'journal-abc-1-x.jsonl', 'my-usage-a.jsonl']) t.equal(isAbandoned(`/data/${name}`), false, name)
+})
+
+t.test('the journal of a process that has exited is abandoned, of one that runs it is not', async t => {
+  const dead = spawnSync(process.execPath, ['-e', '']).pid
+  const own = journalName()
+  const of = (pid: number): string => join(t.testdirName, own.replace(`-${process.pid}-`, `-${pid}-`).replace(/.{4}\.jsonl$/, 'else.jsonl'))
+  t.testdir({})
+  t.equal(isAbandoned(of(dead)), true)
+  t.equal(isAbandoned(of(process.pid)), true, 'not by a name of this very process: a container has started again')
+  writeFileSync(of(process.ppid), '')
+  t.equal(isAbandoned(of(process.ppid)), false)
+})
+
+t.test('of another machine only the time of the last sign of life is known', async t => {
+  const path = join(t.testdir({ 'journal-000000000000-1-x.jsonl': '' }), 'journal-000000000000-1-x.jsonl')
+  t.equal(isAbandoned(path), false)
+  const before = (seconds: number): Date => new Date(Date.now() - seconds * 1000)
+  utimesSync(path, before(50), before(50))
+  t.equal(isAbandoned(path), false)
+  utimesSync(path, before(61), before(61))
+  t.equal(isAbandoned(path), true)
+  t.equal(isAbandoned(path.replace('-x', '-gone')), false, 'one that is gone is no one\'s')
+})
