@@ -2,7 +2,7 @@ import t from 'tap'
 import { toTranscript, transcriptReply } from '../../lib/audio/complete.ts'
 import { route, routedCall } from '../support/stages.ts'
 import type { TranscriptEvent } from '../../lib/core/events.ts'
-import type { RecordingInput } from '../../lib/audio/recording-input.ts'
+import type { RecordingInput } from '../../lib/audio/input.ts'
 
 const file = { name: 'a.wav', head: new Uint8Array(), mediaType: '', sizeBytes: 0, open: async function * () {} }
 const request: RecordingInput = { task: 'transcribe', model: ['m'], file, format: 'json', stream: false, logprobs: false, granularities: [] }

@@ -1,6 +1,6 @@
 import t from 'tap'
 import { writeTranscript } from '../../lib/audio/transcript.ts'
-import type { RecordingInput } from '../../lib/audio/recording-input.ts'
+import type { RecordingInput } from '../../lib/audio/input.ts'
 import type { Transcript } from '../../lib/core/events.ts'
 
 const file = { name: 'a.wav', head: new Uint8Array(), mediaType: '', sizeBytes: 0, open: async function * () {} }

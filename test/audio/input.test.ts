@@ -1,7 +1,8 @@
 import t from 'tap'
-import { transcriptionInput, translationInput } from '../../lib/audio/recording-input.ts'
+import { speechInput, transcriptionInput, translationInput } from '../../lib/audio/input.ts'
 import { wavOf } from '../support/forms.ts'
 import { routedCall } from '../support/stages.ts'
+import type { SpeechRequest } from '../../schemas/speech.ts'
 
 const head = wavOf(100)
 const file = { name: 'blob', head, mediaType: 'audio/wav', sizeBytes: head.length, open: async function * () { yield head } }
@@ -41,4 +42,18 @@ t.test('a file that is no recording is refused', async t => {
   const text = { ...file, head: Buffer.from('hello'), name: 'a.txt' }
   await t.rejects(transcriptionInput(routedCall({ file: text, model: ['a/b'] })), { code: 'unsupported_format' })
   await t.rejects(translationInput(routedCall({ file: text, model: ['a/b'] })), { code: 'unsupported_format' })
+})
+
+const speech: SpeechRequest = { model: 'm', input: 'né 🎈', voice: 'alloy' }
+
+t.test('a stream is asked for by its format', async t => {
+  t.strictSame(speechInput(routedCall(speech)).request, { ...speech, stream: false })
+  t.equal(speechInput(routedCall({ ...speech, stream_format: 'sse' })).request.stream, true)
+  t.equal(speechInput(routedCall({ ...speech, stream_format: 'audio' })).request.stream, false)
+})
+
+t.test('what is to be said is counted in characters as people count them', async t => {
+  const call = routedCall(speech)
+  speechInput(call)
+  t.equal(call.record.spokenCharacters, 4)
 })
