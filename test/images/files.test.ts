@@ -12,7 +12,7 @@ function png (width: number, height: number): Buffer {
 const jpeg = Buffer.from('ffd8ffe000104a46494600', 'hex')
 const webp = Buffer.from('RIFF\0\0\0\0WEBPVP8 ', 'latin1')
 
-t.test('PNG, JPEG and WebP are told by their first bytes, wherever in memory they lie', async t => {
+t.test('PNG, JPEG and WebP are recognised by their first bytes, wherever in memory they lie', async t => {
   const inside = Buffer.concat([Buffer.alloc(3), png(1, 1)]).subarray(3)
   t.same([inside, jpeg, webp].map(bytes => imageKind(new Uint8Array(bytes))?.extension), ['png', 'jpg', 'webp'])
   t.same([inside, jpeg, webp].map(bytes => imageKind(bytes)?.mediaType), ['image/png', 'image/jpeg', 'image/webp'])

@@ -21,7 +21,7 @@ t.test('an address that may not be used is refused', async t => {
   await t.rejects(read(new LargeString(Buffer.from('https://example.com/'))), { message: 'The URL of the document is too long.' })
 })
 
-t.test('bytes are decoded, and what they are is told by their beginning', async t => {
+t.test('bytes are decoded, and what they are is recognised by their beginning', async t => {
   const given = await read(dataUrl(png, 'DATA:application/pdf;x="y";base64,'))
   t.match(given, { kind: 'bytes', mediaType: 'image/png' })
   t.same(given.kind === 'bytes' && given.bytes, png)

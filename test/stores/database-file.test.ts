@@ -26,7 +26,7 @@ t.test('what cannot be made is an error, and ends', { skip: process.platform !==
   t.equal(existsSync(join(file, 'headgate.db')), false)
 })
 
-t.test('a file is told from another one that takes its path', async t => {
+t.test('a file is distinguished from another one that takes its path', async t => {
   const directory = t.testdir({ one: '', two: '' })
   const [one, two] = [join(directory, 'one'), join(directory, 'two')]
   const id = fileId(one)

@@ -9,7 +9,7 @@ t.test('the message names the file and the reason', async t => {
   t.equal(new StoreError('/x', 'no reason').message, 'The store /x cannot be used: no reason.')
 })
 
-t.test('errors of SQLite are told from all others', async t => {
+t.test('errors of SQLite are distinguished from all others', async t => {
   const database = await openDatabase(t.testdir())
   t.teardown(database.close)
   const error: unknown = await database.query.selectFrom('nothing' as 'keys').selectAll().execute().catch((error: unknown) => error)
