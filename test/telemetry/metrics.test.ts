@@ -1,5 +1,3 @@
-import { connect } from 'node:net'
-import { once } from 'node:events'
 import t, { type Test } from 'tap'
 import { CallRecord } from '../../lib/core/record.ts'
 import { CallMetrics } from '../../lib/telemetry/call-metrics.ts'
@@ -145,25 +143,6 @@ t.test('names that callers make up are no labels, and no label identifies a call
   t.equal(sum(values, 'headgate_calls_total', 'model="openai/a \\"b\\"\\\\\\n"'), 1)
   t.equal(sum(values, 'headgate_calls_total', 'endpoint="none"', 'status="404"'), 1)
   t.equal(values.get('headgate_limits_refused_total{limit="requests"}'), 1)
-})
-
-t.test('there is one page, and it is gone when its server is', async t => {
-  const api = await measured(t)
-  const page = await fetch(`${api.url}/metrics?from=somewhere`)
-  t.equal(page.status, 200)
-  t.equal(page.headers.get('content-type'), 'text/plain; version=0.0.4; charset=utf-8')
-  t.match(await page.text(), /^# HELP headgate_calls_total .+\n# TYPE headgate_calls_total counter\n/)
-  for (const path of ['/', '/metrics/', '/v1/models']) t.equal((await fetch(api.url + path)).status, 404)
-  t.equal((await fetch(`${api.url}/metrics`, { method: 'POST' })).status, 404)
-  t.equal((await api.get('/metrics')).status, 404, 'not at the address of the API')
-  const socket = connect(api.server.address.port, '127.0.0.1')
-  await once(socket, 'connect')
-  await Promise.all([once(socket, 'close'), api.server.close()])
-  await t.rejects(fetch(`${api.url}/metrics`), { cause: { code: 'ECONNREFUSED' } })
-
-  const broken = await serveMetrics({ host: '127.0.0.1', port: 0 }, () => { throw new Error('out of order') }, createLog('silent'))
-  t.teardown(broken.close)
-  t.equal((await fetch(`http://127.0.0.1:${broken.address.port}/metrics`)).status, 500)
 })
 
 t.test('new labels come to an end', t => {

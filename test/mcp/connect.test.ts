@@ -7,7 +7,6 @@ import t, { type Test } from 'tap'
 import { readArgs, useTools } from '../../lib/cli/tools.ts'
 import { CommandError } from '../../lib/process/terminal.ts'
 import { createToolServers } from '../../lib/mcp/tool-servers.ts'
-import { nameTools } from '../../lib/mcp/tool-names.ts'
 import { settings } from '../support/settings.ts'
 import { until } from '../support/until.ts'
 import type { AddressInfo } from 'node:net'
@@ -95,32 +94,6 @@ t.test('a command runs as long as its session, and only if the operator wrote it
   t.strictSame(new Set(Object.values(named.opened.errors).map(({ code }) => code)), new Set(['resolve']))
   t.strictSame(named.opened.offered, [])
   t.equal(children(), 0, 'what a request says starts nothing')
-})
-
-t.test('the command line explains what is wrong', async t => {
-  t.match(await run(['list', 'no/such']), { code: 1, error: /Unknown tool server `no\/such`/ })
-  for (const args of [[], ['dance'], ['list'], ['call', 'a/b'], ['call', 'a/b', 'c', '{'], ['call', 'a/b', 'c', '[]'], ['list', 'a/b', 'c']]) {
-    t.match(await run(args), { code: 2, error: /^(?:use|unknown action|the|too many)/ }, args.join(' '))
-  }
-})
-
-t.test('names are legal, unique, stable, and a tool keeps its own where it can', async t => {
-  const named = (tools: Array<[server: string, tool: string]>, ...taken: string[]): Array<[string, string]> =>
-    [...nameTools(tools.map(([server, tool]) => ({ server, tool, value: `${server} ${tool}` })), new Set(taken))]
-  t.strictSame(named([['a/one', 'read'], ['b/two', 'write.file']]), [['read', 'a/one read'], ['write_file', 'b/two write.file']])
-  t.strictSame(named([['a/one', 'read'], ['b/two', 'read']]), [['one__read', 'a/one read'], ['two__read', 'b/two read']])
-  t.strictSame(named([['https://x.example/mcp', 'read']], 'read'), [['x_example__read', 'https://x.example/mcp read']])
-  t.strictSame(named([['a/one', '2nd']]), [['_2nd', 'a/one 2nd']])
-  const long = 'x'.repeat(100)
-  const hard: Array<[string, string]> = [
-    ['a/one', long], ['a/one', `${long}y`], ['b/one', 'a.b'], ['b/one', 'a_b'], ['c/one', 'same'], ['d/one', 'same'], ['e', ''],
-    ['e', '日本'], ['e', '中国'], ['f', '1'.repeat(64)]
-  ]
-  const names = named(hard, 'one__same')
-  t.equal(names.length, hard.length)
-  t.ok(names.every(([name]) => /^[a-zA-Z_][a-zA-Z0-9_-]{0,63}$/.test(name) && name !== 'one__same'))
-  t.strictSame(names.map(([, value]) => value), hard.map(entry => entry.join(' ')), 'each name leads back to its tool')
-  t.strictSame(named(hard, 'one__same'), names)
 })
 
 async function run (args: string[]): Promise<{ code: number, out: string, error: string }> {

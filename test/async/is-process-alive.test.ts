@@ -1,0 +1,15 @@
+import { spawnSync } from 'node:child_process'
+import t from 'tap'
+import { isProcessAlive } from '../../lib/async/is-process-alive.ts'
+
+t.test('this process runs, one that has exited does not', async t => {
+  t.equal(isProcessAlive(process.pid), true)
+  t.equal(isProcessAlive(spawnSync(process.execPath, ['-e', '']).pid), false)
+})
+
+t.test('a process of another user runs as well', async t => {
+  const denied = t.intercept(process, 'kill', { value: () => { throw Object.assign(new Error('denied'), { code: 'EPERM' }) } })
+  const alive = isProcessAlive(1)
+  denied.restore()
+  t.equal(alive, true)
+})

@@ -1,0 +1,20 @@
+import { parseArgs } from 'node:util'
+import t from 'tap'
+import { usageError } from '../../lib/cli/command.ts'
+
+t.test('of a mistake on the command line the first sentence is said', async t => {
+  const mistake = (args: string[]): unknown => {
+    try {
+      return parseArgs({ args, options: { json: { type: 'boolean' }, name: { type: 'string' } } })
+    } catch (error) {
+      return usageError(error)
+    }
+  }
+  t.equal(mistake(['--jsn']), "Unknown option '--jsn'")
+  t.equal(mistake(['x']), "Unexpected argument 'x'")
+  t.match(mistake(['--name']), /^Option '--name <value>' argument missing$/)
+})
+
+t.test('any other error is none', async t => {
+  t.same([new Error('x'), Object.assign(new Error('x'), { code: 'ENOENT' }), 'text', undefined].map(usageError), [undefined, undefined, undefined, undefined])
+})

@@ -1,0 +1,154 @@
+import { rmSync, writeFileSync } from 'node:fs'
+import { createServer } from 'node:http'
+import { join } from 'node:path'
+import t from 'tap'
+import { request } from 'undici'
+import { banner } from '../../lib/process/banner.ts'
+import { headgate } from '../support/command.ts'
+import { ask, launch, startGateway } from '../support/headgate.ts'
+import { fakeUpstream } from '../support/upstream.ts'
+import { until } from '../support/until.ts'
+import type { AddressInfo } from 'node:net'
+
+t.test('the first start creates a key, prints it once and shows how to try it', async t => {
+  const directory = t.testdir()
+  const first = await startGateway(t, directory)
+  const [, key = ''] = await first.line(/not shown again\): (hg_\S+)$/)
+  t.match(await ask(first.url, key), { status: 200, body: { model: 'sandbox/echo' } })
+  t.match(await ask(first.url, `${key}x`), { status: 401, body: { error: { code: 'invalid_api_key' } } })
+
+  // The lines of the banner, as a shell would run them, less what a test does not need.
+  const shown: string[] = []
+  for (const pattern of [/^ {2}curl http.*"Say hello/, /^ {2}curl -N .*"stream":true/, /^ {2}curl .*"tools":\[/]) {
+    shown.push((await first.line(pattern)).input)
+  }
+  for (const line of shown) {
+    const [, url = '', authorization = '', body = ''] = /curl (?:-N )?(\S+) -H "Authorization: ([^"]+)".* -d '(.*)'$/.exec(line) ?? []
+    const answer = await request(url, { method: 'POST', body, headers: { authorization, 'content-type': 'application/json' } })
+    t.equal(answer.statusCode, 200, line)
+    await answer.body.text()
+  }
+
+  first.child.kill('SIGTERM')
+  const { code, out } = await first.ended
+  t.equal(code, 0)
+  const log = out.split('\n').map((line): unknown => JSON.parse(line)) // nothing but the log
+  t.match(log, [{ endpoint: 'chat', status: 200, provider: 'sandbox' }], 'calls are in the log')
+  t.notMatch(JSON.stringify(log), key)
+
+  const second = await startGateway(t, directory)
+  await second.line(/Bearer \$HEADGATE_KEY"/)
+  await second.line(/^ {2}npx headgate keys create --name NAME$/)
+  t.match(await ask(second.url, key), { status: 200 }, 'the key is still good')
+  second.child.kill('SIGINT')
+  const end = await second.ended
+  t.match(end, { code: 0, error: /sandbox: a simulator/ })
+  t.notMatch(end.error, key)
+})
+
+t.test('without a provider there is nothing to try, and the banner says when every address is used', async t => {
+  const { child, line, ended } = launch(t, ['start'], t.testdir(), { HEADGATE_SANDBOX: 'off', HEADGATE_PORT: '0' })
+  await line(/not shown again\): hg_/)
+  child.kill('SIGTERM')
+  const { error } = await ended
+  t.match(error, /^No provider is enabled: set OPENAI_API_KEY/m)
+  t.notMatch(error, 'curl')
+  const everywhere = banner({ address: { host: '0.0.0.0', port: 80 }, providers: [], models: { list: () => [] } })
+  t.match(everywhere, /^Headgate listens on http:\/\/localhost:80 and all other addresses of this machine\n/)
+})
+
+t.test('below log level info there is no banner, but a new key is printed', async t => {
+  const { child, line, ended } = launch(t, ['start'], t.testdir(), { HEADGATE_PORT: '0', HEADGATE_LOG_LEVEL: 'warn' })
+  await line(/not shown again\): hg_/)
+  child.kill('SIGTERM')
+  t.match(await ended, { code: 0, out: '', error: /^API key \(created because none existed; not shown again\): [^\n]*$/ })
+})
+
+t.test('keys created and revoked by another process apply without a restart', async t => {
+  const directory = t.testdir()
+  const gateway = await startGateway(t, directory)
+  const { out } = await headgate(t, ['keys', 'create', '--name', 'late', '--json'], directory)
+  const { key }: { key: string } = JSON.parse(out)
+  await until(async () => (await ask(gateway.url, key)).status === 200, 'the key to be taken', 20_000)
+  await headgate(t, ['keys', 'revoke', 'late'], directory)
+  await until(async () => (await ask(gateway.url, key)).status === 401, 'the key to be refused', 20_000)
+})
+
+t.test('an open call finishes before the process exits, and a second signal does not wait', async t => {
+  let answer = (): void => {}
+  const upstream = await fakeUpstream(async () => {
+    await new Promise<void>(resolve => { answer = resolve })
+    return {
+      headers: { 'content-type': 'application/json' },
+      pieces: [JSON.stringify({ choices: [{ index: 0, finish_reason: 'stop', message: { role: 'assistant', content: 'late' } }] })]
+    }
+  })
+  t.teardown(upstream.close)
+  const directory = t.testdir({
+    'headgate.yaml': `providers:\n  slow: {base_url: '${upstream.url}', list_models: false}\n`
+  })
+  const env = { HEADGATE_API_KEYS: 'a key, another' }
+
+  const patient = await startGateway(t, directory, env)
+  const reply = ask(patient.url, 'a key', 'slow/m')
+  await upstream.request(0)
+  patient.child.kill('SIGTERM')
+  await patient.line(/draining/)
+  answer()
+  t.match(await reply, { status: 200, body: { choices: [{ message: { content: 'late' } }] } })
+  t.match(await patient.ended, { code: 0 })
+
+  const hasty = await startGateway(t, directory, env)
+  const cut = t.rejects(ask(hasty.url, 'another', 'slow/m'))
+  await upstream.request(1)
+  hasty.child.kill('SIGINT')
+  await hasty.line(/draining/)
+  hasty.child.kill('SIGINT')
+  t.match(await hasty.ended, { code: 1 })
+  await cut
+})
+
+t.test('a changed configuration applies without a restart, an invalid one changes nothing', async t => {
+  const directory = t.testdir({ 'headgate.yaml': 'providers:\n  sandbox: {}\n' })
+  const file = join(directory, 'headgate.yaml')
+  const gateway = await startGateway(t, directory, { HEADGATE_API_KEYS: 'one' })
+  writeFileSync(file, 'providers:\n  sandbox: {}\n  unknown: 5\n')
+  await gateway.line(/"problems":\["headgate.yaml:3:/)
+  t.match(await ask(gateway.url, 'one'), { status: 200 })
+  writeFileSync(file, 'providers:\n  sandbox: {}\nroutes:\n  quick: [sandbox/echo]\n')
+  await gateway.line(/"changed":\["routes"\],"pid":\d+,"msg":"configuration reloaded"/)
+  t.match(await ask(gateway.url, 'one', 'quick'), { status: 200 })
+  const missing = await request(`${gateway.url}/v2/nothing?key=secret`)
+  t.equal(missing.statusCode, 404)
+  t.notMatch((await gateway.line(/"request":"GET \/v2\/nothing",.*"status":404/)).input, 'secret')
+  rmSync(file)
+  await gateway.line(/"problems":\["headgate.yaml {2}file not found"\].*keeping the current one/)
+  t.match(await ask(gateway.url, 'one', 'quick'), { status: 200 })
+  writeFileSync(file, 'server: {keep_alive_ms: 5, public_health: true, port: 1}\nmetrics: {}\n')
+  await gateway.line(/"entries":\["server.keep_alive_ms","metrics"\].*require a restart/)
+})
+
+t.test('a start that fails says why and how to fix it', async t => {
+  const other = createServer()
+  await new Promise<void>(resolve => { other.listen(0, '127.0.0.1', resolve) })
+  t.teardown(() => other.close())
+  const { port } = other.address() as AddressInfo // listening on TCP, so it is one
+  const taken = { HEADGATE_PORT: String(port), HEADGATE_HOST: '127.0.0.1' }
+  const message = new RegExp(`^headgate start: cannot listen on 127.0.0.1 port ${port}: the port is in use. .*HEADGATE_PORT.*server.port`)
+  t.match(await launch(t, ['start'], t.testdir(), taken).ended, { code: 1, error: message })
+  const workers = await launch(t, ['start'], t.testdir(), { ...taken, HEADGATE_WORKERS: '2' }).ended
+  t.match(workers, { code: 1, error: message })
+  t.equal(workers.error.trim().split('\n').length, 1, 'workers fail with one voice')
+
+  for (const count of ['1', '2']) {
+    const metrics = { HEADGATE_PORT: '0', HEADGATE_WORKERS: count, HEADGATE_METRICS_PORT: String(port) }
+    t.match(await launch(t, ['start'], t.testdir(), metrics).ended, {
+      code: 1, error: new RegExp(`^headgate start: cannot listen on 127.0.0.1 port ${port}: the port is in use. .*metrics.port`)
+    })
+  }
+
+  const directory = t.testdir({ store: 'a file, not a directory' })
+  t.match(await launch(t, ['start'], directory, { HEADGATE_PORT: '0', HEADGATE_DATA_DIR: 'store' }).ended, {
+    code: 1, error: /^headgate start: The store .*store\/headgate.db cannot be used/
+  })
+})

@@ -1,0 +1,30 @@
+import t from 'tap'
+import { headgate } from '../support/command.ts'
+import { ask, startGateway, type Ended } from '../support/headgate.ts'
+
+t.test('workers share the limits of a key and the usage records', async t => {
+  const directory = t.testdir({
+    '.env': 'FEW=few\nPOOR=poor\n',
+    'headgate.yaml': 'keys:\n' +
+      '  - {name: few, key: env:FEW, limits: {requests_per_minute: 1}}\n' +
+      '  - {name: poor, key: env:POOR, limits: {budget: {usd: 0.001, per: total}}}\n' +
+      'models:\n  sandbox/echo: {price: {input: 100, output: 100}}\n'
+  })
+  const usage = async (...args: string[]): Promise<Ended> => await headgate(t, ['usage', ...args], directory)
+  t.match(await usage(), { code: 0, out: 'No usage recorded.' })
+  const gateway = await startGateway(t, directory, { HEADGATE_WORKERS: '2' })
+  const all = await Promise.all(Array.from({ length: 12 }, async () => await ask(gateway.url, 'few')))
+  t.equal(all.filter(({ status }) => status === 200).length, 1)
+  t.equal(all.filter(({ status }) => status === 429).length, 11)
+  t.match(await ask(gateway.url, 'poor'), { status: 402 }, 'the price of what may be written is too much')
+  gateway.child.kill('SIGTERM')
+  t.equal((await gateway.ended).code, 0)
+
+  t.match(await usage(), { code: 0, out: /^KEY +CALLS +FAILED [^]*\nconfigured:few +12 +11 +0 +\d+ +\d+ +\$0\.\d{4} +0\n/ })
+  t.match(JSON.parse((await usage('--by', 'day,key', '--since', '1d', '--json')).out), [1, 1].map(() => (
+    { day: /^\d{4}-\d{2}-\d{2}$/, key: /^configured:/, calls: Number, cost_nano_usd: Number }
+  )))
+  t.match(await usage('--since', '2999-01-01'), { code: 0, out: 'No usage recorded.' })
+  t.match(await usage('--by', 'modle'), { code: 2, error: /did you mean "model"/ })
+  t.match(await usage('--since', 'long ago'), { code: 2, error: /must be a date/ })
+})

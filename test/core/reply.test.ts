@@ -1,0 +1,8 @@
+import t from 'tap'
+import { toJsonReply } from '../../lib/core/reply.ts'
+
+t.test('a value is a reply in JSON, with 200 unless it is said', async t => {
+  const headers = { 'content-type': 'application/json; charset=utf-8' }
+  t.strictSame(toJsonReply({ a: 'ä' }), { status: 200, headers, body: '{"a":"ä"}' })
+  t.strictSame(toJsonReply(null, 404), { status: 404, headers, body: 'null' })
+})

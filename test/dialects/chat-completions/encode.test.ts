@@ -1,0 +1,52 @@
+import t from 'tap'
+import { encodeChunks } from '../../../lib/dialects/chat-completions/encode.ts'
+import { routedCall } from '../../support/stages.ts'
+import type { ChatInput } from '../../../lib/chat/input.ts'
+import type { ChatEvent } from '../../../lib/core/events.ts'
+
+const head = { type: 'response-start', id: 'chatcmpl-1', model: 'x/m', createdSeconds: 7 } as const
+const text = (text: string, choice = 0): ChatEvent => ({ type: 'text-delta', choice, text })
+
+function printer (options?: NonNullable<ChatInput['stream_options']>) {
+  const request: ChatInput = { model: 'm', messages: [], ...options !== undefined && { stream_options: options } }
+  return encodeChunks({ head, call: routedCall(request), context: undefined })
+}
+
+const frame = (choices: unknown[], more: object = {}): string =>
+  `data: ${JSON.stringify({ id: 'chatcmpl-1', object: 'chat.completion.chunk', created: 7, model: 'x/m', choices, ...more })}\n\n`
+const choice = (delta: object, finish: string | null = null): object => ({ index: 0, delta, logprobs: null, finish_reason: finish })
+
+t.test('a whole stream, byte by byte', async t => {
+  const print = printer()
+  const all = print.print([head, text('a'), text('"ü\u2028\n'), text('🎈')]) + print.print([]) +
+    print.print([{ type: 'choice-end', choice: 0, reason: 'stop' }, { type: 'usage', usage: { promptTokens: 1, completionTokens: 2, totalTokens: 3 } }]) + print.end()
+  t.equal(all, [
+    frame([choice({ role: 'assistant', content: '' })]), frame([choice({ content: 'a' })]), frame([choice({ content: '"ü\u2028\n' })]), frame([choice({ content: '🎈' })]),
+    frame([choice({}, 'stop')]), 'data: [DONE]\n\n'
+  ].join(''))
+})
+
+t.test('usage comes in a chunk of its own, when it was asked for', async t => {
+  const print = printer({ include_usage: true })
+  print.print([head, { type: 'usage', usage: { promptTokens: 1, completionTokens: 2, totalTokens: 3 } }])
+  t.equal(print.end(), `${frame([], { usage: { prompt_tokens: 1, completion_tokens: 2, total_tokens: 3 } })}data: [DONE]\n\n`)
+})
+
+t.test('what waits to travel with the next chunk does, also with plain text', async t => {
+  const print = printer()
+  print.print([text('a'), text('b')])
+  t.equal(print.print([{ type: 'extra', scope: 'answer', fields: { u: 1 } }, text('c'), text('d')]), frame([choice({ content: 'c' })], { u: 1 }) + frame([choice({ content: 'd' })]))
+})
+
+t.test('padding hides how long a text is', async t => {
+  const print = printer({ include_obfuscation: true })
+  const lengths = new Set<number>()
+  for (let count = 0; count < 50; count++) {
+    for (const line of print.print([text('a')]).trim().split('\n\n')) {
+      const chunk = JSON.parse(line.slice('data: '.length)) as { obfuscation: string }
+      t.match(chunk.obfuscation, /^[\w-]{1,16}$/)
+      lengths.add(chunk.obfuscation.length)
+    }
+  }
+  t.ok(lengths.size > 5, `${lengths.size} lengths`)
+})

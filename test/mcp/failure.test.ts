@@ -1,0 +1,64 @@
+import { createServer } from 'node:http'
+import t from 'tap'
+import { startToolServer } from '../support/tool-server.ts'
+import { open, toolServers } from '../support/tool-servers.ts'
+import type { AddressInfo } from 'node:net'
+
+t.test('servers that fail are reported, with the phase, and delay no call', async t => {
+  const good = await startToolServer(t)
+  const refusing = await startToolServer(t, { status: 401 })
+  const broken = await startToolServer(t, { status: 500 })
+  const lost = await startToolServer(t, { status: 404 })
+  const lying = await startToolServer(t, { lies: { initialize: { protocolVersion: 7 } } })
+  const garbled = await startToolServer(t, { lies: { 'tools/list': { tools: 'many' } } })
+  const hanging = await startToolServer(t, { silent: ['tools/list'] })
+  const mute = await startToolServer(t, { silent: ['server/discover'] })
+  const named = [{ good }, { refusing }, { broken }, { lost }, { lying }, { garbled }, { hanging }, { mute }].flatMap(entry =>
+    Object.entries(entry).map(([name, { url }]) => ({ name, url })))
+  const servers = toolServers(t, { connectMs: 2000, allowedHosts: ['127.0.0.0/8'] })
+  const { offered, errors } = await open(servers, {
+    mcp_servers: [
+      ...named,
+      { name: 'gone', url: `http://127.0.0.1:${await closedPort()}/mcp` },
+      { name: 'inner', url: 'http://10.0.0.1/mcp' },
+      { name: 'secretive', url: 'http://user:pass@127.0.0.1/mcp' },
+      { name: 'header', url: good.url, headers: { 'x-a': 'b\r\nc: d' } },
+      'no/such@1.0'
+    ]
+  })
+  t.equal(offered.length, 9)
+  const phases = Object.fromEntries(Object.entries(errors).map(([name, { code }]) => [name, code]))
+  t.strictSame(phases, {
+    refusing: 'initialize',
+    broken: 'initialize',
+    lost: 'initialize',
+    lying: 'initialize',
+    garbled: 'list',
+    hanging: 'list',
+    mute: 'connect',
+    gone: 'connect',
+    inner: 'connect',
+    secretive: 'resolve',
+    header: 'resolve',
+    'no/such': 'resolve'
+  })
+  t.match(errors['refusing'], { message: /refused access \(HTTP 401\)/, recommendation: /authorization/ })
+  t.equal(lost.counts['HTTP 404'], 3, 'asked once in each way a server may be spoken to')
+  t.match(errors['gone'], { message: /ECONNREFUSED/ })
+  t.match(errors['inner'], { message: /not public/, recommendation: /allowed_hosts/ })
+  t.match(errors['mute'], { message: /in time/ })
+  t.notMatch(JSON.stringify(errors), /secret words|pass@/)
+})
+
+t.test('a port that HTTP clients refuse is reported as such', async t => {
+  const { errors } = await open(toolServers(t), { mcp_servers: { url: 'http://127.0.0.1:9/mcp', name: 'discard' } })
+  t.match(errors, { discard: { message: 'The tool server could not be reached: HTTP clients do not connect to its port.' } })
+})
+
+async function closedPort (): Promise<number> {
+  const server = createServer()
+  await new Promise<void>(resolve => { server.listen(0, '127.0.0.1', resolve) })
+  const { port } = server.address() as AddressInfo // listening on TCP
+  await new Promise(resolve => { server.close(resolve) })
+  return port
+}

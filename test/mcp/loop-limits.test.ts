@@ -1,0 +1,35 @@
+import t from 'tap'
+import { LoopLimits, type LoopState } from '../../lib/mcp/loop-limits.ts'
+import type { TurnCall } from '../../lib/chat/turn.ts'
+
+const call = (name: string, argumentsText = '{}'): TurnCall => ({ id: name, name, argumentsText, arguments: {}, extra: {} })
+const limits = { loopMs: 1000, loopTokens: 100, callsPerTurn: 2, repeats: 2 }
+const state = (parts: Partial<LoopState> = {}): LoopState => ({ turn: 1, outOfTime: false, tokens: 0, affordsTurn: () => true, ...parts })
+
+t.test('a loop goes on while nothing speaks against it', async t => {
+  const loop = new LoopLimits(limits, { max_turns: 3 })
+  t.equal(loop.stopReason([], state({ turn: 3, outOfTime: true })), undefined, 'without calls it has ended by itself')
+  t.equal(loop.stopReason([call('a')], state({ turn: 2, tokens: 99 })), undefined)
+  t.same([2, 3].map(turn => loop.isLastTurn(turn)), [false, true])
+})
+
+t.test('each limit has its reason, the first that is met counts', async t => {
+  const reason = (calls: TurnCall[], parts: Partial<LoopState>) => new LoopLimits(limits, { max_turns: 3 }).stopReason(calls, state(parts))
+  const broke = { affordsTurn: () => false }
+  t.equal(reason([call('a')], { turn: 3, outOfTime: true, tokens: 100, ...broke }), 'max_turns')
+  t.equal(reason([call('a')], { outOfTime: true, tokens: 100, ...broke }), 'deadline')
+  t.equal(reason([call('a')], { tokens: 100, ...broke }), 'tokens')
+  t.equal(reason([call('a'), call('b'), call('c')], broke), 'budget')
+  t.equal(reason([call('a'), call('b'), call('c')], {}), 'calls_per_turn')
+})
+
+t.test('the same call, with the same arguments, is made so often and no more', async t => {
+  const loop = new LoopLimits(limits, {})
+  t.same([1, 2, 3].map(turn => loop.stopReason([call('a', '{"x":1}'), call('a', '{"x":2}')].slice(0, turn === 3 ? 1 : 2), state({ turn }))), [undefined, undefined, 'repeated_call'])
+  t.equal(loop.stopReason([call('a', '{"x":3}')], state({ turn: 4 })), undefined, 'other arguments are another call')
+})
+
+t.test('ten turns are what a loop gets that does not say', async t => {
+  const loop = new LoopLimits(limits, {})
+  t.same([9, 10, 11].map(turn => loop.isLastTurn(turn)), [false, true, false])
+})

@@ -1,0 +1,48 @@
+import t from 'tap'
+import { Secret } from '../../lib/core/secret.ts'
+import { startToolServer } from '../support/tool-server.ts'
+import { call, open, remoteServer, toolServers } from '../support/tool-servers.ts'
+
+t.test('what is sent where', async t => {
+  t.test('credentials reach the server they are for, sealed as they came, and no other', async t => {
+    const [crm, other] = await Promise.all([startToolServer(t), startToolServer(t)])
+    const tools = await open(toolServers(t), {
+      mcp_servers: [
+        { url: crm.url, name: 'crm', credentials: { inner: 'c2VhbGVk' }, headers: { 'X-Team': 'a', Host: 'evil' }, authorization: 'token' },
+        { url: other.url, name: 'other' }
+      ],
+      credentials: [{ connection_name: 'crm', values: { key: 'AbC', on: true } }, { connection_name: 'nobody', values: { a: 'b' } }]
+    })
+    t.strictSame(tools.errors, {})
+    const sent = crm.headers[0]
+    t.match(sent, { authorization: 'Bearer token', 'x-team': 'a', host: /^127/ })
+    t.strictSame(JSON.parse(Buffer.from(String(sent?.['x-mcp-credentials']), 'base64url').toString()), {
+      crm: { key: 'AbC', on: true }, inner: 'c2VhbGVk'
+    })
+    for (const headers of other.headers) {
+      t.equal(headers['x-mcp-credentials'], undefined)
+      t.equal(headers.authorization, undefined)
+    }
+  })
+
+  t.test("the operator's headers go with the slug, not with the address", async t => {
+    const server = await startToolServer(t)
+    const servers = toolServers(t, {}, [{
+      ...remoteServer('org/test', server.url), headers: { Authorization: new Secret('Bearer operator') }
+    }])
+    await open(servers, { mcp_servers: { slug: 'org/test', authorization: 'mine' } })
+    t.ok(server.headers.every(({ authorization }) => authorization === 'Bearer operator'))
+    const before = server.headers.length
+    await open(servers, { mcp_servers: server.url })
+    t.ok(server.headers.slice(before).every(({ authorization }) => authorization === undefined))
+  })
+
+  t.test('only allowed tools are offered: what the operator and the caller both allow', async t => {
+    const server = await startToolServer(t)
+    const servers = toolServers(t, {}, [{ ...remoteServer('org/test', server.url), allowedTools: ['echo', 'fail'] }])
+    const tools = await open(servers, { mcp_servers: { slug: 'org/test', allowed_tools: ['fail', 'image'] } })
+    t.strictSame(tools.tools.map(tool => tool.function.name), ['fail'])
+    t.match(await call(tools, 'image'), { result: { isError: true } })
+    t.equal(server.counts['tool image'], undefined)
+  })
+})

@@ -1,0 +1,68 @@
+import t from 'tap'
+import { runTools, type RunOptions } from '../../lib/mcp/run-tools.ts'
+import { withResolvers } from '../support/with-resolvers.ts'
+import type { TurnCall } from '../../lib/chat/turn.ts'
+import type { OpenTools } from '../../lib/mcp/tool-servers.ts'
+
+const call = (id: string, args: TurnCall['arguments'] = {}): TurnCall => ({ id, name: `srv__${id}`, arguments: args, argumentsText: '', extra: {} })
+const result = (name: string) => ({ toolName: name, serverName: 'srv', arguments: {}, isError: false, durationMs: 3 })
+
+function servers (answer: OpenTools['call']): OpenTools {
+  return {
+    tools: [], errors: {}, call: answer,
+    offered: ['a', 'b'].map(name => ({ name: `srv__${name}`, serverName: 'srv', tool: { name, inputSchema: { type: 'object' as const } } }))
+  }
+}
+
+async function run (calls: TurnCall[], open: OpenTools, options: Partial<RunOptions> = {}) {
+  const running = runTools(calls, open, { signal: new AbortController().signal, emitProgress: false, seesImages: false, ...options })
+  const events: unknown[] = []
+  for (;;) {
+    const step = await running.next()
+    if (step.done === true) return { events, ran: step.value }
+    for (const event of step.value) events.push('fields' in event ? event.fields['tool_event'] : event)
+  }
+}
+
+t.test('calls run at once, and their outcomes are in the order of the calls', async t => {
+  const first = withResolvers<void>()
+  const { ran, events } = await run([call('a'), call('b')], servers(async name => {
+    if (name === 'srv__a') await first.promise
+    else first.resolve()
+    return { text: name, result: result(name) }
+  }))
+  t.same(ran.map(({ call, outcome }) => [call.id, outcome?.text]), [['a', 'srv__a'], ['b', 'srv__b']])
+  t.same(events, [], 'no progress unless it was asked for')
+})
+
+t.test('progress says what happens, under the name and the server of the tool', async t => {
+  const { events } = await run([call('a')], servers(async (_name, _args, { onProgress }) => {
+    onProgress?.({ progress: 1, total: 2, message: 'half' })
+    return await Promise.resolve({ text: 'x', result: result('a') })
+  }), { emitProgress: true })
+  const facts = { id: 'a', name: 'a', server_name: 'srv' }
+  t.strictSame(events, [
+    { type: 'tool-start', ...facts }, { type: 'tool-progress', ...facts, progress: 1, total: 2, message: 'half' },
+    { type: 'tool-end', ...facts, is_error: false, duration_ms: 3 }
+  ])
+})
+
+t.test('arguments that are no object are answered, not sent', async t => {
+  let called = false
+  const { ran } = await run([{ ...call('x'), arguments: undefined }], servers(async () => { called = true; return await Promise.reject(new Error('never')) }))
+  t.strictSame(ran[0]?.outcome, {
+    text: 'The tool was not called: The arguments must be a JSON object.',
+    result: { toolName: 'srv__x', serverName: '', arguments: {}, isError: true, result: 'The arguments must be a JSON object.' }
+  })
+  t.equal(called, false)
+})
+
+t.test('when the time is up a call has no outcome; any other failure is thrown', async t => {
+  const over = new AbortController()
+  const broken = servers(async () => {
+    over.abort()
+    return await Promise.reject(new Error('aborted'))
+  })
+  t.same((await run([call('a')], broken, { signal: over.signal })).ran.map(({ outcome }) => outcome), [undefined])
+  await t.rejects(run([call('a')], servers(async () => await Promise.reject(new Error('broken')))), { message: 'broken' })
+})

@@ -1,0 +1,51 @@
+import t from 'tap'
+import { Agent } from 'undici'
+import { sessionFetch } from '../../lib/mcp/session-fetch.ts'
+import { fakeUpstream, type Script, type SeenRequest } from '../support/upstream.ts'
+import { until } from '../support/until.ts'
+import type { Test } from 'tap'
+
+const message = (method: string, id: number | undefined, params: object = {}): string => JSON.stringify({ jsonrpc: '2.0', ...id !== undefined && { id }, method, params })
+
+async function start (t: Test, script: Script | ((request: SeenRequest) => Script), maxBytes = 1000) {
+  const upstream = await fakeUpstream(script)
+  t.teardown(upstream.close)
+  const agent = new Agent()
+  t.teardown(async () => await agent.destroy())
+  const fetch = sessionFetch(agent, maxBytes)
+  return { upstream, send: async (body: string, init: RequestInit = {}) => await fetch(upstream.url, { method: 'POST', body, ...init }) }
+}
+
+t.test('a message goes out as it is', async t => {
+  const { upstream, send } = await start(t, { pieces: ['{}'] })
+  t.equal(await (await send(message('ping', 1), { headers: { 'x-a': 'b' } })).text(), '{}')
+  t.match(upstream.requests[0], { method: 'POST', json: { method: 'ping', id: 1 }, headers: { 'x-a': 'b' } })
+})
+
+t.test('a request that is cancelled is given up, though its server never answers it', async t => {
+  const { upstream, send } = await start(t, ({ text }) => text.includes('tools/call') ? { silent: true } : { status: 202 })
+  const slow = t.rejects(send(message('tools/call', 7)), { name: 'AbortError' })
+  await upstream.request(0)
+  await send(message('notifications/cancelled', undefined, { requestId: 7 }))
+  await slow
+})
+
+t.test('the end of the session ends its requests', async t => {
+  const { upstream, send } = await start(t, { silent: true })
+  const session = new AbortController()
+  const open = t.rejects(send(message('tools/call', 1), { signal: session.signal }))
+  await upstream.request(0)
+  session.abort()
+  await open
+  await until(() => upstream.sockets() === 0, 'the socket to close')
+  await t.rejects(send(message('ping', 2), { signal: session.signal }))
+})
+
+t.test('all pages of a list together have the bound of one answer, and a new list begins anew', async t => {
+  const { send } = await start(t, { pieces: ['x'.repeat(600)] })
+  const list = async (cursor?: string): Promise<number> => (await (await send(message('tools/list', 1, cursor === undefined ? {} : { cursor }))).text()).length
+  t.equal(await list(), 600)
+  await t.rejects(list('next'))
+  t.equal(await list(), 600)
+  t.equal((await (await send(message('tools/call', 2))).text()).length, 600, 'answers of calls have their own')
+})

@@ -1,0 +1,43 @@
+import t from 'tap'
+import { ownFunctions, withResults, withTools } from '../../lib/mcp/turn-requests.ts'
+import type { ChatInput } from '../../lib/chat/input.ts'
+import type { OpenTools } from '../../lib/mcp/tool-servers.ts'
+
+const own = { type: 'function', function: { name: 'own' } } as const
+const offeredTool = { type: 'function', function: { name: 'srv__add' } } as const
+const open: OpenTools = {
+  tools: [offeredTool], errors: {}, offered: [{ name: 'srv__add', serverName: 'srv', tool: { name: 'add', inputSchema: { type: 'object' } } }],
+  call: async () => await Promise.reject(new Error('not called'))
+}
+const request = (parts: object = {}): ChatInput => ({ model: 'm', messages: [{ role: 'user', content: 'hi' }], ...parts })
+
+t.test('functions of the caller are those of tools and of functions', async t => {
+  t.same([...ownFunctions(request({ tools: [own, { type: 'custom', custom: { name: 'c' } }], functions: [{ name: 'f' }] }))], ['own', 'c', 'f'])
+})
+
+t.test('tools of servers stand behind those of the caller', async t => {
+  t.strictSame(withTools(request({ tools: [own] }), open).tools, [own, offeredTool])
+  t.notOk('tools' in withTools(request(), { ...open, tools: [] }), 'no list where there is nothing in it')
+})
+
+t.test('a choice follows a tool to the name it is offered under, but never away from the caller\'s own', async t => {
+  const chosen = (choice: object, tools: unknown[] = []) => withTools(request({ tool_choice: choice, tools }), open).tool_choice
+  t.strictSame(chosen({ type: 'function', function: { name: 'add' } }), { type: 'function', function: { name: 'srv__add' } })
+  t.strictSame(chosen({ server_label: 'srv', name: 'add' }), { type: 'function', function: { name: 'srv__add' } })
+  t.strictSame(chosen({ type: 'function', function: { name: 'add' } }, [{ type: 'function', function: { name: 'add' } }]), { type: 'function', function: { name: 'add' } })
+})
+
+t.test('the next turn has what was said, the results in order, and pictures in a message of their own', async t => {
+  const call = (id: string) => ({ id, name: 'srv__add', arguments: {}, argumentsText: '{}', extra: {} })
+  const result = { toolName: 'add', serverName: 'srv', arguments: {}, isError: false }
+  const said = { role: 'assistant', content: null } as const
+  const next = withResults(request({ tool_choice: 'required' }), said, [
+    { call: call('1'), outcome: { text: 'one', result, images: ['data:image/png;base64,AA=='] } }, { call: call('2'), outcome: undefined }
+  ])
+  t.equal(next.tool_choice, 'auto')
+  t.strictSame(next.messages, [
+    { role: 'user', content: 'hi' }, said, { role: 'tool', tool_call_id: '1', content: 'one' }, { role: 'tool', tool_call_id: '2', content: '' },
+    { role: 'user', content: [{ type: 'text', text: 'Image 1 of the result of srv__add (1):' }, { type: 'image_url', image_url: { url: 'data:image/png;base64,AA==' } }] }
+  ])
+  t.equal(withResults(request(), said, [{ call: call('1'), outcome: { text: 'one', result } }]).messages.length, 3)
+})

@@ -1,0 +1,35 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { join } from 'node:path'
+import { pathToFileURL } from 'node:url'
+import t from 'tap'
+import { plainNode } from '../support/plain-node.ts'
+import type { Test } from 'tap'
+
+const url = pathToFileURL(join(import.meta.dirname, '../../lib/process/exit.js')).href
+
+/** Runs a program that imports the module. */
+function start (t: Test, program: string) {
+  const [command, parameters] = plainNode('--input-type=module', '-e', `import * as exit from '${url}'\n${program}`)
+  const child = spawn(command, parameters, { stdio: ['ignore', 'pipe', 'inherit'] })
+  t.teardown(() => child.kill('SIGKILL'))
+  return child
+}
+
+t.test('everything is printed before the end', async t => {
+  const child = start(t, 'process.stdout.write("x".repeat(1_000_000)); exit.exitWhenPrinted(3)')
+  let length = 0
+  child.stdout.on('data', (bytes: Buffer) => { length += bytes.length })
+  t.same([await once(child, 'close'), length], [[3, null], 1_000_000])
+})
+
+t.test('output that no one reads does not keep a process', async t => {
+  const child = start(t, 'process.stdout.write("x".repeat(1_000_000)); exit.exitWhenPrinted(4)')
+  child.stdout.pause()
+  t.same(await once(child, 'exit'), [4, null])
+})
+
+t.test('a stop that hangs ends with 1; the clock itself keeps nothing alive', async t => {
+  t.same(await once(start(t, 'exit.exitIfStopHangs({ shutdownDelayMs: 0, drainMs: 0 }); setInterval(() => {}, 1000)'), 'exit'), [1, null])
+  t.same(await once(start(t, 'exit.exitIfStopHangs({ shutdownDelayMs: 60_000, drainMs: 0 })'), 'exit'), [0, null])
+})

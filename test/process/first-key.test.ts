@@ -1,0 +1,35 @@
+import t from 'tap'
+import { openKeyStore, type KeyStore } from '../../lib/keys/key-store.ts'
+import { firstKey } from '../../lib/process/first-key.ts'
+import { openDatabase } from '../../lib/stores/database.ts'
+import type { Test } from 'tap'
+
+async function keyStore (t: Test, directory = t.testdir()): Promise<KeyStore> {
+  const database = await openDatabase(directory)
+  t.teardown(database.close)
+  const keys = await openKeyStore(database, [], { onFailure: error => { t.error(error) } })
+  t.teardown(keys.close)
+  return keys
+}
+
+t.test('a gateway that never had a key gets one, once', async t => {
+  const keys = await keyStore(t)
+  const key = await firstKey(keys)
+  t.match(key, /^hg_/)
+  t.match(keys.check(key ?? ''), { name: 'first' })
+  t.equal(await firstKey(keys), undefined)
+})
+
+t.test('an operator who has revoked all keys wants no caller', async t => {
+  const keys = await keyStore(t)
+  await keys.create({ name: 'ci' })
+  await keys.revoke('ci')
+  t.equal(await firstKey(keys), undefined)
+})
+
+t.test('of two that start at the same moment one has printed it', async t => {
+  const directory = t.testdir()
+  const [one, two] = [await keyStore(t, directory), await keyStore(t, directory)]
+  const made = await Promise.all([firstKey(one), firstKey(two)])
+  t.equal(made.filter(key => key !== undefined).length, 1)
+})

@@ -1,0 +1,52 @@
+import { once } from 'node:events'
+import { spawn } from 'node:child_process'
+import t from 'tap'
+import { request } from 'undici'
+import { ask, main, startGateway } from '../support/headgate.ts'
+import { plainNode } from '../support/plain-node.ts'
+import { slowProvider } from '../support/slow-provider.ts'
+
+const env = { HEADGATE_API_KEYS: 'a key' }
+
+t.test('a stop is announced on /readyz while connections are still accepted', async t => {
+  const { directory } = await slowProvider(t, 'shutdown_delay_ms: 2000')
+  const gateway = await startGateway(t, directory, env)
+  const readyz = async (): Promise<number> => {
+    const { statusCode, body } = await request(`${gateway.url}/readyz`, { reset: true })
+    await body.dump()
+    return statusCode
+  }
+  t.equal(await readyz(), 200)
+  gateway.child.kill('SIGTERM')
+  let status = 200
+  while (status === 200) status = await readyz()
+  t.equal(status, 503)
+  t.match(await ask(gateway.url, 'a key'), { status: 200 }, 'a late caller is served')
+  t.match(await gateway.ended, { code: 0 })
+})
+
+t.test('nothing reads the log: calls are answered, and a stop ends', async t => {
+  const [command, parameters] = plainNode(main, 'start')
+  const directory = t.testdir({ 'headgate.yaml': 'server: {shutdown_delay_ms: 0}\nproviders: {sandbox: {}}\n' })
+  const child = spawn(command, parameters, {
+    cwd: directory, env: { PATH: process.env['PATH'] ?? '', HEADGATE_PORT: '0', ...env }, stdio: ['ignore', 'pipe', 'pipe']
+  })
+  t.teardown(() => child.kill('SIGKILL'))
+  child.stderr.setEncoding('utf8')
+  let notices = ''
+  let url = ''
+  for await (const text of child.stderr) {
+    notices += String(text)
+    url = /^Headgate listens on (\S+)$/m.exec(notices)?.[1] ?? ''
+    if (url !== '') break
+  }
+  // More than the pipe and the reading end hold.
+  for (let round = 0; round < 40; round++) {
+    const answers = await Promise.all(Array.from({ length: 20 }, async () => await ask(url, 'a key')))
+    if (answers.some(({ status }) => status !== 200)) t.fail('a call was not answered')
+  }
+  const ended = once(child, 'exit')
+  child.kill('SIGTERM')
+  const [code, signal]: unknown[] = await ended
+  t.same([code, signal], [0, null])
+})

@@ -1,0 +1,25 @@
+import { once } from 'node:events'
+import t from 'tap'
+import { ask, childrenOf, startGateway } from '../support/headgate.ts'
+import { gone, slowProvider } from '../support/slow-provider.ts'
+
+const env = { HEADGATE_API_KEYS: 'a key' }
+
+t.test('a primary that dies costs no open call; its workers finish them and end', async t => {
+  const { upstream, directory, answer } = await slowProvider(t)
+  const gateway = await startGateway(t, directory, { ...env, HEADGATE_WORKERS: '2' })
+  const pids = await childrenOf(gateway.child.pid ?? 0)
+  t.equal(pids.length, 2)
+  t.teardown(() => { for (const pid of pids) if (!pidsGone.has(pid)) process.kill(pid, 'SIGKILL') })
+  const pidsGone = new Set<number>()
+  const calls = [ask(gateway.url, 'a key', 'slow/m'), ask(gateway.url, 'a key', 'slow/m')]
+  await Promise.all([upstream.request(0), upstream.request(1)])
+  gateway.child.kill('SIGKILL')
+  await once(gateway.child, 'exit')
+  answer()
+  for (const call of calls) t.match(await call, { status: 200, body: { choices: [{ message: { content: 'late' } }] } })
+  for (const pid of pids) {
+    if (await gone(pid)) pidsGone.add(pid)
+    t.ok(pidsGone.has(pid), 'the worker ended')
+  }
+})

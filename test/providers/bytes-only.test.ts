@@ -1,0 +1,14 @@
+import t from 'tap'
+import { bytesOnly } from '../../lib/providers/bytes-only.ts'
+import type { Ask } from '../../lib/providers/provider.ts'
+import type { OcrInput } from '../../lib/ocr/input.ts'
+
+const ask = (document: object): Ask<OcrInput> => ({ request: { document }, route: {}, quirks: {}, streamed: false }) as unknown as Ask<OcrInput> // the document is all that counts
+
+t.test('documents that came with the call go through, addresses are left to other models', async t => {
+  const bytes = ask({ kind: 'bytes' })
+  t.equal(bytesOnly(bytes), bytes)
+  t.throws(() => bytesOnly(ask({ kind: 'address', url: 'https://example.com/' })), {
+    code: 'unsupported_parameter', param: 'document.document_url', message: 'The local engine supports data URLs only.'
+  })
+})

@@ -1,0 +1,60 @@
+import t from 'tap'
+import { aboutInput, callerError, invalidResponse, ProviderFailure, raise, type Failure, type FailureKind } from '../../lib/providers/provider-failure.ts'
+import { GatewayError } from '../../lib/core/errors.ts'
+import { Secret } from '../../lib/core/secret.ts'
+
+const own = new Secret('caller-key')
+
+/** Each kind, as a caller with the gateway's credential reads it, and one with a key of their own. */
+const kinds: Readonly<Record<FailureKind, readonly [status: number, code: string, own?: readonly [status: number, code: string]]>> = {
+  credential: [502, 'upstream_auth_failed', [401, 'invalid_provider_key']],
+  quota: [503, 'upstream_quota_exhausted', [402, 'insufficient_quota']],
+  rate_limit: [429, 'rate_limit_exceeded'],
+  overloaded: [503, 'upstream_overloaded'],
+  timeout: [504, 'upstream_timeout'],
+  model: [404, 'model_not_found'],
+  context_length: [400, 'context_length_exceeded'],
+  content_policy: [400, 'content_policy_violation'],
+  too_large: [413, 'file_too_large'],
+  unsupported: [400, 'unsupported_parameter'],
+  invalid_document: [400, 'invalid_document'],
+  invalid_format: [400, 'unsupported_format'],
+  invalid_request: [400, 'upstream_invalid_request'],
+  rejected: [502, 'upstream_error'],
+  error: [502, 'upstream_error']
+}
+
+t.test('each kind of failure is an error of ours; a key of the caller makes its refusals theirs', async t => {
+  for (const [kind, [status, code, theirs = [status, code]]] of Object.entries(kinds)) {
+    const failure = new ProviderFailure({ kind: kind as FailureKind }) // a key of the table
+    const [ours, forOwner] = [callerError(failure), callerError(failure, [], own)]
+    t.same([ours.status, ours.code], [status, code], kind)
+    t.same([forOwner.status, forOwner.code], theirs, `${kind} with a key of the caller`)
+  }
+  t.equal(callerError(new ProviderFailure({ kind: 'rejected' })).fault, 'caller', 'not worth another attempt')
+})
+
+t.test('words of the provider are shown where they are about the request, without any secret in them', async t => {
+  const said: Failure = { kind: 'invalid_request', message: 'no gateway-secret and no caller-key here', param: 'n', status: 418, code: 'teapot' }
+  t.strictSame(callerError(new ProviderFailure(said), [new Secret('gateway-secret')], own).toBody(), {
+    error: { message: 'no [redacted] and no [redacted] here', type: 'invalid_request_error', code: 'teapot', param: 'n' }
+  })
+  const limited: Failure = { kind: 'rate_limit', message: 'You (org-7) have reached your limit', retryAfterSeconds: 9, rateLimits: { 'x-ratelimit-limit-requests': '1' } }
+  t.equal(callerError(new ProviderFailure(limited)).message, 'The provider is limiting requests. Try again later.')
+  t.match(callerError(new ProviderFailure(limited), [], own), { message: limited.message, retryAfterSeconds: 9, rateLimits: limited.rateLimits })
+  t.notMatch(JSON.stringify(callerError(new ProviderFailure({ kind: 'credential', message: 'Incorrect key' })).toBody()), 'Incorrect')
+})
+
+t.test('what was thrown otherwise keeps its meaning and loses its secrets', async t => {
+  t.match(callerError(new GatewayError('upstream_timeout')), { code: 'upstream_timeout' })
+  const unexpected = callerError(new Error('failed with gateway-secret'), [new Secret('gateway-secret')])
+  t.equal(unexpected.code, 'internal_error')
+  t.notMatch((unexpected.cause as Error).message, 'gateway-secret')
+})
+
+t.test('a reader states the failure it found, or that the response cannot be read', async t => {
+  t.throws(() => raise({ kind: 'quota' }, 'x'), { name: 'ProviderFailure', failure: { kind: 'quota' } })
+  t.throws(() => raise(undefined, 'no choices'), { code: 'upstream_invalid_response', cause: 'no choices' })
+  t.match(invalidResponse('why'), { code: 'upstream_invalid_response', cause: 'why' })
+  t.same([aboutInput({ kind: 'context_length', param: 'messages' }), aboutInput({ kind: 'error', param: 'n' })], [{ kind: 'context_length', param: 'input' }, { kind: 'error', param: 'n' }])
+})

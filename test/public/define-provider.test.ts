@@ -1,0 +1,18 @@
+import t from 'tap'
+import { defineProvider } from '../../lib/public/define-provider.ts'
+import { provider } from '../support/settings.ts'
+
+const { transport } = provider('x')
+
+t.test('what is left out has the default of the configuration', async t => {
+  const own = defineProvider({ id: 'own', transport, adapters: {} })
+  t.match(own, { id: 'own', enabled: true, transport, secrets: [], quirks: {}, onDisconnect: 'abort' })
+  t.strictSame(own.authorize('key'), {})
+  t.ok(own.timeouts.connectMs > 0)
+})
+
+t.test('what is given wins', async t => {
+  const own = defineProvider({ id: 'own', transport, adapters: {}, retries: 7, authorize: key => ({ 'x-key': key ?? '' }) })
+  t.equal(own.retries, 7)
+  t.strictSame(own.authorize('k'), { 'x-key': 'k' })
+})

@@ -1,0 +1,51 @@
+import t from 'tap'
+import { GatewayError } from '../../lib/core/errors.ts'
+import { noteAttempt, RouteAttempt } from '../../lib/routing/route-attempt.ts'
+import { RouteHealth } from '../../lib/routing/route-health.ts'
+import { route } from '../support/routes.ts'
+import { provider } from '../support/settings.ts'
+import { routedCall } from '../support/stages.ts'
+
+const asked = route('one/a', { by: 'load' })
+
+function start () {
+  const health = new RouteHealth(() => 0)
+  const call = routedCall({})
+  return { health, record: call.record, begin: () => new RouteAttempt(call, provider('one'), { route: asked }, health) }
+}
+
+t.test('an attempt counts as waiting until it has ended', async t => {
+  const { health, begin } = start()
+  const attempt = begin()
+  t.equal(health.waiting('one/a'), 1)
+  attempt.succeeded()
+  attempt.end()
+  t.equal(health.waiting('one/a'), 0)
+  t.type(health.latencies(false).of('one/a'), 'number')
+})
+
+t.test('a failure is known of the route and noted in the call', async t => {
+  const { health, record, begin } = start()
+  for (let count = 0; count < 5; count++) {
+    const attempt = begin()
+    attempt.failed(attempt.errorOf(new GatewayError('upstream_error')))
+    attempt.overtaken()
+    attempt.end()
+  }
+  t.match(health.cooldown(asked), { reason: 'circuit_open' })
+  t.same(record.failedAttempts?.map(({ route, reason }) => [route.modelId, reason]), Array.from({ length: 5 }, () => ['one/a', 'upstream_error']), 'one that failed was not slower as well')
+})
+
+t.test('one that another request overtook is no failure of its route', async t => {
+  const { health, record, begin } = start()
+  begin().overtaken()
+  t.same(record.failedAttempts?.map(({ reason }) => reason), ['slower'])
+  t.same([...health.circuits()], [])
+})
+
+t.test('reasons are noted in order', async t => {
+  const call = routedCall({})
+  noteAttempt(call, route('one/a'), 'rate_limited')
+  noteAttempt(call, route('two/b'), 'circuit_open')
+  t.same(call.record.failedAttempts?.map(({ route, reason }) => [route.modelId, reason]), [['one/a', 'rate_limited'], ['two/b', 'circuit_open']])
+})

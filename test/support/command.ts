@@ -1,0 +1,18 @@
+/** Commands of `headgate` that come to an end by themselves. */
+
+import { run } from '../../lib/cli/run.ts'
+import type { Ended } from './headgate.ts'
+import type { Test } from 'tap'
+
+/** Only what the test says: no provider of the machine that runs the tests is enabled. */
+const bare = { PATH: process.env['PATH'] ?? '' }
+
+/** Runs a command line: the same as its own process, without starting one. */
+export async function headgate (t: Test, args: readonly string[], cwd = t.testdir()): Promise<Ended> {
+  const out: string[] = []
+  const error: string[] = []
+  const code = await run(args, {
+    env: bare, cwd, out: text => out.push(text), notice: text => out.push(text), error: text => error.push(text)
+  })
+  return { code, out: out.join('\n'), error: error.join('\n') }
+}

@@ -1,0 +1,58 @@
+import t from 'tap'
+import { AnswerBatches } from '../../lib/upstream/answer-batches.ts'
+import { collect, route, routedCall } from '../support/stages.ts'
+
+/** An answer that gives these reads, then fails if it has to. */
+function start (reads: ReadonlyArray<readonly string[]>, failure?: Error) {
+  let opened = 0
+  let closed = 0
+  const left = [...reads]
+  const batches = new AnswerBatches(routedCall({}), {
+    open: async () => {
+      opened++
+      return await Promise.resolve({
+        route,
+        answer: {
+          next: async () => {
+            const read = left.shift()
+            if (read === undefined && failure !== undefined) throw failure
+            return await Promise.resolve(read === undefined ? undefined : [...read])
+          },
+          sizeBytes: () => 0,
+          close: () => { closed++ }
+        }
+      })
+    },
+    fail: (error, route) => new Error(`${route.modelId} broke off`, { cause: error })
+  })
+  return { batches, counts: () => [opened, closed] }
+}
+
+t.test('an answer is opened with the first read, and closed after the last', async t => {
+  const { batches, counts } = start([['a'], ['b', 'c']])
+  t.same(counts(), [0, 0])
+  t.same((await collect(batches)).map(({ route, events }) => [route.modelId, events]), [['one/m', ['a']], ['one/m', ['b', 'c']]])
+  t.same(counts(), [1, 1])
+  t.same(await batches.next(), { done: true, value: undefined })
+})
+
+t.test('a first read may be empty, so that there is a batch; later ones are skipped', async t => {
+  t.same((await collect(start([[], [], ['a'], []]).batches)).map(({ events }) => events), [[], ['a']])
+})
+
+t.test('a break is reported with its route, and closes the answer', async t => {
+  const { batches, counts } = start([['a']], new Error('cut'))
+  t.same((await batches.next()).value?.events, ['a'])
+  await t.rejects(batches.next(), { message: 'one/m broke off', cause: { message: 'cut' } })
+  t.same(counts(), [1, 1])
+  t.same(await batches.next(), { done: true, value: undefined })
+})
+
+t.test('who leaves closes it, and one who never began opens nothing', async t => {
+  const { batches, counts } = start([['a'], ['b']])
+  for await (const _ of batches) break
+  t.same(counts(), [1, 1])
+  const unread = start([['a']])
+  await unread.batches.return()
+  t.same([await unread.batches.next(), unread.counts()], [{ done: true, value: undefined }, [0, 0]])
+})

@@ -1,0 +1,51 @@
+import { brotliCompressSync, gzipSync } from 'node:zlib'
+import t from 'tap'
+import { BodyQueue } from '../../lib/upstream/body-queue.ts'
+import { decompressed } from '../../lib/upstream/decompress.ts'
+import { until } from '../support/until.ts'
+
+function body (...pieces: Uint8Array[]) {
+  let cancelled = false
+  const queue: BodyQueue = new BodyQueue({ pause: () => undefined, resume: () => undefined, cancel: () => { cancelled = true; queue.end() } })
+  for (const piece of pieces) queue.push(Buffer.from(piece))
+  return { queue, cancelled: () => cancelled }
+}
+
+t.test('a body without an encoding is the same object', async t => {
+  const { queue } = body()
+  for (const encoding of [undefined, 'identity', '']) t.equal(decompressed(queue, encoding), queue)
+})
+
+t.test('an encoding is undone, and what has arrived is given out before the end', async t => {
+  for (const [encoding, bytes] of [['gzip', gzipSync('hello')], ['br', brotliCompressSync('hello')]] as const) {
+    const { queue } = body(bytes)
+    queue.end()
+    t.equal(String(await decompressed(queue, encoding).buffer(100)), 'hello')
+  }
+  const compressed = gzipSync('hello')
+  const { queue } = body(compressed.subarray(0, compressed.length - 8))
+  const reading = decompressed(queue, 'gzip')[Symbol.asyncIterator]()
+  t.equal(Buffer.from((await reading.next()).value ?? []).toString(), 'hello')
+  await reading.return?.()
+})
+
+t.test('a cut body is an interruption, other bytes and encodings are invalid, and too many are too many', async t => {
+  const cut = body(gzipSync('hello').subarray(0, 12)).queue
+  cut.end()
+  await t.rejects(decompressed(cut, 'gzip').buffer(100), { code: 'upstream_stream_interrupted' })
+  const wrong = body(Buffer.from('no gzip at all')).queue
+  wrong.end()
+  await t.rejects(decompressed(wrong, 'gzip').buffer(100), { code: 'upstream_invalid_response' })
+  const unknown = body(Buffer.from('x'))
+  await t.rejects(decompressed(unknown.queue, 'zstd').buffer(100), { code: 'upstream_invalid_response', cause: 'content-encoding zstd' })
+  t.equal(unknown.cancelled(), true)
+  const bomb = body(gzipSync(Buffer.alloc(1_000_000)))
+  await t.rejects(decompressed(bomb.queue, 'gzip').buffer(1000), { code: 'upstream_invalid_response' })
+  await until(bomb.cancelled, 'the source to be given up')
+})
+
+t.test('who cancels closes the connection', async t => {
+  const { queue, cancelled } = body(gzipSync('hello').subarray(0, 12))
+  decompressed(queue, 'gzip').cancel()
+  t.equal(cancelled(), true)
+})

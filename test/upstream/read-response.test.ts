@@ -1,0 +1,25 @@
+import t from 'tap'
+import { GatewayError } from '../../lib/core/errors.ts'
+import { ProviderFailure } from '../../lib/providers/provider-failure.ts'
+import { asInterrupted, parseResponse, readOrRefuse } from '../../lib/upstream/read-response.ts'
+
+const throwing = (error: unknown) => () => { throw error }
+
+t.test('what a reader stumbles over is the fault of the response; what it says itself stays', async t => {
+  t.equal(readOrRefuse(() => 7), 7)
+  t.throws(() => readOrRefuse(throwing(new TypeError('x is undefined'))), { code: 'upstream_invalid_response' })
+  for (const error of [new GatewayError('upstream_overloaded'), new ProviderFailure({ kind: 'overloaded' })]) t.throws(() => readOrRefuse(throwing(error)), error)
+})
+
+t.test('a message that cannot be read at the end was cut', async t => {
+  t.equal(asInterrupted(() => 7), 7)
+  const invalid = new GatewayError('upstream_invalid_response')
+  t.throws(() => asInterrupted(throwing(invalid)), { code: 'upstream_stream_interrupted', cause: invalid })
+  const other = new GatewayError('upstream_timeout')
+  t.throws(() => asInterrupted(throwing(other)), other)
+})
+
+t.test('JSON is parsed, with a byte order mark or without, up to a depth', async t => {
+  t.same(parseResponse('\ufeff{"a":1}'), { a: 1 })
+  for (const text of ['', '{', '<html>', `${'['.repeat(300)}${']'.repeat(300)}`]) t.throws(() => parseResponse(text), { code: 'upstream_invalid_response' })
+})

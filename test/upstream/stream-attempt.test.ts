@@ -1,0 +1,127 @@
+import t from 'tap'
+import { GatewayError } from '../../lib/core/errors.ts'
+import { BodyQueue } from '../../lib/upstream/body-queue.ts'
+import { StreamAttempt, type StreamOptions } from '../../lib/upstream/stream-attempt.ts'
+import { until } from '../support/until.ts'
+import type { StreamReader } from '../../lib/providers/provider.ts'
+
+interface Event { readonly type: string, readonly text?: string }
+
+/** One event for each message; `[DONE]` ends the answer, `bad` cannot be read. */
+function reader (): StreamReader<Event> {
+  let done = false
+  return {
+    get done () { return done },
+    read: ({ data }, into) => {
+      if (data === 'bad') throw new Error('cannot be read')
+      if (data === '[DONE]') done = true
+      else into.push(data === 'head' ? { type: 'response-start' } : { type: 'text-delta', text: data })
+    },
+    end: () => { throw new GatewayError('upstream_stream_interrupted') }
+  }
+}
+
+function start (options: Partial<StreamOptions<Event>> = {}) {
+  let cancelled = false
+  const body: BodyQueue = new BodyQueue({ pause: () => undefined, resume: () => undefined, cancel: () => { cancelled = true } })
+  const attempt = new StreamAttempt<Event>(body, reader(), {
+    json: text => [{ type: 'json', text }], jsonBytes: 100, eventBytes: 1000, idleEventsMs: 60_000, ...options
+  })
+  const texts = async (): Promise<unknown> => (await attempt.next())?.map(({ type, text }) => text ?? type)
+  return { attempt, texts, send: (text: string) => body.push(Buffer.from(text)), body, cancelled: () => cancelled }
+}
+
+const data = (...words: string[]): string => words.map(word => `data: ${word}\n\n`).join('')
+
+t.test('what came before the first real event goes out with it, then read by read to the end', async t => {
+  const { attempt, texts, send, body } = start()
+  send(data('head'))
+  const open = attempt.untilReal(60_000)
+  send(data('a'))
+  await open
+  t.same(await texts(), ['response-start', 'a'])
+  send(data('b', 'c'))
+  t.same(await texts(), ['b', 'c'])
+  send(data('[DONE]', 'ignored'))
+  body.end()
+  t.same(await texts(), [])
+  t.equal(await texts(), undefined)
+  t.ok(attempt.sizeBytes() > 30)
+})
+
+t.test('when the hold is over one read may be empty', async t => {
+  const { attempt, texts, send } = start()
+  await attempt.untilReal(1)
+  t.same(await texts(), [])
+  send(data('a'))
+  t.same(await texts(), ['a'])
+})
+
+t.test('a failure after events is thrown by the read that follows', async t => {
+  const { attempt, texts, send } = start()
+  send(data('a', 'bad', 'b'))
+  await attempt.untilReal(60_000)
+  t.same(await texts(), ['a'])
+  await t.rejects(texts(), { code: 'upstream_invalid_response' })
+})
+
+t.test('a failure before anything real is thrown while it is opened', async t => {
+  const { attempt, send } = start()
+  send(data('head', 'bad'))
+  await t.rejects(attempt.untilReal(60_000), { code: 'upstream_invalid_response' })
+})
+
+t.test('an end or a break without the last message is an interruption', async t => {
+  for (const cut of [true, false]) {
+    const { texts, send, body } = start()
+    send(data('a'))
+    t.same(await texts(), ['a'])
+    if (cut) body.fail(new GatewayError('upstream_stream_interrupted'))
+    else body.end()
+    await t.rejects(texts(), { code: 'upstream_stream_interrupted' })
+  }
+})
+
+t.test('one JSON text is read as such, HTML and nothing at all are refused', async t => {
+  const json = start()
+  json.send(' {"a":')
+  json.send('1}')
+  json.body.end()
+  t.same(await json.texts(), [' {"a":1}'])
+  t.equal(await json.texts(), undefined)
+  const long = start({ jsonBytes: 3 })
+  long.send('{"a":1}')
+  await t.rejects(long.texts(), { code: 'upstream_invalid_response' })
+  const html = start()
+  html.send('<!doctype html>')
+  await t.rejects(html.texts(), { code: 'upstream_invalid_response' })
+  const empty = start()
+  empty.body.end()
+  await t.rejects(empty.texts(), { code: 'upstream_invalid_response' })
+})
+
+t.test('bytes without events are waited for only so long', async t => {
+  const { texts, send } = start({ idleEventsMs: 1 })
+  send(data('a'))
+  t.same(await texts(), ['a'])
+  const waiting = t.rejects(async () => { for (;;) await texts() }, { code: 'upstream_timeout' })
+  let over = false
+  void waiting.then(() => { over = true })
+  await until(() => {
+    send(': ping\n\n')
+    return over
+  }, 'the pings to be enough')
+  await waiting
+})
+
+t.test('closing gives up a body that has not ended', async t => {
+  const open = start()
+  open.attempt.close()
+  t.equal(open.cancelled(), true)
+  const ended = start()
+  ended.send(data('a', '[DONE]'))
+  ended.body.end()
+  await ended.texts()
+  ended.attempt.close()
+  t.equal(ended.cancelled(), false)
+})
