@@ -1,0 +1,46 @@
+import t from 'tap'
+import { CallRecord } from '../../lib/core/record.ts'
+import { UsageMeter, type MeteredEvent } from '../../lib/usage/usage-meter.ts'
+
+const usage = { promptTokens: 3, completionTokens: 4, totalTokens: 7 }
+
+function read (events: readonly MeteredEvent[], record = new CallRecord('chat')) {
+  const meter = new UsageMeter(record)
+  meter.read(events)
+  return { record, reported: meter.reported }
+}
+
+t.test('what a provider reports is added to what the turns before used', async t => {
+  const record = new CallRecord('chat')
+  t.equal(read([{ type: 'usage', usage }], record).reported, true)
+  t.same(record.usage, usage)
+  read([{ type: 'usage', usage }], record)
+  t.same(record.usage, { promptTokens: 6, completionTokens: 8, totalTokens: 14 })
+})
+
+t.test('without a report the length of the text is known, and nothing else', async t => {
+  const { record, reported } = read([{ type: 'response-start' }, { type: 'text-delta', text: 'abc' }])
+  t.same([reported, record.usage, record.outputCharacters], [false, undefined, 3])
+})
+
+t.test('images are counted, with what the provider says of them', async t => {
+  const { record } = read([
+    { type: 'image-partial' }, { type: 'image-end', about: { size: '1x1', quality: 'low' } }, { type: 'image-answer', data: [{}, {}], about: { size: '2x2', quality: 7 } }
+  ])
+  t.same([record.images, record.imageSize, record.imageQuality], [3, '2x2', 'low'])
+})
+
+t.test('a recording is counted in seconds or in tokens, whichever the provider counts', async t => {
+  const seconds = read([{ type: 'transcript-end', transcript: { text: 'x', durationSeconds: 9, usage: { type: 'duration', seconds: 10 } } }])
+  t.same([seconds.record.audioSeconds, seconds.reported], [10, false])
+  const tokens = read([{
+    type: 'transcript-end',
+    transcript: { text: 'x', durationSeconds: 9, usage: { type: 'tokens', input_tokens: 5, output_tokens: 2, total_tokens: 7, input_token_details: { text_tokens: 0, audio_tokens: 5 } } }
+  }])
+  t.same([tokens.record.audioSeconds, tokens.record.usage, tokens.reported], [9, { promptTokens: 5, completionTokens: 2, totalTokens: 7, promptAudioTokens: 5 }, true])
+})
+
+t.test('pages are those of the answer', async t => {
+  t.equal(read([{ type: 'result', result: { pages: [{}, {}] } }]).record.pages, 2)
+  for (const result of [null, 'pages', { pages: 2 }, {}]) t.equal(read([{ type: 'result', result }]).record.pages, undefined)
+})
