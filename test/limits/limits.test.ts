@@ -276,7 +276,7 @@ t.test('a call that its provider has deferred is paid as reserved until it is fe
   const limits: KeyLimits = { requestsPerMinute: 3, tokensPerMinute: 4, concurrentCalls: 1, budget: { usd: 0.000_02, per: 'total', capAnswers: false } }
   const set = await start(t, limits, ({ method }, number) => ({ pieces: [method === 'POST' ? `{"request_id":"f15c114e-f47d-${number}"}` : chatAnswer('x')] }), {
     provider: { id: 'xai', kind: 'xai' }, more: { database },
-    parts: { models: [modelSettings('xai/grok-4.6', { price: { input: 3, output: 3 } })] }
+    parts: { models: [modelSettings('xai/grok-4.6', { price: { input: 3, output: 3 } })], deferred: { ...settings().deferred, keepMs: 60_000 } }
   })
   const { ask, limiter } = set
   const bounded = { model: 'xai/grok-4.6', max_completion_tokens: 1 }
