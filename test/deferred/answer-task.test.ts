@@ -27,7 +27,7 @@ t.test('a task is answered as its call would have been, and ends once', async t 
   const { outcome, record, ended } = await run(async call => {
     seen = [call.id, call.request, call.routes, call.key]
     return await Promise.resolve(ok)
-  }, { parts: { limits: { ...settings().limits, defaultKey: { tokensPerMinute: 5, requestsPerMinute: 1 } } } })
+  }, { parts: { limits: { ...settings().limits, defaultKeyLimits: { tokensPerMinute: 5, requestsPerMinute: 1 } } } })
   t.strictSame(outcome, { status: 200, body: '{"a":1}' })
   t.strictSame(seen, ['call-7', stored.request, stored.routes, { ...key, limits: { tokensPerMinute: 5 } }], 'only limits on what it uses are left to count')
   t.match(record, { keyId: 'key-1', requestedModel: 'one/m', status: 200, outcome: 'ok' })

@@ -125,7 +125,7 @@ t.test('the bodies of every endpoint are those of the reviewed file', async t =>
   t.teardown(database.close)
   const api = await testGateway(t, {
     providers: [{ ...providerSettings('sandbox', 'sandbox'), options: { words_per_second: 0 } }, upstreamAt(upstream.url, 'mine', 'openai-compatible')],
-    deferred: { ...settings().deferred, emulate: true, keepMs: 60_000 }
+    deferred: { ...settings().deferred, forAllProviders: true, keepMs: 60_000 }
   }, {}, { database })
   const parts: string[] = []
   for (const { title, path, method = path.startsWith('/v1/models') || path.startsWith('/v1/chat/d') || !path.startsWith('/v1/') ? 'GET' : 'POST', body, headers = {} } of asks) {

@@ -3,7 +3,7 @@ import { LoopLimits, type LoopState } from '../../lib/mcp/loop-limits.ts'
 import type { TurnCall } from '../../lib/chat/turn.ts'
 
 const call = (name: string, argumentsText = '{}'): TurnCall => ({ id: name, name, argumentsText, arguments: {}, extra: {} })
-const limits = { loopMs: 1000, loopTokens: 100, callsPerTurn: 2, repeats: 2 }
+const limits = { loopMs: 1000, loopTokens: 100, callsPerTurn: 2, maxIdenticalCalls: 2 }
 const state = (parts: Partial<LoopState> = {}): LoopState => ({ turn: 1, outOfTime: false, tokens: 0, affordsTurn: () => true, ...parts })
 
 t.test('a loop goes on while nothing speaks against it', async t => {
