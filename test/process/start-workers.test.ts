@@ -1,4 +1,5 @@
 import t from 'tap'
+import { request } from 'undici'
 import { ask, childrenOf, startGateway } from '../support/headgate.ts'
 import { gone, slowProvider } from '../support/slow-provider.ts'
 
@@ -50,4 +51,40 @@ t.test('a stop ends in time, though a worker hangs', async t => {
   t.match(await gateway.ended, { code: 0, out: /workers did not stop in time; killing them/ })
   t.ok(performance.now() - startedMs < 8000)
   t.ok(await gone(hung))
+})
+
+t.test('while all workers are down callers get 503 at the same address, until one is up again', async t => {
+  const directory = t.testdir({ 'headgate.yaml': 'providers: {sandbox: {}}\n' })
+  const gateway = await startGateway(t, directory, { ...env, HEADGATE_WORKERS: '2' })
+  const found: Array<{ readonly status: number, readonly atMs: number, readonly headers: Record<string, unknown>, readonly body: unknown }> = []
+  const look = async (): Promise<void> => {
+    const startedMs = performance.now()
+    try {
+      const { statusCode: status, headers, body } = await request(`${gateway.url}/v1/models`, { reset: true, headers: { authorization: 'Bearer a key' } })
+      found.push({ status, atMs: startedMs, headers, body: await body.json() })
+    } catch {
+      found.push({ status: 0, atMs: startedMs, headers: {}, body: undefined })
+    }
+  }
+  for (const pid of await childrenOf(gateway.child.pid ?? 0)) process.kill(pid, 'SIGKILL')
+  await gateway.line(/no worker listens; answering 503/)
+  const readyMs = performance.now()
+  while (found.at(-1)?.status !== 200 && performance.now() - readyMs < 20_000) await look()
+  t.equal(found.at(-1)?.status, 200)
+  t.match(found[0], { status: 503, headers: { 'retry-after': '1', connection: 'close' }, body: { error: { code: 'overloaded', message: /restarting/ } } })
+  const refused = found.filter(({ status }) => status === 0)
+  const refusedMs = refused.length === 0 ? 0 : Math.max(...refused.map(({ atMs }) => atMs)) - Math.min(...refused.map(({ atMs }) => atMs))
+  t.ok(refusedMs < 1000, `refused for ${refusedMs} ms, while the port changed hands`)
+  t.ok(found.filter(({ status }) => status === 503).length > refused.length)
+  gateway.child.kill('SIGTERM')
+  t.match(await gateway.ended, { code: 0 })
+})
+
+t.test('a stop while all workers are down ends', async t => {
+  const directory = t.testdir({ 'headgate.yaml': 'providers: {sandbox: {}}\n' })
+  const gateway = await startGateway(t, directory, { ...env, HEADGATE_WORKERS: '2' })
+  for (const pid of await childrenOf(gateway.child.pid ?? 0)) process.kill(pid, 'SIGKILL')
+  await gateway.line(/no worker listens; answering 503/)
+  gateway.child.kill('SIGTERM')
+  t.match(await gateway.ended, { code: 0 })
 })
