@@ -11,6 +11,7 @@ const root = join(import.meta.dirname, '../..')
  * the test where it is. A file of such a folder may have a test of its own beside it.
  */
 const wholes: Readonly<Record<string, readonly [test: string, reason: string]>> = {
+  'dialects/responses': ['dialects/responses/input', 'a dialect: requests in, and what `encode` makes of the answers'],
   'providers/anthropic': ['providers/anthropic', 'an adapter: recorded responses in, events out'],
   'providers/azure-openai': ['providers/kinds', 'the chat-completions adapter at other paths'],
   'providers/chat-completions': ['providers/chat-completions', 'an adapter: recorded responses in, events out'],

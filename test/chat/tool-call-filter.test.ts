@@ -24,7 +24,7 @@ t.test('calls that are run here are held back, and the others are numbered dense
 t.test('what was held back is shown after all with the next numbers', async t => {
   const filter = new ToolCallFilter(hides, undefined)
   filter.read([...call(0, 'server_a'), ...call(1, 'own_b')])
-  t.strictSame(filter.flush(), call(0, 'server_a').map(event => ({ ...event, call: 1 })))
+  t.strictSame(filter.heldCalls(), call(0, 'server_a').map(event => ({ ...event, call: 1 })))
   t.equal(filter.callsShown, 2)
 })
 
@@ -32,7 +32,7 @@ t.test('only functions of the first choice are run here', async t => {
   const filter = new ToolCallFilter(hides, undefined)
   const custom: ChatEvent = { type: 'tool-call-start', choice: 0, call: 0, id: 'x', name: 'server_a', kind: 'custom' }
   t.strictSame(filter.read([...call(0, 'server_a', 1), custom]), [...call(0, 'server_a', 1), custom])
-  t.strictSame(filter.flush(), [])
+  t.strictSame(filter.heldCalls(), [])
 })
 
 t.test('the answer begins once, and ends and usage never go out with a turn', async t => {

@@ -1,6 +1,6 @@
 import t from 'tap'
 import { GatewayError } from '../../lib/core/errors.ts'
-import { answerTask, type DeferredTask } from '../../lib/deferred/answer-task.ts'
+import { createTaskAnswerer, type DeferredTask } from '../../lib/deferred/answer-task.ts'
 import { route } from '../support/stages.ts'
 import { settings } from '../support/settings.ts'
 import { withResolvers } from '../support/with-resolvers.ts'
@@ -15,9 +15,9 @@ const never = new AbortController().signal
 
 interface Run { readonly parts?: Parameters<typeof settings>[0], readonly find?: () => ApiKey | undefined, readonly signal?: AbortSignal }
 
-async function run (answer: Parameters<typeof answerTask>[1], { parts, find = () => key, signal = never }: Run = {}) {
+async function run (answer: Parameters<typeof createTaskAnswerer>[1], { parts, find = () => key, signal = never }: Run = {}) {
   const ended: Call[] = []
-  const task = answerTask({ keys: { check: () => undefined, find }, settings: settings(parts) }, answer, call => { ended.push(call) })
+  const task = createTaskAnswerer({ keys: { check: () => undefined, find }, settings: settings(parts) }, answer, call => { ended.push(call) })
   const outcome = await task(JSON.stringify(stored), signal).catch((error: unknown) => error)
   return { outcome, record: ended[0]?.record, ended: ended.length }
 }

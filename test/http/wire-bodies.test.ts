@@ -49,6 +49,7 @@ const chat = '/v1/chat/completions'
 const hello = { model: 'mine/m', messages: 'Say hello.' }
 const tools = [{ type: 'function', function: { name: 'get_weather', parameters: { type: 'object', properties: { city: { type: 'string' } } } } }]
 const sandboxed = { model: 'sandbox/echo', messages: 'What is the weather? [sandbox: rounds=1]', tools, tool_choice: 'required' }
+const asked = { model: 'mine/m', input: 'Say hello.', store: false }
 const speech = { model: 'sandbox/speaker', input: 'Hi.', voice: 'any' }
 const wav = wavOf(1)
 const [generate, edit, vary] = ['/v1/images/generations', '/v1/images/edits', '/v1/images/variations']
@@ -67,6 +68,12 @@ const asks: readonly Ask[] = [
   { title: 'a provider that fails', path: chat, body: { ...hello, messages: 'fail' } },
   { title: 'a stream that breaks', path: chat, body: { model: 'sandbox/echo', messages: 'More. [sandbox: cut after=2]', stream: true } },
   { title: 'a dry run', path: chat, body: hello, headers: { 'x-headgate-dry-run': 'true' } },
+  { title: 'an answer', path: '/v1/responses', body: asked },
+  { title: 'an answer with a call', path: '/v1/responses', body: { ...asked, model: 'sandbox/echo', input: sandboxed.messages, tools: [{ type: 'function', ...tools[0]?.function }], tool_choice: 'required' } },
+  { title: 'a stream', path: '/v1/responses', body: { ...asked, stream: true } },
+  { title: 'a wrong shape', path: '/v1/responses', body: { ...asked, input: 7 } },
+  { title: 'an unknown model', path: '/v1/responses', body: { ...asked, model: 'none/m' } },
+  { title: 'a stream that breaks', path: '/v1/responses', body: { ...asked, model: 'sandbox/echo', input: 'More. [sandbox: cut after=2]', stream: true } },
   { title: 'no such id', path: '/v1/chat/deferred-completion/dfr_none' },
   { title: 'no such id to cancel', path: '/v1/chat/deferred-completion/dfr_none', method: 'DELETE' },
   { title: 'an answer', path: '/v1/embeddings', body: { model: 'sandbox/embedding', input: ['a', 'b'], dimensions: 4 } },
@@ -104,8 +111,9 @@ const asks: readonly Ask[] = [
 function settled (text: string): string {
   return text
     .replaceAll(/\bchatcmpl-[\da-f]{32}\b/g, 'chatcmpl-ID')
+    .replaceAll(/\b(resp|msg|fc|rs|ctc)_[\w-]{16,}/g, '$1_ID')
     .replaceAll(/\bcall_[\w-]{8,}\b/g, 'call_ID')
-    .replaceAll(/"(created|created_at)":\d{10}\b/g, '"$1":TIME')
+    .replaceAll(/"(created|created_at|completed_at)":\d{10}\b/g, '"$1":TIME')
     .replaceAll(/\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z/g, 'TIME')
     .replaceAll(/\bfp_[\da-f]{8}\b/g, 'fp_ID')
     .replaceAll(/[A-Za-z\d+/]{200,}={0,2}/g, 'BASE64') // pictures are compressed, by each version of zlib in its own way

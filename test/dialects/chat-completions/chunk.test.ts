@@ -1,5 +1,5 @@
 import t from 'tap'
-import { Chunks, completionUsage } from '../../../lib/dialects/chat-completions/chunk.ts'
+import { ChunkBuilder, completionUsage } from '../../../lib/dialects/chat-completions/chunk.ts'
 import type { AnswerHead } from '../../../lib/dialects/dialect.ts'
 import type { ChatEvent } from '../../../lib/core/events.ts'
 
@@ -9,12 +9,12 @@ const roleOf = (index: number): object => ({ index, delta: { role: 'assistant', 
 
 /** Returns the choices of each chunk; the frame is the same for all. */
 function choicesOf (events: readonly ChatEvent[], withUsage = false): unknown[] {
-  const chunks = new Chunks(head, withUsage)
+  const chunks = new ChunkBuilder(head, withUsage)
   return [...events.flatMap(event => chunks.of(event)), ...chunks.end()].map(({ choices }) => choices)
 }
 
 t.test('a whole stream: the role, the text, the finish and the usage, each in a chunk of its own', async t => {
-  const chunks = new Chunks({ ...head, fingerprint: 'fp', serviceTier: 'flex' }, true)
+  const chunks = new ChunkBuilder({ ...head, fingerprint: 'fp', serviceTier: 'flex' }, true)
   const events: ChatEvent[] = [
     head, { type: 'text-delta', choice: 0, text: 'hi', logprobs: { content: [] } }, { type: 'choice-end', choice: 0, reason: 'stop' },
     { type: 'usage', usage: { promptTokens: 1, completionTokens: 2, totalTokens: 3, cachedTokens: 0 } }
@@ -67,7 +67,7 @@ t.test('every choice has its role once and its finish', async t => {
 })
 
 t.test('unknown fields of the answer go with the next chunk, or alone at once; those of a choice stay there', async t => {
-  const chunks = new Chunks(head, false)
+  const chunks = new ChunkBuilder(head, false)
   t.strictSame(chunks.of({ type: 'extra', scope: 'answer', fields: { a: 1 } }), [])
   t.strictSame(chunks.of({ type: 'extra', scope: 'answer', fields: { b: 2 }, alone: true }), [{ ...frame, choices: [], a: 1, b: 2 }])
   t.strictSame(chunks.of({ type: 'extra', scope: 'choice', choice: 0, fields: { c: 3 } }), [
@@ -79,7 +79,7 @@ t.test('unknown fields of the answer go with the next chunk, or alone at once; t
 })
 
 t.test('usage is sent only to those who asked, and a tier that no client knows to none', async t => {
-  const chunks = new Chunks({ ...head, serviceTier: 'on_demand' }, false)
+  const chunks = new ChunkBuilder({ ...head, serviceTier: 'on_demand' }, false)
   chunks.of({ type: 'usage', usage: { promptTokens: 1, completionTokens: 2, totalTokens: 3 } })
   t.strictSame(chunks.end(), [])
   t.strictSame(chunks.of({ type: 'text-delta', choice: 0, text: 'a' })[1], {

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { bytesOnly } from '../../lib/providers/bytes-only.ts'
+import { rejectDocumentUrls } from '../../lib/providers/reject-document-urls.ts'
 import type { Ask } from '../../lib/providers/provider.ts'
 import type { OcrInput } from '../../lib/ocr/input.ts'
 
@@ -7,8 +7,8 @@ const ask = (document: object): Ask<OcrInput> => ({ request: { document }, route
 
 t.test('documents that came with the call go through, addresses are left to other models', async t => {
   const bytes = ask({ kind: 'bytes' })
-  t.equal(bytesOnly(bytes), bytes)
-  t.throws(() => bytesOnly(ask({ kind: 'address', url: 'https://example.com/' })), {
+  t.equal(rejectDocumentUrls(bytes), bytes)
+  t.throws(() => rejectDocumentUrls(ask({ kind: 'address', url: 'https://example.com/' })), {
     code: 'unsupported_parameter', param: 'document.document_url', message: 'The local engine supports data URLs only.'
   })
 })

@@ -1,6 +1,6 @@
 import t from 'tap'
 import { GatewayError } from '../../lib/core/errors.ts'
-import { withCallerPaths } from '../../lib/providers/caller-paths.ts'
+import { withCallerParamNames } from '../../lib/providers/caller-param-names.ts'
 import type { Adapter, Ask } from '../../lib/providers/provider.ts'
 import type { ChatInput } from '../../lib/chat/input.ts'
 import type { ChatEvent } from '../../lib/core/events.ts'
@@ -16,7 +16,7 @@ function paramOf (param: string, request: Partial<ChatInput>, rename?: Record<st
   const ask: Ask<ChatInput> = {
     request: { model: 'm', messages: [system, user], ...request }, route: { providerId: 'a', model: 'b', modelId: 'a/b' }, quirks: { ...rename !== undefined && { rename } }, streamed: false
   }
-  const adapter = withCallerPaths(refusing)
+  const adapter = withCallerParamNames(refusing)
   const named = adapter.error({ status: 400, headers: {}, body: undefined }, ask).param
   try {
     adapter.request(ask)

@@ -1,0 +1,30 @@
+import { EventEmitter } from 'node:events'
+import t from 'tap'
+import { giveListenTurn, waitForListenTurn } from '../../lib/process/listen-turn.ts'
+
+type Message = Parameters<NonNullable<Parameters<typeof waitForListenTurn>[0]['send']>>[0]
+
+/** Both ends of a channel: what one sends the other receives. */
+function channel () {
+  const [worker, primary] = [new EventEmitter(), new EventEmitter()]
+  const end = (own: EventEmitter, other: EventEmitter) => Object.assign(own, { send: (message: Message) => other.emit('message', message), connected: true })
+  return { worker: end(worker, primary), primary: end(primary, worker) }
+}
+
+t.test('a worker is given the port that the gateway has, or none to keep that of its settings', async t => {
+  for (const port of [4711, undefined]) {
+    const { worker, primary } = channel()
+    let freed = 0
+    giveListenTurn(worker, () => { freed++; return port })
+    worker.emit('message', { limits: 'settle' })
+    t.equal(await waitForListenTurn(primary), port)
+    t.equal(freed, 1)
+  }
+})
+
+t.test('a worker without a primary waits for no one', async t => {
+  const { primary } = channel()
+  const waiting = waitForListenTurn(primary)
+  primary.emit('disconnect')
+  t.equal(await waiting, undefined)
+})

@@ -1,0 +1,18 @@
+import t from 'tap'
+import { ToolCallOrigins } from '../../lib/routing/tool-call-origins.ts'
+
+t.test('the provider that made a call last is remembered', async t => {
+  const origins = new ToolCallOrigins()
+  origins.note(['a', 'b'], 'one')
+  origins.note(['b'], 'two')
+  t.same(['a', 'b', 'c'].map(id => origins.providerOf(id)), ['one', 'two', undefined])
+})
+
+t.test('ten thousand ids are, then the oldest are forgotten; one that comes up again is new', async t => {
+  const origins = new ToolCallOrigins()
+  origins.note(['first', 'second'], 'one')
+  origins.note(Array.from({ length: 9998 }, (_, index) => `id-${index}`), 'one')
+  origins.note(['first'], 'one')
+  origins.note(['more'], 'one')
+  t.same(['first', 'second', 'id-0', 'more'].map(id => origins.providerOf(id)), ['one', undefined, 'one', 'one'])
+})
