@@ -1,13 +1,13 @@
 import t from 'tap'
-import { affordableAnswer } from '../../lib/limits/affordable.ts'
-import { bareEntry } from '../../lib/models/known-models.ts'
+import { affordableTokens } from '../../lib/limits/affordable.ts'
+import { unknownModelEntry } from '../../lib/models/known-models.ts'
 import { routedCall } from '../support/stages.ts'
 import type { ChatInput } from '../../lib/chat/input.ts'
 import type { ModelEntry } from '../../lib/core/model.ts'
 
 const request: ChatInput = { model: 'm', messages: [{ role: 'user', content: 'x'.repeat(400) }] }
 const models = (price?: ModelEntry['price']) => ({
-  find: (): ModelEntry => ({ ...bareEntry('one', 'm', 'openai'), capabilities: { output_token_limit: 4096 }, ...price !== undefined && { price } })
+  find: (): ModelEntry => ({ ...unknownModelEntry('one', 'm', 'openai'), capabilities: { output_token_limit: 4096 }, ...price !== undefined && { price } })
 })
 const priced = models({ input: 1, output: 10, asOf: '2026-01-01' })
 
@@ -18,25 +18,25 @@ function callWith (reserved: number | undefined, parts: Partial<ChatInput> = {})
 }
 
 t.test('a call without a reservation is not limited', async t => {
-  t.equal(affordableAnswer(callWith(undefined), priced), undefined)
+  t.equal(affordableTokens(callWith(undefined), priced), undefined)
 })
 
 t.test('what is left after the longest the prompt can be pays for the answer', async t => {
   // 101 tokens by its characters: 218 at most, at 1000 billionths each; 10,000 for a token of the answer.
-  t.strictSame(affordableAnswer(callWith(218_000 + 50_000), priced), { affordable: 5, bound: 4096, min: 16 })
-  t.equal(affordableAnswer(callWith(217_999), priced)?.affordable, -1, 'not even the prompt')
+  t.strictSame(affordableTokens(callWith(218_000 + 50_000), priced), { affordable: 5, bound: 4096, min: 16 })
+  t.equal(affordableTokens(callWith(217_999), priced)?.affordable, -1, 'not even the prompt')
 })
 
 t.test('what earlier turns used is paid first', async t => {
   const call = callWith(218_000 + 100_000 + 50_000)
   call.record.usage = { promptTokens: 50, completionTokens: 5, totalTokens: 55 }
-  t.equal(affordableAnswer(call, priced)?.affordable, 5)
+  t.equal(affordableTokens(call, priced)?.affordable, 5)
 })
 
 t.test('choices share it, and the request bounds each', async t => {
-  t.strictSame(affordableAnswer(callWith(2 * 218_000 + 100_000, { n: 2, max_completion_tokens: 7 }), priced), { affordable: 5, bound: 7, min: 7 })
+  t.strictSame(affordableTokens(callWith(2 * 218_000 + 100_000, { n: 2, max_completion_tokens: 7 }), priced), { affordable: 5, bound: 7, min: 7 })
 })
 
 t.test('free answers have no end', async t => {
-  t.equal(affordableAnswer(callWith(0), models({ input: 0, output: 0, asOf: '2026-01-01' }))?.affordable, Infinity)
+  t.equal(affordableTokens(callWith(0), models({ input: 0, output: 0, asOf: '2026-01-01' }))?.affordable, Infinity)
 })

@@ -1,6 +1,6 @@
 import t from 'tap'
 import { maxAnswerCostOf, maxCompletionOf, maxCostOf, outputLimitOf, pricedRoutes } from '../../lib/limits/prices.ts'
-import { bareEntry } from '../../lib/models/known-models.ts'
+import { unknownModelEntry } from '../../lib/models/known-models.ts'
 import { route } from '../support/routes.ts'
 import type { ModelEntry } from '../../lib/core/model.ts'
 
@@ -13,7 +13,7 @@ const limits: Record<string, number> = { 'one/cheap': 100, 'one/expensive': 200 
 const models = {
   find: (id: string): ModelEntry => {
     const [price, limit] = [prices[id], limits[id]]
-    return { ...bareEntry('one', id.slice(4), 'openai'), ...price !== undefined && { price }, capabilities: limit === undefined ? {} : { output_token_limit: limit } }
+    return { ...unknownModelEntry('one', id.slice(4), 'openai'), ...price !== undefined && { price }, capabilities: limit === undefined ? {} : { output_token_limit: limit } }
   }
 }
 const [cheap, expensive, cached, input, free] = ['cheap', 'expensive', 'cached', 'input', 'unpriced'].map(name => route(`one/${name}`)) as [

@@ -2,7 +2,7 @@ import { fork, type ChildProcess } from 'node:child_process'
 import { join } from 'node:path'
 import t from 'tap'
 import { LocalLimiter } from '../../lib/limits/limiter.ts'
-import { serveLimits, workerLimiter } from '../../lib/limits/shared-limiter.ts'
+import { answerLimitMessages, workerLimiter } from '../../lib/limits/shared-limiter.ts'
 import { until } from '../support/until.ts'
 import type { KeyLimits } from '../../lib/core/key.ts'
 import type { LimitDecision, ReservationRequest } from '../../lib/limits/counters.ts'
@@ -17,7 +17,7 @@ interface Worker {
 function worker (t: Test, limiter: LocalLimiter, name: string): Worker {
   const child = fork(join(import.meta.dirname, '../support/limited-worker.js'), { execArgv: [] })
   t.teardown(() => child.kill('SIGKILL'))
-  serveLimits(child, limiter, name)
+  answerLimitMessages(child, limiter, name)
   return {
     child,
     ask: async (count, wanted) => {

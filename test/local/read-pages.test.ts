@@ -2,7 +2,7 @@ import { readdirSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import t from 'tap'
 import { localPrograms } from '../../lib/local/programs.ts'
-import { readPages, Unreadable } from '../../lib/local/read-pages.ts'
+import { readPages, UnreadableDocument } from '../../lib/local/read-pages.ts'
 import { runProgram } from '../../lib/local/run-program.ts'
 import { scannedPdf, textPdf } from '../support/pdf.ts'
 
@@ -21,21 +21,21 @@ t.test('a PDF with a text layer is read without any program', async t => {
 
 t.test('a page without a layer stays empty where there is no program', async t => {
   t.same((await readPages(scannedPdf(Buffer.from('ffd8ffd9', 'hex'), 1, 1), true, {}, { signal })).map(text => text.trim()), [''])
-  await t.rejects(readPages(Buffer.from('x'), false, {}, { signal }), new Unreadable('Images cannot be read here: tesseract is not installed.'))
+  await t.rejects(readPages(Buffer.from('x'), false, {}, { signal }), new UnreadableDocument('Images cannot be read here: tesseract is not installed.'))
 })
 
 t.test('what is no PDF, has too many pages or is too large a picture is refused', async t => {
-  await t.rejects(readPages(Buffer.from('no pdf'), true, found, { signal }), new Unreadable('The PDF cannot be read.'))
-  await t.rejects(readPages(textPdf(Array.from({ length: 1001 }, () => ['x'])), true, found, { signal }), new Unreadable('The document has more than 1000 pages.'))
+  await t.rejects(readPages(Buffer.from('no pdf'), true, found, { signal }), new UnreadableDocument('The PDF cannot be read.'))
+  await t.rejects(readPages(textPdf(Array.from({ length: 1001 }, () => ['x'])), true, found, { signal }), new UnreadableDocument('The document has more than 1000 pages.'))
   const huge = Buffer.from('89504e470d0a1a0a0000000d49484452000186a0000186a0', 'hex')
-  await t.rejects(readPages(huge, false, { tesseract: '/nowhere' }, { signal }), new Unreadable('The image is too large.'))
+  await t.rejects(readPages(huge, false, { tesseract: '/nowhere' }, { signal }), new UnreadableDocument('The image is too large.'))
 })
 
 t.test('pictures are recognised, alone or as pages, and nothing is left on disk', { skip }, async t => {
   t.match((await readPages(await picture('-png'), false, found, { signal })).join(), /Recognise me/)
   t.match((await readPages(scannedPdf(await picture('-jpeg'), 1632, 2112), true, found, { signal })).join(), /Recognise me/)
   t.same(readdirSync(tmpdir()).filter(name => name.startsWith('headgate-ocr-')), [])
-  await t.rejects(readPages(Buffer.from('no image'), false, found, { signal }), new Unreadable('The image cannot be read.'))
+  await t.rejects(readPages(Buffer.from('no image'), false, found, { signal }), new UnreadableDocument('The image cannot be read.'))
 })
 
 t.test('a caller who leaves ends the recognition with its own reason', { skip }, async t => {

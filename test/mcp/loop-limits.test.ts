@@ -1,10 +1,10 @@
 import t from 'tap'
 import { LoopLimits, type LoopState } from '../../lib/mcp/loop-limits.ts'
-import type { TurnCall } from '../../lib/chat/turn.ts'
+import type { TurnToolCall } from '../../lib/chat/turn.ts'
 
-const call = (name: string, argumentsText = '{}'): TurnCall => ({ id: name, name, argumentsText, arguments: {}, extra: {} })
+const call = (name: string, argumentsText = '{}'): TurnToolCall => ({ id: name, name, argumentsText, arguments: {}, extra: {} })
 const limits = { loopMs: 1000, loopTokens: 100, callsPerTurn: 2, maxIdenticalCalls: 2 }
-const state = (parts: Partial<LoopState> = {}): LoopState => ({ turn: 1, outOfTime: false, tokens: 0, affordsTurn: () => true, ...parts })
+const state = (parts: Partial<LoopState> = {}): LoopState => ({ turn: 1, outOfTime: false, tokens: 0, canAffordTurn: () => true, ...parts })
 
 t.test('a loop goes on while nothing speaks against it', async t => {
   const loop = new LoopLimits(limits, { max_turns: 3 })
@@ -14,8 +14,8 @@ t.test('a loop goes on while nothing speaks against it', async t => {
 })
 
 t.test('each limit has its reason, the first that is met counts', async t => {
-  const reason = (calls: TurnCall[], parts: Partial<LoopState>) => new LoopLimits(limits, { max_turns: 3 }).stopReason(calls, state(parts))
-  const broke = { affordsTurn: () => false }
+  const reason = (calls: TurnToolCall[], parts: Partial<LoopState>) => new LoopLimits(limits, { max_turns: 3 }).stopReason(calls, state(parts))
+  const broke = { canAffordTurn: () => false }
   t.equal(reason([call('a')], { turn: 3, outOfTime: true, tokens: 100, ...broke }), 'max_turns')
   t.equal(reason([call('a')], { outOfTime: true, tokens: 100, ...broke }), 'deadline')
   t.equal(reason([call('a')], { tokens: 100, ...broke }), 'tokens')

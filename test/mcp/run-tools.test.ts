@@ -1,10 +1,10 @@
 import t from 'tap'
 import { runTools, type RunOptions } from '../../lib/mcp/run-tools.ts'
 import { withResolvers } from '../support/with-resolvers.ts'
-import type { TurnCall } from '../../lib/chat/turn.ts'
+import type { TurnToolCall } from '../../lib/chat/turn.ts'
 import type { OpenTools } from '../../lib/mcp/tool-servers.ts'
 
-const call = (id: string, args: TurnCall['arguments'] = {}): TurnCall => ({ id, name: `srv__${id}`, arguments: args, argumentsText: '', extra: {} })
+const call = (id: string, args: TurnToolCall['arguments'] = {}): TurnToolCall => ({ id, name: `srv__${id}`, arguments: args, argumentsText: '', extra: {} })
 const result = (name: string) => ({ toolName: name, serverName: 'srv', arguments: {}, isError: false, durationMs: 3 })
 
 function servers (answer: OpenTools['call']): OpenTools {
@@ -14,7 +14,7 @@ function servers (answer: OpenTools['call']): OpenTools {
   }
 }
 
-async function run (calls: TurnCall[], open: OpenTools, options: Partial<RunOptions> = {}) {
+async function run (calls: TurnToolCall[], open: OpenTools, options: Partial<RunOptions> = {}) {
   const running = runTools(calls, open, { signal: new AbortController().signal, emitProgress: false, seesImages: false, ...options })
   const events: unknown[] = []
   for (;;) {

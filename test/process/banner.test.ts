@@ -1,6 +1,6 @@
 import t from 'tap'
 import { banner, keyNotice } from '../../lib/process/banner.ts'
-import { bareEntry } from '../../lib/models/known-models.ts'
+import { unknownModelEntry } from '../../lib/models/known-models.ts'
 import { providerSettings } from '../support/settings.ts'
 
 const address = { host: '127.0.0.1', port: 8080 }
@@ -29,7 +29,7 @@ t.test('without a new key it says how to make one, and the commands take that of
 
 t.test('the example asks a model that chats and calls tools, if one is known', async t => {
   const providers = [providerSettings('one', 'openai')]
-  const entry = (model: string, capabilities: Record<string, boolean>) => ({ ...bareEntry('one', model, 'openai'), capabilities })
+  const entry = (model: string, capabilities: Record<string, boolean>) => ({ ...unknownModelEntry('one', model, 'openai'), capabilities })
   const models = { list: () => [entry('plain', { text: true }), entry('able', { text: true, tools: true })] }
   t.match(banner({ address, providers, models }), '"model":"one/able"')
   t.match(banner({ address, providers, models: none }), '"model":"one/MODEL"')

@@ -1,6 +1,6 @@
 import t from 'tap'
 import { openKeyStore, type KeyStore } from '../../lib/keys/key-store.ts'
-import { firstKey } from '../../lib/process/first-key.ts'
+import { createFirstKey } from '../../lib/process/create-first-key.ts'
 import { openDatabase } from '../../lib/stores/database.ts'
 import type { Test } from 'tap'
 
@@ -14,22 +14,22 @@ async function keyStore (t: Test, directory = t.testdir()): Promise<KeyStore> {
 
 t.test('a gateway that never had a key gets one, once', async t => {
   const keys = await keyStore(t)
-  const key = await firstKey(keys)
+  const key = await createFirstKey(keys)
   t.match(key, /^hg_/)
   t.match(keys.check(key ?? ''), { name: 'first' })
-  t.equal(await firstKey(keys), undefined)
+  t.equal(await createFirstKey(keys), undefined)
 })
 
 t.test('an operator who has revoked all keys wants no caller', async t => {
   const keys = await keyStore(t)
   await keys.create({ name: 'ci' })
   await keys.revoke('ci')
-  t.equal(await firstKey(keys), undefined)
+  t.equal(await createFirstKey(keys), undefined)
 })
 
 t.test('of two that start at the same moment one has printed it', async t => {
   const directory = t.testdir()
   const [one, two] = [await keyStore(t, directory), await keyStore(t, directory)]
-  const made = await Promise.all([firstKey(one), firstKey(two)])
+  const made = await Promise.all([createFirstKey(one), createFirstKey(two)])
   t.equal(made.filter(key => key !== undefined).length, 1)
 })

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { aboutInput, callerError, invalidResponse, ProviderFailure, raise, type Failure, type FailureKind } from '../../lib/providers/provider-failure.ts'
+import { aboutInput, callerError, invalidResponse, ProviderFailure, throwFailure, type Failure, type FailureKind } from '../../lib/providers/provider-failure.ts'
 import { GatewayError } from '../../lib/core/errors.ts'
 import { Secret } from '../../lib/core/secret.ts'
 
@@ -53,8 +53,8 @@ t.test('what was thrown otherwise keeps its meaning and loses its secrets', asyn
 })
 
 t.test('a reader states the failure it found, or that the response cannot be read', async t => {
-  t.throws(() => raise({ kind: 'quota' }, 'x'), { name: 'ProviderFailure', failure: { kind: 'quota' } })
-  t.throws(() => raise(undefined, 'no choices'), { code: 'upstream_invalid_response', cause: 'no choices' })
+  t.throws(() => throwFailure({ kind: 'quota' }, 'x'), { name: 'ProviderFailure', failure: { kind: 'quota' } })
+  t.throws(() => throwFailure(undefined, 'no choices'), { code: 'upstream_invalid_response', cause: 'no choices' })
   t.match(invalidResponse('why'), { code: 'upstream_invalid_response', cause: 'why' })
   t.same([aboutInput({ kind: 'context_length', param: 'messages' }), aboutInput({ kind: 'error', param: 'n' })], [{ kind: 'context_length', param: 'input' }, { kind: 'error', param: 'n' }])
 })

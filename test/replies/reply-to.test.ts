@@ -1,5 +1,5 @@
 import t from 'tap'
-import { onCall } from '../../lib/replies/on-call.ts'
+import { replyTo } from '../../lib/replies/reply-to.ts'
 
 async function * source (...values: string[]): AsyncGenerator<string, void, undefined> {
   yield * values
@@ -7,10 +7,10 @@ async function * source (...values: string[]): AsyncGenerator<string, void, unde
 
 t.test('the call that arrives is answered, and a failure is that of the answer', async t => {
   const reply = { status: 200, headers: {}, body: 'x' }
-  t.equal(await onCall(async (call: string) => await Promise.resolve({ ...reply, body: call }).then(() => reply))(source('a')), reply)
-  await t.rejects(onCall(async () => await Promise.reject(new Error('broken')))(source('a')), { message: 'broken' })
+  t.equal(await replyTo(async (call: string) => await Promise.resolve({ ...reply, body: call }).then(() => reply))(source('a')), reply)
+  await t.rejects(replyTo(async () => await Promise.reject(new Error('broken')))(source('a')), { message: 'broken' })
 })
 
 t.test('a pipeline without a call is a fault of ours', async t => {
-  await t.rejects(onCall(async () => await Promise.reject(new Error('never')))(source()), { code: 'internal_error' })
+  await t.rejects(replyTo(async () => await Promise.reject(new Error('never')))(source()), { code: 'internal_error' })
 })

@@ -1,6 +1,6 @@
 import { EventEmitter } from 'node:events'
 import t from 'tap'
-import { serveMetricsRequests, SharedMetrics } from '../../lib/telemetry/shared-metrics.ts'
+import { answerMetricsMessages, SharedMetrics } from '../../lib/telemetry/shared-metrics.ts'
 import type { Family } from '../../lib/telemetry/metric-families.ts'
 
 const family = (name: string, type: Family['type'], value: number): Family => ({ name, help: name, type, samples: [['', value]] })
@@ -17,7 +17,7 @@ function channel () {
 /** A worker that reports these numbers. */
 function join (shared: SharedMetrics, calls: () => number, answers = true) {
   const { worker, primary } = channel()
-  if (answers) serveMetricsRequests(primary, () => [family('calls', 'counter', calls()), family('memory', 'gauge', 10)])
+  if (answers) answerMetricsMessages(primary, () => [family('calls', 'counter', calls()), family('memory', 'gauge', 10)])
   shared.join(worker)
   return worker
 }

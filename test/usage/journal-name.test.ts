@@ -2,13 +2,13 @@ import { spawnSync } from 'node:child_process'
 import { utimesSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
-import { completeName, isAbandoned, journalName } from '../../lib/usage/journal-name.ts'
+import { finishedJournalName, isAbandoned, journalName } from '../../lib/usage/journal-name.ts'
 
 t.test('a journal of this process is in use, one that is complete is not', async t => {
   t.equal(isAbandoned(join('/data', journalName())), false)
-  t.equal(isAbandoned(join('/data', completeName())), true)
+  t.equal(isAbandoned(join('/data', finishedJournalName())), true)
   t.not(journalName(), journalName())
-  t.not(completeName(), completeName())
+  t.not(finishedJournalName(), finishedJournalName())
 })
 
 t.test('other files are never journals', async t => {

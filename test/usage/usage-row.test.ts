@@ -1,6 +1,6 @@
 import t from 'tap'
 import { CallRecord } from '../../lib/core/record.ts'
-import { bareEntry } from '../../lib/models/known-models.ts'
+import { unknownModelEntry } from '../../lib/models/known-models.ts'
 import { usageRow } from '../../lib/usage/usage-row.ts'
 import { routedCall } from '../support/stages.ts'
 import type { Call } from '../../lib/core/call.ts'
@@ -10,7 +10,7 @@ import type { UsageRow } from '../../lib/stores/tables.ts'
 const asOf = '2026-01-01'
 const models = {
   find: (id: string): ModelEntry | undefined => id === 'one/m'
-    ? { ...bareEntry('one', 'm', 'openai'), price: { input: 1, output: 10, asOf } }
+    ? { ...unknownModelEntry('one', 'm', 'openai'), price: { input: 1, output: 10, asOf } }
     : undefined
 }
 
