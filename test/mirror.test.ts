@@ -24,6 +24,8 @@ const wholes: Readonly<Record<string, readonly [test: string, reason: string]>> 
 
 /** Files that are tested elsewhere. */
 const elsewhere: Readonly<Record<string, readonly [test: string, reason: string]>> = {
+  'cli/run-command': ['cli/run', 'the second half of a command line'],
+  'cli/run-start': ['cli/start', 'the command, as the bundle has it'],
   'core/large-string': ['json/extract-large-strings', 'holds bytes and does nothing'],
   'create-services': ['gateway/routing', 'puts all services together'],
   'deferred/fetch-completion': ['pipelines/deferred', 'needs a provider that defers, a store and two processes'],
@@ -34,12 +36,15 @@ const elsewhere: Readonly<Record<string, readonly [test: string, reason: string]
   'embeddings/token-worker': ['embeddings/token-counter', 'the thread of the counter'],
   gateway: ['gateway/failures', 'the whole: each file of test/gateway and test/pipelines'],
   main: ['cli/start', 'starts a process'],
+  'mcp/load-undici': ['mcp/agents', 'a require'],
   'mcp/tool-loop': ['stages/tool-execute', 'the loop that the stage runs'],
+  'process/compile-cache': ['process/start-bundle', 'a function of newer versions of Node.js'],
   'process/primary': ['process/start-workers', 'a process with workers'],
   'public/testing': ['examples/own-stage', 'what examples and callers of the package use'],
   'replies/deferred-completion': ['pipelines/deferred', 'the end of that pipeline'],
   'routing/call-attempts': ['stages/provider-call', 'the attempts that the stage makes'],
-  'routing/choose-routes': ['stages/route-model', 'the choice that the stage makes']
+  'routing/choose-routes': ['stages/route-model', 'the choice that the stage makes'],
+  'upstream/connections': ['upstream/http-transport', 'the sockets of the transport: who gets one, and when it is free again']
 }
 
 const names = readdirSync(join(root, 'lib'), { recursive: true, encoding: 'utf8' })
