@@ -188,7 +188,7 @@ export const ProviderConfig = Closed({
     default: 2,
     description: 'Further attempts at the same model after a transient failure, before the first byte.'
   }),
-  on_disconnect: OneOf(['abort', 'read_to_end'], {
+  on_disconnect: OneOf(['abort', 'drain'], {
     default: 'abort',
     description: 'When the client disconnects: abort the provider request, or read the answer to its end for exact usage.'
   }),
@@ -287,7 +287,7 @@ export const ToolServerConfig = Closed({
   allowed_tools: Type.Optional(Type.Array(Text('A tool.'), {
     description: 'The only tools models may call. Default: all.'
   })),
-  share_sessions: Type.Boolean({
+  shared: Type.Boolean({
     default: false,
     description: 'True: keys share one session, for servers that keep no state in it. Otherwise each key has its own session, and its own process of a `command`.'
   })
@@ -301,13 +301,13 @@ const KeyLimitsConfig = Closed({
   budget: Type.Optional(Closed({
     usd: Type.Number({ exclusiveMinimum: 0, maximum: 1_000_000, description: 'Dollars.' }),
     per: OneOf(['day', 'month', 'total'], { default: 'month', description: 'Period in UTC: day, month or total.' }),
-    unpriced_models: Type.Optional(OneOf(['allow', 'refuse'], {
+    unpriced: Type.Optional(OneOf(['allow', 'refuse'], {
       description: 'Whether the key may use models without a known price, which count as free. Default: refuse.'
-    })),
-    cap_answers: Type.Optional(Type.Boolean({
-      description: 'Limit the length of each answer to what is left of the budget. Default: true.'
     }))
-  }, { description: 'Budget.' }))
+  }, { description: 'Budget.' })),
+  strict: Type.Optional(Type.Boolean({
+    description: 'Limit the length of each answer to what is left of the budget. Default: true for a key with a budget.'
+  }))
 }, { description: 'Limits of a key; without an entry there is no limit.' })
 
 export const KeyConfig = Closed({

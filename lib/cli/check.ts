@@ -18,10 +18,11 @@ FILE defaults to HEADGATE_CONFIG, else to headgate.yaml if it exists.
   --json              print {"ok": true, ...} or {"ok": false, "problems": [...]}`,
 
   run: async (args, { env, cwd, out, error: printError }) => {
-    const { values: { config, json } } = parseArgs({
-      args: [...args], options: { config: { type: 'string', short: 'c' }, json: { type: 'boolean', default: false } }
+    // A file without its option, as in an earlier version.
+    const { values: { config, json }, positionals: [positional] } = parseArgs({
+      args: [...args], allowPositionals: true, options: { config: { type: 'string', short: 'c' }, json: { type: 'boolean', default: false } }
     })
-    const result = attempt(() => readSettings({ env, cwd, file: config }))
+    const result = attempt(() => readSettings({ env, cwd, file: config ?? positional }))
     const warnings: readonly Problem[] = result.warnings
     if (!json) for (const warning of formatWarnings(warnings)) printError(warning)
     if (result instanceof ConfigError) {

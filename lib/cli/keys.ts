@@ -26,6 +26,12 @@ const options = {
   'tokens-per-minute': { type: 'string' },
   'concurrent-calls': { type: 'string' },
   budget: { type: 'string' },
+  // Names of an earlier version.
+  endpoint: { type: 'string', multiple: true },
+  model: { type: 'string', multiple: true },
+  rpm: { type: 'string' },
+  tpm: { type: 'string' },
+  concurrent: { type: 'string' },
   json: { type: 'boolean', default: false }
 } as const
 
@@ -99,7 +105,7 @@ function create (values: Values): Perform {
   if (name === undefined || name.trim() === '') {
     throw new CommandError('--name NAME is required', { exitCode: 2 })
   }
-  const [endpoints, models, named] = [values.endpoints, values.models, values['mcp-servers']].map(splitLists)
+  const [endpoints, models, named] = [values.endpoints ?? values.endpoint, values.models ?? values.model, values['mcp-servers']].map(splitLists)
   const mcpServers = named?.filter(slug => slug !== '') // an empty value: none
   endpoints?.forEach(checkEndpoint)
   models?.forEach(checkModel)
@@ -127,13 +133,13 @@ function checkEndpoint (name: string): void {
   throw new CommandError(`unknown endpoint "${name}"; ${hint}`, { exitCode: 2 })
 }
 
-type LimitOptions = Pick<Values, 'requests-per-minute' | 'tokens-per-minute' | 'concurrent-calls' | 'budget'>
+type LimitOptions = Pick<Values, 'requests-per-minute' | 'tokens-per-minute' | 'concurrent-calls' | 'rpm' | 'tpm' | 'concurrent' | 'budget'>
 
 /** @throws CommandError for an invalid limit */
 function limitsOf ({ budget, ...given }: LimitOptions): KeyLimits | undefined {
-  const requests = given['requests-per-minute']
-  const tokens = given['tokens-per-minute']
-  const concurrent = given['concurrent-calls']
+  const requests = given['requests-per-minute'] ?? given.rpm
+  const tokens = given['tokens-per-minute'] ?? given.tpm
+  const concurrent = given['concurrent-calls'] ?? given.concurrent
   const limits: KeyLimits = {
     ...requests !== undefined && { requestsPerMinute: countOf(requests, '--requests-per-minute') },
     ...tokens !== undefined && { tokensPerMinute: countOf(tokens, '--tokens-per-minute') },

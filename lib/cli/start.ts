@@ -27,7 +27,7 @@ none.
 
   -c, --config FILE   default: HEADGATE_CONFIG, else headgate.yaml if it exists
 
-Environment variables override the file: HEADGATE_PORT, HEADGATE_HOST, HEADGATE_WORKERS,
+Environment variables override the file: PORT, HOST, HEADGATE_WORKERS,
 HEADGATE_LOG_LEVEL, HEADGATE_DATA_DIR, ...`,
 
   run: async (args, terminal) => {

@@ -19,8 +19,8 @@ const prefixesById = new Map(Object.entries(kinds).flatMap(([id, { variables }])
 
 /** Variables that stand for one entry each. */
 const overrides = [
-  { variable: 'HEADGATE_PORT', path: ['server', 'port'], numeric: true },
-  { variable: 'HEADGATE_HOST', path: ['server', 'host'], numeric: false },
+  { variable: 'PORT', path: ['server', 'port'], numeric: true },
+  { variable: 'HOST', path: ['server', 'host'], numeric: false },
   { variable: 'HEADGATE_DATA_DIR', path: ['server', 'data_dir'], numeric: false },
   { variable: 'HEADGATE_WORKERS', path: ['server', 'workers'], numeric: true },
   { variable: 'HEADGATE_LOG_LEVEL', path: ['server', 'log_level'], numeric: false },

@@ -16,6 +16,7 @@ import { catalogueOf } from '../models/catalogue.ts'
 import { checkShape } from './check-shape.ts'
 import { checkKeyValues } from './check-key-values.ts'
 import { checkCrossReferences } from './check-cross-references.ts'
+import { acceptEarlierNames } from './earlier-names.ts'
 import { emptyDocument, readDocument, type ConfigDocument } from './config-document.ts'
 import { applyEnvironment, errorCode, readEnvironment } from './environment.ts'
 import { ConfigError, type Problem } from './problems.ts'
@@ -61,6 +62,7 @@ export function readSettings (sources: ConfigSources, onFile: (path: string) => 
   const document = sources.config === undefined ? openDocument(file, cwd) : documentOf(sources.config)
   const { value } = document
   const report = createReport(document, applyEnvironment(value, environment))
+  acceptEarlierNames(value, report)
   const providerNames = isObject(value.providers) ? Object.keys(value.providers) : []
   const secrets = readSecrets(value, { environment, directory: dirname(file.path) }, report)
   if (isObject(value.providers)) for (const label of providerLabels) value.providers[label] ??= { enabled: false }

@@ -7,6 +7,8 @@ export interface KeyLimits {
   /** Concurrent calls. */
   readonly concurrentCalls?: number
   readonly budget?: Budget
+  /** Limits the length of each answer to what is left of the budget. Default: true. */
+  readonly strict?: boolean
 }
 
 /** The names of limits that can refuse a call; `budget_reserved`: open calls may exhaust the budget. */
@@ -17,9 +19,7 @@ export interface Budget {
   /** Days and months of UTC. */
   readonly per: 'day' | 'month' | 'total'
   /** Decides about models without a known price. Default `refuse`: what they cost would not count. */
-  readonly unpricedModels?: 'allow' | 'refuse'
-  /** Limits the length of each answer to what is left of the budget. Default: true. */
-  readonly capAnswers?: boolean
+  readonly unpriced?: 'allow' | 'refuse'
 }
 
 export const budgetPeriods = ['day', 'month', 'total'] as const satisfies ReadonlyArray<Budget['per']>

@@ -118,7 +118,7 @@ export class CallRecord {
   limitHeaders: Readonly<Record<string, string>> | undefined = undefined
   /** The id of its reservation, to be settled with what it used. */
   reservation: number | undefined = undefined
-  /** The amount reserved of a budget with `capAnswers`, in billionths of a dollar: the call must not cost more. */
+  /** The amount reserved of a budget with `strict` limits, in billionths of a dollar: the call must not cost more. */
   reservedNanoUsd: number | undefined = undefined
   /** The amount reserved of the budget of its key, in billionths of a dollar. */
   budgetedNanoUsd: number | undefined = undefined

@@ -18,7 +18,7 @@ export interface AffordableAnswer {
 
 const million = 1_000_000
 
-/** Returns what a call of a key with a budget and `capAnswers` can still afford; `undefined` for every other call. */
+/** Returns what a call of a key with a budget and `strict` limits can still afford; `undefined` for every other call. */
 export function affordableTokens (
   { record, request, routes }: Pick<RoutedCall<ChatInput>, 'record' | 'request' | 'routes'>, models: Pick<ModelRegistry, 'find'>
 ): AffordableAnswer | undefined {

@@ -27,14 +27,14 @@ export interface Amounts {
  * @throws GatewayError `insufficient_permissions` when none has
  */
 export function pricedRoutes (
-  routes: readonly [Route, ...Route[]], models: Pick<ModelRegistry, 'find'>, { unpricedModels = 'refuse' }: Budget, estimate?: Estimate
+  routes: readonly [Route, ...Route[]], models: Pick<ModelRegistry, 'find'>, { unpriced = 'refuse' }: Budget, estimate?: Estimate
 ): readonly [Route, ...Route[]] {
-  if (unpricedModels === 'allow') return routes
+  if (unpriced === 'allow') return routes
   const [first, ...others] = routes.filter(({ modelId }) => isPriced(models.find(modelId)?.price, estimate))
   if (first !== undefined) return [first, ...others]
   throw new GatewayError('insufficient_permissions', {
     message: `This API key has a budget, and no price is known for the model \`${routes[0].modelId}\`. ` +
-      'Set its price in the configuration, or `unpriced_models: allow` on the budget.',
+      'Set its price in the configuration, or `unpriced: allow` on the budget.',
     param: 'model'
   })
 }

@@ -54,13 +54,13 @@ export function createResolve (configured: readonly ToolServerSettings[], regist
 function configuredTarget (
   requested: RequestedServer, settings: ToolServerSettings, own: Record<string, Secret>, keyId: string
 ): ToolServerTarget {
-  const { url, headers, command, args, env, shareSessions, allowedTools, timeoutMs } = settings
+  const { url, headers, command, args, env, shared, allowedTools, timeoutMs } = settings
   const theirs = Object.fromEntries(Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value]))
   const via: RemoteServer | LocalServer = url === undefined
     ? { kind: 'local', command: command ?? '', args, env }
     : remote(url, { ...own, ...theirs }, false) // callers cannot override the operator's headers
   // Servers may keep state in a session, which must not reach other keys.
-  const perKey = !shareSessions || (via.kind === 'remote' && Object.keys(own).length > 0)
+  const perKey = !shared || (via.kind === 'remote' && Object.keys(own).length > 0)
   const allowed = intersection(allowedTools, requested.allowedTools)
   return {
     name: requested.name,

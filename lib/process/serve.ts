@@ -97,7 +97,7 @@ async function listen (gateway: Gateway, at: ServerSettings, turn: ServeOptions[
   try {
     return await gateway.listen(turn)
   } catch (cause) {
-    throw listenError(cause, at, 'Choose another with HEADGATE_PORT and HEADGATE_HOST, or server.port and server.host in the configuration.')
+    throw listenError(cause, at, 'Choose another with PORT and HOST, or server.port and server.host in the configuration.')
   }
 }
 

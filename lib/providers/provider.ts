@@ -166,7 +166,7 @@ export interface Provider {
   readonly slowStream?: SlowStreamSettings | undefined
   readonly retries: number
   /** The reaction to a client that disconnects: abort the provider request, or read the answer to its end for exact usage. */
-  readonly onDisconnect: 'abort' | 'read_to_end'
+  readonly onDisconnect: 'abort' | 'drain'
   readonly quirks: Quirks
   readonly adapters: Adapters
 }

@@ -9,7 +9,7 @@ import type { Services } from '../services.ts'
 
 /**
  * Caps the answer. One call in, one out: the same, or one whose `max_completion_tokens` is what the reservation
- * pays for after the prompt and the turns before. Only calls of keys with a budget and `capAnswers` are changed (`limits`).
+ * pays for after the prompt and the turns before. Only calls of keys with a budget and `strict` limits are changed (`limits`).
  *
  * @throws GatewayError `insufficient_quota` when not even a short answer can be paid
  */

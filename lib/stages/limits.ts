@@ -30,7 +30,7 @@ const maxPauseMs = 1000
  * Admits calls: one in, the same call out, with what it may use reserved; its actual usage is settled when it
  * has ended (`gateway`). Calls of keys without limits pass.
  *
- * A key with a budget uses priced models only, and unless `capAnswers` is false its call gets what is left of the
+ * A key with a budget uses priced models only, and unless `strict` is false its call gets what is left of the
  * budget or the most it can cost, whichever is less: `capAnswer` keeps it within that.
  *
  * @throws GatewayError `rate_limit_exceeded`, with the time after which to try again;
@@ -46,7 +46,7 @@ export function limits<R = unknown> (
     const budget = record.ownProviderKey === true ? undefined : limits.budget
     const tokens = estimate?.(request) ?? noTokens
     const routes = budget === undefined ? call.routes : pricedRoutes(call.routes, models, budget, tokens)
-    const amounts = budget === undefined ? { nanoUsd: 0 } : amountsOf(tokens, routes, budget.capAnswers ?? true)
+    const amounts = budget === undefined ? { nanoUsd: 0 } : amountsOf(tokens, routes, limits.strict ?? true)
     const wanted = { keyId: key.id, limits, tokens: tokens.units === undefined ? tokens.prompt + tokens.completion : 0, ...amounts }
     let decision = await reserveUntilAborted(limiter, wanted, call.signal)
     while (!decision.admitted && waits(decision)) {
@@ -63,10 +63,10 @@ export function limits<R = unknown> (
     if (amounts.minNanoUsd !== undefined) record.reservedNanoUsd = decision.nanoUsd
     return routes.length === call.routes.length ? call : { ...call, routes }
   }
-  /** Returns what a call wants of a budget; with `capAnswers` the most it can cost, and the least that is of use. */
-  const amountsOf = (tokens: Estimate, routes: readonly Route[], capAnswers: boolean): Pick<ReservationRequest, 'nanoUsd' | 'minNanoUsd'> => {
+  /** Returns what a call wants of a budget; with `strict` the most it can cost, and the least that is of use. */
+  const amountsOf = (tokens: Estimate, routes: readonly Route[], strict: boolean): Pick<ReservationRequest, 'nanoUsd' | 'minNanoUsd'> => {
     const { prompt, maxPrompt = prompt, completion, minCompletion = 0, answers = 1, choices = 1, units, writesCache } = tokens
-    if (!capAnswers || estimate === undefined) return { nanoUsd: maxCostOf(routes, models, { prompt, completion, units, writesCache }) }
+    if (!strict || estimate === undefined) return { nanoUsd: maxCostOf(routes, models, { prompt, completion, units, writesCache }) }
     const { maxUnits = units, minUnits = maxUnits } = tokens
     const maxCompletion = maxCompletionOf(tokens, routes, models)
     return {

@@ -34,7 +34,7 @@ export interface ProviderCallServices extends Pick<Services, 'providers'>, Parti
  * end of the answer. A complete answer is one batch.
  *
  * @param services `abandoned` reads answers to their end after the caller has left, for providers with
- *   `on_disconnect: read_to_end`; `routeHealth` is what is known of the gateway's own credentials: calls with
+ *   `on_disconnect: drain`; `routeHealth` is what is known of the gateway's own credentials: calls with
  *   `X-Provider-Key` neither use nor update it. Default: a new instance of each
  * @param options replace those of `settings.limits`
  * @throws GatewayError before the first batch when no route could answer; after it when the
@@ -99,7 +99,7 @@ export function providerCall<C extends Capability> (
  * must count that.
  */
 function mustReadOn<R> ({ key, providerKey }: RoutedCall<R>, { onDisconnect }: Provider): boolean {
-  return onDisconnect === 'read_to_end' || (key.limits?.budget !== undefined && providerKey === undefined)
+  return onDisconnect === 'drain' || (key.limits?.budget !== undefined && providerKey === undefined)
 }
 
 /** Merges the route's settings into the request, which wins. */

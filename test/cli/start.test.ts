@@ -47,7 +47,7 @@ t.test('the first start creates a key, prints it once and shows how to try it', 
 })
 
 t.test('without a provider there is nothing to try, and the banner says when every address is used', async t => {
-  const { child, line, ended } = launch(t, ['start'], t.testdir(), { HEADGATE_SANDBOX: 'off', HEADGATE_PORT: '0' })
+  const { child, line, ended } = launch(t, ['start'], t.testdir(), { HEADGATE_SANDBOX: 'off', PORT: '0' })
   await line(/not shown again\): hg_/)
   child.kill('SIGTERM')
   const { error } = await ended
@@ -58,7 +58,7 @@ t.test('without a provider there is nothing to try, and the banner says when eve
 })
 
 t.test('below log level info there is no banner, but a new key is printed', async t => {
-  const { child, line, ended } = launch(t, ['start'], t.testdir(), { HEADGATE_PORT: '0', HEADGATE_LOG_LEVEL: 'warn' })
+  const { child, line, ended } = launch(t, ['start'], t.testdir(), { PORT: '0', HEADGATE_LOG_LEVEL: 'warn' })
   await line(/not shown again\): hg_/)
   child.kill('SIGTERM')
   t.match(await ended, { code: 0, out: '', error: /^API key \(created because none existed; not shown again\): [^\n]*$/ })
@@ -133,22 +133,22 @@ t.test('a start that fails says why and how to fix it', async t => {
   await new Promise<void>(resolve => { other.listen(0, '127.0.0.1', resolve) })
   t.teardown(() => other.close())
   const { port } = other.address() as AddressInfo // listening on TCP, so it is one
-  const taken = { HEADGATE_PORT: String(port), HEADGATE_HOST: '127.0.0.1' }
-  const message = new RegExp(`^headgate start: cannot listen on 127.0.0.1 port ${port}: the port is in use. .*HEADGATE_PORT.*server.port`)
+  const taken = { PORT: String(port), HOST: '127.0.0.1' }
+  const message = new RegExp(`^headgate start: cannot listen on 127.0.0.1 port ${port}: the port is in use. .*PORT.*server.port`)
   t.match(await launch(t, ['start'], t.testdir(), taken).ended, { code: 1, error: message })
   const workers = await launch(t, ['start'], t.testdir(), { ...taken, HEADGATE_WORKERS: '2' }).ended
   t.match(workers, { code: 1, error: message })
   t.equal(workers.error.trim().split('\n').length, 1, 'workers fail with one voice')
 
   for (const count of ['1', '2']) {
-    const metrics = { HEADGATE_PORT: '0', HEADGATE_WORKERS: count, HEADGATE_METRICS_PORT: String(port) }
+    const metrics = { PORT: '0', HEADGATE_WORKERS: count, HEADGATE_METRICS_PORT: String(port) }
     t.match(await launch(t, ['start'], t.testdir(), metrics).ended, {
       code: 1, error: new RegExp(`^headgate start: cannot listen on 127.0.0.1 port ${port}: the port is in use. .*metrics.port`)
     })
   }
 
   const directory = t.testdir({ store: 'a file, not a directory' })
-  t.match(await launch(t, ['start'], directory, { HEADGATE_PORT: '0', HEADGATE_DATA_DIR: 'store' }).ended, {
+  t.match(await launch(t, ['start'], directory, { PORT: '0', HEADGATE_DATA_DIR: 'store' }).ended, {
     code: 1, error: /^headgate start: The store .*store\/headgate.db cannot be used/
   })
 })

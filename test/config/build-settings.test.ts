@@ -10,7 +10,7 @@ providers:
     base_url: http://[::1]:8000/v1/
     headers: {x-team: env:TEAM}
     timeouts: {first_byte_ms: 5}
-    on_disconnect: read_to_end
+    on_disconnect: drain
     quirks: {token_limit_field: max_tokens, lenient_finish: true, omit: [store]}
     options: {anything: [1, two]}
   lm-studio:
@@ -32,7 +32,7 @@ tools: {allowed_hosts: [10.0.0.0/8]}
     kind: 'vllm',
     baseUrl: 'http://[::1]:8000/v1',
     timeouts: { firstByteMs: 5, connectMs: 10_000 },
-    onDisconnect: 'read_to_end',
+    onDisconnect: 'drain',
     listModels: true,
     options: { anything: [1, 'two'] }
   })
@@ -69,7 +69,7 @@ t.test('metrics are off until they are asked for, and have a port of their own',
   t.same(load(t, 'server: {port: 0}', { HEADGATE_METRICS_PORT: '0' }).metrics, { host: '127.0.0.1', port: 0 })
   const message = 'is the port of the API (server.port); metrics need a port of their own'
   t.same(lines(t, 'metrics:\n  port: 8080'), [`headgate.yaml:2:9  metrics.port  ${message}`])
-  t.same(lines(t, 'metrics: {}', { HEADGATE_PORT: '9464' }), [`headgate.yaml:1:1  metrics.port  ${message}`])
+  t.same(lines(t, 'metrics: {}', { PORT: '9464' }), [`headgate.yaml:1:1  metrics.port  ${message}`])
 })
 
 t.test('a route is a list, or a map with a strategy', async t => {

@@ -60,7 +60,7 @@ keys: [{name: a, key: env:K, expires_at: 2020-01-01, models: [anthropic/of-my-ow
     'headgate.yaml:6:63  keys[0].models[0]  warning: is not in the catalogue; its provider may know it'
   ]
   t.same(formatWarnings(warnings), expected)
-  const error = failure(() => readSettings({ env: { K: 'k', HEADGATE_SANDBOX: 'on', HEADGATE_PORT: 'x' }, cwd }))
+  const error = failure(() => readSettings({ env: { K: 'k', HEADGATE_SANDBOX: 'on', PORT: 'x' }, cwd }))
   t.same(formatWarnings(error.warnings), expected, 'also beside a problem')
   t.same(error.problems.length, 1)
   t.same(lines(t, 'providers: {a: {kind: azure-openai, base_url: "http://x", options: {api_version: 20241021}}}'), [

@@ -43,7 +43,7 @@ tools: 5
     'headgate.yaml:6:14  providers.openai.api_key  the variable NOT_SET is not set',
     'headgate.yaml:7:14  providers.openai.retries  must be a whole number',
     'headgate.yaml:9:7  providers.openai.timeouts.connect  unknown entry; did you mean providers.openai.timeouts.connect_ms?',
-    'headgate.yaml:11:20  providers.groq.on_disconnect  must be one of abort, read_to_end',
+    'headgate.yaml:11:20  providers.groq.on_disconnect  must be one of abort, drain; did you mean drain?',
     'headgate.yaml:12:15  providers.groq.base_url  must be an http:// or https:// address without user, query and fragment',
     'headgate.yaml:13:3  providers["Bad Name"]  a name is lower-case letters, digits, `.`, `_` and `-`',
     'headgate.yaml:16:3  models["opneai/gpt-4.1"]  names a provider that is not configured; did you mean openai/gpt-4.1?',
@@ -115,9 +115,9 @@ keys:
     'headgate.yaml:5:47  keys[0].endpoints[1]  must be one of chat, responses, embeddings, speech, transcriptions, ' +
       'translations, images, ocr, models, openapi, health, livez, readyz; did you mean embeddings?'
   ])
-  t.same(lines(t, 'server: {port: 1}', { HEADGATE_PORT: 'http', OPENAI_API_KEY: 'x', OPENAI_BASE_URL: 'api' }), [
+  t.same(lines(t, 'server: {port: 1}', { PORT: 'http', OPENAI_API_KEY: 'x', OPENAI_BASE_URL: 'api' }), [
     'environment  OPENAI_BASE_URL  must be an http:// or https:// address without user, query and fragment',
-    'environment  HEADGATE_PORT  must be a whole number'
+    'environment  PORT  must be a whole number'
   ])
 })
 

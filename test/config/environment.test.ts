@@ -11,10 +11,10 @@ const root = new URL('../../../', import.meta.url)
 t.test('variables win over the file, the environment over .env', async t => {
   const cwd = directory(t, {
     'headgate.yaml': 'server:\n  port: 1\n  host: a.example\n  log_level: warn\n  public_health: true\n',
-    '.env': 'HEADGATE_PORT=2\nHEADGATE_HOST=b.example\nHEADGATE_WORKERS=auto\nOPENAI_API_KEY=from-dotenv\n'
+    '.env': 'PORT=2\nHOST=b.example\nHEADGATE_WORKERS=auto\nOPENAI_API_KEY=from-dotenv\n'
   })
   const env = {
-    HEADGATE_PORT: '3', HEADGATE_DATA_DIR: '../data', HEADGATE_LOG_LEVEL: '', HEADGATE_API_KEYS: ' one, two words ,,'
+    PORT: '3', HEADGATE_DATA_DIR: '../data', HEADGATE_LOG_LEVEL: '', HEADGATE_API_KEYS: ' one, two words ,,'
   }
   const settings = loadSettings({ env, cwd })
   t.match(settings.server, {

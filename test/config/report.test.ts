@@ -40,11 +40,11 @@ t.test('what only follows from another problem is not reported', async t => {
 })
 
 t.test('an entry that a variable has set is reported by its name', async t => {
-  const report = createReport(document, new Map([['server.port', 'HEADGATE_PORT'], ['providers.sandbox', 'HEADGATE_SANDBOX']] as const))
+  const report = createReport(document, new Map([['server.port', 'PORT'], ['providers.sandbox', 'HEADGATE_SANDBOX']] as const))
   report.add(['server', 'port'], 'must be a number')
   report.add(['providers', 'sandbox'], 'must be an object')
   t.strictSame(thrown(report).problems, [
-    { file: 'environment', line: 0, column: 0, path: 'HEADGATE_PORT', message: 'must be a number' },
+    { file: 'environment', line: 0, column: 0, path: 'PORT', message: 'must be a number' },
     { file: 'environment', line: 0, column: 0, path: 'HEADGATE_SANDBOX', message: 'must be on or off' }
   ])
 })

@@ -32,7 +32,7 @@ t.test('a change of the file is seen, also when the file is replaced', async t =
   t.equal(port(await next()), 'headgate.yaml  file not found')
   write('server: {port: 4}')
   t.equal(port(await next()), 4)
-  writeFileSync(join(cwd, '.env'), 'HEADGATE_PORT=5\n')
+  writeFileSync(join(cwd, '.env'), 'PORT=5\n')
   t.equal(port(await next()), 5, 'a change of .env is seen')
   t.same(unheard, [])
 })

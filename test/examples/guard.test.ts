@@ -2,7 +2,7 @@ import t from 'tap'
 import { startGateway } from '../../examples/guard.ts'
 
 t.test('a guard refuses a call before a provider is called, and passes every other on', async t => {
-  const { gateway, url } = await startGateway({ HEADGATE_PORT: '0', HEADGATE_HOST: '127.0.0.1' }, t.testdir())
+  const { gateway, url } = await startGateway({ PORT: '0', HOST: '127.0.0.1' }, t.testdir())
   t.teardown(async () => await gateway.close())
   const ask = async (body: object, key = 'secret'): Promise<Response> => await fetch(`${url}/v1/chat/completions`, {
     method: 'POST',

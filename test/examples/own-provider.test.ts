@@ -10,7 +10,7 @@ async function parrotGateway (t: Test): Promise<{ url: string, requests: FakeUps
     return { pieces: [JSON.stringify({ text: prompt, tokens: { prompt: 3, completion: 4 } })] }
   })
   t.teardown(upstream.close)
-  const { gateway, url } = await startGateway({ HEADGATE_PORT: '0', HEADGATE_HOST: '127.0.0.1', PARROT_URL: upstream.url }, t.testdir())
+  const { gateway, url } = await startGateway({ PORT: '0', HOST: '127.0.0.1', PARROT_URL: upstream.url }, t.testdir())
   t.teardown(gateway.close)
   return { url, requests: upstream.requests }
 }

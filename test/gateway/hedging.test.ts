@@ -93,7 +93,7 @@ t.test('where an answer is to be read to its end, there is no second request', a
     await new Promise(resolve => { setTimeout(resolve, 100) })
     yield chatAnswer('one')
   })() }
-  const { two, ask } = await start(t, { one: slow, two: fine('two') }, { onDisconnect: 'read_to_end' })
+  const { two, ask } = await start(t, { one: slow, two: fine('two') }, { onDisconnect: 'drain' })
   t.match(await ask(), { status: 200, route: 'one/m: first_choice', text: /one/ })
   t.equal(two.requests.length, 0)
 })

@@ -33,7 +33,7 @@ async function start (t: Test, slowStream: SlowStreamSettings, first: Script | (
   const api: TestGateway = await testGateway(t, {
     providers: [upstreamAt(`${one.url}/v1`, 'one', 'openai-compatible', { slowStream }), upstreamAt(`${two.url}/v1`, 'two', 'openai-compatible')],
     models: [modelSettings('one/m', { price: { input: 1, output: 100 } }), modelSettings('two/m', { price: { input: 1, output: 1 } })]
-  }, { limited: { id: 'key-2', name: 'limited', limits: { budget: { usd: usd ?? 1, per: 'day', capAnswers: false } } } }, { observers: [metrics.observe], limiter })
+  }, { limited: { id: 'key-2', name: 'limited', limits: { budget: { usd: usd ?? 1, per: 'day' }, strict: false } } }, { observers: [metrics.observe], limiter })
   return {
     api,
     metrics,

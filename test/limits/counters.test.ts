@@ -8,7 +8,7 @@ t.test('all of a reservation is set aside or nothing', async t => {
   const clock = { ms: Date.UTC(2025, 10, 21, 12) }
   const counters = new LimitCounters(() => clock.ms)
   const ask = (limits: KeyLimits, tokens = 0, nanoUsd = 0): LimitDecision => counters.reserve({ keyId: 'a', limits, tokens, nanoUsd })
-  const limits: KeyLimits = { requestsPerMinute: 4, tokensPerMinute: 100, concurrentCalls: 2, budget: { usd: 1e-6, per: 'day', capAnswers: false } }
+  const limits: KeyLimits = { requestsPerMinute: 4, tokensPerMinute: 100, concurrentCalls: 2, budget: { usd: 1e-6, per: 'day' }, strict: false }
   const first = ask(limits, 60, 600)
   t.match(first, { admitted: true, rateLimits: { requests: { limit: 4, remaining: 3, resetMs: 15_000 }, tokens: { limit: 100, remaining: 40, resetMs: 36_000 } } })
   t.match(ask(limits, 60), { admitted: false, reason: 'tokens', waitMs: 12_000, rateLimits: { requests: { remaining: 3 } } })

@@ -82,8 +82,8 @@ t.test('of many calls at once exactly as many are admitted as the limit says', a
     ['requests', { requestsPerMinute: 7 }, 7, 429],
     ['concurrent_calls', { concurrentCalls: 5 }, 5, 429],
     ['tokens', { tokensPerMinute: 85 }, 7, 429],
-    ['money', { budget: { usd: 0.001, per: 'month', capAnswers: false } }, 10, 429],
-    ['all of them', { requestsPerMinute: 7, concurrentCalls: 5, tokensPerMinute: 85, budget: { usd: 0.001, per: 'total', capAnswers: false } }, 5, 429]
+    ['money', { budget: { usd: 0.001, per: 'month' }, strict: false }, 10, 429],
+    ['all of them', { requestsPerMinute: 7, concurrentCalls: 5, tokensPerMinute: 85, budget: { usd: 0.001, per: 'total' }, strict: false }, 5, 429]
   ]
   for (const [name, limits, admitted, status] of rows) {
     await t.test(name, async t => {
@@ -103,7 +103,7 @@ t.test('of many calls at once exactly as many are admitted as the limit says', a
 
 t.test('a budget is spent to the last call it has room for, whatever was set aside', async t => {
   // 3 and 1 tokens: 13 thousand billionths each.
-  const { ask, api, clock, upstream } = await start(t, { budget: { usd: 0.000_13, per: 'day', capAnswers: false } }, { pieces: [chatAnswer('x')] })
+  const { ask, api, clock, upstream } = await start(t, { budget: { usd: 0.000_13, per: 'day' }, strict: false }, { pieces: [chatAnswer('x')] })
   const answers: number[] = []
   for (let call = 0; call < 12; call++) {
     const answer = await ask({ max_completion_tokens: 1 })
@@ -150,7 +150,7 @@ t.test('every answer of a counted call says what is left, in the words of the wi
 })
 
 t.test('the official client does not try again where that is vain', async t => {
-  const { api, clock, upstream } = await start(t, { requestsPerMinute: 60, budget: { usd: 0.000_02, per: 'total', capAnswers: false } }, { pieces: [chatAnswer('x')] })
+  const { api, clock, upstream } = await start(t, { requestsPerMinute: 60, budget: { usd: 0.000_02, per: 'total' }, strict: false }, { pieces: [chatAnswer('x')] })
   const client = new OpenAI({ baseURL: `${api.url}/v1`, apiKey: 'limited', maxRetries: 2 })
   const ask = async (): Promise<unknown> => await client.chat.completions.create({ model: 'openai/gpt-5', messages: [{ role: 'user', content: 'hi' }], max_completion_tokens: 1 })
   await ask()
@@ -169,14 +169,14 @@ t.test('keys without limits of their own have those of the configuration', async
 })
 
 t.test('a caller with a key of their own at the provider spends nothing', async t => {
-  const { ask, api } = await start(t, { budget: { usd: 1e-9, per: 'day', capAnswers: false } }, { pieces: [chatAnswer('x')] })
+  const { ask, api } = await start(t, { budget: { usd: 1e-9, per: 'day' }, strict: false }, { pieces: [chatAnswer('x')] })
   t.equal((await ask()).status, 402)
   t.equal((await ask({}, { headers: { ...headers, 'x-provider-key': 'mine' } })).status, 200)
   await until(() => api.lines.length === 2, 'two lines in the log')
 })
 
 t.test('however a call ends, nothing stays reserved', async t => {
-  const limits: KeyLimits = { requestsPerMinute: 1000, tokensPerMinute: 1_000_000, concurrentCalls: 1, budget: { usd: 1, per: 'month', capAnswers: false } }
+  const limits: KeyLimits = { requestsPerMinute: 1000, tokensPerMinute: 1_000_000, concurrentCalls: 1, budget: { usd: 1, per: 'month' }, strict: false }
   const stream = { headers: eventStream, pieces: chatFrames(['a', 'b']) }
   const broken = { ...stream, pieces: stream.pieces.slice(0, 2) }
 
@@ -215,7 +215,7 @@ t.test('however a call ends, nothing stays reserved', async t => {
   await row('a caller who leaves before the answer', { silent: true }, 'left', leave({}, 'asked'))
   await row('a caller who leaves before a stream', { silent: true }, 'left', leave({ stream: true }, 'asked'))
   await row('a caller who leaves during a stream', { ...broken, then: 'stall' }, 'left', leave({ stream: true }, 'reading'))
-  await row('a caller who leaves, and what is read on', stream, 'left', leave({ stream: true }, 'reading'), { provider: { onDisconnect: 'read_to_end' } })
+  await row('a caller who leaves, and what is read on', stream, 'left', leave({ stream: true }, 'reading'), { provider: { onDisconnect: 'drain' } })
   await row('a deadline', { silent: true }, 504, async ({ ask }) => await ask(), { parts: { limits: { ...settings().limits, callMs: 300 } } })
   await row('a refusal after it', { pieces: ['{}'] }, 400, async ({ ask }) => await ask({ n: 2, mcp_servers: ['http://127.0.0.1:9/mcp'] }))
   await row('no provider behind the model', {}, 404, async ({ api }) => await api.post('/v1/ocr', { model: 'openai/gpt-5', document: { document_url: 'data:application/pdf;base64,JVBERi0=' } }, { headers }))
@@ -248,7 +248,7 @@ async function collected ({ api, ask }: Limited, body: object): Promise<number> 
 
 t.test('a deferred call is admitted by all limits, and paid when it is run', async t => {
   const database = await store(t)
-  const limits: KeyLimits = { requestsPerMinute: 3, tokensPerMinute: 30, concurrentCalls: 1, budget: { usd: 0.0001, per: 'total', capAnswers: false } }
+  const limits: KeyLimits = { requestsPerMinute: 3, tokensPerMinute: 30, concurrentCalls: 1, budget: { usd: 0.0001, per: 'total' }, strict: false }
   const set = await start(t, limits, { pieces: [chatAnswer('x')] }, {
     parts: { deferred: { forAllProviders: true, keepMs: 60_000, maxPending: 10, maxBytesPerKey: 1_000_000 } }, more: { database }
   })
@@ -263,7 +263,7 @@ t.test('a deferred call is admitted by all limits, and paid when it is run', asy
 
 t.test('a call that its provider has deferred is paid as reserved until it is fetched, and then as it was, with whatever is left', async t => {
   const database = await store(t)
-  const limits: KeyLimits = { requestsPerMinute: 3, tokensPerMinute: 4, concurrentCalls: 1, budget: { usd: 0.000_02, per: 'total', capAnswers: false } }
+  const limits: KeyLimits = { requestsPerMinute: 3, tokensPerMinute: 4, concurrentCalls: 1, budget: { usd: 0.000_02, per: 'total' }, strict: false }
   const set = await start(t, limits, ({ method }, number) => ({ pieces: [method === 'POST' ? `{"request_id":"f15c114e-f47d-${number}"}` : chatAnswer('x')] }), {
     provider: { id: 'xai', kind: 'xai' }, more: { database },
     parts: { models: [modelSettings('xai/grok-4.6', { price: { input: 3, output: 3 } })], deferred: { ...settings().deferred, keepMs: 60_000 } }
@@ -285,7 +285,7 @@ t.test('what was spent is known after a restart, pruned or not', async t => {
   t.teardown(upstream.close)
   const open = async (): Promise<TestGateway> => await testGateway(t, {
     providers: [upstreamAt(`${upstream.url}/v1`)], models: [modelSettings('openai/gpt-5', { price: { input: 1, output: 10 } })]
-  }, { limited: { id: 'key-2', name: 'limited', limits: { budget: { usd: 0.000_03, per: 'month', capAnswers: false } } } }, { usageDatabase: database })
+  }, { limited: { id: 'key-2', name: 'limited', limits: { budget: { usd: 0.000_03, per: 'month' }, strict: false } } }, { usageDatabase: database })
   const ask = async ({ post }: TestGateway): Promise<number> => (await post(path, { ...question, max_completion_tokens: 1 }, { headers })).status
   const first = await open()
   t.equal(await ask(first), 200)

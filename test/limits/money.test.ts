@@ -89,9 +89,9 @@ t.test('an answer is limited to what is left', async t => {
   t.equal((await ask()).status, 402)
 })
 
-t.test('without `capAnswers` a call may cost more than it reserved', async t => {
+t.test('without `strict` a call may cost more than it reserved', async t => {
   const provider = await greedyProvider(t)
-  const { ask } = await start(t, provider, { budget: { usd: 0.05, per: 'day', capAnswers: false } })
+  const { ask } = await start(t, provider, { budget: { usd: 0.05, per: 'day' }, strict: false })
   t.equal((await ask()).status, 200)
   t.ok(provider.usd() > 0.05, `$${provider.usd()}`)
   t.equal((await ask()).status, 402)
@@ -152,7 +152,7 @@ t.test('a model without a known price is refused under a budget, unless it is al
   t.equal(speech.status, 403, 'on every endpoint')
   t.equal(provider.upstream.requests.length, 0)
   t.equal((await refusing.ask({ model: ['openai/unpriced', 'openai/priced'] })).status, 200, 'another model of the list may be used')
-  const allowing = await start(t, provider, { budget: { ...oneDollar, unpricedModels: 'allow' } })
+  const allowing = await start(t, provider, { budget: { ...oneDollar, unpriced: 'allow' } })
   t.equal((await allowing.ask({ model: 'openai/unpriced' })).status, 200)
 })
 
@@ -281,7 +281,7 @@ t.test('parts that one provider answered are paid although another one answers t
   const api = await testGateway(t, {
     providers: [upstreamAt(one.url, 'deepseek', 'deepseek'), upstreamAt(`${two.url}/v1`)],
     models: [modelSettings('deepseek/m', { price: { input: 1000, output: 1000 } }), modelSettings('openai/priced', { price })]
-  }, { limited: { id: 'key-2', name: 'limited', limits: { budget: { usd: 100, per: 'day', capAnswers: false } } } }, { limiter })
+  }, { limited: { id: 'key-2', name: 'limited', limits: { budget: { usd: 100, per: 'day' }, strict: false } } }, { limiter })
   const response = await api.post(path, { model: ['deepseek/m', 'openai/priced'], messages: 'hi', n: 3 }, { headers: { authorization: 'Bearer limited' } })
   t.match(await response.json(), { model: 'openai/priced' })
   await until(() => limiter.settled.length === 1, 'the call to be settled')

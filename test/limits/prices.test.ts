@@ -23,10 +23,10 @@ const [cheap, expensive, cached, input, free] = ['cheap', 'expensive', 'cached',
 t.test('models without a price are left out, unless the budget allows them', async t => {
   const budget = { usd: 1, per: 'day' } as const
   t.strictSame(pricedRoutes([free, cheap], models, budget), [cheap])
-  t.strictSame(pricedRoutes([free, cheap], models, { ...budget, unpricedModels: 'allow' }), [free, cheap])
+  t.strictSame(pricedRoutes([free, cheap], models, { ...budget, unpriced: 'allow' }), [free, cheap])
   t.throws(() => pricedRoutes([free], models, budget), {
     code: 'insufficient_permissions', param: 'model',
-    message: 'This API key has a budget, and no price is known for the model `one/unpriced`. Set its price in the configuration, or `unpriced_models: allow` on the budget.'
+    message: 'This API key has a budget, and no price is known for the model `one/unpriced`. Set its price in the configuration, or `unpriced: allow` on the budget.'
   })
 })
 

@@ -37,7 +37,7 @@ function worker (t: Test, limiter: LocalLimiter, name: string): Worker {
 t.test('processes share one limiter, and one that exits releases its reservations', async t => {
   const limiter = new LocalLimiter({ readSpending: async () => await Promise.resolve(7), now: () => 0 })
   const [one, two] = [worker(t, limiter, 'one'), worker(t, limiter, 'two')]
-  const limits: KeyLimits = { concurrentCalls: 20, budget: { usd: 1e-7, per: 'day', capAnswers: false } }
+  const limits: KeyLimits = { concurrentCalls: 20, budget: { usd: 1e-7, per: 'day' }, strict: false }
   const wanted: ReservationRequest = { keyId: 'a', limits, tokens: 0, nanoUsd: 10 }
   const admitted = (verdicts: readonly LimitDecision[]): number => verdicts.filter(({ admitted }) => admitted).length
   t.equal(admitted(await one.ask(5, wanted)), 5)

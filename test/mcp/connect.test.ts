@@ -17,7 +17,7 @@ const everything = fileURLToPath(import.meta.resolve('@modelcontextprotocol/serv
 const { signal } = new AbortController()
 
 const local: ToolServerSettings = {
-  slug: 'local/everything', command: process.execPath, args: [everything, 'stdio'], env: {}, shareSessions: true, headers: {}
+  slug: 'local/everything', command: process.execPath, args: [everything, 'stdio'], env: {}, shared: true, headers: {}
 }
 const parts = {
   toolServers: [local],

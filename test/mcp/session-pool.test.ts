@@ -30,7 +30,7 @@ t.test('sessions', async t => {
 
   t.test('a session that the operator shares is used by all keys that add nothing of their own', async t => {
     const server = await startToolServer(t)
-    const servers = toolServers(t, {}, [remoteServer('org/test', server.url, { shareSessions: true })])
+    const servers = toolServers(t, {}, [remoteServer('org/test', server.url, { shared: true })])
     await open(servers, { mcp_servers: 'org/test' }, { key: { id: 'a' } })
     await open(servers, { mcp_servers: 'org/test' }, { key: { id: 'b' } })
     t.equal(server.counts['initialize'], 1)
@@ -101,7 +101,7 @@ t.test('sessions', async t => {
     const directory = t.testdir({ 'server.mjs': localServer, starts: '' })
     const starts = join(directory, 'starts')
     const hanging = await startToolServer(t, { silent: ['initialize'] })
-    const local = { slug: 'org/local', command: process.execPath, args: [join(directory, 'server.mjs'), starts], headers: {}, env: {}, shareSessions: true }
+    const local = { slug: 'org/local', command: process.execPath, args: [join(directory, 'server.mjs'), starts], headers: {}, env: {}, shared: true }
     const servers = toolServers(t, { maxSessions: 1 }, [local])
     await open(servers, { mcp_servers: 'org/local' })
     const before = readFileSync(starts, 'utf8')

@@ -139,7 +139,7 @@ t.test('npx headgate prints its version and runs the gateway until npx is stoppe
 async function started (t: Test, ...command: readonly string[]) {
   // The address is on standard error or output, as it is for people or programs.
   const child = spawn(...plainCommand('sh', '-c', 'exec "$0" "$@" 2>&1', ...command), {
-    cwd: directory, env: { ...env, HEADGATE_PORT: '0' }, stdio: ['ignore', 'pipe', 'ignore'], detached: true
+    cwd: directory, env: { ...env, PORT: '0' }, stdio: ['ignore', 'pipe', 'ignore'], detached: true
   })
   t.teardown(() => killGroup(child.pid))
   const address = await firstMatch(child.stdout, /http:\/\/[\w.]+:\d+/)

@@ -29,7 +29,7 @@ t.test('nothing reads the log: calls are answered, and a stop ends', async t => 
   const [command, parameters] = plainNode(main, 'start')
   const directory = t.testdir({ 'headgate.yaml': 'server: {shutdown_delay_ms: 0}\nproviders: {sandbox: {}}\n' })
   const child = spawn(command, parameters, {
-    cwd: directory, env: { PATH: process.env['PATH'] ?? '', HEADGATE_PORT: '0', ...env }, stdio: ['ignore', 'pipe', 'pipe']
+    cwd: directory, env: { PATH: process.env['PATH'] ?? '', PORT: '0', ...env }, stdio: ['ignore', 'pipe', 'pipe']
   })
   t.teardown(() => child.kill('SIGKILL'))
   child.stderr.setEncoding('utf8')

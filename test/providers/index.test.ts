@@ -26,6 +26,6 @@ t.test('every key and header of the operator is a secret', async t => {
 })
 
 t.test('quirks of the operator win over those of the kind, and the rest is as configured', async t => {
-  const one = create({ quirks: { rename: { a: 'b' } }, retries: 3, enabled: false, onDisconnect: 'read_to_end' })
-  t.match(one, { id: 'one', enabled: false, transport, retries: 3, onDisconnect: 'read_to_end', quirks: { rename: { a: 'b' } } })
+  const one = create({ quirks: { rename: { a: 'b' } }, retries: 3, enabled: false, onDisconnect: 'drain' })
+  t.match(one, { id: 'one', enabled: false, transport, retries: 3, onDisconnect: 'drain', quirks: { rename: { a: 'b' } } })
 })

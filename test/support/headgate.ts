@@ -67,7 +67,7 @@ export function launch (
 
 /** Starts a gateway on a free port, and the key it made for its first start. */
 export async function startGateway (t: Test, cwd: string, env: Record<string, string> = {}, args: readonly string[] = []) {
-  const running = launch(t, ['start', ...args], cwd, { HEADGATE_PORT: '0', ...env })
+  const running = launch(t, ['start', ...args], cwd, { PORT: '0', ...env })
   const [, url = ''] = await running.line(/^Headgate listens on (\S+)$/)
   return { ...running, url }
 }

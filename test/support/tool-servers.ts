@@ -22,7 +22,7 @@ export function toolServers (t: Test, tools: Partial<ToolSettings> = {}, toolSer
 
 /** Returns the settings of a server at a URL. */
 export function remoteServer (slug: string, url: string, parts: Partial<ToolServerSettings> = {}): ToolServerSettings {
-  return { slug, url, headers: {}, args: [], env: {}, shareSessions: false, ...parts }
+  return { slug, url, headers: {}, args: [], env: {}, shared: false, ...parts }
 }
 
 /** Opens the servers of a request. */

@@ -17,7 +17,7 @@ const question = { model: 'openai/gpt-5', messages: 'hi' }
 async function start (t: Test, script: (request: SeenRequest) => Script): Promise<{ upstream: FakeUpstream, api: TestGateway }> {
   const upstream = await fakeUpstream(script)
   t.teardown(upstream.close)
-  return { upstream, api: await testGateway(t, { providers: [upstreamAt(upstream.url, 'openai', 'openai', { onDisconnect: 'read_to_end' })] }) }
+  return { upstream, api: await testGateway(t, { providers: [upstreamAt(upstream.url, 'openai', 'openai', { onDisconnect: 'drain' })] }) }
 }
 
 t.test('what a caller leaves behind is read to its end, and the log waits for what it used', async t => {
@@ -175,7 +175,7 @@ t.test('images of an answer that is read on are counted', async t => {
   const database = await openDatabase(t.testdir(), { busyTimeoutMs: 0 })
   t.teardown(database.close)
   const api = await testGateway(t, {
-    providers: [upstreamAt(upstream.url, 'openai', 'openai', { onDisconnect: 'read_to_end' })],
+    providers: [upstreamAt(upstream.url, 'openai', 'openai', { onDisconnect: 'drain' })],
     models: [modelSettings('openai/picture', { price: { images: [{ quality: 'high', usd: 0.5 }, { quality: 'low', usd: 0.1 }] } })]
   }, {}, { usageDatabase: database })
   const leaving = new AbortController()

@@ -158,7 +158,7 @@ function gatedPieces (atOnce = true): { readonly pieces: AsyncIterable<string>, 
 
 t.test('what is read on after its caller has left is exact', async t => {
   const { pieces, go } = gatedPieces()
-  const { api, close } = await desk(t, { headers: eventStream, pieces }, { provider: { onDisconnect: 'read_to_end' } })
+  const { api, close } = await desk(t, { headers: eventStream, pieces }, { provider: { onDisconnect: 'drain' } })
   const leaving = new AbortController()
   const answer = await api.post(path, { ...question, stream: true }, { signal: leaving.signal })
   await answer.body?.getReader().read()
@@ -208,7 +208,7 @@ t.test('a loop whose caller leaves in a later turn has paid for that, read on, a
     await t.test(atOnce ? 'at once' : 'piece by piece', async t => {
       const { pieces, go } = gatedPieces(atOnce)
       const { api, close } = await desk(t, (_, number) => number === 0 ? callingTurn() : { headers: eventStream, pieces }, {
-        provider: { onDisconnect: 'read_to_end' }, parts: { tools: patient }
+        provider: { onDisconnect: 'drain' }, parts: { tools: patient }
       })
       const leaving = new AbortController()
       const { body } = await api.post(path, { ...question, stream: true, mcp_servers: [server.url] }, { signal: leaving.signal })
