@@ -572,6 +572,6 @@ t.test('what a provider did not count is estimated, and nothing is not the same 
   t.match(await json(await api.post(path, question)), { usage: counted })
   t.notOk('usage' in await json(await api.post(path, question)), 'no answer has a number that was not counted')
   await until(() => api.lines.length === 2, 'two lines in the log')
-  t.same(api.lines.map(({ usage }) => usage), [{ prompt: 0, completion: 0, total: 0 }, { completion: 2, estimated: true }])
+  t.same(api.lines.map(({ usage }) => usage), [{ prompt: 0, completion: 0, total: 0 }, { prompt: 2, completion: 2, total: 4, estimated: true }])
   t.equal(upstream.requests.length, 2)
 })
