@@ -3,7 +3,7 @@
 import t, { type Test } from 'tap'
 import { chatAnswer, chatFrames, eventStream, fakeUpstream, type FakeUpstream, type Script } from '../support/upstream.ts'
 import { testGateway, upstreamAt, type TestGateway } from '../support/gateway.ts'
-import { until } from '../support/until.ts'
+import { outlast, until } from '../support/until.ts'
 import type { ApiKey } from '../../lib/core/key.ts'
 import type { ProviderSettings } from '../../lib/core/settings.ts'
 
@@ -90,7 +90,7 @@ t.test('at most one call in twenty gets a second request', async t => {
 
 t.test('where an answer is to be read to its end, there is no second request', async t => {
   const slow: Script = { pieces: (async function * () {
-    await new Promise(resolve => { setTimeout(resolve, 100) })
+    await outlast(20) // the time after which a request is hedged
     yield chatAnswer('one')
   })() }
   const { two, ask } = await start(t, { one: slow, two: fine('two') }, { onDisconnect: 'drain' })

@@ -4,7 +4,7 @@ import t, { type Test } from 'tap'
 import { chatFrames, eventStream, fakeUpstream, type FakeUpstream, type Script } from '../support/upstream.ts'
 import { testGateway, upstreamAt, type TestGateway } from '../support/gateway.ts'
 import { modelSettings } from '../support/settings.ts'
-import { until } from '../support/until.ts'
+import { outlast, until } from '../support/until.ts'
 import { LocalLimiter } from '../../lib/limits/limiter.ts'
 import { Metrics } from '../../lib/telemetry/metrics.ts'
 import { printFamilies } from '../../lib/telemetry/metric-families.ts'
@@ -76,7 +76,7 @@ t.test('a stream whose events come too seldom ends with an error after what has 
     yield head
     for (let number = 0; ; number++) {
       yield words[number % 3] ?? ''
-      await new Promise(resolve => { setTimeout(resolve, 20) })
+      await outlast(15) // one event in so long, where the window wants a hundred
     }
   })() })
   const { one, ask } = await start(t, { eventsPerSecond: 1000, windowMs: 100 }, seldom)
@@ -88,7 +88,7 @@ t.test('a stream that keeps the pace is left alone, however slowly its caller re
   const { api, ask } = await start(t, { firstOutputMs: 5000, pauseMs: 5000, eventsPerSecond: 0.1, windowMs: 50 }, { headers: eventStream, pieces: [head, ...words] })
   t.match(await ask(), { route: 'one/m: first_choice', text: /three[^]*\[DONE\]/ })
   const response = await api.post(path, { messages: 'hi', model: 'one/m', stream: true })
-  await new Promise(resolve => { setTimeout(resolve, 100) })
+  await outlast(50)
   t.match(await response.text(), /three[^]*\[DONE\]/)
 })
 
@@ -102,7 +102,7 @@ t.test('at most one stream in twenty is given up', async t => {
   })() }))
   t.match(await ask(), { route: /^one\/m: upstream_too_slow; / })
   const others = [ask(), ask(), ask()]
-  await new Promise(resolve => { setTimeout(resolve, 100) })
+  await outlast(20)
   finish()
   for (const { text } of await Promise.all(others)) t.match(text, /three/)
   t.equal(two.requests.length, 1)
@@ -118,7 +118,7 @@ t.test('where no other model is left, a stream without output is waited for', as
   })() })
   const answer = ask('one/m')
   await one.request(0)
-  await new Promise(resolve => { setTimeout(resolve, 50) })
+  await outlast(10)
   finish()
   t.match(await answer, { status: 200, text: /three[^]*\[DONE\]/ })
 })

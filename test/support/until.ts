@@ -20,3 +20,9 @@ export async function settles<T> (promise: Promise<T>, what: string, ms = 5000):
   })
   return await Promise.race([promise, late]).finally(() => clearTimeout(timer))
 }
+
+/** Turns the event loop until a bound of the code under test has passed: for tests of what happens, or must not, after it. */
+export async function outlast (boundMs: number): Promise<void> {
+  const endMs = performance.now() + boundMs * 1.5
+  await until(() => performance.now() >= endMs, 'the bound to pass', boundMs * 2 + 5000)
+}

@@ -9,7 +9,7 @@ import { GatewayError } from '../../lib/core/errors.ts'
 import { sseReader } from '../../lib/wire/sse.ts'
 import { httpTransport } from '../../lib/upstream/http-transport.ts'
 import { fakeUpstream, type FakeUpstream, type Script } from '../support/upstream.ts'
-import { settles, until } from '../support/until.ts'
+import { outlast, settles, until } from '../support/until.ts'
 import type { Test } from 'tap'
 import type { HttpTransport } from '../../lib/upstream/http-transport.ts'
 import type { SendOptions, UpstreamResponse, UpstreamRequest } from '../../lib/providers/provider.ts'
@@ -191,7 +191,8 @@ t.test('the clock of an answer starts when its request is sent', async t => {
   const slow = send(transport)
   await upstream.request(0)
   const waiting = send(transport, { timeouts: { ...timeouts, firstByteMs: 200 } })
-  setTimeout(go, 300)
+  await outlast(200)
+  go()
   t.equal(await textOf(await slow), 'slow')
   t.equal(await textOf(await waiting), 'fast', 'although it was longer in line than it may wait for its first byte')
 })
