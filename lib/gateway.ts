@@ -100,7 +100,7 @@ const warmUpAfterMs = 200
 const modelListTimeoutMs = 5000
 
 /** Milliseconds between two looks for calls in flight that have to be journaled. */
-const recordEveryMs = 250
+const recordEveryMs = 100
 
 export async function createGateway (settings: Settings, given: GatewayParts): Promise<Gateway> {
   const { keys, log, database, usageDatabase, observers = [], providers = [] } = given
@@ -150,12 +150,21 @@ export async function createGateway (settings: Settings, given: GatewayParts): P
     onUploadKept: error => log.warn({ cause: loggableError(error) }, 'failed to delete uploaded files'),
     onEnd
   })
+  const deferredCalls = new Set<Call>()
   const recording = setInterval(() => {
-    if (ledger !== undefined) app.visitCalls(call => recorder.recordInFlight(call))
+    if (ledger === undefined) return
+    app.visitCalls(call => recorder.recordInFlight(call))
+    for (const call of deferredCalls) recorder.recordInFlight(call)
   }, recordEveryMs).unref()
   const tasks = deferrals === undefined ? undefined : new TaskRunner(deferrals, {
     run: async (task, signal) => {
-      const answer = await createTaskAnswerer(services, deferredChat(services), onEnd)(task, signal)
+      const answer = await createTaskAnswerer(services, deferredChat(services), {
+        onStart: call => deferredCalls.add(call),
+        onEnd: call => {
+          deferredCalls.delete(call)
+          onEnd(call)
+        }
+      })(task, signal)
       ledger?.flushJournal() // stored before anyone can fetch it
       return answer
     },

@@ -26,6 +26,11 @@ export interface DeferredTask {
   readonly routes: ChatCall['routes']
 }
 
+export interface TaskEvents {
+  readonly onStart: (call: Call) => void
+  readonly onEnd: (call: Call) => void
+}
+
 /** The interval at which the key of a running call is checked: that at which keys are read. */
 const keyCheckMs = 1000
 
@@ -34,11 +39,11 @@ const keyCheckMs = 1000
  * that was revoked or has expired nothing more is spent.
  *
  * @param answer the pipeline that answers a routed call
- * @param onEnd called with every call that has ended
+ * @param events `onStart` is called with every call that begins, `onEnd` when it has ended
  * @returns the answer, error answers included; rejects with the signal's reason when that aborts
  */
 export function createTaskAnswerer (
-  services: TaskServices, answer: (call: ChatCall) => Promise<Reply>, onEnd: (call: Call) => void
+  services: TaskServices, answer: (call: ChatCall) => Promise<Reply>, events: TaskEvents
 ): (task: string, signal: AbortSignal) => Promise<StoredAnswer> {
   return async (task, signal) => {
     const stored = JSON.parse(task) as DeferredTask // by us
@@ -47,6 +52,7 @@ export function createTaskAnswerer (
     const call = callOf(stored, limitsOf(stored, services), clock.signal)
     const checkKey = (): void => { if (!mayRun(services, call)) revoked.abort(new GatewayError('invalid_api_key')) }
     const keyChecks = setInterval(checkKey, keyCheckMs)
+    events.onStart(call)
     try {
       checkKey()
       call.signal.throwIfAborted()
@@ -67,7 +73,7 @@ export function createTaskAnswerer (
     } finally {
       clock.end()
       clearInterval(keyChecks)
-      onEnd(call)
+      events.onEnd(call)
     }
   }
 }

@@ -14,8 +14,11 @@ export interface CallRecorderParts {
   readonly models: () => Pick<ModelRegistry, 'find'>
 }
 
-/** Younger calls are not in the journal before their answer is: most end sooner, and a line more costs each 10 µs. */
-const inFlightMs = 250
+/**
+ * Younger calls are not in the journal before their answer is: a line more costs each 10 µs. With the time until the
+ * gateway looks at its calls again, a call of a quarter of a second is in the journal.
+ */
+const inFlightMs = 150
 const interrupted = 'interrupted'
 
 /** Makes the usage row of each call, once: for the ledger, and to settle what was reserved for the call. */

@@ -16,9 +16,13 @@ const never = new AbortController().signal
 interface Run { readonly parts?: Parameters<typeof settings>[0], readonly find?: () => ApiKey | undefined, readonly signal?: AbortSignal }
 
 async function run (answer: Parameters<typeof createTaskAnswerer>[1], { parts, find = () => key, signal = never }: Run = {}) {
+  const started: Call[] = []
   const ended: Call[] = []
-  const task = createTaskAnswerer({ keys: { check: () => undefined, find }, settings: settings(parts) }, answer, call => { ended.push(call) })
+  const task = createTaskAnswerer({ keys: { check: () => undefined, find }, settings: settings(parts) }, answer, {
+    onStart: call => { started.push(call) }, onEnd: call => { ended.push(call) }
+  })
   const outcome = await task(JSON.stringify(stored), signal).catch((error: unknown) => error)
+  t.same(started, ended, 'what begins ends')
   return { outcome, record: ended[0]?.record, ended: ended.length }
 }
 

@@ -214,6 +214,30 @@ t.test('a call that was on record as interrupted and ends has one row, of its en
   t.same(journal(), '')
 })
 
+t.test('a deferred call is on record as interrupted while it runs, and has one row in the end', async t => {
+  let answer = (): void => undefined
+  const answered = new Promise<void>(resolve => { answer = resolve })
+  const upstream = await fakeUpstream(async () => {
+    await answered
+    return { pieces: [chatAnswer('late')] }
+  })
+  t.teardown(upstream.close)
+  const directory = t.testdir()
+  const database = await open(t, directory)
+  const api = await testGateway(t, {
+    providers: [upstreamAt(`${upstream.url}/v1`)], deferred: { forAllProviders: true, keepMs: 60_000, maxPending: 10, maxBytesPerKey: 1_000_000 }
+  }, {}, { database, usageDatabase: database })
+  t.equal((await api.post('/v1/chat/completions', { ...question, deferred: true })).status, 200)
+  const journal = (): string => readdirSync(directory).filter(name => name.endsWith('.jsonl')).map(name => readFileSync(join(directory, name), 'utf8')).join('')
+  await until(() => journal().includes('"interrupted"'), 'the call on record')
+  answer()
+  const outcomes = async (): Promise<string[]> =>
+    (await database.query.selectFrom('usage').select('outcome').where('attempts', '>', 0).execute()).map(({ outcome }) => outcome)
+  await until(async () => (await outcomes()).length > 0, 'its row', 10_000)
+  await api.gateway.close()
+  t.same(await outcomes(), ['ok'])
+})
+
 t.test('a store that is deleted while a gateway runs is said on /health, and no record is lost', async t => {
   const directory = t.testdir({ store: {} })
   const store = join(directory, 'store')
