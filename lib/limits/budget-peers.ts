@@ -4,11 +4,17 @@
  * Each gateway that has keys with budgets shows itself in the store once a second. While there is another, a reservation
  * is a transaction of the store that reads what all have spent and hold, and writes what this one holds. A gateway that
  * is alone reserves in memory: that takes a hundredth of the time.
+ *
+ * A gateway that is late, such as one that was busy or stopped for a while, must not make two budgets of one:
+ *
+ * - what it holds counts until its process has exited, not until it has missed some beats;
+ * - it looks for others before it reserves in memory, unless it has done so in the last 1.5 beats;
+ * - a gateway that joins waits until all others have seen it and shown what they hold.
  */
 
 import { setTimeout as sleep } from 'node:timers/promises'
 import { dayOf } from '../usage/day.ts'
-import { rowId } from '../text/ids.ts'
+import { processName, processState } from '../async/process-name.ts'
 import type { Database } from '../stores/database.ts'
 import type { Statement } from '../stores/statement-cache.ts'
 
@@ -41,21 +47,33 @@ export interface BudgetPeersOptions {
 }
 
 const defaultBeatMs = 1000
-/** Signs of life that may be missed before a gateway counts as gone. */
+/** Signs of life that a gateway whose process has exited must have missed to count as gone. */
 const missedBeats = 10
+/**
+ * Milliseconds without a sign of life after which one counts as gone of which no more is known, such as one in another
+ * container: the longest a call takes by default.
+ */
+const lostAfterMs = 600_000
 /** Usage records are in the store half a second after a call, unless it is busy. */
 const recordedAfterMs = 5000
+
+interface SeenGateway {
+  readonly id: string
+  readonly seen_ms: number
+}
 
 type Prepare = (sql: string) => Statement
 
 export class BudgetPeers {
   readonly #database: Pick<Database, 'write'>
   readonly #options: Required<BudgetPeersOptions>
-  readonly #id = rowId()
+  readonly #id = processName()
   #timer: NodeJS.Timeout | undefined
   #ready: Promise<void> | undefined
   #isReady = false
   #shared = false
+  /** The time of the last look for others, also if the store could not be used. */
+  #lookedAtMs = -Infinity
   #recent: Array<Holding & { readonly atMs: number }> = []
 
   constructor (database: Pick<Database, 'write'>, options: BudgetPeersOptions) {
@@ -63,12 +81,13 @@ export class BudgetPeers {
     this.#options = { beatMs: defaultBeatMs, ...options }
   }
 
-  /** True while another gateway uses the store. */
-  get shared (): boolean {
+  /** Returns true while another gateway uses the store: looks for one unless that has just been done. */
+  isShared (): boolean {
+    if (!this.#shared && performance.now() - this.#lookedAtMs > 1.5 * this.#options.beatMs) this.#beat()
     return this.#shared
   }
 
-  /** Shows this gateway to others; `undefined` once they know of it. Where there are some, that takes two of their beats. */
+  /** Shows this gateway to others; `undefined` once they know of it. Where there are some, that takes one of their beats. */
   ready (): Promise<void> | undefined {
     return this.#isReady ? undefined : this.#ready ??= this.#join()
   }
@@ -100,31 +119,64 @@ export class BudgetPeers {
     if (this.#ready === undefined) return
     this.#attempt(prepare => {
       prepare(dropHoldings).run(this.#id)
-      prepare('delete from gateways where id = ?').run(this.#id)
+      prepare(dropGateway).run(this.#id)
     })
   }
 
   async #join (): Promise<void> {
     const { beatMs } = this.#options
+    this.#timer ??= setInterval(() => this.#beat(), beatMs).unref()
     this.#beat()
-    this.#timer = setInterval(() => this.#beat(), beatMs).unref()
-    if (this.#shared) await sleep(2 * beatMs)
+    const joinedAt = this.#othersSeen()
+    for (let waited = 0; this.#shared && waited < missedBeats; waited += 0.25) {
+      const seen = this.#othersSeen()
+      if ([...joinedAt].every(([id, seenMs]) => seen.get(id) !== seenMs)) break
+      await sleep(beatMs / 4)
+    }
     this.#isReady = true
   }
 
+  /** Returns when each other gateway showed itself the last time. */
+  #othersSeen (): Map<string, number> {
+    const seen = new Map<string, number>()
+    this.#attempt(prepare => {
+      for (const { id, seen_ms: seenMs } of prepare('select id, seen_ms from gateways where id <> ?').all(this.#id) as SeenGateway[]) seen.set(id, seenMs)
+    })
+    return seen
+  }
+
   #beat (): void {
-    const { now, beatMs, holdings } = this.#options
-    const since = performance.now() - recordedAfterMs
+    const { now, holdings } = this.#options
+    this.#lookedAtMs = performance.now()
+    const since = this.#lookedAtMs - recordedAfterMs
     this.#recent = this.#recent.filter(({ atMs }) => atMs >= since)
     this.#attempt(prepare => {
-      prepare('insert into gateways (id, seen_ms) values (?, ?) on conflict (id) do update set seen_ms = excluded.seen_ms').run(this.#id, now())
-      prepare('delete from holdings where gateway_id in (select id from gateways where seen_ms < ?)').run(now() - missedBeats * beatMs)
-      prepare('delete from gateways where seen_ms < ?').run(now() - missedBeats * beatMs)
+      const isKnown = prepare('update gateways set seen_ms = ? where id = ?').run(now(), this.#id).changes > 0
+      if (!isKnown) prepare('insert into gateways (id, seen_ms) values (?, ?)').run(this.#id, now())
+      this.#dropGone(prepare)
       this.#shared = prepare('select 1 from gateways where id <> ? limit 1').get(this.#id) !== undefined
       prepare(dropHoldings).run(this.#id)
       if (!this.#shared) return
+      if (!isKnown && this.#isReady) this.#rejoin()
       for (const { keyId, fromMs, nanoUsd } of [...holdings(), ...this.#recent]) prepare(addHolding).run(this.#id, keyId, fromMs, nanoUsd)
     })
+  }
+
+  /** Waits for others again before the next reservation: they took this gateway for gone. */
+  #rejoin (): void {
+    this.#isReady = false
+    this.#ready = undefined
+  }
+
+  #dropGone (prepare: Prepare): void {
+    const { now, beatMs } = this.#options
+    const silent = prepare('select id, seen_ms from gateways where seen_ms < ?').all(now() - missedBeats * beatMs) as SeenGateway[]
+    for (const { id, seen_ms: seenMs } of silent) {
+      const state = processState(id)
+      if (state === 'own' || (state !== 'exited' && seenMs >= now() - lostAfterMs)) continue
+      prepare(dropHoldings).run(id)
+      prepare(dropGateway).run(id)
+    }
   }
 
   #recentOf (keyId: string, fromMs: number): number {
@@ -148,3 +200,4 @@ const writeHolding = `insert into holdings (gateway_id, key_id, from_ms, nano_us
 const addHolding = `insert into holdings (gateway_id, key_id, from_ms, nano_usd) values (?, ?, ?, ?)
   on conflict (gateway_id, key_id, from_ms) do update set nano_usd = holdings.nano_usd + excluded.nano_usd`
 const dropHoldings = 'delete from holdings where gateway_id = ?'
+const dropGateway = 'delete from gateways where id = ?'

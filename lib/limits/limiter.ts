@@ -66,14 +66,10 @@ export class LocalLimiter implements Limiter {
   /** @param holder the process that reserves, for `release` */
   reserve (wanted: ReservationRequest, holder?: string): LimitDecision | Promise<LimitDecision> {
     const period = this.counters.periodFor(wanted)
-    if (period !== undefined && this.#peers !== undefined) {
-      const ready = this.#peers.ready()
-      if (ready !== undefined) return ready.then(() => this.reserve(wanted, holder))
-      if (this.#peers.shared) return this.#reserveShared(this.#peers, period, wanted, holder)
-    }
-    const reading = this.#read(wanted)
-    if (reading === undefined) return this.counters.reserve(wanted, holder)
-    return reading.then(() => this.counters.reserve(wanted, holder))
+    const ready = period === undefined ? undefined : this.#peers?.ready()
+    if (ready !== undefined) return ready.then(() => this.reserve(wanted, holder))
+    const reading = period !== undefined && this.#peers?.isShared() === true ? undefined : this.#read(wanted)
+    return reading === undefined ? this.#decide(period, wanted, holder) : reading.then(() => this.#decide(period, wanted, holder))
   }
 
   settle (reservation: number, used: ActualUsage): void {
@@ -89,6 +85,11 @@ export class LocalLimiter implements Limiter {
   /** Ends the signs of life to other gateways. */
   close (): void {
     this.#peers?.close()
+  }
+
+  #decide (period: Period | undefined, wanted: ReservationRequest, holder?: string): LimitDecision | Promise<LimitDecision> {
+    if (period === undefined || this.#peers?.isShared() !== true) return this.counters.reserve(wanted, holder)
+    return this.#reserveShared(this.#peers, period, wanted, holder)
   }
 
   /** Reserves while no other gateway can; when the store cannot be used, with what is known here. */

@@ -2,6 +2,7 @@
 
 import t, { type Test } from 'tap'
 import { LocalLimiter } from '../../lib/limits/limiter.ts'
+import { processName } from '../../lib/async/process-name.ts'
 import { openDatabase } from '../../lib/stores/database.ts'
 import { insertUsage } from '../../lib/usage/insert-usage.ts'
 import { spendingOf } from '../../lib/usage/spending.ts'
@@ -20,11 +21,11 @@ interface Peer {
   readonly failures: unknown[]
 }
 
-async function peer (t: Test, directory: string, name: string): Promise<Peer> {
+async function peer (t: Test, directory: string, name: string, beatMs = 200): Promise<Peer> {
   const database = await openDatabase(directory, { busyTimeoutMs: 0 })
   const failures: unknown[] = []
   const limiter = new LocalLimiter({
-    readSpending: async (...period) => await spendingOf(database.query, ...period), shared: database, beatMs: 200, now: Date.now, onFailure: error => failures.push(error)
+    readSpending: async (...period) => await spendingOf(database.query, ...period), shared: database, beatMs, now: Date.now, onFailure: error => failures.push(error)
   })
   t.teardown(async () => {
     limiter.close()
@@ -68,6 +69,56 @@ t.test('what one has spent and not recorded yet counts at the other, and what wa
   for (const record of records) record()
   for (let more = 0; more < 10; more++) if (await green.reserve() !== undefined || await blue.reserve() !== undefined) admitted++
   t.equal(admitted, 5, 'nor once it is recorded')
+})
+
+t.test('what a gateway holds counts until it has exited, however late it is', async t => {
+  const own = processName()
+  const ofProcess = (pid: number): string => own.replace(String(process.pid), String(pid))
+  const rows: ReadonlyArray<readonly [name: string, id: string, silentMs: number, admitted: number]> = [
+    ['a late one of this process', own, 3_600_000, 4],
+    ['a late one of another process', ofProcess(process.ppid), 60_000, 4],
+    ['a late one of which nothing is known', 'elsewhere', 60_000, 4],
+    ['one that has just exited', ofProcess(4_194_303), 0, 4],
+    ['one that exited a while ago', ofProcess(4_194_303), 60_000, 10],
+    ['one that has not been seen for very long', 'elsewhere', 3_600_000, 10]
+  ]
+  for (const [name, id, silentMs, expected] of rows) {
+    const directory = t.testdir()
+    const database = await openDatabase(directory)
+    database.write(prepare => {
+      prepare('insert into gateways values (?, ?)').run(id, Date.now() - silentMs)
+      prepare('insert into holdings values (?, ?, ?, 600)').run(id, 'key-1', Date.now() - Date.now() % 86_400_000)
+    })
+    const green = await peer(t, directory, 'green', 10)
+    const found = await Promise.all(Array.from({ length: 20 }, green.reserve))
+    t.equal(found.filter(reservation => reservation !== undefined).length, expected, name)
+    await database.close()
+  }
+})
+
+t.test('a gateway that was busy looks for others before it reserves, and one that was taken for gone waits for them', async t => {
+  const directory = t.testdir()
+  const blue = await peer(t, directory, 'blue')
+  t.ok(await blue.reserve())
+  const database = await openDatabase(directory)
+  t.teardown(database.close)
+  const joins = (): void => database.write(prepare => {
+    prepare('delete from gateways').run()
+    prepare('insert into gateways values (?, ?)').run('green', Date.now())
+    prepare('insert or replace into holdings values (?, ?, ?, 700)').run('green', 'key-1', Date.now() - Date.now() % 86_400_000)
+  })
+  joins()
+  for (const endMs = performance.now() + 400; performance.now() < endMs;); // two beats in one turn
+  const found = await Promise.all(Array.from({ length: 10 }, blue.reserve))
+  t.equal(found.filter(reservation => reservation !== undefined).length, 2, '1,000 less 100 of its own and 700 of the other')
+  joins()
+  await until(async () => (await database.query.selectFrom('gateways').select('id').execute()).length === 2, 'a beat')
+  const later = blue.reserve()
+  database.write(prepare => {
+    prepare('update holdings set nano_usd = 600 where gateway_id = ?').run('green')
+    prepare('update gateways set seen_ms = seen_ms + 1 where id = ?').run('green')
+  })
+  t.ok(await later)
 })
 
 t.test('a gateway that closes takes nothing with it, and the other one has the whole budget', async t => {
