@@ -7,7 +7,8 @@
  * need not know which provider answered or how the answer will be sent.
  */
 
-import { normalise, pipeline, providerCall, sseEncode, streamOrJson, toCompletion } from 'headgate/stages'
+import { chatCompletions } from 'headgate/pipelines'
+import { answerReply, normalise, pipeline, providerCall } from 'headgate/stages'
 import { callFrom, sandboxProvider, testServices, textOf } from 'headgate/testing'
 import type { Batch, ChatEvent, ChatInput, Reply, Stage } from 'headgate/stages'
 
@@ -27,7 +28,7 @@ const answer = pipeline(
   providerCall(services, 'chat'),
   shout(),
   normalise(),
-  streamOrJson({ streamed: sseEncode(), complete: toCompletion })
+  answerReply(chatCompletions)
 )
 
 /** Answers a question in capitals. */

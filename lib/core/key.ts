@@ -12,7 +12,9 @@ export interface KeyLimits {
 }
 
 /** The names of limits that can refuse a call; `budget_reserved`: open calls may exhaust the budget. */
-export type Limit = 'requests' | 'tokens' | 'concurrent_calls' | 'budget' | 'budget_reserved'
+export const limitNames = ['requests', 'tokens', 'concurrent_calls', 'budget', 'budget_reserved'] as const
+
+export type Limit = typeof limitNames[number]
 
 export interface Budget {
   readonly usd: number

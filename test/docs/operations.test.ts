@@ -1,0 +1,54 @@
+/** Holds the table of metrics in docs/operations.md against the code that counts. */
+
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import t from 'tap'
+import { limitNames } from '../../lib/core/key.ts'
+import { CallRecord, type Outcome } from '../../lib/core/record.ts'
+import { CallMetrics } from '../../lib/telemetry/call-metrics.ts'
+import { Metrics } from '../../lib/telemetry/metrics.ts'
+import { testGateway } from '../support/gateway.ts'
+
+const rows = readFileSync(join(import.meta.dirname, '../../../docs/operations.md'), 'utf8')
+  .split('\n').filter(line => line.startsWith('| `headgate_'))
+
+/** Returns the second cell of the row that has a metric. */
+function cellOf (metric: string): string {
+  return rows.find(row => row.split(' | ')[0]?.includes(`\`${metric}\``))?.split(' | ')[1] ?? ''
+}
+
+function codeIn (text: string): string[] {
+  return [...text.matchAll(/`([^`]+)`/g)].map(([, code = '']) => code)
+}
+
+t.test('the table has every metric of the gateway, and no other', async t => {
+  const { gateway } = await testGateway(t)
+  const names = new Metrics(() => gateway).families().map(({ name }) => name).filter(name => name.startsWith('headgate_'))
+  t.same(rows.flatMap(row => codeIn(row.split(' | ')[0] ?? '')).toSorted(), names.toSorted())
+})
+
+t.test('the values of `limit` are the names of the limits', async t => {
+  t.same(codeIn(cellOf('headgate_limits_refused_total')), ['limit', ...limitNames])
+})
+
+t.test('every value of `limit`, `outcome` and `direction` that is sent is in the table', async t => {
+  const metrics = new CallMetrics(() => true)
+  const outcomes: Record<Outcome, true> = { ok: true, error: true, client_closed: true }
+  for (const outcome of Object.keys(outcomes) as Outcome[]) { // the keys of a record of outcomes
+    for (const refusedBy of limitNames) {
+      const record = Object.assign(new CallRecord('chat'), { outcome, refusedBy, modelId: 'openai/gpt-5', providerId: 'openai' })
+      metrics.observe({ record, receivedAtMs: performance.now() }, { prompt_tokens: 1, completion_tokens: 1, cached_tokens: 0, cost_nano_usd: 0 })
+    }
+  }
+  const values = (metric: string, label: string): Set<string> => {
+    const samples = metrics.families().find(({ name }) => name === metric)?.samples ?? []
+    return new Set(samples.map(([series]) => new RegExp(`[{,]${label}="([^"]*)"`).exec(series)?.[1] ?? ''))
+  }
+  for (const [metric, label, count] of [
+    ['headgate_limits_refused_total', 'limit', limitNames.length], ['headgate_calls_total', 'outcome', 3], ['headgate_tokens_total', 'direction', 2]
+  ] as const) {
+    const sent = values(metric, label)
+    t.equal(sent.size, count, `${metric} has ${count} values of ${label}`)
+    t.same([...sent].filter(value => !codeIn(cellOf(metric)).includes(value)), [], `${metric} in docs/operations.md`)
+  }
+})
