@@ -44,7 +44,7 @@ export function conversation<S extends TSchema, C> (
     map(dialect.sizes(services.settings.limits)),
     map(dialect.input),
     map(checkChatRules),
-    map(call => checkToolScope(call)),
+    map(checkToolScope),
     afterRules,
     routeModel(services, { settings: chatSettings, attributes: chatAttributes, requirements: chatRequirements }),
     dryRun(services, 'chat', { estimate: estimateChat }),

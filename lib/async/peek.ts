@@ -4,13 +4,13 @@ import { Flow, pulling } from '../core/flow.ts'
 /** A source whose first value is known. */
 export interface PeekResult<T> {
   readonly first: T
-  /** All of it, the first included. Leaving it early returns the source. */
+  /** All of it, the first included. Leaving early calls `return()` of the source. */
   readonly all: AsyncIterable<T>
 }
 
 /**
  * Waits for the first value, which decides the head of a reply. `it-peekable` takes the same time (0.51 µs a value, this
- * 0.55), but does not return its source when it is left early: the provider's connection would stay open.
+ * 0.55), but does not call `return()` of its source when it is left early: the provider's connection would stay open.
  *
  * @throws what the source throws before it; `internal_error` when there is none
  */

@@ -10,8 +10,8 @@ export interface Deadline {
   readonly end: () => void
 }
 
-/** @param reason what the signal's reason will be when the time is up */
-export function startDeadline (ms: number, parent: CallSignal, reason: unknown): Deadline {
+/** @param reason of the signal when the time is up. Default: an `AbortError` */
+export function startDeadline (ms: number, parent: CallSignal, reason?: unknown): Deadline {
   const controller = new AbortController()
   setMaxListeners(0, controller.signal) // many listeners use it, and each removes itself
   let passed = false

@@ -14,7 +14,7 @@ type Alias =
  */
 export interface ChatInput extends Omit<ChatRequest, Alias> {
   readonly messages: readonly Message[]
-  /** The fields the caller wrote, where they are not `messages`, so that errors can name them. */
+  /** The origin of the messages, so that errors can name the caller's field. */
   readonly originalInput?: OriginalInput
 }
 

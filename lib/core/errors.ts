@@ -10,7 +10,7 @@ import type { ErrorBody, ValidationErrorBody } from '../../schemas/errors.ts'
 
 export type ErrorType = ErrorBody['error']['type']
 
-/** The party at fault, which decides what may be tried next (see `stages/provider-call`). */
+/** The kind of fault, which decides what may be tried next (see `stages/provider-call`). */
 export type Fault =
   /** Nothing another attempt could change: the request itself is at fault. */
   | 'caller'

@@ -1,5 +1,6 @@
 /**
- * The way of one value through a pipeline, without an iterator for each stage.
+ * A flow: a source that holds one call and the functions that its stages added, so that a pipeline needs no iterator for
+ * each stage.
  *
  * A call is one value, and what comes out of it has one source: its answer. Stages made by `map`, `flatMap` and
  * `transform` that are given a flow therefore add their function to it instead of wrapping it: steps are called in a

@@ -1,6 +1,6 @@
 /**
- * The facts of one call: filled by the stages as they learn it, read once at the end by the
- * log line and the usage ledger. No bodies, no secrets.
+ * The facts of one call: filled by the stages as they learn them, read by the log line, the usage ledger and the
+ * metrics. No bodies, no secrets.
  */
 
 import { asGatewayError } from './errors.ts'
@@ -18,7 +18,7 @@ export interface FailedAttempt {
   readonly reason: string
 }
 
-/** A request that was paid for in vain. Without `usage` it is estimated by the request of the call. */
+/** A request that a provider bills although its answer was not used. Without `usage` it is estimated by the request of the call. */
 export interface WastedRequest {
   readonly modelId: string
   readonly usage?: Usage | undefined
@@ -86,7 +86,10 @@ export class CallRecord {
   usage: Usage | undefined = undefined
   /** True when `usage` is not all that the provider reported: a guess of the gateway, or a part. */
   usageEstimated: boolean | undefined = undefined
-  /** The usage of each answer that `usage` adds up, and what had been used before it: a long prompt has a price of its own. */
+  /**
+   * The usage of each answer that `usage` adds up: each is priced by itself, since a long prompt has a price of its own.
+   * `earlier` is the usage of the call before that answer; a later report with the same one replaces it.
+   */
   answers: ReadonlyArray<{ readonly earlier: Usage | undefined, readonly usage: Usage }> = []
   /** Counts the tokens of the request, for an estimate: called at the end, and only when no usage came. */
   countPrompt: (() => number | undefined) | undefined = undefined

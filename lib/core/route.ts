@@ -9,9 +9,9 @@ export interface Route {
   readonly modelId: string
   /** The traits of the model, if the catalogue or the operator knows them. */
   readonly traits?: Traits | undefined
-  /** Defaults from `{ model, settings }`; what the request says wins. */
+  /** Defaults of the request's fields: those of `defaults`, then those the caller sent in `{ model, settings }`. What the request says wins. */
   readonly settings?: Readonly<Record<string, unknown>>
-  /** The same from the configuration, for chat requests (`routes.<name>.models[].settings`); `settings` has them then. */
+  /** Settings from the configuration (`routes.<name>.models[].settings`). `choose-routes` copies them into `settings`, below those of the caller; nothing reads them afterwards. */
   readonly defaults?: Readonly<Record<string, unknown>>
   /** Milliseconds after which the next route is started as well. Default: never. */
   readonly hedgeAfterMs?: number

@@ -18,7 +18,7 @@ import { Flow, type Open, type Step, type Transformer } from './flow.ts'
 
 export type { Transformer }
 
-/** Takes a source, returns a source. Leaving early returns the source it was given. */
+/** Takes a source, returns a source. Leaving early calls `return()` of its source. */
 export type Stage<In, Out = In> = (source: AsyncIterable<In>) => AsyncIterable<Out>
 
 /** A stage whose output has the type of its input. */

@@ -2,8 +2,7 @@
  * A dialect: how callers speak to the gateway. Its request becomes a `ChatInput`, and its answer is made of the
  * events that every provider's answer becomes; all stages in between are the same (`pipelines/conversation`).
  *
- * To add one: a folder with `input`, `encode`, `complete` and `errors`, which `index` puts together, a schema in
- * `schemas/`, and a row in the table of endpoints.
+ * To add one, see *Where to add what* in `lib/README.md`.
  */
 
 import type { Static, TSchema } from 'typebox'

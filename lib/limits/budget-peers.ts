@@ -18,7 +18,7 @@ import { processName, processState } from '../async/process-name.ts'
 import type { Database } from '../stores/database.ts'
 import type { Statement } from '../stores/statement-cache.ts'
 
-/** An amount that a gateway may still spend, or has spent and not recorded yet. */
+/** An amount that a gateway has reserved for open calls, or spent and not recorded yet. */
 export interface Holding {
   readonly keyId: string
   /** The first millisecond of the period of its budget. */

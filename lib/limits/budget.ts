@@ -16,7 +16,7 @@ export interface Spending {
   /** Billionths of a dollar. */
   readonly spent: number
   readonly reserved: number
-  /** The same of other gateways on the store, and what is not recorded yet of this one; 0 while it is alone. */
+  /** Spent or reserved by other gateways on the store, and spent but not recorded yet by this one; 0 while it is alone. */
   readonly elsewhere: number
 }
 

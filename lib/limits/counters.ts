@@ -48,7 +48,7 @@ export interface RateLimits {
 export type LimitDecision = { readonly rateLimits: RateLimits } & (
   /** `nanoUsd` is what was reserved of the budget. */
   | { readonly admitted: true, readonly reservation: number, readonly nanoUsd: number }
-  /** `budget` lasts until its period ends; `reserved` may end with open calls. */
+  /** `budget` lasts until its period ends; `budget_reserved` may end with open calls. */
   | { readonly admitted: false, readonly reason: Limit, readonly waitMs: number }
 )
 
@@ -108,7 +108,7 @@ export class LimitCounters {
     return counted
   }
 
-  /** Sets what else may be spent of a budget, after `setSpent` of the same period. */
+  /** Sets how much of a budget other gateways hold, or this one has spent and not recorded, after `setSpent` of the same period. */
   setElsewhere (keyId: string, { per }: Period, elsewhere: number): void {
     const { spendings } = this.#stateOf(keyId)
     const known = spendings.get(per)

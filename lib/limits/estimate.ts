@@ -24,9 +24,9 @@ export interface Estimate {
    * its provider does not report them, and in no limit of tokens per minute.
    */
   readonly units?: Units
-  /** The most that can be. Default: `units`. */
+  /** The most units the call can use. Default: `units`. */
   readonly maxUnits?: Units
-  /** The least that is worth reserving where less than the most is left. Default: `maxUnits`. */
+  /** The fewest units worth reserving where less than the most is left. Default: `maxUnits`. */
   readonly minUnits?: Units
   /** True when a part of the prompt is marked for the provider's cache. */
   readonly writesCache?: boolean

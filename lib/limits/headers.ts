@@ -11,8 +11,8 @@ export function rateLimitHeaders ({ requests, tokens }: RateLimits): Record<stri
 }
 
 /**
- * Returns the headers of a refusal. Where only concurrent calls block but the calls in flight
- * do, no request remains until one of them has ended.
+ * Returns the headers of a refusal. When concurrent calls are what refuses, or a budget that open calls have
+ * reserved, no request remains until one of them has ended.
  */
 export function refusalHeaders ({ rateLimits, reason, waitMs }: Refusal, { concurrentCalls }: KeyLimits): Record<string, string> {
   const headers = rateLimitHeaders(rateLimits)

@@ -54,7 +54,7 @@ export class ToolLoop {
     this.#seesImages = seesImages
     this.#affords = affords
     this.#callerFunctions = ownFunctions(call.request)
-    this.#clock = startDeadline(limits.loopMs, call.signal, undefined)
+    this.#clock = startDeadline(limits.loopMs, call.signal)
     this.#errors = { ...open.errors }
   }
 

@@ -138,7 +138,7 @@ async function openTools (
   const servers = requestedServers(request)
   checkServers(servers, key)
   const errors: Record<string, ToolServerError> = {}
-  const timeout = startDeadline(settings.connectMs, signal, undefined)
+  const timeout = startDeadline(settings.connectMs, signal)
   const listed = await Promise.all(servers.map(async requested => {
     let phase: Phase = 'resolve'
     try {

@@ -2,8 +2,8 @@
  * Every model Headgate knows, each under the provider that serves it.
  *
  * Later sources win over earlier ones: the provider's own list, the catalogue, the models a provider
- * brings along, the configuration. A snapshot (`gpt-4o-2024-08-06`) has what its model has, unless
- * something is said of the snapshot itself.
+ * brings along, the configuration. A snapshot (`gpt-4o-2024-08-06`) inherits what is known of its
+ * model, unless something is said of the snapshot itself.
  */
 
 import { providerLabels, type ProviderKind } from '../../schemas/providers.ts'

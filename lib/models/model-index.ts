@@ -124,7 +124,7 @@ function resolveAliases (
   return found
 }
 
-/** Returns true for a name with half a character, which JSON can hold and no URL. */
+/** Returns true for a name with a lone surrogate, which JSON can hold and no URL. */
 function hasLoneSurrogate (name: string): boolean {
   return /\p{Surrogate}/u.test(name)
 }

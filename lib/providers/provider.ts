@@ -11,7 +11,7 @@ import type { CallSignal } from '../core/call-signal.ts'
 import type { Route } from '../core/route.ts'
 import type { Secret } from '../core/secret.ts'
 import type {
-ChatEvent,EmbeddingsEvent,ImageEvent,ResultEvent,SpeechEvent,TranscriptEvent
+  ChatEvent, EmbeddingsEvent, ImageEvent, ResultEvent, SpeechEvent, TranscriptEvent
 } from '../core/events.ts'
 import type { Failure } from './provider-failure.ts'
 import type { ChatInput } from '../chat/input.ts'

@@ -115,7 +115,7 @@ function choicesOf (model: ModelRequest['model']): readonly ModelChoice[] {
   return isList(model) ? model : [model]
 }
 
-/** `Array.isArray` does not applyPreferences a readonly array. */
+/** Tells a list from one choice: `Array.isArray` does not narrow a readonly array. */
 function isList (model: ModelChoice | readonly ModelChoice[]): model is readonly ModelChoice[] {
   return Array.isArray(model)
 }

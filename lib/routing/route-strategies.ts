@@ -7,7 +7,7 @@ import type { ModelEntry } from '../core/model.ts'
 
 /**
  * Returns the routes of a configured route, in the order that is the same for every call; that of
- * `weighted` and `fastest` is left to `orderForCall`.
+ * `weighted`, `fastest` and `balanced` is left to `orderForCall`.
  *
  * @param resolved returns the routes of one of its models
  */

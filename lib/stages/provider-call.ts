@@ -33,7 +33,7 @@ export interface ProviderCallServices extends Pick<Services, 'providers'>, Parti
  * Calls the provider and yields its answer: at least one batch, the first of which holds visible output or the
  * end of the answer. A complete answer is one batch.
  *
- * @param services `abandoned` reads answers to their end after the caller has left, for providers with
+ * @param services `abandonedAnswers` reads answers to their end after the caller has left, for providers with
  *   `on_disconnect: drain`; `routeHealth` is what is known of the gateway's own credentials: calls with
  *   `X-Provider-Key` neither use nor update it. Default: a new instance of each
  * @param options replace those of `settings.limits`

@@ -2,8 +2,8 @@
  * Bytes between a socket that pushes and a pipeline that pulls.
  *
  * What has arrived since the last pull is handed over as one piece, so a consumer that falls
- * behind does more per step instead of falling further behind. Above the mark the socket is
- * paused: a caller who never reads costs 64 KiB, not the complete answer.
+ * behind does more per step instead of falling further behind. Above 64 KiB (the high-water
+ * mark) the socket is paused: a caller who never reads costs that much, not the complete answer.
  */
 
 import { GatewayError } from '../core/errors.ts'

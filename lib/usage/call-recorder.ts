@@ -62,7 +62,7 @@ export class CallRecorder {
     void ledger.recordOpen(row)
   }
 
-  /** Takes a call that has ended. @returns its row; `undefined` for a call without a valid key */
+  /** Completes the row of a call that has ended, and settles its reservation. @returns its row; `undefined` for a call without a valid key */
   end (call: Call): UsageRow | undefined {
     const { ledger, limiter } = this.#parts
     let row: UsageRow | undefined
