@@ -47,3 +47,13 @@ t.test('/health reports what does not work while calls go on', async t => {
   await api.gateway.reload(api.gateway.services.settings)
   t.same(await (await api.get('/health')).json(), { status: 'ok', degraded: ['keys'] })
 })
+
+t.test('where the default model of an endpoint is not enabled, a request without a model is told to name one', async t => {
+  const api = await testGateway(t, { providers: [sandbox] })
+  const document = { type: 'document_url', document_url: 'https://example.com/a.pdf' }
+  for (const [path, body] of [['/v1/images/generations', { prompt: 'a cat' }], ['/v1/ocr', { document }]] as const) {
+    const answer = await api.post(path, body)
+    t.equal(answer.status, 404, path)
+    t.match(await answer.json(), { error: { code: 'model_not_found', param: 'model', message: /^`model` is required: the default of this endpoint, `[^`]+`, is not enabled here\.$/ } })
+  }
+})

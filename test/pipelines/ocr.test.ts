@@ -195,6 +195,15 @@ t.test('a body that is not UTF-8 is refused, with a long string in it or without
   t.equal(upstream.requests.length, 0)
 })
 
+t.test('a document that is too large is named in the refusal, with its limit in the unit of all others', async t => {
+  const mebibyte = 1024 * 1024
+  const { upstream, read } = await start(t, {}, { documentBytes: mebibyte, jsonBodyBytes: mebibyte })
+  const answer = await read(`data:application/pdf;base64,${'A'.repeat(3 * mebibyte)}`)
+  t.equal(answer.status, 413)
+  t.match(await answer.json(), { error: { code: 'file_too_large', param: 'document', message: 'The body is larger than 2.3 MB.' } })
+  t.equal(upstream.requests.length, 0)
+})
+
 t.test('too many pages: counted here for a PDF that came along, else in the answer', async t => {
   const { upstream, read } = await start(t, () => ({ pieces: [pages(...Array.from({ length: 1001 }, () => 'x'))] }))
   const tooMany = { error: { code: 'invalid_document', param: 'document', message: /1001 pages/ } }
