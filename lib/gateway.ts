@@ -147,7 +147,7 @@ export async function createGateway (settings: Settings, given: GatewayParts): P
       if (toolCallIds !== undefined && providerId !== undefined) services.routeHealth.toolCalls.note(toolCallIds, providerId)
       return recorder.recordBeforeLastByte(call)
     },
-    onUploadKept: error => log.warn({ cause: loggableError(error) }, 'failed to delete uploaded files'),
+    onUploadDeleteFailed: error => log.warn({ cause: loggableError(error) }, 'failed to delete uploaded files'),
     onEnd
   })
   const deferredCalls = new Set<Call>()

@@ -24,9 +24,9 @@ export async function peek<T> (source: AsyncIterable<T>): Promise<PeekResult<T>>
     [Symbol.asyncIterator]: () => ({
       next: () => {
         if (pending === undefined) return rest.next()
-        const given = pending
+        const result = pending
         pending = undefined
-        return Promise.resolve(given)
+        return Promise.resolve(result)
       },
       return: async () => await rest.return?.() ?? { done: true, value: undefined }
     })
@@ -39,9 +39,9 @@ export async function collected<T> (source: AsyncIterable<T>): Promise<T[]> {
   const rest = pulling(source)
   const values: T[] = []
   for (;;) {
-    let given = rest.pull()
-    if (given instanceof Promise) given = await given
-    if (given.done === true) return values
-    values.push(given.value)
+    let result = rest.pull()
+    if (result instanceof Promise) result = await result
+    if (result.done === true) return values
+    values.push(result.value)
   }
 }

@@ -1,6 +1,6 @@
 /** The input that stages and adapters work on, whichever dialect the caller speaks: each dialect's `input` makes it. */
 
-import type { ValidCall } from '../core/call.ts'
+import type { RoutedCall, ValidCall } from '../core/call.ts'
 import type { ChatRequest } from '../../schemas/chat.ts'
 import type { Message } from '../../schemas/messages.ts'
 
@@ -26,3 +26,6 @@ export interface OriginalInput {
 }
 
 export type ChatCall = ValidCall<ChatInput>
+
+/** The same call once its routes are chosen. */
+export type RoutedChatCall = RoutedCall<ChatInput>

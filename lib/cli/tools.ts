@@ -89,7 +89,7 @@ export async function useTools (
   try {
     const spec = /^https?:\/\//i.test(server) ? { url: server } : { slug: server }
     const { signal } = new AbortController()
-    const open = await servers.open({ request: { mcp_servers: { ...spec, headers } }, key: { id: '' }, taken: new Set(), signal })
+    const open = await servers.open({ request: { mcp_servers: { ...spec, headers } }, key: { id: '' }, reservedNames: new Set(), signal })
     const [failed] = Object.entries(open.errors)
     if (failed !== undefined) throw failure(...failed)
     if (action === 'call') return await callTool(open, tool, args, json, out)

@@ -11,7 +11,7 @@ import type { ErrorBody, ValidationErrorBody } from '../../schemas/errors.ts'
 export type ErrorType = ErrorBody['error']['type']
 
 /** The kind of fault, which decides what may be tried next (see `stages/provider-call`). */
-export type Fault =
+export type FaultKind =
   /** Nothing another attempt could change: the request itself is at fault. */
   | 'caller'
   /** The request is too long for this model; another model of the list may take it. */
@@ -25,7 +25,7 @@ export type Fault =
   /** Network, 5xx, unreadable answer: the same target may work in a moment. */
   | 'transient'
 
-interface CodeRow { status: number, type: ErrorType, message: string, fault?: Fault }
+interface CodeRow { status: number, type: ErrorType, message: string, fault?: FaultKind }
 
 /**
  * Every code Headgate sends, with its status, type and default message. Codes with `upstream_` are faults of a provider.
@@ -193,7 +193,7 @@ export interface GatewayErrorOptions {
   type?: ErrorType | undefined
   /** The upstream's own code, when it tells the caller more than the gateway's. */
   shownCode?: string | undefined
-  fault?: Fault | undefined
+  fault?: FaultKind | undefined
   /** Seconds to wait as the provider says, already clamped to 1–60. */
   retryAfterSeconds?: number | undefined
   /** The provider's own limits, as headers of the answer. */
@@ -209,7 +209,7 @@ export class GatewayError extends Error {
   readonly status: number
   readonly type: ErrorType
   readonly param: string | null
-  readonly fault: Fault
+  readonly fault: FaultKind
   readonly retryAfterSeconds: number | undefined
   readonly rateLimits: Readonly<Record<string, string>> | undefined
   readonly acceptedByProvider: boolean

@@ -12,12 +12,12 @@
  * Any other stage reads a flow as it reads every source, so both kinds stand in one list.
  */
 
-export type Given<T> = IteratorResult<T, undefined>
+export type PullResult<T> = IteratorResult<T, undefined>
 
 /** An iterator that says without a promise what it knows already. */
 export interface PullSource<T> extends AsyncIterator<T, undefined> {
   /** Does what `next` does. Not before the last one is settled. */
-  readonly pull: () => Given<T> | Promise<Given<T>>
+  readonly pull: () => PullResult<T> | Promise<PullResult<T>>
 }
 
 /** Keeps the state of one run of a stage. */
@@ -63,8 +63,8 @@ export class Flow<Out> implements AsyncIterableIterator<Out, undefined>, PullSou
   /** The first transformer that has not ended; set once the source has. */
   #ending: number | undefined
   #ended = false
-  readonly #onGiven = (given: Given<unknown>): Given<Out> | Promise<Given<Out>> => this.#take(given) ?? this.#read()
-  readonly #onFailed = (error: unknown): Given<Out> | Promise<Given<Out>> => this.#fail(0, error)
+  readonly #onPulled = (result: PullResult<unknown>): PullResult<Out> | Promise<PullResult<Out>> => this.#take(result) ?? this.#read()
+  readonly #onFailed = (error: unknown): PullResult<Out> | Promise<PullResult<Out>> => this.#fail(0, error)
 
   constructor (value: unknown) {
     this.#value = value
@@ -98,7 +98,7 @@ export class Flow<Out> implements AsyncIterableIterator<Out, undefined>, PullSou
   }
 
   /** @throws what a stage throws; or rejects with it */
-  pull (): Given<Out> | Promise<Given<Out>> {
+  pull (): PullResult<Out> | Promise<PullResult<Out>> {
     if (this.#unread !== undefined) {
       const { value, from } = this.#unread
       this.#unread = undefined
@@ -109,11 +109,11 @@ export class Flow<Out> implements AsyncIterableIterator<Out, undefined>, PullSou
     return this.#begun ? this.#read() : this.#begin()
   }
 
-  async next (): Promise<Given<Out>> {
+  async next (): Promise<PullResult<Out>> {
     return await this.pull()
   }
 
-  async return (): Promise<Given<Out>> {
+  async return (): Promise<PullResult<Out>> {
     this.#ended = true
     this.#unread = undefined
     await this.#source?.return?.()
@@ -124,7 +124,7 @@ export class Flow<Out> implements AsyncIterableIterator<Out, undefined>, PullSou
     return this
   }
 
-  #begin (): Given<Out> | Promise<Given<Out>> {
+  #begin (): PullResult<Out> | Promise<PullResult<Out>> {
     this.#begun = true
     let value: unknown
     try {
@@ -136,7 +136,7 @@ export class Flow<Out> implements AsyncIterableIterator<Out, undefined>, PullSou
     return value instanceof Promise ? value.then(there => this.#start(there), this.#onFailed) : this.#start(value)
   }
 
-  #start (value: unknown): Given<Out> | Promise<Given<Out>> {
+  #start (value: unknown): PullResult<Out> | Promise<PullResult<Out>> {
     if (this.#ended) return done
     if (this.#open === undefined) {
       this.#ending = 0
@@ -158,7 +158,7 @@ export class Flow<Out> implements AsyncIterableIterator<Out, undefined>, PullSou
   }
 
   /** Goes the way of another flow and then its own: what comes out of the last value is all that does. */
-  #become (inner: Flow<unknown>): Given<Out> | Promise<Given<Out>> {
+  #become (inner: Flow<unknown>): PullResult<Out> | Promise<PullResult<Out>> {
     this.#value = inner.#value
     this.#steps = inner.#steps
     this.#open = inner.#open
@@ -167,30 +167,30 @@ export class Flow<Out> implements AsyncIterableIterator<Out, undefined>, PullSou
     return this.#begin()
   }
 
-  #read (): Given<Out> | Promise<Given<Out>> {
+  #read (): PullResult<Out> | Promise<PullResult<Out>> {
     const source = this.#source
     if (source === undefined) return done
     for (;;) {
-      let given: Given<unknown> | Promise<Given<unknown>>
+      let result: PullResult<unknown> | Promise<PullResult<unknown>>
       try {
-        given = source.pull()
+        result = source.pull()
       } catch (error) {
         return this.#fail(0, error)
       }
-      if (given instanceof Promise) return given.then(this.#onGiven, this.#onFailed)
-      const out = this.#take(given)
+      if (result instanceof Promise) return result.then(this.#onPulled, this.#onFailed)
+      const out = this.#take(result)
       if (out !== undefined) return out
     }
   }
 
-  #take (given: Given<unknown>): Given<Out> | Promise<Given<Out>> | undefined {
+  #take (result: PullResult<unknown>): PullResult<Out> | Promise<PullResult<Out>> | undefined {
     if (this.#ended) return done
-    if (given.done === true) return this.#end(0)
-    return this.#push(given.value, 0)
+    if (result.done === true) return this.#end(0)
+    return this.#push(result.value, 0)
   }
 
   /** Pushes a value through the transformers from one of them on; `undefined` when one gives nothing for it. */
-  #push (given: unknown, from: number): Given<Out> | Promise<Given<Out>> | undefined {
+  #push (given: unknown, from: number): PullResult<Out> | Promise<PullResult<Out>> | undefined {
     let value = given
     for (let at = from; at < this.#transformers.length; at++) {
       try {
@@ -204,13 +204,13 @@ export class Flow<Out> implements AsyncIterableIterator<Out, undefined>, PullSou
   }
 
   /** Ends with the error of a transformer, which has the last word as of a source that failed. */
-  #broken (at: number, error: unknown): Given<Out> | Promise<Given<Out>> {
+  #broken (at: number, error: unknown): PullResult<Out> | Promise<PullResult<Out>> {
     const returned = this.#ending === undefined ? this.#source?.return?.() : undefined
     return returned === undefined ? this.#fail(at, error) : Promise.resolve(returned).then(() => this.#fail(at, error))
   }
 
   /** Ends the transformers from one of them on, each with a last value if it has one. */
-  #end (from: number): Given<Out> | Promise<Given<Out>> {
+  #end (from: number): PullResult<Out> | Promise<PullResult<Out>> {
     for (let at = from; at < this.#transformers.length; at++) {
       let value: unknown
       this.#ending = at + 1
@@ -227,7 +227,7 @@ export class Flow<Out> implements AsyncIterableIterator<Out, undefined>, PullSou
   }
 
   /** Gives the error to the transformers from one of them on, until one has a last value or none instead of it. */
-  #fail (from: number, thrown: unknown): Given<Out> | Promise<Given<Out>> {
+  #fail (from: number, thrown: unknown): PullResult<Out> | Promise<PullResult<Out>> {
     let error = thrown
     for (let at = from; at < this.#transformers.length; at++) {
       const transformer = this.#transformers[at]

@@ -11,7 +11,7 @@ import type { Limit } from './key.ts'
 /** The end of a call. A disconnect is an outcome of its own, not an error. */
 export type Outcome = 'ok' | 'error' | 'client_closed'
 
-/** A route that was tried in vain, or skipped. */
+/** A route that was tried without success, or skipped. */
 export interface FailedAttempt {
   readonly route: Route
   /** The code of an error, or what spoke against asking. */

@@ -124,10 +124,10 @@ class Mapped<Out> implements AsyncIterableIterator<Out, undefined> {
   }
 
   async next (): Promise<IteratorResult<Out, undefined>> {
-    const given = await this.#source.next()
-    if (given.done === true) return done
+    const result = await this.#source.next()
+    if (result.done === true) return done
     try {
-      let { value } = given
+      let { value } = result
       for (const step of this.#steps) {
         value = step(value)
         if (value instanceof Promise) value = await value
@@ -165,8 +165,8 @@ class FlatMapped<In, Out> implements AsyncIterableIterator<Out, undefined> {
       if (outer?.done === true) return done
       try {
         if (outer !== undefined) this.#inner = this.#open(outer.value)[Symbol.asyncIterator]()
-        const given = await this.#inner?.next()
-        if (given?.done === false) return given
+        const result = await this.#inner?.next()
+        if (result?.done === false) return result
         this.#inner = undefined
       } catch (error) {
         await this.#source.return?.()
@@ -201,15 +201,15 @@ class Transformed<In, Out> implements AsyncIterableIterator<Out, undefined> {
 
   async next (): Promise<IteratorResult<Out, undefined>> {
     while (!this.#ended) {
-      let given: IteratorResult<In>
+      let result: IteratorResult<In>
       try {
-        given = await this.#source.next()
+        result = await this.#source.next()
       } catch (error) {
         return this.#last(this.#transformer.fail === undefined ? rethrow(error) : this.#transformer.fail(error))
       }
-      if (given.done === true) return this.#last(this.#transformer.end?.())
+      if (result.done === true) return this.#last(this.#transformer.end?.())
       try {
-        const value = this.#transformer.push(given.value)
+        const value = this.#transformer.push(result.value)
         if (value !== undefined) return { done: false, value }
       } catch (error) {
         await this.return()

@@ -4,14 +4,12 @@ import { startDeadline } from '../async/start-deadline.ts'
 import { GatewayError, asGatewayError } from '../core/errors.ts'
 import { usageLimits, type KeyLimits } from '../core/key.ts'
 import { CallRecord, noteError } from '../core/record.ts'
-import type { AuthedCall, Call, RoutedCall } from '../core/call.ts'
-import type { ChatInput } from '../chat/input.ts'
+import type { AuthedCall, Call } from '../core/call.ts'
+import type { ChatInput, RoutedChatCall } from '../chat/input.ts'
 import type { Reply } from '../core/reply.ts'
 import type { Settings } from '../core/settings.ts'
 import type { Keys } from '../keys/keys.ts'
 import type { StoredAnswer } from './deferred-store.ts'
-
-type ChatCall = RoutedCall<ChatInput>
 
 interface TaskServices {
   readonly keys: Keys
@@ -21,9 +19,9 @@ interface TaskServices {
 /** A stored call, as JSON: what is needed to run it, without any credential. */
 export interface DeferredTask {
   readonly id: string
-  readonly key: ChatCall['key']
+  readonly key: RoutedChatCall['key']
   readonly request: ChatInput
-  readonly routes: ChatCall['routes']
+  readonly routes: RoutedChatCall['routes']
 }
 
 export interface TaskEvents {
@@ -43,7 +41,7 @@ const keyCheckMs = 1000
  * @returns the answer, error answers included; rejects with the signal's reason when that aborts
  */
 export function createTaskAnswerer (
-  services: TaskServices, answer: (call: ChatCall) => Promise<Reply>, events: TaskEvents
+  services: TaskServices, answer: (call: RoutedChatCall) => Promise<Reply>, events: TaskEvents
 ): (task: string, signal: AbortSignal) => Promise<StoredAnswer> {
   return async (task, signal) => {
     const stored = JSON.parse(task) as DeferredTask // by us
@@ -89,7 +87,7 @@ function mayRun ({ keys }: TaskServices, { key }: AuthedCall): boolean {
   return known !== undefined && known.endpoints?.includes('chat') !== false
 }
 
-function callOf ({ id, key, request, routes }: DeferredTask, limits: KeyLimits, signal: AbortSignal): ChatCall {
+function callOf ({ id, key, request, routes }: DeferredTask, limits: KeyLimits, signal: AbortSignal): RoutedChatCall {
   const record = new CallRecord('chat')
   record.keyId = key.id
   record.requestedModel = routes.map(route => route.modelId).join(', ')

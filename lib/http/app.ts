@@ -44,7 +44,7 @@ export interface AppOptions {
   /** Called with each call whose answer is complete but for its last byte, which waits for the result. */
   readonly beforeLastByte?: RecordCall
   /** Called with the error when uploaded files of a call could not be deleted. */
-  readonly onUploadKept?: (error: unknown) => void
+  readonly onUploadDeleteFailed?: (error: unknown) => void
   /** Called after each call, once its answer is written or abandoned and its record is complete. */
   readonly onEnd: (call: Call) => void
 }
@@ -76,10 +76,10 @@ export function createApp (options: AppOptions): App {
   const pipelining = new Pipelining(limits.pipelinedRequests)
   const waiting = new Set<{ readonly calls: Set<OpenCallEntry>, readonly resolve: () => void }>()
 
-  const end = (link: OpenCallEntry): void => {
-    open.delete(link)
+  const end = (entry: OpenCallEntry): void => {
+    open.delete(entry)
     for (const waiter of waiting) {
-      waiter.calls.delete(link)
+      waiter.calls.delete(entry)
       if (waiter.calls.size > 0) continue
       waiting.delete(waiter)
       waiter.resolve()
@@ -92,8 +92,8 @@ export function createApp (options: AppOptions): App {
   ): Promise<void> => {
     const endpoint = target instanceof GatewayError ? undefined : target
     const { call, abort, close } = readCall(request, response, params, endpoint, limits, admission)
-    const link = new OpenCallEntry(abort, call)
-    open.add(link)
+    const entry = new OpenCallEntry(abort, call)
+    open.add(entry)
     if (options.draining()) response.shouldKeepAlive = false
     try {
       if (target instanceof GatewayError) throw target
@@ -108,8 +108,8 @@ export function createApp (options: AppOptions): App {
     } finally {
       if (!request.complete) discardBody(request)
       if (call.record.whenUsageKnown !== undefined) await call.record.whenUsageKnown
-      end(link)
-      close(options.onUploadKept)
+      end(entry)
+      close(options.onUploadDeleteFailed)
       call.record.outcome ??= call.signal.aborted ? noteError(call.record, call.signal.reason) : 'ok'
       // Whatever the head had said: the caller did not read the answer to its end.
       if (call.record.outcome === 'client_closed') call.record.status = 499

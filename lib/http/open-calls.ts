@@ -1,7 +1,7 @@
 /**
  * Lists the open calls in the order they came.
  *
- * A ring of links and not a `Set`: a set whose members change allocates a new table every
+ * A ring of entries and not a `Set`: a set whose members change allocates a new table every
  * few dozen calls, and each old table, dead but in old space, keeps the calls it held alive until
  * the next full collection: a third of all that was promoted, and up to a quarter of the CPU time
  * of a JSON call.
@@ -32,28 +32,28 @@ export class OpenCalls implements Iterable<OpenCallEntry> {
     return this.#size
   }
 
-  add (link: OpenCallEntry): void {
+  add (entry: OpenCallEntry): void {
     this.#size++
-    link.previous = this.#ring.previous
-    link.next = this.#ring
-    link.previous.next = link
-    this.#ring.previous = link
+    entry.previous = this.#ring.previous
+    entry.next = this.#ring
+    entry.previous.next = entry
+    this.#ring.previous = entry
   }
 
-  /** @param link one that was added and not deleted */
-  delete (link: OpenCallEntry): void {
+  /** @param entry one that was added and not deleted */
+  delete (entry: OpenCallEntry): void {
     this.#size--
-    link.previous.next = link.next
-    link.next.previous = link.previous
-    // A deleted link must not keep later ones alive.
-    link.previous = link
-    link.next = link
+    entry.previous.next = entry.next
+    entry.next.previous = entry.previous
+    // A deleted entry must not keep later ones alive.
+    entry.previous = entry
+    entry.next = entry
   }
 
   /** Iterates over the calls open now: additions and deletions meanwhile change nothing. */
   [Symbol.iterator] (): Iterator<OpenCallEntry> {
-    const links: OpenCallEntry[] = []
-    for (let link = this.#ring.next; link !== this.#ring; link = link.next) links.push(link)
-    return links.values()
+    const entries: OpenCallEntry[] = []
+    for (let entry = this.#ring.next; entry !== this.#ring; entry = entry.next) entries.push(entry)
+    return entries.values()
   }
 }

@@ -38,9 +38,9 @@ export interface AcceptedCall {
   /**
    * Must be called once, when the answer is written or abandoned.
    *
-   * @param onKept called with the error when uploaded files could not be deleted: they are deleted with the process
+   * @param onUploadDeleteFailed called with the error when uploaded files could not be deleted: they are deleted with the process
    */
-  readonly close: (onKept?: (error: unknown) => void) => void
+  readonly close: (onUploadDeleteFailed?: (error: unknown) => void) => void
 }
 
 /** A call to no endpoint: it has an id and a line in the log, and is refused. */
@@ -110,12 +110,12 @@ export function readCall (
   return {
     call,
     abort,
-    close: onKept => {
+    close: onUploadDeleteFailed => {
       clearTimeout(deadline)
       response.off('close', onClose)
       socket.off('close', onSocketClose)
       if (upload === undefined) admitted?.leave()
-      else void upload.remove().catch((error: unknown) => onKept?.(error)).finally(() => admitted?.leave())
+      else void upload.remove().catch((error: unknown) => onUploadDeleteFailed?.(error)).finally(() => admitted?.leave())
     }
   }
 }

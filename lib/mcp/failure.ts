@@ -9,7 +9,7 @@ import type { ToolServerError } from '../core/events.ts'
 /** Names the steps on the way to a tool's answer. */
 export type Phase = 'resolve' | 'connect' | 'initialize' | 'list' | 'call'
 
-export class ToolServerFault extends Error {
+export class ToolServerFailure extends Error {
   readonly phase: Phase
   readonly recommendation: string | undefined
 
@@ -28,52 +28,52 @@ export class ToolServerFault extends Error {
 }
 
 /** Converts an error into one of ours; `phase` is the step that failed. */
-export function asFailure (error: unknown, phase: Phase): ToolServerFault {
-  if (error instanceof ToolServerFault) return error
+export function asFailure (error: unknown, phase: Phase): ToolServerFailure {
+  if (error instanceof ToolServerFailure) return error
   const chain = [...causes(error)]
   const codes = new Set(chain.map(link => property(link, 'code')))
   const status = httpStatus(error)
   if (codes.has(addressRefused)) {
-    return new ToolServerFault('connect', 'The address of the tool server is not public.', {
+    return new ToolServerFailure('connect', 'The address of the tool server is not public.', {
       recommendation: 'Use a public address, or ask the operator to list the host in `tools.allowed_hosts`.',
       cause: error
     })
   }
   if (status === 401 || status === 403) {
-    return new ToolServerFault(phase === 'connect' ? 'initialize' : phase,
+    return new ToolServerFailure(phase === 'connect' ? 'initialize' : phase,
       `The tool server refused access (HTTP ${status}).`, {
         recommendation: 'Send credentials in `authorization`, `headers` or `credentials` of its entry in `mcp_servers`.',
         cause: error
       })
   }
   if (status !== undefined) {
-    return new ToolServerFault(phase === 'connect' ? 'initialize' : phase,
+    return new ToolServerFailure(phase === 'connect' ? 'initialize' : phase,
       `The tool server answered with HTTP ${status}.`, { recommendation: adviceFor(status), cause: error })
   }
   if (codes.has(answerTooLarge)) {
-    return new ToolServerFault(phase, 'The answer of the tool server is too large.', { cause: error })
+    return new ToolServerFailure(phase, 'The answer of the tool server is too large.', { cause: error })
   }
   if (chain.some(link => property(link, 'message') === 'bad port')) {
-    return new ToolServerFault(phase, 'The tool server could not be reached: HTTP clients do not connect to its port.', {
+    return new ToolServerFailure(phase, 'The tool server could not be reached: HTTP clients do not connect to its port.', {
       recommendation: 'Serve it at another port; see https://fetch.spec.whatwg.org/#port-blocking.', cause: error
     })
   }
   const network = chain.find(isNetworkError)
   if (network !== undefined) {
-    return new ToolServerFault(phase, `The tool server could not be reached (${String(property(network, 'code'))}).`, {
+    return new ToolServerFailure(phase, `The tool server could not be reached (${String(property(network, 'code'))}).`, {
       recommendation: 'Check the address, and that the server is running.', cause: error
     })
   }
   if (codes.has('REQUEST_TIMEOUT')) return timedOut(phase, error)
-  return new ToolServerFault(phase === 'connect' ? 'initialize' : phase,
+  return new ToolServerFailure(phase === 'connect' ? 'initialize' : phase,
     'The tool server did not follow the MCP protocol.', {
       recommendation: 'Check that the address is the endpoint of an MCP server.', cause: error
     })
 }
 
 /** Returns the failure of a server that took too long. */
-export function timedOut (phase: Phase, cause?: unknown): ToolServerFault {
-  return new ToolServerFault(phase, 'The tool server did not answer in time.', {
+export function timedOut (phase: Phase, cause?: unknown): ToolServerFailure {
+  return new ToolServerFailure(phase, 'The tool server did not answer in time.', {
     recommendation: 'Try again later, or remove the server from `mcp_servers`.', cause
   })
 }

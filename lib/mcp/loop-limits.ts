@@ -37,12 +37,12 @@ export class LoopLimits {
   }
 
   /** Returns why the calls of a turn are not run, if so. Calls that are run are remembered: asked once a turn. */
-  stopReason (calls: readonly TurnToolCall[], { turn, outOfTime, tokens, canAffordTurn: affordsTurn }: LoopState): StopReason | undefined {
+  stopReason (calls: readonly TurnToolCall[], { turn, outOfTime, tokens, canAffordTurn }: LoopState): StopReason | undefined {
     if (calls.length === 0) return undefined
     if (this.isLastTurn(turn)) return 'max_turns'
     if (outOfTime) return 'deadline'
     if (tokens >= this.#limits.loopTokens) return 'tokens'
-    if (!affordsTurn()) return 'budget'
+    if (!canAffordTurn()) return 'budget'
     if (calls.length > this.#limits.callsPerTurn) return 'calls_per_turn'
     return this.#areRepeated(calls) ? 'repeated_call' : undefined
   }

@@ -9,7 +9,7 @@
 
 import type { Dispatcher } from 'undici'
 import { ExpiringMap } from '../async/expiring-map.ts'
-import { ToolServerFault } from './failure.ts'
+import { ToolServerFailure } from './failure.ts'
 import { loadUndici } from './load-undici.ts'
 
 /** Describes where a registry says a server is, and what it must be sent. */
@@ -31,7 +31,7 @@ const notFoundTtlMs = 30_000
 
 export function createRegistry (baseUrl: string, dispatcher: () => Dispatcher): Registry {
   const base = /\/v0(\.\d+)?\/?$/.test(baseUrl) ? baseUrl.replace(/\/$/, '') : `${baseUrl.replace(/\/$/, '')}/v0`
-  const known = new ExpiringMap<RegisteredServer | ToolServerFault>(1000)
+  const known = new ExpiringMap<RegisteredServer | ToolServerFailure>(1000)
 
   async function ask (path: string, signal: AbortSignal): Promise<unknown> {
     const { statusCode, body } = await loadUndici().request(`${base}${path}`, { dispatcher: dispatcher(), signal, headers: { accept: 'application/json' } })
@@ -65,7 +65,7 @@ export function createRegistry (baseUrl: string, dispatcher: () => Dispatcher): 
     if (names.includes(slug)) return slug
     const candidates = [...new Set(names.filter(name => name.endsWith(`.${slug}`)))]
     if (candidates.length < 2) return candidates[0]
-    throw new ToolServerFault('resolve', `Several registered tool servers match \`${slug}\`.`, {
+    throw new ToolServerFailure('resolve', `Several registered tool servers match \`${slug}\`.`, {
       recommendation: `Use the full name: ${candidates.slice(0, 5).join(', ')}.`
     })
   }
@@ -74,7 +74,7 @@ export function createRegistry (baseUrl: string, dispatcher: () => Dispatcher): 
     find: async (slug, version, signal) => {
       const key = `${slug}@${version ?? ''}`
       const remembered = known.get(key)
-      if (remembered instanceof ToolServerFault) throw remembered
+      if (remembered instanceof ToolServerFailure) throw remembered
       if (remembered !== undefined) return remembered
       try {
         const found = await lookUp(slug, version, signal)
@@ -82,8 +82,8 @@ export function createRegistry (baseUrl: string, dispatcher: () => Dispatcher): 
         return found
       } catch (error) {
         if (signal.aborted) throw error
-        if (!(error instanceof ToolServerFault)) {
-          throw new ToolServerFault('resolve', 'The registry of tool servers could not be reached.', {
+        if (!(error instanceof ToolServerFailure)) {
+          throw new ToolServerFailure('resolve', 'The registry of tool servers could not be reached.', {
             recommendation: 'Try again later, or send the URL of the server.', cause: error
           })
         }
@@ -94,9 +94,9 @@ export function createRegistry (baseUrl: string, dispatcher: () => Dispatcher): 
   }
 }
 
-export function notFound (slug: string, version?: string): ToolServerFault {
+export function notFound (slug: string, version?: string): ToolServerFailure {
   const name = version === undefined ? slug : `${slug}@${version}`
-  return new ToolServerFault('resolve', `Unknown tool server \`${name}\`.`, {
+  return new ToolServerFailure('resolve', `Unknown tool server \`${name}\`.`, {
     recommendation: 'Check the slug, or send the URL of the server.'
   })
 }
@@ -106,7 +106,7 @@ function remoteOf (answer: unknown, slug: string): RegisteredServer {
   const remote = remotes.find(entry => typeOf(entry) === 'streamable-http') ?? remotes.find(entry => typeOf(entry) === 'sse')
   const url = field(remote, 'url')
   if (typeof url !== 'string' || !/^https?:\/\//.test(url) || url.includes('{')) {
-    throw new ToolServerFault('resolve', `The tool server \`${slug}\` has no remote endpoint.`, {
+    throw new ToolServerFailure('resolve', `The tool server \`${slug}\` has no remote endpoint.`, {
       recommendation: 'Run it yourself and send its URL, or ask the operator to configure it.'
     })
   }

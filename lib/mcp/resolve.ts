@@ -9,7 +9,7 @@
 import { createHash } from 'node:crypto'
 import { Secret } from '../core/secret.ts'
 import { isHeaderSafe } from '../text/header-value.ts'
-import { ToolServerFault } from './failure.ts'
+import { ToolServerFailure } from './failure.ts'
 import { notFound, type Registry } from './registry.ts'
 import type { ToolServerSettings } from '../core/settings.ts'
 import type { LocalServer, RemoteServer, ToolServerTarget } from './tool-server-target.ts'
@@ -32,35 +32,35 @@ export function createResolve (configured: readonly ToolServerSettings[], regist
   const bySlug = new Map(configured.map(server => [server.slug, server]))
   return async (requested, keyId, signal) => {
     const { slug, version, url } = requested
-    const own = ownHeaders(requested)
-    if (url !== undefined) return target(requested, remote(url, own, true), keyId)
+    const callerHeaders = callerHeadersOf(requested)
+    if (url !== undefined) return target(requested, remote(url, callerHeaders, true), keyId)
     if (slug === undefined) throw notFound(requested.name)
     const settings = bySlug.get(slug)
     if (settings !== undefined) {
-      return { ...configuredTarget(requested, settings, own, keyId), ...version !== undefined && { version } }
+      return { ...configuredTarget(requested, settings, callerHeaders, keyId), ...version !== undefined && { version } }
     }
     if (registry === undefined) throw notFound(slug, version)
     const { url: found, requiredHeaders } = await registry.find(slug, version, signal)
-    const missing = requiredHeaders.filter(name => !(name.toLowerCase() in own))
+    const missing = requiredHeaders.filter(name => !(name.toLowerCase() in callerHeaders))
     if (missing.length > 0) {
-      throw new ToolServerFault('resolve', `The tool server \`${slug}\` requires headers that were not sent.`, {
+      throw new ToolServerFailure('resolve', `The tool server \`${slug}\` requires headers that were not sent.`, {
         recommendation: `Send ${missing.join(', ')} in \`headers\` of its entry in \`mcp_servers\`.`
       })
     }
-    return target(requested, remote(found, own, true), keyId)
+    return target(requested, remote(found, callerHeaders, true), keyId)
   }
 }
 
 function configuredTarget (
-  requested: RequestedServer, settings: ToolServerSettings, own: Record<string, Secret>, keyId: string
+  requested: RequestedServer, settings: ToolServerSettings, callerHeaders: Record<string, Secret>, keyId: string
 ): ToolServerTarget {
   const { url, headers, command, args, env, shared, allowedTools, timeoutMs } = settings
-  const theirs = Object.fromEntries(Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value]))
+  const operatorHeaders = Object.fromEntries(Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value]))
   const via: RemoteServer | LocalServer = url === undefined
     ? { kind: 'local', command: command ?? '', args, env }
-    : remote(url, { ...own, ...theirs }, false) // callers cannot override the operator's headers
+    : remote(url, { ...callerHeaders, ...operatorHeaders }, false) // callers cannot override the operator's headers
   // Servers may keep state in a session, which must not reach other keys.
-  const perKey = !shared || (via.kind === 'remote' && Object.keys(own).length > 0)
+  const perKey = !shared || (via.kind === 'remote' && Object.keys(callerHeaders).length > 0)
   const allowed = intersection(allowedTools, requested.allowedTools)
   return {
     name: requested.name,
@@ -86,7 +86,7 @@ function target (requested: RequestedServer, via: RemoteServer, keyId: string): 
 function remote (url: string, headers: Record<string, Secret>, checkAddress: boolean): RemoteServer {
   const parsed = URL.canParse(url) ? new URL(url) : undefined
   if (parsed === undefined || !/^https?:$/.test(parsed.protocol) || parsed.username !== '' || parsed.password !== '') {
-    throw new ToolServerFault('resolve', 'The URL of the tool server is not valid.', {
+    throw new ToolServerFailure('resolve', 'The URL of the tool server is not valid.', {
       recommendation: 'Send an http or https URL without user name and password; put credentials in `headers`.'
     })
   }
@@ -100,22 +100,22 @@ const reserved = new Set([
 ])
 
 /** Returns the headers the caller sends to the server, by lower-case name. */
-function ownHeaders ({ headers, credentials }: RequestedServer): Record<string, Secret> {
-  const own: Record<string, Secret> = {}
+function callerHeadersOf ({ headers, credentials }: RequestedServer): Record<string, Secret> {
+  const callerHeaders: Record<string, Secret> = {}
   for (const [given, value] of Object.entries(headers)) {
     const name = given.toLowerCase()
     if (reserved.has(name)) continue
     if (!/^[!#$%&'*+.^_`|~\w-]+$/.test(name) || !isHeaderSafe(value)) {
-      throw new ToolServerFault('resolve', 'A header for the tool server is not valid.', {
+      throw new ToolServerFailure('resolve', 'A header for the tool server is not valid.', {
         recommendation: 'Remove line breaks and unusual characters from `headers` and `authorization`.'
       })
     }
-    own[name] = new Secret(value)
+    callerHeaders[name] = new Secret(value)
   }
   if (Object.keys(credentials).length > 0) {
-    own[credentialsHeader] = new Secret(Buffer.from(JSON.stringify(credentials)).toString('base64url'))
+    callerHeaders[credentialsHeader] = new Secret(Buffer.from(JSON.stringify(credentials)).toString('base64url'))
   }
-  return own
+  return callerHeaders
 }
 
 function intersection (...lists: ReadonlyArray<readonly string[] | undefined>): Set<string> | undefined {

@@ -5,7 +5,7 @@
 
 import { setMaxListeners } from 'node:events'
 import { abortable } from '../async/abortable.ts'
-import { sessionBroken, sessionExpired, ToolServerFault } from './failure.ts'
+import { sessionBroken, sessionExpired, ToolServerFailure } from './failure.ts'
 import type { Connect } from './connect.ts'
 import type { Session } from './session.ts'
 import type { ToolServerTarget } from './tool-server-target.ts'
@@ -123,7 +123,7 @@ export class SessionPool {
   #addSession (keyId: string): void {
     const { maxPerKey } = this.#options
     if (this.#countOf(keyId) >= maxPerKey && !this.#dropIdle(entry => entry.keyId === keyId)) {
-      throw new ToolServerFault('connect', `This API key has ${maxPerKey} tool sessions open, the maximum.`, {
+      throw new ToolServerFailure('connect', `This API key has ${maxPerKey} tool sessions open, the maximum.`, {
         recommendation: 'Try again when other calls have ended.'
       })
     }

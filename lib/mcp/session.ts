@@ -1,7 +1,7 @@
 /** Holds one open connection to an MCP server, which many calls use at once. */
 
 import type { Client, CallToolResult, Tool as ServerTool } from '@modelcontextprotocol/client'
-import { ToolServerFault } from './failure.ts'
+import { ToolServerFailure } from './failure.ts'
 
 export type { CallToolResult, ServerTool }
 
@@ -95,7 +95,7 @@ export class Session {
 
 function checkedList ({ tools }: { tools: ServerTool[] }): ServerTool[] {
   if (tools.length > maxTools) {
-    throw new ToolServerFault('list', `The tool server lists more than ${maxTools} tools.`)
+    throw new ToolServerFailure('list', `The tool server lists more than ${maxTools} tools.`)
   }
   return tools
 }

@@ -10,49 +10,46 @@ import { Turn, type TurnToolCall } from '../chat/turn.ts'
 import { LoopLimits, type StopReason, type ToolLimits } from './loop-limits.ts'
 import { runTools, type FinishedToolCall } from './run-tools.ts'
 import { ownFunctions, withResults, withTools } from './turn-requests.ts'
-import type { Batch } from '../core/batch.ts'
-import type { ChatInput } from '../chat/input.ts'
+import type { ChatInput, RoutedChatCall } from '../chat/input.ts'
+import type { ChatBatch } from '../dialects/dialect.ts'
 import type { ChatEvent, ToolServerError } from '../core/events.ts'
 import type { Route } from '../core/route.ts'
-import type { RoutedCall } from '../core/call.ts'
 import type { OpenTools } from './tool-servers.ts'
 
-export type ChatCall = RoutedCall<ChatInput>
-export type ChatBatch = Batch<ChatInput, ChatEvent>
 /** Answers one turn. */
-export type Ask = Stage<ChatCall, ChatBatch>
+export type AnswerTurn = Stage<RoutedChatCall, ChatBatch>
 
 export interface LoopOptions {
   readonly limits: ToolLimits
   /** Tells whether the model of a route can be shown the images that tools return. */
   readonly seesImages: (route: Route) => boolean
   /** Tells whether the budget pays for another turn. */
-  readonly canAffordTurn: (call: ChatCall) => boolean
+  readonly canAffordTurn: (call: RoutedChatCall) => boolean
 }
 
 /** Characters of data URLs in one answer: every turn sends all of them again. */
 const maxImageCharacters = 20_000_000
 
 export class ToolLoop {
-  readonly #call: ChatCall
+  readonly #call: RoutedChatCall
   readonly #open: OpenTools
-  readonly #ask: Ask
+  readonly #ask: AnswerTurn
   readonly #limits: LoopLimits
   readonly #seesImages: LoopOptions['seesImages']
-  readonly #affords: LoopOptions['canAffordTurn']
+  readonly #canAffordTurn: LoopOptions['canAffordTurn']
   readonly #callerFunctions: ReadonlySet<string>
   readonly #clock
   readonly #errors: Record<string, ToolServerError>
   #usage: Usage | undefined
   #imageCharacters = 0
 
-  constructor (call: ChatCall, open: OpenTools, ask: Ask, { limits, seesImages, canAffordTurn: affords }: LoopOptions) {
+  constructor (call: RoutedChatCall, open: OpenTools, ask: AnswerTurn, { limits, seesImages, canAffordTurn }: LoopOptions) {
     this.#call = call
     this.#open = open
     this.#ask = ask
     this.#limits = new LoopLimits(limits, call.request)
     this.#seesImages = seesImages
-    this.#affords = affords
+    this.#canAffordTurn = canAffordTurn
     this.#callerFunctions = ownFunctions(call.request)
     this.#clock = startDeadline(limits.loopMs, call.signal)
     this.#errors = { ...open.errors }
@@ -64,7 +61,7 @@ export class ToolLoop {
   }
 
   async * turns (): AsyncGenerator<ChatBatch> {
-    let asked: ChatCall = { ...this.#call, request: withTools(this.#call.request, this.#open) }
+    let asked: RoutedChatCall = { ...this.#call, request: withTools(this.#call.request, this.#open) }
     let precedingText: string | undefined
     for (let number = 1; ; number++) {
       const isLast = this.#limits.isLastTurn(number)
@@ -84,7 +81,7 @@ export class ToolLoop {
       this.#usage = addUsage(this.#usage, turn.usage)
       const calls = wantsCalls(turn) ? turn.calls().filter(({ name }) => this.#isServerTool(name)) : []
       let stop: StopReason | undefined = this.#limits.stopReason(calls, {
-        turn: number, outOfTime: this.#clock.passed(), tokens: this.#usage?.totalTokens ?? 0, canAffordTurn: () => this.#affords(asked)
+        turn: number, outOfTime: this.#clock.passed(), tokens: this.#usage?.totalTokens ?? 0, canAffordTurn: () => this.#canAffordTurn(asked)
       })
       if (calls.length > 0 && stop === undefined) {
         const ran = yield * this.#run(calls, route)
@@ -92,7 +89,7 @@ export class ToolLoop {
         if (ran.some(({ outcome }) => outcome === undefined)) stop = 'deadline'
         else if (filter.callsShown === 0) {
           const next = nextTurn(asked, route, withResults(asked.request, turn.message(), ran))
-          if (this.#affords(next)) {
+          if (this.#canAffordTurn(next)) {
             asked = next
             precedingText = filter.lastText
             continue
@@ -153,7 +150,7 @@ function wantsCalls ({ reason }: Turn): boolean {
   return reason === 'tool_calls' || reason === 'stop'
 }
 
-function nextTurn (call: ChatCall, route: Route, request: ChatInput): ChatCall {
+function nextTurn (call: RoutedChatCall, route: Route, request: ChatInput): RoutedChatCall {
   return { ...call, routes: [route], request }
 }
 

@@ -21,21 +21,21 @@ const maxLength = 64
 /**
  * Returns the tools by unique name.
  *
- * @param taken names of the caller's own functions, which stay as they are
+ * @param reservedNames names of the caller's own functions, which stay as they are
  */
-export function nameTools<T> (tools: ReadonlyArray<NamedTool<T>>, taken: ReadonlySet<string>): Map<string, T> {
+export function nameTools<T> (tools: ReadonlyArray<NamedTool<T>>, reservedNames: ReadonlySet<string>): Map<string, T> {
   const plain = tools.map(({ tool }) => legal(tool))
-  const counts = countOf([...plain, ...taken])
+  const counts = countOf([...plain, ...reservedNames])
   const prefixed = tools.map(({ server }, index) => {
     const name = plain[index] ?? ''
     return counts.get(name) === 1 ? name : `${label(server)}__${name}`
   })
-  const prefixedCounts = countOf([...prefixed, ...taken])
+  const prefixedCounts = countOf([...prefixed, ...reservedNames])
   const named = new Map<string, T>()
   for (const [index, { server, tool, value }] of tools.entries()) {
     const name = prefixed[index] ?? ''
     const fits = name.length <= maxLength && prefixedCounts.get(name) === 1 && !named.has(name)
-    named.set(fits ? name : digested(name, server, tool, candidate => named.has(candidate) || taken.has(candidate)), value)
+    named.set(fits ? name : digested(name, server, tool, candidate => named.has(candidate) || reservedNames.has(candidate)), value)
   }
   return named
 }

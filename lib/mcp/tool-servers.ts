@@ -3,7 +3,7 @@
  *
  * ```ts
  * const servers = createToolServers(settings)
- * const open = await servers.open({ request, key, taken: new Set(), signal })
+ * const open = await servers.open({ request, key, reservedNames: new Set(), signal })
  * open.tools                                        // what to offer to the model
  * await open.call('echo', { message: 'hi' }, { signal })
  * ```
@@ -13,7 +13,7 @@ import { startDeadline } from '../async/start-deadline.ts'
 import { createAgents } from './agents.ts'
 import { abortable } from '../async/abortable.ts'
 import { createConnect, type Connect } from './connect.ts'
-import { asFailure, timedOut, ToolServerFault, type Phase } from './failure.ts'
+import { asFailure, timedOut, ToolServerFailure, type Phase } from './failure.ts'
 import { createRegistry } from './registry.ts'
 import { createResolve, type Resolve } from './resolve.ts'
 import { SessionPool } from './session-pool.ts'
@@ -44,7 +44,7 @@ export interface OpenOptions {
   /** The gateway key of the caller, whose rights decide and whom sessions belong to. */
   readonly key: ToolScope
   /** Names of the caller's own functions. */
-  readonly taken: ReadonlySet<string>
+  readonly reservedNames: ReadonlySet<string>
   readonly signal: AbortSignal
 }
 
@@ -133,7 +133,7 @@ interface ListedTool {
 }
 
 async function openTools (
-  { request, key, taken, signal }: OpenOptions, settings: ToolSettings, resolve: Resolve, pools: Pools
+  { request, key, reservedNames, signal }: OpenOptions, settings: ToolSettings, resolve: Resolve, pools: Pools
 ): Promise<OpenTools> {
   const servers = requestedServers(request)
   checkServers(servers, key)
@@ -159,7 +159,7 @@ async function openTools (
 
   const named = nameTools(listed.flat().map(value => ({
     server: value.target.name, tool: value.tool.name, value
-  })), taken)
+  })), reservedNames)
   return {
     offered: [...named].map(([name, { target, tool }]) => ({ name, serverName: target.name, tool })),
     tools: [...named].map(([name, { tool }]) => toFunctionTool(name, tool)),
@@ -175,7 +175,7 @@ async function openTools (
  */
 function checkVersion ({ name, version }: ToolServerTarget, reported: string | undefined): void {
   if (version === undefined || reported === version || reported?.startsWith(`${version}.`) === true) return
-  throw new ToolServerFault('resolve', `The tool server \`${name}\` does not run version ${version}.`, {
+  throw new ToolServerFailure('resolve', `The tool server \`${name}\` does not run version ${version}.`, {
     recommendation: reported === undefined ? 'Leave out the version.' : `Leave out the version, or send ${reported}.`
   })
 }

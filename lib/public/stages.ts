@@ -43,7 +43,7 @@ export { deferredCompletion } from '../replies/deferred-completion.ts'
 export { embeddingsReply } from '../replies/embeddings-reply.ts'
 export { eventStream } from '../replies/event-stream.ts'
 export { jsonReply } from '../replies/json.ts'
-export { replyTo } from '../replies/reply-to.ts'
+export { replyWith } from '../replies/reply-with.ts'
 export { streamOrJson } from '../replies/stream-or-json.ts'
 
 export { GatewayError, ValidationError } from '../core/errors.ts'

@@ -5,7 +5,7 @@ import { fetchCompletion, type CompletionFetch } from '../deferred/fetch-complet
 import { credentialDigest, notFound, openTicket } from '../deferred/open-ticket.ts'
 import { toCompletion } from '../dialects/chat-completions/complete.ts'
 import { chain, once, type Sink } from '../core/stage.ts'
-import { replyTo } from './reply-to.ts'
+import { replyWith } from './reply-with.ts'
 import { recordUsage } from '../stages/record-usage.ts'
 import { normalise } from '../stages/normalise.ts'
 import { parseResponse, readOrRefuse } from '../upstream/read-response.ts'
@@ -33,7 +33,7 @@ export function deferredCompletion (
   { deferrals, providers, settings }: Pick<Services, 'deferrals' | 'providers' | 'settings'>
 ): Sink<AuthedCall, Reply> {
   const { keepMs } = settings.deferred
-  return replyTo(async call => {
+  return replyWith(async call => {
     if (deferrals === undefined) throw notFound()
     const { id, ticket } = openTicket(call, deferrals, keepMs)
     const kept = await deferrals.store.find(id, Date.now())

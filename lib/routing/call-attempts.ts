@@ -32,14 +32,14 @@ export class CallAttempts<A extends Closable> {
   constructor (call: AttemptedCall, { health, firstCredential, prepare }: CallAttemptsOptions<A>) {
     this.#call = call
     this.#health = health
-    let readsOn = false
+    let readsToEnd = false
     for (const route of call.routes) {
       const request = prepare(route)
       if (request === undefined) continue
-      readsOn ||= request.readsOn
+      readsToEnd ||= request.readsToEnd
       this.#requests.set(route, request)
     }
-    this.#mayHedge = this.#requests.size > 1 && !readsOn
+    this.#mayHedge = this.#requests.size > 1 && !readsToEnd
     this.#plan = new AttemptPlan([...this.#requests.keys()], health, {
       retries: route => this.#requests.get(route)?.provider.retries ?? 0,
       firstCredential,
@@ -66,7 +66,7 @@ export class CallAttempts<A extends Closable> {
   async #attempts (): Promise<RouteAnswer<A>> {
     const { record, routes } = this.#call
     let planned = this.#plan.first()
-    if (planned === undefined) throw noEndpoint(routes[0])
+    if (planned === undefined) throw modelDoesNotServe(routes[0])
     for (;;) {
       if (planned.isRetry) record.retries = (record.retries ?? 0) + 1
       if (planned.waitMs > 0) await backOff(planned.waitMs, this.#call)
@@ -77,9 +77,9 @@ export class CallAttempts<A extends Closable> {
       record.providerId = route.providerId
       try {
         if (this.#mayHedge && route.hedgeAfterMs !== undefined) {
-          this.#health.hedges.onCall()
-          const send: Send<A> = async over => await request.send(credential, over)
-          const first = await hedgedAnswer(this.#call, attempt, route.hedgeAfterMs, send, () => this.#beside())
+          this.#health.hedgeBudget.onCall()
+          const send: Send<A> = async signal => await request.send(credential, signal)
+          const first = await hedgedAnswer(this.#call, attempt, route.hedgeAfterMs, send, () => this.#startHedge())
           record.chosen = first.route
           return first
         }
@@ -111,13 +111,13 @@ export class CallAttempts<A extends Closable> {
   }
 
   /** Prepares the next route as a second request beside the one in flight; `undefined` when there is none, or no budget for it. */
-  #beside (): SecondAttempt<A> | undefined {
-    const planned = this.#health.hedges.take() ? this.#plan.second() : undefined
+  #startHedge (): SecondAttempt<A> | undefined {
+    const planned = this.#health.hedgeBudget.take() ? this.#plan.second() : undefined
     if (planned === undefined) return undefined
     const { record } = this.#call
     record.hedges = (record.hedges ?? 0) + 1
     const { provider, send } = this.#requestTo(planned.route)
-    return { attempt: new RouteAttempt(this.#call, provider, planned, this.#health), send: async over => await send(planned.credential, over) }
+    return { attempt: new RouteAttempt(this.#call, provider, planned, this.#health), send: async signal => await send(planned.credential, signal) }
   }
 
   #requestTo (route: Route): RouteRequest<A> {
@@ -137,6 +137,6 @@ async function backOff (waitMs: number, { record, signal }: Pick<AttemptedCall, 
   }
 }
 
-function noEndpoint ({ modelId }: Route): GatewayError {
+function modelDoesNotServe ({ modelId }: Route): GatewayError {
   return new GatewayError('model_not_found', { message: `The model \`${modelId}\` does not serve this endpoint.`, param: 'model' })
 }

@@ -9,7 +9,7 @@ const callsPerHedge = 20
 const maxSaved = 10
 
 /** Counts the calls that may make an extra request, so that at most one request in 20 is one. */
-export class HedgeBudget {
+export class ExtraRequestBudget {
   #saved = 1
 
   /** Counts such a call. */
@@ -47,21 +47,21 @@ export interface HedgeResult<A> {
 export async function hedge<A> (
   afterMs: number, first: Send<A>, second: () => Send<A> | undefined, discard: (answer: A) => void
 ): Promise<HedgeResult<A>> {
-  const [firstOver, secondOver] = [new AbortController(), new AbortController()]
-  const primary = first(firstOver.signal)
+  const [firstController, secondController] = [new AbortController(), new AbortController()]
+  const primary = first(firstController.signal)
   if (await settlesWithin(afterMs, primary)) return { answer: await primary, winner: 'first', hedged: false }
   const send = second()
   if (send === undefined) return { answer: await primary, winner: 'first', hedged: false }
 
-  const other = send(secondOver.signal)
+  const other = send(secondController.signal)
   let failed: { readonly error: unknown } | undefined
   primary.catch((error: unknown) => { failed = { error } })
   const won = await Promise.any([
     primary.then(answer => ({ answer, winner: 'first' as const })), other.then(answer => ({ answer, winner: 'second' as const }))
   ]).catch((error: unknown) => { throw failed === undefined ? error : failed.error })
-  const [loser, over] = won.winner === 'first' ? [other, secondOver] : [primary, firstOver]
+  const [loser, controller] = won.winner === 'first' ? [other, secondController] : [primary, firstController]
   const firstFailure = failed?.error
-  over.abort(new Error('another request answered first'))
+  controller.abort(new Error('another request answered first'))
   loser.then(discard, () => { /* aborted, or failed before: its sender has noted that */ })
   return { ...won, hedged: true, ...firstFailure !== undefined && { firstFailure } }
 }

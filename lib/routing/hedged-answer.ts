@@ -23,7 +23,7 @@ export async function hedgedAnswer<A extends Closable> (
   const { answer, winner, firstFailure } = await hedge(afterMs, send, () => {
     const beside = startBeside()
     second = beside?.attempt
-    return beside && (async over => await sendBeside(call, beside, over))
+    return beside && (async attemptSignal => await sendBeside(call, beside, attemptSignal))
   }, answer => answer.close())
 
   if (winner === 'first' || second === undefined) {
@@ -38,13 +38,13 @@ export async function hedgedAnswer<A extends Closable> (
   return { route: second.route, answer }
 }
 
-async function sendBeside<A> ({ signal }: Pick<AttemptedCall, 'signal'>, { attempt, send }: SecondAttempt<A>, over: AbortSignal): Promise<A> {
+async function sendBeside<A> ({ signal }: Pick<AttemptedCall, 'signal'>, { attempt, send }: SecondAttempt<A>, attemptSignal: AbortSignal): Promise<A> {
   try {
-    const answer = await send(over)
+    const answer = await send(attemptSignal)
     attempt.succeeded()
     return answer
   } catch (error) {
-    if (!over.aborted && !signal.aborted) attempt.failed(attempt.errorOf(error))
+    if (!attemptSignal.aborted && !signal.aborted) attempt.failed(attempt.errorOf(error))
     throw error
   } finally {
     attempt.end()

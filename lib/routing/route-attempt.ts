@@ -20,7 +20,7 @@ export type AttemptedCall = Pick<RoutedCall<{ readonly stream?: boolean | undefi
 export interface RouteRequest<A> {
   readonly provider: Provider
   /** True when the answer is read to its end even if no caller waits for it: giving it up saves nothing. */
-  readonly readsOn: boolean
+  readonly readsToEnd: boolean
   /**
    * @param credential the place of the gateway's credential to use, of several
    * @param signal ends this request alone
@@ -87,7 +87,7 @@ export class RouteAttempt {
   }
 }
 
-/** Notes a request that is billed in vain. @param usage of it, where the provider said so */
+/** Notes a wasted request. @param usage of it, where the provider said so */
 export function noteWasted ({ record }: Pick<AttemptedCall, 'record'>, { modelId }: Route, usage?: Usage): void {
   record.wasted ??= []
   record.wasted.push({ modelId, usage })

@@ -7,7 +7,7 @@ import { GatewayError } from '../core/errors.ts'
 import type { Route } from '../core/route.ts'
 import { Breaker, initialAttempt, type CircuitAttempt } from './breaker.ts'
 import { CredentialPool, isOfCredential } from './credential-pool.ts'
-import { HedgeBudget } from './hedge.ts'
+import { ExtraRequestBudget } from './hedge.ts'
 import { Latencies } from './latencies.ts'
 import { RetryBudget } from './retry-budget.ts'
 import { ToolCallOrigins } from './tool-call-origins.ts'
@@ -25,9 +25,9 @@ export interface Cooldown {
 export class RouteHealth {
   readonly #now: () => number
   /** The extra requests of routes that hedge. */
-  readonly hedges = new HedgeBudget()
+  readonly hedgeBudget = new ExtraRequestBudget()
   /** Streams that are given up because they are slow: each makes one more request. */
-  readonly slowStreams = new HedgeBudget()
+  readonly slowStreamBudget = new ExtraRequestBudget()
   /** The providers that made the tool calls of recent answers. */
   toolCalls = new ToolCallOrigins()
   readonly #budgets = new Map<string, RetryBudget>()

@@ -16,19 +16,17 @@ import { providerCall } from './provider-call.ts'
 import { recordUsage } from './record-usage.ts'
 import { toCompletion } from '../dialects/chat-completions/complete.ts'
 import type { Route } from '../core/route.ts'
-import { extend, type RoutedCall } from '../core/call.ts'
+import { extend } from '../core/call.ts'
 import type { Batch } from '../core/batch.ts'
 import type { ChatEvent, ResultEvent } from '../core/events.ts'
 import type { DeferredTask } from '../deferred/answer-task.ts'
 import type { Deferrals } from '../deferred/deferrals.ts'
 import type { DeferredReceipt, Provider } from '../providers/provider.ts'
-import type { ChatInput } from '../chat/input.ts'
+import type { ChatInput, RoutedChatCall } from '../chat/input.ts'
+import type { ChatBatch } from '../dialects/dialect.ts'
 import type { Services } from '../services.ts'
 import { nowSeconds } from '../core/now-seconds.ts'
 import { toJsonReply } from '../core/reply.ts'
-
-type ChatCall = RoutedCall<ChatInput>
-type ChatBatch = Batch<ChatInput, ChatEvent>
 
 /**
  * Defers a call: one in, the same call out, unless it is to be deferred.
@@ -39,7 +37,7 @@ type ChatBatch = Batch<ChatInput, ChatEvent>
  *   provider key of the caller; `overloaded` when too many wait; `insufficient_quota` when too much
  *   is kept for the key
  */
-export function defer (services: DeferServices): Stage<ChatCall> {
+export function defer (services: DeferServices): Stage<RoutedChatCall> {
   const start = providerCall(services, 'deferred')
   const { deferrals } = services
   if (deferrals === undefined) return map(call => call)
@@ -49,8 +47,8 @@ export function defer (services: DeferServices): Stage<ChatCall> {
 type DeferServices = Pick<Services, 'deferrals' | 'providers' | 'settings' | 'abandonedAnswers' | 'routeHealth'>
 
 async function deferOrPass (
-  call: ChatCall, deferrals: Deferrals, { providers, settings }: DeferServices, start: Stage<ChatCall, Batch<ChatInput, ResultEvent<DeferredReceipt>>>
-): Promise<ChatCall> {
+  call: RoutedChatCall, deferrals: Deferrals, { providers, settings }: DeferServices, start: Stage<RoutedChatCall, Batch<ChatInput, ResultEvent<DeferredReceipt>>>
+): Promise<RoutedChatCall> {
   const [first, ...others] = call.routes
   const canDefer = ({ providerId }: Route): boolean => providers.get(providerId)?.adapters.deferred !== undefined
   const native = canDefer(first)
@@ -73,7 +71,7 @@ async function deferOrPass (
 const finishAnswer = chain<ChatBatch, ChatBatch, ChatBatch>(recordUsage(), normalise())
 
 /** Answers as the call would have been answered without `deferred`. */
-async function completionAtOnce (call: ChatCall, route: Route, events: readonly ChatEvent[]): Promise<EarlyReply> {
+async function completionAtOnce (call: RoutedChatCall, route: Route, events: readonly ChatEvent[]): Promise<EarlyReply> {
   call.record.deferred = undefined
   const batches: ChatBatch[] = []
   for await (const batch of finishAnswer(once({ call, route, events }))) batches.push(batch)
@@ -81,7 +79,7 @@ async function completionAtOnce (call: ChatCall, route: Route, events: readonly 
 }
 
 /** Checks before the provider is called: an answer that is paid for is always kept. */
-async function checkKept ({ key }: ChatCall, { store }: Deferrals, maxBytes: number): Promise<void> {
+async function checkKept ({ key }: RoutedChatCall, { store }: Deferrals, maxBytes: number): Promise<void> {
   if (await store.keptBytes(key.id) < maxBytes) return
   throw new GatewayError('insufficient_quota', {
     status: 429,
@@ -90,7 +88,7 @@ async function checkKept ({ key }: ChatCall, { store }: Deferrals, maxBytes: num
 }
 
 /** Charges the call what was reserved for it, until the answer is fetched: the provider makes it in any case. */
-function ticketOf (call: ChatCall, { providerId, model, modelId }: Route, provider: Provider, upstreamId: string): DeferredTicket {
+function ticketOf (call: RoutedChatCall, { providerId, model, modelId }: Route, provider: Provider, upstreamId: string): DeferredTicket {
   const { budgetedNanoUsd: chargedNanoUsd } = call.record
   call.record.chargedNanoUsd = chargedNanoUsd
   return {
@@ -109,7 +107,7 @@ function ticketOf (call: ChatCall, { providerId, model, modelId }: Route, provid
 }
 
 async function storeTask (
-  { id, key, request, routes, providerKey }: ChatCall, { tickets, store, events }: Deferrals, { keepMs, maxPending }: Services['settings']['deferred']
+  { id, key, request, routes, providerKey }: RoutedChatCall, { tickets, store, events }: Deferrals, { keepMs, maxPending }: Services['settings']['deferred']
 ): Promise<string> {
   if (providerKey !== undefined) {
     throw unsupported('deferred', 'Calls with X-Provider-Key cannot be deferred: the key is not stored.')

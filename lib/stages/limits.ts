@@ -38,9 +38,9 @@ const maxPauseMs = 1000
  */
 export function limits<R = unknown> (
   { limiter, models, settings }: Pick<Services, 'limiter' | 'models' | 'settings'>,
-  { estimate, waitForCapacity: patient = false }: LimitsOptions<R> = {}
+  { estimate, waitForCapacity = false }: LimitsOptions<R> = {}
 ): PassThroughStage<RoutedCall<R>> {
-  const waits = ({ reason }: Refused): boolean => patient && reason !== 'budget'
+  const waits = ({ reason }: Refused): boolean => waitForCapacity && reason !== 'budget'
   const reserve = async <C extends RoutedCall<R>>(call: C, limits: KeyLimits): Promise<C> => {
     const { key, record, request } = call
     const budget = record.ownProviderKey === true ? undefined : limits.budget

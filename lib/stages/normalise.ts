@@ -5,8 +5,8 @@
 
 import { transform, type Stage, type Transformer } from '../core/stage.ts'
 import { completionId } from '../text/ids.ts'
-import type { Batch } from '../core/batch.ts'
 import type { ChatInput } from '../chat/input.ts'
+import type { ChatBatch } from '../dialects/dialect.ts'
 import type { ChatEvent, ResponseStart } from '../core/events.ts'
 import type { Route } from '../core/route.ts'
 import { nowSeconds } from '../core/now-seconds.ts'
@@ -24,8 +24,6 @@ export interface NormaliseOptions {
 export function normalise (options: NormaliseOptions = {}): Stage<ChatBatch> {
   return transform(() => new Normaliser(options))
 }
-
-type ChatBatch = Batch<ChatInput, ChatEvent>
 
 class Normaliser implements Transformer<ChatBatch, ChatBatch> {
   readonly #ends = new Map<number, ChatEvent & { type: 'choice-end' }>()

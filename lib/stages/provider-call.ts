@@ -48,41 +48,41 @@ export function providerCall<C extends Capability> (
   type R = RequestOf<C>
   type E = EventOf<C>
   const limits = { ...settings.limits, ...options }
-  const prepare = (call: RoutedCall<R>, route: Route, givesUp: ProviderCallOptions['givesUp']): RouteRequest<OpenAttempt<E>> | undefined => {
+  const prepare = (call: RoutedCall<R>, route: Route, mayGiveUp: ProviderCallOptions['mayGiveUp']): RouteRequest<OpenAttempt<E>> | undefined => {
     const provider = providers.get(route.providerId)
     const adapter = provider?.adapters[capability]
     if (provider === undefined || adapter === undefined) return undefined
-    const readsOn = mustReadOn(call, provider)
-    const options = { ...limits, givesUp }
+    const readsToEnd = mustReadToEnd(call, provider)
+    const options = { ...limits, mayGiveUp }
     let parts: ReadonlyArray<UpstreamPart<R, E>> | undefined // made once, however often it is tried
     const send = async (credential: number | undefined, signal?: AbortSignal): Promise<OpenAttempt<E>> => {
       const requests = parts ??= partsOf(adapterInput(call.request, route, provider), adapter)
-      const over = signal === undefined ? call.signal : AbortSignal.any([standardSignal(call.signal), signal])
-      const attempt = credential === undefined && signal === undefined ? call : extend(call, { credential, signal: over })
-      return readsOn
+      const attemptSignal = signal === undefined ? call.signal : AbortSignal.any([standardSignal(call.signal), signal])
+      const attempt = credential === undefined && signal === undefined ? call : extend(call, { credential, signal: attemptSignal })
+      return readsToEnd
         ? await abandoned.open(attempt, async kept => await openParts(kept, requests, provider, adapter, options))
         : await openParts(attempt, requests, provider, adapter, options)
     }
-    return { provider, readsOn, send, billed: () => usagesIn(parts ?? []) }
+    return { provider, readsToEnd, send, billed: () => usagesIn(parts ?? []) }
   }
   /** Returns who decides about streams that are too slow; `undefined` where none can be. */
-  const slowStreams = (call: RoutedCall<R>, health: RouteHealth): ProviderCallOptions['givesUp'] => {
+  const slowStreamGuard = (call: RoutedCall<R>, health: RouteHealth): ProviderCallOptions['mayGiveUp'] => {
     if (call.request.stream !== true) return undefined
     const able = call.routes.flatMap(({ providerId }) => {
       const provider = providers.get(providerId)
       return provider?.adapters[capability] === undefined ? [] : [provider]
     })
     if (!able.some(({ slowStream }) => slowStream !== undefined)) return undefined
-    health.slowStreams.onCall()
-    return moment => (moment === 'after_output' || able.length > 1) && health.slowStreams.take()
+    health.slowStreamBudget.onCall()
+    return moment => (moment === 'after_output' || able.length > 1) && health.slowStreamBudget.take()
   }
   return flatMap(call => {
     call.record.streamed = call.request.stream === true
     const health = call.providerKey === undefined ? shared : new RouteHealth()
-    const givesUp = slowStreams(call, health)
+    const mayGiveUp = slowStreamGuard(call, health)
     return new AnswerBatches<R, E>(call, {
       open: async () => await new CallAttempts(call, {
-        health, firstCredential: capability === 'deferred', prepare: route => prepare(call, route, givesUp)
+        health, firstCredential: capability === 'deferred', prepare: route => prepare(call, route, mayGiveUp)
       }).firstAnswer(),
       fail: (error, route) => {
         if (call.signal.aborted) return error
@@ -98,7 +98,7 @@ export function providerCall<C extends Capability> (
  * Tells whether an answer is read to its end although the caller left: a provider bills what it has written, and a budget
  * must count that.
  */
-function mustReadOn<R> ({ key, providerKey }: RoutedCall<R>, { onDisconnect }: Provider): boolean {
+function mustReadToEnd<R> ({ key, providerKey }: RoutedCall<R>, { onDisconnect }: Provider): boolean {
   return onDisconnect === 'drain' || (key.limits?.budget !== undefined && providerKey === undefined)
 }
 

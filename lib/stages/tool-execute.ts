@@ -15,9 +15,10 @@ import { forbidsTools } from '../chat/tool-choice.ts'
 import { GatewayError } from '../core/errors.ts'
 import { once, flatMap } from '../core/stage.ts'
 import { affordableTokens } from '../limits/affordable.ts'
-import { ToolLoop, failureReport, type Ask, type ChatBatch, type ChatCall, type LoopOptions } from '../mcp/tool-loop.ts'
+import { ToolLoop, failureReport, type AnswerTurn, type LoopOptions } from '../mcp/tool-loop.ts'
 import { ownFunctions, withTools } from '../mcp/turn-requests.ts'
-import type { ChatInput } from '../chat/input.ts'
+import type { ChatInput, RoutedChatCall } from '../chat/input.ts'
+import type { ChatBatch } from '../dialects/dialect.ts'
 import type { OpenTools, ToolServers } from '../mcp/tool-servers.ts'
 import type { ProviderSettings } from '../core/settings.ts'
 import type { Services } from '../services.ts'
@@ -39,7 +40,7 @@ export interface ToolServices extends Pick<Services, 'toolServers' | 'models' | 
  * @throws GatewayError `unsupported_parameter` when `n` is greater than 1 while tools are to be
  *   run: only one conversation can be continued. Else what `ask` throws.
  */
-export function toolExecute (services: ToolServices, ask: Ask): Ask {
+export function toolExecute (services: ToolServices, ask: AnswerTurn): AnswerTurn {
   const { toolServers: tools, models, settings } = services
   const options: LoopOptions = { limits: settings.tools, seesImages: imageViewers(services), canAffordTurn: turnsWithin(models) }
   const googleIds = new Set(settings.providers.filter(({ kind }) => kind === 'google').map(({ id }) => id))
@@ -68,13 +69,13 @@ function namesServers ({ mcp_servers: servers }: ChatInput): boolean {
 }
 
 /** Google has a field of its own for it, which other providers do not know. */
-function runsTools ({ request, routes }: ChatCall, googleIds: ReadonlySet<string>): boolean {
+function runsTools ({ request, routes }: RoutedChatCall, googleIds: ReadonlySet<string>): boolean {
   if (request.automatic_tool_execution === false) return false
   return !(request.disable_automatic_function_calling === true && googleIds.has(routes[0].providerId))
 }
 
 /** Offers the tools; what the model calls is left to the caller. */
-async function * offerTools (call: ChatCall, tools: ToolServers, ask: Ask): AsyncGenerator<ChatBatch> {
+async function * offerTools (call: RoutedChatCall, tools: ToolServers, ask: AnswerTurn): AsyncGenerator<ChatBatch> {
   const open = await openTools(call, tools)
   let report = failureReport(open.errors)
   for await (const batch of ask(once({ ...call, request: withTools(call.request, open) }))) {
@@ -86,7 +87,7 @@ async function * offerTools (call: ChatCall, tools: ToolServers, ask: Ask): Asyn
 }
 
 async function * answerWithTools (
-  call: ChatCall, tools: ToolServers, ask: Ask, options: LoopOptions
+  call: RoutedChatCall, tools: ToolServers, ask: AnswerTurn, options: LoopOptions
 ): AsyncGenerator<ChatBatch> {
   if ((call.request.n ?? 1) > 1) {
     throw new GatewayError('unsupported_parameter', {
@@ -103,9 +104,9 @@ async function * answerWithTools (
   }
 }
 
-async function openTools ({ request, key, signal, record }: ChatCall, tools: ToolServers): Promise<OpenTools> {
+async function openTools ({ request, key, signal, record }: RoutedChatCall, tools: ToolServers): Promise<OpenTools> {
   const startedAtMs = performance.now()
-  const open = await tools.open({ request, key, taken: ownFunctions(request), signal: standardSignal(signal) })
+  const open = await tools.open({ request, key, reservedNames: ownFunctions(request), signal: standardSignal(signal) })
   record.upstreamWaitMs += performance.now() - startedAtMs
   return open
 }

@@ -1,5 +1,5 @@
 import type { Batch } from '../core/batch.ts'
-import type { Given, PullSource } from '../core/flow.ts'
+import type { PullResult, PullSource } from '../core/flow.ts'
 import type { Route } from '../core/route.ts'
 import type { RoutedCall } from '../core/call.ts'
 import type { OpenAttempt } from './open-attempt.ts'
@@ -15,7 +15,7 @@ export interface AnswerBatchesOptions<E> {
   readonly fail: (error: unknown, route: Route) => unknown
 }
 
-type GivenBatch<R, E> = Given<Batch<R, E>>
+type GivenBatch<R, E> = PullResult<Batch<R, E>>
 
 const done: IteratorReturnResult<undefined> = { done: true, value: undefined }
 

@@ -23,7 +23,7 @@ export interface ProviderCallOptions {
   /** The time to wait for real output before what is there goes out; default 10 s. */
   readonly holdMs?: number
   /** Decides about streams that are slower than their provider's `slow_stream` allows. Default: they go on. */
-  readonly givesUp?: SlowStreamGuard['givesUp'] | undefined
+  readonly mayGiveUp?: SlowStreamGuard['mayGiveUp'] | undefined
 }
 
 /** The part of a call that an upstream request needs. */
@@ -78,7 +78,7 @@ export async function openAttempt<R, E extends { readonly type: string }> (
 }
 
 async function openBody<E extends { readonly type: string }> (
-  { body }: UpstreamResponse, reader: BodyReader<E>, provider: Provider, { answerBytes, eventBytes, holdMs = 10_000, givesUp }: ProviderCallOptions
+  { body }: UpstreamResponse, reader: BodyReader<E>, provider: Provider, { answerBytes, eventBytes, holdMs = 10_000, mayGiveUp }: ProviderCallOptions
 ): Promise<OpenAttempt<E>> {
   switch (reader.as) {
     case 'json': {
@@ -103,7 +103,7 @@ async function openBody<E extends { readonly type: string }> (
         jsonBytes: answerBytes,
         eventBytes,
         idleEventsMs: provider.timeouts.idleEventsMs,
-        slow: provider.slowStream === undefined || givesUp === undefined ? undefined : { ...provider.slowStream, givesUp }
+        slow: provider.slowStream === undefined || mayGiveUp === undefined ? undefined : { ...provider.slowStream, mayGiveUp }
       })
       await attempt.untilReal(holdMs)
       return attempt

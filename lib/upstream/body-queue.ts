@@ -7,7 +7,7 @@
  */
 
 import { GatewayError } from '../core/errors.ts'
-import type { Given, PullSource } from '../core/flow.ts'
+import type { PullResult, PullSource } from '../core/flow.ts'
 import type { UpstreamBody } from '../providers/provider.ts'
 
 const highWaterMark = 64 * 1024
@@ -19,7 +19,7 @@ export interface BodySource {
   readonly cancel: () => void
 }
 
-type Result = Given<Uint8Array>
+type Result = PullResult<Uint8Array>
 
 interface Waiter<T> {
   readonly resolve: (value: T) => void

@@ -1,7 +1,7 @@
 import { GatewayError } from '../core/errors.ts'
 import { invalidResponse } from '../providers/provider-failure.ts'
 import { sseReader, type SseReader } from '../wire/sse.ts'
-import { pulling, type Given, type PullSource } from '../core/flow.ts'
+import { pulling, type PullResult, type PullSource } from '../core/flow.ts'
 import { asInterrupted, readOrRefuse } from './read-response.ts'
 import type { OpenAttempt } from './open-attempt.ts'
 import type { SlowStreamSettings } from '../core/settings.ts'
@@ -24,7 +24,7 @@ export interface SlowStreamGuard extends SlowStreamSettings {
    * Decides whether a stream that is too slow is given up. Each true one is a request more, at another model or of a caller
    * who asks again, so their number is capped.
    */
-  readonly givesUp: (moment: 'before_output' | 'after_output') => boolean
+  readonly mayGiveUp: (moment: 'before_output' | 'after_output') => boolean
 }
 
 /** The rest of a body is read for so long: its connection can then be used again. */
@@ -84,7 +84,7 @@ export class StreamAttempt<E extends { readonly type: string }> implements OpenA
         // A failure comes out of the read below.
         const first = await Promise.race([this.#pending.then(undefined, () => undefined), ...alarms])
         if (first === 'slow') {
-          if (slow?.givesUp('before_output') === true) throw tooSlow()
+          if (slow?.mayGiveUp('before_output') === true) throw tooSlow()
           alarms = [over.rings]
           continue
         }
@@ -150,7 +150,7 @@ export class StreamAttempt<E extends { readonly type: string }> implements OpenA
     })
   }
 
-  #take (read: Given<Uint8Array>, into: E[], waitedMs: number): boolean | Promise<boolean> {
+  #take (read: PullResult<Uint8Array>, into: E[], waitedMs: number): boolean | Promise<boolean> {
     this.#idleMs += waitedMs
     if (read.done === true) return this.#end(into)
     this.#sizeBytes += read.value.length
@@ -167,7 +167,7 @@ export class StreamAttempt<E extends { readonly type: string }> implements OpenA
     try {
       const first = await Promise.race([pending, pause.rings])
       if (first !== 'paused') return first
-      if (slow.givesUp('after_output')) throw tooSlow()
+      if (slow.mayGiveUp('after_output')) throw tooSlow()
     } finally {
       pause.stop()
     }
@@ -182,7 +182,7 @@ export class StreamAttempt<E extends { readonly type: string }> implements OpenA
     const isSlow = this.#windowEvents * 1000 < slow.eventsPerSecond * this.#windowMs
     this.#windowMs = 0
     this.#windowEvents = 0
-    if (isSlow && !this.#finished && slow.givesUp('after_output')) this.#failure ??= tooSlow()
+    if (isSlow && !this.#finished && slow.mayGiveUp('after_output')) this.#failure ??= tooSlow()
   }
 
   /** @returns a promise when more has to be read first */

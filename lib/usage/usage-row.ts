@@ -104,7 +104,7 @@ interface Waste extends Cost {
   readonly usage: Usage | undefined
 }
 
-/** Returns what a request used whose answer was of no use. */
+/** Returns what a wasted request used. */
 function wasteOf ({ modelId, usage }: WastedRequest, record: CallRecord, models: Pick<ModelRegistry, 'find'>): Waste {
   const price = models.find(modelId)?.price
   if (usage !== undefined) return { usage, nanoUsd: costNanoUsd(usage, price), estimated: false }
@@ -120,10 +120,10 @@ function wasteOf ({ modelId, usage }: WastedRequest, record: CallRecord, models:
 function chargedCost (record: CallRecord, nanoUsd: number | undefined, wasted: readonly Waste[]): number | null {
   const { chargedNanoUsd, refundedNanoUsd = 0, ownProviderKey } = record
   if (chargedNanoUsd !== undefined) return boundedInteger(chargedNanoUsd, 1, maxNanoUsd)
-  const lost = ownProviderKey === true ? 0 : wasted.reduce((sum, waste) => sum + (waste.nanoUsd ?? 0), 0)
+  const wastedNanoUsd = ownProviderKey === true ? 0 : wasted.reduce((sum, waste) => sum + (waste.nanoUsd ?? 0), 0)
   const cost = boundedInteger(nanoUsd, 1, maxNanoUsd)
-  if (cost === null && lost === 0 && refundedNanoUsd === 0) return null
-  return Math.min((cost ?? 0) + lost, maxNanoUsd) - refundedNanoUsd
+  if (cost === null && wastedNanoUsd === 0 && refundedNanoUsd === 0) return null
+  return Math.min((cost ?? 0) + wastedNanoUsd, maxNanoUsd) - refundedNanoUsd
 }
 
 interface Cost {

@@ -1,13 +1,13 @@
 import t from 'tap'
 import { OpenCallEntry, OpenCalls } from '../../lib/http/open-calls.ts'
 
-function link (): OpenCallEntry {
+function entry (): OpenCallEntry {
   return new OpenCallEntry(() => undefined)
 }
 
 t.test('calls are listed in the order they came, without those that ended', async t => {
   const open = new OpenCalls()
-  const [first, second, third] = [link(), link(), link()]
+  const [first, second, third] = [entry(), entry(), entry()]
   for (const one of [first, second, third]) open.add(one)
   t.ok([...open].every((one, index) => one === [first, second, third][index]))
   open.delete(second)
@@ -21,14 +21,14 @@ t.test('calls are listed in the order they came, without those that ended', asyn
 
 t.test('a list of open calls stays as it is while calls come and go', async t => {
   const open = new OpenCalls()
-  const [first, second] = [link(), link()]
+  const [first, second] = [entry(), entry()]
   open.add(first)
   open.add(second)
   let seen = 0
   for (const one of open) {
     seen++
     open.delete(one)
-    open.add(link())
+    open.add(entry())
   }
   t.equal(seen, 2)
   t.equal(open.size, 2)
@@ -36,7 +36,7 @@ t.test('a list of open calls stays as it is while calls come and go', async t =>
 
 t.test('a call that ended keeps no other alive', async t => {
   const open = new OpenCalls()
-  const [first, second] = [link(), link()]
+  const [first, second] = [entry(), entry()]
   open.add(first)
   open.add(second)
   open.delete(first)

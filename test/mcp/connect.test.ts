@@ -30,7 +30,7 @@ t.test('the reference server is spoken to over every transport', async t => {
   t.teardown(async () => await servers.close())
 
   for (const server of [http, sse, 'local/everything']) {
-    const open = await servers.open({ request: { mcp_servers: server }, key: { id: 'key' }, taken: new Set(), signal })
+    const open = await servers.open({ request: { mcp_servers: server }, key: { id: 'key' }, reservedNames: new Set(), signal })
     t.strictSame(open.errors, {}, server)
     t.match(await open.call('echo', { message: 'hé' }, { signal }), { text: 'Echo: hé', result: { isError: false } })
     t.match(await open.call('get-sum', { a: 2, b: 3 }, { signal }), { text: /5/ })
@@ -41,13 +41,13 @@ t.test('the reference server is spoken to over every transport', async t => {
     t.match(await open.call('get-tiny-image', {}, { signal }), { text: /\[image image\/png, \d+ bytes, not shown\]/ })
   }
 
-  const together = await servers.open({ request: { mcp_servers: [http, sse] }, key: { id: 'key' }, taken: new Set(['echo']), signal })
+  const together = await servers.open({ request: { mcp_servers: [http, sse] }, key: { id: 'key' }, reservedNames: new Set(['echo']), signal })
   const names = together.tools.map(tool => tool.function.name)
   t.equal(new Set(names).size, names.length)
   t.ok(names.every(name => /^[a-zA-Z_][a-zA-Z0-9_-]{0,63}$/.test(name) && name !== 'echo'))
 
   const progress: unknown[] = []
-  const long = await servers.open({ request: { mcp_servers: http }, key: { id: 'key' }, taken: new Set(), signal })
+  const long = await servers.open({ request: { mcp_servers: http }, key: { id: 'key' }, reservedNames: new Set(), signal })
   await long.call('trigger-long-running-operation', { duration: 0.2, steps: 2 }, {
     signal, onProgress: step => progress.push(step.progress)
   })
@@ -77,7 +77,7 @@ t.test('a command runs as long as its session, and only if the operator wrote it
   const open = async (mcp_servers: NonNullable<OpenOptions['request']['mcp_servers']>, sessionIdleMs: number) => {
     const servers = createToolServers({ ...parts, tools: { ...parts.tools, sessionIdleMs } })
     t.teardown(async () => await servers.close())
-    return { servers, opened: await servers.open({ request: { mcp_servers }, key: { id: 'key' }, taken: new Set(), signal }) }
+    return { servers, opened: await servers.open({ request: { mcp_servers }, key: { id: 'key' }, reservedNames: new Set(), signal }) }
   }
   const { servers, opened } = await open('local/everything', 60_000)
   t.match(await opened.call('echo', { message: 'hi' }, { signal }), { text: 'Echo: hi' })

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { hedge, HedgeBudget, type Send } from '../../lib/routing/hedge.ts'
+import { hedge, ExtraRequestBudget, type Send } from '../../lib/routing/hedge.ts'
 import { withResolvers } from '../support/with-resolvers.ts'
 import { until } from '../support/until.ts'
 
@@ -93,7 +93,7 @@ t.test('without a second request to make, the first has all the time it takes', 
 })
 
 t.test('one hedge is free, then twenty calls pay for one, and no more than ten are saved', async t => {
-  const budget = new HedgeBudget()
+  const budget = new ExtraRequestBudget()
   t.same([budget.take(), budget.take()], [true, false])
   for (let call = 0; call < 19; call++) budget.onCall()
   t.equal(budget.take(), false)

@@ -11,12 +11,10 @@ import { startToolServer } from '../support/tool-server.ts'
 import { until } from '../support/until.ts'
 import type { Batch } from '../../lib/core/batch.ts'
 import type { Route } from '../../lib/core/route.ts'
-import type { RoutedCall } from '../../lib/core/call.ts'
-import type { ChatInput } from '../../lib/chat/input.ts'
+import type { ChatInput, RoutedChatCall } from '../../lib/chat/input.ts'
 import type { ChatEvent } from '../../lib/core/events.ts'
 import type { Stage } from '../../lib/core/stage.ts'
 
-type ChatCall = RoutedCall<ChatInput>
 type ChatBatch = Batch<ChatInput, ChatEvent>
 
 const limits: ToolLimits = { loopMs: 60_000, loopTokens: 1_000_000, callsPerTurn: 8, maxIdenticalCalls: 2 }
@@ -99,7 +97,7 @@ t.test('turns', async t => {
   t.test('text goes out as it is written, before the turn has ended', async t => {
     const server = await startToolServer(t)
     let asked = 0
-    const ask: Stage<ChatCall, ChatBatch> = async function * (source) {
+    const ask: Stage<RoutedChatCall, ChatBatch> = async function * (source) {
       for await (const call of source) {
         if (++asked === 2) {
           yield { call, route: first, events: [...text('done'), end('stop')] }
@@ -184,7 +182,7 @@ t.test('turns', async t => {
   t.test('a failure of a later turn comes after what was done', async t => {
     const server = await startToolServer(t)
     let asked = 0
-    const ask: Stage<ChatCall, ChatBatch> = async function * (source) {
+    const ask: Stage<RoutedChatCall, ChatBatch> = async function * (source) {
       for await (const call of source) {
         if (++asked === 2) throw new Error('overloaded')
         yield { call, route: first, events: [...toolCall(0, 'a', 'echo', '{}'), end('tool_calls')] }
@@ -203,7 +201,7 @@ t.test('what the request says about tools', async t => {
     const server = await startToolServer(t)
     for (const request of [{ automatic_tool_execution: false, n: 2 }, { disable_automatic_function_calling: true }]) {
       const model = scripted([[start, ...toolCall(0, 'a', 'echo', '{}'), end('tool_calls')]])
-      const routes: ChatCall['routes'] = [{ ...first, providerId: 'gemini' }]
+      const routes: RoutedChatCall['routes'] = [{ ...first, providerId: 'gemini' }]
       const events = await answer(t, model.ask, { mcp_servers: [server.url, 'no/such'], ...request }, { routes })
       t.match(events, [
         { type: 'response-start' }, { type: 'tool-servers-failed', errors: { 'no/such': { code: 'resolve' } } },
@@ -217,7 +215,7 @@ t.test('what the request says about tools', async t => {
   t.test('the field of Google is for providers of its kind, whatever their names are', async t => {
     const server = await startToolServer(t)
     const model = scripted([[start, ...toolCall(0, 'a', 'echo', '{}'), end('tool_calls')], [start, ...text('done'), end('stop')]])
-    const routes: ChatCall['routes'] = [{ ...first, providerId: 'google' }]
+    const routes: RoutedChatCall['routes'] = [{ ...first, providerId: 'google' }]
     await answer(t, model.ask, { mcp_servers: server.url, disable_automatic_function_calling: true }, { routes })
     t.equal(server.counts['tool echo'], 1)
   })
@@ -375,7 +373,7 @@ t.test('a caller who leaves', async t => {
   t.test('returns the answer of the model', async t => {
     const server = await startToolServer(t)
     let returned = false
-    const ask: Stage<ChatCall, ChatBatch> = async function * (source) {
+    const ask: Stage<RoutedChatCall, ChatBatch> = async function * (source) {
       for await (const call of source) {
         try {
           for (;;) yield { call, route: first, events: text('on and on') }
@@ -427,8 +425,8 @@ function usage (promptTokens: number, completionTokens: number, reasoningTokens?
 }
 
 /** A model that says these things, turn by turn, each event in a read of its own; its last route answers. */
-function scripted (turns: ChatEvent[][]): { ask: Stage<ChatCall, ChatBatch>, calls: ChatCall[] } {
-  const calls: ChatCall[] = []
+function scripted (turns: ChatEvent[][]): { ask: Stage<RoutedChatCall, ChatBatch>, calls: RoutedChatCall[] } {
+  const calls: RoutedChatCall[] = []
   return {
     calls,
     ask: async function * (source) {
@@ -441,7 +439,7 @@ function scripted (turns: ChatEvent[][]): { ask: Stage<ChatCall, ChatBatch>, cal
   }
 }
 
-function chatCall (request: Partial<ChatInput>, parts: Partial<ChatCall> = {}): ChatCall {
+function chatCall (request: Partial<ChatInput>, parts: Partial<RoutedChatCall> = {}): RoutedChatCall {
   return {
     id: 'id',
     headers: {},
@@ -458,7 +456,7 @@ function chatCall (request: Partial<ChatInput>, parts: Partial<ChatCall> = {}): 
 }
 
 /** The stage over a model whose usage is recorded, with services that know of one model that sees. */
-function looped (tools: ToolServers, ask: Stage<ChatCall, ChatBatch>, limits: ToolLimits, seeing?: string): Stage<ChatCall, ChatBatch> {
+function looped (tools: ToolServers, ask: Stage<RoutedChatCall, ChatBatch>, limits: ToolLimits, seeing?: string): Stage<RoutedChatCall, ChatBatch> {
   const models = createModels(settings({
     providers: ['one', 'two'].map(id => providerSettings(id, 'openai-compatible')),
     models: seeing === undefined ? [] : [modelSettings(seeing, { capabilities: { vision: true } })]
@@ -466,14 +464,14 @@ function looped (tools: ToolServers, ask: Stage<ChatCall, ChatBatch>, limits: To
   return toolExecute({ toolServers: tools, models, providers: new Map(), settings: { tools: limits, providers: [{ id: 'gemini', kind: 'google' }, { id: 'google', kind: 'openai-compatible' }] } }, chain(ask, recordUsage()))
 }
 
-async function collect (stage: Stage<ChatCall, ChatBatch>, call: ChatCall): Promise<ChatBatch[]> {
+async function collect (stage: Stage<RoutedChatCall, ChatBatch>, call: RoutedChatCall): Promise<ChatBatch[]> {
   const batches: ChatBatch[] = []
   for await (const batch of stage(once(call))) batches.push(batch)
   return batches
 }
 
 async function answer (
-  t: Test, ask: Stage<ChatCall, ChatBatch>, request: Partial<ChatInput>, parts: Partial<ChatCall> = {}
+  t: Test, ask: Stage<RoutedChatCall, ChatBatch>, request: Partial<ChatInput>, parts: Partial<RoutedChatCall> = {}
 ): Promise<ChatEvent[]> {
   const batches = await collect(looped(realTools(t), ask, limits), chatCall(request, parts))
   return batches.flatMap(batch => batch.events)

@@ -29,7 +29,7 @@ export function remoteServer (slug: string, url: string, parts: Partial<ToolServ
 export async function open (
   servers: ToolServers, request: OpenOptions['request'], options: Partial<OpenOptions> = {}
 ): Promise<OpenTools> {
-  return await servers.open({ request, key: { id: 'key' }, taken: new Set(), signal, ...options })
+  return await servers.open({ request, key: { id: 'key' }, reservedNames: new Set(), signal, ...options })
 }
 
 /** Calls a tool. */

@@ -16,15 +16,15 @@ export function encodeResponse (start: AnswerStart<ResponsesContext>): FramePrin
   return new Printer(start)
 }
 
-/** The event after this many silences in a row is one that agents count as a sign of life; comments are not. */
-const commentsBetweenSigns = 4
+/** Every fourth ping is an event, which agents count as a sign of life; comments are not. */
+const pingsPerKeepaliveEvent = 4
 
 class Printer implements FramePrinter<ChatEvent>, ItemListener {
   readonly #response: ResponseObject
   readonly #items: OutputItems
   #frames = ''
   #sequence = 0
-  #silences = 0
+  #idleTicks = 0
   /** The text before that of a delta, for the place it was printed for. */
   #textFrame: { readonly place: TextPlace, readonly before: string } | undefined
 
@@ -49,7 +49,7 @@ class Printer implements FramePrinter<ChatEvent>, ItemListener {
   }
 
   print (events: readonly ChatEvent[]): string {
-    this.#silences = 0
+    this.#idleTicks = 0
     for (const event of events) this.#items.add(event)
     return this.#taken()
   }
@@ -68,7 +68,7 @@ class Printer implements FramePrinter<ChatEvent>, ItemListener {
   }
 
   keepAlive (): string {
-    if (this.#silences++ % commentsBetweenSigns < commentsBetweenSigns - 1) return ': ping\n'
+    if (this.#idleTicks++ % pingsPerKeepaliveEvent < pingsPerKeepaliveEvent - 1) return ': ping\n'
     this.event({ type: 'keepalive' })
     return this.#taken()
   }

@@ -3,7 +3,7 @@
 import { randomUUID } from 'node:crypto'
 import { GatewayError } from '../../core/errors.ts'
 import { isObject } from '../../json/guards.ts'
-import { readItems } from './conversation.ts'
+import { readItems } from './items.ts'
 import { SentNames } from './sent-names.ts'
 import { readToolChoice, readTools } from './tools.ts'
 import type { ChatInput } from '../../chat/input.ts'
@@ -26,7 +26,7 @@ export interface ResponsesContext {
  */
 export function responsesInput (call: ValidCall<ResponsesRequest>): DialectCall<ResponsesContext> {
   const { request } = call
-  refuseWhatIsNotKept(request)
+  refuseStatefulFields(request)
   const names = new SentNames()
   const items = itemsOf(request)
   const declared = readTools([...request.tools ?? [], ...additionalTools(items)], names, 'tools')
@@ -49,7 +49,7 @@ export function responsesInput (call: ValidCall<ResponsesRequest>): DialectCall<
 }
 
 /** Refuses what would need state that is not kept here. */
-function refuseWhatIsNotKept (request: ResponsesRequest): void {
+function refuseStatefulFields (request: ResponsesRequest): void {
   for (const name of ['conversation', 'prompt', 'previous_response_id'] as const) {
     if (request[name] !== undefined) {
       throw new GatewayError('unsupported_parameter', { param: name, message: `\`${name}\` is not available. Send the whole conversation as \`input\`.` })

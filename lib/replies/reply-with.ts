@@ -3,11 +3,11 @@ import type { Reply } from '../core/reply.ts'
 import type { Sink } from '../core/stage.ts'
 
 /**
- * Makes the end of a pipeline of what answers one call: `onCall(async call => reply)`.
+ * Makes the end of a pipeline of what answers one call: `replyWith(async call => reply)`.
  *
  * @throws whatever the stages and `answer` throw; `internal_error` when there is no call
  */
-export function replyTo<C> (answer: (call: C) => Promise<Reply>): Sink<C, Reply> {
+export function replyWith<C> (answer: (call: C) => Promise<Reply>): Sink<C, Reply> {
   return async source => {
     for await (const call of source) return await answer(call)
     throw emptyPipeline()
