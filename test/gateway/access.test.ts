@@ -48,7 +48,7 @@ t.test('/health reports what does not work while calls go on', async t => {
   t.same(await (await api.get('/health')).json(), { status: 'ok', degraded: ['keys'] })
 })
 
-t.test('where the default model of an endpoint is not enabled, a request without a model is told to name one', async t => {
+t.test('where the default model of an endpoint is not enabled, a request without a model is refused with a request to name one', async t => {
   const api = await testGateway(t, { providers: [sandbox] })
   const document = { type: 'document_url', document_url: 'https://example.com/a.pdf' }
   for (const [path, body] of [['/v1/images/generations', { prompt: 'a cat' }], ['/v1/ocr', { document }]] as const) {
