@@ -15,7 +15,7 @@ t.test('servers that fail are reported, with the phase, and delay no call', asyn
   const mute = await startToolServer(t, { silent: ['server/discover'] })
   const named = [{ good }, { refusing }, { broken }, { lost }, { lying }, { garbled }, { hanging }, { mute }].flatMap(entry =>
     Object.entries(entry).map(([name, { url }]) => ({ name, url })))
-  const servers = toolServers(t, { connectMs: 2000, allowedHosts: ['127.0.0.0/8'] })
+  const servers = toolServers(t, { connectMs: 5000, allowedHosts: ['127.0.0.0/8'] })
   const { offered, errors } = await open(servers, {
     mcp_servers: [
       ...named,
