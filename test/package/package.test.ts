@@ -99,7 +99,7 @@ t.test('the pages that documents link to are in the package, or else sources of 
     return [...text.matchAll(/\]\((?!https?:|#)([^)#\s]+)/g)]
       .map(([, link = '']) => join(dirname(path), link).replace(/\/$/, ''))
       .filter(target => !paths.some(known => known === target || known.startsWith(`${target}/`)))
-      .filter(target => !(/^(?:lib|pipelines|schemas|bench|test)\//.test(target) && existsSync(join(root, target))))
+      .filter(target => !(/^(?:(?:lib|pipelines|schemas|bench|test)\/|CONTRIBUTING\.md$)/.test(target) && existsSync(join(root, target))))
       .map(target => `${path}: ${target}`)
   })
   t.same(broken, [])
