@@ -1,3 +1,4 @@
+import { setImmediate as turnOfLoop } from 'node:timers/promises'
 import t from 'tap'
 import { once } from '../../lib/core/stage.ts'
 import { LocalLimiter, type Limiter } from '../../lib/limits/limiter.ts'
@@ -74,6 +75,7 @@ t.test('a call that ends while another process decides waits no longer, and what
   leaving.abort(new Error('left'))
   await t.rejects(left, { message: 'left' })
   decide()
+  await turnOfLoop() // the late decision is made and given back
   const [next] = await collect(limits({ limiter, models, settings: settings() })(once(call({ concurrentCalls: 1 }))))
   t.match(next?.record, { reservation: Number })
   t.equal(local.counters.open, 1)
