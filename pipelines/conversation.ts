@@ -11,6 +11,7 @@ import { auth } from '../lib/stages/auth.ts'
 import { capAnswer } from '../lib/stages/cap-answer.ts'
 import { checkAddresses } from '../lib/stages/check-addresses.ts'
 import { defer } from '../lib/stages/defer.ts'
+import { fitRoutes } from '../lib/stages/fit-routes.ts'
 import { dryRun } from '../lib/stages/dry-run.ts'
 import { limits } from '../lib/stages/limits.ts'
 import { normalise } from '../lib/stages/normalise.ts'
@@ -51,7 +52,7 @@ export function conversation<S extends TSchema, C> (
     limits(services, { estimate: estimateChat }),
     checkAddresses(services),
     capAnswer(services),
-    defer(services),
+    chain(defer(services), fitRoutes(services, dialect)),
     answer(services, dialect),
     answerReply(dialect)
   )

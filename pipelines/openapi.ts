@@ -19,6 +19,8 @@ import {
 } from '../schemas/messages.ts'
 import { AnyObject } from '../schemas/nullable.ts'
 import { Model, ModelList } from '../schemas/models.ts'
+import { MessagesAnswer, MessagesErrorBody, MessagesStreamEvent } from '../schemas/messages-answer.ts'
+import { MessagesRequest } from '../schemas/messages-request.ts'
 import { OcrAnswer, OcrRequest } from '../schemas/ocr.ts'
 import { InputItem, OutputItem, ResponseUsage } from '../schemas/response-items.ts'
 import { ResponseObject, ResponsesRequest, ResponsesTool, ResponseStreamEvent } from '../schemas/responses.ts'
@@ -38,6 +40,7 @@ const named = {
   Message, SystemMessage, UserMessage, AssistantMessage, ToolMessage, FunctionMessage, ToolCall,
   FunctionTool, CustomTool, ToolServerSpec,
   ChatCompletion, ChatCompletionChunk, AnswerMessage, ChoiceLogprobs, CompletionUsage,
+  MessagesRequest, MessagesAnswer, MessagesStreamEvent, MessagesErrorBody,
   ToolServerFailure, ToolServerResult, DeferredPending,
   ResponsesRequest, ResponsesTool, InputItem, ResponseObject, OutputItem, ResponseUsage, ResponseStreamEvent,
   ImageRequest, ImageEditRequest, ImageVariationRequest, ImageAnswer, ImageStreamEvent, OcrRequest, OcrAnswer,

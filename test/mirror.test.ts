@@ -11,6 +11,7 @@ const root = join(import.meta.dirname, '../..')
  * the test where it is. A file of such a folder may have a test of its own beside it.
  */
 const wholes: Readonly<Record<string, readonly [test: string, reason: string]>> = {
+  'dialects/messages': ['dialects/messages/stream-events', 'a dialect: requests in (test/dialects/messages/input), events as its stream and its answer'],
   'dialects/responses': ['dialects/responses/input', 'a dialect: requests in, and what `encode` makes of the answers'],
   'providers/anthropic': ['providers/anthropic', 'an adapter: recorded responses in, events out'],
   'providers/azure-openai': ['providers/kinds', 'the chat-completions adapter at other paths'],
@@ -32,6 +33,7 @@ const elsewhere: Readonly<Record<string, readonly [test: string, reason: string]
   'dialects/chat-completions/index': ['pipelines/chat', 'names the parts of the dialect'],
   'dialects/dialect': ['dialects/chat-completions/encode', 'the types of dialects, and how an answer starts'],
   'dialects/error-format': ['http/app', 'chooses by path'],
+  'stages/fit-routes': ['gateway/messages', 'needs models, providers and a dialect: what providers get shows it'],
   'embeddings/count-tokens': ['embeddings/measure-tokens', 'counts what could not be measured: one rule in two files'],
   'embeddings/token-worker': ['embeddings/token-counter', 'the thread of the counter'],
   gateway: ['gateway/failures', 'the whole: each file of test/gateway and test/pipelines'],

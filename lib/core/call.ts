@@ -58,6 +58,12 @@ export interface ValidCall<R> extends AuthedCall {
 export interface RoutedCall<R> extends ValidCall<R> {
   /** Best first, at least one; tried in order until one answers. */
   readonly routes: readonly [Route, ...Route[]]
+  /**
+   * Fits the request to a route, before it is sent there: an `R` gives an `R`. Absent: every route gets the same.
+   *
+   * @throws GatewayError `unsupported_parameter` when its provider cannot take it
+   */
+  readonly fit?: (request: unknown, route: Route) => unknown
   /** The caller's own key at the provider (`X-Provider-Key`), used instead of the gateway's. */
   readonly providerKey?: Secret
 }

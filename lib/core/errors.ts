@@ -239,6 +239,11 @@ export class GatewayError extends Error {
     return new GatewayError(code, { ...same, ...changes })
   }
 
+  /** The code as callers see it: the provider's own where that is more use to them. */
+  get shownCode (): string {
+    return this.#shownCode ?? this.code
+  }
+
   /** True when this provider cannot do it, but another one might. */
   get isUnsupported (): boolean {
     return this.code === 'unsupported_parameter'
@@ -247,7 +252,7 @@ export class GatewayError extends Error {
   /** Returns the JSON body of the answer. */
   toBody (): unknown {
     const { message, type, param } = this
-    return { error: { message, type, code: this.#shownCode ?? this.code, param } } satisfies ErrorBody
+    return { error: { message, type, code: this.shownCode, param } } satisfies ErrorBody
   }
 
   /**

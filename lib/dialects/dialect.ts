@@ -12,7 +12,10 @@ import type { Batch } from '../core/batch.ts'
 import type { Call, RoutedCall, ValidCall } from '../core/call.ts'
 import type { GatewayError } from '../core/errors.ts'
 import type { ChatEvent, ResponseStart } from '../core/events.ts'
+import type { ModelEntry } from '../core/model.ts'
 import type { Reply } from '../core/reply.ts'
+import type { Route } from '../core/route.ts'
+import type { ProviderKind } from '../../schemas/providers.ts'
 import type { FramePrinter } from '../wire/frame-printer.ts'
 
 /** @typeParam C what `encode` and `complete` need of the request in the caller's words. Default: nothing */
@@ -31,6 +34,20 @@ export interface Dialect<S extends TSchema = TSchema, C = unknown> extends Answe
    * @throws ValidationError, GatewayError for what the schema cannot say
    */
   readonly input: (call: ValidCall<RequestOf<S>>) => DialectCall<C>
+  /**
+   * Fits a request to the provider and the model of one route. Default: every model gets the same.
+   *
+   * @throws GatewayError `unsupported_parameter` when this provider cannot take it: the next route is tried
+   */
+  readonly fit?: (request: ChatInput, target: FitTarget, context: C) => ChatInput
+}
+
+/** The provider and the model that a request is about to be sent to. */
+export interface FitTarget {
+  readonly route: Route
+  readonly kind: ProviderKind | undefined
+  /** As the catalogue knows it. */
+  readonly model: ModelEntry | undefined
 }
 
 /** The answering half of a dialect. */

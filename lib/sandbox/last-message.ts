@@ -25,7 +25,7 @@ export interface Question {
 
 export function readQuestion (conversation: readonly Message[]): Question {
   const messages = conversation.filter((message, index) => !showsResults(message, conversation[index - 1]))
-  const asked = messages.findLastIndex(message => message.role === 'user')
+  const asked = messages.findLastIndex(({ role, content }) => role === 'user' && !(typeof content === 'string' && isReminder(content)))
   const raw = asked < 0 ? '' : questionText(messages[asked]?.content)
   const instructions = messages
     .filter(({ role }) => role === 'system' || role === 'developer')
@@ -41,21 +41,25 @@ export function readQuestion (conversation: readonly Message[]): Question {
   }
 }
 
+/** Agents put reminders around a prompt, full of words that would be taken for directives and names of tools. */
+function questionText (content: unknown): string {
+  if (!Array.isArray(content)) return contentText(content)
+  const texts = content.map(part => contentText([part])).filter(text => text !== '')
+  const own = texts.filter(text => !text.trimStart().startsWith(reminder))
+  return own.length === texts.length ? own.join('') : own.at(-1) ?? ''
+}
+
+const reminder = '<system-reminder>'
+
+/** Returns true for a message that is nothing but a reminder. */
+function isReminder (text: string): boolean {
+  return text.trimStart().startsWith(reminder) && text.trimEnd().endsWith('</system-reminder>')
+}
+
 /** Pictures of tool results come in a message of the user behind these, which is no new question. */
 function showsResults ({ role, content }: Message, before: Message | undefined): boolean {
   const afterResults = before?.role === 'tool' || before?.role === 'function'
   return role === 'user' && afterResults && attachmentsOf(content).length > 0
-}
-
-/**
- * Returns the question of a user message. Agents put reminders around it, full of words that are names of tools: the question
- * is then the last text that is none.
- */
-function questionText (content: unknown): string {
-  if (!Array.isArray(content)) return contentText(content)
-  const texts = content.map(part => contentText([part])).filter(text => text !== '')
-  const asked = texts.filter(text => !text.trimStart().startsWith('<system-reminder>'))
-  return asked.length === texts.length ? texts.join('') : asked.at(-1) ?? ''
 }
 
 /** Returns the text of a content: the string itself, or its text parts. */

@@ -56,7 +56,7 @@ export function providerCall<C extends Capability> (
     const options = { ...limits, mayGiveUp }
     let parts: ReadonlyArray<UpstreamPart<R, E>> | undefined // made once, however often it is tried
     const send = async (credential: number | undefined, signal?: AbortSignal): Promise<OpenAttempt<E>> => {
-      const requests = parts ??= partsOf(adapterInput(call.request, route, provider), adapter)
+      const requests = parts ??= partsOf(adapterInput(fitted(call, route), route, provider), adapter)
       const attemptSignal = signal === undefined ? call.signal : AbortSignal.any([standardSignal(call.signal), signal])
       const attempt = credential === undefined && signal === undefined ? call : extend(call, { credential, signal: attemptSignal })
       return readsToEnd
@@ -100,6 +100,10 @@ export function providerCall<C extends Capability> (
  */
 function mustReadToEnd<R> ({ key, providerKey }: RoutedCall<R>, { onDisconnect }: Provider): boolean {
   return onDisconnect === 'drain' || (key.limits?.budget !== undefined && providerKey === undefined)
+}
+
+function fitted<R> ({ request, fit }: RoutedCall<R>, route: Route): R {
+  return fit === undefined ? request : fit(request, route) as R // it gives what it takes
 }
 
 /** Merges the route's settings into the request, which wins. */

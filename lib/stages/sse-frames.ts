@@ -38,7 +38,11 @@ class EventStream<B extends Batch<unknown, unknown>> implements Transformer<B, s
   }
 
   end (): string | undefined {
-    return this.#printer?.end()
+    try {
+      return this.#printer?.end()
+    } catch (error) {
+      return this.fail(error)
+    }
   }
 
   fail (error: unknown): string | undefined {

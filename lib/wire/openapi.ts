@@ -24,6 +24,8 @@ export interface EndpointDoc {
   readonly errors?: readonly ErrorCode[]
   /** The body of its errors, those of requests of a wrong shape included, which are 400 then. Default: `ErrorBody`, or for those 422 with `ValidationErrorBody`. */
   readonly errorBody?: TSchema
+  /** Descriptions of headers that only answers of this endpoint have, errors included. */
+  readonly headers?: Readonly<Record<string, string>>
   /** True when it answers without a key. */
   readonly open?: boolean
   /** For endpoints that route: the answer to a dry run. */
@@ -83,7 +85,7 @@ export function openApiDocument (
     tags: [...new Set(endpoints.map(({ group }) => group))].map(name => ({ name })),
     paths,
     components: {
-      headers: { ...callHeaders, ...routeHeaders, ...errorHeaders, ...retryAfter, ...limitHeaders },
+      headers: { ...callHeaders, ...routeHeaders, ...errorHeaders, ...retryAfter, ...limitHeaders, ...Object.assign({}, ...endpoints.map(ownHeaders)) },
       securitySchemes: {
         bearer: { type: 'http', scheme: 'bearer' },
         apiKey: { type: 'apiKey', in: 'header', name: 'X-API-Key' }
@@ -161,8 +163,13 @@ const errorHeaders: { [key: string]: Json } = {
 }
 
 /** Headers of any answer of an endpoint, errors included. */
-function headersOf ({ dryRun, routed = dryRun !== undefined }: EndpointDoc): { [key: string]: Json } {
-  return { ...callHeaders, ...routed && routeHeaders }
+function headersOf (endpoint: EndpointDoc): { [key: string]: Json } {
+  const { dryRun, routed = dryRun !== undefined } = endpoint
+  return { ...callHeaders, ...routed && routeHeaders, ...ownHeaders(endpoint) }
+}
+
+function ownHeaders ({ headers = {} }: EndpointDoc): { [key: string]: Json } {
+  return Object.fromEntries(Object.entries(headers).map(([name, description]) => [name, { description, schema: { type: 'string' } }]))
 }
 
 function refer (headers: { [key: string]: Json }): { [key: string]: Json } {
@@ -210,7 +217,7 @@ function errorsOf (endpoint: EndpointDoc, names: Names): Record<string, Json> {
     description: codesOfIt.map(code => `\`${code}\`: ${codes[code].message}`).join('\n\n'),
     headers: refer({
       ...headersOf(endpoint),
-      ...(status === 429 || status >= 500) && errorHeaders,
+      ...(status === 429 || status >= 500 || errorBody !== undefined) && errorHeaders,
       ...(status === 429 || status === 503) && retryAfter,
       ...request !== undefined && limitHeaders
     }),

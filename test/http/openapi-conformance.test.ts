@@ -202,6 +202,14 @@ t.test('every answer is what the served document says, and every answer of the d
     t.equal(await retrieve('unknown', 'delete'), 404)
   })
 
+  await t.test('messages', async () => {
+    const messages = [{ role: 'user', content: 'use get with {"a":1}' }]
+    const tools = [{ name: 'get', input_schema: { type: 'object', properties: {} } }]
+    for (const model of ['sandbox/thinker', 'openai/gpt-4o']) {
+      for (const stream of [false, true]) await post('/v1/messages', { model, max_tokens: 100, messages, tools, stream })
+    }
+  })
+
   await t.test('embeddings', async () => {
     for (const encoding_format of ['float', 'base64']) await post('/v1/embeddings', { model: 'sandbox/embedding', input: ['a', 'b'], encoding_format })
   })
@@ -247,6 +255,7 @@ t.test('a dry run answers what the document says', async t => {
   const { api, hold } = await start(t)
   const bodies: Readonly<Record<string, object>> = {
     [chat]: { messages: 'hi', model: ['sandbox/echo', 'openai/gpt-4o', 'sandbox/embedding'] },
+    '/v1/messages': { messages: [{ role: 'user', content: 'hi' }], model: 'sandbox/echo', max_tokens: 10 },
     '/v1/responses': { model: 'sandbox/echo', input: 'a' },
     '/v1/embeddings': { model: 'sandbox/embedding', input: 'a' },
     '/v1/images/generations': { model: 'sandbox/painter', prompt: 'a' },
@@ -285,6 +294,15 @@ t.test('errors of every class are what the document says, on every endpoint', as
     }
     for (const fault of ['garbage', 'cut', 'error']) t.ok(await ask(`x [sandbox: ${fault}]`) >= 200)
   }
+  const ask = async (content: unknown, more: object = {}, headers: Record<string, string> = {}): Promise<number> =>
+    (await post('/v1/messages', { model: 'sandbox/echo', max_tokens: 10, messages: [{ role: 'user', content }], ...more }, { headers })).status
+  t.equal(await ask('x', {}, { authorization: 'Bearer no' }), 401)
+  t.equal(await ask('x', {}, { authorization: 'Bearer image key' }), 403)
+  t.equal(await ask('x', { model: 'sandbox/none' }), 404)
+  t.equal(await ask(7), 400)
+  for (const [status, answer] of [[400, 400], [401, 502], [402, 503], [404, 404], [429, 429], [500, 502], [503, 503], [504, 504]] as const) {
+    t.equal(await ask(`x [sandbox: status=${status}]`), answer, `messages ${status}`)
+  }
   await ask429(api, hold)
   for (const [path, more] of [['/v1/audio/transcriptions', {}], ['/v1/audio/translations', {}], ['/v1/images/edits', { prompt: 'x' }], ['/v1/images/variations', {}]] as const) {
     t.equal((await form(path, { model: 'sandbox/none' })).status, 422)
@@ -312,5 +330,9 @@ t.test('an error in the middle of a stream is the event that the document speaks
     const copy = response.clone()
     await hold({ path, method: 'post', response })
     t.match(await copy.text(), /event: error\ndata: \{"error":[^\n]+\}\n\n$/)
+    const message = await api.post('/v1/messages', { ...body, max_tokens: 100, messages: [{ role: 'user', content: body.messages }] })
+    const copied = message.clone()
+    await hold({ path: '/v1/messages', method: 'post', response: message })
+    t.match(await copied.text(), /event: error\ndata: \{"type":"error","error":[^\n]+\}\n\n$/)
   }
 })

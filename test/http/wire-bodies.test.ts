@@ -57,6 +57,8 @@ const [transcribe, translate] = ['/v1/audio/transcriptions', '/v1/audio/translat
 const painted = { model: 'sandbox/painter', prompt: 'A cat.', size: '256x256' }
 
 /** Without a status the title says what is asked; errors are asked for by their cause. */
+const message = { model: 'mine/m', max_tokens: 100, messages: [{ role: 'user', content: 'hello' }] }
+
 const asks: readonly Ask[] = [
   { title: 'an answer', path: chat, body: hello },
   { title: 'an answer with calls and usage details', path: chat, body: sandboxed },
@@ -68,6 +70,12 @@ const asks: readonly Ask[] = [
   { title: 'a provider that fails', path: chat, body: { ...hello, messages: 'fail' } },
   { title: 'a stream that breaks', path: chat, body: { model: 'sandbox/echo', messages: 'More. [sandbox: cut after=2]', stream: true } },
   { title: 'a dry run', path: chat, body: hello, headers: { 'x-headgate-dry-run': 'true' } },
+  { title: 'an answer', path: '/v1/messages', body: message },
+  { title: 'an answer with a call', path: '/v1/messages', body: { ...message, model: 'sandbox/echo', messages: [{ role: 'user', content: 'use get with {"a":1}' }], tools: [{ name: 'get', input_schema: { type: 'object' } }] } },
+  { title: 'a stream', path: '/v1/messages', body: { ...message, stream: true } },
+  { title: 'a wrong shape', path: '/v1/messages', body: { ...message, messages: 7 } },
+  { title: 'an unknown model', path: '/v1/messages', body: { ...message, model: 'none/m' } },
+  { title: 'a stream that breaks', path: '/v1/messages', body: { ...message, model: 'sandbox/echo', messages: [{ role: 'user', content: 'More. [sandbox: cut after=2]' }], stream: true } },
   { title: 'an answer', path: '/v1/responses', body: asked },
   { title: 'an answer with a call', path: '/v1/responses', body: { ...asked, model: 'sandbox/echo', input: sandboxed.messages, tools: [{ type: 'function', ...tools[0]?.function }], tool_choice: 'required' } },
   { title: 'a stream', path: '/v1/responses', body: { ...asked, stream: true } },
@@ -116,6 +124,7 @@ function settled (text: string): string {
     .replaceAll(/"(created|created_at|completed_at)":\d{10}\b/g, '"$1":TIME')
     .replaceAll(/\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z/g, 'TIME')
     .replaceAll(/\bfp_[\da-f]{8}\b/g, 'fp_ID')
+    .replaceAll(/"request_id":"[\da-f]{8}-[\da-f-]{27}"/g, '"request_id":"ID"')
     .replaceAll(/[A-Za-z\d+/]{200,}={0,2}/g, 'BASE64') // pictures are compressed, by each version of zlib in its own way
 }
 

@@ -1,0 +1,86 @@
+import { objectOf } from '../../json/guards.ts'
+import { StreamEvents } from './stream-events.ts'
+import type { AnswerBlock, MessagesAnswer, MessagesStreamEvent } from '../../../schemas/messages-answer.ts'
+import type { AnswerStart, ChatBatch } from '../dialect.ts'
+import type { MessagesContext } from './input.ts'
+
+/** Makes the message of all batches of one answer, by folding the stream that they would have been. */
+export function toMessage (start: AnswerStart<MessagesContext>, batches: readonly ChatBatch[]): MessagesAnswer {
+  const events = new StreamEvents(start)
+  const fold = new MessageFold()
+  for (const event of events.begin()) fold.add(event)
+  for (const batch of batches) {
+    for (const event of batch.events) for (const wire of events.of(event)) fold.add(wire)
+  }
+  for (const event of events.end()) fold.add(event)
+  return fold.result()
+}
+
+/** Folds the events of a stream as the official clients do. */
+export class MessageFold {
+  readonly #content: AnswerBlock[] = []
+  #message: Pick<MessagesAnswer, 'id' | 'type' | 'role' | 'model'> | undefined
+  #end: Pick<MessagesAnswer, 'stop_reason' | 'stop_sequence' | 'stop_details' | 'usage'> | undefined
+  #arguments = ''
+
+  add (event: MessagesStreamEvent): void {
+    switch (event.type) {
+      case 'message_start': {
+        const { id, type, role, model } = event.message
+        this.#message = { id, type, role, model }
+        break
+      }
+      case 'content_block_start':
+        this.#content.push({ ...event.content_block })
+        this.#arguments = ''
+        break
+      case 'content_block_delta':
+        this.#grow(event.delta)
+        break
+      case 'content_block_stop': {
+        const block = this.#content[event.index]
+        if (block?.type === 'tool_use') block.input = inputOf(this.#arguments)
+        break
+      }
+      case 'message_delta':
+        this.#end = { ...event.delta, usage: event.usage }
+        break
+      case 'ping':
+      case 'message_stop':
+      case 'error':
+    }
+  }
+
+  /** @throws TypeError for a stream that has not ended */
+  result (): MessagesAnswer {
+    if (this.#message === undefined || this.#end === undefined) throw new TypeError('the stream has no end')
+    return { ...this.#message, content: this.#content, ...this.#end }
+  }
+
+  #grow (delta: Extract<MessagesStreamEvent, { type: 'content_block_delta' }>['delta']): void {
+    const block = this.#content.at(-1)
+    switch (delta.type) {
+      case 'text_delta':
+        if (block?.type === 'text') block.text += delta.text
+        break
+      case 'thinking_delta':
+        if (block?.type === 'thinking') block.thinking += delta.thinking
+        break
+      case 'signature_delta':
+        if (block?.type === 'thinking') block.signature = delta.signature
+        break
+      case 'input_json_delta':
+        this.#arguments += delta.partial_json
+    }
+  }
+}
+
+/** Arguments that were cut short are none. */
+function inputOf (text: string): Record<string, unknown> {
+  if (text.trim() === '') return {}
+  try {
+    return objectOf(JSON.parse(text)) ?? {}
+  } catch {
+    return {}
+  }
+}

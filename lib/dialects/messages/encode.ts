@@ -1,0 +1,73 @@
+/** Chat events to the frames of a stream of this dialect: every frame has a name, and nothing follows the last. */
+
+import { sseEvent } from '../../wire/sse.ts'
+import { errorBody } from './errors.ts'
+import { StreamEvents } from './stream-events.ts'
+import type { Call } from '../../core/call.ts'
+import type { GatewayError } from '../../core/errors.ts'
+import type { ChatEvent } from '../../core/events.ts'
+import type { FramePrinter } from '../../wire/frame-printer.ts'
+import type { MessagesStreamEvent } from '../../../schemas/messages-answer.ts'
+import type { AnswerStart } from '../dialect.ts'
+import type { MessagesContext } from './input.ts'
+
+/** Returns the printer of a streamed message. */
+export function encodeMessage (start: AnswerStart<MessagesContext>): FramePrinter<ChatEvent> {
+  return new Printer(start)
+}
+
+class Printer implements FramePrinter<ChatEvent> {
+  readonly #events: StreamEvents
+  #begun = false
+  /** The text before that of a delta of one block: a text delta printed behind it costs a tenth of one printed as an object. */
+  #before = ''
+  #beforeIndex: number | undefined
+
+  constructor (start: AnswerStart<MessagesContext>) {
+    this.#events = new StreamEvents(start)
+  }
+
+  print (events: readonly ChatEvent[]): string {
+    let text = this.#begun ? '' : framesOf(this.#events.begin())
+    this.#begun = true
+    for (const event of events) {
+      const index = this.#events.openText
+      if (index !== undefined && event.type === 'text-delta' && event.choice === 0 && event.text !== '') {
+        this.#events.addPrinted(event.text)
+        text += this.#beforeDelta(index) + JSON.stringify(event.text) + '}}\n\n'
+      } else {
+        text += framesOf(this.#events.of(event))
+      }
+    }
+    return text
+  }
+
+  end (): string {
+    return framesOf(this.#events.end())
+  }
+
+  fail (failure: GatewayError, call: Call): string {
+    return sseEvent('error', JSON.stringify(errorBody(failure, call)))
+  }
+
+  /** Clients count from the last event on, and comments are none. */
+  keepAlive (): string {
+    return ping
+  }
+
+  #beforeDelta (index: number): string {
+    if (index !== this.#beforeIndex) {
+      this.#beforeIndex = index
+      this.#before = `event: content_block_delta\ndata: {"type":"content_block_delta","index":${index},"delta":{"type":"text_delta","text":`
+    }
+    return this.#before
+  }
+}
+
+const ping = framesOf([{ type: 'ping' }])
+
+function framesOf (events: readonly MessagesStreamEvent[]): string {
+  let text = ''
+  for (const event of events) text += sseEvent(event.type, JSON.stringify(event))
+  return text
+}

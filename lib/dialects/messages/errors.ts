@@ -1,0 +1,90 @@
+/** Errors as Anthropic's clients read them: one shape, whatever went wrong and wherever. */
+
+import { jsonHeaders } from '../../core/reply.ts'
+import { ValidationError, type ErrorCode, type GatewayError } from '../../core/errors.ts'
+import { rateLimitHeaders } from './rate-limits.ts'
+import type { Call } from '../../core/call.ts'
+import type { MessagesErrorBody, MessagesErrorType } from '../../../schemas/messages-answer.ts'
+import type { ErrorFormat } from '../dialect.ts'
+
+/** The official clients wait as long as the header says; above a minute some give up at once. */
+const maxRetryAfterSeconds = 60
+
+/** Writes an error as status, headers and body. */
+export const messagesErrors: ErrorFormat = (failure, call) => ({
+  status: statusOf(failure),
+  headers: {
+    ...jsonHeaders,
+    'request-id': call.id,
+    ...failure.headers(),
+    ...rateLimitHeaders(call.record.limitHeaders),
+    ...retryHeaders(failure)
+  },
+  body: JSON.stringify(errorBody(failure, call))
+})
+
+/** Returns the body of an error, which is also the event that ends a stream. */
+export function errorBody (failure: GatewayError, call: Call): MessagesErrorBody {
+  return {
+    type: 'error',
+    error: {
+      type: typeOf(failure),
+      message: messageOf(failure, call),
+      details: { error_code: failure.shownCode }
+    },
+    request_id: call.id
+  }
+}
+
+/** A request of the wrong shape is 400 here: 422 means to repeat it to some of these clients. */
+function statusOf (failure: GatewayError): number {
+  return failure.status === 422 ? 400 : failure.status
+}
+
+const types: ReadonlyMap<number, MessagesErrorType> = new Map([
+  [401, 'authentication_error'],
+  [402, 'billing_error'],
+  [403, 'permission_error'],
+  [404, 'not_found_error'],
+  [405, 'invalid_request_error'],
+  [408, 'timeout_error'],
+  [409, 'conflict_error'],
+  [413, 'request_too_large'],
+  [429, 'rate_limit_error'],
+  [503, 'overloaded_error'],
+  [504, 'timeout_error'],
+  [529, 'overloaded_error']
+])
+
+function typeOf (failure: GatewayError): MessagesErrorType {
+  const status = statusOf(failure)
+  return types.get(status) ?? (status >= 500 ? 'api_error' : 'invalid_request_error')
+}
+
+function messageOf (failure: GatewayError, { record }: Call): string {
+  if (failure instanceof ValidationError) return failure.detail.map(({ loc, msg }) => `${loc.slice(1).join('.')}: ${msg}`).join('; ')
+  const words = wordings[failure.code]
+  return words === undefined ? failure.message : words(failure, record)
+}
+
+/** Words that clients look for. */
+const wordings: Partial<Record<ErrorCode, (failure: GatewayError, record: Call['record']) => string>> = {
+  model_not_found: ({ message }, { requestedModel }) => requestedModel === undefined ? message : `model: ${requestedModel.slice(0, 200)}`,
+  // Starts the compaction of a conversation.
+  context_length_exceeded: ({ message }) => {
+    if (message.startsWith('prompt is too long')) return message
+    const [, limit] = /maximum context length (?:of|is) (\d+)/i.exec(message) ?? []
+    const [, actual] = /(?:resulted in|requested about|contains|input of|you requested) (\d+)/i.exec(message) ?? []
+    return limit !== undefined && actual !== undefined ? `prompt is too long: ${actual} tokens > ${limit} maximum` : `prompt is too long: ${message}`
+  }
+}
+
+/** Without a word on it, clients repeat a refused key for minutes. */
+function retryHeaders ({ status, retryAfterSeconds }: GatewayError): Record<string, string> {
+  const headers: Record<string, string> = {}
+  if (status === 401 || status === 402) headers['x-should-retry'] = 'false'
+  if (retryAfterSeconds !== undefined && (status === 429 || status === 503)) {
+    headers['retry-after'] = String(Math.min(maxRetryAfterSeconds, retryAfterSeconds))
+  }
+  return headers
+}

@@ -1,0 +1,113 @@
+/** A request of the Messages API as the conversation that all stages and adapters work on. */
+
+import { createHash } from 'node:crypto'
+import { extend, type ValidCall } from '../../core/call.ts'
+import { GatewayError } from '../../core/errors.ts'
+import { isObject } from '../../json/guards.ts'
+import { conversationOf, foundTools } from './conversation.ts'
+import { isStrict } from './strict-schema.ts'
+import { thinkingOf } from './thinking.ts'
+import { toolChoiceOf, toolsOf } from './tools.ts'
+import type { ChatInput } from '../../chat/input.ts'
+import type { CountTokensRequest, MessagesRequest } from '../../../schemas/messages-request.ts'
+import type { DialectCall } from '../dialect.ts'
+
+/** The facts that answers and translations need of a request beside its conversation. */
+export interface MessagesContext {
+  /** The request as it came. */
+  readonly request: CountTokensRequest
+  /** True when the caller wants thinking without its text. */
+  readonly hidesThinking: boolean
+  /** The names of tools as the caller wrote them, by those that providers were given. */
+  readonly toolNames: ReadonlyMap<string, string>
+  /** Set when only Anthropic can answer: the reason why the others cannot. */
+  readonly untranslatable: GatewayError | undefined
+}
+
+/**
+ * Gives a call of the Messages API its conversation. What only Anthropic understands is left out, or noted as
+ * untranslatable where an answer without it would mislead.
+ *
+ * @throws GatewayError `invalid_value` for a `thread`: conversations are not kept
+ */
+export function messagesInput (call: ValidCall<MessagesRequest>): DialectCall<MessagesContext> {
+  const { request } = call
+  const { base, context } = promptOf(request)
+  const { max_tokens: maxTokens, stream, stop_sequences: stop, temperature, top_p: topP, top_k: topK, metadata, service_tier: tier } = request
+  const userId = metadata?.user_id ?? ''
+  return extend(call, {
+    context,
+    request: {
+      ...base,
+      max_completion_tokens: Math.max(1, maxTokens),
+      prompt_cache_key: hash(JSON.stringify([call.key.id, request.system ?? ''])),
+      ...stream === true && { stream },
+      ...stop !== undefined && { stop },
+      ...temperature !== undefined && { temperature },
+      ...topP !== undefined && { top_p: topP },
+      ...topK !== undefined && { top_k: topK },
+      // The caller's own text names devices and accounts, and may be longer than OpenAI's 64 characters.
+      ...userId !== '' && { safety_identifier: hash(userId) },
+      ...tier === 'standard_only' && { service_tier: tier }
+    }
+  })
+}
+
+/** Gives a request for a token count its conversation. */
+export function countTokensInput (call: ValidCall<CountTokensRequest>): DialectCall<MessagesContext> {
+  const { base, context } = promptOf(call.request)
+  return extend(call, { context, request: base })
+}
+
+function promptOf (request: CountTokensRequest): { readonly base: ChatInput, readonly context: MessagesContext } {
+  refuseThread(request)
+  let untranslatable = vendorOnly(request)
+  const refuse = (error: GatewayError): void => { untranslatable ??= error }
+  const messages = conversationOf(request.system, request.messages, refuse)
+  const { tools, names } = toolsOf(request.tools, foundTools(request.messages), refuse)
+  const { choice, parallel } = toolChoiceOf(request.tool_choice)
+  const { thinking, output_config: output } = request
+  return {
+    context: { request, hidesThinking: thinking?.display === 'omitted', toolNames: names, untranslatable },
+    base: {
+      model: request.model,
+      messages,
+      ...thinkingOf(request),
+      ...formatOf(output?.format),
+      ...tools.length > 0 && { tools: [...tools] },
+      ...choice !== undefined && tools.length > 0 && { tool_choice: choice },
+      ...parallel === false && tools.length > 0 && { parallel_tool_calls: false }
+    }
+  }
+}
+
+/** Clients repeat the request without a thread when they read this code; any other refusal ends them. */
+function refuseThread ({ thread }: CountTokensRequest): void {
+  if (thread === undefined) return
+  throw new GatewayError('unsupported_parameter', {
+    message: 'thread: conversations are not kept here. Send all messages.',
+    param: 'thread',
+    shownCode: 'thread_unsupported_request',
+    fault: 'caller'
+  })
+}
+
+function vendorOnly ({ mcp_servers: servers = [], context_management: management }: CountTokensRequest): GatewayError | undefined {
+  if (servers.length > 0) return anthropicOnly('mcp_servers')
+  const edits = management?.['edits']
+  const compacts = Array.isArray(edits) && edits.some(edit => isObject(edit) && String(edit['type']).startsWith('compact_'))
+  return compacts ? anthropicOnly('context_management.edits') : undefined
+}
+
+function anthropicOnly (param: string): GatewayError {
+  return new GatewayError('unsupported_parameter', { message: `${param}: not supported by this model`, param })
+}
+
+function formatOf (format: NonNullable<CountTokensRequest['output_config']>['format']): Pick<ChatInput, 'response_format'> {
+  if (format?.type !== 'json_schema' || !isObject(format.schema)) return {}
+  return { response_format: { type: 'json_schema', json_schema: { name: 'output', schema: format.schema, strict: isStrict(format.schema) } } }
+}
+
+function hash (text: string): string {
+  return createHash('sha256').update(text).digest('hex')
+}

@@ -1,0 +1,30 @@
+import type { FinishReason } from '../../core/events.ts'
+import type { MessagesStopDetails, MessagesStopReason } from '../../../schemas/messages-answer.ts'
+
+/** The facts at the end of an answer. */
+export interface AnswerEnd {
+  readonly reason: FinishReason | undefined
+  readonly stopSequence: string | undefined
+  /** The model's words for a refusal, or the empty text. */
+  readonly refusal: string
+  /** True when the answer holds tool calls: some providers say `stop` after them. */
+  readonly callsTools: boolean
+}
+
+export interface WireEnd {
+  readonly stop_reason: MessagesStopReason
+  readonly stop_sequence: string | null
+  readonly stop_details?: MessagesStopDetails
+}
+
+/** Returns the end of an answer as this dialect words it. */
+export function wireEnd ({ reason, stopSequence, refusal, callsTools }: AnswerEnd): WireEnd {
+  const stop = (stop_reason: MessagesStopReason): WireEnd => ({ stop_reason, stop_sequence: null })
+  if (reason === 'content_filter' || (refusal !== '' && reason !== 'length')) {
+    const details: MessagesStopDetails = { type: 'refusal', category: null, explanation: refusal === '' ? null : refusal }
+    return { ...stop('refusal'), stop_details: details }
+  }
+  if (reason === 'length') return stop('max_tokens')
+  if (reason === 'tool_calls' || reason === 'function_call' || callsTools) return stop('tool_use')
+  return stopSequence === undefined ? stop('end_turn') : { stop_reason: 'stop_sequence', stop_sequence: stopSequence }
+}

@@ -1,0 +1,255 @@
+/**
+ * The one mapping from chat events to the events of a stream of this dialect, which `encode` prints and `complete`
+ * folds.
+ *
+ * Blocks come one after the other and never overlap, so what arrives for another block while the arguments of a
+ * tool call are not complete waits for them.
+ *
+ * @see https://docs.claude.com/en/docs/build-with-claude/streaming
+ */
+
+import { GatewayError } from '../../core/errors.ts'
+import { objectOf } from '../../json/guards.ts'
+import { sealFields } from './signature.ts'
+import { wireEnd } from './stop-reason.ts'
+import { callerToolId } from './tool-call-id.ts'
+import { estimatedUsage, messagesUsage } from './usage.ts'
+import type { ChatEvent, FinishReason, ThinkingBlock } from '../../core/events.ts'
+import type { Usage } from '../../core/usage.ts'
+import type { AnswerBlock, MessagesStreamEvent } from '../../../schemas/messages-answer.ts'
+import type { AnswerStart } from '../dialect.ts'
+import type { MessagesContext } from './input.ts'
+
+type Delta = Extract<MessagesStreamEvent, { type: 'content_block_delta' }>['delta']
+
+interface OpenCall { readonly type: 'tool_use', readonly call: number, text: string }
+
+type OpenBlock = { readonly type: 'text' | 'thinking' } | OpenCall
+
+const charactersPerToken = 4
+
+/** Turns the events of one answer into those of a stream. Call `of` for every event in order, then `end`. */
+export class StreamEvents {
+  readonly #start: AnswerStart<MessagesContext>
+  #into: MessagesStreamEvent[] = []
+  #index = -1
+  #open: OpenBlock | undefined
+  /** Events for later blocks, in order. */
+  #waiting: ChatEvent[] = []
+  readonly #closedCalls = new Set<number>()
+  /** True when the arguments of a closed call are no JSON object. */
+  #broken = false
+  #characters = 0
+  #callsTools = false
+  #refusal = ''
+  #reason: FinishReason | undefined
+  #stopSequence: string | undefined
+  #usage: Usage | undefined
+
+  constructor (start: AnswerStart<MessagesContext>) {
+    this.#start = start
+  }
+
+  /** Returns the events at the beginning. */
+  begin (): MessagesStreamEvent[] {
+    const { id, model, promptTokens = 0 } = this.#start.head
+    return [{
+      type: 'message_start',
+      message: {
+        id: id.replace(/^chatcmpl-/, 'msg_'),
+        type: 'message',
+        role: 'assistant',
+        model,
+        content: [],
+        stop_reason: null,
+        stop_sequence: null,
+        usage: estimatedUsage(promptTokens, 0)
+      }
+    }, { type: 'ping' }]
+  }
+
+  of (event: ChatEvent): MessagesStreamEvent[] {
+    this.#read(event)
+    return this.#take()
+  }
+
+  /** Returns the index of the open text block, whose deltas may be printed without asking `of`: then they go to `addPrinted`. */
+  get openText (): number | undefined {
+    return this.#open?.type === 'text' ? this.#index : undefined
+  }
+
+  addPrinted (text: string): void {
+    this.#characters += text.length
+  }
+
+  /**
+   * Returns the last events; the answer is complete.
+   *
+   * @throws GatewayError `upstream_invalid_response` when the arguments of a tool call were no JSON object
+   */
+  end (): MessagesStreamEvent[] {
+    while (this.#open?.type === 'tool_use') this.#closeCall(this.#open)
+    this.#close()
+    // Cut short, a call stays as it is: clients know it by the reason for the end.
+    if (this.#broken && this.#reason !== 'length') {
+      throw new GatewayError('upstream_invalid_response', { cause: 'the arguments of a tool call are no JSON object' })
+    }
+    const { promptTokens = 0 } = this.#start.head
+    this.#into.push({
+      type: 'message_delta',
+      delta: wireEnd({ reason: this.#reason, stopSequence: this.#stopSequence, refusal: this.#refusal, callsTools: this.#callsTools }),
+      usage: this.#usage === undefined
+        ? estimatedUsage(promptTokens, Math.ceil(this.#characters / charactersPerToken))
+        : messagesUsage(this.#usage)
+    }, { type: 'message_stop' })
+    return this.#take()
+  }
+
+  #take (): MessagesStreamEvent[] {
+    const events = this.#into
+    this.#into = []
+    return events
+  }
+
+  #read (event: ChatEvent): void {
+    if ('choice' in event && event.choice !== 0) return
+    switch (event.type) {
+      case 'choice-end':
+        this.#reason = event.reason
+        this.#stopSequence = event.stopSequence
+        return
+      case 'usage':
+        this.#usage = event.usage
+        return
+      case 'tool-call-delta':
+      case 'tool-call-end':
+        if (this.#open?.type === 'tool_use' && this.#open.call === event.call) return this.#readCall(event, this.#open)
+        if (this.#closedCalls.has(event.call)) return
+        break
+      default:
+    }
+    if (this.#open?.type === 'tool_use') {
+      if (!isBlockEvent(event)) return
+      // No arguments yet: they may still come.
+      if (this.#waiting.length > 0 || this.#open.text === '' || !isObjectText(this.#open.text)) {
+        this.#waiting.push(event)
+        return
+      }
+      this.#closeCall(this.#open)
+    }
+    this.#readBlock(event)
+  }
+
+  #readBlock (event: ChatEvent): void {
+    switch (event.type) {
+      case 'text-delta':
+        this.#addText(event.text)
+        break
+      case 'refusal-delta':
+        this.#refusal += event.text
+        this.#addText(event.text)
+        break
+      case 'reasoning-delta':
+        this.#addThinking(event.text)
+        break
+      case 'thinking-block':
+        this.#addThinkingBlock(event.block)
+        break
+      case 'tool-call-start':
+        this.#startCall(event)
+        break
+      default:
+    }
+  }
+
+  #readCall (event: ChatEvent & { readonly type: 'tool-call-delta' | 'tool-call-end' }, open: OpenCall): void {
+    if (event.type === 'tool-call-end') return this.#closeCall(open)
+    if (event.text === '') return
+    open.text += event.text
+    this.#characters += event.text.length
+    this.#delta({ type: 'input_json_delta', partial_json: event.text })
+  }
+
+  #addText (text: string): void {
+    if (text === '') return
+    if (this.#open?.type !== 'text') this.#openBlock({ type: 'text' }, { type: 'text', text: '' })
+    this.#characters += text.length
+    this.#delta({ type: 'text_delta', text })
+  }
+
+  #addThinking (text: string): void {
+    if (text === '' || this.#start.context.hidesThinking) return
+    if (this.#open?.type !== 'thinking') this.#openBlock({ type: 'thinking' }, { type: 'thinking', thinking: '', signature: '' })
+    this.#characters += text.length
+    this.#delta({ type: 'thinking_delta', thinking: text })
+  }
+
+  /** A block whose text has just been streamed gets its signature; any other comes whole. */
+  #addThinkingBlock (block: ThinkingBlock): void {
+    if (block.type === 'redacted_thinking') {
+      this.#openBlock(undefined, { type: 'redacted_thinking', data: block.data })
+      return
+    }
+    const { thinking, signature = '' } = block
+    if (this.#open?.type !== 'thinking') {
+      if (signature === '' && (thinking === '' || this.#start.context.hidesThinking)) return
+      this.#openBlock({ type: 'thinking' }, { type: 'thinking', thinking: '', signature: '' })
+      this.#addThinking(thinking)
+    }
+    if (signature !== '') this.#delta({ type: 'signature_delta', signature })
+    this.#close()
+  }
+
+  #startCall ({ call, id, name, extra }: ChatEvent & { readonly type: 'tool-call-start' }): void {
+    // Fields that the provider wants back with the call travel in a block before it: clients drop them from the call.
+    if (extra !== undefined) this.#addThinkingBlock({ type: 'thinking', thinking: '', signature: sealFields(extra) })
+    this.#callsTools = true
+    this.#openBlock({ type: 'tool_use', call, text: '' }, {
+      type: 'tool_use', id: callerToolId(id), name: this.#start.context.toolNames.get(name) ?? name, input: {}
+    })
+  }
+
+  /** Closes the open call, and goes on with what waited for it, which may open another. */
+  #closeCall ({ call, text }: OpenCall): void {
+    this.#broken ||= !isObjectText(text)
+    this.#closedCalls.add(call)
+    this.#close()
+    const waiting = this.#waiting
+    this.#waiting = []
+    for (const event of waiting) this.#read(event)
+  }
+
+  /** @param open absent for a block that is complete as it starts */
+  #openBlock (open: OpenBlock | undefined, block: AnswerBlock): void {
+    this.#close()
+    this.#into.push({ type: 'content_block_start', index: ++this.#index, content_block: block })
+    this.#open = open
+    if (open === undefined) this.#into.push({ type: 'content_block_stop', index: this.#index })
+  }
+
+  #delta (delta: Delta): void {
+    this.#into.push({ type: 'content_block_delta', index: this.#index, delta })
+  }
+
+  #close (): void {
+    if (this.#open === undefined) return
+    this.#open = undefined
+    this.#into.push({ type: 'content_block_stop', index: this.#index })
+  }
+}
+
+/** True for an event that is part of a block; the others say nothing in this dialect. */
+function isBlockEvent ({ type }: ChatEvent): boolean {
+  return type === 'text-delta' || type === 'refusal-delta' || type === 'reasoning-delta' || type === 'thinking-block' ||
+    type === 'tool-call-start' || type === 'tool-call-delta' || type === 'tool-call-end'
+}
+
+/** True for arguments that are complete; none at all are `{}` to every client. */
+function isObjectText (text: string): boolean {
+  if (text.trim() === '') return true
+  try {
+    return objectOf(JSON.parse(text)) !== undefined
+  } catch {
+    return false
+  }
+}

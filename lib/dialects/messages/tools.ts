@@ -1,0 +1,86 @@
+/** The tools of a request as functions that any provider can be offered. */
+
+import { GatewayError } from '../../core/errors.ts'
+import { clientTool } from './client-tools.ts'
+import { shortToolName } from './tool-name.ts'
+import type { Refuse } from './content.ts'
+import type { FunctionTool, ToolChoice } from '../../../schemas/tools.ts'
+import type { CountTokensRequest, MessagesTool, MessagesTypedTool } from '../../../schemas/messages-request.ts'
+
+type GivenTool = MessagesTool | MessagesTypedTool
+
+export interface Tools {
+  readonly tools: readonly FunctionTool[]
+  /** The names of tools as the caller wrote them, by the shortened ones. */
+  readonly names: ReadonlyMap<string, string>
+}
+
+/**
+ * Returns the tools the model may see.
+ *
+ * @param found names of tools the client's own search has found; a deferred tool is shown only when it is one of these
+ * @param refuse gets tools that only Anthropic has: an answer without them would not be what was asked for
+ */
+export function toolsOf (given: readonly GivenTool[] = [], found: ReadonlySet<string>, refuse: Refuse): Tools {
+  const tools: FunctionTool[] = []
+  const names = new Map<string, string>()
+  for (const [index, tool] of given.entries()) {
+    if (tool.defer_loading === true && !(typeof tool.name === 'string' && found.has(tool.name))) continue
+    const definition = functionOf(tool)
+    if (definition === undefined) {
+      refuse(unsupportedTool(index, String(tool.type)))
+      continue
+    }
+    const { name } = definition.function
+    const short = shortToolName(name)
+    if (short !== name) names.set(short, name)
+    tools.push(short === name ? definition : { ...definition, function: { ...definition.function, name: short } })
+  }
+  return { tools, names }
+}
+
+function functionOf (tool: GivenTool): FunctionTool | undefined {
+  if (!isCustom(tool)) {
+    const definition = clientTool(tool.type, tool.name)
+    return definition && { type: 'function', function: definition }
+  }
+  const { name, description, input_schema: { $schema: _, ...parameters }, strict, cache_control: mark }: MessagesTool & { input_schema: { $schema?: unknown } } = tool
+  return {
+    type: 'function',
+    function: {
+      name,
+      ...typeof description === 'string' && { description },
+      parameters,
+      ...typeof strict === 'boolean' && { strict }
+    },
+    // No field of the shared form, but one that travels with it to providers with such a cache.
+    ...mark !== undefined && mark !== null && { cache_control: mark }
+  }
+}
+
+function isCustom (tool: GivenTool): tool is MessagesTool {
+  return tool.type === undefined || tool.type === null || tool.type === 'custom'
+}
+
+/** Clients know these words of Anthropic's and do without the tool where they can. */
+function unsupportedTool (index: number, type: string): GatewayError {
+  return new GatewayError('unsupported_parameter', {
+    message: `tools.${index}: Input tag '${type.slice(0, 100)}' found using 'type' is not supported by this model`,
+    param: `tools[${index}].type`
+  })
+}
+
+/** Returns the choice in the shared words, and whether one turn may call several tools. */
+export function toolChoiceOf (choice: CountTokensRequest['tool_choice']): { readonly choice?: ToolChoice, readonly parallel?: false } {
+  if (choice === undefined) return {}
+  const single = choice.disable_parallel_tool_use === true && choice.type !== 'none'
+  return { choice: plain(choice), ...single && { parallel: false } }
+}
+
+function plain (choice: NonNullable<CountTokensRequest['tool_choice']>): ToolChoice {
+  switch (choice.type) {
+    case 'tool': return { type: 'function', function: { name: shortToolName(choice.name) } }
+    case 'any': return 'required'
+    default: return choice.type
+  }
+}

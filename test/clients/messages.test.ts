@@ -1,0 +1,147 @@
+/** Anthropic's official client, unchanged, against a gateway on a real port in front of several providers. */
+
+import Anthropic from '@anthropic-ai/sdk'
+import { LLMock } from '@copilotkit/aimock'
+import t from 'tap'
+import { testGateway, testKey, upstreamAt, type TestGateway } from '../support/gateway.ts'
+import { strictProviders } from '../support/strict-providers.ts'
+import { eventStream, fakeUpstream } from '../support/upstream.ts'
+import type { ProviderSettings } from '../../lib/core/settings.ts'
+import type { Test } from 'tap'
+
+const sandbox: ProviderSettings = { ...upstreamAt('sandbox:', 'sandbox', 'sandbox'), options: { words_per_second: 0 } }
+
+function clientOf (api: TestGateway): Anthropic {
+  return new Anthropic({ baseURL: api.url, apiKey: testKey, maxRetries: 0 })
+}
+
+const tools: Anthropic.Tool[] = ['get_weather', 'get_time'].map(name => ({
+  name, description: `Look up: ${name}`, input_schema: { type: 'object', properties: { city: { type: 'string' } }, required: ['city'] }
+}))
+const model = 'sandbox/echo'
+const max_tokens = 200
+const thinking = { type: 'enabled', budget_tokens: 1024 } as const
+
+t.test('a message, whole and streamed', async t => {
+  const client = clientOf(await testGateway(t, { providers: [sandbox] }))
+  const messages = [{ role: 'user' as const, content: 'hello there' }]
+  const whole = await client.messages.create({ model, max_tokens, messages })
+  t.match(whole, { type: 'message', role: 'assistant', model, content: [{ type: 'text', text: /hello there/ }], stop_reason: 'end_turn', usage: { output_tokens: Number } })
+  t.ok(whole._request_id)
+  const texts: string[] = []
+  const stream = client.messages.stream({ model, max_tokens, messages }).on('text', text => texts.push(text))
+  const final = await stream.finalMessage()
+  t.same(final.content, whole.content)
+  t.same(final.usage, whole.usage)
+  t.equal(texts.join(''), final.content.map(block => block.type === 'text' ? block.text : '').join(''))
+})
+
+t.test('errors have the classes and the fields of the client', async t => {
+  const api = await testGateway(t, { providers: [sandbox] })
+  const client = clientOf(api)
+  const ask = async (content: string, more: object = {}): Promise<unknown> =>
+    await client.messages.create({ model, max_tokens, messages: [{ role: 'user', content }], ...more }).catch((error: unknown) => error)
+  const rows: ReadonlyArray<readonly [unknown, abstract new (...given: never[]) => Error, object]> = [
+    [await ask('hi', { model: 'sandbox/none' }), Anthropic.NotFoundError, { status: 404, type: 'not_found_error', message: /model: sandbox\/none/ }],
+    [await ask('hi', { max_tokens: 'many' }), Anthropic.BadRequestError, { status: 400, type: 'invalid_request_error', message: /max_tokens: Input should be a valid integer/ }],
+    [await ask('[sandbox: status=429 retry-after=7]'), Anthropic.RateLimitError, { status: 429, type: 'rate_limit_error' }],
+    [await ask('[sandbox: status=500]'), Anthropic.InternalServerError, { status: 502, type: 'api_error' }],
+    [await new Anthropic({ baseURL: api.url, apiKey: 'wrong', maxRetries: 0 }).messages.create({ model, max_tokens, messages: [] }).catch((error: unknown) => error),
+      Anthropic.AuthenticationError, { status: 401, type: 'authentication_error' }]
+  ]
+  for (const [error, expected, fields] of rows) {
+    t.ok(error instanceof expected, `${expected.name}: ${String(error)}`)
+    t.match(error, { ...fields, requestID: String, error: { type: 'error', request_id: String } })
+  }
+  const stream = client.messages.stream({ model, max_tokens, messages: [{ role: 'user', content: 'one two three four [sandbox: error after=2]' }] })
+  const error: unknown = await stream.finalMessage().catch((error: unknown) => error)
+  t.ok(error instanceof Anthropic.APIError, String(error))
+  t.match(error, { status: undefined, type: 'api_error' })
+})
+
+const settings: Readonly<Record<string, { model: string, calls?: number[], settings: (url: string) => ProviderSettings }>> = {
+  openai: { model: 'openai/gpt-5', settings: url => upstreamAt(`${url}/v1`) },
+  anthropic: { model: 'anthropic/claude-sonnet-4-5', settings: url => upstreamAt(url, 'anthropic', 'anthropic') },
+  google: { model: 'google/gemini-2.5-pro', settings: url => upstreamAt(url, 'google', 'google') },
+  xai: { model: 'xai/grok-4', settings: url => upstreamAt(`${url}/v1`, 'xai', 'xai') },
+  sandbox: { model: 'sandbox/thinker', calls: [2, 2, 0], settings: () => sandbox }
+}
+
+/** The sandbox gets directives for what to call; the fakes know by themselves. */
+const question = 'use get_weather with {"city":"Paris"} and get_time with {"city":"Paris"} [sandbox: rounds=2]'
+
+/** Holds a conversation of three turns, and returns how many calls each made. */
+async function converse (t: Test, ask: (messages: Anthropic.MessageParam[]) => Promise<Anthropic.Message>): Promise<number[]> {
+  const messages: Anthropic.MessageParam[] = [{ role: 'user', content: question }]
+  const seen: number[] = []
+  for (let turn = 0; turn < 4; turn++) {
+    const { content, stop_reason: reason } = await ask(messages)
+    const calls = content.filter(block => block.type === 'tool_use')
+    seen.push(calls.length)
+    messages.push({ role: 'assistant', content })
+    t.equal(reason, calls.length > 0 ? 'tool_use' : 'end_turn')
+    if (calls.length === 0) {
+      t.match(content.at(-1), { type: 'text', text: /\w/ })
+      break
+    }
+    if (turn === 0) t.match(content[0], { type: 'thinking', thinking: /\w/, signature: String })
+    for (const { input } of calls) t.match(input, { city: String })
+    messages.push({ role: 'user', content: calls.map(({ id, name }) => ({ type: 'tool_result', tool_use_id: id, content: name === 'get_time' ? 'noon' : 'sunny' })) })
+  }
+  return seen
+}
+
+/** @param calls of each turn */
+async function converseInEveryWay (t: Test, client: Anthropic, model: string, calls = [2, 1, 0]): Promise<void> {
+  const common = { model, tools, max_tokens: 4000, thinking }
+  t.same(await converse(t, async messages => await client.messages.create({ ...common, messages })), calls, 'whole')
+  t.same(await converse(t, async messages => await client.messages.stream({ ...common, messages }).finalMessage()), calls, 'streamed')
+}
+
+interface Asked { readonly messages: ReadonlyArray<{ readonly role: string }> }
+
+const results = ({ messages }: Asked): number => messages.filter(({ role }) => role === 'tool').length
+
+for (const [name, { model, calls, settings: settingsOf }] of Object.entries(settings)) {
+  t.test(`three turns with tools and thinking: ${name}`, async t => {
+    const mock = new LLMock({ port: 0 })
+    const thought = { reasoning: 'I should look that up.', reasoningSignature: 'c2lnbmVkLWJ5LXRoZS1tb2RlbA==' }
+    mock.on({ predicate: request => results(request) === 0 }, { ...thought, toolCalls: [{ name: 'get_weather', arguments: '{"city":"Paris"}' }, { name: 'get_time', arguments: '{"city":"Paris"}' }] })
+    mock.on({ predicate: request => results(request) === 2 }, { ...thought, toolCalls: [{ name: 'get_weather', arguments: '{"city":"Rome"}' }] })
+    mock.on({ predicate: request => results(request) > 2 }, { content: 'Paris is sunny at noon; Rome is cloudy.' })
+    await mock.start()
+    t.teardown(async () => await mock.stop())
+    await converseInEveryWay(t, clientOf(await testGateway(t, { providers: [settingsOf(mock.url)] })), model, calls)
+  })
+}
+
+for (const name of ['anthropic', 'google'] as const) {
+  t.test(`thoughts come back with their signatures, or this provider refuses: ${name}`, async t => {
+    const { model, see, answer, stream } = strictProviders[name]
+    const upstream = await fakeUpstream(({ json, path }) => {
+      const { results, intact } = see(Object(json) as Record<string, unknown>)
+      if (!intact) return { status: 400, pieces: ['{"error":{"type":"invalid_request_error","message":"a signature is missing"}}'] }
+      const at = results === 0 ? 0 : results === 2 ? 1 : 2 // two results after the first turn, a third after the second
+      const streamed = path.includes('stream') || Reflect.get(Object(json), 'stream') === true
+      return streamed
+        ? { headers: eventStream, pieces: stream(at).map(event => `event: ${String(Reflect.get(event, 'type'))}\ndata: ${JSON.stringify(event)}\n\n`) }
+        : { pieces: [JSON.stringify(answer(at))] }
+    })
+    t.teardown(upstream.close)
+    await converseInEveryWay(t, clientOf(await testGateway(t, { providers: [upstreamAt(upstream.url, name, name)] })), model)
+    t.equal(upstream.requests.length, 6, 'every turn of both conversations was answered')
+  })
+}
+
+t.test('the tool runner of the client runs tools until there is an answer', async t => {
+  const client = clientOf(await testGateway(t, { providers: [sandbox] }))
+  const runner = client.beta.messages.toolRunner({
+    model: 'sandbox/thinker',
+    max_tokens,
+    messages: [{ role: 'user', content: 'use get_weather with {"city":"Paris"}' }],
+    tools: [{ type: 'custom', name: 'get_weather', description: 'The weather', input_schema: { type: 'object', properties: { city: { type: 'string' } } }, parse: input => input, run: async () => 'sunny' }]
+  })
+  const final = await runner.runUntilDone()
+  t.match(final, { stop_reason: 'end_turn' })
+  t.match(final.content.at(-1), { type: 'text', text: /sunny/ })
+})

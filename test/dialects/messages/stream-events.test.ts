@@ -1,0 +1,160 @@
+import fc from 'fast-check'
+import t from 'tap'
+import { Compile } from 'typebox/compile'
+import { GatewayError } from '../../../lib/core/errors.ts'
+import { complete, folded, framesOf, orderFaults, streamed } from './answer.ts'
+import { MessagesAnswer, MessagesStreamEvent } from '../../../schemas/messages-answer.ts'
+import type { ChatEvent } from '../../../lib/core/events.ts'
+
+const isEvent = Compile(MessagesStreamEvent)
+const isAnswer = Compile(MessagesAnswer)
+
+const choice = 0
+const text = (text: string): ChatEvent => ({ type: 'text-delta', choice, text })
+const thought = (text: string): ChatEvent => ({ type: 'reasoning-delta', choice, text })
+const signed = (thinking: string, signature: string): ChatEvent => ({ type: 'thinking-block', choice, block: { type: 'thinking', thinking, signature } })
+const start = (call: number, id = `call_${call}`, name = `tool_${call}`, more: object = {}): ChatEvent => ({ type: 'tool-call-start', choice, call, id, name, kind: 'function', ...more })
+const piece = (call: number, text: string): ChatEvent => ({ type: 'tool-call-delta', choice, call, text, kind: 'function' })
+const stop = (call: number): ChatEvent => ({ type: 'tool-call-end', choice, call })
+const end = (reason: 'stop' | 'tool_calls' | 'length' | 'content_filter' = 'stop', more: object = {}): ChatEvent => ({ type: 'choice-end', choice, reason, ...more })
+const usage: ChatEvent = { type: 'usage', usage: { promptTokens: 20, completionTokens: 5, totalTokens: 25, cachedTokens: 8, cacheWriteTokens: 2, reasoningTokens: 3 } }
+
+t.test('an answer is a message_start, blocks one after the other, and an end', async t => {
+  const stream = await streamed([[thought('hm'), signed('hm', 'sig')], [text('a'), text('"b\n')], [start(0), piece(0, '{"x"'), piece(0, ':1}'), stop(0), end('tool_calls'), usage]])
+  const events = framesOf(stream)
+  t.same(orderFaults(events), [])
+  t.match(events[0], { message: { id: /^msg_/, role: 'assistant', model: 'one/m', content: [], stop_reason: null, usage: { input_tokens: 10, output_tokens: 0 } } })
+  t.same(events.slice(2), [
+    { type: 'content_block_start', index: 0, content_block: { type: 'thinking', thinking: '', signature: '' } },
+    { type: 'content_block_delta', index: 0, delta: { type: 'thinking_delta', thinking: 'hm' } },
+    { type: 'content_block_delta', index: 0, delta: { type: 'signature_delta', signature: 'sig' } },
+    { type: 'content_block_stop', index: 0 },
+    { type: 'content_block_start', index: 1, content_block: { type: 'text', text: '' } },
+    { type: 'content_block_delta', index: 1, delta: { type: 'text_delta', text: 'a' } },
+    { type: 'content_block_delta', index: 1, delta: { type: 'text_delta', text: '"b\n' } },
+    { type: 'content_block_stop', index: 1 },
+    { type: 'content_block_start', index: 2, content_block: { type: 'tool_use', id: 'call_0', name: 'tool_0', input: {} } },
+    { type: 'content_block_delta', index: 2, delta: { type: 'input_json_delta', partial_json: '{"x"' } },
+    { type: 'content_block_delta', index: 2, delta: { type: 'input_json_delta', partial_json: ':1}' } },
+    { type: 'content_block_stop', index: 2 },
+    {
+      type: 'message_delta',
+      delta: { stop_reason: 'tool_use', stop_sequence: null },
+      usage: { input_tokens: 10, cache_creation_input_tokens: 2, cache_read_input_tokens: 8, output_tokens: 5, output_tokens_details: { thinking_tokens: 3 } }
+    },
+    { type: 'message_stop' }
+  ])
+})
+
+t.test('the reason for the end is said in the words of this dialect', async t => {
+  const rows: ReadonlyArray<readonly [ChatEvent[], object]> = [
+    [[text('a'), end()], { stop_reason: 'end_turn', stop_sequence: null }],
+    [[text('a'), end('length')], { stop_reason: 'max_tokens', stop_sequence: null }],
+    [[text('a'), end('stop', { stopSequence: 'END' })], { stop_reason: 'stop_sequence', stop_sequence: 'END' }],
+    [[start(0), piece(0, '{}'), stop(0), end()], { stop_reason: 'tool_use', stop_sequence: null }],
+    [[text('a'), end('content_filter')], { stop_reason: 'refusal', stop_details: { type: 'refusal', category: null, explanation: null } }],
+    [[{ type: 'refusal-delta', choice, text: 'No.' }, end()], { stop_reason: 'refusal', stop_details: { explanation: 'No.' }, content: [{ type: 'text', text: 'No.' }] }],
+    [[end()], { stop_reason: 'end_turn', content: [] }]
+  ]
+  for (const [events, wanted] of rows) t.match(await complete([events]), wanted)
+})
+
+t.test('an answer whose provider counts nothing has an estimate', async t => {
+  t.match((await complete([[text('12345678'), end()]])).usage, { input_tokens: 10, output_tokens: 2, cache_read_input_tokens: 0 })
+})
+
+t.test('thinking that the caller does not want to see keeps its signature', async t => {
+  const { content } = await complete([[thought('secret'), signed('secret', 'sig'), text('a'), end()]], { hidesThinking: true })
+  t.same(content, [{ type: 'thinking', thinking: '', signature: 'sig' }, { type: 'text', text: 'a' }])
+  t.same((await complete([[thought('secret'), text('a'), end()]], { hidesThinking: true })).content, [{ type: 'text', text: 'a' }])
+})
+
+t.test('tool calls come with legal ids, their own names, and what their provider wants back', async t => {
+  const extra = { extra_content: { google: { thought_signature: 'AAAA' } } }
+  const { content } = await complete([[start(0, 'functions.Bash:0', 'short', { extra }), stop(0), end('tool_calls')]], { toolNames: new Map([['short', 'long']]) })
+  t.match(content, [
+    { type: 'thinking', thinking: '', signature: /^hg1\./ },
+    { type: 'tool_use', id: /^toolu_hg_[\w-]+$/, name: 'long', input: {} }
+  ])
+})
+
+t.test('pieces of calls that are written at the same time wait for each other', async t => {
+  const { content } = await complete([[start(0), start(1), piece(0, '{"a":'), piece(1, '{"b":'), text('late'), piece(0, '1}'), piece(1, '2}'), stop(0), stop(1), end('tool_calls')]])
+  t.same(content, [
+    { type: 'tool_use', id: 'call_0', name: 'tool_0', input: { a: 1 } },
+    { type: 'tool_use', id: 'call_1', name: 'tool_1', input: { b: 2 } },
+    { type: 'text', text: 'late' }
+  ])
+})
+
+t.test('arguments that are no object are an error at the end, unless the answer was cut short', async t => {
+  const broken = [start(0), piece(0, '{"a":'), stop(0)]
+  t.match((await complete([[...broken, end('length')]])).content, [{ type: 'tool_use', input: {} }])
+  await t.rejects(complete([[...broken, end('tool_calls')]]), { code: 'upstream_invalid_response' })
+  t.match(framesOf(await streamed([[...broken, end('tool_calls')]])).at(-1), { type: 'error', error: { type: 'api_error' } })
+})
+
+t.test('a failure half-way is the last event, and nothing is closed', async t => {
+  const events = framesOf(await streamed([[text('a')]], {}, new GatewayError('upstream_overloaded')))
+  t.same(events.map(({ type }) => type), ['message_start', 'ping', 'content_block_start', 'content_block_delta', 'error'])
+  t.match(events.at(-1), { error: { type: 'overloaded_error', details: { error_code: 'upstream_overloaded' } }, request_id: 'call-1' })
+})
+
+const anyText = fc.oneof(fc.string(), fc.constant(''))
+/** Calls whose pieces make an object, mixed with each other and with everything else. */
+const anyEvent: fc.Arbitrary<ChatEvent> = fc.oneof(
+  anyText.map(text),
+  anyText.map(thought),
+  anyText.map((text): ChatEvent => ({ type: 'refusal-delta', choice, text })),
+  fc.tuple(anyText, anyText).map(([thinking, signature]) => signed(thinking, signature)),
+  fc.string().map((data): ChatEvent => ({ type: 'thinking-block', choice, block: { type: 'redacted_thinking', data } })),
+  fc.string().map((title): ChatEvent => ({ type: 'annotation-delta', choice, annotations: [title] })),
+  fc.constant<ChatEvent>({ type: 'extra', scope: 'answer', fields: { x: 1 } }),
+  fc.constant<ChatEvent>({ type: 'text-delta', choice: 1, text: 'another choice' })
+)
+
+const anyAnswer = fc.tuple(
+  fc.array(fc.record({ input: fc.dictionary(fc.string(), fc.jsonValue()), cut: fc.nat(8), ends: fc.boolean(), extra: fc.boolean() }), { maxLength: 4 }),
+  fc.array(anyEvent, { maxLength: 12 }),
+  fc.infiniteStream(fc.nat()),
+  fc.constantFrom<ChatEvent>(end(), end('tool_calls'), end('length'), end('content_filter'), end('stop', { stopSequence: 'x' })),
+  fc.option(fc.constant(usage)),
+  fc.boolean()
+).map(([calls, others, order, ending, used, hidesThinking]) => {
+  const lists = calls.map(({ input, cut, ends, extra }, index): ChatEvent[] => {
+    const json = JSON.stringify(input)
+    return [
+      start(index, `call ${index}`, `tool_${index}`, extra ? { extra: { sealed: index } } : {}),
+      piece(index, json.slice(0, cut)), piece(index, json.slice(cut)), ...ends ? [stop(index)] : []
+    ]
+  })
+  const queues = [...lists, others].map(list => [...list])
+  const events: ChatEvent[] = []
+  for (const number of order) {
+    const left = queues.filter(queue => queue.length > 0)
+    if (left.length === 0) break
+    events.push(...left[number % left.length]?.splice(0, 1) ?? [])
+  }
+  return { calls, events: [...events, ending, ...used === null ? [] : [used]], hidesThinking }
+})
+
+t.test('whatever comes, the stream is in order, valid, and folds to the answer in one piece', async () => {
+  await fc.assert(fc.asyncProperty(anyAnswer, fc.nat(5), async ({ calls, events, hidesThinking }, size) => {
+    const lists = size === 0 ? [events] : Array.from({ length: Math.ceil(events.length / size) }, (_, index) => events.slice(index * size, (index + 1) * size))
+    const frames = framesOf(await streamed(lists, { hidesThinking }))
+    const answer = await complete(lists, { hidesThinking })
+    const faults = [...orderFaults(frames), ...frames.filter(frame => !isEvent.Check(frame)).map(frame => JSON.stringify(frame))]
+    if (faults.length > 0) throw new Error(faults.join('\n'))
+    if (!isAnswer.Check(answer)) throw new Error(JSON.stringify(answer))
+    if (JSON.stringify({ ...folded(frames), id: '' }) !== JSON.stringify({ ...answer, id: '' })) throw new Error('the stream folds to something else')
+    // No call and no piece of an argument is lost, in whatever order they came.
+    const inputs = answer.content.flatMap(block => block.type === 'tool_use' ? [[block.name, block.input]] : [])
+    const wanted = calls.map(({ input }, index) => [`tool_${index}`, JSON.parse(JSON.stringify(input)) as unknown])
+    const sorted = (list: unknown[][]): string => JSON.stringify(list.toSorted((a, b) => String(a[0]).localeCompare(String(b[0]))))
+    if (sorted(inputs) !== sorted(wanted)) throw new Error(`${sorted(inputs)} for ${sorted(wanted)}`)
+    // Nor any text.
+    const said = events.map(event => (event.type === 'text-delta' || event.type === 'refusal-delta') && event.choice === 0 ? event.text : '').join('')
+    const shown = answer.content.map(block => block.type === 'text' ? block.text : '').join('')
+    if (said.length !== shown.length) throw new Error(`${shown} for ${said}`)
+  }), { numRuns: 500 })
+})
