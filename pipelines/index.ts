@@ -8,7 +8,7 @@ import {
   imageEdits, imageEditsDocs, imageVariations, imageVariationsDocs, images, imagesDocs
 } from './images.ts'
 import { listModels, listModelsDocs, retrieveModel, retrieveModelDocs } from './models.ts'
-import { messages, messagesDocs } from './messages.ts'
+import { countTokens, countTokensDocs, messages, messagesDocs } from './messages.ts'
 import { ocr, ocrDocs } from './ocr.ts'
 import { openApi, openApiDocs } from './openapi.ts'
 import { transcription, transcriptionDocs, translation, translationDocs } from './recordings.ts'
@@ -57,6 +57,7 @@ const deferredPath = '/v1/chat/deferred-completion/:request_id'
 const table: readonly EndpointRow[] = [
   { ...post, name: 'chat', path: '/v1/chat/completions', docs: chatDocs, pipeline: chat },
   { ...post, name: 'messages', path: '/v1/messages', docs: messagesDocs, pipeline: messages },
+  { ...post, name: 'messages', path: '/v1/messages/count_tokens', docs: countTokensDocs, pipeline: countTokens },
   { ...post, name: 'responses', path: '/v1/responses', docs: responsesDocs, pipeline: responses },
   { ...get, name: 'chat', path: deferredPath, docs: retrieveDeferredDocs, pipeline: retrieveDeferred },
   { ...get, name: 'chat', method: 'DELETE', path: deferredPath, docs: cancelDeferredDocs, pipeline: cancelDeferred },

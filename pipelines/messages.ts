@@ -1,14 +1,27 @@
-/** Serves POST /v1/messages: Anthropic's Messages API, whichever provider answers. */
+/** Serves Anthropic's Messages API, whichever provider answers: messages, and counts of their tokens. */
 
+import { EarlyReply } from '../lib/core/early-reply.ts'
+import { chain, map } from '../lib/core/stage.ts'
+import { emptyMessage } from '../lib/dialects/messages/empty-message.ts'
+import { jsonHeaders, toJsonReply } from '../lib/core/reply.ts'
+import { countOf } from '../lib/dialects/messages/token-count.ts'
 import { messages as dialect } from '../lib/dialects/messages/index.ts'
-import { MessagesAnswer, MessagesErrorBody, MessagesStreamEvent } from '../schemas/messages-answer.ts'
-import { MessagesRequest } from '../schemas/messages-request.ts'
+import { countTokensInput } from '../lib/dialects/messages/input.ts'
+import { messagesSizes } from '../lib/dialects/messages/sizes.ts'
+import { estimateChat } from '../lib/limits/estimate.ts'
+import { replyWith } from '../lib/replies/reply-with.ts'
+import { auth } from '../lib/stages/auth.ts'
+import { routeModel } from '../lib/stages/route-model.ts'
+import { validate } from '../lib/stages/validate.ts'
+import { MessagesAnswer, MessagesErrorBody, MessagesStreamEvent, TokenCount } from '../schemas/messages-answer.ts'
+import { CountTokensRequest, MessagesRequest } from '../schemas/messages-request.ts'
 import { RouteDecision } from '../schemas/route-decision.ts'
 import { conversation, type ConversationOptions } from './conversation.ts'
 import { fromProvider, type Docs } from './docs.ts'
-import type { Call } from '../lib/core/call.ts'
+import type { ChatInput } from '../lib/chat/input.ts'
+import type { Call, ValidCall } from '../lib/core/call.ts'
 import type { Services } from '../lib/services.ts'
-import type { Handler } from './pipeline.ts'
+import { pipeline, type Handler } from './pipeline.ts'
 
 /** Headers of answers of this API. */
 const headers: Docs['headers'] = {
@@ -39,6 +52,44 @@ export const messagesDocs: Docs = {
   dryRun: RouteDecision
 }
 
-export function messages (services: Services, options: ConversationOptions = {}): Handler<Call> {
-  return conversation(services, dialect, options)
+export function messages (services: Services, { afterRules = map(call => call) }: ConversationOptions = {}): Handler<Call> {
+  return conversation(services, dialect, { afterRules: chain(afterRules, map(answerNothing)) })
+}
+
+/**
+ * Lets a call through, unless it asks for no tokens: such calls warm Anthropic's cache, and other providers have none to warm.
+ *
+ * @throws EarlyReply with an empty message
+ */
+function answerNothing (call: ValidCall<ChatInput>): ValidCall<ChatInput> {
+  const { id, request: { model, max_completion_tokens: maxTokens } } = call
+  if (maxTokens !== 0) return call
+  const message = emptyMessage(String(model))
+  throw new EarlyReply({ ...toJsonReply(message), headers: { ...jsonHeaders, 'request-id': id } })
+}
+
+export const countTokensDocs: Docs = {
+  operationId: 'countTokens',
+  group: 'Messages',
+  summary: 'Count the tokens of a prompt, in the words of Anthropic\'s API.',
+  request: { schema: CountTokensRequest },
+  answers: [{ description: 'The count: an estimate that is rather too high.', schema: TokenCount }],
+  errorBody: MessagesErrorBody,
+  headers: { 'request-id': 'The id of the call, as `x-request-id`.', 'x-headgate-token-count': '`estimate`: the provider was not asked.' },
+  errors: ['invalid_value', 'model_not_found', 'unknown_provider']
+}
+
+/** Serves POST /v1/messages/count_tokens. No provider is called, and nothing counts against limits: clients ask by the dozen. */
+export function countTokens (services: Services): Handler<Call> {
+  return pipeline(
+    auth(services, dialect),
+    validate(CountTokensRequest),
+    map(messagesSizes(services.settings.limits)),
+    map(countTokensInput),
+    routeModel(services),
+    replyWith(async ({ id, request }) => {
+      const reply = toJsonReply(countOf(estimateChat(request).prompt, request))
+      return { ...reply, headers: { ...reply.headers, 'request-id': id, 'x-headgate-token-count': 'estimate' } }
+    })
+  )
 }

@@ -1,5 +1,7 @@
 import { pipeline, type Handler } from './pipeline.ts'
 import { providerLabels, type ProviderLabel } from '../schemas/providers.ts'
+import { Type } from 'typebox'
+import { MessagesModel, MessagesModelList } from '../schemas/messages-answer.ts'
 import { Model, ModelList } from '../schemas/models.ts'
 import { unknownModelEntry, kindsById } from '../lib/models/known-models.ts'
 import type { ApiKey } from '../lib/core/key.ts'
@@ -7,25 +9,34 @@ import type { AuthedCall, Call } from '../lib/core/call.ts'
 import { GatewayError } from '../lib/core/errors.ts'
 import type { ModelEntry } from '../lib/core/model.ts'
 import { listsName, mayUseModel } from '../lib/models/scope.ts'
-import { jsonReply } from '../lib/replies/json.ts'
+import { modelInfo, modelPage } from '../lib/dialects/messages/model-list.ts'
+import { replyWith } from '../lib/replies/reply-with.ts'
+import { toJsonReply, type Reply } from '../lib/core/reply.ts'
 import type { Services } from '../lib/services.ts'
 import type { ProviderSettings, Settings } from '../lib/core/settings.ts'
-import { map } from '../lib/core/stage.ts'
 import { auth } from '../lib/stages/auth.ts'
 import type { Docs } from './docs.ts'
+
+const headers = { 'request-id': 'The id of the call, for Anthropic\'s clients.' }
+
+function forAnthropic (description: string): string {
+  return `${description} With the header \`anthropic-version\`, as Anthropic's API has it.`
+}
 
 export const listModelsDocs: Docs = {
   operationId: 'models',
   group: 'Models',
   summary: 'List the models that can be called.',
-  answers: [{ description: 'All models.', schema: ModelList }]
+  answers: [{ description: forAnthropic('All models.'), schema: Type.Union([ModelList, MessagesModelList]) }],
+  headers
 }
 
 export const retrieveModelDocs: Docs = {
   operationId: 'model',
   group: 'Models',
   summary: 'Describe one model. Its id may hold slashes, as they are or encoded.',
-  answers: [{ description: 'The model.', schema: Model }],
+  answers: [{ description: forAnthropic('The model.'), schema: Type.Union([Model, MessagesModel]) }],
+  headers,
   errors: ['model_not_found']
 }
 
@@ -37,12 +48,15 @@ export function listModels (services: ModelServices): Handler<Call> {
   const describe = modelDescriber(settings.providers)
   const describeName = nameDescriber(services)
   const names = configuredNames(settings)
-  const list = map(({ key }: AuthedCall): ModelList => {
+  const list = ({ key }: AuthedCall): ModelList => {
     const named = [...names].flatMap(([name, isListed]) => isListed ? describeName(name, key) ?? [] : [])
     const known = models.list().filter(({ id }) => mayUseModel(key, id) && !names.has(id)).map(describe)
     return { object: 'list', data: [...named, ...known] }
-  })
-  return pipeline(auth(services), list, jsonReply())
+  }
+  return pipeline(auth(services, anyClient), replyWith(async call => {
+    const models = list(call)
+    return isForAnthropic(call) ? anthropicReply(modelPage(models.data, call.query ?? ''), call) : toJsonReply(models)
+  }))
 }
 
 /**
@@ -54,7 +68,7 @@ export function retrieveModel (services: ModelServices): Handler<Call> {
   const describe = modelDescriber(settings.providers)
   const describeName = nameDescriber(services)
   const names = configuredNames(settings)
-  const retrieve = map(({ key, params }: AuthedCall): Model => {
+  const retrieve = ({ key, params }: AuthedCall): Model => {
     const id = params.model ?? ''
     if (names.has(id)) {
       const named = describeName(id, key)
@@ -66,8 +80,24 @@ export function retrieveModel (services: ModelServices): Handler<Call> {
     const visible = entry !== undefined && (listsName(key, id) || mayUseModel(key, entry.id))
     if (!visible) throw new GatewayError('model_not_found', { param: 'model' })
     return describe(entry)
-  })
-  return pipeline(auth(services), retrieve, jsonReply())
+  }
+  return pipeline(auth(services, anyClient), replyWith(async call => {
+    const model = retrieve(call)
+    return isForAnthropic(call) ? anthropicReply(modelInfo(model), call) : toJsonReply(model)
+  }))
+}
+
+/** Anthropic's clients may fill both headers for keys. */
+const anyClient = { eitherKey: true }
+
+/** Returns true for callers that read Anthropic's API. */
+function isForAnthropic ({ headers }: Call): boolean {
+  return headers['anthropic-version'] !== undefined
+}
+
+function anthropicReply (value: unknown, { id }: Call): Reply {
+  const reply = toJsonReply(value)
+  return { ...reply, headers: { ...reply.headers, 'request-id': id } }
 }
 
 /** Returns the names of routes and aliases, and whether each is listed. */

@@ -19,8 +19,10 @@ import {
 } from '../schemas/messages.ts'
 import { AnyObject } from '../schemas/nullable.ts'
 import { Model, ModelList } from '../schemas/models.ts'
-import { MessagesAnswer, MessagesErrorBody, MessagesStreamEvent } from '../schemas/messages-answer.ts'
-import { MessagesRequest } from '../schemas/messages-request.ts'
+import {
+  MessagesAnswer, MessagesErrorBody, MessagesModel, MessagesModelList, MessagesStreamEvent, TokenCount
+} from '../schemas/messages-answer.ts'
+import { CountTokensRequest, MessagesRequest } from '../schemas/messages-request.ts'
 import { OcrAnswer, OcrRequest } from '../schemas/ocr.ts'
 import { InputItem, OutputItem, ResponseUsage } from '../schemas/response-items.ts'
 import { ResponseObject, ResponsesRequest, ResponsesTool, ResponseStreamEvent } from '../schemas/responses.ts'
@@ -40,7 +42,7 @@ const named = {
   Message, SystemMessage, UserMessage, AssistantMessage, ToolMessage, FunctionMessage, ToolCall,
   FunctionTool, CustomTool, ToolServerSpec,
   ChatCompletion, ChatCompletionChunk, AnswerMessage, ChoiceLogprobs, CompletionUsage,
-  MessagesRequest, MessagesAnswer, MessagesStreamEvent, MessagesErrorBody,
+  MessagesRequest, MessagesAnswer, MessagesStreamEvent, MessagesErrorBody, MessagesModel, MessagesModelList, CountTokensRequest, TokenCount,
   ToolServerFailure, ToolServerResult, DeferredPending,
   ResponsesRequest, ResponsesTool, InputItem, ResponseObject, OutputItem, ResponseUsage, ResponseStreamEvent,
   ImageRequest, ImageEditRequest, ImageVariationRequest, ImageAnswer, ImageStreamEvent, OcrRequest, OcrAnswer,

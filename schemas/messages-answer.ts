@@ -107,3 +107,27 @@ export const MessagesStreamEvent = Type.Union([
 export type MessagesStreamEvent = Static<typeof MessagesStreamEvent>
 
 export const TokenCount = Type.Object({ input_tokens: tokens }, { description: 'The number of tokens of a prompt.' })
+export type TokenCount = Static<typeof TokenCount>
+
+const Support = Type.Optional(Type.Object({ supported: Type.Boolean() }))
+
+export const MessagesModel = Type.Object({
+  type: Type.Literal('model'),
+  id: Type.String(),
+  display_name: Type.String(),
+  created_at: Type.String({ description: 'Time of its release (RFC 3339); the start of Unix time when it is not known.' }),
+  description: nullable(Type.String()),
+  max_input_tokens: nullable(tokens),
+  max_tokens: nullable(tokens),
+  capabilities: Type.Object({ image_input: Support, thinking: Support, structured_outputs: Support }),
+  lifecycle: OneOf(['active', 'deprecated'])
+}, { description: 'A model, as Anthropic\'s API describes one.' })
+export type MessagesModel = Static<typeof MessagesModel>
+
+export const MessagesModelList = Type.Object({
+  data: Type.Array(MessagesModel),
+  has_more: Type.Boolean(),
+  first_id: nullable(Type.String()),
+  last_id: nullable(Type.String())
+}, { description: 'A page of models. Ask with `limit`, and `after_id` or `before_id`.' })
+export type MessagesModelList = Static<typeof MessagesModelList>

@@ -17,6 +17,8 @@ export interface Call {
   readonly id: string
   /** Lower-case names, as `node:http` gives them. */
   readonly headers: Readonly<Record<string, string | string[] | undefined>>
+  /** The query as the caller wrote it, without the question mark; absent or empty where there is none. */
+  readonly query?: string
   /** Path parameters, decoded. */
   readonly params: Readonly<Record<string, string>>
   /**

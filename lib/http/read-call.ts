@@ -85,6 +85,7 @@ export function readCall (
   const call: Call = {
     id: requestId(request.headers['x-request-id']),
     headers: request.headers,
+    query: queryOf(request),
     params,
     body: async () => {
       if (body === 'none') return undefined
@@ -118,4 +119,9 @@ export function readCall (
       else void upload.remove().catch((error: unknown) => onUploadDeleteFailed?.(error)).finally(() => admitted?.leave())
     }
   }
+}
+
+function queryOf ({ url = '' }: IncomingMessage): string {
+  const at = url.indexOf('?')
+  return at === -1 ? '' : url.slice(at + 1)
 }

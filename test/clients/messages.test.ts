@@ -145,3 +145,26 @@ t.test('the tool runner of the client runs tools until there is an answer', asyn
   t.match(final, { stop_reason: 'end_turn' })
   t.match(final.content.at(-1), { type: 'text', text: /sunny/ })
 })
+
+t.test('tokens are counted before they are asked for, and models are listed', async t => {
+  const api = await testGateway(t, { providers: [sandbox] })
+  const client = clientOf(api)
+  const messages = [{ role: 'user' as const, content: 'hello there' }]
+  const short = await client.messages.countTokens({ model, messages })
+  const long = await client.messages.countTokens({ model, messages: [{ role: 'user', content: 'hello '.repeat(1000) }], tools })
+  t.ok(short.input_tokens > 0 && long.input_tokens > short.input_tokens + 1000)
+  const counts = await Promise.all(Array.from({ length: 25 }, async () => await client.messages.countTokens({ model, messages, tools: [] })))
+  t.equal(new Set(counts.map(({ input_tokens: tokens }) => tokens)).size, 1)
+
+  const listed: string[] = []
+  for await (const { id, type, display_name: name, created_at: at } of client.models.list({ limit: 2 })) {
+    t.match([type, name, at], ['model', String, /^\d{4}-\d\d-\d\dT/])
+    listed.push(id)
+  }
+  t.equal(new Set(listed).size, listed.length)
+  const { data } = await (await api.get('/v1/models')).json() as { data: Array<{ id: string }> }
+  t.same(listed, data.map(({ id }) => id), 'the same models in the other form')
+  t.match(await client.models.retrieve(model), { type: 'model', id: model })
+  const missing: unknown = await client.models.retrieve('sandbox/none').catch((error: unknown) => error)
+  t.match(missing, { status: 404, type: 'not_found_error' })
+})

@@ -141,3 +141,19 @@ t.test('a provider that cannot is passed over for one that can', async t => {
   const answer = await api.post(path, { ...question, model: 'any', messages: [{ role: 'user', content: 'hi' }, { role: 'assistant', content: 'Well,' }] })
   t.equal(answer.headers.get('x-headgate-model'), 'vllm/some-model')
 })
+
+t.test('a count is marked as an estimate, and asks no provider', async t => {
+  const api = await testGateway(t, { providers: [upstreamAt('http://127.0.0.1:9', 'openai', 'openai')] })
+  const { max_tokens: _, ...prompt } = question
+  const answer = await api.post(`${path}/count_tokens?beta=true`, { ...prompt, model: 'openai/gpt-5' })
+  t.equal(answer.status, 200)
+  t.equal(answer.headers.get('x-headgate-token-count'), 'estimate')
+  t.strictSame(Object.keys(await answer.json() as object), ['input_tokens'])
+  t.equal((await api.post(`${path}/count_tokens`, { ...prompt, model: 'none/m' })).status, 404)
+})
+
+t.test('a request for no tokens is answered at once', async t => {
+  const api = await testGateway(t, { providers: [upstreamAt('http://127.0.0.1:9', 'openai', 'openai')] })
+  const answer = await api.post(path, { ...question, model: 'openai/gpt-5', max_tokens: 0 })
+  t.match(await answer.json(), { content: [], stop_reason: 'max_tokens', usage: { output_tokens: 0 } })
+})

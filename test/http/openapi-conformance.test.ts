@@ -203,6 +203,7 @@ t.test('every answer is what the served document says, and every answer of the d
   })
 
   await t.test('messages', async () => {
+    await post('/v1/messages/count_tokens', { model: 'sandbox/echo', messages: [{ role: 'user', content: 'hi' }] })
     const messages = [{ role: 'user', content: 'use get with {"a":1}' }]
     const tools = [{ name: 'get', input_schema: { type: 'object', properties: {} } }]
     for (const model of ['sandbox/thinker', 'openai/gpt-4o']) {

@@ -70,6 +70,7 @@ const asks: readonly Ask[] = [
   { title: 'a provider that fails', path: chat, body: { ...hello, messages: 'fail' } },
   { title: 'a stream that breaks', path: chat, body: { model: 'sandbox/echo', messages: 'More. [sandbox: cut after=2]', stream: true } },
   { title: 'a dry run', path: chat, body: hello, headers: { 'x-headgate-dry-run': 'true' } },
+  { title: 'a count', path: '/v1/messages/count_tokens', body: { model: 'mine/m', messages: message.messages } },
   { title: 'an answer', path: '/v1/messages', body: message },
   { title: 'an answer with a call', path: '/v1/messages', body: { ...message, model: 'sandbox/echo', messages: [{ role: 'user', content: 'use get with {"a":1}' }], tools: [{ name: 'get', input_schema: { type: 'object' } }] } },
   { title: 'a stream', path: '/v1/messages', body: { ...message, stream: true } },

@@ -39,7 +39,7 @@ export function messagesInput (call: ValidCall<MessagesRequest>): DialectCall<Me
     context,
     request: {
       ...base,
-      max_completion_tokens: Math.max(1, maxTokens),
+      max_completion_tokens: maxTokens,
       prompt_cache_key: hash(JSON.stringify([call.key.id, request.system ?? ''])),
       ...stream === true && { stream },
       ...stop !== undefined && { stop },
