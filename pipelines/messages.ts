@@ -6,7 +6,7 @@ import { emptyMessage } from '../lib/dialects/messages/empty-message.ts'
 import { jsonHeaders, toJsonReply } from '../lib/core/reply.ts'
 import { countOf } from '../lib/dialects/messages/token-count.ts'
 import { messages as dialect } from '../lib/dialects/messages/index.ts'
-import { countTokensInput } from '../lib/dialects/messages/input.ts'
+import { countTokensInput, type MessagesContext } from '../lib/dialects/messages/input.ts'
 import { messagesSizes } from '../lib/dialects/messages/sizes.ts'
 import { estimateChat } from '../lib/limits/estimate.ts'
 import { replyWith } from '../lib/replies/reply-with.ts'
@@ -62,10 +62,10 @@ export function messages (services: Services, { afterRules = map(call => call) }
  * @throws EarlyReply with an empty message
  */
 function answerNothing (call: ValidCall<ChatInput>): ValidCall<ChatInput> {
-  const { id, request: { model, max_completion_tokens: maxTokens } } = call
+  const { id, request: { max_completion_tokens: maxTokens } } = call
   if (maxTokens !== 0) return call
-  const message = emptyMessage(String(model))
-  throw new EarlyReply({ ...toJsonReply(message), headers: { ...jsonHeaders, 'request-id': id } })
+  const { request } = call.context as MessagesContext // by the `input` of this dialect
+  throw new EarlyReply({ ...toJsonReply(emptyMessage(request.model)), headers: { ...jsonHeaders, 'request-id': id } })
 }
 
 export const countTokensDocs: Docs = {
