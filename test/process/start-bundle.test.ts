@@ -91,7 +91,9 @@ async function answerOf (url: string, { path, body }: Omit<TestRequest, 'status'
 const notAtStart = [
   'ajv', 'file-type', 'gpt-tokenizer', 'koa-body', 'sharp', 'unpdf', 'yaml', '@modelcontextprotocol/client'
 ].map(name => new RegExp(`/node_modules/${name}/`)).concat([
-  /node_modules\/undici\/index\.js/, /NativeModule internal\/deps\/undici/, /editor-schema/, /\/cli\/(?!run|start|command)/
+  /node_modules\/undici\/index\.js/, /editor-schema/, /\/cli\/(?!run|start|command)/,
+  // Later versions load their own copy of it for other modules of theirs.
+  ...Number(process.versions.node.split('.')[0]) < 24 ? [/NativeModule internal\/deps\/undici/] : []
 ])
 
 for (const [name, entry, most] of [['bundle', main, 20], ['modules', modules, 1_450]] as const) {
