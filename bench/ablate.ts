@@ -79,11 +79,11 @@ async function ablated (lane: Lane): Promise<string> {
       if (round > 0) costs.set(part, [...costs.get(part) ?? [], cpuUsPerUnit]) // round 0 is for the compiler of V8
     }
   }
-  const whole = costs.get('nothing') ?? []
+  const baseline = costs.get('nothing') ?? []
   const rows = [...costs].map(([part, us]) => [
     part === 'nothing' ? parts.nothing : `without ${part}`,
     median(us).toFixed(2),
-    part === 'nothing' ? '' : median(us.map((cost, round) => (whole[round] ?? NaN) - cost)).toFixed(2),
+    part === 'nothing' ? '' : median(us.map((cost, round) => (baseline[round] ?? NaN) - cost)).toFixed(2),
     part === 'nothing' ? '' : parts[part]
   ])
   return table(lane.name, ['', `CPU µs per ${lane.unit}`, 'less than with everything on', 'what is left out'], rows)

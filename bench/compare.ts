@@ -1,5 +1,5 @@
 /**
- * Whole gateways side by side: `npm run bench:compare -- [--quick] [--rounds 4] [--seconds 2]
+ * Complete gateways side by side: `npm run bench:compare -- [--quick] [--rounds 4] [--seconds 2]
  * [--only 'bare pipe,Headgate'] [--lanes JSON]`.
  *
  * Each round runs every contender once in every lane, in an order that changes; one more
@@ -16,7 +16,7 @@ import { measureLane, startLoad, startMock, type Sample, type Times } from './su
 import { median } from './support/statistics.ts'
 import type { Started } from './support/processes.ts'
 import { rssBytes } from './support/processes.ts'
-import { coldStartTable, heldTable, laneTable, warmTable, type Round } from './support/report.ts'
+import { coldStartTable, heldOpenTable, laneTable, warmTable, type Round } from './support/report.ts'
 import { targetTable, type Results } from './support/targets.ts'
 
 const { values: flags } = parseArgs({
@@ -40,7 +40,7 @@ const chosen = contenders.filter(({ name, missing }) => {
 const { upstreamPort, mock } = await startMock()
 const load = await startLoad()
 const open = new Set<Started>([mock, load])
-const results: Results = { rounds: new Map(), held: new Map(), callers: new Map() }
+const results: Results = { rounds: new Map(), heldOpen: new Map(), callers: new Map() }
 
 try {
   console.log(`Node ${process.version}, ${cpus().length} × ${cpus()[0]?.model}, ` +
@@ -48,9 +48,9 @@ try {
   await compareLanes(lanes.filter(wanted))
   for (const lane of [...slowStreams, deafCallers].filter(wanted)) {
     const samples = await inTurn(lane, lane === deafCallers ? 3_000 : 5_000)
-    results.held.set(lane.name, samples)
+    results.heldOpen.set(lane.name, samples)
     results.callers.set(lane.name, lane.callers)
-    console.log(heldTable(lane, samples))
+    console.log(heldOpenTable(lane, samples))
   }
   if (named('warm')) await compareWarmUps()
   if (named('cold start')) await compareStarts()

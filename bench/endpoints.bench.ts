@@ -1,4 +1,4 @@
-/** Whole calls in the process to endpoints with large answers: embeddings, images, audio. */
+/** Complete calls in the process to endpoints with large answers: embeddings, images, audio. */
 
 import { equal, ok } from 'node:assert/strict'
 import { CallRecord } from '../lib/core/record.ts'
@@ -42,9 +42,9 @@ function embeddingAnswer (embedding: unknown): Buffer {
 }
 
 /** @param given the form the provider answers in */
-function embedding (name: string, asked: 'float' | 'base64', given: unknown): Scenario {
+function embedding (name: string, format: 'float' | 'base64', given: unknown): Scenario {
   const handle = embeddings(servicesTo(inReads(embeddingAnswer(given))))
-  const body = { model: 'mock/embedder', input: Array.from({ length: inputs }, (_, index) => `text ${index}`), encoding_format: asked, dimensions }
+  const body = { model: 'mock/embedder', input: Array.from({ length: inputs }, (_, index) => `text ${index}`), encoding_format: format, dimensions }
   const last = JSON.stringify({ object: 'embedding', index: inputs - 1 }).slice(1, -1)
   return {
     name: `pipeline: embeddings ${inputs}×${dimensions}, ${name}`,
@@ -53,7 +53,7 @@ function embedding (name: string, asked: 'float' | 'base64', given: unknown): Sc
     run: async () => await textOf(await handle(callTo('embeddings', body))),
     check: result => {
       const text = String(result)
-      ok(text.includes(asked === 'base64' ? base64 : String(numbers[1])), 'the vector is there')
+      ok(text.includes(format === 'base64' ? base64 : String(numbers[1])), 'the vector is there')
       ok(last.split(',').every(part => text.includes(part)), 'up to the last')
       equal(text.split('"index"').length - 1, inputs)
     }
@@ -69,11 +69,11 @@ function imageFrame (kind: string, more: object): string {
 }
 
 const paint = images(servicesTo(inReads(Buffer.from(frames.join('')))))
-const prompt = { model: 'mock/gpt-image-1', prompt: 'a gate', stream: true, partial_images: 2 }
+const prompt = { model: 'mock/gpt-image-1', prompt: 'a dune', stream: true, partial_images: 2 }
 
 const sound = Buffer.alloc(5_000_000, 'headgate')
 const speak = speech(servicesTo(inReads(sound)))
-const words = { model: 'mock/tts-1', input: 'The gate is open.', voice: 'alloy' }
+const words = { model: 'mock/tts-1', input: 'The door is open.', voice: 'alloy' }
 
 export const scenarios: readonly Scenario[] = [
   embedding('float as it came', 'float', numbers),

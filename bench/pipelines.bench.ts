@@ -13,14 +13,14 @@ function pipelineTo (pieces: readonly Buffer[]): (streamed: boolean) => Promise<
   return async streamed => await textOf(await handle(callOf('1 KB', streamed)))
 }
 
-const whole = pipelineTo([Buffer.from(completeAnswer)])
+const complete = pipelineTo([Buffer.from(completeAnswer)])
 
 export const scenarios: readonly Scenario[] = [
   {
     name: 'pipeline: chat, complete answer, 1 KB both ways',
     per: 'call',
     count: 1,
-    run: async () => await whole(false),
+    run: async () => await complete(false),
     check: result => equal(String(result).includes(completeText), true)
   },
   ...[1, 8, 200].map((perRead): Scenario => {

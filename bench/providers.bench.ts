@@ -11,8 +11,8 @@ import type { Scenario } from './support/scenario.ts'
 
 const expectedText = texts.join('')
 
-function completeCall ({ kind, whole }: Dialect): Scenario {
-  const handle = chat(servicesTo([Buffer.from(whole)], { kind }))
+function completeCall ({ kind, complete }: Dialect): Scenario {
+  const handle = chat(servicesTo([Buffer.from(complete)], { kind }))
   return {
     name: `translate: ${kind}, complete answer, 1 KB both ways`,
     per: 'call',

@@ -30,9 +30,9 @@ console.log('| Scenario | Promise | Held | Measured |\n| --- | --- | --- | --- |
 let [passed, failed] = [0, 0]
 for (const { name, run } of scenarios) {
   if (!name.includes(flags.only)) continue
-  for (const { promise, held, measured } of await run(flags.short)) {
-    console.log(`| ${name} | ${promise} | ${held ? 'yes' : '**no**'} | ${measured.replaceAll('|', '\\|')} |`)
-    if (held) passed++
+  for (const { promise, kept, measured } of await run(flags.short)) {
+    console.log(`| ${name} | ${promise} | ${kept ? 'yes' : '**no**'} | ${measured.replaceAll('|', '\\|')} |`)
+    if (kept) passed++
     else failed++
   }
 }

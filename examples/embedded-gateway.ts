@@ -1,7 +1,7 @@
 /**
- * The whole gateway inside a program of your own, with keys from wherever you keep them.
+ * The complete gateway inside a program of your own, with keys from wherever you keep them.
  *
- *     npx tsc && node whole-gateway.js
+ *     npx tsc && node embedded-gateway.js
  */
 
 import { createGateway, createLog, type Gateway } from 'headgate'

@@ -1,5 +1,5 @@
 /**
- * A guard in the whole gateway: a stage that refuses a call before it costs anything.
+ * A guard in the complete gateway: a stage that refuses a call before it costs anything.
  *
  *     npx tsc && node guard.js
  *

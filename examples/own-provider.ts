@@ -1,5 +1,5 @@
 /**
- * A provider of your own in the whole gateway, for an API that Headgate does not know.
+ * A provider of your own in the complete gateway, for an API that Headgate does not know.
  *
  *     npx tsc && PARROT_URL=http://localhost:9000 node own-provider.js
  *

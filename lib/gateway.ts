@@ -1,5 +1,5 @@
 /**
- * The whole gateway: services, pipelines and the HTTP edge put together. The one place that knows
+ * The complete gateway: services, pipelines and the HTTP edge put together. The one place that knows
  * everything, and the entry of the package:
  *
  * ```ts

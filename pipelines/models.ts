@@ -181,7 +181,7 @@ const unknownCapabilities = {
 
 /**
  * Returns the label of a provider. The models API lists eight, and one that is not among them makes a strict
- * client refuse the whole list; so a server of another kind gets the label of the dialect it
+ * client refuse the entire list; so a server of another kind gets the label of the dialect it
  * speaks, which is OpenAI's. Who really serves the model is said in its id, in
  * `provider_info.provider_id` and, by `openai-compatible`, in `upstream_api`.
  */

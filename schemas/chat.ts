@@ -268,7 +268,7 @@ export const ModelSettings = Type.Object({
   }),
   attributes: Nullable(MapOf(Score), { description: 'Attributes of this model, as in `model_attributes`.' })
 }, {
-  description: 'Fields of a chat request. Fields that hold for the whole call, such as `messages`, `stream` and ' +
+  description: 'Fields of a chat request. Fields that apply to the entire call, such as `messages`, `stream` and ' +
     '`mcp_servers`, are refused here; unknown fields are ignored.'
 })
 

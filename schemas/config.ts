@@ -2,7 +2,7 @@
  * `headgate.yaml`: every entry, its range, its default and what it is for. The one place where
  * defaults are written: `lib/config` fills them in from here, and editors show them from here.
  *
- * Types are those of a complete configuration, with the defaults filled in. Durations are whole
+ * Types are those of a complete configuration, with the defaults filled in. Durations are in
  * milliseconds (`_ms`), sizes are bytes (`_bytes`), prices are USD per million tokens.
  */
 
@@ -416,7 +416,7 @@ const ServerConfig = Section({
     minimum: 1,
     maximum: 1024,
     pattern: '^auto$',
-    patternErrorMessage: 'must be a whole number or `auto`',
+    patternErrorMessage: 'must be an integer or `auto`',
     default: 1,
     description: 'Number of worker processes; `auto` for one per processor.'
   }),

@@ -7,7 +7,7 @@ import t from 'tap'
 const root = join(import.meta.dirname, '../..')
 
 /**
- * Folders whose files are parts of one thing, which is tested as a whole: from recorded answers or from outside, with
+ * Folders whose files are parts of one thing, which is tested as one: from recorded answers or from outside, with
  * the test where it is. A file of such a folder may have a test of its own beside it.
  */
 const wholes: Readonly<Record<string, readonly [test: string, reason: string]>> = {
@@ -36,7 +36,7 @@ const elsewhere: Readonly<Record<string, readonly [test: string, reason: string]
   'stages/fit-routes': ['gateway/messages', 'needs models, providers and a dialect: what providers get shows it'],
   'embeddings/count-tokens': ['embeddings/measure-tokens', 'counts what could not be measured: one rule in two files'],
   'embeddings/token-worker': ['embeddings/token-counter', 'the thread of the counter'],
-  gateway: ['gateway/failures', 'the whole: each file of test/gateway and test/pipelines'],
+  gateway: ['gateway/failures', 'the gateway: each file of test/gateway and test/pipelines'],
   main: ['cli/start', 'starts a process'],
   'mcp/load-undici': ['mcp/agents', 'a require'],
   'mcp/tool-loop': ['stages/tool-execute', 'the loop that the stage runs'],

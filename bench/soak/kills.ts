@@ -11,7 +11,7 @@ export const kills: Scenario = {
     const provider = await fakeProvider((_, response) => sendJson(response, completeAnswer))
     let world = await startWorld({ configuration: { providers: { fake: providerAt(provider.port) } } })
     const random = seeded(2)
-    const answered = new Set<string>()
+    const succeeded = new Set<string>()
     try {
       // At a random number of answers, so that a slow machine still has some.
       for (let round = 0; round < rounds; round++) {
@@ -22,27 +22,27 @@ export const kills: Scenario = {
             const id = `soak-${round}-${name}-${number}`
             try {
               const { status } = await post('/v1/chat/completions', { model: 'fake/m', messages: 'x' }, { headers: { 'x-request-id': id } })
-              if (status === 200) answered.add(id)
+              if (status === 200) succeeded.add(id)
             } catch {
               return // The process is gone: this call has no answer.
             }
           }
         }
         const callers = Promise.all(Array.from({ length: 8 }, async (_, name) => await caller(name)))
-        const enough = answered.size + 20 + Math.floor(random() * 400)
-        await eventually(() => answered.size >= enough, 20_000)
+        const enough = succeeded.size + 20 + Math.floor(random() * 400)
+        await eventually(() => succeeded.size >= enough, 20_000)
         await world.kill()
         killed.abort()
         await callers
         world = await world.restart()
       }
       const rows = (): string[] => world.ledgerIds()
-      await eventually(() => rows().length >= answered.size)
+      await eventually(() => rows().length >= succeeded.size)
       const found = rows()
       const known = new Set(found)
-      const missing = [...answered].filter(id => !known.has(id)).length
+      const missing = [...succeeded].filter(id => !known.has(id)).length
       return [
-        finding('no answered call lacks its row', answered.size > rounds && missing === 0, `${rounds} kills, ${answered.size} answered, ${missing} without a row`),
+        finding('no answered call lacks its row', succeeded.size > rounds && missing === 0, `${rounds} kills, ${succeeded.size} answered, ${missing} without a row`),
         finding('no call has two rows', found.length === known.size, `${found.length - known.size} double rows`)
       ]
     } finally {

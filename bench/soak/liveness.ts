@@ -42,9 +42,9 @@ export async function watchLiveness (url: string): Promise<Liveness> {
 export async function slowestAnswer (url: string, over: AbortSignal, onFirst: () => void): Promise<number> {
   const agent = new Agent({ connections: 1, headersTimeout: 60_000 })
   const ask = async (): Promise<number> => {
-    const askedMs = performance.now()
+    const sentMs = performance.now()
     await request(`${url}/livez`, { dispatcher: agent }).then(async ({ body }) => await body.text(), () => '')
-    return performance.now() - askedMs
+    return performance.now() - sentMs
   }
   await ask()
   onFirst()

@@ -1,9 +1,9 @@
-/** Defines a soak scenario: it runs for a bounded time, says what it measured, and which promises held. */
+/** Defines a soak scenario: it runs for a bounded time, says what it measured, and which promises were kept. */
 
 export interface Finding {
   /** The promise: `no row is lost`. */
   readonly promise: string
-  readonly held: boolean
+  readonly kept: boolean
   /** The measurement, in words. */
   readonly measured: string
 }
@@ -14,9 +14,9 @@ export interface Scenario {
   readonly run: (short: boolean) => Promise<readonly Finding[]>
 }
 
-/** Returns a promise and whether it held. */
-export function finding (promise: string, held: boolean, measured: string): Finding {
-  return { promise, held, measured }
+/** Returns a promise and whether it was kept. */
+export function finding (promise: string, kept: boolean, measured: string): Finding {
+  return { promise, kept, measured }
 }
 
 /** Runs `work` for the numbers from 0, at most `width` at once. */

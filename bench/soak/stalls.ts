@@ -162,7 +162,7 @@ interface Group {
 const groups: Readonly<Record<string, Group>> = {
   'chat requests of every kind, as large as they may be': { inputs: chatInputs, maxTurnMs: 50 },
   'chat requests with 16 MB of text': { inputs: stringInputs, maxTurnMs: 50 },
-  // The parser and the printer of JSON take a string whole: 1 and 2 ms per megabyte.
+  // The parser and the printer of JSON take a string at once: 1 and 2 ms per megabyte.
   'chat requests with 48 MB of an image': { inputs: mediaInputs, maxTurnMs: 150 },
   'every JSON endpoint: as many values as a body may have': { inputs: shapeInputs, maxTurnMs: 50 },
   'texts, documents, recordings and images at other endpoints': { inputs: otherInputs, maxTurnMs: 50 }

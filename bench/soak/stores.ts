@@ -132,9 +132,9 @@ async function backedUp (short: boolean): Promise<Finding> {
     await ask(world, 100)
     await eventually(() => world.ledgerIds().length === 100)
     const copy = join(world.directory, 'copy.db')
-    const asking = ask(world, calls)
+    const answer = ask(world, calls)
     await promisify(execFile)(process.execPath, [main, 'backup', copy, '--config', join(world.directory, 'headgate.yaml')], { env: { ...process.env, SOAK_KEY: 'soak-key' } })
-    const { good } = await asking
+    const { good } = await answer
     const all = await eventually(() => world.ledgerIds().length === calls + 100)
     const database = new DatabaseSync(copy, { readOnly: true })
     const check = Object(database.prepare('pragma integrity_check').get()).integrity_check

@@ -20,15 +20,15 @@ export class Caller {
   closed = false
   readonly #options: CallerOptions
   #socket: Socket | undefined
-  #askedAtMs = 0
+  #sentAtMs = 0
   #pieces: Buffer[] = []
   /** Bytes of a head or of a chunk's size line that have come so far. */
   #begun: Buffer | undefined
-  #state: 'head' | 'whole' | 'chunks' = 'head'
+  #state: 'head' | 'complete' | 'chunks' = 'head'
   /** Bytes to come: of a complete body, or of a chunk and the line end after it. */
   #left = 0
   #first: (() => void) | undefined
-  #answered: (() => void) | undefined
+  #onAnswer: (() => void) | undefined
   #failed: ((error: Error) => void) | undefined
 
   constructor (options: CallerOptions) {
@@ -41,7 +41,7 @@ export class Caller {
     const startMs = performance.now()
     do {
       await new Promise<void>((resolve, reject) => {
-        this.#answered = resolve
+        this.#onAnswer = resolve
         this.#failed = reject
         this.#ask()
       })
@@ -90,7 +90,7 @@ export class Caller {
 
   #ask (): void {
     this.#state = 'head'
-    this.#askedAtMs = performance.now()
+    this.#sentAtMs = performance.now()
     this.#socket?.write(this.#options.request)
   }
 
@@ -100,7 +100,7 @@ export class Caller {
       this.#begun = undefined
       const at = this.#state === 'head' ? this.#readHead(bytes) : 0
       if (at === undefined) this.#begun = bytes
-      else if (this.#state === 'whole') this.#readSized(bytes.subarray(at))
+      else if (this.#state === 'complete') this.#readSized(bytes.subarray(at))
       else this.#readChunks(bytes, at)
     } catch (error) {
       this.#failed?.(error as Error) // only errors of our own are thrown in there
@@ -114,7 +114,7 @@ export class Caller {
     const head = bytes.toString('latin1', 0, end)
     if (!head.startsWith('HTTP/1.1 200')) throw new Error(`${head.split('\r\n')[0]} ${bytes.toString('utf8', end).slice(0, 300)}`)
     const length = /\r\ncontent-length: *(\d+)/i.exec(head)?.[1]
-    this.#state = length === undefined ? 'chunks' : 'whole'
+    this.#state = length === undefined ? 'chunks' : 'complete'
     this.#left = Number(length ?? 0)
     return end + 4
   }
@@ -148,7 +148,7 @@ export class Caller {
 
   #take (bytes: Buffer): void {
     if (this.#pieces.push(bytes) === 1) {
-      this.firstBytes.push(performance.now() - this.#askedAtMs)
+      this.firstBytes.push(performance.now() - this.#sentAtMs)
       this.#first?.()
     }
     if (!this.#options.check.stamped) return
@@ -159,9 +159,9 @@ export class Caller {
   }
 
   #complete (): void {
-    this.latencies.push(performance.now() - this.#askedAtMs)
+    this.latencies.push(performance.now() - this.#sentAtMs)
     this.frames += this.#options.check.answer(this.#pieces)
     this.#pieces = []
-    this.#answered?.()
+    this.#onAnswer?.()
   }
 }

@@ -116,13 +116,13 @@ async function started (port: number, headers: Record<string, string>, command: 
 /** Tells whether a chat request gets its 200: being ready means nothing less. */
 async function answers (port: number, headers: Record<string, string>): Promise<boolean> {
   return await new Promise(resolve => {
-    const asking = request({
+    const answer = request({
       host: '127.0.0.1', port, path, method: 'POST', agent: false, headers: { ...headers, 'content-type': 'application/json' }
     }, response => {
       response.resume().on('end', () => resolve(response.statusCode === 200)).on('error', () => resolve(false))
     })
-    asking.on('error', () => resolve(false))
-    asking.end(requestBody('json', '1 KB', false))
+    answer.on('error', () => resolve(false))
+    answer.end(requestBody('json', '1 KB', false))
   })
 }
 

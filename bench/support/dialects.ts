@@ -5,7 +5,7 @@ import { streamPieces, texts, completeAnswer, completeText } from './answers.ts'
 
 export interface Dialect {
   readonly kind: ProviderKind
-  readonly whole: string
+  readonly complete: string
   /** The stream, so many events to a piece. */
   readonly pieces: (perPiece: number) => string[]
 }
@@ -15,7 +15,7 @@ const anthropicUsage = { input_tokens: 220, cache_creation_input_tokens: 0, cach
 
 const anthropic: Dialect = {
   kind: 'anthropic',
-  whole: JSON.stringify({
+  complete: JSON.stringify({
     ...anthropicHead, content: [{ type: 'text', text: completeText }], stop_reason: 'end_turn', usage: anthropicUsage
   }),
   pieces: perPiece => inPieces(perPiece, text => named({ type: 'content_block_delta', index: 0, delta: { type: 'text_delta', text } }), {
@@ -31,7 +31,7 @@ const googleUsage = { promptTokenCount: 220, candidatesTokenCount: 200, totalTok
 
 const google: Dialect = {
   kind: 'google',
-  whole: JSON.stringify(googleAnswer(completeText, { finishReason: 'STOP' })),
+  complete: JSON.stringify(googleAnswer(completeText, { finishReason: 'STOP' })),
   pieces: perPiece => inPieces(perPiece, text => unnamed(googleAnswer(text)), {
     before: '', after: unnamed(googleAnswer('', { finishReason: 'STOP' }))
   })
@@ -39,7 +39,7 @@ const google: Dialect = {
 
 /** The dialect of OpenAI; xAI counts its tokens otherwise. */
 function openai (kind: ProviderKind): Dialect {
-  return { kind, whole: completeAnswer, pieces: streamPieces }
+  return { kind, complete: completeAnswer, pieces: streamPieces }
 }
 
 export const dialects: readonly Dialect[] = [openai('openai'), openai('xai'), anthropic, google]

@@ -47,13 +47,13 @@ const graceMs = 20_000
 
 process.on('message', (job: Job) => {
   run(job).then(
-    result => tell({ type: 'result', result }),
-    (error: unknown) => tell({ type: 'failed', message: String(error) })
+    result => send({ type: 'result', result }),
+    (error: unknown) => send({ type: 'failed', message: String(error) })
   )
 })
 process.on('disconnect', () => process.exit(0))
 
-function tell (message: LoadMessage): void {
+function send (message: LoadMessage): void {
   process.send?.(message)
 }
 
@@ -83,7 +83,7 @@ async function loop (callers: readonly Caller[], { warmUpMs, durationMs }: Job):
   }
   await all(warmUpMs)
   for (const caller of callers) caller.forget()
-  tell({ type: 'begin' })
+  send({ type: 'begin' })
   await all(durationMs)
 }
 
@@ -93,7 +93,7 @@ async function hold (callers: readonly Caller[], { durationMs, mode }: Job): Pro
     await Promise.all(callers.slice(at, at + 50).map(async caller => await caller.open(mode === 'deaf')))
   }
   for (const caller of callers) caller.forget()
-  tell({ type: 'begin' })
+  send({ type: 'begin' })
   await new Promise(resolve => { setTimeout(resolve, durationMs) })
   const cut = callers.filter(caller => caller.closed)
   if (cut.length > 0) throw new Error(`${cut.length} of ${callers.length} streams were cut`)

@@ -23,8 +23,8 @@ const atOnce = Buffer.from(streamHead + streamPieces(1).map(chunk).join('') + bo
 const eights = writes(streamPieces(8))
 const letters = writes(streamPieces(8, letterTexts))
 /** Answers of other dialects, by what their paths hold. */
-const foreign = dialects.filter(({ kind }) => kind === 'anthropic' || kind === 'google').map(({ kind, whole, pieces }) => ({
-  path: kind === 'anthropic' ? '/messages' : 'enerateContent', json: jsonAnswer(whole), eights: writes(pieces(8))
+const foreign = dialects.filter(({ kind }) => kind === 'anthropic' || kind === 'google').map(({ kind, complete, pieces }) => ({
+  path: kind === 'anthropic' ? '/messages' : 'enerateContent', json: jsonAnswer(complete), eights: writes(pieces(8))
 }))
 const block = Buffer.from(chunk(streamPieces(8)[1] ?? ''))
 

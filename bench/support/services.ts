@@ -28,7 +28,7 @@ export function servicesTo (pieces: readonly Buffer[], provider: Partial<Provide
       headers: {},
       body: {
         buffer: async () => await Promise.resolve(Buffer.concat(pieces)),
-        cancel: () => { /* nothing is held */ },
+        cancel: () => { /* nothing is open */ },
         async * [Symbol.asyncIterator] () { yield * pieces }
       }
     })

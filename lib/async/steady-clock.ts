@@ -19,7 +19,7 @@ export class SteadyClock {
     this.#offsetMs = wall() - monotonic()
   }
 
-  /** Returns whole Unix milliseconds. */
+  /** Returns Unix milliseconds, an integer. */
   now (): number {
     const monotonicMs = this.#monotonic()
     const aheadMs = this.#wall() - monotonicMs - this.#offsetMs
@@ -46,7 +46,7 @@ const confirmAfterMs = 60_000
 
 const clock = new SteadyClock()
 
-/** Returns the time by the clock of this process, in whole Unix milliseconds. */
+/** Returns the time by the clock of this process, in Unix milliseconds, an integer. */
 export function steadyNow (): number {
   return clock.now()
 }

@@ -27,7 +27,7 @@ export function vtt (cues: readonly Cue[]): string {
   }).join('')
 }
 
-/** Cues with something to show, in whole milliseconds, without the blank lines that would end them. */
+/** Cues with something to show, in milliseconds, without the blank lines that would end them. */
 function shown (cues: readonly Cue[]): Array<{ start: number, end: number, lines: string }> {
   return cues.flatMap(({ start, end, text }) => {
     const lines = text.split(/\r\n|\r|\n/).map(line => line.trim()).filter(line => line !== '').join('\n')

@@ -16,7 +16,7 @@ const callFields = new Set(Object.keys(ChatRequest.properties).filter(name => !k
  * model, and without fields that no schema knows.
  *
  * @param given passed the schema
- * @throws GatewayError `unsupported_parameter` for a field that holds for the whole call;
+ * @throws GatewayError `unsupported_parameter` for a field that applies to the entire call;
  *   `invalid_value` for `top_logprobs` without `logprobs`
  */
 export function chatSettings (given: Readonly<Record<string, unknown>>): Record<string, unknown> {

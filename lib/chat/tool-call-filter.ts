@@ -18,8 +18,8 @@ export class ToolCallFilter {
   #lastText: string
   readonly #numbers = new Map<string, number>()
   readonly #next = new Map<number, number>()
-  readonly #heldCalls: CallEvent[] = []
-  readonly #heldBlocks: ChatEvent[] = []
+  readonly #withheldCalls: CallEvent[] = []
+  readonly #withheldBlocks: ChatEvent[] = []
   readonly #ends: ChoiceEnd[] = []
   #callsShown = 0
 
@@ -61,7 +61,7 @@ export class ToolCallFilter {
           shown.push(event)
           break
         case 'thinking-block':
-          this.#heldBlocks.push(event)
+          this.#withheldBlocks.push(event)
           break
         case 'tool-call-start':
         case 'tool-call-delta':
@@ -81,8 +81,8 @@ export class ToolCallFilter {
   }
 
   /** Returns the thinking of the turn, once it is known to be the last. */
-  heldThinking (): readonly ChatEvent[] {
-    return this.#heldBlocks
+  withheldThinking (): readonly ChatEvent[] {
+    return this.#withheldBlocks
   }
 
   /** Returns how the choices ended; one that shows calls has ended in them, whatever its provider says. */
@@ -91,17 +91,17 @@ export class ToolCallFilter {
   }
 
   /** Returns the calls held back, to be shown after all, since they do not run here. */
-  heldCalls (): ChatEvent[] {
-    for (const event of this.#heldCalls) this.#numbers.delete(keyOf(event))
-    return this.#heldCalls.map(event => ({ ...event, call: this.#numbers.get(keyOf(event)) ?? this.#number(event) }))
+  withheldCalls (): ChatEvent[] {
+    for (const event of this.#withheldCalls) this.#numbers.delete(keyOf(event))
+    return this.#withheldCalls.map(event => ({ ...event, call: this.#numbers.get(keyOf(event)) ?? this.#number(event) }))
   }
 
   #readCall (event: CallEvent, shown: ChatEvent[]): void {
     if (event.type === 'tool-call-start' && event.choice === 0 && event.kind === 'function' && this.#hides(event.name)) {
-      this.#numbers.set(keyOf(event), held)
+      this.#numbers.set(keyOf(event), withheld)
     }
     const call = this.#numbers.get(keyOf(event)) ?? this.#number(event)
-    if (call === held) this.#heldCalls.push(event)
+    if (call === withheld) this.#withheldCalls.push(event)
     else shown.push({ ...event, call })
   }
 
@@ -116,7 +116,7 @@ export class ToolCallFilter {
 }
 
 /** In place of a number. */
-const held = -1
+const withheld = -1
 
 function keyOf ({ choice, call }: CallEvent): string {
   return `${choice}/${call}`

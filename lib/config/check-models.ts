@@ -72,7 +72,7 @@ function checkCapabilities (path: Path, given: Config['models'][string]['capabil
     if (!capabilities.includes(name)) {
       report.add(at, `must be one of ${capabilities.join(', ')}`, { part: 'name', suggestion: nearestWord(name, capabilities) })
     } else if (limits.includes(name) && !(Number.isInteger(value) && Number(value) > 0)) {
-      report.add(at, 'must be a whole number of tokens')
+      report.add(at, 'must be an integer')
     } else if (!limits.includes(name) && typeof value !== 'boolean') {
       report.add(at, 'must be true or false')
     }
@@ -167,10 +167,10 @@ class ModelNames {
   /** Checks a name without prefix, which belongs to the one provider that has it. */
   #checkBare (path: Path, name: string, report: Report): void {
     const lists = [...this.#lists.values()]
-    const whole = Object.keys(this.#config.providers).every(id => this.#lists.has(id))
+    const allListed = Object.keys(this.#config.providers).every(id => this.#lists.has(id))
     const owners = lists.filter(list => [...list].some(id => id.endsWith(`/${name}`) && id.split('/').length === 2))
     const own = [...this.#own].some(id => id.endsWith(`/${name}`))
-    if (owners.length > 0 || own || !whole) return
+    if (owners.length > 0 || own || !allListed) return
     const bare = lists.flatMap(list => [...list].map(id => id.slice(id.indexOf('/') + 1)))
     report.add(path, 'is unknown to every enabled provider', { suggestion: nearestWord(name, [...bare, ...this.#own]) })
   }

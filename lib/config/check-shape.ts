@@ -19,7 +19,7 @@ export interface ShapeResult {
 
 /**
  * Reports every entry that is unknown, missing or wrong, and returns what is left without them,
- * complete with defaults: the rest can then be checked further as if it were the whole.
+ * complete with defaults: the rest can then be checked further as if it were all there is.
  *
  * @param value what was written; changed in place
  */
@@ -50,17 +50,17 @@ function reportShape (value: Record<string, unknown>, report: Report): ShapeResu
     return found
   }
   for (let first = true; !isConfig(accepted); first = false) {
-    const whole = accepted
+    const values = accepted
     // Of a name that breaks its rule, ajv says twice: once for the rule, once for the name.
     const errors = (isConfig.errors ?? []).filter(error => error.propertyName === undefined)
-    const wrong = errors.map(error => ({ error, path: pathOf(error, whole) }))
+    const wrong = errors.map(error => ({ error, path: pathOf(error, values) }))
     // Cutting out one entry can leave its map incomplete; that is not the operator's doing.
-    if (first) reportErrors(errors, whole, report)
+    if (first) reportErrors(errors, values, report)
     for (const path of lastFirst(wrong.map(({ path }) => path))) {
       const item = written(path)
       const place = item.at(-1)
       if (path.length === 0) accepted = {}
-      else if (cut(whole, path) && typeof place === 'number') {
+      else if (cut(values, path) && typeof place === 'number') {
         const list = formatPath(item.slice(0, -1))
         gone.set(list, [...gone.get(list) ?? [], place].toSorted((a, b) => a - b))
       }
@@ -128,7 +128,7 @@ function typeName (type: unknown): string {
   switch (type) {
     case 'object': return 'a map'
     case 'array': return 'a list'
-    case 'integer': return 'a whole number'
+    case 'integer': return 'an integer'
     case 'boolean': return 'true or false'
     case 'number': return 'a number'
     default: return 'text'
@@ -136,9 +136,9 @@ function typeName (type: unknown): string {
 }
 
 /** Returns the entry at fault; for a name that is not allowed, the entry of that name. */
-function pathOf ({ instancePath, params }: ErrorObject, whole: unknown): Path {
+function pathOf ({ instancePath, params }: ErrorObject, values: unknown): Path {
   const path: Array<string | number> = []
-  let value = whole
+  let value = values
   // A JSON pointer: `~1` and `~0` stand for `/` and `~`.
   for (const step of instancePath.split('/').slice(1)) {
     const name = step.replaceAll('~1', '/').replaceAll('~0', '~')
@@ -153,8 +153,8 @@ function pathOf ({ instancePath, params }: ErrorObject, whole: unknown): Path {
 /** Removes an entry of a map or an item of a list; true for an item. */
 function cut (value: unknown, path: Path): boolean {
   const last = path.at(-1)
-  const holder = path.slice(0, -1).reduce((held: unknown, step) => (
-    isObject(held) || Array.isArray(held) ? Reflect.get(held, step) : undefined
+  const holder = path.slice(0, -1).reduce((value: unknown, step) => (
+    isObject(value) || Array.isArray(value) ? Reflect.get(value, step) : undefined
   ), value)
   if (Array.isArray(holder) && typeof last === 'number') return holder.splice(last, 1).length > 0
   if (isObject(holder) && last !== undefined) delete holder[last]

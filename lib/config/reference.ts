@@ -63,7 +63,7 @@ function typeName (type: unknown, schema: JsonObject): string {
     case 'object': return 'map'
     case 'array': return isObject(schema.items) && propertySchemas(schema.items) === undefined ? `list of ${typeText(schema.items)}` : 'list'
     case 'boolean': return 'boolean'
-    case 'integer': return `whole number${range(schema)}`
+    case 'integer': return `integer${range(schema)}`
     case 'number': return `number${range(schema)}`
     case undefined: return 'any'
     default: return schema.pattern === '^auto$' ? '`auto`' : 'text'

@@ -1,7 +1,7 @@
 /**
  * Defines what an answer is made of, one typed fact at a time.
  *
- * Every provider's answer, streamed or whole, becomes these events, and every answer of ours is
+ * Every provider's answer, streamed or complete, becomes these events, and every answer of ours is
  * made from them (`dialects`). `choice` is the choice index, `call` the index of a tool call
  * within its choice. Names are `noun-verb`; an answer holds, in this order per choice:
  * `response-start` once, deltas, `choice-end` once per choice, `usage` at most once and last.

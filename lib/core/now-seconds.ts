@@ -1,4 +1,4 @@
-/** Returns the time in whole Unix seconds, as answers give it. */
+/** Returns the time in Unix seconds, as answers give it. */
 export function nowSeconds (): number {
   return Math.floor(Date.now() / 1000)
 }

@@ -71,7 +71,7 @@ function unescaped (json: Buffer): Buffer {
   return json.includes('\\') ? Buffer.from(JSON.stringify(JSON.parse(json.toString()))) : json
 }
 
-/** Recognises them by its length: base64 of whole floats, one at least. */
+/** Recognises them by its length: base64 of complete floats, one at least. */
 function isFloats (json: Buffer): boolean {
   const characters = json.length - 2
   const padding = json.subarray(-3, -1).toString('latin1').replace(/[^=]/g, '').length

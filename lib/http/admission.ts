@@ -51,7 +51,7 @@ export class Admission {
   }
 
   /** Bytes held now. */
-  get held (): { readonly memoryBytes: number, readonly diskBytes: number } {
+  get inUse (): { readonly memoryBytes: number, readonly diskBytes: number } {
     return { memoryBytes: this.#memory.used, diskBytes: this.#disk.used }
   }
 

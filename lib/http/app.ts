@@ -58,7 +58,7 @@ export interface App {
   /** Calls `visit` with each open call. */
   readonly visitCalls: (visit: (call: Call) => void) => void
   /** The amounts that open calls hold of the bounded resources. */
-  readonly admission: Pick<Admission, 'openCalls' | 'held'>
+  readonly admission: Pick<Admission, 'openCalls' | 'inUse'>
   /** Applies the limits of a new configuration from the next call on. */
   readonly applyLimits: (limits: AppLimits) => void
   /** Ends every open call with `reason`. */

@@ -8,7 +8,7 @@
 export class FairShare {
   #total: number
   #share: number
-  readonly #held = new Map<string, number>()
+  readonly #amounts = new Map<string, number>()
   #used = 0
 
   /** @param share from 0 to 1: how much one key may hold of what others leave */
@@ -43,22 +43,22 @@ export class FairShare {
 
   /** Takes all of the amount, or nothing and returns false. */
   take (owner: string, amount: number): boolean {
-    const held = this.#of(owner)
-    if (this.#used + amount > this.#total || held + amount > this.maxOf(owner)) return false
+    const amountOfOwner = this.#of(owner)
+    if (this.#used + amount > this.#total || amountOfOwner + amount > this.maxOf(owner)) return false
     this.#used += amount
-    this.#held.set(owner, held + amount)
+    this.#amounts.set(owner, amountOfOwner + amount)
     return true
   }
 
   /** @param amount no more than the owner has taken */
   give (owner: string, amount: number): void {
-    const held = this.#of(owner) - amount
+    const amountOfOwner = this.#of(owner) - amount
     this.#used -= amount
-    if (held > 0) this.#held.set(owner, held)
-    else this.#held.delete(owner)
+    if (amountOfOwner > 0) this.#amounts.set(owner, amountOfOwner)
+    else this.#amounts.delete(owner)
   }
 
   #of (owner: string): number {
-    return this.#held.get(owner) ?? 0
+    return this.#amounts.get(owner) ?? 0
   }
 }

@@ -58,7 +58,7 @@ export function familyOf (traits: ImageTraits | undefined): ImageFamily {
 /** Returns true when the newest family must be meant, because no other understands the request. */
 export function needsNewestFamily (request: ImageParameters): boolean {
   const { quality = '', size = '' } = request
-  return fileCount(request) > 1 || newestOnly.some(field => isAsked(request[field])) ||
+  return fileCount(request) > 1 || newestOnly.some(field => isSet(request[field])) ||
     ['high', 'medium', 'low'].includes(quality) || ['1536x1024', '1024x1536', 'auto'].includes(size)
 }
 
@@ -73,7 +73,7 @@ export function checkImageRules (request: ImageParameters, family: ImageFamily, 
     throw new GatewayError('unsupported_parameter', { message: `${model} cannot do this; it is for ${family.tasks.join(', ')}.`, param: 'model' })
   }
   for (const field of family.unsupported) {
-    if (isAsked(request[field as keyof ImageParameters])) { // a name of the catalogue or the configuration
+    if (isSet(request[field as keyof ImageParameters])) { // a name of the catalogue or the configuration
       throw new GatewayError('unsupported_parameter', { message: `${model} does not support \`${field}\`.`, param: field })
     }
   }
@@ -95,7 +95,7 @@ function fileCount ({ image = [] }: ImageParameters): number {
 }
 
 /** `false` asks for nothing: a client that always writes `stream` out is no mistake. */
-function isAsked (value: unknown): boolean {
+function isSet (value: unknown): boolean {
   return value !== undefined && value !== false
 }
 

@@ -10,7 +10,7 @@
  */
 export interface Bucket {
   readonly debt: number
-  /** The time at which `debt` was owed, in whole milliseconds. */
+  /** The time at which `debt` was owed, in milliseconds, an integer. */
   readonly atMs: number
 }
 

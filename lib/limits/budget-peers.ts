@@ -31,7 +31,7 @@ export interface SharedSpending {
   /** Billionths of a dollar, as the usage records of all gateways have it. */
   readonly recorded: number
   /** Amounts that other gateways hold. */
-  readonly held: number
+  readonly reserved: number
   /** Amounts this one spent so recently that they may not be recorded. */
   readonly recent: number
 }
@@ -101,9 +101,9 @@ export class BudgetPeers {
   reserve (keyId: string, fromMs: number, reserve: (spending: SharedSpending) => number): void {
     this.#database.write(prepare => {
       const { spent } = prepare(readSpent).get(keyId, fromMs, dayOf(this.#options.now())) as { spent: number }
-      const { held } = prepare(readHeld).get(this.#id, keyId, fromMs) as { held: number }
+      const { reserved } = prepare(readReserved).get(this.#id, keyId, fromMs) as { reserved: number }
       const recent = this.#recentOf(keyId, fromMs)
-      const own = reserve({ recorded: spent, held, recent })
+      const own = reserve({ recorded: spent, reserved, recent })
       prepare(writeHolding).run(this.#id, keyId, fromMs, own + recent)
     })
   }
@@ -194,7 +194,7 @@ export class BudgetPeers {
 }
 
 const readSpent = 'select coalesce(sum(cost_nano_usd), 0) as spent from spending where key_id = ? and day_ms >= ? and day_ms <= ?'
-const readHeld = 'select coalesce(sum(nano_usd), 0) as held from holdings where gateway_id <> ? and key_id = ? and from_ms = ?'
+const readReserved = 'select coalesce(sum(nano_usd), 0) as reserved from holdings where gateway_id <> ? and key_id = ? and from_ms = ?'
 const writeHolding = `insert into holdings (gateway_id, key_id, from_ms, nano_usd) values (?, ?, ?, ?)
   on conflict (gateway_id, key_id, from_ms) do update set nano_usd = excluded.nano_usd`
 const addHolding = `insert into holdings (gateway_id, key_id, from_ms, nano_usd) values (?, ?, ?, ?)

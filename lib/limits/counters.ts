@@ -78,7 +78,7 @@ export class LimitCounters {
   readonly #reservations = new Map<number, Reservation>()
   #last = 0
 
-  /** @param now whole milliseconds of Unix time */
+  /** @param now milliseconds of Unix time */
   constructor (now: () => number) {
     this.#now = now
   }
@@ -116,7 +116,7 @@ export class LimitCounters {
   }
 
   /** Returns what open calls of a key hold of its budget. */
-  heldOf (keyId: string, { per }: Period): number {
+  reservedOf (keyId: string, { per }: Period): number {
     return this.#stateOf(keyId).spendings.get(per)?.reserved ?? 0
   }
 

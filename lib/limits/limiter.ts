@@ -97,11 +97,11 @@ export class LocalLimiter implements Limiter {
     const { keyId } = wanted
     let decision: LimitDecision | undefined
     try {
-      await retryWhenLocked(async () => peers.reserve(keyId, period.fromMs, ({ recorded, held, recent }) => {
+      await retryWhenLocked(async () => peers.reserve(keyId, period.fromMs, ({ recorded, reserved, recent }) => {
         const spent = this.counters.setSpent(keyId, period, recorded)
-        this.counters.setElsewhere(keyId, period, held + Math.max(0, recorded + recent - spent))
+        this.counters.setElsewhere(keyId, period, reserved + Math.max(0, recorded + recent - spent))
         decision = this.counters.reserve(wanted, holder)
-        return this.counters.heldOf(keyId, period)
+        return this.counters.reservedOf(keyId, period)
       }))
     } catch (error) {
       this.#onFailure(error)

@@ -17,7 +17,7 @@ export interface Amounts {
   readonly prompt: number
   readonly completion: number
   readonly units?: Units | undefined
-  /** True when the whole prompt may be written to a cache. */
+  /** True when the entire prompt may be written to a cache. */
   readonly writesCache?: boolean | undefined
 }
 

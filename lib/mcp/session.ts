@@ -52,7 +52,7 @@ export class Session {
     return this.#client.getServerVersion()?.version
   }
 
-  /** Returns the whole tool list; requested once, until it expires or the server announces a change. */
+  /** Returns the entire tool list; requested once, until it expires or the server announces a change. */
   async tools (): Promise<readonly ServerTool[]> {
     if (this.#tools === undefined || performance.now() > this.#toolsUntilMs) {
       const { listTtlMs, listTimeoutMs } = this.#options

@@ -61,17 +61,17 @@ export class ToolLoop {
   }
 
   async * turns (): AsyncGenerator<ChatBatch> {
-    let asked: RoutedChatCall = { ...this.#call, request: withTools(this.#call.request, this.#open) }
+    let turnCall: RoutedChatCall = { ...this.#call, request: withTools(this.#call.request, this.#open) }
     let precedingText: string | undefined
     for (let number = 1; ; number++) {
       const isLast = this.#limits.isLastTurn(number)
       const filter = new ToolCallFilter(name => !isLast && this.#isServerTool(name), precedingText)
       const turn = new Turn()
       this.#call.record.turns = number
-      const { request } = asked
+      const { request } = turnCall
       beginTurn(this.#call.record, () => estimateChat(request).prompt)
-      let route = asked.routes[0]
-      for await (const batch of this.#ask(once(asked))) {
+      let route = turnCall.routes[0]
+      for await (const batch of this.#ask(once(turnCall))) {
         route = batch.route
         for (const event of batch.events) turn.add(event)
         const events = filter.read(batch.events)
@@ -81,16 +81,16 @@ export class ToolLoop {
       this.#usage = addUsage(this.#usage, turn.usage)
       const calls = wantsCalls(turn) ? turn.calls().filter(({ name }) => this.#isServerTool(name)) : []
       let stop: StopReason | undefined = this.#limits.stopReason(calls, {
-        turn: number, outOfTime: this.#clock.passed(), tokens: this.#usage?.totalTokens ?? 0, canAffordTurn: () => this.#canAffordTurn(asked)
+        turn: number, outOfTime: this.#clock.passed(), tokens: this.#usage?.totalTokens ?? 0, canAffordTurn: () => this.#canAffordTurn(turnCall)
       })
       if (calls.length > 0 && stop === undefined) {
         const ran = yield * this.#run(calls, route)
         if (this.#call.signal.aborted) throw this.#call.signal.reason
         if (ran.some(({ outcome }) => outcome === undefined)) stop = 'deadline'
         else if (filter.callsShown === 0) {
-          const next = nextTurn(asked, route, withResults(asked.request, turn.message(), ran))
+          const next = nextTurn(turnCall, route, withResults(turnCall.request, turn.message(), ran))
           if (this.#canAffordTurn(next)) {
-            asked = next
+            turnCall = next
             precedingText = filter.lastText
             continue
           }
@@ -134,9 +134,9 @@ export class ToolLoop {
   #ending (filter: ToolCallFilter, stop: StopReason | undefined, turns: number): ChatEvent[] {
     const stopped: ChatEvent[] = stop === undefined
       ? []
-      : [...filter.heldCalls(), { type: 'extra', scope: 'answer', fields: { tool_loop_stopped: { reason: stop, turns } } }]
+      : [...filter.withheldCalls(), { type: 'extra', scope: 'answer', fields: { tool_loop_stopped: { reason: stop, turns } } }]
     return [
-      ...filter.heldThinking(),
+      ...filter.withheldThinking(),
       ...stopped,
       ...failureReport(this.#errors),
       ...filter.choiceEnds(),

@@ -64,7 +64,7 @@ function blockText (block: ContentBlock): string {
 
 /**
  * Returns an image block as a data URL. Its bytes decide, not its declared type: a provider refuses the
- * whole request for an image that is none.
+ * complete request for an image that is none.
  */
 function imageOf (block: ContentBlock): string | undefined {
   const data = dataOf(block)

@@ -49,7 +49,7 @@ export interface Serving {
  * @throws StoreError, or CommandError when the address cannot be used; nothing is left open
  */
 export async function serve (
-  { sources, settings, log, prepare, limiter, listenTurn, publishMetrics: tellMetrics }: ServeOptions
+  { sources, settings, log, prepare, limiter, listenTurn, publishMetrics }: ServeOptions
 ): Promise<Serving> {
   const closing: Array<() => Promise<void> | void> = []
   const close = async (): Promise<void> => {
@@ -79,8 +79,8 @@ export async function serve (
     if (metrics !== undefined && settings.metrics !== undefined) {
       const families = (): Family[] => metrics.families()
       // Closed last, so that the drain can be observed.
-      if (tellMetrics === undefined) closing.unshift(await startMetrics(settings.metrics, families, log))
-      else tellMetrics(families)
+      if (publishMetrics === undefined) closing.unshift(await startMetrics(settings.metrics, families, log))
+      else publishMetrics(families)
     }
     const address = await listen(gateway, settings.server, listenTurn)
     const watch = watchForChanges(sources, { gateway, keys, log, settings })
@@ -168,7 +168,7 @@ function changedEntries (before: Settings, after: Settings): string[] {
 /** Maps settings to the entries of the file that are not named like them. */
 const fileEntries: Readonly<Record<string, string>> = { toolServers: 'mcp_servers' }
 
-/** Names the providers that differ, since a file has many; any other entry is named as a whole. */
+/** Names the providers that differ, since a file has many; any other entry is named alone. */
 function changedParts (entry: string, before: unknown, after: unknown): string[] {
   if (entry !== 'providers' || !Array.isArray(before) || !Array.isArray(after)) return [entry]
   const byId = (list: ProviderSettings[]): Map<string, ProviderSettings> => new Map(list.map(provider => [provider.id, provider]))

@@ -46,7 +46,7 @@ export async function runWorker (options: ServeOptions): Promise<ExitCode> {
 
 /**
  * Resolves when the primary sends the stop message or is gone: open calls may end then as well. Signals are
- * ignored: Ctrl-C reaches the whole process group, and together with the primary's message would count as a
+ * ignored: Ctrl-C reaches all of the process group, and together with the primary's message would count as a
  * second signal.
  */
 async function stopMessageReceived (): Promise<void> {

@@ -106,7 +106,7 @@ export interface UpstreamResponse extends UpstreamHead {
   readonly body: UpstreamBody
 }
 
-/** Iterate it or read it whole, once. Leaving the iteration early closes the connection. */
+/** Iterate it or read it completely, once. Leaving the iteration early closes the connection. */
 export interface UpstreamBody extends AsyncIterable<Uint8Array> {
   /** @throws GatewayError `upstream_invalid_response` over `maxBytes`. */
   readonly buffer: (maxBytes: number) => Promise<Buffer>

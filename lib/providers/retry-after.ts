@@ -4,7 +4,7 @@
  * `retry-after-ms` beats `retry-after` (seconds, or an HTTP date). Official clients sleep for
  * as long as they are asked to, so the value is clamped: an hour passed on would freeze them.
  *
- * @returns whole seconds from 1 to 60, or `undefined` when nothing usable was said
+ * @returns seconds, an integer from 1 to 60, or `undefined` when nothing usable was said
  */
 export function retryAfterSeconds (
   headers: Readonly<Record<string, string | string[] | undefined>>,

@@ -61,7 +61,7 @@ export interface ChosenRoutes extends Pick<RoutedCall<unknown>, 'routes' | 'prov
 
 /**
  * Chooses the routes of a call: at least one, and no model twice, in the order in which they were named or by the
- * attributes that are asked for. A list with an unknown model is refused as a whole: a mistyped name would otherwise
+ * attributes that are asked for. A list with an unknown model is refused entirely: a mistyped name would otherwise
  * show only on the day when the others fail.
  *
  * @throws GatewayError `model_not_found`, `insufficient_permissions`, `unknown_provider`,

@@ -28,13 +28,13 @@ export class RetryBudget {
   #attemptsLeft = initialAttempts
   /** Answers since the last stale sockets, each of which may have left a connection open. */
   #reusableSockets = 0
-  #askedAtMs: number
+  #attemptedAtMs: number
   #notBeforeMs = 0
 
   /** @param now milliseconds of a clock that never goes back */
   constructor (now: () => number = () => performance.now()) {
     this.#now = now
-    this.#askedAtMs = now()
+    this.#attemptedAtMs = now()
   }
 
   /** Earns attempts; to be called for every answer. */
@@ -49,7 +49,7 @@ export class RetryBudget {
    * @param waits false when what it said holds for one of several credentials only
    */
   onFailure ({ code, fault, retryAfterSeconds }: Pick<GatewayError, 'code' | 'fault' | 'retryAfterSeconds'>, waits = true): void {
-    this.#askedAtMs = this.#now()
+    this.#attemptedAtMs = this.#now()
     if (fault === 'transient' || fault === 'rate_limit') this.#attemptsLeft = Math.max(0, this.#attemptsLeft - 1)
     if (!waits) return
     const saidMs = (retryAfterSeconds ?? 0) * 1000
@@ -60,9 +60,9 @@ export class RetryBudget {
   /** Pays for one more attempt; false when there is none left. */
   take (): boolean {
     const nowMs = this.#now()
-    if (nowMs - this.#askedAtMs > forgottenAfterMs) this.#attemptsLeft = Math.max(1, this.#attemptsLeft)
+    if (nowMs - this.#attemptedAtMs > forgottenAfterMs) this.#attemptsLeft = Math.max(1, this.#attemptsLeft)
     if (this.#attemptsLeft < 1) return false
-    this.#askedAtMs = nowMs
+    this.#attemptedAtMs = nowMs
     this.#attemptsLeft--
     return true
   }

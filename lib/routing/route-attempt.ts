@@ -62,7 +62,7 @@ export class RouteAttempt {
   }
 
   succeeded (): void {
-    this.#health.answered(this.route, this.#attempt, this.#call.request.stream === true, performance.now() - this.startedAtMs)
+    this.#health.succeeded(this.route, this.#attempt, this.#call.request.stream === true, performance.now() - this.startedAtMs)
   }
 
   /** Returns the error a caller reads out of what the attempt threw. */

@@ -132,7 +132,7 @@ export class RouteHealth {
   }
 
   /** @param ms since the attempt began */
-  answered (route: Route, attempt: CircuitAttempt, streamed: boolean, ms: number): void {
+  succeeded (route: Route, attempt: CircuitAttempt, streamed: boolean, ms: number): void {
     this.retryBudget(route.providerId).onAnswer()
     this.#breakers.get(route.modelId)?.succeeded(attempt, this.#now())
     if (route.ranked?.by === 'first_byte' || route.ranked?.by === 'load') this.latencies(streamed).note(route.modelId, ms)

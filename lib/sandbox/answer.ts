@@ -1,5 +1,5 @@
 /**
- * One answer of the sandbox, token by token, before it is written as a stream or as a whole. Both
+ * One answer of the sandbox, token by token, before it is written as a stream or complete. Both
  * are written from this, so they say the same.
  */
 
@@ -43,7 +43,7 @@ export interface ChatAnswer {
   readonly promptTokens: number
 }
 
-export interface Asked {
+export interface AnswerRequest {
   readonly body: ChatBody
   readonly question: Question
   readonly model: string
@@ -56,8 +56,8 @@ const tokensPerMessage = 4
 const tokensPerAttachment = 85
 
 /** @throws Refusal 400 for a tool choice or a schema that cannot be followed */
-export function composeAnswer (asked: Asked): ChatAnswer {
-  const { body, question, model, directives } = asked
+export function composeAnswer (request: AnswerRequest): ChatAnswer {
+  const { body, question, model, directives } = request
   const count = Math.min(body.n ?? 1, 128)
   const most = Math.floor(outputTokenLimit / count)
   const limit = Math.min(body.max_completion_tokens ?? body.max_tokens ?? most, most)
@@ -67,7 +67,7 @@ export function composeAnswer (asked: Asked): ChatAnswer {
     createdSeconds: nowSeconds(),
     model,
     fingerprint: `fp_${hash(model).toString(16).padStart(8, '0')}`,
-    choices: Array.from({ length: count }, (_, index) => limited(composeChoice(asked, calls, index), limit)),
+    choices: Array.from({ length: count }, (_, index) => limited(composeChoice(request, calls, index), limit)),
     promptTokens: countPrompt(body, question)
   }
 }
@@ -84,11 +84,11 @@ export function countCompletion ({ choices }: ChatAnswer): { readonly total: num
   return { total, reasoning }
 }
 
-function composeChoice (asked: Asked, planned: readonly PlannedCall[], index: number): AnswerChoice {
-  const { body, character, directives } = asked
+function composeChoice (request: AnswerRequest, planned: readonly PlannedCall[], index: number): AnswerChoice {
+  const { body, character, directives } = request
   const calls = planned.map(({ kind, name, text }) => ({ id: toolCallId(), kind, name, tokens: tokensOf(text) }))
   const filtered = directives.fault === 'filter' && calls.length === 0
-  const text = calls.length > 0 ? [] : tokensOf(stopped(contentOf(asked, index), body.stop))
+  const text = calls.length > 0 ? [] : tokensOf(stopped(contentOf(request, index), body.stop))
   return {
     index,
     reasoning: character.thinks ? tokensOf(composeReasoning(body.reasoning_effort)) : [],
@@ -99,7 +99,7 @@ function composeChoice (asked: Asked, planned: readonly PlannedCall[], index: nu
   }
 }
 
-function contentOf ({ body, question, character, directives }: Asked, index: number): string {
+function contentOf ({ body, question, character, directives }: AnswerRequest, index: number): string {
   if (directives.refuse === true) return 'I will not answer that, because I was told to refuse.'
   const format = body.response_format
   if (format?.type === 'json_schema') {

@@ -72,8 +72,8 @@ const numbers: Readonly<Record<string, readonly [lowest: number, highest: number
  */
 export function readDirectives (text: string, model: string, turn: number): Directives {
   const directives: Directives = {}
-  for (const [whole, inner = ''] of text.matchAll(directive)) {
-    const items = itemsOf(inner, whole)
+  for (const [match, inner = ''] of text.matchAll(directive)) {
+    const items = itemsOf(inner, match)
     const holds = (items.get('model') ?? model) === model && Number(items.get('turn') ?? turn) === turn
     if (holds) Object.assign(directives, directivesOf(items))
   }
@@ -86,13 +86,13 @@ export function withoutDirectives (text: string): string {
   return rest === text ? text : rest.trim()
 }
 
-function itemsOf (inner: string, whole: string): Map<string, string> {
+function itemsOf (inner: string, match: string): Map<string, string> {
   const items = new Map<string, string>()
   for (const item of inner.split(/[\s,]+/)) {
     if (item === '') continue
     const [name = '', value = ''] = item.toLowerCase().split('=', 2)
     if (!understood(name, value)) {
-      throw new Refusal(400, `The sandbox does not understand "${item}" in "${whole.trim()}".`, { code: 'invalid_directive' })
+      throw new Refusal(400, `The sandbox does not understand "${item}" in "${match.trim()}".`, { code: 'invalid_directive' })
     }
     items.set(name, value)
   }

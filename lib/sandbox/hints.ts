@@ -1,7 +1,7 @@
 /** Values of a question to fill arguments with, when none were given: words, quotes, numbers. */
 
 export interface Hints {
-  /** The whole question, for arguments that are a query or a text. */
+  /** The entire question, for arguments that are a query or a text. */
   readonly text: string
   /** Quoted passages, else names: words with a capital that do not begin a sentence. */
   readonly strings: readonly string[]

@@ -165,8 +165,8 @@ class Composer {
 
   #string (schema: Schema, { variant, name }: Place): string {
     const { hints } = this.#options
-    const whole = /^(?:query|question|prompt|text|message|input)$/i.test(name)
-    const hint = whole ? hints?.text : this.#strings[0] ?? hints?.text
+    const takesText = /^(?:query|question|prompt|text|message|input)$/i.test(name)
+    const hint = takesText ? hints?.text : this.#strings[0] ?? hints?.text
     const string = stringFor(schema, { variant, hint })
     if (string === this.#strings[0] && this.#strings.length > 1) this.#strings.shift()
     return string

@@ -25,8 +25,8 @@ export interface Question {
 
 export function readQuestion (conversation: readonly Message[]): Question {
   const messages = conversation.filter((message, index) => !showsResults(message, conversation[index - 1]))
-  const asked = messages.findLastIndex(({ role, content }) => role === 'user' && !(typeof content === 'string' && isReminder(content)))
-  const raw = asked < 0 ? '' : questionText(messages[asked]?.content)
+  const lastUser = messages.findLastIndex(({ role, content }) => role === 'user' && !(typeof content === 'string' && isReminder(content)))
+  const raw = lastUser < 0 ? '' : questionText(messages[lastUser]?.content)
   const instructions = messages
     .filter(({ role }) => role === 'system' || role === 'developer')
     .map(message => contentText(message.content))
@@ -35,8 +35,8 @@ export function readQuestion (conversation: readonly Message[]): Question {
     raw,
     text: withoutDirectives(raw),
     instructions,
-    attachments: asked < 0 ? [] : attachmentsOf(messages[asked]?.content),
-    turn: 1 + messages.slice(asked + 1).filter(({ role }) => role === 'assistant').length,
+    attachments: lastUser < 0 ? [] : attachmentsOf(messages[lastUser]?.content),
+    turn: 1 + messages.slice(lastUser + 1).filter(({ role }) => role === 'assistant').length,
     results: resultsAtEnd(messages)
   }
 }

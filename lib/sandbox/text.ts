@@ -50,7 +50,7 @@ export function composeText (question: Question, { voice, words, seed, choice }:
   const random = randomFrom(hash(question.text) ^ seed ^ Math.imul(choice, 0x9e3779b1))
   const opening = choice === 0 ? '' : `(Answer ${choice + 1}.) `
   if (question.results.length === 0 && voice === 'story') {
-    return fitted(opening, words ?? wordsAskedFor(question.text) ?? storyWords, random)
+    return fitted(opening, words ?? requestedWords(question.text) ?? storyWords, random)
   }
   const text = opening + (question.results.length > 0 ? reportOf(question) : echoOf(question))
   return words === undefined ? text : fitted(text, words, random)
@@ -74,7 +74,7 @@ function reportOf ({ results }: Question): string {
 }
 
 /** Finds `a story of 300 words`: the number, within reason. */
-function wordsAskedFor (text: string): number | undefined {
+function requestedWords (text: string): number | undefined {
   const number = Number(/\b(\d{1,5})[ -]words?\b/i.exec(text)?.[1])
   return number >= 1 ? Math.min(number, 10_000) : undefined
 }

@@ -47,8 +47,8 @@ const maxDirectiveLength = 20_000
  * @param rounds in how many turns the tools that are asked for get called
  * @throws Refusal 400 when `tool_choice` names a tool that is not offered
  */
-export function planCalls (body: ChatBody, whole: Question, rounds: number): PlannedCall[] {
-  const question = { ...whole, text: whole.text.slice(0, maxDirectiveLength) }
+export function planCalls (body: ChatBody, original: Question, rounds: number): PlannedCall[] {
+  const question = { ...original, text: original.text.slice(0, maxDirectiveLength) }
   const offered = offeredTools(body)
   const { mode, only } = choiceOf(body)
   const missing = only?.find(name => !offered.some(tool => tool.name === name))
@@ -59,8 +59,8 @@ export function planCalls (body: ChatBody, whole: Question, rounds: number): Pla
   const [first] = tools
   if (mode === 'none' || first === undefined) return []
 
-  const asked = named(tools, question)
-  const planned = asked.length > 0 ? asked : toolsByWords(tools, question)
+  const requested = named(tools, question)
+  const planned = requested.length > 0 ? requested : toolsByWords(tools, question)
   const parallel = body.parallel_tool_calls !== false && first.kind !== 'legacy'
   const now = parallel ? together(planned, question.turn, rounds) : oneByOne(planned, question.turn, rounds)
   if (now.length > 0 || mode === 'auto') return now
@@ -91,16 +91,16 @@ function offeredTools ({ tools, functions }: ChatBody): Tool[] {
 }
 
 function choiceOf ({ tool_choice: choice, function_call: legacy }: ChatBody): Choice {
-  const asked = choice ?? legacy ?? 'auto'
-  if (asked === 'none' || asked === 'auto' || asked === 'required') return { mode: asked }
-  if (typeof asked === 'string') return { mode: 'required', only: [asked] }
-  if ('function' in asked) return { mode: 'required', only: [asked.function.name] }
-  if ('custom' in asked) return { mode: 'required', only: [asked.custom.name] }
-  if ('allowed_tools' in asked) {
-    const { mode, tools } = asked.allowed_tools
+  const requested = choice ?? legacy ?? 'auto'
+  if (requested === 'none' || requested === 'auto' || requested === 'required') return { mode: requested }
+  if (typeof requested === 'string') return { mode: 'required', only: [requested] }
+  if ('function' in requested) return { mode: 'required', only: [requested.function.name] }
+  if ('custom' in requested) return { mode: 'required', only: [requested.custom.name] }
+  if ('allowed_tools' in requested) {
+    const { mode, tools } = requested.allowed_tools
     return { mode, only: tools.map(allowedName) }
   }
-  return 'name' in asked ? { mode: 'required', only: [asked.name] } : { mode: 'auto' }
+  return 'name' in requested ? { mode: 'required', only: [requested.name] } : { mode: 'auto' }
 }
 
 function allowedName (tool: Readonly<Record<string, unknown>>): string {
@@ -150,8 +150,8 @@ function wordsOf (name: string): string[] {
 /** Returns a call with the text after its name: JSON, or for a custom tool a quote; else made up. */
 function callAt (tool: Tool, question: Question, from: number): PlannedCall {
   const rest = question.text.slice(from)
-  const lead = /^[`"']?\s*(?:tool|function)?[\s:(,]*(?:with|using)?\s*(?:(?:the )?(?:arguments?|input))?[\s:]*/i.exec(rest)?.[0] ?? ''
-  const given = rest.slice(lead.length)
+  const prefix = /^[`"']?\s*(?:tool|function)?[\s:(,]*(?:with|using)?\s*(?:(?:the )?(?:arguments?|input))?[\s:]*/i.exec(rest)?.[0] ?? ''
+  const given = rest.slice(prefix.length)
   const { kind, name } = tool
   if (given.startsWith('{')) return { kind, name, text: balanced(given) }
   const quoted = /^["“]([^"”]*)["”]/.exec(given)?.[1]

@@ -1,6 +1,6 @@
 /**
  * Lets a model use the tools of tool servers: asks, runs what it calls, asks again with the
- * results, until it answers. Whole and streamed answers of every provider go through the same
+ * results, until it answers. Complete and streamed answers of every provider go through the same
  * turns; a call that names no tool server goes straight to `ask`.
  *
  * The caller sees one answer. Text appears as it is written, calls of server tools do not appear;
@@ -58,7 +58,7 @@ function turnsWithin (models: ToolServices['models']): LoopOptions['canAffordTur
   }
 }
 
-/** Tells whether the model of a route is known to support vision: an image can fail the whole call of another. */
+/** Tells whether the model of a route is known to support vision: an image can fail the entire call of another. */
 function imageViewers ({ models, providers }: ToolServices): LoopOptions['seesImages'] {
   return ({ modelId, providerId }) => providers.get(providerId)?.quirks.toolImages !== false &&
     models.find(modelId)?.capabilities['vision'] === true

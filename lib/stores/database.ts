@@ -40,7 +40,7 @@ export interface Database {
 }
 
 export interface DatabaseOptions {
-  /** Milliseconds that a locked file blocks the whole process before it is an error. Default 5,000. */
+  /** Milliseconds that a locked file blocks the process before it is an error. Default 5,000. */
   readonly busyTimeoutMs?: number
 }
 

@@ -1,6 +1,6 @@
 /**
  * Works with the store while other processes may be writing to it. SQLite itself waits for a lock by
- * blocking the whole process: fine for a command, not for a process that answers calls.
+ * blocking the process: fine for a command, not for a process that answers calls.
  */
 
 import { setTimeout as sleep } from 'node:timers/promises'

@@ -51,7 +51,7 @@ export async function flushed (log: Log): Promise<void> {
 }
 
 /**
- * Buffers lines in front of pino's own stream, which would do so too, but copies its whole buffer for every
+ * Buffers lines in front of pino's own stream, which would do so too, but copies its entire buffer for every
  * line: some 6 KB per call.
  */
 class StandardOutput implements DestinationStream {

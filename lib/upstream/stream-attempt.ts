@@ -42,7 +42,7 @@ export class StreamAttempt<E extends { readonly type: string }> implements OpenA
   readonly #messages: SseReader
   readonly #options: StreamOptions<E>
   /** Events that were read before the first real one. */
-  #held: E[] = []
+  #buffered: E[] = []
   #pending: Promise<IteratorResult<Uint8Array, undefined>> | undefined
   #started = false
   #sizeBytes = 0
@@ -92,10 +92,10 @@ export class StreamAttempt<E extends { readonly type: string }> implements OpenA
           this.#overdue = true
           return
         }
-        const from = this.#held.length
-        if (!await this.#read(this.#held)) return
-        for (let at = from; at < this.#held.length; at++) {
-          if (isReal(this.#held[at])) return
+        const from = this.#buffered.length
+        if (!await this.#read(this.#buffered)) return
+        for (let at = from; at < this.#buffered.length; at++) {
+          if (isReal(this.#buffered[at])) return
         }
         if (this.#failure !== undefined) throw this.#failure
       }
@@ -109,10 +109,10 @@ export class StreamAttempt<E extends { readonly type: string }> implements OpenA
   }
 
   next (): E[] | undefined | Promise<E[] | undefined> {
-    if (this.#held.length > 0 || this.#overdue) {
+    if (this.#buffered.length > 0 || this.#overdue) {
       this.#overdue = false
-      const events = this.#held
-      this.#held = []
+      const events = this.#buffered
+      this.#buffered = []
       return events
     }
     const events: E[] = []

@@ -1,4 +1,4 @@
-/** Costs of calls, in whole billionths of a dollar: sums of them are exact. */
+/** Costs of calls, in billionths of a dollar: sums of them are exact. */
 
 import type { Price } from '../core/model.ts'
 import type { Images, Units, Usage } from '../core/usage.ts'

@@ -66,7 +66,7 @@ export class Journal {
     }
   }
 
-  /** Replaces the whole content. Until the new file is complete the old one stays, and is written to. */
+  /** Replaces all content. Until the new file is complete the old one stays, and is written to. */
   replace (lines: readonly string[]): void {
     const [old, torn] = [this.#file, this.#lastLineIncomplete]
     this.#lines = [...lines]

@@ -232,7 +232,7 @@ export class Ledger {
     void this.importJournals()
   }
 
-  /** Notices a journal that was deleted, with the whole directory perhaps, and makes another; tries again what failed. */
+  /** Notices a journal that was deleted, with its directory perhaps, and makes another; tries again what failed. */
   #checkJournal (): void {
     try {
       if (this.#journal.isDeleted()) this.#journal.replace(linesOf([...this.#waiting, ...this.#journaled.values()]))

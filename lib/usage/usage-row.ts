@@ -26,11 +26,11 @@ export function usageRow (
   const { keyId } = record
   if (keyId === undefined || record.endpoint === 'health') return undefined
   const durationMs = performance.now() - receivedAtMs
-  const answered = usageOf(record)
+  const answer = usageOf(record)
   const wasted = (record.wasted ?? []).map(request => wasteOf(request, record, models))
-  const usage = [answered.usage, ...wasted.map(waste => waste.usage)].reduce(addUsage, undefined)
-  const estimated = answered.estimated || wasted.some(waste => waste.estimated)
-  const cost = callCost(record, answered.usage, answered.estimated, models)
+  const usage = [answer.usage, ...wasted.map(waste => waste.usage)].reduce(addUsage, undefined)
+  const estimated = answer.estimated || wasted.some(waste => waste.estimated)
+  const cost = callCost(record, answer.usage, answer.estimated, models)
   return {
     id: rowId(),
     call_id: callId,
@@ -78,9 +78,9 @@ function usageOf (record: CallRecord): { readonly usage?: Usage, readonly estima
   }
   const promptTokens = isBegun(record) && deferred !== true ? record.countPrompt?.() : undefined
   if (promptTokens === undefined && outputCharacters === undefined) return { estimated: false }
-  const answered = Math.ceil((outputCharacters ?? 0) / charactersPerToken)
+  const answer = Math.ceil((outputCharacters ?? 0) / charactersPerToken)
   const prompt = promptTokens ?? 0
-  return { usage: { promptTokens: prompt, completionTokens: answered, totalTokens: prompt + answered }, estimated: true }
+  return { usage: { promptTokens: prompt, completionTokens: answer, totalTokens: prompt + answer }, estimated: true }
 }
 
 /** Returns true when a provider may have begun to work, and so may bill the call. */

@@ -37,7 +37,7 @@ export function branchesOf (schema: JsonSchema): readonly JsonSchema[] {
   return schema.anyOf === undefined ? [schema] : schema.anyOf.flatMap(branchesOf)
 }
 
-/** Returns the JSON type of a value. A number is always `number`, whole or not. */
+/** Returns the JSON type of a value. A number is always `number`, an integer or not. */
 export function typeOf (value: unknown): string {
   if (value === null) return 'null'
   return Array.isArray(value) ? 'array' : typeof value

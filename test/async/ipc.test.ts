@@ -1,7 +1,7 @@
 import t from 'tap'
 import { sendMessage, type IpcChannel } from '../../lib/async/ipc.ts'
 
-function channel (connected?: boolean): { sent: string[], other: IpcChannel<string> } {
+function processWith (connected?: boolean): { sent: string[], other: IpcChannel<string> } {
   const sent: string[] = []
   const other = {
     on: () => undefined,
@@ -16,14 +16,14 @@ function channel (connected?: boolean): { sent: string[], other: IpcChannel<stri
 
 t.test('a message is sent with a callback, so that a failure is not thrown', async t => {
   for (const connected of [true, undefined]) {
-    const { sent, other } = channel(connected)
+    const { sent, other } = processWith(connected)
     sendMessage(other, 'hello')
     t.same(sent, ['hello'])
   }
 })
 
 t.test('nothing is sent to a process that has gone, or from one without a channel', async t => {
-  const { sent, other } = channel(false)
+  const { sent, other } = processWith(false)
   sendMessage(other, 'hello')
   t.same(sent, [])
   t.doesNotThrow(() => sendMessage({ on: () => undefined, send: undefined }, 'hello'))

@@ -28,10 +28,10 @@ t.test('a scenario has a name of its own', async t => {
 })
 
 t.test('an answer passes that has every frame and the text, however it is cut', async t => {
-  const whole = Buffer.from(streamPieces(8).join(''))
+  const complete = Buffer.from(streamPieces(8).join(''))
   const check = new AnswerCheck({ frames: texts.length + 4, text: texts.join('') })
-  t.equal(check.answer([whole]), texts.length + 4)
-  t.equal(check.answer([whole.subarray(0, 700), whole.subarray(700)]), texts.length + 4)
+  t.equal(check.answer([complete]), texts.length + 4)
+  t.equal(check.answer([complete.subarray(0, 700), complete.subarray(700)]), texts.length + 4)
   t.equal(new AnswerCheck({ frames: 0, text: completeText }).answer([Buffer.from(completeAnswer)]), 0)
 })
 

@@ -19,7 +19,7 @@ t.test('what is kept with a call can be set for one model', async t => {
   t.same(chatSettings(settings), settings)
 })
 
-t.test('what holds for a whole call is refused, not dropped', async t => {
+t.test('what applies to an entire call is refused, not dropped', async t => {
   for (const name of ['messages', 'system_instruction', 'stream', 'max_turns', 'mcp_servers', 'model_attributes']) {
     t.throws(() => chatSettings({ [name]: 1 }), {
       code: 'unsupported_parameter', param: `model.settings.${name}`, message: `\`${name}\` cannot be set for one model. Send it beside \`model\`.`

@@ -24,7 +24,7 @@ t.test('calls that are run here are held back, and the others are numbered dense
 t.test('what was held back is shown after all with the next numbers', async t => {
   const filter = new ToolCallFilter(hides, undefined)
   filter.read([...call(0, 'server_a'), ...call(1, 'own_b')])
-  t.strictSame(filter.heldCalls(), call(0, 'server_a').map(event => ({ ...event, call: 1 })))
+  t.strictSame(filter.withheldCalls(), call(0, 'server_a').map(event => ({ ...event, call: 1 })))
   t.equal(filter.callsShown, 2)
 })
 
@@ -32,7 +32,7 @@ t.test('only functions of the first choice are run here', async t => {
   const filter = new ToolCallFilter(hides, undefined)
   const custom: ChatEvent = { type: 'tool-call-start', choice: 0, call: 0, id: 'x', name: 'server_a', kind: 'custom' }
   t.strictSame(filter.read([...call(0, 'server_a', 1), custom]), [...call(0, 'server_a', 1), custom])
-  t.strictSame(filter.heldCalls(), [])
+  t.strictSame(filter.withheldCalls(), [])
 })
 
 t.test('the answer begins once, and ends and usage never go out with a turn', async t => {
@@ -58,7 +58,7 @@ t.test('thinking is held until the turn is known to be the last', async t => {
   const block: ChatEvent = { type: 'thinking-block', choice: 0, block: { type: 'thinking', thinking: 'hm' } }
   const filter = new ToolCallFilter(hides, undefined)
   t.strictSame(filter.read([block, text('a')]), [text('a')])
-  t.strictSame(filter.heldThinking(), [block])
+  t.strictSame(filter.withheldThinking(), [block])
 })
 
 t.test('a choice that shows calls has ended in them', async t => {

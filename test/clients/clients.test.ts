@@ -50,13 +50,13 @@ async function throws (t: Test, work: Promise<unknown>, expected: abstract new (
   t.ok(error instanceof expected, `${expected.name}: ${String(error)}`)
 }
 
-t.test('openai: whole, streamed, and through its stream helper', async t => {
+t.test('openai: complete, streamed, and through its stream helper', async t => {
   const { api } = await start(t)
   const client = openai(api)
   const messages = [{ role: 'user' as const, content: 'hello' }]
-  const whole = await client.chat.completions.create({ model, messages })
-  t.match(whole, { object: 'chat.completion', model, choices: [{ message: { content: /^Hi there/, refusal: null }, finish_reason: 'stop' }] })
-  t.ok(whole._request_id)
+  const complete = await client.chat.completions.create({ model, messages })
+  t.match(complete, { object: 'chat.completion', model, choices: [{ message: { content: /^Hi there/, refusal: null }, finish_reason: 'stop' }] })
+  t.ok(complete._request_id)
 
   let text = ''
   let usage: unknown
@@ -64,14 +64,14 @@ t.test('openai: whole, streamed, and through its stream helper', async t => {
     text += chunk.choices[0]?.delta.content ?? ''
     usage = chunk.usage ?? usage
   }
-  t.equal(text, whole.choices[0]?.message.content)
+  t.equal(text, complete.choices[0]?.message.content)
   t.match(usage, { total_tokens: Number })
 
   const final = await client.chat.completions.stream({ model, messages }).finalChatCompletion()
   t.equal(final.choices[0]?.message.content, text)
 })
 
-t.test('openai: tools over two turns, whole and streamed', async t => {
+t.test('openai: tools over two turns, complete and streamed', async t => {
   const { api } = await start(t)
   const client = openai(api)
   const messages: OpenAI.ChatCompletionMessageParam[] = [{ role: 'user', content: 'weather in Paris?' }]
@@ -145,11 +145,11 @@ t.test('openai: models', async t => {
   await throws(t, client.models.retrieve('openai/none'), OpenAI.NotFoundError)
 })
 
-t.test('the service\'s own client: whole, streamed, tools with keys in snake case, errors', async t => {
+t.test('the service\'s own client: complete, streamed, tools with keys in snake case, errors', async t => {
   const { api, mock } = await start(t)
   const client = dedalus(api)
-  const whole = await client.chat.completions.create({ model, messages: [{ role: 'user', content: 'hello' }], mcp_servers: null, tools: [] })
-  t.match(whole, { object: 'chat.completion', choices: [{ message: { content: /^Hi there/ } }] })
+  const complete = await client.chat.completions.create({ model, messages: [{ role: 'user', content: 'hello' }], mcp_servers: null, tools: [] })
+  t.match(complete, { object: 'chat.completion', choices: [{ message: { content: /^Hi there/ } }] })
 
   let text = ''
   for await (const chunk of await client.chat.completions.create({ model, messages: [{ role: 'user', content: 'hello' }], stream: true })) {

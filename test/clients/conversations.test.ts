@@ -32,9 +32,9 @@ const models: Readonly<Record<string, { model: string, signed: boolean, settings
 
 type DedalusMessages = NonNullable<Dedalus.Chat.CompletionCreateParams['messages']>
 
-interface Asked { readonly messages: ReadonlyArray<{ readonly role: string }> }
+interface SentRequest { readonly messages: ReadonlyArray<{ readonly role: string }> }
 
-const results = ({ messages }: Asked): number => messages.filter(({ role }) => role === 'tool').length
+const results = ({ messages }: SentRequest): number => messages.filter(({ role }) => role === 'tool').length
 
 async function start (t: Test, name: string): Promise<{ api: TestGateway, model: string, signed: boolean }> {
   const mock = new LLMock({ port: 0 })
@@ -105,7 +105,7 @@ async function gather (stream: AsyncIterable<unknown>): Promise<Record<string, u
   return message
 }
 
-/** Holds the conversation with each official client, whole and streamed. */
+/** Holds the conversation with each official client, complete and streamed. */
 async function converseInEveryWay (t: Test, { api, model, signed }: { api: TestGateway, model: string, signed: boolean }): Promise<void> {
   const openai = new OpenAI({ baseURL: `${api.url}/v1`, apiKey: testKey, maxRetries: 0 })
   const dedalus = new Dedalus({ baseURL: api.url, apiKey: testKey, maxRetries: 0 })
@@ -114,11 +114,11 @@ async function converseInEveryWay (t: Test, { api, model, signed }: { api: TestG
   const asDedalus = (messages: object[]): DedalusMessages => messages as DedalusMessages
   const common = { model, tools, reasoning_effort: 'low' as const }
 
-  await t.test('openai, whole', async t => await converse(t, async messages =>
+  await t.test('openai, complete', async t => await converse(t, async messages =>
     ({ ...(await openai.chat.completions.create({ ...common, messages: asOpenAi(messages) })).choices[0]?.message }), signed))
   await t.test('openai, streamed', async t => await converse(t, async messages =>
     await gather(await openai.chat.completions.create({ ...common, messages: asOpenAi(messages), stream: true })), signed))
-  await t.test('dedalus, whole', async t => await converse(t, async messages =>
+  await t.test('dedalus, complete', async t => await converse(t, async messages =>
     ({ ...(await dedalus.chat.completions.create({ ...common, messages: asDedalus(messages) })).choices[0]?.message }), signed))
   await t.test('dedalus, streamed', async t => await converse(t, async messages =>
     await gather(await dedalus.chat.completions.create({ ...common, messages: asDedalus(messages), stream: true })), signed))

@@ -22,17 +22,17 @@ const model = 'sandbox/echo'
 const max_tokens = 200
 const thinking = { type: 'enabled', budget_tokens: 1024 } as const
 
-t.test('a message, whole and streamed', async t => {
+t.test('a message, complete and streamed', async t => {
   const client = clientOf(await testGateway(t, { providers: [sandbox] }))
   const messages = [{ role: 'user' as const, content: 'hello there' }]
-  const whole = await client.messages.create({ model, max_tokens, messages })
-  t.match(whole, { type: 'message', role: 'assistant', model, content: [{ type: 'text', text: /hello there/ }], stop_reason: 'end_turn', usage: { output_tokens: Number } })
-  t.ok(whole._request_id)
+  const complete = await client.messages.create({ model, max_tokens, messages })
+  t.match(complete, { type: 'message', role: 'assistant', model, content: [{ type: 'text', text: /hello there/ }], stop_reason: 'end_turn', usage: { output_tokens: Number } })
+  t.ok(complete._request_id)
   const texts: string[] = []
   const stream = client.messages.stream({ model, max_tokens, messages }).on('text', text => texts.push(text))
   const final = await stream.finalMessage()
-  t.same(final.content, whole.content)
-  t.same(final.usage, whole.usage)
+  t.same(final.content, complete.content)
+  t.same(final.usage, complete.usage)
   t.equal(texts.join(''), final.content.map(block => block.type === 'text' ? block.text : '').join(''))
 })
 
@@ -94,13 +94,13 @@ async function converse (t: Test, ask: (messages: Anthropic.MessageParam[]) => P
 /** @param calls of each turn */
 async function converseInEveryWay (t: Test, client: Anthropic, model: string, calls = [2, 1, 0]): Promise<void> {
   const common = { model, tools, max_tokens: 4000, thinking }
-  t.same(await converse(t, async messages => await client.messages.create({ ...common, messages })), calls, 'whole')
+  t.same(await converse(t, async messages => await client.messages.create({ ...common, messages })), calls, 'complete')
   t.same(await converse(t, async messages => await client.messages.stream({ ...common, messages }).finalMessage()), calls, 'streamed')
 }
 
-interface Asked { readonly messages: ReadonlyArray<{ readonly role: string }> }
+interface SentRequest { readonly messages: ReadonlyArray<{ readonly role: string }> }
 
-const results = ({ messages }: Asked): number => messages.filter(({ role }) => role === 'tool').length
+const results = ({ messages }: SentRequest): number => messages.filter(({ role }) => role === 'tool').length
 
 for (const [name, { model, calls, settings: settingsOf }] of Object.entries(settings)) {
   t.test(`three turns with tools and thinking: ${name}`, async t => {

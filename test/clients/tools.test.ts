@@ -1,6 +1,6 @@
 /**
  * Tools executed on the server, driven by the official clients: two tool servers, one dead one,
- * one function of the caller's own; whole and streamed; in the sandbox and on providers that
+ * one function of the caller's own; complete and streamed; in the sandbox and on providers that
  * others wrote.
  */
 
@@ -23,9 +23,9 @@ const models: Readonly<Record<string, { model: string, settings: (url: string) =
   google: { model: 'google/gemini-2.5-pro', settings: url => upstreamAt(url, 'google', 'google') }
 }
 
-interface Asked { readonly messages: ReadonlyArray<{ readonly role: string }> }
+interface SentRequest { readonly messages: ReadonlyArray<{ readonly role: string }> }
 
-const results = ({ messages }: Asked): number => messages.filter(({ role }) => role === 'tool').length
+const results = ({ messages }: SentRequest): number => messages.filter(({ role }) => role === 'tool').length
 
 interface Started {
   readonly api: TestGateway
@@ -39,8 +39,8 @@ interface Started {
 
 async function start (t: Test, name: string): Promise<Started> {
   const mock = new LLMock({ port: 0 })
-  const reply = (calls: number, own: boolean): { predicate: (asked: Asked) => boolean } => ({
-    predicate: asked => results(asked) === calls && JSON.stringify(asked).includes('own_function please') === own
+  const reply = (calls: number, own: boolean): { predicate: (turn: SentRequest) => boolean } => ({
+    predicate: turn => results(turn) === calls && JSON.stringify(turn).includes('own_function please') === own
   })
   const both = [{ name: 'echo', arguments: '{"message":"one"}' }, { name: 'second_only', arguments: '{}' }]
   mock.on(reply(0, false), { toolCalls: both })
@@ -92,10 +92,10 @@ for (const name of Object.keys(models)) {
     const messages = [{ role: 'user' as const, content: question }]
     const extra: object = { mcp_servers: servers } // a field of this service, unknown to OpenAI's client
 
-    const whole = await openai.chat.completions.create({ model, messages, ...extra })
-    t.equal(whole.choices[0]?.finish_reason, 'stop')
-    t.match(whole.choices[0]?.message, { content: /\w/, tool_calls: undefined })
-    checkReport(t, whole, dead, 2)
+    const complete = await openai.chat.completions.create({ model, messages, ...extra })
+    t.equal(complete.choices[0]?.finish_reason, 'stop')
+    t.match(complete.choices[0]?.message, { content: /\w/, tool_calls: undefined })
+    checkReport(t, complete, dead, 2)
     t.ok((first.counts['tools/call'] ?? 0) >= 2 && (second.counts['tools/call'] ?? 0) >= 1, 'they were really called')
 
     let text = ''
@@ -136,10 +136,10 @@ for (const name of Object.keys(models)) {
     const openai = new OpenAI({ baseURL: `${api.url}/v1`, apiKey: testKey, maxRetries: 0 })
     const messages = [{ role: 'user' as const, content: ownQuestion }]
     const extra: object = { mcp_servers: servers }
-    const whole = await openai.chat.completions.create({ model, messages, tools: [ownFunction], ...extra })
-    t.match(whole.choices[0], { finish_reason: 'tool_calls', message: { tool_calls: [{ type: 'function', function: { name: 'own_function' } }] } })
-    t.equal(whole.choices[0]?.message.tool_calls?.length, 1, 'only the caller\'s own')
-    checkReport(t, whole, dead, 1)
+    const complete = await openai.chat.completions.create({ model, messages, tools: [ownFunction], ...extra })
+    t.match(complete.choices[0], { finish_reason: 'tool_calls', message: { tool_calls: [{ type: 'function', function: { name: 'own_function' } }] } })
+    t.equal(complete.choices[0]?.message.tool_calls?.length, 1, 'only the caller\'s own')
+    checkReport(t, complete, dead, 1)
 
     const final = await openai.chat.completions.stream({ model, messages, tools: [ownFunction], ...extra }).finalChatCompletion()
     t.match(final.choices[0], { finish_reason: 'tool_calls', message: { tool_calls: [{ function: { name: 'own_function' } }] } })
@@ -160,8 +160,8 @@ const input = { data: picture }
 interface Signing {
   readonly model: string
   readonly settings: (url: string) => ProviderSettings
-  /** First turn: thinks, signs, calls `image`. Second turn: `A picture.` Each as it is whole and as it is streamed. */
-  readonly turns: ReadonlyArray<{ readonly whole: object, readonly events: readonly object[] }>
+  /** First turn: thinks, signs, calls `image`. Second turn: `A picture.` Each as it is complete and as it is streamed. */
+  readonly turns: ReadonlyArray<{ readonly complete: object, readonly events: readonly object[] }>
   /** The fields the second request must hold. */
   readonly expected: object
 }
@@ -169,7 +169,7 @@ interface Signing {
 function claude (stop: string, ...blocks: Array<{ block: object, deltas: object[], done?: object }>): Signing['turns'][number] {
   const head = { id: 'msg_1', type: 'message', role: 'assistant', model: 'claude', stop_reason: null, usage: { input_tokens: 3, output_tokens: 1 } }
   return {
-    whole: { ...head, content: blocks.map(({ block, done }) => ({ ...block, ...done })), stop_reason: stop },
+    complete: { ...head, content: blocks.map(({ block, done }) => ({ ...block, ...done })), stop_reason: stop },
     events: [
       { type: 'message_start', message: { ...head, content: [] } },
       ...blocks.flatMap(({ block, deltas }, index) => [
@@ -184,11 +184,11 @@ function claude (stop: string, ...blocks: Array<{ block: object, deltas: object[
 }
 
 function gemini (...parts: object[]): Signing['turns'][number] {
-  const whole = {
+  const complete = {
     candidates: [{ content: { role: 'model', parts }, finishReason: 'STOP', index: 0 }],
     usageMetadata: { promptTokenCount: 3, candidatesTokenCount: 9, totalTokenCount: 12 }
   }
-  return { whole, events: [whole] }
+  return { complete, events: [complete] }
 }
 
 const signing: Readonly<Record<string, Signing>> = {
@@ -250,11 +250,11 @@ const signing: Readonly<Record<string, Signing>> = {
 for (const [name, { model, settings: provider, turns, expected }] of Object.entries(signing)) {
   t.test(`what ${name} signed goes back to it with the results, pictures and all`, async t => {
     const upstream = await fakeUpstream((request, number) => {
-      const { whole, events } = turns[number % turns.length] ?? {}
+      const { complete, events } = turns[number % turns.length] ?? {}
       const streamed = /stream/.test(request.path) || /"stream":true/.test(request.text)
       return streamed
         ? { headers: eventStream, pieces: (events ?? []).map(event => `data: ${JSON.stringify(event)}\n\n`) }
-        : { pieces: [JSON.stringify(whole)] }
+        : { pieces: [JSON.stringify(complete)] }
     })
     t.teardown(upstream.close)
     const server = await startToolServer(t)
@@ -262,7 +262,7 @@ for (const [name, { model, settings: provider, turns, expected }] of Object.entr
     for (const stream of [false, true]) {
       const response = await api.post('/v1/chat/completions', { model, messages: 'draw', stream, mcp_servers: server.url, reasoning_effort: 'low' })
       t.match(await response.text(), /"content":"A picture\."/)
-      t.match(upstream.requests.at(-1)?.json, expected, stream ? 'streamed' : 'whole')
+      t.match(upstream.requests.at(-1)?.json, expected, stream ? 'streamed' : 'complete')
     }
     t.equal(upstream.requests.length, 4)
   })
@@ -288,7 +288,7 @@ t.test('official clients read past the events of tools', async t => {
   t.equal(first.counts['tool progress'], 3)
 })
 
-t.test('a run that has used up its tokens says so, whole and streamed', async t => {
+t.test('a run that has used up its tokens says so, complete and streamed', async t => {
   const server = await startToolServer(t)
   const api = await testGateway(t, {
     providers: [upstreamAt('sandbox:', 'sandbox', 'sandbox')],

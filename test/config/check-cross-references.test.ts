@@ -16,7 +16,7 @@ t.test('hosts that allow nothing are refused', async t => {
 })
 
 t.test('addresses that no server can listen on are refused', async t => {
-  for (const host of ['0.0.0.0', '::', '::1', 'fe80::1%eth0', 'localhost', 'gate-1.example']) {
+  for (const host of ['0.0.0.0', '::', '::1', 'fe80::1%eth0', 'localhost', 'gateway-1.example']) {
     t.equal(load(t, `server: {host: '${host}'}`).server.host, host)
   }
   for (const host of ['a\\0b', 'a b', 'http://a', 'a/b', '[::1]', 'a\\nb', 'é']) {

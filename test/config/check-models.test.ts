@@ -26,7 +26,7 @@ keys:
     'headgate.yaml:7:37  models["gpu/llama"].capabilities.tools  must be true or false',
     'headgate.yaml:7:40  models["gpu/llama"].capabilities.vison  must be one of text, vision, image_generation, audio, ' +
       'tools, structured_output, streaming, thinking, input_token_limit, output_token_limit; did you mean vision?',
-    'headgate.yaml:7:72  models["gpu/llama"].capabilities.input_token_limit  must be a whole number of tokens',
+    'headgate.yaml:7:72  models["gpu/llama"].capabilities.input_token_limit  must be an integer',
     'headgate.yaml:8:3  models["ollama/qwen"]  names a provider that is not configured',
     'headgate.yaml:10:7  routes.r[0]  leads back to itself',
     'headgate.yaml:11:18  routes.s[1]  leads back to itself',

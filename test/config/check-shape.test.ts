@@ -41,7 +41,7 @@ tools: 5
     'headgate.yaml:2:3  providers.opnai.base_url  is required: this kind has no public address; did you mean providers.openai?',
     'headgate.yaml:5:5  providers.openai.base_ulr  unknown entry; did you mean providers.openai.base_url?',
     'headgate.yaml:6:14  providers.openai.api_key  the variable NOT_SET is not set',
-    'headgate.yaml:7:14  providers.openai.retries  must be a whole number',
+    'headgate.yaml:7:14  providers.openai.retries  must be an integer',
     'headgate.yaml:9:7  providers.openai.timeouts.connect  unknown entry; did you mean providers.openai.timeouts.connect_ms?',
     'headgate.yaml:11:20  providers.groq.on_disconnect  must be one of abort, drain; did you mean drain?',
     'headgate.yaml:12:15  providers.groq.base_url  must be an http:// or https:// address without user, query and fragment',
@@ -57,7 +57,7 @@ tools: 5
     'headgate.yaml:27:21  mcp_servers["a/e"].headers  only together with url',
     'headgate.yaml:27:34  mcp_servers["a/e"].headers.x  the file missing.txt cannot be read (ENOENT)',
     'headgate.yaml:29:9  server.port  must be at most 65535',
-    'headgate.yaml:30:12  server.workers  must be a whole number or `auto`',
+    'headgate.yaml:30:12  server.workers  must be an integer or `auto`',
     'headgate.yaml:31:9  server.host  must not be empty',
     'headgate.yaml:32:14  server.log_level  must be one of trace, debug, info, warn, error, fatal, silent',
     'headgate.yaml:33:1  limts  unknown entry; did you mean limits?',
@@ -117,7 +117,7 @@ keys:
   ])
   t.same(lines(t, 'server: {port: 1}', { PORT: 'http', OPENAI_API_KEY: 'x', OPENAI_BASE_URL: 'api' }), [
     'environment  OPENAI_BASE_URL  must be an http:// or https:// address without user, query and fragment',
-    'environment  PORT  must be a whole number'
+    'environment  PORT  must be an integer'
   ])
 })
 

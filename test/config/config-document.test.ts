@@ -29,8 +29,8 @@ t.test('anchors may be shared, and problems found through them', async t => {
   const settings = load(t, yaml)
   t.match(provider(settings, 'xai').timeouts, { responseMs: 9, idleBytesMs: 8 })
   t.same(lines(t, yaml.replace('9', 'nine')), [
-    'headgate.yaml:2:40  providers.groq.timeouts.response_ms  must be a whole number',
-    'headgate.yaml:2:40  providers.xai.timeouts.response_ms  must be a whole number'
+    'headgate.yaml:2:40  providers.groq.timeouts.response_ms  must be an integer',
+    'headgate.yaml:2:40  providers.xai.timeouts.response_ms  must be an integer'
   ])
 })
 

@@ -65,7 +65,7 @@ t.test('a change without effect is ignored, and a problem is reported once', asy
   await writeAndWait('server: {port: x}')
   await writeAndWait('server: {port: x} # still wrong')
   await writeAndWait('server: {port: 2}')
-  t.equal(port(await next()), 'headgate.yaml:1:16  server.port  must be a whole number')
+  t.equal(port(await next()), 'headgate.yaml:1:16  server.port  must be an integer')
   t.equal(port(await next()), 2)
   t.same(unheard, [])
 })

@@ -32,7 +32,7 @@ const recording: RecordingInput = {
   granularities: []
 }
 
-function asked<R> (request: R, model: string): Ask<R> {
+function questionTo<R> (request: R, model: string): Ask<R> {
   const traits = sandboxModels.find(entry => entry.model === model)?.traits ?? familyTraits(families, 'openai', model)
   const route = { providerId: 'openai', model, modelId: `openai/${model}`, traits }
   return { request, route, quirks: {}, streamed: false }
@@ -40,7 +40,7 @@ function asked<R> (request: R, model: string): Ask<R> {
 
 /** The fields of a form as the values its schema describes. */
 async function formValues (adapter: Adapter<RecordingInput, TranscriptEvent>, request: RecordingInput, model: string): Promise<Record<string, unknown>> {
-  const { headers, body } = adapter.request(asked(request, model))
+  const { headers, body } = adapter.request(questionTo(request, model))
   if (typeof body !== 'function') throw new Error('a form is opened anew for each attempt')
   const values: Record<string, unknown> = {}
   for (const [name, value] of await partsOf({ bytes: await buffer(body()), headers })) {
@@ -66,16 +66,16 @@ if (api !== undefined) {
   ]
   for (const [name, request] of speeches) {
     for (const model of ['tts-1', 'gpt-4o-mini-tts']) {
-      check('CreateSpeechRequest', JSON.parse(String(openaiSpeech.request(asked(request, model)).body)), `${name}, ${model}`)
+      check('CreateSpeechRequest', JSON.parse(String(openaiSpeech.request(questionTo(request, model)).body)), `${name}, ${model}`)
     }
   }
 
-  const whole: RecordingInput = { ...recording, language: 'en', prompt: 'Names', temperature: 0.5 }
+  const complete: RecordingInput = { ...recording, language: 'en', prompt: 'Names', temperature: 0.5 }
   const rows: ReadonlyArray<readonly [name: string, request: RecordingInput, model: string]> = [
     ['least', recording, 'whisper-1'],
-    ['timed', { ...whole, format: 'verbose_json', granularities: ['word', 'segment'] }, 'whisper-1'],
-    ['subtitles', { ...whole, format: 'vtt' }, 'whisper-1'],
-    ['streamed', { ...whole, stream: true, logprobs: true, chunking: 'auto' }, 'gpt-4o-transcribe'],
+    ['timed', { ...complete, format: 'verbose_json', granularities: ['word', 'segment'] }, 'whisper-1'],
+    ['subtitles', { ...complete, format: 'vtt' }, 'whisper-1'],
+    ['streamed', { ...complete, stream: true, logprobs: true, chunking: 'auto' }, 'gpt-4o-transcribe'],
     ['cut', { ...recording, chunking: { type: 'server_vad', threshold: 0.5 } }, 'gpt-4o-transcribe-diarize']
   ]
   for (const [name, request, model] of rows) {
@@ -93,8 +93,8 @@ if (api !== undefined) {
   // The sandbox stands in for the provider, so its events must be like those.
   const fast = { wordsPerSecond: 0 }
   const streams = [
-    ['CreateSpeechResponseStreamEvent', await speak(openaiSpeech.request(asked({ ...said, stream: true }, 'speaker')), fast)],
-    ['CreateTranscriptionResponseStreamEvent', await transcribe(openaiTranscription.request(asked({ ...recording, stream: true, logprobs: true }, 'listener')), fast)]
+    ['CreateSpeechResponseStreamEvent', await speak(openaiSpeech.request(questionTo({ ...said, stream: true }, 'speaker')), fast)],
+    ['CreateTranscriptionResponseStreamEvent', await transcribe(openaiTranscription.request(questionTo({ ...recording, stream: true, logprobs: true }, 'listener')), fast)]
   ] as const
   for (const [definition, { body }] of streams) {
     for (const step of body) {
@@ -103,7 +103,7 @@ if (api !== undefined) {
       check(definition, JSON.parse(data), data.slice(0, 40))
     }
   }
-  const timed = await transcribe(openaiTranscription.request(asked({ ...recording, format: 'verbose_json', granularities: ['word'] }, 'listener')), fast)
+  const timed = await transcribe(openaiTranscription.request(questionTo({ ...recording, format: 'verbose_json', granularities: ['word'] }, 'listener')), fast)
   for (const step of timed.body) {
     if (step.type === 'send') check('CreateTranscriptionResponseVerboseJson', JSON.parse(String(step.bytes)), 'of the sandbox')
   }

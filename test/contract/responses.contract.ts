@@ -50,9 +50,9 @@ if (api !== undefined) {
   const isResponse = api.validator('Response')
   const isEvent = api.validator('ResponseStreamEvent')
   for (const [name, events] of Object.entries(answers)) {
-    const whole = responsesStart(request)
-    const value = JSON.parse(JSON.stringify(toResponse(whole, batchesOf(whole, [...events, usage])))) as unknown
-    t.ok(isResponse(value), `${name}: whole`, { errors: isResponse.errors, value })
+    const complete = responsesStart(request)
+    const value = JSON.parse(JSON.stringify(toResponse(complete, batchesOf(complete, [...events, usage])))) as unknown
+    t.ok(isResponse(value), `${name}: complete`, { errors: isResponse.errors, value })
     const printer = encodeResponse(responsesStart({ ...request, stream: true }))
     for (const event of streamEvents(printer.print([...events, usage]) + printer.end())) {
       t.ok(isEvent(event), `${name}: ${event.type}`, { errors: isEvent.errors, event })

@@ -7,7 +7,7 @@ t.test('the limits on what answers come to are tokens and budget; absent ones st
   t.strictSame(usageLimits({ requestsPerMinute: 1 }), {})
 })
 
-t.test('a budget is counted in whole billionths of a dollar', async t => {
+t.test('a budget is counted in billionths of a dollar', async t => {
   t.equal(nanoUsdOf({ usd: 0.1 + 0.2, per: 'day' }), 300_000_000)
   t.equal(nanoUsdOf({ usd: 20, per: 'day' }), 20_000_000_000)
 })

@@ -1,7 +1,7 @@
 import t from 'tap'
 import { nowSeconds } from '../../lib/core/now-seconds.ts'
 
-t.test('the time is in whole seconds, never ahead', async t => {
+t.test('the time is in seconds, never ahead', async t => {
   const before = Date.now()
   const seconds = nowSeconds()
   t.ok(Number.isInteger(seconds))

@@ -51,14 +51,14 @@ t.test('flatMap returns its source when that of a value fails, or cannot be open
 
 t.test('transform shares a state within one run only, may give nothing, and has a last word', async t => {
   const pairs = transform(() => {
-    let held: number | undefined
+    let kept: number | undefined
     return {
       push: (value: number) => {
-        const pair = held === undefined ? undefined : [held, value]
-        held = held === undefined ? value : undefined
+        const pair = kept === undefined ? undefined : [kept, value]
+        kept = kept === undefined ? value : undefined
         return pair
       },
-      end: () => held === undefined ? undefined : [held]
+      end: () => kept === undefined ? undefined : [kept]
     }
   })
   t.same(await collect(pairs(numbers(3))), [[1, 2], [3]])

@@ -53,10 +53,10 @@ t.test('an answer that streams is a fault of ours', async t => {
 
 t.test('a key that was revoked, or may not chat any more, spends nothing', async t => {
   for (const find of [() => undefined, () => ({ ...key, endpoints: ['embeddings'] })]) {
-    let asked = false
-    const { outcome } = await run(async () => { asked = true; return await Promise.resolve(ok) }, { find })
+    let called = false
+    const { outcome } = await run(async () => { called = true; return await Promise.resolve(ok) }, { find })
     t.match(outcome, { status: 401 })
-    t.equal(asked, false)
+    t.equal(called, false)
   }
 })
 

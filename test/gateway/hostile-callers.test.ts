@@ -41,10 +41,10 @@ function limits (parts: Partial<Limits> & { readonly holdMs?: number, readonly g
 /** A stream that waits for `go` after its first word. */
 function gated (): { readonly script: Script, readonly go: () => void } {
   let go = (): void => undefined
-  const gate = new Promise<void>(resolve => { go = resolve })
+  const opened = new Promise<void>(resolve => { go = resolve })
   const pieces = (async function * () {
     yield head + first
-    await gate
+    await opened
     yield last.join('')
   })()
   return { script: { headers: eventStream, pieces }, go: () => go() }
@@ -179,7 +179,7 @@ t.test('a call whose caller does not read a complete answer stays open until a m
 t.test('calls that wait behind another one of their connection end with it', async t => {
   let begun = 0
   const { url, ended } = await edge(t, async ({ signal }) => {
-    if (begun++ > 0) return { status: 200, headers: {}, body: begun === 2 ? 'whole' : (async function * () { yield 'a piece' })() }
+    if (begun++ > 0) return { status: 200, headers: {}, body: begun === 2 ? 'complete' : (async function * () { yield 'a piece' })() }
     await once(standardSignal(signal), 'abort')
     throw signal.reason
   })

@@ -79,8 +79,8 @@ t.test('faults of callers and keys of callers open no circuit', async t => {
   answer({ silent: true })
   for (let count = 0; count < 5; count++) {
     const leaving = new AbortController()
-    const asked = api.post(path, { ...both, messages: 'hi' }, { signal: leaving.signal })
-    asked.catch(() => undefined)
+    const sent = api.post(path, { ...both, messages: 'hi' }, { signal: leaving.signal })
+    sent.catch(() => undefined)
     const seen = await openai.request(10 + count)
     leaving.abort()
     await seen.aborted
@@ -108,8 +108,8 @@ t.test('a provider that asked for a pause is skipped on all endpoints, with ever
 })
 
 t.test('a model that does not serve the endpoint is no other choice', async t => {
-  let asked = 0
-  const upstream = await fakeUpstream(() => asked++ === 0
+  let sent = 0
+  const upstream = await fakeUpstream(() => sent++ === 0
     ? { status: 429, pieces: ['{}'] }
     : { pieces: ['{"data":[{"index":0,"embedding":[1]}],"model":"m","usage":{"prompt_tokens":1,"total_tokens":1}}'] })
   t.teardown(upstream.close)

@@ -157,13 +157,13 @@ for (const name of ['anthropic', 'google'] as const) {
       ? failure(401, 'authentication_error', 'no')
       : failure(400, 'INVALID_ARGUMENT', 'API key not valid.', detail('API_KEY_INVALID'))
     const event = `event: error\ndata: ${refusal}\n\n`
-    const whole = { pieces: [refusal] }
+    const complete = { pieces: [refusal] }
     const early = { headers: eventStream, pieces: [...frames.slice(0, before), event] }
     const late = { headers: eventStream, pieces: [...frames.slice(0, spoken), event] }
     const theirs = { type: 'authentication_error', code: 'invalid_provider_key' }
     const ours = { type: 'server_error', code: 'upstream_auth_failed' }
     for (const [headers, status, error] of [[{ 'x-provider-key': 'mine' }, 401, theirs], [{}, 502, ours]] as const) {
-      for (const [stream, script] of [[false, whole], [true, early]] as const) {
+      for (const [stream, script] of [[false, complete], [true, early]] as const) {
         const response = await (await start(t, name, script)).ask({ stream }, headers)
         t.equal(response.status, status)
         t.match(await response.json(), { error })

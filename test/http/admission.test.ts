@@ -44,12 +44,12 @@ t.test('a call gives back the memory and disk it took, also what arrives after i
   call.memory.take(400)
   call.memory.take(100)
   call.disk.take(50)
-  t.same(admission.held, { memoryBytes: 500, diskBytes: 50 })
+  t.same(admission.inUse, { memoryBytes: 500, diskBytes: 50 })
   t.same(refusal(() => other.memory.take(1)), [503, body('The gateway has no memory left for this body. Try again.'), headers])
   t.same(refusal(() => other.disk.take(1)), [503, body('The gateway has no disk space left for this body. Try again.'), headers])
   call.leave()
   call.memory.take(300)
-  t.same(admission.held, { memoryBytes: 0, diskBytes: 0 })
+  t.same(admission.inUse, { memoryBytes: 0, diskBytes: 0 })
 })
 
 t.test('a body that could never be held is too large, and no other call is waited for', async t => {

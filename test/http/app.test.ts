@@ -21,7 +21,7 @@ interface Served {
 async function serve (t: Test, draining = (): boolean => false): Promise<Served> {
   const ended: Call[] = []
   let go = (): void => undefined
-  const gate = new Promise<void>(resolve => { go = resolve })
+  const opened = new Promise<void>(resolve => { go = resolve })
   const text = (body: string): ReturnType<Endpoint['handle']> => Promise.resolve({ status: 200, headers: { 'content-type': 'text/plain' }, body })
   const get = { method: 'GET', body: 'none', maxBodyBytes: 0 } as const
   const endpoints: Endpoint[] = [
@@ -29,7 +29,7 @@ async function serve (t: Test, draining = (): boolean => false): Promise<Served>
     { ...get, name: 'one', path: '/things/:id', handle: async ({ params }) => await text(`thing ${params['id']}`) },
     { ...get, name: 'gone', method: 'DELETE', path: '/things/:id', handle: async () => await text('deleted') },
     { ...get, name: 'broken', path: '/broken', handle: async () => await Promise.reject(new Error('private')) },
-    { ...get, name: 'wait', path: '/wait', handle: async () => { await gate; return await text('waited') } },
+    { ...get, name: 'wait', path: '/wait', handle: async () => { await opened; return await text('waited') } },
     { ...get, name: 'stuck', path: '/stuck', handle: async ({ signal }) => await new Promise((_resolve, reject) => { signal.addEventListener('abort', () => reject(signal.reason)) }) }
   ]
   const app = createApp({ endpoints: () => endpoints, limits: settings().limits, draining, onEnd: call => { ended.push(call) } })

@@ -47,14 +47,14 @@ t.test('never more than the total is taken, and all of it is free once all is gi
   const step = fc.record({ owner: fc.constantFrom('a', 'b', 'c'), amount: fc.integer({ min: 1, max: 20 }), give: fc.boolean() })
   holds(t, fc.property(fc.array(step), fc.double({ min: 0.1, max: 1, noNaN: true }), (steps, share) => {
     const budget = new FairShare(50, share)
-    const held: Array<readonly [string, number]> = []
+    const taken: Array<readonly [string, number]> = []
     for (const { owner, amount, give } of steps) {
-      const last = give ? held.pop() : undefined
+      const last = give ? taken.pop() : undefined
       if (last !== undefined) budget.give(...last)
-      else if (budget.take(owner, amount)) held.push([owner, amount])
-      if (budget.used > 50 || budget.used !== held.reduce((sum, [, part]) => sum + part, 0)) return false
+      else if (budget.take(owner, amount)) taken.push([owner, amount])
+      if (budget.used > 50 || budget.used !== taken.reduce((sum, [, part]) => sum + part, 0)) return false
     }
-    for (const part of held) budget.give(...part)
+    for (const part of taken) budget.give(...part)
     return budget.used === 0 && budget.maxOf('a') === Math.max(1, Math.floor(50 * share))
   }))
 })

@@ -110,7 +110,7 @@ async function start (t: Test): Promise<Place> {
   const hold = async (answer: Answer): Promise<void> => {
     t.same(await findings(answer), [], `${answer.method} ${answer.path} ${answer.response.status}`)
   }
-  const held = async (path: string, response: Response): Promise<Response> => {
+  const checked = async (path: string, response: Response): Promise<Response> => {
     await hold({ path, method: 'post', response: response.clone() })
     return response
   }
@@ -118,12 +118,12 @@ async function start (t: Test): Promise<Place> {
     api,
     hold,
     missing,
-    post: async (path, body, init) => await held(path, await api.post(path, body, init)),
+    post: async (path, body, init) => await checked(path, await api.post(path, body, init)),
     form: async (path, fields) => {
       const body = new FormData()
       for (const [name, value] of Object.entries(fields)) body.append(name, value)
       const authorization = { authorization: 'Bearer My API Key' }
-      return await held(path, await fetch(api.url + path, { method: 'POST', body, headers: authorization }))
+      return await checked(path, await fetch(api.url + path, { method: 'POST', body, headers: authorization }))
     }
   }
 }

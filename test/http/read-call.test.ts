@@ -48,10 +48,10 @@ t.test('a place among open calls is taken with the body and given back with the 
   t.equal(admission.openCalls, 0, 'not before its key was checked')
   t.same(await call.body(), { a: [1, 2] })
   t.equal(admission.openCalls, 1)
-  t.ok(admission.held.memoryBytes > 0)
+  t.ok(admission.inUse.memoryBytes > 0)
   close()
   t.equal(admission.openCalls, 0)
-  t.same(admission.held, { memoryBytes: 0, diskBytes: 0 })
+  t.same(admission.inUse, { memoryBytes: 0, diskBytes: 0 })
 })
 
 t.test('without a place the body is not read', async t => {
@@ -67,11 +67,11 @@ t.test('uploads are deleted with their call, and their disk space is free then',
   const { call, close, admission } = await opened(t, { body: form }, { body: 'multipart' })
   const { files } = await call.body() as UploadForm
   t.match(files['file'], [{ name: 'a.wav', sizeBytes: 5 }])
-  t.ok(admission.held.diskBytes > 5)
+  t.ok(admission.inUse.diskBytes > 5)
   t.equal(keptUploads().length, 1)
   close()
   await until(() => admission.openCalls === 0, 'the upload to be deleted')
-  t.same([keptUploads(), admission.held.diskBytes], [[], 0])
+  t.same([keptUploads(), admission.inUse.diskBytes], [[], 0])
 })
 
 t.test('a call ends with its caller, at its deadline, or when it is aborted', async t => {

@@ -148,8 +148,8 @@ t.test('forms that cannot be taken leave nothing behind', async t => {
   const packed = await fetch(url, { method: 'POST', body: 'x', headers: { 'content-type': type, 'content-encoding': 'gzip' } })
   t.equal(packed.status, 415)
   await next()
-  const whole = await send(url, written([field, file('file', 'x'.repeat(100_000))]))
-  t.equal(whole, 200, 'as large as allowed')
+  const complete = await send(url, written([field, file('file', 'x'.repeat(100_000))]))
+  t.equal(complete, 200, 'as large as allowed')
   const taken = await next() as OpenForm
   await taken.remove()
 })

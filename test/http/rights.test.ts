@@ -67,7 +67,7 @@ for (const { path, allowed, forbidden, body, file, answer } of endpoints) {
       form.append(file[0], new File([new Uint8Array(file[1])], 'a.wav'))
       return (await fetch(`${api.url}/v1/${path}`, { method: 'POST', body: form, headers: { 'x-api-key': key, ...headers } })).status
     }
-    const askedModels = (): string[] => upstream.requests.splice(0).map(({ text }) => [allowed, forbidden].find(name => text.includes(`${name}"`) || text.includes(`${name}\r\n`)) ?? text)
+    const calledModels = (): string[] => upstream.requests.splice(0).map(({ text }) => [allowed, forbidden].find(name => text.includes(`${name}"`) || text.includes(`${name}\r\n`)) ?? text)
 
     const own = { 'x-provider-key': 'sk-of-the-caller' }
     const refused: ReadonlyArray<readonly [how: string, key: string, attempt: Attempt]> = [
@@ -87,7 +87,7 @@ for (const { path, allowed, forbidden, body, file, answer } of endpoints) {
     ]
     for (const [how, key, attempt] of refused) {
       t.equal(await send(key, attempt), 403, how)
-      t.same(askedModels(), [], `${how}: no provider is asked`)
+      t.same(calledModels(), [], `${how}: no provider is asked`)
     }
     if (path === 'chat/completions') {
       const byHeader = { model: good, headers: { 'x-provider': owner, 'x-provider-model': forbidden } }
@@ -95,16 +95,16 @@ for (const { path, allowed, forbidden, body, file, answer } of endpoints) {
       t.equal(await send('one', { model: { model: bad, settings: { temperature: 0 } } }), 403, 'with settings')
       t.equal(await send('one', byHeader, { deferred: true }), 403, 'deferred, by header')
       t.equal(await send('one', { model: bad }, { deferred: true }), 403, 'deferred')
-      t.same(askedModels(), [])
+      t.same(calledModels(), [])
     }
 
     t.equal(await send('one', { model: good }), 200, 'the model of the key')
-    t.same(askedModels(), [allowed])
+    t.same(calledModels(), [allowed])
     t.equal(await send('one', { model: 'both' }), 200, 'a route, with the models the key may use')
-    t.same(askedModels(), [allowed])
+    t.same(calledModels(), [allowed])
     t.equal(await send('route', { model: 'bad' }), 200, 'a route that the key lists by its name')
-    t.same(askedModels(), [forbidden])
+    t.same(calledModels(), [forbidden])
     t.equal(await send(testKey, { model: bad }), 200, 'a key without patterns')
-    t.same(askedModels(), [forbidden])
+    t.same(calledModels(), [forbidden])
   })
 }

@@ -1,5 +1,5 @@
 /**
- * The bodies that callers get, whole: for each endpoint an answer, a stream where it has one, and an error, printed into
+ * The bodies that callers get, in full: for each endpoint an answer, a stream where it has one, and an error, printed into
  * one reviewed file. Only ids, times and long base64 are replaced.
  *
  *     UPDATE_BODIES=1 npx tap --disable-coverage build/test/http/wire-bodies.test.js
@@ -49,7 +49,7 @@ const chat = '/v1/chat/completions'
 const hello = { model: 'mine/m', messages: 'Say hello.' }
 const tools = [{ type: 'function', function: { name: 'get_weather', parameters: { type: 'object', properties: { city: { type: 'string' } } } } }]
 const sandboxed = { model: 'sandbox/echo', messages: 'What is the weather? [sandbox: rounds=1]', tools, tool_choice: 'required' }
-const asked = { model: 'mine/m', input: 'Say hello.', store: false }
+const requested = { model: 'mine/m', input: 'Say hello.', store: false }
 const speech = { model: 'sandbox/speaker', input: 'Hi.', voice: 'any' }
 const wav = wavOf(1)
 const [generate, edit, vary] = ['/v1/images/generations', '/v1/images/edits', '/v1/images/variations']
@@ -77,12 +77,12 @@ const asks: readonly Ask[] = [
   { title: 'a wrong shape', path: '/v1/messages', body: { ...message, messages: 7 } },
   { title: 'an unknown model', path: '/v1/messages', body: { ...message, model: 'none/m' } },
   { title: 'a stream that breaks', path: '/v1/messages', body: { ...message, model: 'sandbox/echo', messages: [{ role: 'user', content: 'More. [sandbox: cut after=2]' }], stream: true } },
-  { title: 'an answer', path: '/v1/responses', body: asked },
-  { title: 'an answer with a call', path: '/v1/responses', body: { ...asked, model: 'sandbox/echo', input: sandboxed.messages, tools: [{ type: 'function', ...tools[0]?.function }], tool_choice: 'required' } },
-  { title: 'a stream', path: '/v1/responses', body: { ...asked, stream: true } },
-  { title: 'a wrong shape', path: '/v1/responses', body: { ...asked, input: 7 } },
-  { title: 'an unknown model', path: '/v1/responses', body: { ...asked, model: 'none/m' } },
-  { title: 'a stream that breaks', path: '/v1/responses', body: { ...asked, model: 'sandbox/echo', input: 'More. [sandbox: cut after=2]', stream: true } },
+  { title: 'an answer', path: '/v1/responses', body: requested },
+  { title: 'an answer with a call', path: '/v1/responses', body: { ...requested, model: 'sandbox/echo', input: sandboxed.messages, tools: [{ type: 'function', ...tools[0]?.function }], tool_choice: 'required' } },
+  { title: 'a stream', path: '/v1/responses', body: { ...requested, stream: true } },
+  { title: 'a wrong shape', path: '/v1/responses', body: { ...requested, input: 7 } },
+  { title: 'an unknown model', path: '/v1/responses', body: { ...requested, model: 'none/m' } },
+  { title: 'a stream that breaks', path: '/v1/responses', body: { ...requested, model: 'sandbox/echo', input: 'More. [sandbox: cut after=2]', stream: true } },
   { title: 'no such id', path: '/v1/chat/deferred-completion/dfr_none' },
   { title: 'no such id to cancel', path: '/v1/chat/deferred-completion/dfr_none', method: 'DELETE' },
   { title: 'an answer', path: '/v1/embeddings', body: { model: 'sandbox/embedding', input: ['a', 'b'], dimensions: 4 } },
@@ -160,7 +160,7 @@ t.test('the bodies of every endpoint are those of the reviewed file', async t =>
 })
 
 t.test('every endpoint is asked', async t => {
-  const asked = (method: string, path: string): boolean => asks.some(ask =>
+  const requested = (method: string, path: string): boolean => asks.some(ask =>
     new RegExp(`^${path.replaceAll(/[*:]\w+|\{\w+\}/g, '.+')}$`).test(ask.path) && (ask.method ?? method) === method)
-  t.same(endpointDocs.filter(({ method, path }) => path !== '/openapi.json' && !asked(method, path)).map(({ method, path }) => `${method} ${path}`), [])
+  t.same(endpointDocs.filter(({ method, path }) => path !== '/openapi.json' && !requested(method, path)).map(({ method, path }) => `${method} ${path}`), [])
 })

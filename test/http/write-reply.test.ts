@@ -12,7 +12,7 @@ import type { Reply } from '../../lib/core/reply.ts'
 import type { Test } from 'tap'
 
 /** Sends the reply to a caller of its own. */
-async function asked (t: Test, reply: Reply): Promise<Response> {
+async function responseTo (t: Test, reply: Reply): Promise<Response> {
   const { port } = await serving(t, reply)
   return await fetch(`http://127.0.0.1:${port}`)
 }
@@ -47,7 +47,7 @@ t.test('a quiet stream shows that it lives, by a line that stands in front of th
     yield 'data: b\n\n'
   })())
   t.same(keepAlive, { text: ': ping\n', everyMs: 15_000 })
-  const response = await asked(t, { ...reply, keepAlive: { text: ': ping\n', everyMs: 1 } })
+  const response = await responseTo(t, { ...reply, keepAlive: { text: ': ping\n', everyMs: 1 } })
   t.equal(response.headers.get('x-accel-buffering'), 'no')
   let text = ''
   for await (const piece of response.body ?? []) {
@@ -61,7 +61,7 @@ t.test('a quiet stream shows that it lives, by a line that stands in front of th
 t.test('a body that fails cuts the connection: it never looks complete', async t => {
   let fail = (): void => undefined
   const begun = new Promise<void>(resolve => { fail = resolve })
-  const response = await asked(t, {
+  const response = await responseTo(t, {
     status: 200,
     headers: {},
     body: (async function * () {
@@ -76,7 +76,7 @@ t.test('a body that fails cuts the connection: it never looks complete', async t
 
 t.test('a text comes out as it went in, whatever its letters', async t => {
   const pieces = ['data: plain\n\n', '', 'data: “naïve” 漢字 👋\n\n', 'data: größe\n\n', 'x'.repeat(100_000)]
-  const response = await asked(t, {
+  const response = await responseTo(t, {
     status: 200,
     headers: {},
     body: (async function * () { yield * pieces })()

@@ -217,10 +217,10 @@ t.test('streams are read alike at any cut, whatever the order and shape of their
   t.equal(read(named(completed), 2), 'upstream_stream_interrupted')
   t.equal(read(`${named(completed)}data: [DONE]\n\n`, 2), 'complete', 'the provider says that this is all')
   t.equal(read('data: [DONE]\n\n'), 'upstream_stream_interrupted')
-  const whole = named(completed).trimEnd()
-  t.equal(read(whole), 'complete', 'the blank line may be missing')
+  const complete = named(completed).trimEnd()
+  t.equal(read(complete), 'complete', 'the blank line may be missing')
   for (const missing of [1, 2, 10, 60, 200, 30_000]) {
-    t.equal(read(whole.slice(0, -missing)), 'upstream_invalid_response', `without its last ${missing} characters`)
+    t.equal(read(complete.slice(0, -missing)), 'upstream_invalid_response', `without its last ${missing} characters`)
   }
   t.equal(read('event: error\ndata: {"type":"error","error":{"code":"moderation_blocked","type":"image_generation_user_error","message":"no"}}\n\n'), 'content_policy_violation')
   t.equal(read('data: {"error":{"message":"x","code":429}}\n\n'), 'rate_limit_exceeded')

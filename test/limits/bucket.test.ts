@@ -32,11 +32,11 @@ t.test('a bucket never gives more than a minute\'s worth and what it fills meanw
 })
 
 t.test('what is given back was never taken', async t => {
-  const before = fc.record({ limit: fc.integer({ min: 1, max: 997 }), owed: fc.nat(1000), waitMs: fc.nat(90_000), amount: fc.nat(500), heldMs: fc.nat(90_000) })
-  holds(t, fc.property(before, ({ limit, owed, waitMs: idleMs, amount, heldMs }) => {
+  const before = fc.record({ limit: fc.integer({ min: 1, max: 997 }), owed: fc.nat(1000), waitMs: fc.nat(90_000), amount: fc.nat(500), reservedMs: fc.nat(90_000) })
+  holds(t, fc.property(before, ({ limit, owed, waitMs: idleMs, amount, reservedMs }) => {
     const bucket = take(fullBucket, limit, owed, 1000)
     const tookMs = 1000 + idleMs
-    const endMs = tookMs + heldMs
+    const endMs = tookMs + reservedMs
     const back = take(take(bucket, limit, amount, tookMs), limit, -amount, endMs)
     return fullInMs(back, limit, endMs) === fullInMs(bucket, limit, endMs) && remaining(back, limit, endMs) === remaining(bucket, limit, endMs)
   }), { numRuns: 500 })

@@ -122,7 +122,7 @@ t.test('a gateway that was busy looks for others before it reserves, and one tha
   t.ok(await later)
 })
 
-t.test('a gateway that closes takes nothing with it, and the other one has the whole budget', async t => {
+t.test('a gateway that closes takes nothing with it, and the other one has the entire budget', async t => {
   const directory = t.testdir()
   const [blue, green] = [await peer(t, directory, 'blue'), await peer(t, directory, 'green')]
   await Promise.all([blue.reserve(), green.reserve()])

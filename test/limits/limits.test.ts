@@ -53,11 +53,11 @@ async function start (
 /** A provider that answers on command. */
 function gated (): { readonly script: () => Promise<Script>, readonly open: () => void } {
   let open = (): void => undefined
-  const gate = new Promise<void>(resolve => { open = resolve })
+  const opened = new Promise<void>(resolve => { open = resolve })
   return {
     open: () => open(),
     script: async () => {
-      await gate
+      await opened
       return { pieces: [chatAnswer('x')] }
     }
   }
@@ -197,7 +197,7 @@ t.test('however a call ends, nothing stays reserved', async t => {
       t.equal(set.limiter.counters.open, 0)
     })
   }
-  const leave = (body: object, when: 'asked' | 'reading') => async ({ ask, upstream }: Limited): Promise<undefined> => {
+  const leave = (body: object, when: 'sent' | 'reading') => async ({ ask, upstream }: Limited): Promise<undefined> => {
     const leaving = new AbortController()
     const answer = ask(body, { signal: leaving.signal })
     answer.catch(() => undefined)
@@ -212,8 +212,8 @@ t.test('however a call ends, nothing stays reserved', async t => {
   await row('a refusal by the provider', { status: 400, pieces: ['{}'] }, 400, async ({ ask }) => await ask())
   await row('an answer that cannot be read', { pieces: ['nonsense'] }, 502, async ({ ask }) => await ask())
   await row('a stream that breaks off', { ...broken, then: 'fin' }, 200, async ({ ask }) => await ask({ stream: true }))
-  await row('a caller who leaves before the answer', { silent: true }, 'left', leave({}, 'asked'))
-  await row('a caller who leaves before a stream', { silent: true }, 'left', leave({ stream: true }, 'asked'))
+  await row('a caller who leaves before the answer', { silent: true }, 'left', leave({}, 'sent'))
+  await row('a caller who leaves before a stream', { silent: true }, 'left', leave({ stream: true }, 'sent'))
   await row('a caller who leaves during a stream', { ...broken, then: 'stall' }, 'left', leave({ stream: true }, 'reading'))
   await row('a caller who leaves, and what is read on', stream, 'left', leave({ stream: true }, 'reading'), { provider: { onDisconnect: 'drain' } })
   await row('a deadline', { silent: true }, 504, async ({ ask }) => await ask(), { parts: { limits: { ...settings().limits, callMs: 300 } } })

@@ -81,11 +81,11 @@ t.test('calls at once without a bound of their own spend no more than the budget
 t.test('an answer is limited to what is left', async t => {
   const provider = await greedyProvider(t)
   const { ask } = await start(t, provider, { budget: { usd: 0.05, per: 'day' } })
-  const asked = (): number | undefined => (Object(provider.upstream.requests.at(-1)?.json) as { max_completion_tokens?: number }).max_completion_tokens
+  const sentLimit = (): number | undefined => (Object(provider.upstream.requests.at(-1)?.json) as { max_completion_tokens?: number }).max_completion_tokens
   t.equal((await ask({ max_completion_tokens: 1000 })).status, 200)
-  t.equal(asked(), 1000, 'a bound of the caller that can be paid stays')
+  t.equal(sentLimit(), 1000, 'a bound of the caller that can be paid stays')
   t.equal((await ask({ max_tokens: 1_000_000 })).status, 200)
-  t.ok((asked() ?? Infinity) < 4000, `${asked()} tokens`)
+  t.ok((sentLimit() ?? Infinity) < 4000, `${sentLimit()} tokens`)
   t.equal((await ask()).status, 402)
 })
 

@@ -6,7 +6,7 @@ import type { AddressInfo } from 'node:net'
 
 t.test('slugs the operator does not know are looked up in the registry, once', async t => {
   const server = await startToolServer(t)
-  const asked: string[] = []
+  const paths: string[] = []
   const answers: Record<string, unknown> = {
     '/v0/servers?search=org%2Ftest&version=latest&limit=100': {
       servers: [{ server: { name: 'io.github.org/test' } }, { server: { name: 'io.github.org/test-more' } }]
@@ -21,7 +21,7 @@ t.test('slugs the operator does not know are looked up in the registry, once', a
     '/v0/servers?search=org%2Ftwo&version=latest&limit=100': { servers: [{ name: 'a.org/two' }, { name: 'b.org/two' }] }
   }
   const registry = createServer((request, response) => {
-    asked.push(request.url ?? '')
+    paths.push(request.url ?? '')
     const answer = answers[request.url ?? '']
     response.writeHead(answer === undefined ? 404 : 200).end(JSON.stringify(answer ?? {}))
   })
@@ -32,7 +32,7 @@ t.test('slugs the operator does not know are looked up in the registry, once', a
 
   t.strictSame((await open(servers, { mcp_servers: 'org/test@1.2.0' })).errors, {})
   t.equal((await open(servers, { mcp_servers: { slug: 'org/test', version: '1.2.0' } })).offered.length, 9)
-  t.equal(asked.length, 2)
+  t.equal(paths.length, 2)
   t.match(await open(servers, { mcp_servers: 'org/keyed' }), {
     errors: { 'org/keyed': { code: 'resolve', recommendation: /X-Key/ } }
   })

@@ -10,7 +10,7 @@ import { plainCommand } from '../support/plain-node.ts'
 
 const root = join(import.meta.dirname, '../../..')
 
-// The compiler reads the declarations of every dependency: six seconds of a whole processor.
+// The compiler reads the declarations of every dependency: six seconds of one processor.
 t.setTimeout(300_000)
 
 /** Without the providers of the machine that runs the tests. */
@@ -118,7 +118,7 @@ t.test('the examples run', async t => {
   const [code, out] = await run('node', 'out/own-stage.js')
   t.equal(code, 0)
   t.match(out, /^data: \{.*"content":" ANYBODY"/m)
-  for (const name of ['whole-gateway', 'own-provider', 'guard']) await started(t, 'node', `out/${name}.js`)
+  for (const name of ['embedded-gateway', 'own-provider', 'guard']) await started(t, 'node', `out/${name}.js`)
 })
 
 t.test('what is not public cannot be imported', async t => {

@@ -250,7 +250,7 @@ t.test('each format has its own body and media type, written here where the mode
   const json = 'application/json; charset=utf-8'
   const plain = 'text/plain; charset=utf-8'
   const cue = '00:00:00,000 --> 00:00:01,500'
-  const rows: ReadonlyArray<readonly [model: string, format: string, asked: string, type: string, body: string | RegExp]> = [
+  const rows: ReadonlyArray<readonly [model: string, format: string, sentFormat: string, type: string, body: string | RegExp]> = [
     ['openai/whisper-1', '', 'json', json, '{"text":"Hello.","usage":{"type":"duration","seconds":2}}'],
     ['openai/whisper-1', 'text', 'text', plain, '{"looks": "like JSON"}\n'],
     ['openai/whisper-1', 'srt', 'srt', plain, native['srt']?.[0] ?? ''],
@@ -260,7 +260,7 @@ t.test('each format has its own body and media type, written here where the mode
     ['groq/whisper-large-v3', 'srt', 'verbose_json', plain, `1\n${cue}\nHello.\n\n`],
     ['groq/whisper-large-v3', 'vtt', 'verbose_json', 'text/vtt; charset=utf-8', `WEBVTT\n\n${cue.replaceAll(',', '.')}\nHello.\n\n`]
   ]
-  for (const [model, format, asked, type, body] of rows) {
+  for (const [model, format, sentFormat, type, body] of rows) {
     const response = await sendForm(api, transcriptions, { model, ...format !== '' && { response_format: format } })
     t.equal(response.status, 200, `${model} ${format}`)
     t.equal(response.headers.get('content-type'), type)
@@ -269,7 +269,7 @@ t.test('each format has its own body and media type, written here where the mode
     else t.match(text, body)
     t.notMatch(text, '"words"', 'words were not requested')
     const sent = upstream.requests.at(-1)
-    t.same(sent && (await partsOf(sent)).find(([name]) => name === 'response_format'), ['response_format', asked])
+    t.same(sent && (await partsOf(sent)).find(([name]) => name === 'response_format'), ['response_format', sentFormat])
   }
 })
 
@@ -310,13 +310,13 @@ t.test('a transcript is streamed, and where the model does not stream it still c
     'data: {"type":"transcript.text.delta","delta":"Hello."}',
     'data: {"type":"transcript.text.done","text":"Hello.","usage":{"type":"duration","seconds":2}}', 'data: [DONE]', ''
   ].join('\n\n'))
-  const asked = upstream.requests[1] === undefined ? [] : await partsOf(upstream.requests[1])
-  t.notOk(asked.some(([name]) => name === 'stream'), 'it would be ignored')
+  const sentFormat = upstream.requests[1] === undefined ? [] : await partsOf(upstream.requests[1])
+  t.notOk(sentFormat.some(([name]) => name === 'stream'), 'it would be ignored')
 
   const cut = await (await sendForm(api, transcriptions, { model: 'openai/gpt-4o-transcribe', stream: 'true' })).text()
   t.match(cut, /event: error\ndata: .*upstream_stream_interrupted/)
-  const whole = await sendForm(api, transcriptions, { model: 'openai/gpt-4o-transcribe' })
-  t.same(await json(whole), { text: 'Hello.', logprobs, usage }, 'events where none were asked for')
+  const complete = await sendForm(api, transcriptions, { model: 'openai/gpt-4o-transcribe' })
+  t.same(await json(complete), { text: 'Hello.', logprobs, usage }, 'events where none were asked for')
   await until(() => api.lines.length === 4, 'four lines in the log')
   t.match(api.lines[0], { usage: { prompt: 14, completion: 3, total: 17 }, streamed: true })
 })

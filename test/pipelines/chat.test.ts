@@ -45,10 +45,10 @@ async function json (response: Response): Promise<Record<string, unknown>> {
 
 t.test('a complete answer and a streamed one say the same, under the gateway\'s own name', async t => {
   const { upstream, api } = await start(t, answering(['Hel', 'lo']))
-  const whole = await api.post(path, question)
-  t.equal(whole.status, 200)
-  t.match(whole.headers.get('content-type'), /^application\/json/)
-  t.match(await json(whole), {
+  const complete = await api.post(path, question)
+  t.equal(complete.status, 200)
+  t.match(complete.headers.get('content-type'), /^application\/json/)
+  t.match(await json(complete), {
     id: /^chatcmpl-/, object: 'chat.completion', created: Number, model: 'openai/gpt-5',
     choices: [{ index: 0, message: { role: 'assistant', content: 'Hello', refusal: null }, finish_reason: 'stop' }],
     usage: { prompt_tokens: 3, completion_tokens: 1, total_tokens: 4 }
@@ -254,8 +254,8 @@ t.test('a stream that ends in the middle of an event was interrupted', async t =
   }
   const early = await start(t, { headers: eventStream, pieces: [head.slice(0, 40)] })
   t.match(await json(await early.api.post(path, { ...question, stream: true })), { error: { code: 'upstream_stream_interrupted' } })
-  const whole = await start(t, { headers: eventStream, pieces: [head + first.slice(0, 40)] })
-  t.match(await json(await whole.api.post(path, question)), { error: { code: 'upstream_stream_interrupted' } })
+  const complete = await start(t, { headers: eventStream, pieces: [head + first.slice(0, 40)] })
+  t.match(await json(await complete.api.post(path, question)), { error: { code: 'upstream_stream_interrupted' } })
   const wrong = await start(t, { headers: eventStream, pieces: ['data: {"id":\n\n'] })
   t.match(await json(await wrong.api.post(path, { ...question, stream: true })), { error: { code: 'upstream_invalid_response' } })
 })
@@ -306,15 +306,15 @@ t.test('a list of models is tried in order, each with its settings, until one an
 })
 
 t.test('answers that are not what was asked for are read all the same', async t => {
-  const whole = chatAnswer('Hi')
+  const complete = chatAnswer('Hi')
   const stream = chatFrames(['Hi']).join('')
   const cases: Array<[string, Script, boolean]> = [
-    ['JSON where a stream was asked', { pieces: [whole] }, true],
-    ['JSON that calls itself a stream', { headers: eventStream, pieces: [`\n\n${whole}`] }, true],
+    ['JSON where a stream was asked', { pieces: [complete] }, true],
+    ['JSON that calls itself a stream', { headers: eventStream, pieces: [`\n\n${complete}`] }, true],
     ['a stream where JSON was asked', { headers: eventStream, pieces: [stream] }, false],
     ['a stream that calls itself JSON', { pieces: [stream] }, true],
     ['a stream with a byte order mark', { headers: eventStream, pieces: [`\ufeff${stream}`] }, true],
-    ['JSON after empty lines', { pieces: ['\n', '\n', '\n', whole] }, false],
+    ['JSON after empty lines', { pieces: ['\n', '\n', '\n', complete] }, false],
     ['a compressed stream', { headers: { ...eventStream, 'content-encoding': 'gzip' }, pieces: [gzipSync(stream)] }, true],
     ['one byte at a time', { headers: eventStream, pieces: [...Buffer.from(stream)].map(byte => Buffer.of(byte)) }, true]
   ]
@@ -329,7 +329,7 @@ t.test('answers that are not what was asked for are read all the same', async t 
     ['HTML', { headers: { 'content-type': 'text/html' }, pieces: ['<html>gateway</html>'] }],
     ['nothing', {}],
     ['words', { pieces: ['ok'] }],
-    ['half an answer', { pieces: [whole.slice(0, 40)] }],
+    ['half an answer', { pieces: [complete.slice(0, 40)] }],
     ['an error under status 200', { pieces: ['{"error":{"message":"no"}}'] }],
     ['a redirect', { status: 302, headers: { location: 'http://127.0.0.1:1/' } }]
   ]
@@ -404,12 +404,12 @@ t.test('callers who never read hold up the provider, not the memory', async t =>
 t.test('a gateway that closes lets calls end, refuses new ones and then ends what is left', async t => {
   const [head = '', first = '', ...rest] = chatFrames(['a', 'b'])
   let go = (): void => undefined
-  const gate = new Promise<void>(resolve => { go = resolve })
+  const opened = new Promise<void>(resolve => { go = resolve })
   const { api, upstream } = await start(t, {
     headers: eventStream,
     pieces: (async function * () {
       yield head + first
-      await gate
+      await opened
       yield rest.join('')
     })()
   })
@@ -515,11 +515,11 @@ t.test('settings that come with a model are checked, and only shape the answer',
   await row({ tools: 5 }, { loc: ['body', 'model', 1, 'settings', 'tools'] })
   await row({ tools: [null] }, { loc: ['body', 'model', 1, 'settings', 'tools', 0] })
   await row({ temperature: 99 }, { loc: ['body', 'model', 1, 'settings', 'temperature'] })
-  const whole = await api.post(path, {
+  const complete = await api.post(path, {
     messages: 'hi',
     model: { model: 'openai/gpt-5', settings: { seed: 4, stop_sequences: ['x'], tool_choice: { type: 'any' }, temperature: null, unheard: 1 } }
   })
-  t.match(whole.headers.get('content-type'), /json/)
+  t.match(complete.headers.get('content-type'), /json/)
   t.same(upstream.requests[0]?.json, { model: 'gpt-5', messages: [{ role: 'user', content: 'hi' }], seed: 4, stop: ['x'] })
   const refused = await api.post(path, { messages: 'hi', model: { model: 'openai/gpt-5', settings: { stream: true } } })
   t.equal(refused.status, 400)

@@ -213,9 +213,9 @@ t.test('a completion that failed answers as the call would have, and goes on doi
   for (const [script, status, code, kept] of cases) {
     const { upstream, api } = await start(t, ({ method }) => method === 'POST' ? accepted : script)
     const id = await begin(api)
-    for (const asked of [1, 2]) {
+    for (const attempt of [1, 2]) {
       const response = await fetched(api, id)
-      t.equal(response.status, status, `${code} ${asked}`)
+      t.equal(response.status, status, `${code} ${attempt}`)
       t.match(await json(response), { error: { code } })
     }
     t.equal(upstream.requests.length, kept ? 2 : 3, `${code} is ${kept ? 'kept' : 'asked for again'}`)
@@ -249,11 +249,11 @@ t.test('a key that is refused at the fetch is the caller\'s if it was theirs, an
 
 t.test('nothing is lost between fetching and answering', async t => {
   let go = (): void => undefined
-  const gate = new Promise<void>(resolve => { go = resolve })
+  const opened = new Promise<void>(resolve => { go = resolve })
   const { upstream, api } = await start(t, async ({ method }, number) => {
     if (method === 'POST') return accepted
     if (number > 1) return { status: 404 }
-    await gate
+    await opened
     return { pieces: [chatAnswer('once')] }
   })
   const id = await begin(api)
@@ -310,9 +310,9 @@ const later = { model: 'openai/gpt-5' }
 
 t.test('the gateway defers for providers that cannot, and keeps no question it has answered', async t => {
   let go = (): void => undefined
-  const gate = new Promise<void>(resolve => { go = resolve })
+  const opened = new Promise<void>(resolve => { go = resolve })
   const { api, database, upstream } = await start(t, async () => {
-    await gate
+    await opened
     return { pieces: [chatAnswer('emulated')] }
   }, emulated)
   const id = await begin(api, later)
@@ -376,14 +376,14 @@ t.test('what is kept for a key is bounded, and an answer that was paid for is ke
   let answer = await fetched(api, id)
   while (answer.status === 202) answer = await fetched(api, id)
   t.match(await json(answer), { choices: [{ message: { content: /^x{2000}$/ } }] })
-  const asked = upstream.requests.length
+  const requests = upstream.requests.length
   for (const model of [later, {}]) {
     const refused = await api.post(path, { ...question, ...model })
     t.equal(refused.status, 429)
     t.equal(refused.headers.get('x-should-retry'), 'false')
     t.match(await json(refused), { error: { code: 'insufficient_quota', message: /kept for this key take 2048 bytes or more/ } })
   }
-  t.equal(upstream.requests.length, asked, 'the provider was not asked')
+  t.equal(upstream.requests.length, requests, 'the provider was not asked')
   const other = await api.post(path, { ...question, ...later }, { headers: { authorization: `Bearer ${otherKey}` } })
   t.equal(other.status, 200)
   t.equal((await fetched(api, id)).status, 200, 'what is there can still be had')
@@ -395,11 +395,11 @@ t.test('while another process writes, reads go on and writes wait their turn', a
   const other = await openDatabase(dirname(database.path))
   t.teardown(other.close)
   await sql`begin immediate`.execute(other.query)
-  const asked = api.post(path, { ...question, ...later })
+  const answer = api.post(path, { ...question, ...later })
   t.equal((await fetched(api, id)).status, 202)
   t.equal((await api.get('/livez')).status, 200)
   await sql`commit`.execute(other.query)
-  t.equal((await asked).status, 200)
+  t.equal((await answer).status, 200)
 })
 
 t.test('a call that was waiting or running when the gateway closed is answered after the next start', async t => {

@@ -304,7 +304,7 @@ t.test('failures of a provider mean what they mean everywhere', async t => {
   t.match(await json(wrong), { error: { code: 'model_not_found', message: /endpoint/ } })
 })
 
-t.test('thousands of vectors arrive whole, from a provider that sends them in pieces', async t => {
+t.test('thousands of vectors arrive complete, from a provider that sends them in pieces', async t => {
   const numbers = Array.from({ length: 256 }, (_, index) => Math.fround(Math.sin(index) / 16))
   const { upstream, api } = await start(t, request => {
     const { pieces } = list(inputs(request).map((_, index) => [index, ...numbers]))

@@ -304,8 +304,8 @@ t.test('Gemini paints too, one picture per request', async t => {
   t.teardown(upstream.close)
   const api = await testGateway(t, { providers: [upstreamAt(upstream.url, 'google', 'google')] })
   const model = 'google/gemini-2.5-flash-image'
-  const whole = await api.post(path, { model, prompt: 'cat', n: 3, size: '1792x1024' })
-  t.match(await whole.json(), { created: Number, data: [{ b64_json: 'AAAA' }, { b64_json: 'AAAA' }, { b64_json: 'AAAA' }] })
+  const complete = await api.post(path, { model, prompt: 'cat', n: 3, size: '1792x1024' })
+  t.match(await complete.json(), { created: Number, data: [{ b64_json: 'AAAA' }, { b64_json: 'AAAA' }, { b64_json: 'AAAA' }] })
   t.equal(upstream.requests.length, 3)
   t.match(upstream.requests[0], {
     path: '/v1beta/models/gemini-2.5-flash-image:generateContent',
@@ -394,9 +394,9 @@ t.test('official clients get their images', async t => {
   // No environment: the address is given.
   const dedalus = new Dedalus({ baseURL: api.url, apiKey: testKey, environment: null as unknown as 'development', maxRetries: 0 })
   const request = { model: 'sandbox/painter', prompt: 'a cat', n: 2 }
-  const whole = await openai.images.generate(request)
-  t.equal(whole.data?.length, 2)
-  t.ok(Buffer.from(whole.data?.[0]?.b64_json ?? '', 'base64').length > 100)
+  const complete = await openai.images.generate(request)
+  t.equal(complete.data?.length, 2)
+  t.ok(Buffer.from(complete.data?.[0]?.b64_json ?? '', 'base64').length > 100)
   const seen: string[] = []
   for await (const event of await openai.images.generate({ ...request, n: 1, stream: true, partial_images: 1 })) seen.push(event.type)
   t.same(seen, ['image_generation.partial_image', 'image_generation.completed'])

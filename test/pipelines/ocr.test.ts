@@ -231,15 +231,15 @@ t.test('no key waits until all the documents of another key are counted', async 
     providers: [upstreamAt(`${upstream.url}/v1`, 'mistral', 'mistral')], limits: { ...settings().limits, callMs: 60_000 }
   }, { other: { id: 'key-2', name: 'other' } })
   const document = { type: 'document_url', document_url: dataUrl(textPdf([['x']])) }
-  const answered: string[] = []
+  const finished: string[] = []
   const send = async (name: string, init: RequestInit = {}): Promise<void> => {
     t.equal((await api.post(path, { document }, init)).status, 200)
-    answered.push(name)
+    finished.push(name)
   }
   const many = Array.from({ length: 7 }, async () => await send('many'))
   await Promise.race(many)
   await Promise.all([...many, send('one', { headers: { authorization: 'Bearer other' } })])
-  t.not(answered.at(-1), 'one', 'although it came last')
+  t.not(finished.at(-1), 'one', 'although it came last')
 })
 
 t.test('an address that turns out to be an image is asked for again, once', async t => {
@@ -309,12 +309,12 @@ t.test('two minutes are what a document gets, however long the provider may take
   })
   mock.timers.enable({ apis: ['setTimeout'] })
   t.teardown(() => mock.timers.reset())
-  let answered = false
-  const answer = api.post(path, { document: { document_url: 'https://example.com/a.pdf' } }).finally(() => { answered = true })
+  let finished = false
+  const answer = api.post(path, { document: { document_url: 'https://example.com/a.pdf' } }).finally(() => { finished = true })
   const seen = await upstream.request(0)
   mock.timers.tick(119_999)
   await (await api.get('/livez')).text()
-  t.notOk(answered)
+  t.notOk(finished)
   mock.timers.tick(1)
   const response = await answer
   t.equal(response.status, 504)

@@ -32,16 +32,16 @@ function plain (value: unknown): unknown {
 t.test('the official client gets a complete answer, and the same one streamed', async t => {
   const { client } = await sandbox(t)
   const request = { model: 'sandbox/echo', input: 'Hello', instructions: 'Be brief.', metadata: { a: 'b' } }
-  const whole = await client.responses.create(request)
-  t.equal(whole.output_text, 'This is Headgate\'s sandbox, a simulator without a model behind it. My instructions are: "Be brief.". You said: "Hello".')
+  const complete = await client.responses.create(request)
+  t.equal(complete.output_text, 'This is Headgate\'s sandbox, a simulator without a model behind it. My instructions are: "Be brief.". You said: "Hello".')
   const stream = client.responses.stream(request)
   let text = ''
   stream.on('response.output_text.delta', ({ delta }) => { text += delta })
   const streamed = await stream.finalResponse()
-  t.equal(text, whole.output_text)
+  t.equal(text, complete.output_text)
   const { output_parsed: _, ...final } = streamed
-  t.match(plain(final.output), plain(whole.output))
-  t.strictSame(plain({ ...final, output: [] }), plain({ ...whole, output: [] }), 'every other field')
+  t.match(plain(final.output), plain(complete.output))
+  t.strictSame(plain({ ...final, output: [] }), plain({ ...complete, output: [] }), 'every other field')
 })
 
 t.test('a complete response on the wire', async t => {

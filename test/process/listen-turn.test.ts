@@ -5,7 +5,7 @@ import { giveListenTurn, waitForListenTurn } from '../../lib/process/listen-turn
 type Message = Parameters<NonNullable<Parameters<typeof waitForListenTurn>[0]['send']>>[0]
 
 /** Both ends of a channel: what one sends the other receives. */
-function channel () {
+function ipcPair () {
   const [worker, primary] = [new EventEmitter(), new EventEmitter()]
   const end = (own: EventEmitter, other: EventEmitter) => Object.assign(own, { send: (message: Message) => other.emit('message', message), connected: true })
   return { worker: end(worker, primary), primary: end(primary, worker) }
@@ -13,7 +13,7 @@ function channel () {
 
 t.test('a worker is given the port that the gateway has, or none to keep that of its settings', async t => {
   for (const port of [4711, undefined]) {
-    const { worker, primary } = channel()
+    const { worker, primary } = ipcPair()
     let freed = 0
     giveListenTurn(worker, () => { freed++; return port })
     worker.emit('message', { limits: 'settle' })
@@ -23,7 +23,7 @@ t.test('a worker is given the port that the gateway has, or none to keep that of
 })
 
 t.test('a worker without a primary waits for no one', async t => {
-  const { primary } = channel()
+  const { primary } = ipcPair()
   const waiting = waitForListenTurn(primary)
   primary.emit('disconnect')
   t.equal(await waiting, undefined)

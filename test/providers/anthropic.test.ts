@@ -32,8 +32,8 @@ function ask (request: Partial<ChatInput> = {}, model = 'claude-haiku-4-5', stre
   }
 }
 
-function bodyOf (asked: Ask<ChatInput>): MessagesRequest {
-  return JSON.parse(String(anthropicChat.request(asked).body)) as MessagesRequest // what it is printed from
+function bodyOf (question: Ask<ChatInput>): MessagesRequest {
+  return JSON.parse(String(anthropicChat.request(question).body)) as MessagesRequest // what it is printed from
 }
 
 function body (request: Partial<ChatInput>, model?: string): MessagesRequest {
@@ -41,12 +41,12 @@ function body (request: Partial<ChatInput>, model?: string): MessagesRequest {
 }
 
 /** Fixtures of deprecated calls answer a caller who offers deprecated functions. */
-function asked (fixture: string): Ask<ChatInput> {
+function question (fixture: string): Ask<ChatInput> {
   return ask(fixture.startsWith('legacy') ? { functions: [{ name: 'ferry_times' }] } : {})
 }
 
 function stream (name: string): ChatEvent[] {
-  return readEvents([read(`${name}.sse`)], streamOf(anthropicChat, asked(name)))
+  return readEvents([read(`${name}.sse`)], streamOf(anthropicChat, question(name)))
 }
 
 function eventsOf (...messages: object[]): ChatEvent[] {
@@ -91,7 +91,7 @@ t.test('every recorded stream gives its events, however its bytes are cut', asyn
   for (const name of names) {
     const expected: unknown = JSON.parse(read(name.replace('.sse', '.events.json')).toString())
     for (const size of cutSizes) {
-      const events = readEvents(cut(read(name), size), streamOf(anthropicChat, asked(name)))
+      const events = readEvents(cut(read(name), size), streamOf(anthropicChat, question(name)))
       t.strictSame(events, expected, `${name} ${size}`)
     }
   }
@@ -101,8 +101,8 @@ t.test('a complete answer gives what the stream of the same answer folds to', as
   const names = readdirSync(fixtures).filter(name => name.endsWith('.json') && !/\.(?:events|request)\./.test(name))
   t.ok(names.length > 8)
   for (const name of names.map(name => name.replace('.json', ''))) {
-    const whole = readResponse(anthropicChat, JSON.parse(read(`${name}.json`).toString()), asked(name))
-    t.strictSame(folded(whole), folded(stream(name)), name)
+    const complete = readResponse(anthropicChat, JSON.parse(read(`${name}.json`).toString()), question(name))
+    t.strictSame(folded(complete), folded(stream(name)), name)
   }
 })
 
@@ -145,8 +145,8 @@ t.test('any answer, streamed in any pieces, folds to the complete answer', async
       messages.push({ type: 'content_block_stop', index })
     }
     messages.push({ ...finish, usage: { output_tokens: outputTokens } }, stop)
-    const whole = { type: 'message', content, stop_reason: 'end_turn', usage: { input_tokens: 5, output_tokens: outputTokens } }
-    t.strictSame(folded(eventsOf(...messages)), folded(readResponse(anthropicChat, whole, ask())))
+    const complete = { type: 'message', content, stop_reason: 'end_turn', usage: { input_tokens: 5, output_tokens: outputTokens } }
+    t.strictSame(folded(eventsOf(...messages)), folded(readResponse(anthropicChat, complete, ask())))
   }), { numRuns: 60 })
 })
 

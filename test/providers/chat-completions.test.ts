@@ -54,9 +54,9 @@ t.test('every recorded stream gives its events, however its bytes are cut', asyn
   for (const name of names) {
     const bytes = readFileSync(join(fixtures, name))
     const expected: unknown = JSON.parse(readFileSync(join(fixtures, name.replace('.sse', '.events.json')), 'utf8'))
-    const asked = ask({ n: 2, ...name.startsWith('function-call') && { functions: [{ name: 'weather' }] } })
+    const question = ask({ n: 2, ...name.startsWith('function-call') && { functions: [{ name: 'weather' }] } })
     for (const size of cutSizes) {
-      t.same(plain(readEvents(cut(bytes, size), streamOf(chatCompletions, asked))), expected, `${name} ${size}`)
+      t.same(plain(readEvents(cut(bytes, size), streamOf(chatCompletions, question))), expected, `${name} ${size}`)
     }
   }
 })
@@ -131,7 +131,7 @@ t.test('a refusal by status is mapped, and its words reach only the caller at fa
 })
 
 t.test('a complete answer gives the events of the stream that says the same', async t => {
-  const whole = {
+  const complete = {
     id: 'chatcmpl-A1',
     service_tier: 'default',
     system_fingerprint: 'fp_1',
@@ -145,7 +145,7 @@ t.test('a complete answer gives the events of the stream that says the same', as
     }],
     usage: { prompt_tokens: 1, completion_tokens: 2, total_tokens: 3 }
   }
-  t.same(readResponse(chatCompletions, whole, ask()), [
+  t.same(readResponse(chatCompletions, complete, ask()), [
     { type: 'response-start', fingerprint: 'fp_1', serviceTier: 'default' },
     { type: 'reasoning-delta', choice: 0, text: 'hm' },
     { type: 'text-delta', choice: 0, text: 'Hello' },

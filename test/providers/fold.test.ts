@@ -1,5 +1,5 @@
 /**
- * One answer has two forms on the wire of a provider: whole, and streamed in pieces of any size.
+ * One answer has two forms on the wire of a provider: complete, and streamed in pieces of any size.
  * Whatever it says, a caller who folds the stream has what the other caller gets at once.
  */
 
@@ -32,9 +32,9 @@ function sse (payloads: readonly object[], end = ''): string {
 
 /** @throws AssertionError, from which the generator works its way back to the smallest answer */
 function agree (
-  adapter: Adapter<ChatInput, ChatEvent>, ask: Ask<ChatInput>, { whole, stream }: { whole: object, stream: string }
+  adapter: Adapter<ChatInput, ChatEvent>, ask: Ask<ChatInput>, { complete, stream }: { complete: object, stream: string }
 ): void {
-  deepStrictEqual(folded(readEvents([Buffer.from(stream)], streamOf(adapter, ask))), folded(readResponse(adapter, whole, ask)))
+  deepStrictEqual(folded(readEvents([Buffer.from(stream)], streamOf(adapter, ask))), folded(readResponse(adapter, complete, ask)))
 }
 
 /** Takes turns between lists, as choices do that are written at the same time. */
@@ -49,9 +49,9 @@ const object = fc.dictionary(fc.string({ maxLength: 4 }), fc.jsonValue({ maxDept
 const logprob = fc.record({ token: text, logprob: fc.integer({ min: -9, max: 0 }), bytes: fc.constant(null), top_logprobs: fc.constant([]) })
 
 /** The text in as many pieces as there are cuts, and one more. */
-function cutAt (whole: string, cuts: readonly number[]): string[] {
-  const places = [0, ...cuts.map(cut => cut % (whole.length + 1)).toSorted((a, b) => a - b), whole.length]
-  return places.slice(1).map((place, at) => whole.slice(places[at], place))
+function cutAt (text: string, cuts: readonly number[]): string[] {
+  const places = [0, ...cuts.map(cut => cut % (text.length + 1)).toSorted((a, b) => a - b), text.length]
+  return places.slice(1).map((place, at) => text.slice(places[at], place))
 }
 
 const cuts = fc.array(fc.nat(200), { maxLength: 3 })
@@ -116,7 +116,7 @@ const dialect = fc.record({ choices: fc.array(choice, { minLength: 1, maxLength:
       finish_reason: said.finish
     }))
     return {
-      whole: { ...head, object: 'chat.completion', choices: messages, usage, citations },
+      complete: { ...head, object: 'chat.completion', choices: messages, usage, citations },
       stream: sse([...interleaved(lists), chunk([], { usage, citations })], 'data: [DONE]\n\n')
     }
   })
@@ -149,28 +149,28 @@ const gemini = fc.record({ candidates: fc.array(candidate, { minLength: 1, maxLe
   }
   const half = { ...usageMetadata, candidatesTokenCount: 0 } // running totals: the last one counts
   const written = candidates.map(({ parts, finishReason, late }, index) => {
-    const said = parts.map((part, at): { whole: object, pieces: object[] } => 'pieces' in part
-      ? { whole: { text: part.pieces.join(''), thought: part.thought }, pieces: part.pieces.map(text => ({ text, thought: part.thought })) }
+    const said = parts.map((part, at): { complete: object, pieces: object[] } => 'pieces' in part
+      ? { complete: { text: part.pieces.join(''), thought: part.thought }, pieces: part.pieces.map(text => ({ text, thought: part.thought })) }
       : one({ functionCall: { id: `call_${index}_${at}`, name: 'f', args: part.args }, thoughtSignature: part.signature }))
     const pieces = said.flatMap(({ pieces }) => pieces).map((part, at, all) => ({
       index, content: { role: 'model', parts: [part] }, ...!late && at === all.length - 1 && { finishReason }
     }))
     const end = late || pieces.length === 0 ? [{ index, content: { role: 'model', parts: [{ text: '' }] }, finishReason }] : []
     return {
-      whole: { index, content: { role: 'model', parts: said.map(({ whole }) => whole) }, finishReason },
+      complete: { index, content: { role: 'model', parts: said.map(({ complete }) => complete) }, finishReason },
       stream: [...pieces, ...end].map(candidate => ({ candidates: [candidate], usageMetadata: half }))
     }
   })
   return {
     count: candidates.length,
-    whole: { candidates: written.map(({ whole }) => whole), usageMetadata },
+    complete: { candidates: written.map(({ complete }) => complete), usageMetadata },
     stream: sse([...interleaved(written.map(({ stream }) => stream)), { usageMetadata }])
   }
 })
 
 /** Returns a part that never comes in pieces. */
-function one (part: object): { whole: object, pieces: object[] } {
-  return { whole: part, pieces: [part] }
+function one (part: object): { complete: object, pieces: object[] } {
+  return { complete: part, pieces: [part] }
 }
 
 t.test('google: any answer, streamed in any pieces, folds to the complete answer', async t => {

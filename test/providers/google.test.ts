@@ -92,7 +92,7 @@ t.test('choices are numbered densely and in order, whatever candidates the provi
     const ask = googleAsk({ n: 3 })
     const expected = { choices: texts.map((content, index) => ({ index, message: { content }, finish_reason: 'stop' })) }
     const answers = {
-      whole: readResponse(googleChat, { candidates }, ask),
+      complete: readResponse(googleChat, { candidates }, ask),
       'streamed at once': readEvents([sse({ candidates })], streamOf(googleChat, ask))
     }
     for (const [name, events] of Object.entries(answers)) {
@@ -213,8 +213,8 @@ t.test('a refusal by status is mapped, and its words reach only the caller at fa
 })
 
 t.test('model and manner go into the path, the key into a header, nothing else leaks', async t => {
-  const whole = googleChat.request(googleAsk())
-  t.match(whole, { method: 'POST', path: '/v1beta/models/gemini-2.5-flash:generateContent' })
+  const complete = googleChat.request(googleAsk())
+  t.match(complete, { method: 'POST', path: '/v1beta/models/gemini-2.5-flash:generateContent' })
   const streamed = googleChat.request({ ...googleAsk({}, 'odd/na me?x'), streamed: true })
   t.equal(streamed.path, '/v1beta/models/odd%2Fna%20me%3Fx:streamGenerateContent?alt=sse')
   t.same(googleHeaders('k'), { 'x-goog-api-key': 'k' })

@@ -61,24 +61,24 @@ t.test('each kind gets the request without what it refuses', async t => {
     'prompt_cache_key', 'prompt_cache_retention', 'web_search_options', 'prediction', 'verbosity', 'modalities', 'logit_bias', 'logprobs',
     'top_logprobs', 'user', 'seed', 'n', 'reasoning_effort', 'tools', 'parallel_tool_calls'
   ]
-  const account = ['metadata', 'store', 'service_tier', 'safety_identifier', 'prompt_cache_key', 'prompt_cache_retention', 'web_search_options', 'prediction', 'verbosity', 'modalities']
+  const platformFields = ['metadata', 'store', 'service_tier', 'safety_identifier', 'prompt_cache_key', 'prompt_cache_retention', 'web_search_options', 'prediction', 'verbosity', 'modalities']
   const tokens = 'max_completion_tokens→max_tokens'
   const changes: Partial<Record<ProviderKind, string[]>> = {
     openai: [],
     sandbox: [],
     'azure-openai': ['-service_tier', '-safety_identifier'],
     xai: ['-metadata', '-store', '-service_tier', '-safety_identifier', '-prompt_cache_retention', '-prediction', '-verbosity', '-modalities', '-logit_bias'],
-    mistral: [...account.map(field => `-${field}`), tokens, 'seed→random_seed', '-logit_bias', '-logprobs', '-top_logprobs', '-user', '-stream_options', '+safe_prompt'],
-    groq: [...account.filter(field => field !== 'service_tier').map(field => `-${field}`), '-logit_bias', '-logprobs', '-top_logprobs', '-n'],
-    fireworks: [...account.map(field => `-${field}`), tokens, '+top_k'],
-    deepseek: [...account.map(field => `-${field}`), tokens, '-logit_bias', '-seed', '-user', '-parallel_tool_calls', '-n'],
-    together: [...account.map(field => `-${field}`), tokens, '+top_k'],
+    mistral: [...platformFields.map(field => `-${field}`), tokens, 'seed→random_seed', '-logit_bias', '-logprobs', '-top_logprobs', '-user', '-stream_options', '+safe_prompt'],
+    groq: [...platformFields.filter(field => field !== 'service_tier').map(field => `-${field}`), '-logit_bias', '-logprobs', '-top_logprobs', '-n'],
+    fireworks: [...platformFields.map(field => `-${field}`), tokens, '+top_k'],
+    deepseek: [...platformFields.map(field => `-${field}`), tokens, '-logit_bias', '-seed', '-user', '-parallel_tool_calls', '-n'],
+    together: [...platformFields.map(field => `-${field}`), tokens, '+top_k'],
     openrouter: ['-store', '-service_tier', 'reasoning_effort→reasoning', '+top_k', '-n'],
-    ollama: [...account.map(field => `-${field}`), tokens, '-logprobs', '-top_logprobs', '-logit_bias', '-parallel_tool_calls', '-n'],
-    vllm: [...account.map(field => `-${field}`), tokens, '+top_k'],
-    sglang: [...account.map(field => `-${field}`), tokens, '+top_k'],
-    'llama.cpp': [...account.map(field => `-${field}`), tokens, '+top_k', '-n'],
-    'lm-studio': [...account.map(field => `-${field}`), tokens, '-n'],
+    ollama: [...platformFields.map(field => `-${field}`), tokens, '-logprobs', '-top_logprobs', '-logit_bias', '-parallel_tool_calls', '-n'],
+    vllm: [...platformFields.map(field => `-${field}`), tokens, '+top_k'],
+    sglang: [...platformFields.map(field => `-${field}`), tokens, '+top_k'],
+    'llama.cpp': [...platformFields.map(field => `-${field}`), tokens, '+top_k', '-n'],
+    'lm-studio': [...platformFields.map(field => `-${field}`), tokens, '-n'],
     'openai-compatible': [tokens]
   }
   for (const [kind, rows] of Object.entries(changes)) {

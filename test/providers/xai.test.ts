@@ -81,8 +81,8 @@ t.test('a refusal by status blames the content, the field or the key, and names 
 t.test('the body holds what xAI knows, as it wants it', async t => {
   t.same(xaiBody({}), { model: 'grok-4.6', messages: [{ role: 'user', content: 'hi' }] })
   const { messages: _, model, tools, ...rest } = xaiBody(fixture('every field it takes'), true)
-  const { tools: __, ...asked } = fixture('every field it takes')
-  t.same(rest, { ...asked, stop: ['END'], stream: true, stream_options: { include_usage: true } })
+  const { tools: __, ...expected } = fixture('every field it takes')
+  t.same(rest, { ...expected, stop: ['END'], stream: true, stream_options: { include_usage: true } })
   t.equal(model, 'grok-4.6')
   t.same(tools, [{ type: 'function', function: { name: 'ferry_times', parameters: { type: 'object', properties: { pier: { anyOf: [{ type: 'string' }] } } } } }])
   t.same(xaiBody(fixture('fields of others')), { model: 'grok-4.6', messages: [{ role: 'user', content: 'hi' }], reasoning_effort: 'low' })

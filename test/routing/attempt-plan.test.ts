@@ -7,23 +7,23 @@ import type { Route } from '../../lib/core/route.ts'
 
 const [a, b] = [route('one/a'), route('two/b')]
 
-interface Played { readonly asked: string[], readonly waitedMs: number, readonly skipped: string[] }
+interface Played { readonly tried: string[], readonly waitedMs: number, readonly skipped: string[] }
 
 /** Follows a plan in which every attempt fails. */
 function play (routes: readonly Route[], health: RouteHealth, retries: number, failure: () => GatewayError): Played {
   const skipped: string[] = []
   const plan = new AttemptPlan(routes, health, { retries: () => retries, onSkip: ({ modelId }, why) => skipped.push(`${modelId} ${why}`) })
-  const asked: string[] = []
+  const tried: string[] = []
   let waitedMs = 0
   for (let planned = plan.first(); planned !== undefined;) {
-    asked.push(planned.route.modelId)
+    tried.push(planned.route.modelId)
     waitedMs += planned.waitMs
     const error = failure()
     const again = plan.reconnect(error)
     if (again === undefined) health.failed(planned.route, health.begin(planned.route), error)
     planned = again ?? plan.next(error)
   }
-  return { asked, waitedMs, skipped }
+  return { tried, waitedMs, skipped }
 }
 
 const fails = (code: ErrorCode, retryAfterSeconds?: number) => () => new GatewayError(code, { retryAfterSeconds })
@@ -32,34 +32,34 @@ const reset = () => new GatewayError('upstream_unreachable', { cause: Object.ass
 /** One that has seen many answers of both. */
 function healthy (): RouteHealth {
   const health = new RouteHealth()
-  for (let count = 0; count < 100; count++) for (const one of [a, b]) health.answered(one, health.begin(one), false, 1)
+  for (let count = 0; count < 100; count++) for (const one of [a, b]) health.succeeded(one, health.begin(one), false, 1)
   return health
 }
 
 t.test('every route is tried once before any is tried again', async t => {
-  const { asked, waitedMs } = play([a, b], healthy(), 2, fails('upstream_error'))
-  t.same(asked.slice(0, 2), ['one/a', 'two/b'])
-  t.same(asked.toSorted(), ['one/a', 'one/a', 'one/a', 'two/b', 'two/b', 'two/b'])
+  const { tried, waitedMs } = play([a, b], healthy(), 2, fails('upstream_error'))
+  t.same(tried.slice(0, 2), ['one/a', 'two/b'])
+  t.same(tried.toSorted(), ['one/a', 'one/a', 'one/a', 'two/b', 'two/b', 'two/b'])
   t.ok(waitedMs >= 2 * 187 + 2 * 375 && waitedMs <= 2 * 250 + 2 * 500, `${waitedMs} ms`)
 })
 
 t.test('only failures that may pass are tried again', async t => {
-  t.same(play([a, b], healthy(), 2, fails('upstream_auth_failed')).asked, ['one/a', 'two/b'])
-  t.same(play([a], healthy(), 2, fails('model_not_found')).asked, ['one/a'])
-  t.equal(play([a], healthy(), 2, fails('rate_limit_exceeded')).asked.length, 3)
+  t.same(play([a, b], healthy(), 2, fails('upstream_auth_failed')).tried, ['one/a', 'two/b'])
+  t.same(play([a], healthy(), 2, fails('model_not_found')).tried, ['one/a'])
+  t.equal(play([a], healthy(), 2, fails('rate_limit_exceeded')).tried.length, 3)
 })
 
 t.test('a call makes at most 16 attempts', async t => {
   const routes = Array.from({ length: 9 }, (_, index) => route(`one/${index}`))
-  t.equal(play(routes, healthy(), 10, fails('upstream_error')).asked.length, 16)
+  t.equal(play(routes, healthy(), 10, fails('upstream_error')).tried.length, 16)
 })
 
 t.test('the waits of a call are bounded in their sum', async t => {
   t.ok(play([a], healthy(), 10, fails('upstream_error')).waitedMs <= 20_000)
   const patient = play([a], healthy(), 10, fails('rate_limit_exceeded', 8))
-  t.equal(patient.asked.length, 3, 'twice 8 s, not three times')
+  t.equal(patient.tried.length, 3, 'twice 8 s, not three times')
   t.ok(patient.waitedMs <= 20_000)
-  t.equal(play([a], healthy(), 10, fails('rate_limit_exceeded', 21)).asked.length, 1)
+  t.equal(play([a], healthy(), 10, fails('rate_limit_exceeded', 21)).tried.length, 1)
 })
 
 t.test('a stale socket is replaced at once, is no failure and uses no budget', async t => {
@@ -82,10 +82,10 @@ t.test('a stale socket is replaced at once, is no failure and uses no budget', a
 t.test('a provider that only fails gets no attempts beyond the first of each call', async t => {
   const health = new RouteHealth()
   let requests = 0
-  for (let call = 0; call < 100; call++) requests += play([a, b], health, 2, fails('upstream_error')).asked.length
+  for (let call = 0; call < 100; call++) requests += play([a, b], health, 2, fails('upstream_error')).tried.length
   t.ok(requests <= 120, `${requests} requests of 100 calls`)
-  const { asked, skipped } = play([a, b], health, 2, fails('upstream_error'))
-  t.same(asked, ['one/a'])
+  const { tried, skipped } = play([a, b], health, 2, fails('upstream_error'))
+  t.same(tried, ['one/a'])
   t.same(skipped, ['two/b retry_budget_exhausted'])
-  t.same(play([a, b], health, 2, fails('upstream_auth_failed')).asked, ['one/a', 'two/b'], 'a refused credential is no overload')
+  t.same(play([a, b], health, 2, fails('upstream_auth_failed')).tried, ['one/a', 'two/b'], 'a refused credential is no overload')
 })

@@ -85,9 +85,9 @@ t.test('when both fail, the failure is that of the first', async t => {
 
 t.test('without a second request to make, the first has all the time it takes', async t => {
   const first = request()
-  let asked = 0
-  const raced = hedge(1, first.send, () => { asked++; return undefined }, none)
-  await until(() => asked > 0, 'the second to be asked for')
+  let started = 0
+  const raced = hedge(1, first.send, () => { started++; return undefined }, none)
+  await until(() => started > 0, 'the second to be asked for')
   first.answer('at last')
   t.strictSame(await raced, { answer: 'at last', winner: 'first', hedged: false })
 })

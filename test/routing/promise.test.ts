@@ -108,17 +108,17 @@ function response (status: number, text: string): UpstreamResponse {
 /** Asks that many calls, some at once; returns the share that was answered. */
 async function share (simulation: Simulation, calls: number, atOnce: number, from = 0): Promise<number> {
   let next = from
-  let answered = 0
+  let succeeded = 0
   await Promise.all(Array.from({ length: atOnce }, async () => {
-    while (next < from + calls) if (await simulation.ask(next++)) answered++
+    while (next < from + calls) if (await simulation.ask(next++)) succeeded++
   }))
-  return answered / calls
+  return succeeded / calls
 }
 
 t.test('two providers that answer 70 % of attempts answer 99.9 % of calls, with no request that no failure needs', async t => {
   const simulation = simulate([0.7, 0.7])
-  const answered = await share(simulation, 10_000, 200)
-  t.ok(answered >= 0.999, `${answered} of calls are answered`)
+  const succeeded = await share(simulation, 10_000, 200)
+  t.ok(succeeded >= 0.999, `${succeeded} of calls are answered`)
   const needed = 10_000 + simulation.failed()
   t.ok(simulation.requests() <= needed * 1.1, `${simulation.requests()} requests, ${needed} needed`)
   t.ok(simulation.requests() > 10_000 * 1.3, 'failures were there')

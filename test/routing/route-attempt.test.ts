@@ -6,12 +6,12 @@ import { route } from '../support/routes.ts'
 import { provider } from '../support/settings.ts'
 import { routedCall } from '../support/stages.ts'
 
-const asked = route('one/a', { by: 'load' })
+const chosen = route('one/a', { by: 'load' })
 
 function start () {
   const health = new RouteHealth(() => 0)
   const call = routedCall({})
-  return { health, record: call.record, begin: () => new RouteAttempt(call, provider('one'), { route: asked }, health) }
+  return { health, record: call.record, begin: () => new RouteAttempt(call, provider('one'), { route: chosen }, health) }
 }
 
 t.test('an attempt counts as waiting until it has ended', async t => {
@@ -32,7 +32,7 @@ t.test('a failure is known of the route and noted in the call', async t => {
     attempt.overtaken()
     attempt.end()
   }
-  t.match(health.cooldown(asked), { reason: 'circuit_open' })
+  t.match(health.cooldown(chosen), { reason: 'circuit_open' })
   t.same(record.failedAttempts?.map(({ route, reason }) => [route.modelId, reason]), Array.from({ length: 5 }, () => ['one/a', 'upstream_error']), 'one that failed was not slower as well')
 })
 

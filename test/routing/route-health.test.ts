@@ -37,16 +37,16 @@ t.test('routes are tried as given, but those that cool down after all others', a
 
 t.test('a rotation tries every model, and none twice', async t => {
   const ids = ['one/a', 'one/b', 'two/c', 'two/d', 'three/e']
-  fc.assert(fc.property(fc.shuffledSubarray(ids), fc.subarray(ids), fc.subarray(['one', 'two', 'three']), (asked, failing, held) => {
+  fc.assert(fc.property(fc.shuffledSubarray(ids), fc.subarray(ids), fc.subarray(['one', 'two', 'three']), (named, failing, paused) => {
     const health = new RouteHealth(() => 0)
     for (const id of failing) for (let count = 0; count < 5; count++) fail(health, route(id))
-    for (const id of held) health.retryBudget(id).onFailure(new GatewayError('rate_limit_exceeded', { retryAfterSeconds: 9 }))
-    const turns = [...health.candidates(asked.map(id => route(id)), () => undefined)]
-    const isWaiting = (id: string): boolean => failing.includes(id) || held.some(provider => id.startsWith(`${provider}/`))
+    for (const id of paused) health.retryBudget(id).onFailure(new GatewayError('rate_limit_exceeded', { retryAfterSeconds: 9 }))
+    const turns = [...health.candidates(named.map(id => route(id)), () => undefined)]
+    const isWaiting = (id: string): boolean => failing.includes(id) || paused.some(provider => id.startsWith(`${provider}/`))
     const found = turns.map(({ modelId }) => modelId)
     // The last of a list is asked where it stands unless others wait already.
-    const waiting = asked.filter(isWaiting)
-    t.same(found, [...asked.filter(id => !isWaiting(id)), ...waiting])
+    const waiting = named.filter(isWaiting)
+    t.same(found, [...named.filter(id => !isWaiting(id)), ...waiting])
   }), { numRuns: 50 })
 })
 
@@ -68,7 +68,7 @@ t.test('only what a provider does wrong counts against a model', async t => {
   const cut = new RouteHealth(() => 0)
   const answer = (): void => {
     const attempt = cut.begin(a)
-    cut.answered(a, attempt, true, 1)
+    cut.succeeded(a, attempt, true, 1)
     cut.ended(a, attempt)
   }
   for (let count = 0; count < 5; count++) {
@@ -106,8 +106,8 @@ t.test('requests that wait are counted for routes by load only, and forgotten wh
 t.test('only models that are ordered by speed are measured, streams apart from complete answers', async t => {
   const health = new RouteHealth(() => 0)
   const [fast, plain] = [route('one/a', { by: 'first_byte' }), route('one/b')]
-  health.answered(fast, health.begin(fast), true, 30)
-  health.answered(plain, health.begin(plain), true, 30)
+  health.succeeded(fast, health.begin(fast), true, 30)
+  health.succeeded(plain, health.begin(plain), true, 30)
   t.same([health.latencies(true).of('one/a'), health.latencies(false).of('one/a'), health.latencies(true).of('one/b')], [30, undefined, undefined])
 })
 

@@ -77,13 +77,13 @@ async function textOf ({ body }: UpstreamResponse): Promise<string> {
   return (await body.buffer(1e8)).toString()
 }
 
-async function whole (body: object): Promise<Completion> {
+async function complete (body: object): Promise<Completion> {
   return JSON.parse(await textOf(await send(body)))
 }
 
 /** The only message of a complete answer. */
 async function message (body: object): Promise<Message> {
-  const { choices: [choice] } = await whole(body)
+  const { choices: [choice] } = await complete(body)
   if (choice === undefined) throw new Error('The answer has no choice.')
   return choice.message
 }
@@ -164,10 +164,10 @@ t.test('a stream folds into the complete answer, and asking again gives the same
   }
   for (const [name, question] of Object.entries(questions)) {
     const body = { ...question, stream_options: { include_usage: true } }
-    const answer = await whole(body)
+    const answer = await complete(body)
     t.match(answer.id, /^chatcmpl-/)
     t.same(lasting(folded(await chunks(body))), lasting(answer), name)
-    t.same(lasting(await whole(body)), lasting(answer), `${name}, again`)
+    t.same(lasting(await complete(body)), lasting(answer), `${name}, again`)
   }
 })
 
@@ -248,22 +248,22 @@ t.test('a text has as many words as are asked for', async t => {
 })
 
 t.test('limits, stop sequences and usage agree with each other', async t => {
-  const cut = await whole({ messages: user('Hi'), max_completion_tokens: 4, max_tokens: 9 })
+  const cut = await complete({ messages: user('Hi'), max_completion_tokens: 4, max_tokens: 9 })
   t.equal(cut.choices[0]?.finish_reason, 'length')
   t.equal(cut.choices[0]?.message.content, "This is Headgate's sandbox,")
   t.equal(cut.usage?.completion_tokens, 4)
-  t.equal((await whole({ messages: user('Hi'), max_tokens: 5 })).usage?.completion_tokens, 5)
-  const stopped = await whole({ messages: user('Hi'), stop: ['nowhere', ' model', 'sandbox'] })
+  t.equal((await complete({ messages: user('Hi'), max_tokens: 5 })).usage?.completion_tokens, 5)
+  const stopped = await complete({ messages: user('Hi'), stop: ['nowhere', ' model', 'sandbox'] })
   t.equal(stopped.choices[0]?.finish_reason, 'stop')
   t.equal(stopped.choices[0]?.message.content, "This is Headgate's ")
   t.equal((await message({ messages: user('Hi'), stop: ',' })).content, "This is Headgate's sandbox")
 
-  const { choices: [choice], usage } = await whole({ model: 'thinker', messages: user('Hi') })
+  const { choices: [choice], usage } = await complete({ model: 'thinker', messages: user('Hi') })
   t.equal(usage?.completion_tokens_details.reasoning_tokens, countTokens(choice?.message.reasoning_content ?? ''))
   t.equal(usage?.completion_tokens,
     countTokens(choice?.message.reasoning_content ?? '') + countTokens(choice?.message.content ?? ''))
   t.equal(usage?.total_tokens, (usage?.prompt_tokens ?? 0) + (usage?.completion_tokens ?? 0))
-  const most = await whole({ model: 'story', messages: user('[sandbox: words=10000]'), n: 128 })
+  const most = await complete({ model: 'story', messages: user('[sandbox: words=10000]'), n: 128 })
   t.ok((most.usage?.completion_tokens ?? Infinity) <= 32_768, 'an answer has a bound, however many choices it has')
 })
 
@@ -288,7 +288,7 @@ t.test('a reasoning model reasons as long as its effort says, and others do not 
 })
 
 t.test('log probabilities hold the bytes of their tokens, the likeliest first', async t => {
-  const { choices: [choice] } = await whole({ messages: user('Grüße 🌍'), logprobs: true, top_logprobs: 3 })
+  const { choices: [choice] } = await complete({ messages: user('Grüße 🌍'), logprobs: true, top_logprobs: 3 })
   const list = choice?.logprobs?.content ?? []
   t.equal(list.map(({ token }) => token).join(''), choice?.message.content)
   for (const { token, logprob, bytes, top_logprobs: top } of list) {
@@ -297,12 +297,12 @@ t.test('log probabilities hold the bytes of their tokens, the likeliest first', 
     t.match(top[0], { token, logprob })
     t.ok(logprob <= 0 && top.every((entry, i) => i === 0 || entry.logprob < (top[i - 1]?.logprob ?? 0)))
   }
-  const none = await whole({ messages: user('Hi'), logprobs: true })
+  const none = await complete({ messages: user('Hi'), logprobs: true })
   t.same(none.choices[0]?.logprobs?.content?.[0]?.top_logprobs, [])
 })
 
 t.test('choices differ, and the same choice is always the same', async t => {
-  const ask = async () => (await whole({ messages: user('Hi'), n: 4 })).choices.map(({ message }) => message.content)
+  const ask = async () => (await complete({ messages: user('Hi'), n: 4 })).choices.map(({ message }) => message.content)
   t.equal(new Set(await ask()).size, 4)
   t.same(await ask(), await ask())
 })
@@ -337,7 +337,7 @@ t.test('tools are called when the question asks for them', async t => {
 })
 
 t.test('an answer that calls tools says so', async t => {
-  const finish = async (body: object) => (await whole({ messages: user('weather'), ...body })).choices[0]
+  const finish = async (body: object) => (await complete({ messages: user('weather'), ...body })).choices[0]
   const tools = [weather]
   t.match(await finish({ tools }), { finish_reason: 'tool_calls', message: { content: null } })
   t.match(await finish({ tools, tool_choice: { type: 'function', function: { name: 'get_weather' } } }), { finish_reason: 'stop' })
@@ -414,7 +414,7 @@ const { schema: anySchema } = fc.letrec<{ schema: object }>(tie => ({
 t.test('a value made from a schema validates against it, in every choice', async () => {
   const ajv = new Ajv2020({ strict: false, validateFormats: false })
   await fc.assert(fc.asyncProperty(anySchema, async schema => {
-    const { choices } = await whole({
+    const { choices } = await complete({
       messages: user('x'), n: 2, response_format: { type: 'json_schema', json_schema: { name: 'x', schema } }
     })
     for (const { message } of choices) {
@@ -664,9 +664,9 @@ t.test('the adapter of the dialect reads a stream and a complete answer alike', 
     { messages: user('weather'), functions: [weather.function] },
     { messages: user('[sandbox: refuse]'), max_tokens: 3 }
   ]) {
-    const whole = gather(await through(request, false))
-    t.same(gather(await through(request, true)), whole, JSON.stringify(request))
-    t.match(whole, { 'choice-end 0 ': {}, 'choice-end 1 ': {}, 'usage  ': {} })
+    const complete = gather(await through(request, false))
+    t.same(gather(await through(request, true)), complete, JSON.stringify(request))
+    t.match(complete, { 'choice-end 0 ': {}, 'choice-end 1 ': {}, 'usage  ': {} })
   }
   const directed = (directive: string) => ({ messages: user(`Hi [sandbox: ${directive}]`) })
   await t.rejects(through(directed('end after=2'), true), { code: 'upstream_stream_interrupted' })

@@ -14,7 +14,7 @@ import type { ChatInput } from '../../lib/chat/input.ts'
 import type { RoutedCall } from '../../lib/core/call.ts'
 import type { Settings } from '../../lib/core/settings.ts'
 
-const asked: ChatInput = { model: 'one/m', messages: [{ role: 'user', content: 'later' }], deferred: true }
+const question: ChatInput = { model: 'one/m', messages: [{ role: 'user', content: 'later' }], deferred: true }
 
 async function services (t: Test, deferred: Partial<Settings['deferred']> = {}) {
   const database = await openDatabase(t.testdir())
@@ -37,11 +37,11 @@ async function receiptOf (given: Awaited<ReturnType<typeof services>>, call: Rou
 
 t.test('a call that is not deferred passes, and one that cannot be passes as well', async t => {
   const given = await services(t)
-  const { deferred: _, ...now } = asked
+  const { deferred: _, ...now } = question
   const call = routedCall(now)
   t.same(await collect(defer(given)(once(call))), [call])
   const { deferrals: _store, ...without } = given
-  const later = routedCall(asked)
+  const later = routedCall(question)
   t.same(await collect(defer(without)(once(later))), [later], 'without a store')
   t.same(await collect(defer(await services(t, { forAllProviders: false }))(once(later))), [later], 'at a provider that does not')
   t.equal(later.record.deferred, undefined)
@@ -50,7 +50,7 @@ t.test('a call that is not deferred passes, and one that cannot be passes as wel
 t.test('a deferred call ends with a receipt, and is stored without what made it deferred', async t => {
   const given = await services(t)
   const added = new Promise<void>(resolve => given.deferrals.events.once('added', resolve))
-  const call = routedCall(asked)
+  const call = routedCall(question)
   const receipt = await receiptOf(given, call)
   t.match(receipt, { object: 'chat.completion', model: 'one/m', choices: [], request_id: /^dfr_/ })
   t.match(given.deferrals.tickets.open(String(receipt?.['request_id'])), { key: 'key-1', modelId: 'one/m' })
@@ -58,7 +58,7 @@ t.test('a deferred call ends with a receipt, and is stored without what made it 
   await added
   const task = await given.deferrals.store.take({ owner: 'me', untilMs: Date.now() + 1000 }, Date.now())
   t.same(JSON.parse(task?.task ?? ''), {
-    id: 'call-1', key: { id: 'key-1', name: 'test' }, request: { model: 'one/m', messages: asked.messages }, routes: [route]
+    id: 'call-1', key: { id: 'key-1', name: 'test' }, request: { model: 'one/m', messages: question.messages }, routes: [route]
   })
 })
 
@@ -69,13 +69,13 @@ t.test('what cannot be deferred is refused', async t => {
     [{ mcp_servers: 'a/b' }, {}, 'mcp_servers'],
     [{}, { providerKey: new Secret('sk') }, 'deferred']
   ] as const) {
-    await t.rejects(collect(defer(given)(once(routedCall({ ...asked, ...request }, parts)))), { code: 'unsupported_parameter', param })
+    await t.rejects(collect(defer(given)(once(routedCall({ ...question, ...request }, parts)))), { code: 'unsupported_parameter', param })
   }
 })
 
 t.test('a key keeps only so much, and only so many calls wait', async t => {
   const full = await services(t, { maxBytesPerKey: 1 })
-  t.ok(await receiptOf(full, routedCall(asked)))
-  await t.rejects(collect(defer(full)(once(routedCall(asked)))), { code: 'insufficient_quota', status: 429 })
-  await t.rejects(collect(defer(await services(t, { maxPending: 0 }))(once(routedCall(asked)))), { code: 'overloaded' })
+  t.ok(await receiptOf(full, routedCall(question)))
+  await t.rejects(collect(defer(full)(once(routedCall(question)))), { code: 'insufficient_quota', status: 429 })
+  await t.rejects(collect(defer(await services(t, { maxPending: 0 }))(once(routedCall(question)))), { code: 'overloaded' })
 })

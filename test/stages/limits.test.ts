@@ -62,10 +62,10 @@ t.test('a call that was admitted before is counted and never refused', async t =
 t.test('a call that ends while another process decides waits no longer, and what is reserved for it is released', async t => {
   const local = new LocalLimiter()
   let decide = (): void => undefined
-  const asked = new Promise<void>(resolve => { decide = resolve })
+  const decided = new Promise<void>(resolve => { decide = resolve })
   const limiter: Limiter = {
     reserve: async wanted => {
-      await asked
+      await decided
       return local.reserve(wanted)
     },
     settle: (reservation, used) => local.settle(reservation, used)

@@ -37,7 +37,7 @@ async function route (model: ModelRequest['model'], given: Given = {}): Promise<
     key: { id: 'k', name: 'k', ...given.key },
     request: model === undefined ? {} : { model }
   }
-  for await (const routed of routeModel({ models, providers, settings: settings() }, { settings: asked => asked, ...given.options })(once(call))) return routed
+  for await (const routed of routeModel({ models, providers, settings: settings() }, { settings: requested => requested, ...given.options })(once(call))) return routed
   throw new Error('no call came out')
 }
 

@@ -96,10 +96,10 @@ t.test('turns', async t => {
 
   t.test('text goes out as it is written, before the turn has ended', async t => {
     const server = await startToolServer(t)
-    let asked = 0
+    let turns = 0
     const ask: Stage<RoutedChatCall, ChatBatch> = async function * (source) {
       for await (const call of source) {
-        if (++asked === 2) {
+        if (++turns === 2) {
           yield { call, route: first, events: [...text('done'), end('stop')] }
           return
         }
@@ -181,10 +181,10 @@ t.test('turns', async t => {
 
   t.test('a failure of a later turn comes after what was done', async t => {
     const server = await startToolServer(t)
-    let asked = 0
+    let turns = 0
     const ask: Stage<RoutedChatCall, ChatBatch> = async function * (source) {
       for await (const call of source) {
-        if (++asked === 2) throw new Error('overloaded')
+        if (++turns === 2) throw new Error('overloaded')
         yield { call, route: first, events: [...toolCall(0, 'a', 'echo', '{}'), end('tool_calls')] }
       }
     }

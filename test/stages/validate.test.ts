@@ -511,8 +511,8 @@ t.test('hostile bodies', async t => {
   t.test('a key named __proto__ is a key like any other', async t => {
     const body = JSON.parse('{"__proto__":{"model":"a","messages":"hi"},"temperature":null}') as unknown // from the wire
     t.match(await detailOf(requestOf(body)), [{ loc: ['body', 'model'], type: 'missing' }])
-    const whole = await requestOf(JSON.parse('{"model":"a","__proto__":{"stream":true},"n":null}'))
-    t.equal(Object.getPrototypeOf(whole), Object.prototype)
+    const complete = await requestOf(JSON.parse('{"model":"a","__proto__":{"stream":true},"n":null}'))
+    t.equal(Object.getPrototypeOf(complete), Object.prototype)
     t.match(await detailOf(requestOf(JSON.parse('{"model":"a","metadata":{"__proto__":5}}'))), [
       { loc: ['body', 'metadata', '__proto__'], type: 'string_type', input: 5 }
     ])

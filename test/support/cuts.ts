@@ -1,9 +1,9 @@
 /** The ways a stream of bytes can arrive: reading must not depend on them. */
 
-export const cutSizes = ['whole', 'per event', 64, 7, 1] as const
+export const cutSizes = ['complete', 'per event', 64, 7, 1] as const
 
 export function cut (bytes: Uint8Array, size: typeof cutSizes[number]): Uint8Array[] {
-  if (size === 'whole') return [bytes]
+  if (size === 'complete') return [bytes]
   if (size === 'per event') {
     const text = Buffer.from(bytes).toString('latin1')
     return text.split(/(?<=\n\r?\n|\r\n\r\n)/).map(piece => Buffer.from(piece, 'latin1'))

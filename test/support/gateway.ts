@@ -1,4 +1,4 @@
-/** A whole gateway on a free port, in front of whatever providers a test gives it. */
+/** A complete gateway on a free port, in front of whatever providers a test gives it. */
 
 import type { ProviderKind } from '../../schemas/providers.ts'
 import { createGateway, type Gateway, type GatewayParts } from '../../lib/gateway.ts'

@@ -42,10 +42,10 @@ function values (schema: JsonSchema): fc.Arbitrary<unknown> {
   }
 }
 
-function numbers ({ minimum, maximum, exclusiveMinimum, exclusiveMaximum }: JsonSchema, whole: boolean): fc.Arbitrary<number> {
+function numbers ({ minimum, maximum, exclusiveMinimum, exclusiveMaximum }: JsonSchema, integers: boolean): fc.Arbitrary<number> {
   const bounds = [minimum, maximum, exclusiveMinimum, exclusiveMaximum].filter(bound => bound !== undefined)
-  const near = bounds.flatMap(bound => [bound - 1, bound, bound + 1, ...whole ? [] : [bound + 0.5, bound - 0.5]])
-  return fc.constantFrom(...near, ...near.length === 0 ? [0, -1, 7, 2 ** 40] : [], ...whole ? [] : [0.5])
+  const near = bounds.flatMap(bound => [bound - 1, bound, bound + 1, ...integers ? [] : [bound + 0.5, bound - 0.5]])
+  return fc.constantFrom(...near, ...near.length === 0 ? [0, -1, 7, 2 ** 40] : [], ...integers ? [] : [0.5])
 }
 
 function objects (schema: JsonSchema): fc.Arbitrary<unknown> {

@@ -1,4 +1,4 @@
-/** A provider that answers on command, and processes that end, for tests of whole gateways. */
+/** A provider that answers on command, and processes that end, for tests of complete gateways. */
 
 import { chatAnswer, fakeUpstream, type FakeUpstream } from './upstream.ts'
 import type { Test } from 'tap'
@@ -6,9 +6,9 @@ import type { Test } from 'tap'
 /** Starts a provider that answers on command, and writes the file that configures it. */
 export async function slowProvider (t: Test, server = ''): Promise<{ readonly upstream: FakeUpstream, readonly directory: string, readonly answer: () => void }> {
   let answer = (): void => undefined
-  const gate = new Promise<void>(resolve => { answer = resolve })
+  const opened = new Promise<void>(resolve => { answer = resolve })
   const upstream = await fakeUpstream(async () => {
-    await gate
+    await opened
     return { pieces: [chatAnswer('late')] }
   })
   t.teardown(upstream.close)

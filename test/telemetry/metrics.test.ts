@@ -46,14 +46,14 @@ function sum (values: ReadonlyMap<string, number>, name: string, ...labels: read
     .reduce((total, [, value]) => total + value, 0)
 }
 
-const whole: Script = { pieces: [chatAnswer('hello')] }
+const complete: Script = { pieces: [chatAnswer('hello')] }
 const streamed: Script = { headers: eventStream, pieces: chatFrames(['a', 'b']) }
 const hello = [{ role: 'user', content: 'hello' }]
 const priced = modelSettings('openai/gpt-5', { price: { input: 1_000_000, output: 2_000_000 } })
 
 t.test('every call is counted once, by how it ended', async t => {
   const upstream = await fakeUpstream(({ json }, number) => {
-    if (number === 0) return whole
+    if (number === 0) return complete
     if (number === 1) return streamed
     return (json as { stream?: boolean }).stream === true ? { ...streamed, pieces: chatFrames(['a']).slice(0, 2), then: 'stall' } : { status: 400, pieces: ['{}'] }
   })
@@ -99,7 +99,7 @@ t.test('every call is counted once, by how it ended', async t => {
 })
 
 t.test('failed attempts are counted by model and reason, with the model that answered instead', async t => {
-  const upstream = await fakeUpstream(({ json }) => (json as { model: string }).model === 'bad' ? { status: 500, pieces: ['{}'] } : whole)
+  const upstream = await fakeUpstream(({ json }) => (json as { model: string }).model === 'bad' ? { status: 500, pieces: ['{}'] } : complete)
   t.teardown(upstream.close)
   const api = await measured(t, {
     providers: [upstreamAt(`${upstream.url}/v1`, 'openai', 'openai', { retries: 1 })],
@@ -119,7 +119,7 @@ t.test('failed attempts are counted by model and reason, with the model that ans
 })
 
 t.test('names that callers make up are no labels, and no label identifies a caller', async t => {
-  const upstream = await fakeUpstream(whole)
+  const upstream = await fakeUpstream(complete)
   t.teardown(upstream.close)
   const limited: ApiKey = { id: 'canary-id', name: 'canary-name', limits: { requestsPerMinute: 1 } }
   const api = await measured(t, {

@@ -8,7 +8,7 @@ const family = (name: string, type: Family['type'], value: number): Family => ({
 type Message = Parameters<NonNullable<Parameters<SharedMetrics['join']>[0]['send']>>[0]
 
 /** Both ends of a channel: what one sends the other receives. */
-function channel () {
+function ipcPair () {
   const [worker, primary] = [new EventEmitter(), new EventEmitter()]
   const end = (own: EventEmitter, other: EventEmitter) => Object.assign(own, { send: (message: Message) => other.emit('message', message), connected: true })
   return { worker: end(worker, primary), primary: end(primary, worker) }
@@ -16,7 +16,7 @@ function channel () {
 
 /** A worker that reports these numbers. */
 function join (shared: SharedMetrics, calls: () => number, answers = true) {
-  const { worker, primary } = channel()
+  const { worker, primary } = ipcPair()
   if (answers) answerMetricsMessages(primary, () => [family('calls', 'counter', calls()), family('memory', 'gauge', 10)])
   shared.join(worker)
   return worker
@@ -44,11 +44,11 @@ t.test('counters of a worker that exited go on counting, its gauges do not', asy
 
 t.test('who asks meanwhile gets the same numbers, and no worker is asked twice', async t => {
   const shared = new SharedMetrics()
-  let asked = 0
-  join(shared, () => ++asked)
+  let requested = 0
+  join(shared, () => ++requested)
   const [one, two] = await Promise.all([shared.families(), shared.families()])
   t.same(values(one), values(two))
-  t.equal(asked, 1)
+  t.equal(requested, 1)
 })
 
 t.test('a worker that exits while it is asked keeps no one waiting', async t => {

@@ -22,21 +22,21 @@ async function start (t: Test, script: (request: SeenRequest) => Script): Promis
 
 t.test('what a caller leaves behind is read to its end, and the log waits for what it used', async t => {
   let go = (): void => undefined
-  const gate = new Promise<void>(resolve => { go = resolve })
+  const opened = new Promise<void>(resolve => { go = resolve })
   const [head = '', first = '', ...rest] = chatFrames(['a', 'b', 'c'])
   const { upstream, api } = await start(t, ({ json }) => ({
     ...Reflect.get(Object(json), 'stream') === true && { headers: eventStream },
     pieces: (async function * () {
       if (Reflect.get(Object(json), 'stream') === true) {
         yield head + first
-        await gate
+        await opened
         for (const piece of rest) {
           yield piece
           await new Promise(resolve => { setImmediate(resolve) })
         }
       } else {
-        await gate
-        yield chatAnswer('whole')
+        await opened
+        yield chatAnswer('complete')
       }
     })()
   }))
@@ -166,9 +166,9 @@ t.test('a gateway that closes gives up what was read on for an earlier configura
 
 t.test('images of an answer that is read on are counted', async t => {
   let go = (): void => undefined
-  const gate = new Promise<void>(resolve => { go = resolve })
+  const opened = new Promise<void>(resolve => { go = resolve })
   const upstream = await fakeUpstream({ pieces: (async function * () {
-    await gate
+    await opened
     yield JSON.stringify({ created: 1, data: [{ b64_json: 'AA==' }, { b64_json: 'AA==' }], quality: 'low', size: '1024x1024' })
   })() })
   t.teardown(upstream.close)

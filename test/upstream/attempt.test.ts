@@ -77,7 +77,7 @@ function start (script: Script = {}): Started {
     error: ({ status, body }) => ({ kind: 'invalid_request', status, message: JSON.stringify(body) })
   }
   const base = provider('x')
-  const asked: Provider = {
+  const scripted: Provider = {
     ...base,
     timeouts: { ...base.timeouts, ...script.timeouts },
     transport: {
@@ -93,7 +93,7 @@ function start (script: Script = {}): Started {
   }
   const key = { id: 'key-1', name: 'key-1', scopes: [] } as never // only its id is looked at
   const attempt = openAttempt(
-    { signal: new AbortController().signal, record, key }, { ask }, asked, adapter,
+    { signal: new AbortController().signal, record, key }, { ask }, scripted, adapter,
     { answerBytes: 1000, eventBytes: 1000, ...script.options }
   )
   return { body, attempt, cancelled: () => cancelled, sent, record }

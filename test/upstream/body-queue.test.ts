@@ -57,13 +57,13 @@ t.test('who leaves cancels the source, unless it has ended', async t => {
   t.same(ended.events, [])
 })
 
-t.test('a body is taken whole up to its limit', async t => {
+t.test('a body is taken complete up to its limit', async t => {
   const { queue } = start()
   queue.push(Buffer.from('ab'))
-  const whole = queue.buffer(4)
+  const complete = queue.buffer(4)
   queue.push(Buffer.from('cd'))
   queue.end()
-  t.equal(String(await whole), 'abcd')
+  t.equal(String(await complete), 'abcd')
   let left = false
   const source = async function * (): AsyncGenerator<Uint8Array, void, undefined> {
     try {

@@ -37,7 +37,7 @@ async function textOf (answer: UpstreamResponse): Promise<string> {
   return (await answer.body.buffer(1e7)).toString()
 }
 
-t.test('a request goes out whole and its answer comes back as it arrives', async t => {
+t.test('a request goes out complete and its answer comes back as it arrives', async t => {
   const { upstream, transport } = await pair(t, { status: 201, headers: { 'x-request-id': 'up-1' }, pieces: ['{"ok"', ':true}'] })
   const answer = await send(transport)
   t.equal(answer.status, 201)
@@ -163,8 +163,8 @@ t.test('a request waits for a connection as long as it may, and no longer', asyn
 
 t.test('without a limit every open answer has a connection of its own, and those that close are forgotten', async t => {
   let go = (): void => undefined
-  const gate = new Promise<void>(resolve => { go = resolve })
-  const upstream = await fakeUpstream(() => ({ pieces: (async function * () { yield 'a'; await gate; yield 'b' })() }))
+  const opened = new Promise<void>(resolve => { go = resolve })
+  const upstream = await fakeUpstream(() => ({ pieces: (async function * () { yield 'a'; await opened; yield 'b' })() }))
   const transport = httpTransport({ baseUrl: upstream.url, connectMs: 5000 })
   t.teardown(async () => {
     await upstream.close()
@@ -184,9 +184,9 @@ t.test('without a limit every open answer has a connection of its own, and those
 
 t.test('the clock of an answer starts when its request is sent', async t => {
   let go = (): void => undefined
-  const gate = new Promise<void>(resolve => { go = resolve })
+  const opened = new Promise<void>(resolve => { go = resolve })
   const { upstream, transport } = await pair(t, (_request, number) => number === 0
-    ? { pieces: (async function * () { await gate; yield 'slow' })() }
+    ? { pieces: (async function * () { await opened; yield 'slow' })() }
     : { pieces: ['fast'] }, 1)
   const slow = send(transport)
   await upstream.request(0)
@@ -199,11 +199,11 @@ t.test('the clock of an answer starts when its request is sent', async t => {
 
 t.test('a socket is free again however its request ended', async t => {
   const ends: Script[] = [
-    { pieces: ['whole'] }, { pieces: ['cut'], then: 'reset' }, { pieces: ['cut'], then: 'fin' }, { pieces: ['stalled'], then: 'stall' },
+    { pieces: ['complete'] }, { pieces: ['cut'], then: 'reset' }, { pieces: ['cut'], then: 'fin' }, { pieces: ['stalled'], then: 'stall' },
     { silent: true }, { pieces: ['left'], then: 'stall' }
   ]
   const { upstream, transport } = await pair(t, (_request, number) => ends[number] ?? { pieces: ['ok'] }, 1)
-  t.equal(await textOf(await send(transport)), 'whole')
+  t.equal(await textOf(await send(transport)), 'complete')
   await t.rejects(send(transport).then(textOf))
   await t.rejects(send(transport).then(textOf))
   await t.rejects(send(transport, { timeouts: { ...timeouts, idleBytesMs: 30 } }).then(textOf), { code: 'upstream_timeout' })
@@ -308,8 +308,8 @@ t.test('any split of an event stream gives the same messages', async t => {
     .map(events => events.map(([lines, end]) => lines.join(end) + end + end).join(''))
   fc.assert(fc.property(stream, fc.boolean(), fc.array(fc.nat({ max: 40 }), { maxLength: 60 }), (text, mark, cuts) => {
     const bytes = Buffer.from((mark ? '\ufeff' : '') + text)
-    const whole = sseReader(1e6)
-    const expected = [...whole.push(bytes), ...whole.end()]
+    const complete = sseReader(1e6)
+    const expected = [...complete.push(bytes), ...complete.end()]
     const reader = sseReader(1e6)
     const messages = []
     let at = 0

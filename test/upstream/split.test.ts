@@ -88,15 +88,15 @@ t.test('a provider that takes several is asked for as many as it takes', async t
     candidates: Array.from({ length: count }, (_, index) => ({ index, content: { role: 'model', parts: [{ text: `t${index}` }] }, finishReason: 'STOP' })),
     usageMetadata: { promptTokenCount: 1, candidatesTokenCount: count, totalTokenCount: 1 + count }
   })
-  const asked = new Set<unknown>()
+  const requested = new Set<unknown>()
   const { api } = await start(t, ({ json }) => {
     const count: unknown = Reflect.get(Object(Reflect.get(Object(json), 'generationConfig')), 'candidateCount') ?? 1
-    asked.add(count)
+    requested.add(count)
     return { pieces: [candidates(Number(count))] }
   }, 'google')
   const response = await api.post(path, { ...question, model: 'deepseek/gemini-2.5-flash', n: 9 })
   const { choices, usage } = await response.json() as Completion
-  t.same(asked, new Set([1, 8]))
+  t.same(requested, new Set([1, 8]))
   t.same(choices.map(choice => choice.index), [0, 1, 2, 3, 4, 5, 6, 7, 8])
   t.match(usage, { prompt_tokens: 2, completion_tokens: 9 })
 })
@@ -109,10 +109,10 @@ t.test('a request that gives fewer than it was asked for leaves no gap', async t
     const body = short(Number(Reflect.get(Object(Reflect.get(Object(json), 'generationConfig')), 'candidateCount') ?? 1))
     return path.includes('stream') ? { headers: eventStream, pieces: [`data: ${body}\n\n`] } : { pieces: [body] }
   }, 'google')
-  const asked = { ...question, model: 'deepseek/gemini-2.5-flash', n: 9 }
-  const { choices } = await (await api.post(path, asked)).json() as Completion
+  const requested = { ...question, model: 'deepseek/gemini-2.5-flash', n: 9 }
+  const { choices } = await (await api.post(path, requested)).json() as Completion
   t.same(choices.map(choice => choice.index), [0, 1, 2, 3, 4, 5, 6, 7])
-  const stream = await (await api.post(path, { ...asked, stream: true })).text()
+  const stream = await (await api.post(path, { ...requested, stream: true })).text()
   t.same(textsOf(stream), Array.from({ length: 8 }, () => 't'))
   t.match(stream, /data: \[DONE\]\n\n$/)
 })

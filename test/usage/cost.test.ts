@@ -59,7 +59,7 @@ t.test('images cost by size and quality', async t => {
   t.equal(unitCostOf(images({}), priceOf('openai/dall-e-3')), 80_000_000, 'without a size and a quality, the first')
 })
 
-t.test('costs are whole billionths of a dollar; what has no price has no cost', async t => {
+t.test('costs are integers, billionths of a dollar; what has no price has no cost', async t => {
   const usage = { promptTokens: 1000, completionTokens: 10, totalTokens: 1010 }
   const asOf = '2025-11-20'
   const rows: ReadonlyArray<readonly [Parameters<typeof costNanoUsd>[0], Parameters<typeof costNanoUsd>[1], number | undefined]> = [

@@ -136,23 +136,23 @@ t.test('kill -9 loses no call that its caller has the answer of', async t => {
   const directory = t.testdir()
   const env = { HEADGATE_API_KEYS: 'a key' }
   const first = await startGateway(t, directory, env)
-  let answered = 0
+  let succeeded = 0
   const caller = async (): Promise<void> => {
     for (;;) {
       const { status } = await ask(first.url, 'a key')
-      if (status === 200) answered++
+      if (status === 200) succeeded++
     }
   }
   const callers = Promise.allSettled(Array.from({ length: 8 }, caller))
-  await until(() => answered >= 150, '150 answers', 20_000)
+  await until(() => succeeded >= 150, '150 answers', 20_000)
   first.child.kill('SIGKILL')
   await callers
   const second = await startGateway(t, directory, env)
   second.child.kill('SIGTERM')
   t.match(await second.ended, { code: 0 })
   const count = await countOf(await open(t, join(directory, '.headgate')))
-  t.ok(count >= answered, `${count} rows of ${answered} answers`)
-  t.ok(count <= answered + 8, 'and none twice')
+  t.ok(count >= succeeded, `${count} rows of ${succeeded} answers`)
+  t.ok(count <= succeeded + 8, 'and none twice')
 })
 
 t.test('a call in flight at kill -9 is on record as interrupted, with what was known of it', async t => {
@@ -195,9 +195,9 @@ t.test('a call in flight at kill -9 is on record as interrupted, with what was k
 
 t.test('a call that was on record as interrupted and ends has one row, of its end', async t => {
   let answer = (): void => undefined
-  const answered = new Promise<void>(resolve => { answer = resolve })
+  const released = new Promise<void>(resolve => { answer = resolve })
   const upstream = await fakeUpstream(async () => {
-    await answered
+    await released
     return { pieces: [chatAnswer('late')] }
   })
   t.teardown(upstream.close)
@@ -216,9 +216,9 @@ t.test('a call that was on record as interrupted and ends has one row, of its en
 
 t.test('a deferred call is on record as interrupted while it runs, and has one row in the end', async t => {
   let answer = (): void => undefined
-  const answered = new Promise<void>(resolve => { answer = resolve })
+  const released = new Promise<void>(resolve => { answer = resolve })
   const upstream = await fakeUpstream(async () => {
-    await answered
+    await released
     return { pieces: [chatAnswer('late')] }
   })
   t.teardown(upstream.close)
@@ -302,7 +302,7 @@ t.test('a store that is damaged while it is open is said on /health, and its row
   t.same(calls.slice(1).filter(id => !journals.includes(id)), [], 'every call since is in the journal')
 })
 
-t.test('a whole data directory that is deleted comes back with what waits', async t => {
+t.test('a data directory that is deleted comes back with what waits', async t => {
   const directory = t.testdir({ store: {} })
   const store = join(directory, 'store')
   const database = await open(t, store)
@@ -315,7 +315,7 @@ t.test('a whole data directory that is deleted comes back with what waits', asyn
   t.match(readFileSync(join(store, name), 'utf8'), /"row-1"[^]*"row-2"/)
 })
 
-t.test('a store without room: calls are answered, /health says so, and rows are written once there is some', async t => {
+t.test('a store without room: calls are succeeded, /health says so, and rows are written once there is some', async t => {
   const database = await open(t, t.testdir())
   const { sql } = await import('kysely')
   const api = await gatewayWith(t, { usageDatabase: database, database }, true)

@@ -143,11 +143,11 @@ t.test('a caller who leaves is a row, with what is known of the answer', async t
 /** A stream that waits for `go` after its first word; the rest comes at once, or piece by piece. */
 function gatedPieces (atOnce = true): { readonly pieces: AsyncIterable<string>, readonly go: () => void } {
   let go = (): void => undefined
-  const gate = new Promise<void>(resolve => { go = resolve })
+  const opened = new Promise<void>(resolve => { go = resolve })
   const [head = '', first = '', ...rest] = chatFrames(['a', 'b'])
   const pieces = (async function * () {
     yield head + first
-    await gate
+    await opened
     for (const piece of atOnce ? [rest.join('')] : rest) {
       yield piece
       await new Promise(resolve => { setImmediate(resolve) })

@@ -12,7 +12,7 @@ async function read (path: string): Promise<string[]> {
   return lines
 }
 
-t.test('lines come from the last to the first, whole wherever the file is cut into pieces', async t => {
+t.test('lines come from the last to the first, complete wherever the file is cut into pieces', async t => {
   const path = join(t.testdir(), 'lines')
   writeFileSync(path, '')
   t.same(await read(path), [])

@@ -22,7 +22,7 @@ function rowOf (parts: Partial<CallRecord>): UsageRow | undefined {
 
 const usage = { promptTokens: 100, completionTokens: 10, totalTokens: 110, cachedTokens: 5 }
 
-t.test('a call is a row with everything that is known of it, compared whole', async t => {
+t.test('a call is a row with everything that is known of it, compared in full', async t => {
   const row = rowOf({ usage, requestedModel: 'm', streamed: true, firstByteMs: 12.4, outcome: 'ok' })
   t.ok(row !== undefined && row.duration_ms >= 50 && Math.abs(row.at_ms - Date.now()) < 5000)
   t.strictSame({ ...row, id: '', at_ms: 0, duration_ms: 0 }, {

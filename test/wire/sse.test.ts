@@ -2,7 +2,7 @@ import t from 'tap'
 import { sseData, sseEvent, sseReader } from '../../lib/wire/sse.ts'
 import { cut, cutSizes } from '../support/cuts.ts'
 
-function read (bytes: Uint8Array, size: typeof cutSizes[number] = 'whole'): unknown[] {
+function read (bytes: Uint8Array, size: typeof cutSizes[number] = 'complete'): unknown[] {
   const reader = sseReader(10_000)
   return [...cut(bytes, size).flatMap(piece => reader.push(piece)), ...reader.end()].map(({ event, data }) => [event, data])
 }
@@ -28,7 +28,7 @@ t.test('a failure that comes as a field of its own is a message', async t => {
 })
 
 t.test('a message over the limit is the fault of the provider, in one piece or many', async t => {
-  for (const size of ['whole', 64] as const) {
+  for (const size of ['complete', 64] as const) {
     t.throws(() => read(Buffer.from(`data: ${'x'.repeat(20_000)}`), size), { code: 'upstream_invalid_response', message: 'The provider sent an event that is too large.' })
   }
 })

@@ -30,7 +30,7 @@ export function chatInput (call: ValidCall<ChatRequest>): ChatCall {
 
   const conversation = conversationOf(messages) ?? conversationOf(input)
   const replacement = systemMessage(instructions, 'instructions')
-  if (conversation === undefined && replacement === undefined) throw nothingAsked(messages)
+  if (conversation === undefined && replacement === undefined) throw noMessages(messages)
 
   const own = replacement === undefined ? systemMessage(system, 'system') : undefined
   const request: { -readonly [K in keyof ChatInput]: ChatInput[K] } = {
@@ -123,7 +123,7 @@ function refuse (field: string, index: number, block: unknown): never {
   }])
 }
 
-function nothingAsked (messages: ChatRequest['messages']): ValidationError {
+function noMessages (messages: ChatRequest['messages']): ValidationError {
   return new ValidationError([Array.isArray(messages)
     ? {
         loc: ['body', 'messages'],

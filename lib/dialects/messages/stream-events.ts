@@ -184,7 +184,7 @@ export class StreamEvents {
     this.#delta({ type: 'thinking_delta', thinking: text })
   }
 
-  /** A block whose text has just been streamed gets its signature; any other comes whole. */
+  /** A block whose text has just been streamed gets its signature; any other comes complete. */
   #addThinkingBlock (block: ThinkingBlock): void {
     if (block.type === 'redacted_thinking') {
       this.#openBlock(undefined, { type: 'redacted_thinking', data: block.data })

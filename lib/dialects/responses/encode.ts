@@ -60,7 +60,7 @@ class Printer implements FramePrinter<ChatEvent>, ItemListener {
     return this.#taken() + endOfStream
   }
 
-  /** Sends what is done: clients repeat the whole turn for a stream that ends otherwise. */
+  /** Sends what is done: clients repeat the entire turn for a stream that ends otherwise. */
   fail (failure: GatewayError): string {
     const error = { code: failedCode(failure), message: failure.message }
     this.#finish('response.failed', { status: 'failed', error })

@@ -32,7 +32,7 @@ function codeOf ({ type }: ValidationDetail): string {
 }
 
 /**
- * Returns the code of a failure after the head of the answer. Agents repeat a whole turn, tools included, for most codes;
+ * Returns the code of a failure after the head of the answer. Agents repeat an entire turn, tools included, for most codes;
  * they stop at those that would fail again.
  */
 export function failedCode ({ code, status }: GatewayError): string {

@@ -52,7 +52,7 @@ export function responsesInput (call: ValidCall<ResponsesRequest>): DialectCall<
 function refuseStatefulFields (request: ResponsesRequest): void {
   for (const name of ['conversation', 'prompt', 'previous_response_id'] as const) {
     if (request[name] !== undefined) {
-      throw new GatewayError('unsupported_parameter', { param: name, message: `\`${name}\` is not available. Send the whole conversation as \`input\`.` })
+      throw new GatewayError('unsupported_parameter', { param: name, message: `\`${name}\` is not available. Send the entire conversation as \`input\`.` })
     }
   }
   if (request.background === true) {

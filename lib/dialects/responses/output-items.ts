@@ -110,10 +110,10 @@ export class OutputItems {
         this.#end(this.#calls.get(event.call))
         break
       case 'tool-result':
-        this.#whole(serverCall(event.result))
+        this.#complete(serverCall(event.result))
         break
       case 'tool-servers-failed':
-        for (const [name, { message }] of Object.entries(event.errors)) this.#whole(failedServer(name, message))
+        for (const [name, { message }] of Object.entries(event.errors)) this.#complete(failedServer(name, message))
         break
       case 'extra':
         if (event.scope === 'answer') this.toolLoopStopped = event.fields['tool_loop_stopped'] ?? this.toolLoopStopped
@@ -194,7 +194,7 @@ export class OutputItems {
   }
 
   /** Adds an item that is complete when it begins. */
-  #whole (item: ServerItem): void {
+  #complete (item: ServerItem): void {
     const open = new OpenServerItem(this.#listener, item)
     this.#begin(open)
     this.#end(open)

@@ -49,7 +49,7 @@ class OpenCalls {
   readonly #byId = new Map<string, SameCalls>()
   readonly #byName = new Map<string, SameCalls>()
   /** Calls that have a result. */
-  answered = 0
+  results = 0
 
   add (call: OpenCall): void {
     this.list.push(call)
@@ -62,7 +62,7 @@ class OpenCalls {
     const same = 'id' in by ? this.#byId.get(by.id) : this.#byName.get(by.name)
     const call = same?.calls[same.next]
     if (same === undefined || call === undefined) return false
-    if (call.result === undefined) this.answered++
+    if (call.result === undefined) this.results++
     call.result = { type: 'tool_result', tool_use_id: call.id, ...content !== undefined && { content } }
     if (same.next < same.calls.length - 1) same.next++
     return true
@@ -110,7 +110,7 @@ class Turns {
 
   end (): WireConversation {
     this.#endUserTurn()
-    this.#checkAnswered()
+    this.#checkResults()
     trimPrefill(this.#turns)
     const messages = this.#turns.map(wireMessage)
     if (messages.length === 0) {
@@ -149,8 +149,8 @@ class Turns {
   }
 
   #endUserTurn (): void {
-    if (this.#userContent.length === 0 && this.#calls.answered === 0) return
-    this.#checkAnswered()
+    if (this.#userContent.length === 0 && this.#calls.results === 0) return
+    this.#checkResults()
     const blocks = this.#userBlocks()
     for (const { result } of this.#calls.list) {
       if (result !== undefined) blocks.push(result)
@@ -160,8 +160,8 @@ class Turns {
     this.#userContent = []
   }
 
-  #checkAnswered (): void {
-    if (this.#calls.answered === this.#calls.list.length) return
+  #checkResults (): void {
+    if (this.#calls.results === this.#calls.list.length) return
     const open = this.#calls.list.find(({ result }) => result === undefined)
     const name = (open?.functionName ?? open?.id ?? '').slice(0, 100)
     throw new GatewayError('invalid_value', {

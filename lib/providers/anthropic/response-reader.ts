@@ -170,7 +170,7 @@ function addThinking (open: { thinking: string }, value: unknown, events: ChatEv
   events.push({ type: 'reasoning-delta', choice, text })
 }
 
-/** Pages of the web that a text block rests on; the whole block is what they are cited for. */
+/** Pages of the web that a text block rests on; the complete block is what they are cited for. */
 function annotationsOf (
   citations: ReadonlyArray<WireCitation | undefined>, startIndex: number, endIndex: number
 ): unknown[] {

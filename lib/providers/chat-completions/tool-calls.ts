@@ -3,7 +3,7 @@
  *
  * The dialect says: `index` is always there, id and name come once, arguments are pieces. Servers
  * leave the index out, use one index for several calls, repeat the name with every piece, send
- * blank or changing ids, arguments before the name, arguments as objects, and all of it whole.
+ * blank or changing ids, arguments before the name, arguments as objects, and all of it at once.
  * What comes out has dense indexes, one id and one name, and pieces that concatenate.
  */
 

@@ -73,7 +73,7 @@ class OpenCalls {
   readonly list: OpenCall[] = []
   readonly #byId = new Map<string, SameCalls>()
   readonly #byName = new Map<string, SameCalls>()
-  anyAnswered = false
+  hasResults = false
 
   add (call: OpenCall): void {
     this.list.push(call)
@@ -91,7 +91,7 @@ class OpenCalls {
     if (same === undefined || call === undefined) return false
     call.output = output
     same.next++
-    this.anyAnswered = true
+    this.hasResults = true
     return true
   }
 }
@@ -116,7 +116,7 @@ class Turns {
         break
       case 'assistant':
         // Calls of neighbouring messages are one turn until the first result arrives.
-        if (this.#open.anyAnswered) this.settle()
+        if (this.#open.hasResults) this.settle()
         this.#readAssistant(message, param)
         break
       case 'tool':

@@ -87,7 +87,7 @@ function isCredentialProblem (status: number, { status: name, message, details }
     (name === 'FAILED_PRECONDITION' && /enable billing|location is not supported/i.test(message ?? ''))
 }
 
-/** Reads `RetryInfo.retryDelay`, a duration such as `34.4s`, in whole seconds from 1 to 60. */
+/** Reads `RetryInfo.retryDelay`, a duration such as `34.4s`, in seconds from 1 to 60. */
 function retryDelay ({ details }: ErrorStatus): number | undefined {
   for (const { retryDelay: delay } of objectsOf(details)) {
     const seconds = typeof delay === 'string' ? /^([\d.]+)s$/.exec(delay)?.[1] : undefined

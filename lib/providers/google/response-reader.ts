@@ -127,7 +127,7 @@ export class ResponseReader {
     return choice
   }
 
-  /** Calls arrive whole, often without an id. Parts that are no call say nothing to us. */
+  /** Calls arrive complete, often without an id. Parts that are no call say nothing to us. */
   #readCall (choice: Choice, { functionCall, thoughtSignature }: AnswerPart, events: ChatEvent[]): void {
     const name = nonEmptyText(functionCall?.name)
     if (name === undefined) return

@@ -49,7 +49,7 @@ export function functionSchema (parameters: Readonly<Schema>, param: string, ste
   const given = repairSchemaKeywords(parameters)
   const definitions = { ...objectOf(given['definitions']), ...objectOf(given['$defs']) }
   const schemas = new Schemas(definitions, steps, param)
-  // Generators like to put the whole schema among the definitions and refer to it.
+  // Generators like to put the entire schema among the definitions and refer to it.
   const root = schemas.flat(given)
   if (![root['type'] ?? 'object'].flat().map(lowerCase).includes('object')) {
     throw new GatewayError('invalid_value', { message: 'The parameters of a function must be an object.', param })

@@ -72,7 +72,7 @@ function readPages (body: unknown): Array<ResultEvent<OcrPages>> {
 
 /**
  * A refusal of the request that this adapter wrote is our fault, unless it is about the document.
- * Its `input` repeats the whole request and is never looked at.
+ * Its `input` repeats the entire request and is never looked at.
  */
 function readOcrError (failure: UpstreamFailure): Failure {
   const { status, body } = failure

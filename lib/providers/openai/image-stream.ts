@@ -2,7 +2,7 @@
  * Reads an image stream without parsing the images.
  *
  * One event holds megabytes of base64 in one line of JSON. Everything but that text is parsed: what
- * the event is, its usage, whether it is an error, and that its JSON is whole.
+ * the event is, its usage, whether it is an error, and that its JSON is complete.
  */
 
 import { GatewayError } from '../../core/errors.ts'

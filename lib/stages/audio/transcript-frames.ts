@@ -2,7 +2,7 @@
  * Transcripts to the frames of an event stream: unnamed, each saying in `type` what it is.
  *
  * A model that does not stream still answers in events when the caller asked for events: one
- * piece that is the whole.
+ * piece that is all of it.
  */
 
 import { endOfStream, sseData } from '../../wire/sse.ts'

@@ -11,7 +11,7 @@ import type { Batch } from '../../core/batch.ts'
 import type { ImageEvent } from '../../core/events.ts'
 import type { Stage } from '../../core/stage.ts'
 
-/** @param prefix of the type of frames that are made here, of an answer that came as a whole */
+/** @param prefix of the type of frames that are made here, of an answer that came complete */
 export function imageFrames (prefix: 'image_generation' | 'image_edit'): Stage<Batch<{ readonly stream?: boolean | undefined }, ImageEvent>, string> {
   return sseFrames(() => ({
     print: events => events.map(event => frameOf(event, prefix)).join(''),

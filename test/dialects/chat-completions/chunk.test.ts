@@ -13,7 +13,7 @@ function choicesOf (events: readonly ChatEvent[], withUsage = false): unknown[] 
   return [...events.flatMap(event => chunks.of(event)), ...chunks.end()].map(({ choices }) => choices)
 }
 
-t.test('a whole stream: the role, the text, the finish and the usage, each in a chunk of its own', async t => {
+t.test('a complete stream: the role, the text, the finish and the usage, each in a chunk of its own', async t => {
   const chunks = new ChunkBuilder({ ...head, fingerprint: 'fp', serviceTier: 'flex' }, true)
   const events: ChatEvent[] = [
     head, { type: 'text-delta', choice: 0, text: 'hi', logprobs: { content: [] } }, { type: 'choice-end', choice: 0, reason: 'stop' },

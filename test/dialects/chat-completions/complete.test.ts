@@ -4,7 +4,7 @@ import type { ChatEvent } from '../../../lib/core/events.ts'
 
 const head = { type: 'response-start', id: 'chatcmpl-1', model: 'x/m', createdSeconds: 7 } as const
 
-t.test('all batches of an answer are one completion, compared whole', async t => {
+t.test('all batches of an answer are one completion, compared in full', async t => {
   const batches: ReadonlyArray<{ readonly events: readonly ChatEvent[] }> = [
     { events: [head, { type: 'text-delta', choice: 0, text: 'he' }, { type: 'text-delta', choice: 1, text: 'B' }] },
     { events: [] },

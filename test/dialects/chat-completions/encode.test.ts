@@ -16,7 +16,7 @@ const frame = (choices: unknown[], more: object = {}): string =>
   `data: ${JSON.stringify({ id: 'chatcmpl-1', object: 'chat.completion.chunk', created: 7, model: 'x/m', choices, ...more })}\n\n`
 const choice = (delta: object, finish: string | null = null): object => ({ index: 0, delta, logprobs: null, finish_reason: finish })
 
-t.test('a whole stream, byte by byte', async t => {
+t.test('a complete stream, byte by byte', async t => {
   const print = printer()
   const all = print.print([head, text('a'), text('"ü\u2028\n'), text('🎈')]) + print.print([]) +
     print.print([{ type: 'choice-end', choice: 0, reason: 'stop' }, { type: 'usage', usage: { promptTokens: 1, completionTokens: 2, totalTokens: 3 } }]) + print.end()

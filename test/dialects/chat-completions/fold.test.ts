@@ -110,8 +110,8 @@ t.test('folding the chunks of a stream gives the complete answer', async t => {
     const batches: Array<Batch<ChatInput, ChatEvent>> = []
     for (let at = 0; at < events.length; at += size) batches.push(batch(events.slice(at, at + size), { include_usage: true }))
     const streamed = foldChunks(chunksIn(await encode(batches)))
-    const whole: unknown = JSON.parse(JSON.stringify(toCompletion(batches)))
-    t.same(JSON.parse(JSON.stringify(streamed)), whole)
+    const complete: unknown = JSON.parse(JSON.stringify(toCompletion(batches)))
+    t.same(JSON.parse(JSON.stringify(streamed)), complete)
   }), { numRuns: 300 })
 })
 
@@ -141,12 +141,12 @@ t.test('a stream has the role first, one finish per choice, usage only when aske
   t.equal(bare.split('[DONE]').length, 2)
   t.notMatch(bare, /^(?!data: |$)/m, 'nothing but data lines')
 
-  const asked = chunksIn(await encode([batch(events, { include_usage: true })]))
-  t.same(asked.at(-1), {
+  const withUsage = chunksIn(await encode([batch(events, { include_usage: true })]))
+  t.same(withUsage.at(-1), {
     id: 'chatcmpl-1', object: 'chat.completion.chunk', created: 1763686800, model: 'x/m', system_fingerprint: 'fp',
     choices: [], usage: { prompt_tokens: 1, completion_tokens: 2, total_tokens: 3 }
   })
-  t.ok(asked.slice(0, -1).every(chunk => chunk.usage === null))
+  t.ok(withUsage.slice(0, -1).every(chunk => chunk.usage === null))
 
   const padded = chunksIn(await encode([batch(events, { include_obfuscation: true })]))
   t.ok(padded.every(chunk => typeof chunk['obfuscation'] === 'string'))

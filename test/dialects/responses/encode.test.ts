@@ -91,8 +91,8 @@ function checkItems (list: readonly StreamEvent[]): unknown[] {
         if (open === undefined) throw new Error('no open item')
         if (event.type.endsWith('.delta')) open.deltas[place] = (open.deltas[place] ?? '') + textOf(event['delta'])
         else if (event.type.endsWith('.done') && 'sequence_number' in event && !event.type.includes('part')) {
-          const whole = event['text'] ?? event['refusal'] ?? event['arguments'] ?? event['input']
-          equal(open.deltas[place] ?? '', whole, `deltas of ${place}`)
+          const complete = event['text'] ?? event['refusal'] ?? event['arguments'] ?? event['input']
+          equal(open.deltas[place] ?? '', complete, `deltas of ${place}`)
         }
       }
     }
@@ -105,9 +105,9 @@ t.test('a complete answer is what its stream ends with', async t => {
   holds(t, fc.property(answer, events => {
     const last = streamEvents(streamed(events)).at(-1)
     const start = responsesStart()
-    const whole = toResponse(start, batchesOf(start, events))
+    const complete = toResponse(start, batchesOf(start, events))
     const { response } = last as unknown as { response: Record<string, unknown> }
-    same(plainIds({ ...whole, completed_at: null }), plainIds({ ...response, completed_at: null }), 'response')
+    same(plainIds({ ...complete, completed_at: null }), plainIds({ ...response, completed_at: null }), 'response')
   }), { numRuns: 200 })
 })
 

@@ -8,8 +8,8 @@ const text = { type: 'input_text', text: 'a' } as const
 const tool = { type: 'function', name: 'a' } as const
 
 function checked (request: Partial<ResponsesRequest>) {
-  const whole = { model: 'a/b', input: 'x', ...request } // none of the stages before is needed
-  return () => check({ ...responsesCall({}), request: whole })
+  const complete = { model: 'a/b', input: 'x', ...request } // none of the stages before is needed
+  return () => check({ ...responsesCall({}), request: complete })
 }
 
 t.test('each list has its bound, and the error names the list', async t => {

@@ -7,33 +7,33 @@ import type { Batch } from '../../../lib/core/batch.ts'
 import type { RoutedCall } from '../../../lib/core/call.ts'
 import type { OcrInput } from '../../../lib/ocr/input.ts'
 
-/** A provider that finds no PDF, and what it was asked. */
+/** A provider that finds no PDF, and what it was inputs. */
 function provider (code: 'unsupported_format' | 'upstream_error') {
-  const asked: OcrInput[] = []
+  const inputs: OcrInput[] = []
   const ask: Stage<RoutedCall<OcrInput>, Batch<OcrInput, string>> = async function * (source) {
     for await (const call of source) {
-      asked.push(call.request)
+      inputs.push(call.request)
       if (call.request.asImage !== true) throw new GatewayError(code)
       yield { call, route, events: ['pages'] }
     }
   }
-  return { asked, ask }
+  return { inputs, ask }
 }
 
 const address: OcrInput = { document: { kind: 'address', url: 'https://a.example/scan', isImage: false } }
 
 t.test('an address that turns out to be an image is asked for again as one', async t => {
-  const { asked, ask } = provider('unsupported_format')
+  const { inputs, ask } = provider('unsupported_format')
   t.match(await collect(retryAsImage(ask)(once(routedCall(address)))), [{ events: ['pages'] }])
-  t.same(asked, [address, { ...address, asImage: true }])
+  t.same(inputs, [address, { ...address, asImage: true }])
 })
 
 t.test('nothing else is asked twice', async t => {
   const bytes: OcrInput = { document: { kind: 'bytes', mediaType: 'application/pdf', bytes: Buffer.alloc(1) } }
   const image: OcrInput = { document: { kind: 'address', url: 'https://a.example/a.png', isImage: true } }
   for (const [input, code] of [[address, 'upstream_error'], [bytes, 'unsupported_format'], [image, 'unsupported_format']] as const) {
-    const { asked, ask } = provider(code)
+    const { inputs, ask } = provider(code)
     await t.rejects(collect(retryAsImage(ask)(once(routedCall(input)))), { code })
-    t.equal(asked.length, 1)
+    t.equal(inputs.length, 1)
   }
 })
