@@ -5,6 +5,7 @@ import { LocalLimiter, type Limiter } from './limits/limiter.ts'
 import { createModels } from './models/create-models.ts'
 import { startDiscovery } from './models/discovery.ts'
 import { createProvider } from './providers/index.ts'
+import { kinds, simulatorId } from './providers/kinds.ts'
 import { localModels } from './local/local-models.ts'
 import { localTransport } from './local/transport.ts'
 import { sandboxModels } from './sandbox/sandbox-models.ts'
@@ -59,7 +60,7 @@ export function createServices (settings: Settings, parts: ServiceParts): OwnedS
   for (const provider of extraProviders) providers.set(provider.id, provider)
 
   const enabled = new Set([...providers.values()].filter(({ enabled }) => enabled).map(({ id }) => id))
-  const models = createModels(settings, enabled, enabled.has('sandbox') ? sandboxModels : [], {
+  const models = createModels(settings, enabled, enabled.has(simulatorId) ? sandboxModels : [], {
     random: Math.random,
     latency: (modelId, streamed) => routeHealth.latencies(streamed).of(modelId),
     load: modelId => routeHealth.waiting(modelId)
@@ -74,7 +75,7 @@ export function createServices (settings: Settings, parts: ServiceParts): OwnedS
   }), models, {
     signal: lifetime.signal, onFailure
   })
-  const local = settings.providers.filter(({ id, kind }) => kind === 'local' && enabled.has(id))
+  const local = settings.providers.filter(({ id, kind }) => kinds[kind].inProcess === 'programs' && enabled.has(id))
   const learned = local.map(async ({ id }) => {
     try {
       models.setDiscovered(id, await localModels(id))
@@ -117,8 +118,9 @@ export function createLookupServices (settings: Settings, parts: Pick<ServicePar
 }
 
 function openProvider (settings: ProviderSettings, closing: Array<() => Promise<void>>): Provider {
-  if (settings.kind === 'local') return createProvider(settings, localTransport())
-  if (settings.kind === 'sandbox') return createProvider(settings, sandboxTransport(settings.options))
+  const { inProcess } = kinds[settings.kind]
+  if (inProcess === 'programs') return createProvider(settings, localTransport())
+  if (inProcess === 'simulator') return createProvider(settings, sandboxTransport(settings.options))
   const transport = httpTransport({
     baseUrl: settings.baseUrl,
     connections: settings.maxConnections,

@@ -1,5 +1,4 @@
 import { pipeline, type Handler } from './pipeline.ts'
-import { providerLabels, type ProviderLabel } from '../schemas/providers.ts'
 import { Type } from 'typebox'
 import { MessagesModel, MessagesModelList } from '../schemas/messages-answer.ts'
 import { Model, ModelList } from '../schemas/models.ts'
@@ -14,6 +13,7 @@ import { replyWith } from '../lib/replies/reply-with.ts'
 import { toJsonReply, type Reply } from '../lib/core/reply.ts'
 import type { Services } from '../lib/services.ts'
 import type { ProviderSettings, Settings } from '../lib/core/settings.ts'
+import { labelOf } from '../lib/providers/kinds.ts'
 import { auth } from '../lib/stages/auth.ts'
 import type { Docs } from './docs.ts'
 
@@ -117,7 +117,7 @@ function nameDescriber ({ settings, models }: ModelServices): (name: string, key
     const usable = models.routes(name).filter(({ modelId }) => listsName(key, name) || mayUseModel(key, modelId))
     const [first, ...others] = usable
       .toSorted((a, b) => a.modelId < b.modelId ? -1 : 1)
-      .map(({ modelId, providerId, model }) => models.find(modelId) ?? unknownModelEntry(providerId, model, kinds.get(providerId) ?? 'openai-compatible'))
+      .map(({ modelId, providerId, model }) => models.find(modelId) ?? unknownModelEntry(providerId, model, kinds.get(providerId)))
     if (first === undefined) return undefined
     const only = others.length === 0
     const capabilities = others.reduce((common, { capabilities: theirs }) => inCommon(common, theirs), first.capabilities)
@@ -177,14 +177,4 @@ const unknownCapabilities = {
   thinking: null,
   input_token_limit: null,
   output_token_limit: null
-}
-
-/**
- * Returns the label of a provider. The models API lists eight, and one that is not among them makes a strict
- * client refuse the entire list; so a server of another kind gets the label of the dialect it
- * speaks, which is OpenAI's. Who really serves the model is said in its id, in
- * `provider_info.provider_id` and, by `openai-compatible`, in `upstream_api`.
- */
-function labelOf (kind: string): ProviderLabel {
-  return providerLabels.find(label => label === kind) ?? 'openai'
 }

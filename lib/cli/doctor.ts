@@ -14,6 +14,7 @@ import { databasePath, openDatabase } from '../stores/database.ts'
 import { describeError } from '../text/describe-error.ts'
 import { createLog } from '../telemetry/log.ts'
 import { withTimeout } from '../async/with-timeout.ts'
+import { kinds } from '../providers/kinds.ts'
 import type { Provider } from '../providers/provider.ts'
 import type { ProviderSettings, Settings } from '../core/settings.ts'
 import type { Command } from './command.ts'
@@ -128,7 +129,7 @@ async function providers (settings: Settings): Promise<Finding[]> {
 
 /** Explains how to enable a provider when none, or only the simulator, is enabled. */
 function noProviderFindings (providers: readonly ProviderSettings[]): Finding[] {
-  if (providers.some(({ kind }) => kind !== 'sandbox')) return []
+  if (providers.some(({ kind }) => kinds[kind].inProcess !== 'simulator')) return []
   const names = providerKeys.join(', ')
   return providers.length === 0
     ? [{ about: 'providers', state: 'problem', text: `no provider is enabled; set one of ${names}` }]
@@ -136,8 +137,9 @@ function noProviderFindings (providers: readonly ProviderSettings[]): Finding[] 
 }
 
 async function ask ({ id, kind, maxConnections, maxWaitingCalls }: ProviderSettings, provider: Provider | undefined): Promise<Finding> {
-  if (kind === 'sandbox') return { about: id, state: 'ok', text: 'a simulator inside the gateway' }
-  if (kind === 'local') return await localFinding(id)
+  const { inProcess } = kinds[kind]
+  if (inProcess === 'simulator') return { about: id, state: 'ok', text: 'a simulator inside the gateway' }
+  if (inProcess === 'programs') return await localFinding(id)
   if (provider === undefined) return { about: id, state: 'ok', text: 'runs inside the gateway' }
   const startMs = performance.now()
   try {

@@ -29,7 +29,7 @@ function checkProviders ({ providers }: Config, report: Report): void {
   for (const [id, { kind, base_url: baseUrl, headers, options, api_key: key, api_keys: keys }] of Object.entries(providers)) {
     checkHeaders(['providers', id, 'headers'], headers, report)
     if (key !== undefined && keys !== undefined) report.add(['providers', id, 'api_keys'], 'not together with api_key', { part: 'name' })
-    if (kindOf(id, kind) === 'sandbox') checkSandboxOptions(id, options, report)
+    if (kinds[kindOf(id, kind)].inProcess === 'simulator') checkSandboxOptions(id, options, report)
     else checkOptions(id, kindOf(id, kind), options, report)
     if (baseUrl !== undefined) {
       if (!URL.canParse(baseUrl)) report.add(['providers', id, 'base_url'], 'is not a valid URL')
@@ -46,7 +46,7 @@ function checkProviders ({ providers }: Config, report: Report): void {
 function checkOptions (id: string, kind: ProviderKind, options: Readonly<Record<string, unknown>>, report: Report): void {
   for (const [name, value] of Object.entries(options)) {
     const path = ['providers', id, 'options', name]
-    if (kind !== 'azure-openai' || name !== 'api_version') report.warn(path, 'has no effect on this kind', { part: 'name' })
+    if (kinds[kind].options?.includes(name) !== true) report.warn(path, 'has no effect on this kind', { part: 'name' })
     else if (typeof value !== 'string') report.add(path, 'must be text')
   }
 }

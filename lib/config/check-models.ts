@@ -1,11 +1,11 @@
 /** Names of models: in `models`, `routes` and the scopes of keys. */
 
-import { providerLabels } from '../../schemas/providers.ts'
+import { providerLabels, type ProviderKind } from '../../schemas/providers.ts'
 import type { Config } from '../../schemas/config.ts'
 import { capabilityNames } from '../../schemas/catalogue.ts'
 import { nearestWord } from '../text/nearest-word.ts'
 import { sandboxModels } from '../sandbox/sandbox-models.ts'
-import { kindOf, kinds } from '../providers/kinds.ts'
+import { kindOf, kinds, simulatorId } from '../providers/kinds.ts'
 import { ModelSettings } from '../../schemas/chat.ts'
 import { explain } from '../validation/explain.ts'
 import { routeTargets } from './route-targets.ts'
@@ -118,7 +118,7 @@ class ModelNames {
   constructor (config: Config, { providerNames, catalogue }: KnownNames) {
     this.#config = config
     // A provider may be off in one environment and on in another: its models are no mistake.
-    this.#prefixes = new Set([...providerLabels, 'sandbox', ...providerNames])
+    this.#prefixes = new Set([...providerLabels, simulatorId, ...providerNames])
     this.#own = new Set([...Object.keys(config.models), ...Object.keys(config.routes)])
     for (const [id, { kind, list_models: listed }] of Object.entries(config.providers)) {
       const known = knownModels(kindOf(id, kind), catalogue)
@@ -177,7 +177,7 @@ class ModelNames {
 }
 
 /** Names without prefix of the models that a kind is known to have; none where only it can know. */
-function knownModels (kind: string, catalogue: readonly ModelEntry[]): string[] {
-  const models = kind === 'sandbox' ? sandboxModels : catalogue.filter(({ providerId }) => providerId === kind)
+function knownModels (kind: ProviderKind, catalogue: readonly ModelEntry[]): string[] {
+  const models = kinds[kind].inProcess === 'simulator' ? sandboxModels : catalogue.filter(({ providerId }) => providerId === kind)
   return models.map(({ id }) => id.slice(id.indexOf('/') + 1))
 }

@@ -12,7 +12,7 @@ import { join } from 'node:path'
 import { parseEnv } from 'node:util'
 import { formatPath, type Path } from './path.ts'
 import { ConfigError } from './problems.ts'
-import { kinds, type VariablePrefix } from '../providers/kinds.ts'
+import { kinds, simulatorId, type VariablePrefix } from '../providers/kinds.ts'
 
 /** Providers the environment can switch on, with the prefixes of their variables, best first. */
 const prefixesById = new Map(Object.entries(kinds).flatMap(([id, { variables }]) => variables === undefined ? [] : [[id, variables] as const]))
@@ -131,7 +131,7 @@ function applySandbox (
   setting: string | undefined,
   write: (path: Path, entry: unknown, variable: Variable) => void
 ): void {
-  const path = ['providers', 'sandbox', 'enabled']
+  const path = ['providers', simulatorId, 'enabled']
   if (setting !== undefined) {
     write(path, sandboxWords.get(setting.toLowerCase()) ?? setting, 'HEADGATE_SANDBOX')
     return
@@ -139,7 +139,7 @@ function applySandbox (
   const providers = value.providers ?? {}
   if (!isObject(providers)) return
   const others = Object.values(providers).filter(entry => !isObject(entry) || entry.enabled !== false)
-  if (others.length === 0 && providers.sandbox === undefined) put(value, path, true)
+  if (others.length === 0 && providers[simulatorId] === undefined) put(value, path, true)
 }
 
 function entryAt (value: unknown, path: Path): unknown {

@@ -13,9 +13,9 @@ import type { Call, RoutedCall, ValidCall } from '../core/call.ts'
 import type { GatewayError } from '../core/errors.ts'
 import type { ChatEvent, ResponseStart } from '../core/events.ts'
 import type { ModelEntry } from '../core/model.ts'
+import type { ProviderTraits } from '../core/provider-traits.ts'
 import type { Reply } from '../core/reply.ts'
 import type { Route } from '../core/route.ts'
-import type { ProviderKind } from '../../schemas/providers.ts'
 import type { FramePrinter } from '../wire/frame-printer.ts'
 
 /** @typeParam C what `encode` and `complete` need of the request in the caller's words. Default: nothing */
@@ -45,7 +45,8 @@ export interface Dialect<S extends TSchema = TSchema, C = unknown> extends Answe
 /** The provider and the model that a request is about to be sent to. */
 export interface FitTarget {
   readonly route: Route
-  readonly kind: ProviderKind | undefined
+  /** The facts about its API. */
+  readonly provider: ProviderTraits
   /** As the catalogue knows it. */
   readonly model: ModelEntry | undefined
 }

@@ -1,4 +1,5 @@
 import { localPrograms } from './programs.ts'
+import { otherUpstreamApi } from '../providers/kinds.ts'
 import type { ModelEntry } from '../core/model.ts'
 
 /** Lists the models of the local engine by the programs there are: `ocr`, `tts`, both or nothing. */
@@ -10,7 +11,7 @@ export async function localModels (providerId: string): Promise<ModelEntry[]> {
       ...common(providerId, 'ocr'),
       displayName: 'Local OCR (tesseract)',
       description: 'Reads PDFs and images with the programs of this machine. No network, no cost, no tables.',
-      upstreamApi: 'openai-compatible',
+      upstreamApi: otherUpstreamApi,
       capabilities: { text: true, vision: true }
     })
   }

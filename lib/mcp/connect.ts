@@ -37,7 +37,7 @@ export function createConnect (options: ConnectOptions): Connect {
   return async ({ connection: via }, signal) => {
     const timeout = startDeadline(options.timeoutMs, signal, new Error('timed out while connecting'))
     try {
-      return via.kind === 'local'
+      return via.kind === 'command'
         ? await connectLocal(via, options, timeout.signal)
         : await connectRemote(via, options, timeout.signal)
     } catch (error) {

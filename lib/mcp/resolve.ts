@@ -57,7 +57,7 @@ function configuredTarget (
   const { url, headers, command, args, env, shared, allowedTools, timeoutMs } = settings
   const operatorHeaders = Object.fromEntries(Object.entries(headers).map(([name, value]) => [name.toLowerCase(), value]))
   const via: RemoteServer | LocalServer = url === undefined
-    ? { kind: 'local', command: command ?? '', args, env }
+    ? { kind: 'command', command: command ?? '', args, env }
     : remote(url, { ...callerHeaders, ...operatorHeaders }, false) // callers cannot override the operator's headers
   // Servers may keep state in a session, which must not reach other keys.
   const perKey = !shared || (via.kind === 'remote' && Object.keys(callerHeaders).length > 0)

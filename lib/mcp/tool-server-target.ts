@@ -30,7 +30,7 @@ export interface RemoteServer {
 
 /** Describes a command of the operator; a request can never name one. */
 export interface LocalServer {
-  readonly kind: 'local'
+  readonly kind: 'command'
   readonly command: string
   readonly args: readonly string[]
   readonly env: Readonly<Record<string, Secret>>

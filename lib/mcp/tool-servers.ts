@@ -106,7 +106,7 @@ export function createToolServers (settings: ToolServersSettings): ToolServers {
   return {
     open: async options => await openTools(options, tools, resolve, pools),
     close: async () => {
-      await Promise.all([pools.local.close(), pools.remote.close()])
+      await Promise.all([pools.command.close(), pools.remote.close()])
       await agents.destroy()
     }
   }
@@ -114,7 +114,7 @@ export function createToolServers (settings: ToolServersSettings): ToolServers {
 
 interface Pools {
   /** Child processes: a pool of their own, so that sessions of callers never push them out. */
-  readonly local: SessionPool
+  readonly command: SessionPool
   readonly remote: SessionPool
 }
 
@@ -124,7 +124,7 @@ const minSessionsPerKey = 32
 function createPools ({ sessionIdleMs: idleMs, maxSessions: capacity }: ToolSettings, connect: Connect): Pools {
   const maxPerKey = Math.max(minSessionsPerKey, Math.floor(capacity / 4))
   const pool = (): SessionPool => new SessionPool({ connect, idleMs, capacity, maxPerKey })
-  return { local: pool(), remote: pool() }
+  return { command: pool(), remote: pool() }
 }
 
 interface ListedTool {

@@ -9,7 +9,7 @@
 import { providerLabels, type ProviderKind } from '../../schemas/providers.ts'
 import type { ModelEntry } from '../core/model.ts'
 import type { ModelSettings, Settings } from '../core/settings.ts'
-import { kinds } from '../providers/kinds.ts'
+import { kinds, otherUpstreamApi } from '../providers/kinds.ts'
 import { catalogueOf } from './catalogue.ts'
 import { dateIn, withoutDate } from './dated-names.ts'
 import { familyTraits, mergeTraits } from './traits.ts'
@@ -92,14 +92,18 @@ function withProvider (providerId: string, model: ModelEntry): ModelEntry {
   return { ...model, id: `${providerId}/${name}`, providerId }
 }
 
-/** Returns a model of which only its name is known. */
-export function unknownModelEntry (providerId: string, model: string, kind: ProviderKind): ModelEntry {
+/**
+ * Returns a model of which only its name is known.
+ *
+ * @param kind absent for a provider that is not configured, but given by a program
+ */
+export function unknownModelEntry (providerId: string, model: string, kind: ProviderKind | undefined): ModelEntry {
   return {
     id: `${providerId}/${model}`,
     providerId,
     model,
     status: 'enabled',
-    upstreamApi: kinds[kind].upstreamApi ?? 'openai-compatible',
+    upstreamApi: (kind === undefined ? undefined : kinds[kind].upstreamApi) ?? otherUpstreamApi,
     capabilities: {}
   }
 }

@@ -1,6 +1,7 @@
 /** Prints where a gateway listens, its providers, and commands to try it with. */
 
 import { isEverywhere, urlOf, type Address } from '../http/listen.ts'
+import { kinds } from '../providers/kinds.ts'
 import type { ModelRegistry } from '../models/model-registry.ts'
 import type { ProviderSettings } from '../core/settings.ts'
 
@@ -24,7 +25,7 @@ export function banner ({ address, providers, models, key }: BannerFacts): strin
   return [
     `Headgate listens on ${url}${isEverywhere(address) ? ' and all other addresses of this machine' : ''}`,
     ...providers.length === 0 ? ['No provider is enabled: set OPENAI_API_KEY or the key of another provider.'] : [],
-    ...providers.map(({ id, kind }) => kind === 'sandbox'
+    ...providers.map(({ id, kind }) => kinds[kind].inProcess === 'simulator'
       ? `  ${id}: a simulator; answers are simulated and cost nothing`
       : `  ${id}`),
     '',
@@ -66,7 +67,7 @@ const weather = {
 
 /** Chooses the simulator if it is enabled, else a model that chats and calls tools, else a placeholder. */
 function exampleModel (providers: readonly ProviderSettings[], models: Pick<ModelRegistry, 'list'>): string {
-  const sandbox = providers.find(({ kind }) => kind === 'sandbox')
+  const sandbox = providers.find(({ kind }) => kinds[kind].inProcess === 'simulator')
   if (sandbox !== undefined) return `${sandbox.id}/echo`
   const chats = models.list().find(({ status, capabilities }) =>
     status === 'enabled' && capabilities['text'] === true && capabilities['tools'] === true)

@@ -7,7 +7,7 @@ import type { Provider, Transport } from './provider.ts'
 
 /** @param transport carries requests to this provider */
 export function createProvider (settings: ProviderSettings, transport: Transport): Provider {
-  const { credential, adapters, quirks } = kinds[settings.kind]
+  const { credential, adapters, quirks, traits = {} } = kinds[settings.kind]
   const { chat, ...others } = typeof adapters === 'function' ? adapters(settings.options) : adapters
   const keys = settings.apiKeys?.map(({ key }) => key) ?? (settings.apiKey === undefined ? [] : [settings.apiKey])
   const own = keys.map(key => credential(key.reveal()))
@@ -22,6 +22,7 @@ export function createProvider (settings: ProviderSettings, transport: Transport
     retries: settings.retries,
     onDisconnect: settings.onDisconnect,
     quirks: { ...quirks, ...settings.quirks },
+    traits,
     adapters: chat === undefined ? others : { ...others, chat: withCallerParamNames(chat) }
   }
 }

@@ -4,7 +4,8 @@
  * for every entry of that kind in the configuration, which may add to it.
  */
 
-import { providerKinds, type ProviderKind } from '../../schemas/providers.ts'
+import { providerKinds, providerLabels, type ProviderKind, type ProviderLabel } from '../../schemas/providers.ts'
+import type { ProviderTraits } from '../core/provider-traits.ts'
 import type { Quirks } from '../core/quirks.ts'
 import { anthropicChat, anthropicHeaders } from './anthropic/index.ts'
 import { anthropicModels } from './anthropic/model-list.ts'
@@ -38,13 +39,25 @@ export interface Kind {
   readonly listModels?: true
   /** Its own list of models. Default: that of the chat-completions dialect. */
   readonly modelList?: ModelList
-  /** `upstream_api` of models that the catalogue does not know. Default `openai-compatible`. */
+  /** `upstream_api` of models that the catalogue does not know. Default: `otherUpstreamApi`. */
   readonly upstreamApi?: string
   /** Headers that carry a key. */
   readonly credential: (key: string) => Record<string, string>
   readonly adapters: Adapters | ((options: Readonly<Record<string, unknown>>) => Adapters)
   readonly quirks?: Quirks
+  readonly traits?: ProviderTraits
+  /** Names of `options` that its adapters read, each a text. Default: none. */
+  readonly options?: readonly string[]
+  /** The part of the gateway that answers itself. Default: none, requests go to a server. */
+  readonly inProcess?: 'simulator' | 'programs'
 }
+
+/** `upstream_api` of models whose provider does not say which API serves them. */
+export const otherUpstreamApi = 'openai-compatible'
+
+/** The simulator that answers when no other provider is enabled, by its id. */
+export const simulatorId: ProviderKind = 'sandbox'
+
 
 /** A server of the chat-completions dialect, with nothing but chat and embeddings for sure. */
 const compatible: Adapters = { chat: chatCompletions, embeddings: openaiEmbeddings }
@@ -80,7 +93,8 @@ export const kinds: Readonly<Record<ProviderKind, Kind>> = {
     upstreamApi: 'openai/chat/completions',
     credential: bearer,
     adapters: { ...compatible, ...audio, ...imageApi },
-    quirks: { tokenLimitField: 'max_completion_tokens', obfuscation: true, legacyFunctions: true }
+    quirks: { tokenLimitField: 'max_completion_tokens', obfuscation: true, legacyFunctions: true },
+    traits: { historyMarks: ['stored_audio'], systemAnywhere: true, prefill: false, callerFields: true }
   },
   anthropic: {
     variables: ['ANTHROPIC'],
@@ -88,7 +102,8 @@ export const kinds: Readonly<Record<ProviderKind, Kind>> = {
     upstreamApi: 'anthropic/messages',
     modelList: anthropicModels,
     credential: anthropicHeaders,
-    adapters: { chat: anthropicChat }
+    adapters: { chat: anthropicChat },
+    traits: { historyMarks: ['signed_thinking'], callerFields: true, cacheMarks: true, thinking: true, maxStops: Infinity }
   },
   google: {
     variables: ['GEMINI', 'GOOGLE'],
@@ -96,7 +111,8 @@ export const kinds: Readonly<Record<ProviderKind, Kind>> = {
     upstreamApi: 'google/generateContent',
     modelList: googleModels,
     credential: googleHeaders,
-    adapters: { chat: googleChat, embeddings: googleEmbeddings, images: googleImages }
+    adapters: { chat: googleChat, embeddings: googleEmbeddings, images: googleImages },
+    traits: { historyMarks: ['thought_signature'], systemParts: true, thinking: true, automaticFunctionCalling: true }
   },
   xai: {
     variables: ['XAI'],
@@ -104,7 +120,8 @@ export const kinds: Readonly<Record<ProviderKind, Kind>> = {
     upstreamApi: 'xai/chat/completions',
     credential: bearer,
     adapters: { chat: xaiChat, deferred: xaiDeferred, images: openaiImages },
-    quirks: { omit: xaiUnsupportedFields, customTools: false }
+    quirks: { omit: xaiUnsupportedFields, customTools: false },
+    traits: { systemAnywhere: true, prefill: false }
   },
   mistral: {
     variables: ['MISTRAL'],
@@ -122,7 +139,8 @@ export const kinds: Readonly<Record<ProviderKind, Kind>> = {
       toolImages: false,
       customTools: false,
       base64Embeddings: false
-    }
+    },
+    traits: { systemAnywhere: true, prefill: false }
   },
   groq: {
     variables: ['GROQ'],
@@ -133,7 +151,8 @@ export const kinds: Readonly<Record<ProviderKind, Kind>> = {
       omit: [...accountFields.filter(field => field !== 'service_tier'), 'logit_bias', 'logprobs', 'top_logprobs'],
       multipleChoices: false,
       customTools: false
-    }
+    },
+    traits: { systemAnywhere: true }
   },
   fireworks: {
     variables: ['FIREWORKS'],
@@ -165,7 +184,8 @@ export const kinds: Readonly<Record<ProviderKind, Kind>> = {
     listModels: true,
     credential: bearer,
     adapters: { ...compatible, ...audio, ...imageApi },
-    quirks: { tokenLimitField: 'max_tokens', customTools: false }
+    quirks: { tokenLimitField: 'max_tokens', customTools: false },
+    traits: { network: 'by_address' }
   },
   ollama: {
     baseUrl: 'http://127.0.0.1:11434/v1',
@@ -178,35 +198,40 @@ export const kinds: Readonly<Record<ProviderKind, Kind>> = {
       multipleChoices: false,
       lenientFinish: true,
       base64Embeddings: false
-    }
+    },
+    traits: { network: 'internal' }
   },
   vllm: {
     baseUrl: 'http://127.0.0.1:8000/v1',
     listModels: true,
     credential: bearer,
     adapters: { ...compatible, ...audio },
-    quirks: { ...selfHosted, extraFields: ['top_k'] }
+    quirks: { ...selfHosted, extraFields: ['top_k'] },
+    traits: { network: 'internal' }
   },
   sglang: {
     baseUrl: 'http://127.0.0.1:30000/v1',
     listModels: true,
     credential: bearer,
     adapters: compatible,
-    quirks: { ...selfHosted, extraFields: ['top_k'], base64Embeddings: false }
+    quirks: { ...selfHosted, extraFields: ['top_k'], base64Embeddings: false },
+    traits: { network: 'internal' }
   },
   'llama.cpp': {
     baseUrl: 'http://127.0.0.1:8080/v1',
     listModels: true,
     credential: bearer,
     adapters: compatible,
-    quirks: { ...selfHosted, multipleChoices: false, extraFields: ['top_k'] }
+    quirks: { ...selfHosted, multipleChoices: false, extraFields: ['top_k'] },
+    traits: { network: 'internal' }
   },
   'lm-studio': {
     baseUrl: 'http://127.0.0.1:1234/v1',
     listModels: true,
     credential: bearer,
     adapters: compatible,
-    quirks: { ...selfHosted, multipleChoices: false, base64Embeddings: false }
+    quirks: { ...selfHosted, multipleChoices: false, base64Embeddings: false },
+    traits: { network: 'internal' }
   },
   openrouter: {
     baseUrl: 'https://openrouter.ai/api/v1',
@@ -218,7 +243,8 @@ export const kinds: Readonly<Record<ProviderKind, Kind>> = {
       multipleChoices: false,
       reasoningEffort: 'object',
       customTools: false
-    }
+    },
+    traits: { cacheMarks: true }
   },
   together: {
     baseUrl: 'https://api.together.ai/v1',
@@ -233,25 +259,37 @@ export const kinds: Readonly<Record<ProviderKind, Kind>> = {
       tokenLimitField: 'max_completion_tokens',
       omit: ['service_tier', 'safety_identifier'],
       legacyFunctions: true
-    }
+    },
+    traits: { historyMarks: ['stored_audio'], systemAnywhere: true, prefill: false, callerFields: true },
+    options: ['api_version']
   },
   sandbox: {
     baseUrl: 'sandbox:',
     credential: bearer,
     adapters: { ...compatible, ...audio, ...imageApi, ocr: mistralOcr },
-    quirks: { tokenLimitField: 'max_completion_tokens', legacyFunctions: true }
+    quirks: { tokenLimitField: 'max_completion_tokens', legacyFunctions: true },
+    traits: { systemAnywhere: true },
+    inProcess: 'simulator'
   },
   local: {
     baseUrl: 'local:',
     credential: () => ({}),
-    adapters: { speech: openaiSpeech, ocr: { ...mistralOcr, request: ask => mistralOcr.request(rejectDocumentUrls(ask)) } }
+    adapters: { speech: openaiSpeech, ocr: { ...mistralOcr, request: ask => mistralOcr.request(rejectDocumentUrls(ask)) } },
+    inProcess: 'programs'
   }
 }
-
-/** Servers that an operator runs, which may reach addresses that are closed to the internet. */
-export const selfHostedKinds: ReadonlySet<ProviderKind> = new Set(['ollama', 'vllm', 'sglang', 'llama.cpp', 'lm-studio'])
 
 /** Returns the kind of an entry; one that does not say has its name for a kind, where that is one. */
 export function kindOf (id: string, kind: ProviderKind | undefined): ProviderKind {
   return kind ?? providerKinds.find(known => known === id) ?? 'openai-compatible'
+}
+
+/**
+ * Returns the label of a kind, or of a provider that is not configured. The models API lists eight, and one that is not
+ * among them makes a strict client refuse the entire list; so a server of another kind gets the label of the dialect it
+ * speaks, which is OpenAI's. Who really serves the model is said in its id, in `provider_info.provider_id` and, by
+ * `openai-compatible`, in `upstream_api`.
+ */
+export function labelOf (kind: string): ProviderLabel {
+  return providerLabels.find(label => label === kind) ?? 'openai'
 }

@@ -20,6 +20,7 @@ import type { OcrPages, OcrInput } from '../ocr/input.ts'
 import type { EmbeddingsRequest } from '../../schemas/embeddings.ts'
 import type { ImageRequest } from '../../schemas/images.ts'
 import type { RecordingInput, SpeechInput } from '../audio/input.ts'
+import type { ProviderTraits } from '../core/provider-traits.ts'
 import type { Quirks } from '../core/quirks.ts'
 import type { SlowStreamSettings, Timeouts } from '../core/settings.ts'
 
@@ -168,6 +169,8 @@ export interface Provider {
   /** The reaction to a client that disconnects: abort the provider request, or read the answer to its end for exact usage. */
   readonly onDisconnect: 'abort' | 'drain'
   readonly quirks: Quirks
+  /** Facts about its API for steps outside its adapters. */
+  readonly traits: ProviderTraits
   readonly adapters: Adapters
 }
 

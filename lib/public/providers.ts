@@ -7,6 +7,7 @@ export { httpTransport } from '../upstream/http-transport.ts'
 export { Secret } from '../core/secret.ts'
 export type { HttpTransport, HttpTransportOptions } from '../upstream/http-transport.ts'
 export type { ProviderSettings, Timeouts } from '../core/settings.ts'
+export type { HistoryMark, ProviderTraits } from '../core/provider-traits.ts'
 export type { Quirks } from '../core/quirks.ts'
 export type {
   Adapter, AdapterOf, Adapters, Ask, BodyReader, Capability, EventOf, Join, Provider, Providers, RequestOf, SendOptions,

@@ -11,6 +11,7 @@
 import { CallRecord } from '../core/record.ts'
 import { createServices, type OwnedServices } from '../create-services.ts'
 import { createProvider } from '../providers/index.ts'
+import { simulatorId } from '../providers/kinds.ts'
 import { sandboxTransport } from '../sandbox/transport.ts'
 import { defaultSettings } from './default-settings.ts'
 import { createLog } from '../telemetry/log.ts'
@@ -23,7 +24,7 @@ const testKey: ApiKey = { id: 'test', name: 'test' }
 
 /** Creates the simulated provider: `sandbox/echo` repeats what it was asked, as fast as it can. */
 export function sandboxProvider (): Provider {
-  const settings = defaultSettings().providers.find(({ kind }) => kind === 'sandbox')
+  const settings = defaultSettings().providers.find(({ id }) => id === simulatorId)
   if (settings === undefined) throw new Error('the default configuration has no sandbox')
   return createProvider(settings, sandboxTransport(settings.options))
 }

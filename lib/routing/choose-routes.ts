@@ -23,7 +23,6 @@ import type { Providers } from '../providers/provider.ts'
 import { inCallerOrder, applyPreferences, readPreferences } from './preferences.ts'
 import type { RouteHealth } from './route-health.ts'
 import { historyFirst, skipUnfit, type Requirements } from './requirements.ts'
-import type { ProviderKind } from '../../schemas/providers.ts'
 import { checkOneProvider, providerChoice, routesByChoice } from './provider-choice.ts'
 
 /** Any request that may name its model. */
@@ -69,7 +68,7 @@ export interface ChosenRoutes extends Pick<RoutedCall<unknown>, 'routes' | 'prov
  *   `limits.models_per_call`.
  */
 export function chooseRoutes<R extends ModelRequest> (
-  call: RoutingInput<R>, { models, providers, routeHealth, settings: { limits, providers: configured } }: ChooseRoutesServices,
+  call: RoutingInput<R>, { models, providers, routeHealth, settings: { limits } }: ChooseRoutesServices,
   { defaultModel, settings, attributes, requirements }: ChooseRoutesOptions<R> = {}
 ): ChosenRoutes {
   const choices = choicesOf(call.request.model ?? defaultModel?.(call.request))
@@ -99,9 +98,9 @@ export function chooseRoutes<R extends ModelRequest> (
   const wanted = preferences === undefined ? { routes: ranked, skipped: [] } : applyPreferences(ranked, preferences, models.find)
   const needed = wanted.routes.length > 1 ? requirements?.(call.request) : undefined
   const fitting = needed === undefined ? { routes: wanted.routes, skipped: [] } : skipUnfit(wanted.routes, needed, models.find)
-  const kindOf = (id: string): ProviderKind | undefined => configured.find(provider => provider.id === id)?.kind
   const capable = needed === undefined ? fitting.routes : historyFirst(fitting.routes, needed, {
-    kindOf, providerOf: id => routeHealth?.toolCalls.providerOf(id)
+    marksOf: id => providers.get(id)?.traits.historyMarks ?? [],
+    providerOf: id => routeHealth?.toolCalls.providerOf(id)
   })
   const [first, ...others] = preferences === undefined ? capable : inCallerOrder(capable, preferences)
   // Every choice has given at least one route, and there is at least one choice.

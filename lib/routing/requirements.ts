@@ -3,13 +3,13 @@
  * be able to. Unknown capabilities count as present, and a model without an alternative is never skipped.
  */
 
-import { objectOf } from '../json/guards.ts'
+import { thoughtSignature } from '../chat/thought-signature.ts'
 import { estimateChat } from '../limits/estimate.ts'
 import type { ChatInput } from '../chat/input.ts'
 import type { FailedAttempt } from '../core/record.ts'
 import type { ModelEntry } from '../core/model.ts'
+import type { HistoryMark } from '../core/provider-traits.ts'
 import type { Route } from '../core/route.ts'
-import type { ProviderKind } from '../../schemas/providers.ts'
 
 /** Capabilities of the catalogue that a request can need. */
 export type NeededCapability = 'vision' | 'tools' | 'audio' | 'structured_output'
@@ -18,8 +18,8 @@ export interface Requirements {
   readonly capabilities: ReadonlySet<NeededCapability>
   /** An estimate; absent where no model would be too small. */
   readonly promptTokens?: number
-  /** Kinds of the providers that hold or have signed parts of the history: others cannot check or continue them. */
-  readonly history: ReadonlySet<ProviderKind>
+  /** Parts of the history that only a provider of their kind can check or continue. */
+  readonly history: ReadonlySet<HistoryMark>
   /** Ids of the tool calls of the history. */
   readonly toolCallIds: readonly string[]
 }
@@ -27,7 +27,7 @@ export interface Requirements {
 /** Reads the requirements of a chat request, in one pass over its messages. */
 export function chatRequirements (request: ChatInput): Requirements {
   const capabilities = new Set<NeededCapability>()
-  const history = new Set<ProviderKind>()
+  const history = new Set<HistoryMark>()
   const toolCallIds: string[] = []
   const { tools = [], functions = [], mcp_servers: servers, modalities, response_format: format } = request
   if (tools.length > 0 || functions.length > 0 || servers !== undefined) capabilities.add('tools')
@@ -41,10 +41,10 @@ export function chatRequirements (request: ChatInput): Requirements {
       }
     }
     if (message.role !== 'assistant') continue
-    if (message.thinking_blocks?.some(isSigned) === true) history.add('anthropic')
-    if (message.tool_calls?.some(hasThoughtSignature) === true) history.add('google')
+    if (message.thinking_blocks?.some(isSigned) === true) history.add('signed_thinking')
+    if (message.tool_calls?.some(call => thoughtSignature(call) !== undefined) === true) history.add('thought_signature')
     // The sound itself stays at the provider.
-    if (message.audio !== undefined && message.audio !== null) history.add('openai').add('azure-openai')
+    if (message.audio !== undefined && message.audio !== null) history.add('stored_audio')
     for (const { id } of message.tool_calls ?? []) toolCallIds.push(id)
   }
   return { capabilities, history, toolCallIds, promptTokens: estimateChat(request).prompt }
@@ -53,11 +53,6 @@ export function chatRequirements (request: ChatInput): Requirements {
 /** Anthropic signs its thinking, and encrypts what it does not show. */
 function isSigned ({ signature, type }: Readonly<Record<string, unknown>>): boolean {
   return typeof signature === 'string' || type === 'redacted_thinking'
-}
-
-function hasThoughtSignature (call: object): boolean {
-  const extra = 'extra_content' in call ? objectOf(call.extra_content) : undefined
-  return typeof objectOf(extra?.['google'])?.['thought_signature'] === 'string'
 }
 
 /** Candidates that are left, in order, and those that were passed over. */
@@ -95,7 +90,7 @@ function reasonUnsuitable ({ capabilities, promptTokens = 0 }: Requirements, mod
 
 /** Finds the providers that wrote a history. */
 export interface HistoryOrigins {
-  readonly kindOf: (providerId: string) => ProviderKind | undefined
+  readonly marksOf: (providerId: string) => readonly HistoryMark[]
   /** Returns the provider that made a tool call, if it was made here recently. */
   readonly providerOf: (toolCallId: string) => string | undefined
 }
@@ -105,15 +100,13 @@ export interface HistoryOrigins {
  * has signed parts of it or keeps them. The order is otherwise kept.
  */
 export function historyFirst (
-  routes: readonly Route[], { history, toolCallIds }: Requirements, { kindOf, providerOf }: HistoryOrigins
+  routes: readonly Route[], { history, toolCallIds }: Requirements, { marksOf, providerOf }: HistoryOrigins
 ): readonly Route[] {
   const makers = new Set(toolCallIds.map(providerOf))
   const made = routes.some(({ providerId }) => makers.has(providerId))
   if (!made && history.size === 0) return routes
-  const wrote = routes.map(({ providerId }) => {
-    const kind = kindOf(providerId)
-    return made ? makers.has(providerId) : kind !== undefined && history.has(kind)
-  })
+  const wrote = routes.map(({ providerId }) =>
+    made ? makers.has(providerId) : marksOf(providerId).some(mark => history.has(mark)))
   if (!wrote.includes(true) || !wrote.includes(false)) return routes
   return [
     ...routes.filter((_, index) => wrote[index]).map((route): Route => ({ ...route, preferred: 'wrote_history' })),

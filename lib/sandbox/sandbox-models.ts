@@ -1,5 +1,6 @@
 /** The models of the sandbox: what the catalogue lists, and how each of them answers. */
 
+import { otherUpstreamApi } from '../providers/kinds.ts'
 import type { ModelEntry } from '../core/model.ts'
 
 /** Describes how a model answers, where it is not like `echo`. */
@@ -42,7 +43,7 @@ export const sandboxModels: readonly ModelEntry[] = [
   },
   {
     ...entry(ocrModel, 'Sandbox reader (simulator)', 'makes up the text of documents'),
-    upstreamApi: 'openai-compatible',
+    upstreamApi: otherUpstreamApi,
     capabilities: { text: true, vision: true }
   },
   {

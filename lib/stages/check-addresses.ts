@@ -12,7 +12,7 @@ import { abortable } from '../async/abortable.ts'
 import { GatewayError } from '../core/errors.ts'
 import { map, type PassThroughStage } from '../core/stage.ts'
 import { AllowedAddresses, bareHost, isPublicAddress } from '../net/public-address.ts'
-import { selfHostedKinds } from '../providers/kinds.ts'
+import { kinds } from '../providers/kinds.ts'
 import type { ChatInput } from '../chat/input.ts'
 import type { RoutedCall } from '../core/call.ts'
 import type { Settings } from '../core/settings.ts'
@@ -42,8 +42,8 @@ export function checkAddresses (
   const isInternal = async (id: string): Promise<boolean> => {
     const provider = providers.get(id)
     if (provider === undefined) return false
-    if (selfHostedKinds.has(provider.kind)) return true
-    if (provider.kind !== 'openai-compatible') return false
+    const network = kinds[provider.kind].traits?.network
+    if (network !== 'by_address') return network === 'internal'
     const known = internal.get(id) ?? isInternalHost(provider.baseUrl, resolve)
     internal.set(id, known)
     return await known

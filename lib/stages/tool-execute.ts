@@ -20,15 +20,11 @@ import { ownFunctions, withTools } from '../mcp/turn-requests.ts'
 import type { ChatInput, RoutedChatCall } from '../chat/input.ts'
 import type { ChatBatch } from '../dialects/dialect.ts'
 import type { OpenTools, ToolServers } from '../mcp/tool-servers.ts'
-import type { ProviderSettings } from '../core/settings.ts'
 import type { Services } from '../services.ts'
 import type { ToolLimits } from '../mcp/loop-limits.ts'
 
 export interface ToolServices extends Pick<Services, 'toolServers' | 'models' | 'providers'> {
-  readonly settings: {
-    readonly tools: ToolLimits
-    readonly providers: ReadonlyArray<Pick<ProviderSettings, 'id' | 'kind'>>
-  }
+  readonly settings: { readonly tools: ToolLimits }
 }
 
 /**
@@ -43,11 +39,10 @@ export interface ToolServices extends Pick<Services, 'toolServers' | 'models' | 
 export function toolExecute (services: ToolServices, ask: AnswerTurn): AnswerTurn {
   const { toolServers: tools, models, settings } = services
   const options: LoopOptions = { limits: settings.tools, seesImages: imageViewers(services), canAffordTurn: turnsWithin(models) }
-  const googleIds = new Set(settings.providers.filter(({ kind }) => kind === 'google').map(({ id }) => id))
   return flatMap(call => {
     const { request } = call
     if (!namesServers(request) || forbidsTools(request)) return ask(once(call))
-    return runsTools(call, googleIds) ? answerWithTools(call, tools, ask, options) : offerTools(call, tools, ask)
+    return runsTools(call, services) ? answerWithTools(call, tools, ask, options) : offerTools(call, tools, ask)
   })
 }
 
@@ -68,10 +63,10 @@ function namesServers ({ mcp_servers: servers }: ChatInput): boolean {
   return servers !== undefined && !(Array.isArray(servers) && servers.length === 0)
 }
 
-/** Google has a field of its own for it, which other providers do not know. */
-function runsTools ({ request, routes }: RoutedChatCall, googleIds: ReadonlySet<string>): boolean {
+function runsTools ({ request, routes }: RoutedChatCall, { providers }: Pick<ToolServices, 'providers'>): boolean {
   if (request.automatic_tool_execution === false) return false
-  return !(request.disable_automatic_function_calling === true && googleIds.has(routes[0].providerId))
+  return request.disable_automatic_function_calling !== true ||
+    providers.get(routes[0].providerId)?.traits.automaticFunctionCalling !== true
 }
 
 /** Offers the tools; what the model calls is left to the caller. */

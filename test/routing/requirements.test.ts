@@ -29,9 +29,9 @@ t.test('a signature in the history says who wrote it', async t => {
   const call = { id: 'a', type: 'function', function: { name: 'f', arguments: '{}' } }
   t.same(wrote({ role: 'assistant', content: 'hi' }), [])
   t.same(wrote({ role: 'assistant', thinking_blocks: [{ type: 'thinking', thinking: 'a' }] }), [], 'unsigned thinking binds no one')
-  t.same(wrote({ role: 'assistant', thinking_blocks: [{ type: 'thinking', thinking: 'a', signature: 's' }] }), ['anthropic'])
-  t.same(wrote({ role: 'assistant', thinking_blocks: [{ type: 'redacted_thinking', data: 'x' }] }), ['anthropic'])
-  t.same(wrote({ role: 'assistant', tool_calls: [{ ...call, extra_content: { google: { thought_signature: 's' } } }] }), ['google'])
+  t.same(wrote({ role: 'assistant', thinking_blocks: [{ type: 'thinking', thinking: 'a', signature: 's' }] }), ['signed_thinking'])
+  t.same(wrote({ role: 'assistant', thinking_blocks: [{ type: 'redacted_thinking', data: 'x' }] }), ['signed_thinking'])
+  t.same(wrote({ role: 'assistant', tool_calls: [{ ...call, extra_content: { google: { thought_signature: 's' } } }] }), ['thought_signature'])
   t.same(wrote({ role: 'assistant', tool_calls: [call, { ...call, extra_content: 'none' }] }), [])
 })
 
@@ -62,14 +62,14 @@ t.test('where none would be left, all are asked', async t => {
 t.test('who wrote the history comes first; the order is otherwise kept', async t => {
   const routes = ['a/1', 'b/2', 'c/3', 'b/4'].map(id => route(id))
   const origins: HistoryOrigins = {
-    kindOf: id => id === 'b' ? 'anthropic' : undefined, providerOf: id => id === 'call_c' ? 'c' : undefined
+    marksOf: id => id === 'b' ? ['signed_thinking'] : [], providerOf: id => id === 'call_c' ? 'c' : undefined
   }
   t.equal(historyFirst(routes, needs({}), origins), routes)
-  t.equal(historyFirst(routes, needs({ history: new Set(['google']) }), origins), routes, 'none of them wrote it')
-  t.strictSame(historyFirst(routes, needs({ history: new Set(['anthropic']) }), origins), [
+  t.equal(historyFirst(routes, needs({ history: new Set(['thought_signature']) }), origins), routes, 'none of them wrote it')
+  t.strictSame(historyFirst(routes, needs({ history: new Set(['signed_thinking']) }), origins), [
     { ...route('b/2'), preferred: 'wrote_history' }, { ...route('b/4'), preferred: 'wrote_history' }, route('a/1'), route('c/3')
   ])
-  t.strictSame(historyFirst(routes, needs({ history: new Set(['anthropic']), toolCallIds: ['call_x', 'call_c'] }), origins), [
+  t.strictSame(historyFirst(routes, needs({ history: new Set(['signed_thinking']), toolCallIds: ['call_x', 'call_c'] }), origins), [
     { ...route('c/3'), preferred: 'wrote_history' }, route('a/1'), route('b/2'), route('b/4')
   ], 'the provider that made a call knows more than the kind of one that signed')
   t.equal(historyFirst(routes, needs({ toolCallIds: ['call_x'] }), origins), routes)

@@ -6,7 +6,8 @@ import { createModels } from '../../lib/models/create-models.ts'
 import { recordUsage } from '../../lib/stages/record-usage.ts'
 import { toolExecute } from '../../lib/stages/tool-execute.ts'
 import type { ToolLimits } from '../../lib/mcp/loop-limits.ts'
-import { modelSettings, providerSettings, settings } from '../support/settings.ts'
+import { kinds } from '../../lib/providers/kinds.ts'
+import { modelSettings, provider, providerSettings, settings } from '../support/settings.ts'
 import { startToolServer } from '../support/tool-server.ts'
 import { until } from '../support/until.ts'
 import type { Batch } from '../../lib/core/batch.ts'
@@ -461,7 +462,8 @@ function looped (tools: ToolServers, ask: Stage<RoutedChatCall, ChatBatch>, limi
     providers: ['one', 'two'].map(id => providerSettings(id, 'openai-compatible')),
     models: seeing === undefined ? [] : [modelSettings(seeing, { capabilities: { vision: true } })]
   }), new Set(['one', 'two']))
-  return toolExecute({ toolServers: tools, models, providers: new Map(), settings: { tools: limits, providers: [{ id: 'gemini', kind: 'google' }, { id: 'google', kind: 'openai-compatible' }] } }, chain(ask, recordUsage()))
+  const providers = new Map([['gemini', { ...provider('gemini'), traits: kinds.google.traits ?? {} }], ['google', provider('google')]])
+  return toolExecute({ toolServers: tools, models, providers, settings: { tools: limits } }, chain(ask, recordUsage()))
 }
 
 async function collect (stage: Stage<RoutedChatCall, ChatBatch>, call: RoutedChatCall): Promise<ChatBatch[]> {

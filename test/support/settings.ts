@@ -104,6 +104,7 @@ export function provider (id: string, enabled = true): Provider {
     retries: 0,
     onDisconnect: 'abort',
     quirks: {},
+    traits: {},
     adapters: {}
   }
 }

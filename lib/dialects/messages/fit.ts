@@ -5,63 +5,53 @@
 
 import { GatewayError } from '../../core/errors.ts'
 import type { ChatInput } from '../../chat/input.ts'
+import type { ProviderTraits } from '../../core/provider-traits.ts'
 import type { Message, UserPart } from '../../../schemas/messages.ts'
-import type { ProviderKind } from '../../../schemas/providers.ts'
 import type { FitTarget } from '../dialect.ts'
 import type { MessagesContext } from './input.ts'
 
 type Mutable<T> = { -readonly [K in keyof T]: T[K] }
 
-/** Kinds whose models take a system message anywhere; templates of other servers fail on one that is not the first. */
-const systemAnywhere: ReadonlySet<ProviderKind | undefined> = new Set(['openai', 'azure-openai', 'xai', 'mistral', 'groq', 'sandbox'])
-/** Kinds that would answer a begun answer with a new one. */
-const withoutPrefill: ReadonlySet<ProviderKind | undefined> = new Set(['openai', 'azure-openai', 'xai', 'mistral'])
-/** Kinds with fields for the caller's cache and user. */
-const accountFields: ReadonlySet<ProviderKind | undefined> = new Set(['openai', 'azure-openai', 'anthropic'])
-/** Kinds that read the marks of cached parts; others refuse fields they do not know. */
-const cacheMarks: ReadonlySet<ProviderKind | undefined> = new Set(['anthropic', 'openrouter'])
-/** Kinds with a way of their own to think. */
-const ownThinking: ReadonlySet<ProviderKind | undefined> = new Set(['anthropic', 'google'])
-
-const maxStops = 4
+/** The most that providers take, unless their traits say otherwise. */
+const usualMaxStops = 4
 
 /** @throws GatewayError `unsupported_parameter` for what this provider cannot be asked */
-export function fitRequest (request: ChatInput, { route, kind, model }: FitTarget, { untranslatable }: MessagesContext): ChatInput {
+export function fitRequest (request: ChatInput, { route, provider, model }: FitTarget, { untranslatable }: MessagesContext): ChatInput {
   if (untranslatable !== undefined) throw untranslatable
-  checkPrefill(request, kind)
+  checkPrefill(request, provider)
   const fitted: Mutable<ChatInput> = { ...request }
   const limit = model?.capabilities['output_token_limit']
   if (typeof limit === 'number') fitted.max_completion_tokens = Math.min(limit, request.max_completion_tokens ?? limit)
-  fitThinking(fitted, kind, model?.capabilities['thinking'])
+  fitThinking(fitted, provider, model?.capabilities['thinking'])
   if (route.traits?.sampling === false) {
     delete fitted.temperature
     delete fitted.top_p
   }
-  if (!accountFields.has(kind)) {
+  if (provider.callerFields !== true) {
     delete fitted.prompt_cache_key
     delete fitted.safety_identifier
   }
-  if (Array.isArray(request.stop)) fitted.stop = request.stop.slice(0, kind === 'anthropic' ? undefined : maxStops)
-  const messages = systemAnywhere.has(kind) ? request.messages : withReminders(request.messages)
-  fitted.messages = cacheMarks.has(kind) ? messages : messages.map(message => withoutMarks(message, kind))
-  if (request.tools !== undefined && !cacheMarks.has(kind)) fitted.tools = request.tools.map(withoutMark)
+  if (Array.isArray(request.stop)) fitted.stop = request.stop.slice(0, provider.maxStops ?? usualMaxStops)
+  const messages = provider.systemAnywhere === true ? request.messages : withReminders(request.messages)
+  fitted.messages = provider.cacheMarks === true ? messages : messages.map(message => withoutMarks(message, provider))
+  if (request.tools !== undefined && provider.cacheMarks !== true) fitted.tools = request.tools.map(withoutMark)
   return fitted
 }
 
-function checkPrefill ({ messages }: ChatInput, kind: ProviderKind | undefined): void {
-  if (messages.at(-1)?.role !== 'assistant' || !withoutPrefill.has(kind)) return
+function checkPrefill ({ messages }: ChatInput, { prefill = true }: ProviderTraits): void {
+  if (messages.at(-1)?.role !== 'assistant' || prefill) return
   throw new GatewayError('unsupported_parameter', {
     message: 'messages: this model does not continue an answer. The conversation must end with a user message.', param: 'messages'
   })
 }
 
 /** @param thinks whether the model does, if the catalogue knows */
-function fitThinking (request: Mutable<ChatInput>, kind: ProviderKind | undefined, thinks: unknown): void {
+function fitThinking (request: Mutable<ChatInput>, { thinking = false }: ProviderTraits, thinks: unknown): void {
   if (thinks === false) {
     delete request.thinking
     delete request.reasoning_effort
   }
-  if (ownThinking.has(kind)) return
+  if (thinking) return
   delete request.thinking
   const effort = request.reasoning_effort
   // Of `none` and `xhigh`, most models know neither.
@@ -79,11 +69,10 @@ function withReminders (messages: readonly Message[]): readonly Message[] {
   })
 }
 
-function withoutMarks (message: Message, kind: ProviderKind | undefined): Message {
+function withoutMarks (message: Message, { systemParts = false }: ProviderTraits): Message {
   const { content } = message
   if (!Array.isArray(content)) return message
-  // Templates of many servers take a text only; the provider with parts of its own keeps them apart.
-  if (message.role === 'system' && kind !== 'google') return { ...message, content: textOf(message.content) }
+  if (message.role === 'system' && !systemParts) return { ...message, content: textOf(message.content) }
   // Of the same message, with the same parts.
   return { ...message, content: content.map(withoutMark) } as Message
 }

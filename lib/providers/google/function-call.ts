@@ -1,6 +1,7 @@
 /** Function calls of the history: their arguments as an object, their signature beside them. */
 
 import { GatewayError } from '../../core/errors.ts'
+import { thoughtSignature } from '../../chat/thought-signature.ts'
 import { objectOf } from '../../json/guards.ts'
 import type { Part } from './wire.ts'
 import type { ToolCall } from '../../../schemas/messages.ts'
@@ -9,14 +10,14 @@ type FunctionToolCall = Extract<ToolCall, { function: unknown }>
 
 /** @param param where the arguments stand in the request, for the error */
 export function functionCallPart (call: FunctionToolCall, param: string): Part {
-  const signature = objectOf(call.extra_content?.['google'])?.['thought_signature']
+  const signature = thoughtSignature(call)
   return {
     functionCall: {
       ...call.id !== '' && { id: call.id },
       name: call.function.name,
       args: argumentsOf(call.function.arguments, param)
     },
-    ...typeof signature === 'string' && signature !== '' && { thoughtSignature: signature }
+    ...signature !== undefined && { thoughtSignature: signature }
   }
 }
 

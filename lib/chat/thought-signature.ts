@@ -1,0 +1,13 @@
+import { objectOf } from '../json/guards.ts'
+import type { ToolCall } from '../../schemas/messages.ts'
+
+/**
+ * Returns the signature of the thoughts before a tool call, if it has one.
+ *
+ * @see https://ai.google.dev/gemini-api/docs/thought-signatures
+ */
+export function thoughtSignature (call: ToolCall): string | undefined {
+  const { google } = 'extra_content' in call ? objectOf(call.extra_content) ?? {} : {}
+  const { thought_signature: signature } = objectOf(google) ?? {}
+  return typeof signature === 'string' && signature !== '' ? signature : undefined
+}
