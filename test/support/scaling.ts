@@ -2,8 +2,9 @@
  * Shows that work grows with its input and not with the square of it.
  *
  * One dimension of an input is doubled several times. Linear work doubles with it; work that more than
- * doubles twice in a row does not stay linear. Each time is the best of several runs, and only ratios of times
- * are compared, so neither the speed of the machine nor its load decides.
+ * doubles twice in a row does not stay linear. What looks wrong in one run of each size is measured again, as
+ * the best of several runs, and only ratios of times are compared, so neither the speed of the machine nor its
+ * load decides.
  */
 
 import { Session, type HeapProfiler } from 'node:inspector'
@@ -35,7 +36,9 @@ export interface Growth {
 
 /** A linear step is 2, one of `n log n` up to 2.3, a quadratic one 4: half-way between, by factor, is 2.8. */
 const maxRatio = 2.8
-const runs = 5
+/** Runs of each size: few at first; what looks wrong is measured again. */
+const quickRuns = 1
+const carefulRuns = 5
 /** Slow work is less disturbed by others, and needs fewer runs. */
 const slowMs = 50
 /** Shorter work is repeated until it takes as long, and counted as its share. */
@@ -45,7 +48,7 @@ const minBytes = 100_000
 
 /** Fails when time or memory of `run` grows faster than its input, with a table of what was measured. */
 export function scalesWith<In> (t: Test, dimension: string, scaling: Scaling<In>): void {
-  const first = growthOf(scaling)
+  const first = growthOf(scaling, quickRuns)
   // What looks wrong once may have been another process.
   const faults = faultsOf(first).length === 0 ? [] : faultsOf(growthOf(scaling))
   t.same(faults, [], dimension)
@@ -68,7 +71,7 @@ function isSteep (values: readonly number[], floor: number): boolean {
 }
 
 /** Measures the work of each size. */
-export function growthOf<In> ({ input, run, from = 128, doublings = 4, patienceMs = 10_000 }: Scaling<In>): Growth {
+export function growthOf<In> ({ input, run, from = 128, doublings = 4, patienceMs = 10_000 }: Scaling<In>, runs = carefulRuns): Growth {
   const sizes = Array.from({ length: doublings + 1 }, (_, index) => from * 2 ** index)
   const times: number[] = []
   const bytes: number[] = []
@@ -83,7 +86,7 @@ export function growthOf<In> ({ input, run, from = 128, doublings = 4, patienceM
     }
     try {
       bounded(() => {
-        times.push(fastest(work))
+        times.push(fastest(work, runs))
         bytes.push(allocated(work))
       }, patienceMs)
     } catch (error) {
@@ -100,10 +103,10 @@ function isRefusal (error: unknown): boolean {
   return error instanceof Error && 'status' in error
 }
 
-function fastest (work: () => void): number {
+function fastest (work: () => void, runs: number): number {
   work() // compiled, and every cache filled
   let best = Infinity
-  for (let number = 0; number < (best < Infinity && best > slowMs ? 2 : runs); number++) {
+  for (let number = 0; number < (best < Infinity && best > slowMs ? Math.min(runs, 2) : runs); number++) {
     let times = 0
     const start = process.cpuUsage()
     let elapsed = 0
