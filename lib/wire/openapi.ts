@@ -53,10 +53,10 @@ export interface OpenApiOptions {
 /** A JSON value: the document has no other kind. */
 export type Json = string | number | boolean | null | Json[] | { [key: string]: Json }
 
-const alwaysPossible: readonly ErrorCode[] = [
-  'rate_limit_exceeded', 'internal_error', 'overloaded', 'shutting_down'
-]
+const alwaysPossible: readonly ErrorCode[] = ['internal_error', 'overloaded', 'shutting_down']
 const withKey: readonly ErrorCode[] = ['invalid_api_key', 'insufficient_permissions']
+/** Statuses beside that of the table. */
+const otherStatuses: Partial<Record<ErrorCode, readonly number[]>> = { invalid_provider_key: [403] }
 const withBody: readonly ErrorCode[] = [
   'invalid_json', 'request_timeout', 'file_too_large', 'unsupported_media_type'
 ]
@@ -107,10 +107,10 @@ function operationOf (endpoint: EndpointDoc, names: Names): Json {
     ...request !== undefined && {
       requestBody: {
         required: true,
-        content: { [request.mediaType ?? 'application/json']: { schema: print(request.schema, names) } }
+        content: { [request.mediaType ?? json]: { schema: print(request.schema, names) } }
       }
     },
-    responses: { ...errorsOf(endpoint, names), ...answersOf(endpoint, names) },
+    responses: responsesOf(endpoint, names),
     // Not one of the responses: generated clients would have to tell it from the answer everywhere.
     ...dryRun !== undefined && { 'x-dry-run-answer': print(dryRun, names) }
   }
@@ -182,8 +182,33 @@ function streamEnd ({ errorBody }: EndpointDoc): string {
     : 'An answer that breaks off ends with an event that says so.'
 }
 
+/** Lists the responses by status; one that may be an answer and an error has either body. */
+function responsesOf (endpoint: EndpointDoc, names: Names): { [key: string]: Json } {
+  const [errors, answers] = [errorsOf(endpoint, names), answersOf(endpoint, names)]
+  const either = Object.entries(answers).map(([status, answer]) => [status, answerOrError(answer, errors[status])])
+  return { ...errors, ...Object.fromEntries(either) }
+}
+
+interface Response extends Readonly<Record<string, Json>> {
+  description: string
+  headers: { [key: string]: Json }
+  content: { [key: string]: { schema?: Json } }
+}
+
+function answerOrError (answer: Response, error: Response | undefined): Response {
+  if (error === undefined) return answer
+  const schemas = [answer, error].flatMap(({ content }) => content[json]?.schema ?? [])
+  return {
+    description: `${answer.description}\n\n${error.description}`,
+    headers: { ...answer.headers, ...error.headers },
+    content: { ...answer.content, [json]: { schema: { anyOf: schemas } } }
+  }
+}
+
+const json = 'application/json'
+
 /** Answers of one status are one response with several media types. */
-function answersOf (endpoint: EndpointDoc, names: Names): Record<string, Json> {
+function answersOf (endpoint: EndpointDoc, names: Names): Record<string, Response> {
   const statuses = new Map<number, AnswerDoc[]>()
   for (const answer of endpoint.answers) {
     const { status = 200 } = answer
@@ -196,42 +221,52 @@ function answersOf (endpoint: EndpointDoc, names: Names): Record<string, Json> {
     headers: refer({
       ...headersOf(endpoint), ...endpoint.request !== undefined && limitHeaders, ...(status === 202 || status === 503) && retryAfter
     }),
-    content: Object.fromEntries(answers.map(({ mediaType = 'application/json', schema }) => [
+    content: Object.fromEntries(answers.map(({ mediaType = json, schema }) => [
       mediaType, schema === undefined ? {} : { schema: print(schema, names) }
     ]))
   }]))
 }
 
 /** Codes of one status are one response that lists them. */
-function errorsOf (endpoint: EndpointDoc, names: Names): Record<string, Json> {
+function errorsOf (endpoint: EndpointDoc, names: Names): Record<string, Response> {
   const { request, errors = [], open = false, errorBody } = endpoint
   const possible = new Set([
     ...(open ? [] : withKey), ...(request === undefined ? [] : withBody), ...errors, ...alwaysPossible
   ])
   const statuses = new Map<number, ErrorCode[]>()
   for (const code of possible) {
-    const { status } = codes[code]
-    statuses.set(status, [...statuses.get(status) ?? [], code])
+    for (const status of [codes[code].status, ...otherStatuses[code] ?? []]) {
+      statuses.set(status, [...statuses.get(status) ?? [], code])
+    }
   }
-  const responses = Object.fromEntries([...statuses].map(([status, codesOfIt]) => [status, {
+  const content = { [json]: { schema: print(errorBody ?? ErrorBody, names) } }
+  const headers = { ...headersOf(endpoint), ...errorHeaders, ...request !== undefined && limitHeaders }
+  const responses: Record<string, Response> = Object.fromEntries([...statuses].map(([status, codesOfIt]) => [status, {
     description: codesOfIt.map(code => `\`${code}\`: ${codes[code].message}`).join('\n\n'),
     headers: refer({
-      ...headersOf(endpoint),
-      ...(status === 429 || status >= 500 || errorBody !== undefined) && errorHeaders,
       ...(status === 429 || status === 503) && retryAfter,
-      ...request !== undefined && limitHeaders
+      ...headers,
+      ...status === 503 && limitHeaders
     }),
-    content: { 'application/json': { schema: print(errorBody ?? ErrorBody, names) } }
+    content
   }]))
+  responses['4XX'] = { description: otherRefusals(endpoint), headers: refer(headers), content }
   if (request === undefined || errorBody !== undefined) return responses
   return {
     ...responses,
     422: {
       description: 'A field of the request is missing or has a wrong value.',
       headers: refer(headersOf(endpoint)),
-      content: { 'application/json': { schema: print(ValidationErrorBody, names) } }
+      content: { [json]: { schema: print(ValidationErrorBody, names) } }
     }
   }
+}
+
+/** Describes the statuses that come from HTTP itself or from the provider, and are too many to list. */
+function otherRefusals ({ errors = [] }: EndpointDoc): string {
+  const ofHttp = '`invalid_value`: An unknown expectation (417) or the host name of another service (421).'
+  if (!errors.includes('upstream_invalid_request')) return ofHttp
+  return ['`upstream_invalid_request`: The provider refused the request, with a status that the gateway passes on.', ofHttp].join('\n\n')
 }
 
 const parameter = /[:*](\w+)/g

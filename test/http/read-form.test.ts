@@ -10,6 +10,7 @@ import { readForm, type FormLimits, type OpenForm } from '../../lib/http/read-fo
 import { sweepUploads } from '../../lib/http/upload-directory.ts'
 import { unbounded } from '../support/holding.ts'
 import { keptUploads } from '../support/uploads.ts'
+import { until } from '../support/until.ts'
 import type { AddressInfo } from 'node:net'
 import type { Test } from 'tap'
 
@@ -46,7 +47,7 @@ async function reader (t: Test, parts: Partial<FormLimits> = {}): Promise<Reader
   return {
     url: `http://127.0.0.1:${port}`,
     next: async () => {
-      while (results.length === 0) await once(server, 'request')
+      await until(() => results.length > 0, 'a request')
       return await results.shift()!
     }
   }

@@ -8,7 +8,7 @@ import { pruneUsage } from '../../lib/usage/prune.ts'
 import { spendingOf } from '../../lib/usage/spending.ts'
 import { testGateway, upstreamAt, type TestGateway } from '../support/gateway.ts'
 import { modelSettings, settings } from '../support/settings.ts'
-import { until } from '../support/until.ts'
+import { eventually, until } from '../support/until.ts'
 import { chatAnswer, chatFrames, eventStream, fakeUpstream, type FakeUpstream, type Script, type SeenRequest } from '../support/upstream.ts'
 import type { GatewayParts } from '../../lib/gateway.ts'
 import type { KeyLimits } from '../../lib/core/key.ts'
@@ -241,9 +241,7 @@ async function store (t: Test): Promise<Database> {
 async function collected ({ api, ask }: Limited, body: object): Promise<number> {
   const { request_id: id } = await (await ask({ deferred: true, ...body })).json() as { request_id: string }
   const fetched = async (): Promise<number> => (await api.get(`/v1/chat/deferred-completion/${id}`, { headers })).status
-  let status = await fetched()
-  while (status === 202) status = await fetched()
-  return status
+  return await eventually(fetched, status => status !== 202, 'the deferred completion')
 }
 
 t.test('a deferred call is admitted by all limits, and paid when it is run', async t => {

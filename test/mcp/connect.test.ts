@@ -111,7 +111,7 @@ async function startEverything (t: Test, transport: string, path: string): Promi
   const port = await freePort()
   const child = spawn(process.execPath, [everything, transport], { env: { PORT: String(port) }, stdio: 'ignore' })
   t.teardown(() => { child.kill() })
-  while (!await accepts(port)) await new Promise(resolve => { setImmediate(resolve) })
+  await until(async () => await accepts(port), 'the server to listen', 20_000)
   return `http://127.0.0.1:${port}${path}`
 }
 

@@ -4,7 +4,7 @@ import t from 'tap'
 import { version } from '../../lib/text/version.ts'
 import { startToolServer } from '../support/tool-server.ts'
 import { call, open, remoteServer, toolServers } from '../support/tool-servers.ts'
-import { until } from '../support/until.ts'
+import { eventually, until } from '../support/until.ts'
 import type { OpenOptions } from '../../lib/mcp/tool-servers.ts'
 
 t.test('sessions', async t => {
@@ -150,12 +150,8 @@ t.test('sessions', async t => {
     server.behaviour.more = ['new']
     await until(() => server.streams.size === 1, 'an open event stream')
     server.announceChange()
-    let offered = 9
-    while (offered === 9) {
-      offered = (await open(servers, { mcp_servers: server.url })).offered.length
-      await new Promise(resolve => { setImmediate(resolve) })
-    }
-    t.equal(offered, 10)
+    const offered = async (): Promise<number> => (await open(servers, { mcp_servers: server.url })).offered.length
+    t.equal(await eventually(offered, count => count !== 9, 'another list of tools'), 10)
     t.equal(server.counts['tools/list'], 10)
   })
 })

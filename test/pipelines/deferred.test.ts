@@ -6,7 +6,7 @@ import t from 'tap'
 import { chatAnswer, fakeUpstream, type FakeUpstream, type Script, type SeenRequest } from '../support/upstream.ts'
 import { testGateway, testKey, upstreamAt, type TestGateway } from '../support/gateway.ts'
 import { modelSettings } from '../support/settings.ts'
-import { until } from '../support/until.ts'
+import { eventually, until } from '../support/until.ts'
 import { Secret } from '../../lib/core/secret.ts'
 import type { ApiKey } from '../../lib/core/key.ts'
 import { openDeferrals } from '../../lib/deferred/deferrals.ts'
@@ -65,6 +65,11 @@ async function begin (api: TestGateway, more: object = {}): Promise<string> {
 
 async function fetched (api: TestGateway, id: string, init?: RequestInit): Promise<Response> {
   return await api.get(`/v1/chat/deferred-completion/${id}`, init)
+}
+
+/** Fetches a completion once it is there. */
+async function completed (api: TestGateway, id: string, init?: RequestInit): Promise<Response> {
+  return await eventually(async () => await fetched(api, id, init), ({ status }) => status !== 202, 'the deferred completion')
 }
 
 t.test('a receipt, then pending, then the completion, as often as it is asked for', async t => {
@@ -321,8 +326,7 @@ t.test('the gateway defers for providers that cannot, and keeps no question it h
   t.equal((await fetched(api, id, { headers: { authorization: `Bearer ${otherKey}` } })).status, 404)
   go()
   await until(() => api.lines.some(line => Reflect.get(Object(line['usage']), 'total') === 4), 'a line in the log with four tokens')
-  let answer = await fetched(api, id)
-  while (answer.status === 202) answer = await fetched(api, id)
+  const answer = await completed(api, id)
   t.match(await json(answer), { model: 'openai/gpt-5', choices: [{ message: { content: 'emulated' } }] })
   const rows = await database.query.selectFrom('deferred').selectAll().execute()
   t.notMatch(JSON.stringify(rows), /canary/)
@@ -335,8 +339,7 @@ t.test('the gateway defers for providers that cannot, and keeps no question it h
 t.test('a deferred call that fails has its error as answer', async t => {
   const { api } = await start(t, () => ({ status: 400, pieces: ['{"error":{"message":"bad","code":"odd"}}'] }), emulated)
   const id = await begin(api, later)
-  let answer = await fetched(api, id)
-  while (answer.status === 202) answer = await fetched(api, id)
+  const answer = await completed(api, id)
   t.equal(answer.status, 400)
   t.match(await json(answer), { error: { code: 'odd', message: 'bad' } })
 })
@@ -373,8 +376,7 @@ t.test('what is kept for a key is bounded, and an answer that was paid for is ke
   const bounded = { deferred: { forAllProviders: true, keepMs: 60_000, maxPending: 10, maxBytesPerKey: 2048 } }
   const { api, upstream } = await start(t, () => answers, bounded)
   const id = await begin(api, later)
-  let answer = await fetched(api, id)
-  while (answer.status === 202) answer = await fetched(api, id)
+  const answer = await completed(api, id)
   t.match(await json(answer), { choices: [{ message: { content: /^x{2000}$/ } }] })
   const requests = upstream.requests.length
   for (const model of [later, {}]) {
@@ -410,8 +412,7 @@ t.test('a call that was waiting or running when the gateway closed is answered a
   await api.gateway.close()
   open = true
   const next = await gateway(t, upstream, database, emulated)
-  let answer = await fetched(next, id)
-  while (answer.status === 202) answer = await fetched(next, id)
+  const answer = await completed(next, id)
   t.match(await json(answer), { choices: [{ message: { content: 'after' } }] })
 })
 
@@ -429,8 +430,7 @@ t.test('a key that is revoked spends no more, whether its call waits or runs', a
   await running.aborted
   t.equal((await fetched(first, id)).status, 401, 'for every key')
   known.set('again', { id: 'key-1', name: 'test' })
-  let answer = await fetched(first, id, { headers: { authorization: 'Bearer again' } })
-  while (answer.status === 202) answer = await fetched(first, id, { headers: { authorization: 'Bearer again' } })
+  const answer = await completed(first, id, { headers: { authorization: 'Bearer again' } })
   t.equal(answer.status, 401)
   t.match(await json(answer), { error: { code: 'invalid_api_key' } })
   await until(() => first.lines.some(line => line['error'] === 'invalid_api_key' && line['attempts'] === 1), 'the first gateway to log invalid_api_key')
@@ -462,8 +462,7 @@ t.test('a deferred call ends with the configuration it began with', async t => {
   await upstream.request(0)
   await api.gateway.reload(api.gateway.services.settings)
   fail()
-  let answer = await fetched(api, id)
-  while (answer.status === 202) answer = await fetched(api, id)
+  const answer = await completed(api, id)
   t.match(await json(answer), { choices: [{ message: { content: 'again' } }] }, 'also between two attempts')
 })
 
@@ -474,8 +473,7 @@ t.test('a task that cannot be read fails, once', async t => {
   const upstream = await fakeUpstream({})
   t.teardown(upstream.close)
   const api = await gateway(t, upstream, database, emulated)
-  let row = await rows.find('a', Date.now())
-  while (row?.state !== 'done') row = await rows.find('a', Date.now())
+  const row = await eventually(async () => await rows.find('a', Date.now()), found => found?.state === 'done', 'the task to be done')
   t.match(row, { status: 500, body: /internal_error/ })
   t.match(api.lines, [{ level: 50, error: /TypeError/ }])
 })
@@ -501,8 +499,7 @@ t.test('the task of a dead process is taken over, and its late answer is not tak
     t.teardown(async () => await runner.stop())
   })
   await ran
-  let row = await rows.find('a', Date.now())
-  while (row?.state !== 'done') row = await rows.find('a', Date.now())
+  await until(async () => (await rows.find('a', Date.now()))?.state === 'done', 'the task to be done')
   t.equal(await rows.finish('a', 'dead', { status: 200, body: '"dead"' }, Date.now() + 60_000), false)
   t.match(await rows.find('a', Date.now()), { body: '"alive"', task: null, owner: null })
   t.equal(await rows.renew('a', dead), false)

@@ -373,7 +373,7 @@ t.test('gemini: one slice that fails is the failure of all, and the others are g
   const input = Array.from({ length: 400 }, (_, index) => String(index))
   const { upstream, api } = await start(t, async (request, number) => {
     if (number < 3) return { silent: true }
-    while (upstream.requests.length < 4) await Promise.resolve()
+    await upstream.request(3)
     return { status: 400, pieces: ['{"error":{"code":400,"message":"The text is odd.","status":"INVALID_ARGUMENT"}}'] }
   }, 'google')
   const response = await api.post(path, { model: 'google/gemini-embedding-001', input })

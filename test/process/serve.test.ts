@@ -5,6 +5,7 @@ import { request } from 'undici'
 import { ask, main, startGateway } from '../support/headgate.ts'
 import { plainNode } from '../support/plain-node.ts'
 import { slowProvider } from '../support/slow-provider.ts'
+import { eventually } from '../support/until.ts'
 
 const env = { HEADGATE_API_KEYS: 'a key' }
 
@@ -18,9 +19,7 @@ t.test('a stop is announced on /readyz while connections are still accepted', as
   }
   t.equal(await readyz(), 200)
   gateway.child.kill('SIGTERM')
-  let status = 200
-  while (status === 200) status = await readyz()
-  t.equal(status, 503)
+  t.equal(await eventually(readyz, status => status !== 200, '/readyz to change'), 503)
   t.match(await ask(gateway.url, 'a key'), { status: 200 }, 'a late caller is served')
   t.match(await gateway.ended, { code: 0 })
 })

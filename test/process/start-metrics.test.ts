@@ -1,6 +1,7 @@
 import t from 'tap'
 import { request } from 'undici'
 import { ask, childrenOf, startGateway } from '../support/headgate.ts'
+import { until } from '../support/until.ts'
 
 t.test('metrics of all workers are served together, only where configured', async t => {
   const plain = await startGateway(t, t.testdir(), { HEADGATE_API_KEYS: 'a key' })
@@ -19,7 +20,7 @@ t.test('metrics of all workers are served together, only where configured', asyn
     }
     // At once, so that every worker gets some.
     await Promise.all(Array.from({ length: 6 }, async () => await ask(gateway.url, 'a key')))
-    while (await sum('headgate_open_calls') > 0);
+    await until(async () => await sum('headgate_open_calls') === 0, 'no call to be open')
     t.equal(await sum('headgate_calls_total'), 6)
     t.equal(await sum('headgate_processes'), workers === 1 ? 1 : 3)
     if (workers > 1) {

@@ -2,6 +2,7 @@ import t from 'tap'
 import { request } from 'undici'
 import { ask, childrenOf, startGateway } from '../support/headgate.ts'
 import { gone, slowProvider } from '../support/slow-provider.ts'
+import { eventually } from '../support/until.ts'
 
 const env = { HEADGATE_API_KEYS: 'a key' }
 
@@ -15,8 +16,7 @@ t.test('workers share the port and the key, and one that exits is replaced', asy
   process.kill(pids[0] ?? 0, 'SIGKILL')
   await gateway.line(/worker exited; restarting/)
   t.match(await ask(gateway.url, key), { status: 200 }, 'the other one answers meanwhile')
-  let alive = await childrenOf(gateway.child.pid ?? 0)
-  while (alive.length < 2) alive = await childrenOf(gateway.child.pid ?? 0)
+  const alive = await twoChildrenOf(gateway.child.pid ?? 0)
   t.ok(alive.includes(pids[1] ?? 0) && !alive.includes(pids[0] ?? 0))
 
   gateway.child.kill('SIGTERM')
@@ -33,8 +33,7 @@ t.test('a worker that hangs is replaced', async t => {
   process.kill(hung, 'SIGSTOP')
   await gateway.line(/worker not responding; killing it/)
   await gateway.line(/worker exited; restarting/)
-  let pids: number[] = []
-  while (pids.length < 2) pids = await childrenOf(gateway.child.pid ?? 0)
+  const pids = await twoChildrenOf(gateway.child.pid ?? 0)
   t.ok(pids.includes(other) && !pids.includes(hung))
   t.match(await ask(gateway.url, 'a key'), { status: 200 })
   gateway.child.kill('SIGTERM')
@@ -88,3 +87,7 @@ t.test('a stop while all workers are down ends', async t => {
   gateway.child.kill('SIGTERM')
   t.match(await gateway.ended, { code: 0 })
 })
+
+async function twoChildrenOf (pid: number): Promise<number[]> {
+  return await eventually(async () => await childrenOf(pid), ({ length }) => length >= 2, 'two workers', 20_000)
+}

@@ -101,6 +101,6 @@ t.test('one hedge is free, then twenty calls pay for one, and no more than ten a
   t.equal(budget.take(), true)
   for (let call = 0; call < 10_000; call++) budget.onCall()
   let taken = 0
-  while (budget.take()) taken++
+  while (taken < 1000 && budget.take()) taken++
   t.equal(taken, 10)
 })

@@ -22,7 +22,7 @@ t.test('attempts are free at first, then earned by answers and lost by failures'
   const budget = new RetryBudget(now)
   const takeAll = (): number => {
     let taken = 0
-    while (budget.take()) taken++
+    while (taken < 1000 && budget.take()) taken++
     return taken
   }
   t.equal(takeAll(), 10)
@@ -38,7 +38,7 @@ t.test('attempts are free at first, then earned by answers and lost by failures'
 t.test('a provider that was not asked for a minute may be tried once', async t => {
   const { now, pass } = clock()
   const budget = new RetryBudget(now)
-  while (budget.take()) pass(1)
+  for (let number = 0; number < 1000 && budget.take(); number++) pass(1)
   pass(59_999)
   t.equal(budget.take(), false, 'the last attempt was a minute ago')
   pass(1)

@@ -1,5 +1,5 @@
 /**
- * Holds answers against the OpenAPI document that the gateway serves.
+ * Compares answers with the OpenAPI document that the gateway serves.
  *
  * Every object that the document describes is closed for the comparison: a field that an answer
  * has and the document does not is a finding as well, so neither can change without the other.
@@ -22,7 +22,7 @@ export interface Answer {
 export interface Conformance {
   /** Lists what in an answer is not as the document says; nothing when all is. Reads the body. */
   readonly findings: (answer: Answer) => Promise<string[]>
-  /** Operations, statuses and media types that no answer has been held against yet, of those given. */
+  /** Lists operations, statuses and media types of the document that no answer has had yet, and streams that never broke off. */
   readonly missing: () => string[]
 }
 
@@ -50,19 +50,24 @@ export function conformance (document: unknown): Conformance {
     const operation = at(document, place)
     if (operation === undefined) return [`${method} ${path} is not in the document`]
     if (dryRun) return check(`${place}/x-dry-run-answer`, await response.json())
-    const described = `${place}/responses/${status}`
-    if (at(document, described) === undefined) return [`${method} ${path} answers ${status}, which the document does not list: ${await response.text()}`]
+    const listed = [String(status), `${Math.floor(status / 100)}XX`].find(name => at(document, `${place}/responses/${name}`) !== undefined)
+    if (listed === undefined) return [`${method} ${path} answers ${status}, which the document does not list: ${await response.text()}`]
+    const described = `${place}/responses/${listed}`
     const content = at(document, `${described}/content`) ?? {}
     const documented = Object.keys(content).find(type => matches(type, mediaType))
     if (documented === undefined) return [`${method} ${path} ${status} is ${mediaType}; the document says ${Object.keys(content).join(', ')}`]
-    seen.add(`${method} ${path} ${status} ${documented}`)
+    seen.add(`${method} ${path} ${listed} ${documented}`)
     const undocumented = undocumentedHeaders(response, Object.keys(at(document, `${described}/headers`) ?? {}))
     const schema = `${described}/content/${escaped(documented)}/schema`
     if (at(document, schema) === undefined) {
       const bytes = await response.arrayBuffer()
       return bytes.byteLength === 0 ? [`${method} ${path} ${status} is empty`] : undocumented
     }
-    if (mediaType === 'text/event-stream') return [...undocumented, ...streamFindings(await response.text(), schema)]
+    if (mediaType === 'text/event-stream') {
+      const text = await response.text()
+      if (breaksOff(text)) seen.add(`${method} ${path} ${brokenStream}`)
+      return [...undocumented, ...streamFindings(text, schema)]
+    }
     const body: unknown = await response.json()
     return [...undocumented, ...check(schema, body), ...codeFindings(body, at(document, `${described}/description`))]
   }
@@ -76,7 +81,6 @@ export function conformance (document: unknown): Conformance {
       const event = /^event: (.*)$/m.exec(message)?.[1]
       if (event === undefined || Reflect.get(Object(JSON.parse(data)), 'type') === event) return check(schema, JSON.parse(data))
       if (event !== 'error' || message !== last) return [`an event ${event}, which the document does not know`]
-      seen.add('event: error')
       return check(pointerOf('components', 'schemas', 'ErrorBody'), JSON.parse(data))
     })
     return messages.length < 2 ? ['a stream of no messages', ...found] : found
@@ -84,18 +88,28 @@ export function conformance (document: unknown): Conformance {
 
   return {
     findings,
-    missing: () => successes(document).filter(place => !seen.has(place))
+    missing: () => everyResponse(document).filter(place => !seen.has(place))
   }
 }
 
-/** Operations with the statuses below 400 and media types they may answer with. */
-function successes (document: unknown): string[] {
+const brokenStream = 'a stream that breaks off'
+
+/** Returns true for a stream whose last event reports a failure. */
+function breaksOff (text: string): boolean {
+  const last = text.split('\n\n').findLast(message => message.startsWith('event: ')) ?? ''
+  return /^event: (error|response\.failed)\n/.test(last)
+}
+
+/** Lists operations with the statuses and media types they may answer with. */
+function everyResponse (document: unknown): string[] {
   const paths = Object.entries(Object(at(document, '/paths')) as Fields)
   return paths.flatMap(([path, operations]) => Object.entries(Object(operations) as Fields).flatMap(([method, operation]) => {
-    const responses = Object.entries(Object(at(operation, '/responses')) as Fields).filter(([status]) => Number(status) < 400)
-    return responses.flatMap(([status, response]) => (
-      Object.keys(Object(at(response, '/content')) as Fields).map(type => `${method} ${path} ${status} ${type}`)
-    ))
+    const responses = Object.entries(Object(at(operation, '/responses')) as Fields)
+    return responses.flatMap(([status, response]) => {
+      const types = Object.keys(Object(at(response, '/content')) as Fields)
+      return [...types.map(type => `${status} ${type}`), ...types.includes('text/event-stream') ? [brokenStream] : []]
+        .map(answer => `${method} ${path} ${answer}`)
+    })
   }))
 }
 

@@ -1,5 +1,5 @@
 import t from 'tap'
-import { settles, until } from './until.ts'
+import { eventually, readUntil, settles, until } from './until.ts'
 
 t.test('a condition that holds ends the wait', async t => {
   let turns = 0
@@ -14,4 +14,17 @@ t.test('a wait in vain ends at its deadline and says what it waited for', async 
 t.test('an event ends its wait, and one that does not come ends it at the deadline', async t => {
   t.equal(await settles(Promise.resolve(7), 'a number'), 7)
   await t.rejects(settles(new Promise(() => undefined), 'the moon', 20), { message: 'waited 20 ms for the moon' })
+})
+
+t.test('what is looked at again and again is returned once it is as wanted', async t => {
+  let looks = 0
+  t.equal(await eventually(async () => ++looks, count => count === 3, 'the third look'), 3)
+  t.equal(looks, 3)
+  await t.rejects(eventually(async () => 0, count => count > 0, 'the moon', 20), { message: 'waited 20 ms for the moon' })
+})
+
+t.test('a stream is read up to a text, and its end is an error', async t => {
+  const reader = new Blob(['one two']).stream().getReader()
+  await readUntil(reader, 'two')
+  await t.rejects(readUntil(reader, 'three'), { message: 'the stream ended before three' })
 })

@@ -12,6 +12,32 @@ export async function until (condition: () => boolean | Promise<boolean>, what: 
   }
 }
 
+/**
+ * Looks again and again until what it sees is what is waited for, and returns that.
+ *
+ * @throws Error once the deadline has passed
+ */
+export async function eventually<T> (look: () => Promise<T>, isDone: (value: T) => boolean, what: string, ms?: number): Promise<T> {
+  let value = await look()
+  await until(async () => {
+    if (!isDone(value)) value = await look()
+    return isDone(value)
+  }, what, ms)
+  return value
+}
+
+/** Reads a stream until a text has come, and leaves the rest unread. @throws Error when it ends before */
+export async function readUntil (reader: ReadableStreamDefaultReader<Uint8Array> | undefined, text: string): Promise<void> {
+  let read = ''
+  await until(async () => {
+    if (read.includes(text)) return true
+    const next = await reader?.read()
+    if (next === undefined || next.done) throw new Error(`the stream ended before ${text}`)
+    read += Buffer.from(next.value).toString()
+    return read.includes(text)
+  }, text)
+}
+
 /** Waits for an event that a test cannot poll for, with a deadline. */
 export async function settles<T> (promise: Promise<T>, what: string, ms = 5000): Promise<T> {
   let timer: NodeJS.Timeout | undefined

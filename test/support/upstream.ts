@@ -6,6 +6,7 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import { once } from 'node:events'
 import type { AddressInfo, Socket } from 'node:net'
+import { settles } from './until.ts'
 
 /** The way an answer goes out. */
 export interface Script {
@@ -72,8 +73,13 @@ export async function fakeUpstream (
     requests,
     sockets: () => sockets.size,
     request: async number => {
-      while (requests[number] === undefined) await new Promise<void>(resolve => { waiting.push(resolve) })
-      return requests[number]
+      const come = async (): Promise<SeenRequest> => {
+        const request = requests[number]
+        if (request !== undefined) return request
+        await new Promise<void>(resolve => { waiting.push(resolve) })
+        return await come()
+      }
+      return await settles(come(), `request ${number} to the provider`, 20_000)
     },
     closeSockets: () => { for (const socket of sockets) socket.destroy() },
     close: async () => {

@@ -323,7 +323,7 @@ t.test('a store without room: calls are succeeded, /health says so, and rows are
   await sql`pragma max_page_count = 1`.execute(database.query) // SQLite raises it to the size the file has
   // What is left in pages that have been begun takes fewer rows than there will be calls.
   await t.rejects(async () => {
-    for (;;) await sql`insert into ballast values (zeroblob(2000))`.execute(database.query)
+    for (let row = 0; row < 10_000; row++) await sql`insert into ballast values (zeroblob(2000))`.execute(database.query)
   }, /full/)
   for (let call = 0; call < 100; call++) {
     const answer = await api.post('/v1/chat/completions', question)

@@ -13,7 +13,7 @@ import { wavOf } from '../support/forms.ts'
 import { testGateway, testKey, upstreamAt, type TestGateway } from '../support/gateway.ts'
 import { modelSettings, settings } from '../support/settings.ts'
 import { startToolServer } from '../support/tool-server.ts'
-import { until } from '../support/until.ts'
+import { eventually, readUntil, until } from '../support/until.ts'
 import { usageRowOf } from '../support/usage.ts'
 import { chatAnswer, chatFrames, eventStream, fakeUpstream, type Script, type SeenRequest } from '../support/upstream.ts'
 import type { ApiKey } from '../../lib/core/key.ts'
@@ -132,9 +132,7 @@ t.test('a caller who leaves is a row, with what is known of the answer', async t
   const { api, requests, close } = await desk(t, { headers: eventStream, pieces: chatFrames(['some', ' text']).slice(0, 3), then: 'stall' })
   const leaving = new AbortController()
   const answer = await api.post(path, { ...question, stream: true }, { signal: leaving.signal })
-  const reader = answer.body?.getReader()
-  let text = ''
-  while (!text.includes(' text')) text += Buffer.from((await reader?.read())?.value ?? []).toString()
+  await readUntil(answer.body?.getReader(), ' text')
   leaving.abort()
   await requests[0]?.aborted
   t.match(await close(), [{ outcome: 'client_closed', error_code: 'client_closed_request', status: 499, completion_tokens: 3, estimated: 1 }])
@@ -212,9 +210,7 @@ t.test('a loop whose caller leaves in a later turn has paid for that, read on, a
       })
       const leaving = new AbortController()
       const { body } = await api.post(path, { ...question, stream: true, mcp_servers: [server.url] }, { signal: leaving.signal })
-      const reader = body?.getReader()
-      let text = ''
-      while (!text.includes('"content":"a"')) text += Buffer.from((await reader?.read())?.value ?? []).toString()
+      await readUntil(body?.getReader(), '"content":"a"')
       leaving.abort()
       await until(() => api.gateway.services.abandonedAnswers.size === 1, 'one abandoned answer')
       go()
@@ -272,7 +268,7 @@ t.test('a deferred answer is paid once: not by its receipt, not when it is fetch
   const { api, close } = await desk(t, { pieces: [chatAnswer('later')] }, { parts: { deferred: { forAllProviders: true, keepMs: 60_000, maxPending: 10, maxBytesPerKey: 1_000_000 } } })
   const receipt = await (await api.post(path, { ...question, deferred: true })).json() as { request_id: string }
   const fetched = async (): Promise<number> => (await api.get(`/v1/chat/deferred-completion/${receipt.request_id}`)).status
-  while (await fetched() !== 200);
+  await until(async () => await fetched() === 200, 'the deferred completion')
   const rows = await close()
   const paid = rows.filter(({ cost_nano_usd: cost }) => cost !== 0)
   t.match(paid, [{ attempts: 1, prompt_tokens: 3, cost_nano_usd: 13_000 }])
@@ -395,11 +391,10 @@ t.test('a database that cannot be written at all is said on /health, and calls g
   const api = await testGateway(t, { providers: [upstreamAt(`${upstream.url}/v1`)] }, {}, { usageDatabase: database })
   await database.query.schema.alterTable('usage').renameTo('usage_gone').execute()
   t.same(await (await api.get('/health')).json(), { status: 'ok' })
-  let health: unknown
-  do {
+  const health = await eventually(async () => {
     await (await api.post(path, question)).text()
-    health = await (await api.get('/health')).json()
-  } while (Reflect.get(Object(health), 'degraded') === undefined)
+    return await (await api.get('/health')).json()
+  }, answer => Reflect.has(Object(answer), 'degraded'), 'a degraded part')
   t.same(health, { status: 'ok', degraded: ['ledger'] })
   await database.query.schema.alterTable('usage_gone').renameTo('usage').execute()
   await api.gateway.close()
