@@ -1,11 +1,9 @@
 /** Anthropic's official client, unchanged, against a gateway on a real port in front of several providers. */
 
 import Anthropic from '@anthropic-ai/sdk'
-import { LLMock } from '@copilotkit/aimock'
 import t from 'tap'
 import { testGateway, testKey, upstreamAt, type TestGateway } from '../support/gateway.ts'
-import { strictProviders } from '../support/strict-providers.ts'
-import { eventStream, fakeUpstream } from '../support/upstream.ts'
+import { functions, question, resultOf, strictNames, strictWeatherGateway, weatherGateway, weatherProviders, type WeatherConversation } from '../support/weather-conversation.ts'
 import type { ProviderSettings } from '../../lib/core/settings.ts'
 import type { Test } from 'tap'
 
@@ -15,9 +13,7 @@ function clientOf (api: TestGateway): Anthropic {
   return new Anthropic({ baseURL: api.url, apiKey: testKey, maxRetries: 0 })
 }
 
-const tools: Anthropic.Tool[] = ['get_weather', 'get_time'].map(name => ({
-  name, description: `Look up: ${name}`, input_schema: { type: 'object', properties: { city: { type: 'string' } }, required: ['city'] }
-}))
+const tools: Anthropic.Tool[] = functions.map(({ parameters, ...definition }) => ({ ...definition, input_schema: parameters }))
 const model = 'sandbox/echo'
 const max_tokens = 200
 const thinking = { type: 'enabled', budget_tokens: 1024 } as const
@@ -59,17 +55,6 @@ t.test('errors have the classes and the fields of the client', async t => {
   t.match(error, { status: undefined, type: 'api_error' })
 })
 
-const settings: Readonly<Record<string, { model: string, calls?: number[], settings: (url: string) => ProviderSettings }>> = {
-  openai: { model: 'openai/gpt-5', settings: url => upstreamAt(`${url}/v1`) },
-  anthropic: { model: 'anthropic/claude-sonnet-4-5', settings: url => upstreamAt(url, 'anthropic', 'anthropic') },
-  google: { model: 'google/gemini-2.5-pro', settings: url => upstreamAt(url, 'google', 'google') },
-  xai: { model: 'xai/grok-4', settings: url => upstreamAt(`${url}/v1`, 'xai', 'xai') },
-  sandbox: { model: 'sandbox/thinker', calls: [2, 2, 0], settings: () => sandbox }
-}
-
-/** The sandbox gets directives for what to call; the fakes know by themselves. */
-const question = 'use get_weather with {"city":"Paris"} and get_time with {"city":"Paris"} [sandbox: rounds=2]'
-
 /** Holds a conversation of three turns, and returns how many calls each made. */
 async function converse (t: Test, ask: (messages: Anthropic.MessageParam[]) => Promise<Anthropic.Message>): Promise<number[]> {
   const messages: Anthropic.MessageParam[] = [{ role: 'user', content: question }]
@@ -86,50 +71,27 @@ async function converse (t: Test, ask: (messages: Anthropic.MessageParam[]) => P
     }
     if (turn === 0) t.match(content[0], { type: 'thinking', thinking: /\w/, signature: String })
     for (const { input } of calls) t.match(input, { city: String })
-    messages.push({ role: 'user', content: calls.map(({ id, name }) => ({ type: 'tool_result', tool_use_id: id, content: name === 'get_time' ? 'noon' : 'sunny' })) })
+    messages.push({ role: 'user', content: calls.map(({ id, name }) => ({ type: 'tool_result', tool_use_id: id, content: resultOf(name) })) })
   }
   return seen
 }
 
-/** @param calls of each turn */
-async function converseInEveryWay (t: Test, client: Anthropic, model: string, calls = [2, 1, 0]): Promise<void> {
+async function converseInEveryWay (t: Test, { api, model, calls }: WeatherConversation): Promise<void> {
+  const client = clientOf(api)
   const common = { model, tools, max_tokens: 4000, thinking }
   t.same(await converse(t, async messages => await client.messages.create({ ...common, messages })), calls, 'complete')
   t.same(await converse(t, async messages => await client.messages.stream({ ...common, messages }).finalMessage()), calls, 'streamed')
 }
 
-interface SentRequest { readonly messages: ReadonlyArray<{ readonly role: string }> }
-
-const results = ({ messages }: SentRequest): number => messages.filter(({ role }) => role === 'tool').length
-
-for (const [name, { model, calls, settings: settingsOf }] of Object.entries(settings)) {
-  t.test(`three turns with tools and thinking: ${name}`, async t => {
-    const mock = new LLMock({ port: 0 })
-    const thought = { reasoning: 'I should look that up.', reasoningSignature: 'c2lnbmVkLWJ5LXRoZS1tb2RlbA==' }
-    mock.on({ predicate: request => results(request) === 0 }, { ...thought, toolCalls: [{ name: 'get_weather', arguments: '{"city":"Paris"}' }, { name: 'get_time', arguments: '{"city":"Paris"}' }] })
-    mock.on({ predicate: request => results(request) === 2 }, { ...thought, toolCalls: [{ name: 'get_weather', arguments: '{"city":"Rome"}' }] })
-    mock.on({ predicate: request => results(request) > 2 }, { content: 'Paris is sunny at noon; Rome is cloudy.' })
-    await mock.start()
-    t.teardown(async () => await mock.stop())
-    await converseInEveryWay(t, clientOf(await testGateway(t, { providers: [settingsOf(mock.url)] })), model, calls)
-  })
+for (const name of weatherProviders) {
+  t.test(`three turns with tools and thinking: ${name}`, async t => { await converseInEveryWay(t, await weatherGateway(t, name)) })
 }
 
-for (const name of ['anthropic', 'google'] as const) {
+for (const name of strictNames) {
   t.test(`thoughts come back with their signatures, or this provider refuses: ${name}`, async t => {
-    const { model, see, answer, stream } = strictProviders[name]
-    const upstream = await fakeUpstream(({ json, path }) => {
-      const { results, intact } = see(Object(json) as Record<string, unknown>)
-      if (!intact) return { status: 400, pieces: ['{"error":{"type":"invalid_request_error","message":"a signature is missing"}}'] }
-      const at = results === 0 ? 0 : results === 2 ? 1 : 2 // two results after the first turn, a third after the second
-      const streamed = path.includes('stream') || Reflect.get(Object(json), 'stream') === true
-      return streamed
-        ? { headers: eventStream, pieces: stream(at).map(event => `event: ${String(Reflect.get(event, 'type'))}\ndata: ${JSON.stringify(event)}\n\n`) }
-        : { pieces: [JSON.stringify(answer(at))] }
-    })
-    t.teardown(upstream.close)
-    await converseInEveryWay(t, clientOf(await testGateway(t, { providers: [upstreamAt(upstream.url, name, name)] })), model)
-    t.equal(upstream.requests.length, 6, 'every turn of both conversations was answered')
+    const conversation = await strictWeatherGateway(t, name)
+    await converseInEveryWay(t, conversation)
+    t.equal(conversation.upstream.requests.length, 6, 'every turn of both conversations was answered')
   })
 }
 

@@ -1,0 +1,83 @@
+/**
+ * A conversation of three turns with thinking and tools, for clients of every dialect, and the providers that it is
+ * held with: OpenAI, Anthropic, Gemini and xAI are played by a fake that others wrote.
+ */
+
+import { LLMock } from '@copilotkit/aimock'
+import { strictProviders } from './strict-providers.ts'
+import { testGateway, upstreamAt, type TestGateway } from './gateway.ts'
+import { eventStream, fakeUpstream, type FakeUpstream } from './upstream.ts'
+import type { ProviderSettings } from '../../lib/core/settings.ts'
+import type { Test } from 'tap'
+
+export interface WeatherConversation {
+  readonly api: TestGateway
+  readonly model: string
+  /** The number of calls in each turn. */
+  readonly calls: readonly number[]
+  /** True when callers of chat completions are shown signatures. */
+  readonly signed: boolean
+}
+
+/** The sandbox gets directives for what to call; the fakes know by themselves. */
+export const question = 'use get_weather with {"city":"Paris"} and get_time with {"city":"Paris"} [sandbox: rounds=2]'
+
+/** The functions of the caller, in the words of no dialect. */
+export const functions = ['get_weather', 'get_time'].map(name => ({
+  name,
+  description: `Look up: ${name}`,
+  parameters: { type: 'object' as const, properties: { city: { type: 'string' } }, required: ['city'], additionalProperties: false }
+}))
+
+/** Returns what a function of the caller answers. */
+export function resultOf (name: string): string {
+  return name === 'get_time' ? 'noon' : 'sunny'
+}
+
+const calls = [2, 1, 0]
+
+const providers: Readonly<Record<string, Omit<WeatherConversation, 'api'> & { settings: (url: string) => ProviderSettings }>> = {
+  openai: { model: 'openai/gpt-5', calls, signed: false, settings: url => upstreamAt(`${url}/v1`) },
+  anthropic: { model: 'anthropic/claude-sonnet-4-5', calls, signed: true, settings: url => upstreamAt(url, 'anthropic', 'anthropic') },
+  google: { model: 'google/gemini-2.5-pro', calls, signed: false, settings: url => upstreamAt(url, 'google', 'google') },
+  xai: { model: 'xai/grok-4', calls, signed: false, settings: url => upstreamAt(`${url}/v1`, 'xai', 'xai') },
+  sandbox: { model: 'sandbox/thinker', calls: [2, 2, 0], signed: false, settings: () => ({ ...upstreamAt('sandbox:', 'sandbox', 'sandbox'), options: { words_per_second: 0 } }) }
+}
+
+export const weatherProviders: readonly string[] = Object.keys(providers)
+
+interface SentRequest { readonly messages: ReadonlyArray<{ readonly role: string }> }
+
+const results = ({ messages }: SentRequest): number => messages.filter(({ role }) => role === 'tool').length
+
+/** Starts a gateway in front of one of `weatherProviders`. */
+export async function weatherGateway (t: Test, name: string): Promise<WeatherConversation> {
+  const chosen = providers[name]
+  if (chosen === undefined) throw new Error(name)
+  const mock = new LLMock({ port: 0 })
+  const thought = { reasoning: 'I should look that up.', reasoningSignature: 'c2lnbmVkLWJ5LXRoZS1tb2RlbA==' }
+  mock.on({ predicate: request => results(request) === 0 }, { ...thought, toolCalls: functions.map(({ name }) => ({ name, arguments: '{"city":"Paris"}' })) })
+  mock.on({ predicate: request => results(request) === 2 }, { ...thought, toolCalls: [{ name: 'get_weather', arguments: '{"city":"Rome"}' }] })
+  mock.on({ predicate: request => results(request) > 2 }, { content: 'Paris is sunny at noon; Rome is cloudy.' })
+  await mock.start()
+  t.teardown(async () => await mock.stop())
+  return { ...chosen, api: await testGateway(t, { providers: [chosen.settings(mock.url)] }) }
+}
+
+export const strictNames = ['anthropic', 'google'] as const
+
+/** Starts a gateway in front of a provider that refuses a history without the signatures of its thoughts. */
+export async function strictWeatherGateway (t: Test, name: typeof strictNames[number]): Promise<WeatherConversation & { readonly upstream: FakeUpstream }> {
+  const { model, signed, see, answer, stream } = strictProviders[name]
+  const upstream = await fakeUpstream(({ json, path }) => {
+    const { results, intact } = see(Object(json) as Record<string, unknown>)
+    if (!intact) return { status: 400, pieces: ['{"error":{"type":"invalid_request_error","message":"a signature is missing"}}'] }
+    const at = results === 0 ? 0 : results === 2 ? 1 : 2 // two results after the first turn, a third after the second
+    const streamed = path.includes('stream') || Reflect.get(Object(json), 'stream') === true
+    return streamed
+      ? { headers: eventStream, pieces: stream(at).map(event => `event: ${String(Reflect.get(event, 'type'))}\ndata: ${JSON.stringify(event)}\n\n`) }
+      : { pieces: [JSON.stringify(answer(at))] }
+  })
+  t.teardown(upstream.close)
+  return { model, signed, calls, upstream, api: await testGateway(t, { providers: [upstreamAt(upstream.url, name, name)] }) }
+}
