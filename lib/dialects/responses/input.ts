@@ -30,6 +30,8 @@ export function responsesInput (call: ValidCall<ResponsesRequest>): DialectCall<
   const names = new SentNames()
   const items = itemsOf(request)
   const declared = readTools([...request.tools ?? [], ...additionalTools(items)], names, 'tools')
+  // Read in any case: one that forces a tool of OpenAI is refused also where no other tool is declared.
+  const choice = request.tool_choice === undefined ? undefined : readToolChoice(request.tool_choice, names)
   const { messages, byItem } = readItems(items, names)
   const { instructions } = request
   const system: Message[] = instructions === undefined || instructions === '' ? [] : [{ role: 'system', content: instructions }]
@@ -42,7 +44,7 @@ export function responsesInput (call: ValidCall<ResponsesRequest>): DialectCall<
     originalInput: { field: 'input', messages: byItem, systemPromptField: 'instructions' },
     ...declared.tools.length > 0 && { tools: [...declared.tools] },
     ...servers !== undefined && { mcp_servers: servers },
-    ...request.tool_choice !== undefined && hasTools(declared.tools, servers) && { tool_choice: readToolChoice(request.tool_choice, names) },
+    ...choice !== undefined && hasTools(declared.tools, servers) && { tool_choice: choice },
     ...settingsOf(request)
   }
   return { ...call, request: input, context: { id: `resp_${randomUUID().replaceAll('-', '')}`, request, names } }

@@ -130,6 +130,7 @@ t.test('each fault names its place', async t => {
     [{ tools: [{ type: 'mcp', server_label: 'a' }] }, 'tools[0].server_url'],
     [{ tools: [{ type: 'mcp', server_label: 'a', server_url: 'https://a.example' }] }, 'tools[0].require_approval'],
     [{ tools: [{ type: 'function', name: 'a' }], tool_choice: { type: 'web_search' } }, 'tool_choice'],
+    [{ tools: [{ type: 'web_search' }], tool_choice: { type: 'web_search' } }, 'tool_choice'],
     [{ prompt: { id: 'p' } }, 'prompt'],
     [{ conversation: 'c' }, 'conversation'],
     [{ background: true }, 'background']
