@@ -82,31 +82,41 @@ export function readCall (
   const largeStrings = largeStringBytes === undefined ? undefined : new LargeStringExtractor(largeStringBytes)
   const record = new CallRecord(name)
   let admitted: AdmittedCall | undefined
+  const readBody = (): Promise<unknown> => {
+    const { memory, disk } = admitted = admission.enter(record.keyId ?? '')
+    if (waits) response.writeContinue()
+    const { bodyMs: timeoutMs } = limits
+    if (body === 'multipart') {
+      return readForm(request, { maxBytes: maxBodyBytes, timeoutMs, signal, disk }).then(open => (upload = open).form)
+    }
+    return readJson(request, {
+      maxBytes: maxBodyBytes,
+      maxTextBytes: Math.min(limits.jsonBodyBytes, maxBodyBytes),
+      maxValues: limits.jsonValues,
+      maxDepth: limits.jsonDepth,
+      timeoutMs,
+      signal,
+      memory,
+      ...largeField !== undefined && { largeField },
+      ...largeStrings !== undefined && { largeStrings }
+    })
+  }
   const call: Call = {
     id: requestId(request.headers['x-request-id']),
     headers: request.headers,
     query: queryOf(request),
     params,
-    body: async () => {
-      if (body === 'none') return undefined
-      const { memory, disk } = admitted = admission.enter(record.keyId ?? '')
-      if (waits) response.writeContinue()
-      const common = { maxBytes: maxBodyBytes, timeoutMs: limits.bodyMs, signal }
-      if (body === 'multipart') return (upload = await readForm(request, { ...common, disk })).form
-      return await readJson(request, {
-        ...common,
-        maxTextBytes: Math.min(limits.jsonBodyBytes, maxBodyBytes),
-        maxValues: limits.jsonValues,
-        maxDepth: limits.jsonDepth,
-        memory,
-        ...largeField !== undefined && { largeField },
-        ...largeStrings !== undefined && { largeStrings }
-      })
+    body: () => {
+      try {
+        return body === 'none' ? Promise.resolve(undefined) : readBody()
+      } catch (error) {
+        return Promise.reject(error)
+      }
     },
-    ...largeStrings !== undefined && { largeStrings: largeStrings.largeStrings },
     signal,
     receivedAtMs: performance.now(),
-    record
+    record,
+    ...largeStrings !== undefined && { largeStrings: largeStrings.largeStrings }
   }
   return {
     call,

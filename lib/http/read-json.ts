@@ -49,27 +49,179 @@ export interface JsonLimits {
 }
 
 /**
- * Reads the body to its end and parses it.
+ * Reads the body to its end and parses it. A body that arrives in one piece is parsed at once, in the turn in which it
+ * came: nothing but the result is a promise.
  *
  * @throws GatewayError `unsupported_media_type`, `file_too_large` (as soon as it is known),
  *   `request_timeout`, `invalid_json` (also for nesting deeper than `maxDepth`), `overloaded` when
  *   there is no memory for it, or the signal's reason
  */
-export async function readJson (request: IncomingMessage, limits: JsonLimits): Promise<unknown> {
-  const { headers } = request
-  const mediaType = headers['content-type']?.split(';', 1)[0]?.trim().toLowerCase()
-  if (mediaType !== undefined && mediaType !== 'application/json' && !mediaType.endsWith('+json')) {
-    throw new GatewayError('unsupported_media_type', {
-      message: `The body is \`${mediaType.slice(0, 100)}\`; send it as application/json.`
-    })
+export function readJson (request: IncomingMessage, limits: JsonLimits): Promise<unknown> {
+  return new Promise((resolve, reject) => {
+    const { headers } = request
+    checkMediaType(headers['content-type'])
+    const length = Number(headers['content-length'] ?? Number.NaN)
+    if (length > limits.maxBytes) throw tooLarge(limits.maxBytes, limits.largeField)
+    if (limits.signal.aborted) throw limits.signal.reason
+    const inflate = inflaterOf(headers['content-encoding'])
+    const bodyBytes = inflate === undefined && length >= 0 ? length : undefined
+    limits.largeStrings?.expect(bodyBytes ?? limits.maxBytes)
+    new BodyReader(request, inflate, bodyBytes, limits, resolve, reject).start()
+  })
+}
+
+function checkMediaType (contentType: string | undefined): void {
+  if (contentType === undefined || contentType === 'application/json') return
+  const mediaType = contentType.split(';', 1)[0]?.trim().toLowerCase() ?? ''
+  if (mediaType === 'application/json' || mediaType.endsWith('+json')) return
+  throw new GatewayError('unsupported_media_type', {
+    message: `The body is \`${mediaType.slice(0, 100)}\`; send it as application/json.`
+  })
+}
+
+function inflaterOf (encoding: string | undefined): Inflater | undefined {
+  const inflate = encoding === undefined ? 'identity' : inflater(encoding)
+  if (inflate !== undefined) return inflate === 'identity' ? undefined : inflate
+  throw new GatewayError('unsupported_media_type', { message: 'The content encoding of the body is not supported.' })
+}
+
+/** Gathers the bytes of one body within its limits. */
+class BodyReader {
+  readonly #request: IncomingMessage
+  readonly #inflate: Inflater | undefined
+  /** Its length, where the head says so. */
+  readonly #bodyBytes: number | undefined
+  readonly #limits: JsonLimits
+  readonly #resolve: (value: unknown) => void
+  readonly #reject: (error: unknown) => void
+  readonly #timer: NodeJS.Timeout
+  #pieces: Buffer[] = []
+  #sizeBytes = 0
+  #counter: ValueCounter | undefined
+  #unpausedBytes = 0
+  #settled = false
+
+  constructor (
+    request: IncomingMessage, inflate: Inflater | undefined, bodyBytes: number | undefined, limits: JsonLimits,
+    resolve: (value: unknown) => void, reject: (error: unknown) => void
+  ) {
+    this.#request = request
+    this.#inflate = inflate
+    this.#bodyBytes = bodyBytes
+    this.#limits = limits
+    this.#resolve = resolve
+    this.#reject = reject
+    this.#timer = setTimeout(this.#onTimeout, limits.timeoutMs)
   }
-  if (Number(headers['content-length']) > limits.maxBytes) throw tooLarge(limits.maxBytes, limits.largeField)
-  const inflate = inflaterOf(headers['content-encoding'])
-  const length = Number(headers['content-length'] ?? Number.NaN)
-  limits.largeStrings?.expect(inflate === undefined && length >= 0 ? length : limits.maxBytes)
-  const decoded = decodeUtf8(await readBytes(request, inflate, limits))
-  const text = typeof decoded === 'object' ? await decoded : decoded
-  if (text === undefined) throw new GatewayError('invalid_json', { message: 'The body is not UTF-8.' })
+
+  start (): void {
+    const [request, inflate] = [this.#request, this.#inflate]
+    this.#limits.signal.addEventListener('abort', this.#onAbort, { once: true })
+    const source = inflate ?? request
+    source.on('data', this.#onData).on('end', this.#onEnd).on('error', this.#onError)
+    if (inflate !== undefined) request.on('error', this.#onError).pipe(inflate)
+  }
+
+  readonly #onTimeout = (): void => this.#fail(new GatewayError('request_timeout'))
+  readonly #onAbort = (): void => this.#fail(this.#limits.signal.reason)
+  readonly #onError = (cause: unknown): void => this.#fail(new GatewayError('invalid_json', { cause }))
+
+  readonly #onData = (bytes: Buffer): void => {
+    this.#sizeBytes += bytes.length
+    try {
+      this.#check(bytes)
+    } catch (error) {
+      return this.#fail(error)
+    }
+    const { largeStrings } = this.#limits
+    if (largeStrings === undefined) this.#pieces.push(bytes)
+    else largeStrings.push(bytes)
+    if (this.#sizeBytes === this.#bodyBytes) return this.#onEnd() // `end` would say so in a later turn
+    this.#unpausedBytes += bytes.length
+    if (this.#unpausedBytes >= bytesPerTurn) void this.#pause()
+  }
+
+  readonly #onEnd = (): void => {
+    if (this.#settled) return
+    let value: unknown
+    try {
+      this.#checkComplete()
+      value = this.#parsed(joined(this.#limits.largeStrings?.rest ?? this.#pieces))
+    } catch (error) {
+      this.#settle()
+      this.#reject(error)
+      return
+    }
+    this.#settle()
+    this.#resolve(value)
+  }
+
+  #parsed (bytes: Buffer): unknown {
+    const { maxDepth } = this.#limits
+    // Decoded leniently, a model would be asked something else.
+    if (!isUtf8(bytes)) throw new GatewayError('invalid_json', { message: 'The body is not UTF-8.' })
+    return bytes.length > largeTextBytes ? parseInTurns(bytes, maxDepth) : parse(bytes.toString(), maxDepth)
+  }
+
+  async #pause (): Promise<void> {
+    const source = this.#inflate ?? this.#request
+    this.#unpausedBytes = 0
+    source.pause()
+    await yieldFairly()
+    if (!this.#settled) source.resume()
+  }
+
+  #check (piece: Buffer): void {
+    const [limits, inflate, sizeBytes] = [this.#limits, this.#inflate, this.#sizeBytes]
+    if (sizeBytes > limits.maxBytes) throw tooLarge(limits.maxBytes, limits.largeField)
+    if (sizeBytes > compressionCheckFromBytes && inflate !== undefined && sizeBytes > maxCompression * inflate.bytesWritten) {
+      throw new GatewayError('file_too_large', { message: `The body is compressed more than ${maxCompression}:1.` })
+    }
+    // Twice: as bytes, and as the text that is parsed. Long strings that are taken out stay bytes.
+    limits.memory.take(limits.largeStrings === undefined ? 2 * piece.length : piece.length)
+    if (this.#counter === undefined) {
+      if (limits.largeStrings === undefined && sizeBytes <= uncountedBytes) return
+      this.#counter = counted(this.#pieces)
+    }
+    const counter = this.#counter
+    counter.push(piece)
+    if (counter.parseCost > limits.maxValues) throw tooManyValues(limits)
+    if (sizeBytes - counter.largeStringBytes > limits.maxTextBytes + (counter.isInString ? largeStringBytes : 0)) throw tooLarge(limits.maxTextBytes)
+  }
+
+  #checkComplete (): void {
+    const [limits, counter, sizeBytes] = [this.#limits, this.#counter, this.#sizeBytes]
+    if (sizeBytes - (counter?.largeStringBytes ?? 0) > limits.maxTextBytes) throw tooLarge(limits.maxTextBytes)
+    const atMost = sizeBytes * valueBytes
+    if (counter === undefined && limits.memory.isCheap(atMost)) return limits.memory.take(atMost)
+    const values = counter ?? counted(this.#pieces)
+    if (values.parseCost > limits.maxValues) throw tooManyValues(limits)
+    limits.memory.take(values.count * valueBytes)
+  }
+
+  #fail (error: unknown): void {
+    if (this.#settled) return
+    this.#settle()
+    this.#inflate?.destroy()
+    this.#request.pause()
+    this.#reject(error)
+  }
+
+  #settle (): void {
+    const [request, inflate] = [this.#request, this.#inflate]
+    clearTimeout(this.#timer)
+    this.#settled = true
+    this.#pieces = [] // whatever is still attached to the request keeps no text
+    this.#limits.signal.removeEventListener('abort', this.#onAbort)
+    for (const stream of inflate === undefined ? [request] : [inflate, request]) stream.off('error', this.#onError).on('error', ignoreLateError)
+    const source = inflate ?? request
+    source.off('data', this.#onData).off('end', this.#onEnd)
+    if (inflate !== undefined) request.unpipe(inflate)
+  }
+}
+
+/** @throws GatewayError `invalid_json` for what is not JSON, or nested too deep */
+function parse (text: string, maxDepth: number): unknown {
   let value: unknown
   try {
     value = JSON.parse(text)
@@ -77,104 +229,22 @@ export async function readJson (request: IncomingMessage, limits: JsonLimits): P
     throw new GatewayError('invalid_json', { cause })
   }
   // The body itself is no level.
-  if (isDeeperThan(value, limits.maxDepth + 1)) {
-    throw new GatewayError('invalid_json', { message: `The body is nested deeper than ${limits.maxDepth} levels.` })
+  if (isDeeperThan(value, maxDepth + 1)) {
+    throw new GatewayError('invalid_json', { message: `The body is nested deeper than ${maxDepth} levels.` })
   }
-  // What validates and sends a large body takes a turn of its own.
-  if (text.length > largeTextBytes) await yieldFairly()
   return value
 }
 
-function inflaterOf (encoding: string | undefined): Inflater | undefined {
-  const inflate = inflater(encoding)
-  if (inflate !== undefined) return inflate === 'identity' ? undefined : inflate
-  throw new GatewayError('unsupported_media_type', { message: 'The content encoding of the body is not supported.' })
+/** Parses a large text: what decodes it, what parses it and what validates and sends it take turns of their own. */
+async function parseInTurns (bytes: Buffer, maxDepth: number): Promise<unknown> {
+  const value = parse(await decodeInParts(bytes), maxDepth)
+  await yieldFairly()
+  return value
 }
 
-async function readBytes (
-  request: IncomingMessage, inflate: Inflater | undefined, limits: JsonLimits
-): Promise<readonly Buffer[]> {
-  const source = inflate ?? request
-  const { signal, largeStrings } = limits
-  return await new Promise((resolve, reject) => {
-    const pieces: Buffer[] = []
-    let sizeBytes = 0
-    let counter: ValueCounter | undefined
-    const check = (piece: Buffer): void => {
-      if (sizeBytes > limits.maxBytes) throw tooLarge(limits.maxBytes, limits.largeField)
-      if (sizeBytes > compressionCheckFromBytes && inflate !== undefined && sizeBytes > maxCompression * inflate.bytesWritten) {
-        throw new GatewayError('file_too_large', { message: `The body is compressed more than ${maxCompression}:1.` })
-      }
-      // Twice: as bytes, and as the text that is parsed. Long strings that are taken out stay bytes.
-      limits.memory.take(largeStrings === undefined ? 2 * piece.length : piece.length)
-      if (counter === undefined) {
-        if (largeStrings === undefined && sizeBytes <= uncountedBytes) return
-        counter = new ValueCounter(largeStringBytes)
-        for (const earlier of pieces) counter.push(earlier)
-      }
-      counter.push(piece)
-      if (counter.parseCost > limits.maxValues) throw tooManyValues(limits)
-      if (sizeBytes - counter.largeStringBytes > limits.maxTextBytes + (counter.isInString ? largeStringBytes : 0)) throw tooLarge(limits.maxTextBytes)
-    }
-    const checkComplete = (): void => {
-      if (sizeBytes - (counter?.largeStringBytes ?? 0) > limits.maxTextBytes) throw tooLarge(limits.maxTextBytes)
-      const atMost = sizeBytes * valueBytes
-      if (counter === undefined && limits.memory.isCheap(atMost)) return limits.memory.take(atMost)
-      const values = counter ?? counted(pieces)
-      if (values.parseCost > limits.maxValues) throw tooManyValues(limits)
-      limits.memory.take(values.count * valueBytes)
-    }
-    const timer = setTimeout(() => settle(new GatewayError('request_timeout')), limits.timeoutMs)
-    const onAbort = (): void => settle(signal.reason)
-    let unpaused = 0
-    let settled = false
-    const pause = async (): Promise<void> => {
-      unpaused = 0
-      source.pause()
-      await yieldFairly()
-      if (!settled) source.resume()
-    }
-    const onData = (bytes: Buffer): void => {
-      sizeBytes += bytes.length
-      try {
-        check(bytes)
-      } catch (error) {
-        return settle(error)
-      }
-      if (largeStrings === undefined) pieces.push(bytes)
-      else largeStrings.push(bytes)
-      unpaused += bytes.length
-      if (unpaused >= bytesPerTurn) void pause()
-    }
-    const onEnd = (): void => {
-      try {
-        checkComplete()
-      } catch (error) {
-        return settle(error)
-      }
-      settle(undefined)
-    }
-    const onError = (cause: unknown): void => settle(new GatewayError('invalid_json', { cause }))
-    const settle = (error: unknown): void => {
-      clearTimeout(timer)
-      settled = true
-      signal.removeEventListener('abort', onAbort)
-      for (const stream of [source, request]) stream.off('error', onError).on('error', ignoreLateError)
-      source.off('data', onData).off('end', onEnd)
-      if (inflate !== undefined) request.unpipe(inflate)
-      if (error !== undefined) {
-        inflate?.destroy()
-        request.pause()
-        reject(error)
-        return
-      }
-      resolve(largeStrings?.rest ?? pieces)
-    }
-    if (signal.aborted) return settle(signal.reason)
-    signal.addEventListener('abort', onAbort, { once: true })
-    source.on('data', onData).on('end', onEnd).on('error', onError)
-    if (inflate !== undefined) request.on('error', onError).pipe(inflate)
-  })
+function joined (pieces: readonly Buffer[]): Buffer {
+  const [first] = pieces
+  return pieces.length === 1 && first !== undefined ? first : Buffer.concat(pieces)
 }
 
 /**
@@ -183,14 +253,6 @@ async function readBytes (
  */
 function ignoreLateError (): void {
   // The end of the connection ends the call.
-}
-
-/** Returns `undefined` for what is not UTF-8: decoded leniently, a model would be asked something else. */
-function decodeUtf8 (pieces: readonly Buffer[]): string | Promise<string> | undefined {
-  const [first] = pieces
-  const bytes = pieces.length === 1 && first !== undefined ? first : Buffer.concat(pieces)
-  if (!isUtf8(bytes)) return undefined
-  return bytes.length <= largeTextBytes ? bytes.toString() : decodeInParts(bytes)
 }
 
 /** Decodes a part per turn of the event loop: beyond ASCII, a megabyte takes 4 ms. */

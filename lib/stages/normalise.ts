@@ -41,7 +41,7 @@ class Normaliser implements Transformer<ChatBatch, ChatBatch> {
     if (!isFirst && batch.events.length > 0 && isOnlyText(batch.events)) return batch
     const events = this.#read(batch.events)
     if (isFirst) events.unshift(startOf(batch.events[0], batch.route, this.#estimate?.(batch.call.request).prompt))
-    return events.length === 0 ? undefined : { ...batch, events }
+    return events.length === 0 ? undefined : { call: batch.call, route: batch.route, events }
   }
 
   end (): ChatBatch | undefined {

@@ -53,7 +53,7 @@ export function providerCall<C extends Capability> (
     const adapter = provider?.adapters[capability]
     if (provider === undefined || adapter === undefined) return undefined
     const readsToEnd = mustReadToEnd(call, provider)
-    const options = { ...limits, mayGiveUp }
+    const options = mayGiveUp === undefined ? limits : { ...limits, mayGiveUp }
     let parts: ReadonlyArray<UpstreamPart<R, E>> | undefined // made once, however often it is tried
     const send = async (credential: number | undefined, signal?: AbortSignal): Promise<OpenAttempt<E>> => {
       const requests = parts ??= partsOf(adapterInput(fitted(call, route), route, provider), adapter)

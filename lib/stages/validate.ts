@@ -32,14 +32,13 @@ export function validate<S extends TSchema> (
   schema: S
 ): Stage<AuthedCall, ValidCall<WithoutNulls<Static<S>>>> {
   const matches = compileCheck(schema)
-  return map(async call => {
-    const body = await call.body()
+  return map(call => call.body().then(body => {
     if (!isObject(body)) throw new GatewayError('invalid_json')
     if (!matches(body)) throw new ValidationError(reasons(schema, body))
     // The check has just shown that it is one, and nulls are removed here.
     const request = withoutNulls(body) as WithoutNulls<Static<S>>
     return extend(call, { request })
-  })
+  }))
 }
 
 /**

@@ -8,6 +8,7 @@
  */
 
 import type { ValidCall } from '../../core/call.ts'
+import { extend } from '../../core/call.ts'
 import { ValidationError } from '../../core/errors.ts'
 import { isObject } from '../../json/guards.ts'
 import { plainToolChoice } from '../../chat/plain-tool-choice.ts'
@@ -55,7 +56,7 @@ export function chatInput (call: ValidCall<ChatRequest>): ChatCall {
   }
   if (autoExecute === false) request.automatic_tool_execution = false
   if (rest.cached_content === undefined && cachedContent !== undefined) request.cached_content = cachedContent
-  return { ...call, request }
+  return extend(call, { request })
 }
 
 /** A list without messages asks as little as none: official clients send one beside `input`. */
