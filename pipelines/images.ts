@@ -102,7 +102,7 @@ function imagePipeline<C extends 'images' | 'imageEdits' | 'imageVariations'> (
     providerCall(services, capability, {
       eventBytes: Math.max(eventBytes, imageBytes), answerBytes: Math.max(answerBytes, 4 * imageBytes)
     }),
-    recordUsage<ImageParameters>({ images: ({ size, quality }) => ({ size, quality }) }),
+    recordUsage(),
     streamOrJson({ streamed: imageFrames(rules.task === 'generation' ? 'image_generation' : 'image_edit'), complete: toImages })
   )
 }

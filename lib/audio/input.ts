@@ -14,12 +14,8 @@ export interface SpeechInput extends SpeechRequest {
   readonly stream: boolean
 }
 
-/**
- * Makes the input of speech, and notes how much there is to say, in code points, which is what speech is
- * paid by.
- */
+/** Makes the input of speech. */
 export function speechInput (call: ValidCall<SpeechRequest>): ValidCall<SpeechInput> {
-  call.record.spokenCharacters = Array.from(call.request.input).length
   return { ...call, request: { ...call.request, stream: call.request.stream_format === 'sse' } }
 }
 

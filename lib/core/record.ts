@@ -113,7 +113,7 @@ export class CallRecord {
   imageQuality: string | undefined = undefined
   /** Length of the recording, as the provider counted it. */
   audioSeconds: number | undefined = undefined
-  /** Length of the text that was spoken: what speech is billed by. */
+  /** Length of the text that was spoken, in code points: what speech is billed by. */
   spokenCharacters: number | undefined = undefined
 
   // The limits of its key.

@@ -1,19 +1,17 @@
 import { transform, type PassThroughStage, type Stage, type Transformer } from '../core/stage.ts'
 import { UsageMeter, type MeteredEvent } from '../usage/usage-meter.ts'
 import type { Batch } from '../core/batch.ts'
-import type { Images, Usage } from '../core/usage.ts'
+import type { Usage } from '../core/usage.ts'
 
 export interface RecordUsageOptions<R> {
   /** Estimates the usage of an answer of one batch that reports none. Default: the ledger does, at the end. */
   readonly estimate?: (request: R) => Usage
-  /** Returns the size and the quality of the images a request asks for. */
-  readonly images?: (request: R) => Pick<Images, 'size' | 'quality'>
 }
 
 /**
  * Writes what an answer used into the record of its call: tokens as the provider reports them, added to
- * those of earlier turns; the length of its text so far; images, pages, seconds of audio. Batches pass
- * unchanged.
+ * those of earlier turns; the length of its text so far; images, pages, seconds of audio, characters that were spoken. Batches
+ * pass unchanged. `usage/usage-meter` is the definition, for answers that are read on without their caller as well.
  */
 export function recordUsage<R = unknown> (options: RecordUsageOptions<R> = {}): PassThroughStage<Batch<R, MeteredEvent>> {
   const stage: Stage<Batch<R, MeteredEvent>> = transform(() => new UsageRecorder(options))
@@ -31,18 +29,10 @@ class UsageRecorder<R> implements Transformer<Batch<R, MeteredEvent>, Batch<R, M
 
   push (batch: Batch<R, MeteredEvent>): Batch<R, MeteredEvent> {
     const { record, request } = batch.call
-    const { estimate, images } = this.#options
-    if (this.#meter === undefined) {
-      this.#meter = new UsageMeter(record)
-      const { size, quality } = images?.(request) ?? {}
-      record.imageSize = size
-      record.imageQuality = quality
-    }
+    const { estimate } = this.#options
+    this.#meter ??= new UsageMeter(record)
     this.#meter.read(batch.events)
-    if (estimate !== undefined && !this.#meter.reported) {
-      record.usage = estimate(request)
-      record.usageEstimated = true
-    }
+    if (estimate !== undefined) this.#meter.estimate(() => estimate(request))
     return batch
   }
 }

@@ -35,6 +35,13 @@ export class UsageMeter {
     return this.#reported
   }
 
+  /** Notes an estimate of the usage, until the provider reports it. */
+  estimate (guess: () => Usage): void {
+    if (this.#reported) return
+    this.#record.usage = guess()
+    this.#record.usageEstimated = true
+  }
+
   read (events: readonly MeteredEvent[]): void {
     for (const event of events) if (!isOutput(event.type)) this.#note(event)
     noteOutput(this.#record, events)
@@ -47,6 +54,10 @@ export class UsageMeter {
         break
       case 'usage':
         if (usage !== undefined) this.#report(usage)
+        break
+      case 'audio-start':
+      case 'speech-delta':
+        this.#record.spokenCharacters ??= this.#record.estimateUnits?.()?.characters
         break
       case 'image-end':
         this.#noteImages(1, about)
@@ -78,9 +89,10 @@ export class UsageMeter {
 
   #noteImages (count: number, { size, quality }: Readonly<Record<string, unknown>> = {}): void {
     const record = this.#record
+    const requested = record.images === undefined ? record.estimateUnits?.()?.images : undefined
     record.images = (record.images ?? 0) + count
-    if (typeof size === 'string') record.imageSize = size
-    if (typeof quality === 'string') record.imageQuality = quality
+    record.imageSize = typeof size === 'string' ? size : record.imageSize ?? requested?.size
+    record.imageQuality = typeof quality === 'string' ? quality : record.imageQuality ?? requested?.quality
   }
 
   #report (usage: Usage): void {

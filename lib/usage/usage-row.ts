@@ -169,9 +169,8 @@ function answersCost ({ answers }: CallRecord, usage: Usage, price: Price | unde
 /** Collects what a call used beside tokens; what was to be spoken counts once a provider may have begun. */
 function unitsOf (record: CallRecord): Units {
   const { images, imageSize, imageQuality, audioSeconds, pages, spokenCharacters } = record
-  const requested = images === undefined || imageSize !== undefined ? undefined : record.estimateUnits?.()?.images
   return {
-    images: images === undefined ? undefined : { count: images, size: imageSize ?? requested?.size, quality: imageQuality ?? requested?.quality },
+    images: images === undefined ? undefined : { count: images, size: imageSize, quality: imageQuality },
     audioSeconds: possible(audioSeconds),
     pages: possible(pages),
     characters: isBegun(record) ? spokenCharacters : undefined

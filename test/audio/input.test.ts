@@ -52,8 +52,3 @@ t.test('a stream is asked for by its format', async t => {
   t.equal(speechInput(routedCall({ ...speech, stream_format: 'audio' })).request.stream, false)
 })
 
-t.test('what is to be said is counted in characters as people count them', async t => {
-  const call = routedCall(speech)
-  speechInput(call)
-  t.equal(call.record.spokenCharacters, 4)
-})

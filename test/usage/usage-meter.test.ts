@@ -30,6 +30,28 @@ t.test('images are counted, with what the provider says of them', async t => {
   t.same([record.images, record.imageSize, record.imageQuality], [3, '2x2', 'low'])
 })
 
+t.test('what the provider does not say of images, and the length of a spoken text, are as requested', async t => {
+  const record = new CallRecord('images')
+  record.estimateUnits = () => ({ images: { count: 2, size: '4x4', quality: 'high' }, characters: 7, promptTokens: 1, completionTokens: 1 })
+  read([{ type: 'image-end' }, { type: 'image-end', about: { quality: 'low' } }], record)
+  t.same([record.images, record.imageSize, record.imageQuality, record.spokenCharacters], [2, '4x4', 'low', undefined])
+  for (const type of ['audio-start', 'speech-delta']) {
+    const spoken = Object.assign(new CallRecord('speech'), { estimateUnits: record.estimateUnits })
+    t.equal(read([{ type }], spoken).record.spokenCharacters, 7, type)
+  }
+})
+
+t.test('an estimate stands until the provider reports', async t => {
+  const record = new CallRecord('embeddings')
+  const meter = new UsageMeter(record)
+  meter.estimate(() => usage)
+  t.match(record, { usage, usageEstimated: true })
+  const reported = { ...usage, promptTokens: 5 }
+  meter.read([{ type: 'usage', usage: reported }])
+  meter.estimate(() => { throw new Error('not needed') })
+  t.match(record, { usage: reported, usageEstimated: false })
+})
+
 t.test('a recording is counted in seconds or in tokens, whichever the provider counts', async t => {
   const seconds = read([{ type: 'transcript-end', transcript: { text: 'x', durationSeconds: 9, usage: { type: 'duration', seconds: 10 } } }])
   t.same([seconds.record.audioSeconds, seconds.reported], [10, false])
