@@ -7,6 +7,7 @@ import { estimateChat } from '../lib/limits/estimate.ts'
 import { checkToolScope } from '../lib/mcp/tool-scope.ts'
 import { answerReply } from '../lib/replies/answer-reply.ts'
 import { chatRequirements } from '../lib/routing/requirements.ts'
+import { answerEmpty } from '../lib/stages/answer-empty.ts'
 import { auth } from '../lib/stages/auth.ts'
 import { capAnswer } from '../lib/stages/cap-answer.ts'
 import { checkAddresses } from '../lib/stages/check-addresses.ts'
@@ -24,7 +25,7 @@ import { pipeline, type Handler } from './pipeline.ts'
 import type { TSchema } from 'typebox'
 import type { ChatInput } from '../lib/chat/input.ts'
 import type { Call, RoutedCall, ValidCall } from '../lib/core/call.ts'
-import type { AnswerDialect, ChatBatch, Dialect } from '../lib/dialects/dialect.ts'
+import type { AnswerDialect, Dialect } from '../lib/dialects/dialect.ts'
 import type { Services } from '../lib/services.ts'
 
 export interface ConversationOptions {
@@ -47,13 +48,16 @@ export function conversation<S extends TSchema, C> (
     map(checkChatRules),
     map(checkToolScope),
     afterRules,
+    answerEmpty(dialect),
     routeModel(services, { settings: chatSettings, attributes: chatAttributes, requirements: chatRequirements }),
     dryRun(services, 'chat', { estimate: estimateChat }),
     limits(services, { estimate: estimateChat }),
     checkAddresses(services),
     capAnswer(services),
-    chain(defer(services), fitRoutes(services, dialect)),
-    answer(services, dialect),
+    defer(services, providerCall(services, 'deferred'), chain(recordUsage(), normalise())),
+    fitRoutes(services, dialect),
+    toolExecute(services, chain(capAnswer(services), providerCall(services, 'chat'), recordUsage())),
+    normalise({ estimate: dialect.startsWithUsage === true ? estimateChat : undefined }),
     answerReply(dialect)
   )
 }
@@ -62,13 +66,8 @@ export function conversation<S extends TSchema, C> (
 export function resumedConversation (services: Services, dialect: AnswerDialect): Handler<RoutedCall<ChatInput>> {
   return pipeline(
     limits(services, { estimate: estimateChat, waitForCapacity: true }),
-    answer(services, dialect),
+    toolExecute(services, chain(capAnswer(services), providerCall(services, 'chat'), recordUsage())),
+    normalise({ estimate: dialect.startsWithUsage === true ? estimateChat : undefined }),
     answerReply(dialect)
   )
-}
-
-/** Asks models and runs tools, turn by turn, within what the key of the call may still spend. */
-function answer (services: Services, { startsWithUsage = false }: Pick<AnswerDialect, 'startsWithUsage'>): Stage<RoutedCall<ChatInput>, ChatBatch> {
-  const turn = chain(capAnswer(services), chain(providerCall(services, 'chat'), recordUsage()))
-  return chain(toolExecute(services, turn), normalise(startsWithUsage ? { estimate: estimateChat } : {}))
 }

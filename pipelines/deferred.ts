@@ -1,11 +1,16 @@
 /** Deferred chat completions: fetching one and cancelling one. They are made by `chat`. */
 
-import { map } from '../lib/core/stage.ts'
+import { chain, map } from '../lib/core/stage.ts'
 import { notFound, openTicket } from '../lib/deferred/open-ticket.ts'
-import { deferredCompletion } from '../lib/replies/deferred-completion.ts'
+import { storedReply } from '../lib/deferred/stored-reply.ts'
 import { jsonReply } from '../lib/replies/json.ts'
+import { replyWith } from '../lib/replies/reply-with.ts'
 import { auth } from '../lib/stages/auth.ts'
+import { fetchDeferred } from '../lib/stages/deferred/fetch-deferred.ts'
+import { openDeferred } from '../lib/stages/deferred/open-deferred.ts'
 import { countOnly } from '../lib/stages/limits.ts'
+import { normalise } from '../lib/stages/normalise.ts'
+import { recordUsage } from '../lib/stages/record-usage.ts'
 import { pipeline, type Handler } from './pipeline.ts'
 import type { AuthedCall, Call } from '../lib/core/call.ts'
 import type { Services } from '../lib/services.ts'
@@ -35,7 +40,13 @@ export const cancelDeferredDocs: Docs = {
 
 /** Serves GET /v1/chat/deferred-completion/{request_id} */
 export function retrieveDeferred (services: Services): Handler<Call> {
-  return pipeline(auth(services), countOnly(services), deferredCompletion(services))
+  return pipeline(
+    auth(services),
+    countOnly(services),
+    openDeferred(services),
+    fetchDeferred(services, chain(recordUsage(), normalise())),
+    replyWith(storedReply)
+  )
 }
 
 /** Serves DELETE /v1/chat/deferred-completion/{request_id}: only what runs here can be cancelled. */

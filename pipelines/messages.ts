@@ -1,12 +1,10 @@
 /** Serves Anthropic's Messages API, whichever provider answers: messages, and counts of their tokens. */
 
-import { EarlyReply } from '../lib/core/early-reply.ts'
-import { chain, map } from '../lib/core/stage.ts'
-import { emptyMessage } from '../lib/dialects/messages/empty-message.ts'
-import { jsonHeaders, toJsonReply } from '../lib/core/reply.ts'
+import { map } from '../lib/core/stage.ts'
+import { toJsonReply } from '../lib/core/reply.ts'
 import { countOf } from '../lib/dialects/messages/token-count.ts'
 import { messages as dialect } from '../lib/dialects/messages/index.ts'
-import { countTokensInput, type MessagesContext } from '../lib/dialects/messages/input.ts'
+import { countTokensInput } from '../lib/dialects/messages/input.ts'
 import { messagesSizes } from '../lib/dialects/messages/sizes.ts'
 import { estimateChat } from '../lib/limits/estimate.ts'
 import { replyWith } from '../lib/replies/reply-with.ts'
@@ -18,8 +16,7 @@ import { CountTokensRequest, MessagesRequest } from '../schemas/messages-request
 import { RouteDecision } from '../schemas/route-decision.ts'
 import { conversation, type ConversationOptions } from './conversation.ts'
 import { fromProvider, type Docs } from './docs.ts'
-import type { ChatInput } from '../lib/chat/input.ts'
-import type { Call, ValidCall } from '../lib/core/call.ts'
+import type { Call } from '../lib/core/call.ts'
 import type { Services } from '../lib/services.ts'
 import { pipeline, type Handler } from './pipeline.ts'
 
@@ -52,20 +49,8 @@ export const messagesDocs: Docs = {
   dryRun: RouteDecision
 }
 
-export function messages (services: Services, { afterRules = map(call => call) }: ConversationOptions = {}): Handler<Call> {
-  return conversation(services, dialect, { afterRules: chain(afterRules, map(answerNothing)) })
-}
-
-/**
- * Lets a call through, unless it asks for no tokens: such calls warm Anthropic's cache, and other providers have none to warm.
- *
- * @throws EarlyReply with an empty message
- */
-function answerNothing (call: ValidCall<ChatInput>): ValidCall<ChatInput> {
-  const { id, request: { max_completion_tokens: maxTokens } } = call
-  if (maxTokens !== 0) return call
-  const { request } = call.context as MessagesContext // by the `input` of this dialect
-  throw new EarlyReply({ ...toJsonReply(emptyMessage(request.model)), headers: { ...jsonHeaders, 'request-id': id } })
+export function messages (services: Services, options: ConversationOptions = {}): Handler<Call> {
+  return conversation(services, dialect, options)
 }
 
 export const countTokensDocs: Docs = {

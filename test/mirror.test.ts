@@ -43,7 +43,6 @@ const elsewhere: Readonly<Record<string, readonly [test: string, reason: string]
   'process/compile-cache': ['process/start-bundle', 'a function of newer versions of Node.js'],
   'process/primary': ['process/start-workers', 'a process with workers'],
   'public/testing': ['examples/own-stage', 'what examples and callers of the package use'],
-  'replies/deferred-completion': ['pipelines/deferred', 'the end of that pipeline'],
   'routing/call-attempts': ['stages/provider-call', 'the attempts that the stage makes'],
   'routing/choose-routes': ['stages/route-model', 'the choice that the stage makes'],
   'upstream/connections': ['upstream/http-transport', 'the sockets of the transport: who gets one, and when it is free again']

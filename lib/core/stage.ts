@@ -32,6 +32,7 @@ export type Recipe =
   | { readonly kind: 'map', readonly steps: readonly Step[] }
   | { readonly kind: 'flatMap', readonly open: (value: never) => AsyncIterable<unknown> }
   | { readonly kind: 'transform', readonly begin: () => Transformer<never, unknown> }
+  | { readonly kind: 'chain', readonly stages: ReadonlyArray<Stage<never, unknown>> }
 
 /** Returns how a stage was made; `undefined` for one that was written by hand. */
 export function recipeOf (stage: Stage<never, unknown>): Recipe | undefined {
@@ -76,12 +77,12 @@ export function transform<In, Out> (begin: () => Transformer<In, Out>): Stage<In
 }
 
 /**
- * Returns the same stages with neighbours of `map` as one, which is one iterator less for each:
- * seven pure steps on a call take 1.0 µs instead of 4.4.
+ * Returns the same stages, those of a `chain` one by one, and neighbours of `map` as one, which is one iterator less for
+ * each: seven pure steps on a call take 1.0 µs instead of 4.4.
  */
 export function fuse (stages: ReadonlyArray<Stage<never, unknown>>): Array<Stage<never, unknown>> {
   const fused: Array<Stage<never, unknown>> = []
-  for (const stage of stages) {
+  for (const stage of stages.flatMap(unchained)) {
     const [last, next] = [fused.at(-1), recipeOf(stage)]
     const before = last === undefined ? undefined : recipeOf(last)
     if (before?.kind === 'map' && next?.kind === 'map') fused.splice(-1, 1, mapAll([...before.steps, ...next.steps]))
@@ -90,12 +91,22 @@ export function fuse (stages: ReadonlyArray<Stage<never, unknown>>): Array<Stage
   return fused
 }
 
+function unchained (stage: Stage<never, unknown>): ReadonlyArray<Stage<never, unknown>> {
+  const recipe = recipeOf(stage)
+  return recipe?.kind === 'chain' ? recipe.stages : [stage]
+}
+
 /**
- * Returns two stages as one, for a stage that runs other stages:
- * `chain(providerCall(services, 'chat'), recordUsage())`.
+ * Returns several stages as one, fused as those of a pipeline are: for a stage that runs other stages, and for what several
+ * pipelines have in common. `chain(capAnswer(services), providerCall(services, 'chat'), recordUsage())`
  */
-export function chain<A, B, C> (first: Stage<A, B>, second: Stage<B, C>): Stage<A, C> {
-  return source => second(first(source))
+export function chain<A, B, C> (a: Stage<A, B>, b: Stage<B, C>): Stage<A, C>
+export function chain<A, B, C, D> (a: Stage<A, B>, b: Stage<B, C>, c: Stage<C, D>): Stage<A, D>
+export function chain (...list: readonly unknown[]): Stage<unknown, unknown> {
+  const stages = fuse(list as Array<Stage<never, unknown>>) // by the signatures above
+  const run = (source: AsyncIterable<unknown>): AsyncIterable<unknown> =>
+    stages.reduce<AsyncIterable<unknown>>((before, stage) => stage(before as AsyncIterable<never>), source) // each takes what the one before it gives
+  return made(run, { kind: 'chain', stages })
 }
 
 /** Returns a source of exactly one value: how a call enters its pipeline. */

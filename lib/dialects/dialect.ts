@@ -40,6 +40,8 @@ export interface Dialect<S extends TSchema = TSchema, C = unknown> extends Answe
    * @throws GatewayError `unsupported_parameter` when this provider cannot take it: the next route is tried
    */
   readonly fit?: (request: ChatInput, target: FitTarget, context: C) => ChatInput
+  /** Answers a request for no tokens without a provider. Default: such a request is sent like any other. */
+  readonly empty?: (call: DialectCall<C>) => Reply
 }
 
 /** The provider and the model that a request is about to be sent to. */

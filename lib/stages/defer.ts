@@ -10,15 +10,13 @@ import { digest, type DeferredTicket } from '../deferred/sealed-tickets.ts'
 import { credentialDigest } from '../deferred/open-ticket.ts'
 import { EarlyReply } from '../core/early-reply.ts'
 import { offersFunctionsOnly } from '../chat/legacy-functions.ts'
-import { chain, map, once, type Stage } from '../core/stage.ts'
-import { normalise } from './normalise.ts'
-import { providerCall } from './provider-call.ts'
-import { recordUsage } from './record-usage.ts'
+import { collected } from '../async/peek.ts'
+import { map, once, type Stage } from '../core/stage.ts'
 import { toCompletion } from '../dialects/chat-completions/complete.ts'
 import type { Route } from '../core/route.ts'
 import { extend } from '../core/call.ts'
 import type { Batch } from '../core/batch.ts'
-import type { ChatEvent, ResultEvent } from '../core/events.ts'
+import type { ResultEvent } from '../core/events.ts'
 import type { DeferredTask } from '../deferred/answer-task.ts'
 import type { Deferrals } from '../deferred/deferrals.ts'
 import type { DeferredReceipt, Provider } from '../providers/provider.ts'
@@ -31,23 +29,31 @@ import { toJsonReply } from '../core/reply.ts'
 /**
  * Defers a call: one in, the same call out, unless it is to be deferred.
  *
+ * @param ask has a provider defer the call
+ * @param finish makes an answer that a provider gave at once one of the gateway
  * @throws EarlyReply with the receipt of a deferred call
  * @throws GatewayError `unsupported_parameter` for deferred calls with `stream`, with tool servers
  *   (the credentials for them would have to be kept) and, where the gateway runs them, with a
  *   provider key of the caller; `overloaded` when too many wait; `insufficient_quota` when too much
  *   is kept for the key
  */
-export function defer (services: DeferServices): Stage<RoutedChatCall> {
-  const start = providerCall(services, 'deferred')
+export function defer (services: DeferServices, ask: AskLater, finish: Stage<ChatBatch>): Stage<RoutedChatCall> {
   const { deferrals } = services
   if (deferrals === undefined) return map(call => call)
-  return map(call => call.request.deferred === true ? deferOrPass(call, deferrals, services, start) : call)
+  return map(call => call.request.deferred === true ? deferOrPass(call, deferrals, services, { ask, finish }) : call)
 }
 
-type DeferServices = Pick<Services, 'deferrals' | 'providers' | 'settings' | 'abandonedAnswers' | 'routeHealth'>
+type DeferServices = Pick<Services, 'deferrals' | 'providers' | 'settings'>
+/** A call that a provider is asked to defer: its receipt, or the answer. */
+type AskLater = Stage<RoutedChatCall, Batch<ChatInput, ResultEvent<DeferredReceipt>>>
+
+interface DeferStages {
+  readonly ask: AskLater
+  readonly finish: Stage<ChatBatch>
+}
 
 async function deferOrPass (
-  call: RoutedChatCall, deferrals: Deferrals, { providers, settings }: DeferServices, start: Stage<RoutedChatCall, Batch<ChatInput, ResultEvent<DeferredReceipt>>>
+  call: RoutedChatCall, deferrals: Deferrals, { providers, settings }: DeferServices, { ask, finish }: DeferStages
 ): Promise<RoutedChatCall> {
   const [first, ...others] = call.routes
   const canDefer = ({ providerId }: Route): boolean => providers.get(providerId)?.adapters.deferred !== undefined
@@ -58,24 +64,20 @@ async function deferOrPass (
   call.record.deferred = true
   if (!native) throw receipt(await storeTask(call, deferrals, settings.deferred), first.modelId)
 
-  for await (const { route, events } of start(once(extend(call, { routes: [first, ...others.filter(canDefer)] as const })))) {
+  for await (const { route, events } of ask(once(extend(call, { routes: [first, ...others.filter(canDefer)] as const })))) {
     const [event] = events
     const provider = providers.get(route.providerId)
     if (event === undefined || provider === undefined) continue
-    if (typeof event.result !== 'string') throw await completionAtOnce(call, route, event.result.completion)
+    if (typeof event.result !== 'string') throw await completionAtOnce({ call, route, events: event.result.completion }, finish)
     throw receipt(deferrals.tickets.seal(ticketOf(call, route, provider, event.result)), route.modelId)
   }
   throw new GatewayError('upstream_invalid_response', { cause: 'no request_id' })
 }
 
-const finishAnswer = chain<ChatBatch, ChatBatch, ChatBatch>(recordUsage(), normalise())
-
 /** Answers as the call would have been answered without `deferred`. */
-async function completionAtOnce (call: RoutedChatCall, route: Route, events: readonly ChatEvent[]): Promise<EarlyReply> {
-  call.record.deferred = undefined
-  const batches: ChatBatch[] = []
-  for await (const batch of finishAnswer(once({ call, route, events }))) batches.push(batch)
-  return new EarlyReply(toJsonReply(toCompletion(batches)))
+async function completionAtOnce (answer: ChatBatch, finish: Stage<ChatBatch>): Promise<EarlyReply> {
+  answer.call.record.deferred = undefined
+  return new EarlyReply(toJsonReply(toCompletion(await collected(finish(once(answer))))))
 }
 
 /** Checks before the provider is called: an answer that is paid for is always kept. */

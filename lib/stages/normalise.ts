@@ -13,7 +13,7 @@ import { nowSeconds } from '../core/now-seconds.ts'
 
 export interface NormaliseOptions {
   /** Estimates the tokens of a request, which the `response-start` then says. Default: it does not. */
-  readonly estimate?: (request: ChatInput) => { readonly prompt: number }
+  readonly estimate?: ((request: ChatInput) => { readonly prompt: number }) | undefined
 }
 
 /**

@@ -98,7 +98,8 @@ t.test('fused and plain stages give the same', async () => {
     map(async (value: number) => await Promise.resolve(value * 2)),
     flatMap((value: number) => numbers(value % 3)),
     transform(() => ({ push: (value: number) => value % 5 === 0 ? undefined : value, end: () => 7 })),
-    source => source
+    source => source,
+    chain(map((value: number) => value - 1), flatMap((value: number) => numbers(value % 4)), map((value: number) => value * 3))
   )
   const run = async (stages: ReadonlyArray<Stage<number>>): Promise<number[]> => {
     return await collect(stages.reduce((source, stage) => stage(source), numbers(6) as AsyncIterable<number>))
@@ -109,6 +110,11 @@ t.test('fused and plain stages give the same', async () => {
   }))
 })
 
-t.test('chain is two stages as one', async t => {
-  t.same(await collect(chain(map((value: number) => value + 1), map(String))(numbers(2))), ['2', '3'])
+t.test('chain is several stages as one, and one by one where it is fused', async t => {
+  const plusOne = map((value: number) => value + 1)
+  t.same(await collect(chain(plusOne, map(String))(numbers(2))), ['2', '3'])
+  t.same(await collect(chain(plusOne, flatMap(once), plusOne)(numbers(2))), [3, 4])
+  const kinds = (...stages: ReadonlyArray<Stage<number>>) => fuse(stages).map(stage => recipeOf(stage)?.kind)
+  t.same(kinds(plusOne, chain(plusOne, chain(plusOne, flatMap(once))), plusOne), ['map', 'flatMap', 'map'])
+  t.same(kinds(chain(plusOne, plusOne)), ['map'])
 })

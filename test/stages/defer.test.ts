@@ -1,12 +1,15 @@
 import t, { type Test } from 'tap'
 import { EarlyReply } from '../../lib/core/early-reply.ts'
 import { Secret } from '../../lib/core/secret.ts'
-import { once } from '../../lib/core/stage.ts'
+import { chain, once, type Stage } from '../../lib/core/stage.ts'
 import { openDeferrals } from '../../lib/deferred/deferrals.ts'
 import { textOf } from '../../lib/public/testing.ts'
 import { AbandonedAnswers } from '../../lib/upstream/abandoned-answers.ts'
 import { RouteHealth } from '../../lib/routing/route-health.ts'
 import { defer } from '../../lib/stages/defer.ts'
+import { normalise } from '../../lib/stages/normalise.ts'
+import { providerCall } from '../../lib/stages/provider-call.ts'
+import { recordUsage } from '../../lib/stages/record-usage.ts'
 import { openDatabase } from '../../lib/stores/database.ts'
 import { provider, settings } from '../support/settings.ts'
 import { collect, route, routedCall } from '../support/stages.ts'
@@ -29,8 +32,14 @@ async function services (t: Test, deferred: Partial<Settings['deferred']> = {}) 
   }
 }
 
+type DeferServices = Omit<Awaited<ReturnType<typeof services>>, 'deferrals'> & Partial<Awaited<ReturnType<typeof services>>>
+
+function deferring (given: DeferServices): Stage<RoutedCall<ChatInput>> {
+  return defer(given, providerCall(given, 'deferred'), chain(recordUsage(), normalise()))
+}
+
 async function receiptOf (given: Awaited<ReturnType<typeof services>>, call: RoutedCall<ChatInput>): Promise<Record<string, unknown> | undefined> {
-  const thrown: unknown = await collect(defer(given)(once(call))).catch((error: unknown) => error)
+  const thrown: unknown = await collect(deferring(given)(once(call))).catch((error: unknown) => error)
   if (!(thrown instanceof EarlyReply)) return undefined
   return JSON.parse(await textOf(thrown.reply)) as Record<string, unknown> // printed by us
 }
@@ -39,11 +48,11 @@ t.test('a call that is not deferred passes, and one that cannot be passes as wel
   const given = await services(t)
   const { deferred: _, ...now } = question
   const call = routedCall(now)
-  t.same(await collect(defer(given)(once(call))), [call])
+  t.same(await collect(deferring(given)(once(call))), [call])
   const { deferrals: _store, ...without } = given
   const later = routedCall(question)
-  t.same(await collect(defer(without)(once(later))), [later], 'without a store')
-  t.same(await collect(defer(await services(t, { forAllProviders: false }))(once(later))), [later], 'at a provider that does not')
+  t.same(await collect(deferring(without)(once(later))), [later], 'without a store')
+  t.same(await collect(deferring(await services(t, { forAllProviders: false }))(once(later))), [later], 'at a provider that does not')
   t.equal(later.record.deferred, undefined)
 })
 
@@ -69,13 +78,13 @@ t.test('what cannot be deferred is refused', async t => {
     [{ mcp_servers: 'a/b' }, {}, 'mcp_servers'],
     [{}, { providerKey: new Secret('sk') }, 'deferred']
   ] as const) {
-    await t.rejects(collect(defer(given)(once(routedCall({ ...question, ...request }, parts)))), { code: 'unsupported_parameter', param })
+    await t.rejects(collect(deferring(given)(once(routedCall({ ...question, ...request }, parts)))), { code: 'unsupported_parameter', param })
   }
 })
 
 t.test('a key keeps only so much, and only so many calls wait', async t => {
   const full = await services(t, { maxBytesPerKey: 1 })
   t.ok(await receiptOf(full, routedCall(question)))
-  await t.rejects(collect(defer(full)(once(routedCall(question)))), { code: 'insufficient_quota', status: 429 })
-  await t.rejects(collect(defer(await services(t, { maxPending: 0 }))(once(routedCall(question)))), { code: 'overloaded' })
+  await t.rejects(collect(deferring(full)(once(routedCall(question)))), { code: 'insufficient_quota', status: 429 })
+  await t.rejects(collect(deferring(await services(t, { maxPending: 0 }))(once(routedCall(question)))), { code: 'overloaded' })
 })

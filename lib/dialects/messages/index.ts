@@ -2,6 +2,7 @@
 
 import { MessagesRequest } from '../../../schemas/messages-request.ts'
 import { toMessage } from './complete.ts'
+import { emptyMessage } from './empty-message.ts'
 import { encodeMessage } from './encode.ts'
 import { messagesErrors } from './errors.ts'
 import { fitRequest } from './fit.ts'
@@ -15,6 +16,7 @@ export const messages: Dialect<typeof MessagesRequest, MessagesContext> = {
   sizes: messagesSizes,
   input: messagesInput,
   fit: fitRequest,
+  empty: emptyMessage,
   encode: encodeMessage,
   complete: toMessage,
   errors: messagesErrors,

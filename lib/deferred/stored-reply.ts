@@ -1,0 +1,22 @@
+import { jsonHeaders, type Reply } from '../core/reply.ts'
+import type { AuthedCall } from '../core/call.ts'
+
+/** Returns an answer as it is kept, as a reply. An error is for good: clients need not try again. */
+export function storedReply ({ status, body }: { readonly status: number | null, readonly body: string | null }): Reply {
+  const isFinalError = status !== null && status >= 400
+  return {
+    status: status ?? 200,
+    headers: isFinalError ? { ...jsonHeaders, 'x-should-retry': 'false' } : jsonHeaders,
+    body: body ?? ''
+  }
+}
+
+/** Returns the reply while there is no answer yet: 202. */
+export function pendingReply ({ params, record }: AuthedCall): Reply {
+  record.deferred = true
+  return {
+    status: 202,
+    headers: { ...jsonHeaders, 'retry-after': '2' },
+    body: JSON.stringify({ request_id: params['request_id'], status: 'pending' })
+  }
+}

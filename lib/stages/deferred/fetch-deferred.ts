@@ -1,0 +1,58 @@
+/** Fetches a deferred completion from the provider that has it. */
+
+import { collected } from '../../async/peek.ts'
+import { EarlyReply } from '../../core/early-reply.ts'
+import { extend } from '../../core/call.ts'
+import { map, once, type Stage } from '../../core/stage.ts'
+import { fetchCompletion, type CompletionFetch } from '../../deferred/fetch-completion.ts'
+import { notFound } from '../../deferred/open-ticket.ts'
+import { pendingReply } from '../../deferred/stored-reply.ts'
+import { toCompletion } from '../../dialects/chat-completions/complete.ts'
+import { parseResponse, readOrRefuse } from '../../upstream/read-response.ts'
+import type { ChatInput } from '../../chat/input.ts'
+import type { Route } from '../../core/route.ts'
+import type { StoredAnswer } from '../../deferred/deferred-store.ts'
+import type { ChatBatch } from '../../dialects/dialect.ts'
+import type { Services } from '../../services.ts'
+import type { FetchCall } from './open-deferred.ts'
+
+/** Allowed in an answer: the number of choices that were requested is not kept. */
+const maxChoices = 128
+
+/**
+ * Fetches a completion: one call in, its answer out, which is stored by then. 502 `deferred_result_lost` says that the
+ * provider has handed it out and it did not arrive.
+ *
+ * @param finish makes the answer of the provider one of the gateway
+ * @throws EarlyReply with 202 while there is no answer
+ * @throws GatewayError `deferred_completion_not_found`, and whatever keeps the provider from saying
+ */
+export function fetchDeferred ({ deferrals, settings }: Pick<Services, 'deferrals' | 'settings'>, finish: Stage<ChatBatch>): Stage<FetchCall, StoredAnswer> {
+  const { deferred: { keepMs }, limits: { answerBytes: maxBytes } } = settings
+  return map(async ({ fetch }) => {
+    if (deferrals === undefined) throw notFound()
+    const answer = await fetchCompletion(fetch, deferrals, {
+      keepMs, maxBytes, complete: async bytes => toCompletion(await collected(finish(once(batchOf(fetch, bytes)))))
+    })
+    if (answer === undefined) throw new EarlyReply(pendingReply(fetch.call))
+    return answer
+  })
+}
+
+/** Reads the answer of the provider. */
+function batchOf ({ call, ticket, upstream, provider }: CompletionFetch, bytes: Buffer): ChatBatch {
+  const { adapters: { chat }, quirks } = provider
+  if (chat === undefined) throw notFound()
+  const route: Route = { providerId: upstream.providerId, model: upstream.model, modelId: ticket.modelId }
+  const request: ChatInput = {
+    model: route.modelId,
+    messages: [],
+    // All that the form of the answer depends on.
+    n: maxChoices,
+    ...upstream.legacy && { functions: [{ name: 'any' }] }
+  }
+  const reader = chat.read({ status: 200, headers: {} }, { request, route, quirks, streamed: false })
+  if (reader.as !== 'json') throw new TypeError('a complete chat response is JSON')
+  const events = readOrRefuse(() => reader.read(parseResponse(bytes.toString())))
+  return { call: extend(call, { request, routes: [route] as const }), route, events }
+}

@@ -1,0 +1,49 @@
+/** Finds the deferred completion that a caller asks for: the stored answer, or the provider that has it. */
+
+import { EarlyReply } from '../../core/early-reply.ts'
+import { extend, type AuthedCall } from '../../core/call.ts'
+import { map, type Stage } from '../../core/stage.ts'
+import { pendingReply, storedReply } from '../../deferred/stored-reply.ts'
+import { credentialDigest, notFound, openTicket } from '../../deferred/open-ticket.ts'
+import { ownProviderKey } from '../../routing/provider-choice.ts'
+import type { CompletionFetch } from '../../deferred/fetch-completion.ts'
+import type { Services } from '../../services.ts'
+
+type OpenServices = Pick<Services, 'deferrals' | 'providers' | 'settings'>
+
+/** A call for a completion that its provider has. */
+export interface FetchCall extends AuthedCall {
+  readonly fetch: CompletionFetch
+}
+
+/**
+ * Opens the id of a deferred completion: one call in, one out, with what it takes to fetch the completion from its provider.
+ *
+ * @throws EarlyReply with what is stored: 200 with the completion, the error as the call itself would have been answered,
+ *   202 while the gateway has not run it
+ * @throws GatewayError `deferred_completion_not_found` for an id that is unknown, expired or another key's, or that was
+ *   made with another key at the provider
+ */
+export function openDeferred ({ deferrals, providers, settings }: OpenServices): Stage<AuthedCall, FetchCall> {
+  const { keepMs } = settings.deferred
+  return map(async call => {
+    if (deferrals === undefined) throw notFound()
+    const { id, ticket } = openTicket(call, deferrals, keepMs)
+    const stored = await deferrals.store.find(id, Date.now())
+    if (stored !== undefined && stored.state === 'done') {
+      const reply = storedReply(stored)
+      if (reply.status >= 400) call.record.outcome = 'error'
+      throw new EarlyReply(reply)
+    }
+    const { upstream } = ticket
+    if (upstream === undefined) {
+      if (stored === undefined) throw notFound()
+      throw new EarlyReply(pendingReply(call))
+    }
+    const callerKey = ownProviderKey(call.headers)
+    const provider = providers.get(upstream.providerId)
+    if (callerKey !== undefined) call.record.ownProviderKey = true
+    if (provider?.adapters.deferred === undefined || credentialDigest(provider, callerKey) !== upstream.credential) throw notFound()
+    return extend(call, { fetch: { call, ticket, upstream, provider, callerKey, id } })
+  })
+}

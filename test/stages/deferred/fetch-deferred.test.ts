@@ -1,0 +1,38 @@
+import t, { type Test } from 'tap'
+import { chain, once } from '../../../lib/core/stage.ts'
+import { fetchDeferred } from '../../../lib/stages/deferred/fetch-deferred.ts'
+import { openDeferred } from '../../../lib/stages/deferred/open-deferred.ts'
+import { normalise } from '../../../lib/stages/normalise.ts'
+import { recordUsage } from '../../../lib/stages/record-usage.ts'
+import { callFor, deferredId, deferredServices, upstreamResponse } from '../../support/deferred.ts'
+import { collect } from '../../support/stages.ts'
+import { chatAnswer } from '../../support/upstream.ts'
+import type { AuthedCall } from '../../../lib/core/call.ts'
+import type { UpstreamResponse } from '../../../lib/providers/provider.ts'
+
+/** Asks twice for one completion. */
+async function fetchTwice (t: Test, ...responses: readonly UpstreamResponse[]): Promise<{ call: AuthedCall, answers: unknown[] }> {
+  const queue = [...responses]
+  const services = await deferredServices(t, async () => queue.shift() ?? await Promise.reject(new Error('not asked again')))
+  const stages = chain(openDeferred(services), fetchDeferred(services, chain(recordUsage(), normalise())))
+  const call = callFor(deferredId(services))
+  const ask = async (): Promise<unknown> => await collect(stages(once(call))).then(([answer]) => answer, (error: unknown) => error)
+  return { call, answers: [await ask(), await ask()] }
+}
+
+t.test('a completion is fetched once, through the stages of every answer, and stored', async t => {
+  const { call, answers: [first, second] } = await fetchTwice(t, upstreamResponse(200, chatAnswer('later')))
+  t.match(first, { status: 200, body: /"model":"one\/m".*"content":"later"/ })
+  t.match(second, { reply: { status: 200, body: Reflect.get(Object(first), 'body') } })
+  t.match(call.record, { usage: { totalTokens: 4 }, providerId: 'one' })
+})
+
+t.test('202 of the provider is 202 of the gateway, and asked for again', async t => {
+  const { answers } = await fetchTwice(t, upstreamResponse(202), upstreamResponse(200, chatAnswer('later')))
+  t.match(answers, [{ reply: { status: 202 } }, { status: 200 }])
+})
+
+t.test('an answer that cannot be read is an error for good', async t => {
+  const { answers } = await fetchTwice(t, upstreamResponse(200, 'no JSON'))
+  t.match(answers, [{ status: 502, body: /upstream_invalid_response/ }, { reply: { status: 502, headers: { 'x-should-retry': 'false' } } }])
+})
