@@ -33,7 +33,7 @@ t.test('an answer that is stored, or that the gateway has yet to make, ends the 
   t.equal(call.record.outcome, 'error')
 })
 
-t.test('ids of nobody, of another key and of another credential are not found', async t => {
+t.test('ids that are unknown, of another key or of another credential are not found', async t => {
   const services = await deferredServices(t, async () => upstreamResponse(202))
   t.match(await open(services, 'dfr_none'), unknown)
   t.match(await open(services, deferredId(services, { key: 'key-2' })), unknown)
