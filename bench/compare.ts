@@ -10,6 +10,7 @@
 import { cpus, totalmem } from 'node:os'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { parseArgs } from 'node:util'
+import { tls } from './support/certificate.ts'
 import { contenders, type Contender, type Running } from './support/contenders.ts'
 import { deafCallers, lanes, slowStreams, type Lane } from './support/lanes.ts'
 import { measureLane, startLoad, startMock, type Sample, type Times } from './support/measure-lane.ts'
@@ -37,6 +38,7 @@ const chosen = contenders.filter(({ name, missing }) => {
   if (reason !== undefined) console.log(`Without ${name}: ${reason}.`)
   return reason === undefined
 })
+if (tls === undefined) console.log('Without the lanes over TLS: openssl is not installed.')
 const { upstreamPort, mock } = await startMock()
 const load = await startLoad()
 const open = new Set<Started>([mock, load])
@@ -60,6 +62,7 @@ try {
 }
 
 function wanted ({ name, quick }: Lane): boolean {
+  if (tls === undefined && name.includes('TLS')) return false
   return named(name) && (quick || !flags.quick)
 }
 
@@ -78,7 +81,7 @@ async function compareLanes (selected: readonly Lane[]): Promise<void> {
   for (let round = 0; round <= rounds; round++) {
     for (const [lane, all] of taken) {
       const samples = new Map<string, Sample>()
-      for (const contender of rotated(chosen, round)) {
+      for (const contender of rotated(chosen.filter(({ name }) => lane.only?.includes(name) ?? true), round)) {
         const target = running.get(contender) ?? { port: upstreamPort, pid: mock.pid }
         samples.set(contender.name, await measureLane(load, lane, contender, target, upstreamPort, times))
       }

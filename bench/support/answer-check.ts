@@ -6,12 +6,15 @@
  */
 
 import { isObject } from '../../lib/json/guards.ts'
+import { media } from './media.ts'
 
 export interface Expected {
   /** SSE frames, `[DONE]` included; 0 for a complete JSON answer. */
   readonly frames: number
   /** The text of all deltas; absent for one that says when it was written. */
   readonly text?: string
+  /** The name of what was asked for, when it is no chat completion. */
+  readonly media?: string
 }
 
 const fullCheckEvery = 16
@@ -26,7 +29,7 @@ export class AnswerCheck {
 
   constructor (expected: Expected) {
     this.#expected = expected
-    this.stamped = expected.text === undefined
+    this.stamped = expected.text === undefined && expected.media === undefined
   }
 
   /**
@@ -45,9 +48,10 @@ export class AnswerCheck {
   }
 
   #readInFull (body: Buffer): void {
-    const text = body.toString()
-    const { frames, text: expected } = this.#expected
-    if (frames === 0) {
+    const { frames, text: expected, media: name } = this.#expected
+    const text = name === undefined ? body.toString() : ''
+    if (name !== undefined) media.find(medium => medium.name === name)?.check(body)
+    else if (frames === 0) {
       if (contentOf(text, 'message') !== expected) throw new Error(`another answer came: ${text.slice(0, 300)}`)
     } else {
       const found = text.split(frameEnd).filter(frame => frame !== '')

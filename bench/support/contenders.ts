@@ -5,8 +5,9 @@ import { existsSync, mkdtempSync, writeFileSync } from 'node:fs'
 import { request } from 'node:http'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { fileURLToPath } from 'node:url'
+import { fileURLToPath, pathToFileURL } from 'node:url'
 import { requestBody } from './answers.ts'
+import { tls } from './certificate.ts'
 import { litellmArguments, litellmEntry, litellmEnvironment } from './litellm.ts'
 import { portkeyEntry } from './portkey.ts'
 import { cores, freePort, start, type Started } from './processes.ts'
@@ -52,7 +53,8 @@ export const contenders: readonly Contender[] = [
     headers: () => bearer,
     start: async (upstreamPort, options) => {
       const port = await freePort()
-      return await started(port, bearer, node('pipe.js', [port, upstreamPort], options))
+      const command = node('pipe.js', [port, upstreamPort, ...tls === undefined ? [] : [tls.port]], options)
+      return await started(port, bearer, { ...command, env: trust })
     }
   },
   {
@@ -81,12 +83,18 @@ export const contenders: readonly Contender[] = [
     }
   },
   headgate('Headgate', 1),
-  headgate('Headgate × 2', 2)
+  headgate('Headgate × 2', 2),
+  {
+    ...headgate('Headgate before', 1, process.env['BENCH_BEFORE']),
+    missing: () => process.env['BENCH_BEFORE'] === undefined ? 'BENCH_BEFORE names no folder with another version, built' : undefined
+  }
 ]
 
 const nginx = '/usr/sbin/nginx'
+const trust = tls === undefined ? {} : { NODE_EXTRA_CA_CERTS: tls.certificate }
 
-function headgate (name: string, workers: number): Contender {
+/** @param folder a checkout of its own, built; by default this one */
+function headgate (name: string, workers: number, folder?: string): Contender {
   return {
     name,
     headers: () => bearer,
@@ -95,9 +103,9 @@ function headgate (name: string, workers: number): Contender {
       const file = join(scratch, `headgate-${port}.yaml`)
       writeFileSync(file, headgateConfiguration(port, upstreamPort, workers))
       return await started(port, bearer, {
-        ...node('../../lib/main.js', ['start', '--config', file], options),
+        ...node(folder === undefined ? '../../lib/main.js' : pathToFileURL(join(folder, 'build/lib/main.js')).href, ['start', '--config', file], options),
         cores: workers === 1 ? cores.gateway : cores.twoGateways,
-        env: { BENCH_KEY: benchKey, BENCH_UPSTREAM_KEY: 'sk-mock', HEADGATE_WORKERS: String(workers) },
+        env: { ...trust, BENCH_KEY: benchKey, BENCH_UPSTREAM_KEY: 'sk-mock', HEADGATE_WORKERS: String(workers) },
         output: join(scratch, `headgate-${port}.log`)
       })
     }
@@ -145,6 +153,9 @@ function headgateConfiguration (port: number, upstreamPort: number, workers: num
         api_key: 'env:BENCH_UPSTREAM_KEY',
         list_models: false
       },
+      ...tls !== undefined && {
+        tls: { kind: 'openai', base_url: `https://127.0.0.1:${tls.port}/v1`, api_key: 'env:BENCH_UPSTREAM_KEY', list_models: false }
+      },
       anthropic: { base_url: `http://127.0.0.1:${upstreamPort}/v1`, api_key: 'env:BENCH_UPSTREAM_KEY', list_models: false },
       google: { base_url: `http://127.0.0.1:${upstreamPort}/v1beta`, api_key: 'env:BENCH_UPSTREAM_KEY', list_models: false }
     },
@@ -161,7 +172,7 @@ function nginxConfiguration (port: number, upstreamPort: number): string {
       access_log ${join(scratch, 'nginx.log')};
       client_body_temp_path ${scratch}; proxy_temp_path ${scratch}; fastcgi_temp_path ${scratch};
       uwsgi_temp_path ${scratch}; scgi_temp_path ${scratch};
-      client_body_buffer_size 64k; keepalive_requests 1000000;
+      client_body_buffer_size 64k; client_max_body_size 64m; keepalive_requests 1000000;
       upstream mock { server 127.0.0.1:${upstreamPort}; keepalive 512; keepalive_requests 1000000; }
       server {
         listen 127.0.0.1:${port} backlog=4096;

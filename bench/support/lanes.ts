@@ -1,17 +1,29 @@
 /** Lists what is measured: shapes of load, each named by what it looks like. */
 
 import { eventCount, frameCount, letterTexts, requestBody, texts, completeText, type BodySize } from './answers.ts'
+import { media, type Media } from './media.ts'
+import { maxOpenFiles } from './processes.ts'
 import type { Expected } from './answer-check.ts'
 import type { Job } from './load.ts'
 
 export interface Lane {
   readonly name: string
   /** The unit that CPU time is divided by. */
-  readonly unit: 'request' | 'event'
+  readonly unit: 'request' | 'event' | 'MB'
+  /** Megabytes of a request and its answer, where they are the unit. */
+  readonly megabytes?: number
   readonly callers: number
   readonly body: string
   readonly expected: Expected
   readonly mode: Job['mode']
+  /** Default: `/v1/chat/completions`. */
+  readonly path?: string
+  /** Default: `application/json`. */
+  readonly contentType?: string
+  /** Sent by every caller, besides what a contender needs. */
+  readonly headers?: Readonly<Record<string, string>>
+  /** The contenders that can take part. Default: all. */
+  readonly only?: readonly string[]
   /** True for the short selection of `--quick`. */
   readonly quick: boolean
 }
@@ -54,6 +66,17 @@ function translated (provider: 'anthropic' | 'google'): Lane[] {
   ]
 }
 
+/** The pipe reaches the provider over TLS for callers who send this; a gateway by the name of the model. */
+const overTls = { headers: { 'x-upstream': 'tls' }, only: ['bare pipe', 'Headgate', 'Headgate before'] }
+
+/** Bodies of megabytes, one way or the other. */
+function large ({ name, path, contentType, body, sizeBytes }: Media): Lane {
+  return {
+    name, path, contentType, body, callers: 2, mode: 'loop', quick: false,
+    unit: 'MB', megabytes: sizeBytes / 1e6, expected: { frames: 0, media: name }, only: ['direct', 'nginx', 'bare pipe', 'Headgate', 'Headgate before']
+  }
+}
+
 const stamped = (events: number): Expected => ({ frames: frameCount(events) })
 
 export const lanes: readonly Lane[] = [
@@ -76,13 +99,21 @@ export const lanes: readonly Lane[] = [
   stream('200 events, one per write, paced 5 ms, 16 callers', 'paced-5', 16, {
     expected: stamped(eventCount), quick: true
   }),
+  { ...json('1 KB', 32), ...overTls, name: 'JSON over TLS, 32 callers', body: requestBody('json', '1 KB', false, 'tls') },
+  stream('200 events over TLS, paced 5 ms, 16 callers', 'paced-5', 16, {
+    ...overTls, body: requestBody('paced-5', '1 KB', true, 'tls'), expected: stamped(eventCount)
+  }),
+  ...media.map(large),
   stream('first token, 16 callers', 'paced-10-10', 16, {
     unit: 'request', expected: stamped(10), quick: true
   })
 ]
 
+/** 10,000, or as many as the gateway may have files open for: each takes two. */
+const most = Math.min(10_000, Math.floor(maxOpenFiles() / 2) - 200)
+
 /** Open streams with an event a second each: memory per stream, and how late an event may be. */
-export const slowStreams = [2_000, 9_000].map(count => stream(`${count.toLocaleString('en')} slow streams`, 'paced-1000', count, {
+export const slowStreams = [2_000, most].map(count => stream(`${count.toLocaleString('en')} slow streams`, 'paced-1000', count, {
   expected: stamped(eventCount), mode: 'hold'
 }))
 

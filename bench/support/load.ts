@@ -13,6 +13,7 @@ export interface Job {
   readonly port: number
   readonly path: string
   readonly headers: Readonly<Record<string, string>>
+  readonly contentType: string
   readonly body: string
   readonly expected: Expected
   readonly callers: number
@@ -99,9 +100,9 @@ async function hold (callers: readonly Caller[], { durationMs, mode }: Job): Pro
   if (cut.length > 0) throw new Error(`${cut.length} of ${callers.length} streams were cut`)
 }
 
-function requestBytes ({ path, headers, body }: Job): Buffer {
+function requestBytes ({ path, headers, contentType, body }: Job): Buffer {
   const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`).join('')
-  return Buffer.from(`POST ${path} HTTP/1.1\r\nhost: 127.0.0.1\r\n${lines}content-type: application/json\r\n` +
+  return Buffer.from(`POST ${path} HTTP/1.1\r\nhost: 127.0.0.1\r\n${lines}content-type: ${contentType}\r\n` +
     `content-length: ${Buffer.byteLength(body)}\r\n\r\n${body}`)
 }
 

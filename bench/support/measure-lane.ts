@@ -2,6 +2,7 @@
 
 import { fileURLToPath } from 'node:url'
 import { path, type Contender, type Running } from './contenders.ts'
+import { tls } from './certificate.ts'
 import { cores, cpuUs, freePort, rssBytes, start, type Started } from './processes.ts'
 import type { Lane } from './lanes.ts'
 import type { Job, JobResult, LoadMessage } from './load.ts'
@@ -31,9 +32,10 @@ export async function startLoad (): Promise<Started> {
 /** Starts the mock that all contenders forward to. */
 export async function startMock (): Promise<{ upstreamPort: number, mock: Started }> {
   const port = await freePort()
+  const secure = tls === undefined ? [] : [String(tls.port), tls.key, tls.certificate]
   const file = fileURLToPath(new URL('mock.js', import.meta.url))
   const started = await start(
-    { file: process.execPath, args: [file, String(port)], cores: cores.mock },
+    { file: process.execPath, args: [file, String(port), ...secure], cores: cores.mock },
     async () => await fetch(`http://127.0.0.1:${port}/`).then(({ ok }) => ok, () => false)
   )
   return { upstreamPort: port, mock: started }
@@ -46,7 +48,8 @@ export async function startMock (): Promise<{ upstreamPort: number, mock: Starte
 export async function measureLane (
   load: Started, lane: Lane, contender: Contender, target: Pick<Running, 'port' | 'pid'>, upstreamPort: number, times: Times
 ): Promise<Sample> {
-  const job: Job = { path, ...lane, ...times, port: target.port, headers: contender.headers(upstreamPort) }
+  const headers = { ...contender.headers(upstreamPort), ...lane.headers }
+  const job: Job = { path, contentType: 'application/json', ...lane, ...times, port: target.port, headers }
   const rssBefore = rssBytes(target.pid)
   let cpuBefore = 0
   const { result, cpu, rss } = await new Promise<{ result: JobResult, cpu: number, rss: number }>((resolve, reject) => {
@@ -66,13 +69,21 @@ export async function measureLane (
     load.process.on('message', onMessage)
     load.process.send(job)
   })
-  // A stream that is still open when the time is over has no frames to its name, only events.
-  const units = lane.unit === 'request' ? result.requests : lane.mode === 'loop' ? result.frames : result.event.count
+  const units = unitsOf(lane, result)
   return {
     ...result,
     cpuUsPerUnit: cpu / units,
     unitsPerSecond: units / (lane.mode === 'loop' ? result.seconds : times.durationMs / 1000),
     rssBytes: rss,
     grownBytes: rss - rssBefore
+  }
+}
+
+function unitsOf ({ unit, mode, megabytes = 0 }: Lane, { requests, frames, event }: JobResult): number {
+  switch (unit) {
+    case 'request': return requests
+    case 'MB': return requests * megabytes
+    // A stream that is still open when the time is over has no frames to its name, only events.
+    case 'event': return mode === 'loop' ? frames : event.count
   }
 }

@@ -2,14 +2,17 @@
  * A provider that costs next to nothing: answers are rendered once, requests are looked at only
  * up to the model's name, which says what to answer (`answerTo`).
  *
- * Run as `node mock.js <port>`.
+ * Run as `node mock.js <port> [<port for TLS> <its key> <its certificate>]`.
  */
 
+import { readFileSync } from 'node:fs'
 import { createServer, type Socket } from 'node:net'
+import { createServer as createSecureServer } from 'node:tls'
 import {
   eventCount, lastFrames, letterTexts, roleFrame, stamp, streamPieces, textFrame, texts, completeAnswer
 } from './answers.ts'
 import { dialects } from './dialects.ts'
+import { media } from './media.ts'
 
 const endlessBytes = 64 * 1024 * 1024
 
@@ -26,25 +29,42 @@ const letters = writes(streamPieces(8, letterTexts))
 const foreign = dialects.filter(({ kind }) => kind === 'anthropic' || kind === 'google').map(({ kind, complete, pieces }) => ({
   path: kind === 'anthropic' ? '/messages' : 'enerateContent', json: jsonAnswer(complete), eights: writes(pieces(8))
 }))
+const large = media.map(({ path, answer: { contentType, body } }) => ({
+  path,
+  bytes: Buffer.concat([Buffer.from(`HTTP/1.1 200 OK\r\ncontent-type: ${contentType}\r\ncontent-length: ${body.length}\r\n\r\n`), body])
+}))
 const block = Buffer.from(chunk(streamPieces(8)[1] ?? ''))
 
-createServer({ noDelay: true }, socket => {
-  let pending: Buffer | undefined
+const [port, securePort, key, certificate] = process.argv.slice(2)
+createServer({ noDelay: true }, serve).listen(Number(port), '127.0.0.1', 4096)
+if (securePort !== undefined && key !== undefined && certificate !== undefined) {
+  createSecureServer({ key: readFileSync(key), cert: readFileSync(certificate) }, serve).listen(Number(securePort), '127.0.0.1', 4096)
+}
+
+function serve (socket: Socket): void {
+  let pieces: Buffer[] = []
+  let missing = 0
   socket.on('error', () => socket.destroy())
   socket.on('data', bytes => {
-    pending = pending === undefined ? bytes : Buffer.concat([pending, bytes])
-    for (let end = requestEnd(pending); end !== undefined; end = requestEnd(pending)) {
+    pieces.push(bytes)
+    missing -= bytes.length
+    if (missing > 0) return
+    let pending = pieces.length === 1 ? bytes : Buffer.concat(pieces)
+    for (let end = requestEnd(pending); end <= pending.length; end = requestEnd(pending)) {
       answer(pending, socket)
       pending = pending.subarray(end)
     }
-    if (pending.length === 0) pending = undefined
+    pieces = pending.length === 0 ? [] : [pending]
+    missing = pending.length === 0 ? 0 : requestEnd(pending) - pending.length
   })
-}).listen(Number(process.argv[2]), '127.0.0.1', 4096)
+}
 
 function answer (request: Buffer, socket: Socket): void {
   const target = request.toString('latin1', 0, request.indexOf('\r\n'))
   const dialect = foreign.find(({ path }) => target.includes(path))
-  if (dialect === undefined) answerTo(shapeOf(request), socket)
+  const medium = large.find(({ path }) => target.includes(path))
+  if (medium !== undefined) socket.write(medium.bytes)
+  else if (dialect === undefined) answerTo(shapeOf(request), socket)
   else if (target.includes('streamGenerate') || request.includes('"stream":true')) writeInTurns(socket, dialect.eights, 0)
   else socket.write(dialect.json)
 }
@@ -67,17 +87,18 @@ function answerTo (shape: string, socket: Socket): void {
   }
 }
 
-function requestEnd (bytes: Buffer): number | undefined {
+/** Returns where the first request ends; more than there is while bytes of it are missing. */
+function requestEnd (bytes: Buffer): number {
+  const oneMore = bytes.length + 1
   const headEnd = bytes.indexOf('\r\n\r\n')
-  if (headEnd === -1) return undefined
+  if (headEnd === -1) return oneMore
   const head = bytes.toString('latin1', 0, headEnd)
   const length = /\r\ncontent-length: *(\d+)/i.exec(head)?.[1]
   if (length === undefined && /\r\ntransfer-encoding: *chunked/i.test(head)) {
     const end = bytes.indexOf('\r\n0\r\n\r\n', headEnd)
-    return end === -1 ? undefined : end + 7
+    return end === -1 ? oneMore : end + 7
   }
-  const end = headEnd + 4 + Number(length ?? 0)
-  return bytes.length < end ? undefined : end
+  return headEnd + 4 + Number(length ?? 0)
 }
 
 function shapeOf (bytes: Buffer): string {

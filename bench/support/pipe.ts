@@ -2,19 +2,23 @@
  * The least a gateway in Node can do: a reverse proxy of `node:http` that passes heads and bytes
  * on with back-pressure, over kept-alive connections. The measure of all others.
  *
- * Run as `node pipe.js <port> <upstream port>`.
+ * Run as `node pipe.js <port> <upstream port> [<upstream port for TLS>]`; requests with `x-upstream: tls` go to the latter.
  */
 
 import { Agent, createServer, request as send } from 'node:http'
+import { Agent as TlsAgent, request as sendOverTls } from 'node:https'
 
-const [port, upstreamPort] = process.argv.slice(2).map(Number)
-const agent = new Agent({ keepAlive: true, maxSockets: Infinity, maxFreeSockets: 4096 })
+const [port, upstreamPort, tlsPort] = process.argv.slice(2).map(Number)
+const options = { keepAlive: true, maxSockets: Infinity, maxFreeSockets: 4096 }
+const plain = { send, agent: new Agent(options), port: upstreamPort }
+const overTls = { send: sendOverTls, agent: new TlsAgent(options), port: tlsPort }
 
 createServer((request, response) => {
+  const { send, agent, port } = request.headers['x-upstream'] === 'tls' ? overTls : plain
   const upstream = send({
     agent,
     host: '127.0.0.1',
-    port: upstreamPort,
+    port,
     method: request.method,
     path: request.url,
     headers: request.headers

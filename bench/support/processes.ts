@@ -105,6 +105,12 @@ function family (pid: number): number[] {
   return [pid, ...children.flatMap(id => family(Number(id)))]
 }
 
+/** Returns how many files a process started here may have open. */
+export function maxOpenFiles (): number {
+  const limit = /^Max open files +(\d+)/m.exec(readFileSync('/proc/self/limits', 'latin1'))?.[1]
+  return limit === undefined ? Infinity : Number(limit)
+}
+
 export async function freePort (): Promise<number> {
   const server = createServer().listen(0, '127.0.0.1')
   await once(server, 'listening')

@@ -1,0 +1,28 @@
+/** The key and the certificate of the mock's port for TLS, made for one run. */
+
+import { spawnSync } from 'node:child_process'
+import { mkdtempSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { freePort } from './processes.ts'
+
+export interface Tls {
+  readonly port: number
+  /** Files in PEM. */
+  readonly key: string
+  readonly certificate: string
+}
+
+/** Absent without the command `openssl`. */
+export const tls: Tls | undefined = await create()
+
+async function create (): Promise<Tls | undefined> {
+  const folder = mkdtempSync(join(tmpdir(), 'headgate-bench-tls-'))
+  const key = join(folder, 'key.pem')
+  const certificate = join(folder, 'certificate.pem')
+  const { status } = spawnSync('openssl', [
+    'req', '-x509', '-newkey', 'ec', '-pkeyopt', 'ec_paramgen_curve:prime256v1', '-nodes', '-days', '2',
+    '-subj', '/CN=127.0.0.1', '-addext', 'subjectAltName=IP:127.0.0.1', '-keyout', key, '-out', certificate
+  ])
+  return status === 0 ? { port: await freePort(), key, certificate } : undefined
+}
