@@ -5,7 +5,7 @@ export interface Media {
   readonly path: string
   readonly contentType: string
   readonly body: string
-  /** What the provider answers. */
+  /** The answer of the provider. */
   readonly answer: { readonly contentType: string, readonly body: Buffer }
   /** Bytes of the request and of the answer together. */
   readonly sizeBytes: number
@@ -23,7 +23,7 @@ const embeddings = JSON.stringify({
   usage: { prompt_tokens: 2048, total_tokens: 2048 }
 })
 
-const sound = Buffer.alloc(5_000_000, 'ID3 and sound of which nobody reads more than its size. ')
+const sound = Buffer.alloc(5_000_000, 'ID3 and five million bytes that stand for sound. ')
 
 const boundary = 'headgate-bench'
 const transcript = 'The gateway reads a batch of events and writes one piece.'
