@@ -17,6 +17,7 @@ import { httpTransport } from './upstream/http-transport.ts'
 import type { Deferrals } from './deferred/deferrals.ts'
 import type { Keys } from './keys/keys.ts'
 import type { Provider } from './providers/provider.ts'
+import type { ResponseStore } from './stores/response-store.ts'
 import type { Services } from './services.ts'
 import type { ProviderSettings, Settings } from './core/settings.ts'
 import type { Log } from './telemetry/log.ts'
@@ -36,6 +37,7 @@ export interface ServiceParts {
   readonly ready: () => boolean
   readonly degraded?: () => readonly string[]
   readonly deferrals?: Deferrals
+  readonly responseStore?: ResponseStore
   /** Providers in addition to those of the settings, whose ids they may replace. */
   readonly providers?: readonly Provider[]
   /** False: the model lists of providers are not read. Default true. */
@@ -46,7 +48,7 @@ export interface ServiceParts {
 
 /** Creates the services of a configuration: everything that holds sockets or state. */
 export function createServices (settings: Settings, parts: ServiceParts): OwnedServices {
-  const { keys, log, limiter = new LocalLimiter(), ready, degraded, deferrals, providers: extraProviders = [], discoverModels = true, previous } = parts
+  const { keys, log, limiter = new LocalLimiter(), ready, degraded, deferrals, responseStore, providers: extraProviders = [], discoverModels = true, previous } = parts
   const closing: Array<() => Promise<void>> = []
   const lifetime = new AbortController()
   const abandoned = new AbandonedAnswers()
@@ -99,6 +101,7 @@ export function createServices (settings: Settings, parts: ServiceParts): OwnedS
     abandonedAnswers: abandoned,
     routeHealth,
     ...deferrals !== undefined && { deferrals },
+    ...responseStore !== undefined && { responseStore },
     tokenCounter: tokens,
     limiter,
     ready,

@@ -36,6 +36,7 @@ import type { Endpoint } from './core/endpoint.ts'
 import type { Keys } from './keys/keys.ts'
 import type { Provider } from './providers/provider.ts'
 import type { Services } from './services.ts'
+import { ResponseStore, type ResponseStoreOptions } from './stores/response-store.ts'
 import type { Database } from './stores/database.ts'
 import type { UsageRow } from './stores/tables.ts'
 import type { Settings } from './core/settings.ts'
@@ -102,6 +103,13 @@ const modelListTimeoutMs = 5000
 /** Milliseconds between two looks for calls in flight that have to be journaled. */
 const recordEveryMs = 100
 
+/** Milliseconds between two looks for stored responses that have expired: they are hidden in any case. */
+const expireEveryMs = 60_000
+
+function storeOptions ({ responses: { store, keepMs, maxBytesPerKey }, limits }: Settings): ResponseStoreOptions {
+  return { keeps: store, keepMs, maxBytesPerKey, maxItems: limits.chatMessages, maxBytes: limits.jsonBodyTotalBytes }
+}
+
 export async function createGateway (settings: Settings, given: GatewayParts): Promise<Gateway> {
   const { keys, log, database, usageDatabase, observers = [], providers = [] } = given
   const ownLimiter = given.limiter === undefined ? createLimiter(usageDatabase, log) : undefined
@@ -118,7 +126,10 @@ export async function createGateway (settings: Settings, given: GatewayParts): P
   ]
   database?.stopWaiting()
   const deferrals = database === undefined ? undefined : await openDeferrals(database)
-  const parts = { keys, log, limiter, ready, degraded, providers, ...deferrals !== undefined && { deferrals } }
+  const responseStore = database === undefined ? undefined : new ResponseStore(database, () => storeOptions(services.settings))
+  const parts = {
+    keys, log, limiter, ready, degraded, providers, ...deferrals !== undefined && { deferrals }, ...responseStore !== undefined && { responseStore }
+  }
   let services: OwnedServices = createServices(settings, parts)
   let endpoints: readonly Endpoint[] = endpointsFor(services)
 
@@ -171,6 +182,9 @@ export async function createGateway (settings: Settings, given: GatewayParts): P
     keepMs: () => services.settings.deferred.keepMs,
     onFailure: error => log.error({ error: String(error) }, 'deferred completion or its store failed')
   })
+  const expiring = setInterval(() => {
+    responseStore?.expire(Date.now()).catch((error: unknown) => log.error({ error: String(error) }, 'failed to delete expired responses'))
+  }, expireEveryMs).unref()
   const server = createServer({
     keepAliveTimeout: settings.server.keepAliveMs,
     headersTimeout: settings.limits.headersMs,
@@ -248,6 +262,7 @@ export async function createGateway (settings: Settings, given: GatewayParts): P
       await closed
       await tasks?.stop()
       clearInterval(recording)
+      clearInterval(expiring)
       await ledger?.close()
       ownLimiter?.close()
       await services.close()

@@ -9,6 +9,7 @@ import type { Providers } from './providers/provider.ts'
 import type { Settings } from './core/settings.ts'
 import type { Deferrals } from './deferred/deferrals.ts'
 import type { AbandonedAnswers } from './upstream/abandoned-answers.ts'
+import type { ResponseStore } from './stores/response-store.ts'
 import type { RouteHealth } from './routing/route-health.ts'
 
 export interface Services {
@@ -21,6 +22,8 @@ export interface Services {
   readonly routeHealth: RouteHealth
   /** Absent without a store: nothing is deferred then, calls are answered at once. */
   readonly deferrals?: Deferrals
+  /** Absent without a store: no response is kept then. */
+  readonly responseStore?: ResponseStore
   readonly tokenCounter: TokenCounter
   readonly limiter: Limiter
   /** False while the process is shutting down. */

@@ -13,6 +13,9 @@ import { ocr, ocrDocs } from './ocr.ts'
 import { openApi, openApiDocs } from './openapi.ts'
 import { transcription, transcriptionDocs, translation, translationDocs } from './recordings.ts'
 import { responses, responsesDocs } from './responses.ts'
+import {
+  deleteResponse, deleteResponseDocs, listInputItems, listInputItemsDocs, retrieveResponse, retrieveResponseDocs
+} from './stored-responses.ts'
 import { speech, speechDocs } from './speech.ts'
 import { version } from '../lib/text/version.ts'
 import type { Call } from '../lib/core/call.ts'
@@ -54,11 +57,16 @@ const document = {
 /** A key that may chat may fetch what it has deferred. */
 const deferredPath = '/v1/chat/deferred-completion/:request_id'
 
+const responsePath = '/v1/responses/:response_id'
+
 const table: readonly EndpointRow[] = [
   { ...post, name: 'chat', path: '/v1/chat/completions', docs: chatDocs, pipeline: chat },
   { ...post, name: 'messages', path: '/v1/messages', docs: messagesDocs, pipeline: messages },
   { ...post, name: 'messages', path: '/v1/messages/count_tokens', docs: countTokensDocs, pipeline: countTokens },
   { ...post, name: 'responses', path: '/v1/responses', docs: responsesDocs, pipeline: responses },
+  { ...get, name: 'responses', path: responsePath, docs: retrieveResponseDocs, pipeline: retrieveResponse },
+  { ...get, name: 'responses', method: 'DELETE', path: responsePath, docs: deleteResponseDocs, pipeline: deleteResponse },
+  { ...get, name: 'responses', path: `${responsePath}/input_items`, docs: listInputItemsDocs, pipeline: listInputItems },
   { ...get, name: 'chat', path: deferredPath, docs: retrieveDeferredDocs, pipeline: retrieveDeferred },
   { ...get, name: 'chat', method: 'DELETE', path: deferredPath, docs: cancelDeferredDocs, pipeline: cancelDeferred },
   { ...post, name: 'images', path: '/v1/images/generations', docs: imagesDocs, pipeline: images },

@@ -1,6 +1,6 @@
 /** Serves POST /v1/responses: items in, a response out, in one piece or as it is written. */
 
-import { responses as responsesDialect } from '../lib/dialects/responses/index.ts'
+import { responsesDialect } from '../lib/dialects/responses/index.ts'
 import { ErrorBody } from '../schemas/errors.ts'
 import { ResponseObject, ResponsesRequest, ResponseStreamEvent } from '../schemas/responses.ts'
 import { RouteDecision } from '../schemas/route-decision.ts'
@@ -29,5 +29,5 @@ export const responsesDocs: Docs = {
 }
 
 export function responses (services: Services, options: ConversationOptions = {}): Handler<Call> {
-  return conversation(services, responsesDialect, options)
+  return conversation(services, responsesDialect(services.responseStore), options)
 }

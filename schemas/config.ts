@@ -458,6 +458,15 @@ const DeferredConfig = Section({
   max_bytes_per_key: Bytes(256 * mebibyte, 'Maximum size of the calls and answers kept for one key; further calls are refused until some expire.')
 }, 'Deferred completions.')
 
+const ResponsesConfig = Section({
+  store: Type.Boolean({
+    default: true,
+    description: 'Keep responses of the Responses API, unless a request says `store: false`. When off, none can be fetched or continued.'
+  }),
+  keep_ms: Milliseconds(30 * day, 'Time a response is kept.', 365 * day),
+  max_bytes_per_key: Bytes(256 * mebibyte, 'Maximum size of the responses kept for one key; the oldest are deleted first.')
+}, 'Stored responses of the Responses API.')
+
 const UsageConfig = Section({
   keep_days: Count(90, 'Days that usage records are kept.', 3650),
   keep_rows: Count(1_000_000, 'Maximum number of usage records; the oldest are deleted first.', 1_000_000_000)
@@ -484,6 +493,7 @@ export const Config = Closed({
   server: ServerConfig,
   metrics: Type.Optional(MetricsConfig),
   usage: UsageConfig,
-  deferred: DeferredConfig
+  deferred: DeferredConfig,
+  responses: ResponsesConfig
 }, { title: 'Headgate', description: 'Configuration of the Headgate AI gateway.' })
 export type Config = Static<typeof Config>

@@ -112,7 +112,7 @@ export const hostedItemTypes = [
   'apply_patch_call', 'apply_patch_call_output', 'tool_search_call', 'tool_search_output', 'program', 'program_output'
 ] as const
 
-const HostedItem = Type.Object({ type: OneOf([...hostedItemTypes]) }, {
+const HostedItem = Type.Object({ type: OneOf([...hostedItemTypes]), ...optionalId }, {
   description: 'A record of a tool hosted by OpenAI; other providers do not get it.'
 })
 

@@ -176,6 +176,20 @@ export const ResponseObject = Type.Object({
 }, { description: 'An answer.' })
 export type ResponseObject = Static<typeof ResponseObject>
 
+export const DeletedResponse = Type.Object({
+  id: Type.String(), object: Type.Literal('response'), deleted: Type.Literal(true)
+}, { description: 'A stored response that is gone.' })
+export type DeletedResponse = Static<typeof DeletedResponse>
+
+export const InputItemList = Type.Object({
+  object: Type.Literal('list'),
+  data: Type.Array(AnyObject, { description: 'Items, each with its type and an id.' }),
+  first_id: Type.String({ description: 'Empty for an empty list.' }),
+  last_id: Type.String(),
+  has_more: Type.Boolean()
+}, { description: 'One page of the items that a response was made of. Each has an id.' })
+export type InputItemList = Static<typeof InputItemList>
+
 const number = Type.Integer({ minimum: 0 })
 const ofItem = { item_id: Type.String(), output_index: number }
 const ofPart = { ...ofItem, content_index: number }

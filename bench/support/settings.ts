@@ -78,6 +78,7 @@ export function benchSettings (port: number, upstreamPort: number): Settings {
     toolServers: [],
     keys: [],
     usage: { keepDays: 1, keepRows: 1000 },
-    deferred: { forAllProviders: false, keepMs: 60_000, maxPending: 100, maxBytesPerKey: 1_000_000 }
+    deferred: { forAllProviders: false, keepMs: 60_000, maxPending: 100, maxBytesPerKey: 1_000_000 },
+    responses: { store: true, keepMs: 86_400_000, maxBytesPerKey: 268_435_456 },
   }
 }

@@ -7,9 +7,8 @@
  */
 
 import { randomBytes } from 'node:crypto'
-import { GatewayError } from '../core/errors.ts'
 import { retryWhenLocked } from '../stores/retry-when-locked.ts'
-import { isDatabaseError } from '../stores/store-error.ts'
+import { storeUser, type UseStore } from '../stores/use-store.ts'
 import type { Kysely } from 'kysely'
 import type { Database } from '../stores/database.ts'
 import type { DeferredRow, Tables } from '../stores/tables.ts'
@@ -42,16 +41,13 @@ export interface LeasedTask extends StoredTask {
   readonly attempts: number
 }
 
-/** Seconds after which a caller may try again when the store cannot be used. */
-const retryAfterSeconds = 5
-
 export class DeferredStore {
-  readonly #database: Pick<Database, 'query' | 'storeFileIntact'>
   readonly #query: Kysely<Tables>
+  readonly #use: UseStore
 
   constructor (database: Pick<Database, 'query' | 'storeFileIntact'>) {
-    this.#database = database
     this.#query = database.query
+    this.#use = storeUser(database, 'Deferred completions')
   }
 
   /** Returns the 32 bytes all processes share; the first makes them. */
@@ -174,20 +170,4 @@ export class DeferredStore {
   async expire (nowMs: number): Promise<void> {
     await this.#use(async () => await this.#query.deleteFrom('deferred').where('expires_at_ms', '<=', nowMs).execute())
   }
-
-  /** @throws GatewayError `overloaded` when the store is locked for long, full, or was deleted */
-  async #use<T> (work: () => Promise<T>): Promise<T> {
-    if (!this.#database.storeFileIntact()) throw unavailable('the file of the store was deleted or replaced')
-    try {
-      return await retryWhenLocked(work)
-    } catch (error) {
-      throw isDatabaseError(error) ? unavailable(error) : error
-    }
-  }
-}
-
-function unavailable (cause: unknown): GatewayError {
-  return new GatewayError('overloaded', {
-    message: 'Deferred completions are temporarily unavailable. Try again later.', retryAfterSeconds, cause
-  })
 }

@@ -29,11 +29,11 @@ export interface Dialect<S extends TSchema = TSchema, C = unknown> extends Answe
    */
   readonly sizes: (bounds: ChatSizes) => (call: ValidCall<RequestOf<S>>) => ValidCall<RequestOf<S>>
   /**
-   * Makes a conversation of a request.
+   * Makes a conversation of a request. The promise of one is awaited.
    *
    * @throws ValidationError, GatewayError for what the schema cannot say
    */
-  readonly input: (call: ValidCall<RequestOf<S>>) => DialectCall<C>
+  readonly input: (call: ValidCall<RequestOf<S>>) => DialectCall<C> | Promise<DialectCall<C>>
   /**
    * Fits a request to the provider and the model of one route. Default: every model gets the same.
    *
@@ -57,7 +57,7 @@ export interface FitTarget {
 export interface AnswerDialect<C = unknown> {
   /** Makes the printer of a streamed answer. */
   readonly encode: (start: AnswerStart<C>) => FramePrinter<ChatEvent>
-  /** Makes the answer in one piece of all its batches, the first included; it is sent as JSON. */
+  /** Makes the answer in one piece of all its batches, the first included, or the promise of it; it is sent as JSON. */
   readonly complete: (start: AnswerStart<C>, batches: readonly ChatBatch[]) => unknown
   /** Writes errors that come before the head of the answer; one that comes later is the printer's. */
   readonly errors: ErrorFormat

@@ -14,11 +14,18 @@ export function answerReply<C> ({ encode, complete, headers }: AnswerDialect<C>)
     const start = answerStart<C>(first)
     const reply = start.call.request.stream === true
       ? streamed(encode(start), all)
-      : toJsonReply(complete(start, await collected(all)))
+      : toJsonReply(await complete(start, await collected(all)))
     return headers === undefined ? reply : { ...reply, headers: { ...reply.headers, ...headers(start.call) } }
   }
 }
 
 function streamed (printer: ReturnType<AnswerDialect['encode']>, batches: AsyncIterable<ChatBatch>): Reply {
-  return eventStream(sseFrames<ChatBatch>(() => printer)(batches), printer.keepAlive)
+  const frames = sseFrames<ChatBatch>(() => printer)(batches)
+  return eventStream(printer.last === undefined ? frames : endedBy(printer.last, frames), printer.keepAlive?.bind(printer))
+}
+
+async function * endedBy (last: () => Promise<string>, frames: AsyncIterable<string>): AsyncGenerator<string, void, undefined> {
+  yield * frames
+  const text = await last()
+  if (text !== '') yield text
 }

@@ -129,7 +129,50 @@ export interface HoldingRow {
   readonly nano_usd: number
 }
 
+/** A stored response of the Responses API, from when its work begins in the background or from its end. */
+export interface ResponseRow {
+  readonly id: string
+  /** Id of the key that it belongs to. */
+  readonly key_id: string
+  /** The response that it continues. */
+  readonly previous_id: string | null
+  /** The first response of the conversation; its own id where it is that. */
+  readonly root_id: string
+  readonly status: string
+  /** JSON of the response as its caller gets it. */
+  readonly response: string
+  /** JSON list of the items of its own input. */
+  readonly input: string
+  /** Size of both in UTF-8. */
+  readonly size_bytes: number
+  readonly created_at_ms: number
+  /** From then on it is only there for those that continue it; 0 when it was deleted. */
+  readonly expires_at_ms: number
+  /** The process that works on it in the background. */
+  readonly owner: string | null
+  /** The time from which its owner counts as dead. */
+  readonly lease_until_ms: number
+}
+
+/** Leads from the id of an item that the gateway made to the response that holds it. */
+export interface ResponseItemRow {
+  readonly key_id: string
+  readonly item_id: string
+  readonly response_id: string
+}
+
+/** One event of the stream of a background response. */
+export interface ResponseEventRow {
+  readonly response_id: string
+  readonly sequence_number: number
+  /** As it is sent. */
+  readonly frame: string
+}
+
 export interface Tables {
+  responses: ResponseRow
+  response_items: ResponseItemRow
+  response_events: ResponseEventRow
   keys: KeyRow
   secrets: SecretRow
   deferred: DeferredRow

@@ -24,6 +24,8 @@ export interface EndpointDoc {
   readonly errors?: readonly ErrorCode[]
   /** The body of its errors, those of requests of a wrong shape included, which are 400 then. Default: `ErrorBody`, or for those 422 with `ValidationErrorBody`. */
   readonly errorBody?: TSchema
+  /** Parameters of the query, by name. */
+  readonly query?: Readonly<Record<string, { readonly description: string, readonly type: 'string' | 'integer' | 'boolean' }>>
   /** Descriptions of headers that only answers of this endpoint have, errors included. */
   readonly headers?: Readonly<Record<string, string>>
   /** True when it answers without a key. */
@@ -97,7 +99,7 @@ export function openApiDocument (
 
 function operationOf (endpoint: EndpointDoc, names: Names): Json {
   const { operationId, group, summary, request, open = false, dryRun } = endpoint
-  const parameters = [...parametersOf(endpoint.path), ...dryRun === undefined ? [] : [dryRunHeader, ...preferenceHeaders]]
+  const parameters = [...parametersOf(endpoint), ...dryRun === undefined ? [] : [dryRunHeader, ...preferenceHeaders]]
   return {
     operationId,
     tags: [group],
@@ -275,10 +277,11 @@ function templateOf (path: string): string {
   return path.replace(parameter, '{$1}')
 }
 
-function parametersOf (path: string): Json[] {
-  return [...path.matchAll(parameter)].map(([, name = '']) => ({
-    name, in: 'path', required: true, schema: { type: 'string' }
-  }))
+function parametersOf ({ path, query = {} }: EndpointDoc): Json[] {
+  return [
+    ...[...path.matchAll(parameter)].map(([, name = '']): Json => ({ name, in: 'path', required: true, schema: { type: 'string' } })),
+    ...Object.entries(query).map(([name, { description, type }]): Json => ({ name, in: 'query', required: false, description, schema: { type } }))
+  ]
 }
 
 type Names = ReadonlyMap<unknown, string>

@@ -22,6 +22,7 @@ import type { Test } from 'tap'
 
 const chat = '/v1/chat/completions'
 const deferred = '/v1/chat/deferred-completion/{request_id}'
+const storedResponse = '/v1/responses/{response_id}'
 const png = await encodePng(paint({ text: 'a', number: 0, width: 64, height: 64, transparent: false, squares: 4 }))
 
 /** Scripts the provider of these tests: everything the document speaks of, and more. */
@@ -174,6 +175,15 @@ t.test('responses', async t => {
       { input: 'No. [sandbox: refuse]' }, { reasoning: { effort: 'low' } }, { tools: mcp, input: 'Use echo.' }
     ]) await post('/v1/responses', { model: 'sandbox/echo', input: 'Hello.', stream, ...more })
   }
+})
+
+t.test('stored responses', async () => {
+  const { id } = await (await api.post('/v1/responses', { model: 'sandbox/echo', input: 'Hello.' })).json() as { id: string }
+  for (const limit of [1, 0]) {
+    await compare({ path: `${storedResponse}/input_items`, method: 'get', response: await api.get(`/v1/responses/${id}/input_items?limit=${limit}`) })
+  }
+  await compare({ path: storedResponse, method: 'get', response: await api.get(`/v1/responses/${id}`) })
+  await compare({ path: storedResponse, method: 'delete', response: await api.get(`/v1/responses/${id}`, { method: 'DELETE' }) })
 })
 
 t.test('chat with tools of MCP servers', async t => {
@@ -370,6 +380,8 @@ t.test('so are answers that cannot be read, and a limit of the key', async t => 
 
 const bodiless: ReadonlyArray<readonly [method: 'get' | 'delete', path: string, url?: string]> = [
   ['get', deferred, deferred.replace('{request_id}', 'unknown')], ['delete', deferred, deferred.replace('{request_id}', 'unknown')],
+  ['get', storedResponse, '/v1/responses/unknown'], ['delete', storedResponse, '/v1/responses/unknown'],
+  ['get', `${storedResponse}/input_items`, '/v1/responses/unknown/input_items'],
   ['get', '/v1/models'], ['get', '/v1/models/{model}', '/v1/models/none'], ['get', '/health'],
   ['get', '/livez'], ['get', '/readyz'], ['get', '/openapi.json']
 ]

@@ -39,6 +39,21 @@ t.test('a stream is printed, kept alive and ended by the dialect', async t => {
   t.equal(await textOf(reply), 'response-start text-delta text-delta end of one/m for you')
 })
 
+t.test('a printer may have something to do before its last words', async t => {
+  const pings = { text: 'ping' }
+  class Slow {
+    readonly #pings = pings
+    readonly last: (() => Promise<string>) | undefined = async () => 'last words'
+    print (): string { return 'a ' }
+    end (): string { return 'end ' }
+    keepAlive (): string { return this.#pings.text }
+  }
+  const call = routedCall<ChatInput>({ model: 'one/m', messages: [], stream: true }, {})
+  const reply = await answerReply({ ...plain, encode: () => new Slow() })(normalise()(batchesOf(call, [[text]])))
+  t.equal(typeof reply.keepAlive?.text === 'function' && reply.keepAlive.text(), 'ping', 'as a method of the printer')
+  t.equal(await textOf(reply), 'a a end last words')
+})
+
 t.test('an answer in one piece is made of the same events', async t => {
   const reply = await replyTo(false)
   t.match(reply.headers, { 'content-type': /^application\/json/, 'request-id': 'call-1' })

@@ -5,7 +5,7 @@ import { OutputItems, type ItemListener, type TextPlace, type WireEvent } from '
 import { responseUsage, startedResponse } from './response-object.ts'
 import { endOfStream, sseEvent } from '../../wire/sse.ts'
 import type { AnswerStart } from '../dialect.ts'
-import type { ResponsesContext } from './input.ts'
+import type { KeepResponse, ResponsesContext } from './input.ts'
 import type { GatewayError } from '../../core/errors.ts'
 import type { ChatEvent } from '../../core/events.ts'
 import type { FramePrinter } from '../../wire/frame-printer.ts'
@@ -28,7 +28,15 @@ class Printer implements FramePrinter<ChatEvent>, ItemListener {
   /** The text before that of a delta, for the place it was printed for. */
   #textFrame: { readonly place: TextPlace, readonly before: string } | undefined
 
+  readonly #keep: KeepResponse | undefined
+  /** The end of a response that is to be stored first. */
+  #ended: ResponseObject | undefined
+  /** Stores the response, and returns the frames of its end. Absent where nothing is stored: they are those of `end` then. */
+  readonly last: (() => Promise<string>) | undefined
+
   constructor (start: AnswerStart<ResponsesContext>) {
+    this.#keep = start.context.keep
+    this.last = this.#keep === undefined ? undefined : async () => await this.#stored()
     this.#response = startedResponse(start)
     this.#items = new OutputItems(this, {
       names: start.context.names, model: start.head.model, logprobs: start.call.request.logprobs === true
@@ -56,15 +64,13 @@ class Printer implements FramePrinter<ChatEvent>, ItemListener {
 
   end (): string {
     const { status, reason } = this.#items.end()
-    this.#finish(`response.${status}`, { status, ...reason !== undefined && { incomplete_details: { reason } } })
-    return this.#taken() + endOfStream
+    return this.#finish({ status, ...reason !== undefined && { incomplete_details: { reason } } })
   }
 
   /** Sends what is done: clients repeat the entire turn for a stream that ends otherwise. */
   fail (failure: GatewayError): string {
     const error = { code: failedCode(failure), message: failure.message }
-    this.#finish('response.failed', { status: 'failed', error })
-    return this.#taken() + endOfStream
+    return this.#finish({ status: 'failed', error })
   }
 
   keepAlive (): string {
@@ -73,9 +79,23 @@ class Printer implements FramePrinter<ChatEvent>, ItemListener {
     return this.#taken()
   }
 
-  #finish (type: string, changes: Partial<ResponseObject>): void {
+  #finish (changes: Partial<ResponseObject>): string {
     const { usage, done } = this.#items
-    this.event({ type, response: finished(this.#response, { ...changes, output: [...done] }, usage === undefined ? null : responseUsage(usage)) })
+    const response = finished(this.#response, { ...changes, output: [...done] }, usage === undefined ? null : responseUsage(usage))
+    if (this.#keep === undefined) return this.#last(response)
+    this.#ended = response
+    return this.#taken()
+  }
+
+  async #stored (): Promise<string> {
+    const response = this.#ended
+    if (response === undefined) return '' // its caller has left
+    return this.#last(await this.#keep?.(response) ?? response)
+  }
+
+  #last (response: ResponseObject): string {
+    this.event({ type: `response.${response.status}`, response })
+    return this.#taken() + endOfStream
   }
 
   #taken (): string {

@@ -10,7 +10,10 @@ export const responsesErrors: ErrorFormat = failure => ({
 })
 
 function bodyOf (failure: GatewayError): unknown {
-  if (!(failure instanceof ValidationError)) return failure.toBody()
+  if (!(failure instanceof ValidationError)) {
+    const { code, type, message, param } = failure
+    return code === 'not_found' && param !== null ? { error: { message, type, code: null, param } } : failure.toBody()
+  }
   const [detail] = failure.detail
   if (detail === undefined) return failure.toBody()
   const param = pathOf(detail.loc)

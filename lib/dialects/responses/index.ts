@@ -6,13 +6,21 @@ import { encodeResponse } from './encode.ts'
 import { responsesErrors } from './errors.ts'
 import { responsesInput, type ResponsesContext } from './input.ts'
 import { responsesSizes } from './sizes.ts'
+import { readStored } from './stored-input.ts'
+import type { ResponseArchive } from './archive.ts'
 import type { Dialect } from '../dialect.ts'
 
-export const responses: Dialect<typeof ResponsesRequest, ResponsesContext> = {
-  schema: ResponsesRequest,
-  sizes: responsesSizes,
-  input: responsesInput,
-  encode: encodeResponse,
-  complete: toResponse,
-  errors: responsesErrors
+/** Makes the dialect. @param archive keeps responses; without it nothing is stored */
+export function responsesDialect (archive?: ResponseArchive): Dialect<typeof ResponsesRequest, ResponsesContext> {
+  return {
+    schema: ResponsesRequest,
+    sizes: responsesSizes,
+    input: call => readStored(call.request, call.key.id, archive)?.then(stored => responsesInput(call, archive, stored)) ?? responsesInput(call, archive),
+    encode: encodeResponse,
+    complete: (start, batches) => {
+      const response = toResponse(start, batches)
+      return start.context.keep?.(response) ?? response
+    },
+    errors: responsesErrors
+  }
 }

@@ -1,16 +1,18 @@
 /** A request of the Responses API to the input that all stages work on. */
 
-import { randomUUID } from 'node:crypto'
 import { GatewayError } from '../../core/errors.ts'
 import { isObject } from '../../json/guards.ts'
+import { identified, itemId, type IdentifiedItems } from './item-ids.ts'
 import { readItems } from './items.ts'
 import { SentNames } from './sent-names.ts'
+import { isReference, nothingStored, type StoredInput } from './stored-input.ts'
 import { readToolChoice, readTools } from './tools.ts'
 import type { ChatInput } from '../../chat/input.ts'
 import type { ValidCall } from '../../core/call.ts'
 import type { DialectCall } from '../dialect.ts'
 import type { InputItem } from '../../../schemas/response-items.ts'
-import type { ResponsesRequest, ResponsesTool } from '../../../schemas/responses.ts'
+import type { ResponseObject, ResponsesRequest, ResponsesTool } from '../../../schemas/responses.ts'
+import type { ResponseArchive, ResponseToKeep } from './archive.ts'
 import type { Message } from '../../../schemas/messages.ts'
 
 /** The facts of a request that its answer repeats or is written by. */
@@ -19,20 +21,29 @@ export interface ResponsesContext {
   readonly id: string
   readonly request: ResponsesRequest
   readonly names: SentNames
+  /** Set where the response is stored. */
+  readonly keep?: KeepResponse
 }
 
+/** Stores a response before its end is sent. @returns the response as its caller gets it: one that could not be stored says so */
+export type KeepResponse = (response: ResponseObject) => Promise<ResponseObject>
+
 /**
+ * @param stored what the request takes from stored responses
  * @throws GatewayError `invalid_value`, `unsupported_value`, `unsupported_parameter` with the parameter at fault
  */
-export function responsesInput (call: ValidCall<ResponsesRequest>): DialectCall<ResponsesContext> {
-  const { request } = call
+export function responsesInput (
+  call: ValidCall<ResponsesRequest>, archive?: ResponseArchive, stored: StoredInput = nothingStored
+): DialectCall<ResponsesContext> {
+  const { request, key, record } = call
   refuseStatefulFields(request)
   const names = new SentNames()
-  const items = itemsOf(request)
+  const { continuation } = stored
+  const items = itemsOf(request, stored)
   const declared = readTools([...request.tools ?? [], ...additionalTools(items)], names, 'tools')
   // Read in any case: one that forces a tool of OpenAI is refused also where no other tool is declared.
   const choice = request.tool_choice === undefined ? undefined : readToolChoice(request.tool_choice, names)
-  const { messages, byItem } = readItems(items, names)
+  const { messages, byItem } = readItems(items, names, continuation?.items)
   const { instructions } = request
   const system: Message[] = instructions === undefined || instructions === '' ? [] : [{ role: 'system', content: instructions }]
   const servers: ChatInput['mcp_servers'] = declared.servers.length === 0
@@ -47,12 +58,25 @@ export function responsesInput (call: ValidCall<ResponsesRequest>): DialectCall<
     ...choice !== undefined && hasTools(declared.tools, servers) && { tool_choice: choice },
     ...settingsOf(request)
   }
-  return { ...call, request: input, context: { id: `resp_${randomUUID().replaceAll('-', '')}`, request, names } }
+  const keep: KeepResponse | undefined = archive?.keeps !== true || request.store === false ? undefined : async response => {
+    try {
+      await archive.keep({ keyId: key.id, response, ...kept(identified(items), response), ...continuation !== undefined && { previous: continuation } })
+      return response
+    } catch (error) {
+      record.cause = error
+      return { ...response, store: false }
+    }
+  }
+  return { ...call, request: input, context: { id: itemId('resp'), request, names, ...keep !== undefined && { keep } } }
+}
+
+function kept ({ items: input, made }: IdentifiedItems, { output }: ResponseObject): Pick<ResponseToKeep, 'input' | 'itemIds'> {
+  return { input, itemIds: [...made, ...output.map(({ id }) => id)] }
 }
 
 /** Refuses what would need state that is not kept here. */
 function refuseStatefulFields (request: ResponsesRequest): void {
-  for (const name of ['conversation', 'prompt', 'previous_response_id'] as const) {
+  for (const name of ['conversation', 'prompt'] as const) {
     if (request[name] !== undefined) {
       throw new GatewayError('unsupported_parameter', { param: name, message: `\`${name}\` is not available. Send the entire conversation as \`input\`.` })
     }
@@ -62,11 +86,20 @@ function refuseStatefulFields (request: ResponsesRequest): void {
   }
 }
 
-function itemsOf ({ input }: ResponsesRequest): readonly InputItem[] {
+function itemsOf ({ input }: ResponsesRequest, { continuation, items: stored }: StoredInput): readonly InputItem[] {
   if (typeof input === 'string') return [{ type: 'message', role: 'user', content: input }]
+  if (continuation !== undefined && (input === undefined || input.length === 0)) return []
   if (input === undefined) throw new GatewayError('invalid_value', { param: 'input', message: '`input` is required.', shownCode: 'missing_required_parameter' })
   if (input.length === 0) throw new GatewayError('invalid_value', { param: 'input', message: '`input` must have at least one item.', shownCode: 'empty_array' })
-  return input
+  return stored.size === 0 ? input : input.map(item => withStored(item, stored))
+}
+
+/** Puts a stored item in the place of one that refers to it; reasoning gets the state that was left out. */
+function withStored (item: InputItem, stored: StoredInput['items']): InputItem {
+  const found = typeof item.id === 'string' ? stored.get(item.id) : undefined
+  if (found === undefined) return item
+  if (isReference(item)) return found
+  return 'type' in item && item.type === 'reasoning' && 'type' in found && found.type === 'reasoning' ? found : item
 }
 
 /** Returns the tools that items bring along. */

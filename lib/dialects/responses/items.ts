@@ -5,6 +5,7 @@
 
 import { GatewayError } from '../../core/errors.ts'
 import { openReasoning } from './reasoning-state.ts'
+import { shortened } from './stored-input.ts'
 import type { SentNames } from './sent-names.ts'
 import type { InputItem, InputPart, MessageItem, MessagePart, ReasoningItem } from '../../../schemas/response-items.ts'
 import type { AssistantPart, Message, TextPart, ToolCall, UserPart } from '../../../schemas/messages.ts'
@@ -29,11 +30,12 @@ interface Turn {
 /**
  * Reads the items of a request; those of tools that only OpenAI runs are left out.
  *
+ * @param earlier items of the conversation that the request continues; default: none
  * @throws GatewayError `invalid_value` naming the item: a call without its result or a result without its call, or a part that
  *   no other provider than OpenAI could take
  */
-export function readItems (items: readonly InputItem[], names: SentNames): Conversation {
-  return new Reader(names).read(items)
+export function readItems (items: readonly InputItem[], names: SentNames, earlier: readonly InputItem[] = []): Conversation {
+  return new Reader(names).read(items, earlier)
 }
 
 class Reader {
@@ -52,12 +54,14 @@ class Reader {
     this.#names = names
   }
 
-  read (items: readonly InputItem[]): Conversation {
+  read (items: readonly InputItem[], earlier: readonly InputItem[]): Conversation {
+    for (const item of earlier) this.#item(item, 'previous_response_id', -1)
     for (const [index, item] of items.entries()) this.#byItem[index] = this.#item(item, `input[${index}]`, index) ?? none
     this.#placeImages()
     const [open] = this.#openCalls
     if (open !== undefined) {
-      throw invalid('input', `No tool output found for function call ${open[0]} (\`input[${open[1]}]\`).`)
+      const [id, index] = open
+      throw invalid('input', `No tool output found for function call ${shortened(id)}${index < 0 ? '' : ` (\`input[${index}]\`)`}.`)
     }
     return { messages: this.#messages, byItem: this.#byItem }
   }
@@ -66,7 +70,7 @@ class Reader {
   #item (item: InputItem, path: string, index: number): Message | undefined {
     if (!('type' in item) || item.type === undefined || item.type === null) {
       if ('role' in item) return this.#message(item, path)
-      throw invalid(`${path}.id`, `Item with id '${shortened(item.id)}' not found.`)
+      throw notFound(item.id)
     }
     switch (item.type) {
       case 'message': return this.#message(item, path)
@@ -78,7 +82,7 @@ class Reader {
       case 'custom_tool_call_output':
         return this.#output(item, path)
       case 'mcp_call': return this.#serverCall(item, index)
-      case 'item_reference': throw invalid(`${path}.id`, `Item with id '${shortened(item.id)}' not found.`)
+      case 'item_reference': throw notFound(item.id)
       default: return undefined
     }
   }
@@ -222,6 +226,6 @@ function unsupported (param: string, message: string): GatewayError {
   return new GatewayError('unsupported_value', { param, message })
 }
 
-function shortened (text: string): string {
-  return text.length <= 80 ? text : `${text.slice(0, 80)}…`
+function notFound (id: string): GatewayError {
+  return invalid('input', `Item with id '${shortened(id)}' not found.`)
 }

@@ -6,8 +6,8 @@
  * another is open waits in line until that one is done.
  */
 
-import { randomUUID } from 'node:crypto'
 import { isObject } from '../../json/guards.ts'
+import { itemId } from './item-ids.ts'
 import { sealReasoning } from './reasoning-state.ts'
 import type { SentNames } from './sent-names.ts'
 import type { ChatEvent, FinishReason, Logprobs, ThinkingBlock, ToolResult } from '../../core/events.ts'
@@ -537,8 +537,4 @@ function flatAnnotation (annotation: unknown): Record<string, unknown> {
   if (!isObject(annotation)) return { type: 'url_citation', url: '', title: '', start_index: 0, end_index: 0 }
   const { type, url_citation: citation, ...rest } = annotation
   return isObject(citation) ? { type, start_index: 0, end_index: 0, title: '', url: '', ...citation, ...rest } : annotation
-}
-
-function itemId (prefix: string): string {
-  return `${prefix}_${randomUUID().replaceAll('-', '')}`
 }

@@ -8,7 +8,7 @@ import type { ResponseUsage } from '../../../schemas/response-items.ts'
 import type { ResponseObject, ResponsesTool } from '../../../schemas/responses.ts'
 
 /** Returns the response as it is when its answer begins: every field is there from the start. */
-export function startedResponse ({ head, context: { id, request } }: AnswerStart<ResponsesContext>): ResponseObject {
+export function startedResponse ({ head, context: { id, request, keep } }: AnswerStart<ResponsesContext>): ResponseObject {
   const { reasoning, text } = request
   return {
     id,
@@ -26,7 +26,7 @@ export function startedResponse ({ head, context: { id, request } }: AnswerStart
     parallel_tool_calls: request.parallel_tool_calls ?? true,
     previous_response_id: request.previous_response_id ?? null,
     reasoning: { effort: reasoning?.effort ?? null, summary: reasoning?.summary ?? reasoning?.generate_summary ?? null },
-    store: false,
+    store: keep !== undefined,
     background: request.background ?? false,
     service_tier: head.serviceTier ?? request.service_tier ?? 'auto',
     temperature: request.temperature ?? 1,

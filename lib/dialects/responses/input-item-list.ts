@@ -1,0 +1,50 @@
+/** One page of the items that a stored response was made of. */
+
+import { GatewayError } from '../../core/errors.ts'
+import type { StoredItem } from './archive.ts'
+import type { InputItemList } from '../../../schemas/responses.ts'
+
+const maxLimit = 100
+const defaultLimit = 20
+
+/**
+ * Returns the page that a query asks for: `limit`, `order` and `after`, the id of the last item of the page before.
+ *
+ * @param items in the order of the conversation
+ * @throws GatewayError `invalid_value` naming the parameter
+ */
+export function inputItemPage (items: readonly StoredItem[], query: string): InputItemList {
+  const given = new URLSearchParams(query)
+  const limit = limitOf(given.get('limit'))
+  const listed = orderOf(given.get('order')) === 'asc' ? items : items.toReversed()
+  const start = startOf(listed, given.get('after'))
+  const data = listed.slice(start, start + limit)
+  return {
+    object: 'list', data: [...data], first_id: data[0]?.id ?? '', last_id: data.at(-1)?.id ?? '', has_more: start + limit < listed.length
+  }
+}
+
+function limitOf (given: string | null): number {
+  if (given === null) return defaultLimit
+  const limit = Number(given)
+  if (Number.isInteger(limit) && limit >= 1 && limit <= maxLimit) return limit
+  throw invalid('limit', `\`limit\` must be a whole number from 1 to ${maxLimit}.`)
+}
+
+function orderOf (given: string | null): 'asc' | 'desc' {
+  if (given === null || given === 'desc') return 'desc'
+  if (given === 'asc') return 'asc'
+  throw invalid('order', '`order` must be `asc` or `desc`.')
+}
+
+/** Continues after the last item of that id: callers may have sent one twice, and pages must come to an end. */
+function startOf (listed: readonly StoredItem[], after: string | null): number {
+  if (after === null) return 0
+  const index = listed.findLastIndex(({ id }) => id === after)
+  if (index === -1) throw invalid('after', '`after` must be the id of an item of this response.')
+  return index + 1
+}
+
+function invalid (param: string, message: string): GatewayError {
+  return new GatewayError('invalid_value', { param, message })
+}

@@ -1,0 +1,55 @@
+/** Ids of responses and their items: a prefix for the kind, and 122 random bits, so that none can be guessed. */
+
+import { randomUUID } from 'node:crypto'
+import type { StoredItem } from './archive.ts'
+import type { InputItem } from '../../../schemas/response-items.ts'
+
+/** Returns `msg_…` and the like. */
+export function itemId (prefix: string): string {
+  return `${prefix}_${randomUUID().replaceAll('-', '')}`
+}
+
+const prefixes: Readonly<Record<string, string>> = {
+  message: 'msg',
+  reasoning: 'rs',
+  function_call: 'fc',
+  function_call_output: 'fco',
+  custom_tool_call: 'ctc',
+  custom_tool_call_output: 'ctco',
+  mcp_call: 'mcp',
+  mcp_list_tools: 'mcpl',
+  mcp_approval_request: 'mcpr',
+  mcp_approval_response: 'mcpa'
+}
+
+export interface IdentifiedItems {
+  readonly items: readonly StoredItem[]
+  /** The ids that were made here. */
+  readonly made: readonly string[]
+}
+
+/** Gives items the form in which they are listed: each has a type and an id, and messages a list of parts. */
+export function identified (items: readonly InputItem[]): IdentifiedItems {
+  const seen = new Set<string>()
+  const made: string[] = []
+  const listed = items.map((item): StoredItem => {
+    const type = 'type' in item && typeof item.type === 'string' ? item.type : 'message'
+    let id = typeof item.id === 'string' ? item.id : ''
+    if (id === '' || seen.has(id)) made.push(id = itemId(prefixes[type] ?? 'item'))
+    seen.add(id)
+    return { ...item, type, id, ...listedFields(item) } as StoredItem // the type is that of the item
+  })
+  return { items: listed, made }
+}
+
+function listedFields (item: InputItem): object {
+  if ('role' in item && 'content' in item) {
+    const isAnswer = item.role === 'assistant'
+    const parts = typeof item.content !== 'string' ? item.content : [{ type: isAnswer ? 'output_text' : 'input_text', text: item.content }]
+    return {
+      content: parts.map(part => part.type === 'output_text' ? { annotations: [], logprobs: [], ...part } : part),
+      status: 'status' in item ? item.status : 'completed'
+    }
+  }
+  return 'call_id' in item ? { status: 'status' in item ? item.status : 'completed' } : {}
+}

@@ -1,0 +1,56 @@
+/** Reads from stored responses what a request needs: the conversation that it continues, and the items that it refers to. */
+
+import { GatewayError } from '../../core/errors.ts'
+import type { Continuation, ResponseArchive, StoredItem } from './archive.ts'
+import type { InputItem } from '../../../schemas/response-items.ts'
+import type { ResponsesRequest } from '../../../schemas/responses.ts'
+
+export interface StoredInput {
+  readonly continuation?: Continuation
+  /** By id. */
+  readonly items: ReadonlyMap<string, StoredItem>
+}
+
+export const nothingStored: StoredInput = { items: new Map() }
+
+/**
+ * Reads what the request takes from stored responses; `undefined` for a request that takes nothing.
+ *
+ * @throws GatewayError `invalid_value` for a response that cannot be continued, `context_length_exceeded` for one that is too
+ *   long, `overloaded` while the store cannot be used
+ */
+export function readStored (request: ResponsesRequest, keyId: string, archive: ResponseArchive | undefined): Promise<StoredInput> | undefined {
+  const { previous_response_id: previous, input } = request
+  const ids = Array.isArray(input) ? input.flatMap(referredId) : []
+  if (previous === undefined && ids.length === 0) return undefined
+  return read(previous, ids, keyId, archive)
+}
+
+async function read (previous: string | undefined, ids: readonly string[], keyId: string, archive: ResponseArchive | undefined): Promise<StoredInput> {
+  const continuation = previous === undefined ? undefined : await archive?.continuation(keyId, previous)
+  if (previous !== undefined && continuation === undefined) throw previousNotFound(previous)
+  return { items: await archive?.items(keyId, ids) ?? new Map(), ...continuation !== undefined && { continuation } }
+}
+
+/** Returns the id of an item that stands for a stored one; reasoning without its state is looked up as well. */
+function referredId (item: InputItem): string[] {
+  const { id } = item
+  if (typeof id !== 'string') return []
+  if (isReference(item)) return [id]
+  return 'type' in item && item.type === 'reasoning' && !('encrypted_content' in item && typeof item.encrypted_content === 'string') ? [id] : []
+}
+
+/** Recognises a reference, which may come without its type. */
+export function isReference (item: InputItem): boolean {
+  return ('type' in item && item.type === 'item_reference') || (!('role' in item) && (item.type ?? null) === null)
+}
+
+function previousNotFound (id: string): GatewayError {
+  return new GatewayError('invalid_value', {
+    param: 'previous_response_id', shownCode: 'previous_response_not_found', message: `Previous response with id '${shortened(id)}' not found.`
+  })
+}
+
+export function shortened (text: string): string {
+  return text.length <= 80 ? text : `${text.slice(0, 80)}…`
+}

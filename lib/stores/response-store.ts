@@ -1,0 +1,216 @@
+/**
+ * Stores responses of the Responses API, each for the key that made it.
+ *
+ * A response holds its own input and output, and leads to the one it continues: a conversation takes as much room as was said
+ * in it. What was deleted or has expired is hidden at once; its row goes when no response that continues it is left.
+ */
+
+import { sql, type Kysely } from 'kysely'
+import { GatewayError } from '../core/errors.ts'
+import { storeUser, type UseStore } from './use-store.ts'
+import type { Database } from './database.ts'
+import type { ResponseRow, Tables } from './tables.ts'
+import type { Continuation, ResponseArchive, ResponseToKeep, StoredItem } from '../dialects/responses/archive.ts'
+import type { ResponseObject } from '../../schemas/responses.ts'
+
+export interface ResponseStoreOptions {
+  readonly keeps: boolean
+  /** Time a response is kept. */
+  readonly keepMs: number
+  /** Bytes kept for one key. */
+  readonly maxBytesPerKey: number
+  /** Bounds of a conversation that is read. */
+  readonly maxItems: number
+  readonly maxBytes: number
+}
+
+/** A key's size is counted again when this part of the bound was added. */
+const recountShare = 1 / 16
+
+/** Responses that are deleted at once when a key has too many. */
+const evictedAtOnce = 16
+
+export class ResponseStore implements ResponseArchive {
+  readonly #query: Kysely<Tables>
+  readonly #use: UseStore
+  readonly #options: () => ResponseStoreOptions
+  /** Bytes that were added for a key since it was counted. */
+  readonly #added = new Map<string, number>()
+
+  /** @param options read anew each time: they may change */
+  constructor (database: Pick<Database, 'query' | 'storeFileIntact'>, options: () => ResponseStoreOptions) {
+    this.#query = database.query
+    this.#use = storeUser(database, 'Stored responses')
+    this.#options = options
+  }
+
+  get keeps (): boolean {
+    return this.#options().keeps
+  }
+
+  async keep ({ keyId, previous, response, input, itemIds }: ResponseToKeep): Promise<void> {
+    const texts = { response: JSON.stringify(response), input: JSON.stringify(input) }
+    const sizeBytes = Buffer.byteLength(texts.response) + Buffer.byteLength(texts.input)
+    const nowMs = Date.now()
+    const row: ResponseRow = {
+      id: response.id,
+      key_id: keyId,
+      previous_id: previous?.id ?? null,
+      root_id: previous?.rootId ?? response.id,
+      status: response.status,
+      ...texts,
+      size_bytes: sizeBytes,
+      created_at_ms: nowMs,
+      expires_at_ms: nowMs + this.#options().keepMs,
+      owner: null,
+      lease_until_ms: 0
+    }
+    await this.#use(async () => await this.#query.insertInto('responses').values(row)
+      .onConflict(conflict => conflict.column('id').doUpdateSet({ status: row.status, ...texts, size_bytes: sizeBytes })).execute())
+    await this.#noteItems(keyId, response.id, itemIds)
+    await this.#makeRoom(keyId, sizeBytes)
+  }
+
+  /** Returns a response of a key, unless it is hidden. @throws GatewayError `overloaded` */
+  async find (keyId: string, id: string): Promise<ResponseObject | undefined> {
+    const row = await this.#use(async () => await this.#query.selectFrom('responses').select('response')
+      .where('id', '=', id).where('key_id', '=', keyId).where('expires_at_ms', '>', Date.now()).executeTakeFirst())
+    return row === undefined ? undefined : responseOf(row)
+  }
+
+  async continuation (keyId: string, id: string): Promise<Continuation | undefined> {
+    const rows = await this.#conversation(keyId, id)
+    const newest = rows?.at(-1)
+    if (rows === undefined || newest === undefined || !continuable.has(newest.status)) return undefined
+    const items = rows.flatMap(row => [...inputOf(row), ...outputOf(row)])
+    if (items.length > this.#options().maxItems) throw tooLong()
+    return { id, rootId: newest.root_id, items }
+  }
+
+  /**
+   * Returns all that a response was made of, from the first response of its conversation on; `undefined` for one that is unknown.
+   *
+   * @throws GatewayError `context_length_exceeded`, `overloaded`
+   */
+  async inputItems (keyId: string, id: string): Promise<readonly StoredItem[] | undefined> {
+    const rows = await this.#conversation(keyId, id)
+    return rows?.flatMap((row, index) => [...inputOf(row), ...index + 1 === rows.length ? [] : outputOf(row)])
+  }
+
+  async items (keyId: string, ids: readonly string[]): Promise<ReadonlyMap<string, StoredItem>> {
+    const found = new Map<string, StoredItem>()
+    if (ids.length === 0) return found
+    const wanted = new Set(ids)
+    const rows = await this.#use(async () => await this.#query.selectFrom('responses').select(['response', 'input'])
+      .where('expires_at_ms', '>', Date.now())
+      .where('id', 'in', query => query.selectFrom('response_items').select('response_id')
+        .where('key_id', '=', keyId).where('item_id', 'in', [...wanted])).execute())
+    for (const row of rows) {
+      for (const item of [...inputOf(row), ...outputOf(row)]) {
+        if (wanted.has(item.id)) found.set(item.id, item)
+      }
+    }
+    return found
+  }
+
+  /** Deletes a response of a key. @returns false when there is none. @throws GatewayError `overloaded` */
+  async remove (keyId: string, id: string): Promise<boolean> {
+    const hidden = await this.#use(async () => await this.#query.updateTable('responses').set({ expires_at_ms: 0 })
+      .where('id', '=', id).where('key_id', '=', keyId).where('expires_at_ms', '>', Date.now()).returning('id').executeTakeFirst())
+    if (hidden === undefined) return false
+    let next: string | null | undefined = id
+    while (next != null) next = await this.#dropUnused(next)
+    return true
+  }
+
+  /** Deletes conversations that have expired as a whole. @throws GatewayError `overloaded` */
+  async expire (nowMs: number): Promise<void> {
+    await this.#use(async () => await this.#query.deleteFrom('responses').where('expires_at_ms', '<=', nowMs)
+      .where(build => build.not(build.exists(build.selectFrom('responses as other').select('other.id')
+        .whereRef('other.root_id', '=', 'responses.root_id').where('other.expires_at_ms', '>', nowMs)))).execute())
+  }
+
+  /** Deletes a hidden response that nothing continues. @returns the one that it continued, if it was deleted */
+  async #dropUnused (id: string): Promise<string | null | undefined> {
+    const row = await this.#use(async () => await this.#query.deleteFrom('responses').where('id', '=', id).where('expires_at_ms', '=', 0)
+      .where(build => build.not(build.exists(build.selectFrom('responses as next').select('next.id').where('next.previous_id', '=', id))))
+      .returning('previous_id').executeTakeFirst())
+    return row?.previous_id
+  }
+
+  async #noteItems (keyId: string, responseId: string, ids: readonly string[]): Promise<void> {
+    if (ids.length === 0) return
+    const rows = ids.map(id => ({ key_id: keyId, item_id: id, response_id: responseId }))
+    await this.#use(async () => await this.#query.insertInto('response_items').values(rows)
+      .onConflict(conflict => conflict.columns(['key_id', 'item_id']).doNothing()).execute())
+  }
+
+  /** Hides the oldest responses of a key until the rest is within the bound; sums are made once in a while only. */
+  async #makeRoom (keyId: string, sizeBytes: number): Promise<void> {
+    const { maxBytesPerKey } = this.#options()
+    const added = (this.#added.get(keyId) ?? maxBytesPerKey) + sizeBytes
+    if (added < maxBytesPerKey * recountShare) {
+      this.#added.set(keyId, added)
+      return
+    }
+    this.#added.set(keyId, 0)
+    while (await this.#keptBytes(keyId) > maxBytesPerKey) {
+      await this.#use(async () => await this.#query.updateTable('responses').set({ expires_at_ms: 0 })
+        .where('id', 'in', query => query.selectFrom('responses').select('id').where('key_id', '=', keyId).where('expires_at_ms', '>', 0)
+          .orderBy('created_at_ms').limit(evictedAtOnce)).execute())
+      await this.expire(Date.now())
+    }
+  }
+
+  async #keptBytes (keyId: string): Promise<number> {
+    const { bytes } = await this.#use(async () => await this.#query.selectFrom('responses')
+      .select(({ fn }) => fn.sum<number | null>('size_bytes').as('bytes')).where('key_id', '=', keyId).executeTakeFirstOrThrow())
+    return bytes ?? 0
+  }
+
+  /**
+   * Returns the rows of a conversation up to a response, the first one first; `undefined` for a response that is unknown, and
+   * for a conversation of which a part is lost.
+   */
+  async #conversation (keyId: string, id: string) {
+    const { maxItems, maxBytes } = this.#options()
+    const links = await this.#use(async () => await this.#chain(keyId, id, maxItems)
+      .selectFrom('chain').select(['previous_id', 'size_bytes']).orderBy('depth').execute())
+    if (links.length > maxItems || links.reduce((sum, { size_bytes: bytes }) => sum + bytes, 0) > maxBytes) throw tooLong()
+    if (links.at(-1)?.previous_id !== null) return undefined
+    return await this.#use(async () => await this.#chain(keyId, id, maxItems)
+      .selectFrom('chain').innerJoin('responses', 'responses.id', 'chain.id')
+      .select(['responses.root_id', 'responses.status', 'responses.response', 'responses.input']).orderBy('chain.depth', 'desc').execute())
+  }
+
+  /** Begins a query on the rows of a conversation, from a response back to the first one. */
+  #chain (keyId: string, id: string, maxLinks: number) {
+    const columns = ['responses.id', 'responses.previous_id', 'responses.root_id', 'responses.status', 'responses.size_bytes'] as const
+    return this.#query.withRecursive('chain(id, previous_id, root_id, status, size_bytes, depth)', query => query.selectFrom('responses')
+      .select([...columns, sql<number>`0`.as('depth')])
+      .where('id', '=', id).where('key_id', '=', keyId).where('expires_at_ms', '>', Date.now())
+      .unionAll(query.selectFrom('responses').innerJoin('chain', 'chain.previous_id', 'responses.id')
+        .select([...columns, sql<number>`chain.depth + 1`.as('depth')]).where('chain.depth', '<', maxLinks)))
+  }
+}
+
+/** Statuses of responses that others may continue. */
+const continuable: ReadonlySet<string> = new Set(['completed', 'incomplete'])
+
+function responseOf ({ response }: Pick<ResponseRow, 'response'>): ResponseObject {
+  return JSON.parse(response) as ResponseObject // stored by `keep`
+}
+
+function inputOf ({ input }: Pick<ResponseRow, 'input'>): StoredItem[] {
+  return JSON.parse(input) as StoredItem[] // as above
+}
+
+function outputOf (row: Pick<ResponseRow, 'response'>): StoredItem[] {
+  return responseOf(row).output
+}
+
+function tooLong (): GatewayError {
+  return new GatewayError('context_length_exceeded', {
+    param: 'previous_response_id', message: 'The conversation that `previous_response_id` continues is too long.'
+  })
+}

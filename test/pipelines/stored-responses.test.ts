@@ -1,0 +1,167 @@
+import OpenAI from 'openai'
+import t from 'tap'
+import { chatAnswer, fakeUpstream, type Script, type SeenRequest } from '../support/upstream.ts'
+import { testGateway, testKey, upstreamAt, type TestGateway } from '../support/gateway.ts'
+import { streamEvents } from '../support/responses.ts'
+import { openDatabase, type Database } from '../../lib/stores/database.ts'
+import type { Settings } from '../../lib/core/settings.ts'
+import type { Test } from 'tap'
+
+const otherKey = 'another key'
+const model = 'openai/gpt-5'
+
+interface Place {
+  readonly api: TestGateway
+  readonly client: OpenAI
+  readonly database: Database
+  /** The messages of each request that the provider got. */
+  readonly asked: () => unknown[]
+}
+
+async function gateway (t: Test, database: Database, url: string, parts: Partial<Settings> = {}): Promise<Pick<Place, 'api' | 'client'>> {
+  const api = await testGateway(t, { providers: [upstreamAt(`${url}/v1`)], ...parts }, { [otherKey]: { id: 'key-2', name: 'other' } }, { database })
+  return { api, client: new OpenAI({ baseURL: `${api.url}/v1`, apiKey: testKey, maxRetries: 0 }) }
+}
+
+async function start (
+  t: Test, script: Script | ((request: SeenRequest, number: number) => Script) = (_, number) => ({ pieces: [chatAnswer(`answer ${number + 1}`)] }), parts: Partial<Settings> = {}
+): Promise<Place & { readonly url: string }> {
+  const provider = await fakeUpstream(script)
+  t.teardown(provider.close)
+  const database = await openDatabase(t.testdir())
+  t.teardown(database.close)
+  return {
+    ...await gateway(t, database, provider.url, parts),
+    url: provider.url,
+    database,
+    asked: () => provider.requests.map(({ json }) => Reflect.get(Object(json), 'messages') as unknown)
+  }
+}
+
+const user = (content: string) => ({ role: 'user', content })
+const storedUser = (text: string) => user([{ type: 'text', text }] as never)
+const assistant = (text: string) => ({ role: 'assistant', content: [{ type: 'text', text }] })
+
+t.test('a response is kept, whole and streamed, until it is deleted; other keys never see it', async t => {
+  const { api, client } = await start(t)
+  const whole = await client.responses.create({ model, input: 'Hello', tools: [{ type: 'mcp', server_label: 'a', server_url: 'https://a.example', authorization: 'canary', require_approval: 'never' }], tool_choice: 'none' })
+  t.equal(Reflect.get(whole, 'store'), true)
+  const { output_text: _, _request_id: _id, ...shown } = whole
+  t.strictSame(await (await api.get(`/v1/responses/${whole.id}`)).json(), shown)
+  t.notMatch(JSON.stringify(await (await api.get(`/v1/responses/${whole.id}`)).json()), 'canary')
+
+  const events = streamEvents(await (await api.post('/v1/responses', { model, input: 'Hello', stream: true })).text())
+  const last = events.at(-1) as unknown as { type: string, response: { id: string } }
+  t.equal(last.type, 'response.completed')
+  t.strictSame(await (await api.get(`/v1/responses/${last.response.id}`)).json(), last.response)
+
+  for (const path of [`/v1/responses/${whole.id}`, `/v1/responses/${whole.id}/input_items`, '/v1/responses/resp_unknown']) {
+    const refused = await api.get(path, { headers: { authorization: `Bearer ${otherKey}` } })
+    t.equal(refused.status, 404)
+    t.match(await refused.json(), { error: { type: 'invalid_request_error', code: null, param: 'response_id', message: /not found/ } })
+  }
+  t.equal((await api.get(`/v1/responses/${whole.id}`, { method: 'DELETE', headers: { authorization: `Bearer ${otherKey}` } })).status, 404)
+  t.strictSame(await (await api.get(`/v1/responses/${whole.id}`, { method: 'DELETE' })).json(), { id: whole.id, object: 'response', deleted: true })
+  t.equal((await api.get(`/v1/responses/${whole.id}`, { method: 'DELETE' })).status, 404)
+  await t.rejects(client.responses.retrieve(whole.id), { message: /^404 / })
+})
+
+t.test('nothing is kept with store: false, or where the operator says so', async t => {
+  const { database, client, api } = await start(t)
+  const response = await client.responses.create({ model, input: 'Hello', store: false })
+  t.equal(Reflect.get(response, 'store'), false)
+  await t.rejects(client.responses.retrieve(response.id), { message: /^404 / })
+  const refused = await api.post('/v1/responses', { model, input: 'More', previous_response_id: response.id })
+  t.equal(refused.status, 400)
+  t.match(await refused.json(), { error: {
+    code: 'previous_response_not_found', param: 'previous_response_id', type: 'invalid_request_error', message: `Previous response with id '${response.id}' not found.`
+  } })
+  const off = await start(t, undefined, { responses: { store: false, keepMs: 1000, maxBytesPerKey: 1024 } })
+  t.equal(Reflect.get(await off.client.responses.create({ model, input: 'Hello' }), 'store'), false)
+  t.strictSame(await database.query.selectFrom('responses').select('id').execute(), [])
+})
+
+t.test('a conversation goes on from response to response, also after a restart, without earlier instructions', async t => {
+  const { client, database, url, asked } = await start(t)
+  const first = await client.responses.create({ model, input: 'one', instructions: 'Be brief.' })
+  const second = await client.responses.create({ model, input: [{ role: 'user', content: [{ type: 'input_text', text: 'two' }] }], previous_response_id: first.id })
+  t.equal(second.previous_response_id, first.id)
+  const restarted = await gateway(t, database, url)
+  await restarted.client.responses.create({ model, input: 'three', previous_response_id: second.id, instructions: 'Be long.' })
+  t.match(asked().at(-1), [
+    { role: 'system', content: 'Be long.' }, storedUser('one'), assistant('answer 1'), storedUser('two'), assistant('answer 2'), user('three')
+  ])
+  const other = await restarted.api.post('/v1/responses', { model, input: 'x', previous_response_id: second.id }, { headers: { authorization: `Bearer ${otherKey}` } })
+  t.equal(other.status, 400)
+  t.match(await other.json(), { error: { code: 'previous_response_not_found' } })
+})
+
+t.test('a deleted response stays part of the conversations that go on from it', async t => {
+  const { client, asked, database } = await start(t)
+  const first = await client.responses.create({ model, input: 'one' })
+  const second = await client.responses.create({ model, input: 'two', previous_response_id: first.id })
+  await client.responses.delete(first.id)
+  await t.rejects(client.responses.create({ model, input: 'x', previous_response_id: first.id }), { message: /^400 / })
+  await client.responses.create({ model, input: 'three', previous_response_id: second.id, store: false })
+  t.match(asked().at(-1), [storedUser('one'), assistant('answer 1'), storedUser('two'), assistant('answer 2'), user('three')])
+  await client.responses.delete(second.id)
+  t.strictSame(await database.query.selectFrom('responses').select('id').execute(), [], 'nothing is left once nothing goes on from it')
+  t.strictSame(await database.query.selectFrom('response_items').select('item_id').execute(), [])
+})
+
+t.test('input items are listed in pages, with those of the conversation before', async t => {
+  const { api, client } = await start(t)
+  const first = await client.responses.create({ model, input: [user('a') as never, { role: 'developer', content: 'b' }] })
+  const second = await client.responses.create({ model, input: 'c', previous_response_id: first.id })
+  const texts = (list: { data: unknown[] }): string[] => list.data.map(item => {
+    const [part] = Reflect.get(Object(item), 'content') as Array<{ text: string }>
+    return part?.text ?? ''
+  })
+  const page = await client.responses.inputItems.list(second.id)
+  t.strictSame(texts(page), ['c', 'answer 1', 'b', 'a'])
+  t.match(page.data.at(-1), { id: /^msg_[0-9a-f]{32}$/, type: 'message', role: 'user', status: 'completed', content: [{ type: 'input_text', text: 'a' }] })
+  const all: unknown[] = []
+  for await (const item of client.responses.inputItems.list(second.id, { order: 'asc', limit: 1 })) all.push(item)
+  t.strictSame(texts({ data: all }), ['a', 'b', 'answer 1', 'c'])
+  t.match(await (await api.get(`/v1/responses/${second.id}/input_items?limit=2`)).json(), { object: 'list', has_more: true, first_id: page.data[0]?.id, last_id: page.data[1]?.id })
+  for (const query of ['limit=0', 'limit=101', 'limit=x', 'order=up', 'after=nothing']) {
+    const refused = await api.get(`/v1/responses/${second.id}/input_items?${query}`)
+    t.equal(refused.status, 400)
+    t.match(await refused.json(), { error: { param: query.split('=')[0], code: 'invalid_value' } })
+  }
+})
+
+t.test('an item reference stands for the stored item; one that is unknown is refused', async t => {
+  const { api, client, asked } = await start(t)
+  const first = await client.responses.create({ model, input: 'one' })
+  const [item] = first.output
+  await client.responses.create({ model, input: [user('one') as never, { type: 'item_reference', id: item?.id ?? '' }, { id: item?.id } as never, user('two') as never] })
+  t.match(asked().at(-1), [user('one'), { role: 'assistant', content: [{ text: 'answer 1' }, { text: 'answer 1' }] }, user('two')])
+  for (const headers of [{}, { authorization: `Bearer ${otherKey}` }]) {
+    const id = 'authorization' in headers ? item?.id : 'msg_unknown'
+    const refused = await api.post('/v1/responses', { model, input: [{ type: 'item_reference', id }] }, { headers })
+    t.equal(refused.status, 400)
+    t.match(await refused.json(), { error: { message: `Item with id '${id}' not found.`, param: 'input', type: 'invalid_request_error' } })
+  }
+})
+
+t.test('a failed response can be fetched but not continued; a store that cannot be written to does not cost the answer', async t => {
+  const { api, client, database } = await start(t, { pieces: ['data: {"choices":[{"index":0,"delta":{"content":"Hel"}}]}\n\n'], headers: { 'content-type': 'text/event-stream' }, then: 'fin' })
+  const last = streamEvents(await (await api.post('/v1/responses', { model, input: 'x', stream: true })).text()).at(-1) as unknown as { response: { id: string } }
+  t.match(await (await api.get(`/v1/responses/${last.response.id}`)).json(), { status: 'failed', error: { code: 'server_error' } })
+  await t.rejects(client.responses.create({ model, input: 'x', previous_response_id: last.response.id }), { code: 'previous_response_not_found' })
+
+  const good = await start(t)
+  await good.database.query.schema.dropTable('responses').execute()
+  t.equal(Reflect.get(await good.client.responses.create({ model, input: 'x' }), 'store'), false)
+  t.equal((await good.api.get('/v1/responses/resp_1')).status, 503)
+  await database.query.selectFrom('responses').select('id').execute()
+})
+
+t.test('a caller who leaves before the end leaves nothing behind', async t => {
+  const { api, database } = await start(t, { pieces: ['data: {"choices":[{"index":0,"delta":{"content":"Hel"}}]}\n\n'], headers: { 'content-type': 'text/event-stream' }, then: 'stall' })
+  const response = await api.post('/v1/responses', { model, input: 'x', stream: true })
+  await response.body?.cancel()
+  await api.gateway.close()
+  t.strictSame(await database.query.selectFrom('responses').select('id').execute(), [])
+})

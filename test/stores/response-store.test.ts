@@ -1,0 +1,87 @@
+import t from 'tap'
+import { openDatabase } from '../../lib/stores/database.ts'
+import { ResponseStore, type ResponseStoreOptions } from '../../lib/stores/response-store.ts'
+import { startedResponse } from '../../lib/dialects/responses/response-object.ts'
+import { responsesStart } from '../support/responses.ts'
+import type { Test } from 'tap'
+import type { EarlierResponse, StoredItem } from '../../lib/dialects/responses/archive.ts'
+
+const item = (id: string, text = id): StoredItem => ({ type: 'message', id, role: 'user', content: [{ type: 'input_text', text }] })
+
+async function open (t: Test, options: Partial<ResponseStoreOptions> = {}) {
+  const database = await openDatabase(t.testdir())
+  t.teardown(database.close)
+  const store = new ResponseStore(database, () => ({ keeps: true, keepMs: 60_000, maxBytesPerKey: 1_000_000, maxItems: 100, maxBytes: 1_000_000, ...options }))
+  const keep = async (id: string, input: readonly StoredItem[], previous?: EarlierResponse, keyId = 'key-1'): Promise<EarlierResponse> => {
+    const response = { ...startedResponse(responsesStart()), id, status: 'completed' as const }
+    await store.keep({ keyId, response, input, itemIds: input.map(({ id }) => id), ...previous !== undefined && { previous } })
+    return { id, rootId: previous?.rootId ?? id }
+  }
+  const left = async (): Promise<string[]> => (await database.query.selectFrom('responses').select('id').orderBy('id').execute()).map(({ id }) => id)
+  return { database, store, keep, left }
+}
+
+t.test('a conversation is read from its first response on, however it branches', async t => {
+  const { store, keep } = await open(t)
+  const first = await keep('a', [item('1'), item('2')])
+  const second = await keep('b', [item('3')], first)
+  await keep('c', [item('4')], second)
+  await keep('d', [item('5')], first)
+  t.match(await store.continuation('key-1', 'c'), { id: 'c', rootId: 'a', items: ['1', '2', '3', '4'].map(id => ({ id })) })
+  t.match(await store.continuation('key-1', 'd'), { items: [{ id: '1' }, { id: '2' }, { id: '5' }] })
+  t.equal(await store.continuation('key-2', 'c'), undefined)
+  t.same([...(await store.items('key-1', ['3', '5', 'none'])).keys()].toSorted(), ['3', '5'])
+  t.equal((await store.items('key-2', ['3'])).size, 0)
+})
+
+t.test('conversations that are too long are refused before they are read', async t => {
+  const { store, keep } = await open(t, { maxItems: 2 })
+  const first = await keep('a', [item('1'), item('2')])
+  t.ok(await store.continuation('key-1', 'a'))
+  const second = await keep('b', [item('3')], first)
+  await t.rejects(store.continuation('key-1', 'b'), { code: 'context_length_exceeded' })
+  await keep('c', [], second)
+  await t.rejects(store.continuation('key-1', 'c'), { code: 'context_length_exceeded' })
+})
+
+t.test('a conversation expires as a whole, and is hidden from the moment on', async t => {
+  const { store, keep, left, database } = await open(t)
+  const first = await keep('a', [item('1')])
+  await keep('b', [item('2')], first)
+  await keep('x', [item('3')])
+  const past = Date.now() - 1
+  await database.query.updateTable('responses').set({ expires_at_ms: past }).where('id', 'in', ['a', 'x']).execute()
+  t.equal(await store.find('key-1', 'a'), undefined)
+  t.equal((await store.items('key-1', ['1'])).size, 0)
+  await store.expire(Date.now())
+  t.same(await left(), ['a', 'b'])
+  t.match(await store.continuation('key-1', 'b'), { items: [{ id: '1' }, { id: '2' }] })
+  await database.query.updateTable('responses').set({ expires_at_ms: past }).execute()
+  await store.expire(Date.now())
+  t.same(await left(), [])
+})
+
+t.test('deleting the last of a conversation deletes those before it that were deleted earlier', async t => {
+  const { store, keep, left } = await open(t)
+  const first = await keep('a', [item('1')])
+  const second = await keep('b', [item('2')], first)
+  await keep('c', [item('3')], second)
+  t.equal(await store.remove('key-1', 'b'), true)
+  t.equal(await store.remove('key-1', 'b'), false)
+  t.equal(await store.remove('key-2', 'c'), false)
+  t.same(await left(), ['a', 'b', 'c'])
+  await store.remove('key-1', 'c')
+  t.same(await left(), ['a'])
+})
+
+t.test('a key has room for so many bytes: the oldest responses go first', async t => {
+  const { store, keep, left } = await open(t, { maxBytesPerKey: 100_000 })
+  await keep('other', [item('o', 'x'.repeat(50_000))], undefined, 'key-2')
+  for (let number = 10; number < 60; number++) await keep(`r${number}`, [item(`${number}`, 'x'.repeat(9_000))])
+  const ids = await left()
+  t.ok(ids.includes('other'))
+  t.ok(ids.includes('r59'))
+  t.notOk(ids.includes('r10'))
+  t.ok(ids.length < 20, `${ids.length} are left`)
+  t.ok(await store.find('key-1', 'r59'))
+})
