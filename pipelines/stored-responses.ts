@@ -12,7 +12,7 @@ import { ErrorBody } from '../schemas/errors.ts'
 import { DeletedResponse, InputItemList, ResponseObject } from '../schemas/responses.ts'
 import type { Docs } from './docs.ts'
 
-const common = { group: 'Responses', errors: ['invalid_value', 'not_found'], errorBody: ErrorBody } as const
+const common = { group: 'Responses', errors: ['not_found'], errorBody: ErrorBody } as const
 
 export const retrieveResponseDocs: Docs = {
   ...common,
@@ -31,6 +31,7 @@ export const deleteResponseDocs: Docs = {
 export const listInputItemsDocs: Docs = {
   ...common,
   operationId: 'listInputItems',
+  errors: ['invalid_value', 'not_found', 'context_length_exceeded'],
   summary: 'List the items that a stored response was made of, those of the conversation before it included.',
   query: {
     limit: { description: 'Number of items, from 1 to 100. Default: 20.', type: 'integer' },

@@ -183,7 +183,10 @@ t.test('stored responses', async () => {
     await compare({ path: `${storedResponse}/input_items`, method: 'get', response: await api.get(`/v1/responses/${id}/input_items?limit=${limit}`) })
   }
   await compare({ path: storedResponse, method: 'get', response: await api.get(`/v1/responses/${id}`) })
-  await compare({ path: storedResponse, method: 'delete', response: await api.get(`/v1/responses/${id}`, { method: 'DELETE' }) })
+  for (const _ of [200, 404]) await compare({ path: storedResponse, method: 'delete', response: await api.get(`/v1/responses/${id}`, { method: 'DELETE' }) })
+  for (const rest of ['', '/input_items']) {
+    await compare({ path: storedResponse + rest, method: 'get', response: await api.get(`/v1/responses/${id}${rest}`) })
+  }
 })
 
 t.test('chat with tools of MCP servers', async t => {
