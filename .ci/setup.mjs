@@ -28,7 +28,7 @@ checkNode()
 if (Object.values(pending()).includes(true)) {
   takeLock()
   try {
-    // Looked at again: the process that held the lock may have done it all.
+    // Looked at again: the process that had the lock may have done it all.
     const { install, compile, plugins } = pending()
     // No package runs a script of its own: none needs to.
     if (install) run('installing dependencies', 'npm', ['ci', '--include=dev', '--ignore-scripts', '--no-audit', '--no-fund', '--loglevel=error'])

@@ -66,7 +66,7 @@ function wanted ({ name, quick }: Lane): boolean {
   return named(name) && (quick || !flags.quick)
 }
 
-/** Tells whether `--lanes` selects it; without the option everything is selected. */
+/** Returns whether `--lanes` selects it; without the option everything is selected. */
 function named (name: string): boolean {
   return flags.lanes?.split(';').some(part => name.includes(part)) ?? true
 }

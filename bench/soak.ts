@@ -26,7 +26,7 @@ const scenarios = [
 ]
 
 console.log(`${new Date().toISOString().slice(0, 10)}, Node ${process.version}, ${cpus()[0]?.model.trim()}, ${availableParallelism()} cores\n`)
-console.log('| Scenario | Promise | Held | Measured |\n| --- | --- | --- | --- |')
+console.log('| Scenario | Promise | Kept | Measured |\n| --- | --- | --- | --- |')
 let [passed, failed] = [0, 0]
 for (const { name, run } of scenarios) {
   if (!name.includes(flags.only)) continue

@@ -4,7 +4,7 @@
  *     npx tsc && node own-stage.js
  *
  * `shout` changes the text of every answer on its way, streamed or complete: it sees events, so it
- * need not know which provider answered or how the answer will be sent.
+ * need not know which provider was called or how the answer will be sent.
  */
 
 import { chatCompletions } from 'headgate/pipelines'

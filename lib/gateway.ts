@@ -204,7 +204,7 @@ export async function createGateway (settings: Settings, given: GatewayParts): P
 
   /** Services of earlier configurations whose calls have not all ended. */
   const outgoing = new Set<OwnedServices>()
-  /** One reload at a time: the last one asked for is the one that stays. */
+  /** One reload at a time: the last one requested is the one that stays. */
   let reloaded: Promise<void> = Promise.resolve()
   const applySettings = async (next: Settings): Promise<void> => {
     const opened = createServices(next, { ...parts, previous: services })

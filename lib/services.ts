@@ -20,7 +20,7 @@ export interface Services {
   readonly toolServers: ToolServers
   readonly abandonedAnswers: AbandonedAnswers
   readonly routeHealth: RouteHealth
-  /** Absent without a store: nothing is deferred then, calls are answered at once. */
+  /** Absent without a store: nothing is deferred then, calls are completed at once. */
   readonly deferrals?: Deferrals
   /** Absent without a store: no response is kept then. */
   readonly responseStore?: ResponseStore

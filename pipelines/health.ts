@@ -1,6 +1,6 @@
 /**
- * Says whether the service runs, and whether calls may be sent to it. `/health` tells people, with a key unless the
- * operator opened it; `/livez` and `/readyz` tell orchestrators, without a key, and say nothing
+ * Says whether the service runs, and whether calls may be sent to it. `/health` is for people, with a key unless the
+ * operator opened it; `/livez` and `/readyz` are for orchestrators, without a key, and say nothing
  * but the status.
  */
 

@@ -60,7 +60,7 @@ export const countTokensDocs: Docs = {
   request: { schema: CountTokensRequest },
   answers: [{ description: 'The count: an estimate that is rather too high.', schema: TokenCount }],
   errorBody: MessagesErrorBody,
-  headers: { 'request-id': 'The id of the call, as `x-request-id`.', 'x-headgate-token-count': '`estimate`: the provider was not asked.' },
+  headers: { 'request-id': 'The id of the call, as `x-request-id`.', 'x-headgate-token-count': '`estimate`: the provider was not called.' },
   errors: ['invalid_value', 'model_not_found', 'unknown_provider']
 }
 

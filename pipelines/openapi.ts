@@ -61,7 +61,7 @@ export const openApiDocs: Docs = {
   open: true
 }
 
-/** Answers with the document of these endpoints, which is printed once, when it is first asked for. */
+/** Answers with the document of these endpoints, which is printed once, when it is first requested. */
 export function openApi (endpoints: readonly EndpointDoc[], version: string): Handler<Call> {
   let body: string | undefined
   return async () => {

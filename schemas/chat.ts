@@ -254,7 +254,7 @@ const routing = {
 const { stream: _stream, stream_options: _streamOptions, ...form } = output
 const { deferred: _deferred, cachedContent: _cachedContent, ...ofProviders } = providerFields
 
-/** The settings a model may be given as defaults: how it answers, not what it is asked or how it is sent. */
+/** The settings a model may be given as defaults: how it answers, not what it is sent or how. */
 export const ModelSettings = Type.Object({
   ...sampling,
   ...form,

@@ -152,7 +152,7 @@ const toolServerFields = {
 const answerFields = {
   id: Type.String({ description: 'The same in every chunk of an answer.' }),
   created: Type.Integer({ description: 'Unix time in seconds.' }),
-  model: Type.String({ description: 'The model that answered.' }),
+  model: Type.String({ description: 'The model that produced the answer.' }),
   service_tier: Type.Optional(ServiceTier),
   system_fingerprint: Type.Optional(Type.String())
 }

@@ -91,7 +91,7 @@ const SlowStreamConfig = Closed({
   first_output_ms: Type.Optional(Type.Integer({
     minimum: 1,
     maximum: hour,
-    description: 'Longest wait for the first output of a stream. After it the next model of the call is asked instead, if there is one.'
+    description: 'Longest wait for the first output of a stream. After it the next model of the call is tried instead, if there is one.'
   })),
   pause_ms: Type.Optional(Type.Integer({
     minimum: 1, maximum: hour, description: 'Longest pause between two events of an answer that has begun. After it the answer ends with an error.'
@@ -451,7 +451,7 @@ const MetricsConfig = Closed({
 const DeferredConfig = Section({
   for_all_providers: Type.Boolean({
     default: false,
-    description: 'Run deferred calls in the gateway for providers that cannot defer. When off, such calls are answered at once.'
+    description: 'Run deferred calls in the gateway for providers that cannot defer. When off, such calls are completed at once.'
   }),
   keep_ms: Milliseconds(day, 'Time a deferred answer is kept.', 30 * day),
   max_pending: Count(1000, 'Maximum number of pending deferred calls. A key may use at most half of the remaining capacity.', 100_000),

@@ -38,14 +38,14 @@ export const Embedding = Type.Object({
   object: Type.Literal('embedding'),
   index: Type.Integer({ description: 'Index of the input, from 0.' }),
   embedding: Type.Union([Type.Array(Type.Number()), Type.String()], {
-    description: 'The vector, in the form that was asked for.'
+    description: 'The vector, in the form that was requested.'
   })
 })
 
 export const EmbeddingList = Type.Object({
   object: Type.Literal('list'),
   data: Type.Array(Embedding, { description: 'One per input, in the same order.' }),
-  model: Type.String({ description: 'The model that answered.' }),
+  model: Type.String({ description: 'The model that produced the answer.' }),
   usage: Type.Object({
     prompt_tokens: Type.Integer(),
     total_tokens: Type.Integer()

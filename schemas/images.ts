@@ -1,7 +1,7 @@
 /**
  * POST /v1/images/generations, /v1/images/edits and /v1/images/variations.
  *
- * A schema says what any image model may be asked. What one model allows of it, its sizes for
+ * A schema says what any image model may be sent. What one model allows of it, its sizes for
  * instance, is in `lib/images/rules`.
  */
 

@@ -22,6 +22,6 @@ export const OcrAnswer = Type.Object({
     index: Type.Integer({ description: 'From 0, without gaps.' }),
     markdown: Type.String()
   })),
-  model: Type.String({ description: 'The model that answered.' })
+  model: Type.String({ description: 'The model that produced the answer.' })
 })
 export type OcrAnswer = Static<typeof OcrAnswer>

@@ -4,7 +4,7 @@ import { Type, type Static } from 'typebox'
 import { OneOf } from './nullable.ts'
 
 export const RouteCandidate = Type.Object({
-  rank: Type.Integer({ minimum: 1, description: 'Place in the order: 1 is asked first.' }),
+  rank: Type.Integer({ minimum: 1, description: 'Place in the order: 1 is tried first.' }),
   model: Type.String({ description: 'Its id.' }),
   provider: Type.String(),
   score: Type.Optional(Type.Number({
@@ -21,21 +21,21 @@ export const RouteCandidate = Type.Object({
     minimum: 0, description: 'Cost of the estimated prompt and of `max_completion_tokens`, or 1,000 tokens, if its price is known.'
   })),
   state: OneOf(['ready', 'rate_limited', 'circuit_open', 'unsuitable'], {
-    description: '`rate_limited`: its provider asked for a pause. `circuit_open`: it has failed too often. Both ' +
-      'are asked after all others. `unsuitable`: it is not asked, because it ' +
+    description: '`rate_limited`: its provider wants a pause. `circuit_open`: it has failed too often. Both ' +
+      'are tried after all others. `unsuitable`: it is not tried, because it ' +
       'does not serve this endpoint or for the reason given.'
   }),
   credentials: Type.Optional(Type.Object({
     ready: Type.Integer({ minimum: 0, description: 'Those that are not cooling down.' }), total: Type.Integer({ minimum: 2 })
   }, { description: 'Keys of the gateway at the provider, where it has several.' })),
   until: Type.Optional(Type.String({ format: 'date-time', description: 'End of the cooldown, if known.' })),
-  reason: Type.String({ description: 'What gave it its place, or why it is not asked, as in `x-headgate-route`.' })
+  reason: Type.String({ description: 'What gave it its place, or why it is not tried, as in `x-headgate-route`.' })
 })
 export type RouteCandidate = Static<typeof RouteCandidate>
 
 export const RouteDecision = Type.Object({
   object: Type.Literal('route.decision'),
   requested: Type.String({ description: 'The requested models.' }),
-  candidates: Type.Array(RouteCandidate, { description: 'In the order in which they would be asked.' })
+  candidates: Type.Array(RouteCandidate, { description: 'In the order in which they would be tried.' })
 }, { description: 'The answer to a dry run. It holds for this moment and the process that gave it.' })
 export type RouteDecision = Static<typeof RouteDecision>

@@ -26,7 +26,7 @@ function pour (response: ServerResponse, piece: () => string | Buffer, most = In
   more()
 }
 
-/** The ways a provider may misbehave, by the name of the model that is asked. */
+/** The ways a provider may misbehave, by the name of the model that is called. */
 const behaviours: Readonly<Record<string, { readonly streamed: boolean, readonly answer: (response: ServerResponse) => void }>> = {
   'a gzip bomb of 200 MB': {
     streamed: false,
@@ -54,7 +54,7 @@ const behaviours: Readonly<Record<string, { readonly streamed: boolean, readonly
   'events without text': { streamed: true, answer: response => pour(response.writeHead(200, stream), () => ': still here\n\n', 200_000) }
 }
 
-/** Providers that lie about size, shape and number: each call ends, memory is bounded, others are answered at once. */
+/** Providers that lie about size, shape and number: each call ends, memory is bounded, others are served at once. */
 export const hostileProviders: Scenario = {
   name: 'hostile providers',
   run: async () => {

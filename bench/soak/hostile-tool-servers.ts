@@ -25,11 +25,11 @@ const behaviours: Readonly<Record<string, Behaviour>> = {
     })
   },
   'a result of 30 MB': { ...plain, call: id => result(id, { content: [{ type: 'text', text: 'x'.repeat(30_000_000) }] }) },
-  'a call that is never answered': { ...plain, call: () => undefined },
+  'a call that never returns': { ...plain, call: () => undefined },
   'an answer that is not JSON': { ...plain, call: () => '{]' }
 }
 
-/** Tool servers of a caller that misbehave: the call ends, others are answered meanwhile. */
+/** Tool servers of a caller that misbehave: the call ends, others are served meanwhile. */
 export const hostileToolServers: Scenario = {
   name: 'hostile tool servers',
   run: async () => {

@@ -42,7 +42,7 @@ export const kills: Scenario = {
       const known = new Set(found)
       const missing = [...succeeded].filter(id => !known.has(id)).length
       return [
-        finding('no answered call lacks its row', succeeded.size > rounds && missing === 0, `${rounds} kills, ${succeeded.size} answered, ${missing} without a row`),
+        finding('no completed call lacks its row', succeeded.size > rounds && missing === 0, `${rounds} kills, ${succeeded.size} completed, ${missing} without a row`),
         finding('no call has two rows', found.length === known.size, `${found.length - known.size} double rows`)
       ]
     } finally {

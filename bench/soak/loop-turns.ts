@@ -5,7 +5,7 @@
  * A turn is the time between two runs of a timer of a millisecond. What it took for its input is the
  * processor time of the process in it, no more than the turn itself, without the pauses of the
  * garbage collector that V8 reports for it: a process that waits for a processor, or collects what
- * other calls have left, has not been held up by the input.
+ * other calls have left, has not been delayed by the input.
  */
 
 import { renameSync, writeFileSync } from 'node:fs'

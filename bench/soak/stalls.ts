@@ -205,7 +205,7 @@ export const stalls: Scenario = {
           const seen = await longest()
           if (process.env['SOAK_VERBOSE'] !== undefined) console.error(`${seen.workMs.toFixed(0)} ms of ${seen.turnMs.toFixed(0)} ms, garbage collector ${seen.gcMs.toFixed(0)}: ${status} ${input.name}`)
           gcMs = Math.max(gcMs, seen.maxGcMs)
-          if (seen.workMs > worst.workMs) [worst, worstName] = [seen, `${input.name}, answered ${status}`]
+          if (seen.workMs > worst.workMs) [worst, worstName] = [seen, `${input.name}, status ${status}`]
         }
         findings.push(finding(`${name}: less than ${maxTurnMs} ms in a turn`, worst.workMs < maxTurnMs * loadFactor(),
          

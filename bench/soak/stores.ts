@@ -39,7 +39,7 @@ async function locked (short: boolean): Promise<Finding> {
     await unlocked
     const all = await eventually(() => world.ledgerIds().length === calls, 20_000)
     return finding('another process holds the write lock: calls go on, every row is written afterwards', good === calls && all,
-      `${lockMs / 1000} s; ${good} of ${calls} answered, p50 ${percentile(sorted, 0.5).toFixed(1)} ms, max ${sorted.at(-1)?.toFixed(0)} ms; ${world.ledgerIds().length} rows`)
+      `${lockMs / 1000} s; ${good} of ${calls} succeeded, p50 ${percentile(sorted, 0.5).toFixed(1)} ms, max ${sorted.at(-1)?.toFixed(0)} ms; ${world.ledgerIds().length} rows`)
   } finally {
     await world.stop()
   }
@@ -94,7 +94,7 @@ async function lost (how: 'deleted' | 'replaced'): Promise<Finding> {
     const all = await eventually(() => world.ledgerIds().length >= 50)
     const healthy = (await world.degraded()).length === 0
     return finding(`the file is ${how}: calls go on, /health says so, the next start has the records since`, good === 50 && said && all && healthy,
-      `${good} of 50 answered; /health ${JSON.stringify(degraded)}; ${world.ledgerIds().length} rows after the next start`)
+      `${good} of 50 succeeded; /health ${JSON.stringify(degraded)}; ${world.ledgerIds().length} rows after the next start`)
   } finally {
     await world.stop()
   }
@@ -119,7 +119,7 @@ async function damaged (): Promise<Finding> {
     closeSync(file)
     other.close()
     return finding('the file is overwritten while a gateway runs: calls go on, and /health says so', good === 300 && said,
-      `${good} of 300 answered; /health ${JSON.stringify(degraded)}`)
+      `${good} of 300 succeeded; /health ${JSON.stringify(degraded)}`)
   } finally {
     await world.stop()
   }
@@ -141,7 +141,7 @@ async function backedUp (short: boolean): Promise<Finding> {
     const rows = database.prepare('select call_id from usage').all().length
     database.close()
     return finding('`headgate backup` under load: a complete copy, and no row is lost', good === calls && all && check === 'ok' && rows >= 100,
-      `${good} of ${calls} answered; the copy is ${check} and has ${rows} rows; ${world.ledgerIds().length} rows in the store`)
+      `${good} of ${calls} succeeded; the copy is ${check} and has ${rows} rows; ${world.ledgerIds().length} rows in the store`)
   } finally {
     await world.stop()
   }
@@ -176,7 +176,7 @@ async function full (): Promise<Finding[]> {
       rmSync(join(disk, 'ballast'))
       const written = await eventually(() => world.ledgerIds().length >= 520, 20_000)
       return finding('a full disk: calls go on, /health says so, and rows are written once there is room', good === 500 && said && written,
-        `${good} of 500 answered; /health ${JSON.stringify(degraded)}; ${world.ledgerIds().length} rows afterwards`)
+        `${good} of 500 succeeded; /health ${JSON.stringify(degraded)}; ${world.ledgerIds().length} rows afterwards`)
     } finally {
       await world.stop()
     }

@@ -36,9 +36,9 @@ export const unreliableProviders: Scenario = {
       const healthy = await ask(more)
       const share = shaky.good / calls
       return [
-        finding('99.9 % of calls are answered through a list', share >= 0.999, `${(share * 100).toFixed(2)} % of ${calls}, ${shaky.perCall.toFixed(2)} requests per call`),
+        finding('99.9 % of calls succeed through a list', share >= 0.999, `${(share * 100).toFixed(2)} % of ${calls}, ${shaky.perCall.toFixed(2)} requests per call`),
         finding('all down costs at most 1.2 requests per call', down.perCall <= 1.2, `${down.perCall.toFixed(2)} requests per call`),
-        finding('calls are answered once providers have recovered', healthy.good === more, `${healthy.good} of ${more}`)
+        finding('calls succeed once providers have recovered', healthy.good === more, `${healthy.good} of ${more}`)
       ]
     } finally {
       await world.stop()

@@ -121,7 +121,7 @@ async function started (port: number, headers: Record<string, string>, command: 
   return { ...await start(command, async () => await answers(port, headers)), port }
 }
 
-/** Tells whether a chat request gets its 200: being ready means nothing less. */
+/** Returns whether a chat request gets its 200: being ready means nothing less. */
 async function answers (port: number, headers: Record<string, string>): Promise<boolean> {
   return await new Promise(resolve => {
     const answer = request({

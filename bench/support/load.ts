@@ -20,7 +20,7 @@ export interface Job {
   readonly warmUpMs: number
   readonly durationMs: number
   /**
-   * `loop`: each caller asks again as soon as it is answered. `hold`: each asks once, and the
+   * `loop`: each caller asks again as soon as it has its answer. `hold`: each asks once, and the
    * time counts from when all have their first byte. `deaf`: as `hold`, but without reading.
    */
   readonly mode: 'loop' | 'hold' | 'deaf'

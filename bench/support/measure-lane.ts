@@ -19,7 +19,7 @@ export interface Sample extends JobResult {
 export interface Times {
   readonly warmUpMs: number
   readonly durationMs: number
-  /** Asked for instead of chat completions. */
+  /** Requested instead of chat completions. */
   readonly path?: string
 }
 

@@ -21,7 +21,7 @@ export class CallCancellation implements CallSignal {
     return this.#reason
   }
 
-  /** A standard signal, made when it is first asked for. */
+  /** A standard signal, made when it is first requested. */
   get standard (): AbortSignal {
     if (this.#controller === undefined) {
       this.#controller = new AbortController()

@@ -2,7 +2,7 @@ import type { CallSignal } from '../core/call-signal.ts'
 
 /**
  * Lets a few pieces of heavy work through at a time, fairly: the next belongs to the owner with the
- * least running, in turns, so no owner has two while another waits for the first, and who
+ * least running, alternately, so no owner has two while another waits for the first, and who
  * sends a lot waits no longer than others. Where a turn is to cost nothing, as in front of
  * every request, take `Semaphore`.
  */

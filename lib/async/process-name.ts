@@ -1,4 +1,4 @@
-/** Names of processes: they tell other processes, in a shared file or folder, whether one still lives. */
+/** Names of processes: they show other processes, in a shared file or folder, whether one still lives. */
 
 import { createHash, randomBytes } from 'node:crypto'
 import { hostname } from 'node:os'

@@ -1,7 +1,7 @@
 /**
  * A semaphore with a bounded queue.
  *
- * The line is fair to owners: each is served in turn, first come first served among its own, so one who
+ * The line is fair to owners: each is served alternately, first come first served among its own, so one who
  * sends much waits behind itself. When the line is full, the owner with most in it loses its latest. What
  * waits is a function that is called when a place is free: with a place free, `acquire` costs no promise.
  */
@@ -15,7 +15,7 @@ export interface Waiter {
 
 export class Semaphore {
   readonly #maxWaiting: number
-  /** Owners in the order of their turns. */
+  /** Owners in the order in which they are served. */
   readonly #lines = new Map<string, Set<Waiter>>()
   readonly #whenIdle: Array<() => void> = []
   #waiting = 0
@@ -33,7 +33,7 @@ export class Semaphore {
     return this.#waiting
   }
 
-  /** @param owner whose turn it takes: the id of a key */
+  /** @param owner who waits: the id of a key */
   acquire (waiter: Waiter, owner: string): void {
     if (this.#free > 0) {
       this.#admit(waiter.enter)
@@ -55,7 +55,7 @@ export class Semaphore {
     else this.#whenIdle.push(done)
   }
 
-  /** Leaves the line. Returns false for one that is not in it: its turn has come already. */
+  /** Leaves the line. Returns false for one that is not in it: it has been served already. */
   cancel (waiter: Waiter, owner: string): boolean {
     const line = this.#lines.get(owner)
     if (line?.delete(waiter) !== true) return false
@@ -67,7 +67,7 @@ export class Semaphore {
   release (): void {
     this.#free++
     this.#inside--
-    if (this.#serving) return // by one whose turn came just now and was over at once
+    if (this.#serving) return // by one that was served just now and has finished at once
     this.#serving = true
     for (let enter = this.#next(); enter !== undefined; enter = this.#next()) this.#admit(enter)
     this.#serving = false

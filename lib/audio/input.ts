@@ -9,7 +9,7 @@ import type { ChunkingStrategy, TranscriptFormat, TranscriptionRequest } from '.
 import type { TranslationRequest } from '../../schemas/translation.ts'
 import type { SpeechRequest } from '../../schemas/speech.ts'
 
-/** A speech request in the words of every other request: `stream` is asked for, or it is not. */
+/** A speech request in the words of every other request: `stream` is requested, or it is not. */
 export interface SpeechInput extends SpeechRequest {
   readonly stream: boolean
 }

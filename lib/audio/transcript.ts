@@ -22,7 +22,7 @@ const mediaTypes: Readonly<Record<TranscriptFormat, string>> = {
 }
 
 /**
- * Returns the transcript in the form that was asked for.
+ * Returns the transcript in the form that was requested.
  *
  * @throws GatewayError `upstream_invalid_response` for subtitles of a transcript without times
  */

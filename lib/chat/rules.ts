@@ -37,7 +37,7 @@ function checkToolServers ({ mcp_servers: servers }: ChatInput): void {
   if (faults.length > 0) throw new ValidationError(faults.slice(0, 20))
 }
 
-/** Alternatives belong to the log probability of a token, which is not asked for: `top_logprobs` needs `logprobs`. */
+/** Alternatives belong to the log probability of a token, which is not requested: `top_logprobs` needs `logprobs`. */
 function checkLogprobs ({ logprobs, top_logprobs: top }: ChatInput): void {
   if (top !== undefined && logprobs !== true) {
     throw refused('top_logprobs', '`top_logprobs` requires `logprobs` to be true.')

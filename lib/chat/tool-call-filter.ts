@@ -1,8 +1,8 @@
 /**
  * Selects the events of a turn that a caller gets to see while tools run on the server.
  *
- * Text goes through as it comes. Calls of server tools are held back, so that no client tries to
- * run them twice; the calls that are left are numbered densely. Thinking blocks are held as well:
+ * Text goes through as it comes. Calls of server tools are withheld, so that no client tries to
+ * run them twice; the calls that are left are numbered densely. Thinking blocks are withheld as well:
  * only those of the turn that ends the answer belong to the message the caller receives.
  */
 
@@ -90,7 +90,7 @@ export class ToolCallFilter {
     return this.#ends.map(end => end.reason === 'stop' && this.#next.has(end.choice) ? { ...end, reason: 'tool_calls' } : end)
   }
 
-  /** Returns the calls held back, to be shown after all, since they do not run here. */
+  /** Returns the withheld calls, to be shown after all, since they do not run here. */
   withheldCalls (): ChatEvent[] {
     for (const event of this.#withheldCalls) this.#numbers.delete(keyOf(event))
     return this.#withheldCalls.map(event => ({ ...event, call: this.#numbers.get(keyOf(event)) ?? this.#number(event) }))

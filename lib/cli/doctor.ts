@@ -147,7 +147,7 @@ async function ask ({ id, kind, maxConnections, maxWaitingCalls }: ProviderSetti
     const list = await withTimeout(timeoutMs, listModels(provider, kind, AbortSignal.timeout(timeoutMs)))
     if (list === undefined) return { about: id, state: 'problem', text: `no answer within ${timeoutMs / 1000} s` }
     const ms = Math.round(performance.now() - startMs)
-    return { about: id, state: 'ok', text: `answered in ${ms} ms with ${list.length} models${maxConnections === undefined ? '' : `; at most ${maxConnections} connections, ${maxWaitingCalls} calls may wait`}` }
+    return { about: id, state: 'ok', text: `responded in ${ms} ms with ${list.length} models${maxConnections === undefined ? '' : `; at most ${maxConnections} connections, ${maxWaitingCalls} calls may wait`}` }
   } catch (error) {
     return { about: id, state: 'problem', text: describeError(error) }
   }

@@ -29,7 +29,7 @@ type ReadSecret = (reference: string) => Secret
 /** The sections that need nothing but other names. */
 const Sections = Type.Omit(Config, ['catalogue', 'providers', 'models', 'routes', 'mcp_servers', 'keys', 'server'])
 
-/** @param config without problems: every reference in it leads to one of the secrets */
+/** @param config without problems: every reference in it names one of the secrets */
 export function buildSettings (config: Config, { secrets, ownKeys, cwd, catalogue }: SettingsSources): Settings {
   const secret: ReadSecret = reference => {
     const found = secrets.get(reference)

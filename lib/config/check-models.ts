@@ -21,7 +21,7 @@ export interface KnownNames {
 }
 
 /**
- * Reports names that lead nowhere or in a circle, and warns of those that only a provider can know
+ * Reports names that refer to nothing or to themselves, and warns of those that only a provider can know
  * although the catalogue has its models.
  */
 export function checkModels (config: Config, known: KnownNames, report: Report): void {
@@ -29,7 +29,7 @@ export function checkModels (config: Config, known: KnownNames, report: Report):
   const names = new ModelNames(config, known)
   const steps = stepsOf(config)
   const checkTarget = (path: Path, name: string, target: string): void => {
-    if (reachedFrom(target, steps).has(name)) report.add(path, 'leads back to itself')
+    if (reachedFrom(target, steps).has(name)) report.add(path, 'refers back to itself')
     else names.check(path, target, report)
   }
 
@@ -53,7 +53,7 @@ export function checkModels (config: Config, known: KnownNames, report: Report):
     }
     const ends = [...reachedFrom(name, steps)].filter(id => !steps.has(id))
     if (ends.length > 0 && ends.every(id => names.isOff(id))) {
-      report.warn(['routes', name], 'leads only to disabled providers', { part: 'name' })
+      report.warn(['routes', name], 'refers only to disabled providers', { part: 'name' })
     }
   }
   for (const [index, { models: patterns = [] }] of keys.entries()) {
@@ -106,10 +106,10 @@ function reachedFrom (name: string, steps: ReadonlyMap<string, readonly string[]
   return seen
 }
 
-/** Tells what its name alone says of a model. */
+/** Returns what its name alone says of a model. */
 class ModelNames {
   readonly #config: Config
-  /** Prefixes that lead somewhere, here or where the environment says otherwise. */
+  /** Prefixes that mean something, here or where the environment says otherwise. */
   readonly #prefixes: ReadonlySet<string>
   /** Ids by prefix, for providers that have none beside these. */
   readonly #lists = new Map<string, ReadonlySet<string>>()

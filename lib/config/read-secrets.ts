@@ -32,7 +32,7 @@ export interface SecretSources {
 /**
  * Reads every secret the configuration refers to.
  *
- * A reference that leads nowhere is reported with its entry, unless the entry is switched off.
+ * A reference to nothing is reported with its entry, unless the entry is switched off.
  * What is not a reference at all is left to the schema to refuse.
  *
  * @returns the secrets by reference; each is read once

@@ -191,7 +191,7 @@ export interface GatewayErrorOptions {
   /** Overrides the table's status, for upstream 4xx that pass through. */
   status?: number | undefined
   type?: ErrorType | undefined
-  /** The upstream's own code, when it tells the caller more than the gateway's. */
+  /** The upstream's own code, when it says more than the gateway's. */
   shownCode?: string | undefined
   fault?: FaultKind | undefined
   /** Seconds to wait as the provider says, already clamped to 1–60. */

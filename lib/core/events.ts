@@ -29,7 +29,7 @@ export interface Logprobs {
   readonly refusal?: readonly unknown[] | null
 }
 
-/** The outcome of one tool call on the server; `result` is what the tool answered. */
+/** The outcome of one tool call on the server; `result` is what the tool returned. */
 export interface ToolResult {
   readonly toolName: string
   readonly serverName: string

@@ -6,7 +6,7 @@
  * `transform` that are given a flow therefore add their function to it instead of wrapping it: steps are called in a
  * row, the source is read, and each value it gives is pushed through the transformers. Nothing here waits for what is
  * there already: `pull` gives a promise only where a step or the source gave one. A chat call in one piece takes 152 µs of
- * CPU time this way and 164 with an iterator for each stage (32 callers, the bare pipe 58, slices of both in turn; a
+ * CPU time this way and 164 with an iterator for each stage (32 callers, the bare pipe 58, slices of both alternately; a
  * stream of 8 events per write costs the same either way). `bench:compare` has the lane.
  *
  * Any other stage reads a flow as it reads every source, so both kinds stand in one list.

@@ -18,7 +18,7 @@ export type Traits = CamelCased<ModelTraits>
 
 /** The price of a model. Absent is not known, which is not free. */
 export interface Price extends CamelCased<WirePrice> {
-  /** The day on which it held. */
+  /** The day on which it was valid. */
   readonly asOf: string
 }
 

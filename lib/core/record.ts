@@ -14,7 +14,7 @@ export type Outcome = 'ok' | 'error' | 'client_closed'
 /** A route that was tried without success, or skipped. */
 export interface FailedAttempt {
   readonly route: Route
-  /** The code of an error, or what spoke against asking. */
+  /** The code of an error, or what spoke against calling it. */
   readonly reason: string
 }
 
@@ -46,19 +46,19 @@ export class CallRecord {
   streamed: boolean | undefined = undefined
   /** True when the caller brought a key of their own to the provider, who bills them. */
   ownProviderKey: boolean | undefined = undefined
-  /** True for a call that only asked which routes it would take. */
+  /** True for a call that only requested which routes it would take. */
   dryRun: boolean | undefined = undefined
   /** True when the answer itself comes with another call: this one got a receipt, or 202 for not yet. */
   deferred: boolean | undefined = undefined
 
   // Its routes.
-  /** The gateway id of the model that answered (or was last tried). */
+  /** The gateway id of the model that succeeded (or was last tried). */
   modelId: string | undefined = undefined
   providerId: string | undefined = undefined
   upstreamRequestId: string | undefined = undefined
   /** Best first. */
   routes: readonly Route[] | undefined = undefined
-  /** The one that answered. */
+  /** The one that succeeded. */
   chosen: Route | undefined = undefined
   /** Requests made to providers, retries and fallbacks included. */
   attempts = 0

@@ -25,7 +25,7 @@ export function notFound (message?: string): GatewayError {
   return new GatewayError('deferred_completion_not_found', { param: 'request_id', ...message !== undefined && { message } })
 }
 
-/** Says with which credential a completion was asked for, without saying the credential. */
+/** Says which credential requested a completion, without saying the credential. */
 export function credentialDigest (provider: Provider, callerKey: Secret | undefined): string {
   return digest(JSON.stringify(provider.authorize(callerKey?.reveal())))
 }

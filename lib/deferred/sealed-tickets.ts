@@ -8,7 +8,7 @@ import { createCipheriv, createDecipheriv, createHash, randomBytes } from 'node:
 
 /** Names where a completion is and which key may fetch it. */
 export interface DeferredTicket {
-  /** Id of the gateway key that asked. */
+  /** Id of the gateway key that made the request. */
   readonly key: string
   /** Unix time. */
   readonly createdSeconds: number
@@ -20,7 +20,7 @@ export interface DeferredTicket {
     /** The model's name there. */
     readonly model: string
     readonly upstreamId: string
-    /** Digest of the credential it was asked for with: it belongs to the same account. */
+    /** Digest of the credential that requested it: it belongs to the same account. */
     readonly credential: string
     /** The charge for the receipt, in billionths of a dollar: the most the answer can cost under the budget of its key. */
     readonly chargedNanoUsd?: number

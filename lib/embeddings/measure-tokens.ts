@@ -1,5 +1,5 @@
 /**
- * Tells whether inputs are longer than a model takes, where that can be said without a tokenizer.
+ * Returns whether inputs are longer than a model takes, where that can be said without a tokenizer.
  *
  * A token is at least one byte and at most `maxTokenBytes`, so the size of a text in UTF-8
  * bounds its tokens from both sides; most texts need no more than that. Lists of tokens are

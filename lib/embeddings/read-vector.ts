@@ -1,7 +1,7 @@
 /**
- * Vectors stay the bytes of JSON in which the provider printed them. Where the caller asked for
+ * Vectors stay the bytes of JSON in which the provider printed them. Where the caller requested
  * the same form they go out as they came: printing 6 million numbers again would take seconds and
- * change their digits. Otherwise each is converted when its turn to be written comes.
+ * change their digits. Otherwise each is converted when it is written.
  */
 
 import { GatewayError } from '../core/errors.ts'
@@ -97,7 +97,7 @@ function floatsIn (json: Buffer): number[] {
   return Array.from({ length: bytes.length / floatBytes }, (_, index) => bytes.readFloatLE(index * floatBytes))
 }
 
-/** Seven to nine digits tell a 32-bit float from its neighbours; as a double it is printed with 17. */
+/** Seven to nine digits distinguish a 32-bit float from its neighbours; as a double it is printed with 17. */
 function shortest (float: number): number {
   for (const digits of [7, 8]) {
     const number = Number(float.toPrecision(digits))

@@ -1,7 +1,7 @@
 /**
  * Decides whether the process takes on one more call, and more bytes of its body.
  *
- * A call enters when its body is asked for, which is after its key was checked: a caller without a key
+ * A call enters when its body is requested, which is after its key was checked: a caller without a key
  * takes no place. It leaves with everything it has taken when it has ended.
  */
 
@@ -50,7 +50,7 @@ export class Admission {
     return this.#calls.used
   }
 
-  /** Bytes held now. */
+  /** Bytes in use now. */
   get inUse (): { readonly memoryBytes: number, readonly diskBytes: number } {
     return { memoryBytes: this.#memory.used, diskBytes: this.#disk.used }
   }

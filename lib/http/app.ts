@@ -35,7 +35,7 @@ export interface AppOptions {
   readonly endpoints: () => readonly Endpoint[]
   /** In effect until `applyLimits`. */
   readonly limits: AppLimits
-  /** Tells whether a `Host` header names this gateway. Default: any does. */
+  /** Returns whether a `Host` header names this gateway. Default: any does. */
   readonly allowsHost?: (header: string) => boolean
   /** Writes an error before the head of an answer. Default: as chat completions do. */
   readonly errorReply?: (failure: GatewayError, call: Call, path: string) => Reply
@@ -182,7 +182,7 @@ export function createApp (options: AppOptions): App {
   }
 }
 
-/** Tells whether the target can be parsed: callers may write anything, `http://[` too. */
+/** Returns whether the target can be parsed: callers may write anything, `http://[` too. */
 function hasReadableUrl (context: Context): boolean {
   try {
     return typeof context.path === 'string'

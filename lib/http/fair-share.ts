@@ -17,7 +17,7 @@ export class FairShare {
     this.#share = share
   }
 
-  /** Changes the bounds. What is held already stays, even beyond them. */
+  /** Changes the bounds. What is taken already stays, even beyond them. */
   resize (total: number, share: number): void {
     this.#total = total
     this.#share = share

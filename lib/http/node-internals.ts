@@ -49,7 +49,7 @@ export function closeWaitingResponse (response: ServerResponse): void {
   response.emit('close')
 }
 
-/** Tells whether a response waits behind another one of its connection. */
+/** Returns whether a response waits behind another one of its connection. */
 export function waitsForConnection (response: ServerResponse): boolean {
   return response.socket === null
 }
@@ -62,7 +62,7 @@ export function stopAccepting (server: Server): Promise<void> {
   return new Promise(resolve => { NetServer.prototype.close.call(server, () => resolve()) })
 }
 
-/** Tells whether an answer has begun on a connection: none can follow it. Node's own handler of `clientError` looks there as well. */
+/** Returns whether an answer has begun on a connection: none can follow it. Node's own handler of `clientError` looks there as well. */
 export function hasBegunAnswer (socket: Duplex): boolean {
   const response: unknown = Reflect.get(socket, '_httpMessage')
   return typeof response === 'object' && response !== null && Reflect.get(response, 'headersSent') === true

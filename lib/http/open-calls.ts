@@ -2,7 +2,7 @@
  * Lists the open calls in the order they came.
  *
  * A ring of entries and not a `Set`: a set whose members change allocates a new table every
- * few dozen calls, and each old table, dead but in old space, keeps the calls it held alive until
+ * few dozen calls, and each old table, dead but in old space, keeps the calls it had alive until
  * the next full collection: a third of all that was promoted, and up to a quarter of the CPU time
  * of a JSON call.
  */

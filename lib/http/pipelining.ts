@@ -1,5 +1,5 @@
 /**
- * Bounds the requests of one connection that wait behind an unanswered one.
+ * Bounds the requests of one connection that wait behind an open one.
  *
  * Node hands over every request of a read at once: 64 KiB hold two thousand `GET /livez`, each of which
  * would become a call. The first request beyond the bound is refused with the connection; those after it

@@ -50,7 +50,7 @@ const noEndpoint: Pick<Endpoint, 'name' | 'body' | 'maxBodyBytes' | 'largeString
  * Opens a call. Its signal aborts when the connection closes before the answer is complete.
  *
  * @param endpoint absent for a request that is for none
- * @param admission is asked for a place when the body is, and gets it back with `close`
+ * @param admission gives a place when the body is requested, and gets it back with `close`
  */
 export function readCall (
   request: IncomingMessage,

@@ -1,5 +1,5 @@
 /**
- * Keeps uploads while their call is answered: in a directory per process that only its user can
+ * Keeps uploads while their call is in flight: in a directory per process that only its user can
  * read, in it one directory per call.
  *
  * Whatever a form parser left behind after an error goes with the directory of its call. What a

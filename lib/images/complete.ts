@@ -15,7 +15,7 @@ export function toImages (batches: ReadonlyArray<Batch<unknown, ImageEvent>>): o
         answer ??= event
         data.push(...event.data)
       }
-      // A provider that streamed although a complete answer was asked for.
+      // A provider that streamed although a complete answer was requested.
       if (event.type === 'image-end') data.push(imageIn(event.json))
     }
   }

@@ -1,4 +1,4 @@
-/** Tells what an uploaded image really is, by its first bytes; its name and media type may say anything. */
+/** Detects what an uploaded image really is, by its first bytes; its name and media type may say anything. */
 
 import { GatewayError } from '../core/errors.ts'
 import type { UploadedFile } from '../core/upload.ts'

@@ -19,7 +19,7 @@ export function isDeeperThan (value: unknown, levels: number): boolean {
 }
 
 /**
- * Tells objects and arrays from strings: `Object.values` makes one value of each character, and 20 MB
+ * Distinguishes objects and arrays from strings: `Object.values` makes one value of each character, and 20 MB
  * took ten seconds.
  */
 function isContainer (value: unknown): value is object {

@@ -13,7 +13,7 @@
  * ```
  *
  * What is stepped over is taken to be JSON; brackets, commas and texts around it are checked. A list
- * with a mistake among its numbers (`[1,,2]`, `1e999`) therefore reaches a caller who asked for
+ * with a mistake among its numbers (`[1,,2]`, `1e999`) therefore reaches a caller who requested
  * numbers as the provider wrote it. To look at each byte would make 140 MB cost four to eight times
  * as much: 40 to 100 ms without, 300 by a regular expression, 400 by a table of states; to look
  * for commas in a row alone already takes 150.

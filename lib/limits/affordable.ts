@@ -12,7 +12,7 @@ export interface AffordableAnswer {
   readonly affordable: number
   /** The tokens the request or its models allow. */
   readonly bound: number
-  /** Less is not worth asking for. */
+  /** Less is not worth requesting. */
   readonly min: number
 }
 

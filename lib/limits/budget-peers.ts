@@ -113,7 +113,7 @@ export class BudgetPeers {
     if (this.#isReady && nanoUsd !== 0) this.#recent.push({ keyId, fromMs, nanoUsd, atMs: performance.now() })
   }
 
-  /** Tells the other gateways that this one is gone. */
+  /** Notifies the other gateways that this one is gone. */
   close (): void {
     clearInterval(this.#timer)
     if (this.#ready === undefined) return

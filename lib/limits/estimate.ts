@@ -17,7 +17,7 @@ export interface Estimate {
   readonly choices?: number
   /** A bound of the prompt that real tokenizers keep, where no token must go unpaid. Default: `prompt`. */
   readonly maxPrompt?: number
-  /** The shortest answer that is worth asking for. Default 1. */
+  /** The shortest answer that is worth requesting. Default 1. */
   readonly minCompletion?: number
   /**
    * Units the call uses beside tokens, or in place of them: its tokens then count where a model is paid by these and

@@ -48,7 +48,7 @@ export function asFailure (error: unknown, phase: Phase): ToolServerFailure {
   }
   if (status !== undefined) {
     return new ToolServerFailure(phase === 'connect' ? 'initialize' : phase,
-      `The tool server answered with HTTP ${status}.`, { recommendation: adviceFor(status), cause: error })
+      `The tool server responded with HTTP ${status}.`, { recommendation: adviceFor(status), cause: error })
   }
   if (codes.has(answerTooLarge)) {
     return new ToolServerFailure(phase, 'The answer of the tool server is too large.', { cause: error })

@@ -69,7 +69,7 @@ export function createGuardedAgent ({ allowed = [], connectMs = 5000 }: GuardedA
         callback(new AddressRefused(), null)
         return
       }
-      // One connector per connection: the lookup has to know the port that was asked for.
+      // One connector per connection: the lookup has to know the port that was requested.
       buildConnector({ timeout: connectMs, lookup: checkedLookup(admits) })(options, callback)
     }
   })

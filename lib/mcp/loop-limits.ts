@@ -17,7 +17,7 @@ export interface LoopState {
   readonly outOfTime: boolean
   /** Tokens of all turns so far. */
   readonly tokens: number
-  /** Tells whether the budget pays for another turn. */
+  /** Returns whether the budget pays for another turn. */
   readonly canAffordTurn: () => boolean
 }
 
@@ -36,7 +36,7 @@ export class LoopLimits {
     return turn === this.#maxTurns
   }
 
-  /** Returns why the calls of a turn are not run, if so. Calls that are run are remembered: asked once a turn. */
+  /** Returns why the calls of a turn are not run, if so. Calls that are run are remembered: called once a turn. */
   stopReason (calls: readonly TurnToolCall[], { turn, outOfTime, tokens, canAffordTurn }: LoopState): StopReason | undefined {
     if (calls.length === 0) return undefined
     if (this.isLastTurn(turn)) return 'max_turns'

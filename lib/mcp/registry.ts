@@ -46,7 +46,7 @@ export function createRegistry (baseUrl: string, dispatcher: () => Dispatcher): 
       if (bytes > maxBytes) throw new Error('the answer of the registry is too large')
       parts.push(part)
     }
-    if (statusCode !== 200) throw new Error(`the registry answered with HTTP ${statusCode}`)
+    if (statusCode !== 200) throw new Error(`the registry responded with HTTP ${statusCode}`)
     return JSON.parse(Buffer.concat(parts).toString())
   }
 

@@ -12,7 +12,7 @@ export interface FinishedToolCall {
 
 export interface RunOptions {
   readonly signal: AbortSignal
-  /** True when the caller asked for progress events. */
+  /** True when the caller requested progress events. */
   readonly emitProgress: boolean
   readonly seesImages: boolean
 }

@@ -21,9 +21,9 @@ export type AnswerTurn = Stage<RoutedChatCall, ChatBatch>
 
 export interface LoopOptions {
   readonly limits: ToolLimits
-  /** Tells whether the model of a route can be shown the images that tools return. */
+  /** Returns whether the model of a route can be shown the images that tools return. */
   readonly seesImages: (route: Route) => boolean
-  /** Tells whether the budget pays for another turn. */
+  /** Returns whether the budget pays for another turn. */
   readonly canAffordTurn: (call: RoutedChatCall) => boolean
 }
 
@@ -102,7 +102,7 @@ export class ToolLoop {
     }
   }
 
-  /** Tools the model calls that are not the caller's; a name it made up is answered here too. */
+  /** Tools the model calls that are not the caller's; a name it made up gets its result here too. */
   #isServerTool (name: string): boolean {
     return this.#open.tools.length > 0 && !this.#callerFunctions.has(name)
   }
@@ -145,7 +145,7 @@ export class ToolLoop {
   }
 }
 
-/** Tells whether a turn made the calls it holds: a truncated one may hold half of one. */
+/** Returns whether a turn made the calls it holds: a truncated one may hold half of one. */
 function wantsCalls ({ reason }: Turn): boolean {
   return reason === 'tool_calls' || reason === 'stop'
 }
@@ -154,7 +154,7 @@ function nextTurn (call: RoutedChatCall, route: Route, request: ChatInput): Rout
   return { ...call, routes: [route], request }
 }
 
-/** Returns the event that reports servers that failed; none where all answered. */
+/** Returns the event that reports servers that failed; none where all responded. */
 export function failureReport (errors: Readonly<Record<string, ToolServerError>>): ChatEvent[] {
   return Object.keys(errors).length === 0 ? [] : [{ type: 'tool-servers-failed', errors }]
 }

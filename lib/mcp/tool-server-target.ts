@@ -12,7 +12,7 @@ export interface ToolServerTarget {
   /** The gateway key that the session belongs to; absent when all keys share it. */
   readonly keyId?: string
   readonly connection: RemoteServer | LocalServer
-  /** The version the caller asked for, if it is still to be checked against what the server reports. */
+  /** The version the caller requested, if it is still to be checked against what the server reports. */
   readonly version?: string
   /** Limits the tools to offer; all when absent. */
   readonly allowedTools?: ReadonlySet<string>

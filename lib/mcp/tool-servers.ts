@@ -169,7 +169,7 @@ async function openTools (
 }
 
 /**
- * Checks the version a caller asked for against the one the server reports; `1.2` accepts `1.2.3`.
+ * Checks the version a caller requested against the one the server reports; `1.2` accepts `1.2.3`.
  *
  * @throws ToolServerFailure of phase `resolve`
  */

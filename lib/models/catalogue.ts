@@ -2,7 +2,7 @@
  * The models Headgate knows, and what families of models accept: `catalogue.json`, one reviewed file, and
  * over it the file of the operator (`catalogue:`).
  *
- * Limits and prices come from the providers' own pages; a price says a day on which it held. The
+ * Limits and prices come from the providers' own pages; a price says a day on which it was valid. The
  * file is checked when it is read, because a mistyped price is a wrong bill that goes unnoticed.
  */
 

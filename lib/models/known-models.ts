@@ -22,7 +22,7 @@ export interface ModelSources {
   readonly discovered: ReadonlyMap<string, readonly ModelEntry[]>
 }
 
-/** Returns the kind of every provider that models may be asked of, by its id; well-known ones first. */
+/** Returns the kind of every provider whose models may be called, by its id; well-known ones first. */
 export function kindsById ({ providers }: Pick<Settings, 'providers'>): ReadonlyMap<string, ProviderKind> {
   const found = new Map<string, ProviderKind>(providerLabels.map(label => [label, label]))
   for (const { id, kind } of providers) found.set(id, kind)

@@ -24,7 +24,7 @@ export interface ModelIndex {
   readonly routeTo: (providerId: string, model: string) => Route | undefined
   /** Returns what is known of a model by id, those of providers without a credential and snapshots included. */
   readonly find: (id: string) => ModelEntry | undefined
-  /** All names that lead somewhere. */
+  /** All names that refer to a model. */
   readonly names: () => Iterable<string>
   readonly listed: readonly ModelEntry[]
   /** Names without a prefix, and the ids that end in them. */
@@ -115,7 +115,7 @@ function resolveAliases (
     if (next === undefined) return resolved(name)
     const known = found.get(name)
     if (known !== undefined) return known
-    found.set(name, []) // a cycle leads nowhere
+    found.set(name, []) // a cycle refers to nothing
     const targets = typeof next === 'string' ? follow(next) : orderRoutes(next, follow, entries)
     found.set(name, targets)
     return targets

@@ -2,8 +2,8 @@
  * Decides which models a key may use, by the model that will be called.
  *
  * A pattern of `ApiKey.models` is a model id, ends in `/*` for every model of a provider, or is `*`.
- * A pattern that equals the name of an alias or a configured route also allows what that name leads
- * to; a `/*` pattern does not, since a name may begin like a provider and lead to another one.
+ * A pattern that equals the name of an alias or a configured route also allows what that name refers
+ * to; a `/*` pattern does not, since a name may begin like a provider and refer to another one.
  */
 
 import type { ApiKey } from '../core/key.ts'
@@ -16,7 +16,7 @@ export function mayUseModel ({ models }: ApiKey, modelId: string): boolean {
     (pattern.endsWith('/*') && modelId.startsWith(pattern.slice(0, -1))))
 }
 
-/** Returns whether a key lists this very name, which allows every model the name leads to. */
+/** Returns whether a key lists this very name, which allows every model the name refers to. */
 export function listsName ({ models }: ApiKey, name: string): boolean {
   return models === undefined || models.includes(name)
 }

@@ -1,4 +1,4 @@
-/** Tells public addresses of the internet from all others, in whatever spelling they come. */
+/** Distinguishes public addresses of the internet from all others, in whatever spelling they come. */
 
 import { isIP } from 'node:net'
 import ipaddr from 'ipaddr.js'
@@ -14,7 +14,7 @@ export function isPublicAddress (address: string): boolean {
   const parsed = parse(address)
   if (parsed === undefined || parsed.range() !== 'unicast') return false
   if (parsed.kind() === 'ipv4') return true
-  const first = (parsed as ipaddr.IPv6).parts[0] ?? 0 // its kind was just asked
+  const first = (parsed as ipaddr.IPv6).parts[0] ?? 0 // its kind was just checked
   return first >= 0x2000 && first <= 0x3fff
 }
 

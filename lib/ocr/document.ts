@@ -73,7 +73,7 @@ function shared (text: string): Buffer {
 
 /**
  * Decodes in place: what has been read makes room for what it means. A large document takes a
- * tenth of a second, so other calls get their turn between the pieces.
+ * tenth of a second, so other calls run between the pieces.
  */
 async function decode (text: Buffer, from: number, maxBytes: number, signal: CallSignal): Promise<Buffer> {
   const padding = /={0,2}$/.exec(text.toString('latin1', Math.max(from, text.length - 2)))?.[0].length ?? 0

@@ -40,7 +40,7 @@ export async function pageTexts (
 }
 
 /**
- * Tells whether a document has a cross-reference table. Without one a reader has to search byte by byte, which
+ * Returns whether a document has a cross-reference table. Without one a reader has to search byte by byte, which
  * takes ten times the size of the file in memory, and real PDFs are not like that.
  */
 function hasIndex (bytes: Uint8Array): boolean {

@@ -1,7 +1,7 @@
 import type { Ask, BodyReader, StreamReader } from './provider.ts'
 
 /**
- * Reads an event stream where one was asked for, JSON otherwise. Servers have been seen to send the
+ * Reads an event stream where one was requested, JSON otherwise. Servers have been seen to send the
  * one in place of the other, so each is read as what it turns out to be.
  */
 export function jsonOrSse<R, E> (

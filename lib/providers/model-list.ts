@@ -1,7 +1,7 @@
 import { isObject, nonEmptyText, type JsonObject } from '../json/guards.ts'
 import type { ModelEntry } from '../core/model.ts'
 
-/** The facts that a provider's list tells of a model. */
+/** The facts that a provider's list contains about a model. */
 export type ListedFacts = Partial<Pick<ModelEntry, 'createdAt' | 'displayName' | 'description' | 'capabilities'>>
 
 export interface ListedModel {

@@ -177,7 +177,7 @@ export interface Provider {
 /** The request and the events of each capability, by its name. */
 export interface Capabilities {
   readonly chat: { request: ChatInput, event: ChatEvent }
-  /** A chat asked for now and answered later: the one event holds the provider's id of the completion. */
+  /** A chat requested now and produced later: the one event holds the provider's id of the completion. */
   readonly deferred: { request: ChatInput, event: ResultEvent<DeferredReceipt> }
   readonly embeddings: { request: EmbeddingsRequest, event: EmbeddingsEvent }
   readonly images: { request: ImageRequest, event: ImageEvent }

@@ -2,7 +2,7 @@
  * Reads how long a provider asks us to wait.
  *
  * `retry-after-ms` beats `retry-after` (seconds, or an HTTP date). Official clients sleep for
- * as long as they are asked to, so the value is clamped: an hour passed on would freeze them.
+ * as long as a provider says, so the value is clamped: an hour passed on would freeze them.
  *
  * @returns seconds, an integer from 1 to 60, or `undefined` when nothing usable was said
  */

@@ -22,7 +22,7 @@ import type { Provider } from '../providers/provider.ts'
 
 const testKey: ApiKey = { id: 'test', name: 'test' }
 
-/** Creates the simulated provider: `sandbox/echo` repeats what it was asked, as fast as it can. */
+/** Creates the simulated provider: `sandbox/echo` repeats the question, as fast as it can. */
 export function sandboxProvider (): Provider {
   const settings = defaultSettings().providers.find(({ id }) => id === simulatorId)
   if (settings === undefined) throw new Error('the default configuration has no sandbox')

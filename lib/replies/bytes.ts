@@ -15,8 +15,8 @@ type SpeechBatch = Batch<{ readonly stream?: boolean }, SpeechEvent>
  * media type of `audio-start`; anything else is an event stream. When the provider breaks off, the
  * body throws and the connection is cut: half a sound must not pass for a complete one.
  *
- * @param streamed batches to the text of an event stream, for callers who asked for one
- * @throws GatewayError `upstream_invalid_response` for events where sound was asked for
+ * @param streamed batches to the text of an event stream, for callers who requested one
+ * @throws GatewayError `upstream_invalid_response` for events where sound was requested
  */
 export function bytesReply (streamed: Stage<SpeechBatch, string>): Sink<SpeechBatch, Reply> {
   return async source => {

@@ -1,8 +1,8 @@
 /**
  * Decides which route a call asks next, and after how long a wait.
  *
- * First every route is asked once, in order, without a wait; then those that failed for a moment are
- * asked again, in rounds, the one with the shortest wait first. Every attempt after the first has to be
+ * First every route is tried once, in order, without a wait; then those that failed for a moment are
+ * tried again, in rounds, the one with the shortest wait first. Every attempt after the first has to be
  * paid for by the retry budget of its provider, unless the last failure says nothing about load: a
  * refused credential, an unknown model.
  */
@@ -29,11 +29,11 @@ export interface PlannedAttempt {
 }
 
 export interface AttemptPlanOptions {
-  /** Returns how often a route may be asked again. */
+  /** Returns how often a route may be tried again. */
   readonly retries: (route: Route) => number
   /** True for requests whose answer is fetched later: all use the first credential of a provider. */
   readonly firstCredential?: boolean
-  /** Called for each route that is not asked, or not yet, with the reason. */
+  /** Called for each route that is not tried, or not yet, with the reason. */
   readonly onSkip: (route: Route, reason: Cooldown['reason'] | 'retry_budget_exhausted') => void
 }
 
@@ -46,7 +46,7 @@ export class AttemptPlan {
   readonly #health: RouteHealth
   readonly #options: AttemptPlanOptions
   readonly #candidates: Iterator<Route, void, undefined>
-  /** To be asked again, or for the first time where the budget did not allow it. */
+  /** To be tried again, or for the first time where the budget did not allow it. */
   readonly #failed: Failed[] = []
   #last: Failed | undefined
   /** Models whose stale socket has been replaced. */

@@ -56,7 +56,7 @@ export class CallAttempts<A extends Closable> {
       first = await this.#attempts()
       return first
     } finally {
-      // Parts that were answered belong to the answer of their route, or to none.
+      // Parts that succeeded belong to the answer of their route, or to none.
       for (const [route, { billed }] of this.#requests) {
         if (route !== first?.route) for (const usage of billed()) noteWasted(this.#call, route, usage)
       }
@@ -122,7 +122,7 @@ export class CallAttempts<A extends Closable> {
 
   #requestTo (route: Route): RouteRequest<A> {
     const request = this.#requests.get(route)
-    if (request === undefined) throw new TypeError(`${route.modelId} is not one that can be asked`)
+    if (request === undefined) throw new TypeError(`${route.modelId} is not one that can be called`)
     return request
   }
 }

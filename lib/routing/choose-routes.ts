@@ -54,13 +54,13 @@ export interface ChooseRoutesOptions<R> {
 type RoutingInput<R> = Pick<ValidCall<R>, 'request' | 'headers' | 'key'> & { readonly record: Pick<CallRecord, 'requestedModel'> }
 
 export interface ChosenRoutes extends Pick<RoutedCall<unknown>, 'routes' | 'providerKey'> {
-  /** Models of the request that are not asked, and why. */
+  /** Models of the request that are not tried, and why. */
   readonly skipped: readonly FailedAttempt[]
 }
 
 /**
  * Chooses the routes of a call: at least one, and no model twice, in the order in which they were named or by the
- * attributes that are asked for. A list with an unknown model is refused entirely: a mistyped name would otherwise
+ * attributes that the request wants. A list with an unknown model is refused entirely: a mistyped name would otherwise
  * show only on the day when the others fail.
  *
  * @throws GatewayError `model_not_found`, `insufficient_permissions`, `unknown_provider`,
@@ -114,7 +114,7 @@ function choicesOf (model: ModelRequest['model']): readonly ModelChoice[] {
   return isList(model) ? model : [model]
 }
 
-/** Tells a list from one choice: `Array.isArray` does not narrow a readonly array. */
+/** Distinguishes a list from one choice: `Array.isArray` does not narrow a readonly array. */
 function isList (model: ModelChoice | readonly ModelChoice[]): model is readonly ModelChoice[] {
   return Array.isArray(model)
 }
@@ -169,7 +169,7 @@ function attributesOf (choice: ModelChoice): Attributes {
 }
 
 /**
- * Returns the routes this key may take. A name that the key lists allows the models the name leads
+ * Returns the routes this key may take. A name that the key lists allows the models the name refers
  * to, and no other: a header may have replaced them.
  *
  * @throws GatewayError `insufficient_permissions` when none is left

@@ -13,15 +13,15 @@ export interface DecisionParts {
   /** Best first. */
   readonly routes: readonly Route[]
   readonly health: RouteHealth
-  /** Models that are not asked, and why. */
+  /** Models that are not tried, and why. */
   readonly skipped?: readonly FailedAttempt[]
-  /** Returns true when the provider of a route serves the endpoint; others are never asked. */
+  /** Returns true when the provider of a route serves the endpoint; others are never tried. */
   readonly canServe: (route: Route) => boolean
   /** Returns what the call is expected to cost with a route, in billionths of a dollar. Default: not known */
   readonly expectedNanoUsd?: (route: Route) => number | undefined
 }
 
-/** Decides without asking a provider or changing anything. Weights are drawn anew by every call. */
+/** Decides without calling a provider or changing anything. Weights are drawn anew by every call. */
 export function decide ({ requested, routes, health, skipped = [], canServe, expectedNanoUsd = () => undefined }: DecisionParts): RouteDecision {
   const found = routes.map((route, index): Omit<RouteCandidate, 'rank'> => ({
     model: route.modelId,

@@ -33,7 +33,7 @@ export interface HedgeResult<A> {
   readonly winner: 'first' | 'second'
   /** True when the second was started. */
   readonly hedged: boolean
-  /** The error of the first one, if it failed before the second one answered. */
+  /** The error of the first one, if it failed before the second one succeeded. */
   readonly firstFailure?: unknown
 }
 
@@ -42,7 +42,7 @@ export interface HedgeResult<A> {
  *
  * @param second prepares the second request; `undefined` when there is none to make
  * @param discard releases an answer that came too late
- * @throws what the first one failed with, when no other answered
+ * @throws what the first one failed with, when no other succeeded
  */
 export async function hedge<A> (
   afterMs: number, first: Send<A>, second: () => Send<A> | undefined, discard: (answer: A) => void
@@ -61,7 +61,7 @@ export async function hedge<A> (
   ]).catch((error: unknown) => { throw failed === undefined ? error : failed.error })
   const [loser, controller] = won.winner === 'first' ? [other, secondController] : [primary, firstController]
   const firstFailure = failed?.error
-  controller.abort(new Error('another request answered first'))
+  controller.abort(new Error('another request succeeded first'))
   loser.then(discard, () => { /* aborted, or failed before: its sender has noted that */ })
   return { ...won, hedged: true, ...firstFailure !== undefined && { firstFailure } }
 }

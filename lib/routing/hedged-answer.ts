@@ -10,11 +10,11 @@ export interface SecondAttempt<A> {
 }
 
 /**
- * Notes the outcome of the second request; that of the first, where it fails and no other answered, is left to the caller.
+ * Notes the outcome of the second request; that of the first, where it fails and no other succeeded, is left to the caller.
  *
  * @param afterMs the time to wait for the first
  * @param startBeside begins the second request; `undefined` when there is none to make
- * @throws what the first one failed with, when no other answered
+ * @throws what the first one failed with, when no other succeeded
  */
 export async function hedgedAnswer<A extends Closable> (
   call: Pick<AttemptedCall, 'record' | 'signal'>, first: RouteAttempt, afterMs: number, send: Send<A>, startBeside: () => SecondAttempt<A> | undefined

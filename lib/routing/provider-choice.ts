@@ -83,7 +83,7 @@ export function routesByChoice (
   if (provider === undefined || !(provider.enabled || choice.key !== undefined)) throw unknownProvider(providers, choice.key !== undefined)
   if (choice.model === undefined) {
     // Aliases, names without prefix and configured routes; all of a route when no provider was
-    // named, so that `checkOneProvider` refuses one that leads to several.
+    // named, so that `checkOneProvider` refuses one that stands for several.
     const there = choice.providerId === undefined
       ? known
       : known.filter(route => route.providerId === providerId)

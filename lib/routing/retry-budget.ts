@@ -1,5 +1,5 @@
 /**
- * The attempts beyond the first of each call that one provider may be asked for: retries at the same
+ * The attempts beyond the first of each call that one provider may get: retries at the same
  * model and fallbacks to one of its models alike.
  *
  * Answers earn them and failures lose them, so there is one for every failure of a provider that works
@@ -17,7 +17,7 @@ const initialAttempts = 10
 const maxAttempts = 200
 /** With one for the attempt and one for a failure: what succeeds half of the time pays for itself. */
 const earnedByAnswer = 3
-/** A provider that was not asked for so long may be tried again, however it was before. */
+/** A provider that was not called for so long may be tried again, however it was before. */
 const forgottenAfterMs = 60_000
 /** The time for which a used-up quota is expected to stay so, where the provider does not say. */
 const quotaMs = 60_000
@@ -79,7 +79,7 @@ export class RetryBudget {
     return true
   }
 
-  /** Milliseconds for which the provider has asked not to be called, from now on. */
+  /** Milliseconds for which the provider does not want to be called, from now on. */
   get cooldownMs (): number {
     return this.#notBeforeMs === 0 ? 0 : Math.max(0, this.#notBeforeMs - this.#now())
   }

@@ -26,7 +26,7 @@ export interface RouteRequest<A> {
    * @param signal ends this request alone
    */
   readonly send: (credential: number | undefined, signal?: AbortSignal) => Promise<A>
-  /** Returns the usage of the parts that were answered, of a request in parts that were not all. */
+  /** Returns the usage of the parts that succeeded, of a request in parts of which not all did. */
   readonly billed: () => readonly Usage[]
 }
 
@@ -77,7 +77,7 @@ export class RouteAttempt {
     noteAttempt(this.#call, this.route, error.code)
   }
 
-  /** Notes that another request answered first. */
+  /** Notes that another request succeeded first. */
   overtaken (): void {
     if (!this.#failed) noteAttempt(this.#call, this.route, 'slower')
   }

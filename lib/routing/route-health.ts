@@ -1,5 +1,5 @@
 /**
- * Holds what this process knows of the providers behind its own credentials: which asked for a pause, which
+ * Holds what this process knows of the providers behind its own credentials: which want a pause, which
  * models fail, how soon they answer. All endpoints share one; every process has its own.
  */
 
@@ -17,7 +17,7 @@ const maxBreakers = 1000
 
 /** The reason why a route is tried after others, and for how many milliseconds. */
 export interface Cooldown {
-  /** The provider asked for a pause, or the circuit of the model is open. */
+  /** The provider wants a pause, or the circuit of the model is open. */
   readonly reason: 'rate_limited' | 'circuit_open'
   readonly forMs: number
 }
@@ -49,7 +49,7 @@ export class RouteHealth {
    * Takes over what another one knows, for a configuration that has been reloaded. Both share it from
    * then on, so that calls in flight under the old configuration still count.
    *
-   * @param isSame whether a provider is still the same server, asked with the same credential
+   * @param isSame whether a provider is still the same server, called with the same credential
    */
   adopt (before: RouteHealth, isSame: (providerId: string) => boolean): void {
     this.toolCalls = before.toolCalls
@@ -74,7 +74,7 @@ export class RouteHealth {
     return this.#pools.get(providerId)
   }
 
-  /** Milliseconds for which a provider is better not asked, whichever model. */
+  /** Milliseconds for which a provider is better not called, whichever model. */
   pauseMs (providerId: string): number {
     return Math.max(this.#budgets.get(providerId)?.cooldownMs ?? 0, this.#pools.get(providerId)?.cooldownMs ?? 0)
   }
@@ -90,7 +90,7 @@ export class RouteHealth {
     return streamed ? this.#latencies.streamed : this.#latencies.complete
   }
 
-  /** Returns why this route is better asked later; mostly nothing. */
+  /** Returns why this route is better tried later; mostly nothing. */
   cooldown ({ providerId, modelId }: Route): Cooldown | undefined {
     const pauseMs = this.pauseMs(providerId)
     if (pauseMs > 0) return { reason: 'rate_limited', forMs: pauseMs }
@@ -99,10 +99,10 @@ export class RouteHealth {
   }
 
   /**
-   * Yields the routes in the order in which they are to be asked: as given, but those that are cooling
-   * down when they come up are asked after all others. None is left out: what may work is never refused.
+   * Yields the routes in the order in which they are to be tried: as given, but those that are cooling
+   * down when they come up are tried after all others. None is left out: what may work is never refused.
    *
-   * @param onSkip called for each route before which another one is asked
+   * @param onSkip called for each route before which another one is tried
    */
   candidates (routes: readonly Route[], onSkip: (route: Route, cooldown: Cooldown) => void): Iterable<Route> {
     return routes.length < 2 ? routes : this.#eligibleFirst(routes, onSkip)

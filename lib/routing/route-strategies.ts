@@ -53,7 +53,7 @@ export interface OrderingInputs {
 
 /**
  * Returns the routes in the order of this call. By weight: each place is drawn among those that are
- * left. By time to the first byte: a model without a measurement is asked first, to get one.
+ * left. By time to the first byte: a model without a measurement is tried first, to get one.
  */
 export function orderForCall (routes: readonly Route[], streamed: boolean, inputs: OrderingInputs): readonly Route[] {
   const { random, latency } = inputs
@@ -69,7 +69,7 @@ export function orderForCall (routes: readonly Route[], streamed: boolean, input
 }
 
 /**
- * Orders by the time a further request would take if those that wait were answered one by one. A model
+ * Orders by the time a further request would take if those that wait were served one by one. A model
  * without a measurement counts as fast as the fastest; equals come in an order by chance.
  */
 function byLoad (routes: readonly Route[], streamed: boolean, { random, latency, load = () => 0 }: OrderingInputs): readonly Route[] {

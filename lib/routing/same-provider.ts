@@ -2,7 +2,7 @@ import type { Secret } from '../core/secret.ts'
 import type { ProviderSettings } from '../core/settings.ts'
 
 /**
- * Returns true for the ids of providers that both settings know as the same server, asked with the same
+ * Returns true for the ids of providers that both settings know as the same server, called with the same
  * credential: what was learned of it holds on.
  */
 export function sameProviders (before: readonly ProviderSettings[], now: readonly ProviderSettings[]): (id: string) => boolean {

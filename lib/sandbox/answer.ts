@@ -100,7 +100,7 @@ function composeChoice (request: AnswerRequest, planned: readonly PlannedCall[],
 }
 
 function contentOf ({ body, question, character, directives }: AnswerRequest, index: number): string {
-  if (directives.refuse === true) return 'I will not answer that, because I was told to refuse.'
+  if (directives.refuse === true) return 'I will not answer that, because I was instructed to refuse.'
   const format = body.response_format
   if (format?.type === 'json_schema') {
     return JSON.stringify(jsonFromSchema(format.json_schema.schema ?? {}, { optional: true, variant: index }))

@@ -6,7 +6,7 @@ import { jsonScript, type Script, type Step } from './script.ts'
 import type { Directives, Fault } from './directives.ts'
 
 const page = '<html><body>This is not JSON.</body></html>'
-const sentence = 'The sandbox was told to fail.'
+const sentence = 'The sandbox was instructed to fail.'
 
 /** @param streamed whether the script is a stream of frames, or one piece */
 export function applyDirectives (script: Script, directives: Directives, streamed: boolean): Script {

@@ -1,6 +1,6 @@
 /**
  * An answer as a stream of `chat.completion.chunk` objects: one token a chunk, the choices in
- * turns, at the pace that was asked for.
+ * turns, at the pace that was requested.
  */
 
 import { logprobsOf, usageOf } from './chat-completion.ts'

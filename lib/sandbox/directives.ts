@@ -1,11 +1,11 @@
 /**
  * Directives to the sandbox, written into the last user message:
  *
- *     Tell me a story. [sandbox: words=200 pace=10] [sandbox: cut after=40 model=story]
+ *     Write me a story. [sandbox: words=200 pace=10] [sandbox: cut after=40 model=story]
  *
  * A directive is `[sandbox: item item …]`; an item is `name` or `name=value`, without spaces around
  * the `=`. There may be several; they add up, a later one wins. They are taken out of the
- * message before it is answered. Names and values the sandbox does not know are refused with 400,
+ * message before the reply is written. Names and values the sandbox does not know are refused with 400,
  * so that a typo is not mistaken for a provider that works.
  *
  * How the answer looks:
@@ -13,7 +13,7 @@
  *   pace=N       N words a second; 0 is as fast as it is read
  *   delay ms=N   the head of the answer comes N ms late
  *   drip ms=N    every byte is a read of its own, N ms apart (default 1)
- *   rounds=N     the tools asked for are called in N turns, not one
+ *   rounds=N     the requested tools are called in N turns, not one
  *   refuse       the answer is a refusal
  *   filter       the text ends with `content_filter`; after=N words
  *

@@ -1,4 +1,4 @@
-/** The image paths: real image files of the size that was asked for, painted out of the prompt. */
+/** The image paths: real image files of the size that was requested, painted out of the prompt. */
 
 import { applyDirectives } from './apply-directives.ts'
 import { readDirectives, withoutDirectives } from './directives.ts'

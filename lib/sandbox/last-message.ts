@@ -1,4 +1,4 @@
-/** Reads a conversation the way the sandbox understands one: who asked what, and how far we are. */
+/** Reads a conversation the way the sandbox understands one: who said what, and how far we are. */
 
 import { withoutDirectives } from './directives.ts'
 import type { Message } from '../../schemas/messages.ts'
@@ -17,7 +17,7 @@ export interface Question {
   readonly instructions: string
   /** `1 image_url`, `2 file`: what came along with the text. */
   readonly attachments: readonly string[]
-  /** The turn to be answered, counted from the last user message: 1, then 2 with tool results. */
+  /** The turn to reply to, counted from the last user message: 1, then 2 with tool results. */
   readonly turn: number
   /** The results of the tools, when that is how the conversation ends. */
   readonly results: readonly ToolResult[]

@@ -5,7 +5,7 @@ import type { ModelEntry } from '../core/model.ts'
 
 /** Describes how a model answers, where it is not like `echo`. */
 export interface Character {
-  /** `echo` repeats what it was asked, `story` writes on. */
+  /** `echo` repeats the question, `story` writes on. */
   readonly voice: 'echo' | 'story'
   readonly thinks: boolean
   /** Its own pace, whatever the provider's. */
@@ -32,8 +32,8 @@ export const outputTokenLimit = 32_768
 export const embeddingModel = { name: 'embedding', dimensions: 256, inputTokenLimit: 8192, requestTokenLimit: 300_000 } as const
 
 export const sandboxModels: readonly ModelEntry[] = [
-  entry('echo', 'Sandbox echo (simulator)', 'repeats what it was asked and calls the tools it is told to'),
-  entry('story', 'Sandbox story (simulator)', 'writes a made-up story of as many words as are asked for'),
+  entry('echo', 'Sandbox echo (simulator)', 'repeats the question and calls the tools named in it'),
+  entry('story', 'Sandbox story (simulator)', 'writes a made-up story of as many words as are requested'),
   entry('thinker', 'Sandbox thinker (simulator)', 'shows made-up reasoning before it answers', true),
   entry('slow', 'Sandbox slow (simulator)', 'answers like echo, four words a second'),
   {

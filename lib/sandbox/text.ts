@@ -1,4 +1,4 @@
-/** Writes the sandbox's texts: the echo, the story, the reasoning, and what tools have answered. */
+/** Writes the sandbox's texts: the echo, the story, the reasoning, and what tools have returned. */
 
 import { hash, randomFrom } from './random.ts'
 import type { ChatBody } from './chat-body.ts'
@@ -24,11 +24,11 @@ const places = [
   'while the snow fell', 'at the edge of the map'
 ]
 const thoughts = [
-  'First I look at what was asked.',
+  'First I look at the question.',
   'I am a simulator, so I have no knowledge to draw on.',
   'What I can do is repeat the question faithfully.',
   'I check whether a tool was named, and whether one was offered.',
-  'I check whether a form was asked for, such as JSON.',
+  'I check whether a form was requested, such as JSON.',
   'Nothing here needs the network.',
   'The same question must always get the same answer.',
   'That settles it.'
@@ -64,13 +64,13 @@ export function composeReasoning (effort: ChatBody['reasoning_effort']): string 
 function echoOf ({ text, instructions, attachments }: Question): string {
   const parts = ["This is Headgate's sandbox, a simulator without a model behind it."]
   if (instructions !== '') parts.push(`My instructions are: "${instructions.slice(0, maxInstructionsLength)}".`)
-  parts.push(text === '' ? 'You asked nothing.' : `You said: "${text.slice(0, maxQuoteLength)}".`)
+  parts.push(text === '' ? 'Your message is empty.' : `You said: "${text.slice(0, maxQuoteLength)}".`)
   if (attachments.length > 0) parts.push(`With it came ${attachments.join(' and ')}.`)
   return parts.join(' ')
 }
 
 function reportOf ({ results }: Question): string {
-  return results.map(({ name, text }) => `The tool ${name} answered: ${text.slice(0, maxQuoteLength)}`).join('\n')
+  return results.map(({ name, text }) => `The tool ${name} returned: ${text.slice(0, maxQuoteLength)}`).join('\n')
 }
 
 /** Finds `a story of 300 words`: the number, within reason. */

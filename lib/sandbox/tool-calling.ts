@@ -44,7 +44,7 @@ const maxDirectiveLength = 20_000
 /**
  * Returns the calls of this turn; none when the answer is a text.
  *
- * @param rounds in how many turns the tools that are asked for get called
+ * @param rounds in how many turns the tools that are requested get called
  * @throws Refusal 400 when `tool_choice` names a tool that is not offered
  */
 export function planCalls (body: ChatBody, original: Question, rounds: number): PlannedCall[] {
@@ -135,8 +135,8 @@ function toolsByWords (tools: readonly Tool[], question: Question): PlannedCall[
   return tools
     .filter(({ name }) => {
       const all = wordsOf(name)
-      const telling = all.filter(word => !verbs.has(word))
-      const needed = telling.length > 0 ? telling : all
+      const specific = all.filter(word => !verbs.has(word))
+      const needed = specific.length > 0 ? specific : all
       return needed.length > 0 && needed.every(word => words.has(word))
     })
     .map(tool => synthesised(tool, question))

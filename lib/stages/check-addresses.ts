@@ -2,7 +2,7 @@
  * Refuses addresses that a server of the operator would fetch from inside their network.
  *
  * A provider on the internet can reach no more than the caller. A server that the operator runs can, so
- * each address it would be sent is held to the same rule as those that the gateway fetches itself. A name
+ * each address it would be sent follows the same rule as those that the gateway fetches itself. A name
  * may resolve differently when the server looks it up: only its own network can exclude that.
  */
 

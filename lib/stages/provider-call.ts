@@ -2,7 +2,7 @@
  * Asks the providers of a call's routes, in order, until one answers; after that the route is final.
  *
  * The head of the answer, the role and whatever else comes before real output is kept back: an
- * error among it can still be answered by another provider or with a proper status. The hold is
+ * error among it can still become an attempt at another provider or with a proper status. The hold is
  * bounded in time, so that a model that thinks for minutes does not leave the caller without a
  * sign of life.
  */
@@ -95,7 +95,7 @@ export function providerCall<C extends Capability> (
 }
 
 /**
- * Tells whether an answer is read to its end although the caller left: a provider bills what it has written, and a budget
+ * Returns whether an answer is read to its end although the caller left: a provider bills what it has written, and a budget
  * must count that.
  */
 function mustReadToEnd<R> ({ key, providerKey }: RoutedCall<R>, { onDisconnect }: Provider): boolean {

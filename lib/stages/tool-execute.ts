@@ -30,7 +30,7 @@ export interface ToolServices extends Pick<Services, 'toolServers' | 'models' | 
 /**
  * Runs the tool loop: one call in, its answer out, with the shape `ask` alone would give it: one `response-start`, one
  * `choice-end` per choice, at most one `usage`, which is the sum over the turns. All turns after
- * the first go to the route that answered it.
+ * the first go to the route that served it.
  *
  * @param ask the provider-call stage
  * @throws GatewayError `unsupported_parameter` when `n` is greater than 1 while tools are to be
@@ -53,7 +53,7 @@ function turnsWithin (models: ToolServices['models']): LoopOptions['canAffordTur
   }
 }
 
-/** Tells whether the model of a route is known to support vision: an image can fail the entire call of another. */
+/** Returns whether the model of a route is known to support vision: an image can fail the entire call of another. */
 function imageViewers ({ models, providers }: ToolServices): LoopOptions['seesImages'] {
   return ({ modelId, providerId }) => providers.get(providerId)?.quirks.toolImages !== false &&
     models.find(modelId)?.capabilities['vision'] === true

@@ -23,7 +23,7 @@ export function createPrivately (path: string): void {
   }
 }
 
-/** Returns what tells a file from another one that takes its path; `undefined` where there is none. */
+/** Returns what distinguishes a file from another one that takes its path; `undefined` where there is none. */
 export function fileId (path: string): string | undefined {
   const found = statSync(path, { throwIfNoEntry: false })
   return found === undefined ? undefined : `${found.dev}:${found.ino}`

@@ -27,7 +27,7 @@ export interface Database {
   /** @throws StoreError when nothing can be written: read-only, or locked for too long. */
   readonly checkWritable: () => void
   /**
-   * Returns false once the path leads to another file or to none (deleted or replaced): what is written from
+   * Returns false once the path refers to another file or to none (deleted or replaced): what is written from
    * then on is lost when the process ends.
    */
   readonly storeFileIntact: () => boolean
@@ -107,7 +107,7 @@ export async function openDatabase (
 function prepareFile (file: DatabaseSyncInstance): void {
   try {
     // NORMAL with a write-ahead log: a power cut may lose the last commits, never the file.
-    // Deleted rows are overwritten: they held prompts of deferred calls.
+    // Deleted rows are overwritten: they contained prompts of deferred calls.
     file.exec('pragma journal_mode = wal; pragma synchronous = normal; pragma foreign_keys = on; pragma secure_delete = on')
     migrate(file)
   } catch (error) {

@@ -1,5 +1,5 @@
 /**
- * The schema of the store, as the numbered steps that lead to it.
+ * The schema of the store, as the numbered steps that produce it.
  *
  * Forward only: a released step is never changed, a later one corrects it. But for `without rowid`
  * the SQL keeps to what PostgreSQL accepts as well.

@@ -99,8 +99,8 @@ function callFamilies () {
     cost: family('counter', 'headgate_cost_usd_total', 'Cost of calls in US dollars; models without a price count as zero.'),
     attempts: family('counter', 'headgate_attempts_total', 'Requests sent to providers, by the model tried last.'),
     retries: family('counter', 'headgate_retries_total', 'Repeated attempts at a model that had just failed, by the model tried last.'),
-    hedges: family('counter', 'headgate_hedges_total', 'Requests started because another one was slow, by the model that answered.'),
-    fallbacks: family('counter', 'headgate_fallbacks_total', 'Calls answered by another model than the first choice.'),
+    hedges: family('counter', 'headgate_hedges_total', 'Requests started because another one was slow, by the model that produced the answer.'),
+    fallbacks: family('counter', 'headgate_fallbacks_total', 'Calls that another model than the first choice completed.'),
     failedAttempts: family('counter', 'headgate_failed_attempts_total', 'Failed attempts and skipped routes, by reason.'),
     refusals: family('counter', 'headgate_limits_refused_total', 'Calls refused because of a limit of their key.')
   }

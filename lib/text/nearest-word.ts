@@ -28,7 +28,7 @@ function plain (word: string): string {
   return word.toLowerCase().replace(/[-_\s]/g, '')
 }
 
-/** Counts the insertions, deletions, replacements and swaps of neighbours that lead from one word to another. */
+/** Counts the insertions, deletions, replacements and swaps of neighbours that turn one word into another. */
 function distanceOf (a: string, b: string): number {
   let older: number[] = []
   let previous = Array.from({ length: b.length + 1 }, (_, index) => index)

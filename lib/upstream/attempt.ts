@@ -137,7 +137,7 @@ async function openPieces<E> (
   }
 }
 
-/** Reads all of an event stream that came where none was asked for. */
+/** Reads all of an event stream that came where none was requested. */
 function readStreamText<E> (text: string, reader: StreamReader<E>, maxBytes: number): E[] {
   const messages = sseReader(maxBytes)
   const events: E[] = []
@@ -153,7 +153,7 @@ function readStreamText<E> (text: string, reader: StreamReader<E>, maxBytes: num
 }
 
 /**
- * Tells whether the work of a request that failed was done all the same, or goes on. A stream that broke before
+ * Returns whether the work of a request that failed was done all the same, or goes on. A stream that broke before
  * any output has cost next to nothing; a response that was to come at once is done when its head is.
  */
 function isAccepted (error: unknown, streamed: boolean): error is GatewayError {

@@ -1,5 +1,5 @@
 /**
- * Providers are asked not to compress; some proxies in front of them do so anyway.
+ * Requests forbid providers to compress; some proxies in front of them do so anyway.
  */
 
 import { Readable, pipeline } from 'node:stream'

@@ -65,7 +65,7 @@ export function usagesIn<E extends AnyEvent> (parts: ReadonlyArray<Pick<Upstream
 
 /**
  * Joins parts that hold choices of their own. Choices are numbered in the order they begin: a part
- * may give fewer than it was asked for, and the answer has no gap then. There is one
+ * may give fewer than were requested, and the answer has no gap then. There is one
  * `response-start`, and one `usage` with the sum.
  */
 export function joinChoices<E extends AnyEvent> (parts: number): Join<E> {

@@ -259,7 +259,7 @@ export class StreamAttempt<E extends { readonly type: string }> implements OpenA
     }
   }
 
-  /** Reads one JSON text where a stream was asked for: an error, or the complete answer. */
+  /** Reads one JSON text where a stream was requested: an error, or the complete answer. */
   async #readJson (first: Uint8Array, into: E[]): Promise<void> {
     const pieces: Uint8Array[] = []
     let sizeBytes = 0
@@ -309,7 +309,7 @@ function tooSlow (): GatewayError {
   return new GatewayError('upstream_too_slow')
 }
 
-/** Tells whether a caller could see the event; heads and empty deltas are not real. */
+/** Returns whether a caller could see the event; heads and empty deltas are not real. */
 function isReal (event: { readonly type: string, readonly text?: string } | undefined): boolean {
   return event !== undefined && event.type !== 'response-start' && event.type !== 'extra' && event.text !== ''
 }

@@ -1,4 +1,4 @@
-/** Names of journals: they say which process writes one, so that another can tell when it is dead. */
+/** Names of journals: they say which process writes one, so that another can see when it is dead. */
 
 import { randomBytes } from 'node:crypto'
 import { statSync } from 'node:fs'

@@ -134,7 +134,7 @@ interface Cost {
 
 /**
  * Returns what a call costs: by the tokens its provider reported, else by what else it used, else by an estimate of
- * either. That is 0 where no provider was asked, where the caller pays the provider, and for free models.
+ * either. That is 0 where no provider was called, where the caller pays the provider, and for free models.
  */
 function callCost (record: CallRecord, usage: Usage | undefined, estimated: boolean, models: Pick<ModelRegistry, 'find'>): Cost {
   const { attempts, ownProviderKey, modelId, outcome, deferred } = record

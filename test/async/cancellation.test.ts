@@ -22,7 +22,7 @@ t.test('each listener is called once, in order, unless it was removed', async t 
   t.throws(() => signal.throwIfAborted(), 'why')
 })
 
-t.test('the standard signal aborts for the same reason, whenever it is asked for', async t => {
+t.test('the standard signal aborts for the same reason, whenever it is requested', async t => {
   const signal = new CallCancellation()
   const early = standardSignal(signal)
   t.equal(standardSignal(signal), early)

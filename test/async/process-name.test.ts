@@ -1,7 +1,7 @@
 import t from 'tap'
 import { processName, processState } from '../../lib/async/process-name.ts'
 
-t.test('a name tells whether its process lives, where that can be known', async t => {
+t.test('a name shows whether its process lives, where that can be known', async t => {
   const name = processName()
   const of = (pid: number): string => name.replace(`-${process.pid}-`, `-${pid}-`)
   t.equal(processState(name), 'own')

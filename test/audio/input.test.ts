@@ -46,7 +46,7 @@ t.test('a file that is no recording is refused', async t => {
 
 const speech: SpeechRequest = { model: 'm', input: 'né 🎈', voice: 'alloy' }
 
-t.test('a stream is asked for by its format', async t => {
+t.test('a stream is requested by its format', async t => {
   t.strictSame(speechInput(routedCall(speech)).request, { ...speech, stream: false })
   t.equal(speechInput(routedCall({ ...speech, stream_format: 'sse' })).request.stream, true)
   t.equal(speechInput(routedCall({ ...speech, stream_format: 'audio' })).request.stream, false)

@@ -30,7 +30,7 @@ t.test('each format has its own body and media type', async t => {
   ])
 })
 
-t.test('words and segments are those that were asked for', async t => {
+t.test('words and segments are those that were requested', async t => {
   const fields = (granularities: RecordingInput['granularities']): string[] => Object.keys(written({ format: 'verbose_json', granularities }) as object)
   t.same(fields(['word']), ['language', 'duration', 'text', 'words', 'usage'])
   t.same(fields(['segment']), ['language', 'duration', 'text', 'segments', 'usage'])

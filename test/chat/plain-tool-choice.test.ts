@@ -17,7 +17,7 @@ t.test('the words of Anthropic and of tool servers are translated', async t => {
   t.strictSame(plainToolChoice({ type: 'none' }), { choice: 'none' })
 })
 
-t.test('one call at a time is asked for, unless no call is wanted', async t => {
+t.test('one call at a time is requested, unless no call is wanted', async t => {
   t.strictSame(plainToolChoice({ type: 'any', disable_parallel_tool_use: true }), { choice: 'required', parallel: false })
   t.strictSame(plainToolChoice({ type: 'none', disable_parallel_tool_use: true } as never), { choice: 'none' }) // as a caller may write it
 })

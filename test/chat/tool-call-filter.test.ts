@@ -14,14 +14,14 @@ function call (number: number, name: string, choice = 0): ChatEvent[] {
   ]
 }
 
-t.test('calls that are run here are held back, and the others are numbered densely', async t => {
+t.test('calls that are run here are withheld, and the others are numbered densely', async t => {
   const filter = new ToolCallFilter(hides, undefined)
   const shown = filter.read([...call(0, 'server_a'), ...call(1, 'own_b'), ...call(2, 'server_c'), ...call(3, 'own_d')])
   t.strictSame(shown, [...call(1, 'own_b').map(event => ({ ...event, call: 0 })), ...call(3, 'own_d').map(event => ({ ...event, call: 1 }))])
   t.equal(filter.callsShown, 2)
 })
 
-t.test('what was held back is shown after all with the next numbers', async t => {
+t.test('what was withheld is shown after all with the next numbers', async t => {
   const filter = new ToolCallFilter(hides, undefined)
   filter.read([...call(0, 'server_a'), ...call(1, 'own_b')])
   t.strictSame(filter.withheldCalls(), call(0, 'server_a').map(event => ({ ...event, call: 1 })))
@@ -54,7 +54,7 @@ t.test('the text of a later turn is set off from that of the one before', async 
   t.equal(filter.lastText, 'second')
 })
 
-t.test('thinking is held until the turn is known to be the last', async t => {
+t.test('thinking is withheld until the turn is known to be the last', async t => {
   const block: ChatEvent = { type: 'thinking-block', choice: 0, block: { type: 'thinking', thinking: 'hm' } }
   const filter = new ToolCallFilter(hides, undefined)
   t.strictSame(filter.read([block, text('a')]), [text('a')])

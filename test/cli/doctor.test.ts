@@ -20,7 +20,7 @@ t.test('doctor reports each provider, and leaves nothing behind', async t => {
   t.equal(code, 1, 'two providers fail')
   const report: { findings: Array<{ about: string, state: string, text: string }> } = JSON.parse(out)
   const found = new Map(report.findings.map(finding => [finding.about, finding]))
-  t.match(found.get('good'), { state: 'ok', text: /^answered in \d+ ms with 1 models$/ })
+  t.match(found.get('good'), { state: 'ok', text: /^responded in \d+ ms with 1 models$/ })
   t.match(found.get('locked'), { state: 'problem', text: /status 401/ })
   t.match(found.get('gone'), { state: 'problem', text: /could not be reached.*ECONNREFUSED/ })
   t.match(found.get('keys'), { state: 'note' })

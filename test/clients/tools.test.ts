@@ -45,7 +45,7 @@ async function start (t: Test, name: string): Promise<Started> {
   const both = [{ name: 'echo', arguments: '{"message":"one"}' }, { name: 'second_only', arguments: '{}' }]
   mock.on(reply(0, false), { toolCalls: both })
   mock.on(reply(2, false), { toolCalls: [{ name: 'echo', arguments: '{"message":"two"}' }] })
-  mock.on(reply(3, false), { content: 'Both servers have answered.' })
+  mock.on(reply(3, false), { content: 'Both servers have responded.' })
   mock.on(reply(0, true), { toolCalls: [...both, { name: 'own_function', arguments: '{"x":1}' }] })
   await mock.start()
   t.teardown(async () => await mock.stop())
@@ -355,7 +355,7 @@ t.test('a call whose time is up ends its tools with it', async t => {
   t.equal(response.status, 504)
   t.match(await response.json(), { error: { type: 'server_error', code: 'timeout' } })
   await until(() => server.cancelled.length === 1 && server.waiting.size === 0, 'the tool call to be cancelled and to end')
-  t.equal(upstream.requests.length, 1, 'and no further turn is asked for')
+  t.equal(upstream.requests.length, 1, 'and no further turn is requested')
   await api.gateway.close()
   await until(() => server.sockets.size === 0 && upstream.sockets() === 0, 'every connection to the server and the provider to close')
 })

@@ -62,7 +62,7 @@ tools: {allowed_hosts: [10.0.0.0/8]}
   t.same(settings.tools.allowedHosts, ['10.0.0.0/8'])
 })
 
-t.test('metrics are off until they are asked for, and have a port of their own', async t => {
+t.test('metrics are off until they are requested, and have a port of their own', async t => {
   t.equal(load(t, 'metrics:\n').metrics, undefined)
   t.same(load(t, 'metrics: {}').metrics, { host: '127.0.0.1', port: 9464 })
   t.same(load(t, 'metrics: {port: 1}', { HEADGATE_METRICS_HOST: '::1' }).metrics, { host: '::1', port: 1 })
@@ -99,7 +99,7 @@ routes:
     ['routes: {a: {models: [5]}}', '1:23  routes.a.models[0]  must be text or a map'],
     ['routes: {a: {models: [{model: openai/gpt-5, wight: 1}]}}', '1:45  routes.a.models[0].wight  unknown entry; did you mean routes.a.models[0].weight?'],
     ['routes: {a: {models: [{model: openai/gpt-5, weight: -1}]}}', '1:53  routes.a.models[0].weight  must be at least 0'],
-    ['routes: {a: {models: [a]}}', '1:23  routes.a.models[0]  leads back to itself'],
+    ['routes: {a: {models: [a]}}', '1:23  routes.a.models[0]  refers back to itself'],
     ['routes: {a: {models: [{model: opneai/gpt-5}]}}', '1:23  routes.a.models[0]  names a provider that is not configured; did you mean openai/gpt-5?']
   ]
   for (const [yaml, problem] of problems) t.same(lines(t, yaml), [`headgate.yaml:${problem}`], yaml)

@@ -3,7 +3,7 @@ import { readSettings } from '../../lib/config/read-settings.ts'
 import { formatWarnings } from '../../lib/config/problems.ts'
 import { directory, failure, lines, load } from '../support/config.ts'
 
-t.test('names of models must lead somewhere, and not in a circle', async t => {
+t.test('names of models must refer to one, and not to themselves', async t => {
   t.same(lines(t, `providers: {gpu: {kind: vllm}}
 models:
   a: {alias: r}
@@ -18,7 +18,7 @@ routes:
   t: [r, claude-opus]
 keys:
   - {name: x, key: env:K, models: ['*', gpu/*, opnai/*, gpt-*, openai/gpt-*, t, vlm/x]}`, { K: 'k' }), [
-    'headgate.yaml:3:14  models.a.alias  leads back to itself',
+    'headgate.yaml:3:14  models.a.alias  refers back to itself',
     'headgate.yaml:4:3  models.fast  needs the prefix of a provider, or an alias',
     'headgate.yaml:5:18  models.wrong.alias  must be text',
     'headgate.yaml:6:32  models.named.display_name  not together with alias',
@@ -28,8 +28,8 @@ keys:
       'tools, structured_output, streaming, thinking, input_token_limit, output_token_limit; did you mean vision?',
     'headgate.yaml:7:72  models["gpu/llama"].capabilities.input_token_limit  must be an integer',
     'headgate.yaml:8:3  models["ollama/qwen"]  names a provider that is not configured',
-    'headgate.yaml:10:7  routes.r[0]  leads back to itself',
-    'headgate.yaml:11:18  routes.s[1]  leads back to itself',
+    'headgate.yaml:10:7  routes.r[0]  refers back to itself',
+    'headgate.yaml:11:18  routes.s[1]  refers back to itself',
     'headgate.yaml:14:48  keys[0].models[2]  names a provider that is not configured; did you mean openai/*?',
     'headgate.yaml:14:57  keys[0].models[3]  only `*` and `provider/*` are patterns',
     'headgate.yaml:14:64  keys[0].models[4]  only `*` and `provider/*` are patterns',
@@ -54,8 +54,8 @@ keys: [{name: a, key: env:K, expires_at: 2020-01-01, models: [anthropic/of-my-ow
     'headgate.yaml:3:81  providers.azure.options.pace  warning: has no effect on this kind',
     'headgate.yaml:4:24  models.fast.alias  warning: is not in the catalogue; its provider may know it; did you mean openai/gpt-5?',
     'headgate.yaml:5:30  routes.all[1]  warning: is not in the catalogue; its provider may know it; did you mean sandbox/echo?',
-    'headgate.yaml:5:76  routes.none  warning: leads only to disabled providers',
-    'headgate.yaml:5:103  routes.off  warning: leads only to disabled providers',
+    'headgate.yaml:5:76  routes.none  warning: refers only to disabled providers',
+    'headgate.yaml:5:103  routes.off  warning: refers only to disabled providers',
     'headgate.yaml:6:42  keys[0].expires_at  warning: has passed',
     'headgate.yaml:6:63  keys[0].models[0]  warning: is not in the catalogue; its provider may know it'
   ]

@@ -98,9 +98,9 @@ t.test('a problem says its parts separately', async t => {
     'headgate.yaml:1:18  usage.for  unknown entry; known entries: keep_days, keep_rows'
   ], 'where nothing is near, all there is')
   t.same(lines(t, 'models:\n  a: {alias: b}\n  b: {alias: a}\nroutes:\n  c: [c]'), [
-    'headgate.yaml:2:14  models.a.alias  leads back to itself',
-    'headgate.yaml:3:14  models.b.alias  leads back to itself',
-    'headgate.yaml:5:7  routes.c[0]  leads back to itself'
+    'headgate.yaml:2:14  models.a.alias  refers back to itself',
+    'headgate.yaml:3:14  models.b.alias  refers back to itself',
+    'headgate.yaml:5:7  routes.c[0]  refers back to itself'
   ])
   t.same(lines(t, 'models:\n  fast: {hidden: true}\n  brisk: {alias: fast}'), [
     'headgate.yaml:2:3  models.fast  needs the prefix of a provider, or an alias'
@@ -144,7 +144,7 @@ routes:
     'headgate.yaml:6:39  keys[4].models[1]  only `*` and `provider/*` are patterns',
     'headgate.yaml:8:7  routes.r[0]  must be text',
     'headgate.yaml:8:10  routes.r[1]  must be text',
-    'headgate.yaml:8:14  routes.r[2]  leads back to itself',
+    'headgate.yaml:8:14  routes.r[2]  refers back to itself',
     'headgate.yaml:8:31  routes.r[4]  names a provider that is not configured'
   ])
 })

@@ -89,7 +89,7 @@ t.test('without a file and an environment everything has its default', async t =
   })
 })
 
-t.test('the file is the one that was asked for', async t => {
+t.test('the file is the one that was requested', async t => {
   const cwd = directory(t, {
     'headgate.yaml': 'server: {port: 1}',
     'other/two.yaml': 'server: {port: 2}\nkeys: [{name: a, key: file:secret.txt}]',
@@ -155,14 +155,14 @@ providers:
   t.equal(provider(kept, 'openai').apiKey?.reveal(), 'other', 'what the file says of the key stays')
 })
 
-t.test('the sandbox is there when nothing else is, or when asked for', async t => {
+t.test('the sandbox is there when nothing else is, or when requested', async t => {
   const cases: Array<[what: string, yaml: string, env: Env, ids: string[]]> = [
     ['nothing else', '', {}, ['sandbox']],
     ['only a provider that is off', 'providers: {openai: {enabled: false}}', {}, ['sandbox']],
     ['another provider', '', { XAI_API_KEY: 'x' }, ['xai']],
-    ['asked for in the file', 'providers:\n  sandbox:\n', { XAI_API_KEY: 'x' }, ['sandbox', 'xai']],
+    ['requested in the file', 'providers:\n  sandbox:\n', { XAI_API_KEY: 'x' }, ['sandbox', 'xai']],
     ['switched off in the file', 'providers: {sandbox: {enabled: false}}', {}, []],
-    ['asked for in the environment', '', { XAI_API_KEY: 'x', HEADGATE_SANDBOX: 'on' }, ['xai', 'sandbox']],
+    ['requested in the environment', '', { XAI_API_KEY: 'x', HEADGATE_SANDBOX: 'on' }, ['xai', 'sandbox']],
     ['switched off in the environment', 'providers: {sandbox: {}}', { HEADGATE_SANDBOX: 'off' }, []],
     ['under another name', 'providers: {play: {kind: sandbox}}', {}, ['play']]
   ]

@@ -22,8 +22,8 @@ t.test('a change of the file is seen, also when the file is replaced', async t =
   t.equal(port(await next()), 'headgate.yaml:1:10  server.prot  unknown entry; did you mean server.port?')
   replace('server: {port: 3}\nmodels: {a: {alias: b}}\nroutes: {b: [a]}\ntools: {allowed_hosts: [10.0.0.0/99]}')
   t.equal(port(await next()), [
-    'headgate.yaml:2:21  models.a.alias  leads back to itself',
-    'headgate.yaml:3:14  routes.b[0]  leads back to itself',
+    'headgate.yaml:2:21  models.a.alias  refers back to itself',
+    'headgate.yaml:3:14  routes.b[0]  refers back to itself',
     'headgate.yaml:4:25  tools.allowed_hosts[0]  is not a range of addresses'
   ].join('\n'), 'a running gateway refuses what a start would')
   replace('server: {port: 3}')

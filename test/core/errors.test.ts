@@ -78,7 +78,7 @@ t.test('a 429 or 503 says when to come back: as the provider said, else in a sec
   })
 })
 
-t.test('clients that would retry in vain are asked not to', async t => {
+t.test('a header keeps clients from retrying in vain', async t => {
   const vain = all.filter(code => new GatewayError(code).headers()['x-should-retry'] === 'false')
   t.same(vain.toSorted(), [
     'deferred_result_lost', 'insufficient_quota', 'internal_error', 'request_timeout', 'timeout',
@@ -90,7 +90,7 @@ t.test('another provider may do what one cannot', async t => {
   t.same(all.filter(code => new GatewayError(code).isUnsupported), ['unsupported_parameter'])
 })
 
-t.test('a body of the wrong shape is answered with the list of faults alone', async t => {
+t.test('a body of the wrong shape gets the list of faults alone', async t => {
   const detail = [{ loc: ['body', 'n'], msg: 'Field required', type: 'missing' }]
   const error = new ValidationError(detail)
   t.strictSame([error.status, error.code, error.message], [422, 'invalid_value', 'Field required'])

@@ -26,7 +26,7 @@ async function run (answer: Parameters<typeof createTaskAnswerer>[1], { parts, f
   return { outcome, record: ended[0]?.record, ended: ended.length }
 }
 
-t.test('a task is answered as its call would have been, and ends once', async t => {
+t.test('a task is completed as its call would have been, and ends once', async t => {
   let seen: unknown
   const { outcome, record, ended } = await run(async call => {
     seen = [call.id, call.request, call.routes, call.key]

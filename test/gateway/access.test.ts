@@ -6,7 +6,7 @@ import { providerSettings } from '../support/settings.ts'
 
 const sandbox = { ...providerSettings('sandbox', 'sandbox'), baseUrl: 'sandbox:', options: { words_per_second: 0 } }
 
-/** The only endpoints that answer a stranger: they tell nothing but that the gateway is there. */
+/** The only endpoints that answer a stranger: they say nothing but that the gateway is there. */
 const open = new Set(['livez', 'readyz', 'openapi'])
 
 t.test('every endpoint against every kind of caller', async t => {

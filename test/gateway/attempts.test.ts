@@ -9,7 +9,7 @@ const path = '/v1/chat/completions'
 const limited = (limits: KeyLimits) => ({ limited: { id: 'key-2', name: 'limited', limits } })
 const asLimited = { headers: { authorization: 'Bearer limited' } }
 
-t.test('a list of more than 16 models is refused before any is asked, on every endpoint', async t => {
+t.test('a list of more than 16 models is refused before any is called, on every endpoint', async t => {
   const upstream = await fakeUpstream({ status: 404, pieces: ['{}'] })
   t.teardown(upstream.close)
   const api = await testGateway(t, { providers: [upstreamAt(`${upstream.url}/v1`)] })
@@ -23,7 +23,7 @@ t.test('a list of more than 16 models is refused before any is asked, on every e
   }
   t.equal(upstream.requests.length, 0)
   await api.post(path, { messages: 'hi', model: model.slice(0, 16) })
-  t.equal(upstream.requests.length, 16, 'each is asked once')
+  t.equal(upstream.requests.length, 16, 'each is called once')
 })
 
 t.test('every attempt of a call counts against the requests per minute of its key', async t => {
@@ -42,7 +42,7 @@ t.test('every attempt of a call counts against the requests per minute of its ke
   t.equal(await ask(1), '5', 'the others are charged at the end')
 })
 
-t.test('choices that are asked for one by one count one by one', async t => {
+t.test('choices that are requested one by one count one by one', async t => {
   const upstream = await fakeUpstream({ pieces: [chatAnswer('hello')] })
   t.teardown(upstream.close)
   const api = await testGateway(t, {

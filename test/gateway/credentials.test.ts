@@ -51,12 +51,12 @@ async function start (t: Test, answers: Record<string, Script>, weights: Record<
 for (const [name, script, code] of [
   ['limited', limited, 'rate_limit_exceeded'], ['refused', refused, 'upstream_auth_failed'], ['out of quota', used, 'upstream_quota_exhausted']
 ] as const) {
-  t.test(`a credential that is ${name} leads to the next one, and rests while the others work`, async t => {
+  t.test(`a credential that is ${name} makes way for the next one, and rests while the others work`, async t => {
     // Weight 0 comes last: the order is certain.
     const { ask, seen, other } = await start(t, { 'key-a': script, 'key-b': fine }, { 'key-b': 0 })
     const both = ['gpt-5', 'mistral/mistral-large-latest']
     t.match(await ask(both), { status: 200, route: `openai/gpt-5: ${code}; openai/gpt-5: first_choice` })
-    t.same(seen(), ['key-a', 'key-b'], 'before another provider is asked')
+    t.same(seen(), ['key-a', 'key-b'], 'before another provider is called')
     for (let count = 0; count < 5; count++) t.match(await ask(both), { status: 200, route: 'openai/gpt-5: first_choice' })
     t.same(seen(), Array(5).fill('key-b'))
     t.equal(other(), 0)
@@ -73,7 +73,7 @@ t.test('only when all of them rest, another provider comes first', async t => {
   t.equal(other(), 2)
   const dry = await api.post(path, { model: both, messages: 'hi' }, { headers: { 'x-headgate-dry-run': 'true' } })
   t.match((await dry.json() as RouteDecision).candidates[1], { model: 'openai/gpt-5', state: 'rate_limited', credentials: { ready: 0, total: 3 } })
-  t.match(await ask('openai/gpt-5'), { status: 429 }, 'with no other provider it is asked all the same')
+  t.match(await ask('openai/gpt-5'), { status: 429 }, 'with no other provider it is called all the same')
   t.equal(seen().length, 1, 'with one of them')
 })
 

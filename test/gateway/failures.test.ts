@@ -17,7 +17,7 @@ interface Question {
   readonly model: string
   readonly providers: readonly [first: string, second: string]
   readonly body: Readonly<Record<string, unknown>>
-  /** For those that are asked with a form: the field of the file and its bytes. */
+  /** For those that are called with a form: the field of the file and its bytes. */
   readonly file?: readonly [field: string, bytes: Buffer]
   /** The answer of a provider that can do it. */
   readonly answer: Script

@@ -54,7 +54,7 @@ for (const [kind, body, answer] of [
   })
 }
 
-t.test('a model that answers in time is the only one that is asked', async t => {
+t.test('a model that answers in time is the only one that is called', async t => {
   const { two, ask } = await start(t, { one: fine('one'), two: fine('two') })
   t.match(await ask(), { route: 'one/m: first_choice', attempts: '1' })
   t.equal(two.requests.length, 0)

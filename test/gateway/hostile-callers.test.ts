@@ -106,7 +106,7 @@ t.test('a wide list costs one look at each item, and no text of any index', asyn
     method: 'POST', headers: { 'content-type': 'application/json' }, body: `{"wide":[${'0,'.repeat(width)}0]}`
   })
   t.equal(response.status, 204)
-  t.equal(keys, 0, 'asking a list for its keys made half a minute of 50 MB')
+  t.equal(keys, 0, 'listing the keys of a list made half a minute of 50 MB')
   t.ok(looks <= 2 * width + 10, `${looks} looks at ${width} items`)
 })
 
@@ -170,7 +170,7 @@ t.test('a call whose caller does not read a complete answer stays open until a m
   t.match(await (await api.post(path, question)).text(), /"overloaded"/)
   t.equal(upstream.requests.length, 2)
   for (const probe of ['/livez', '/readyz']) {
-    t.equal((await api.get(probe)).status, 200, `${probe} is answered by a gateway that is at its limit`)
+    t.equal((await api.get(probe)).status, 200, `${probe} is served by a gateway that is at its limit`)
   }
   await until(() => api.lines.filter(({ outcome, error }) => outcome === 'error' && error === 'timeout').length === 2, 'two calls to time out', 30_000)
   t.equal((await api.post(path, question)).status, 200, 'there is room again')
@@ -234,7 +234,7 @@ t.test('a model that says nothing for long still shows that it is there', async 
   }
 })
 
-t.test('an error right behind the head is answered by another attempt at once', async t => {
+t.test('an error right behind the head is followed by another attempt at once', async t => {
   const { api } = await start(t, (_request, number) => number === 0
     ? { headers: eventStream, pieces: [`${head}data: {"error":{"message":"busy","code":503}}\n\n`], then: 'stall' }
     : { headers: eventStream, pieces: chatFrames(['ok']) }, { retries: 1 })

@@ -152,7 +152,7 @@ t.test('a count is marked as an estimate, and asks no provider', async t => {
   t.equal((await api.post(`${path}/count_tokens`, { ...prompt, model: 'none/m' })).status, 404)
 })
 
-t.test('a request for no tokens is answered at once', async t => {
+t.test('a request for no tokens is served at once', async t => {
   const api = await testGateway(t, { providers: [upstreamAt('http://127.0.0.1:9', 'openai', 'openai')] })
   const answer = await api.post(path, { ...question, model: 'openai/gpt-5', max_tokens: 0 })
   t.match(await answer.json(), { content: [], stop_reason: 'max_tokens', usage: { output_tokens: 0 } })

@@ -65,7 +65,7 @@ t.test('a model that is known to lack what a call needs is skipped, and the answ
     t.match((await decide(needs)).candidates, [
       { rank: 1, model: 'large/m', state: 'ready' }, { rank: 2, model: 'small/m', state: 'unsuitable', reason: why }
     ], `${why} in a dry run`)
-    t.match(await ask({ ...needs, model: 'small/m' }), { status: 200, route: null }, 'a single model is asked all the same')
+    t.match(await ask({ ...needs, model: 'small/m' }), { status: 200, route: null }, 'a single model is called all the same')
     t.match(await ask({ ...needs, model: ['small/m', 'small/unknown'] }), { route: `small/m: ${why}; small/unknown: next_choice` }, 'what is not known speaks for a model')
   }
   t.equal(small.requests.length, 11)
@@ -73,7 +73,7 @@ t.test('a model that is known to lack what a call needs is skipped, and the answ
   t.match(await ask({ ...needs, model: ['small/m', 'small/m'] }), { status: 200, route: null }, 'a list of one')
 })
 
-t.test('where no model is known to fit, all are asked as named', async t => {
+t.test('where no model is known to fit, all are tried as named', async t => {
   const { ask } = await start(t)
   t.match(await ask({ ...withPart(picture), model: ['small/m', 'small/other'] }), { status: 200, route: 'small/m: first_choice' })
 })

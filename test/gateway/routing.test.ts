@@ -58,7 +58,7 @@ t.test('a model that fails is skipped, called when there is no other, and closed
     candidates: ['openai/gpt-5: first_choice', 'mistral/mistral-large-latest: next_choice']
   })
 
-  t.match(await ask({ model: 'openai/gpt-5' }), { status: 502, route: 'openai/gpt-5: upstream_error' }, 'asked all the same')
+  t.match(await ask({ model: 'openai/gpt-5' }), { status: 502, route: 'openai/gpt-5: upstream_error' }, 'called all the same')
   t.equal(openai.requests.length, 7)
   t.match(await ask({ model: ['openai/gpt-5-mini', 'mistral/mistral-large-latest'] }), { route: /^openai\/gpt-5-mini: upstream_error;/ }, 'another model of the same provider')
   answer({ pieces: [chatAnswer('one')] })
@@ -97,7 +97,7 @@ t.test('streams that are cut off count against their model', async t => {
   t.match(await ask(both), { route: /^openai\/gpt-5: circuit_open/ })
 })
 
-t.test('a provider that asked for a pause is skipped on all endpoints, with every retry setting', async t => {
+t.test('a provider that wants a pause is skipped on all endpoints, with every retry setting', async t => {
   const { openai, answer, ask, api } = await start(t)
   answer({ status: 429, headers: { 'retry-after': '30' }, pieces: ['{}'] })
   t.equal((await api.post('/v1/embeddings', { model: 'openai/text-embedding-3-small', input: 'x' })).status, 429)

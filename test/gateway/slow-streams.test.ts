@@ -123,7 +123,7 @@ t.test('where no other model is left, a stream without output is waited for', as
   t.match(await answer, { status: 200, text: /three[^]*\[DONE\]/ })
 })
 
-t.test('a stream that was given up is paid as an estimate beside the one that answered', async t => {
+t.test('a stream that was given up is paid as an estimate beside the one that succeeded', async t => {
   const { api, ask } = await start(t, { firstOutputMs: 20, windowMs: 1000 }, stalling(head))
   t.match(await ask(['one/m', 'two/m'], { authorization: 'Bearer limited' }), { status: 200, text: /other/ })
   await until(() => api.lines.length === 1, 'a line')

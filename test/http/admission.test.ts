@@ -52,7 +52,7 @@ t.test('a call gives back the memory and disk it took, also what arrives after i
   t.same(admission.inUse, { memoryBytes: 0, diskBytes: 0 })
 })
 
-t.test('a body that could never be held is too large, and no other call is waited for', async t => {
+t.test('a body that could never fit is too large, and no other call is waited for', async t => {
   const call = new Admission(limits).enter('a')
   t.match(refusal(() => call.memory.take(501)), [413, { error: { code: 'file_too_large', message: 'The body needs more memory than one API key may use.' } }])
 })

@@ -35,7 +35,7 @@ t.test('new bounds apply to what is taken from then on', async t => {
   const budget = new FairShare(10, 1)
   t.equal(takeAll(budget, 'a'), 10)
   budget.resize(6, 0.5)
-  t.equal(budget.used, 10, 'what is held stays')
+  t.equal(budget.used, 10, 'what is taken stays')
   t.notOk(budget.take('b', 1))
   budget.give('a', 10)
   t.equal(takeAll(budget, 'a'), 3)

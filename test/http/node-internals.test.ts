@@ -128,14 +128,14 @@ t.test('BareKoa runs its middleware through handleRequest, and answers nothing i
   const response = await ran
   await new Promise(resolve => { setImmediate(resolve) })
   t.equal(runs, 1)
-  t.notOk(response.headersSent, 'Koa would have answered 404')
+  t.notOk(response.headersSent, 'Koa would have sent 404')
   const bare = await openRequest(t)
   t.equal(response.listenerCount('finish'), bare.response.listenerCount('finish'), 'Koa would listen for the end')
   response.end('ours')
   t.equal(await (await answer).text(), 'ours')
 })
 
-t.test('middleware that throws is answered by Koa', async t => {
+t.test('an error that middleware throws is sent by Koa', async t => {
   const app = new KoaWithoutResponseHandling()
   app.silent = true
   app.use(async () => await Promise.reject(new Error('broken')))

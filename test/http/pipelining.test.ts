@@ -18,7 +18,7 @@ t.test('a connection may wait for 16 answers; the next request is refused and en
   socket.write(livez.repeat(200))
   const text = await rest(socket)
   const all = statuses(text)
-  // As the first is answered while the others are still being parsed, it may have made room for another.
+  // As the first is served while the others are still being parsed, it may have made room for another.
   t.ok(all.length >= 17 && all.length <= 40, `${all.length} answers`)
   t.same(new Set(all.slice(0, -1)), new Set(['200']))
   t.equal(all.at(-1), '503')
@@ -35,7 +35,7 @@ t.test('requests that come one after the other are never refused', async t => {
   }
 })
 
-t.test('as many requests as may wait are all answered', async t => {
+t.test('as many requests as may wait are all served', async t => {
   const upstream = await fakeUpstream({ pieces: [chatAnswer('x')] })
   t.teardown(upstream.close)
   const api = await testGateway(t, { providers: [upstreamAt(`${upstream.url}/v1`)] })

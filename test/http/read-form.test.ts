@@ -155,7 +155,7 @@ t.test('forms that cannot be taken leave nothing behind', async t => {
   await taken.remove()
 })
 
-t.test('the limit holds for a body that does not tell its length', async t => {
+t.test('the limit holds for a body that does not say its length', async t => {
   const { url, next } = await reader(t)
   const request = httpRequest(url, { method: 'POST', headers: { 'content-type': type } })
   request.on('error', () => undefined)

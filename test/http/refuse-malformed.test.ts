@@ -19,7 +19,7 @@ async function answerTo (t: Test, ...pieces: readonly string[]): Promise<string>
   return begun.toString()
 }
 
-t.test('what is no HTTP is answered like any other request, and the connection closed', async t => {
+t.test('what is no HTTP gets an error like any other request, and the connection closed', async t => {
   const rows: ReadonlyArray<readonly [title: string, text: string, status: string, message: string]> = [
     ['no HTTP', 'hello\r\n\r\n', '400 Bad Request', 'The request is not valid HTTP.'],
     ['a header without an end of its name', 'GET / HTTP/1.1\r\nhost x\r\n\r\n', '400 Bad Request', 'The request is not valid HTTP.'],

@@ -1,4 +1,4 @@
-/** A key's models are checked against the model that will be asked, however the call names it. */
+/** A key's models are checked against the model that will be called, however the call names it. */
 
 import t from 'tap'
 import { encodePng } from '../../lib/sandbox/png.ts'
@@ -87,7 +87,7 @@ for (const { path, allowed, forbidden, body, file, answer } of endpoints) {
     ]
     for (const [how, key, attempt] of refused) {
       t.equal(await send(key, attempt), 403, how)
-      t.same(calledModels(), [], `${how}: no provider is asked`)
+      t.same(calledModels(), [], `${how}: no provider is called`)
     }
     if (path === 'chat/completions') {
       const byHeader = { model: good, headers: { 'x-provider': owner, 'x-provider-model': forbidden } }

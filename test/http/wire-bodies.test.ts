@@ -56,7 +56,7 @@ const [generate, edit, vary] = ['/v1/images/generations', '/v1/images/edits', '/
 const [transcribe, translate] = ['/v1/audio/transcriptions', '/v1/audio/translations']
 const painted = { model: 'sandbox/painter', prompt: 'A cat.', size: '256x256' }
 
-/** Without a status the title says what is asked; errors are asked for by their cause. */
+/** Without a status the title says what is sent; errors are requested by their cause. */
 const message = { model: 'mine/m', max_tokens: 100, messages: [{ role: 'user', content: 'hello' }] }
 
 const asks: readonly Ask[] = [
@@ -162,7 +162,7 @@ t.test('the bodies of every endpoint are those of the reviewed file', async t =>
   for (const [index, part] of found.entries()) t.equal(part, reviewed[index], part.split('\n', 1)[0] ?? '')
 })
 
-t.test('every endpoint is asked', async t => {
+t.test('every endpoint is called', async t => {
   const requested = (method: string, path: string): boolean => asks.some(ask =>
     new RegExp(`^${path.replaceAll(/[*:]\w+|\{\w+\}/g, '.+')}$`).test(ask.path) && (ask.method ?? method) === method)
   t.same(endpointDocs.filter(({ method, path }) => path !== '/openapi.json' && !requested(method, path)).map(({ method, path }) => `${method} ${path}`), [])

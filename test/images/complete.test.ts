@@ -13,7 +13,7 @@ t.test('images of all requests are one answer, with what the first one says of t
   t.strictSame(answer, { created: 7, data: [{ b64_json: 'a' }, { url: 'b', revised_prompt: 'c' }], size: '1x1' })
 })
 
-t.test('a stream where a complete answer was asked for is folded: finished images only', async t => {
+t.test('a stream where a complete answer was requested is folded: finished images only', async t => {
   const before = Math.floor(Date.now() / 1000)
   const answer = toImages([batch({ type: 'image-partial', json: '{"b64_json":"p"}' }, { type: 'image-end', json: '{"b64_json":"e","size":"1x1"}' })]) as { created: number }
   t.ok(answer.created >= before && answer.created <= Date.now() / 1000)

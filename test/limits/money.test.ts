@@ -1,4 +1,4 @@
-/** A key with a budget never spends more than the budget, over a real gateway and a provider that bills what it is asked for. */
+/** A key with a budget never spends more than the budget, over a real gateway and a provider that bills what is requested. */
 
 import t, { type Test } from 'tap'
 import { LocalLimiter } from '../../lib/limits/limiter.ts'
@@ -255,7 +255,7 @@ class SpyLimiter extends LocalLimiter {
   }
 }
 
-t.test('parts of a call that were answered are not asked again by another attempt', async t => {
+t.test('parts of a call that succeeded are not sent again by another attempt', async t => {
   let failures = 0
   const upstream = await fakeUpstream(async (_request, number) => {
     if (number === 2 && failures++ === 0) {
@@ -272,7 +272,7 @@ t.test('parts of a call that were answered are not asked again by another attemp
   t.equal(upstream.requests.length, 5, 'only the one that failed')
 })
 
-t.test('parts that one provider answered are paid although another one answers the call', async t => {
+t.test('parts that one provider completed are paid although another one answers the call', async t => {
   const one = await fakeUpstream((_request, number) => number === 0 ? { status: 500, pieces: ['{}'] } : { pieces: [chatAnswer('x')] })
   const two = await fakeUpstream({ pieces: [chatAnswer('two')] })
   t.teardown(one.close)

@@ -12,7 +12,7 @@ const answer = async (path: string, body: unknown): Promise<unknown> => {
   return [status, headers['content-type'], JSON.parse((await bytes.buffer(settings().limits.answerBytes)).toString())]
 }
 
-t.test('a document is answered in the dialect of Mistral', async t => {
+t.test('a document is read in the dialect of Mistral', async t => {
   const document_url = `data:application/pdf;base64,${textPdf([['Hello']]).toString('base64')}`
   const [status, type, value] = await answer('/ocr', { document: { type: 'document_url', document_url } }) as [number, string, { pages: Array<{ markdown: string }> }]
   t.strictSame([status, type], [200, 'application/json'])

@@ -43,7 +43,7 @@ t.test('servers that fail are reported, with the phase, and delay no call', asyn
     'no/such': 'resolve'
   })
   t.match(errors['refusing'], { message: /refused access \(HTTP 401\)/, recommendation: /authorization/ })
-  t.equal(lost.counts['HTTP 404'], 3, 'asked once in each way a server may be spoken to')
+  t.equal(lost.counts['HTTP 404'], 3, 'called once in each way a server may be spoken to')
   t.match(errors['gone'], { message: /ECONNREFUSED/ })
   t.match(errors['inner'], { message: /not public/, recommendation: /allowed_hosts/ })
   t.match(errors['mute'], { message: /in time/ })

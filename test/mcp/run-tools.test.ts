@@ -32,7 +32,7 @@ t.test('calls run at once, and their outcomes are in the order of the calls', as
     return { text: name, result: result(name) }
   }))
   t.same(ran.map(({ call, outcome }) => [call.id, outcome?.text]), [['a', 'srv__a'], ['b', 'srv__b']])
-  t.same(events, [], 'no progress unless it was asked for')
+  t.same(events, [], 'no progress unless it was requested')
 })
 
 t.test('progress says what happens, under the name and the server of the tool', async t => {
@@ -47,7 +47,7 @@ t.test('progress says what happens, under the name and the server of the tool', 
   ])
 })
 
-t.test('arguments that are no object are answered, not sent', async t => {
+t.test('arguments that are no object become a result, not a call', async t => {
   let called = false
   const { ran } = await run([{ ...call('x'), arguments: undefined }], servers(async () => { called = true; return await Promise.reject(new Error('never')) }))
   t.strictSame(ran[0]?.outcome, {

@@ -16,6 +16,6 @@ t.test('names are legal, unique, stable, and a tool keeps its own where it can',
   const names = named(hard, 'one__same')
   t.equal(names.length, hard.length)
   t.ok(names.every(([name]) => /^[a-zA-Z_][a-zA-Z0-9_-]{0,63}$/.test(name) && name !== 'one__same'))
-  t.strictSame(names.map(([, value]) => value), hard.map(entry => entry.join(' ')), 'each name leads back to its tool')
+  t.strictSame(names.map(([, value]) => value), hard.map(entry => entry.join(' ')), 'each name belongs to its tool again')
   t.strictSame(named(hard, 'one__same'), names)
 })

@@ -51,7 +51,7 @@ t.test('a key may use what its scope lists, and a URL only where it may name URL
   }
 })
 
-t.test('a call that names another tool server is refused before a server or a provider is asked', async t => {
+t.test('a call that names another tool server is refused before a server or a provider is called', async t => {
   const server = await startToolServer(t)
   const configured: ToolServerSettings = { slug: 'acme/files', url: server.url, headers: {}, args: [], env: {}, shared: false }
   const api = await testGateway(t, { providers: [providerSettings('sandbox', 'sandbox')], toolServers: [configured], tools: { ...settings().tools, connectMs: 20_000 } }, {

@@ -8,7 +8,7 @@ const openai = new Set(['openai'])
 const ids = (routes: ReadonlyArray<{ modelId: string }>) => routes.map(route => route.modelId)
 
 t.test('routes', async t => {
-  t.test('a known model leads to its name at the provider', async t => {
+  t.test('a known model has its name at the provider', async t => {
     const models = createModels(settings(), new Set(['anthropic']))
     t.match(models.routes('anthropic/claude-3-5-sonnet'), [{
       providerId: 'anthropic', model: 'claude-3-5-sonnet-20241022', modelId: 'anthropic/claude-3-5-sonnet'
@@ -154,7 +154,7 @@ t.test('routes', async t => {
     const all = ['openai/gpt-5-nano', 'openai/gpt-5', 'openai/new', 'openai/gpt-4.1']
     for (const name of ['round', 'smarter', 'openai/gpt-4o']) t.same(ids(models.routes(name)), all, name)
     t.same(models.routes('lost'), [])
-    t.same(ids(models.routes('tail')), ['openai/o3'], 'what leads back to itself leads nowhere')
+    t.same(ids(models.routes('tail')), ['openai/o3'], 'what refers back to itself refers to nothing')
   })
 
   t.test('a route to a provider that is not enabled can be had by naming it', async t => {

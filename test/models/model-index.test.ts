@@ -26,14 +26,14 @@ t.test('of two things of one name a route wins over an alias, that over an id, a
   }), 'only'), ['a/z'])
 })
 
-t.test('an alias that leads nowhere takes the name away', async t => {
+t.test('an alias of nothing takes the name away', async t => {
   t.same(resolved(indexOf(['a/x', 'c/z'], { models: [modelSettings('x', { alias: 'c/z' })] }), 'x'), [])
 })
 
 t.test('a bare name of several means the first of one kind, and nothing for several kinds', async t => {
   t.same(resolved(indexOf(['b/x', 'a/x']), 'x'), ['b/x'])
   t.same(resolved(indexOf(['a/x', 'c/x'], {}, {}, ['a', 'c']), 'x'), [])
-  t.same(resolved(indexOf(['a/x', 'c/x']), 'x'), ['a/x'], 'what cannot be asked does not count')
+  t.same(resolved(indexOf(['a/x', 'c/x']), 'x'), ['a/x'], 'what cannot be called does not count')
 })
 
 t.test('a disabled model has no route by its id, its name, or that of its provider for it', async t => {
@@ -45,7 +45,7 @@ t.test('a disabled model has no route by its id, its name, or that of its provid
   t.same(index.listed.map(({ id }) => id), ['a/y'])
 })
 
-t.test('names that lead somewhere are those of models, bare names, aliases and routes', async t => {
+t.test('names that refer to a model are those of models, bare names, aliases and routes', async t => {
   const index = indexOf(['a/x', 'a/o/p', 'c/z'], { models: [modelSettings('alias', { alias: 'a/x' })], routes: [{ name: 'route', models: ['c/z'] }] })
   t.same([...index.names()].toSorted(), ['a/o/p', 'a/x', 'alias', 'x'])
   t.same([...index.idsByName], [['x', ['a/x']]])

@@ -29,7 +29,7 @@ t.test('a host is allowed by its name in any case, with the port it was allowed 
   t.notOk(allowed.admitsName('sub.tools.example.com', '', 'https:'), 'a name does not allow those below it')
 })
 
-t.test('without a port a host is asked at that of its protocol', async t => {
+t.test('without a port a host is called at that of its protocol', async t => {
   const allowed = new AllowedAddresses(['a.test:443', 'b.test:80'])
   t.same([allowed.admitsName('a.test', '', 'https:'), allowed.admitsName('a.test', '', 'http:')], [true, false])
   t.same([allowed.admitsName('b.test', '', 'https:'), allowed.admitsName('b.test', '', 'http:')], [false, true])

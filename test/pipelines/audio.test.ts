@@ -273,7 +273,7 @@ t.test('each format has its own body and media type, written here where the mode
   }
 })
 
-t.test('words and segments are there when they were asked for', async t => {
+t.test('words and segments are there when they were requested', async t => {
   const { api } = await start(t, { pieces: [JSON.stringify({ ...verbose, segments: [{ start: 0, end: 1, text: 'x' }] })] })
   const keys = async (granularities: readonly string[]): Promise<string[]> => Object.keys(await json(await sendForm(api, transcriptions, {
     'model': 'whisper-1', 'response_format': 'verbose_json', 'timestamp_granularities[]': granularities
@@ -316,12 +316,12 @@ t.test('a transcript is streamed, and where the model does not stream it still c
   const cut = await (await sendForm(api, transcriptions, { model: 'openai/gpt-4o-transcribe', stream: 'true' })).text()
   t.match(cut, /event: error\ndata: .*upstream_stream_interrupted/)
   const complete = await sendForm(api, transcriptions, { model: 'openai/gpt-4o-transcribe' })
-  t.same(await json(complete), { text: 'Hello.', logprobs, usage }, 'events where none were asked for')
+  t.same(await json(complete), { text: 'Hello.', logprobs, usage }, 'events where none were requested')
   await until(() => api.lines.length === 4, 'four lines in the log')
   t.match(api.lines[0], { usage: { prompt: 14, completion: 3, total: 17 }, streamed: true })
 })
 
-t.test('translations are English text, and are asked for with less', async t => {
+t.test('translations are English text, and take fewer parameters', async t => {
   const { upstream, api } = await start(t, (_request, number) => ({ pieces: [JSON.stringify(number === 0 ? { text: 'Hi.', usage } : { ...verbose, language: undefined })] }))
   const response = await sendForm(api, translations, { model: 'openai/whisper-1', language: 'de', prompt: '', temperature: '0' })
   t.same(await json(response), { text: 'Hi.' })
@@ -419,7 +419,7 @@ t.test('another model listens when the first cannot, and a retry sends the recor
   })
   t.equal(await response.text(), subtitles)
   t.equal(response.headers.get('x-headgate-model'), 'openai/whisper-1')
-  t.equal(upstream.requests.length, 2, 'the model that cannot was not even asked')
+  t.equal(upstream.requests.length, 2, 'the model that cannot was not even called')
   for (const request of upstream.requests) {
     const parts = await partsOf(request)
     t.same(parts[0], ['model', 'whisper-1'])

@@ -28,7 +28,7 @@ async function start (
   return { upstream, api }
 }
 
-/** Answers as asked: a stream or one piece. */
+/** Answers as requested: a stream or one piece. */
 function answering (texts: readonly string[]): (request: SeenRequest) => Script {
   return request => isStreamed(request)
     ? { headers: eventStream, pieces: chatFrames(texts) }
@@ -64,7 +64,7 @@ t.test('a complete answer and a streamed one say the same, under the gateway\'s 
   t.notOk('authorization' in (upstream.requests[0]?.headers ?? {}), 'the caller\'s key goes no further')
 })
 
-t.test('a stream is padded and counted when asked to be, and such wishes mean nothing without one', async t => {
+t.test('a stream is padded and counted when requested, and such wishes mean nothing without one', async t => {
   const { upstream, api } = await start(t, answering(['Hel', 'lo']))
   const ask = async (more: object): Promise<string> => await (await api.post(path, { ...question, ...more })).text()
   const options = { include_usage: true, include_obfuscation: true }
@@ -115,7 +115,7 @@ t.test('every answer has an id, the time the gateway took, and a line in the log
   t.notMatch(JSON.stringify(api.lines), /canary|Bearer|My API Key/)
 })
 
-t.test('keys are asked for before anything else', async t => {
+t.test('keys are checked before anything else', async t => {
   const { upstream, api } = await start(t, answering(['x']))
   for (const headers of [{ authorization: '' }, { authorization: 'Basic abc' }, { authorization: 'Bearer wrong' }]) {
     const response = await api.post(path, '{bad json', { headers })
@@ -305,13 +305,13 @@ t.test('a list of models is tried in order, each with its settings, until one an
   t.match(await json(limited), { error: { type: 'rate_limit_error', code: 'rate_limit_exceeded' } })
 })
 
-t.test('answers that are not what was asked for are read all the same', async t => {
+t.test('answers that are not what was requested are read all the same', async t => {
   const complete = chatAnswer('Hi')
   const stream = chatFrames(['Hi']).join('')
   const cases: Array<[string, Script, boolean]> = [
-    ['JSON where a stream was asked', { pieces: [complete] }, true],
+    ['JSON where a stream was requested', { pieces: [complete] }, true],
     ['JSON that calls itself a stream', { headers: eventStream, pieces: [`\n\n${complete}`] }, true],
-    ['a stream where JSON was asked', { headers: eventStream, pieces: [stream] }, false],
+    ['a stream where JSON was requested', { headers: eventStream, pieces: [stream] }, false],
     ['a stream that calls itself JSON', { pieces: [stream] }, true],
     ['a stream with a byte order mark', { headers: eventStream, pieces: [`\ufeff${stream}`] }, true],
     ['JSON after empty lines', { pieces: ['\n', '\n', '\n', complete] }, false],
@@ -343,7 +343,7 @@ t.test('answers that are not what was asked for are read all the same', async t 
   }
 })
 
-t.test('timeouts of each kind are answered, before and after the first byte', async t => {
+t.test('timeouts of each kind become errors, before and after the first byte', async t => {
   const [head = '', first = ''] = chatFrames(['a'])
   const timeouts = upstreamAt('').timeouts
   const silent = await start(t, { silent: true }, { timeouts: { ...timeouts, firstByteMs: 20, responseMs: 20 } })

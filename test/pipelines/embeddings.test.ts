@@ -171,7 +171,7 @@ t.test('another provider of the same model may step in, another model may not, n
   t.equal(upstream.requests.length, 2)
 })
 
-t.test('keys are asked for first, and what they may do', async t => {
+t.test('keys are checked first, and what they may do', async t => {
   const upstream = await fakeUpstream(answering)
   t.teardown(upstream.close)
   const api = await testGateway(t, { providers: [upstreamAt(`${upstream.url}/v1`)] }, {
@@ -190,7 +190,7 @@ t.test('keys are asked for first, and what they may do', async t => {
   t.equal(upstream.requests.length, 0)
 })
 
-t.test('vectors in the form that was asked for go out as they came, to the digit', async t => {
+t.test('vectors in the form that was requested go out as they came, to the digit', async t => {
   const pretty = '{\n  "object": "list",\n  "data": [\n    {\n      "embedding": [\n        -0.0069292834,\n        1e-9,\n 3.10 ],\n      "object": "embedding", "index": 0\n    }\n  ],\n  "model": "m", "usage": {"prompt_tokens": 1, "total_tokens": 1}\n}\n'
   const { api } = await start(t, request => {
     const text = JSON.stringify(request.json)
@@ -223,7 +223,7 @@ t.test('a provider that answers in the other form, or knows but one, is converte
     const { upstream, api } = await start(t, list([numbers]), kind)
     const answer = await json<Answer>(await api.post(path, { model: `${kind}/m`, input: 'x', encoding_format: 'base64' }))
     t.equal(answer.data[0]?.embedding, base64(numbers), kind)
-    t.notOk('encoding_format' in Object(upstream.requests[0]?.json), 'not even asked')
+    t.notOk('encoding_format' in Object(upstream.requests[0]?.json), 'not even called')
   }
 })
 

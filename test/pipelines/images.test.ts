@@ -108,7 +108,7 @@ t.test('requests are refused before anything is sent: shapes with 422, rules of 
   await row({ prompt: 'x', model: newest, response_format: 'url' }, 400, { error: { code: 'unsupported_parameter', param: 'response_format' } })
   await row({ prompt: 'x'.repeat(1001) }, 400, { error: { code: 'invalid_value', param: 'prompt' } })
   await row({ prompt: 'x', model: 'openai/dall-e-3', n: 2 }, 400, { error: { code: 'invalid_value', param: 'n' } })
-  await row({ prompt: 'x', model: 'openai/dall-e-9' }, 502, { error: {} }) // not known here, so the provider is asked
+  await row({ prompt: 'x', model: 'openai/dall-e-9' }, 502, { error: {} }) // not known here, so the provider is called
   t.equal(upstream.requests.length, 1)
 })
 
@@ -154,7 +154,7 @@ t.test('a stream is relayed frame by frame, the finished image first if that is 
   t.equal(messages(await none.text()).length, 2)
 })
 
-t.test('an answer of the other kind than was asked for is turned into it', async t => {
+t.test('an answer of the other kind than was requested is turned into it', async t => {
   const { api } = await start(t, request => Reflect.get(Object(request.json), 'stream') === true
     ? { pieces: ['{"created":7,"data":[{"b64_json":"AAAA"},{"b64_json":"BBBB"}],"output_format":"png"}'] }
     : { headers: eventStream, pieces: [frame('completed', 'CCCC', { usage })] })

@@ -69,7 +69,7 @@ t.test('the list', async t => {
     t.ok(isList(json(reply)), JSON.stringify(isList.errors))
   })
 
-  t.test('tells what is known of a model, and null for what is not', async t => {
+  t.test('says what is known of a model, and null for what is not', async t => {
     const models = await listed('all')
     t.match(models.find(({ id }) => id === 'google/gemini-2.5-flash'), {
       object: 'model',

@@ -242,7 +242,7 @@ t.test('no key waits until all the documents of another key are counted', async 
   t.not(finished.at(-1), 'one', 'although it came last')
 })
 
-t.test('an address that turns out to be an image is asked for again, once', async t => {
+t.test('an address that turns out to be an image is requested again, once', async t => {
   const refusal = '{"object":"error","message":"Invalid document type. image/png is not supported.","type":"invalid_request_error","code":"3000"}'
   const { upstream, read } = await start(t, (_request, number) => number === 0 ? { status: 400, pieces: [refusal] } : { pieces: [pages('x')] })
   t.equal((await read('https://example.com/download?id=7')).status, 200)

@@ -39,7 +39,7 @@ export function orders (services: Services): unknown[] {
     pipeline(auth(services), route, ask, reply),
     // @ts-expect-error the input is made before a provider sees it
     pipeline(auth(services), validate(ChatRequest), ask, reply),
-    // @ts-expect-error a provider is asked once there is a route
+    // @ts-expect-error a provider is called once there is a route
     pipeline(auth(services), validate(ChatRequest), input, ask, reply),
     // @ts-expect-error limits are checked once there is a route
     pipeline(auth(services), validate(ChatRequest), input, admit, route, ask, reply),
@@ -49,7 +49,7 @@ export function orders (services: Services): unknown[] {
     pipeline(auth(services), validate(ChatRequest), input, route, normalise(), reply),
     // @ts-expect-error a dry run is one of an endpoint that routes
     pipeline(auth(services), dryRun(services, 'chat'), jsonReply()),
-    // @ts-expect-error a capability is answered by its own adapter
+    // @ts-expect-error a capability is served by its own adapter
     pipeline(auth(services), validate(ChatRequest), input, route, providerCall(services, 'ocr'), reply),
     // @ts-expect-error a reply is made of events
     pipeline(auth(services), reply)

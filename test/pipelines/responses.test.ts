@@ -75,7 +75,7 @@ t.test('a conversation with a tool over three turns', async t => {
   if (call?.type !== 'function_call') return
   input.push(...first.output as OpenAI.Responses.ResponseInputItem[], { type: 'function_call_output', call_id: call.call_id, output: 'sunny' })
   const second = await client.responses.create({ model: 'sandbox/echo', input, tools: [tool] })
-  t.equal(second.output_text, 'The tool get_weather answered: sunny')
+  t.equal(second.output_text, 'The tool get_weather returned: sunny')
   input.push(...second.output as OpenAI.Responses.ResponseInputItem[], { role: 'user', content: 'Thanks' })
   const third = await client.responses.create({ model: 'sandbox/echo', input, tools: [tool] })
   t.match(third.output_text, 'You said: "Thanks".')

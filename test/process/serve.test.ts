@@ -24,7 +24,7 @@ t.test('a stop is announced on /readyz while connections are still accepted', as
   t.match(await gateway.ended, { code: 0 })
 })
 
-t.test('nothing reads the log: calls are answered, and a stop ends', async t => {
+t.test('nothing reads the log: calls are served, and a stop ends', async t => {
   const [command, parameters] = plainNode(main, 'start')
   const directory = t.testdir({ 'headgate.yaml': 'server: {shutdown_delay_ms: 0}\nproviders: {sandbox: {}}\n' })
   const child = spawn(command, parameters, {
@@ -42,7 +42,7 @@ t.test('nothing reads the log: calls are answered, and a stop ends', async t => 
   // More than the pipe and the reading end hold.
   for (let round = 0; round < 40; round++) {
     const answers = await Promise.all(Array.from({ length: 20 }, async () => await ask(url, 'a key')))
-    if (answers.some(({ status }) => status !== 200)) t.fail('a call was not answered')
+    if (answers.some(({ status }) => status !== 200)) t.fail('a call failed')
   }
   const ended = once(child, 'exit')
   child.kill('SIGTERM')

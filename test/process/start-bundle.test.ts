@@ -106,7 +106,7 @@ for (const [name, entry, most] of [['bundle', main, 20], ['modules', modules, 1_
   })
 }
 
-/** Returns what a gateway without a configuration file has loaded when it has answered one chat call. */
+/** Returns what a gateway without a configuration file has loaded when it has served one chat call. */
 async function loadedScripts (t: Test, entry: string): Promise<readonly string[]> {
   const list = join(import.meta.dirname, '../support/list-scripts.js')
   const running = launch(t, ['start'], t.testdir(), env, ['--import', list, entry])

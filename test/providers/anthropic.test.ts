@@ -226,7 +226,7 @@ t.test('models that can be forced to use a tool are', async t => {
   }
 })
 
-t.test('each model is asked for no more than it takes', async t => {
+t.test('no model gets more than it takes', async t => {
   const everything: Partial<ChatInput> = { reasoning_effort: 'low', temperature: 0.5, max_tokens: 200_000 }
   const row = (models: string[], maxTokens: number, thinks: 'adaptive' | 'enabled' | 'not', samples: boolean): void => {
     for (const model of models) {

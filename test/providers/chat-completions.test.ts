@@ -184,7 +184,7 @@ t.test('the upstream body is built from an allow-list', async t => {
   t.match(refusal(() => body({ tools: [{ type: 'custom', custom: { name: 'x' } }] }, { customTools: false })), { status: 400, param: 'tools[0].type' })
   t.match(body({ reasoning_effort: 'low' }, { reasoningEffort: 'object' }), { reasoning: { effort: 'low' } })
   t.match(body({ user: 'u', seed: 1 }, { omit: ['seed'] }), { user: 'u', seed: undefined })
-  t.same(body({}, {}, true)['stream_options'], { include_usage: true }, 'usage is always asked for')
+  t.same(body({}, {}, true)['stream_options'], { include_usage: true }, 'usage is always requested')
   t.same(body({}, { obfuscation: true }, true)['stream_options'], { include_usage: true, include_obfuscation: false })
   t.equal(body({}, { streamUsage: false }, true)['stream_options'], undefined)
 })

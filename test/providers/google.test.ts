@@ -274,7 +274,7 @@ t.test('one request asks for as many candidates as the model gives', async t => 
   t.equal(googleChat.split?.(googleAsk({ n: 2 }, 'gemini-3-pro-preview')).length, 2)
 })
 
-t.test('what would be answered wrongly is refused, with the exact parameter', async t => {
+t.test('what would get a wrong answer is refused, with the exact parameter', async t => {
   const user = (part: object): Partial<ChatInput> =>
     ({ messages: [{ role: 'user', content: [{ type: 'text', text: 'x' }, part as { type: 'text', text: string }] }] })
   const call = (args: string): Partial<ChatInput> => ({
@@ -412,7 +412,7 @@ t.test('calls one after another are turns of their own', async t => {
     [['functionCall a', 'functionCall b'], ['functionResponse a', 'functionResponse b']])
 })
 
-t.test('the deprecated functions are tools, and are answered as function_call', async t => {
+t.test('the deprecated functions are tools, and come back as function_call', async t => {
   const request: Partial<ChatInput> = {
     functions: [{ name: 'f', parameters: { type: 'object', properties: { a: { type: 'string' } } } }],
     function_call: { name: 'f' },

@@ -93,7 +93,7 @@ for (const [name, adapter] of adapters) {
       const [small, large] = [ask(request(500)), ask(request(4000))]
       const smallMs = timeOf(() => adapter.request(small))
       const largeMs = timeOf(() => adapter.request(large))
-      // In proportion it is 8 times as much, and 64 times where every part is held against every other.
+      // In proportion it is 8 times as much, and 64 times where every part is compared with every other.
       t.ok(largeMs < Math.max(smallMs, 2) * 30, `${dimension}: eight times of it took ${largeMs.toFixed(1)} ms, once ${smallMs.toFixed(1)}`)
     }
   })

@@ -101,7 +101,7 @@ t.test('the body holds what xAI knows, as it wants it', async t => {
   })
 })
 
-t.test('what would give the caller something else than asked is refused, by name', async t => {
+t.test('what would give the caller something else than requested is refused, by name', async t => {
   const rows: Array<[Partial<ChatInput>, string]> = [
     [{ modalities: ['text', 'audio'], audio: { format: 'wav', voice: 'eve' } }, 'modalities'],
     [{ audio: { format: 'wav', voice: 'eve' } }, 'audio'],

@@ -21,7 +21,7 @@ t.test('sound that breaks off throws, so that the connection is cut', async t =>
   await t.rejects(collect(body as AsyncIterable<Uint8Array>), broken)
 })
 
-t.test('events are a stream for a caller who asked for one, and no answer for any other', async t => {
+t.test('events are a stream for a caller who requested one, and no answer for any other', async t => {
   const delta: SpeechEvent = { type: 'speech-delta', audio: 'AA==' }
   const { headers, body } = await sink(batchesOf(routedCall({ stream: true }), [[delta]]))
   t.equal(headers['content-type'], 'text/event-stream; charset=utf-8')

@@ -17,7 +17,7 @@ t.test('vectors are the list of the API, with the model and what was used', asyn
   t.equal(String(body as Buffer), '{"object":"list","data":[{"object":"embedding","index":0,"embedding":[0.10]},{"object":"embedding","index":1,"embedding":[2]}],"model":"one/m","usage":{"prompt_tokens":3,"total_tokens":3}}')
 })
 
-t.test('they come in the form that was asked for; usage that is not known is none', async t => {
+t.test('they come in the form that was requested; usage that is not known is none', async t => {
   const { body } = await embeddingsReply()(batchesOf(routedCall<EmbeddingsRequest>({ ...request, encoding_format: 'base64' }), [[floats('[1]')]]))
   t.strictSame(JSON.parse(String(body as Buffer)), {
     object: 'list', data: [{ object: 'embedding', index: 0, embedding: base64Of([1]) }], model: 'one/m', usage: { prompt_tokens: 0, total_tokens: 0 }

@@ -5,7 +5,7 @@ async function * source (...values: string[]): AsyncGenerator<string, void, unde
   yield * values
 }
 
-t.test('the call that arrives is answered, and a failure is that of the answer', async t => {
+t.test('the call that arrives gets its reply, and a failure is that of the answer', async t => {
   const reply = { status: 200, headers: {}, body: 'x' }
   t.equal(await replyWith(async (call: string) => await Promise.resolve({ ...reply, body: call }).then(() => reply))(source('a')), reply)
   await t.rejects(replyWith(async () => await Promise.reject(new Error('broken')))(source('a')), { message: 'broken' })

@@ -9,7 +9,7 @@ const sink = streamOrJson({
   complete: batches => ({ all: batches.flatMap(({ events }) => events) })
 })
 
-t.test('a caller who asked for a stream gets one, from the first batch on', async t => {
+t.test('a caller who requested a stream gets one, from the first batch on', async t => {
   const reply = await sink(batchesOf(routedCall({ stream: true }), [['a'], ['b', 'c']]))
   t.equal(reply.headers['content-type'], 'text/event-stream; charset=utf-8')
   t.same(await collect(reply.body as AsyncIterable<string>), ['a;', 'b,c;'])

@@ -87,7 +87,7 @@ t.test('without a second request to make, the first has all the time it takes', 
   const first = request()
   let started = 0
   const raced = hedge(1, first.send, () => { started++; return undefined }, none)
-  await until(() => started > 0, 'the second to be asked for')
+  await until(() => started > 0, 'the second to start')
   first.answer('at last')
   t.strictSame(await raced, { answer: 'at last', winner: 'first', hedged: false })
 })

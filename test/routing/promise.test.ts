@@ -31,7 +31,7 @@ interface Simulation {
 }
 
 /**
- * @param shares of the attempts at each provider that are answered; may be changed on the way
+ * @param shares of the attempts at each provider that succeed; may be changed on the way
  * @param now the clock of the routing
  */
 function simulate (shares: readonly number[], now?: () => number): Simulation {
@@ -105,7 +105,7 @@ function response (status: number, text: string): UpstreamResponse {
   }
 }
 
-/** Asks that many calls, some at once; returns the share that was answered. */
+/** Asks that many calls, some at once; returns the share that succeeded. */
 async function share (simulation: Simulation, calls: number, atOnce: number, from = 0): Promise<number> {
   let next = from
   let succeeded = 0
@@ -118,7 +118,7 @@ async function share (simulation: Simulation, calls: number, atOnce: number, fro
 t.test('two providers that answer 70 % of attempts answer 99.9 % of calls, with no request that no failure needs', async t => {
   const simulation = simulate([0.7, 0.7])
   const succeeded = await share(simulation, 10_000, 200)
-  t.ok(succeeded >= 0.999, `${succeeded} of calls are answered`)
+  t.ok(succeeded >= 0.999, `${succeeded} of calls succeed`)
   const needed = 10_000 + simulation.failed()
   t.ok(simulation.requests() <= needed * 1.1, `${simulation.requests()} requests, ${needed} needed`)
   t.ok(simulation.requests() > 10_000 * 1.3, 'failures were there')
@@ -138,5 +138,5 @@ t.test('providers that are all down see at most 1.2 requests per call, and are f
   nowMs += 61_000
   const before = simulation.requests()
   t.equal(await share(simulation, 100, 1, 2000), 1, 'the first one instead')
-  t.ok(simulation.requests() - before <= 102, 'which is asked first from then on')
+  t.ok(simulation.requests() - before <= 102, 'which is tried first from then on')
 })

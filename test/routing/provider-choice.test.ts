@@ -46,7 +46,7 @@ t.test('routes of a call that chooses', async t => {
   t.same(ids({ key }, 'openai/gpt-5'), ['openai/gpt-5'], 'a key is for the provider of the model')
   t.same(ids({ key }, 'both'), ['openai/gpt-5', 'groq/llama'], 'or all of a route, to be checked')
   t.same(ids({ providerId: 'groq' }, 'both'), ['groq/llama'], 'of a route, what the named provider serves')
-  t.same(ids({ providerId: 'groq' }, 'other'), ['groq/other'], 'a model that is not known is asked for by its name')
+  t.same(ids({ providerId: 'groq' }, 'other'), ['groq/other'], 'a model that is not known is called by its name')
   t.same(ids({ providerId: 'anthropic', key }, 'claude-new'), ['anthropic/claude-new'])
   t.same(ids({ model: 'gpt-6' }, 'openai/gpt-5'), ['openai/gpt-6'], 'the model of the header instead of the one in the body')
   t.same(ids({ providerId: 'openai' }, 'openai/gpt-4o'), [], 'a disabled model has none')

@@ -7,21 +7,21 @@ import type { ModelEntry } from '../../lib/core/model.ts'
 
 type Message = ChatInput['messages'][number]
 
-const asking = (parts: object): string[] => [...chatRequirements({ model: 'm', messages: [{ role: 'user', content: 'hi' }], ...parts }).capabilities]
+const capabilitiesOf = (parts: object): string[] => [...chatRequirements({ model: 'm', messages: [{ role: 'user', content: 'hi' }], ...parts }).capabilities]
 const sees: Message = { role: 'user', content: [{ type: 'image_url', image_url: { url: 'data:,' } }] }
 const hears: Message = { role: 'user', content: [{ type: 'input_audio', input_audio: { data: '', format: 'wav' } }] }
 const tool = { type: 'function', function: { name: 'f' } } as const
 
 t.test('what a request needs is read from what is in it', async t => {
-  t.same(asking({}), [])
-  t.same(asking({ messages: [sees] }), ['vision'])
-  t.same(asking({ messages: [hears] }), ['audio'])
-  t.same(asking({ modalities: ['text', 'audio'] }), ['audio'])
-  t.same(asking({ tools: [tool] }), ['tools'])
-  t.same(asking({ functions: [{ name: 'f' }] }), ['tools'])
-  t.same(asking({ tools: [], functions: [] }), [])
-  t.same(asking({ response_format: { type: 'json_object' } }), [], 'plain JSON can be had of any')
-  t.same(asking({ response_format: { type: 'json_schema', json_schema: { name: 'a', schema: {} } } }), ['structured_output'])
+  t.same(capabilitiesOf({}), [])
+  t.same(capabilitiesOf({ messages: [sees] }), ['vision'])
+  t.same(capabilitiesOf({ messages: [hears] }), ['audio'])
+  t.same(capabilitiesOf({ modalities: ['text', 'audio'] }), ['audio'])
+  t.same(capabilitiesOf({ tools: [tool] }), ['tools'])
+  t.same(capabilitiesOf({ functions: [{ name: 'f' }] }), ['tools'])
+  t.same(capabilitiesOf({ tools: [], functions: [] }), [])
+  t.same(capabilitiesOf({ response_format: { type: 'json_object' } }), [], 'plain JSON can be had of any')
+  t.same(capabilitiesOf({ response_format: { type: 'json_schema', json_schema: { name: 'a', schema: {} } } }), ['structured_output'])
 })
 
 t.test('a signature in the history says who wrote it', async t => {
@@ -54,7 +54,7 @@ t.test('models that are known to lack something are skipped with what they lack'
   t.same(skipUnfit(routes, needs({ promptTokens: 100 }), find).skipped, [], 'a prompt of just that length fits')
 })
 
-t.test('where none would be left, all are asked', async t => {
+t.test('where none would be left, all are tried', async t => {
   const routes = [route('one/blind')]
   t.strictSame(skipUnfit(routes, needs({ capabilities: new Set(['vision']) }), find), { routes, skipped: [] })
 })

@@ -3,7 +3,7 @@ import { GatewayError } from '../../lib/core/errors.ts'
 import { RetryBudget } from '../../lib/routing/retry-budget.ts'
 import { clock } from '../support/routes.ts'
 
-t.test('a retry budget keeps the wait a provider asked for, whether or not it is tried again', async t => {
+t.test('a retry budget keeps the wait of a provider, whether or not it is tried again', async t => {
   const { now, pass } = clock()
   const budget = new RetryBudget(now)
   budget.onFailure(new GatewayError('rate_limit_exceeded'))
@@ -35,7 +35,7 @@ t.test('attempts are free at first, then earned by answers and lost by failures'
   t.equal(takeAll(), 200, 'no more than so many are saved')
 })
 
-t.test('a provider that was not asked for a minute may be tried once', async t => {
+t.test('a provider that was not called for a minute may be tried once', async t => {
   const { now, pass } = clock()
   const budget = new RetryBudget(now)
   for (let number = 0; number < 1000 && budget.take(); number++) pass(1)
@@ -46,7 +46,7 @@ t.test('a provider that was not asked for a minute may be tried once', async t =
   t.equal(budget.take(), false)
 })
 
-t.test('what one of several credentials was asked does not hold for the others', async t => {
+t.test('what one of several credentials used does not apply to the others', async t => {
   const budget = new RetryBudget(clock().now)
   budget.onFailure(new GatewayError('rate_limit_exceeded', { retryAfterSeconds: 7 }), false)
   t.equal(budget.cooldownMs, 0)

@@ -20,7 +20,7 @@ t.test('routes are tried as given, but those that cool down after all others', a
   t.same(order(a, b, c), ['one/a', 'two/b', 'three/c'])
   open(a)
   t.same(order(a, b, c), ['(one/a circuit_open)', 'two/b', 'three/c', 'one/a'])
-  t.same(order(b, a), ['two/b', 'one/a'], 'the last is asked without a look')
+  t.same(order(b, a), ['two/b', 'one/a'], 'the last is tried without a look')
   t.same(order(a), ['one/a'], 'the only one as well')
   health.retryBudget('two').onFailure(new GatewayError('rate_limit_exceeded', { retryAfterSeconds: 60 }))
   t.same(order(a, b, c), ['(one/a circuit_open)', '(two/b rate_limited)', 'three/c', 'one/a', 'two/b'])
@@ -44,7 +44,7 @@ t.test('a rotation tries every model, and none twice', async t => {
     const turns = [...health.candidates(named.map(id => route(id)), () => undefined)]
     const isWaiting = (id: string): boolean => failing.includes(id) || paused.some(provider => id.startsWith(`${provider}/`))
     const found = turns.map(({ modelId }) => modelId)
-    // The last of a list is asked where it stands unless others wait already.
+    // The last of a list is tried where it stands unless others wait already.
     const waiting = named.filter(isWaiting)
     t.same(found, [...named.filter(id => !isWaiting(id)), ...waiting])
   }), { numRuns: 50 })
@@ -111,7 +111,7 @@ t.test('only models that are ordered by speed are measured, streams apart from c
   t.same([health.latencies(true).of('one/a'), health.latencies(false).of('one/a'), health.latencies(true).of('one/b')], [30, undefined, undefined])
 })
 
-t.test('a wait that one of several credentials was asked for leaves the provider to the others', async t => {
+t.test('a wait for one of several credentials leaves the provider to the others', async t => {
   const health = new RouteHealth(() => 0)
   health.addCredentials('one', [1, 1])
   const limited = new GatewayError('rate_limit_exceeded', { retryAfterSeconds: 9 })

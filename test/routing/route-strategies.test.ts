@@ -61,6 +61,6 @@ t.test('what the configuration sets for a route travels with each of its models'
   t.strictSame(second, { ...route('b'), hedgeAfterMs: 50 })
 })
 
-t.test('a model that comes up twice is asked where it comes first', async t => {
+t.test('a model that comes up twice is tried where it comes first', async t => {
   t.same(unique([route('a'), route('b'), route('a')]), [route('a'), route('b')])
 })

@@ -139,7 +139,7 @@ function joined (a: Logprobs | null, b: Logprobs): Logprobs {
   return { content: list('content'), refusal: list('refusal') }
 }
 
-/** The answer without what differs from one asking to the next. */
+/** The answer without what differs from one request to the next. */
 function lasting ({ choices, model, usage, system_fingerprint }: Completion): object {
   const withoutIds = choices.map(choice => ({
     ...choice, message: { ...choice.message, tool_calls: choice.message.tool_calls?.map(call => ({ ...call, id: '' })) }
@@ -147,7 +147,7 @@ function lasting ({ choices, model, usage, system_fingerprint }: Completion): ob
   return { choices: withoutIds, model, usage, system_fingerprint }
 }
 
-t.test('a stream folds into the complete answer, and asking again gives the same', async t => {
+t.test('a stream folds into the complete answer, and the same request gives the same again', async t => {
   const questions: Record<string, object> = {
     echo: { messages: user('Hello 🌍, how are you?') },
     parts: { messages: user([{ type: 'text', text: 'Look' }, { type: 'image_url', image_url: { url: 'data:image/png;base64,' } }]) },
@@ -187,7 +187,7 @@ t.test('the frames of a stream come in the order of the dialect', async t => {
   t.same(list.map(chunk => chunk.usage === null), [...Array(8).fill(true), false], 'usage stands in the last chunk only')
   t.equal(new Set(list.map(chunk => chunk.id)).size, 1)
   const without = await chunks({ messages: user('Hi') })
-  t.notOk(without.some(chunk => 'usage' in chunk || chunk.choices.length === 0), 'no usage unless it is asked for')
+  t.notOk(without.some(chunk => 'usage' in chunk || chunk.choices.length === 0), 'no usage unless it is requested')
 })
 
 t.test('the echo repeats question, instructions and attachments, and says that it is a simulator', async t => {
@@ -201,7 +201,7 @@ t.test('the echo repeats question, instructions and attachments, and says that i
   t.match(content, '"What is this?"')
   t.match(content, '"Be brief."')
   t.match(content, '2 file')
-  t.match((await message({ messages: [] })).content, 'You asked nothing')
+  t.match((await message({ messages: [] })).content, 'Your message is empty')
 })
 
 t.test('the prompts of agents do not become the answer: long instructions are cut, reminders are no question', async t => {
@@ -237,9 +237,9 @@ t.test('what is not a chat request is refused', async t => {
   t.equal((await ask('/chat/completions', Buffer.from('{"model":"echo","messages":[]}'))).status, 200)
 })
 
-t.test('a text has as many words as are asked for', async t => {
+t.test('a text has as many words as are requested', async t => {
   const words = async (body: object): Promise<number> => (await message(body)).content?.split(' ').length ?? 0
-  t.equal(await words({ model: 'story', messages: user('Tell me a story of 300 words') }), 300)
+  t.equal(await words({ model: 'story', messages: user('Write me a story of 300 words') }), 300)
   t.equal(await words({ model: 'story', messages: user('A story, please') }), 120)
   t.equal(await words({ messages: user('Hi [sandbox: words=57]') }), 57)
   t.equal(await words({ messages: user('Hi [sandbox: words=2]') }), 2)
@@ -352,13 +352,13 @@ t.test('an answer that calls tools says so', async t => {
   t.match(JSON.parse(await textOf(unknown)), { error: { param: 'tool_choice' } })
 })
 
-t.test('tool results are answered with a text that holds them', async t => {
+t.test('tool results are followed by a text that contains them', async t => {
   const tools = [weather, time]
   const after = (turns: number, question = 'weather and time') => [...user(question), ...Array.from({ length: turns }, (_, turn) => [
     { role: 'assistant', tool_calls: [{ id: `a${turn}`, type: 'function', function: { name: 'get_weather', arguments: '{}' } }] },
     { role: 'tool', tool_call_id: `a${turn}`, content: [{ type: 'text', text: `sunny, ${turn} degrees` }] }
   ]).flat()]
-  t.match(await message({ messages: after(1), tools }), { content: 'The tool get_weather answered: sunny, 0 degrees' })
+  t.match(await message({ messages: after(1), tools }), { content: 'The tool get_weather returned: sunny, 0 degrees' })
   t.match(await message({ messages: after(1), tools, parallel_tool_calls: false }),
     { tool_calls: [{ function: { name: 'get_time' } }] }, 'one at a time: the second call takes the second turn')
   t.match(await message({ messages: after(2), tools, parallel_tool_calls: false }), { content: /1 degrees/ })
@@ -369,13 +369,13 @@ t.test('tool results are answered with a text that holds them', async t => {
   const picture = { type: 'image_url', image_url: { url: 'data:image/png;base64,AA==' } }
   const shown = { role: 'user', content: [{ type: 'text', text: 'Image 1 of the result of get_weather:' }, picture] }
   t.match(await message({ messages: [...after(1), shown], tools }),
-    { content: 'The tool get_weather answered: sunny, 0 degrees' }, 'pictures of the results are no new question')
+    { content: 'The tool get_weather returned: sunny, 0 degrees' }, 'pictures of the results are no new question')
   t.match(await message({ messages: after(1), functions: [weather.function, time.function] }), { function_call: { name: 'get_time' } })
   t.match(await message({
     messages: [...user('weather'), { role: 'assistant', content: null, function_call: { name: 'get_weather', arguments: '{}' } },
       { role: 'function', name: 'get_weather', content: 'rain' }],
     functions: [weather.function]
-  }), { content: 'The tool get_weather answered: rain' })
+  }), { content: 'The tool get_weather returned: rain' })
 })
 
 t.test('a JSON answer is JSON', async t => {
@@ -489,7 +489,7 @@ t.test('directives apply to the model and the turn they name, add up, and are no
   t.equal((await send({ messages: [...second, ...user('Next')] })).status, 200, 'only the last user message counts')
   t.match((await message({ messages: user(`Say ${order} it`) })).content, '"Say it"')
   t.match((await message({ messages: user(' a  b ') })).content, '" a  b "', 'nothing else is touched')
-  t.match((await message({ messages: user('[sandbox: words=40] [SANDBOX: refuse]') })).refusal, 'told to refuse')
+  t.match((await message({ messages: user('[sandbox: words=40] [SANDBOX: refuse]') })).refusal, 'instructed to refuse')
   for (const slip of ['wat', 'status', 'status=200', 'words=x', 'words=0', 'stall=1', 'after=-1', '__proto__=1', 'code', 'ms=1e9']) {
     const answer = await send({ messages: user(`[sandbox: ${slip}]`) })
     t.equal(answer.status, 400, slip)

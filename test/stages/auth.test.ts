@@ -85,6 +85,6 @@ t.test('a key may call only the endpoints it is for', async t => {
   for (const [key, endpoint] of [['narrow', 'chat'], ['nothing', 'models']] as const) {
     const call = callWith({ 'x-api-key': key }, endpoint)
     await t.rejects(authed(call), { code: 'insufficient_permissions', status: 403 })
-    t.ok(call.record.keyId, 'the log tells whose key it was')
+    t.ok(call.record.keyId, 'the log says whose key it was')
   }
 })

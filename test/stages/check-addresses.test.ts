@@ -93,7 +93,7 @@ t.test('one request may name 16 hosts', async t => {
   t.equal(await check(withImages(...urls(17))), 'messages[0].content[16].image_url.url')
 })
 
-t.test('a call with an inner address is 400, and the server is not asked', async t => {
+t.test('a call with an inner address is 400, and the server is not called', async t => {
   const upstream = await fakeUpstream({ pieces: [chatAnswer('x')] })
   t.teardown(upstream.close)
   const api = await testGateway(t, {

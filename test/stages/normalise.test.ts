@@ -24,7 +24,7 @@ t.test('the head is ours: one, first, with the name the gateway has for the mode
   t.same(others, [text('a'), text('b')])
 })
 
-t.test('the head says how long the prompt is, where that is asked for', async t => {
+t.test('the head says how long the prompt is, where that is requested', async t => {
   const [batch] = await collect(normalise({ estimate: ({ messages }) => ({ prompt: 7 + messages.length }) })(batchesOf(call, [[text('a')]])))
   t.match(batch?.events[0], { type: 'response-start', promptTokens: 7 })
 })

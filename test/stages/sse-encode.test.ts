@@ -34,14 +34,14 @@ t.test('a batch is one piece of text, and the last frame is [DONE]', async t => 
   t.equal(new Set(chunks.map(({ id, model, created }) => JSON.stringify([id, model, created]))).size, 1)
 })
 
-t.test('usage is a chunk of its own, for callers who asked', async t => {
+t.test('usage is a chunk of its own, for callers who want it', async t => {
   t.notMatch((await written([[text('a'), end, usage]])).join(''), /"usage"/)
   const chunks = chunksOf(await written([[text('a'), end, usage]], { stream_options: { include_usage: true } }))
   t.match(chunks.at(-1), { choices: [], usage: { prompt_tokens: 1, completion_tokens: 2, total_tokens: 3 } })
   t.ok(chunks.slice(0, -1).every(({ usage }) => usage === null))
 })
 
-t.test('obfuscation pads each chunk, for callers who asked', async t => {
+t.test('obfuscation pads each chunk, for callers who want it', async t => {
   const chunks = chunksOf(await written([[text('a'), text('a')]], { stream_options: { include_obfuscation: true } }))
   for (const { obfuscation } of chunks.slice(0, 2)) t.match(obfuscation, /^[\w-]{1,16}$/)
 })

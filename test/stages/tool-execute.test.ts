@@ -75,7 +75,7 @@ t.test('turns', async t => {
     t.strictSame(one?.request.tools?.slice(0, 2).map(nameOf), ['mine_own', 'echo'])
     t.equal(one?.request.tool_choice, 'required')
     t.equal(two?.request.tool_choice, 'auto', 'a model forced to call again would never answer')
-    t.strictSame(two?.routes, [second], 'later turns stay with the model that answered')
+    t.strictSame(two?.routes, [second], 'later turns stay with the model of the first')
     t.strictSame(two?.request.messages.slice(1), [
       {
         role: 'assistant',
@@ -136,7 +136,7 @@ t.test('turns', async t => {
     t.equal(model.calls.length, 2)
   })
 
-  t.test('a call with broken arguments or of no known tool is answered with what is wrong', async t => {
+  t.test('a call with broken arguments or of no known tool gets a result that says what is wrong', async t => {
     const server = await startToolServer(t)
     const model = scripted([
       [...toolCall(0, 'a', 'echo', '{"x":'), ...toolCall(1, 'b', 'imagined', '{}'), end('tool_calls')],
@@ -268,7 +268,7 @@ t.test('what the request says about tools', async t => {
     t.equal(none.calls[0]?.request.tools, undefined)
   })
 
-  t.test('tool events tell what happens while it happens', async t => {
+  t.test('tool events say what happens while it happens', async t => {
     const server = await startToolServer(t)
     const model = scripted([
       [start, ...toolCall(0, 'a', 'progress', '{}'), end('tool_calls')], [...text('done'), end('stop')]

@@ -62,7 +62,7 @@ t.test('a clean close leaves one complete file', async t => {
   t.equal(await countOf(await open(t, join(copy, 'other'))), 300)
 })
 
-t.test('the path is seen to lead to another file, or to none', async t => {
+t.test('the path is seen to refer to another file, or to none', async t => {
   const directory = t.testdir()
   const database = await open(t, directory)
   t.ok(database.storeFileIntact())

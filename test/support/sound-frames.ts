@@ -1,6 +1,6 @@
 /**
  * A player without ears: walks a sound file frame by frame as its format says, checks what a
- * decoder would check, and tells how long it plays. Throws at the first byte that is wrong.
+ * decoder would check, and returns how long it plays. Throws at the first byte that is wrong.
  */
 
 import type { SpeechFormat } from '../../schemas/speech.ts'

@@ -48,7 +48,7 @@ export interface TestToolServer {
   readonly waiting: ReadonlySet<ServerResponse>
   /** Sessions that listen for notifications. */
   readonly streams: ReadonlySet<ServerResponse>
-  /** Tells every open session that the list of tools has changed. */
+  /** Notifies every open session that the list of tools has changed. */
   readonly announceChange: () => void
   /** Forgets all sessions: the next request of each is 404. */
   readonly forget: () => void

@@ -30,7 +30,7 @@ const info = 30
 const warn = 40
 const error = 50
 
-t.test('one line says who called what, who answered and what it used', async t => {
+t.test('one line says who called what, which model ran and what it used', async t => {
   const lines = logged({
     keyId: 'key_1', requestedModel: 'quick', modelId: 'openai/m', providerId: 'openai', status: 200,
     outcome: 'ok', attempts: 2, streamed: true, firstByteMs: 1.23456, upstreamWaitMs: 1,
@@ -54,7 +54,7 @@ t.test('a logger with ways of its own prints the line in its own way', async t =
   t.notOk('error' in (ours ?? {}), 'what is not known is left out')
 })
 
-t.test('the level tells whose fault it was', async t => {
+t.test('the level says whose fault it was', async t => {
   const level = (record: Partial<CallRecord>): unknown => logged(record, 'info')[0]?.['level']
   t.equal(level({ outcome: 'ok', status: 200 }), info)
   t.equal(level({ outcome: 'client_closed', status: 499 }), info)

@@ -98,7 +98,7 @@ t.test('every call is counted once, by how it ended', async t => {
   t.equal(values.get('headgate_ledger_rows_waiting'), 0)
 })
 
-t.test('failed attempts are counted by model and reason, with the model that answered instead', async t => {
+t.test('failed attempts are counted by model and reason, with the model that succeeded instead', async t => {
   const upstream = await fakeUpstream(({ json }) => (json as { model: string }).model === 'bad' ? { status: 500, pieces: ['{}'] } : complete)
   t.teardown(upstream.close)
   const api = await measured(t, {
@@ -150,7 +150,7 @@ t.test('new labels come to an end', t => {
   const count = (more: Partial<CallRecord>): void => metrics.observe({ record: Object.assign(new CallRecord('chat'), { providerId: 'p' }, more), receivedAtMs: 0 })
   const route = (modelId: string) => ({ modelId, providerId: 'p', model: modelId })
   for (let model = 0; model < 9; model++) {
-    count({ modelId: `p/${model}`, failedAttempts: [{ route: route(`q/${model}`), reason: 'held' }] })
+    count({ modelId: `p/${model}`, failedAttempts: [{ route: route(`q/${model}`), reason: 'rate_limited' }] })
     count({ modelId: 'p/0' })
   }
   count({ modelId: 'p/9', outcome: 'error' })

@@ -24,7 +24,7 @@ function join (shared: SharedMetrics, calls: () => number, answers = true) {
 
 const values = (families: readonly Family[]): Record<string, number | undefined> => Object.fromEntries(families.map(({ name, samples }) => [name, samples[0]?.[1]]))
 
-t.test('the numbers of all workers are asked for and added, messages of others apart', async t => {
+t.test('the numbers of all workers are requested and added, messages of others apart', async t => {
   const shared = new SharedMetrics()
   const worker = join(shared, () => 1)
   join(shared, () => 2)
@@ -42,7 +42,7 @@ t.test('counters of a worker that exited go on counting, its gauges do not', asy
   t.same(values(await shared.families()), { calls: 6, memory: 10 })
 })
 
-t.test('who asks meanwhile gets the same numbers, and no worker is asked twice', async t => {
+t.test('who asks meanwhile gets the same numbers, and no worker gets two requests', async t => {
   const shared = new SharedMetrics()
   let requested = 0
   join(shared, () => ++requested)
@@ -51,7 +51,7 @@ t.test('who asks meanwhile gets the same numbers, and no worker is asked twice',
   t.equal(requested, 1)
 })
 
-t.test('a worker that exits while it is asked keeps no one waiting', async t => {
+t.test('a worker that exits during a request keeps no one waiting', async t => {
   const shared = new SharedMetrics()
   const silent = join(shared, () => 0, false)
   join(shared, () => 3)

@@ -137,7 +137,7 @@ t.test('only a caller who leaves is a reason to read on', async t => {
   there.close()
   t.equal(there.record.whenUsageKnown, undefined, 'a caller who is there and stops early meant it')
   there.leave()
-  t.notOk(there.signal.aborted, 'and nothing is held on to')
+  t.notOk(there.signal.aborted, 'and nothing is retained')
 })
 
 t.test('a gateway that closes gives up what was read on for an earlier configuration, and records it', async t => {

@@ -277,7 +277,7 @@ t.test('a reader who stops reading stops the provider', async t => {
   t.ok(total > 2000 * 64 * 1024 - 2e6, 'and it goes on when reading does')
 })
 
-t.test('compressed answers are read although none were asked for', async t => {
+t.test('compressed answers are read although none were requested', async t => {
   const text = 'data: {"a":"ü"}\n\n'.repeat(50)
   const bodies: Array<[string, Buffer]> = [['gzip', gzipSync(text)], ['deflate', deflateSync(text)], ['br', brotliCompressSync(text)]]
   for (const [encoding, bytes] of bodies) {

@@ -83,7 +83,7 @@ t.test('where one request did not report its usage, there is no sum', async t =>
   t.match(api.lines[0], { usage: { estimated: true } })
 })
 
-t.test('a provider that takes several is asked for as many as it takes', async t => {
+t.test('a provider that takes several is called for as many as it takes', async t => {
   const candidates = (count: number): string => JSON.stringify({
     candidates: Array.from({ length: count }, (_, index) => ({ index, content: { role: 'model', parts: [{ text: `t${index}` }] }, finishReason: 'STOP' })),
     usageMetadata: { promptTokenCount: 1, candidatesTokenCount: count, totalTokenCount: 1 + count }
@@ -101,7 +101,7 @@ t.test('a provider that takes several is asked for as many as it takes', async t
   t.match(usage, { prompt_tokens: 2, completion_tokens: 9 })
 })
 
-t.test('a request that gives fewer than it was asked for leaves no gap', async t => {
+t.test('a request that gives fewer than were requested leaves no gap', async t => {
   const short = (count: number): string => JSON.stringify({
     candidates: Array.from({ length: Math.max(1, count - 1) }, (_, index) => ({ index: index + 1, content: { parts: [{ text: 't' }] }, finishReason: 'STOP' }))
   })

@@ -315,7 +315,7 @@ t.test('a data directory that is deleted comes back with what waits', async t =>
   t.match(readFileSync(join(store, name), 'utf8'), /"row-1"[^]*"row-2"/)
 })
 
-t.test('a store without room: calls are succeeded, /health says so, and rows are written once there is some', async t => {
+t.test('a store without space: calls succeed, /health says so, and rows are written once there is some', async t => {
   const database = await open(t, t.testdir())
   const { sql } = await import('kysely')
   const api = await gatewayWith(t, { usageDatabase: database, database }, true)

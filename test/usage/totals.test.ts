@@ -4,7 +4,7 @@ import { insertUsage } from '../../lib/usage/insert-usage.ts'
 import { usageTotals } from '../../lib/usage/totals.ts'
 import { usageRowOf } from '../support/usage.ts'
 
-t.test('totals are sums by whatever is asked, names of keys in place of their ids', async t => {
+t.test('totals are sums by whatever is requested, names of keys in place of their ids', async t => {
   const database = await openDatabase(t.testdir())
   t.teardown(database.close)
   const { query } = database

@@ -38,7 +38,7 @@ t.test('a call without a valid key, and a probe, are no rows', async t => {
   t.equal(usageRow({ ...routedCall({}), record: Object.assign(new CallRecord('health'), { keyId: 'key-1' }) }, models), undefined)
 })
 
-t.test('nothing is paid where the caller pays, no provider was asked, or the answer comes with another call', async t => {
+t.test('nothing is paid where the caller pays, no provider was called, or the answer comes with another call', async t => {
   for (const parts of [{ ownProviderKey: true }, { attempts: 0 }, { deferred: true }]) t.equal(rowOf({ usage, ...parts })?.cost_nano_usd, 0, JSON.stringify(parts))
   t.equal(rowOf({ usage, modelId: 'one/other' })?.cost_nano_usd, null, 'a model without a price has no known cost')
 })

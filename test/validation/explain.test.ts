@@ -34,7 +34,7 @@ t.test('keywords that other endpoints use are explained too', async t => {
   }
 })
 
-t.test('nothing is found in a value that matches, and faults stand at the place they were asked at', async t => {
+t.test('nothing is found in a value that matches, and faults stand at the place that was given', async t => {
   const schema = Type.Object({ a: Type.Integer() })
   t.same(explain(schema, { a: 1, more: true }), [])
   t.strictSame(explain(schema, { a: '1' }, { loc: ['body', 'x', 3] }), [
@@ -42,7 +42,7 @@ t.test('nothing is found in a value that matches, and faults stand at the place 
   ])
 })
 
-t.test('no more faults are listed than were asked for', async t => {
+t.test('no more faults are listed than were requested', async t => {
   const schema = Type.Array(Type.String())
   t.equal(explain(schema, Array.from({ length: 100 }, () => 1)).length, 20)
   t.equal(explain(schema, [1, 2, 3], { limit: 2 }).length, 2)

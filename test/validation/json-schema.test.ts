@@ -14,7 +14,7 @@ t.test('unions within unions have one list of branches', async t => {
   t.same(branchesOf(a), [a])
 })
 
-t.test('JSON types tell null, lists and objects apart', async t => {
+t.test('JSON types distinguish null, lists and objects', async t => {
   t.same([null, [], {}, 'a', 1, 1.5, true].map(typeOf), ['null', 'array', 'object', 'string', 'number', 'number', 'boolean'])
 })
 

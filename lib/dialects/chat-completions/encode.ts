@@ -72,7 +72,7 @@ function frameOf (chunk: Chunk | undefined): { before: string, after: string } |
   return before === undefined || after === undefined ? undefined : { before: copyString(before), after: copyString(after) }
 }
 
-/** Adds random padding, so that the length of a frame tells nothing about its text. */
+/** Adds random padding, so that the length of a frame reveals nothing about its text. */
 function obfuscated (chunk: Chunk): Chunk {
   if (chunk.choices.length === 0) return chunk
   const length = 1 + randomBytes(1).readUInt8() % 16

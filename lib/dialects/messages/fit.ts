@@ -15,7 +15,7 @@ type Mutable<T> = { -readonly [K in keyof T]: T[K] }
 /** The most that providers take, unless their traits say otherwise. */
 const usualMaxStops = 4
 
-/** @throws GatewayError `unsupported_parameter` for what this provider cannot be asked */
+/** @throws GatewayError `unsupported_parameter` for what this provider cannot do */
 export function fitRequest (request: ChatInput, { route, provider, model }: FitTarget, { untranslatable }: MessagesContext): ChatInput {
   if (untranslatable !== undefined) throw untranslatable
   checkPrefill(request, provider)

@@ -73,7 +73,7 @@ export class StreamEvents {
     return this.#take()
   }
 
-  /** Returns the index of the open text block, whose deltas may be printed without asking `of`: then they go to `addPrinted`. */
+  /** Returns the index of the open text block, whose deltas may be printed without calling `of`: then they go to `addPrinted`. */
   get openText (): number | undefined {
     return this.#open?.type === 'text' ? this.#index : undefined
   }

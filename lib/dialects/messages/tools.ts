@@ -19,7 +19,7 @@ export interface Tools {
  * Returns the tools the model may see.
  *
  * @param found names of tools the client's own search has found; a deferred tool is shown only when it is one of these
- * @param refuse gets tools that only Anthropic has: an answer without them would not be what was asked for
+ * @param refuse gets tools that only Anthropic has: an answer without them would not be what was requested
  */
 export function toolsOf (given: readonly GivenTool[] = [], found: ReadonlySet<string>, refuse: Refuse): Tools {
   const tools: FunctionTool[] = []

@@ -49,7 +49,7 @@ export interface OutputItemsOptions {
   readonly names: SentNames
   /** The model that answers. */
   readonly model: string
-  /** True when the caller asked for log probabilities. */
+  /** True when the caller requested log probabilities. */
   readonly logprobs: boolean
 }
 
@@ -223,7 +223,7 @@ export class OutputItems {
   }
 }
 
-/** An item that is not done. Until it is its turn, what happens to it is kept. */
+/** An item that is not done. Until those before it are done, what happens to it is kept. */
 abstract class OpenItem {
   readonly listener: ItemListener
   abstract readonly id: string

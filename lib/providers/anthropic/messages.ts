@@ -38,7 +38,7 @@ type Turn =
 interface OpenCall {
   readonly id: string
   readonly param: string
-  /** Set for deprecated calls, which are answered by name. */
+  /** Set for deprecated calls, whose results name the function. */
   readonly functionName?: string
   result?: ToolResultBlock
 }

@@ -41,7 +41,7 @@ export function thinkingFields (
       const limit = tokenLimit(request, traits, thinking.budget_tokens)
       checkBudget(thinking.budget_tokens, limit)
       return traits.adaptive && !traits.budgets
-        ? { max_tokens: limit, thinking: { type: 'adaptive' } } // asked to think, it thinks as it can
+        ? { max_tokens: limit, thinking: { type: 'adaptive' } } // where thinking is requested, it thinks as it can
         : { max_tokens: limit, thinking: { type: 'enabled', budget_tokens: thinking.budget_tokens } }
     }
     case 'adaptive':

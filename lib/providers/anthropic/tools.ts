@@ -21,7 +21,7 @@ const legalName = /^[a-zA-Z0-9_-]{1,128}$/
  * Returns the tools of a request and how they are to be chosen; neither when there are no tools.
  *
  * @throws GatewayError `unsupported_parameter` for custom tools and for a choice the model cannot
- *   be held to; `invalid_value` for a name the provider refuses
+ *   be bound to; `invalid_value` for a name the provider refuses
  */
 export function toolFields (request: ChatInput, traits: ChatTraits): ToolFields {
   const choice = toolChoice(request)

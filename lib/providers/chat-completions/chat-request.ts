@@ -126,7 +126,7 @@ function repaired (definition: FunctionDefinition): FunctionDefinition {
   return fresh === parameters ? definition : { ...definition, parameters: fresh }
 }
 
-/** Usage is always asked for: every call ends in the usage records, whether or not the caller asked. */
+/** Usage is always requested: every call ends in the usage records, whether or not the caller wants it. */
 function addStreamOptions (body: Record<string, unknown>, { quirks }: Ask<ChatInput>): void {
   body['stream'] = true
   if (quirks.streamUsage === false) return

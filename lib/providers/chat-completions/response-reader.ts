@@ -2,7 +2,7 @@
  * Reads the objects of one response into events: the chunks of a stream, or a complete response as if
  * it were one chunk. Both go through here, so they cannot disagree.
  *
- * The finish of a choice is held back until the answer is over, because servers have been seen to
+ * The finish of a choice is delayed until the answer is over, because servers have been seen to
  * send text and tool calls after it. Fields unknown here are passed on in their place:
  * those of a delta always, because the same piece twice is two pieces; those around it once, as
  * long as they do not change.

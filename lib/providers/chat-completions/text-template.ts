@@ -49,7 +49,7 @@ export class TextTemplate {
     }
   }
 
-  /** Tells whether the text between prefix and suffix is the content of the delta, and nothing else. */
+  /** Returns whether the text between prefix and suffix is the content of the delta, and nothing else. */
   #isContentOf (text: string): boolean {
     const chunk = objectOf(JSON.parse(`${this.#prefix}${text}${this.#suffix}`))
     const choices = chunk?.['choices']

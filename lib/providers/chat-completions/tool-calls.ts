@@ -20,7 +20,7 @@ interface OpenCall {
   kind: Kind
   /** Our index, once started; the name must be known for that. */
   call: number | undefined
-  /** All pieces so far: to tell a repetition from a new call. */
+  /** All pieces so far: to distinguish a repetition from a new call. */
   text: string
   extra: ExtraFields | undefined
   readonly scan: ArgumentScan

@@ -16,7 +16,7 @@ const tiers: Readonly<Partial<Record<NonNullable<ChatInput['service_tier']>, Ser
 /**
  * Builds the request. Model and manner of answering go into the path; the key travels in a header, never in the URL.
  *
- * @throws GatewayError 400 for what would give the caller something else than asked, with the
+ * @throws GatewayError 400 for what would give the caller something else than requested, with the
  *   exact parameter
  * @see https://ai.google.dev/api/generate-content
  */

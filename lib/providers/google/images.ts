@@ -1,8 +1,8 @@
 /**
  * Images of Gemini's image models, which answer `generateContent` with pictures in place of text.
  *
- * One comes per request; more are asked for side by side. A stream would not bring a picture
- * sooner or in part, so complete answers are asked for, always.
+ * One comes per request; more are requested side by side. A stream would not bring a picture
+ * sooner or in part, so complete answers are requested always.
  *
  * @see https://ai.google.dev/gemini-api/docs/image-generation
  */
@@ -58,7 +58,7 @@ function refuseUnsupported ({ response_format: format, background, output_format
   }
 }
 
-/** These models choose the size and take its shape: the one nearest to what was asked for. */
+/** These models choose the size and take its shape: the one nearest to what was requested. */
 function aspectRatioOf (size: string | undefined): string | undefined {
   if (size === undefined || size === 'auto') return undefined
   const [width = 1, height = 1] = size.split('x').map(Number)
@@ -100,5 +100,5 @@ function noImage ({ candidates, promptFeedback }: GenerateContentResponse): Gate
     reasons.some(reason => finishReasonOf(reason, 'none') === 'content_filter')
   return filtered
     ? new GatewayError('content_policy_violation', { param: 'prompt', cause: { reasons } })
-    : new GatewayError('upstream_invalid_response', { message: 'The model answered without an image.', cause: { reasons } })
+    : new GatewayError('upstream_invalid_response', { message: 'The answer of the model contains no image.', cause: { reasons } })
 }

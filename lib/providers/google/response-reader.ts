@@ -53,7 +53,7 @@ export class ResponseReader {
 
   /**
    * True when the prompt was refused, or all candidates that began have ended. There may be fewer
-   * than were asked for, as in a complete answer.
+   * than were requested, as in a complete answer.
    */
   get isComplete (): boolean {
     return this.any && this.#allFinished

@@ -1,7 +1,7 @@
 /**
  * Mistral's OCR.
  *
- * Images must be named as such: sent as a document they are refused. A document that is held as
+ * Images must be named as such: sent as a document they are refused. A document that is kept as
  * bytes is sent as base64 that is written while it is sent.
  *
  * @see https://docs.mistral.ai/api/endpoint/ocr

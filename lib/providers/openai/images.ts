@@ -1,5 +1,5 @@
 /**
- * OpenAI's image API: new images, answered at once or as a stream of named events.
+ * OpenAI's image API: new images, at once or as a stream of named events.
  *
  * @see https://platform.openai.com/docs/api-reference/images
  */

@@ -11,7 +11,7 @@ import type {
 } from '../../../schemas/transcription.ts'
 import type { StreamReader } from '../provider.ts'
 
-/** Reads the text of a response that is one. @param format the provider was asked for it */
+/** Reads the text of a response that is one. @param format that was requested of the provider */
 export function readTranscriptText (text: string, format: TranscriptFormat): TranscriptEvent[] {
   const written = format === 'srt' || format === 'vtt' ? { written: format } : {}
   return [{ type: 'transcript-end', transcript: { text, ...written } }]

@@ -1,4 +1,4 @@
-/** Reads the traits of models for sound: the API does not tell what they accept, and refuses late. */
+/** Reads the traits of models for sound: the API does not say what they accept, and refuses late. */
 
 import type { TranscriptFormat } from '../../../schemas/transcription.ts'
 import type { Route } from '../../core/route.ts'

@@ -2,7 +2,7 @@
  * `POST /audio/transcriptions` and `/audio/translations`: a form there; JSON, a text or events
  * back.
  *
- * A format the model does not write is asked for in one from which the gateway can write it.
+ * A format the model does not write is requested in one from which the gateway can write it.
  *
  * @see https://platform.openai.com/docs/api-reference/audio/createTranscription
  */
@@ -69,7 +69,7 @@ function checkSupport (ask: Ask<RecordingInput>, model: TranscriptionTraits): vo
 /**
  * Returns the format to ask this model for.
  *
- * @throws GatewayError `unsupported_parameter` when no format it writes holds what was asked for
+ * @throws GatewayError `unsupported_parameter` when no format it writes holds what was requested
  */
 function formatFor (ask: Ask<RecordingInput>): TranscriptFormat {
   const { format } = ask.request

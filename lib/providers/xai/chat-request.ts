@@ -11,7 +11,7 @@ import type { ChatInput } from '../../chat/input.ts'
 import type { Message } from '../../../schemas/messages.ts'
 import type { Ask, UpstreamRequest } from '../provider.ts'
 
-/** Alternatives per token. Fewer than asked for would look like all there are. */
+/** Alternatives per token. Fewer than requested would look like all there are. */
 const maxAlternatives = 8
 
 /**

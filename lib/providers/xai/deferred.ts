@@ -15,7 +15,7 @@ import type { ResultEvent } from '../../core/events.ts'
 import type { ChatInput } from '../../chat/input.ts'
 import type { AdapterOf, Ask, DeferredReceipt } from '../provider.ts'
 
-/** An id that may stand in a path: nothing that leads elsewhere. */
+/** An id that may stand in a path: nothing that changes the path. */
 const plainId = /^(?!\.{1,2}$)[A-Za-z0-9._~-]{1,256}$/
 
 export const xaiDeferred: AdapterOf<'deferred'> = {

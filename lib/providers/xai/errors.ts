@@ -21,7 +21,7 @@ const statuses: ReadonlyArray<readonly [RegExp, number]> = [
 
 /**
  * States what a status other than 2xx means. A refusal of the content comes as 403 with the code of
- * a refused key: only its words tell, and they name the team and the key, so ours go out instead.
+ * a refused key: only its words show it, and they name the team and the key, so ours go out instead.
  */
 export function readError (failure: UpstreamFailure): Failure {
   const { status } = failure

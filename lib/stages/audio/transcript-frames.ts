@@ -1,7 +1,7 @@
 /**
  * Transcripts to the frames of an event stream: unnamed, each saying in `type` what it is.
  *
- * A model that does not stream still answers in events when the caller asked for events: one
+ * A model that does not stream still answers in events when the caller requested events: one
  * piece that is all of it.
  */
 

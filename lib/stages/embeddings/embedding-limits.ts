@@ -22,7 +22,7 @@ type EmbeddingsCall = RoutedCall<EmbeddingsRequest>
  *
  * @throws GatewayError when none does, for the first: `unsupported_parameter` on `dimensions`,
  *   `context_length_exceeded` on `input`; `invalid_value` on `model` for a configured route that
- *   leads to several models
+ *   stands for several models
  */
 export function embeddingLimits ({ tokenCounter: tokens }: Pick<Services, 'tokenCounter'>): Stage<EmbeddingsCall> {
   return map(async call => {

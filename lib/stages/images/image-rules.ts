@@ -1,4 +1,4 @@
-/** Keeps the routes whose model can do what is asked. */
+/** Keeps the routes whose model can do what is requested. */
 
 import { checkImageRules, familyOf, type ImageFamily, type ImageParameters, type ImageTask } from '../../images/rules.ts'
 import type { Route } from '../../core/route.ts'

@@ -78,7 +78,7 @@ t.test('unknown fields of the answer go with the next chunk, or alone at once; t
   t.match(chunks.end(), [{ late: 4 }])
 })
 
-t.test('usage is sent only to those who asked, and a tier that no client knows to none', async t => {
+t.test('usage is sent only to those who requested it, and a tier that no client knows to none', async t => {
   const chunks = new ChunkBuilder({ ...head, serviceTier: 'on_demand' }, false)
   chunks.of({ type: 'usage', usage: { promptTokens: 1, completionTokens: 2, totalTokens: 3 } })
   t.strictSame(chunks.end(), [])

@@ -26,7 +26,7 @@ t.test('a complete stream, byte by byte', async t => {
   ].join(''))
 })
 
-t.test('usage comes in a chunk of its own, when it was asked for', async t => {
+t.test('usage comes in a chunk of its own, when it was requested', async t => {
   const print = printer({ include_usage: true })
   print.print([head, { type: 'usage', usage: { promptTokens: 1, completionTokens: 2, totalTokens: 3 } }])
   t.equal(print.end(), `${frame([], { usage: { prompt_tokens: 1, completion_tokens: 2, total_tokens: 3 } })}data: [DONE]\n\n`)

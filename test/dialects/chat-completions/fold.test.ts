@@ -115,7 +115,7 @@ t.test('folding the chunks of a stream gives the complete answer', async t => {
   }), { numRuns: 300 })
 })
 
-t.test('a stream has the role first, one finish per choice, usage only when asked, and one [DONE]', async t => {
+t.test('a stream has the role first, one finish per choice, usage only when requested, and one [DONE]', async t => {
   const events: ChatEvent[] = [
     head,
     { type: 'text-delta', choice: 0, text: 'Hel' },
@@ -136,7 +136,7 @@ t.test('a stream has the role first, one finish per choice, usage only when aske
     [0, {}, 'stop'],
     [1, {}, 'length']
   ])
-  t.notOk(chunks.some(chunk => 'usage' in chunk), 'no usage, not even null, when it was not asked for')
+  t.notOk(chunks.some(chunk => 'usage' in chunk), 'no usage, not even null, when it was not requested')
   t.ok(bare.endsWith('data: [DONE]\n\n'))
   t.equal(bare.split('[DONE]').length, 2)
   t.notMatch(bare, /^(?!data: |$)/m, 'nothing but data lines')

@@ -42,6 +42,6 @@ t.test('a text near the limit is counted', async t => {
   t.equal(counted, 2)
 })
 
-t.test('a configured route that leads to models with different vectors is refused', async t => {
+t.test('a configured route of models with different vectors is refused', async t => {
   await t.rejects(routesOf({}, [small, { ...small, model: 'other', modelId: 'one/other' }]), { code: 'invalid_value', param: 'model' })
 })

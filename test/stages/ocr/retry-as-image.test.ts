@@ -22,13 +22,13 @@ function provider (code: 'unsupported_format' | 'upstream_error') {
 
 const address: OcrInput = { document: { kind: 'address', url: 'https://a.example/scan', isImage: false } }
 
-t.test('an address that turns out to be an image is asked for again as one', async t => {
+t.test('an address that turns out to be an image is requested again as one', async t => {
   const { inputs, ask } = provider('unsupported_format')
   t.match(await collect(retryAsImage(ask)(once(routedCall(address)))), [{ events: ['pages'] }])
   t.same(inputs, [address, { ...address, asImage: true }])
 })
 
-t.test('nothing else is asked twice', async t => {
+t.test('nothing else is sent twice', async t => {
   const bytes: OcrInput = { document: { kind: 'bytes', mediaType: 'application/pdf', bytes: Buffer.alloc(1) } }
   const image: OcrInput = { document: { kind: 'address', url: 'https://a.example/a.png', isImage: true } }
   for (const [input, code] of [[address, 'upstream_error'], [bytes, 'unsupported_format'], [image, 'unsupported_format']] as const) {
