@@ -100,7 +100,7 @@ function removeStale (files) {
   }
 }
 
-/** Waits for its turn: two installations in one folder would destroy each other's files. */
+/** Waits until no other runs: two installations in one folder would destroy each other's files. */
 function takeLock () {
   for (let logged = false; ; logged = true) {
     try {

@@ -17,7 +17,7 @@ import { measureLane, startLoad, startMock, type Sample, type Times } from './su
 import { median } from './support/statistics.ts'
 import type { Started } from './support/processes.ts'
 import { rssBytes } from './support/processes.ts'
-import { coldStartTable, heldOpenTable, laneTable, warmTable, type Round } from './support/report.ts'
+import { coldStartTable, openTable, laneTable, warmTable, type Round } from './support/report.ts'
 import { targetTable, type Results } from './support/targets.ts'
 
 const { values: flags } = parseArgs({
@@ -42,7 +42,7 @@ if (tls === undefined) console.log('Without the lanes over TLS: openssl is not i
 const { upstreamPort, mock } = await startMock()
 const load = await startLoad()
 const open = new Set<Started>([mock, load])
-const results: Results = { rounds: new Map(), heldOpen: new Map(), callers: new Map() }
+const results: Results = { rounds: new Map(), openLanes: new Map(), callers: new Map() }
 
 try {
   console.log(`Node ${process.version}, ${cpus().length} × ${cpus()[0]?.model}, ` +
@@ -50,9 +50,9 @@ try {
   await compareLanes(lanes.filter(wanted))
   for (const lane of [...slowStreams, deafCallers].filter(wanted)) {
     const samples = await inTurn(lane, lane === deafCallers ? 3_000 : 5_000)
-    results.heldOpen.set(lane.name, samples)
+    results.openLanes.set(lane.name, samples)
     results.callers.set(lane.name, lane.callers)
-    console.log(heldOpenTable(lane, samples))
+    console.log(openTable(lane, samples))
   }
   if (named('warm')) await compareWarmUps()
   if (named('cold start')) await compareStarts()

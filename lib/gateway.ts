@@ -48,9 +48,9 @@ export interface Gateway {
   /**
    * Starts to accept calls at `settings.server`; port 0 takes any free one.
    *
-   * @param turn awaited when everything else is ready; resolves to the port to use instead
+   * @param mayListen awaited when everything else is ready; resolves to the port to use instead
    */
-  readonly listen: (turn?: () => Promise<number | undefined>) => Promise<Address>
+  readonly listen: (mayListen?: () => Promise<number | undefined>) => Promise<Address>
   /**
    * Applies a new configuration once its providers have listed their models, or 5 seconds later. Open calls
    * keep the configuration they started with. Of the `server` settings only `publicHealth` is applied; the
@@ -226,13 +226,13 @@ export async function createGateway (settings: Settings, given: GatewayParts): P
 
   return {
     get services () { return services },
-    listen: async turn => {
+    listen: async mayListen => {
       await sweepUploads().catch((error: unknown) => {
         log.warn({ error }, 'failed to delete uploads of an earlier process')
       })
       await ledger?.importJournals()
       const { host } = settings.server
-      const address = await listen(server, { host, port: await turn?.() ?? settings.server.port })
+      const address = await listen(server, { host, port: await mayListen?.() ?? settings.server.port })
       // A connection that could not be accepted is no reason to end those that were.
       server.on('error', error => log.error({ error }, 'server failed to accept a connection'))
       tasks?.start()
@@ -241,9 +241,9 @@ export async function createGateway (settings: Settings, given: GatewayParts): P
     },
 
     reload: async next => {
-      const turn = reloaded.then(async () => await applySettings(next))
-      reloaded = turn.catch(() => undefined) // the caller of reload gets the error
-      await turn
+      const reload = reloaded.then(async () => await applySettings(next))
+      reloaded = reload.catch(() => undefined) // the caller of reload gets the error
+      await reload
     },
 
     load: () => ({ openCalls: app.admission.openCalls, rowsWaiting: ledger?.waiting ?? 0, rowsDropped: ledger?.dropped ?? 0 }),

@@ -10,7 +10,7 @@ const root = join(import.meta.dirname, '../..')
  * Folders whose files are parts of one thing, which is tested as one: from recorded answers or from outside, with
  * the test where it is. A file of such a folder may have a test of its own beside it.
  */
-const wholes: Readonly<Record<string, readonly [test: string, reason: string]>> = {
+const testedAsOne: Readonly<Record<string, readonly [test: string, reason: string]>> = {
   'dialects/messages': ['dialects/messages/stream-events', 'a dialect: requests in (test/dialects/messages/input), events as its stream and its answer'],
   'dialects/responses': ['dialects/responses/input', 'a dialect: requests in, and what `encode` makes of the answers'],
   'providers/anthropic': ['providers/anthropic', 'an adapter: recorded responses in, events out'],
@@ -64,12 +64,12 @@ const untested = names.filter(name => !isTested(name) && behaves(name))
 
 t.test('every file that does something has a test at its place in the mirror', async t => {
   t.ok(names.length > 300, `${names.length} files`)
-  const open = untested.filter(name => elsewhere[name] === undefined && wholes[folderOf(name)] === undefined)
+  const open = untested.filter(name => elsewhere[name] === undefined && testedAsOne[folderOf(name)] === undefined)
   t.same(open.map(name => `lib/${name}.ts has no test/${name}.test.ts`), [])
 })
 
 t.test('every exception is needed, and its test is there', async t => {
   t.same(Object.keys(elsewhere).filter(name => !untested.includes(name)), [], 'exceptions to remove from this test')
-  t.same(Object.keys(wholes).filter(folder => !untested.some(name => folderOf(name) === folder)), [], 'folders to remove from this test')
-  t.same([...Object.values(elsewhere), ...Object.values(wholes)].filter(([test]) => !isTested(test)).map(([test]) => test), [])
+  t.same(Object.keys(testedAsOne).filter(folder => !untested.some(name => folderOf(name) === folder)), [], 'folders to remove from this test')
+  t.same([...Object.values(elsewhere), ...Object.values(testedAsOne)].filter(([test]) => !isTested(test)).map(([test]) => test), [])
 })

@@ -8,27 +8,32 @@ const root = join(import.meta.dirname, '../..')
 
 /** Private words, with the one to use instead. */
 const unwanted: ReadonlyArray<readonly [word: RegExp, instead: string]> = [
-  [/\b(?:the books|[a-z]*Books|books\b(?=[?:]))/, 'usage ledger, usage records'],
+  [/\b(?:the books|[a-z]*Books|books\b(?=[?:]))/i, 'usage ledger, usage records'],
   [/\bunder way\b/i, 'in flight, open'],
-  [/\b(?:told|[a-z]+Told|News)\b/, 'emitted, reported'],
+  [/\b(?:told|[a-z]+Told|tell(?:s|ing)?|tell[A-Z]\w*)\b|\bNews\b/i, 'emitted, says, shows, reported'],
   [/\b(?:hire[ds]?|crew)\b/i, 'fork, workers'],
+  [/\bleads?\b|\blead[A-Z]\w*/i, 'primary; refers to, stands for'],
   [/\bdear(?:er|est)?\b/i, 'expensive'],
   [/\b(?:setback|in play)\b/i, 'cooldown, eligible'],
-  [/\b(?:own-turn|ownTurn|own-copy|ownCopy|unless-aborted|unlessAborted)\b/, 'yield-fairly, flat-string, abortable'],
+  [/\b(?:held|held[A-Z]\w*|[a-z]+Held)\b|\bHeld\b/, 'cooling down; kept, in use, reserved, withheld'],
+  [/\b(?:waits?|gets?|takes?|served)(?: for)?(?: in| all)?(?: its| their)? turns?\b|\bwhose turn\b|\b(?:its|their) turns?\b(?! of| were)|[a-z]+ListenTurn|listen-turn|listenTurn/, 'candidate; a turn is one model inference'],
+  [/\baccounts?\b.*\b(?:retr(?:y|ies)|attempts?)\b|\b(?:retry|attempts?)\W+accounts?\b|#account\b|\baccount\.\w/i, 'retry budget'],
+  [/\b(?:gates?|slots?)\b/i, 'semaphore'],
+  [/\b(?:own-turn|ownTurn|own-copy|ownCopy|unless-aborted|unlessAborted)\b|\bwithin \(/, 'yield-fairly, flat-string, abortable, with-timeout'],
   [/\b(?:scrub|scrubs|scrubbed|drains)\b/i, 'redact, abandoned answers'],
-  [/\b(?:Gate|Slots|slots)\b/, 'semaphore'],
-  [/\b(?:[a-z]*Whole[A-Z]|whole[A-Z])\w*|\b[Ww]hole (?:answers?|body|bodies|completion|replies|reply|responses?)\b/, 'complete, buffered'],
-  [/\bunless(?:A|-a)borted\b|\bwithin \(|'\.{1,2}\/(?:[a-z-]+\/)*(?:within|gate|slots|channel|drains|scrub)\.ts'/, 'with-timeout, abortable, ipc, …'],
-  [/\b(?:tellOnce|toldOnce|told once|orders of the sandbox)\b/, 'logged once, directives'],
-  [/\b(?:a worker died|another follows|a fault that nobody|the configuration holds|holds? from now)\b/i, 'worker exited, uncaught exception, configuration reloaded'],
+  [/(?<!\bIPC )\bchannels?\b/i, 'ipc, IPC channel'],
+  [/'\.{1,2}\/(?:[a-z-]+\/)*(?:within|gate|slots|channel|drains|scrub)\.ts'/, 'with-timeout, semaphore, ipc, …'],
+  [/\b(?:asked|(?:un)?answered|[a-z]+(?:Asked|Answered))\b|\b(?:asked|answered)[A-Z]\w*/i, 'sent, requested, called; succeeded, served'],
+  [/\bwhole\b|\b(?:[a-z]*Whole[A-Z]|whole[A-Z])\w*/i, 'complete, buffered, entire; an integer'],
+  [/\b(?:a worker died|another follows|a fault (?:that )?nobody|the configuration holds|is not good|holds? from now)\b/i, 'worker exited, uncaught exception, configuration reloaded'],
+  [/\b(?:tellOnce|toldOnce)\b|\borders? (?:of|in|for|to) the sandbox\b|\bsandbox(?:'s)? orders?\b/i, 'logged once, directives'],
   [/\b(?:letIn|let in)\b/, 'admitted'],
   [/\b(?:whoever|nobody|somebody|anybody|everybody)\b/i, 'the caller, no …'],
   [/\b(?:of late|as far as|hardly)\b/i, 'recent, if, rarely'],
-  [/\b(?:the house|the hall|floors)\b/i, 'layers, layout'],
+  [/\b(?:house|the hall|floors|rooms)\b/i, 'layers, layout, folders'],
   [/\b(?:longest|largest|shortest)[A-Z]\w*\b/, 'max…, min…'],
   [/\btime-outs?\b/i, 'timeout'],
-  [/\bgoes up\b/, 'is sent'],
-  [/\b(?:is not good|holds from now)\b/, 'invalid']
+  [/\bgoes up\b/, 'is sent']
 ]
 
 /** The places where such a word is right, and why. */
@@ -38,15 +43,15 @@ const allowed: ReadonlyArray<readonly [place: RegExp, text: string, reason: stri
   [/^test\//, '\'nobody\'', 'a name that does not exist'],
   [/^test\/providers\/anthropic/, 'somebody', 'a model id of others'],
   [/^test\/pipelines\/audio/, 'spoken by nobody', 'a text to be spoken'],
-  [/^(?:lib|test)\/sandbox\//, 'told to', 'what the sandbox says of itself in answers'],
+  [/^(?:lib|test)\/sandbox\/|^test\/support\/|^test\/pipelines\/images|^schemas\/speech/, 'channel', 'of a sound or a picture'],
   [/^test\/(?:words|messages)\.test\.ts$/, '', 'the lists of these words']
 ]
 
 const texts = new Map(
   ['lib', 'pipelines', 'schemas', 'test', 'bench', 'examples', 'docs', '.ci'].flatMap(folder =>
     readdirSync(join(root, folder), { recursive: true, encoding: 'utf8' }).map(name => join(folder, name)))
-    .concat('README.md', 'CHANGELOG.md', 'headgate.example.yaml', '.env.example')
-    .filter(name => /\.(?:ts|mjs|md|yaml|example)$/.test(name) && !name.includes('fixtures/'))
+    .concat('README.md', 'CHANGELOG.md', 'CONTRIBUTING.md', 'SECURITY.md', 'headgate.example.yaml', '.env.example', 'package.json')
+    .filter(name => /\.(?:ts|mjs|md|yaml|example)$|^\.ci\/run$|^package\.json$/.test(name) && !name.includes('fixtures/'))
     .map(name => [name, readFileSync(join(root, name), 'utf8')] as const)
 )
 

@@ -35,7 +35,7 @@ export function laneTable (lane: Lane, rounds: readonly Round[]): string {
   ], rows)
 }
 
-export function heldOpenTable (lane: Lane, samples: Round): string {
+export function openTable (lane: Lane, samples: Round): string {
   const rows = [...samples].map(([name, sample]) => [
     name,
     (sample.grownBytes / lane.callers / 1024).toFixed(1),

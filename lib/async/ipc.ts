@@ -1,4 +1,4 @@
-/** Sends messages between a primary process and its workers: over the channel that every child process has. */
+/** Sends messages between a primary process and its workers: over the IPC channel that every child process has. */
 
 /**
  * The part of a process that the two ends need: `process` itself, or a worker. Messages of others travel

@@ -1,6 +1,6 @@
 /**
- * Shares one limiter among all workers of a machine: the primary process counts, workers reserve over the IPC
- * channel. Only calls of limited keys do so; one message each way, some tens of microseconds.
+ * Shares one limiter among all workers of a machine: the primary process counts, workers reserve over the
+ * IPC channel. Only calls of limited keys do so; one message each way, some tens of microseconds.
  */
 
 import { sendMessage, type IpcChannel } from '../async/ipc.ts'
@@ -8,7 +8,7 @@ import { GatewayError } from '../core/errors.ts'
 import type { ActualUsage, LimitDecision, ReservationRequest } from './counters.ts'
 import type { Limiter, LocalLimiter } from './limiter.ts'
 
-/** Other modules send messages over the same channel. */
+/** Other modules send messages over the same IPC channel. */
 type Message =
   | { readonly limits: 'reserve', readonly request: number, readonly wanted: ReservationRequest }
   | { readonly limits: 'settle', readonly reservation: number, readonly used: ActualUsage }

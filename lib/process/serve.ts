@@ -25,7 +25,7 @@ export interface ServeOptions {
   /** Passes metrics on to the process that serves them. Default: this process, at `settings.metrics`. */
   readonly publishMetrics?: (families: () => Family[]) => void
   /** Resolves when this process may listen, to the port to use instead of the configured one. Default: at once */
-  readonly listenTurn?: () => Promise<number | undefined>
+  readonly waitToListen?: () => Promise<number | undefined>
   /** The sources of the settings, to notice changes. */
   readonly sources: ConfigSources
   readonly settings: Settings
@@ -49,7 +49,7 @@ export interface Serving {
  * @throws StoreError, or CommandError when the address cannot be used; nothing is left open
  */
 export async function serve (
-  { sources, settings, log, prepare, limiter, listenTurn, publishMetrics }: ServeOptions
+  { sources, settings, log, prepare, limiter, waitToListen, publishMetrics }: ServeOptions
 ): Promise<Serving> {
   const closing: Array<() => Promise<void> | void> = []
   const close = async (): Promise<void> => {
@@ -82,7 +82,7 @@ export async function serve (
       if (publishMetrics === undefined) closing.unshift(await startMetrics(settings.metrics, families, log))
       else publishMetrics(families)
     }
-    const address = await listen(gateway, settings.server, listenTurn)
+    const address = await listen(gateway, settings.server, waitToListen)
     const watch = watchForChanges(sources, { gateway, keys, log, settings })
     closing.push(() => watch?.close())
     logUncaught(log)
@@ -93,9 +93,9 @@ export async function serve (
   }
 }
 
-async function listen (gateway: Gateway, at: ServerSettings, turn: ServeOptions['listenTurn']): Promise<Address> {
+async function listen (gateway: Gateway, at: ServerSettings, waitToListen: ServeOptions['waitToListen']): Promise<Address> {
   try {
-    return await gateway.listen(turn)
+    return await gateway.listen(waitToListen)
   } catch (cause) {
     throw listenError(cause, at, 'Choose another with PORT and HOST, or server.port and server.host in the configuration.')
   }

@@ -5,7 +5,7 @@ import type { Address } from '../http/listen.ts'
 import type { ServerSettings } from '../core/settings.ts'
 import type { Log } from '../telemetry/log.ts'
 import { Heartbeats } from './heartbeats.ts'
-import { giveListenTurn } from './listen-turn.ts'
+import { allowListening } from './wait-to-listen.ts'
 import { StandIn } from './stand-in.ts'
 import { stopMessage } from './worker.ts'
 
@@ -54,7 +54,7 @@ export function startWorkers (settings: WorkerSettings, log: Log, { onFork, onRe
     const startedMs = performance.now()
     const worker = cluster.fork()
     onFork(worker)
-    giveListenTurn(worker, () => {
+    allowListening(worker, () => {
       standIn.close()
       return port
     })
@@ -120,7 +120,7 @@ export function startWorkers (settings: WorkerSettings, log: Log, { onFork, onRe
 }
 
 /**
- * Returns the workers that have not exited. `cluster.workers` still holds one that has, until its channel
+ * Returns the workers that have not exited. `cluster.workers` still holds one that has, until its IPC channel
  * has closed as well, and a stop that waits for it would not end.
  */
 function workers (): Worker[] {

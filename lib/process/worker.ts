@@ -8,7 +8,7 @@ import { CommandError, type ExitCode } from './terminal.ts'
 import { StoreError } from '../stores/store-error.ts'
 import { beatEveryMs } from './heartbeats.ts'
 import { exitIfStopHangs } from './exit.ts'
-import { waitForListenTurn } from './listen-turn.ts'
+import { waitToListen } from './wait-to-listen.ts'
 import { serve, type ServeOptions, type Serving } from './serve.ts'
 
 /** Sent by the primary. */
@@ -27,7 +27,7 @@ export async function runWorker (options: ServeOptions): Promise<ExitCode> {
   let serving: Serving
   try {
     serving = await serve({
-      ...options, limiter: workerLimiter(process), listenTurn: async () => await waitForListenTurn(process), publishMetrics: families => answerMetricsMessages(process, families)
+      ...options, limiter: workerLimiter(process), waitToListen: async () => await waitToListen(process), publishMetrics: families => answerMetricsMessages(process, families)
     })
   } catch (error) {
     if (!(error instanceof CommandError || error instanceof StoreError)) throw error

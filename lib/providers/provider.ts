@@ -60,7 +60,7 @@ export interface StreamReader<E> {
 
 /** Reads a body. `read` and the stream readers throw a `ProviderFailure` for an error inside it. */
 export type BodyReader<E> =
-  /** Parsed JSON. With `sse`, an event stream that came unasked is read to its end. */
+  /** Parsed JSON. With `sse`, an event stream that came without a request for it is read to its end. */
   | { readonly as: 'json', readonly read: (value: unknown) => E[], readonly sse?: () => StreamReader<E> }
   | { readonly as: 'text', readonly read: (text: string) => E[] }
   /** All bytes at once: a response too large to be parsed. */

@@ -7,7 +7,7 @@ import { sendMessage, type IpcChannel } from '../async/ipc.ts'
 import { mergeFamilies, type Family } from './metric-families.ts'
 import { withTimeout } from '../async/with-timeout.ts'
 
-/** Other modules send messages over the same channel. */
+/** Other modules send messages over the same IPC channel. */
 type Message =
   | { readonly metrics: 'request' }
   | { readonly metrics: 'report', readonly families: readonly Family[] }

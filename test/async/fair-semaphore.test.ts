@@ -33,7 +33,7 @@ t.test('as much goes through at once as there are places, in order', async t => 
   await Promise.all(sent)
 })
 
-t.test('no owner gets a second place while another waits for the first, and all get their turns', async t => {
+t.test('no owner gets a second place while another waits for the first, and all get theirs', async t => {
   const { begun, send, end } = work(new FairSemaphore(2))
   const sent = ['a1', 'a2', 'a3', 'a4', 'b1', 'b2', 'c1'].map(async name => await send(name))
   const fair = ['a1', 'a2', 'b1', 'a3', 'c1', 'b2', 'a4']

@@ -22,7 +22,7 @@ t.test('a message is sent with a callback, so that a failure is not thrown', asy
   }
 })
 
-t.test('nothing is sent to a process that has gone, or from one without a channel', async t => {
+t.test('nothing is sent to a process that has gone, or from one without an IPC channel', async t => {
   const { sent, other } = processWith(false)
   sendMessage(other, 'hello')
   t.same(sent, [])

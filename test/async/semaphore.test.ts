@@ -18,7 +18,7 @@ function line (count: number, maxWaiting?: number): {
   }
 }
 
-t.test('owners are served in turn, and each its own in the order they came', async t => {
+t.test('owners are served alternately, and each its own in the order they came', async t => {
   const { semaphore, events, come } = line(1)
   for (const name of ['a1', 'a2', 'a3', 'a4', 'b1', 'c1', 'b2']) come(name)
   for (let count = 0; count < 6; count++) semaphore.release()

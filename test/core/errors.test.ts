@@ -3,7 +3,7 @@ import { asGatewayError, codes, GatewayError, ValidationError, type ErrorCode } 
 
 const all = Object.keys(codes) as ErrorCode[] // the keys of a table are its codes
 
-t.test('every code gives its own row, and a fault that is not named is the caller\'s', async t => {
+t.test('every code gives its own row, and a fault without a name is the caller\'s', async t => {
   for (const code of all) {
     const row: { status: number, type: string, message: string, fault?: string } = codes[code]
     const error = new GatewayError(code)

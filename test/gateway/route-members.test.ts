@@ -50,7 +50,7 @@ t.test('a balanced route gives a call to the model with the least work for its s
   })
   const calls = Array.from({ length: 4 }, async () => await ask())
   await Promise.all([one.request(1), two.request(1)])
-  t.same([one.requests.length, two.requests.length], [2, 2], 'equals take turns by what waits at them')
+  t.same([one.requests.length, two.requests.length], [2, 2], 'equals alternate by what waits at them')
   const dry = await ask({}, { 'x-headgate-dry-run': 'true' })
   t.match((await dry.json() as RouteDecision).candidates, [{ reason: 'load_ms=unknown' }, { reason: 'load_ms=unknown' }])
   for (const open of waiting.splice(0)) open()

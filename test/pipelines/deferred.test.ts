@@ -391,7 +391,7 @@ t.test('what is kept for a key is bounded, and an answer that was paid for is ke
   t.equal((await fetched(api, id)).status, 200, 'what is there can still be had')
 })
 
-t.test('while another process writes, reads go on and writes wait their turn', async t => {
+t.test('while another process writes, reads go on and writes wait', async t => {
   const { api, database } = await start(t, () => ({ silent: true }), emulated)
   const id = await begin(api, later)
   const other = await openDatabase(dirname(database.path))

@@ -20,7 +20,7 @@ import type { Provider, UpstreamResponse } from '../../lib/providers/provider.ts
 
 const answer = chatAnswer('fine')
 
-/** The ways in which an attempt fails, in turn. */
+/** The ways in which an attempt fails, one after the other. */
 const failures = ['500', '503', '429', 'reset'] as const
 
 interface Simulation {

@@ -7,7 +7,7 @@ const family = (name: string, type: Family['type'], value: number): Family => ({
 
 type Message = Parameters<NonNullable<Parameters<SharedMetrics['join']>[0]['send']>>[0]
 
-/** Both ends of a channel: what one sends the other receives. */
+/** Both ends of an IPC channel: what one sends the other receives. */
 function ipcPair () {
   const [worker, primary] = [new EventEmitter(), new EventEmitter()]
   const end = (own: EventEmitter, other: EventEmitter) => Object.assign(own, { send: (message: Message) => other.emit('message', message), connected: true })

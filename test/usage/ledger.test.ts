@@ -80,7 +80,7 @@ t.test('probes of /health with a key are not calls', async t => {
 t.test('every end of a call is one row', async t => {
   const stream = { headers: eventStream, pieces: chatFrames(['some', ' text']) }
   const usage = { prompt_tokens: 3, completion_tokens: 1, estimated: 0, cost_nano_usd: 3 * 1000 + 10_000 }
-  const untold = { prompt_tokens: null, completion_tokens: null, estimated: 0 }
+  const unknown = { prompt_tokens: null, completion_tokens: null, estimated: 0 }
 
   /** Asks once and compares the row. */
   const row = async (
@@ -106,10 +106,10 @@ t.test('every end of a call is one row', async t => {
     outcome: 'error', status: 200, error_code: 'upstream_stream_interrupted', completion_tokens: 3, estimated: 1
   }, { ...question, stream: true }))
   await t.test('an error of the provider', async t => await row(t, { status: 500, pieces: ['{}'] }, {
-    outcome: 'error', status: 502, error_code: 'upstream_error', attempts: 1, cost_nano_usd: 0, ...untold
+    outcome: 'error', status: 502, error_code: 'upstream_error', attempts: 1, cost_nano_usd: 0, ...unknown
   }))
   await t.test('a refusal before the provider', async t => await row(t, {}, {
-    outcome: 'error', status: 404, error_code: 'model_not_found', attempts: 0, cost_nano_usd: 0, model: null, provider: null, ...untold
+    outcome: 'error', status: 404, error_code: 'model_not_found', attempts: 0, cost_nano_usd: 0, model: null, provider: null, ...unknown
   }, { ...question, model: 'nobody/x' }))
   await t.test('a request of the wrong shape', async t => await row(t, {}, {
     outcome: 'error', status: 422, error_code: 'invalid_value', attempts: 0, requested_model: null
@@ -292,8 +292,8 @@ t.test('a provider that defers is paid for the answer, not for the receipt and n
   for (let time = 0; time < 2; time++) t.equal((await api.get(`/v1/chat/deferred-completion/${id}`)).status, 200)
   await until(() => api.lines.length === 4, 'four lines in the log')
   await api.gateway.close()
-  const untold = { prompt_tokens: null, estimated: 0, cost_nano_usd: 0 }
-  t.match(await rowsOf(database), [untold, untold, { prompt_tokens: 3, completion_tokens: 1, cost_nano_usd: 6250 }, untold])
+  const unknown = { prompt_tokens: null, estimated: 0, cost_nano_usd: 0 }
+  t.match(await rowsOf(database), [unknown, unknown, { prompt_tokens: 3, completion_tokens: 1, cost_nano_usd: 6250 }, unknown])
 })
 
 /** A call that ended, as the ledger hears of it. */

@@ -1,10 +1,10 @@
 import { EventEmitter } from 'node:events'
 import t from 'tap'
-import { giveListenTurn, waitForListenTurn } from '../../lib/process/listen-turn.ts'
+import { allowListening, waitToListen } from '../../lib/process/wait-to-listen.ts'
 
-type Message = Parameters<NonNullable<Parameters<typeof waitForListenTurn>[0]['send']>>[0]
+type Message = Parameters<NonNullable<Parameters<typeof waitToListen>[0]['send']>>[0]
 
-/** Both ends of a channel: what one sends the other receives. */
+/** Both ends of an IPC channel: what one sends the other receives. */
 function ipcPair () {
   const [worker, primary] = [new EventEmitter(), new EventEmitter()]
   const end = (own: EventEmitter, other: EventEmitter) => Object.assign(own, { send: (message: Message) => other.emit('message', message), connected: true })
@@ -15,16 +15,16 @@ t.test('a worker is given the port that the gateway has, or none to keep that of
   for (const port of [4711, undefined]) {
     const { worker, primary } = ipcPair()
     let freed = 0
-    giveListenTurn(worker, () => { freed++; return port })
+    allowListening(worker, () => { freed++; return port })
     worker.emit('message', { limits: 'settle' })
-    t.equal(await waitForListenTurn(primary), port)
+    t.equal(await waitToListen(primary), port)
     t.equal(freed, 1)
   }
 })
 
 t.test('a worker without a primary waits for no one', async t => {
   const { primary } = ipcPair()
-  const waiting = waitForListenTurn(primary)
+  const waiting = waitToListen(primary)
   primary.emit('disconnect')
   t.equal(await waiting, undefined)
 })

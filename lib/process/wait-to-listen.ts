@@ -10,7 +10,7 @@ type Message =
   | { readonly listen: 'go', readonly port: number | undefined }
 
 /** Resolves when this worker may listen, to the port it has to use; `undefined` for that of its settings. */
-export async function waitForListenTurn (primary: IpcChannel<Message>): Promise<number | undefined> {
+export async function waitToListen (primary: IpcChannel<Message>): Promise<number | undefined> {
   return await new Promise(resolve => {
     primary.on('message', message => {
       if (isMessage(message) && message.listen === 'go') resolve(message.port)
@@ -21,7 +21,7 @@ export async function waitForListenTurn (primary: IpcChannel<Message>): Promise<
 }
 
 /** @param freePort called when the worker is about to listen; returns the port to use */
-export function giveListenTurn (worker: IpcChannel<Message>, freePort: () => number | undefined): void {
+export function allowListening (worker: IpcChannel<Message>, freePort: () => number | undefined): void {
   worker.on('message', message => {
     if (isMessage(message) && message.listen === 'ready') sendMessage(worker, { listen: 'go', port: freePort() })
   })
