@@ -113,7 +113,7 @@ function operationOf (endpoint: EndpointDoc, names: Names): Json {
       }
     },
     responses: responsesOf(endpoint, names),
-    // Not one of the responses: generated clients would have to tell it from the answer everywhere.
+    // Not one of the responses: generated clients would have to distinguish it from the answer everywhere.
     ...dryRun !== undefined && { 'x-dry-run-answer': print(dryRun, names) }
   }
 }
@@ -151,11 +151,11 @@ const callHeaders: { [key: string]: Json } = {
 }
 /** Headers of endpoints that call a provider. */
 const routeHeaders: { [key: string]: Json } = {
-  'x-headgate-model': { description: 'The model that answered, or was called last.', schema: { type: 'string' } },
+  'x-headgate-model': { description: 'The model that produced the answer, or was called last.', schema: { type: 'string' } },
   'x-headgate-attempts': { description: 'Number of requests to providers.', schema: { type: 'integer' } },
   'x-headgate-route': {
-    description: 'Models that were tried and why each failed, then the one that answered and why it was chosen. ' +
-      'Absent when there was one model and it answered.',
+    description: 'Models that were tried and why each failed, then the one that succeeded and why it was chosen. ' +
+      'Absent when there was one model and it succeeded.',
     schema: { type: 'string' }
   },
   'x-upstream-request-id': { description: 'The id that the provider gave the request.', schema: { type: 'string' } }

@@ -1,5 +1,5 @@
 /**
- * A conversation of three turns with thinking and tools, held by the official clients through the
+ * A conversation of three turns with thinking and tools, between the official clients through the
  * gateway with each provider.
  */
 
@@ -92,6 +92,6 @@ for (const name of strictNames) {
   t.test(`thoughts come back with their signatures, or this provider refuses: ${name}`, async t => {
     const conversation = await strictWeatherGateway(t, name)
     await converseInEveryWay(t, conversation)
-    t.equal(conversation.upstream.requests.length, 12, 'every turn of every conversation was answered')
+    t.equal(conversation.upstream.requests.length, 12, 'every turn of every conversation was served')
   })
 }

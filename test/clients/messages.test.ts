@@ -91,7 +91,7 @@ for (const name of strictNames) {
   t.test(`thoughts come back with their signatures, or this provider refuses: ${name}`, async t => {
     const conversation = await strictWeatherGateway(t, name)
     await converseInEveryWay(t, conversation)
-    t.equal(conversation.upstream.requests.length, 6, 'every turn of both conversations was answered')
+    t.equal(conversation.upstream.requests.length, 6, 'every turn of both conversations was served')
   })
 }
 
@@ -108,7 +108,7 @@ t.test('the tool runner of the client runs tools until there is an answer', asyn
   t.match(final.content.at(-1), { type: 'text', text: /sunny/ })
 })
 
-t.test('tokens are counted before they are asked for, and models are listed', async t => {
+t.test('tokens are counted before they are requested, and models are listed', async t => {
   const api = await testGateway(t, { providers: [sandbox] })
   const client = clientOf(api)
   const messages = [{ role: 'user' as const, content: 'hello there' }]

@@ -140,8 +140,8 @@ const models: Readonly<Record<string, string>> = { sandbox: 'sandbox/echo', open
 
 async function start (t: Test): Promise<TestGateway> {
   const mock = new LLMock({ port: 0 })
-  const answered = ({ messages }: { readonly messages: ReadonlyArray<{ readonly role: string }> }): boolean => messages.some(({ role }) => role === 'tool')
-  mock.on({ userMessage: 'weather', predicate: request => !answered(request) }, { toolCalls: [{ name: 'get_weather', arguments: '{"location":"San Francisco, CA"}' }] })
+  const hasResult = ({ messages }: { readonly messages: ReadonlyArray<{ readonly role: string }> }): boolean => messages.some(({ role }) => role === 'tool')
+  mock.on({ userMessage: 'weather', predicate: request => !hasResult(request) }, { toolCalls: [{ name: 'get_weather', arguments: '{"location":"San Francisco, CA"}' }] })
   mock.on({ predicate: () => true }, { content: 'Ahoy there, matey.' })
   await mock.start()
   t.teardown(async () => await mock.stop())

@@ -134,7 +134,7 @@ for (const name of strictNames) {
   t.test(`thoughts come back with their signatures, or this provider refuses: ${name}`, async t => {
     const conversation = await strictWeatherGateway(t, name)
     await converseInEveryWay(t, conversation)
-    t.equal(conversation.upstream.requests.length, 12, 'every turn of every conversation was answered')
+    t.equal(conversation.upstream.requests.length, 12, 'every turn of every conversation was served')
   })
 }
 

@@ -457,7 +457,7 @@ t.test('refusals of HTTP requests are what the document says, on every endpoint'
 
 t.test('an error in the middle of a stream is the event that the document speaks of', async t => {
   for (const fault of ['cut after=1', 'error after=1', 'garbage after=1']) {
-    const text = `Tell me more of it. [sandbox: ${fault}]`
+    const text = `Say more about it. [sandbox: ${fault}]`
     const echo = { model: 'sandbox/echo', stream: true }
     const painter = { model: 'sandbox/painter', prompt: text, stream: true, partial_images: 2, size: '256x256' }
     const asError = /event: error\ndata: \{"error":[^\n]+\}\n\n$/

@@ -72,7 +72,7 @@ async function completed (api: TestGateway, id: string, init?: RequestInit): Pro
   return await eventually(async () => await fetched(api, id, init), ({ status }) => status !== 202, 'the deferred completion')
 }
 
-t.test('a receipt, then pending, then the completion, as often as it is asked for', async t => {
+t.test('a receipt, then pending, then the completion, as often as it is requested', async t => {
   let ready = false
   const { upstream, api } = await start(t, ({ method }) => {
     if (method === 'POST') return accepted
@@ -83,7 +83,7 @@ t.test('a receipt, then pending, then the completion, as often as it is asked fo
   const id = String(receipt['request_id'])
   t.match(receipt, { id, object: 'chat.completion', created: Number, model: 'xai/grok-4.6', choices: [] })
   t.match(id, /^dfr_[\w-]+$/)
-  t.notMatch(Buffer.from(id.slice(4), 'base64url').toString('latin1'), /f15c114e|grok|key-1/, 'it tells nothing')
+  t.notMatch(Buffer.from(id.slice(4), 'base64url').toString('latin1'), /f15c114e|grok|key-1/, 'it reveals nothing')
   t.match(upstream.requests[0]?.json, { model: 'grok-4.6', deferred: true, messages: [{ content: 'canary-question' }] })
 
   const waiting = await fetched(api, id)
@@ -96,7 +96,7 @@ t.test('a receipt, then pending, then the completion, as often as it is asked fo
   const first = await (await fetched(api, id)).text()
   t.match(JSON.parse(first), { id: /^chatcmpl-/, model: 'xai/grok-4.6', choices: [{ message: { content: 'later' } }], usage: { total_tokens: 4 } })
   t.equal(await (await fetched(api, id)).text(), first)
-  t.equal(upstream.requests.length, 3, 'and the provider is asked no more')
+  t.equal(upstream.requests.length, 3, 'and the provider is called no more')
   await until(() => api.lines.length === 4, 'four lines in the log')
   t.match(api.lines[2], { endpoint: 'chat', model: 'xai/grok-4.6', provider: 'xai', usage: { total: 4 } })
   t.notMatch(JSON.stringify(api.lines), /canary/)
@@ -153,7 +153,7 @@ t.test('an id works for the key it was given to, and not when it is changed', as
   t.equal((await fetched(api, id, { headers: { authorization: '' } })).status, 401)
 })
 
-t.test('what cannot be deferred is refused, and what is not deferred is answered at once', async t => {
+t.test('what cannot be deferred is refused, and what is not deferred is completed at once', async t => {
   const { upstream, api } = await start(t, ({ json }) => Reflect.get(Object(json), 'deferred') === true ? accepted : { pieces: [chatAnswer('now')] })
   for (const [more, param] of [[{ stream: true }, 'stream'], [{ mcp_servers: ['org/name'] }, 'mcp_servers']] as const) {
     const response = await api.post(path, { ...question, ...more })
@@ -195,7 +195,7 @@ t.test('a completion that the provider does not know any more is not found, also
   }
 })
 
-t.test('an id of the provider that leads elsewhere is no id', async t => {
+t.test('an id of the provider that changes the path is no id', async t => {
   for (const id of ['../models', '..', 'a/b', '%2e', '', 'x'.repeat(257), 7]) {
     const { upstream, api } = await start(t, () => ({ pieces: [JSON.stringify({ request_id: id })] }))
     const response = await api.post(path, question)
@@ -223,7 +223,7 @@ t.test('a completion that failed answers as the call would have, and goes on doi
       t.equal(response.status, status, `${code} ${attempt}`)
       t.match(await json(response), { error: { code } })
     }
-    t.equal(upstream.requests.length, kept ? 2 : 3, `${code} is ${kept ? 'kept' : 'asked for again'}`)
+    t.equal(upstream.requests.length, kept ? 2 : 3, `${code} is ${kept ? 'kept' : 'requested again'}`)
   }
 })
 
@@ -313,7 +313,7 @@ t.test('another process with the same store serves the id, one with another stor
 const emulated: Partial<Settings> = { deferred: { forAllProviders: true, keepMs: 60_000, maxPending: 4, maxBytesPerKey: 1_000_000 } }
 const later = { model: 'openai/gpt-5' }
 
-t.test('the gateway defers for providers that cannot, and keeps no question it has answered', async t => {
+t.test('the gateway defers for providers that cannot, and keeps no request it has completed', async t => {
   let go = (): void => undefined
   const opened = new Promise<void>(resolve => { go = resolve })
   const { api, database, upstream } = await start(t, async () => {
@@ -385,7 +385,7 @@ t.test('what is kept for a key is bounded, and an answer that was paid for is ke
     t.equal(refused.headers.get('x-should-retry'), 'false')
     t.match(await json(refused), { error: { code: 'insufficient_quota', message: /kept for this key take 2048 bytes or more/ } })
   }
-  t.equal(upstream.requests.length, requests, 'the provider was not asked')
+  t.equal(upstream.requests.length, requests, 'the provider was not called')
   const other = await api.post(path, { ...question, ...later }, { headers: { authorization: `Bearer ${otherKey}` } })
   t.equal(other.status, 200)
   t.equal((await fetched(api, id)).status, 200, 'what is there can still be had')
@@ -404,7 +404,7 @@ t.test('while another process writes, reads go on and writes wait', async t => {
   t.equal((await answer).status, 200)
 })
 
-t.test('a call that was waiting or running when the gateway closed is answered after the next start', async t => {
+t.test('a call that was waiting or running when the gateway closed is completed after the next start', async t => {
   let open = false
   const { api, upstream, database } = await start(t, () => open ? { pieces: [chatAnswer('after')] } : { silent: true }, emulated)
   const id = await begin(api, later)

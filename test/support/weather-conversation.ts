@@ -1,6 +1,6 @@
 /**
- * A conversation of three turns with thinking and tools, for clients of every dialect, and the providers that it is
- * held with: OpenAI, Anthropic, Gemini and xAI are played by a fake that others wrote.
+ * A conversation of three turns with thinking and tools, for clients of every dialect, and its providers:
+ * OpenAI, Anthropic, Gemini and xAI are played by a fake that others wrote.
  */
 
 import { LLMock } from '@copilotkit/aimock'
