@@ -13,7 +13,7 @@ export interface Expected {
   readonly frames: number
   /** The text of all deltas; absent for one that says when it was written. */
   readonly text?: string
-  /** The name of what was asked for, when it is no chat completion. */
+  /** The name of what was requested, when it is no chat completion. */
   readonly media?: string
 }
 

@@ -10,7 +10,7 @@ import type { Sample } from './measure-lane.ts'
 export interface Results {
   /** By the name of the lane. */
   readonly rounds: Map<string, readonly Round[]>
-  readonly heldOpen: Map<string, Round>
+  readonly openLanes: Map<string, Round>
   readonly callers: Map<string, number>
   startMs?: number | undefined
   idleBytes?: number | undefined
@@ -49,9 +49,9 @@ const targets: readonly Target[] = [
   ]),
   { what: 'first byte added, ms, p50', atMost: 0.5, of: added(({ firstByte }) => firstByte.p50) },
   { what: 'first byte added, ms, p99', atMost: 3, of: added(({ firstByte }) => firstByte.p99) },
-  { what: `${many}, KB each`, atMost: 28, of: heldOpen(many, kilobytesEach) },
-  { what: `${many}, event p99, ms`, atMost: 10, of: heldOpen(many, ({ event }) => event.p99) },
-  { what: 'caller who never reads, KB each', atMost: 300, of: heldOpen('100 callers who never read', kilobytesEach) },
+  { what: `${many}, KB each`, atMost: 28, of: openLanes(many, kilobytesEach) },
+  { what: `${many}, event p99, ms`, atMost: 10, of: openLanes(many, ({ event }) => event.p99) },
+  { what: 'caller who never reads, KB each', atMost: 300, of: openLanes('100 callers who never read', kilobytesEach) },
   { what: 'RSS idle, MB', atMost: 90, of: ({ idleBytes }) => idleBytes === undefined ? undefined : idleBytes / 2 ** 20 },
   { what: 'RSS after all lanes, MB', atMost: 140, of: afterAll },
   { what: 'start to first chat answer, ms', atMost: 500, of: ({ startMs }) => startMs },
@@ -95,9 +95,9 @@ function added (value: (sample: Sample) => number): Target['of'] {
   })
 }
 
-function heldOpen (lane: string, value: (sample: Sample, callers: number) => number): Target['of'] {
-  return ({ heldOpen, callers }) => {
-    const sample = heldOpen.get(lane)?.get(gateway)
+function openLanes (lane: string, value: (sample: Sample, callers: number) => number): Target['of'] {
+  return ({ openLanes, callers }) => {
+    const sample = openLanes.get(lane)?.get(gateway)
     return sample === undefined ? undefined : value(sample, callers.get(lane) ?? NaN)
   }
 }

@@ -158,7 +158,7 @@ class BodyReader {
 
   #parsed (bytes: Buffer): unknown {
     const { maxDepth } = this.#limits
-    // Decoded leniently, a model would be asked something else.
+    // Decoded leniently, a model would get something else.
     if (!isUtf8(bytes)) throw new GatewayError('invalid_json', { message: 'The body is not UTF-8.' })
     return bytes.length > largeTextBytes ? parseInTurns(bytes, maxDepth) : parse(bytes.toString(), maxDepth)
   }
@@ -235,7 +235,7 @@ function parse (text: string, maxDepth: number): unknown {
   return value
 }
 
-/** Parses a large text: what decodes it, what parses it and what validates and sends it take turns of their own. */
+/** Parses a large text: what decodes it, what parses it and what validates and sends it run in turns of the event loop of their own. */
 async function parseInTurns (bytes: Buffer, maxDepth: number): Promise<unknown> {
   const value = parse(await decodeInParts(bytes), maxDepth)
   await yieldFairly()
@@ -267,7 +267,7 @@ async function decodeInParts (bytes: Buffer): Promise<string> {
   return text
 }
 
-/** Tells whether a byte is one of a character of several, and not its first. */
+/** Returns whether a byte is one of a character of several, and not its first. */
 function isContinuation (byte: number | undefined): boolean {
   return byte !== undefined && (byte & 0xc0) === 0x80
 }

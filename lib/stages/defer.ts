@@ -1,5 +1,5 @@
 /**
- * Calls that are to be answered later: a receipt now, the completion under its `request_id`.
+ * Calls that are to be completed later: a receipt now, the completion under its `request_id`.
  *
  * A provider that can defer does it itself. For the others, where the operator wants it, the call
  * is stored and run by the gateway; otherwise they answer at once, as if `deferred` were not set.
@@ -44,7 +44,7 @@ export function defer (services: DeferServices, ask: AskLater, finish: Stage<Cha
 }
 
 type DeferServices = Pick<Services, 'deferrals' | 'providers' | 'settings'>
-/** A call that a provider is asked to defer: its receipt, or the answer. */
+/** A call that a provider has to defer: its receipt, or the answer. */
 type AskLater = Stage<RoutedChatCall, Batch<ChatInput, ResultEvent<DeferredReceipt>>>
 
 interface DeferStages {
@@ -74,7 +74,7 @@ async function deferOrPass (
   throw new GatewayError('upstream_invalid_response', { cause: 'no request_id' })
 }
 
-/** Answers as the call would have been answered without `deferred`. */
+/** Answers as the call would have done without `deferred`. */
 async function completionAtOnce (answer: ChatBatch, finish: Stage<ChatBatch>): Promise<EarlyReply> {
   answer.call.record.deferred = undefined
   return new EarlyReply(toJsonReply(toCompletion(await collected(finish(once(answer))))))

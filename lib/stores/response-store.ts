@@ -1,7 +1,7 @@
 /**
  * Stores responses of the Responses API, each for the key that made it.
  *
- * A response holds its own input and output, and leads to the one it continues: a conversation takes as much room as was said
+ * A response holds its own input and output, and refers to the one it continues: a conversation takes as much room as was said
  * in it. What was deleted or has expired is hidden at once; its row goes when no response that continues it is left.
  */
 
@@ -123,7 +123,7 @@ export class ResponseStore implements ResponseArchive {
     return true
   }
 
-  /** Deletes conversations that have expired as a whole. @throws GatewayError `overloaded` */
+  /** Deletes conversations of which every response has expired. @throws GatewayError `overloaded` */
   async expire (nowMs: number): Promise<void> {
     await this.#use(async () => await this.#query.deleteFrom('responses').where('expires_at_ms', '<=', nowMs)
       .where(build => build.not(build.exists(build.selectFrom('responses as other').select('other.id')

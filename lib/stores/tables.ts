@@ -154,7 +154,7 @@ export interface ResponseRow {
   readonly lease_until_ms: number
 }
 
-/** Leads from the id of an item that the gateway made to the response that holds it. */
+/** Finds the response that contains an item by the id that the gateway made for it. */
 export interface ResponseItemRow {
   readonly key_id: string
   readonly item_id: string

@@ -2,7 +2,7 @@ import t from 'tap'
 import { pendingReply, storedReply } from '../../lib/deferred/stored-reply.ts'
 import { routedCall } from '../support/stages.ts'
 
-t.test('a stored answer goes out as it is kept; an error tells clients not to try again', async t => {
+t.test('a stored answer goes out as it is kept; an error keeps clients from trying again', async t => {
   t.match(storedReply({ status: 200, body: '{}' }), { status: 200, body: '{}', headers: { 'content-type': /json/, 'x-should-retry': undefined } })
   t.match(storedReply({ status: 502, body: 'x' }), { status: 502, body: 'x', headers: { 'x-should-retry': 'false' } })
   t.match(storedReply({ status: null, body: null }), { status: 200, body: '' })

@@ -15,7 +15,7 @@ interface Place {
   readonly client: OpenAI
   readonly database: Database
   /** The messages of each request that the provider got. */
-  readonly asked: () => unknown[]
+  readonly histories: () => unknown[]
 }
 
 async function gateway (t: Test, database: Database, url: string, parts: Partial<Settings> = {}): Promise<Pick<Place, 'api' | 'client'>> {
@@ -34,7 +34,7 @@ async function start (
     ...await gateway(t, database, provider.url, parts),
     url: provider.url,
     database,
-    asked: () => provider.requests.map(({ json }) => Reflect.get(Object(json), 'messages') as unknown)
+    histories: () => provider.requests.map(({ json }) => Reflect.get(Object(json), 'messages') as unknown)
   }
 }
 
@@ -42,28 +42,28 @@ const user = (content: string) => ({ role: 'user', content })
 const storedUser = (text: string) => user([{ type: 'text', text }] as never)
 const assistant = (text: string) => ({ role: 'assistant', content: [{ type: 'text', text }] })
 
-t.test('a response is kept, whole and streamed, until it is deleted; other keys never see it', async t => {
+t.test('a response is kept, complete and streamed, until it is deleted; other keys never see it', async t => {
   const { api, client } = await start(t)
-  const whole = await client.responses.create({ model, input: 'Hello', tools: [{ type: 'mcp', server_label: 'a', server_url: 'https://a.example', authorization: 'canary', require_approval: 'never' }], tool_choice: 'none' })
-  t.equal(Reflect.get(whole, 'store'), true)
-  const { output_text: _, _request_id: _id, ...shown } = whole
-  t.strictSame(await (await api.get(`/v1/responses/${whole.id}`)).json(), shown)
-  t.notMatch(JSON.stringify(await (await api.get(`/v1/responses/${whole.id}`)).json()), 'canary')
+  const complete = await client.responses.create({ model, input: 'Hello', tools: [{ type: 'mcp', server_label: 'a', server_url: 'https://a.example', authorization: 'canary', require_approval: 'never' }], tool_choice: 'none' })
+  t.equal(Reflect.get(complete, 'store'), true)
+  const { output_text: _, _request_id: _id, ...shown } = complete
+  t.strictSame(await (await api.get(`/v1/responses/${complete.id}`)).json(), shown)
+  t.notMatch(JSON.stringify(await (await api.get(`/v1/responses/${complete.id}`)).json()), 'canary')
 
   const events = streamEvents(await (await api.post('/v1/responses', { model, input: 'Hello', stream: true })).text())
   const last = events.at(-1) as unknown as { type: string, response: { id: string } }
   t.equal(last.type, 'response.completed')
   t.strictSame(await (await api.get(`/v1/responses/${last.response.id}`)).json(), last.response)
 
-  for (const path of [`/v1/responses/${whole.id}`, `/v1/responses/${whole.id}/input_items`, '/v1/responses/resp_unknown']) {
+  for (const path of [`/v1/responses/${complete.id}`, `/v1/responses/${complete.id}/input_items`, '/v1/responses/resp_unknown']) {
     const refused = await api.get(path, { headers: { authorization: `Bearer ${otherKey}` } })
     t.equal(refused.status, 404)
     t.match(await refused.json(), { error: { type: 'invalid_request_error', code: null, param: 'response_id', message: /not found/ } })
   }
-  t.equal((await api.get(`/v1/responses/${whole.id}`, { method: 'DELETE', headers: { authorization: `Bearer ${otherKey}` } })).status, 404)
-  t.strictSame(await (await api.get(`/v1/responses/${whole.id}`, { method: 'DELETE' })).json(), { id: whole.id, object: 'response', deleted: true })
-  t.equal((await api.get(`/v1/responses/${whole.id}`, { method: 'DELETE' })).status, 404)
-  await t.rejects(client.responses.retrieve(whole.id), { message: /^404 / })
+  t.equal((await api.get(`/v1/responses/${complete.id}`, { method: 'DELETE', headers: { authorization: `Bearer ${otherKey}` } })).status, 404)
+  t.strictSame(await (await api.get(`/v1/responses/${complete.id}`, { method: 'DELETE' })).json(), { id: complete.id, object: 'response', deleted: true })
+  t.equal((await api.get(`/v1/responses/${complete.id}`, { method: 'DELETE' })).status, 404)
+  await t.rejects(client.responses.retrieve(complete.id), { message: /^404 / })
 })
 
 t.test('nothing is kept with store: false, or where the operator says so', async t => {
@@ -82,13 +82,13 @@ t.test('nothing is kept with store: false, or where the operator says so', async
 })
 
 t.test('a conversation goes on from response to response, also after a restart, without earlier instructions', async t => {
-  const { client, database, url, asked } = await start(t)
+  const { client, database, url, histories } = await start(t)
   const first = await client.responses.create({ model, input: 'one', instructions: 'Be brief.' })
   const second = await client.responses.create({ model, input: [{ role: 'user', content: [{ type: 'input_text', text: 'two' }] }], previous_response_id: first.id })
   t.equal(second.previous_response_id, first.id)
   const restarted = await gateway(t, database, url)
   await restarted.client.responses.create({ model, input: 'three', previous_response_id: second.id, instructions: 'Be long.' })
-  t.match(asked().at(-1), [
+  t.match(histories().at(-1), [
     { role: 'system', content: 'Be long.' }, storedUser('one'), assistant('answer 1'), storedUser('two'), assistant('answer 2'), user('three')
   ])
   const other = await restarted.api.post('/v1/responses', { model, input: 'x', previous_response_id: second.id }, { headers: { authorization: `Bearer ${otherKey}` } })
@@ -97,13 +97,13 @@ t.test('a conversation goes on from response to response, also after a restart, 
 })
 
 t.test('a deleted response stays part of the conversations that go on from it', async t => {
-  const { client, asked, database } = await start(t)
+  const { client, histories, database } = await start(t)
   const first = await client.responses.create({ model, input: 'one' })
   const second = await client.responses.create({ model, input: 'two', previous_response_id: first.id })
   await client.responses.delete(first.id)
   await t.rejects(client.responses.create({ model, input: 'x', previous_response_id: first.id }), { message: /^400 / })
   await client.responses.create({ model, input: 'three', previous_response_id: second.id, store: false })
-  t.match(asked().at(-1), [storedUser('one'), assistant('answer 1'), storedUser('two'), assistant('answer 2'), user('three')])
+  t.match(histories().at(-1), [storedUser('one'), assistant('answer 1'), storedUser('two'), assistant('answer 2'), user('three')])
   await client.responses.delete(second.id)
   t.strictSame(await database.query.selectFrom('responses').select('id').execute(), [], 'nothing is left once nothing goes on from it')
   t.strictSame(await database.query.selectFrom('response_items').select('item_id').execute(), [])
@@ -132,11 +132,11 @@ t.test('input items are listed in pages, with those of the conversation before',
 })
 
 t.test('an item reference stands for the stored item; one that is unknown is refused', async t => {
-  const { api, client, asked } = await start(t)
+  const { api, client, histories } = await start(t)
   const first = await client.responses.create({ model, input: 'one' })
   const [item] = first.output
   await client.responses.create({ model, input: [user('one') as never, { type: 'item_reference', id: item?.id ?? '' }, { id: item?.id } as never, user('two') as never] })
-  t.match(asked().at(-1), [user('one'), { role: 'assistant', content: [{ text: 'answer 1' }, { text: 'answer 1' }] }, user('two')])
+  t.match(histories().at(-1), [user('one'), { role: 'assistant', content: [{ text: 'answer 1' }, { text: 'answer 1' }] }, user('two')])
   for (const headers of [{}, { authorization: `Bearer ${otherKey}` }]) {
     const id = 'authorization' in headers ? item?.id : 'msg_unknown'
     const refused = await api.post('/v1/responses', { model, input: [{ type: 'item_reference', id }] }, { headers })

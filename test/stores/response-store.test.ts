@@ -44,7 +44,7 @@ t.test('conversations that are too long are refused before they are read', async
   await t.rejects(store.continuation('key-1', 'c'), { code: 'context_length_exceeded' })
 })
 
-t.test('a conversation expires as a whole, and is hidden from the moment on', async t => {
+t.test('a conversation expires as one, and is hidden from the moment on', async t => {
   const { store, keep, left, database } = await open(t)
   const first = await keep('a', [item('1')])
   await keep('b', [item('2')], first)

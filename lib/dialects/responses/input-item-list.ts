@@ -28,7 +28,7 @@ function limitOf (given: string | null): number {
   if (given === null) return defaultLimit
   const limit = Number(given)
   if (Number.isInteger(limit) && limit >= 1 && limit <= maxLimit) return limit
-  throw invalid('limit', `\`limit\` must be a whole number from 1 to ${maxLimit}.`)
+  throw invalid('limit', `\`limit\` must be an integer from 1 to ${maxLimit}.`)
 }
 
 function orderOf (given: string | null): 'asc' | 'desc' {

@@ -19,7 +19,7 @@ export interface FetchCall extends AuthedCall {
 /**
  * Opens the id of a deferred completion: one call in, one out, with what it takes to fetch the completion from its provider.
  *
- * @throws EarlyReply with what is stored: 200 with the completion, the error as the call itself would have been answered,
+ * @throws EarlyReply with what is stored: 200 with the completion, the error as the call itself would have ended,
  *   202 while the gateway has not run it
  * @throws GatewayError `deferred_completion_not_found` for an id that is unknown, expired or another key's, or that was
  *   made with another key at the provider

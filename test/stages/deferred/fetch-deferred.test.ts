@@ -13,7 +13,7 @@ import type { UpstreamResponse } from '../../../lib/providers/provider.ts'
 /** Asks twice for one completion. */
 async function fetchTwice (t: Test, ...responses: readonly UpstreamResponse[]): Promise<{ call: AuthedCall, answers: unknown[] }> {
   const queue = [...responses]
-  const services = await deferredServices(t, async () => queue.shift() ?? await Promise.reject(new Error('not asked again')))
+  const services = await deferredServices(t, async () => queue.shift() ?? await Promise.reject(new Error('not requested again')))
   const stages = chain(openDeferred(services), fetchDeferred(services, chain(recordUsage(), normalise())))
   const call = callFor(deferredId(services))
   const ask = async (): Promise<unknown> => await collect(stages(once(call))).then(([answer]) => answer, (error: unknown) => error)
@@ -27,7 +27,7 @@ t.test('a completion is fetched once, through the stages of every answer, and st
   t.match(call.record, { usage: { totalTokens: 4 }, providerId: 'one' })
 })
 
-t.test('202 of the provider is 202 of the gateway, and asked for again', async t => {
+t.test('202 of the provider is 202 of the gateway, and requested again', async t => {
   const { answers } = await fetchTwice(t, upstreamResponse(202), upstreamResponse(200, chatAnswer('later')))
   t.match(answers, [{ reply: { status: 202 } }, { status: 200 }])
 })
