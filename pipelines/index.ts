@@ -12,7 +12,7 @@ import { countTokens, countTokensDocs, messages, messagesDocs } from './messages
 import { ocr, ocrDocs } from './ocr.ts'
 import { openApi, openApiDocs } from './openapi.ts'
 import { transcription, transcriptionDocs, translation, translationDocs } from './recordings.ts'
-import { responses, responsesDocs } from './responses.ts'
+import { compact, compactDocs, countInputTokens, countInputTokensDocs, responses, responsesDocs } from './responses.ts'
 import {
   deleteResponse, deleteResponseDocs, listInputItems, listInputItemsDocs, retrieveResponse, retrieveResponseDocs
 } from './stored-responses.ts'
@@ -64,6 +64,8 @@ const table: readonly EndpointRow[] = [
   { ...post, name: 'messages', path: '/v1/messages', docs: messagesDocs, pipeline: messages },
   { ...post, name: 'messages', path: '/v1/messages/count_tokens', docs: countTokensDocs, pipeline: countTokens },
   { ...post, name: 'responses', path: '/v1/responses', docs: responsesDocs, pipeline: responses },
+  { ...post, name: 'responses', path: '/v1/responses/input_tokens', docs: countInputTokensDocs, pipeline: countInputTokens },
+  { ...post, name: 'responses', path: '/v1/responses/compact', docs: compactDocs, pipeline: compact },
   { ...get, name: 'responses', path: responsePath, docs: retrieveResponseDocs, pipeline: retrieveResponse },
   { ...get, name: 'responses', method: 'DELETE', path: responsePath, docs: deleteResponseDocs, pipeline: deleteResponse },
   { ...get, name: 'responses', path: `${responsePath}/input_items`, docs: listInputItemsDocs, pipeline: listInputItems },

@@ -1,14 +1,22 @@
 /** Serves POST /v1/responses: items in, a response out, in one piece or as it is written. */
 
+import { GatewayError } from '../lib/core/errors.ts'
+import { toJsonReply } from '../lib/core/reply.ts'
+import { map } from '../lib/core/stage.ts'
 import { responsesDialect } from '../lib/dialects/responses/index.ts'
+import { estimateChat } from '../lib/limits/estimate.ts'
+import { replyWith } from '../lib/replies/reply-with.ts'
+import { auth } from '../lib/stages/auth.ts'
+import { routeModel } from '../lib/stages/route-model.ts'
+import { validate } from '../lib/stages/validate.ts'
 import { ErrorBody } from '../schemas/errors.ts'
-import { ResponseObject, ResponsesRequest, ResponseStreamEvent } from '../schemas/responses.ts'
+import { InputTokens, ResponseObject, ResponsesRequest, ResponseStreamEvent } from '../schemas/responses.ts'
 import { RouteDecision } from '../schemas/route-decision.ts'
 import { conversation, type ConversationOptions } from './conversation.ts'
 import { fromProvider, type Docs } from './docs.ts'
 import type { Call } from '../lib/core/call.ts'
 import type { Services } from '../lib/services.ts'
-import type { Handler } from './pipeline.ts'
+import { pipeline, type Handler } from './pipeline.ts'
 
 export const responsesDocs: Docs = {
   operationId: 'createResponse',
@@ -28,6 +36,50 @@ export const responsesDocs: Docs = {
   dryRun: RouteDecision
 }
 
+export const countInputTokensDocs: Docs = {
+  operationId: 'countInputTokens',
+  group: 'Responses',
+  summary: 'Count the tokens of the input of a response.',
+  request: { schema: ResponsesRequest },
+  answers: [{ description: 'The count: an estimate that is rather too high.', schema: InputTokens }],
+  errorBody: ErrorBody,
+  headers: { 'x-headgate-token-count': '`estimate`: the provider was not asked.' },
+  errors: ['invalid_value', 'unsupported_parameter', 'unsupported_value', 'context_length_exceeded', 'model_not_found', 'unknown_provider']
+}
+
+export const compactDocs: Docs = {
+  operationId: 'compactResponse',
+  group: 'Responses',
+  summary: 'Always refused: no provider compacts conversations for others. Clients summarise the conversation themselves.',
+  answers: [],
+  errorBody: ErrorBody,
+  errors: ['not_found']
+}
+
+/** Serves POST /v1/responses. */
 export function responses (services: Services, options: ConversationOptions = {}): Handler<Call> {
   return conversation(services, responsesDialect(services.responseStore), options)
+}
+
+/** Serves POST /v1/responses/input_tokens. No provider is called, and nothing counts against limits. */
+export function countInputTokens (services: Services): Handler<Call> {
+  const dialect = responsesDialect(services.responseStore)
+  return pipeline(
+    auth(services),
+    validate(dialect.schema),
+    map(dialect.sizes(services.settings.limits)),
+    map(dialect.input),
+    routeModel(services),
+    replyWith(async ({ request }) => {
+      const reply = toJsonReply({ object: 'response.input_tokens', input_tokens: estimateChat(request).prompt } satisfies InputTokens)
+      return { ...reply, headers: { ...reply.headers, 'x-headgate-token-count': 'estimate' } }
+    })
+  )
+}
+
+/** Serves POST /v1/responses/compact, which is refused in words: it is no response either. */
+export function compact (services: Pick<Services, 'keys'>): Handler<Call> {
+  return pipeline(auth(services), replyWith(async () => {
+    throw new GatewayError('not_found', { message: 'Compaction is not available. Send a shorter conversation as `input`.' })
+  }))
 }

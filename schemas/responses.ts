@@ -181,6 +181,11 @@ export const DeletedResponse = Type.Object({
 }, { description: 'A stored response that is gone.' })
 export type DeletedResponse = Static<typeof DeletedResponse>
 
+export const InputTokens = Type.Object({
+  object: Type.Literal('response.input_tokens'), input_tokens: Type.Integer({ minimum: 0 })
+}, { description: 'Tokens of an input.' })
+export type InputTokens = Static<typeof InputTokens>
+
 export const InputItemList = Type.Object({
   object: Type.Literal('list'),
   data: Type.Array(AnyObject, { description: 'Items, each with its type and an id.' }),

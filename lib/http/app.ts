@@ -150,7 +150,7 @@ export function createApp (options: AppOptions): App {
   app.use(async context => {
     const methods = new Set(router.match(context.path, context.method).path.flatMap(layer => layer.methods))
     if (methods.size > 0) context.res.setHeader('allow', [...methods].join(', '))
-    await respond(context, new GatewayError(methods.size > 0 ? 'method_not_allowed' : 'not_found'))
+    await respond(context, methods.size === 0 ? new GatewayError('not_found') : wrongMethod(context.req))
   })
   app.silent = true
   const callback = app.callback()
@@ -204,6 +204,12 @@ function refusalOf ({ headers, httpVersion }: IncomingMessage, allowsHost: (head
     return new GatewayError('invalid_value', { status: 417, message: 'Only the expectation `100-continue` is supported.' })
   }
   return undefined
+}
+
+/** Clients that try WebSocket first fall back to POST on 426 at once, and on other statuses only after several tries. */
+function wrongMethod ({ headers }: IncomingMessage): GatewayError {
+  if (headers.upgrade?.toLowerCase() !== 'websocket') return new GatewayError('method_not_allowed')
+  return new GatewayError('method_not_allowed', { status: 426, message: 'WebSocket is not available. Send the request with POST.' })
 }
 
 function tooManyOutstanding (limit: number): GatewayError {

@@ -77,6 +77,16 @@ t.test('a request for no endpoint is refused in the form of any other, and noted
   t.equal((await fetch(`${url}/things/7`, { method: 'POST' })).headers.get('allow'), 'HEAD, GET, DELETE')
 })
 
+t.test('a WebSocket upgrade where only other methods are served is refused so that clients fall back at once', async t => {
+  const { url } = await serve(t)
+  const socket = await raw(t, url)
+  socket.write('POST /plain HTTP/1.1\r\nhost: x\r\nupgrade: websocket\r\nconnection: upgrade\r\n\r\n')
+  socket.end()
+  const [head = '', body = ''] = (await rest(socket)).split('\r\n\r\n')
+  t.match(head, /^HTTP\/1\.1 426 /)
+  t.same(JSON.parse(body), refusal('WebSocket is not available. Send the request with POST.', 'method_not_allowed'))
+})
+
 t.test('a request that cannot be met by any endpoint is refused before one is looked for', async t => {
   const { url } = await serve(t)
   const rows: ReadonlyArray<readonly [title: string, request: string, status: number, message: string]> = [

@@ -178,6 +178,8 @@ t.test('responses', async t => {
 })
 
 t.test('stored responses', async () => {
+  await post('/v1/responses/input_tokens', { model: 'sandbox/echo', input: 'Hello.' })
+  await post('/v1/responses/compact', { model: 'sandbox/echo', input: 'Hello.' })
   const { id } = await (await api.post('/v1/responses', { model: 'sandbox/echo', input: 'Hello.' })).json() as { id: string }
   for (const limit of [1, 0]) {
     await compare({ path: `${storedResponse}/input_items`, method: 'get', response: await api.get(`/v1/responses/${id}/input_items?limit=${limit}`) })
@@ -319,6 +321,7 @@ const requests: readonly Request[] = [
   { path: '/v1/messages', fields: { messages, max_tokens: 10 }, wrongShape: 400 },
   { path: '/v1/messages/count_tokens', fields: { messages }, wrongShape: 400, isRouted: false },
   { path: '/v1/responses', fields: { input: 'hi' }, wrongShape: 400 },
+  { path: '/v1/responses/input_tokens', fields: { input: 'hi' }, wrongShape: 400, isRouted: false },
   { path: '/v1/embeddings', fields: { input: 'hi' } },
   { path: '/v1/images/generations', fields: { prompt: 'hi' } },
   { path: '/v1/images/edits', fields: { prompt: 'hi', image }, isForm: true },
@@ -381,7 +384,8 @@ t.test('so are answers that cannot be read, and a limit of the key', async t => 
   t.same(statuses, [200, 429])
 })
 
-const bodiless: ReadonlyArray<readonly [method: 'get' | 'delete', path: string, url?: string]> = [
+const bodiless: ReadonlyArray<readonly [method: 'get' | 'delete' | 'post', path: string, url?: string]> = [
+  ['post', '/v1/responses/compact'],
   ['get', deferred, deferred.replace('{request_id}', 'unknown')], ['delete', deferred, deferred.replace('{request_id}', 'unknown')],
   ['get', storedResponse, '/v1/responses/unknown'], ['delete', storedResponse, '/v1/responses/unknown'],
   ['get', `${storedResponse}/input_items`, '/v1/responses/unknown/input_items'],
@@ -451,7 +455,7 @@ t.test('refusals of HTTP requests are what the document says, on every endpoint'
     }
     await refused(503, ['GET /livez HTTP/1.1\r\nhost: x\r\n\r\n', text()])
     await refused(417, [text(['expect: everything'])])
-    if (method === 'post') await refused(408, [text()])
+    if (requests.some(request => request.path === path)) await refused(408, [text()])
   }))
 })
 

@@ -83,6 +83,8 @@ const asks: readonly Ask[] = [
   { title: 'a wrong shape', path: '/v1/responses', body: { ...requested, input: 7 } },
   { title: 'an unknown model', path: '/v1/responses', body: { ...requested, model: 'none/m' } },
   { title: 'a stream that breaks', path: '/v1/responses', body: { ...requested, model: 'sandbox/echo', input: 'More. [sandbox: cut after=2]', stream: true } },
+  { title: 'a count', path: '/v1/responses/input_tokens', body: requested },
+  { title: 'a refusal', path: '/v1/responses/compact', body: requested },
   { title: 'no such id', path: '/v1/responses/resp_none', method: 'GET' },
   { title: 'no such id to delete', path: '/v1/responses/resp_none', method: 'DELETE' },
   { title: 'no such id to list', path: '/v1/responses/resp_none/input_items', method: 'GET' },

@@ -121,6 +121,17 @@ t.test('errors before the answer are those of the API', async t => {
   t.match(await refused.json(), { error: { code: 'invalid_api_key' } })
 })
 
+t.test('the tokens of an input are estimated without asking the provider', async t => {
+  const { api, provider } = await upstream(t, { pieces: [chatAnswer('Hi')] })
+  const answer = await api.post(`${path}/input_tokens`, { model: 'openai/gpt-5', input: 'Hello there', instructions: 'Be brief.' })
+  t.equal(answer.headers.get('x-headgate-token-count'), 'estimate')
+  t.match(await answer.json(), { object: 'response.input_tokens', input_tokens: 8 })
+  t.equal(provider.requests.length, 0)
+  const refused = await api.post(`${path}/compact`, { model: 'openai/gpt-5', input: 'Hello' })
+  t.equal(refused.status, 404)
+  t.match(await refused.json(), { error: { code: 'not_found', type: 'invalid_request_error' } })
+})
+
 t.test('a stream that breaks off ends with response.failed', async t => {
   const { api } = await upstream(t, { headers: eventStream, pieces: chatFrames(['Hel', 'lo']).slice(0, 2), then: 'fin' })
   const text = await (await api.post(path, { model: 'openai/gpt-5', input: 'x', stream: true })).text()

@@ -12,7 +12,7 @@ export const responsesErrors: ErrorFormat = failure => ({
 function bodyOf (failure: GatewayError): unknown {
   if (!(failure instanceof ValidationError)) {
     const { code, type, message, param } = failure
-    return code === 'not_found' && param !== null ? { error: { message, type, code: null, param } } : failure.toBody()
+    return code === 'not_found' && param === 'response_id' ? { error: { message, type, code: null, param } } : failure.toBody()
   }
   const [detail] = failure.detail
   if (detail === undefined) return failure.toBody()
