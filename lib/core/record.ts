@@ -43,6 +43,8 @@ export class CallRecord {
   keyId: string | undefined = undefined
   /** As the caller wrote it. */
   requestedModel: string | undefined = undefined
+  /** Size of a JSON body, after decompression. */
+  bodyBytes = 0
   streamed: boolean | undefined = undefined
   /** True when the caller brought a key of their own to the provider, who bills them. */
   ownProviderKey: boolean | undefined = undefined
@@ -62,6 +64,8 @@ export class CallRecord {
   chosen: Route | undefined = undefined
   /** Requests made to providers, retries and fallbacks included. */
   attempts = 0
+  /** Size of a complete answer of a provider in JSON. */
+  answerBytes = 0
   /** Further attempts at a model that had just failed. */
   retries: number | undefined = undefined
   /** Requests that were started because another one was slow. */

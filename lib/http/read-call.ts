@@ -97,6 +97,7 @@ export function readCall (
       timeoutMs,
       signal,
       memory,
+      record,
       ...largeField !== undefined && { largeField },
       ...largeStrings !== undefined && { largeStrings }
     })

@@ -4,14 +4,14 @@
  * bodies in its own words.
  */
 
-import { isUtf8 } from 'node:buffer'
 import { GatewayError } from '../core/errors.ts'
 import { formatMegabytes } from '../text/format-megabytes.ts'
 import { yieldFairly } from '../async/yield-fairly.ts'
-import { isDeeperThan } from '../json/depth.ts'
 import { ValueCounter } from '../json/value-counter.ts'
 import { inflater, type Inflater } from '../wire/inflater.ts'
+import { parseBody } from './parse-body.ts'
 import type { IncomingMessage } from 'node:http'
+import type { CallRecord } from '../core/record.ts'
 import type { CallSignal } from '../core/call-signal.ts'
 import type { Reservation } from './admission.ts'
 import type { LargeStringExtractor } from '../json/extract-large-strings.ts'
@@ -20,8 +20,6 @@ import type { LargeStringExtractor } from '../json/extract-large-strings.ts'
 const bytesPerTurn = 64 * 1024
 /** Strings from this length on are media in base64 or documents: `maxBytes` bounds them, `maxTextBytes` all else. */
 const largeStringBytes = 64 * 1024
-/** Decoding, parsing and printing a text of this length takes a few milliseconds. */
-const largeTextBytes = 2 * 1024 * 1024
 /** Smaller bodies are not counted unless memory is short. */
 const uncountedBytes = 16 * 1024
 /** Memory of one value or key once parsed: distinct keys of large objects take most. */
@@ -44,6 +42,8 @@ export interface JsonLimits {
   readonly signal: CallSignal
   /** The memory for bodies that the body takes. */
   readonly memory: Reservation
+  /** Notes the size of the body. */
+  readonly record?: Pick<CallRecord, 'bodyBytes'>
   /** Takes the long strings out of the body; a placeholder is left for each. */
   readonly largeStrings?: LargeStringExtractor
 }
@@ -146,21 +146,16 @@ class BodyReader {
     let value: unknown
     try {
       this.#checkComplete()
-      value = this.#parsed(joined(this.#limits.largeStrings?.rest ?? this.#pieces))
+      value = parseBody(this.#limits.largeStrings?.rest ?? this.#pieces, this.#limits.maxDepth)
     } catch (error) {
       this.#settle()
       this.#reject(error)
       return
     }
+    const { record } = this.#limits
+    if (record !== undefined) record.bodyBytes = this.#sizeBytes
     this.#settle()
     this.#resolve(value)
-  }
-
-  #parsed (bytes: Buffer): unknown {
-    const { maxDepth } = this.#limits
-    // Decoded leniently, a model would get something else.
-    if (!isUtf8(bytes)) throw new GatewayError('invalid_json', { message: 'The body is not UTF-8.' })
-    return bytes.length > largeTextBytes ? parseInTurns(bytes, maxDepth) : parse(bytes.toString(), maxDepth)
   }
 
   async #pause (): Promise<void> {
@@ -220,56 +215,12 @@ class BodyReader {
   }
 }
 
-/** @throws GatewayError `invalid_json` for what is not JSON, or nested too deep */
-function parse (text: string, maxDepth: number): unknown {
-  let value: unknown
-  try {
-    value = JSON.parse(text)
-  } catch (cause) {
-    throw new GatewayError('invalid_json', { cause })
-  }
-  // The body itself is no level.
-  if (isDeeperThan(value, maxDepth + 1)) {
-    throw new GatewayError('invalid_json', { message: `The body is nested deeper than ${maxDepth} levels.` })
-  }
-  return value
-}
-
-/** Parses a large text: what decodes it, what parses it and what validates and sends it run in turns of the event loop of their own. */
-async function parseInTurns (bytes: Buffer, maxDepth: number): Promise<unknown> {
-  const value = parse(await decodeInParts(bytes), maxDepth)
-  await yieldFairly()
-  return value
-}
-
-function joined (pieces: readonly Buffer[]): Buffer {
-  const [first] = pieces
-  return pieces.length === 1 && first !== undefined ? first : Buffer.concat(pieces)
-}
-
 /**
  * Ignores an error of a socket after its body was read or given up: Node wants a listener, and one
  * that is a closure of the reader would keep the text to the end of the answer.
  */
 function ignoreLateError (): void {
   // The end of the connection ends the call.
-}
-
-/** Decodes a part per turn of the event loop: beyond ASCII, a megabyte takes 4 ms. */
-async function decodeInParts (bytes: Buffer): Promise<string> {
-  let text = ''
-  for (let from = 0, to = 0; from < bytes.length; from = to) {
-    to = Math.min(from + largeTextBytes, bytes.length)
-    while (isContinuation(bytes[to])) to--
-    text += bytes.toString('utf8', from, to)
-    await yieldFairly()
-  }
-  return text
-}
-
-/** Returns whether a byte is one of a character of several, and not its first. */
-function isContinuation (byte: number | undefined): boolean {
-  return byte !== undefined && (byte & 0xc0) === 0x80
 }
 
 function tooLarge (maxBytes: number, param?: string): GatewayError {

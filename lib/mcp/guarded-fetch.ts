@@ -15,6 +15,7 @@
 import { lookup as resolveName, type LookupAddress, type LookupOptions } from 'node:dns'
 import { isIP } from 'node:net'
 import { AllowedAddresses, bareHost, isPublicAddress } from '../net/public-address.ts'
+import { ValueCounter } from '../json/value-counter.ts'
 import { loadUndici } from './load-undici.ts'
 import type { Agent, Dispatcher, Headers, RequestInit, Response } from 'undici'
 
@@ -43,8 +44,8 @@ export const answerTooLarge = 'ANSWER_TOO_LARGE'
 class AnswerTooLarge extends Error {
   readonly code = answerTooLarge
 
-  constructor (maxBytes: number) {
-    super(`the answer is longer than ${maxBytes} bytes`)
+  constructor (message: string) {
+    super(message)
     this.name = 'AnswerTooLarge'
   }
 }
@@ -81,6 +82,8 @@ export interface GuardedFetchOptions {
   readonly maxBytes: number
   /** Redirects followed, each checked anew. Default 3. */
   readonly maxRedirects?: number
+  /** Numbers in one JSON text of the answer at most, of which keys, strings, objects and lists count as eight. Default: any. */
+  readonly maxParseCost?: number
   /** Called with the bytes read when the body was read, failed or was cancelled. */
   readonly onEnd?: (bytes: number) => void
 }
@@ -94,7 +97,7 @@ export interface GuardedFetchOptions {
  * @throws TypeError with the network error, or `AddressRefused`, as its cause
  */
 export async function guardedFetch (
-  url: string | URL, init: RequestInit, { agent, maxBytes, maxRedirects = 3, onEnd = () => {} }: GuardedFetchOptions
+  url: string | URL, init: RequestInit, { agent, maxBytes, maxParseCost = Infinity, maxRedirects = 3, onEnd = () => {} }: GuardedFetchOptions
 ): Promise<Response> {
   const { fetch, Headers } = loadUndici()
   let current = new URL(url)
@@ -105,7 +108,7 @@ export async function guardedFetch (
       ...init, headers, dispatcher: agent, redirect: 'manual'
     })
     const next = followed < maxRedirects ? redirectOf(response, current, init) : undefined
-    if (next === undefined) return capped(response, current, maxBytes, onEnd)
+    if (next === undefined) return capped(response, current, { maxBytes, maxParseCost, onEnd })
     await response.body?.cancel()
     if (next.origin !== current.origin) headers = harmless(headers)
     current = next
@@ -132,14 +135,44 @@ function harmless (headers: Headers): Headers {
   return kept
 }
 
-/** Returns the same answer with a body that fails once it is too long. */
-function capped (response: Response, url: URL, maxBytes: number, onEnd: (bytes: number) => void): Response {
+/** Counts the values of the message that arrives: in an event stream, each is a JSON text of its own. */
+class MessageValues {
+  readonly #inStream: boolean
+  #counter = new ValueCounter(Infinity)
+
+  constructor (inStream: boolean) {
+    this.#inStream = inStream
+  }
+
+  /** Returns the cost of the most expensive message so far in this piece, the one that is open included. */
+  costWith (piece: Uint8Array): number {
+    const bytes = Buffer.from(piece.buffer, piece.byteOffset, piece.byteLength)
+    let cost = 0
+    let from = 0
+    for (let end = this.#endOfMessage(bytes, 0); end !== -1; end = this.#endOfMessage(bytes, from)) {
+      this.#counter.push(bytes.subarray(from, end))
+      cost = Math.max(cost, this.#counter.parseCost)
+      this.#counter = new ValueCounter(Infinity)
+      from = end + 2
+    }
+    this.#counter.push(bytes.subarray(from))
+    return Math.max(cost, this.#counter.parseCost)
+  }
+
+  #endOfMessage (bytes: Buffer, from: number): number {
+    return this.#inStream ? bytes.indexOf('\n\n', from) : -1
+  }
+}
+
+/** Returns the same answer with a body that fails once it is too long, or takes too long to parse. */
+function capped (response: Response, url: URL, { maxBytes, maxParseCost, onEnd }: Required<Pick<GuardedFetchOptions, 'maxBytes' | 'maxParseCost' | 'onEnd'>>): Response {
   const reader = response.body?.getReader()
   if (reader === undefined) {
     onEnd(0)
     return response
   }
   let bytes = 0
+  const values = new MessageValues(response.headers.get('content-type')?.startsWith('text/event-stream') === true)
   const body = new ReadableStream<Uint8Array>({
     async pull (controller) {
       try {
@@ -152,7 +185,11 @@ function capped (response: Response, url: URL, maxBytes: number, onEnd: (bytes: 
         bytes += value.byteLength
         if (bytes > maxBytes) {
           await reader.cancel()
-          throw new AnswerTooLarge(maxBytes)
+          throw new AnswerTooLarge(`the answer is longer than ${maxBytes} bytes`)
+        }
+        if (maxParseCost < Infinity && values.costWith(value) > maxParseCost) {
+          await reader.cancel()
+          throw new AnswerTooLarge('the answer has too many values')
         }
         controller.enqueue(value)
       } catch (error) {

@@ -11,6 +11,9 @@ import { guardedFetch } from './guarded-fetch.ts'
 import type { FetchLike } from '@modelcontextprotocol/client'
 import type { Dispatcher, RequestInit } from 'undici'
 
+/** The client library parses and checks an answer in one turn of the event loop. */
+const maxParseCost = 500_000
+
 export function sessionFetch (agent: Dispatcher, maxBytes: number): FetchLike {
   const openRequests = new Map<unknown, AbortController>()
   let listBytesLeft = maxBytes
@@ -33,7 +36,7 @@ export function sessionFetch (agent: Dispatcher, maxBytes: number): FetchLike {
     }
     try {
       return await guardedFetch(url, { ...plain(init), signal: request.signal }, {
-        agent, maxBytes: page === undefined ? maxBytes : listBytesLeft, onEnd
+        agent, maxBytes: page === undefined ? maxBytes : listBytesLeft, maxParseCost, onEnd
       })
     } catch (error) {
       onEnd(0)

@@ -34,6 +34,8 @@ export interface Ask<R> {
   /** The ways in which this target deviates from its dialect, as data. */
   readonly quirks: Quirks
   readonly streamed: boolean
+  /** True for a request of a megabyte and more: its body is printed while it is sent. */
+  readonly isLarge?: boolean
 }
 
 /** One HTTP request to a provider, without its address and its credential. */

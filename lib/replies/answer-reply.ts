@@ -4,7 +4,8 @@ import { collected, peek } from '../async/peek.ts'
 import { answerStart, type AnswerDialect, type ChatBatch } from '../dialects/dialect.ts'
 import { sseFrames } from '../stages/sse-frames.ts'
 import { eventStream } from './event-stream.ts'
-import { toJsonReply, type Reply } from '../core/reply.ts'
+import { toAnswerReply } from './to-answer-reply.ts'
+import type { Reply } from '../core/reply.ts'
 import type { Sink } from '../core/stage.ts'
 
 /** Waits for the first batch of `normalise`, which decides the status: a source that fails before it rejects. */
@@ -14,7 +15,7 @@ export function answerReply<C> ({ encode, complete, headers }: AnswerDialect<C>)
     const start = answerStart<C>(first)
     const reply = start.call.request.stream === true
       ? streamed(encode(start), all)
-      : toJsonReply(await complete(start, await collected(all)))
+      : toAnswerReply(await complete(start, await collected(all)), start.call.record)
     return headers === undefined ? reply : { ...reply, headers: { ...reply.headers, ...headers(start.call) } }
   }
 }

@@ -3,7 +3,9 @@
 import { peek } from '../async/peek.ts'
 import { eventStream } from './event-stream.ts'
 import type { Batch } from '../core/batch.ts'
-import { toJsonReply, type Reply } from '../core/reply.ts'
+import type { CallRecord } from '../core/record.ts'
+import { toAnswerReply } from './to-answer-reply.ts'
+import type { Reply } from '../core/reply.ts'
 import type { Sink, Stage } from '../core/stage.ts'
 
 /** Batches of a call that says whether it wants a stream. */
@@ -15,20 +17,20 @@ export interface StreamOrJson<B, W> {
   /** All batches of an answer as one value. */
   readonly complete: (batches: B[]) => W
   /** That value as a reply. Default: its JSON. */
-  readonly write?: (value: W) => Reply
+  readonly write?: (value: W, record: CallRecord) => Reply
 }
 
 /**
  * Waits for the first batch, which decides the status: a source that fails before it rejects.
  */
 export function streamOrJson<B extends StreamableBatch, W = unknown> (
-  { streamed, complete, write = value => toJsonReply(value) }: StreamOrJson<B, W>
+  { streamed, complete, write = toAnswerReply }: StreamOrJson<B, W>
 ): Sink<B, Reply> {
   return async source => {
     const { first, all } = await peek(source)
     if (first.call.request.stream === true) return eventStream(streamed(all))
     const batches: B[] = []
     for await (const batch of all) batches.push(batch)
-    return write(complete(batches))
+    return write(complete(batches), first.call.record)
   }
 }

@@ -1,5 +1,6 @@
 /** A chat request as it reaches the sandbox: the dialect's fields that it honours. */
 
+import { readJsonBody } from './json-body.ts'
 import { Refusal } from './refusal.ts'
 import type { ChatInput } from '../chat/input.ts'
 import type { UpstreamRequest } from '../providers/provider.ts'
@@ -13,13 +14,8 @@ export type ChatBody = Pick<ChatInput,
 }
 
 /** @throws Refusal 400 for a body that is not a chat request at all */
-export function readChatBody ({ body }: UpstreamRequest): ChatBody {
-  let value: unknown
-  try {
-    value = JSON.parse(typeof body === 'string' ? body : Buffer.from(body instanceof Uint8Array ? body : []).toString())
-  } catch {
-    throw new Refusal(400, 'The body is not JSON.', { code: 'invalid_json' })
-  }
+export async function readChatBody ({ body }: UpstreamRequest): Promise<ChatBody> {
+  const value = await readJsonBody(body)
   if (!isChat(value)) {
     throw new Refusal(400, 'The body needs a model and a list of messages.', { param: 'messages' })
   }

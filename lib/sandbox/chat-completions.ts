@@ -8,6 +8,7 @@ import { streamOf } from './chat-stream.ts'
 import { completionOf } from './chat-completion.ts'
 import { readDirectives } from './directives.ts'
 import { characters } from './sandbox-models.ts'
+import { checkPromptLength } from './prompt-length.ts'
 import { readQuestion } from './last-message.ts'
 import { Refusal } from './refusal.ts'
 import { jsonScript, type Script } from './script.ts'
@@ -15,8 +16,8 @@ import type { SandboxOptions } from './options.ts'
 import type { UpstreamRequest } from '../providers/provider.ts'
 
 /** @throws Refusal 404 for a model the sandbox does not have; 400 for what it cannot follow */
-export function chatCompletions (request: UpstreamRequest, options: SandboxOptions): Script {
-  const body = readChatBody(request)
+export async function chatCompletions (request: UpstreamRequest, options: SandboxOptions): Promise<Script> {
+  const body = await readChatBody(request)
   const model = body.model.replace(/^sandbox\//, '')
   const character = characters.get(model)
   if (character === undefined) {
@@ -24,6 +25,7 @@ export function chatCompletions (request: UpstreamRequest, options: SandboxOptio
       code: 'model_not_found', param: 'model'
     })
   }
+  checkPromptLength(body)
   const question = readQuestion(body.messages)
   const directives = readDirectives(question.raw, model, question.turn)
   const answer = composeAnswer({ body, question, model, character, directives })

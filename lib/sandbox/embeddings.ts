@@ -3,6 +3,7 @@
 import { randomUUID } from 'node:crypto'
 import { base64Of } from '../embeddings/read-vector.ts'
 import { inputsOf } from '../embeddings/input.ts'
+import { readJsonBody } from './json-body.ts'
 import { yieldFairly } from '../async/yield-fairly.ts'
 import { applyDirectives } from './apply-directives.ts'
 import { readDirectives, withoutDirectives } from './directives.ts'
@@ -33,7 +34,7 @@ interface EmbeddingsBody extends Pick<EmbeddingsRequest, 'input' | 'encoding_for
 export async function embeddings (
   request: UpstreamRequest, _options: SandboxOptions, { signal }: Pick<SendOptions, 'signal'>
 ): Promise<Script> {
-  const { model, input, encoding_format: form, dimensions = embeddingModel.dimensions } = readBody(request)
+  const { model, input, encoding_format: form, dimensions = embeddingModel.dimensions } = await readBody(request)
   const name = model.replace(/^sandbox\//, '')
   if (name !== embeddingModel.name) {
     throw new Refusal(404, `The model '${name}' makes no embeddings. There is: ${embeddingModel.name}.`, {
@@ -87,8 +88,8 @@ function normalised (vector: readonly number[]): number[] {
   return vector.map(number => Number((number / length).toPrecision(8)))
 }
 
-function readBody ({ body }: UpstreamRequest): EmbeddingsBody {
-  const value: unknown = typeof body === 'string' ? JSON.parse(body) : undefined
+async function readBody ({ body }: UpstreamRequest): Promise<EmbeddingsBody> {
+  const value = await readJsonBody(body)
   if (typeof value !== 'object' || value === null || !('input' in value) || !('model' in value)) {
     throw new Refusal(400, 'The body needs a model and an input.', { param: 'input' })
   }

@@ -2,7 +2,7 @@
 
 import { createHash } from 'node:crypto'
 import { countPages } from '../ocr/pdf.ts'
-import { bufferBody } from '../wire/buffer-body.ts'
+import { readJsonBody } from './json-body.ts'
 import { ocrModel } from './sandbox-models.ts'
 import { Refusal } from './refusal.ts'
 import { jsonScript, type Script } from './script.ts'
@@ -30,12 +30,7 @@ export async function readDocuments (
 }
 
 async function readBody (body: UpstreamRequest['body']): Promise<{ model: string, url: string }> {
-  let value: unknown
-  try {
-    value = JSON.parse((await bufferBody(body)).toString())
-  } catch {
-    throw new Refusal(400, 'The body is not JSON.', { code: 'invalid_json' })
-  }
+  const value = await readJsonBody(body)
   const { model, document } = Object(value) as { model?: unknown, document?: unknown } // each looked at below
   const { document_url: document_, image_url: image } = Object(document) as Record<string, unknown>
   const url = document_ ?? image

@@ -25,6 +25,9 @@ export const ocrModel = 'reader'
 export const speechModel = 'speaker'
 export const transcriptionModel = 'listener'
 
+/** Tokens of a prompt at most. */
+export const inputTokenLimit = 250_000
+
 /** Tokens of one answer at most, all its choices together. */
 export const outputTokenLimit = 32_768
 
@@ -100,7 +103,7 @@ function entry (model: string, displayName: string, does: string, thinking = fal
       structured_output: true,
       streaming: true,
       thinking,
-      input_token_limit: 1_000_000,
+      input_token_limit: inputTokenLimit,
       output_token_limit: outputTokenLimit
     },
     price: { input: 0, output: 0, asOf: '2026-01-01' }

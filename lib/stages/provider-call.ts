@@ -56,7 +56,7 @@ export function providerCall<C extends Capability> (
     const options = mayGiveUp === undefined ? limits : { ...limits, mayGiveUp }
     let parts: ReadonlyArray<UpstreamPart<R, E>> | undefined // made once, however often it is tried
     const send = async (credential: number | undefined, signal?: AbortSignal): Promise<OpenAttempt<E>> => {
-      const requests = parts ??= partsOf(adapterInput(fitted(call, route), route, provider), adapter)
+      const requests = parts ??= partsOf(adapterInput(call, route, provider), adapter)
       const attemptSignal = signal === undefined ? call.signal : AbortSignal.any([standardSignal(call.signal), signal])
       const attempt = credential === undefined && signal === undefined ? call : extend(call, { credential, signal: attemptSignal })
       return readsToEnd
@@ -106,8 +106,14 @@ function fitted<R> ({ request, fit }: RoutedCall<R>, route: Route): R {
   return fit === undefined ? request : fit(request, route) as R // it gives what it takes
 }
 
+/** Strings of such a body may be long. */
+const largeBodyBytes = 1024 * 1024
+
 /** Merges the route's settings into the request, which wins. */
-function adapterInput<R extends { readonly stream?: boolean | undefined }> (given: R, route: Route, { quirks }: Provider): Ask<R> {
+function adapterInput<R extends { readonly stream?: boolean | undefined }> (call: RoutedCall<R>, route: Route, { quirks }: Provider): Ask<R> {
+  const given = fitted(call, route)
+  const { bodyBytes } = call.record
   const request = route.settings === undefined ? given : { ...route.settings, ...given }
-  return { request, route, quirks, streamed: request.stream === true }
+  const ask = { request, route, quirks, streamed: request.stream === true }
+  return bodyBytes < largeBodyBytes ? ask : { ...ask, isLarge: true }
 }

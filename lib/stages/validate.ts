@@ -18,6 +18,8 @@ import { isObject } from '../json/guards.ts'
 import type { WithoutNulls } from '../../schemas/nullable.ts'
 
 const maxDetails = 20
+/** The largest request has fewer than a hundred. Each stage copies them: 49,000 took 20 to 100 ms each time. */
+const maxFields = 1000
 
 /**
  * Reads the JSON body of each call and yields the call with it as `request`: one call in, one
@@ -34,6 +36,7 @@ export function validate<S extends TSchema> (
   const matches = compileCheck(schema)
   return map(call => call.body().then(body => {
     if (!isObject(body)) throw new GatewayError('invalid_json')
+    if (hasTooManyFields(body)) throw new ValidationError([tooManyFields])
     if (!matches(body)) throw new ValidationError(reasons(schema, body))
     // The check has just shown that it is one, and nulls are removed here.
     const request = withoutNulls(body) as WithoutNulls<Static<S>>
@@ -76,6 +79,16 @@ export function validateForm<S extends TSchema> (
 
 const unexplained: ValidationDetail = {
   loc: ['body'], msg: 'Value error, the request does not match its schema', type: 'value_error'
+}
+
+const tooManyFields: ValidationDetail = {
+  loc: ['body'], msg: `Value error, the body must have at most ${maxFields} fields`, type: 'value_error'
+}
+
+function hasTooManyFields (body: object): boolean {
+  let count = 0
+  for (const _ in body) if (++count > maxFields) return true
+  return false
 }
 
 function reasons (schema: TSchema, body: unknown): ValidationDetail[] {

@@ -7,12 +7,14 @@
 import { GatewayError } from '../core/errors.ts'
 import { ProviderFailure, invalidResponse } from '../providers/provider-failure.ts'
 import { rateLimitsIn } from '../providers/retry-after.ts'
+import { yieldFairly } from '../async/yield-fairly.ts'
 import { sseReader } from '../wire/sse.ts'
 import { readErrorBody } from './error-body.ts'
 import { bufferedAttempt, type OpenAttempt } from './open-attempt.ts'
-import { asInterrupted, parseResponse, readOrRefuse } from './read-response.ts'
+import { asInterrupted, parseResponseBytes, readOrRefuse } from './read-response.ts'
 import { StreamAttempt, type SlowStreamGuard } from './stream-attempt.ts'
 import type { RoutedCall } from '../core/call.ts'
+import type { CallRecord } from '../core/record.ts'
 import type { Adapter, Ask, BodyReader, Provider, StreamReader, UpstreamRequest, UpstreamResponse } from '../providers/provider.ts'
 
 export interface ProviderCallOptions {
@@ -70,7 +72,7 @@ export async function openAttempt<R, E extends { readonly type: string }> (
     throw new ProviderFailure({ ...failure, rateLimits: rateLimitsIn(headers) })
   }
   try {
-    return await openBody(response, adapter.read(response, ask), provider, options)
+    return await openBody(response, adapter.read(response, ask), provider, options, record)
   } catch (error) {
     response.body.cancel()
     throw isAccepted(error, ask.streamed) ? error.with({ acceptedByProvider: true }) : error
@@ -78,15 +80,20 @@ export async function openAttempt<R, E extends { readonly type: string }> (
 }
 
 async function openBody<E extends { readonly type: string }> (
-  { body }: UpstreamResponse, reader: BodyReader<E>, provider: Provider, { answerBytes, eventBytes, holdMs = 10_000, mayGiveUp }: ProviderCallOptions
+  { body }: UpstreamResponse, reader: BodyReader<E>, provider: Provider, { answerBytes, eventBytes, holdMs = 10_000, mayGiveUp }: ProviderCallOptions,
+  record: Pick<CallRecord, 'answerBytes'>
 ): Promise<OpenAttempt<E>> {
   switch (reader.as) {
     case 'json': {
-      const text = (await body.buffer(answerBytes)).toString()
+      const bytes = await body.buffer(answerBytes)
       const { sse } = reader
-      return bufferedAttempt(readOrRefuse(() => sse !== undefined && looksLikeStream(text)
-        ? readStreamText(text, sse(), Math.max(eventBytes, answerBytes))
-        : reader.read(parseResponse(text))))
+      if (sse !== undefined && looksLikeStream(bytes)) {
+        return bufferedAttempt(await readCompleteStream(bytes, sse(), Math.max(eventBytes, answerBytes)))
+      }
+      record.answerBytes = bytes.length
+      const parsed = parseResponseBytes(bytes)
+      const value = parsed instanceof Promise ? await parsed : parsed
+      return bufferedAttempt(readOrRefuse(() => reader.read(value)))
     }
     case 'text': {
       const text = (await body.buffer(answerBytes)).toString()
@@ -99,7 +106,10 @@ async function openBody<E extends { readonly type: string }> (
     case 'pieces': return await openPieces(body, reader.read)
     case 'sse': {
       const attempt = new StreamAttempt(body, reader.reader, {
-        json: text => readOrRefuse(() => reader.json(parseResponse(text))),
+        json: async bytes => {
+          const value = await parseResponseBytes(bytes)
+          return readOrRefuse(() => reader.json(value))
+        },
         jsonBytes: answerBytes,
         eventBytes,
         idleEventsMs: provider.timeouts.idleEventsMs,
@@ -137,8 +147,8 @@ async function openPieces<E> (
   }
 }
 
-/** Reads all of an event stream that came where none was requested. */
-function readStreamText<E> (text: string, reader: StreamReader<E>, maxBytes: number): E[] {
+/** Reads all of an event stream that came where none was asked for. */
+async function readCompleteStream<E> (bytes: Buffer, reader: StreamReader<E>, maxBytes: number): Promise<E[]> {
   const messages = sseReader(maxBytes)
   const events: E[] = []
   const read = (complete: ReturnType<typeof messages.push>): void => {
@@ -146,11 +156,19 @@ function readStreamText<E> (text: string, reader: StreamReader<E>, maxBytes: num
       if (!reader.done) reader.read(message, events)
     }
   }
-  read(messages.push(Buffer.from(text)))
-  if (!reader.done) asInterrupted(() => read(messages.end()))
-  if (!reader.done) reader.end(events)
+  for (let at = 0; at < bytes.length && !reader.done; at += streamBytes) {
+    if (at > 0) await yieldFairly()
+    readOrRefuse(() => read(messages.push(bytes.subarray(at, at + streamBytes))))
+  }
+  readOrRefuse(() => {
+    if (!reader.done) asInterrupted(() => read(messages.end()))
+    if (!reader.done) reader.end(events)
+  })
   return events
 }
+
+/** Bytes of a stream that are read in one turn of the event loop, as from a socket. */
+const streamBytes = 64 * 1024
 
 /**
  * Returns whether the work of a request that failed was done all the same, or goes on. A stream that broke before
@@ -161,6 +179,6 @@ function isAccepted (error: unknown, streamed: boolean): error is GatewayError {
   return error.code === 'upstream_invalid_response' || error.code === 'upstream_too_slow' || (!streamed && error.code === 'upstream_stream_interrupted')
 }
 
-function looksLikeStream (text: string): boolean {
-  return /^\ufeff?\s*(?:data|event|id|retry)?:/.test(text.slice(0, 200))
+function looksLikeStream (bytes: Buffer): boolean {
+  return /^\ufeff?\s*(?:data|event|id|retry)?:/.test(bytes.toString('utf8', 0, 200))
 }

@@ -9,7 +9,7 @@ import type { StreamReader, UpstreamBody } from '../providers/provider.ts'
 
 export interface StreamOptions<E> {
   /** Reads a response that turned out to be one JSON text. */
-  readonly json: (text: string) => E[]
+  readonly json: (bytes: Buffer) => Promise<E[]>
   readonly jsonBytes: number
   /** Bytes of one event. */
   readonly eventBytes: number
@@ -269,7 +269,7 @@ export class StreamAttempt<E extends { readonly type: string }> implements OpenA
       pieces.push(piece)
     }
     this.#finished = true
-    for (const event of this.#options.json(Buffer.concat(pieces).toString())) into.push(event)
+    for (const event of await this.#options.json(Buffer.concat(pieces))) into.push(event)
   }
 
   /** Reads a body a moment longer than its response, and tears its connection down only then. */

@@ -73,31 +73,6 @@ t.test('long strings count for the larger bound, and commas in strings for none'
   t.same(await read(t, { body: list(1200, JSON.stringify('a'.repeat(20))) }), Array.from({ length: 1200 }, () => 'a'.repeat(20)), 'as many texts as there may be')
 })
 
-t.test('no more than two megabytes are decoded in one turn of the event loop', async t => {
-  const decoded: Array<{ readonly turn: number, readonly bytes: number }> = []
-  let turn = 0
-  let timer = setImmediate(function next () {
-    turn++
-    timer = setImmediate(next)
-  })
-  t.teardown(() => clearImmediate(timer))
-  const toString = Buffer.prototype.toString
-  t.intercept(Buffer.prototype, 'toString', {
-    value: function (this: Buffer, encoding?: BufferEncoding, from = 0, to = this.length): string {
-      if (to - from > 100_000) decoded.push({ turn, bytes: to - from })
-      return toString.call(this, encoding, from, to)
-    }
-  })
-  // A part ends within a character of two, three and four bytes.
-  for (const start of ['', 'a', 'aa', 'aaa']) {
-    const long = start + 'ä€😀'.repeat(600_000)
-    t.ok(await read(t, { body: JSON.stringify(long), limits: { maxBytes: 6_000_000, maxTextBytes: 6_000_000 } }) === long)
-  }
-  t.equal(decoded.length, 12)
-  t.equal(new Set(decoded.map(part => part.turn)).size, 12)
-  t.ok(decoded.every(({ bytes }) => bytes <= 2 * 1024 * 1024))
-})
-
 t.test('text that is compressed as text can be is read', async t => {
   const long = `[${text},${text},${text}]`
   const packed = gzipSync(long)

@@ -93,6 +93,21 @@ t.test('an answer that is too long fails while it is read', async t => {
   await t.rejects(get(999), /longer than 999 bytes/)
 })
 
+t.test('an answer that would take too long to parse fails; each message of an event stream is one of its own', async t => {
+  const message = `[${'1,'.repeat(98)}1]`
+  const port = await listen(t, ({ url }, response) => {
+    response.writeHead(200, { 'content-type': url === '/stream' ? 'text/event-stream; charset=utf-8' : 'application/json' })
+    response.end(url === '/stream' ? `data: ${message}\n\n`.repeat(50) : message)
+  })
+  const agent = safeAgent(t, { allowed: ['127.0.0.1'] })
+  const get = async (path: string, maxParseCost: number): Promise<number> =>
+    (await (await guardedFetch(`http://127.0.0.1:${port}${path}`, {}, { agent, maxBytes: 100_000, maxParseCost })).text()).length
+  t.equal(await get('/', 107), message.length)
+  await t.rejects(get('/', 106), /too many values/)
+  t.ok(await get('/stream', 300))
+  await t.rejects(get('/stream', 90), /too many values/)
+})
+
 t.test('only http and https are fetched', async t => {
   const agent = safeAgent(t, { allowed: [] })
   for (const url of ['file:///etc/passwd', 'data:text/plain,x', 'ftp://example.com/']) {

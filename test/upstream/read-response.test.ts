@@ -1,7 +1,8 @@
 import t from 'tap'
 import { GatewayError } from '../../lib/core/errors.ts'
 import { ProviderFailure } from '../../lib/providers/provider-failure.ts'
-import { asInterrupted, parseResponse, readOrRefuse } from '../../lib/upstream/read-response.ts'
+import { countTurns } from '../support/turns.ts'
+import { asInterrupted, parseResponse, parseResponseBytes, readOrRefuse } from '../../lib/upstream/read-response.ts'
 
 const throwing = (error: unknown) => () => { throw error }
 
@@ -22,4 +23,14 @@ t.test('a message that cannot be read at the end was cut', async t => {
 t.test('JSON is parsed, with a byte order mark or without, up to a depth', async t => {
   t.same(parseResponse('\ufeff{"a":1}'), { a: 1 })
   for (const text of ['', '{', '<html>', `${'['.repeat(300)}${']'.repeat(300)}`]) t.throws(() => parseResponse(text), { code: 'upstream_invalid_response' })
+})
+
+t.test('a large response gives the same in turns of the event loop, and one of too many values is refused', async t => {
+  const turns = countTurns(t)
+  const value = { text: 'ä'.repeat(1_000_000), list: [{ a: 1 }] }
+  t.same(await parseResponseBytes(Buffer.from(`\ufeff${JSON.stringify(value)}`)), value)
+  t.ok(turns() > 2)
+  for (const text of [`{"a":"${'x'.repeat(300_000)}"`, '['.repeat(300_000), `[${'{},'.repeat(1_000_000)}{}]`]) {
+    await t.rejects(async () => await parseResponseBytes(Buffer.from(text)), { code: 'upstream_invalid_response' })
+  }
 })

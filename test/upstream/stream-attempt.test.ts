@@ -25,7 +25,7 @@ function start (options: Partial<StreamOptions<Event>> = {}) {
   let cancelled = false
   const body: BodyQueue = new BodyQueue({ pause: () => undefined, resume: () => undefined, cancel: () => { cancelled = true } })
   const attempt = new StreamAttempt<Event>(body, reader(), {
-    json: text => [{ type: 'json', text }], jsonBytes: 100, eventBytes: 1000, idleEventsMs: 60_000, ...options
+    json: async bytes => [{ type: 'json', text: bytes.toString() }], jsonBytes: 100, eventBytes: 1000, idleEventsMs: 60_000, ...options
   })
   const texts = async (): Promise<unknown> => (await attempt.next())?.map(({ type, text }) => text ?? type)
   return { attempt, texts, send: (text: string) => body.push(Buffer.from(text)), body, cancelled: () => cancelled }

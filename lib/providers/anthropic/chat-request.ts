@@ -10,6 +10,7 @@ import { wireConversation } from './messages.ts'
 import { requestedServiceTier } from './service-tier.ts'
 import { thinkingFields } from './thinking.ts'
 import { toolFields } from './tools.ts'
+import { jsonBody } from '../json-body.ts'
 import type { ChatInput } from '../../chat/input.ts'
 import type { Ask, UpstreamRequest } from '../provider.ts'
 import type { MessagesRequest, WireThinking } from './wire.ts'
@@ -28,7 +29,7 @@ export function chatRequest (ask: Ask<ChatInput>): UpstreamRequest {
     method: 'POST',
     path: '/v1/messages',
     headers: ask.streamed ? streamHeaders : jsonHeaders,
-    body: JSON.stringify(messagesRequest(ask))
+    body: jsonBody(messagesRequest(ask), ask)
   }
 }
 

@@ -11,6 +11,7 @@ import type { ChatInput } from '../../chat/input.ts'
 import type { FunctionDefinition, Tool } from '../../../schemas/tools.ts'
 import type { Ask, UpstreamRequest } from '../provider.ts'
 import type { Quirks } from '../../core/quirks.ts'
+import { jsonBody } from '../json-body.ts'
 import { jsonHeaders } from '../json-headers.ts'
 
 /** Fields whose value is sent as the caller sent it. */
@@ -32,7 +33,7 @@ export function chatRequest (ask: Ask<ChatInput>, body = chatBody(ask)): Upstrea
     method: 'POST',
     path: '/chat/completions',
     headers: ask.streamed ? streamHeaders : jsonHeaders,
-    body: JSON.stringify(body)
+    body: jsonBody(body, ask)
   }
 }
 

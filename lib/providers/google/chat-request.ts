@@ -5,6 +5,7 @@ import { chatTraits } from './chat-traits.ts'
 import { conversationOf } from './contents.ts'
 import { generationConfigOf } from './generation-config.ts'
 import { toolingOf } from './tools.ts'
+import { jsonBody } from '../json-body.ts'
 import type { GenerateContentRequest, ServiceTier } from './wire.ts'
 import type { ChatInput } from '../../chat/input.ts'
 import type { Ask, UpstreamRequest } from '../provider.ts'
@@ -29,7 +30,7 @@ export function chatRequest (ask: Ask<ChatInput>): UpstreamRequest {
       'content-type': 'application/json',
       accept: ask.streamed ? 'text/event-stream' : 'application/json'
     },
-    body: JSON.stringify(chatBody(ask))
+    body: jsonBody(chatBody(ask), ask)
   }
 }
 

@@ -8,6 +8,7 @@
 import { inputsOf } from '../../embeddings/input.ts'
 import { JsonCursor } from '../../json/json-cursor.ts'
 import { readVector } from '../../embeddings/read-vector.ts'
+import { jsonBody } from '../json-body.ts'
 import type { Vector } from '../../core/vector.ts'
 import { GatewayError } from '../../core/errors.ts'
 import { inBandError, readError } from './errors.ts'
@@ -74,7 +75,7 @@ function embeddingsRequest (ask: Ask<EmbeddingsRequest>): UpstreamRequest {
     method: 'POST',
     path: `/v1beta/models/${encodeURIComponent(route.model)}:batchEmbedContents`,
     headers: jsonHeaders,
-    body: JSON.stringify(body)
+    body: jsonBody(body, ask)
   }
 }
 

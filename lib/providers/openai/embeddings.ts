@@ -8,6 +8,7 @@
 import { countInputs } from '../../embeddings/input.ts'
 import { JsonCursor } from '../../json/json-cursor.ts'
 import { readVector } from '../../embeddings/read-vector.ts'
+import { jsonBody } from '../json-body.ts'
 import type { Vector, VectorForm } from '../../core/vector.ts'
 import { inBandError, readError } from '../chat-completions/errors.ts'
 import { usageOf } from '../chat-completions/usage.ts'
@@ -24,7 +25,8 @@ export const openaiEmbeddings: Adapter<EmbeddingsRequest, EmbeddingsEvent> = {
   error: failure => aboutInput(readError(failure))
 }
 
-function embeddingsRequest ({ request, route, quirks }: Ask<EmbeddingsRequest>): UpstreamRequest {
+function embeddingsRequest (ask: Ask<EmbeddingsRequest>): UpstreamRequest {
+  const { request, route, quirks } = ask
   const { input, encoding_format: form, dimensions, user } = request
   const body: Record<string, unknown> = { model: route.model, input }
   if (form !== undefined && quirks.base64Embeddings !== false) body['encoding_format'] = form
@@ -34,7 +36,7 @@ function embeddingsRequest ({ request, route, quirks }: Ask<EmbeddingsRequest>):
     method: 'POST',
     path: '/embeddings',
     headers: jsonHeaders,
-    body: JSON.stringify(body)
+    body: jsonBody(body, ask)
   }
 }
 

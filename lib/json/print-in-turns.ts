@@ -1,0 +1,91 @@
+/**
+ * Prints large JSON in parts, one in a turn of the event loop.
+ *
+ * `JSON.stringify` needs 2 ms for a megabyte of one string and fifty for a megabyte of small objects, and to write the
+ * text as bytes takes as long again. Here it gets small values and runs of small members.
+ */
+
+import { yieldFairly } from '../async/yield-fairly.ts'
+
+/** Values and keys that are printed at once; `charactersPerNode` characters of a string weigh as much as a value. */
+const runNodes = 4096
+const charactersPerNode = 32
+/** Characters of a part. */
+const partLength = 128 * 1024
+
+/** @param value JSON; members that are `undefined` are left out, as by `JSON.stringify` */
+export async function * printInTurns (value: unknown): AsyncGenerator<Uint8Array, void, undefined> {
+  let text = ''
+  for (const part of partsOf(value)) {
+    text += part
+    if (text.length < partLength) continue
+    await yieldFairly()
+    yield Buffer.from(text)
+    text = ''
+  }
+  yield Buffer.from(text)
+}
+
+function * partsOf (value: unknown): Generator<string, void, undefined> {
+  if (nodesIn(value, runNodes) < runNodes) yield JSON.stringify(value)
+  else if (typeof value === 'string') yield * stringParts(value)
+  else if (Array.isArray(value)) yield * listParts(value)
+  else yield * objectParts(value as object) // all else is small
+}
+
+function * stringParts (text: string): Generator<string, void, undefined> {
+  yield '"'
+  for (let from = 0, to = 0; from < text.length; from = to) {
+    to = Math.min(from + partLength, text.length)
+    if (to < text.length && isLeadSurrogate(text.charCodeAt(to - 1))) to--
+    yield JSON.stringify(text.slice(from, to)).slice(1, -1)
+  }
+  yield '"'
+}
+
+function * listParts (list: readonly unknown[]): Generator<string, void, undefined> {
+  yield '['
+  let nodes = 0
+  let from = 0
+  for (let to = 0; to < list.length; to++) {
+    nodes += nodesIn(list[to], runNodes)
+    if (nodes < runNodes) continue
+    if (from < to) yield JSON.stringify(list.slice(from, to)).slice(1, -1) + ','
+    yield * partsOf(list[to] ?? null)
+    if (to + 1 < list.length) yield ','
+    from = to + 1
+    nodes = 0
+  }
+  yield JSON.stringify(list.slice(from)).slice(1)
+}
+
+function * objectParts (object: object): Generator<string, void, undefined> {
+  let before = '{'
+  for (const [key, member] of Object.entries(object)) {
+    if (member === undefined) continue
+    yield `${before}${JSON.stringify(key)}:`
+    yield * partsOf(member)
+    before = ','
+  }
+  yield before === '{' ? '{}' : '}'
+}
+
+/** Counts values and keys, up to `most`. */
+function nodesIn (value: unknown, most: number): number {
+  if (typeof value === 'string') return 1 + value.length / charactersPerNode
+  if (typeof value !== 'object' || value === null) return 1
+  let nodes = 1
+  if (Array.isArray(value)) {
+    for (let index = 0; index < value.length && nodes < most; index++) nodes += nodesIn(value[index], most - nodes)
+    return nodes
+  }
+  for (const key in value) {
+    if (nodes >= most) break
+    nodes += 1 + key.length / charactersPerNode + nodesIn(Reflect.get(value, key), most - nodes)
+  }
+  return nodes
+}
+
+function isLeadSurrogate (code: number): boolean {
+  return code >= 0xd800 && code <= 0xdbff
+}

@@ -1,0 +1,11 @@
+import { printInTurns } from '../json/print-in-turns.ts'
+import { jsonHeaders, toJsonReply, type Reply } from '../core/reply.ts'
+import type { CallRecord } from '../core/record.ts'
+
+/** Answers from this size on are printed in turns of the event loop. */
+const largeAnswerBytes = 1024 * 1024
+
+/** Returns what became of the complete answer of a provider as a reply in JSON. */
+export function toAnswerReply (value: unknown, { answerBytes }: Pick<CallRecord, 'answerBytes'>): Reply {
+  return answerBytes < largeAnswerBytes ? toJsonReply(value) : { status: 200, headers: jsonHeaders, body: printInTurns(value) }
+}

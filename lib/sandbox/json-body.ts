@@ -1,0 +1,19 @@
+import { parseInTurns } from '../json/parse-in-turns.ts'
+import { bufferBody } from '../wire/buffer-body.ts'
+import { Refusal } from './refusal.ts'
+import type { UpstreamRequest } from '../providers/provider.ts'
+
+const maxDepth = 1000
+
+/**
+ * Parses the body of a request, that of a large one in turns of the event loop.
+ *
+ * @throws Refusal 400 for what is not JSON
+ */
+export async function readJsonBody (body: UpstreamRequest['body']): Promise<unknown> {
+  try {
+    return typeof body === 'string' ? JSON.parse(body) : await parseInTurns(await bufferBody(body), maxDepth)
+  } catch {
+    throw new Refusal(400, 'The body is not JSON.', { code: 'invalid_json' })
+  }
+}

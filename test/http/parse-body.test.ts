@@ -1,0 +1,36 @@
+import t from 'tap'
+import { parseBody } from '../../lib/http/parse-body.ts'
+import { countTurns } from '../support/turns.ts'
+
+/** Returns the pieces of a text as they arrive. */
+function pieces (text: string | Buffer, size = 64 * 1024): Buffer[] {
+  const bytes = Buffer.from(text)
+  return Array.from({ length: Math.ceil(bytes.length / size) }, (_, index) => bytes.subarray(index * size, (index + 1) * size))
+}
+
+async function refusal (bytes: string | Buffer): Promise<unknown> {
+  try {
+    return await parseBody(pieces(bytes), 3)
+  } catch (error) {
+    return Object(error).message
+  }
+}
+
+t.test('a large body gives the same as a small one, for what is right and for what is wrong', async t => {
+  const fill = `"fill":"${'ä'.repeat(200_000)}"`
+  for (const member of ['"fill":""', fill]) {
+    t.same(await parseBody(pieces(`{${member},"a":[1,{"b":null}]}`), 3), JSON.parse(`{${member},"a":[1,{"b":null}]}`))
+    t.equal(await refusal(`{${member},}`), 'The body must be a JSON object.')
+    t.equal(await refusal(Buffer.from(`{${member},"a":"\u00ff"}`, 'latin1')), 'The body is not UTF-8.')
+    t.same(await refusal(`{${member},"a":[[[1]]]}`), JSON.parse(`{${member},"a":[[[1]]]}`), 'as deep as it may be')
+    t.equal(await refusal(`{${member},"a":[[[[1]]]]}`), 'The body is nested deeper than 3 levels.')
+  }
+})
+
+t.test('others have their turn while a large body is parsed, and a small one is not waited for', async t => {
+  const turns = countTurns(t)
+  t.notOk(parseBody(pieces('{"a":1}'), 3) instanceof Promise)
+  const before = turns()
+  await parseBody(pieces(`{"a":"${'a'.repeat(20_000_000)}"}`), 3)
+  t.ok(turns() - before > 20, `${turns() - before} turns`)
+})
