@@ -13,9 +13,10 @@ export function answerReply<C> ({ encode, complete, headers }: AnswerDialect<C>)
   return async source => {
     const { first, all } = await peek(source)
     const start = answerStart<C>(first)
-    const reply = start.call.request.stream === true
+    const made = start.call.request.stream === true
       ? streamed(encode(start), all)
       : toAnswerReply(await complete(start, await collected(all)), start.call.record)
+    const reply = made instanceof Promise ? await made : made
     return headers === undefined ? reply : { ...reply, headers: { ...reply.headers, ...headers(start.call) } }
   }
 }

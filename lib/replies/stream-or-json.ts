@@ -17,7 +17,7 @@ export interface StreamOrJson<B, W> {
   /** All batches of an answer as one value. */
   readonly complete: (batches: B[]) => W
   /** That value as a reply. Default: its JSON. */
-  readonly write?: (value: W, record: CallRecord) => Reply
+  readonly write?: (value: W, record: CallRecord) => Reply | Promise<Reply>
 }
 
 /**
@@ -31,6 +31,7 @@ export function streamOrJson<B extends StreamableBatch, W = unknown> (
     if (first.call.request.stream === true) return eventStream(streamed(all))
     const batches: B[] = []
     for await (const batch of all) batches.push(batch)
-    return write(complete(batches), first.call.record)
+    const reply = write(complete(batches), first.call.record)
+    return reply instanceof Promise ? await reply : reply
   }
 }

@@ -1,6 +1,6 @@
 /** A chat request as it reaches the sandbox: the dialect's fields that it honours. */
 
-import { readJsonBody } from './json-body.ts'
+import { readJsonBody } from './read-json-body.ts'
 import { Refusal } from './refusal.ts'
 import type { ChatInput } from '../chat/input.ts'
 import type { UpstreamRequest } from '../providers/provider.ts'

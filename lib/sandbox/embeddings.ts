@@ -3,7 +3,7 @@
 import { randomUUID } from 'node:crypto'
 import { base64Of } from '../embeddings/read-vector.ts'
 import { inputsOf } from '../embeddings/input.ts'
-import { readJsonBody } from './json-body.ts'
+import { readJsonBody } from './read-json-body.ts'
 import { yieldFairly } from '../async/yield-fairly.ts'
 import { applyDirectives } from './apply-directives.ts'
 import { readDirectives, withoutDirectives } from './directives.ts'

@@ -2,7 +2,7 @@
 
 import { createHash } from 'node:crypto'
 import { countPages } from '../ocr/pdf.ts'
-import { readJsonBody } from './json-body.ts'
+import { readJsonBody } from './read-json-body.ts'
 import { ocrModel } from './sandbox-models.ts'
 import { Refusal } from './refusal.ts'
 import { jsonScript, type Script } from './script.ts'

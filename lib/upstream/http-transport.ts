@@ -14,6 +14,7 @@ import createConnector from 'undici/lib/core/connect.js'
 import { BodyQueue } from './body-queue.ts'
 import { Connections, type Connection } from './connections.ts'
 import { skip100Continue } from './skip-100-continue.ts'
+import { bufferBody } from '../wire/buffer-body.ts'
 import { withoutTrailingSlashes } from '../text/without-trailing-slashes.ts'
 import { isHeaderSafe } from '../text/header-value.ts'
 import { decompressed } from './decompress.ts'
@@ -82,6 +83,7 @@ export function httpTransport (options: HttpTransportOptions): HttpTransport {
       const { signal, credential } = sendOptions
       // What printed a large body has taken a turn of the event loop; to encode and write it takes another.
       if (typeof request.body === 'string' && request.body.length > largeBodyLength) await yieldFairly()
+      const body = isLargeJson(request) ? await bufferBody(request.body) : request.body
       if (signal.aborted) throw signal.reason
       if (closed) throw new GatewayError('upstream_unreachable', { cause: 'the transport is closed' })
       const headers = Object.assign({}, fixed, request.headers, credential)
@@ -90,7 +92,7 @@ export function httpTransport (options: HttpTransportOptions): HttpTransport {
         path: withQuery(prefix + request.path, base.search),
         method: request.method,
         headers,
-        body: dispatchBody(request)
+        body: dispatchBody(body)
       }
       const exchange = new Exchange(sendOptions, shared)
       exchange.start(dispatchOptions)
@@ -132,8 +134,13 @@ function withQuery (path: string, search: string): string {
   return path.includes('?') ? path + search.replace('?', '&') : path + search
 }
 
+/** Recognises JSON that is printed in parts: some servers take none without its length. */
+function isLargeJson ({ body, headers }: UpstreamRequest): boolean {
+  return typeof body === 'function' && headers['content-type'] === 'application/json' && headers['content-length'] === undefined
+}
+
 /** A body that may be sent again, for a retry, is a function that opens it anew. */
-function dispatchBody ({ body }: UpstreamRequest): Exclude<Dispatcher.DispatchOptions['body'], undefined> {
+function dispatchBody (body: UpstreamRequest['body']): Exclude<Dispatcher.DispatchOptions['body'], undefined> {
   if (body === undefined) return null
   if (typeof body === 'string' || body instanceof Uint8Array) return body
   // undici takes any async iterable as a body and says so only in its documentation.
