@@ -119,9 +119,9 @@ export function createApp (options: AppOptions): App {
   }
 
   /** Answers a request; whatever goes wrong beyond the answer itself ends this connection and no other. */
-  const answer = async (
+  const answer = (
     request: IncomingMessage, response: ServerResponse, target: Endpoint | GatewayError, params: Record<string, string>
-  ): Promise<void> => await run(request, response, target, params).catch(() => { response.destroy() })
+  ): Promise<void> => run(request, response, target, params).catch(() => { response.destroy() })
 
   const respond = async (context: Context, target: Endpoint | GatewayError, params: Record<string, string> = {}): Promise<void> => {
     context.respond = false
@@ -129,9 +129,9 @@ export function createApp (options: AppOptions): App {
   }
 
   /** Endpoints whose path has no parameters: they are found before Koa makes its context, which takes 3 µs, and its router looks, 8 µs. */
-  const staticPaths = new Map<string, number>()
+  const staticPaths = new Map<string, Map<string, number>>()
   for (const [index, { method, path }] of options.endpoints().entries()) {
-    if (!/[:*{]/.test(path)) staticPaths.set(`${method} ${path}`, index)
+    if (!/[:*{]/.test(path)) staticPaths.set(path, (staticPaths.get(path) ?? new Map<string, number>()).set(method, index))
     router.register(path, [method.toLowerCase()], async context => {
       const endpoint = options.endpoints()[index]
       if (endpoint !== undefined) await respond(context, endpoint, context['params'])
@@ -139,8 +139,10 @@ export function createApp (options: AppOptions): App {
   }
 
   /** Finds the endpoint of a request, or its refusal, without Koa. */
-  const targetOf = (request: IncomingMessage): Endpoint | GatewayError | undefined =>
-    refusalOf(request, allowsHost) ?? options.endpoints()[staticPaths.get(`${request.method} ${request.url}`) ?? -1]
+  const targetOf = (request: IncomingMessage): Endpoint | GatewayError | undefined => {
+    const { url = '', method = '' } = request
+    return refusalOf(request, allowsHost) ?? options.endpoints()[staticPaths.get(url)?.get(method) ?? -1]
+  }
 
   app.use(async (context, next) => {
     if (hasReadableUrl(context)) return await next()

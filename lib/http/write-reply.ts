@@ -112,10 +112,13 @@ function writePiece (response: ServerResponse, piece: string | Uint8Array): bool
  * that it counts, has its deadline and is waited for. A caller who does not read the last bytes
  * within the grace period after a deadline loses the socket.
  */
-async function written (response: ServerResponse, signal: CallSignal, graceMs: number): Promise<void> {
-  if (response.destroyed) return
+function written (response: ServerResponse, signal: CallSignal, graceMs: number): Promise<void> {
+  if (response.destroyed) return Promise.resolve()
   // The system has taken every byte: the close follows, whatever the signal does.
-  if (response.writableLength === 0) return await new Promise(resolve => { response.once('close', resolve) })
+  return response.writableLength === 0 ? new Promise(resolve => { response.once('close', resolve) }) : writtenInTime(response, signal, graceMs)
+}
+
+async function writtenInTime (response: ServerResponse, signal: CallSignal, graceMs: number): Promise<void> {
   let timer: NodeJS.Timeout | undefined
   const giveUp = (): void => { timer = setTimeout(() => response.destroy(), graceMs) }
   if (signal.aborted) giveUp()

@@ -1,7 +1,7 @@
 /** Ends a pipeline of chat events in the caller's dialect: an event stream, or the same answer in one piece. */
 
 import { collected, peek } from '../async/peek.ts'
-import { answerStart, type AnswerDialect, type ChatBatch } from '../dialects/dialect.ts'
+import { answerStart, type AnswerDialect, type AnswerStart, type ChatBatch } from '../dialects/dialect.ts'
 import { sseFrames } from '../stages/sse-frames.ts'
 import { eventStream } from './event-stream.ts'
 import { toAnswerReply } from './to-answer-reply.ts'
@@ -11,14 +11,21 @@ import type { Sink } from '../core/stage.ts'
 /** Waits for the first batch of `normalise`, which decides the status: a source that fails before it rejects. */
 export function answerReply<C> ({ encode, complete, headers }: AnswerDialect<C>): Sink<ChatBatch, Reply> {
   return async source => {
-    const { first, all } = await peek(source)
+    const peeked = peek(source)
+    const { first, all } = peeked instanceof Promise ? await peeked : peeked
     const start = answerStart<C>(first)
-    const made = start.call.request.stream === true
-      ? streamed(encode(start), all)
-      : toAnswerReply(await complete(start, await collected(all)), start.call.record)
+    const made = start.call.request.stream === true ? streamed(encode(start), all) : completed(all, start, complete)
     const reply = made instanceof Promise ? await made : made
     return headers === undefined ? reply : { ...reply, headers: { ...reply.headers, ...headers(start.call) } }
   }
+}
+
+/** Waits only where the batches do, or what is made of them. */
+function completed<C> (all: AsyncIterable<ChatBatch>, start: AnswerStart<C>, complete: AnswerDialect<C>['complete']): Reply | Promise<Reply> {
+  const { record } = start.call
+  const batches = collected(all)
+  const answer = batches instanceof Promise ? batches.then(there => complete(start, there)) : complete(start, batches)
+  return answer instanceof Promise ? answer.then(there => toAnswerReply(there, record)) : toAnswerReply(answer, record)
 }
 
 function streamed (printer: ReturnType<AnswerDialect['encode']>, batches: AsyncIterable<ChatBatch>): Reply {

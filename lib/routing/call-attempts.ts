@@ -48,18 +48,22 @@ export class CallAttempts<A extends Closable> {
   }
 
   /** @throws GatewayError the failure of the last attempt, when no route could answer */
-  async firstAnswer (): Promise<RouteAnswer<A>> {
+  firstAnswer (): Promise<RouteAnswer<A>> {
     const { record, routes } = this.#call
     record.routes ??= routes // of the first turn, if there are several
-    let first: RouteAnswer<A> | undefined
-    try {
-      first = await this.#attempts()
+    return this.#attempts().then(first => {
+      this.#notePartsBeside(first.route)
       return first
-    } finally {
-      // Parts that succeeded belong to the answer of their route, or to none.
-      for (const [route, { billed }] of this.#requests) {
-        if (route !== first?.route) for (const usage of billed()) noteWasted(this.#call, route, usage)
-      }
+    }, (error: unknown) => {
+      this.#notePartsBeside(undefined)
+      throw error
+    })
+  }
+
+  /** Notes parts that succeeded: they belong to the answer of their route, or to none. */
+  #notePartsBeside (answering: Route | undefined): void {
+    for (const [route, { billed }] of this.#requests) {
+      if (route !== answering) for (const usage of billed()) noteWasted(this.#call, route, usage)
     }
   }
 

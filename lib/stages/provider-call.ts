@@ -55,13 +55,13 @@ export function providerCall<C extends Capability> (
     const readsToEnd = mustReadToEnd(call, provider)
     const options = mayGiveUp === undefined ? limits : { ...limits, mayGiveUp }
     let parts: ReadonlyArray<UpstreamPart<R, E>> | undefined // made once, however often it is tried
-    const send = async (credential: number | undefined, signal?: AbortSignal): Promise<OpenAttempt<E>> => {
+    const send = (credential: number | undefined, signal?: AbortSignal): Promise<OpenAttempt<E>> => {
       const requests = parts ??= partsOf(adapterInput(call, route, provider), adapter)
       const attemptSignal = signal === undefined ? call.signal : AbortSignal.any([standardSignal(call.signal), signal])
       const attempt = credential === undefined && signal === undefined ? call : extend(call, { credential, signal: attemptSignal })
       return readsToEnd
-        ? await abandoned.open(attempt, async kept => await openParts(kept, requests, provider, adapter, options))
-        : await openParts(attempt, requests, provider, adapter, options)
+        ? abandoned.open(attempt, async kept => await openParts(kept, requests, provider, adapter, options))
+        : openParts(attempt, requests, provider, adapter, options)
     }
     return { provider, readsToEnd, send, billed: () => usagesIn(parts ?? []) }
   }
@@ -81,7 +81,7 @@ export function providerCall<C extends Capability> (
     const health = call.providerKey === undefined ? shared : new RouteHealth()
     const mayGiveUp = slowStreamGuard(call, health)
     return new AnswerBatches<R, E>(call, {
-      open: async () => await new CallAttempts(call, {
+      open: () => new CallAttempts(call, {
         health, firstCredential: capability === 'deferred', prepare: route => prepare(call, route, mayGiveUp)
       }).firstAnswer(),
       fail: (error, route) => {

@@ -7,7 +7,8 @@ export function requestId (given: string | string[] | undefined): string {
 
 /** Returns `chatcmpl-…`: the gateway's own id of an answer. */
 export function completionId (): string {
-  return `chatcmpl-${randomUUID().replaceAll('-', '')}`
+  const id = randomUUID() // five pieces: `replaceAll` takes three times as long
+  return `chatcmpl-${id.slice(0, 8)}${id.slice(9, 13)}${id.slice(14, 18)}${id.slice(19, 23)}${id.slice(24)}`
 }
 
 const rows = randomBytes(9).toString('base64url')

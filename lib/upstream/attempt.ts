@@ -79,31 +79,24 @@ export async function openAttempt<R, E extends { readonly type: string }> (
   }
 }
 
-async function openBody<E extends { readonly type: string }> (
+function openBody<E extends { readonly type: string }> (
   { body }: UpstreamResponse, reader: BodyReader<E>, provider: Provider, { answerBytes, eventBytes, holdMs = 10_000, mayGiveUp }: ProviderCallOptions,
   record: Pick<CallRecord, 'answerBytes'>
 ): Promise<OpenAttempt<E>> {
   switch (reader.as) {
-    case 'json': {
-      const bytes = await body.buffer(answerBytes)
+    case 'json': return body.buffer(answerBytes).then(bytes => {
       const { sse } = reader
       if (sse !== undefined && looksLikeStream(bytes)) {
-        return bufferedAttempt(await readCompleteStream(bytes, sse(), Math.max(eventBytes, answerBytes)))
+        return readCompleteStream(bytes, sse(), Math.max(eventBytes, answerBytes)).then(bufferedAttempt)
       }
       record.answerBytes = bytes.length
       const parsed = parseResponseBytes(bytes)
-      const value = parsed instanceof Promise ? await parsed : parsed
-      return bufferedAttempt(readOrRefuse(() => reader.read(value)))
-    }
-    case 'text': {
-      const text = (await body.buffer(answerBytes)).toString()
-      return bufferedAttempt(readOrRefuse(() => reader.read(text)))
-    }
-    case 'bytes': {
-      const bytes = await body.buffer(answerBytes)
-      return bufferedAttempt(readOrRefuse(() => reader.read(bytes)))
-    }
-    case 'pieces': return await openPieces(body, reader.read)
+      const opened = (value: unknown): OpenAttempt<E> => bufferedAttempt(readOrRefuse(() => reader.read(value)))
+      return parsed instanceof Promise ? parsed.then(opened) : opened(parsed)
+    })
+    case 'text': return body.buffer(answerBytes).then(bytes => bufferedAttempt(readOrRefuse(() => reader.read(bytes.toString()))))
+    case 'bytes': return body.buffer(answerBytes).then(bytes => bufferedAttempt(readOrRefuse(() => reader.read(bytes))))
+    case 'pieces': return openPieces(body, reader.read)
     case 'sse': {
       const attempt = new StreamAttempt(body, reader.reader, {
         json: async bytes => {
@@ -115,8 +108,7 @@ async function openBody<E extends { readonly type: string }> (
         idleEventsMs: provider.timeouts.idleEventsMs,
         slow: provider.slowStream === undefined || mayGiveUp === undefined ? undefined : { ...provider.slowStream, mayGiveUp }
       })
-      await attempt.untilReal(holdMs)
-      return attempt
+      return attempt.untilReal(holdMs).then(() => attempt)
     }
   }
 }
@@ -180,5 +172,5 @@ function isAccepted (error: unknown, streamed: boolean): error is GatewayError {
 }
 
 function looksLikeStream (bytes: Buffer): boolean {
-  return /^\ufeff?\s*(?:data|event|id|retry)?:/.test(bytes.toString('utf8', 0, 200))
+  return bytes[0] !== 0x7b && /^\ufeff?\s*(?:data|event|id|retry)?:/.test(bytes.toString('utf8', 0, 200))
 }

@@ -79,25 +79,20 @@ export function httpTransport (options: HttpTransportOptions): HttpTransport {
   }
   let closing: Promise<void> | undefined
   return {
-    send: async (request, sendOptions) => {
-      const { signal, credential } = sendOptions
-      // What printed a large body has taken a turn of the event loop; to encode and write it takes another.
-      if (typeof request.body === 'string' && request.body.length > largeBodyLength) await yieldFairly()
-      const body = isLargeJson(request) ? await bufferBody(request.body) : request.body
-      if (signal.aborted) throw signal.reason
-      if (closed) throw new GatewayError('upstream_unreachable', { cause: 'the transport is closed' })
-      const headers = Object.assign({}, fixed, request.headers, credential)
-      checkHeaders(headers)
-      const dispatchOptions = {
-        path: withQuery(prefix + request.path, base.search),
-        method: request.method,
-        headers,
-        body: dispatchBody(body)
+    send: (request, sendOptions) => new Promise((resolve, reject) => {
+      const send = (body: UpstreamRequest['body']): void => {
+        const { signal, credential } = sendOptions
+        if (signal.aborted) throw signal.reason
+        if (closed) throw new GatewayError('upstream_unreachable', { cause: 'the transport is closed' })
+        const headers = Object.assign({}, fixed, request.headers, credential)
+        checkHeaders(headers)
+        const path = withQuery(prefix + request.path, base.search)
+        new Exchange(sendOptions, shared, resolve, reject).start({ path, method: request.method, headers, body: dispatchBody(body) })
       }
-      const exchange = new Exchange(sendOptions, shared)
-      exchange.start(dispatchOptions)
-      return await exchange.answer
-    },
+      const prepared = preparedBody(request)
+      if (prepared instanceof Promise) prepared.then(send).catch(reject)
+      else send(prepared)
+    }),
     close: async () => await (closing ??= close()),
     load: () => ({ connections: connections.open, waiting: semaphore.waiting, refused: shared.refused })
   }
@@ -139,6 +134,13 @@ function isLargeJson ({ body, headers }: UpstreamRequest): boolean {
   return typeof body === 'function' && headers['content-type'] === 'application/json' && headers['content-length'] === undefined
 }
 
+/** Returns the body to send: what printed a large one has taken a turn of the event loop; to encode and write it takes another. */
+function preparedBody (request: UpstreamRequest): UpstreamRequest['body'] | Promise<UpstreamRequest['body']> {
+  const { body } = request
+  if (typeof body === 'string') return body.length > largeBodyLength ? yieldFairly().then(() => body) : body
+  return isLargeJson(request) ? bufferBody(body) : body
+}
+
 /** A body that may be sent again, for a retry, is a function that opens it anew. */
 function dispatchBody (body: UpstreamRequest['body']): Exclude<Dispatcher.DispatchOptions['body'], undefined> {
   if (body === undefined) return null
@@ -148,17 +150,16 @@ function dispatchBody (body: UpstreamRequest['body']): Exclude<Dispatcher.Dispat
 }
 
 /**
- * One request, from its place in line on. Settles `answer` with the head, then feeds the body's
+ * One request, from its place in line on. Settles its promise with the head, then feeds the body's
  * queue. A single timer guards whichever wait is the current one: for the head, then between two
  * reads. The place is free again when undici has released the request, however it ended.
  */
 class Exchange implements Dispatcher.DispatchHandler {
-  readonly answer: Promise<UpstreamResponse>
   readonly #options: SendOptions
   readonly #shared: Shared
   readonly #onAbort: () => void
-  #resolve!: (answer: UpstreamResponse) => void
-  #reject!: (error: unknown) => void
+  readonly #resolve: (answer: UpstreamResponse) => void
+  readonly #reject: (error: unknown) => void
   #controller: Dispatcher.DispatchController | undefined
   #queue: BodyQueue | undefined
   #waiter: Waiter | undefined
@@ -166,13 +167,11 @@ class Exchange implements Dispatcher.DispatchHandler {
   #timer: NodeJS.Timeout | undefined
   #failure: unknown
 
-  constructor (options: SendOptions, shared: Shared) {
+  constructor (options: SendOptions, shared: Shared, resolve: (answer: UpstreamResponse) => void, reject: (error: unknown) => void) {
     this.#options = options
     this.#shared = shared
-    this.answer = new Promise((resolve, reject) => {
-      this.#resolve = resolve
-      this.#reject = reject
-    })
+    this.#resolve = resolve
+    this.#reject = reject
     this.#onAbort = () => this.#stop(options.signal.reason)
     options.signal.addEventListener('abort', this.#onAbort, { once: true })
   }

@@ -25,6 +25,10 @@ export function skip100Continue (socket: Socket): void {
     read: (size?: number): unknown => {
       const bytes: unknown = read(size)
       if (!awaitsResponse || !Buffer.isBuffer(bytes)) return bytes
+      if (bytes[statusPlace] === 0x32) { // 2xx
+        awaitsResponse = false
+        return bytes
+      }
       const rest = withoutContinue(bytes)
       if (rest.length === 0) return socket.read()
       awaitsResponse = false
@@ -32,6 +36,9 @@ export function skip100Continue (socket: Socket): void {
     }
   })
 }
+
+/** The place of the status in `HTTP/1.1 200`. */
+const statusPlace = 'HTTP/1.1 '.length
 
 function withoutContinue (bytes: Buffer): Buffer {
   let rest = bytes

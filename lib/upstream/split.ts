@@ -41,12 +41,12 @@ export function partsOf<R, E> (ask: Ask<R>, adapter: Adapter<R, E>): ReadonlyArr
  *
  * @throws what `openAttempt` throws
  */
-export async function openParts<R, E extends AnyEvent> (
+export function openParts<R, E extends AnyEvent> (
   call: AttemptCall, parts: ReadonlyArray<UpstreamPart<R, E>>, provider: Provider, adapter: Adapter<R, E>, options: ProviderCallOptions
 ): Promise<OpenAttempt<E>> {
   const [first, ...others] = parts
   if (first === undefined) throw new RangeError('a request has at least one part')
-  if (others.length === 0) return await openAttempt(call, first, provider, adapter, options)
+  if (others.length === 0) return openAttempt(call, first, provider, adapter, options)
 
   const join = adapter.join?.(parts.length) ?? joinChoices<E>(parts.length)
   const { streamed } = first.ask
@@ -55,7 +55,7 @@ export async function openParts<R, E extends AnyEvent> (
     const part = { ask: (parts[index] ?? first).ask }
     return await openAttempt({ ...call, signal: AbortSignal.any([standardSignal(call.signal), signal]) }, part, provider, adapter, options)
   })
-  return streamed ? await joined.begun() : await joined.buffered()
+  return streamed ? joined.begun() : joined.buffered()
 }
 
 /** Returns what the complete answers among the parts used, for a call that another provider answers. */

@@ -146,7 +146,7 @@ function callCost (record: CallRecord, usage: Usage | undefined, estimated: bool
   const units = unitsOf(record)
   const unitCost = unitCostOf(units, price)
   if (unitCost !== undefined && price !== undefined) return { nanoUsd: unitCost, estimated: unitCost !== maxUnitCostOf(units, price) }
-  const guess = isBegun(record) ? estimatedCost(record.estimateUnits?.(), price) : undefined
+  const guess = price !== undefined && isBegun(record) ? estimatedCost(record.estimateUnits?.(), price) : undefined
   if (guess !== undefined) return { nanoUsd: guess, estimated: true }
   if (usage !== undefined) return { nanoUsd: costNanoUsd(usage, price), estimated }
   return { nanoUsd: outcome === 'error' ? 0 : undefined, estimated: false }

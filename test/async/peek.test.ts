@@ -41,11 +41,11 @@ t.test('what fails before the first value fails here; what fails later fails whe
     for (let number = 0; number < count; number++) yield number
     throw new Error('broken')
   }
-  await t.rejects(peek(failing(0)), { message: 'broken' })
+  await t.rejects(async () => await peek(failing(0)), { message: 'broken' })
   const { all } = await peek(failing(1))
   await t.rejects(collect(all), { message: 'broken' })
 })
 
 t.test('a source without a value is a fault of ours', async t => {
-  await t.rejects(peek(numbers(0).source), { code: 'internal_error' })
+  await t.rejects(async () => await peek(numbers(0).source), { code: 'internal_error' })
 })

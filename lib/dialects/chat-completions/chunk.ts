@@ -38,15 +38,12 @@ export class ChunkBuilder {
   /** @param withUsage usage in a chunk of its own at the end, and `usage: null` in all others */
   constructor (head: AnswerHead, withUsage: boolean) {
     this.#withUsage = withUsage
-    // A provider's own word for a tier would be none that clients know.
-    const tier = serviceTiers.find(tier => tier === head.serviceTier)
     this.#template = {
       id: head.id,
       object: 'chat.completion.chunk',
       created: head.createdSeconds,
       model: head.model,
-      ...tier !== undefined && { service_tier: tier },
-      ...head.fingerprint !== undefined && { system_fingerprint: head.fingerprint },
+      ...reportedFields(head),
       choices: [],
       ...withUsage && { usage: null }
     }
@@ -152,6 +149,13 @@ export class ChunkBuilder {
     if (this.#serverErrors !== undefined) report['mcp_server_errors'] = this.#serverErrors
     return report
   }
+}
+
+/** Returns what the provider says about the answer beside its choices. */
+export function reportedFields ({ serviceTier, fingerprint }: AnswerHead): Pick<ChatCompletionChunk, 'service_tier' | 'system_fingerprint'> {
+  // A provider's own word for a tier would be none that clients know.
+  const tier = serviceTier === undefined ? undefined : serviceTiers.find(tier => tier === serviceTier)
+  return { ...tier !== undefined && { service_tier: tier }, ...fingerprint !== undefined && { system_fingerprint: fingerprint } }
 }
 
 function callStart ({ call, id, name, kind, extra }: ChatEvent & { type: 'tool-call-start' }): ChunkDelta {
