@@ -1,169 +1,38 @@
 import t from 'tap'
-import type { ApiKey } from '../../lib/core/key.ts'
-import type { RoutedCall, ValidCall } from '../../lib/core/call.ts'
-import { CallRecord } from '../../lib/core/record.ts'
-import { createModels } from '../../lib/models/create-models.ts'
 import { once } from '../../lib/core/stage.ts'
+import { createModels } from '../../lib/models/create-models.ts'
 import { routeModel } from '../../lib/stages/route-model.ts'
-import type { ChooseRoutesOptions, ModelRequest } from '../../lib/routing/choose-routes.ts'
-import { modelSettings, provider, settings } from '../support/settings.ts'
+import { provider, settings } from '../support/settings.ts'
+import { collect, routedCall } from '../support/stages.ts'
+import type { ModelRequest } from '../../lib/routing/choose-routes.ts'
+import type { RoutedCall } from '../../lib/core/call.ts'
 
-/** OpenAI and Google may be used; Anthropic serves only callers with a key of their own. */
-const providers = new Map([
-  ['openai', provider('openai')],
-  ['google', provider('google')],
-  ['anthropic', provider('anthropic', false)]
-])
-const models = createModels(settings({
-  models: [modelSettings('openai/o3', { status: 'disabled' })],
-  routes: [{ name: 'fast', models: ['openai/gpt-5-nano', 'google/gemini-2.5-flash'] }]
-}), new Set(['openai', 'google']))
+const providers = new Map([['openai', provider('openai')], ['google', provider('google')]])
+const models = createModels(settings(), new Set(['openai', 'google']))
 
-interface Given {
-  headers?: Record<string, string>
-  key?: Partial<ApiKey>
-  options?: ChooseRoutesOptions<ModelRequest>
+async function routed (model: ModelRequest['model'], headers: Record<string, string> = {}): Promise<RoutedCall<ModelRequest>> {
+  const { routes: _, ...call } = routedCall<ModelRequest>({ model }, { headers })
+  const [out] = await collect(routeModel({ models, providers, settings: settings() })(once(call)))
+  if (out === undefined) throw new Error('no call came out')
+  return out
 }
 
-async function route (model: ModelRequest['model'], given: Given = {}): Promise<RoutedCall<ModelRequest>> {
-  const call: ValidCall<ModelRequest> = {
-    id: 'call-1',
-    headers: given.headers ?? {},
-    params: {},
-    body: async () => undefined,
-    signal: new AbortController().signal,
-    receivedAtMs: 0,
-    record: new CallRecord('chat'),
-    key: { id: 'k', name: 'k', ...given.key },
-    request: model === undefined ? {} : { model }
-  }
-  for await (const routed of routeModel({ models, providers, settings: settings() }, { settings: requested => requested, ...given.options })(once(call))) return routed
-  throw new Error('no call came out')
-}
-
-const ids = ({ routes }: RoutedCall<ModelRequest>) => routes.map(({ modelId }) => modelId)
-
-t.test('a model is named by its id, with settings, or in a list of both', async t => {
-  t.same((await route('openai/gpt-5')).routes,
-    [{ providerId: 'openai', model: 'gpt-5', modelId: 'openai/gpt-5' }])
-  t.same((await route({ model: 'openai/gpt-5', settings: { temperature: 0 } })).routes,
-    [{ providerId: 'openai', model: 'gpt-5', modelId: 'openai/gpt-5', settings: { temperature: 0 } }])
-  const { routes, record } = await route(['google/gemini-2.5-pro', { model: 'openai/gpt-5', settings: { n: 2 } }])
-  t.same(routes, [
-    { providerId: 'google', model: 'gemini-2.5-pro', modelId: 'google/gemini-2.5-pro', traits: { thinking: ['budget'], penalties: false } },
-    { providerId: 'openai', model: 'gpt-5', modelId: 'openai/gpt-5', settings: { n: 2 } }
-  ])
-  t.equal(record.requestedModel, 'google/gemini-2.5-pro, openai/gpt-5')
+t.test('a call gets the routes that were chosen for it', async t => {
+  const { routes, record } = await routed('openai/gpt-5')
+  t.match(routes, [{ providerId: 'openai', model: 'gpt-5', modelId: 'openai/gpt-5' }])
+  t.match(record, { requestedModel: 'openai/gpt-5', failedAttempts: undefined, routes: undefined })
 })
 
-t.test('a configured route gives several, and no model comes twice', async t => {
-  t.same(ids(await route('fast')), ['openai/gpt-5-nano', 'google/gemini-2.5-flash'])
-  t.same(ids(await route(['google/gemini-2.5-flash', 'fast', 'gpt-5-nano'])),
-    ['google/gemini-2.5-flash', 'openai/gpt-5-nano'])
+t.test('models that are skipped are in the record, before those that may answer', async t => {
+  const { routes, record } = await routed(['openai/gpt-5', 'google/gemini-2.5-pro'], { 'x-headgate-only': 'google' })
+  t.same(routes.map(({ modelId }) => modelId), ['google/gemini-2.5-pro'])
+  t.same(record.routes?.map(({ modelId }) => modelId), ['openai/gpt-5', 'google/gemini-2.5-pro'])
+  t.match(record.failedAttempts, [{ route: { modelId: 'openai/gpt-5' }, reason: String }])
 })
 
-t.test('an unknown model is refused with the nearest one, even next to a known one', async t => {
-  const error = {
-    code: 'model_not_found', status: 404, param: 'model', message: /`openai\/o3`.*Did you mean/
-  }
-  await t.rejects(route('openai/o3'), { ...error, message: /`openai\/o3` does not exist or is not enabled/ })
-  await t.rejects(route(['openai/gpt-5', 'opneai/gpt-5-nano']),
-    { ...error, message: /`opneai\/gpt-5-nano`.*Did you mean `openai\/gpt-5-nano`\?/ })
-  await t.rejects(route('anthropic/claude-sonnet-5'), { code: 'model_not_found' })
-})
-
-t.test('a very long name comes back shortened', async t => {
-  const name = 'x'.repeat(100_000)
-  const error = await route(name).catch((error: unknown) => error)
-  t.ok(error instanceof Error && error.message.length < 300)
-})
-
-t.test('a request without model takes the default of its endpoint, or is refused', async t => {
-  t.same(ids(await route(undefined, { options: { defaultModel: () => 'openai/dall-e-2' } })), ['openai/dall-e-2'])
-  t.same(ids(await route('openai/dall-e-3', { options: { defaultModel: () => 'openai/dall-e-2' } })),
-    ['openai/dall-e-3'])
-  await t.rejects(route(undefined, { options: { defaultModel: () => 'mistral/ocr' } }), {
-    code: 'model_not_found', message: '`model` is required: the default of this endpoint, `mistral/ocr`, is not enabled here.'
-  })
-  await t.rejects(route(undefined), { code: 'invalid_value', status: 422, detail: [{ loc: ['body', 'model'], type: 'missing' }] })
-  await t.rejects(route([]), { code: 'invalid_value', status: 422 })
-})
-
-t.test('a key may use only its models', async t => {
-  const google = { key: { models: ['google/*'] } }
-  t.same(ids(await route('google/gemini-2.5-pro', google)), ['google/gemini-2.5-pro'])
-  t.same(ids(await route('fast', google)), ['google/gemini-2.5-flash'], 'the part of the route it may use')
-  const refused = { code: 'insufficient_permissions', status: 403, param: 'model' }
-  await t.rejects(route('openai/gpt-5', google), refused)
-  await t.rejects(route(['google/gemini-2.5-pro', 'openai/gpt-5'], google), refused)
-  await t.rejects(route('gpt-5', { key: { models: ['openai/gpt-5-nano'] } }), refused)
-  await t.rejects(route('openai/gpt-5', { key: { models: [] } }), refused)
-  t.same(ids(await route('fast', { key: { models: ['fast'] } })), ['openai/gpt-5-nano', 'google/gemini-2.5-flash'])
-  await t.rejects(route('openai/gpt-5', { ...google, headers: { 'x-provider-key': 'sk-own' } }), refused)
-})
-
-t.test('a key of the caller', async t => {
-  const own = { 'x-provider-key': 'sk-own' }
-
-  t.test('goes along with the call, and shows nowhere', async t => {
-    const call = await route('openai/gpt-5', { headers: own })
-    t.equal(call.providerKey?.reveal(), 'sk-own')
-    t.notMatch(JSON.stringify({ key: call.providerKey, routes: call.routes, record: call.record }), /sk-own/)
-    t.notOk('providerKey' in await route('openai/gpt-5'))
-  })
-
-  t.test('opens a provider the gateway has no key for, taken from the prefix or the header', async t => {
-    t.match((await route('anthropic/claude-3-5-sonnet', { headers: own })).routes, [{
-      providerId: 'anthropic', model: 'claude-3-5-sonnet-20241022', modelId: 'anthropic/claude-3-5-sonnet'
-    }])
-    t.match((await route('claude-next', { headers: { ...own, 'x-provider': 'Anthropic' } })).routes,
-      [{ providerId: 'anthropic', model: 'claude-next', modelId: 'anthropic/claude-next' }])
-  })
-
-  t.test('must be one that can be sent on', async t => {
-    for (const key of ['wide\u200b', 'delete\x7f']) {
-      await t.rejects(route('openai/gpt-5', { headers: { 'x-provider-key': key } }), {
-        code: 'invalid_value', status: 400, param: 'X-Provider-Key'
-      })
-    }
-  })
-
-  t.test('may name the model at the provider', async t => {
-    const headers = { ...own, 'x-provider-model': 'gpt-5-ft:me' }
-    t.same((await route('openai/gpt-5', { headers })).routes,
-      [{ providerId: 'openai', model: 'gpt-5-ft:me', modelId: 'openai/gpt-5-ft:me' }])
-  })
-
-  t.test('reaches one provider only', async t => {
-    await t.rejects(route('fast', { headers: own }), { code: 'invalid_value', param: 'model' })
-    await t.rejects(route(['openai/gpt-5', 'anthropic/claude-x'], { headers: own }), { code: 'invalid_value' })
-    t.same(ids(await route('fast', { headers: { ...own, 'x-provider': 'google' } })), ['google/gemini-2.5-flash'])
-    const elsewhere = await route('openai/gpt-5', { headers: { ...own, 'x-provider': 'google' } })
-    t.same(elsewhere.routes, [{ providerId: 'google', model: 'openai/gpt-5', modelId: 'google/openai/gpt-5' }])
-  })
-
-  t.test('does not open what the operator disabled', async t => {
-    await t.rejects(route('openai/o3', { headers: own }), { code: 'model_not_found' })
-  })
-
-  t.test('needs a provider that exists', async t => {
-    const error = {
-      code: 'unknown_provider', status: 400, param: 'X-Provider', message: /: anthropic, google, openai\./
-    }
-    await t.rejects(route('openai/gpt-5', { headers: { ...own, 'x-provider': 'nobody' } }), error)
-    await t.rejects(route('nobody/x', { headers: own }), error)
-    await t.rejects(route('x', { headers: own }), error)
-    const url = { ...own, 'x-provider': 'http://127.0.0.1:1/' }
-    await t.rejects(route('openai/gpt-5', { headers: url }), error)
-  })
-})
-
-t.test('without a key of their own, callers choose among the enabled providers', async t => {
-  t.same(ids(await route('gpt-5', { headers: { 'x-provider': 'openai' } })), ['openai/gpt-5'])
-  t.same(ids(await route('gpt-next', { headers: { 'x-provider': 'openai' } })), ['openai/gpt-next'])
-  t.same(ids(await route('openai/gpt-5', { headers: { 'x-provider': ' ' } })), ['openai/gpt-5'])
-  t.same(ids(await route('openai/gpt-5', { headers: { 'x-provider-model': 'gpt-next' } })), ['openai/gpt-next'], 'at the provider of the model')
-  await t.rejects(route('anthropic/claude-x', { headers: { 'x-provider-model': 'claude-y' } }), { code: 'unknown_provider' }, 'which the gateway has no key for')
-  await t.rejects(route('claude-x', { headers: { 'x-provider': 'anthropic' } }),
-    { code: 'unknown_provider', message: /: google, openai\./ })
+t.test('a key of the caller goes along, and the record says so without it', async t => {
+  const { providerKey, record } = await routed('openai/gpt-5', { 'x-provider-key': 'sk-own' })
+  t.equal(providerKey?.reveal(), 'sk-own')
+  t.equal(record.ownProviderKey, true)
+  t.notMatch(JSON.stringify(record), /sk-own/)
 })

@@ -1,0 +1,101 @@
+import t from 'tap'
+import { failureReport, ToolLoop, type LoopOptions } from '../../lib/mcp/tool-loop.ts'
+import { routedCall } from '../support/stages.ts'
+import type { ChatInput, RoutedChatCall } from '../../lib/chat/input.ts'
+import type { ChatEvent } from '../../lib/core/events.ts'
+import type { ChatBatch } from '../../lib/dialects/dialect.ts'
+import type { OpenTools } from '../../lib/mcp/tool-servers.ts'
+
+const options: LoopOptions = {
+  limits: { loopMs: 60_000, loopTokens: 1000, callsPerTurn: 4, maxIdenticalCalls: 2 }, seesImages: () => false, canAffordTurn: () => true
+}
+const one = { providerId: 'one', model: 'm', modelId: 'one/m' }
+const two = { providerId: 'two', model: 'm', modelId: 'two/m' }
+const start: ChatEvent = { type: 'response-start' }
+
+function usage (prompt: number, completion: number): ChatEvent {
+  return { type: 'usage', usage: { promptTokens: prompt, completionTokens: completion, totalTokens: prompt + completion } }
+}
+
+function calls (name: string, id = 'a'): ChatEvent[] {
+  return [
+    { type: 'tool-call-start', choice: 0, call: 0, kind: 'function', id, name }, { type: 'tool-call-delta', choice: 0, call: 0, kind: 'function', text: '{}' },
+    { type: 'tool-call-end', choice: 0, call: 0 }, { type: 'choice-end', choice: 0, reason: 'tool_calls' }
+  ]
+}
+
+function says (text: string): ChatEvent[] {
+  return [{ type: 'text-delta', choice: 0, text }, { type: 'choice-end', choice: 0, reason: 'stop' }]
+}
+
+/** One tool, `look`, and a server that could not be reached. */
+function tools (errors: OpenTools['errors'] = {}): OpenTools & { readonly called: string[] } {
+  const called: string[] = []
+  return {
+    called,
+    tools: [{ type: 'function', function: { name: 'look' } }],
+    offered: [{ name: 'look', serverName: 'mine', tool: { name: 'look', inputSchema: { type: 'object' } } }],
+    errors,
+    call: async name => {
+      called.push(name)
+      return { text: `${name}: seen`, result: { toolName: name, serverName: 'mine', arguments: {}, result: 'seen', isError: false } as never } // no more is read here
+    }
+  }
+}
+
+async function run (turns: ReadonlyArray<readonly ChatEvent[]>, open: OpenTools, changes: Partial<LoopOptions> = {}, request: Partial<ChatInput> = {}) {
+  const call: RoutedChatCall = routedCall<ChatInput>({ model: 'one/m', messages: [{ role: 'user', content: 'hi' }], ...request }, { routes: [one, two] })
+  const asked: RoutedChatCall[] = []
+  const loop = new ToolLoop(call, open, async function * (source): AsyncGenerator<ChatBatch> {
+    for await (const turn of source) {
+      const events = turns[asked.push(turn) - 1]
+      if (events === undefined) throw new Error('no such turn')
+      yield { call: turn, route: two, events }
+    }
+  }, { ...options, ...changes })
+  const events: ChatEvent[] = []
+  for await (const batch of loop.turns()) events.push(...batch.events)
+  loop.end()
+  return { call, asked, events }
+}
+
+t.test('a call of a tool is run, and its result begins the next turn, at the route that answered', async t => {
+  const open = tools()
+  const { call, asked, events } = await run([[start, ...calls('look'), usage(3, 1)], [...says('Seen.'), usage(5, 2)]], open)
+  t.same(open.called, ['look'])
+  t.match(asked[0]?.request.tools, [{ function: { name: 'look' } }])
+  t.match(asked[1], { routes: [two], request: { messages: [{}, { role: 'assistant', tool_calls: [{ id: 'a' }] }, { role: 'tool', tool_call_id: 'a', content: 'look: seen' }] } })
+  t.equal(call.record.turns, 2)
+  t.match(events, [
+    start, { type: 'tool-result', result: { toolName: 'look' } }, { type: 'text-delta', text: 'Seen.' },
+    { type: 'choice-end', reason: 'stop' }, { type: 'usage', usage: { promptTokens: 8, completionTokens: 3, totalTokens: 11 } }
+  ])
+  t.equal(events.length, 5, 'the call of the server does not appear')
+})
+
+t.test('a call that may not be run is shown, with the reason', async t => {
+  const shown = (events: readonly ChatEvent[], reason: string, turns: number): void => {
+    t.ok(events.some(event => event.type === 'tool-call-start'), reason)
+    t.match(events.find(event => event.type === 'extra'), { fields: { tool_loop_stopped: { reason, turns } } })
+  }
+  shown((await run([[start, ...calls('look')]], tools(), { canAffordTurn: () => false })).events, 'budget', 1)
+  shown((await run([[start, ...calls('look'), usage(2000, 1)]], tools())).events, 'tokens', 1)
+  shown((await run([[start, ...calls('look')]], tools(), {}, { max_turns: 1 })).events, 'max_turns', 1)
+  const again = [start, ...calls('look')]
+  shown((await run([again, again, again], tools())).events, 'repeated_call', 3)
+})
+
+t.test('calls of the caller end the answer', async t => {
+  const open = tools()
+  const { asked, events } = await run([[start, ...calls('mine')]], open, {}, { tools: [{ type: 'function', function: { name: 'mine' } }] })
+  t.same(open.called, [])
+  t.equal(asked.length, 1)
+  t.match(events.map(({ type }) => type), ['response-start', 'tool-call-start', 'tool-call-delta', 'tool-call-end', 'choice-end'])
+})
+
+t.test('servers that failed are reported at the end', async t => {
+  const errors = { broken: { message: 'no', code: 'connect_failed' } } as never // as `tool-servers` reports them
+  const { events } = await run([[start, ...says('Hi.')]], tools(errors))
+  t.same(events.at(-2), { type: 'tool-servers-failed', errors })
+  t.same(failureReport({}), [])
+})

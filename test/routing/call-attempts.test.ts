@@ -1,0 +1,125 @@
+import t from 'tap'
+import { GatewayError } from '../../lib/core/errors.ts'
+import { CallAttempts } from '../../lib/routing/call-attempts.ts'
+import { RouteHealth } from '../../lib/routing/route-health.ts'
+import { provider } from '../support/settings.ts'
+import { routedCall } from '../support/stages.ts'
+import { route } from '../support/routes.ts'
+import type { Route } from '../../lib/core/route.ts'
+import type { Usage } from '../../lib/core/usage.ts'
+
+interface Answer {
+  readonly name: string
+  readonly close: () => void
+}
+
+/** The outcome of each request to a model, in order; the last one repeats. */
+type Outcomes = Readonly<Record<string, ReadonlyArray<string | GatewayError> | undefined>>
+
+const [one, two] = [route('one/a'), route('two/a')]
+
+function start (outcomes: Outcomes, routes: readonly [Route, ...Route[]] = [one, two], { retries = 0, billed = {} }: { retries?: number, billed?: Readonly<Record<string, readonly Usage[]>> } = {}) {
+  const call = routedCall({}, { routes })
+  const sent: string[] = []
+  const attempts = new CallAttempts<Answer>(call, {
+    health: new RouteHealth(),
+    firstCredential: false,
+    prepare: ({ modelId, providerId }) => {
+      const all = outcomes[modelId]
+      if (all === undefined) return undefined
+      return {
+        provider: { ...provider(providerId), retries },
+        readsToEnd: false,
+        send: async () => {
+          const outcome = all[Math.min(sent.filter(id => id === modelId).length, all.length - 1)]
+          sent.push(modelId)
+          if (typeof outcome !== 'string') throw outcome ?? new TypeError('no outcome')
+          return { name: outcome, close: () => undefined }
+        },
+        billed: () => billed[modelId] ?? []
+      }
+    }
+  })
+  return { call, record: call.record, sent, attempts }
+}
+
+const busy = new GatewayError('upstream_error')
+
+t.test('the first route that answers is the one of the call', async t => {
+  const { attempts, record, sent } = start({ 'one/a': [busy], 'two/a': ['fine'] })
+  t.match(await attempts.firstAnswer(), { route: two, answer: { name: 'fine' } })
+  t.same(sent, ['one/a', 'two/a'])
+  t.match(record, { routes: [one, two], chosen: two, modelId: 'two/a', providerId: 'two', failedAttempts: [{ route: one, reason: 'upstream_error' }] })
+})
+
+t.test('the error of the last attempt is that of the call', async t => {
+  const { attempts, sent } = start({ 'one/a': [busy], 'two/a': [new GatewayError('upstream_timeout')] })
+  await t.rejects(attempts.firstAnswer(), { code: 'upstream_timeout' })
+  t.same(sent, ['one/a', 'two/a'])
+})
+
+t.test('a mistake of the caller ends the call, but not what only this provider cannot do', async t => {
+  const mistake = start({ 'one/a': [new GatewayError('invalid_value')], 'two/a': ['fine'] })
+  await t.rejects(mistake.attempts.firstAnswer(), { code: 'invalid_value' })
+  t.same(mistake.sent, ['one/a'])
+  const unsupported = start({ 'one/a': [new GatewayError('unsupported_parameter')], 'two/a': ['fine'] })
+  t.match(await unsupported.attempts.firstAnswer(), { route: two })
+})
+
+t.test('every route is tried before any is tried again, and retries are counted', async t => {
+  const { attempts, record, sent } = start({ 'one/a': [busy, 'fine'], 'two/a': [busy, 'fine'] }, [one, two], { retries: 1 })
+  await attempts.firstAnswer()
+  t.same(sent.slice(0, 2), ['one/a', 'two/a'])
+  t.equal(sent.length, 3)
+  t.equal(record.retries, 1)
+  t.ok(record.upstreamWaitMs >= 70, `the pause counts as waiting: ${record.upstreamWaitMs} ms`)
+})
+
+t.test('a provider without the endpoint is not tried; where none has it the model is not found', async t => {
+  const { attempts, sent } = start({ 'two/a': ['fine'] })
+  t.match(await attempts.firstAnswer(), { route: two })
+  t.same(sent, ['two/a'])
+  await t.rejects(start({}).attempts.firstAnswer(), { code: 'model_not_found', message: /`one\/a` does not serve this endpoint/, param: 'model' })
+})
+
+t.test('a call that ended is not tried again, and rejects with its reason', async t => {
+  const ended = routedCall({}, { routes: [one, two], signal: AbortSignal.abort(new GatewayError('client_closed_request')) })
+  let sent = 0
+  const attempts = new CallAttempts<Answer>(ended, {
+    health: new RouteHealth(),
+    firstCredential: false,
+    prepare: () => ({ provider: provider('one'), readsToEnd: false, billed: () => [], send: async () => { sent++; throw busy } })
+  })
+  await t.rejects(attempts.firstAnswer(), { code: 'client_closed_request' })
+  t.equal(sent, 1)
+})
+
+t.test('what was billed for parts of an answer that failed is wasted, that of the answer is not', async t => {
+  const usage = { promptTokens: 3, completionTokens: 0, totalTokens: 3 }
+  const { attempts, record } = start({ 'one/a': [busy], 'two/a': ['fine'] }, [one, two], { billed: { 'one/a': [usage], 'two/a': [usage] } })
+  await attempts.firstAnswer()
+  t.match(record.wasted, [{ modelId: 'one/a', usage }])
+  t.equal(record.wasted?.length, 1)
+})
+
+t.test('a slow route gets a second request beside it', async t => {
+  const slow: Route = { ...one, hedgeAfterMs: 1 }
+  const call = routedCall({}, { routes: [slow, two] })
+  const health = new RouteHealth()
+  for (let calls = 0; calls < 100; calls++) health.hedgeBudget.onCall()
+  const attempts = new CallAttempts<Answer>(call, {
+    health,
+    firstCredential: false,
+    prepare: ({ providerId }) => ({
+      provider: provider(providerId),
+      readsToEnd: false,
+      billed: () => [],
+      send: async (_credential, signal) => {
+        if (providerId === 'two') return { name: 'second', close: () => undefined }
+        return await new Promise((_resolve, reject) => { signal?.addEventListener('abort', () => reject(new GatewayError('upstream_error'))) })
+      }
+    })
+  })
+  t.match(await attempts.firstAnswer(), { route: two, answer: { name: 'second' } })
+  t.match(call.record, { hedges: 1, chosen: two })
+})

@@ -1,0 +1,39 @@
+import t from 'tap'
+import { once } from '../../lib/core/stage.ts'
+import { createModels } from '../../lib/models/create-models.ts'
+import { fitRoutes } from '../../lib/stages/fit-routes.ts'
+import { provider, settings } from '../support/settings.ts'
+import { collect, route, routedCall } from '../support/stages.ts'
+import type { ChatInput } from '../../lib/chat/input.ts'
+import type { FitTarget } from '../../lib/dialects/dialect.ts'
+
+const traits = { prefill: false }
+const services = { models: createModels(settings(), new Set(['openai'])), providers: new Map([['openai', { ...provider('openai'), traits }]]) }
+const request: ChatInput = { model: 'openai/gpt-5', messages: [] }
+
+t.test('the request is fitted when a route is tried, with the facts of its provider and model', async t => {
+  const call = routedCall(request, { context: 'as the caller wrote it' })
+  const seen: Array<readonly [FitTarget, string]> = []
+  const fit = (given: ChatInput, target: FitTarget, context: string): ChatInput => {
+    seen.push([target, context])
+    return { ...given, max_completion_tokens: 7 }
+  }
+  const [fitted] = await collect(fitRoutes<string>(services, { fit })(once(call)))
+  t.same(seen, [], 'not before a route is tried')
+  const chosen = { providerId: 'openai', model: 'gpt-5', modelId: 'openai/gpt-5' }
+  t.same(fitted?.fit?.({ ...request, n: 2 }, chosen), { ...request, n: 2, max_completion_tokens: 7 }, 'the request of that moment')
+  t.match(seen, [[{ route: chosen, provider: traits, model: { id: 'openai/gpt-5' } }, 'as the caller wrote it']])
+})
+
+t.test('of a provider and a model that nothing is known of there are no facts', async t => {
+  let seen: unknown
+  const [fitted] = await collect(fitRoutes(services, { fit: (given, target) => { seen = target; return given } })(once(routedCall(request))))
+  fitted?.fit?.(request, route)
+  t.same(seen, { route, provider: {}, model: undefined })
+})
+
+t.test('a dialect that fits nothing leaves the call as it is', async t => {
+  const call = routedCall(request)
+  const [same] = await collect(fitRoutes(services, {})(once(call)))
+  t.equal(same, call)
+})
