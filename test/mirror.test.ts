@@ -25,28 +25,19 @@ const testedAsOne: Readonly<Record<string, readonly [test: string, reason: strin
 
 /** Files that are tested elsewhere. */
 const elsewhere: Readonly<Record<string, readonly [test: string, reason: string]>> = {
-  'cli/run-command': ['cli/run', 'the second half of a command line'],
   'cli/run-start': ['cli/start', 'the command, as the bundle has it'],
   'core/large-string': ['json/extract-large-strings', 'holds bytes and does nothing'],
   'create-services': ['gateway/routing', 'puts all services together'],
   'deferred/fetch-completion': ['pipelines/deferred', 'needs a provider that defers, a store and two processes'],
   'dialects/chat-completions/index': ['pipelines/chat', 'names the parts of the dialect'],
-  'dialects/dialect': ['dialects/chat-completions/encode', 'the types of dialects, and how an answer starts'],
-  'dialects/error-format': ['http/app', 'chooses by path'],
-  'stages/fit-routes': ['gateway/messages', 'needs models, providers and a dialect: what providers get shows it'],
   'embeddings/count-tokens': ['embeddings/measure-tokens', 'counts what could not be measured: one rule in two files'],
   'embeddings/token-worker': ['embeddings/token-counter', 'the thread of the counter'],
   gateway: ['gateway/failures', 'the gateway: each file of test/gateway and test/pipelines'],
   'json/read-long-string': ['json/parse-in-turns', 'reads the long strings of the parser'],
   main: ['cli/start', 'starts a process'],
   'mcp/load-undici': ['mcp/agents', 'a require'],
-  'mcp/tool-loop': ['stages/tool-execute', 'the loop that the stage runs'],
   'process/compile-cache': ['process/start-bundle', 'a function of newer versions of Node.js'],
-  'process/primary': ['process/start-workers', 'a process with workers'],
-  'public/testing': ['examples/own-stage', 'what examples and callers of the package use'],
-  'routing/call-attempts': ['stages/provider-call', 'the attempts that the stage makes'],
-  'routing/choose-routes': ['stages/route-model', 'the choice that the stage makes'],
-  'upstream/connections': ['upstream/http-transport', 'the sockets of the transport: who gets one, and when it is free again']
+  'process/primary': ['process/start-workers', 'a process with workers']
 }
 
 const names = readdirSync(join(root, 'lib'), { recursive: true, encoding: 'utf8' })
