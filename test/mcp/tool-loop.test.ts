@@ -38,7 +38,7 @@ function tools (errors: OpenTools['errors'] = {}): OpenTools & { readonly called
     errors,
     call: async name => {
       called.push(name)
-      return { text: `${name}: seen`, result: { toolName: name, serverName: 'mine', arguments: {}, result: 'seen', isError: false } as never } // no more is read here
+      return { text: `${name}: seen`, result: { toolName: name, serverName: 'mine', arguments: {}, result: 'seen', isError: false } }
     }
   }
 }
