@@ -11,7 +11,6 @@ const root = join(import.meta.dirname, '../..')
  * the test where it is. A file of such a folder may have a test of its own beside it.
  */
 const testedAsOne: Readonly<Record<string, readonly [test: string, reason: string]>> = {
-  'dialects/messages': ['dialects/messages/stream-events', 'a dialect: requests in (test/dialects/messages/input), events as its stream and its answer'],
   'dialects/responses': ['dialects/responses/input', 'a dialect: requests in, and what `encode` makes of the answers'],
   'providers/anthropic': ['providers/anthropic', 'an adapter: recorded responses in, events out'],
   'providers/azure-openai': ['providers/kinds', 'the chat-completions adapter at other paths'],

@@ -1,0 +1,25 @@
+import t from 'tap'
+import { emptyMessage } from '../../../lib/dialects/messages/empty-message.ts'
+import { routedCall } from '../../support/stages.ts'
+import type { ChatInput } from '../../../lib/chat/input.ts'
+import type { MessagesContext } from '../../../lib/dialects/messages/input.ts'
+
+const context: MessagesContext = { request: { model: 'fast', messages: [] }, hidesThinking: false, toolNames: new Map(), untranslatable: undefined }
+const call = { ...routedCall<ChatInput>({ model: 'one/m', messages: [] }), context }
+
+t.test('the answer to a request for no tokens has none, an id of its own, and that of the call', async t => {
+  const { status, headers, body } = emptyMessage(call)
+  t.equal(status, 200)
+  t.equal(headers['request-id'], 'call-1')
+  const { id, ...message } = JSON.parse(typeof body === 'string' ? body : '') as Record<string, unknown>
+  t.match(id, /^msg_[0-9a-f]{32}$/)
+  t.strictSame(message, {
+    type: 'message',
+    role: 'assistant',
+    model: 'fast',
+    content: [],
+    stop_reason: 'max_tokens',
+    stop_sequence: null,
+    usage: { input_tokens: 0, cache_creation_input_tokens: 0, cache_read_input_tokens: 0, output_tokens: 0 }
+  })
+})

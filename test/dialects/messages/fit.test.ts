@@ -1,0 +1,71 @@
+import t from 'tap'
+import { GatewayError } from '../../../lib/core/errors.ts'
+import { fitRequest } from '../../../lib/dialects/messages/fit.ts'
+import { callWith } from './answer.ts'
+import type { ChatInput } from '../../../lib/chat/input.ts'
+import type { FitTarget } from '../../../lib/dialects/dialect.ts'
+import type { MessagesContext } from '../../../lib/dialects/messages/input.ts'
+
+const route = { providerId: 'one', model: 'm', modelId: 'one/m' }
+
+function fit (request: Partial<ChatInput>, target: Partial<FitTarget> = {}, context: Partial<MessagesContext> = {}): ChatInput {
+  const full = callWith(context).context as MessagesContext // as `callWith` makes it
+  return fitRequest({ model: 'one/m', messages: [], ...request }, { route, provider: {}, model: undefined, ...target }, full)
+}
+
+/** A model of the catalogue with these abilities. */
+const able = (capabilities: Readonly<Record<string, boolean | number>>): FitTarget['model'] => ({ capabilities }) as never // no more is read
+
+const mark = { cache_control: { type: 'ephemeral' } }
+
+t.test('no more tokens are asked for than the model can write', async t => {
+  t.equal(fit({ max_completion_tokens: 9000 }, { model: able({ output_token_limit: 4096 }) }).max_completion_tokens, 4096)
+  t.equal(fit({ max_completion_tokens: 9000 }).max_completion_tokens, 9000, 'where the limit is not known')
+})
+
+t.test('thinking goes to providers that know it, and efforts to models that think', async t => {
+  const asked: Partial<ChatInput> = { thinking: { type: 'adaptive' }, reasoning_effort: 'xhigh' }
+  const rows: ReadonlyArray<readonly [Partial<FitTarget>, Pick<ChatInput, 'thinking' | 'reasoning_effort'>]> = [
+    [{ provider: { thinking: true } }, { thinking: { type: 'adaptive' }, reasoning_effort: 'xhigh' }],
+    [{ provider: { thinking: true }, model: able({ thinking: false }) }, {}],
+    [{ model: able({ thinking: true }) }, { reasoning_effort: 'high' }],
+    [{}, {}]
+  ]
+  for (const [target, { thinking, reasoning_effort: effort }] of rows) {
+    const fitted = fit(asked, target)
+    t.strictSame([fitted.thinking, fitted.reasoning_effort], [thinking, effort], JSON.stringify(target))
+  }
+})
+
+t.test('fields that a provider refuses are left out', async t => {
+  const asked: Partial<ChatInput> = { prompt_cache_key: 'k', safety_identifier: 's', temperature: 1, stop: ['1', '2', '3', '4', '5'] }
+  const plain = fit(asked, { route: { ...route, traits: { sampling: false } } })
+  t.notOk('prompt_cache_key' in plain || 'safety_identifier' in plain || 'temperature' in plain)
+  t.strictSame(plain.stop, ['1', '2', '3', '4'])
+  t.match(fit(asked, { provider: { callerFields: true, maxStops: 2 } }), { prompt_cache_key: 'k', safety_identifier: 's', temperature: 1, stop: ['1', '2'] })
+})
+
+t.test('system messages half-way are reminders of the user where a provider takes them first only', async t => {
+  const messages: ChatInput['messages'] = [{ role: 'system', content: 'a' }, { role: 'user', content: 'b' }, { role: 'system', content: 'c' }]
+  t.strictSame(fit({ messages }).messages, [messages[0], messages[1], { role: 'user', content: '<system-reminder>\nc\n</system-reminder>' }])
+  t.strictSame(fit({ messages }, { provider: { systemAnywhere: true } }).messages, messages)
+})
+
+t.test('cache marks go to providers with such a cache only', async t => {
+  const content = [{ type: 'text' as const, text: 'a', ...mark }, { type: 'text' as const, text: 'b' }]
+  const asked: Partial<ChatInput> = {
+    messages: [{ role: 'system', content }, { role: 'user', content }], tools: [{ type: 'function', function: { name: 'look' }, ...mark }] as never // no field of the shared form
+  }
+  t.match(fit(asked, { provider: { cacheMarks: true } }), { messages: asked.messages, tools: asked.tools })
+  const plain = fit(asked)
+  t.notMatch(JSON.stringify(plain), /cache_control/)
+  t.strictSame(plain.messages[0], { role: 'system', content: 'a\n\nb' })
+})
+
+t.test('what the provider cannot be asked is refused', async t => {
+  const begun: Partial<ChatInput> = { messages: [{ role: 'assistant', content: 'Well,' }] }
+  t.throws(() => fit(begun, { provider: { prefill: false } }), { code: 'unsupported_parameter', param: 'messages' })
+  t.strictSame(fit(begun).messages, begun.messages)
+  const untranslatable = new GatewayError('unsupported_parameter', { message: 'mcp_servers' })
+  t.throws(() => fit({}, {}, { untranslatable }), { message: 'mcp_servers' })
+})
