@@ -28,6 +28,7 @@ const elsewhere: Readonly<Record<string, readonly [test: string, reason: string]
   'core/large-string': ['json/extract-large-strings', 'holds bytes and does nothing'],
   'create-services': ['gateway/routing', 'puts all services together'],
   'deferred/fetch-completion': ['pipelines/deferred', 'needs a provider that defers, a store and two processes'],
+  'dialects/messages/index': ['gateway/messages', 'names the parts of the dialect'],
   'dialects/chat-completions/index': ['pipelines/chat', 'names the parts of the dialect'],
   'embeddings/count-tokens': ['embeddings/measure-tokens', 'counts what could not be measured: one rule in two files'],
   'embeddings/token-worker': ['embeddings/token-counter', 'the thread of the counter'],

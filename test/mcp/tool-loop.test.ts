@@ -45,10 +45,10 @@ function tools (errors: OpenTools['errors'] = {}): OpenTools & { readonly called
 
 async function run (turns: ReadonlyArray<readonly ChatEvent[]>, open: OpenTools, changes: Partial<LoopOptions> = {}, request: Partial<ChatInput> = {}) {
   const call: RoutedChatCall = routedCall<ChatInput>({ model: 'one/m', messages: [{ role: 'user', content: 'hi' }], ...request }, { routes: [one, two] })
-  const asked: RoutedChatCall[] = []
+  const turnCalls: RoutedChatCall[] = []
   const loop = new ToolLoop(call, open, async function * (source): AsyncGenerator<ChatBatch> {
     for await (const turn of source) {
-      const events = turns[asked.push(turn) - 1]
+      const events = turns[turnCalls.push(turn) - 1]
       if (events === undefined) throw new Error('no such turn')
       yield { call: turn, route: two, events }
     }
@@ -56,15 +56,15 @@ async function run (turns: ReadonlyArray<readonly ChatEvent[]>, open: OpenTools,
   const events: ChatEvent[] = []
   for await (const batch of loop.turns()) events.push(...batch.events)
   loop.end()
-  return { call, asked, events }
+  return { call, turnCalls, events }
 }
 
-t.test('a call of a tool is run, and its result begins the next turn, at the route that answered', async t => {
+t.test('a call of a tool is run, and its result begins the next turn, at the same route', async t => {
   const open = tools()
-  const { call, asked, events } = await run([[start, ...calls('look'), usage(3, 1)], [...says('Seen.'), usage(5, 2)]], open)
+  const { call, turnCalls, events } = await run([[start, ...calls('look'), usage(3, 1)], [...says('Seen.'), usage(5, 2)]], open)
   t.same(open.called, ['look'])
-  t.match(asked[0]?.request.tools, [{ function: { name: 'look' } }])
-  t.match(asked[1], { routes: [two], request: { messages: [{}, { role: 'assistant', tool_calls: [{ id: 'a' }] }, { role: 'tool', tool_call_id: 'a', content: 'look: seen' }] } })
+  t.match(turnCalls[0]?.request.tools, [{ function: { name: 'look' } }])
+  t.match(turnCalls[1], { routes: [two], request: { messages: [{}, { role: 'assistant', tool_calls: [{ id: 'a' }] }, { role: 'tool', tool_call_id: 'a', content: 'look: seen' }] } })
   t.equal(call.record.turns, 2)
   t.match(events, [
     start, { type: 'tool-result', result: { toolName: 'look' } }, { type: 'text-delta', text: 'Seen.' },
@@ -87,9 +87,9 @@ t.test('a call that may not be run is shown, with the reason', async t => {
 
 t.test('calls of the caller end the answer', async t => {
   const open = tools()
-  const { asked, events } = await run([[start, ...calls('mine')]], open, {}, { tools: [{ type: 'function', function: { name: 'mine' } }] })
+  const { turnCalls, events } = await run([[start, ...calls('mine')]], open, {}, { tools: [{ type: 'function', function: { name: 'mine' } }] })
   t.same(open.called, [])
-  t.equal(asked.length, 1)
+  t.equal(turnCalls.length, 1)
   t.match(events.map(({ type }) => type), ['response-start', 'tool-call-start', 'tool-call-delta', 'tool-call-end', 'choice-end'])
 })
 

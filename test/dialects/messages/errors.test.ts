@@ -42,7 +42,7 @@ t.test('the words that clients look for', async t => {
   t.equal(tooLong('Too long.'), 'prompt is too long: Too long.')
 })
 
-t.test('clients are told when to try again, and when not to', async t => {
+t.test('an answer says when to try again, and when not to', async t => {
   const headers = (failure: GatewayError): Readonly<Record<string, string>> => messagesErrors(failure, call).headers
   t.match(headers(new GatewayError('rate_limit_exceeded', { retryAfterSeconds: 7 })), { 'retry-after': '7' })
   for (const code of ['invalid_api_key', 'insufficient_quota'] as const) t.equal(headers(new GatewayError(code))['x-should-retry'], 'false', code)

@@ -18,13 +18,13 @@ const able = (capabilities: Readonly<Record<string, boolean | number>>): FitTarg
 
 const mark = { cache_control: { type: 'ephemeral' } }
 
-t.test('no more tokens are asked for than the model can write', async t => {
+t.test('no more tokens are requested than the model can write', async t => {
   t.equal(fit({ max_completion_tokens: 9000 }, { model: able({ output_token_limit: 4096 }) }).max_completion_tokens, 4096)
   t.equal(fit({ max_completion_tokens: 9000 }).max_completion_tokens, 9000, 'where the limit is not known')
 })
 
 t.test('thinking goes to providers that know it, and efforts to models that think', async t => {
-  const asked: Partial<ChatInput> = { thinking: { type: 'adaptive' }, reasoning_effort: 'xhigh' }
+  const given: Partial<ChatInput> = { thinking: { type: 'adaptive' }, reasoning_effort: 'xhigh' }
   const rows: ReadonlyArray<readonly [Partial<FitTarget>, Pick<ChatInput, 'thinking' | 'reasoning_effort'>]> = [
     [{ provider: { thinking: true } }, { thinking: { type: 'adaptive' }, reasoning_effort: 'xhigh' }],
     [{ provider: { thinking: true }, model: able({ thinking: false }) }, {}],
@@ -32,17 +32,17 @@ t.test('thinking goes to providers that know it, and efforts to models that thin
     [{}, {}]
   ]
   for (const [target, { thinking, reasoning_effort: effort }] of rows) {
-    const fitted = fit(asked, target)
+    const fitted = fit(given, target)
     t.strictSame([fitted.thinking, fitted.reasoning_effort], [thinking, effort], JSON.stringify(target))
   }
 })
 
 t.test('fields that a provider refuses are left out', async t => {
-  const asked: Partial<ChatInput> = { prompt_cache_key: 'k', safety_identifier: 's', temperature: 1, stop: ['1', '2', '3', '4', '5'] }
-  const plain = fit(asked, { route: { ...route, traits: { sampling: false } } })
+  const given: Partial<ChatInput> = { prompt_cache_key: 'k', safety_identifier: 's', temperature: 1, stop: ['1', '2', '3', '4', '5'] }
+  const plain = fit(given, { route: { ...route, traits: { sampling: false } } })
   t.notOk('prompt_cache_key' in plain || 'safety_identifier' in plain || 'temperature' in plain)
   t.strictSame(plain.stop, ['1', '2', '3', '4'])
-  t.match(fit(asked, { provider: { callerFields: true, maxStops: 2 } }), { prompt_cache_key: 'k', safety_identifier: 's', temperature: 1, stop: ['1', '2'] })
+  t.match(fit(given, { provider: { callerFields: true, maxStops: 2 } }), { prompt_cache_key: 'k', safety_identifier: 's', temperature: 1, stop: ['1', '2'] })
 })
 
 t.test('system messages half-way are reminders of the user where a provider takes them first only', async t => {
@@ -53,16 +53,16 @@ t.test('system messages half-way are reminders of the user where a provider take
 
 t.test('cache marks go to providers with such a cache only', async t => {
   const content = [{ type: 'text' as const, text: 'a', ...mark }, { type: 'text' as const, text: 'b' }]
-  const asked: Partial<ChatInput> = {
+  const given: Partial<ChatInput> = {
     messages: [{ role: 'system', content }, { role: 'user', content }], tools: [{ type: 'function', function: { name: 'look' }, ...mark }] as never // no field of the shared form
   }
-  t.match(fit(asked, { provider: { cacheMarks: true } }), { messages: asked.messages, tools: asked.tools })
-  const plain = fit(asked)
+  t.match(fit(given, { provider: { cacheMarks: true } }), { messages: given.messages, tools: given.tools })
+  const plain = fit(given)
   t.notMatch(JSON.stringify(plain), /cache_control/)
   t.strictSame(plain.messages[0], { role: 'system', content: 'a\n\nb' })
 })
 
-t.test('what the provider cannot be asked is refused', async t => {
+t.test('what the provider cannot take is refused', async t => {
   const begun: Partial<ChatInput> = { messages: [{ role: 'assistant', content: 'Well,' }] }
   t.throws(() => fit(begun, { provider: { prefill: false } }), { code: 'unsupported_parameter', param: 'messages' })
   t.strictSame(fit(begun).messages, begun.messages)

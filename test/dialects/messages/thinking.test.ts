@@ -1,7 +1,7 @@
 import t from 'tap'
 import { thinkingOf } from '../../../lib/dialects/messages/thinking.ts'
 
-t.test('a budget is an effort as well, by its size; an effort that is asked for wins', async t => {
+t.test('a budget is an effort as well, by its size; an effort in the request wins', async t => {
   const rows = [[1024, 'low'], [4095, 'low'], [4096, 'medium'], [16_383, 'medium'], [16_384, 'high']] as const
   for (const [budget, effort] of rows) {
     t.strictSame(thinkingOf({ thinking: { type: 'enabled', budget_tokens: budget } }), { thinking: { type: 'enabled', budget_tokens: budget }, reasoning_effort: effort })
