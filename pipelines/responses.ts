@@ -43,7 +43,7 @@ export const countInputTokensDocs: Docs = {
   request: { schema: ResponsesRequest },
   answers: [{ description: 'The count: an estimate that is rather too high.', schema: InputTokens }],
   errorBody: ErrorBody,
-  headers: { 'x-headgate-token-count': '`estimate`: the provider was not asked.' },
+  headers: { 'x-headgate-token-count': '`estimate`: the provider was not called.' },
   errors: ['invalid_value', 'unsupported_parameter', 'unsupported_value', 'context_length_exceeded', 'model_not_found', 'unknown_provider']
 }
 

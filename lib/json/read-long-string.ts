@@ -34,7 +34,7 @@ function cutBefore (bytes: Buffer, start: number, end: number): number {
   return !isEscaped && escape + (bytes[escape + 1] === letterU ? 6 : 2) > cut ? escape : cut
 }
 
-/** Tells whether a byte is one of a character of several, and not its first. */
+/** Returns true for a byte that is one of a character of several, and not its first. */
 function isContinuation (byte: number | undefined): boolean {
   return byte !== undefined && (byte & 0xc0) === 0x80
 }

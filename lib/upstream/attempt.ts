@@ -139,7 +139,7 @@ async function openPieces<E> (
   }
 }
 
-/** Reads all of an event stream that came where none was asked for. */
+/** Reads all of an event stream that came where none was requested. */
 async function readCompleteStream<E> (bytes: Buffer, reader: StreamReader<E>, maxBytes: number): Promise<E[]> {
   const messages = sseReader(maxBytes)
   const events: E[] = []

@@ -27,7 +27,7 @@ t.test('a large body gives the same as a small one, for what is right and for wh
   }
 })
 
-t.test('others have their turn while a large body is parsed, and a small one is not waited for', async t => {
+t.test('others run while a large body is parsed, and a small one is not waited for', async t => {
   const turns = countTurns(t)
   t.notOk(parseBody(pieces('{"a":1}'), 3) instanceof Promise)
   const before = turns()
