@@ -14,6 +14,7 @@ import { RouteHealth } from './routing/route-health.ts'
 import { sameProviders } from './routing/same-provider.ts'
 import { describeError } from './text/describe-error.ts'
 import { httpTransport } from './upstream/http-transport.ts'
+import type { BackgroundRuns } from './deferred/background-runs.ts'
 import type { Deferrals } from './deferred/deferrals.ts'
 import type { Keys } from './keys/keys.ts'
 import type { Provider } from './providers/provider.ts'
@@ -38,6 +39,7 @@ export interface ServiceParts {
   readonly degraded?: () => readonly string[]
   readonly deferrals?: Deferrals
   readonly responseStore?: ResponseStore
+  readonly backgroundRuns?: BackgroundRuns
   /** Providers in addition to those of the settings, whose ids they may replace. */
   readonly providers?: readonly Provider[]
   /** False: the model lists of providers are not read. Default true. */
@@ -48,7 +50,7 @@ export interface ServiceParts {
 
 /** Creates the services of a configuration: everything that holds sockets or state. */
 export function createServices (settings: Settings, parts: ServiceParts): OwnedServices {
-  const { keys, log, limiter = new LocalLimiter(), ready, degraded, deferrals, responseStore, providers: extraProviders = [], discoverModels = true, previous } = parts
+  const { keys, log, limiter = new LocalLimiter(), ready, degraded, deferrals, responseStore, backgroundRuns, providers: extraProviders = [], discoverModels = true, previous } = parts
   const closing: Array<() => Promise<void>> = []
   const lifetime = new AbortController()
   const abandoned = new AbandonedAnswers()
@@ -102,6 +104,7 @@ export function createServices (settings: Settings, parts: ServiceParts): OwnedS
     routeHealth,
     ...deferrals !== undefined && { deferrals },
     ...responseStore !== undefined && { responseStore },
+    ...backgroundRuns !== undefined && { backgroundRuns },
     tokenCounter: tokens,
     limiter,
     ready,

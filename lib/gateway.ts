@@ -14,6 +14,8 @@ import { deferredChat } from '../pipelines/chat.ts'
 import { createEndpoints } from '../pipelines/index.ts'
 import { openDeferrals } from './deferred/deferrals.ts'
 import { createTaskAnswerer } from './deferred/answer-task.ts'
+import { BackgroundRuns } from './deferred/background-runs.ts'
+import type { CallEvents } from './deferred/detached-call.ts'
 import { TaskRunner } from './deferred/task-runner.ts'
 import { GatewayError } from './core/errors.ts'
 import { errorFormatOf } from './dialects/error-format.ts'
@@ -127,8 +129,22 @@ export async function createGateway (settings: Settings, given: GatewayParts): P
   database?.stopWaiting()
   const deferrals = database === undefined ? undefined : await openDeferrals(database)
   const responseStore = database === undefined ? undefined : new ResponseStore(database, () => storeOptions(services.settings))
+  const deferredCalls = new Set<Call>()
+  const detached: CallEvents = {
+    onStart: call => deferredCalls.add(call),
+    onEnd: call => {
+      deferredCalls.delete(call)
+      onEnd(call)
+    }
+  }
+  const backgroundRuns = responseStore === undefined ? undefined : new BackgroundRuns(responseStore, {
+    events: detached,
+    maxRunning: () => services.settings.deferred.maxPending,
+    onFailure: error => log.error({ error: String(error) }, 'background response or its store failed')
+  })
   const parts = {
-    keys, log, limiter, ready, degraded, providers, ...deferrals !== undefined && { deferrals }, ...responseStore !== undefined && { responseStore }
+    keys, log, limiter, ready, degraded, providers, ...deferrals !== undefined && { deferrals }, ...responseStore !== undefined && { responseStore },
+    ...backgroundRuns !== undefined && { backgroundRuns }
   }
   let services: OwnedServices = createServices(settings, parts)
   let endpoints: readonly Endpoint[] = endpointsFor(services)
@@ -161,7 +177,6 @@ export async function createGateway (settings: Settings, given: GatewayParts): P
     onUploadDeleteFailed: error => log.warn({ cause: loggableError(error) }, 'failed to delete uploaded files'),
     onEnd
   })
-  const deferredCalls = new Set<Call>()
   const recording = setInterval(() => {
     if (ledger === undefined) return
     app.visitCalls(call => recorder.recordInFlight(call))
@@ -169,13 +184,7 @@ export async function createGateway (settings: Settings, given: GatewayParts): P
   }, recordEveryMs).unref()
   const tasks = deferrals === undefined ? undefined : new TaskRunner(deferrals, {
     run: async (task, signal) => {
-      const answer = await createTaskAnswerer(services, deferredChat(services), {
-        onStart: call => deferredCalls.add(call),
-        onEnd: call => {
-          deferredCalls.delete(call)
-          onEnd(call)
-        }
-      })(task, signal)
+      const answer = await createTaskAnswerer(services, deferredChat(services), detached)(task, signal)
       ledger?.flushJournal() // stored before anyone can fetch it
       return answer
     },
@@ -219,7 +228,7 @@ export async function createGateway (settings: Settings, given: GatewayParts): P
     server.headersTimeout = next.limits.headersMs
     services = opened
     outgoing.add(before)
-    void Promise.all([app.whenIdle(), tasks?.whenIdle()]).then(async () => await before.close()).catch((error: unknown) => {
+    void Promise.all([app.whenIdle(), tasks?.whenIdle(), backgroundRuns?.whenIdle()]).then(async () => await before.close()).catch((error: unknown) => {
       log.error({ error }, 'failed to close services of the previous configuration')
     }).finally(() => outgoing.delete(before))
   }
@@ -236,6 +245,7 @@ export async function createGateway (settings: Settings, given: GatewayParts): P
       // A connection that could not be accepted is no reason to end those that were.
       server.on('error', error => log.error({ error }, 'server failed to accept a connection'))
       tasks?.start()
+      backgroundRuns?.start()
       setTimeout(warmUp, warmUpAfterMs).unref()
       return address
     },
@@ -261,6 +271,7 @@ export async function createGateway (settings: Settings, given: GatewayParts): P
       server.closeAllConnections()
       await closed
       await tasks?.stop()
+      await backgroundRuns?.stop()
       clearInterval(recording)
       clearInterval(expiring)
       await ledger?.close()

@@ -7,6 +7,7 @@ import type { ToolServers } from './mcp/tool-servers.ts'
 import type { ModelRegistry } from './models/model-registry.ts'
 import type { Providers } from './providers/provider.ts'
 import type { Settings } from './core/settings.ts'
+import type { BackgroundRuns } from './deferred/background-runs.ts'
 import type { Deferrals } from './deferred/deferrals.ts'
 import type { AbandonedAnswers } from './upstream/abandoned-answers.ts'
 import type { ResponseStore } from './stores/response-store.ts'
@@ -24,6 +25,7 @@ export interface Services {
   readonly deferrals?: Deferrals
   /** Absent without a store: no response is kept then. */
   readonly responseStore?: ResponseStore
+  readonly backgroundRuns?: BackgroundRuns
   readonly tokenCounter: TokenCounter
   readonly limiter: Limiter
   /** False while the process is shutting down. */

@@ -23,7 +23,7 @@ import { toolExecute } from '../lib/stages/tool-execute.ts'
 import { validate } from '../lib/stages/validate.ts'
 import { pipeline, type Handler } from './pipeline.ts'
 import type { TSchema } from 'typebox'
-import type { ChatInput } from '../lib/chat/input.ts'
+import type { ChatInput, RoutedChatCall } from '../lib/chat/input.ts'
 import type { Call, RoutedCall, ValidCall } from '../lib/core/call.ts'
 import type { AnswerDialect, Dialect } from '../lib/dialects/dialect.ts'
 import type { Services } from '../lib/services.ts'
@@ -34,11 +34,13 @@ export interface ConversationOptions {
    * model is chosen yet. Deferred calls pass it as well, before they are deferred. Default: none.
    */
   readonly afterRules?: Stage<ValidCall<ChatInput>>
+  /** A stage before the model is asked: the routes are known, and what the call may use is reserved. Default: none. */
+  readonly beforeAnswer?: Stage<RoutedChatCall>
 }
 
 /** Answers calls of one dialect. */
 export function conversation<S extends TSchema, C> (
-  services: Services, dialect: Dialect<S, C>, { afterRules = map(call => call) }: ConversationOptions = {}
+  services: Services, dialect: Dialect<S, C>, { afterRules = map(call => call), beforeAnswer = map(call => call) }: ConversationOptions = {}
 ): Handler<Call> {
   return pipeline(
     auth(services, dialect),
@@ -55,7 +57,7 @@ export function conversation<S extends TSchema, C> (
     checkAddresses(services),
     capAnswer(services),
     defer(services, providerCall(services, 'deferred'), chain(recordUsage(), normalise())),
-    fitRoutes(services, dialect),
+    chain(fitRoutes(services, dialect), beforeAnswer),
     toolExecute(services, chain(capAnswer(services), providerCall(services, 'chat'), recordUsage())),
     normalise({ estimate: dialect.startsWithUsage === true ? estimateChat : undefined }),
     answerReply(dialect)
@@ -63,7 +65,7 @@ export function conversation<S extends TSchema, C> (
 }
 
 /** Answers calls that have passed everything up to the limits before, which wait for capacity instead of being refused. */
-export function resumedConversation (services: Services, dialect: AnswerDialect): Handler<RoutedCall<ChatInput>> {
+export function resumedConversation<C> (services: Services, dialect: AnswerDialect<C>): Handler<RoutedCall<ChatInput>> {
   return pipeline(
     limits(services, { estimate: estimateChat, waitForCapacity: true }),
     toolExecute(services, chain(capAnswer(services), providerCall(services, 'chat'), recordUsage())),

@@ -14,7 +14,7 @@ import { openApi, openApiDocs } from './openapi.ts'
 import { transcription, transcriptionDocs, translation, translationDocs } from './recordings.ts'
 import { compact, compactDocs, countInputTokens, countInputTokensDocs, responses, responsesDocs } from './responses.ts'
 import {
-  deleteResponse, deleteResponseDocs, listInputItems, listInputItemsDocs, retrieveResponse, retrieveResponseDocs
+  cancelResponse, cancelResponseDocs, deleteResponse, deleteResponseDocs, listInputItems, listInputItemsDocs, retrieveResponse, retrieveResponseDocs
 } from './stored-responses.ts'
 import { speech, speechDocs } from './speech.ts'
 import { version } from '../lib/text/version.ts'
@@ -68,6 +68,7 @@ const table: readonly EndpointRow[] = [
   { ...post, name: 'responses', path: '/v1/responses/compact', docs: compactDocs, pipeline: compact },
   { ...get, name: 'responses', path: responsePath, docs: retrieveResponseDocs, pipeline: retrieveResponse },
   { ...get, name: 'responses', method: 'DELETE', path: responsePath, docs: deleteResponseDocs, pipeline: deleteResponse },
+  { ...get, name: 'responses', method: 'POST', path: `${responsePath}/cancel`, docs: cancelResponseDocs, pipeline: cancelResponse },
   { ...get, name: 'responses', path: `${responsePath}/input_items`, docs: listInputItemsDocs, pipeline: listInputItems },
   { ...get, name: 'chat', path: deferredPath, docs: retrieveDeferredDocs, pipeline: retrieveDeferred },
   { ...get, name: 'chat', method: 'DELETE', path: deferredPath, docs: cancelDeferredDocs, pipeline: cancelDeferred },

@@ -2,17 +2,18 @@
 
 import { GatewayError } from '../lib/core/errors.ts'
 import { toJsonReply } from '../lib/core/reply.ts'
-import { map } from '../lib/core/stage.ts'
+import { chain, map } from '../lib/core/stage.ts'
 import { responsesDialect } from '../lib/dialects/responses/index.ts'
 import { estimateChat } from '../lib/limits/estimate.ts'
 import { replyWith } from '../lib/replies/reply-with.ts'
 import { auth } from '../lib/stages/auth.ts'
+import { background } from '../lib/stages/background.ts'
 import { routeModel } from '../lib/stages/route-model.ts'
 import { validate } from '../lib/stages/validate.ts'
 import { ErrorBody } from '../schemas/errors.ts'
 import { InputTokens, ResponseObject, ResponsesRequest, ResponseStreamEvent } from '../schemas/responses.ts'
 import { RouteDecision } from '../schemas/route-decision.ts'
-import { conversation, type ConversationOptions } from './conversation.ts'
+import { conversation, resumedConversation, type ConversationOptions } from './conversation.ts'
 import { fromProvider, type Docs } from './docs.ts'
 import type { Call } from '../lib/core/call.ts'
 import type { Services } from '../lib/services.ts'
@@ -58,7 +59,9 @@ export const compactDocs: Docs = {
 
 /** Serves POST /v1/responses. */
 export function responses (services: Services, options: ConversationOptions = {}): Handler<Call> {
-  return conversation(services, responsesDialect(services.responseStore), options)
+  const dialect = responsesDialect(services.responseStore)
+  const inBackground = background(services, resumedConversation(services, dialect))
+  return conversation(services, dialect, { ...options, beforeAnswer: options.beforeAnswer === undefined ? inBackground : chain(options.beforeAnswer, inBackground) })
 }
 
 /** Serves POST /v1/responses/input_tokens. No provider is called, and nothing counts against limits. */

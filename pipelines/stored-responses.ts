@@ -3,13 +3,14 @@
 import { GatewayError } from '../lib/core/errors.ts'
 import { inputItemPage } from '../lib/dialects/responses/input-item-list.ts'
 import { replyWith } from '../lib/replies/reply-with.ts'
-import { toJsonReply } from '../lib/core/reply.ts'
+import { eventStream } from '../lib/replies/event-stream.ts'
+import { toJsonReply, type Reply } from '../lib/core/reply.ts'
 import { auth } from '../lib/stages/auth.ts'
 import { pipeline, type Handler } from './pipeline.ts'
 import type { AuthedCall, Call } from '../lib/core/call.ts'
 import type { Services } from '../lib/services.ts'
 import { ErrorBody } from '../schemas/errors.ts'
-import { DeletedResponse, InputItemList, ResponseObject } from '../schemas/responses.ts'
+import { DeletedResponse, InputItemList, ResponseObject, ResponseStreamEvent } from '../schemas/responses.ts'
 import type { Docs } from './docs.ts'
 
 const common = { group: 'Responses', errors: ['not_found'], errorBody: ErrorBody } as const
@@ -18,6 +19,22 @@ export const retrieveResponseDocs: Docs = {
   ...common,
   operationId: 'retrieveResponse',
   summary: 'Fetch a stored response.',
+  errors: ['invalid_value', 'not_found'],
+  query: {
+    stream: { description: 'With `true`, the events of a response that was created with `background` and `stream`.', type: 'boolean' },
+    starting_after: { description: 'The number of the last event that the caller has.', type: 'integer' }
+  },
+  answers: [
+    { description: 'The response.', schema: ResponseObject },
+    { description: 'With `stream`, its events.', mediaType: 'text/event-stream', schema: ResponseStreamEvent }
+  ]
+}
+
+export const cancelResponseDocs: Docs = {
+  ...common,
+  operationId: 'cancelResponse',
+  summary: 'Cancel a response that is made in the background. One that has ended is answered as it is.',
+  errors: ['invalid_value', 'not_found'],
   answers: [{ description: 'The response.', schema: ResponseObject }]
 }
 
@@ -44,11 +61,51 @@ export const listInputItemsDocs: Docs = {
 /** Serves GET /v1/responses/{response_id}. */
 export function retrieveResponse (services: Services): Handler<Call> {
   return pipeline(auth(services), replyWith(async call => {
-    const id = idOf(call)
-    const found = await services.responseStore?.find(call.key.id, id)
-    if (found === undefined) throw notFound(id)
-    return toJsonReply(found)
+    const found = await findResponse(services, call)
+    const { stream, after } = readQuery(call.query ?? '')
+    return stream ? await replay(services, call, found, after + 1) : toJsonReply(found)
   }))
+}
+
+/** Streams a response from one event on. @throws GatewayError `invalid_value` for one that was not made as a stream in the background */
+async function replay ({ responseStore, backgroundRuns }: Services, { key, signal }: AuthedCall, { id }: ResponseObject, from: number): Promise<Reply> {
+  const frames = await responseStore?.frames(id) ?? []
+  if (backgroundRuns === undefined || frames.length === 0) {
+    throw new GatewayError('invalid_value', { param: 'stream', message: 'Only responses that were created with `background` and `stream` can be streamed.' })
+  }
+  return eventStream(backgroundRuns.stream(key.id, id, from, signal))
+}
+
+/** Serves POST /v1/responses/{response_id}/cancel. */
+export function cancelResponse (services: Services): Handler<Call> {
+  return pipeline(auth(services), replyWith(async call => {
+    const found = await findResponse(services, call)
+    if (!found.background) {
+      throw new GatewayError('invalid_value', { param: 'response_id', message: 'Only responses that were created with `background` can be cancelled.' })
+    }
+    return toJsonReply(await services.backgroundRuns?.cancel(call.key.id, found) ?? found)
+  }))
+}
+
+async function findResponse ({ responseStore }: Services, call: AuthedCall): Promise<ResponseObject> {
+  const id = idOf(call)
+  const found = await responseStore?.find(call.key.id, id)
+  if (found === undefined) throw notFound(id)
+  return found
+}
+
+function readQuery (query: string): { readonly stream: boolean, readonly after: number } {
+  const given = new URLSearchParams(query)
+  const stream = given.get('stream') ?? 'false'
+  if (stream !== 'true' && stream !== 'false') throw invalid('stream', '`stream` must be `true` or `false`.')
+  const text = given.get('starting_after')
+  const after = text === null ? -1 : Number(text)
+  if (text !== null && (text === '' || !Number.isInteger(after) || after < 0)) throw invalid('starting_after', '`starting_after` must be the number of an event.')
+  return { stream: stream === 'true', after }
+}
+
+function invalid (param: string, message: string): GatewayError {
+  return new GatewayError('invalid_value', { param, message })
 }
 
 /** Serves DELETE /v1/responses/{response_id}. */

@@ -207,7 +207,7 @@ function EventOf<const T extends string[], F extends TProperties> (types: [...T]
 /** One event of a streamed answer; the event is named by its `type`. `sequence_number` counts from 0 without gaps. */
 export const ResponseStreamEvent = Type.Union([
   EventOf([
-    'response.created', 'response.in_progress', 'response.completed', 'response.incomplete', 'response.failed'
+    'response.created', 'response.queued', 'response.in_progress', 'response.completed', 'response.incomplete', 'response.failed'
   ], { response: ResponseObject }),
   EventOf(['response.output_item.added', 'response.output_item.done'], { output_index: number, item: OutputItem }),
   EventOf(['response.content_part.added', 'response.content_part.done'], { ...ofPart, part: OutputPart }),

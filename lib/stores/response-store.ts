@@ -7,6 +7,7 @@
 
 import { sql, type Kysely } from 'kysely'
 import { GatewayError } from '../core/errors.ts'
+import { splitFrames } from '../wire/sse.ts'
 import { storeUser, type UseStore } from './use-store.ts'
 import type { Database } from './database.ts'
 import type { ResponseRow, Tables } from './tables.ts'
@@ -23,6 +24,14 @@ export interface ResponseStoreOptions {
   readonly maxItems: number
   readonly maxBytes: number
 }
+
+/** The claim of a process to the responses that it works on. */
+export interface Lease {
+  readonly owner: string
+  readonly untilMs: number
+}
+
+const inProgress: readonly string[] = ['queued', 'in_progress']
 
 /** A key's size is counted again when this part of the bound was added. */
 const recountShare = 1 / 16
@@ -48,7 +57,11 @@ export class ResponseStore implements ResponseArchive {
     return this.#options().keeps
   }
 
-  async keep ({ keyId, previous, response, input, itemIds }: ResponseToKeep): Promise<void> {
+  async keep (given: ResponseToKeep): Promise<void> {
+    await this.#insert(given)
+  }
+
+  async #insert ({ keyId, previous, response, input, itemIds }: ResponseToKeep, lease?: Lease): Promise<void> {
     const texts = { response: JSON.stringify(response), input: JSON.stringify(input) }
     const sizeBytes = Buffer.byteLength(texts.response) + Buffer.byteLength(texts.input)
     const nowMs = Date.now()
@@ -62,13 +75,70 @@ export class ResponseStore implements ResponseArchive {
       size_bytes: sizeBytes,
       created_at_ms: nowMs,
       expires_at_ms: nowMs + this.#options().keepMs,
-      owner: null,
-      lease_until_ms: 0
+      owner: lease?.owner ?? null,
+      lease_until_ms: lease?.untilMs ?? 0
     }
     await this.#use(async () => await this.#query.insertInto('responses').values(row)
-      .onConflict(conflict => conflict.column('id').doUpdateSet({ status: row.status, ...texts, size_bytes: sizeBytes })).execute())
+      .onConflict(conflict => conflict.column('id').doNothing()).execute())
     await this.#noteItems(keyId, response.id, itemIds)
     await this.#makeRoom(keyId, sizeBytes)
+  }
+
+  /** Stores a response whose work begins: it belongs to a process until it has ended. @throws GatewayError `overloaded` */
+  async begin (given: ResponseToKeep, lease: Lease): Promise<void> {
+    await this.#insert(given, lease)
+  }
+
+  /** Replaces a response that is in progress. @returns false when it was cancelled, deleted, or is another process's */
+  async update (response: ResponseObject, owner: string): Promise<boolean> {
+    const isOpen = inProgress.includes(response.status)
+    const text = JSON.stringify(response)
+    const row = await this.#use(async () => await this.#query.updateTable('responses')
+      .set(({ eb }) => ({
+        status: response.status, response: text, ...!isOpen && { owner: null, size_bytes: eb('size_bytes', '+', Buffer.byteLength(text)) }
+      }))
+      .where('id', '=', response.id).where('owner', '=', owner).where('status', 'in', inProgress).returning('key_id').executeTakeFirst())
+    if (row === undefined) return false
+    if (!isOpen) await this.#noteItems(row.key_id, response.id, response.output.map(({ id }) => id))
+    return true
+  }
+
+  /** Ends a response in progress of any process. @returns it as it is then. @throws GatewayError `overloaded` */
+  async cancel (keyId: string, response: ResponseObject): Promise<ResponseObject | undefined> {
+    const text = JSON.stringify({ ...response, status: 'cancelled' } satisfies ResponseObject)
+    await this.#use(async () => await this.#query.updateTable('responses').set({ status: 'cancelled', response: text, owner: null })
+      .where('id', '=', response.id).where('key_id', '=', keyId).where('status', 'in', inProgress).execute())
+    return await this.find(keyId, response.id)
+  }
+
+  /** Renews the leases of a process. @returns the ids that it still has */
+  async renew ({ owner, untilMs }: Lease): Promise<ReadonlySet<string>> {
+    const rows = await this.#use(async () => await this.#query.updateTable('responses').set({ lease_until_ms: untilMs })
+      .where('owner', '=', owner).where('status', 'in', inProgress).returning('id').execute())
+    return new Set(rows.map(({ id }) => id))
+  }
+
+  /** Ends the responses whose process is dead, as `failed`. @param error what they say */
+  async failOrphans (nowMs: number, error: ResponseObject['error']): Promise<void> {
+    const rows = await this.#use(async () => await this.#query.selectFrom('responses').select(['id', 'owner', 'response'])
+      .where('owner', 'is not', null).where('lease_until_ms', '<=', nowMs).where('status', 'in', inProgress).execute())
+    for (const row of rows) {
+      if (row.owner !== null) await this.update({ ...responseOf(row), status: 'failed', error }, row.owner)
+    }
+  }
+
+  /** Stores frames of the stream of a response, from a number on. @throws GatewayError `overloaded` */
+  async addFrames (responseId: string, from: number, frames: readonly string[]): Promise<void> {
+    const row = { response_id: responseId, sequence_number: from, frame: frames.join('') }
+    await this.#use(async () => await this.#query.insertInto('response_events').values(row)
+      .onConflict(conflict => conflict.columns(['response_id', 'sequence_number']).doNothing()).execute())
+  }
+
+  /** Returns the frames of the stream of a response; none for one that has no stream. @throws GatewayError `overloaded` */
+  async frames (responseId: string): Promise<readonly string[]> {
+    const rows = await this.#use(async () => await this.#query.selectFrom('response_events').select('frame')
+      .where('response_id', '=', responseId).orderBy('sequence_number').execute())
+    return rows.flatMap(({ frame }) => splitFrames(frame))
   }
 
   /** Returns a response of a key, unless it is hidden. @throws GatewayError `overloaded` */

@@ -161,11 +161,12 @@ export interface ResponseItemRow {
   readonly response_id: string
 }
 
-/** One event of the stream of a background response. */
+/** Some events of the stream of a background response. */
 export interface ResponseEventRow {
   readonly response_id: string
+  /** The number of the first of them. */
   readonly sequence_number: number
-  /** As it is sent. */
+  /** Their frames, as they are sent. */
   readonly frame: string
 }
 

@@ -83,6 +83,11 @@ export function sseData (data: string): string {
 /** The message after the last one, as OpenAI's clients expect it. */
 export const endOfStream = sseData('[DONE]')
 
+/** Returns the messages of a text of ours one by one, each with its end. */
+export function splitFrames (text: string): string[] {
+  return text.split('\n\n').slice(0, -1).map(frame => `${frame}\n\n`)
+}
+
 /** Returns one named message; official clients throw on `error` and drop every other name. */
 export function sseEvent (event: string, data: string): string {
   return `event: ${event}\ndata: ${data}\n\n`

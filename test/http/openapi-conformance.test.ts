@@ -181,6 +181,10 @@ t.test('stored responses', async () => {
   await post('/v1/responses/input_tokens', { model: 'sandbox/echo', input: 'Hello.' })
   await post('/v1/responses/compact', { model: 'sandbox/echo', input: 'Hello.' })
   const { id } = await (await api.post('/v1/responses', { model: 'sandbox/echo', input: 'Hello.' })).json() as { id: string }
+  const streamed = await api.post('/v1/responses', { model: 'sandbox/echo', input: 'Hello.', background: true, stream: true })
+  const [, made = ''] = /"id":"(resp_\w+)"/.exec(await streamed.text()) ?? []
+  for (const query of ['stream=true', 'stream=x']) await compare({ path: storedResponse, method: 'get', response: await api.get(`/v1/responses/${made}?${query}`) })
+  for (const one of [made, id, 'none']) await compare({ path: `${storedResponse}/cancel`, method: 'post', response: await api.get(`/v1/responses/${one}/cancel`, { method: 'POST' }) })
   for (const limit of [1, 0]) {
     await compare({ path: `${storedResponse}/input_items`, method: 'get', response: await api.get(`/v1/responses/${id}/input_items?limit=${limit}`) })
   }
@@ -385,7 +389,7 @@ t.test('so are answers that cannot be read, and a limit of the key', async t => 
 })
 
 const bodiless: ReadonlyArray<readonly [method: 'get' | 'delete' | 'post', path: string, url?: string]> = [
-  ['post', '/v1/responses/compact'],
+  ['post', '/v1/responses/compact'], ['post', `${storedResponse}/cancel`, '/v1/responses/unknown/cancel'],
   ['get', deferred, deferred.replace('{request_id}', 'unknown')], ['delete', deferred, deferred.replace('{request_id}', 'unknown')],
   ['get', storedResponse, '/v1/responses/unknown'], ['delete', storedResponse, '/v1/responses/unknown'],
   ['get', `${storedResponse}/input_items`, '/v1/responses/unknown/input_items'],

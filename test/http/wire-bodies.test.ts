@@ -86,6 +86,7 @@ const asks: readonly Ask[] = [
   { title: 'a count', path: '/v1/responses/input_tokens', body: requested },
   { title: 'a refusal', path: '/v1/responses/compact', body: requested },
   { title: 'no such id', path: '/v1/responses/resp_none', method: 'GET' },
+  { title: 'no such id to cancel', path: '/v1/responses/resp_none/cancel', method: 'POST' },
   { title: 'no such id to delete', path: '/v1/responses/resp_none', method: 'DELETE' },
   { title: 'no such id to list', path: '/v1/responses/resp_none/input_items', method: 'GET' },
   { title: 'no such id', path: '/v1/chat/deferred-completion/dfr_none' },

@@ -1,6 +1,6 @@
 import OpenAI from 'openai'
 import t from 'tap'
-import { chatAnswer, fakeUpstream, type Script, type SeenRequest } from '../support/upstream.ts'
+import { chatAnswer, chatFrames, eventStream, fakeUpstream, type Script, type SeenRequest } from '../support/upstream.ts'
 import { testGateway, testKey, upstreamAt, type TestGateway } from '../support/gateway.ts'
 import { streamEvents } from '../support/responses.ts'
 import { openDatabase, type Database } from '../../lib/stores/database.ts'
@@ -164,4 +164,93 @@ t.test('a caller who leaves before the end leaves nothing behind', async t => {
   await response.body?.cancel()
   await api.gateway.close()
   t.strictSame(await database.query.selectFrom('responses').select('id').execute(), [])
+})
+
+/** Waits for a response to end. */
+async function ended (client: OpenAI, id: string): Promise<OpenAI.Responses.Response> {
+  let found = await client.responses.retrieve(id)
+  for (let tries = 0; tries < 200 && (found.status === 'queued' || found.status === 'in_progress'); tries++) {
+    await new Promise(resolve => setTimeout(resolve, 20))
+    found = await client.responses.retrieve(id)
+  }
+  return found
+}
+
+const frames = (texts: readonly string[]): Script => ({ headers: eventStream, pieces: chatFrames([...texts]) })
+
+t.test('a response in the background is queued at once, fetched later, and continued', async t => {
+  const { client, histories } = await start(t)
+  const queued = await client.responses.create({ model, input: 'one', background: true })
+  t.match(queued, { status: 'queued', background: true, store: true, output: [], usage: null })
+  const done = await ended(client, queued.id)
+  t.match(done, { id: queued.id, created_at: queued.created_at, status: 'completed', background: true, output: [{ content: [{ text: 'answer 1' }] }], usage: { total_tokens: 4 } })
+  await client.responses.create({ model, input: 'two', previous_response_id: queued.id, store: false })
+  t.match(histories().at(-1), [storedUser('one'), assistant('answer 1'), user('two')])
+  t.match(await client.responses.cancel(queued.id), { status: 'completed' }, 'one that has ended stays as it is')
+  const foreground = await client.responses.create({ model, input: 'three' })
+  await t.rejects(client.responses.cancel(foreground.id), { code: 'invalid_value', param: 'response_id' })
+})
+
+t.test('a stream in the background can be taken up where it was left', async t => {
+  const { api, client } = await start(t, frames(['Hel', 'lo ', 'there']))
+  const first = await (await api.post('/v1/responses', { model, input: 'x', background: true, stream: true })).text()
+  const events = streamEvents(first)
+  t.match(events.map(({ type }) => type).slice(0, 3), ['response.created', 'response.queued', 'response.in_progress'])
+  events.forEach(({ sequence_number: number }, index) => t.equal(number, index))
+  t.equal(events.at(-1)?.type, 'response.completed')
+  const { id } = Reflect.get(Object(events[0]), 'response') as { id: string }
+  t.equal(await (await api.get(`/v1/responses/${id}?stream=true`)).text(), first)
+  const rest = streamEvents(await (await api.get(`/v1/responses/${id}?stream=true&starting_after=4`)).text())
+  t.strictSame(rest, events.slice(5))
+  const taken = client.responses.stream({ response_id: id, starting_after: 2 })
+  t.match((await taken.finalResponse()).output, [{ content: [{ text: 'Hello there' }] }])
+  for (const query of ['stream=maybe', 'stream=true&starting_after=x']) t.equal((await api.get(`/v1/responses/${id}?${query}`)).status, 400)
+  const plain = await client.responses.create({ model, input: 'x', store: true, stream: true })
+  for await (const event of plain) if (event.type === 'response.completed') t.equal((await api.get(`/v1/responses/${event.response.id}?stream=true`)).status, 400)
+})
+
+t.test('a caller who leaves a background stream does not end it; cancelling does', async t => {
+  const { api, client } = await start(t, { ...frames(['Hel', 'lo']), pieces: chatFrames(['Hel', 'lo']).slice(0, 2), then: 'stall' })
+  const response = await api.post('/v1/responses', { model, input: 'x', background: true, stream: true })
+  const reader = response.body?.pipeThrough(new TextDecoderStream()).getReader()
+  let seen = ''
+  while (!seen.includes('output_text.delta')) seen += (await reader?.read())?.value ?? ''
+  await reader?.cancel()
+  const { id } = Reflect.get(Object(streamEvents(seen)[0]), 'response') as { id: string }
+  t.equal((await client.responses.retrieve(id)).status, 'in_progress')
+  t.equal((await api.post(`/v1/responses/${id}/cancel`, '', { headers: { authorization: `Bearer ${otherKey}` } })).status, 404)
+  t.match(await client.responses.cancel(id), { id, status: 'cancelled' })
+  t.match(await client.responses.cancel(id), { status: 'cancelled' })
+  const events = streamEvents(await (await api.get(`/v1/responses/${id}?stream=true`)).text())
+  events.forEach(({ sequence_number: number }, index) => t.equal(number, index))
+  t.match(events.at(-1), { type: 'response.failed', response: { status: 'cancelled' } })
+})
+
+t.test('a failure in the background is the end of the response, with or without a stream', async t => {
+  const { api, client } = await start(t, { status: 400, pieces: ['{"error":{"message":"no","type":"invalid_request_error","code":null,"param":null}}'] })
+  const failed = await ended(client, (await client.responses.create({ model, input: 'x', background: true })).id)
+  t.match(failed, { status: 'failed', error: { code: 'invalid_prompt' } })
+  await t.rejects(client.responses.create({ model, input: 'x', previous_response_id: failed.id }), { code: 'previous_response_not_found' })
+  const events = streamEvents(await (await api.post('/v1/responses', { model, input: 'x', background: true, stream: true })).text())
+  t.match(events.map(({ type }) => type), ['response.created', 'response.queued', 'response.failed'])
+  t.match(events.at(-1), { sequence_number: 2 })
+  const refused = await api.post('/v1/responses', { model, input: 'x', background: true, store: false })
+  t.equal(refused.status, 400)
+  t.match(await refused.json(), { error: { param: 'background' } })
+})
+
+t.test('work that lost its process ends as failed, and what it had written can still be read', async t => {
+  const { api, client, database } = await start(t, { ...frames(['Hel', 'lo']), pieces: chatFrames(['Hel', 'lo']).slice(0, 2), then: 'stall' })
+  const response = await api.post('/v1/responses', { model, input: 'x', background: true, stream: true })
+  const reader = response.body?.pipeThrough(new TextDecoderStream()).getReader()
+  let seen = ''
+  while (!seen.includes('output_text.delta')) seen += (await reader?.read())?.value ?? ''
+  await reader?.cancel()
+  const { id } = Reflect.get(Object(streamEvents(seen)[0]), 'response') as { id: string }
+  await database.query.updateTable('responses').set({ owner: 'dead', lease_until_ms: 1 }).where('id', '=', id).execute()
+  const store = api.gateway.services.responseStore
+  await store?.failOrphans(Date.now(), { code: 'server_error', message: 'gone' })
+  t.match(await client.responses.retrieve(id), { status: 'failed', error: { code: 'server_error' } })
+  await api.gateway.close()
+  t.match(await store?.find('key-1', id), { status: 'failed', error: { message: 'gone' } }, 'its process, which lives after all, changes nothing any more')
 })

@@ -41,7 +41,9 @@ class Printer implements FramePrinter<ChatEvent>, ItemListener {
     this.#items = new OutputItems(this, {
       names: start.context.names, model: start.head.model, logprobs: start.call.request.logprobs === true
     })
-    this.event({ type: 'response.created', response: this.#response })
+    const isBegun = start.context.queued !== undefined
+    if (isBegun) this.#sequence = 2 // after `response.created` and `response.queued`
+    else this.event({ type: 'response.created', response: this.#response })
     this.event({ type: 'response.in_progress', response: this.#response })
   }
 

@@ -2,7 +2,7 @@
 
 import { GatewayError } from '../../core/errors.ts'
 import { isObject } from '../../json/guards.ts'
-import { identified, itemId, type IdentifiedItems } from './item-ids.ts'
+import { identified, itemId } from './item-ids.ts'
 import { readItems } from './items.ts'
 import { SentNames } from './sent-names.ts'
 import { isReference, nothingStored, type StoredInput } from './stored-input.ts'
@@ -23,6 +23,10 @@ export interface ResponsesContext {
   readonly names: SentNames
   /** Set where the response is stored. */
   readonly keep?: KeepResponse
+  /** Returns what is stored of a response. */
+  readonly kept: (response: ResponseObject) => Omit<ResponseToKeep, 'keyId'>
+  /** The response as its caller got it, where it is made in the background. */
+  readonly queued?: ResponseObject
 }
 
 /** Stores a response before its end is sent. @returns the response as its caller gets it: one that could not be stored says so */
@@ -36,7 +40,7 @@ export function responsesInput (
   call: ValidCall<ResponsesRequest>, archive?: ResponseArchive, stored: StoredInput = nothingStored
 ): DialectCall<ResponsesContext> {
   const { request, key, record } = call
-  refuseStatefulFields(request)
+  refuseStatefulFields(request, archive)
   const names = new SentNames()
   const { continuation } = stored
   const items = itemsOf(request, stored)
@@ -58,31 +62,33 @@ export function responsesInput (
     ...choice !== undefined && hasTools(declared.tools, servers) && { tool_choice: choice },
     ...settingsOf(request)
   }
+  const kept = (response: ResponseObject): Omit<ResponseToKeep, 'keyId'> => {
+    const { items: input, made } = identified(items)
+    return { response, input, itemIds: [...made, ...response.output.map(({ id }) => id)], ...continuation !== undefined && { previous: continuation } }
+  }
   const keep: KeepResponse | undefined = archive?.keeps !== true || request.store === false ? undefined : async response => {
     try {
-      await archive.keep({ keyId: key.id, response, ...kept(identified(items), response), ...continuation !== undefined && { previous: continuation } })
+      await archive.keep({ keyId: key.id, ...kept(response) })
       return response
     } catch (error) {
       record.cause = error
       return { ...response, store: false }
     }
   }
-  return { ...call, request: input, context: { id: itemId('resp'), request, names, ...keep !== undefined && { keep } } }
-}
-
-function kept ({ items: input, made }: IdentifiedItems, { output }: ResponseObject): Pick<ResponseToKeep, 'input' | 'itemIds'> {
-  return { input, itemIds: [...made, ...output.map(({ id }) => id)] }
+  return { ...call, request: input, context: { id: itemId('resp'), request, names, kept, ...keep !== undefined && { keep } } }
 }
 
 /** Refuses what would need state that is not kept here. */
-function refuseStatefulFields (request: ResponsesRequest): void {
+function refuseStatefulFields (request: ResponsesRequest, archive: ResponseArchive | undefined): void {
   for (const name of ['conversation', 'prompt'] as const) {
     if (request[name] !== undefined) {
       throw new GatewayError('unsupported_parameter', { param: name, message: `\`${name}\` is not available. Send the entire conversation as \`input\`.` })
     }
   }
-  if (request.background === true) {
-    throw new GatewayError('unsupported_parameter', { param: 'background', message: '`background` is not available.' })
+  if (request.background !== true) return
+  if (request.store === false) throw new GatewayError('invalid_value', { param: 'background', message: '`background` needs `store`.' })
+  if (archive?.keeps !== true) {
+    throw new GatewayError('unsupported_parameter', { param: 'background', message: '`background` is not available: responses are not stored here.' })
   }
 }
 

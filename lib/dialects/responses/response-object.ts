@@ -8,12 +8,12 @@ import type { ResponseUsage } from '../../../schemas/response-items.ts'
 import type { ResponseObject, ResponsesTool } from '../../../schemas/responses.ts'
 
 /** Returns the response as it is when its answer begins: every field is there from the start. */
-export function startedResponse ({ head, context: { id, request, keep } }: AnswerStart<ResponsesContext>): ResponseObject {
+export function startedResponse ({ head, context: { id, request, keep, queued } }: AnswerStart<ResponsesContext>): ResponseObject {
   const { reasoning, text } = request
   return {
     id,
     object: 'response',
-    created_at: head.createdSeconds,
+    created_at: queued?.created_at ?? head.createdSeconds,
     completed_at: null,
     status: 'in_progress',
     error: null,

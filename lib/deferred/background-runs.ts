@@ -1,0 +1,222 @@
+/**
+ * Runs responses in the background, and gives out their streams as often as they are asked for.
+ *
+ * A response belongs to the process that runs it (a lease): it is not begun anew when that process dies, since its tools may
+ * have done something already, but ends as `failed`. Streams are read here while they are written, and from the store by
+ * other processes and afterwards.
+ */
+
+import { randomUUID } from 'node:crypto'
+import { sleep } from '../async/sleep.ts'
+import { abortable } from '../async/abortable.ts'
+import { GatewayError } from '../core/errors.ts'
+import { endOfStream, splitFrames, sseEvent } from '../wire/sse.ts'
+import type { CallSignal } from '../core/call-signal.ts'
+import type { ResponseToKeep } from '../dialects/responses/archive.ts'
+import type { Lease, ResponseStore } from '../stores/response-store.ts'
+import type { ResponseObject } from '../../schemas/responses.ts'
+import type { CallEvents } from './detached-call.ts'
+
+export interface BackgroundRunsOptions {
+  readonly events: CallEvents
+  /** Responses that run at once in this process. A key may have half of the places that others leave free. */
+  readonly maxRunning: () => number
+  /** Receives failures of the store. */
+  readonly onFailure: (error: unknown) => void
+  /** The time after which a lease ends unless it is renewed. Default 15 seconds. */
+  readonly leaseMs?: number
+}
+
+/** The work of a response that runs. */
+export interface BackgroundWork {
+  readonly given: ResponseToKeep
+  /** Frames that were written before the work begins; none for a response without a stream. */
+  readonly firstFrames: readonly string[]
+  /** Does the work, and returns the text of the stream. Every failure is thrown. */
+  readonly run: (signal: AbortSignal, write: (text: string) => void) => Promise<void>
+  /** Returns the response after a failure. */
+  readonly failed: (error: unknown) => ResponseObject
+}
+
+interface Running {
+  readonly keyId: string
+  readonly controller: AbortController
+  readonly frames: string[]
+  /** The number of frames that are in the store. */
+  stored: number
+  changed: PromiseWithResolvers
+}
+
+interface PromiseWithResolvers {
+  readonly promise: Promise<void>
+  readonly resolve: () => void
+}
+
+/** Milliseconds between two writes of a stream to the store, and between two looks of other processes. */
+const writeEveryMs = 200
+
+const terminal: ReadonlySet<string> = new Set(['completed', 'incomplete', 'failed', 'cancelled'])
+
+export class BackgroundRuns {
+  readonly events: CallEvents
+  readonly #store: ResponseStore
+  readonly #options: Required<BackgroundRunsOptions>
+  readonly #owner = randomUUID()
+  readonly #running = new Map<string, Running>()
+  readonly #work = new Set<Promise<void>>()
+  #timer: NodeJS.Timeout | undefined
+
+  constructor (store: ResponseStore, options: BackgroundRunsOptions) {
+    this.#store = store
+    this.#options = { leaseMs: 15_000, ...options }
+    this.events = options.events
+  }
+
+  /** Renews leases from now on, and ends the responses of dead processes. */
+  start (): void {
+    const look = (): void => { this.#look().catch(this.#options.onFailure) }
+    this.#timer = setInterval(look, this.#options.leaseMs / 6).unref()
+    look()
+  }
+
+  /** Ends what runs, as `failed`. */
+  async stop (): Promise<void> {
+    clearInterval(this.#timer)
+    for (const { controller } of this.#running.values()) controller.abort(new GatewayError('shutting_down'))
+    await Promise.all(this.#work)
+  }
+
+  /** Resolves when the responses that run now have ended; later ones do not count. */
+  async whenIdle (): Promise<void> {
+    await Promise.all(this.#work)
+  }
+
+  /** Begins the work of a response, once it is stored. @throws GatewayError `overloaded` when too many run, or by the store */
+  async begin (work: BackgroundWork): Promise<void> {
+    const { keyId, response: { id } } = work.given
+    const own = [...this.#running.values()].filter(running => running.keyId === keyId).length
+    if (this.#running.size + own >= this.#options.maxRunning()) {
+      throw new GatewayError('overloaded', { message: 'Too many responses run in the background. Try again later.' })
+    }
+    const running: Running = { keyId, controller: new AbortController(), frames: [...work.firstFrames], stored: 0, changed: promise() }
+    this.#running.set(id, running)
+    try {
+      await this.#store.begin(work.given, this.#lease())
+    } catch (error) {
+      this.#running.delete(id)
+      throw error
+    }
+    const done = this.#run(id, running, work).catch(this.#options.onFailure).finally(() => {
+      this.#running.delete(id)
+      this.#work.delete(done)
+      running.changed.resolve()
+    })
+    this.#work.add(done)
+  }
+
+  /** Replaces a response that runs here by what it is now. */
+  async update (response: ResponseObject): Promise<void> {
+    await this.#store.update(response, this.#owner)
+  }
+
+  /** Ends a response that runs anywhere. @returns it as it is then. @throws GatewayError `overloaded` */
+  async cancel (keyId: string, response: ResponseObject): Promise<ResponseObject | undefined> {
+    const ended = await this.#store.cancel(keyId, response)
+    if (ended?.status === 'cancelled') this.#running.get(response.id)?.controller.abort(new GatewayError('client_closed_request'))
+    return ended
+  }
+
+  /**
+   * Yields the frames of a stream from a number on, those to come included.
+   *
+   * @throws the reason of the signal; GatewayError `overloaded`
+   */
+  async * stream (keyId: string, id: string, from: number, signal: CallSignal): AsyncGenerator<string, void, undefined> {
+    let next = from
+    for (let running = this.#running.get(id); running !== undefined; running = this.#running.get(id)) {
+      const { changed, frames } = running
+      const text = frames.slice(next).join('')
+      next = Math.max(next, frames.length)
+      if (text !== '') yield text
+      else await abortable(changed.promise, signal)
+    }
+    for (;;) {
+      const response = await this.#store.find(keyId, id)
+      const frames = await this.#store.frames(id)
+      const isEnded = response === undefined || terminal.has(response.status)
+      const last = isEnded && response !== undefined && !endsStream(frames.at(-1)) ? [endingOf(response, frames.length)] : []
+      const text = [...frames, ...last].slice(next).join('')
+      next = Math.max(next, frames.length)
+      if (text !== '') yield text
+      if (isEnded) break
+      await sleep(writeEveryMs, signal)
+    }
+    yield endOfStream
+  }
+
+  async #run (id: string, running: Running, { given, firstFrames, run, failed }: BackgroundWork): Promise<void> {
+    const isStreamed = firstFrames.length > 0
+    const writing = setInterval(() => { this.#write(id, running).catch(this.#options.onFailure) }, writeEveryMs)
+    try {
+      if (isStreamed) await this.#write(id, running)
+      await this.#store.update({ ...given.response, status: 'in_progress' }, this.#owner)
+      await run(running.controller.signal, text => this.#add(running, text))
+      if (running.controller.signal.aborted) throw running.controller.signal.reason
+    } catch (error) {
+      const response = failed(error)
+      const isMine = await this.#store.update(response, this.#owner)
+      if (isMine && isStreamed && !endsStream(running.frames.at(-1))) this.#add(running, endingOf(response, running.frames.length))
+    } finally {
+      clearInterval(writing)
+      if (isStreamed) await this.#write(id, running)
+    }
+  }
+
+  #add (running: Running, text: string): void {
+    const frames = splitFrames(text).filter(frame => frame !== endOfStream)
+    if (frames.length === 0) return
+    running.frames.push(...frames)
+    running.changed.resolve()
+    running.changed = promise()
+  }
+
+  async #write (id: string, running: Running): Promise<void> {
+    const { stored: from, frames } = running
+    const added = frames.slice(from)
+    if (added.length === 0) return
+    running.stored = frames.length
+    await this.#store.addFrames(id, from, added)
+  }
+
+  async #look (): Promise<void> {
+    const ids = [...this.#running.keys()]
+    if (ids.length > 0) {
+      const mine = await this.#store.renew(this.#lease())
+      for (const id of ids) {
+        if (!mine.has(id)) this.#running.get(id)?.controller.abort(new GatewayError('client_closed_request'))
+      }
+    }
+    await this.#store.failOrphans(Date.now(), { code: 'server_error', message: 'The process that worked on this response has ended.' })
+  }
+
+  #lease (): Lease {
+    return { owner: this.#owner, untilMs: Date.now() + this.#options.leaseMs }
+  }
+}
+
+function promise (): PromiseWithResolvers {
+  let resolve = (): void => undefined
+  const made = new Promise<void>(done => { resolve = done })
+  return { promise: made, resolve }
+}
+
+/** Returns the last frame of a stream whose work did not write one. */
+function endingOf (response: ResponseObject, number: number): string {
+  const { status } = response
+  const type = `response.${status === 'completed' || status === 'incomplete' ? status : 'failed'}`
+  return sseEvent(type, JSON.stringify({ type, response, sequence_number: number }))
+}
+
+function endsStream (frame: string | undefined): boolean {
+  return frame !== undefined && /^event: response\.(?:completed|incomplete|failed)\n/.test(frame)
+}

@@ -1,0 +1,87 @@
+/** Runs a call whose caller does not wait: with a record and a deadline of its own, for as long as its key is good. */
+
+import { startDeadline } from '../async/start-deadline.ts'
+import { GatewayError, asGatewayError } from '../core/errors.ts'
+import { usageLimits } from '../core/key.ts'
+import { CallRecord, noteError } from '../core/record.ts'
+import type { AuthedCall, Call } from '../core/call.ts'
+import type { EndpointName } from '../core/endpoint.ts'
+import type { ApiKey } from '../core/key.ts'
+import type { Route } from '../core/route.ts'
+import type { Settings } from '../core/settings.ts'
+import type { Keys } from '../keys/keys.ts'
+
+export interface DetachedServices {
+  readonly keys: Keys
+  readonly settings: Settings
+}
+
+/** The facts of a call that was admitted before. */
+export interface AdmittedCall {
+  readonly id: string
+  readonly key: ApiKey
+  readonly routes: readonly Route[]
+}
+
+export interface CallEvents {
+  readonly onStart: (call: Call) => void
+  readonly onEnd: (call: Call) => void
+}
+
+/** The interval at which the key of a running call is checked: that at which keys are read. */
+const keyCheckMs = 1000
+
+/**
+ * Runs `work` with a call like the one that was admitted. With a key that was revoked or has expired nothing more is spent.
+ *
+ * @param events `onStart` is called with the call, `onEnd` when it has ended
+ * @param work returns the status of the answer, and whatever else it has to say
+ * @throws the reason of the signal when it was aborted; GatewayError for every other failure, which is on record then
+ */
+export async function runDetached<T extends { readonly status: number }> (
+  services: DetachedServices, endpoint: EndpointName, admitted: AdmittedCall, signal: AbortSignal, events: CallEvents, work: (call: AuthedCall) => Promise<T>
+): Promise<T> {
+  const revoked = new AbortController()
+  const clock = startDeadline(services.settings.limits.callMs, AbortSignal.any([signal, revoked.signal]), new GatewayError('timeout'))
+  const call = callOf(endpoint, admitted, services, clock.signal)
+  const checkKey = (): void => { if (!mayRun(services, call)) revoked.abort(new GatewayError('invalid_api_key')) }
+  const keyChecks = setInterval(checkKey, keyCheckMs)
+  events.onStart(call)
+  try {
+    checkKey()
+    call.signal.throwIfAborted()
+    const done = await work(call)
+    call.record.status = done.status
+    call.record.outcome ??= 'ok'
+    return done
+  } catch (error) {
+    if (signal.aborted) {
+      noteError(call.record, signal.reason)
+      throw signal.reason
+    }
+    const failure = asGatewayError(error)
+    noteError(call.record, failure)
+    call.record.status = failure.status
+    throw failure
+  } finally {
+    clock.end()
+    clearInterval(keyChecks)
+    events.onEnd(call)
+  }
+}
+
+function mayRun ({ keys }: DetachedServices, { key, record }: AuthedCall): boolean {
+  const known = keys.find === undefined ? key : keys.find(key.id)
+  return known !== undefined && known.endpoints?.includes(record.endpoint) !== false
+}
+
+/** The call was admitted by all limits before; what it uses shows only now. */
+function callOf (endpoint: EndpointName, { id, key, routes }: AdmittedCall, { keys, settings }: DetachedServices, signal: AbortSignal): AuthedCall {
+  const record = new CallRecord(endpoint)
+  record.keyId = key.id
+  record.requestedModel = routes.map(route => route.modelId).join(', ')
+  const limits = usageLimits((keys.find?.(key.id) ?? key).limits ?? settings.limits.defaultKeyLimits ?? {})
+  return {
+    id, headers: {}, params: {}, body: async () => undefined, signal, receivedAtMs: performance.now(), record, key: { ...key, limits }
+  }
+}

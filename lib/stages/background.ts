@@ -1,0 +1,74 @@
+/** Responses that are made in the background: the caller gets them as they are queued, and fetches them later. */
+
+import { asGatewayError } from '../core/errors.ts'
+import { EarlyReply } from '../core/early-reply.ts'
+import { map, type Stage } from '../core/stage.ts'
+import { nowSeconds } from '../core/now-seconds.ts'
+import { toJsonReply, type Reply } from '../core/reply.ts'
+import { runDetached } from '../deferred/detached-call.ts'
+import { failedCode } from '../dialects/responses/errors.ts'
+import { startedResponse } from '../dialects/responses/response-object.ts'
+import { eventStream } from '../replies/event-stream.ts'
+import { sseEvent } from '../wire/sse.ts'
+import type { RoutedChatCall } from '../chat/input.ts'
+import type { ResponsesContext } from '../dialects/responses/input.ts'
+import type { BackgroundRuns } from '../deferred/background-runs.ts'
+import type { ResponseObject } from '../../schemas/responses.ts'
+import type { Services } from '../services.ts'
+
+/**
+ * Lets a call through, unless it is to be answered in the background.
+ *
+ * @param answer the pipeline that answers a routed call
+ * @throws EarlyReply with the response as it is queued, or its stream
+ */
+export function background (services: Services, answer: (call: RoutedChatCall) => Promise<Reply>): Stage<RoutedChatCall> {
+  const { backgroundRuns: runs } = services
+  return map(async call => {
+    const context = call.context as ResponsesContext // by the `input` of this dialect
+    if (context.request.background !== true || runs === undefined) return call
+    const queued = queuedResponse(call, context)
+    const isStreamed = call.request.stream === true
+    call.record.deferred = true
+    await runs.begin({
+      given: { keyId: call.key.id, ...context.kept(queued) },
+      firstFrames: isStreamed ? ['response.created', 'response.queued'].map((type, number) => frameOf(type, queued, number)) : [],
+      failed: error => failedResponse(queued, error),
+      run: async (signal, write) => {
+        await runDetached(services, 'responses', call, signal, runs.events, async detached => {
+          const own: ResponsesContext = { ...context, queued, keep: keepIn(runs) }
+          return await written(await answer({ ...call, ...detached, context: own }), write)
+        })
+      }
+    })
+    throw new EarlyReply(isStreamed ? eventStream(runs.stream(call.key.id, queued.id, 0, call.signal)) : toJsonReply(queued))
+  })
+}
+
+function queuedResponse (call: RoutedChatCall, context: ResponsesContext): ResponseObject {
+  const { modelId: model } = call.routes[0]
+  const started = startedResponse({ head: { type: 'response-start', id: '', model, createdSeconds: nowSeconds() }, call, context })
+  return { ...started, status: 'queued' }
+}
+
+function keepIn (runs: BackgroundRuns): NonNullable<ResponsesContext['keep']> {
+  return async response => {
+    await runs.update(response)
+    return response
+  }
+}
+
+async function written ({ status, body }: Reply, write: (text: string) => void): Promise<{ readonly status: number }> {
+  if (typeof body === 'string' || body instanceof Uint8Array) return { status }
+  for await (const text of body) write(text.toString())
+  return { status }
+}
+
+function failedResponse (queued: ResponseObject, thrown: unknown): ResponseObject {
+  const failure = asGatewayError(thrown)
+  return { ...queued, status: 'failed', error: { code: failedCode(failure), message: failure.message } }
+}
+
+function frameOf (type: string, response: ResponseObject, number: number): string {
+  return sseEvent(type, JSON.stringify({ type, response, sequence_number: number }))
+}
