@@ -34,7 +34,7 @@ export interface ConversationOptions {
    * model is chosen yet. Deferred calls pass it as well, before they are deferred. Default: none.
    */
   readonly afterRules?: Stage<ValidCall<ChatInput>>
-  /** A stage before the model is asked: the routes are known, and what the call may use is reserved. Default: none. */
+  /** A stage before the request is sent: the routes are known, and what the call may use is reserved. Default: none. */
   readonly beforeAnswer?: Stage<RoutedChatCall>
 }
 

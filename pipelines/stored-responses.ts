@@ -33,7 +33,7 @@ export const retrieveResponseDocs: Docs = {
 export const cancelResponseDocs: Docs = {
   ...common,
   operationId: 'cancelResponse',
-  summary: 'Cancel a response that is made in the background. One that has ended is answered as it is.',
+  summary: 'Cancel a response that is made in the background. One that has ended stays as it is.',
   errors: ['invalid_value', 'not_found'],
   answers: [{ description: 'The response.', schema: ResponseObject }]
 }

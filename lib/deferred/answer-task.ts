@@ -1,6 +1,6 @@
 /** Answers a deferred call that the gateway runs itself, out of its store. */
 
-import { GatewayError, asGatewayError } from '../core/errors.ts'
+import { GatewayError } from '../core/errors.ts'
 import { runDetached, type CallEvents, type DetachedServices } from './detached-call.ts'
 import type { ChatInput, RoutedChatCall } from '../chat/input.ts'
 import type { Reply } from '../core/reply.ts'
@@ -32,9 +32,8 @@ export function createTaskAnswerer (
         return { status, body }
       })
     } catch (error) {
-      if (signal.aborted) throw error
-      const failure = asGatewayError(error)
-      return { status: failure.status, body: JSON.stringify(failure.toBody()) }
+      if (signal.aborted || !(error instanceof GatewayError)) throw error // a task that cannot be run at all
+      return { status: error.status, body: JSON.stringify(error.toBody()) }
     }
   }
 }

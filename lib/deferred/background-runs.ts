@@ -1,5 +1,5 @@
 /**
- * Runs responses in the background, and gives out their streams as often as they are asked for.
+ * Runs responses in the background, and gives out their streams, each as often as a caller wants it.
  *
  * A response belongs to the process that runs it (a lease): it is not begun anew when that process dies, since its tools may
  * have done something already, but ends as `failed`. Streams are read here while they are written, and from the store by

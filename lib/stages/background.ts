@@ -17,7 +17,7 @@ import type { ResponseObject } from '../../schemas/responses.ts'
 import type { Services } from '../services.ts'
 
 /**
- * Lets a call through, unless it is to be answered in the background.
+ * Lets a call through, unless its answer is to be made in the background.
  *
  * @param answer the pipeline that answers a routed call
  * @throws EarlyReply with the response as it is queued, or its stream

@@ -181,8 +181,12 @@ t.test('stored responses', async () => {
   await post('/v1/responses/input_tokens', { model: 'sandbox/echo', input: 'Hello.' })
   await post('/v1/responses/compact', { model: 'sandbox/echo', input: 'Hello.' })
   const { id } = await (await api.post('/v1/responses', { model: 'sandbox/echo', input: 'Hello.' })).json() as { id: string }
-  const streamed = await api.post('/v1/responses', { model: 'sandbox/echo', input: 'Hello.', background: true, stream: true })
-  const [, made = ''] = /"id":"(resp_\w+)"/.exec(await streamed.text()) ?? []
+  const streamed = async (input: string): Promise<string> => {
+    const response = await api.post('/v1/responses', { model: 'sandbox/echo', input, background: true, stream: true })
+    return /"id":"(resp_\w+)"/.exec(await response.text())?.[1] ?? ''
+  }
+  const made = await streamed('Hello.')
+  await compare({ path: storedResponse, method: 'get', response: await api.get(`/v1/responses/${await streamed('More. [sandbox: cut after=2]')}?stream=true`) })
   for (const query of ['stream=true', 'stream=x']) await compare({ path: storedResponse, method: 'get', response: await api.get(`/v1/responses/${made}?${query}`) })
   for (const one of [made, id, 'none']) await compare({ path: `${storedResponse}/cancel`, method: 'post', response: await api.get(`/v1/responses/${one}/cancel`, { method: 'POST' }) })
   for (const limit of [1, 0]) {

@@ -3,6 +3,7 @@ import t from 'tap'
 import { chatAnswer, chatFrames, eventStream, fakeUpstream, type Script, type SeenRequest } from '../support/upstream.ts'
 import { testGateway, testKey, upstreamAt, type TestGateway } from '../support/gateway.ts'
 import { streamEvents } from '../support/responses.ts'
+import { eventually } from '../support/until.ts'
 import { openDatabase, type Database } from '../../lib/stores/database.ts'
 import type { Settings } from '../../lib/core/settings.ts'
 import type { Test } from 'tap'
@@ -166,14 +167,8 @@ t.test('a caller who leaves before the end leaves nothing behind', async t => {
   t.strictSame(await database.query.selectFrom('responses').select('id').execute(), [])
 })
 
-/** Waits for a response to end. */
 async function ended (client: OpenAI, id: string): Promise<OpenAI.Responses.Response> {
-  let found = await client.responses.retrieve(id)
-  for (let tries = 0; tries < 200 && (found.status === 'queued' || found.status === 'in_progress'); tries++) {
-    await new Promise(resolve => setTimeout(resolve, 20))
-    found = await client.responses.retrieve(id)
-  }
-  return found
+  return await eventually(async () => await client.responses.retrieve(id), ({ status }) => status !== 'queued' && status !== 'in_progress', 'the end of the response')
 }
 
 const frames = (texts: readonly string[]): Script => ({ headers: eventStream, pieces: chatFrames([...texts]) })
