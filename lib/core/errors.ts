@@ -100,9 +100,6 @@ export const codes = {
   request_timeout: {
     status: 408, type: 'invalid_request_error', message: 'The request body did not arrive in time.'
   },
-  upstream_conflict: {
-    status: 409, type: 'invalid_request_error', message: 'The provider reported a conflict with another request.'
-  },
   file_too_large: {
     status: 413, type: 'invalid_request_error', message: 'The request body is too large.'
   },
@@ -268,7 +265,7 @@ export class GatewayError extends Error {
     if (this.status === 429 || this.status === 503) {
       headers['retry-after'] = String(this.retryAfterSeconds ?? 1)
     }
-    if (!retryable && (this.status === 402 || this.status === 408 || this.status === 409 || this.status === 429 || this.status >= 500)) {
+    if (!retryable && (this.status === 402 || this.status === 408 || this.status === 429 || this.status >= 500)) {
       headers['x-should-retry'] = 'false'
     }
     return headers

@@ -7,14 +7,15 @@
  *
  * A gateway that is late, such as one that was busy or stopped for a while, must not make two budgets of one:
  *
- * - what it holds counts until its process has exited, not until it has missed some beats;
+ * - what it holds counts until its process has exited and its usage records are stored, not until it has missed some
+ *   beats; and what it has spent counts until that is recorded;
  * - it looks for others before it reserves in memory, unless it has done so in the last 1.5 beats;
  * - a gateway that joins waits until all others have seen it and shown what they hold.
  */
 
 import { setTimeout as sleep } from 'node:timers/promises'
 import { dayOf } from '../usage/day.ts'
-import { processName, processState } from '../async/process-name.ts'
+import { processName, processStartMs, processState } from '../async/process-name.ts'
 import type { Database } from '../stores/database.ts'
 import type { Statement } from '../stores/statement-cache.ts'
 
@@ -26,13 +27,19 @@ export interface Holding {
   readonly nanoUsd: number
 }
 
+/** Finds a usage record in the store. */
+export interface UsageRowKey {
+  readonly id: string
+  readonly atMs: number
+}
+
 /** The state of a budget in the store. */
 export interface SharedSpending {
   /** Billionths of a dollar, as the usage records of all gateways have it. */
   readonly recorded: number
   /** Amounts that other gateways hold. */
   readonly reserved: number
-  /** Amounts this one spent so recently that they may not be recorded. */
+  /** Amounts this one spent that may not be recorded yet. */
   readonly recent: number
 }
 
@@ -42,6 +49,8 @@ export interface BudgetPeersOptions {
   /** Called when the store cannot be used: budgets are then this gateway's own. */
   readonly onFailure: (error: unknown) => void
   readonly now: () => number
+  /** Returns true while usage records of processes that have exited wait to be stored. Default: none do. */
+  readonly hasUnrecorded?: () => boolean
   /** Milliseconds between two signs of life. Default 1000. */
   readonly beatMs?: number
 }
@@ -54,8 +63,10 @@ const missedBeats = 10
  * container: the longest a call takes by default.
  */
 const lostAfterMs = 600_000
-/** Usage records are in the store half a second after a call, unless it is busy. */
-const recordedAfterMs = 5000
+/** Usage records are in the store half a second after a call, unless it is busy: those that are not yet are looked for from then on. */
+const recordedAfterBeats = 5
+/** Records that are looked for at one sign of life: a few milliseconds. */
+const maxLookups = 1000
 
 interface SeenGateway {
   readonly id: string
@@ -63,6 +74,13 @@ interface SeenGateway {
 }
 
 type Prepare = (sql: string) => Statement
+
+/** Spent, and not known to be recorded. */
+interface RecentSpending extends Holding {
+  /** `performance.now()` at the end of the call. */
+  readonly endedMs: number
+  readonly row: UsageRowKey | undefined
+}
 
 export class BudgetPeers {
   readonly #database: Pick<Database, 'write'>
@@ -74,11 +92,11 @@ export class BudgetPeers {
   #shared = false
   /** The time of the last look for others, also if the store could not be used. */
   #lookedAtMs = -Infinity
-  #recent: Array<Holding & { readonly atMs: number }> = []
+  #recent: RecentSpending[] = []
 
   constructor (database: Pick<Database, 'write'>, options: BudgetPeersOptions) {
     this.#database = database
-    this.#options = { beatMs: defaultBeatMs, ...options }
+    this.#options = { beatMs: defaultBeatMs, hasUnrecorded: () => false, ...options }
   }
 
   /** Returns true while another gateway uses the store: looks for one unless that has just been done. */
@@ -109,8 +127,8 @@ export class BudgetPeers {
   }
 
   /** Notes what a call has cost: until it is recorded, others know of it from here. */
-  spent (keyId: string, fromMs: number, nanoUsd: number): void {
-    if (this.#isReady && nanoUsd !== 0) this.#recent.push({ keyId, fromMs, nanoUsd, atMs: performance.now() })
+  spent (keyId: string, fromMs: number, nanoUsd: number, row?: UsageRowKey): void {
+    if (this.#isReady && nanoUsd !== 0) this.#recent.push({ keyId, fromMs, nanoUsd, endedMs: performance.now(), row })
   }
 
   /** Notifies the other gateways that this one is gone. */
@@ -148,9 +166,8 @@ export class BudgetPeers {
   #beat (): void {
     const { now, holdings } = this.#options
     this.#lookedAtMs = performance.now()
-    const since = this.#lookedAtMs - recordedAfterMs
-    this.#recent = this.#recent.filter(({ atMs }) => atMs >= since)
     this.#attempt(prepare => {
+      this.#forgetRecorded(prepare)
       const isKnown = prepare('update gateways set seen_ms = ? where id = ?').run(now(), this.#id).changes > 0
       if (!isKnown) prepare('insert into gateways (id, seen_ms) values (?, ?)').run(this.#id, now())
       this.#dropGone(prepare)
@@ -159,6 +176,17 @@ export class BudgetPeers {
       if (!this.#shared) return
       if (!isKnown && this.#isReady) this.#rejoin()
       for (const { keyId, fromMs, nanoUsd } of [...holdings(), ...this.#recent]) prepare(addHolding).run(this.#id, keyId, fromMs, nanoUsd)
+    })
+  }
+
+  /** Forgets what is recorded: what is not yet counts however long that takes. */
+  #forgetRecorded (prepare: Prepare): void {
+    const since = this.#lookedAtMs - recordedAfterBeats * this.#options.beatMs
+    let lookups = 0
+    this.#recent = this.#recent.filter(({ endedMs, row }) => {
+      if (endedMs >= since) return true
+      if (row === undefined) return false
+      return ++lookups > maxLookups || prepare('select 1 from usage where at_ms = ? and id = ?').get(row.atMs, row.id) === undefined
     })
   }
 
@@ -172,11 +200,22 @@ export class BudgetPeers {
     const { now, beatMs } = this.#options
     const silent = prepare('select id, seen_ms from gateways where seen_ms < ?').all(now() - missedBeats * beatMs) as SeenGateway[]
     for (const { id, seen_ms: seenMs } of silent) {
-      const state = processState(id)
-      if (state === 'own' || (state !== 'exited' && seenMs >= now() - lostAfterMs)) continue
+      if (this.#mayStillSpend(id, seenMs)) continue
       prepare(dropHoldings).run(id)
       prepare(dropGateway).run(id)
     }
+  }
+
+  /** What a gateway holds counts while it runs, though it may be stopped, and then until its records are stored. */
+  #mayStillSpend (id: string, seenMs: number): boolean {
+    const { now, hasUnrecorded } = this.#options
+    const state = processState(id)
+    if (state === 'own') return true
+    if (state === 'exited') return hasUnrecorded()
+    if (seenMs >= now() - lostAfterMs) return true
+    // Another process may have its id by now.
+    const startMs = state === 'running' ? processStartMs(id) : undefined
+    return startMs !== undefined && startMs <= seenMs
   }
 
   #recentOf (keyId: string, fromMs: number): number {

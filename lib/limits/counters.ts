@@ -8,7 +8,7 @@
 import { nanoUsdOf, type KeyLimits, type Limit } from '../core/key.ts'
 import { fullBucket, fullInMs, remaining, take, waitMs, type Bucket } from './bucket.ts'
 import { periodOf, type Period, type Spending } from './budget.ts'
-import type { Holding } from './budget-peers.ts'
+import type { Holding, UsageRowKey } from './budget-peers.ts'
 
 export interface ReservationRequest {
   readonly keyId: string
@@ -29,6 +29,8 @@ export interface ActualUsage {
   readonly nanoUsd: number
   /** Requests to providers beyond the one that was reserved. Default 0. */
   readonly moreRequests?: number
+  /** The usage record of the call, which is stored soon. */
+  readonly row?: UsageRowKey
 }
 
 /** Describes how much of a limit per minute is left. */

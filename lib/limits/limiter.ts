@@ -1,7 +1,9 @@
 /** Decides on calls of limited keys: with the counters of this process, or those of another. */
 
+import { dirname } from 'node:path'
 import { steadyNow } from '../async/steady-clock.ts'
 import { loggableError } from '../text/describe-error.ts'
+import { hasAbandonedJournal } from '../usage/journal-name.ts'
 import { spendingOf } from '../usage/spending.ts'
 import { LimitCounters, type ActualUsage, type LimitDecision, type ReservationRequest } from './counters.ts'
 import type { Database } from '../stores/database.ts'
@@ -32,6 +34,8 @@ export interface LocalLimiterOptions {
   readonly now?: () => number
   /** The store that other gateways may use as well. Default: budgets are this gateway's alone. */
   readonly shared?: Pick<Database, 'write'> | undefined
+  /** Returns true while usage records of processes that have exited wait to be stored. Default: none do. */
+  readonly hasUnrecorded?: (() => boolean) | undefined
   /** Milliseconds between two signs of life to other gateways. Default 1000. */
   readonly beatMs?: number
   /** The time for which a reading is used. Default 1000. */
@@ -52,14 +56,14 @@ export class LocalLimiter implements Limiter {
 
   readonly #peers: BudgetPeers | undefined
 
-  constructor ({ readSpending, onFailure = () => {}, now = steadyNow, rereadMs = 1000, shared, beatMs }: LocalLimiterOptions = {}) {
+  constructor ({ readSpending, onFailure = () => {}, now = steadyNow, rereadMs = 1000, shared, beatMs, hasUnrecorded }: LocalLimiterOptions = {}) {
     this.#readSpending = readSpending
     this.#onFailure = onFailure
     this.#now = now
     this.#rereadMs = rereadMs
     this.counters = new LimitCounters(now)
     this.#peers = shared && new BudgetPeers(shared, {
-      holdings: () => this.counters.holdings(), onFailure, now, ...beatMs !== undefined && { beatMs }
+      holdings: () => this.counters.holdings(), onFailure, now, ...hasUnrecorded !== undefined && { hasUnrecorded }, ...beatMs !== undefined && { beatMs }
     })
   }
 
@@ -74,7 +78,7 @@ export class LocalLimiter implements Limiter {
 
   settle (reservation: number, used: ActualUsage): void {
     const budget = this.#peers === undefined ? undefined : this.counters.budgetOf(reservation)
-    if (budget !== undefined) this.#peers?.spent(budget.keyId, budget.fromMs, used.nanoUsd)
+    if (budget !== undefined) this.#peers?.spent(budget.keyId, budget.fromMs, used.nanoUsd, used.row)
     this.counters.settle(reservation, used)
   }
 
@@ -138,9 +142,10 @@ interface Reading {
 }
 
 /** Creates a limiter that reads spending from the usage ledger; without one it starts from zero. */
-export function createLimiter (usageDatabase: Pick<Database, 'query' | 'write'> | undefined, log: Log): LocalLimiter {
+export function createLimiter (usageDatabase: Pick<Database, 'query' | 'write' | 'path'> | undefined, log: Log): LocalLimiter {
   return new LocalLimiter({
     shared: usageDatabase,
+    hasUnrecorded: usageDatabase && (() => hasAbandonedJournal(dirname(usageDatabase.path))),
     readSpending: usageDatabase === undefined ? undefined : async (...stretch) => await spendingOf(usageDatabase.query, ...stretch),
     onFailure: error => log.error({ cause: loggableError(error) }, 'failed to read past spending; budgets count only calls since start')
   })

@@ -14,11 +14,14 @@ import type { Dispatcher, RequestInit } from 'undici'
 /** The client library parses and checks an answer in one turn of the event loop. */
 const maxParseCost = 500_000
 
-export function sessionFetch (agent: Dispatcher, maxBytes: number): FetchLike {
+/** The time a server has to take a notification, which no caller waits for: its socket would stay open as long as the session. */
+const defaultNotificationMs = 5000
+
+export function sessionFetch (agent: Dispatcher, maxBytes: number, notificationMs = defaultNotificationMs): FetchLike {
   const openRequests = new Map<unknown, AbortController>()
   let listBytesLeft = maxBytes
   return async (url, init) => {
-    const { id, cancels, page } = readMessage(init?.body)
+    const { id, cancels, page, isNotification } = readMessage(init?.body)
     if (page === 'first') listBytesLeft = maxBytes
     const request = new AbortController()
     const session = init?.signal
@@ -29,8 +32,10 @@ export function sessionFetch (agent: Dispatcher, maxBytes: number): FetchLike {
       session.addEventListener('abort', forward)
     }
     if (id !== undefined) openRequests.set(id, request)
+    const timer = isNotification === true ? setTimeout(() => request.abort(), notificationMs) : undefined
     const onEnd = (bytes: number): void => {
       if (page !== undefined) listBytesLeft = Math.max(0, listBytesLeft - bytes)
+      clearTimeout(timer)
       session?.removeEventListener('abort', forward)
       openRequests.delete(id)
     }
@@ -55,11 +60,19 @@ function plain ({ method = 'GET', headers, body }: globalThis.RequestInit = {}):
   return { ...common, body }
 }
 
-/** Reads the id of a request and whether it asks for a page of tools, or the id of the request that a notification cancels. */
-function readMessage (body: unknown): { id?: unknown, cancels?: unknown, page?: 'first' | 'next' | undefined } {
+interface SentMessage {
+  readonly id?: unknown
+  readonly isNotification?: boolean
+  /** The id of the request that it cancels. */
+  readonly cancels?: unknown
+  /** Set where it requests a page of tools. */
+  readonly page?: 'first' | 'next' | undefined
+}
+
+function readMessage (body: unknown): SentMessage {
   if (typeof body !== 'string') return {}
   const { id, method, params } = JSON.parse(body) // written by the client library a moment ago
-  if (method === 'notifications/cancelled') return { cancels: params?.requestId }
+  if (method === 'notifications/cancelled') return { isNotification: true, cancels: params?.requestId }
   if (method === undefined) return {}
-  return { id, page: method !== 'tools/list' ? undefined : params?.cursor === undefined ? 'first' : 'next' }
+  return { id, isNotification: id === undefined, page: method !== 'tools/list' ? undefined : params?.cursor === undefined ? 'first' : 'next' }
 }

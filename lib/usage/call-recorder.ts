@@ -92,6 +92,8 @@ export class CallRecorder {
   }
 }
 
-function usedIn ({ prompt_tokens: prompt, completion_tokens: completion, cost_nano_usd: nanoUsd }: Partial<UsageRow> = {}): ActualUsage {
-  return { tokens: (prompt ?? 0) + (completion ?? 0), nanoUsd: nanoUsd ?? 0 }
+function usedIn (row: UsageRow | undefined): ActualUsage {
+  if (row === undefined) return { tokens: 0, nanoUsd: 0 }
+  const { prompt_tokens: prompt, completion_tokens: completion, cost_nano_usd: nanoUsd, id, at_ms: atMs } = row
+  return { tokens: (prompt ?? 0) + (completion ?? 0), nanoUsd: nanoUsd ?? 0, row: { id, atMs } }
 }

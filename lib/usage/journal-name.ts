@@ -1,8 +1,8 @@
 /** Names of journals: they say which process writes one, so that another can see when it is dead. */
 
 import { randomBytes } from 'node:crypto'
-import { statSync } from 'node:fs'
-import { basename } from 'node:path'
+import { readdirSync, statSync } from 'node:fs'
+import { basename, join } from 'node:path'
 import { processName, processState } from '../async/process-name.ts'
 
 const open = /^journal-([0-9a-f]{12}-\d+-[\w-]+)\.jsonl$/
@@ -30,4 +30,12 @@ export function isAbandoned (path: string): boolean {
   if (state === 'own' || state === 'exited') return state === 'exited'
   const changedMs = statSync(path, { throwIfNoEntry: false })?.mtimeMs
   return changedMs !== undefined && Date.now() - changedMs > deadAfterMs
+}
+
+/** Returns true while a folder has records of processes that have exited and that no other process has stored yet. */
+export function hasAbandonedJournal (directory: string): boolean {
+  return readdirSync(directory).some(name => {
+    const path = join(directory, name)
+    return name.endsWith('.jsonl') && isAbandoned(path) && (statSync(path, { throwIfNoEntry: false })?.size ?? 0) > 0
+  })
 }

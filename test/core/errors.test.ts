@@ -26,7 +26,6 @@ t.test('the statuses are those that clients rely on', async t => {
     404: ['not_found', 'model_not_found', 'deferred_completion_not_found'],
     405: ['method_not_allowed'],
     408: ['request_timeout'],
-    409: ['upstream_conflict'],
     413: ['file_too_large'],
     415: ['unsupported_media_type'],
     429: ['rate_limit_exceeded'],
@@ -82,7 +81,7 @@ t.test('a header keeps clients from retrying in vain', async t => {
   const vain = all.filter(code => new GatewayError(code).headers()['x-should-retry'] === 'false')
   t.same(vain.toSorted(), [
     'deferred_result_lost', 'insufficient_quota', 'internal_error', 'request_timeout', 'timeout',
-    'upstream_auth_failed', 'upstream_conflict', 'upstream_quota_exhausted'
+    'upstream_auth_failed', 'upstream_quota_exhausted'
   ])
 })
 

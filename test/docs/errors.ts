@@ -84,10 +84,6 @@ const advice: Readonly<Record<ErrorCode, Advice>> = {
     when: 'The body did not arrive completely within `limits.body_ms`.',
     action: 'Retry over a faster connection, or with a smaller body.'
   },
-  upstream_conflict: {
-    when: 'The provider reported a conflict with another request.',
-    action: 'Retry once the other request has ended.'
-  },
   file_too_large: {
     when: 'The body or a file is larger than the limit that `message` names.',
     action: 'Send a smaller file.'

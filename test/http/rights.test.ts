@@ -5,12 +5,16 @@ import { encodePng } from '../../lib/sandbox/png.ts'
 import { paint } from '../../lib/sandbox/paint.ts'
 import { wavOf } from '../support/forms.ts'
 import { testGateway, testKey, upstreamAt } from '../support/gateway.ts'
+import { createEndpoints } from '../../pipelines/index.ts'
 import { modelSettings } from '../support/settings.ts'
 import { chatAnswer, fakeUpstream, type Script } from '../support/upstream.ts'
 
 const picture = await encodePng(paint({ text: 'x', number: 0, width: 8, height: 8, transparent: false, squares: 4 }))
 const image: Script = { pieces: ['{"created":1,"data":[{"b64_json":"AAAA"}]}'] }
 const transcript: Script = { pieces: ['{"text":"x"}'] }
+
+/** An answer in Anthropic's words. */
+const message: Script = { pieces: ['{"id":"msg_1","type":"message","role":"assistant","model":"m","content":[{"type":"text","text":"x"}],"stop_reason":"end_turn","usage":{"input_tokens":1,"output_tokens":1}}'] }
 
 interface EndpointCase {
   readonly path: string
@@ -19,11 +23,17 @@ interface EndpointCase {
   readonly body: Readonly<Record<string, unknown>>
   readonly file?: readonly [field: string, bytes: Buffer]
   readonly answer: Script
+  /** False where the gateway answers by itself. Default: true. */
+  readonly isSent?: boolean
 }
 
-/** Every endpoint that takes a model. Models are names at the provider `openai`. */
+/** Every endpoint that takes a model. Models are names at the provider of the endpoint. */
 const endpoints: readonly EndpointCase[] = [
   { path: 'chat/completions', allowed: 'gpt-4o-mini', forbidden: 'gpt-4o', body: { messages: 'x' }, answer: { pieces: [chatAnswer('x')] } },
+  { path: 'messages', allowed: 'claude-haiku-4-5', forbidden: 'claude-opus-4-6', body: { max_tokens: 10, messages: [{ role: 'user', content: 'x' }] }, answer: message },
+  { path: 'messages/count_tokens', allowed: 'claude-haiku-4-5', forbidden: 'claude-opus-4-6', body: { messages: [{ role: 'user', content: 'x' }] }, answer: message, isSent: false },
+  { path: 'responses', allowed: 'gpt-4o-mini', forbidden: 'gpt-4o', body: { input: 'x', store: false }, answer: { pieces: [chatAnswer('x')] } },
+  { path: 'responses/input_tokens', allowed: 'gpt-4o-mini', forbidden: 'gpt-4o', body: { input: 'x' }, answer: { pieces: [chatAnswer('x')] }, isSent: false },
   { path: 'embeddings', allowed: 'text-embedding-3-small', forbidden: 'text-embedding-3-large', body: { input: 'x' }, answer: { pieces: ['{"data":[{"index":0,"embedding":[1]}]}'] } },
   { path: 'audio/speech', allowed: 'tts-1', forbidden: 'tts-1-hd', body: { input: 'x', voice: 'alloy' }, answer: { headers: { 'content-type': 'audio/mpeg' }, pieces: ['sound'] } },
   { path: 'audio/transcriptions', allowed: 'whisper-1', forbidden: 'gpt-4o-transcribe', body: {}, file: ['file', wavOf(0.1)], answer: transcript },
@@ -34,16 +44,22 @@ const endpoints: readonly EndpointCase[] = [
   { path: 'ocr', allowed: 'mistral-ocr-latest', forbidden: 'mistral-ocr-2512', body: { document: { document_url: 'https://example.com/a.pdf' } }, answer: { pieces: ['{"pages":[{"index":0,"markdown":"x"}]}'] } }
 ]
 
+t.test('every endpoint that takes a body is in this table', async t => {
+  const { services } = (await testGateway(t, {})).gateway
+  const paths = createEndpoints(services).filter(({ method, path }) => method === 'POST' && path !== '/v1/responses/compact').map(({ path }) => path)
+  t.same(paths.toSorted(), endpoints.map(({ path }) => `/v1/${path}`).toSorted())
+})
+
 interface Attempt {
   readonly model: unknown
   readonly headers?: Readonly<Record<string, string>>
 }
 
-for (const { path, allowed, forbidden, body, file, answer } of endpoints) {
+for (const { path, allowed, forbidden, body, file, answer, isSent = true } of endpoints) {
   t.test(`/v1/${path} asks only models of the key`, async t => {
     const upstream = await fakeUpstream(answer)
     t.teardown(upstream.close)
-    const owner = path === 'ocr' ? 'mistral' : 'openai'
+    const owner = path === 'ocr' ? 'mistral' : path.startsWith('messages') ? 'anthropic' : 'openai'
     const other = owner === 'openai' ? 'mistral' : 'openai'
     const [good, bad] = [`${owner}/${allowed}`, `${owner}/${forbidden}`]
     const api = await testGateway(t, {
@@ -99,12 +115,12 @@ for (const { path, allowed, forbidden, body, file, answer } of endpoints) {
     }
 
     t.equal(await send('one', { model: good }), 200, 'the model of the key')
-    t.same(calledModels(), [allowed])
+    t.same(calledModels(), isSent ? [allowed] : [])
     t.equal(await send('one', { model: 'both' }), 200, 'a route, with the models the key may use')
-    t.same(calledModels(), [allowed])
+    t.same(calledModels(), isSent ? [allowed] : [])
     t.equal(await send('route', { model: 'bad' }), 200, 'a route that the key lists by its name')
-    t.same(calledModels(), [forbidden])
+    t.same(calledModels(), isSent ? [forbidden] : [])
     t.equal(await send(testKey, { model: bad }), 200, 'a key without patterns')
-    t.same(calledModels(), [forbidden])
+    t.same(calledModels(), isSent ? [forbidden] : [])
   })
 }

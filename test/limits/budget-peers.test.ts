@@ -1,8 +1,9 @@
 /** Gateways on one store, as processes have them: each with connections of its own. */
 
+import { spawn } from 'node:child_process'
 import t, { type Test } from 'tap'
 import { LocalLimiter } from '../../lib/limits/limiter.ts'
-import { processName } from '../../lib/async/process-name.ts'
+import { processName, processStartMs } from '../../lib/async/process-name.ts'
 import { openDatabase } from '../../lib/stores/database.ts'
 import { insertUsage } from '../../lib/usage/insert-usage.ts'
 import { spendingOf } from '../../lib/usage/spending.ts'
@@ -21,11 +22,17 @@ interface Peer {
   readonly failures: unknown[]
 }
 
-async function peer (t: Test, directory: string, name: string, beatMs = 200): Promise<Peer> {
+interface PeerOptions {
+  readonly beatMs?: number
+  readonly now?: () => number
+  readonly hasUnrecorded?: () => boolean
+}
+
+async function peer (t: Test, directory: string, name: string, { beatMs = 200, now = Date.now, hasUnrecorded }: PeerOptions = {}): Promise<Peer> {
   const database = await openDatabase(directory, { busyTimeoutMs: 0 })
   const failures: unknown[] = []
   const limiter = new LocalLimiter({
-    readSpending: async (...period) => await spendingOf(database.query, ...period), shared: database, beatMs, now: Date.now, onFailure: error => failures.push(error)
+    readSpending: async (...period) => await spendingOf(database.query, ...period), shared: database, beatMs, now, hasUnrecorded, onFailure: error => failures.push(error)
   })
   t.teardown(async () => {
     limiter.close()
@@ -40,8 +47,9 @@ async function peer (t: Test, directory: string, name: string, beatMs = 200): Pr
       return decision.admitted ? decision.reservation : undefined
     },
     settle: (reservation, nanoUsd) => {
-      limiter.settle(reservation, { tokens: 0, nanoUsd })
-      return () => { insertUsage(database, [usageRowOf(0, { id: `${name}-${number++}`, at_ms: Date.now(), cost_nano_usd: nanoUsd })]) }
+      const row = { id: `${name}-${number++}`, atMs: Date.now() }
+      limiter.settle(reservation, { tokens: 0, nanoUsd, row })
+      return () => { insertUsage(database, [usageRowOf(0, { id: row.id, at_ms: row.atMs, cost_nano_usd: nanoUsd })]) }
     }
   }
 }
@@ -90,11 +98,60 @@ t.test('what a gateway holds counts until it has exited, however late it is', as
       prepare('insert into gateways values (?, ?)').run(id, Date.now() - silentMs)
       prepare('insert into holdings values (?, ?, ?, 600)').run(id, 'key-1', Date.now() - Date.now() % 86_400_000)
     })
-    const green = await peer(t, directory, 'green', 10)
+    const green = await peer(t, directory, 'green', { beatMs: 10 })
     const found = await Promise.all(Array.from({ length: 20 }, green.reserve))
     t.equal(found.filter(reservation => reservation !== undefined).length, expected, name)
     await database.close()
   }
+})
+
+t.test('what a gateway has spent counts until it is recorded, however long that takes', async t => {
+  const directory = t.testdir()
+  const [blue, green] = [await peer(t, directory, 'blue', { beatMs: 20 }), await peer(t, directory, 'green', { beatMs: 20 })]
+  await Promise.all([blue.reserve(), green.reserve()]) // 200 that stay open
+  const record = blue.settle(Number(await blue.reserve()), 500)
+  const database = await openDatabase(directory)
+  t.teardown(database.close)
+  const shown = async (): Promise<number> => (await database.query.selectFrom('holdings').select('nano_usd').execute()).reduce((sum, row) => sum + row.nano_usd, 0)
+  const beats = new Set<string>()
+  await until(async () => {
+    beats.add(JSON.stringify(await database.query.selectFrom('gateways').selectAll().execute()))
+    return beats.size > 30
+  }, 'thirty signs of life, six times as many as a record takes')
+  t.equal(await shown(), 700)
+  record()
+  await until(async () => await shown() === 200, 'the amount to be forgotten once it is recorded')
+  const found = await Promise.all(Array.from({ length: 10 }, green.reserve))
+  t.equal(found.filter(reservation => reservation !== undefined).length, 3, '1,000 less 200 that are open and 500 that were spent')
+})
+
+t.test('what a gateway holds counts while its process is stopped, and until the records of one that was killed are stored', async t => {
+  const stopped = spawn(process.execPath, ['-e', 'setInterval(() => {}, 1000)'], { stdio: 'ignore' })
+  t.teardown(() => stopped.kill('SIGKILL'))
+  await until(() => processStartMs(processName().replace(String(process.pid), String(stopped.pid))) !== undefined || process.platform !== 'linux', 'the process')
+  const ofProcess = (pid: number): string => processName().replace(String(process.pid), String(pid))
+  let hasUnrecorded = true
+  const inAnHour = (): number => Date.now() + 3_600_000
+  const left = async (id: string, seenMs: number): Promise<number> => {
+    const directory = t.testdir()
+    const database = await openDatabase(directory)
+    database.write(prepare => {
+      prepare('insert into gateways values (?, ?)').run(id, seenMs)
+      prepare('insert into holdings values (?, ?, ?, 600)').run(id, 'key-1', inAnHour() - inAnHour() % 86_400_000)
+    })
+    await database.close()
+    const green = await peer(t, directory, 'green', { beatMs: 10, now: inAnHour, hasUnrecorded: () => hasUnrecorded })
+    const found = await Promise.all(Array.from({ length: 20 }, green.reserve))
+    green.limiter.close()
+    return found.filter(reservation => reservation !== undefined).length
+  }
+  if (process.platform === 'linux') {
+    t.equal(await left(ofProcess(Number(stopped.pid)), Date.now() + 1000), 4, 'stopped for an hour')
+    t.equal(await left(ofProcess(Number(stopped.pid)), Date.now() - 86_000_000), 10, 'another process has its id now')
+  }
+  t.equal(await left(ofProcess(4_194_303), Date.now()), 4, 'killed, and its journal waits')
+  hasUnrecorded = false
+  t.equal(await left(ofProcess(4_194_303), Date.now()), 10, 'killed, and its records are stored')
 })
 
 t.test('a gateway that was busy looks for others before it reserves, and one that was taken for gone waits for them', async t => {

@@ -7,12 +7,12 @@ import type { Test } from 'tap'
 
 const message = (method: string, id: number | undefined, params: object = {}): string => JSON.stringify({ jsonrpc: '2.0', ...id !== undefined && { id }, method, params })
 
-async function start (t: Test, script: Script | ((request: SeenRequest) => Script), maxBytes = 1000) {
+async function start (t: Test, script: Script | ((request: SeenRequest) => Script), maxBytes = 1000, notificationMs?: number) {
   const upstream = await fakeUpstream(script)
   t.teardown(upstream.close)
   const agent = new Agent()
   t.teardown(async () => await agent.destroy())
-  const fetch = sessionFetch(agent, maxBytes)
+  const fetch = sessionFetch(agent, maxBytes, notificationMs)
   return { upstream, send: async (body: string, init: RequestInit = {}) => await fetch(upstream.url, { method: 'POST', body, ...init }) }
 }
 
@@ -27,6 +27,17 @@ t.test('a request that is cancelled is given up, though its server never answers
   const slow = t.rejects(send(message('tools/call', 7)), { name: 'AbortError' })
   await upstream.request(0)
   await send(message('notifications/cancelled', undefined, { requestId: 7 }))
+  await slow
+})
+
+t.test('a server that takes no notification keeps no socket, and one that takes time for a request has it', async t => {
+  const { upstream, send } = await start(t, { silent: true }, 1000, 20)
+  const session = new AbortController()
+  const slow = t.rejects(send(message('tools/call', 7), { signal: session.signal }))
+  await t.rejects(send(message('notifications/cancelled', undefined, { requestId: 8 })), { name: 'AbortError' })
+  await t.rejects(send(message('notifications/progress', undefined)), { name: 'AbortError' })
+  await until(() => upstream.sockets() === 1, 'the sockets of the notifications to close')
+  session.abort()
   await slow
 })
 
