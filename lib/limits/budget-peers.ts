@@ -206,7 +206,7 @@ export class BudgetPeers {
     }
   }
 
-  /** What a gateway holds counts while it runs, though it may be stopped, and then until its records are stored. */
+  /** Returns true while a gateway runs, though it may be stopped, and then until its records are stored. */
   #mayStillSpend (id: string, seenMs: number): boolean {
     const { now, hasUnrecorded } = this.#options
     const state = processState(id)
