@@ -11,6 +11,7 @@ import { answerEmpty } from '../lib/stages/answer-empty.ts'
 import { auth } from '../lib/stages/auth.ts'
 import { capAnswer } from '../lib/stages/cap-answer.ts'
 import { checkAddresses } from '../lib/stages/check-addresses.ts'
+import { checkDirectScope } from '../lib/stages/check-direct-scope.ts'
 import { defer } from '../lib/stages/defer.ts'
 import { fitRoutes } from '../lib/stages/fit-routes.ts'
 import { dryRun } from '../lib/stages/dry-run.ts'
@@ -50,9 +51,9 @@ export function conversation<S extends TSchema, C> (
     map(checkChatRules),
     map(checkToolScope),
     afterRules,
-    answerEmpty(dialect),
     routeModel(services, { settings: chatSettings, attributes: chatAttributes, requirements: chatRequirements }),
     dryRun(services, 'chat', { estimate: estimateChat }),
+    chain(checkDirectScope(services, dialect), answerEmpty(services, dialect)),
     limits(services, { estimate: estimateChat }),
     checkAddresses(services),
     capAnswer(services),

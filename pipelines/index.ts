@@ -61,8 +61,8 @@ const responsePath = '/v1/responses/:response_id'
 
 const table: readonly EndpointRow[] = [
   { ...post, name: 'chat', path: '/v1/chat/completions', docs: chatDocs, pipeline: chat },
-  { ...post, name: 'messages', path: '/v1/messages', docs: messagesDocs, pipeline: messages },
-  { ...post, name: 'messages', path: '/v1/messages/count_tokens', docs: countTokensDocs, pipeline: countTokens },
+  { ...post, keepsText: true, name: 'messages', path: '/v1/messages', docs: messagesDocs, pipeline: messages },
+  { ...post, keepsText: true, name: 'messages', path: '/v1/messages/count_tokens', docs: countTokensDocs, pipeline: countTokens },
   { ...post, name: 'responses', path: '/v1/responses', docs: responsesDocs, pipeline: responses },
   { ...post, name: 'responses', path: '/v1/responses/input_tokens', docs: countInputTokensDocs, pipeline: countInputTokens },
   { ...post, name: 'responses', path: '/v1/responses/compact', docs: compactDocs, pipeline: compact },

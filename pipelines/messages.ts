@@ -1,6 +1,6 @@
 /** Serves Anthropic's Messages API, whichever provider answers: messages, and counts of their tokens. */
 
-import { map } from '../lib/core/stage.ts'
+import { chain, flatMap, map, once, type Stage } from '../lib/core/stage.ts'
 import { toJsonReply } from '../lib/core/reply.ts'
 import { countOf } from '../lib/dialects/messages/token-count.ts'
 import { messages as dialect } from '../lib/dialects/messages/index.ts'
@@ -9,6 +9,8 @@ import { messagesSizes } from '../lib/dialects/messages/sizes.ts'
 import { estimateChat } from '../lib/limits/estimate.ts'
 import { replyWith } from '../lib/replies/reply-with.ts'
 import { auth } from '../lib/stages/auth.ts'
+import { fitRoutes } from '../lib/stages/fit-routes.ts'
+import { providerCall } from '../lib/stages/provider-call.ts'
 import { routeModel } from '../lib/stages/route-model.ts'
 import { validate } from '../lib/stages/validate.ts'
 import { MessagesAnswer, MessagesErrorBody, MessagesStreamEvent, TokenCount } from '../schemas/messages-answer.ts'
@@ -16,7 +18,8 @@ import { CountTokensRequest, MessagesRequest } from '../schemas/messages-request
 import { RouteDecision } from '../schemas/route-decision.ts'
 import { conversation, type ConversationOptions } from './conversation.ts'
 import { fromProvider, type Docs } from './docs.ts'
-import type { Call } from '../lib/core/call.ts'
+import type { ChatInput } from '../lib/chat/input.ts'
+import type { Call, RoutedCall } from '../lib/core/call.ts'
 import type { Services } from '../lib/services.ts'
 import { pipeline, type Handler } from './pipeline.ts'
 
@@ -57,24 +60,41 @@ export const countTokensDocs: Docs = {
   operationId: 'countTokens',
   group: 'Messages',
   summary: 'Count the tokens of a prompt, in the words of Anthropic\'s API.',
+  routed: true,
   request: { schema: CountTokensRequest },
-  answers: [{ description: 'The count: an estimate that is rather too high.', schema: TokenCount }],
+  answers: [{ description: 'The count: that of the provider, or an estimate that is rather too high.', schema: TokenCount }],
   errorBody: MessagesErrorBody,
-  headers: { 'request-id': 'The id of the call, as `x-request-id`.', 'x-headgate-token-count': '`estimate`: the provider was not called.' },
-  errors: ['invalid_value', 'model_not_found', 'unknown_provider']
+  headers: { 'request-id': 'The id of the call, as `x-request-id`.', 'x-headgate-token-count': '`provider`, or `estimate` where the provider does not count.' },
+  errors: ['invalid_value', 'unsupported_parameter', ...fromProvider]
 }
 
-/** Serves POST /v1/messages/count_tokens. No provider is called, and nothing counts against limits: clients ask by the dozen. */
+/** Serves POST /v1/messages/count_tokens. Nothing counts against limits: clients ask by the dozen, and providers count for free. */
 export function countTokens (services: Services): Handler<Call> {
+  const { providers } = services
+  const estimate: Stage<RoutedCall<ChatInput>, CountedTokens> = map(({ id, request }) => ({
+    id, by: 'estimate', count: countOf(estimateChat(request).prompt, request)
+  }))
+  const ask: Stage<RoutedCall<ChatInput>, CountedTokens> = chain(
+    chain(fitRoutes(services, dialect, 'tokenCount'), providerCall(services, 'tokenCount')),
+    map(({ call: { id }, events }) => ({ id, by: 'provider', count: { input_tokens: events[0]?.result ?? 0 } }))
+  )
   return pipeline(
     auth(services, dialect),
     validate(CountTokensRequest),
     map(messagesSizes(services.settings.limits)),
     map(countTokensInput),
     routeModel(services),
-    replyWith(async ({ id, request }) => {
-      const reply = toJsonReply(countOf(estimateChat(request).prompt, request))
-      return { ...reply, headers: { ...reply.headers, 'request-id': id, 'x-headgate-token-count': 'estimate' } }
+    flatMap((call: RoutedCall<ChatInput>) =>
+      (providers.get(call.routes[0].providerId)?.adapters.tokenCount === undefined ? estimate : ask)(once(call))),
+    replyWith(async ({ id, by, count }) => {
+      const reply = toJsonReply(count)
+      return { ...reply, headers: { ...reply.headers, 'request-id': id, 'x-headgate-token-count': by } }
     })
   )
+}
+
+interface CountedTokens {
+  readonly id: string
+  readonly by: 'provider' | 'estimate'
+  readonly count: TokenCount
 }

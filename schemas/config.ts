@@ -322,6 +322,9 @@ export const KeyConfig = Closed({
   mcp_servers: Type.Optional(Type.Array(Text('A tool server, `org/name`, or `*`.'), {
     description: 'The only tool servers it may name. Default: all.'
   })),
+  provider_objects: Type.Optional(Type.Boolean({
+    description: 'True: its calls may use files, containers and threads in the gateway\'s accounts at providers, which all such keys share. Default: false.'
+  })),
   mcp_urls: Type.Optional(Type.Boolean({
     description: 'True: its calls may name tool servers by URL. Default: true if it may name all tool servers.'
   })),

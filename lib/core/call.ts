@@ -6,6 +6,7 @@
  */
 
 import type { CallSignal } from './call-signal.ts'
+import type { FittedRequest } from './direct-request.ts'
 import type { CallRecord } from './record.ts'
 import type { ApiKey } from './key.ts'
 import type { LargeString } from './large-string.ts'
@@ -29,6 +30,8 @@ export interface Call {
    *   `request_timeout`, `client_closed_request`.
    */
   readonly body: () => Promise<unknown>
+  /** Returns the body as the text that it came as. Only for endpoints with `keepsText`, once the body is read. */
+  readonly bodyText?: () => string | undefined
   /**
    * The long strings of the body, by the placeholder that the body holds in their place. Only for
    * endpoints with `largeStringBytes`; filled when the body is read.
@@ -61,11 +64,12 @@ export interface RoutedCall<R> extends ValidCall<R> {
   /** Best first, at least one; tried in order until one answers. */
   readonly routes: readonly [Route, ...Route[]]
   /**
-   * Fits the request to a route, before it is sent there: an `R` gives an `R`. Absent: every route gets the same.
+   * Fits the request to a route, before it is sent there: an `R` gives an `R`, and a direct request where the provider
+   * speaks the caller's dialect. Absent: every route gets the same.
    *
    * @throws GatewayError `unsupported_parameter` when its provider cannot take it
    */
-  readonly fit?: (request: unknown, route: Route) => unknown
+  readonly fit?: (request: unknown, route: Route) => FittedRequest
   /** The caller's own key at the provider (`X-Provider-Key`), used instead of the gateway's. */
   readonly providerKey?: Secret
 }

@@ -24,5 +24,7 @@ export interface Endpoint {
   readonly largeField?: string
   /** Strings of a JSON body that are longer than this are kept as bytes: see `Call.largeStrings`. */
   readonly largeStringBytes?: number
+  /** True: the text of a JSON body is kept for as long as the call, see `Call.bodyText`. */
+  readonly keepsText?: boolean
   readonly handle: (call: Call) => Promise<Reply>
 }

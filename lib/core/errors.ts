@@ -7,6 +7,7 @@
  */
 
 import type { ErrorBody, ValidationErrorBody } from '../../schemas/errors.ts'
+import type { OriginalError } from './direct-request.ts'
 
 export type ErrorType = ErrorBody['error']['type']
 
@@ -195,6 +196,8 @@ export interface GatewayErrorOptions {
   retryAfterSeconds?: number | undefined
   /** The provider's own limits, as headers of the answer. */
   rateLimits?: Readonly<Record<string, string>> | undefined
+  /** The provider's own error, for callers who speak its dialect. */
+  original?: OriginalError | undefined
   /** Only for the log. */
   cause?: unknown
   /** True when the provider had accepted the request: it bills for it, so the same model is not tried again. */
@@ -210,6 +213,7 @@ export class GatewayError extends Error {
   readonly retryAfterSeconds: number | undefined
   readonly rateLimits: Readonly<Record<string, string>> | undefined
   readonly acceptedByProvider: boolean
+  readonly original: OriginalError | undefined
   readonly #shownCode: string | undefined
 
   constructor (code: ErrorCode, options: GatewayErrorOptions = {}) {
@@ -224,15 +228,16 @@ export class GatewayError extends Error {
     this.retryAfterSeconds = options.retryAfterSeconds
     this.rateLimits = options.rateLimits
     this.acceptedByProvider = options.acceptedByProvider ?? false
+    this.original = options.original
     this.#shownCode = options.shownCode
   }
 
   /** Returns the same error with another message, parameter or cause. */
   with (changes: Pick<GatewayErrorOptions, 'message' | 'param' | 'cause' | 'acceptedByProvider'>): GatewayError {
-    const { code, message, status, type, fault, retryAfterSeconds, rateLimits, cause, acceptedByProvider } = this
+    const { code, message, status, type, fault, retryAfterSeconds, rateLimits, cause, acceptedByProvider, original } = this
     const shownCode = this.#shownCode
     const param = this.param ?? undefined
-    const same = { message, status, type, fault, retryAfterSeconds, rateLimits, cause, acceptedByProvider, param, shownCode }
+    const same = { message, status, type, fault, retryAfterSeconds, rateLimits, cause, acceptedByProvider, original, param, shownCode }
     return new GatewayError(code, { ...same, ...changes })
   }
 

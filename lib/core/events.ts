@@ -118,6 +118,18 @@ export type ChatEvent =
   }
   | { readonly type: 'choice-end', readonly choice: number, readonly reason: FinishReason, readonly stopSequence?: string }
   | { readonly type: 'usage', readonly usage: Usage }
+  /** A message of a provider's stream in the caller's own dialect, passed on as it came. Facts in it may come as events as well. */
+  | {
+    readonly type: 'direct-frame'
+    readonly name: string | undefined
+    readonly json: string
+    /** An estimate of the output in it. */
+    readonly characters?: number
+    /** True when a caller sees no output in it. */
+    readonly isHead?: boolean
+  }
+  /** A complete answer in the caller's own dialect, as it came. */
+  | { readonly type: 'direct-answer', readonly json: string, readonly characters?: number }
   | { readonly type: 'tool-result', readonly result: ToolResult }
   | {
     readonly type: 'tool-servers-failed'

@@ -53,6 +53,8 @@ export interface ApiKey {
   readonly mcpServers?: readonly string[]
   /** Absent means true for a key that may use all MCP servers, else false. */
   readonly mcpUrls?: boolean
+  /** True: it may use what is stored in the gateway's accounts at providers, which all keys share: files, containers, threads. */
+  readonly providerObjects?: boolean
   /** Unix time in milliseconds; absent means never. */
   readonly expiresAtMs?: number
   /** Its limits; absent means those the configuration gives such keys. */

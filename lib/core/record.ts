@@ -58,6 +58,8 @@ export class CallRecord {
   modelId: string | undefined = undefined
   providerId: string | undefined = undefined
   upstreamRequestId: string | undefined = undefined
+  /** The limits of the caller's own key at the provider, in the headers of a dialect that both speak. */
+  upstreamLimits: Readonly<Record<string, string>> | undefined = undefined
   /** Best first. */
   routes: readonly Route[] | undefined = undefined
   /** The one that succeeded. */
@@ -185,9 +187,9 @@ export function estimatedTurn ({ countPrompt, outputCharacters: before }: OpenTu
 }
 
 /** Notes the length of an answer's text as it grows, for one that is cut short without usage. */
-export function noteOutput (record: CallRecord, events: Iterable<{ readonly type: string, readonly text?: string }>): void {
+export function noteOutput (record: CallRecord, events: Iterable<{ readonly type: string, readonly text?: string, readonly characters?: number }>): void {
   let characters = 0
-  for (const { type, text } of events) if (isOutput(type)) characters += text?.length ?? 0
+  for (const { type, text, characters: counted = 0 } of events) characters += isOutput(type) ? text?.length ?? 0 : counted
   if (characters > 0) record.outputCharacters = (record.outputCharacters ?? 0) + characters
 }
 

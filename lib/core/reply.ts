@@ -15,7 +15,16 @@ export interface Reply {
 /** The headers of every body of ours that is JSON. */
 export const jsonHeaders = { 'content-type': 'application/json; charset=utf-8' } as const
 
+/** A value that is printed already. */
+export class PrintedJson {
+  readonly text: string
+
+  constructor (text: string) {
+    this.text = text
+  }
+}
+
 /** Returns a value as a reply in JSON. */
 export function toJsonReply (value: unknown, status = 200): Reply {
-  return { status, headers: jsonHeaders, body: JSON.stringify(value) }
+  return { status, headers: jsonHeaders, body: value instanceof PrintedJson ? value.text : JSON.stringify(value) }
 }

@@ -10,6 +10,7 @@ import type { WithoutNulls } from '../../schemas/nullable.ts'
 import type { ChatCall, ChatInput } from '../chat/input.ts'
 import type { Batch } from '../core/batch.ts'
 import type { Call, RoutedCall, ValidCall } from '../core/call.ts'
+import type { DirectRequest, DirectScope, SharedDialect } from '../core/direct-request.ts'
 import type { GatewayError } from '../core/errors.ts'
 import type { ChatEvent, ResponseStart } from '../core/events.ts'
 import type { ModelEntry } from '../core/model.ts'
@@ -40,8 +41,19 @@ export interface Dialect<S extends TSchema = TSchema, C = unknown> extends Answe
    * @throws GatewayError `unsupported_parameter` when this provider cannot take it: the next route is tried
    */
   readonly fit?: (request: ChatInput, target: FitTarget, context: C) => ChatInput
-  /** Answers a request for no tokens without a provider. Default: such a request is sent like any other. */
+  /** Answers a request for no tokens without a provider, where no route is at one of its own dialect. Default: such a request is sent like any other. */
   readonly empty?: (call: DialectCall<C>) => Reply
+  /**
+   * Makes the request for a provider that speaks this dialect itself, of the caller's own words.
+   *
+   * @param call with the request as it is about to be sent: it may be limited further than the caller's
+   * @throws GatewayError for what this caller may not ask this provider
+   */
+  readonly direct?: (call: RoutedCall<ChatInput>, target: FitTarget, context: C) => DirectRequest
+  /** The name by which providers say that they speak it. */
+  readonly shared?: SharedDialect
+  /** Returns what a direct request names beside its model, which the key must be allowed to use. Default: nothing. */
+  readonly directScope?: (context: C) => DirectScope
 }
 
 /** The provider and the model that a request is about to be sent to. */
@@ -94,14 +106,17 @@ export type AnswerHead = Required<Pick<ResponseStart, 'id' | 'model' | 'createdS
 export interface AnswerStart<C = unknown> {
   readonly head: AnswerHead
   readonly call: RoutedCall<ChatInput>
+  /** The route that answers. */
+  readonly route: Route
   readonly context: C
 }
 
 /** Returns the start of an answer by its first batch. */
-export function answerStart<C> ({ call, events }: ChatBatch): AnswerStart<C> {
+export function answerStart<C> ({ call, route, events }: ChatBatch): AnswerStart<C> {
   return {
     head: events[0] as AnswerHead, // by normalise
     call,
+    route,
     context: call.context as C // by the `input` of the same dialect
   }
 }

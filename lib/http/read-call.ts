@@ -44,7 +44,7 @@ export interface AcceptedCall {
 }
 
 /** A call to no endpoint: it has an id and a line in the log, and is refused. */
-const noEndpoint: Pick<Endpoint, 'name' | 'body' | 'maxBodyBytes' | 'largeStringBytes' | 'largeField'> = { name: 'none', body: 'none', maxBodyBytes: 0 }
+const noEndpoint: Pick<Endpoint, 'name' | 'body' | 'maxBodyBytes' | 'largeStringBytes' | 'largeField' | 'keepsText'> = { name: 'none', body: 'none', maxBodyBytes: 0 }
 
 /**
  * Opens a call. Its signal aborts when the connection closes before the answer is complete.
@@ -60,7 +60,7 @@ export function readCall (
   limits: EdgeLimits,
   admission: Admission
 ): AcceptedCall {
-  const { name, body, maxBodyBytes, largeStringBytes, largeField } = endpoint ?? noEndpoint
+  const { name, body, maxBodyBytes, largeStringBytes, largeField, keepsText = false } = endpoint ?? noEndpoint
   const signal = new CallCancellation()
   const abort = (reason: GatewayError): void => signal.abort(reason)
   const onClose = (): void => {
@@ -82,6 +82,7 @@ export function readCall (
   const largeStrings = largeStringBytes === undefined ? undefined : new LargeStringExtractor(largeStringBytes)
   const record = new CallRecord(name)
   let admitted: AdmittedCall | undefined
+  let bodyPieces: readonly Buffer[] | undefined
   const readBody = (): Promise<unknown> => {
     const { memory, disk } = admitted = admission.enter(record.keyId ?? '')
     if (waits) response.writeContinue()
@@ -99,7 +100,8 @@ export function readCall (
       memory,
       record,
       ...largeField !== undefined && { largeField },
-      ...largeStrings !== undefined && { largeStrings }
+      ...largeStrings !== undefined && { largeStrings },
+      ...keepsText && { onBytes: (pieces: readonly Buffer[]) => { bodyPieces = pieces } }
     })
   }
   const call: Call = {
@@ -117,6 +119,7 @@ export function readCall (
     signal,
     receivedAtMs: performance.now(),
     record,
+    ...keepsText && { bodyText: () => bodyPieces && Buffer.concat(bodyPieces).toString() },
     ...largeStrings !== undefined && { largeStrings: largeStrings.largeStrings }
   }
   return {

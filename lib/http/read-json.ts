@@ -44,6 +44,8 @@ export interface JsonLimits {
   readonly memory: Reservation
   /** Notes the size of the body. */
   readonly record?: Pick<CallRecord, 'bodyBytes'>
+  /** Is given the bytes of the body, decompressed; its parser may not be done with them yet. */
+  readonly onBytes?: (pieces: readonly Buffer[]) => void
   /** Takes the long strings out of the body; a placeholder is left for each. */
   readonly largeStrings?: LargeStringExtractor
 }
@@ -152,8 +154,9 @@ class BodyReader {
       this.#reject(error)
       return
     }
-    const { record } = this.#limits
+    const { record, onBytes } = this.#limits
     if (record !== undefined) record.bodyBytes = this.#sizeBytes
+    onBytes?.(this.#pieces)
     this.#settle()
     this.#resolve(value)
   }

@@ -7,7 +7,7 @@
 import { providerKinds, providerLabels, type ProviderKind, type ProviderLabel } from '../../schemas/providers.ts'
 import type { ProviderTraits } from '../core/provider-traits.ts'
 import type { Quirks } from '../core/quirks.ts'
-import { anthropicChat, anthropicHeaders } from './anthropic/index.ts'
+import { anthropicChat, anthropicHeaders, anthropicTokenCount } from './anthropic/index.ts'
 import { anthropicModels } from './anthropic/model-list.ts'
 import { azureOpenaiChat, azureOpenaiHeaders } from './azure-openai/index.ts'
 import { rejectDocumentUrls } from './reject-document-urls.ts'
@@ -102,7 +102,7 @@ export const kinds: Readonly<Record<ProviderKind, Kind>> = {
     upstreamApi: 'anthropic/messages',
     modelList: anthropicModels,
     credential: anthropicHeaders,
-    adapters: { chat: anthropicChat },
+    adapters: { chat: anthropicChat, tokenCount: anthropicTokenCount },
     traits: { historyMarks: ['signed_thinking'], callerFields: true, cacheMarks: true, thinking: true, maxStops: Infinity }
   },
   google: {

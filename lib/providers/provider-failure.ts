@@ -7,6 +7,8 @@
  */
 
 import { GatewayError, asGatewayError, type ErrorCode, type GatewayErrorOptions } from '../core/errors.ts'
+import { redactOriginal } from './redact-original.ts'
+import type { OriginalError } from '../core/direct-request.ts'
 import { redact, redactError } from '../text/redact.ts'
 import type { Secret } from '../core/secret.ts'
 
@@ -47,6 +49,8 @@ export interface Failure {
   readonly retryAfterSeconds?: number | undefined
   /** The provider's limits, as headers of the reply. */
   readonly rateLimits?: Readonly<Record<string, string>> | undefined
+  /** The provider's own error, for callers who speak its dialect. */
+  readonly original?: OriginalError | undefined
   /** Details for the log. */
   readonly cause?: Readonly<Record<string, unknown>> | undefined
 }
@@ -94,7 +98,10 @@ function errorOf (failure: Failure, secrets: readonly string[], ownKey: boolean)
   const { kind, param, status, code, retryAfterSeconds, rateLimits } = failure
   const message = failure.message === undefined ? undefined : redact(failure.message, secrets)
   const cause = { ...failure.cause, ...message !== undefined && { message } }
-  const make = (code: ErrorCode, options: GatewayErrorOptions = {}): GatewayError => new GatewayError(code, { cause, ...options })
+  // What a provider says about the gateway's own account is not for callers.
+  const isOurs = !ownKey && (kind === 'credential' || kind === 'quota')
+  const original = failure.original === undefined || isOurs ? undefined : redactOriginal(failure.original, secrets, ownKey)
+  const make = (code: ErrorCode, options: GatewayErrorOptions = {}): GatewayError => new GatewayError(code, { cause, original, ...options })
 
   switch (kind) {
     case 'credential': return ownKey

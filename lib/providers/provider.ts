@@ -8,6 +8,7 @@
 
 import type { EventSourceMessage } from 'eventsource-parser'
 import type { CallSignal } from '../core/call-signal.ts'
+import type { DirectRequest, SharedDialect } from '../core/direct-request.ts'
 import type { Route } from '../core/route.ts'
 import type { Secret } from '../core/secret.ts'
 import type {
@@ -36,6 +37,8 @@ export interface Ask<R> {
   readonly streamed: boolean
   /** True for a request of a megabyte and more: its body is printed while it is sent. */
   readonly isLarge?: boolean
+  /** The request in the caller's words, where this provider speaks them: sent in place of `request`. */
+  readonly direct?: DirectRequest
 }
 
 /** One HTTP request to a provider, without its address and its credential. */
@@ -62,8 +65,8 @@ export interface StreamReader<E> {
 
 /** Reads a body. `read` and the stream readers throw a `ProviderFailure` for an error inside it. */
 export type BodyReader<E> =
-  /** Parsed JSON. With `sse`, an event stream that came without a request for it is read to its end. */
-  | { readonly as: 'json', readonly read: (value: unknown) => E[], readonly sse?: () => StreamReader<E> }
+  /** Parsed JSON, and the bytes it came as. With `sse`, an event stream that came without a request for it is read to its end. */
+  | { readonly as: 'json', readonly read: (value: unknown, bytes?: Buffer) => E[], readonly sse?: () => StreamReader<E> }
   | { readonly as: 'text', readonly read: (text: string) => E[] }
   /** All bytes at once: a response too large to be parsed. */
   | { readonly as: 'bytes', readonly read: (bytes: Buffer) => E[] }
@@ -73,6 +76,8 @@ export type BodyReader<E> =
   | { readonly as: 'sse', readonly reader: StreamReader<E>, readonly json: (value: unknown) => E[] }
 
 export interface Adapter<R, E> {
+  /** The dialect of callers that it sends on as it is (`Ask.direct`). Default: every request is translated. */
+  readonly direct?: SharedDialect
   /** @throws GatewayError for requests this provider cannot serve, before anything is sent. */
   readonly request: (ask: Ask<R>) => UpstreamRequest
   /** Decides by the head of a successful response how its body is read. */
@@ -97,6 +102,8 @@ export interface UpstreamFailure {
   readonly status: number
   readonly headers: Readonly<Record<string, string | string[] | undefined>>
   readonly body: unknown
+  /** The same as it came, if it was read to its end. */
+  readonly text?: string
 }
 
 export interface UpstreamHead {
@@ -181,6 +188,8 @@ export interface Capabilities {
   readonly chat: { request: ChatInput, event: ChatEvent }
   /** A chat requested now and produced later: the one event holds the provider's id of the completion. */
   readonly deferred: { request: ChatInput, event: ResultEvent<DeferredReceipt> }
+  /** The tokens of a prompt. */
+  readonly tokenCount: { request: ChatInput, event: ResultEvent<number> }
   readonly embeddings: { request: EmbeddingsRequest, event: EmbeddingsEvent }
   readonly images: { request: ImageRequest, event: ImageEvent }
   readonly imageEdits: { request: ImageEdit, event: ImageEvent }

@@ -1,6 +1,6 @@
 import { printInTurns } from '../json/print-in-turns.ts'
 import { bufferBody } from '../wire/buffer-body.ts'
-import { jsonHeaders, toJsonReply, type Reply } from '../core/reply.ts'
+import { PrintedJson, jsonHeaders, toJsonReply, type Reply } from '../core/reply.ts'
 import type { CallRecord } from '../core/record.ts'
 
 /** Answers from this size on are printed in turns of the event loop. */
@@ -8,7 +8,7 @@ const largeAnswerBytes = 1024 * 1024
 
 /** Returns what became of the complete answer of a provider as a reply in JSON; only a large one is waited for. */
 export function toAnswerReply (value: unknown, { answerBytes }: Pick<CallRecord, 'answerBytes'>): Reply | Promise<Reply> {
-  return answerBytes < largeAnswerBytes ? toJsonReply(value) : toLargeReply(value)
+  return answerBytes < largeAnswerBytes || value instanceof PrintedJson ? toJsonReply(value) : toLargeReply(value)
 }
 
 async function toLargeReply (value: unknown): Promise<Reply> {

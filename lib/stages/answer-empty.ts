@@ -1,19 +1,23 @@
 import { EarlyReply } from '../core/early-reply.ts'
 import { map, type Stage } from '../core/stage.ts'
+import { isDirect } from '../providers/is-direct.ts'
 import type { ChatInput } from '../chat/input.ts'
-import type { ValidCall } from '../core/call.ts'
+import type { RoutedCall } from '../core/call.ts'
 import type { Dialect } from '../dialects/dialect.ts'
+import type { Services } from '../services.ts'
 
 /**
  * Answers calls for no tokens, in dialects that have such calls: one call in, the same call out, unless it is one. They
- * warm the cache of a provider, and other providers have none to warm.
+ * warm the cache of a provider of that dialect, and other providers have none to warm.
  *
  * @throws EarlyReply with the empty answer of the dialect
  */
-export function answerEmpty<C> ({ empty }: Pick<Dialect<never, C>, 'empty'>): Stage<ValidCall<ChatInput>> {
+export function answerEmpty<C> (
+  { providers }: Pick<Services, 'providers'>, { empty, shared }: Pick<Dialect<never, C>, 'empty' | 'shared'>
+): Stage<RoutedCall<ChatInput>> {
   if (empty === undefined) return map(call => call)
   return map(call => {
-    if (call.request.max_completion_tokens !== 0) return call
+    if (call.request.max_completion_tokens !== 0 || call.routes.some(({ providerId }) => isDirect(providers.get(providerId), shared))) return call
     throw new EarlyReply(empty({ ...call, context: call.context as C })) // by the `input` of the same dialect
   })
 }

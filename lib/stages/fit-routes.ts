@@ -1,21 +1,33 @@
 import { extend, type RoutedCall } from '../core/call.ts'
 import { map, type Stage } from '../core/stage.ts'
+import { isDirect } from '../providers/is-direct.ts'
 import type { ChatInput } from '../chat/input.ts'
+import type { FittedRequest } from '../core/direct-request.ts'
 import type { Dialect } from '../dialects/dialect.ts'
 import type { Route } from '../core/route.ts'
 import type { Services } from '../services.ts'
 
-/** Has the request fitted to each route that is tried, where the dialect wants it: one call in, one out. */
+/**
+ * Has the request fitted to each route that is tried, where the dialect wants it: one call in, one out. A provider that
+ * speaks the dialect itself gets the caller's own words.
+ */
 export function fitRoutes<C> (
-  { models, providers }: Pick<Services, 'models' | 'providers'>, { fit }: Pick<Dialect<never, C>, 'fit'>
+  { models, providers }: Pick<Services, 'models' | 'providers'>, { fit, direct, shared }: Pick<Dialect<never, C>, 'fit' | 'direct' | 'shared'>,
+  capability: 'chat' | 'tokenCount' = 'chat'
 ): Stage<RoutedCall<ChatInput>> {
-  if (fit === undefined) return map(call => call)
+  if (fit === undefined && direct === undefined) return map(call => call)
   return map(call => {
     const context = call.context as C // by the `input` of the same dialect
     return extend(call, {
-      fit: (request: unknown, route: Route) =>
-        // The request of this call, perhaps with other limits.
-        fit(request as ChatInput, { route, provider: providers.get(route.providerId)?.traits ?? {}, model: models.find(route.modelId) }, context)
+      fit: (given: unknown, route: Route): FittedRequest => {
+        const request = given as ChatInput // of this call, perhaps with other limits
+        const provider = providers.get(route.providerId)
+        const target = { route, provider: provider?.traits ?? {}, model: models.find(route.modelId) }
+        if (direct !== undefined && isDirect(provider, shared, capability)) {
+          return { request, direct: direct(extend(call, { request }), target, context) }
+        }
+        return { request: fit?.(request, target, context) ?? request }
+      }
     })
   })
 }

@@ -74,7 +74,7 @@ class Normaliser implements Transformer<ChatBatch, ChatBatch> {
 /** The common batch of a stream goes through as it is. */
 function isOnlyText (events: readonly ChatEvent[]): boolean {
   for (const event of events) {
-    if (event.type !== 'text-delta') return false
+    if (event.type !== 'text-delta' && event.type !== 'direct-frame') return false
   }
   return true
 }

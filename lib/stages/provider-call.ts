@@ -19,6 +19,7 @@ import { CallAttempts } from '../routing/call-attempts.ts'
 import { noteAttempt, type RouteRequest } from '../routing/route-attempt.ts'
 import { RouteHealth } from '../routing/route-health.ts'
 import type { Batch } from '../core/batch.ts'
+import type { FittedRequest } from '../core/direct-request.ts'
 import type { Route } from '../core/route.ts'
 import { extend, type RoutedCall } from '../core/call.ts'
 import type { Ask, Capability, EventOf, Provider, RequestOf } from '../providers/provider.ts'
@@ -102,8 +103,8 @@ function mustReadToEnd<R> ({ key, providerKey }: RoutedCall<R>, { onDisconnect }
   return onDisconnect === 'drain' || (key.limits?.budget !== undefined && providerKey === undefined)
 }
 
-function fitted<R> ({ request, fit }: RoutedCall<R>, route: Route): R {
-  return fit === undefined ? request : fit(request, route) as R // it gives what it takes
+function fitted<R> ({ request, fit }: RoutedCall<R>, route: Route): FittedRequest<R> {
+  return fit === undefined ? { request } : fit(request, route) as FittedRequest<R> // it gives what it takes
 }
 
 /** Strings of such a body may be long. */
@@ -111,9 +112,9 @@ const largeBodyBytes = 1024 * 1024
 
 /** Merges the route's settings into the request, which wins. */
 function adapterInput<R extends { readonly stream?: boolean | undefined }> (call: RoutedCall<R>, route: Route, { quirks }: Provider): Ask<R> {
-  const given = fitted(call, route)
+  const { request: given, direct } = fitted(call, route)
   const { bodyBytes } = call.record
   const request = route.settings === undefined ? given : { ...route.settings, ...given }
-  const ask = { request, route, quirks, streamed: request.stream === true }
+  const ask = { request, route, quirks, streamed: request.stream === true, ...direct !== undefined && { direct } }
   return bodyBytes < largeBodyBytes ? ask : { ...ask, isLarge: true }
 }

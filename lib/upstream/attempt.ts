@@ -9,7 +9,7 @@ import { ProviderFailure, invalidResponse } from '../providers/provider-failure.
 import { rateLimitsIn } from '../providers/retry-after.ts'
 import { yieldFairly } from '../async/yield-fairly.ts'
 import { sseReader } from '../wire/sse.ts'
-import { readErrorBody } from './error-body.ts'
+import { readErrorAnswer } from './error-body.ts'
 import { bufferedAttempt, type OpenAttempt } from './open-attempt.ts'
 import { asInterrupted, parseResponseBytes, readOrRefuse } from './read-response.ts'
 import { StreamAttempt, type SlowStreamGuard } from './stream-attempt.ts'
@@ -67,8 +67,11 @@ export async function openAttempt<R, E extends { readonly type: string }> (
   const upstreamId = headers['x-request-id'] ?? headers['request-id']
   if (typeof upstreamId === 'string') record.upstreamRequestId = upstreamId
 
+  // The caller's own key has limits of its own, which those of the gateway do not describe.
+  if (call.providerKey !== undefined && ask.direct !== undefined) record.upstreamLimits = headersStarting('anthropic-ratelimit-', headers)
+
   if (status < 200 || status > 299) {
-    const failure = adapter.error({ status, headers, body: await readErrorBody(response) }, ask)
+    const failure = adapter.error({ status, headers, ...await readErrorAnswer(response) }, ask)
     throw new ProviderFailure({ ...failure, rateLimits: rateLimitsIn(headers) })
   }
   try {
@@ -91,7 +94,7 @@ function openBody<E extends { readonly type: string }> (
       }
       record.answerBytes = bytes.length
       const parsed = parseResponseBytes(bytes)
-      const opened = (value: unknown): OpenAttempt<E> => bufferedAttempt(readOrRefuse(() => reader.read(value)))
+      const opened = (value: unknown): OpenAttempt<E> => bufferedAttempt(readOrRefuse(() => reader.read(value, bytes)))
       return parsed instanceof Promise ? parsed.then(opened) : opened(parsed)
     })
     case 'text': return body.buffer(answerBytes).then(bytes => bufferedAttempt(readOrRefuse(() => reader.read(bytes.toString()))))
@@ -169,6 +172,11 @@ const streamBytes = 64 * 1024
 function isAccepted (error: unknown, streamed: boolean): error is GatewayError {
   if (!(error instanceof GatewayError)) return false
   return error.code === 'upstream_invalid_response' || error.code === 'upstream_too_slow' || (!streamed && error.code === 'upstream_stream_interrupted')
+}
+
+function headersStarting (prefix: string, headers: UpstreamResponse['headers']): Record<string, string> {
+  return Object.fromEntries(Object.entries(headers).flatMap(([name, value]) =>
+    name.startsWith(prefix) && typeof value === 'string' ? [[name, value]] : []))
 }
 
 function looksLikeStream (bytes: Buffer): boolean {

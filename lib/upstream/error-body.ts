@@ -8,12 +8,19 @@ const maxWaitMs = 3000
  * Reads the body of an error response: parsed JSON, else text, empty for a page of HTML and for what is
  * cut off. Of a body that does not end, what came within three seconds counts.
  */
-export async function readErrorBody ({ body }: UpstreamResponse, waitMs = maxWaitMs): Promise<unknown> {
+export async function readErrorBody (response: UpstreamResponse, waitMs = maxWaitMs): Promise<unknown> {
+  return (await readErrorAnswer(response, waitMs)).body
+}
+
+/** Reads an error response as `readErrorBody` does; `text` is that of JSON, as it came. */
+export async function readErrorAnswer (
+  { body }: UpstreamResponse, waitMs = maxWaitMs
+): Promise<{ readonly body: unknown, readonly text?: string }> {
   const { text, complete } = await readFor(body, waitMs)
   try {
-    return JSON.parse(text)
+    return { body: JSON.parse(text), text }
   } catch {
-    return complete && !text.trimStart().startsWith('<') ? text : ''
+    return { body: complete && !text.trimStart().startsWith('<') ? text : '' }
   }
 }
 

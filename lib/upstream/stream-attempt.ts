@@ -310,6 +310,6 @@ function tooSlow (): GatewayError {
 }
 
 /** Returns whether a caller could see the event; heads and empty deltas are not real. */
-function isReal (event: { readonly type: string, readonly text?: string } | undefined): boolean {
-  return event !== undefined && event.type !== 'response-start' && event.type !== 'extra' && event.text !== ''
+function isReal (event: { readonly type: string, readonly text?: string, readonly isHead?: boolean } | undefined): boolean {
+  return event !== undefined && event.type !== 'response-start' && event.type !== 'extra' && event.text !== '' && event.isHead !== true
 }

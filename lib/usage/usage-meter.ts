@@ -9,6 +9,8 @@ export interface MeteredEvent {
   readonly type: string
   readonly usage?: Usage
   readonly text?: string
+  /** The output in an event that is passed on unread. */
+  readonly characters?: number
   /** The images of an `image-answer`. */
   readonly data?: readonly unknown[]
   /** The provider's words about images. */

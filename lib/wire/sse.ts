@@ -88,6 +88,12 @@ export function splitFrames (text: string): string[] {
   return text.split('\n\n').slice(0, -1).map(frame => `${frame}\n\n`)
 }
 
+/** Returns one message with data of any number of lines, named or not. */
+export function sseFrame (event: string | undefined, data: string): string {
+  const lines = data.includes('\n') ? data.replaceAll('\n', '\ndata: ') : data
+  return event === undefined ? sseData(lines) : sseEvent(event, lines)
+}
+
 /** Returns one named message; official clients throw on `error` and drop every other name. */
 export function sseEvent (event: string, data: string): string {
   return `event: ${event}\ndata: ${data}\n\n`

@@ -8,6 +8,7 @@ import type { Capability } from '../../lib/providers/provider.ts'
 
 const capabilities: Readonly<Record<Capability, string>> = {
   chat: 'Chat',
+  tokenCount: 'Token counts',
   deferred: 'Deferred chat',
   embeddings: 'Embeddings',
   images: 'Images',

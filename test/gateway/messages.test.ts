@@ -157,3 +157,191 @@ t.test('a request for no tokens is served at once', async t => {
   const answer = await api.post(path, { ...question, model: 'openai/gpt-5', max_tokens: 0 })
   t.match(await answer.json(), { content: [], stop_reason: 'max_tokens', usage: { output_tokens: 0 } })
 })
+
+/** Frames of Anthropic as they may come: with fields, events and blocks that are unknown here. */
+const vendorFrames = [
+  ['message_start', '{"type":"message_start", "message":{"id":"msg_vendor","type":"message","role":"assistant","model":"claude-x","content":[],"stop_reason":null,"stop_sequence":null,"usage":{"input_tokens":12,"output_tokens":1,"new":1.0}}}'],
+  ['ping', '{"type": "ping"}'],
+  ['content_block_start', '{"type":"content_block_start","index":0,"content_block":{"type":"from_the_future","x":{"y":[1.50]}}}'],
+  ['content_block_stop', '{"type":"content_block_stop","index":0}'],
+  ['content_block_start', '{"type":"content_block_start","index":1,"content_block":{"type":"text","text":""}}'],
+  ['content_block_delta', '{"type":"content_block_delta","index":1,"delta":{"type":"text_delta","text":"h\\u00e9llo"}}'],
+  ['content_block_delta', '{"type":"content_block_delta","index":1,"delta":{"type":"citations_delta","citation":{"z":1}}}'],
+  ['content_block_stop', '{"type":"content_block_stop","index":1}'],
+  ['tomorrow', '{"type":"tomorrow","a":"ä"}'],
+  ['message_delta', '{"type":"message_delta","delta":{"stop_reason":"pause_turn","stop_sequence":null},"usage":{"output_tokens":7,"server_tool_use":{"web_search_requests":1}}}'],
+  ['message_stop', '{"type":"message_stop"}']
+] as const
+const vendorStream = vendorFrames.map(([name, data]) => `event: ${name}\ndata: ${data}\n\n`)
+const vendorAnswer = '{"model":"claude-x","id":"msg_vendor","type":"message","role":"assistant","content":[{"type":"from_the_future","x":1.0},{"type":"text","text":"ok"}],"stop_reason":"end_turn","stop_sequence":null,"usage":{"input_tokens":12,"output_tokens":7,"service_tier":"standard"},"container":null}'
+const asJson = { 'content-type': 'application/json' }
+const asStream = { 'content-type': 'text/event-stream' }
+const claude = 'anthropic/claude-sonnet-4-5'
+
+async function anthropic (t: Test, script: Script | ((request: { readonly path: string }) => Script), parts: Partial<Settings> = {}, keys: Parameters<typeof testGateway>[2] = {}): Promise<{ upstream: FakeUpstream, api: TestGateway }> {
+  const upstream = await fakeUpstream(script)
+  t.teardown(upstream.close)
+  const provider = { ...upstreamAt(upstream.url, 'anthropic', 'anthropic'), retries: 0 }
+  return { upstream, api: await testGateway(t, { providers: [provider], ...parts }, keys) }
+}
+
+t.test('to Anthropic the body goes as it came, but for the model', async t => {
+  const { upstream, api } = await anthropic(t, { headers: asJson, pieces: [vendorAnswer] })
+  const body = `{ "max_tokens" : 1e2,\n "2":{}, "1":[1.0, null], "model":"${claude}", "speed":null,
+    "messages":[{"role":"user","content":[{"type":"block_of_2030","b":1.50,"cache_control":{"ttl":"1h","type":"ephemeral"}},{"type":"text","text":"model \\"model\\":\\u00e9"}]},{"content":"x","role":"system"}],
+    "tools":[{"type":"web_search_20250305","name":"web_search","model":"m"}],"context_management":{"edits":[{"type":"compact_20260112"}]} }`
+  const answer = await api.post(`${path}?beta=true&x=1`, body, {
+    headers: { 'anthropic-version': '2026-10-21', 'anthropic-beta': 'a,b', 'anthropic-organization-id': 'o', 'x-app': 'cli', 'x-stainless-lang': 'js' }
+  })
+  t.equal(answer.status, 200, await answer.clone().text())
+  const { text, path: called, headers } = await upstream.request(0)
+  t.equal(text, body.replace(claude, 'claude-sonnet-4-5'))
+  t.equal(called, '/v1/messages?beta=true')
+  t.match(headers, { 'anthropic-version': '2026-10-21', 'anthropic-beta': 'a,b' })
+  for (const name of ['x-app', 'x-stainless-lang', 'anthropic-organization-id', 'authorization']) t.notOk(name in headers, name)
+  t.equal(await answer.text(), vendorAnswer.replace('claude-x', claude))
+})
+
+t.test('a body that could be read in two ways is not passed on as it is', async t => {
+  const { upstream, api } = await anthropic(t, { headers: asJson, pieces: [vendorAnswer] })
+  await api.post(path, `{"model":"claude-opus-4-1","max_tokens":9,"messages":[{"role":"user","content":"a","content":"b"}],"model":"${claude}"}`)
+  const { json } = await upstream.request(0)
+  t.same(json, { model: 'claude-sonnet-4-5', max_tokens: 9, messages: [{ role: 'user', content: 'b' }] })
+  t.notMatch((await upstream.request(0)).text, /opus|"a"/)
+})
+
+t.test('a stream of Anthropic comes as it is, wherever it is cut, but for the model', async t => {
+  const complete = vendorStream.join('')
+  const bytes = Buffer.from(complete)
+  for (const pieces of [vendorStream, [complete], Array.from({ length: Math.ceil(bytes.length / 7) }, (_, at) => bytes.subarray(at * 7, at * 7 + 7))]) {
+    const { api } = await anthropic(t, { headers: asStream, pieces })
+    const answer = await api.post(path, { ...question, model: claude, stream: true })
+    t.equal(await answer.text(), complete.replace('claude-x', claude))
+    await api.gateway.close()
+    t.match(api.lines.find(({ msg }) => msg === 'call'), { usage: { prompt: 12, completion: 7 } }, 'and its usage is recorded')
+  }
+})
+
+t.test('a stream of Anthropic that breaks off ends with an error of this dialect', async t => {
+  const rows: ReadonlyArray<readonly [string, Script, RegExp]> = [
+    ['cut', { headers: asStream, pieces: vendorStream.slice(0, 6), then: 'fin' }, /event: error\ndata: \{"type":"error","error":\{"type":"api_error"/],
+    ['ended', { headers: asStream, pieces: vendorStream.slice(0, 6) }, /event: error\ndata: \{"type":"error","error":\{"type":"api_error"/],
+    ['failed', { headers: asStream, pieces: [...vendorStream.slice(0, 6), 'event: error\ndata: {"type":"error", "error":{"type":"overloaded_error","message":"Overloaded"},"request_id":"req_9"}\n\n'] }, /event: error\ndata: \{"type":"error", "error":\{"type":"overloaded_error","message":"Overloaded"\},"request_id":"req_9"\}\n\n$/],
+    ['complete but for its last event', { headers: asStream, pieces: vendorStream.slice(0, -1) }, /event: message_stop\ndata: \{"type":"message_stop"\}\n\n$/]
+  ]
+  for (const [title, script, end] of rows) {
+    const { api } = await anthropic(t, script)
+    t.match(await (await api.post(path, { ...question, model: claude, stream: true })).text(), end, title)
+  }
+})
+
+t.test('the words of Anthropic\'s errors stay as they are: clients act on them', async t => {
+  const body = '{"type":"error", "error":{"type":"invalid_request_error","message":"messages.1.content.0: Invalid `signature` in `thinking` block"},"request_id":"req_1"}'
+  for (const [status, type] of [[400, 'invalid_request_error'], [404, 'not_found_error'], [413, 'request_too_large'], [429, 'rate_limit_error'], [529, 'overloaded_error'], [500, 'api_error']] as const) {
+    const text = body.replace('invalid_request_error', type)
+    for (const stream of [true, false]) {
+      const { api } = await anthropic(t, { status, headers: { ...asJson, 'request-id': 'req_1' }, pieces: [text] })
+      const answer = await api.post(path, { ...question, model: claude, stream })
+      t.equal(answer.status, status)
+      t.equal(await answer.text(), text)
+      t.equal(answer.headers.get('x-upstream-request-id'), 'req_1')
+      t.equal(answer.headers.get('request-id'), answer.headers.get('x-request-id'))
+    }
+  }
+  const { api } = await anthropic(t, { status: 401, headers: asJson, pieces: ['{"type":"error","error":{"type":"authentication_error","message":"invalid x-api-key"}}'] })
+  const refused = await api.post(path, { ...question, model: claude })
+  t.equal(refused.status, 502, 'but the gateway\'s own credential is its own business')
+  t.match(await refused.json(), { error: { type: 'api_error', details: { error_code: 'upstream_auth_failed' } } })
+})
+
+t.test('thinking of another provider does not go to Anthropic', async t => {
+  const { upstream, api } = await anthropic(t, { headers: asJson, pieces: [vendorAnswer] })
+  const thinking = (signature?: string): object => ({ type: 'thinking', thinking: 'hm', ...signature !== undefined && { signature } })
+  const said = { type: 'text', text: 'a' }
+  await api.post(path, {
+    ...question,
+    model: claude,
+    messages: [
+      { role: 'user', content: 'hi' }, { role: 'assistant', content: [thinking(''), thinking('hg1.e30'), said] }, { role: 'user', content: 'hi' },
+      { role: 'assistant', content: [thinking()] }, { role: 'assistant', content: [thinking('EqQB'), said] }, { role: 'user', content: 'go' }
+    ]
+  })
+  t.same((await sentTo(upstream))['messages'], [
+    { role: 'user', content: 'hi' }, { role: 'assistant', content: [said] }, { role: 'user', content: 'hi' }, { role: 'assistant', content: [thinking('EqQB'), said] }, { role: 'user', content: 'go' }
+  ])
+})
+
+t.test('what is stored in the provider\'s account is for keys that may, and for callers with their own', async t => {
+  const keys = { may: { id: 'may', name: 'may', providerObjects: true } }
+  const { upstream, api } = await anthropic(t, { headers: asJson, pieces: [vendorAnswer] }, {}, keys)
+  const file = { messages: [{ role: 'user', content: [{ type: 'tool_result', tool_use_id: 'a', content: [{ type: 'document', source: { type: 'file', file_id: 'file_1' } }] }] }] }
+  const rows: ReadonlyArray<readonly [string, object, number]> = [
+    ['file_id', file, 403],
+    ['container', { container: 'c1' }, 403],
+    ['thread', { thread: { type: 'create' } }, 400],
+    ['no file', { messages: [{ role: 'user', content: 'what is a file_id?' }], tools: [{ name: 't', input_schema: { type: 'object', properties: { file_id: {} } } }] }, 200]
+  ]
+  for (const [title, more, status] of rows) {
+    const body = { ...question, model: claude, ...more }
+    const sent = upstream.requests.length
+    t.equal((await api.post(path, body)).status, status, title)
+    t.equal(upstream.requests.length - sent, status === 200 ? 1 : 0, title)
+    t.equal((await api.post(path, body, { headers: { authorization: 'Bearer may' } })).status, 200, `${title}, for a key that may`)
+    t.equal((await api.post(path, body, { headers: { 'x-provider-key': 'sk-mine' } })).status, 200, `${title}, for a caller with an account`)
+  }
+})
+
+t.test('keys that are limited to some models and servers are, also in what only Anthropic reads', async t => {
+  const keys = { some: { id: 'some', name: 'some', models: [claude], mcpServers: ['a/b'] } }
+  const { api } = await anthropic(t, { headers: asJson, pieces: [vendorAnswer] }, {}, keys)
+  const ask = async (more: object): Promise<number> => (await api.post(path, { ...question, model: claude, ...more }, { headers: { authorization: 'Bearer some' } })).status
+  t.equal(await ask({}), 200)
+  t.equal(await ask({ fallbacks: [{ model: 'claude-opus-4-1' }] }), 403)
+  t.equal(await ask({ tools: [{ type: 'advisor_20260301', name: 'advisor', model: 'claude-opus-4-1' }] }), 403)
+  t.equal(await ask({ fallbacks: [{ model: 'claude-sonnet-4-5' }] }), 200)
+  t.equal(await ask({ mcp_servers: [{ type: 'url', url: 'https://mcp.example' }] }), 403)
+})
+
+t.test('Anthropic counts its own tokens, and warms its own cache', async t => {
+  const { upstream, api } = await anthropic(t, request => ({ headers: asJson, pieces: [request.path.includes('count_tokens') ? '{"input_tokens":2095}' : vendorAnswer] }))
+  const body = `{"model":"${claude}","messages":[{"role":"user","content":"hi"}],"x":1.0}`
+  const answers = await Promise.all(Array.from({ length: 25 }, async () => await api.post(`${path}/count_tokens?beta=true`, body)))
+  for (const answer of answers) {
+    t.same(await answer.json(), { input_tokens: 2095 })
+    t.equal(answer.headers.get('x-headgate-token-count'), 'provider')
+  }
+  const { path: called, text } = await upstream.request(0)
+  t.equal(called, '/v1/messages/count_tokens?beta=true')
+  t.equal(text, body.replace(claude, 'claude-sonnet-4-5'))
+  t.equal((await api.post(path, { ...question, model: claude, max_tokens: 0 })).status, 200)
+  t.match(await sentTo(upstream), { max_tokens: 0 })
+})
+
+t.test('a fallback crosses dialects in both directions', async t => {
+  const other = await fakeUpstream({ pieces: [chatAnswer('from the other')] })
+  t.teardown(other.close)
+  const upstream = await fakeUpstream({ status: 529, headers: asJson, pieces: ['{"type":"error","error":{"type":"overloaded_error","message":"Overloaded"}}'] })
+  t.teardown(upstream.close)
+  const providers = [{ ...upstreamAt(upstream.url, 'anthropic', 'anthropic'), retries: 0 }, { ...upstreamAt(other.url, 'openai', 'openai'), retries: 0 }]
+  const api = await testGateway(t, { providers, routes: [{ name: 'both', models: [claude, 'openai/gpt-5'] }] })
+  const answer = await api.post(path, { ...question, model: 'both' })
+  t.match(await answer.json(), { type: 'message', model: 'openai/gpt-5', content: [{ type: 'text', text: 'from the other' }] })
+
+  const down = await fakeUpstream({ status: 500, pieces: ['{}'] })
+  t.teardown(down.close)
+  const up = await fakeUpstream({ headers: asStream, pieces: vendorStream })
+  t.teardown(up.close)
+  const back = await testGateway(t, {
+    providers: [{ ...upstreamAt(down.url, 'openai', 'openai'), retries: 0 }, upstreamAt(up.url, 'anthropic', 'anthropic')],
+    routes: [{ name: 'both', models: ['openai/gpt-5', claude] }]
+  })
+  t.equal(await (await back.post(path, { ...question, model: 'both', stream: true })).text(), vendorStream.join('').replace('claude-x', claude))
+})
+
+t.test('with the caller\'s own key, the limits are those of the caller\'s account', async t => {
+  const { api } = await anthropic(t, { headers: { ...asJson, 'anthropic-ratelimit-unified-status': 'allowed', 'anthropic-ratelimit-requests-limit': '50' }, pieces: [vendorAnswer] })
+  const own = await api.post(path, { ...question, model: claude }, { headers: { 'x-provider-key': 'sk-mine' } })
+  t.equal(own.headers.get('anthropic-ratelimit-unified-status'), 'allowed')
+  t.equal(own.headers.get('anthropic-ratelimit-requests-limit'), '50')
+  t.equal((await api.post(path, { ...question, model: claude })).headers.get('anthropic-ratelimit-unified-status'), null)
+})

@@ -43,6 +43,7 @@ function script ({ path, json, method, text }: SeenRequest): Script {
       text: 'hi', logprobs: [{ token: 'hi', logprob: -0.1, bytes: [104, 105] }],
       usage: { type: 'tokens', input_tokens: 1, input_token_details: { text_tokens: 0, audio_tokens: 1 }, output_tokens: 1, total_tokens: 2 }
     })] }
+    case '/v1/messages/count_tokens': return { pieces: ['{"input_tokens":7}'] }
     default: return { status: 404, pieces: ['{"error":{"message":"no such path","type":"invalid_request_error"}}'] }
   }
 }
@@ -122,7 +123,7 @@ async function start (t: Test): Promise<Place> {
   const api = await testGateway(t, {
     providers: [
       { ...providerSettings('sandbox', 'sandbox'), options: { words_per_second: 0 } },
-      upstreamAt(upstream.url), upstreamAt(upstream.url, 'xai', 'xai'), upstreamAt(upstream.url, 'mistral', 'mistral')
+      upstreamAt(upstream.url), upstreamAt(upstream.url, 'xai', 'xai'), upstreamAt(upstream.url, 'mistral', 'mistral'), { ...upstreamAt(upstream.url, 'anthropic', 'anthropic'), retries: 0 }
     ],
     tools: { ...settings().tools, connectMs: 10_000, callMs: 10_000, loopMs: 20_000, allowedHosts: ['127.0.0.1'] },
     deferred: { forAllProviders: true, keepMs: 86_400_000, maxPending: 10, maxBytesPerKey: 1_000_000 }
@@ -244,8 +245,13 @@ t.test('deferred completions', async t => {
   t.equal(await retrieve('unknown', 'delete'), 404)
 })
 
-t.test('messages', async () => {
-  await post('/v1/messages/count_tokens', { model: 'sandbox/echo', messages: [{ role: 'user', content: 'hi' }] })
+t.test('messages', async t => {
+  const counted = async (model: string, headers: Record<string, string> = {}): Promise<number> =>
+    (await post('/v1/messages/count_tokens', { model, messages: [{ role: 'user', content: 'hi' }] }, { headers })).status
+  t.equal(await counted('sandbox/echo'), 200)
+  t.equal(await counted('anthropic/claude-sonnet-4-5'), 200, 'by the provider')
+  for (const [theirs, ours] of [[429, 429], [401, 502], [504, 504], [503, 503]] as const) t.equal(await counted(`anthropic/fails-${theirs}`), ours)
+  t.equal(await counted('anthropic/fails-402', { 'x-provider-key': 'mine' }), 402)
   const messages = [{ role: 'user', content: 'use get with {"a":1}' }]
   const tools = [{ name: 'get', input_schema: { type: 'object', properties: {} } }]
   for (const model of ['sandbox/thinker', 'openai/gpt-4o']) {

@@ -21,7 +21,7 @@ t.test('the request is fitted when a route is tried, with the facts of its provi
   const [fitted] = await collect(fitRoutes<string>(services, { fit })(once(call)))
   t.same(seen, [], 'not before a route is tried')
   const chosen = { providerId: 'openai', model: 'gpt-5', modelId: 'openai/gpt-5' }
-  t.same(fitted?.fit?.({ ...request, n: 2 }, chosen), { ...request, n: 2, max_completion_tokens: 7 }, 'the request of that moment')
+  t.same(fitted?.fit?.({ ...request, n: 2 }, chosen), { request: { ...request, n: 2, max_completion_tokens: 7 } }, 'the request of that moment')
   t.match(seen, [[{ route: chosen, provider: traits, model: { id: 'openai/gpt-5' } }, 'as the caller wrote it']])
 })
 

@@ -25,9 +25,11 @@ export function responsesCall (request: Partial<ResponsesRequest>): DialectCall<
 /** Returns the start of the answer to a request. */
 export function responsesStart (request: Partial<ResponsesRequest> = {}): AnswerStart<ResponsesContext> {
   const call = responsesCall(request)
+  const route = { providerId: 'openai', model: 'gpt-5', modelId: 'openai/gpt-5' }
   return {
     head: { type: 'response-start', id: 'chatcmpl-1', model: 'openai/gpt-5', createdSeconds: 1763686800 },
-    call: { ...call, routes: [{ providerId: 'openai', model: 'gpt-5', modelId: 'openai/gpt-5' }] },
+    call: { ...call, routes: [route] },
+    route,
     context: call.context
   }
 }

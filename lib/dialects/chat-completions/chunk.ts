@@ -83,6 +83,8 @@ export class ChunkBuilder {
         return []
       case 'response-start':
       case 'tool-call-end':
+      case 'direct-frame':
+      case 'direct-answer':
         return []
     }
   }

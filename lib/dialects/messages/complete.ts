@@ -1,8 +1,18 @@
+import { PrintedJson } from '../../core/reply.ts'
 import { objectOf } from '../../json/guards.ts'
+import { withModel } from './direct-frames.ts'
 import { StreamEvents } from './stream-events.ts'
 import type { AnswerBlock, MessagesAnswer, MessagesStreamEvent } from '../../../schemas/messages-answer.ts'
 import type { AnswerStart, ChatBatch } from '../dialect.ts'
 import type { MessagesContext } from './input.ts'
+
+/** Returns the message of all batches of one answer: that of a provider of this dialect as it came. */
+export function messageReply (start: AnswerStart<MessagesContext>, batches: readonly ChatBatch[]): MessagesAnswer | PrintedJson {
+  for (const { events } of batches) {
+    for (const event of events) if (event.type === 'direct-answer') return new PrintedJson(withModel(event.json, start.head.model))
+  }
+  return toMessage(start, batches)
+}
 
 /** Makes the message of all batches of one answer, by folding the stream that they would have been. */
 export function toMessage (start: AnswerStart<MessagesContext>, batches: readonly ChatBatch[]): MessagesAnswer {

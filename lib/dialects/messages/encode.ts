@@ -1,7 +1,8 @@
 /** Chat events to the frames of a stream of this dialect: every frame has a name, and nothing follows the last. */
 
-import { sseEvent } from '../../wire/sse.ts'
-import { errorBody } from './errors.ts'
+import { sseEvent, sseFrame } from '../../wire/sse.ts'
+import { DirectFrames } from './direct-frames.ts'
+import { errorText } from './errors.ts'
 import { StreamEvents } from './stream-events.ts'
 import type { Call } from '../../core/call.ts'
 import type { GatewayError } from '../../core/errors.ts'
@@ -13,7 +14,38 @@ import type { MessagesContext } from './input.ts'
 
 /** Returns the printer of a streamed message. */
 export function encodeMessage (start: AnswerStart<MessagesContext>): FramePrinter<ChatEvent> {
-  return new Printer(start)
+  return start.context.direct.routes.has(start.route) ? new DirectPrinter(start) : new Printer(start)
+}
+
+/** Passes the frames of a provider on; an answer that turned out to have none is printed as any other. */
+class DirectPrinter implements FramePrinter<ChatEvent> {
+  readonly #frames: DirectFrames
+  readonly #start: AnswerStart<MessagesContext>
+  #translated: Printer | undefined
+
+  constructor (start: AnswerStart<MessagesContext>) {
+    this.#start = start
+    this.#frames = new DirectFrames(start.head.model)
+  }
+
+  print (events: readonly ChatEvent[]): string {
+    // Until a first event, which of both it is cannot be known.
+    if (this.#translated === undefined && !this.#frames.begun && events.every(({ type }) => type === 'response-start')) return ''
+    if (!this.#frames.begun && !events.some(({ type }) => type === 'direct-frame')) this.#translated ??= new Printer(this.#start)
+    return this.#translated?.print(events) ?? this.#frames.print(events)
+  }
+
+  end (): string {
+    return this.#translated?.end() ?? this.#frames.end()
+  }
+
+  fail (failure: GatewayError, call: Call): string {
+    return sseFrame('error', errorText(failure, call))
+  }
+
+  keepAlive (): string {
+    return ping
+  }
 }
 
 class Printer implements FramePrinter<ChatEvent> {
@@ -47,7 +79,7 @@ class Printer implements FramePrinter<ChatEvent> {
   }
 
   fail (failure: GatewayError, call: Call): string {
-    return sseEvent('error', JSON.stringify(errorBody(failure, call)))
+    return sseFrame('error', errorText(failure, call))
   }
 
   /** Clients count from the last event on, and comments are none. */

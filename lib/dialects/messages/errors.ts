@@ -4,6 +4,7 @@ import { jsonHeaders } from '../../core/reply.ts'
 import { ValidationError, type ErrorCode, type GatewayError } from '../../core/errors.ts'
 import { rateLimitHeaders } from './rate-limits.ts'
 import type { Call } from '../../core/call.ts'
+import type { OriginalError } from '../../core/direct-request.ts'
 import type { MessagesErrorBody, MessagesErrorType } from '../../../schemas/messages-answer.ts'
 import type { ErrorFormat } from '../dialect.ts'
 
@@ -12,7 +13,7 @@ const maxRetryAfterSeconds = 60
 
 /** Writes an error as status, headers and body. */
 export const messagesErrors: ErrorFormat = (failure, call) => ({
-  status: statusOf(failure),
+  status: originalOf(failure)?.status ?? statusOf(failure),
   headers: {
     ...jsonHeaders,
     'request-id': call.id,
@@ -20,10 +21,19 @@ export const messagesErrors: ErrorFormat = (failure, call) => ({
     ...rateLimitHeaders(call.record.limitHeaders),
     ...retryHeaders(failure)
   },
-  body: JSON.stringify(errorBody(failure, call))
+  body: errorText(failure, call)
 })
 
-/** Returns the body of an error, which is also the event that ends a stream. */
+/** Returns the body of an error as JSON: that of a provider of this dialect in its own words, by which clients go on. */
+export function errorText (failure: GatewayError, call: Call): string {
+  return originalOf(failure)?.body ?? JSON.stringify(errorBody(failure, call))
+}
+
+function originalOf ({ original }: GatewayError): OriginalError | undefined {
+  return original?.dialect === 'messages' ? original : undefined
+}
+
+/** Returns the body of an error that the gateway found. */
 export function errorBody (failure: GatewayError, call: Call): MessagesErrorBody {
   return {
     type: 'error',

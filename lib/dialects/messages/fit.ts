@@ -18,6 +18,7 @@ const usualMaxStops = 4
 /** @throws GatewayError `unsupported_parameter` for what this provider cannot do */
 export function fitRequest (request: ChatInput, { route, provider, model }: FitTarget, { untranslatable }: MessagesContext): ChatInput {
   if (untranslatable !== undefined) throw untranslatable
+  if (request.max_completion_tokens === 0) throw new GatewayError('unsupported_parameter', { message: 'max_tokens: this model has no cache to warm. Ask for at least one token.', param: 'max_tokens' })
   checkPrefill(request, provider)
   const fitted: Mutable<ChatInput> = { ...request }
   const limit = model?.capabilities['output_token_limit']

@@ -1,7 +1,8 @@
 /** Anthropic's Messages API as a dialect of callers. */
 
 import { MessagesRequest } from '../../../schemas/messages-request.ts'
-import { toMessage } from './complete.ts'
+import { messageReply } from './complete.ts'
+import { directRequest, directScope } from './direct.ts'
 import { emptyMessage } from './empty-message.ts'
 import { encodeMessage } from './encode.ts'
 import { messagesErrors } from './errors.ts'
@@ -17,10 +18,13 @@ export const messages: Dialect<typeof MessagesRequest, MessagesContext> = {
   input: messagesInput,
   fit: fitRequest,
   empty: emptyMessage,
+  shared: 'messages',
+  direct: directRequest,
+  directScope,
   encode: encodeMessage,
-  complete: toMessage,
+  complete: messageReply,
   errors: messagesErrors,
-  headers: ({ id, record }) => ({ 'request-id': id, ...rateLimitHeaders(record.limitHeaders) }),
+  headers: ({ id, record }) => ({ 'request-id': id, ...rateLimitHeaders(record.limitHeaders), ...record.upstreamLimits }),
   startsWithUsage: true,
   eitherKey: true
 }

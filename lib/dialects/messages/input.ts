@@ -9,6 +9,7 @@ import { isStrict } from './strict-schema.ts'
 import { thinkingOf } from './thinking.ts'
 import { toolChoiceOf, toolsOf } from './tools.ts'
 import type { ChatInput } from '../../chat/input.ts'
+import type { Route } from '../../core/route.ts'
 import type { CountTokensRequest, MessagesRequest } from '../../../schemas/messages-request.ts'
 import type { DialectCall } from '../dialect.ts'
 
@@ -22,17 +23,19 @@ export interface MessagesContext {
   readonly toolNames: ReadonlyMap<string, string>
   /** Set when only Anthropic can answer: the reason why the others cannot. */
   readonly untranslatable: GatewayError | undefined
+  /** The routes that got the caller's own words. */
+  readonly direct: { readonly routes: Set<Route> }
 }
 
 /**
  * Gives a call of the Messages API its conversation. What only Anthropic understands is left out, or noted as
  * untranslatable where an answer without it would mislead.
  *
- * @throws GatewayError `invalid_value` for a `thread`: conversations are not kept
+ * @throws GatewayError `unsupported_parameter` for a `thread` of the provider's account that the key may not use
  */
 export function messagesInput (call: ValidCall<MessagesRequest>): DialectCall<MessagesContext> {
   const { request } = call
-  const { base, context } = promptOf(request)
+  const { base, context } = promptOf(call)
   const { max_tokens: maxTokens, stream, stop_sequences: stop, temperature, top_p: topP, top_k: topK, metadata, service_tier: tier } = request
   const userId = metadata?.user_id ?? ''
   return extend(call, {
@@ -55,20 +58,20 @@ export function messagesInput (call: ValidCall<MessagesRequest>): DialectCall<Me
 
 /** Gives a request for a token count its conversation. */
 export function countTokensInput (call: ValidCall<CountTokensRequest>): DialectCall<MessagesContext> {
-  const { base, context } = promptOf(call.request)
+  const { base, context } = promptOf(call)
   return extend(call, { context, request: base })
 }
 
-function promptOf (request: CountTokensRequest): { readonly base: ChatInput, readonly context: MessagesContext } {
-  refuseThread(request)
-  let untranslatable = vendorOnly(request)
+function promptOf (call: ValidCall<CountTokensRequest>): { readonly base: ChatInput, readonly context: MessagesContext } {
+  const { request } = call
+  let untranslatable = threadRefusal(call) ?? vendorOnly(request)
   const refuse = (error: GatewayError): void => { untranslatable ??= error }
   const messages = conversationOf(request.system, request.messages, refuse)
   const { tools, names } = toolsOf(request.tools, foundTools(request.messages), refuse)
   const { choice, parallel } = toolChoiceOf(request.tool_choice)
   const { thinking, output_config: output } = request
   return {
-    context: { request, hidesThinking: thinking?.display === 'omitted', toolNames: names, untranslatable },
+    context: { request, hidesThinking: thinking?.display === 'omitted', toolNames: names, untranslatable, direct: { routes: new Set() } },
     base: {
       model: request.model,
       messages,
@@ -81,15 +84,22 @@ function promptOf (request: CountTokensRequest): { readonly base: ChatInput, rea
   }
 }
 
-/** Clients repeat the request without a thread when they read this code; any other refusal ends them. */
-function refuseThread ({ thread }: CountTokensRequest): void {
-  if (thread === undefined) return
-  throw new GatewayError('unsupported_parameter', {
+/**
+ * Clients repeat the request without a thread when they read this code; any other refusal ends them. A thread continues
+ * any conversation of the account it is in, so it takes an account of the caller's own, or a key that may.
+ *
+ * @returns the refusal of providers that have no threads
+ */
+function threadRefusal ({ request: { thread }, key, headers }: ValidCall<CountTokensRequest>): GatewayError | undefined {
+  if (thread === undefined) return undefined
+  const refusal = new GatewayError('unsupported_parameter', {
     message: 'thread: conversations are not kept here. Send all messages.',
     param: 'thread',
     shownCode: 'thread_unsupported_request',
     fault: 'caller'
   })
+  if (key.providerObjects !== true && headers['x-provider-key'] === undefined) throw refusal
+  return refusal
 }
 
 function vendorOnly ({ mcp_servers: servers = [], context_management: management }: CountTokensRequest): GatewayError | undefined {

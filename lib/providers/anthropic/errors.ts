@@ -34,6 +34,20 @@ export function inBandError (body: object): Failure {
   return classify({ status: statuses.get(said.type ?? '') ?? 500, ...said }, undefined)
 }
 
+/**
+ * Keeps a failure's own words with it, where they are an error of this API.
+ *
+ * @param status absent for an error inside a response
+ * @param text JSON, as it came
+ */
+export function directError (failure: Failure, status: number | undefined, text: string | undefined): Failure {
+  if (text === undefined) return failure
+  const { type, error } = objectOf(JSON.parse(text)) ?? {}
+  const ofType = nonEmptyText(objectOf(error)?.['type'])
+  if (type !== 'error' || ofType === undefined) return failure
+  return { ...failure, original: { dialect: 'messages', status: status ?? statuses.get(ofType) ?? 500, body: text } }
+}
+
 interface Said {
   readonly status: number
   readonly type: string | undefined

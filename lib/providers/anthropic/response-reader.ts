@@ -29,6 +29,7 @@ export class ResponseReader {
   #calls = 0
   #textLength = 0
   #finish: FinishReason | undefined
+  #stopSequence: string | undefined
 
   /** @param legacy the caller offered deprecated functions: one call, in the deprecated form */
   constructor (legacy: boolean) {
@@ -127,9 +128,10 @@ export class ResponseReader {
   }
 
   /** Notes why the answer ends; a later reason replaces an earlier one, none changes nothing. */
-  finish ({ stop_reason: reason, stop_details: details }: WireAnswer, events: ChatEvent[]): void {
+  finish ({ stop_reason: reason, stop_sequence: sequence, stop_details: details }: WireAnswer, events: ChatEvent[]): void {
     if (nonEmptyText(reason) === undefined) return
     this.#finish = finishReasonOf(reason)
+    this.#stopSequence = reason === 'stop_sequence' ? nonEmptyText(sequence) : undefined
     const explanation = reason === 'refusal' ? nonEmptyText(objectOf(details)?.['explanation']) : undefined
     if (explanation !== undefined) events.push({ type: 'refusal-delta', choice, text: explanation })
   }
@@ -139,7 +141,12 @@ export class ResponseReader {
     for (const index of this.#blocks.keys()) this.endBlock(index, events)
     const reason = this.#finish ?? (this.#calls > 0 ? 'tool_calls' : 'stop')
     const legacyCall = reason === 'tool_calls' && this.#kind === 'legacy'
-    events.push({ type: 'choice-end', choice, reason: legacyCall ? 'function_call' : reason })
+    events.push({
+      type: 'choice-end',
+      choice,
+      reason: legacyCall ? 'function_call' : reason,
+      ...this.#stopSequence !== undefined && { stopSequence: this.#stopSequence }
+    })
     const usage = this.usage.total()
     if (usage !== undefined) events.push({ type: 'usage', usage })
   }

@@ -97,6 +97,7 @@ export interface WireAnswer {
   type?: unknown
   content?: unknown
   stop_reason?: unknown
+  stop_sequence?: unknown
   stop_details?: unknown
   usage?: unknown
 }

@@ -35,13 +35,14 @@ const deltaFields = new Set([
 /** Names of the caller's contract: others, such as `on_demand`, are left out. */
 
 /** The fields of a request that its response is read by. */
-export type ResponseRequest = Pick<ChatInput, 'n' | 'tools' | 'functions'>
+export type ResponseRequest = Pick<ChatInput, 'n' | 'tools' | 'functions' | 'stop'>
 
 interface Choice {
   /** Ours: from 0, below the number of choices that were requested. */
   readonly index: number
   readonly toolCalls: ToolCalls
   finish: FinishReason | undefined
+  stopSequence: string | undefined
   legacyName: string | undefined
   legacyCall: boolean
 }
@@ -49,6 +50,7 @@ interface Choice {
 export class ResponseReader {
   readonly #maxChoices: number
   readonly #legacy: boolean
+  readonly #stops: ReadonlySet<unknown>
   /** By the server's index. */
   readonly #choices = new Map<number, Choice>()
   readonly #seen = new Map<string, string>()
@@ -58,6 +60,7 @@ export class ResponseReader {
   constructor (request: ResponseRequest) {
     this.#maxChoices = request.n ?? 1
     this.#legacy = offersFunctionsOnly(request)
+    this.#stops = new Set([request.stop ?? []].flat())
   }
 
   /** True when every choice that began has its finish reason, and at least one began. */
@@ -87,7 +90,8 @@ export class ResponseReader {
   end (events: ChatEvent[]): void {
     for (const choice of this.#choices.values()) {
       choice.toolCalls.end(events)
-      events.push({ type: 'choice-end', choice: choice.index, reason: finalReason(choice) })
+      const { index, stopSequence } = choice
+      events.push({ type: 'choice-end', choice: index, reason: finalReason(choice), ...stopSequence !== undefined && { stopSequence } })
     }
     if (this.#usage !== undefined) events.push({ type: 'usage', usage: this.#usage })
   }
@@ -146,6 +150,8 @@ export class ResponseReader {
     const inChoice = this.#unknown(wire, choiceFields, `choice ${index}`)
     if (inChoice !== undefined) events.push({ type: 'extra', scope: 'choice', choice: index, fields: inChoice })
     choice.finish ??= finishReasonOf(wire.finish_reason)
+    // vLLM and SGLang say which stop sequence they met; the id of a token is none.
+    for (const met of [wire.stop_reason, wire.matched_stop]) if (this.#stops.has(met)) choice.stopSequence = String(met)
   }
 
   /** Returns the choice under the server's index; `undefined` for more of them than were requested. */
@@ -153,7 +159,7 @@ export class ResponseReader {
     const known = this.#choices.get(wireIndex)
     if (known !== undefined || this.#choices.size >= this.#maxChoices) return known
     const index = this.#freeIndex(wireIndex)
-    const choice: Choice = { index, toolCalls: new ToolCalls(index), finish: undefined, legacyName: undefined, legacyCall: false }
+    const choice: Choice = { index, toolCalls: new ToolCalls(index), finish: undefined, stopSequence: undefined, legacyName: undefined, legacyCall: false }
     this.#choices.set(wireIndex, choice)
     return choice
   }

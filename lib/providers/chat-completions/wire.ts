@@ -17,6 +17,8 @@ export interface WireAnswer {
 export interface WireChoice {
   index?: unknown
   finish_reason?: unknown
+  stop_reason?: unknown
+  matched_stop?: unknown
   logprobs?: unknown
   /** In a chunk. */
   delta?: unknown

@@ -9,7 +9,8 @@ const text = (text: string, choice = 0): ChatEvent => ({ type: 'text-delta', cho
 
 function printer (options?: NonNullable<ChatInput['stream_options']>) {
   const request: ChatInput = { model: 'm', messages: [], ...options !== undefined && { stream_options: options } }
-  return encodeChunks({ head, call: routedCall(request), context: undefined })
+  const call = routedCall(request)
+  return encodeChunks({ head, call, route: call.routes[0], context: undefined })
 }
 
 const frame = (choices: unknown[], more: object = {}): string =>

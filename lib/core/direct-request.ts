@@ -1,0 +1,35 @@
+/** The dialects that callers and providers both speak, so that requests and answers may pass as they are. */
+export type SharedDialect = 'messages' | 'responses'
+
+/** A request in the words of its caller, for a provider that reads the same ones. */
+export interface DirectRequest {
+  readonly dialect: SharedDialect
+  /** JSON, as it came but for the model and what the gateway has to limit. */
+  readonly body: string
+  /** Headers of the caller that the provider reads. */
+  readonly headers: Readonly<Record<string, string>>
+  /** The part of the caller's query that the provider reads, without the question mark; empty: none. */
+  readonly query: string
+}
+
+/** A request fitted to one route. */
+export interface FittedRequest<R = unknown> {
+  readonly request: R
+  /** Sent in place of the request where the provider of the route speaks the caller's dialect. */
+  readonly direct?: DirectRequest | undefined
+}
+
+/** An error in the words of a provider, for callers who speak its dialect: clients act on the wording. */
+export interface OriginalError {
+  readonly dialect: SharedDialect
+  readonly status: number
+  readonly body: string
+}
+
+/** Names things that a request in the words of its provider uses beside its model. */
+export interface DirectScope {
+  /** Names of models at the provider. */
+  readonly models: readonly string[]
+  /** True when the provider is to call tool servers by URL. */
+  readonly toolServers: boolean
+}

@@ -1,0 +1,133 @@
+/**
+ * Requests for providers that speak this dialect themselves: the caller's own text, with as little of it replaced as
+ * correctness allows. Anything printed anew could void a cached prompt, and unknown fields would be lost.
+ */
+
+import { GatewayError } from '../../core/errors.ts'
+import { isObject, objectsOf } from '../../json/guards.ts'
+import { countKeys, readObjectText, replaceFields, type ObjectText } from '../../json/object-text.ts'
+import { isSealed } from './signature.ts'
+import type { ChatInput } from '../../chat/input.ts'
+import type { RoutedCall } from '../../core/call.ts'
+import type { DirectRequest, DirectScope } from '../../core/direct-request.ts'
+import type { Route } from '../../core/route.ts'
+import type { CountTokensRequest, MessagesMessage, MessagesRequest } from '../../../schemas/messages-request.ts'
+import type { FitTarget } from '../dialect.ts'
+import type { MessagesContext } from './input.ts'
+
+/** @throws GatewayError `insufficient_permissions` for what this caller may not ask this provider */
+export function directRequest (call: RoutedCall<ChatInput>, { route }: Pick<FitTarget, 'route'>, context: MessagesContext): DirectRequest {
+  const { request, direct } = context
+  const text = call.bodyText?.() ?? JSON.stringify(request)
+  checkStoredObjects(call, request, text)
+  direct.routes.add(route)
+  return {
+    dialect: 'messages',
+    body: bodyOf(text, call.request, route, request),
+    headers: sentHeaders(call),
+    query: new URLSearchParams(call.query).get('beta') === 'true' ? 'beta=true' : ''
+  }
+}
+
+/** Returns the caller's text with what has to be replaced. */
+function bodyOf (text: string, { max_completion_tokens: limit }: ChatInput, { model, settings = {} }: Route, request: CountTokensRequest): string {
+  const values = new Map([['model', JSON.stringify(model)]])
+  if ('max_tokens' in request && limit !== undefined && limit < (request as MessagesRequest).max_tokens) values.set('max_tokens', String(limit))
+  for (const name of settingNames) if (settings[name] !== undefined && !(name in request)) values.set(name, JSON.stringify(settings[name]))
+  const messages = withoutForeignThinking(request.messages)
+  if (messages !== request.messages) values.set('messages', JSON.stringify(messages))
+  const outline = readObjectText(text)
+  // A field that comes twice would be one thing here and perhaps another at the provider.
+  if (outline !== undefined && outline.keys === countKeys(request) + nullFields(outline, request)) return replaceFields(text, outline, values)
+  const printed = JSON.stringify(request)
+  return replaceFields(printed, readObjectText(printed) ?? unreadable(), values)
+}
+
+/** Counts the fields that are absent from a checked request because they were null. */
+function nullFields ({ fields }: ObjectText, request: CountTokensRequest): number {
+  return fields.size - Object.keys(request).length
+}
+
+function unreadable (): never {
+  throw new TypeError('a printed request is an object')
+}
+
+/** Settings of a route that are fields of this API as well. */
+const settingNames = ['temperature', 'top_p', 'top_k', 'thinking'] as const
+
+/**
+ * Takes out thinking that this provider has not signed, of another one before a fallback: it would refuse all of the
+ * request. A message that has nothing else goes with it.
+ */
+function withoutForeignThinking (messages: readonly MessagesMessage[]): readonly MessagesMessage[] {
+  if (!messages.some(({ content }) => typeof content !== 'string' && content.some(isForeign))) return messages
+  return messages.flatMap(message => {
+    if (typeof message.content === 'string') return [message]
+    const content = message.content.filter(block => !isForeign(block))
+    return content.length === 0 && message.content.length > 0 ? [] : [{ ...message, content }]
+  })
+}
+
+function isForeign (block: Exclude<MessagesMessage['content'], string>[number]): boolean {
+  if (block.type !== 'thinking') return false
+  const { signature } = block
+  return typeof signature !== 'string' || signature === '' || isSealed(signature)
+}
+
+/** Headers by which a caller would choose among the accounts of the gateway's own credential. */
+const accountHeader = /^anthropic-(?:organization|workspace|dangerous)/
+
+function sentHeaders ({ headers, providerKey }: RoutedCall<ChatInput>): Record<string, string> {
+  const sent: Record<string, string> = {}
+  for (const [name, value] of Object.entries(headers)) {
+    if (!name.startsWith('anthropic-') || value === undefined || (providerKey === undefined && accountHeader.test(name))) continue
+    sent[name] = [value].flat().join(',')
+  }
+  return sent
+}
+
+/**
+ * Refuses what is stored in the provider's account: all keys of the gateway share it, so each could reach what belongs
+ * to another. A caller with an account of their own may do with it as they like.
+ */
+function checkStoredObjects ({ key, providerKey }: RoutedCall<ChatInput>, request: CountTokensRequest, text: string): void {
+  if (providerKey !== undefined || key.providerObjects === true) return
+  const { container } = request as MessagesRequest // absent from a count
+  if (container === undefined && !mayNameFiles(text) && request.thread === undefined) return
+  const param = request.thread !== undefined ? 'thread' : container !== undefined ? 'container' : namesFile(request) ? 'file_id' : undefined
+  if (param === undefined) return
+  throw new GatewayError('insufficient_permissions', {
+    message: `${param}: this API key may not use files, containers and threads of the gateway's account at the provider. ` +
+      'Send files in base64, or your own key in X-Provider-Key.',
+    param
+  })
+}
+
+/** A quick look before the search: keys may also be written with escapes. */
+function mayNameFiles (text: string): boolean {
+  return /file_id|\\u00/i.test(text)
+}
+
+function namesFile (request: CountTokensRequest): boolean {
+  const open: unknown[] = [request.messages, request.system, request.tools]
+  while (open.length > 0) {
+    const value = open.pop()
+    if (Array.isArray(value)) {
+      for (const item of value) open.push(item)
+    } else if (isObject(value)) {
+      if (value['file_id'] !== undefined) return true
+      // Arguments of tools and their schemas may name anything.
+      for (const [name, field] of Object.entries(value)) if (name !== 'input' && name !== 'input_schema') open.push(field)
+    }
+  }
+  return false
+}
+
+/** Returns the models of tools and fallbacks, and whether the provider's own connector to tool servers is used. */
+export function directScope ({ request }: MessagesContext): DirectScope {
+  const named: unknown[] = [Reflect.get(request, 'fallbacks'), request.tools] // of no schema here
+  return {
+    models: named.flatMap(list => objectsOf(list)).flatMap(({ model }) => typeof model === 'string' ? [model] : []),
+    toolServers: (request.mcp_servers?.length ?? 0) > 0
+  }
+}

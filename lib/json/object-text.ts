@@ -1,0 +1,137 @@
+/**
+ * The text of a JSON object taken apart without parsing its values, so that some of its fields can be replaced while all
+ * else stays as it was written: the order of keys, `1.0`, spaces, unknown fields.
+ */
+
+const quote = 0x22
+const comma = 0x2c
+const colon = 0x3a
+const openList = 0x5b
+const backslash = 0x5c
+const closeList = 0x5d
+const openObject = 0x7b
+const closeObject = 0x7d
+
+/** The place of a value in a text. */
+export interface TextRange {
+  readonly start: number
+  readonly end: number
+}
+
+export interface ObjectText {
+  /** The places of the values of its own fields. */
+  readonly fields: ReadonlyMap<string, TextRange>
+  /** The number of keys in all objects of the text. */
+  readonly keys: number
+}
+
+/**
+ * Finds the fields of an object.
+ *
+ * @param text JSON, by a parser that has read it before
+ * @returns `undefined` for what is no object, and for one that has a field twice
+ */
+export function readObjectText (text: string): ObjectText | undefined {
+  const fields = new Map<string, TextRange>()
+  let keys = 0
+  let depth = 0
+  let name: string | undefined
+  let start = 0
+  const endField = (end: number): boolean => {
+    if (name === undefined) return true
+    if (fields.has(name)) return false
+    fields.set(name, { start, end: withoutSpace(text, end) })
+    name = undefined
+    return true
+  }
+  const first = nextOf(text, 0)
+  if (text.charCodeAt(first) !== openObject) return undefined
+  for (let at = first; at < text.length; at++) {
+    switch (text.charCodeAt(at)) {
+      case quote: {
+        const end = endOfString(text, at)
+        const after = nextOf(text, end)
+        if (text.charCodeAt(after) === colon) {
+          keys++
+          if (depth === 1) {
+            name = keyOf(text.slice(at, end))
+            start = nextOf(text, after + 1)
+          }
+        }
+        at = end - 1
+        break
+      }
+      case openObject: case openList:
+        depth++
+        break
+      case closeObject: case closeList:
+        if (--depth === 0 && !endField(at)) return undefined
+        break
+      case comma:
+        if (depth === 1 && !endField(at)) return undefined
+    }
+  }
+  return { fields, keys }
+}
+
+/** Returns the text with other values in some of its fields; those it does not have come first. */
+export function replaceFields (text: string, { fields }: ObjectText, values: ReadonlyMap<string, string>): string {
+  let added = ''
+  const found: Array<TextRange & { readonly value: string }> = []
+  for (const [name, value] of values) {
+    const range = fields.get(name)
+    if (range === undefined) added += `${JSON.stringify(name)}:${value},`
+    else found.push({ ...range, value })
+  }
+  const opening = text.indexOf('{') + 1
+  if (added !== '' && fields.size === 0) added = added.slice(0, -1)
+  let result = text.slice(0, opening) + added
+  let from = opening
+  for (const { start, end, value } of found.toSorted((a, b) => a.start - b.start)) {
+    result += text.slice(from, start) + value
+    from = end
+  }
+  return result + text.slice(from)
+}
+
+/** Counts the keys in all objects of a parsed value: a text that has more of them has some twice. */
+export function countKeys (value: unknown): number {
+  let keys = 0
+  const open: unknown[] = [value]
+  while (open.length > 0) {
+    const container = open.pop()
+    if (typeof container !== 'object' || container === null) continue
+    const isList = Array.isArray(container)
+    const children: readonly unknown[] = isList ? container : Object.values(container)
+    if (!isList) keys += children.length
+    for (const child of children) if (typeof child === 'object' && child !== null) open.push(child)
+  }
+  return keys
+}
+
+function endOfString (text: string, start: number): number {
+  for (let end = text.indexOf('"', start + 1); end !== -1; end = text.indexOf('"', end + 1)) {
+    let before = end - 1
+    while (text.charCodeAt(before) === backslash) before--
+    if ((end - before) % 2 === 1) return end + 1
+  }
+  return text.length
+}
+
+function keyOf (text: string): string {
+  return text.includes('\\') ? String(JSON.parse(text)) : text.slice(1, -1)
+}
+
+function nextOf (text: string, at: number): number {
+  while (isSpace(text.charCodeAt(at))) at++
+  return at
+}
+
+function withoutSpace (text: string, end: number): number {
+  while (isSpace(text.charCodeAt(end - 1))) end--
+  return end
+}
+
+function isSpace (code: number): boolean {
+  return code === 0x20 || code === 0x0a || code === 0x0d || code === 0x09
+}

@@ -1,0 +1,27 @@
+import { objectOf } from '../json/guards.ts'
+import { readObjectText, replaceFields } from '../json/object-text.ts'
+import { redact } from '../text/redact.ts'
+import type { OriginalError } from '../core/direct-request.ts'
+
+/** The form in which a provider names the organisation of a credential. */
+const uuid = /\b[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}\b/gi
+
+/**
+ * Returns a provider's own error without secrets; nothing else in it changes, because clients act on its wording.
+ *
+ * @param ownKey true when the caller's own key was used, whose organisation is the caller's business
+ */
+export function redactOriginal (original: OriginalError, secrets: readonly string[], ownKey: boolean): OriginalError {
+  const body = secrets.reduce((text, secret) => secret.length > 3 ? text.replaceAll(secret, '[redacted]') : text, original.body)
+  const error = readObjectText(body)
+  const place = error?.fields.get('error')
+  if (error === undefined || place === undefined) return { ...original, body }
+  const text = body.slice(place.start, place.end)
+  const message = objectOf(objectOf(JSON.parse(body))?.['error'])?.['message']
+  const fields = readObjectText(text)
+  if (typeof message !== 'string' || fields === undefined) return { ...original, body }
+  const shown = redact(ownKey ? message : message.replace(uuid, '[redacted]'))
+  if (shown === message) return { ...original, body }
+  const clean = replaceFields(text, fields, new Map([['message', JSON.stringify(shown)]]))
+  return { ...original, body: replaceFields(body, error, new Map([['error', clean]])) }
+}

@@ -1,0 +1,33 @@
+import { GatewayError } from '../core/errors.ts'
+import { map, type Stage } from '../core/stage.ts'
+import { mayNameUrls } from '../mcp/tool-scope.ts'
+import { mayUseModel } from '../models/scope.ts'
+import { isDirect } from '../providers/is-direct.ts'
+import type { ChatInput } from '../chat/input.ts'
+import type { RoutedCall } from '../core/call.ts'
+import type { Dialect } from '../dialects/dialect.ts'
+import type { Services } from '../services.ts'
+
+/**
+ * Checks what a request in the caller's own words has a provider do against the rights of the key: other models that the
+ * request names, and tool servers that the provider is to call. One call in, the same call out.
+ *
+ * @throws GatewayError `insufficient_permissions`
+ */
+export function checkDirectScope<C> (
+  { providers }: Pick<Services, 'providers'>, { directScope, shared }: Pick<Dialect<never, C>, 'directScope' | 'shared'>
+): Stage<RoutedCall<ChatInput>> {
+  if (directScope === undefined) return map(call => call)
+  return map(call => {
+    const { key, routes } = call
+    const route = routes.find(({ providerId }) => isDirect(providers.get(providerId), shared))
+    if (route === undefined) return call
+    const { models, toolServers } = directScope(call.context as C) // by the `input` of the same dialect
+    if (toolServers && !mayNameUrls(key)) {
+      throw new GatewayError('insufficient_permissions', { message: 'This API key may not use MCP servers by URL.', param: 'mcp_servers' })
+    }
+    const refused = models.find(model => !mayUseModel(key, `${route.providerId}/${model}`))
+    if (refused === undefined) return call
+    throw new GatewayError('insufficient_permissions', { message: `This API key may not use the model \`${refused.slice(0, 100)}\`.`, param: 'model' })
+  })
+}
