@@ -46,8 +46,8 @@ export function background (services: Services, answer: (call: RoutedChatCall) =
 }
 
 function queuedResponse (call: RoutedChatCall, context: ResponsesContext): ResponseObject {
-  const { modelId: model } = call.routes[0]
-  const started = startedResponse({ head: { type: 'response-start', id: '', model, createdSeconds: nowSeconds() }, call, context })
+  const [route] = call.routes
+  const started = startedResponse({ head: { type: 'response-start', id: '', model: route.modelId, createdSeconds: nowSeconds() }, call, route, context })
   return { ...started, status: 'queued' }
 }
 
