@@ -5,6 +5,7 @@
 # Ends with `N passed, N failed`, counted in operations; both are 0 where schemathesis cannot be had.
 set -u
 cd "$(dirname "$0")/../.." || exit 1
+. .ci/venv.sh
 root=$PWD
 seconds=${1:-120}
 version=4.32.5
@@ -24,19 +25,7 @@ fail () { # reason
   exit 1
 }
 
-# Debian and Ubuntu keep ensurepip, which `python3 -m venv` needs, in a package of its own.
-if [ ! -x "$venv/bin/schemathesis" ]; then
-  if ! python3 -c 'import ensurepip' 2>/dev/null && command -v apt-get >/dev/null && [ "$(id -u)" = 0 ]; then
-    { apt-get update -qq && DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends python3 python3-venv; } >"$out/apt" 2>&1 \
-      || tail -n 5 "$out/apt"
-  fi
-  python3 -c 'import sys, ensurepip; sys.exit(sys.version_info < (3, 10))' 2>/dev/null || skip "Python 3.10 with venv is needed"
-  install () {
-    rm -rf "$venv"
-    python3 -m venv "$venv" && timeout 120 "$venv/bin/pip" --quiet --disable-pip-version-check --retries 2 install "schemathesis==$version"
-  }
-  { install || install; } >"$out/pip" 2>&1 || { rm -rf "$venv"; tail -n 5 "$out/pip"; skip "schemathesis could not be installed"; }
-fi
+python_environment "$venv" "schemathesis==$version" >"$out/pip" 2>&1 || { tail -n 5 "$out/pip"; skip "schemathesis cannot be installed"; }
 
 coproc GATEWAY { exec node build/test/fuzz/serve.js; }
 gateway=$GATEWAY_PID
