@@ -13,7 +13,7 @@ Reflect.set(globalThis, 'AI_SDK_LOG_WARNINGS', false)
 
 const sandbox: ProviderSettings = { ...upstreamAt('sandbox:', 'sandbox', 'sandbox'), options: { words_per_second: 0 } }
 
-/** Returns a model in each dialect. */
+/** Returns a model in each dialect. That of responses refers to stored items in the place of reasoning. */
 function modelsOf ({ url }: TestGateway, model: string): Readonly<Record<string, LanguageModel>> {
   const options = { baseURL: `${url}/v1`, apiKey: testKey }
   const openai = createOpenAI(options)
@@ -23,8 +23,7 @@ function modelsOf ({ url }: TestGateway, model: string): Readonly<Record<string,
 const common = {
   maxRetries: 0,
   maxOutputTokens: 4000,
-  // Without this the SDK sends references to stored items in the place of reasoning.
-  providerOptions: { openai: { store: false, reasoningSummary: 'auto', forceReasoning: true }, anthropic: { thinking: { type: 'enabled', budgetTokens: 1024 } } }
+  providerOptions: { openai: { reasoningSummary: 'auto', forceReasoning: true }, anthropic: { thinking: { type: 'enabled', budgetTokens: 1024 } } }
 }
 
 const tools: ToolSet = Object.fromEntries(functions.map(({ name, description, parameters }) => [
@@ -67,6 +66,17 @@ for (const name of strictNames) {
     }
   })
 }
+
+t.test('three turns of responses that are not stored', async t => {
+  for (const name of ['anthropic', 'sandbox']) {
+    const { api, model, calls } = name === 'anthropic' ? await strictWeatherGateway(t, name) : await weatherGateway(t, name)
+    const { steps } = await generateText({
+      ...common, model: modelsOf(api, model)['responses'] ?? '', prompt: question, tools, stopWhen: stepCountIs(5),
+      providerOptions: { openai: { ...common.providerOptions.openai, store: false } }
+    })
+    t.same(steps.map(({ toolCalls }) => toolCalls.length), calls, name)
+  }
+})
 
 t.test('structured output, in each dialect', async t => {
   const api = await testGateway(t, { providers: [sandbox] })

@@ -8,8 +8,9 @@
 import { LLMock } from '@copilotkit/aimock'
 import { Ajv2019, type AnySchema } from 'ajv/dist/2019.js'
 import t from 'tap'
-import { testGateway, upstreamAt, type TestGateway } from '../support/gateway.ts'
+import { upstreamAt, type TestGateway } from '../support/gateway.ts'
 import { streamEvents, type StreamEvent } from '../support/responses.ts'
+import { storingGateway } from '../support/storing-gateway.ts'
 import type { Test } from 'tap'
 
 type Schema = Readonly<Record<string, unknown>>
@@ -145,13 +146,24 @@ async function start (t: Test): Promise<TestGateway> {
   mock.on({ predicate: () => true }, { content: 'Ahoy there, matey.' })
   await mock.start()
   t.teardown(async () => await mock.stop())
-  return await testGateway(t, {
+  return await storingGateway(t, {
     providers: [
       { ...upstreamAt('sandbox:', 'sandbox', 'sandbox'), options: { words_per_second: 0 } },
       upstreamAt(`${mock.url}/v1`), upstreamAt(mock.url, 'anthropic', 'anthropic'), upstreamAt(mock.url, 'google', 'google')
     ]
   })
 }
+
+t.test('previous-response-id: an answer is taken up by its id', async t => {
+  const api = await start(t)
+  for (const model of Object.values(models)) {
+    const first = Object(await (await api.post('/v1/responses', { model, input: 'My name is Alice.' })).json()) as Fields // checked next
+    conforms(t, response, first, model)
+    const second = Object(await (await api.post('/v1/responses', { model, input: 'What is my name?', previous_response_id: first['id'] })).json()) as Fields // as above
+    conforms(t, response, second, model)
+    t.match(second, { status: 'completed', previous_response_id: first['id'], store: true })
+  }
+})
 
 t.test('every case, over each provider', async t => {
   const api = await start(t)

@@ -5,7 +5,8 @@
 
 import { LLMock } from '@copilotkit/aimock'
 import { strictProviders } from './strict-providers.ts'
-import { testGateway, upstreamAt, type TestGateway } from './gateway.ts'
+import { upstreamAt, type TestGateway } from './gateway.ts'
+import { storingGateway } from './storing-gateway.ts'
 import { eventStream, fakeUpstream, type FakeUpstream } from './upstream.ts'
 import type { ProviderSettings } from '../../lib/core/settings.ts'
 import type { Test } from 'tap'
@@ -61,7 +62,7 @@ export async function weatherGateway (t: Test, name: string): Promise<WeatherCon
   mock.on({ predicate: request => results(request) > 2 }, { content: 'Paris is sunny at noon; Rome is cloudy.' })
   await mock.start()
   t.teardown(async () => await mock.stop())
-  return { ...chosen, api: await testGateway(t, { providers: [chosen.settings(mock.url)] }) }
+  return { ...chosen, api: await storingGateway(t, { providers: [chosen.settings(mock.url)] }) }
 }
 
 export const strictNames = ['anthropic', 'google'] as const
@@ -79,5 +80,5 @@ export async function strictWeatherGateway (t: Test, name: typeof strictNames[nu
       : { pieces: [JSON.stringify(answer(at))] }
   })
   t.teardown(upstream.close)
-  return { model, signed, calls, upstream, api: await testGateway(t, { providers: [upstreamAt(upstream.url, name, name)] }) }
+  return { model, signed, calls, upstream, api: await storingGateway(t, { providers: [upstreamAt(upstream.url, name, name)] }) }
 }

@@ -89,6 +89,18 @@ def responses_structured_output():
     assert isinstance(response.output_parsed, Person)
 
 
+@case(*models)
+def stored_responses(model):
+    first = client.responses.create(model=model, input="hello")
+    second = client.responses.create(model=model, input="hello again", previous_response_id=first.id)
+    assert second.previous_response_id == first.id and second.output_text
+    assert client.responses.retrieve(second.id).output_text == second.output_text
+    assert {"hello", "hello again"} <= {part.text for item in client.responses.input_items.list(second.id) if item.type == "message" for part in item.content}
+    client.responses.delete(second.id)
+    raises(openai.NotFoundError, client.responses.retrieve, second.id)
+    assert raises(openai.BadRequestError, client.responses.create, model=model, input="x", previous_response_id=second.id).code == "previous_response_not_found"
+
+
 @case()
 def embeddings():
     answer = client.embeddings.create(model="sandbox/embedding", input=["one", "two"])

@@ -1,0 +1,14 @@
+/** A gateway that keeps responses. */
+
+import { openDatabase } from '../../lib/stores/database.ts'
+import { testGateway, type TestGateway } from './gateway.ts'
+import type { Settings } from '../../lib/core/settings.ts'
+import type { Test } from 'tap'
+
+/** Starts a gateway that keeps responses, in a database of its own. */
+export async function storingGateway (t: Test, parts: Partial<Settings>): Promise<TestGateway> {
+  const database = await openDatabase(t.testdir())
+  const api = await testGateway(t, parts, {}, { database })
+  t.teardown(database.close)
+  return api
+}
