@@ -12,18 +12,24 @@ import type { ServerResponse, Server } from 'node:http'
 import type { Duplex } from 'node:stream'
 
 /**
- * Writes text as one HTTP chunk with one write to the socket. `node:http` makes four of it (size, line
+ * Writes a piece as one HTTP chunk, text with one write to the socket. `node:http` makes four of it (size, line
  * end, text, line end) and looks for non-ASCII text twice. The flag says how the body is framed: it is
- * off while a chunk that is framed already is written.
+ * off while a chunk that is framed already is written. Bytes are framed here as well: Node.js 26 keeps the chunks
+ * that it frames itself until the end of the turn, and text written meanwhile would overtake them.
  *
  * @returns whether there is room for more
  */
-export function writeChunk (response: ServerResponse, text: string): boolean {
-  if (text === '' || !response.chunkedEncoding) return response.write(text)
-  const sizeBytes = Buffer.byteLength(text)
+export function writeChunk (response: ServerResponse, piece: string | Uint8Array): boolean {
+  if (piece.length === 0 || !response.chunkedEncoding) return response.write(piece)
+  const sizeBytes = Buffer.byteLength(piece)
   response.chunkedEncoding = false
   try {
-    return response.write(`${sizeBytes.toString(16)}\r\n${text}\r\n`, sizeBytes === text.length ? 'latin1' : 'utf8')
+    if (typeof piece === 'string') {
+      return response.write(`${sizeBytes.toString(16)}\r\n${piece}\r\n`, sizeBytes === piece.length ? 'latin1' : 'utf8')
+    }
+    response.write(`${sizeBytes.toString(16)}\r\n`, 'latin1')
+    response.write(piece)
+    return response.write('\r\n', 'latin1')
   } finally {
     response.chunkedEncoding = true
   }

@@ -70,7 +70,7 @@ async function writeStream (
 ): Promise<void> {
   const timer = keepAlive === undefined
     ? undefined
-    : setInterval(() => { if (!response.writableNeedDrain) writePiece(response, typeof keepAlive.text === 'string' ? keepAlive.text : keepAlive.text()) }, keepAlive.everyMs)
+    : setInterval(() => { if (!response.writableNeedDrain) writeChunk(response, typeof keepAlive.text === 'string' ? keepAlive.text : keepAlive.text()) }, keepAlive.everyMs)
   // The head is sent with the first piece in one packet, unless that takes longer than a turn.
   const head = setImmediate(() => { response.flushHeaders() })
   const pieces = pulling(body)
@@ -84,7 +84,7 @@ async function writeStream (
         await pieces.return?.()
         break
       }
-      const room = writePiece(response, given.value)
+      const room = writeChunk(response, given.value)
       call.record.firstByteMs ??= performance.now() - call.receivedAtMs
       timer?.refresh()
       if (!room) await drained(response, call.signal)
@@ -100,11 +100,6 @@ async function writeStream (
     clearImmediate(head)
     clearInterval(timer)
   }
-}
-
-/** @returns whether there is room for more */
-function writePiece (response: ServerResponse, piece: string | Uint8Array): boolean {
-  return typeof piece === 'string' ? writeChunk(response, piece) : response.write(piece)
 }
 
 /**

@@ -45,6 +45,15 @@ t.test('writeChunk frames a text as one chunk, in one write of which Node adds n
   t.equal(await (await answer).text(), 'größe!')
 })
 
+t.test('writeChunk keeps text and bytes in order, however much is waiting', async t => {
+  const { response, answer } = await openRequest(t)
+  response.writeHead(200)
+  const pieces = Array.from({ length: 40 }, (_, number) => [`<${number} ä>`, Buffer.alloc(20_000, String(number % 10)), new Uint8Array()]).flat()
+  for (const piece of pieces) writeChunk(response, piece)
+  response.end()
+  t.equal(await (await answer).text(), pieces.map(piece => typeof piece === 'string' ? piece : Buffer.from(piece).toString()).join(''))
+})
+
 t.test('writeChunk leaves a response alone that has no chunks', async t => {
   const { url } = await httpServer(t, (_request, response) => {
     writeChunk(response, 'ä')
