@@ -7,6 +7,7 @@ import type { ApiKey } from '../lib/core/key.ts'
 import type { AuthedCall, Call } from '../lib/core/call.ts'
 import { GatewayError } from '../lib/core/errors.ts'
 import type { ModelEntry } from '../lib/core/model.ts'
+import { isPattern } from '../lib/models/name-patterns.ts'
 import { listsName, mayUseModel } from '../lib/models/scope.ts'
 import { modelInfo, modelPage } from '../lib/dialects/messages/model-list.ts'
 import { replyWith } from '../lib/replies/reply-with.ts'
@@ -102,7 +103,7 @@ function anthropicReply (value: unknown, { id }: Call): Reply {
 
 /** Returns the names of routes and aliases, and whether each is listed. */
 function configuredNames ({ routes, models }: Settings): ReadonlyMap<string, boolean> {
-  const aliases = models.filter(({ alias }) => alias !== undefined)
+  const aliases = models.filter(({ id, alias }) => alias !== undefined && !isPattern(id))
   return new Map([...aliases.map(({ id, hidden }) => [id, !hidden] as const), ...routes.map(({ name }) => [name, true] as const)])
 }
 

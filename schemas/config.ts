@@ -483,7 +483,7 @@ export const Config = Closed({
   }),
   catalogue: Type.Optional(Text('A file of models, relative to this one, of the shape of `lib/models/catalogue.json`: its models replace those ' +
     'of the built-in catalogue that have the same id, and are added to the others; its families are matched first.')),
-  models: Named(ModelConfig, 'By id, with the provider prefix; or by any name, for an alias.'),
+  models: Named(ModelConfig, 'By id, with the provider prefix; or by any name, for an alias, which may have wildcards: `claude-*`.'),
   routes: Named(RouteConfig, 'Names for lists of models that are tried until one answers: a list, or a map of ' +
     '`models` and the `strategy` that orders them.'),
   mcp_servers: Named(ToolServerConfig, 'Tool servers callers may name, by `org/name`.', {

@@ -2,7 +2,7 @@
  * Computes beforehand what lookups need: a call then costs one `Map.get`.
  *
  * When two things have one name, `routes:` win over aliases, aliases over ids, and ids over names
- * without a prefix.
+ * without a prefix. An alias with a `*` (`claude-*`) stands for all names that none of the first three has.
  */
 
 import type { ProviderKind } from '../../schemas/providers.ts'
@@ -10,8 +10,10 @@ import type { Route } from '../core/route.ts'
 import type { RouteSettings, Settings } from '../core/settings.ts'
 import { orderRoutes } from '../routing/route-strategies.ts'
 import type { ModelEntry, Traits } from '../core/model.ts'
+import { kinds as kindTable } from '../providers/kinds.ts'
 import { catalogueOf } from './catalogue.ts'
 import { kindsById, modelOfSnapshot, snapshotOf } from './known-models.ts'
+import { isPattern, patternFinder } from './name-patterns.ts'
 import { familyTraits } from './traits.ts'
 
 export interface ModelIndex {
@@ -63,14 +65,24 @@ export function buildIndex (
     if (entry?.status === 'disabled' || disabled.has(modelId) || hasLoneSurrogate(model)) return undefined
     return entry === undefined ? withTraits({ providerId, model, modelId }, familyTraits(families, kinds.get(providerId), model)) : routeOf(entry)
   }
-  const resolve = (id: string): readonly Route[] => {
+  /** Returns the provider whose models alone have names like this one, also those the catalogue does not know yet. */
+  const ownerOf = (name: string): string | undefined => {
+    const owners = [...kinds].filter(([id, kind]) => enabled.has(id) && kindTable[kind].ownNames?.test(name) === true)
+    return (owners.find(([id, kind]) => id === kind) ?? owners[0])?.[0]
+  }
+  const patternOf = patternFinder(settings.models.filter(({ alias, id }) => alias !== undefined && isPattern(id)).map(({ id }) => id))
+  const withoutPatterns = (id: string): readonly Route[] => {
     const known = routes.get(id)
     if (known !== undefined) return known
     const slash = id.indexOf('/')
-    const providerId = id.slice(0, Math.max(slash, 0))
+    const providerId = slash === -1 ? ownerOf(id) : id.slice(0, slash)
     const model = id.slice(slash + 1)
-    const route = model !== '' && enabled.has(providerId) ? routeTo(providerId, model) : undefined
+    const route = model !== '' && providerId !== undefined && enabled.has(providerId) ? routeTo(providerId, model) : undefined
     return route === undefined ? [] : [route]
+  }
+  const resolve = (id: string): readonly Route[] => {
+    const pattern = routes.has(id) ? undefined : patternOf(id)
+    return pattern === undefined ? withoutPatterns(id) : routes.get(pattern) ?? []
   }
 
   for (const [name, ids] of idsByName) {
@@ -78,16 +90,19 @@ export function buildIndex (
     if (owner !== undefined) routes.set(name, [routeOf(owner)])
   }
   for (const entry of usable) routes.set(entry.id, [routeOf(entry)])
-  for (const [name, targets] of resolveAliases(settings, entries, resolve)) {
+  for (const [name, targets] of resolveAliases(settings, entries, withoutPatterns)) {
     if (targets.length > 0) routes.set(name, targets)
     else routes.delete(name)
   }
+  const aliases = new Set([...settings.models.map(({ id }) => id), ...settings.routes.map(({ name }) => name)])
+  for (const name of idsByName.keys()) if (!aliases.has(name) && patternOf(name) !== undefined) routes.delete(name)
 
   const hidden = new Set(settings.models.filter(model => model.hidden).map(model => model.id))
   const listed = usable
     .filter(entry => !hidden.has(entry.id))
     .toSorted((a, b) => a.id < b.id ? -1 : 1)
-  return { resolve, routeTo, find, names: () => routes.keys(), listed, idsByName }
+  const names = () => [...routes.keys()].filter(name => !isPattern(name))
+  return { resolve, routeTo, find, names, listed, idsByName }
 }
 
 /**

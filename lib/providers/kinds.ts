@@ -41,6 +41,8 @@ export interface Kind {
   readonly modelList?: ModelList
   /** `upstream_api` of models that the catalogue does not know. Default: `otherUpstreamApi`. */
   readonly upstreamApi?: string
+  /** Names that only its models have: without a prefix they refer to it, known or not. Default: none. */
+  readonly ownNames?: RegExp
   /** Headers that carry a key. */
   readonly credential: (key: string) => Record<string, string>
   readonly adapters: Adapters | ((options: Readonly<Record<string, unknown>>) => Adapters)
@@ -100,6 +102,7 @@ export const kinds: Readonly<Record<ProviderKind, Kind>> = {
     variables: ['ANTHROPIC'],
     baseUrl: 'https://api.anthropic.com',
     upstreamApi: 'anthropic/messages',
+    ownNames: /^claude-[\w.-]+$/,
     modelList: anthropicModels,
     credential: anthropicHeaders,
     adapters: { chat: anthropicChat, tokenCount: anthropicTokenCount },

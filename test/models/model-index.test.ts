@@ -56,3 +56,20 @@ t.test('a hidden model answers, and is not listed; the list is in the order of i
   t.same(index.listed.map(({ id }) => id), ['a/x', 'b/y'])
   t.same(resolved(index, 'a/h'), ['a/h'])
 })
+
+t.test('an alias with a wildcard stands for names that nothing else has', async t => {
+  const models = [modelSettings('claude-*', { alias: 'a/x' }), modelSettings('claude-haiku-*', { alias: 'small' }), modelSettings('claude-own', { alias: 'b/y' }), modelSettings('small', { alias: 'b/y' })]
+  const index = indexOf(['a/x', 'b/y', 'b/claude-known'], { models })
+  t.same(['claude-opus-9', 'claude-haiku-9', 'claude-own', 'claude-known', 'b/claude-known'].map(id => resolved(index, id)), [['a/x'], ['b/y'], ['b/y'], ['a/x'], ['b/claude-known']])
+  t.same(resolved(index, 'other'), [])
+  t.same(resolved(indexOf(['a/x', 'b/claude-one'], { models: [modelSettings('claude-*', { alias: 'claude-one' })] }), 'claude-two'), ['b/claude-one'], 'also for a name that it matches itself')
+  t.notOk([...index.names()].some(name => name.includes('*')))
+})
+
+t.test('a name that only models of one provider have refers to it, known or not', async t => {
+  const providers = [providerSettings('second', 'anthropic'), providerSettings('anthropic', 'anthropic'), providerSettings('a', 'vllm')]
+  const names = (enabled: string[]): string[] => resolved(buildIndex(new Map(), settings({ providers }), new Set(enabled)), 'claude-haiku-9-20300101')
+  t.same(names(['second', 'anthropic', 'a']), ['anthropic/claude-haiku-9-20300101'])
+  t.same(names(['second', 'a']), ['second/claude-haiku-9-20300101'])
+  t.same(names(['a']), [])
+})
