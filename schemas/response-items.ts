@@ -98,11 +98,26 @@ const serverItems = [
     arguments: Type.String(),
     output: Nullable(Type.String()),
     error: Nullable(Type.Unknown()),
+    approval_request_id: Nullable(Type.String()),
     ...optionalId
   }, { description: 'A call of a tool of an MCP server, with its result.' }),
   Type.Object({ type: Type.Literal('mcp_list_tools'), server_label: Type.String(), ...optionalId }, {
     description: 'The tools of an MCP server.'
-  })
+  }),
+  Type.Object({
+    type: Type.Literal('mcp_approval_request'),
+    id: Type.String({ minLength: 1 }),
+    server_label: Type.String(),
+    name: Type.String(),
+    arguments: Type.String()
+  }, { description: 'A call of a tool of an MCP server that waits for consent. Send it back unchanged.' }),
+  Type.Object({
+    type: Type.Literal('mcp_approval_response'),
+    approval_request_id: Type.String({ minLength: 1 }),
+    approve: Type.Boolean(),
+    reason: Nullable(Type.String()),
+    ...optionalId
+  }, { description: 'Consent to a call, or its refusal.' })
 ] as const
 
 /** Items of tools that only OpenAI runs; they are not sent to other providers. */
@@ -194,7 +209,8 @@ export const OutputItem = Type.Union([
     output: Type.Union([Type.String(), Type.Null()]),
     error: Type.Union([
       Type.Object({ type: Type.Literal('mcp_tool_execution_error'), content: Type.Array(AnyObject) }), Type.Null()
-    ])
+    ]),
+    approval_request_id: Type.Optional(Type.String({ description: 'The request for consent that was granted.' }))
   }, { description: 'A call of a tool of an MCP server, which Headgate executed.' }),
   Type.Object({
     id: Type.String(),
@@ -202,6 +218,13 @@ export const OutputItem = Type.Union([
     server_label: Type.String(),
     tools: Type.Array(AnyObject),
     error: Type.Optional(Type.Union([Type.String(), Type.Null()]))
-  }, { description: 'The tools of an MCP server, or why they are missing.' })
+  }, { description: 'The tools of an MCP server, or why they are missing.' }),
+  Type.Object({
+    id: Type.String(),
+    type: Type.Literal('mcp_approval_request'),
+    server_label: Type.String(),
+    name: Type.String(),
+    arguments: Type.String()
+  }, { description: 'A call of a tool of an MCP server that waits for consent: send an `mcp_approval_response` with the same tools.' })
 ])
 export type OutputItem = Static<typeof OutputItem>

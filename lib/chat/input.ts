@@ -16,6 +16,25 @@ export interface ChatInput extends Omit<ChatRequest, Alias> {
   readonly messages: readonly Message[]
   /** The origin of the messages, so that errors can name the caller's field. */
   readonly originalInput?: OriginalInput
+  /** Default: no call waits, and the tools of servers are not reported. */
+  readonly toolApproval?: ToolApproval
+}
+
+/** Consent of the caller to calls of server tools. */
+export interface ToolApproval {
+  /** Returns whether a call must wait for it. */
+  readonly isNeeded: (serverName: string, toolName: string) => boolean
+  /** Calls that may be run now. Each is in `messages`, with an empty result. */
+  readonly approved: readonly ApprovedCall[]
+}
+
+export interface ApprovedCall {
+  /** Id of the call in `messages`, and of the consent. */
+  readonly id: string
+  readonly serverName: string
+  readonly toolName: string
+  /** As the model wrote them. */
+  readonly argumentsText: string
 }
 
 export interface OriginalInput {

@@ -37,6 +37,16 @@ export interface ToolResult {
   readonly isError: boolean
   readonly result?: unknown
   readonly durationMs?: number
+  /** The request for consent that the caller granted. */
+  readonly approvalId?: string
+}
+
+/** A tool of a server, as the server describes it. */
+export interface ListedServerTool {
+  readonly name: string
+  readonly description?: string | undefined
+  readonly inputSchema: unknown
+  readonly annotations?: unknown
 }
 
 /** The reason why a tool server could not help, and what to do about it. */
@@ -131,6 +141,15 @@ export type ChatEvent =
   /** A complete answer in the caller's own dialect, as it came. */
   | { readonly type: 'direct-answer', readonly json: string, readonly characters?: number }
   | { readonly type: 'tool-result', readonly result: ToolResult }
+  /** Only where the request has `toolApproval`. */
+  | { readonly type: 'tools-listed', readonly serverName: string, readonly tools: readonly ListedServerTool[] }
+  /** A call that was not run: it waits for the caller's consent, and the answer ends with it. */
+  | {
+    readonly type: 'tool-approval-needed'
+    readonly serverName: string
+    readonly toolName: string
+    readonly arguments: Readonly<Record<string, unknown>>
+  }
   | {
     readonly type: 'tool-servers-failed'
     readonly errors: Readonly<Record<string, ToolServerError>>

@@ -9,12 +9,13 @@ import { ToolCallFilter } from '../chat/tool-call-filter.ts'
 import { Turn, type TurnToolCall } from '../chat/turn.ts'
 import { LoopLimits, type StopReason, type ToolLimits } from './loop-limits.ts'
 import { runTools, type FinishedToolCall } from './run-tools.ts'
-import { ownFunctions, withResults, withTools } from './turn-requests.ts'
-import type { ChatInput, RoutedChatCall } from '../chat/input.ts'
+import { isObject, type JsonObject } from '../json/guards.ts'
+import { ownFunctions, withApproved, withResults, withTools } from './turn-requests.ts'
+import type { ChatInput, RoutedChatCall, ToolApproval } from '../chat/input.ts'
 import type { ChatBatch } from '../dialects/dialect.ts'
-import type { ChatEvent, ToolServerError } from '../core/events.ts'
+import type { ChatEvent, ListedServerTool, ToolServerError } from '../core/events.ts'
 import type { Route } from '../core/route.ts'
-import type { OpenTools } from './tool-servers.ts'
+import type { OfferedTool, OpenTools } from './tool-servers.ts'
 
 /** Answers one turn. */
 export type AnswerTurn = Stage<RoutedChatCall, ChatBatch>
@@ -63,6 +64,13 @@ export class ToolLoop {
   async * turns (): AsyncGenerator<ChatBatch> {
     let turnCall: RoutedChatCall = { ...this.#call, request: withTools(this.#call.request, this.#open) }
     let precedingText: string | undefined
+    const { toolApproval } = this.#call.request
+    let opening: readonly ChatEvent[] = toolApproval === undefined ? [] : this.#listed()
+    if (toolApproval !== undefined && toolApproval.approved.length > 0) {
+      const { ran, events } = await this.#runApproved(toolApproval)
+      turnCall = { ...turnCall, request: withApproved(turnCall.request, ran) }
+      opening = [...opening, ...events]
+    }
     for (let number = 1; ; number++) {
       const isLast = this.#limits.isLastTurn(number)
       const filter = new ToolCallFilter(name => !isLast && this.#isServerTool(name), precedingText)
@@ -74,7 +82,8 @@ export class ToolLoop {
       for await (const batch of this.#ask(once(turnCall))) {
         route = batch.route
         for (const event of batch.events) turn.add(event)
-        const events = filter.read(batch.events)
+        const events = opened(filter.read(batch.events), opening)
+        opening = []
         if (events.length > 0) yield { call: this.#call, route, events }
       }
       endTurn(this.#call.record, turn.usage !== undefined)
@@ -83,11 +92,12 @@ export class ToolLoop {
       let stop: StopReason | undefined = this.#limits.stopReason(calls, {
         turn: number, outOfTime: this.#clock.passed(), tokens: this.#usage?.totalTokens ?? 0, canAffordTurn: () => this.#canAffordTurn(turnCall)
       })
+      const waiting = stop === undefined ? calls.filter(call => this.#needsApproval(call)) : []
       if (calls.length > 0 && stop === undefined) {
-        const ran = yield * this.#run(calls, route)
+        const ran = yield * this.#run(calls.filter(call => !waiting.includes(call)), route)
         if (this.#call.signal.aborted) throw this.#call.signal.reason
         if (ran.some(({ outcome }) => outcome === undefined)) stop = 'deadline'
-        else if (filter.callsShown === 0) {
+        else if (filter.callsShown === 0 && waiting.length === 0) {
           const next = nextTurn(turnCall, route, withResults(turnCall.request, turn.message(), ran))
           if (this.#canAffordTurn(next)) {
             turnCall = next
@@ -97,7 +107,7 @@ export class ToolLoop {
           stop = 'budget' // the results are too long for what is left
         }
       }
-      yield { call: this.#call, route, events: this.#ending(filter, stop, number) }
+      yield { call: this.#call, route, events: this.#ending(filter, stop, number, waiting.map(call => this.#approvalOf(call))) }
       return
     }
   }
@@ -131,17 +141,83 @@ export class ToolLoop {
     }
   }
 
-  #ending (filter: ToolCallFilter, stop: StopReason | undefined, turns: number): ChatEvent[] {
+  #needsApproval ({ name }: TurnToolCall): boolean {
+    const offered = this.#offered(name)
+    return offered !== undefined && this.#call.request.toolApproval?.isNeeded(offered.serverName, offered.tool.name) === true
+  }
+
+  #approvalOf (call: TurnToolCall): ChatEvent {
+    const { serverName = '', tool = { name: call.name } } = this.#offered(call.name) ?? {}
+    return { type: 'tool-approval-needed', serverName, toolName: tool.name, arguments: call.arguments ?? {} }
+  }
+
+  #offered (name: string): OfferedTool | undefined {
+    return this.#open.offered.find(offered => offered.name === name)
+  }
+
+  /** Returns the tools of each server. */
+  #listed (): ChatEvent[] {
+    const byServer = new Map<string, ListedServerTool[]>()
+    for (const { serverName, tool } of this.#open.offered) {
+      const tools = byServer.get(serverName)
+      if (tools === undefined) byServer.set(serverName, [tool])
+      else tools.push(tool)
+    }
+    return [...byServer].map(([serverName, tools]) => ({ type: 'tools-listed', serverName, tools }))
+  }
+
+  /** Runs the calls that the caller has consented to, by the names under which their tools are offered now. */
+  async #runApproved ({ approved }: ToolApproval): Promise<{ readonly ran: readonly FinishedToolCall[], readonly events: readonly ChatEvent[] }> {
+    const calls = approved.map((call): TurnToolCall => ({
+      id: call.id,
+      name: this.#open.offered.find(({ serverName, tool }) => serverName === call.serverName && tool.name === call.toolName)?.name ?? call.toolName,
+      arguments: argumentsOf(call.argumentsText),
+      argumentsText: call.argumentsText,
+      extra: {}
+    }))
+    const running = this.#run(calls, this.#call.routes[0])
+    for (;;) {
+      const step = await running.next()
+      if (step.done === true) {
+        if (this.#call.signal.aborted) throw this.#call.signal.reason
+        return { ran: step.value, events: step.value.flatMap(approvedResult) }
+      }
+    }
+  }
+
+  #ending (filter: ToolCallFilter, stop: StopReason | undefined, turns: number, approvals: readonly ChatEvent[]): ChatEvent[] {
     const stopped: ChatEvent[] = stop === undefined
       ? []
       : [...filter.withheldCalls(), { type: 'extra', scope: 'answer', fields: { tool_loop_stopped: { reason: stop, turns } } }]
     return [
       ...filter.withheldThinking(),
       ...stopped,
+      ...approvals,
       ...failureReport(this.#errors),
       ...filter.choiceEnds(),
       ...(this.#usage === undefined ? [] : [{ type: 'usage', usage: this.#usage } as const])
     ]
+  }
+}
+
+/** Adds what the caller gets to see before the first words of the model. */
+function opened (events: ChatEvent[], opening: readonly ChatEvent[]): ChatEvent[] {
+  if (opening.length === 0) return events
+  const [first, ...rest] = events
+  return first?.type === 'response-start' ? [first, ...opening, ...rest] : [...opening, ...events]
+}
+
+/** Returns the result of a call that the caller has consented to: the call has the id of the consent. */
+function approvedResult ({ call, outcome }: FinishedToolCall): ChatEvent[] {
+  return outcome === undefined ? [] : [{ type: 'tool-result', result: { ...outcome.result, approvalId: call.id } }]
+}
+
+function argumentsOf (text: string): JsonObject | undefined {
+  try {
+    const value: unknown = JSON.parse(text)
+    return isObject(value) ? value : undefined
+  } catch {
+    return undefined // which the result of the call says
   }
 }
 

@@ -37,6 +37,24 @@ export function withResults (request: ChatInput, said: Message, ran: readonly Fi
   }
 }
 
+/** Puts the results of calls that the caller has consented to in their places. */
+export function withApproved (request: ChatInput, ran: readonly FinishedToolCall[]): ChatInput {
+  const byId = new Map(ran.map(finished => [finished.call.id, finished]))
+  return {
+    ...request,
+    messages: [...request.messages.map((message): Message => {
+      if (message.role === 'assistant' && Array.isArray(message.tool_calls)) {
+        return { ...message, tool_calls: message.tool_calls.map(call => {
+          const finished = byId.get(call.id)
+          return finished === undefined || !('function' in call) ? call : { ...call, function: { ...call.function, name: finished.call.name } }
+        }) }
+      }
+      const finished = message.role === 'tool' ? byId.get(message.tool_call_id) : undefined
+      return finished === undefined ? message : asToolMessage(finished)
+    }), ...asImageMessage(ran)]
+  }
+}
+
 function asToolMessage ({ call, outcome }: FinishedToolCall): Message {
   return { role: 'tool', tool_call_id: call.id, content: outcome?.text ?? '' }
 }

@@ -28,9 +28,11 @@ const answers: Readonly<Record<string, readonly ChatEvent[]>> = {
     { type: 'choice-end', choice, reason: 'tool_calls' }
   ],
   server: [
+    { type: 'tools-listed', serverName: 'files', tools: [{ name: 'read', inputSchema: { type: 'object' } }] },
     { type: 'tool-servers-failed', errors: { docs: { message: 'unreachable' } } },
     { type: 'tool-result', result: { toolName: 'read', serverName: 'files', arguments: { a: 1 }, isError: false, result: 'text' } },
     { type: 'tool-result', result: { toolName: 'read', serverName: 'files', arguments: {}, isError: true, result: 'gone' } },
+    { type: 'tool-approval-needed', serverName: 'files', toolName: 'write', arguments: { a: 1 } },
     { type: 'text-delta', choice, text: 'Done' }, { type: 'choice-end', choice, reason: 'stop' }
   ],
   refusal: [{ type: 'refusal-delta', choice, text: 'No.' }, { type: 'choice-end', choice, reason: 'content_filter' }],

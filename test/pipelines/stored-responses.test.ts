@@ -3,6 +3,8 @@ import t from 'tap'
 import { chatAnswer, chatFrames, eventStream, fakeUpstream, type Script, type SeenRequest } from '../support/upstream.ts'
 import { testGateway, testKey, upstreamAt, type TestGateway } from '../support/gateway.ts'
 import { streamEvents } from '../support/responses.ts'
+import { settings } from '../support/settings.ts'
+import { startToolServer } from '../support/tool-server.ts'
 import { eventually } from '../support/until.ts'
 import { openDatabase, type Database } from '../../lib/stores/database.ts'
 import type { Settings } from '../../lib/core/settings.ts'
@@ -249,3 +251,63 @@ t.test('work that lost its process ends as failed, and what it had written can s
   await api.gateway.close()
   t.match(await store?.find('key-1', id), { status: 'failed', error: { message: 'gone' } }, 'its process, which lives after all, changes nothing any more')
 })
+
+t.test('a call of an MCP tool waits for consent, which is consent to that call only', async t => {
+  const server = await startToolServer(t)
+  const call = { id: 'call_1', type: 'function', function: { name: 'echo', arguments: '{"message":"hi"}' } }
+  const { api, histories } = await start(t, ({ text }) => {
+    const isDone = text.includes('"role":"tool"')
+    return isDone ? { pieces: [chatAnswer('done')] } : { pieces: [JSON.stringify({
+      id: 'x', object: 'chat.completion', created: 1, model: 'm',
+      choices: [{ index: 0, message: { role: 'assistant', content: null, tool_calls: [call] }, finish_reason: 'tool_calls' }],
+      usage: { prompt_tokens: 1, completion_tokens: 1, total_tokens: 2 }
+    })] }
+  }, { tools: { ...settings().tools, connectMs: 10_000, callMs: 10_000, loopMs: 20_000, allowedHosts: ['127.0.0.1'] } })
+  const tools = [{ type: 'mcp', server_label: 'mine', server_url: server.url, allowed_tools: ['echo', 'fail'] }]
+  const ask = async (body: object): Promise<Answer> => await (await api.post('/v1/responses', { model, tools, ...body })).json() as Answer
+
+  const first = await ask({ input: 'Use echo.' })
+  t.match(first, { status: 'completed', output: [
+    { type: 'mcp_list_tools', server_label: 'mine', tools: [{ name: 'echo', input_schema: { type: 'object' } }, { name: 'fail' }] },
+    { type: 'mcp_approval_request', id: /^mcpr_[0-9a-f]{32}$/, server_label: 'mine', name: 'echo', arguments: '{"message":"hi"}' }
+  ] })
+  t.equal(first.output.length, 2)
+  t.equal(server.counts['tools/call'], undefined, 'nothing is run')
+  const request = first.output[1]
+  const consent = { type: 'mcp_approval_response', approval_request_id: request?.['id'], approve: true }
+
+  const second = await ask({ previous_response_id: first.id, input: [consent] })
+  t.match(second.output, [
+    { type: 'mcp_call', server_label: 'mine', name: 'echo', arguments: '{"message":"hi"}', status: 'completed', approval_request_id: request?.['id'] },
+    { type: 'message', content: [{ text: 'done' }] }
+  ], 'the list is not repeated')
+  t.equal(server.counts['tools/call'], 1)
+  t.match(histories().at(-1), [{ role: 'user' }, { role: 'assistant', tool_calls: [{ function: { name: 'echo' } }] }, { role: 'tool', content: /hi/ }])
+  const third = await ask({ previous_response_id: second.id, input: 'Thanks' })
+  t.match(third.output, [{ type: 'message' }])
+  t.equal(server.counts['tools/call'], 1, 'a consent counts once')
+
+  const replayed = [{ role: 'user', content: 'Use echo.' }, ...first.output]
+  const denied = await ask({ store: false, input: [...replayed, { ...consent, approve: false, reason: 'Too risky.' }] })
+  t.match(denied.output, [{ type: 'message' }])
+  t.match(histories().at(-1), [{}, {}, { role: 'tool', content: 'The user did not approve this call. Too risky.' }])
+  const changed = { ...request, arguments: '{"message":"other"}' }
+  for (const body of [
+    { input: [{ role: 'user', content: 'x' }, changed, consent] },
+    { input: [...replayed, consent], tools: [{ ...tools[0], server_url: 'https://elsewhere.example' }] },
+    { input: [...replayed, { ...consent, approval_request_id: 'mcpr_none' }] }
+  ]) {
+    const refused = await api.post('/v1/responses', { model, tools, ...body })
+    t.equal(refused.status, 400)
+    t.match(await refused.json(), { error: { type: 'invalid_request_error', param: 'input' } })
+  }
+  t.equal(server.counts['tools/call'], 1)
+
+  const rules = [{ never: { tool_names: ['echo'] } }, 'never'].map(rule => [{ ...tools[0], require_approval: rule }])
+  for (const free of rules) t.match((await ask({ input: 'Use echo.', tools: free })).output, [{ type: 'mcp_list_tools' }, { type: 'mcp_call', status: 'completed' }, { type: 'message' }])
+})
+
+interface Answer {
+  readonly id: string
+  readonly output: ReadonlyArray<Record<string, unknown>>
+}

@@ -85,6 +85,8 @@ export class ChunkBuilder {
       case 'tool-call-end':
       case 'direct-frame':
       case 'direct-answer':
+      case 'tools-listed':
+      case 'tool-approval-needed':
         return []
     }
   }

@@ -7,7 +7,7 @@ import type { ResponseObject } from '../../../schemas/responses.ts'
 /** Makes the response of all batches of one answer: the items that a stream would have ended with. */
 export function toResponse (start: AnswerStart<ResponsesContext>, batches: readonly ChatBatch[]): ResponseObject {
   const items = new OutputItems(ignoreAll, {
-    names: start.context.names, model: start.head.model, logprobs: start.call.request.logprobs === true
+    names: start.context.names, approvals: start.context.approvals, listed: start.context.listed, model: start.head.model, logprobs: start.call.request.logprobs === true
   })
   for (const { events } of batches) for (const event of events) items.add(event)
   const { status, reason } = items.end()

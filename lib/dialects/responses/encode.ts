@@ -39,7 +39,7 @@ class Printer implements FramePrinter<ChatEvent>, ItemListener {
     this.last = this.#keep === undefined ? undefined : async () => await this.#stored()
     this.#response = startedResponse(start)
     this.#items = new OutputItems(this, {
-      names: start.context.names, model: start.head.model, logprobs: start.call.request.logprobs === true
+      names: start.context.names, approvals: start.context.approvals, listed: start.context.listed, model: start.head.model, logprobs: start.call.request.logprobs === true
     })
     const isBegun = start.context.queued !== undefined
     if (isBegun) this.#sequence = 2 // after `response.created` and `response.queued`

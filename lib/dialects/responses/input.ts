@@ -2,6 +2,7 @@
 
 import { GatewayError } from '../../core/errors.ts'
 import { isObject } from '../../json/guards.ts'
+import type { Approvals } from './approvals.ts'
 import { identified, itemId } from './item-ids.ts'
 import { readItems } from './items.ts'
 import { SentNames } from './sent-names.ts'
@@ -21,6 +22,9 @@ export interface ResponsesContext {
   readonly id: string
   readonly request: ResponsesRequest
   readonly names: SentNames
+  readonly approvals: Approvals
+  /** Servers whose tools the conversation lists already. */
+  readonly listed: ReadonlySet<string>
   /** Set where the response is stored. */
   readonly keep?: KeepResponse
   /** Returns what is stored of a response. */
@@ -47,7 +51,7 @@ export function responsesInput (
   const declared = readTools([...request.tools ?? [], ...additionalTools(items)], names, 'tools')
   // Read in any case: one that forces a tool of OpenAI is refused also where no other tool is declared.
   const choice = request.tool_choice === undefined ? undefined : readToolChoice(request.tool_choice, names)
-  const { messages, byItem } = readItems(items, names, continuation?.items)
+  const { messages, byItem, approved, listed } = readItems(items, names, declared.approvals, continuation?.items)
   const { instructions } = request
   const system: Message[] = instructions === undefined || instructions === '' ? [] : [{ role: 'system', content: instructions }]
   const servers: ChatInput['mcp_servers'] = declared.servers.length === 0
@@ -58,7 +62,10 @@ export function responsesInput (
     messages: [...system, ...messages],
     originalInput: { field: 'input', messages: byItem, systemPromptField: 'instructions' },
     ...declared.tools.length > 0 && { tools: [...declared.tools] },
-    ...servers !== undefined && { mcp_servers: servers },
+    ...servers !== undefined && {
+      mcp_servers: servers,
+      toolApproval: { isNeeded: (server, tool) => declared.approvals.isNeeded(server, tool), approved }
+    },
     ...choice !== undefined && hasTools(declared.tools, servers) && { tool_choice: choice },
     ...settingsOf(request)
   }
@@ -75,7 +82,7 @@ export function responsesInput (
       return { ...response, store: false }
     }
   }
-  return { ...call, request: input, context: { id: itemId('resp'), request, names, kept, ...keep !== undefined && { keep } } }
+  return { ...call, request: input, context: { id: itemId('resp'), request, names, approvals: declared.approvals, listed, kept, ...keep !== undefined && { keep } } }
 }
 
 /** Refuses what would need state that is not kept here. */

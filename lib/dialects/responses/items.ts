@@ -6,6 +6,8 @@
 import { GatewayError } from '../../core/errors.ts'
 import { openReasoning } from './reasoning-state.ts'
 import { shortened } from './stored-input.ts'
+import type { Approvals } from './approvals.ts'
+import type { ApprovedCall } from '../../chat/input.ts'
 import type { SentNames } from './sent-names.ts'
 import type { InputItem, InputPart, MessageItem, MessagePart, ReasoningItem } from '../../../schemas/response-items.ts'
 import type { AssistantPart, Message, TextPart, ToolCall, UserPart } from '../../../schemas/messages.ts'
@@ -16,6 +18,10 @@ export interface Conversation {
   readonly messages: readonly Message[]
   /** For each item the message it became part of, so that errors can name the item. */
   readonly byItem: readonly Message[]
+  /** Calls that the caller has consented to and that have not been run. */
+  readonly approved: readonly ApprovedCall[]
+  /** Servers whose tools are listed. */
+  readonly listed: ReadonlySet<string>
 }
 
 /** An assistant message while its items come in. */
@@ -34,8 +40,10 @@ interface Turn {
  * @throws GatewayError `invalid_value` naming the item: a call without its result or a result without its call, or a part that
  *   no other provider than OpenAI could take
  */
-export function readItems (items: readonly InputItem[], names: SentNames, earlier: readonly InputItem[] = []): Conversation {
-  return new Reader(names).read(items, earlier)
+export function readItems (
+  items: readonly InputItem[], names: SentNames, approvals: Approvals, earlier: readonly InputItem[] = []
+): Conversation {
+  return new Reader(names, approvals, [...earlier, ...items]).read(items, earlier)
 }
 
 class Reader {
@@ -50,8 +58,22 @@ class Reader {
   /** Calls whose result has not come yet, with the place of each. */
   readonly #openCalls = new Map<string, number>()
 
-  constructor (names: SentNames) {
+  readonly #approvals: Approvals
+  readonly #approved: ApprovedCall[] = []
+  readonly #listed = new Set<string>()
+  /** Requests for consent, answers to them, and those whose calls were run. */
+  readonly #requests = new Set<string>()
+  readonly #consents = new Map<string, Item<'mcp_approval_response'>>()
+  readonly #run = new Set<string>()
+
+  constructor (names: SentNames, approvals: Approvals, all: readonly InputItem[]) {
     this.#names = names
+    this.#approvals = approvals
+    for (const item of all) {
+      if (!('type' in item)) continue
+      if (item.type === 'mcp_approval_response') this.#consents.set(item.approval_request_id, item)
+      else if (item.type === 'mcp_call' && typeof item.approval_request_id === 'string') this.#run.add(item.approval_request_id)
+    }
   }
 
   read (items: readonly InputItem[], earlier: readonly InputItem[]): Conversation {
@@ -63,7 +85,7 @@ class Reader {
       const [id, index] = open
       throw invalid('input', `No tool output found for function call ${shortened(id)}${index < 0 ? '' : ` (\`input[${index}]\`)`}.`)
     }
-    return { messages: this.#messages, byItem: this.#byItem }
+    return { messages: this.#messages, byItem: this.#byItem, approved: this.#approved, listed: this.#listed }
   }
 
   /** Returns the message the item is part of, or nothing for one that is left out. */
@@ -82,6 +104,13 @@ class Reader {
       case 'custom_tool_call_output':
         return this.#output(item, path)
       case 'mcp_call': return this.#serverCall(item, index)
+      case 'mcp_list_tools':
+        this.#listed.add(item.server_label)
+        return undefined
+      case 'mcp_approval_request': return this.#approvalRequest(item, index)
+      case 'mcp_approval_response':
+        if (this.#requests.has(item.approval_request_id)) return undefined
+        throw invalid('input', `Approval request with id '${shortened(item.approval_request_id)}' not found.`)
       case 'item_reference': throw notFound(item.id)
       default: return undefined
     }
@@ -145,6 +174,23 @@ class Reader {
     this.#turn = undefined
     const result = typeof output === 'string' ? output : JSON.stringify(error ?? '')
     this.#messages.push({ role: 'tool', tool_call_id: callId, content: result })
+    return message
+  }
+
+  /** Adds a call that waits for consent once it is known what came of it. */
+  #approvalRequest ({ id, server_label: label, name, arguments: text }: Item<'mcp_approval_request'>, index: number): Message | undefined {
+    this.#requests.add(id)
+    const consent = this.#consents.get(id)
+    if (consent === undefined || this.#run.has(id)) return undefined
+    if (consent.approve && !this.#approvals.isFor(id, label, name, text)) {
+      throw invalid('input', `The approval '${shortened(id)}' is not for this call: server, tool and arguments must be those of the request.`)
+    }
+    const message = this.#call(id, name, text, index)
+    this.#openCalls.delete(id)
+    this.#turn = undefined
+    const reason = typeof consent.reason === 'string' ? ` ${consent.reason}` : ''
+    this.#messages.push({ role: 'tool', tool_call_id: id, content: consent.approve ? '' : `The user did not approve this call.${reason}` })
+    if (consent.approve) this.#approved.push({ id, serverName: label, toolName: name, argumentsText: text })
     return message
   }
 

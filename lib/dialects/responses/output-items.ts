@@ -10,7 +10,8 @@ import { isObject } from '../../json/guards.ts'
 import { itemId } from './item-ids.ts'
 import { sealReasoning } from './reasoning-state.ts'
 import type { SentNames } from './sent-names.ts'
-import type { ChatEvent, FinishReason, Logprobs, ThinkingBlock, ToolResult } from '../../core/events.ts'
+import type { Approvals } from './approvals.ts'
+import type { ChatEvent, FinishReason, ListedServerTool, Logprobs, ThinkingBlock, ToolResult } from '../../core/events.ts'
 import type { Usage } from '../../core/usage.ts'
 import type { OutputItem, OutputPart } from '../../../schemas/response-items.ts'
 
@@ -51,6 +52,9 @@ export interface OutputItemsOptions {
   readonly model: string
   /** True when the caller requested log probabilities. */
   readonly logprobs: boolean
+  readonly approvals: Approvals
+  /** Servers whose tools the conversation lists already. */
+  readonly listed: ReadonlySet<string>
 }
 
 export class OutputItems {
@@ -112,6 +116,12 @@ export class OutputItems {
       case 'tool-result':
         this.#complete(serverCall(event.result))
         break
+      case 'tools-listed':
+        if (!this.#options.listed.has(event.serverName)) this.#complete(listedTools(event.serverName, event.tools))
+        break
+      case 'tool-approval-needed':
+        this.#complete(this.#approvalRequest(event))
+        break
       case 'tool-servers-failed':
         for (const [name, { message }] of Object.entries(event.errors)) this.#complete(failedServer(name, message))
         break
@@ -126,6 +136,13 @@ export class OutputItems {
         break
       case 'response-start':
       case 'audio-delta':
+    }
+  }
+
+  #approvalRequest ({ serverName, toolName, arguments: given }: ChatEvent & { type: 'tool-approval-needed' }): ServerItem {
+    const text = JSON.stringify(given)
+    return {
+      id: this.#options.approvals.idFor(serverName, toolName, text), type: 'mcp_approval_request', server_label: serverName, name: toolName, arguments: text
     }
   }
 
@@ -476,7 +493,7 @@ function inputOf (argumentsText: string): string {
   }
 }
 
-type ServerItem = Extract<OutputItem, { type: 'mcp_call' | 'mcp_list_tools' }>
+type ServerItem = Extract<OutputItem, { type: 'mcp_call' | 'mcp_list_tools' | 'mcp_approval_request' }>
 
 class OpenServerItem extends OpenItem {
   readonly id: string
@@ -490,6 +507,7 @@ class OpenServerItem extends OpenItem {
 
   protected opening (): OutputItem {
     const item = this.#item
+    if (item.type === 'mcp_approval_request') return item
     return item.type === 'mcp_call'
       ? { ...item, status: 'in_progress', arguments: '', output: null, error: null }
       : { id: item.id, type: item.type, server_label: item.server_label, tools: [] }
@@ -497,6 +515,7 @@ class OpenServerItem extends OpenItem {
 
   protected close (): void {
     const item = this.#item
+    if (item.type === 'mcp_approval_request') return
     this.event(`response.${item.type}.in_progress`, {})
     if (item.type === 'mcp_call') {
       this.event('response.mcp_call_arguments.delta', { delta: item.arguments })
@@ -510,7 +529,7 @@ class OpenServerItem extends OpenItem {
   }
 }
 
-function serverCall ({ toolName, serverName, arguments: given, isError, result }: ToolResult): ServerItem {
+function serverCall ({ toolName, serverName, arguments: given, isError, result, approvalId }: ToolResult): ServerItem {
   const text = typeof result === 'string' ? result : JSON.stringify(result ?? '')
   return {
     id: itemId('mcp'),
@@ -520,7 +539,17 @@ function serverCall ({ toolName, serverName, arguments: given, isError, result }
     name: toolName,
     arguments: JSON.stringify(given),
     output: isError ? null : text,
-    error: isError ? { type: 'mcp_tool_execution_error', content: [{ type: 'text', text }] } : null
+    error: isError ? { type: 'mcp_tool_execution_error', content: [{ type: 'text', text }] } : null,
+    ...approvalId !== undefined && { approval_request_id: approvalId }
+  }
+}
+
+function listedTools (name: string, tools: readonly ListedServerTool[]): ServerItem {
+  return {
+    id: itemId('mcpl'),
+    type: 'mcp_list_tools',
+    server_label: name,
+    tools: tools.map(({ name, description = null, inputSchema, annotations = null }) => ({ name, description, input_schema: inputSchema, annotations }))
   }
 }
 

@@ -2,6 +2,7 @@
 
 import { GatewayError } from '../../core/errors.ts'
 import { isObject, nonEmptyText } from '../../json/guards.ts'
+import { Approvals } from './approvals.ts'
 import type { SentNames } from './sent-names.ts'
 import type { CustomTool, FunctionTool, McpTool, ResponsesTool, ResponsesToolChoice } from '../../../schemas/responses.ts'
 import type { Tool, ToolChoice, ToolServerSpec } from '../../../schemas/tools.ts'
@@ -9,6 +10,7 @@ import type { Tool, ToolChoice, ToolServerSpec } from '../../../schemas/tools.ts
 export interface ReadTools {
   readonly tools: readonly Tool[]
   readonly servers: readonly ToolServerSpec[]
+  readonly approvals: Approvals
   /** True when tools were left out that only OpenAI runs. */
   readonly hosted: boolean
 }
@@ -17,11 +19,12 @@ export interface ReadTools {
  * Returns the tools that a provider is offered, under their names there.
  *
  * @param path of the list in the request, for errors
- * @throws GatewayError `unsupported_value` for an MCP server without a URL of its own, or one whose calls need approval
+ * @throws GatewayError `unsupported_value` for an MCP server without a URL of its own, or a filter by what servers say of their tools
  */
 export function readTools (given: readonly ResponsesTool[], names: SentNames, path: string): ReadTools {
   const tools: Tool[] = []
   const servers: ToolServerSpec[] = []
+  const mcp: McpTool[] = []
   let hosted = false
   for (const [index, tool] of given.entries()) {
     if (isFunction(tool)) tools.push(functionTool(tool, names))
@@ -30,10 +33,13 @@ export function readTools (given: readonly ResponsesTool[], names: SentNames, pa
       for (const inner of tool.tools) {
         tools.push(inner.type === 'function' ? functionTool(inner, names, tool.name) : customTool(inner, names, tool.name))
       }
-    } else if (isServer(tool)) servers.push(serverOf(tool, `${path}[${index}]`))
+    } else if (isServer(tool)) {
+      mcp.push(tool)
+      servers.push(serverOf(tool, `${path}[${index}]`))
+    }
     else hosted = true
   }
-  return { tools, servers, hosted }
+  return { tools, servers, approvals: new Approvals(mcp), hosted }
 }
 
 function isFunction (tool: ResponsesTool): tool is FunctionTool {
@@ -85,12 +91,12 @@ function grammarNote (format: CustomTool['format']): string | undefined {
 }
 
 function serverOf (tool: McpTool, path: string): ToolServerSpec {
-  const { server_label: name, server_url: url, headers, authorization, allowed_tools: allowed, require_approval: approval } = tool
+  const { server_label: name, server_url: url, headers, authorization, allowed_tools: allowed } = tool
   if (typeof url !== 'string') {
     throw unsupported(`${path}.server_url`, 'An MCP server needs `server_url`: connectors and tunnels are not available here.')
   }
-  if (approval !== 'never') {
-    throw unsupported(`${path}.require_approval`, 'Approval of tool calls is not available: set `require_approval` to `never`.')
+  if (isObject(allowed) && allowed['read_only'] != null) {
+    throw unsupported(`${path}.allowed_tools.read_only`, 'Servers are not trusted to say which tools only read: send `tool_names`.')
   }
   const allowedNames = isObject(allowed) ? allowed['tool_names'] : allowed
   return {

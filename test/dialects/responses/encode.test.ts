@@ -18,6 +18,8 @@ const delta: fc.Arbitrary<ChatEvent> = fc.oneof(
   fc.record({ type: fc.constant('thinking-block' as const), choice, block: fc.record({ type: fc.constant('thinking' as const), thinking: text, signature: text }) }),
   fc.record({ type: fc.constant('annotation-delta' as const), choice, annotations: fc.array(fc.record({ url: text }), { minLength: 1, maxLength: 2 }) }),
   fc.record({ type: fc.constant('tool-result' as const), result: fc.record({ toolName: text, serverName: text, arguments: fc.constant({}), isError: fc.boolean(), result: text }) }),
+  fc.record({ type: fc.constant('tools-listed' as const), serverName: text, tools: fc.array(fc.record({ name: text, inputSchema: fc.constant({}) }), { maxLength: 2 }) }),
+  fc.record({ type: fc.constant('tool-approval-needed' as const), serverName: text, toolName: text, arguments: fc.constant({}) }),
   fc.record({ type: fc.constant('tool-servers-failed' as const), errors: fc.dictionary(fc.stringMatching(/^[a-z]{1,3}$/), fc.record({ message: text })) })
 )
 
@@ -46,7 +48,7 @@ function streamed (events: readonly ChatEvent[], perBatch = 1): string {
 /** Gives each id its number of appearance. */
 function plainIds (value: unknown): unknown {
   const seen = new Map<string, string>()
-  const json = JSON.stringify(value).replaceAll(/\b(?:resp|msg|rs|fc|ctc|mcp|mcpl)_[0-9a-f]{32}\b/g, id => {
+  const json = JSON.stringify(value).replaceAll(/\b(?:resp|msg|rs|fc|ctc|mcp|mcpl|mcpr)_[0-9a-f]{32}\b/g, id => {
     seen.set(id, seen.get(id) ?? `id-${seen.size}`)
     return seen.get(id) ?? ''
   })
