@@ -138,6 +138,12 @@ export class CallRecord {
   /** The limit for which it was refused. */
   refusedBy: Limit | undefined = undefined
 
+  // Kept by `usage/call-recorder`.
+  /** Its usage row as it is in the journal. Not in a `WeakMap`, whose entries the collector visits at every scavenge. */
+  journaledRow: object | undefined = undefined
+  /** The age in milliseconds at which it is journaled next. */
+  journalDueMs: number | undefined = undefined
+
   // Its end.
   /** The status of the answer; 499 when the caller had left before its end, whatever the head had said. */
   status: number | undefined = undefined

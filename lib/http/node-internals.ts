@@ -38,9 +38,11 @@ export function writeChunk (response: ServerResponse, piece: string | Uint8Array
 /**
  * Ends a response with its complete body in one packet with the head. `end(body)` corks the socket and
  * adds an empty write, and the `writev` of both costs 2 µs more than one `write`.
+ *
+ * @param sizeBytes of the body: text that is as long as its bytes is ASCII, and needs no encoding
  */
-export function endInOneWrite (response: ServerResponse, body: string | Uint8Array): void {
-  response.write(body)
+export function endInOneWrite (response: ServerResponse, body: string | Uint8Array, sizeBytes: number): void {
+  response.write(body, typeof body === 'string' && body.length === sizeBytes ? 'latin1' : 'utf8')
   response.socket?.uncork()
   response.end()
 }

@@ -1,10 +1,8 @@
 /** The only writer of replies. */
 
-import { once } from 'node:events'
 import { explainRoute } from '../routing/explain-route.ts'
 import { endInOneWrite, writeChunk } from './node-internals.ts'
 import type { ServerResponse } from 'node:http'
-import { standardSignal } from '../async/cancellation.ts'
 import { pulling } from '../core/flow.ts'
 import type { CallSignal } from '../core/call-signal.ts'
 import type { Call } from '../core/call.ts'
@@ -27,12 +25,13 @@ export async function writeReply (response: ServerResponse, reply: Reply, call: 
   record.status = reply.status
   record.overheadMs = performance.now() - receivedAtMs - record.upstreamWaitMs
   if (typeof body === 'string' || body instanceof Uint8Array) {
-    response.writeHead(reply.status, headersOf(reply, call, { 'content-length': String(Buffer.byteLength(body)) }))
+    const sizeBytes = Buffer.byteLength(body)
+    response.writeHead(reply.status, headersOf(reply, call, { 'content-length': String(sizeBytes) }))
     record.firstByteMs ??= performance.now() - receivedAtMs
     const recorded = beforeLastByte?.(call)
     if (recorded !== undefined) await recorded
     if (response.destroyed) return
-    endInOneWrite(response, body)
+    endInOneWrite(response, body, sizeBytes)
     await written(response, call.signal, graceMs)
     return
   }
@@ -123,11 +122,16 @@ async function writtenInTime (response: ServerResponse, signal: CallSignal, grac
   signal.removeEventListener('abort', giveUp)
 }
 
-/** Resolves when there is room again or the caller has left. */
-async function drained (response: ServerResponse, signal: CallSignal): Promise<void> {
-  try {
-    await once(response, 'drain', { signal: standardSignal(signal) })
-  } catch (error) {
-    if (!signal.aborted) throw error
-  }
+/** Resolves when there is room again or the caller has left. An `AbortSignal` for this would cost more than a write. */
+function drained (response: ServerResponse, signal: CallSignal): Promise<void> {
+  return new Promise(resolve => {
+    const go = (): void => {
+      response.off('drain', go).off('close', go)
+      signal.removeEventListener('abort', go)
+      resolve()
+    }
+    if (signal.aborted || response.destroyed) return resolve()
+    response.on('drain', go).on('close', go)
+    signal.addEventListener('abort', go, { once: true })
+  })
 }

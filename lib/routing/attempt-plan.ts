@@ -50,9 +50,9 @@ export class AttemptPlan {
   readonly #failed: Failed[] = []
   #last: Failed | undefined
   /** Models whose stale socket has been replaced. */
-  readonly #reconnected = new Set<string>()
+  #reconnected: Set<string> | undefined
   /** Credentials that were used, by provider. */
-  readonly #tried = new Map<string, Set<number>>()
+  #tried: Map<string, Set<number>> | undefined
   #credential: number | undefined
   #attempts = 0
   #waitedMs = 0
@@ -73,9 +73,9 @@ export class AttemptPlan {
   /** Returns the same attempt again, once per model, when its failure was only that of a stale socket. */
   reconnect (failure: GatewayError): PlannedAttempt | undefined {
     const route = this.#last?.route
-    if (route === undefined || this.#attempts >= maxAttempts || this.#reconnected.has(route.modelId)) return undefined
+    if (route === undefined || this.#attempts >= maxAttempts || this.#reconnected?.has(route.modelId) === true) return undefined
     if (!this.#health.retryBudget(route.providerId).takeStaleSocket(failure)) return undefined
-    this.#reconnected.add(route.modelId)
+    this.#reconnected = (this.#reconnected ?? new Set()).add(route.modelId)
     this.#attempts++
     return { route, waitMs: 0, isRetry: false, ...this.#credential !== undefined && { credential: this.#credential } }
   }
@@ -95,7 +95,7 @@ export class AttemptPlan {
   /** The same model with another credential, which says nothing about the load of the provider: it is free. */
   #nextCredential (last: Failed): PlannedAttempt | undefined {
     const { providerId } = last.route
-    const credential = this.#health.credentials(providerId)?.another(this.#tried.get(providerId) ?? new Set())
+    const credential = this.#health.credentials(providerId)?.another(this.#tried?.get(providerId) ?? new Set())
     return credential === undefined || this.#options.firstCredential === true ? undefined : this.#start(last, 0, credential)
   }
 
@@ -148,7 +148,8 @@ export class AttemptPlan {
     this.#credential = another ?? pool?.choose()
     const isRetry = attempts > 1 || another !== undefined
     if (this.#credential === undefined) return { route, waitMs, isRetry }
-    this.#tried.set(route.providerId, (this.#tried.get(route.providerId) ?? new Set()).add(this.#credential))
+    const tried = this.#tried ??= new Map()
+    tried.set(route.providerId, (tried.get(route.providerId) ?? new Set()).add(this.#credential))
     return { route, waitMs, isRetry, credential: this.#credential }
   }
 }

@@ -24,9 +24,6 @@ const interrupted = 'interrupted'
 /** Makes the usage row of each call, once: for the ledger, and to settle what was reserved for the call. */
 export class CallRecorder {
   readonly #parts: CallRecorderParts
-  readonly #recorded = new WeakMap<Call, UsageRow>()
-  /** The age at which a call in flight is journaled next. */
-  readonly #dueMs = new WeakMap<Call, number>()
 
   constructor (parts: CallRecorderParts) {
     this.#parts = parts
@@ -41,7 +38,7 @@ export class CallRecorder {
     if (ledger === undefined || call.record.keyId === undefined) return undefined
     const row = this.#asRecorded(call, usageRow(call, models()))
     if (row === undefined) return undefined
-    this.#recorded.set(call, row)
+    call.record.journaledRow = row
     return ledger.recordOpen(row)
   }
 
@@ -52,13 +49,13 @@ export class CallRecorder {
   recordInFlight (call: Call): void {
     const { ledger, models } = this.#parts
     const ageMs = performance.now() - call.receivedAtMs
-    if (ledger === undefined || call.record.attempts === 0 || ageMs < (this.#dueMs.get(call) ?? inFlightMs)) return
-    this.#dueMs.set(call, 4 * ageMs)
-    const known = this.#recorded.get(call)
+    if (ledger === undefined || call.record.attempts === 0 || ageMs < (call.record.journalDueMs ?? inFlightMs)) return
+    call.record.journalDueMs = 4 * ageMs
+    const known = journaledRow(call)
     if (known !== undefined && known.outcome !== interrupted) return // its answer is complete
     const row = this.#asRecorded(call, usageRow(call, models(), interrupted))
     if (row === undefined) return
-    this.#recorded.set(call, row)
+    call.record.journaledRow = row
     void ledger.recordOpen(row)
   }
 
@@ -78,7 +75,7 @@ export class CallRecorder {
 
   /** Returns the row in the journal, unless its outcome has changed since. */
   #rowOf (call: Call): UsageRow | undefined {
-    const recorded = this.#recorded.get(call)
+    const recorded = journaledRow(call)
     if (recorded === undefined) return usageRow(call, this.#parts.models())
     const { outcome = 'ok', status, whenUsageKnown } = call.record
     if (outcome === recorded.outcome && status === recorded.status && whenUsageKnown === undefined) return recorded
@@ -87,9 +84,13 @@ export class CallRecorder {
 
   /** Gives a row the identity of the one in the journal, which it replaces. */
   #asRecorded (call: Call, row: UsageRow | undefined): UsageRow | undefined {
-    const recorded = this.#recorded.get(call)
+    const recorded = journaledRow(call)
     return row === undefined || recorded === undefined ? row : { ...row, id: recorded.id, at_ms: recorded.at_ms }
   }
+}
+
+function journaledRow ({ record }: Call): UsageRow | undefined {
+  return record.journaledRow as UsageRow | undefined // set here and nowhere else
 }
 
 function usedIn (row: UsageRow | undefined): ActualUsage {

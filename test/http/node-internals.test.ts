@@ -69,7 +69,7 @@ t.test('endInOneWrite sends head and body as one write, and the end with no othe
   const { response, answer } = await openRequest(t)
   const writes = recordWrites(t, response)
   response.writeHead(200, { 'content-length': '4' })
-  endInOneWrite(response, 'body')
+  endInOneWrite(response, 'body', 4)
   t.equal(await (await answer).text(), 'body')
   t.match(writes, [/^HTTP\/1\.1 200 OK\r\n[^]*\r\n\r\nbody$/])
   t.same(writes.length, 1)

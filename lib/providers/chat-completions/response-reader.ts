@@ -53,7 +53,7 @@ export class ResponseReader {
   readonly #stops: ReadonlySet<unknown>
   /** By the server's index. */
   readonly #choices = new Map<number, Choice>()
-  readonly #seen = new Map<string, string>()
+  #seen: Map<string, string> | undefined
   #started = false
   #usage: Usage | undefined
 
@@ -166,9 +166,11 @@ export class ResponseReader {
 
   /** Keeps an index that was requested; any other becomes the first that is free. */
   #freeIndex (wireIndex: number): number {
+    const isRequested = Number.isInteger(wireIndex) && wireIndex >= 0 && wireIndex < this.#maxChoices
+    if (isRequested && this.#choices.size === 0) return wireIndex
     const taken = new Set<number>()
     for (const { index } of this.#choices.values()) taken.add(index)
-    if (Number.isInteger(wireIndex) && wireIndex >= 0 && wireIndex < this.#maxChoices && !taken.has(wireIndex)) return wireIndex
+    if (isRequested && !taken.has(wireIndex)) return wireIndex
     let index = 0
     while (taken.has(index)) index++
     return index
@@ -227,8 +229,8 @@ export class ResponseReader {
       if (place !== undefined) {
         const text = JSON.stringify(value)
         const name = `${place} ${key}`
-        if (this.#seen.get(name) === text) continue
-        this.#seen.set(name, text)
+        if (this.#seen?.get(name) === text) continue
+        this.#seen = (this.#seen ?? new Map()).set(name, text)
       }
       extra ??= {}
       extra[key] = value
