@@ -39,6 +39,7 @@ const elsewhere: Readonly<Record<string, readonly [test: string, reason: string]
   'embeddings/count-tokens': ['embeddings/measure-tokens', 'counts what could not be measured: one rule in two files'],
   'embeddings/token-worker': ['embeddings/token-counter', 'the thread of the counter'],
   gateway: ['gateway/failures', 'the gateway: each file of test/gateway and test/pipelines'],
+  'wire/join-in-turns': ['http/parse-body', 'copies the pieces of a body'],
   'json/read-long-string': ['json/parse-in-turns', 'reads the long strings of the parser'],
   main: ['cli/start', 'starts a process'],
   'mcp/load-undici': ['mcp/agents', 'a require'],

@@ -1,6 +1,7 @@
 import { fakeProvider, sendJson } from './provider.ts'
 import { maxStallMs, watchLiveness } from './liveness.ts'
 import { finding, type Finding, type Scenario } from './scenario.ts'
+import { maxTurnMs, watchTurns } from './turn-watch.ts'
 import { providerAt, startWorld } from './world.ts'
 
 const result = (id: unknown, value: object): string => JSON.stringify({ jsonrpc: '2.0', id, result: value })
@@ -25,6 +26,15 @@ const behaviours: Readonly<Record<string, Behaviour>> = {
     })
   },
   'a result of 30 MB': { ...plain, call: id => result(id, { content: [{ type: 'text', text: 'x'.repeat(30_000_000) }] }) },
+  '16 MB of empty objects': { ...plain, call: id => `{"jsonrpc":"2.0","id":${JSON.stringify(id)},"result":{"content":[],"structuredContent":{"x":[${'{},'.repeat(5_000_000)}{}]}}}` },
+  'as many texts as are read': { ...plain, call: id => result(id, { content: Array.from({ length: 14_000 }, () => ({ type: 'text', text: 'a' })) }) },
+  'tools with as many properties as are read': {
+    ...plain,
+    isCalled: false,
+    tools: () => ({ tools: Array.from({ length: 900 }, (_, number) => ({
+      name: `t${number}`, inputSchema: { type: 'object', properties: Object.fromEntries(Array.from({ length: 15 }, (__, index) => [`p${index}`, { type: 'string' }])) }
+    })) })
+  },
   'a call that never returns': { ...plain, call: () => undefined },
   'an answer that is not JSON': { ...plain, call: () => '{]' }
 }
@@ -32,7 +42,8 @@ const behaviours: Readonly<Record<string, Behaviour>> = {
 /** Tool servers of a caller that misbehave: the call ends, others are served meanwhile. */
 export const hostileToolServers: Scenario = {
   name: 'hostile tool servers',
-  run: async () => {
+  run: async short => {
+    const turns = watchTurns()
     let current = plain
     let calls = 0
     const server = await fakeProvider((request, response, body) => {
@@ -58,6 +69,7 @@ export const hostileToolServers: Scenario = {
       }))
     })
     const world = await startWorld({
+      ...turns.options,
       configuration: {
         providers: { fake: providerAt(provider.port), sandbox: { kind: 'sandbox', options: { words_per_second: 0 } } },
         tools: { allowed_hosts: ['127.0.0.1'], connect_ms: 5000, call_ms: 5000 }
@@ -65,9 +77,12 @@ export const hostileToolServers: Scenario = {
     })
     const findings: Finding[] = []
     try {
+      // What the first calls load and compile is not the work of a behaviour.
+      for (let round = 0; round < 20; round++) await world.post('/v1/chat/completions', { model: 'fake/m', messages: 'x', mcp_servers: [`http://127.0.0.1:${server.port}/plain`] })
       for (const [name, behaviour] of Object.entries(behaviours)) {
         current = behaviour
         calls = 0
+        await turns.longest(world)
         const liveness = await watchLiveness(world.url)
         const startedMs = performance.now()
         // A server of its own for each: lists of tools are kept for a while.
@@ -77,13 +92,15 @@ export const hostileToolServers: Scenario = {
         const { status } = await call
         const tookMs = performance.now() - startedMs
         const slowestMs = await liveness.stop()
+        const { workMs } = await turns.longest(world)
         const reached = calls > 0 || behaviour.isCalled === false
-        findings.push(finding(name, other.status === 200 && reached && tookMs < 20_000 && slowestMs < maxStallMs() && world.rssMb() < 600,
-          `${status} after ${tookMs.toFixed(0)} ms, ${calls} tool ${calls === 1 ? 'call' : 'calls'}; /livez meanwhile at most ${slowestMs.toFixed(0)} ms; ${world.rssMb()} MB`))
+        findings.push(finding(name, other.status === 200 && reached && tookMs < 20_000 && slowestMs < maxStallMs() && workMs < maxTurnMs(short) && world.rssMb() < 600,
+          `${status} after ${tookMs.toFixed(0)} ms, ${calls} tool ${calls === 1 ? 'call' : 'calls'}; /livez meanwhile at most ${slowestMs.toFixed(0)} ms, ${workMs.toFixed(0)} ms in a turn; ${world.rssMb()} MB`))
       }
       return findings
     } finally {
       await world.stop()
+      turns.stop()
       provider.close()
       server.close()
     }

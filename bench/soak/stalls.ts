@@ -1,13 +1,11 @@
-import { existsSync, readFileSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { gzipSync } from 'node:zlib'
 import { dimensions } from '../../test/scaling/chat-bodies.ts'
 import { ValueCounter } from '../../lib/json/value-counter.ts'
 import { completeAnswer } from '../support/answers.ts'
 import { loadFactor } from './liveness.ts'
 import { fakeProvider, sendJson } from './provider.ts'
-import { eventually, finding, type Finding, type Scenario } from './scenario.ts'
+import { finding, type Finding, type Scenario } from './scenario.ts'
+import { watchTurns } from './turn-watch.ts'
 import { providerAt, startWorld, type World } from './world.ts'
 import type { LongestTurn } from './loop-turns.ts'
 
@@ -93,12 +91,38 @@ const shapes: Readonly<Record<string, () => string>> = {
   'nested lists': () => '['.repeat(60_000) + ']'.repeat(60_000)
 }
 
+const dialectSeeds = {
+  '/v1/messages': (content: unknown) => ({ model: 'anthropic/claude-sonnet-4-5', max_tokens: 10, messages: [{ role: 'user', content }] }),
+  '/v1/messages/count_tokens': (content: unknown) => ({ model: 'sandbox/echo', messages: [{ role: 'user', content }] }),
+  '/v1/responses': (content: unknown) => ({ model: 'openai/gpt-5', store: false, input: [{ role: 'user', content }] })
+}
+
+/** The other wire formats, with what takes chat completions longest. */
+const dialectInputs: readonly Input[] = Object.entries(dialectSeeds).flatMap(([path, bodyOf]) => {
+  const isResponses = path.endsWith('responses')
+  const json = (value: () => object) => (): Buffer => Buffer.from(JSON.stringify(value()))
+  return [
+    { name: `${path}: 16 MB of text`, path, body: json(() => bodyOf('word '.repeat(3 * MB))) },
+    { name: `${path}: 16 MB of text beyond ASCII`, path, body: json(() => bodyOf('ä€😀'.repeat(1.7 * MB))) },
+    { name: `${path}: 48 MB in base64`, path, body: json(() => bodyOf([isResponses
+      ? { type: 'input_image', image_url: `data:image/png;base64,${'A'.repeat(48 * MB)}` }
+      : { type: 'image', source: { type: 'base64', media_type: 'image/png', data: 'A'.repeat(48 * MB) } }])) },
+    { name: `${path}: parts`, path, body: () => largest(size => bodyOf(Array.from({ length: size }, (_, index) => ({ type: isResponses ? 'input_text' : 'text', text: `number ${index}` }))), 64) },
+    { name: `${path}: tools`, path, body: () => largest(size => ({
+      ...bodyOf('x'), tools: Array.from({ length: size }, (_, index) => isResponses
+        ? { type: 'function', name: `get_${index}`, parameters: { type: 'object', properties: {} } }
+        : { name: `get_${index}`, input_schema: { type: 'object', properties: {} } })
+    }), 64) },
+    { name: `${path}: fields that no schema names`, path, body: () => largest(size => ({ ...bodyOf('x'), ...Object.fromEntries(Array.from({ length: size }, (_, index) => [`x${index}`, index])) }), 64) }
+  ]
+})
+
 const seeds: ReadonlyArray<readonly [path: string, start: string]> = [
   [chatPath, '"model":"sandbox/echo","messages":"x"'],
   ['/v1/embeddings', '"model":"sandbox/embedding","input":"x"'],
-  ['/v1/audio/speech', '"model":"sandbox/speech","voice":"alloy","input":"x"'],
-  ['/v1/images/generations', '"model":"sandbox/image","prompt":"x"'],
-  ['/v1/ocr', '"model":"sandbox/ocr","document":{"type":"document_url","document_url":"data:text/plain;base64,AAAA"}']
+  ['/v1/audio/speech', '"model":"sandbox/speaker","voice":"alloy","input":"x"'],
+  ['/v1/images/generations', '"model":"sandbox/painter","prompt":"x"'],
+  ['/v1/ocr', '"model":"sandbox/reader","document":{"type":"document_url","document_url":"data:text/plain;base64,AAAA"}']
 ]
 
 const shapeInputs: readonly Input[] = Object.entries(shapes).flatMap(([name, make]) => seeds.flatMap(([path, start]) => [
@@ -136,12 +160,12 @@ const otherInputs: readonly Input[] = [
   embeddings('tokens', () => Array.from({ length: 200 }, () => Array.from({ length: 2000 }, (_, index) => index))),
   document('a document of 48 MB', 'mistral/mistral-ocr-latest', () => pdf(48 * MB)),
   document('a document of 48 MB for a chat model', 'google/gemini-2.5-flash', () => pdf(48 * MB)),
-  document('a document of 48 MB for the sandbox', 'sandbox/ocr', () => pdf(48 * MB)),
-  document('a text of 48 MB', 'sandbox/ocr', () => `data:text/plain;base64,${Buffer.alloc(48 * MB, 0x61).toString('base64')}`),
-  { name: 'speech of 4,096 characters', path: '/v1/audio/speech', body: () => Buffer.from(JSON.stringify({ model: 'sandbox/speech', voice: 'alloy', input: 'a '.repeat(2048) })) },
-  { name: 'images: a prompt of 32,000 characters', path: '/v1/images/generations', body: () => Buffer.from(JSON.stringify({ model: 'sandbox/image', prompt: 'a '.repeat(16_000), n: 10 })) },
+  document('a document of 48 MB for the sandbox', 'sandbox/reader', () => pdf(48 * MB)),
+  document('a text of 48 MB', 'sandbox/reader', () => `data:text/plain;base64,${Buffer.alloc(48 * MB, 0x61).toString('base64')}`),
+  { name: 'speech of 4,096 characters', path: '/v1/audio/speech', body: () => Buffer.from(JSON.stringify({ model: 'sandbox/speaker', voice: 'alloy', input: 'a '.repeat(2048) })) },
+  { name: 'images: a prompt of 32,000 characters', path: '/v1/images/generations', body: () => Buffer.from(JSON.stringify({ model: 'sandbox/painter', prompt: 'a '.repeat(16_000), n: 10 })) },
   { name: 'transcription of 24 MB', path: '/v1/audio/transcriptions', body: () => form({ model: 'openai/whisper-1' }, ['file', 'a.wav', wav]) },
-  { name: 'transcription of 24 MB in the sandbox', path: '/v1/audio/transcriptions', body: () => form({ model: 'sandbox/transcribe' }, ['file', 'a.wav', wav]) },
+  { name: 'transcription of 24 MB in the sandbox', path: '/v1/audio/transcriptions', body: () => form({ model: 'sandbox/listener' }, ['file', 'a.wav', wav]) },
   { name: 'translation of 24 MB', path: '/v1/audio/translations', body: () => form({ model: 'openai/whisper-1' }, ['file', 'a.wav', wav]) },
   { name: 'a form of many fields', path: '/v1/audio/transcriptions', body: () => form(Object.fromEntries(Array.from({ length: 20_000 }, (_, index) => [`x${index}`, 'y'])), ['file', 'a.wav', wav.subarray(0, 1000)]) },
   { name: 'a form with a field of 10 MB', path: '/v1/audio/transcriptions', body: () => form({ model: 'openai/whisper-1', prompt: 'a'.repeat(10 * MB) }, ['file', 'a.wav', wav.subarray(0, 1000)]) },
@@ -162,8 +186,8 @@ interface Group {
 const groups: Readonly<Record<string, Group>> = {
   'chat requests of every kind, as large as they may be': { inputs: chatInputs, maxTurnMs: 50 },
   'chat requests with 16 MB of text': { inputs: stringInputs, maxTurnMs: 50 },
-  // The parser and the printer of JSON take a string at once: 1 and 2 ms per megabyte.
-  'chat requests with 48 MB of an image': { inputs: mediaInputs, maxTurnMs: 150 },
+  'chat requests with 48 MB of an image': { inputs: mediaInputs, maxTurnMs: 50 },
+  'messages, responses and counts of tokens': { inputs: dialectInputs, maxTurnMs: 50 },
   'every JSON endpoint: as many values as a body may have': { inputs: shapeInputs, maxTurnMs: 50 },
   'texts, documents, recordings and images at other endpoints': { inputs: otherInputs, maxTurnMs: 50 }
 }
@@ -172,12 +196,11 @@ const groups: Readonly<Record<string, Group>> = {
 export const stalls: Scenario = {
   name: 'turns of the event loop',
   run: async () => {
-    const file = join(tmpdir(), `headgate-turns-${process.pid}.json`)
+    const turns = watchTurns()
     const upstream = await fakeProvider((_, response) => sendJson(response, completeAnswer))
     const { port } = upstream
     const world = await startWorld({
-      nodeArgs: ['--import', new URL('loop-turns.js', import.meta.url).href],
-      env: { SOAK_TURNS_FILE: file },
+      ...turns.options,
       configuration: {
         providers: {
           sandbox: { kind: 'sandbox', options: { words_per_second: 0 } },
@@ -186,12 +209,6 @@ export const stalls: Scenario = {
         }
       }
     })
-    const longest = async (): Promise<LongestTurn> => {
-      rmSync(file, { force: true })
-      world.process.process.kill('SIGUSR2')
-      if (!await eventually(() => existsSync(file))) throw new Error('the gateway does not say how long its turns were')
-      return JSON.parse(readFileSync(file, 'utf8')) as LongestTurn // written by loop-turns.ts
-    }
     const findings: Finding[] = []
     try {
       await warmUp(world)
@@ -200,9 +217,9 @@ export const stalls: Scenario = {
         let worstName = ''
         let gcMs = 0
         for (const input of inputs.filter(({ name }) => name.includes(process.env['SOAK_INPUT'] ?? ''))) {
-          await longest()
+          await turns.longest(world)
           const status = await send(world, input)
-          const seen = await longest()
+          const seen = await turns.longest(world)
           if (process.env['SOAK_VERBOSE'] !== undefined) console.error(`${seen.workMs.toFixed(0)} ms of ${seen.turnMs.toFixed(0)} ms, garbage collector ${seen.gcMs.toFixed(0)}: ${status} ${input.name}`)
           gcMs = Math.max(gcMs, seen.maxGcMs)
           if (seen.workMs > worst.workMs) [worst, worstName] = [seen, `${input.name}, status ${status}`]
@@ -215,7 +232,7 @@ export const stalls: Scenario = {
     } finally {
       await world.stop()
       upstream.close()
-      rmSync(file, { force: true })
+      turns.stop()
     }
   }
 }

@@ -3,13 +3,12 @@
 import { isUtf8 } from 'node:buffer'
 import { GatewayError } from '../core/errors.ts'
 import { yieldFairly } from '../async/yield-fairly.ts'
+import { joinInTurns } from '../wire/join-in-turns.ts'
 import { isDeeperThan } from '../json/depth.ts'
 import { NestedTooDeepError, NotUtf8Error, parseInTurns } from '../json/parse-in-turns.ts'
 
 /** The parser needs up to 4 ms for so many bytes of small values. */
 const parsedAtOnceBytes = 256 * 1024
-/** Bytes that are copied in one turn. */
-const copiedBytes = 4 * 1024 * 1024
 
 /**
  * @param maxDepth levels in the body, which is none itself
@@ -17,7 +16,7 @@ const copiedBytes = 4 * 1024 * 1024
  */
 export function parseBody (pieces: readonly Buffer[], maxDepth: number): unknown {
   const sizeBytes = pieces.reduce((sum, { length }) => sum + length, 0)
-  if (sizeBytes > parsedAtOnceBytes) return parseLarge(pieces, sizeBytes, maxDepth)
+  if (sizeBytes > parsedAtOnceBytes) return parseLarge(pieces, maxDepth)
   const [first] = pieces
   const bytes = pieces.length === 1 && first !== undefined ? first : Buffer.concat(pieces)
   // Decoded leniently, a model would be sent something else.
@@ -33,30 +32,15 @@ export function parseBody (pieces: readonly Buffer[], maxDepth: number): unknown
 }
 
 /** Parses in turns of the event loop; what validates and sends the body takes one of its own. */
-async function parseLarge (pieces: readonly Buffer[], sizeBytes: number, maxDepth: number): Promise<unknown> {
+async function parseLarge (pieces: readonly Buffer[], maxDepth: number): Promise<unknown> {
   try {
-    const value = await parseInTurns(await joinInTurns(pieces, sizeBytes), maxDepth + 1)
+    const value = await parseInTurns(await joinInTurns(pieces), maxDepth + 1)
     await yieldFairly()
     return value
   } catch (cause) {
     if (cause instanceof NotUtf8Error) throw notUtf8()
     throw cause instanceof NestedTooDeepError ? tooDeep(maxDepth) : new GatewayError('invalid_json', { cause })
   }
-}
-
-async function joinInTurns (pieces: readonly Buffer[], sizeBytes: number): Promise<Buffer> {
-  const [first] = pieces
-  if (pieces.length === 1 && first !== undefined) return first
-  const bytes = Buffer.allocUnsafe(sizeBytes)
-  let at = 0
-  let pauseAt = copiedBytes
-  for (const piece of pieces) {
-    at += piece.copy(bytes, at)
-    if (at < pauseAt) continue
-    pauseAt = at + copiedBytes
-    await yieldFairly()
-  }
-  return bytes
 }
 
 function notUtf8 (): GatewayError {

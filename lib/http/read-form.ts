@@ -11,6 +11,7 @@ import { open } from 'node:fs/promises'
 import { Transform, type TransformCallback } from 'node:stream'
 import { asGatewayError, GatewayError, ValidationError } from '../core/errors.ts'
 import { formatMegabytes } from '../text/format-megabytes.ts'
+import { yieldFairly } from '../async/yield-fairly.ts'
 import { createUploadDirectory, removeUploadDirectory } from './upload-directory.ts'
 import type { Reservation } from './admission.ts'
 import type { IncomingMessage } from 'node:http'
@@ -136,6 +137,9 @@ async function parse (request: IncomingMessage, directory: string, limits: FormL
   return await formOf(context.request.body as UploadForm['fields'], files)
 }
 
+/** A socket would hand over two megabytes in a turn of the event loop, which the parser reads for 50 ms. */
+const bytesPerTurn = 256 * 1024
+
 /** The request body, passed on piece by piece and cut off above a limit. */
 class BoundedBody extends Transform {
   readonly headers: IncomingMessage['headers']
@@ -143,6 +147,7 @@ class BoundedBody extends Transform {
   readonly failed: Promise<never>
   readonly #disk: Reservation
   #bytesLeft: number
+  #unpausedBytes = 0
 
   constructor (request: IncomingMessage, maxBytes: number, disk: Reservation) {
     super()
@@ -160,7 +165,10 @@ class BoundedBody extends Transform {
     } catch (error) {
       return done(asGatewayError(error))
     }
-    done(null, bytes)
+    this.#unpausedBytes += bytes.length
+    if (this.#unpausedBytes < bytesPerTurn) return done(null, bytes)
+    this.#unpausedBytes = 0
+    void yieldFairly().then(() => done(null, bytes))
   }
 }
 

@@ -1,6 +1,7 @@
 /** `POST /ocr`: made-up pages, as many as the document has and the same for the same document. */
 
 import { createHash } from 'node:crypto'
+import { yieldFairly } from '../async/yield-fairly.ts'
 import { countPages } from '../ocr/pdf.ts'
 import { readJsonBody } from './read-json-body.ts'
 import { ocrModel } from './sandbox-models.ts'
@@ -11,6 +12,10 @@ import type { SandboxOptions } from './options.ts'
 import type { SendOptions, UpstreamRequest } from '../providers/provider.ts'
 
 const wordsPerPage = 60
+/** Characters at both ends of a document by which its text is chosen. */
+const hashedLength = 1024 * 1024
+/** Characters of base64 that are decoded in one turn of the event loop. */
+const decodedLength = 4 * 1024 * 1024
 
 /** @throws Refusal 404 for another model, 400 for a body without document */
 export async function readDocuments (
@@ -21,7 +26,7 @@ export async function readDocuments (
     throw new Refusal(404, `The model '${model}' does not exist. There is: ${ocrModel}.`, { code: 'model_not_found', param: 'model' })
   }
   const count = await pagesOf(url, sending)
-  const seed = createHash('sha256').update(url).digest().readUInt32BE()
+  const seed = createHash('sha256').update(String(url.length)).update(url.slice(0, hashedLength)).update(url.slice(-hashedLength)).digest().readUInt32BE()
   return jsonScript(200, {
     pages: Array.from({ length: count }, (_, index) => ({ index, markdown: pageText(seed, index, count), images: [], dimensions: null })),
     model: ocrModel,
@@ -44,8 +49,18 @@ async function readBody (body: UpstreamRequest['body']): Promise<{ model: string
 async function pagesOf (url: string, { signal, keyId = '' }: Pick<SendOptions, 'signal' | 'keyId'>): Promise<number> {
   const prefix = 'data:application/pdf;base64,'
   if (!url.startsWith(prefix)) return 1
-  const bytes = Buffer.from(url.slice(prefix.length), 'base64')
+  const bytes = await decoded(url, prefix.length)
   return await countPages(bytes, keyId, signal) ?? 1
+}
+
+async function decoded (url: string, from: number): Promise<Buffer> {
+  const bytes = Buffer.allocUnsafe(Math.ceil((url.length - from) * 3 / 4))
+  let written = 0
+  for (let at = from; at < url.length; at += decodedLength) {
+    written += bytes.write(url.slice(at, at + decodedLength), written, 'base64')
+    await yieldFairly()
+  }
+  return bytes.subarray(0, written)
 }
 
 function pageText (seed: number, index: number, count: number): string {

@@ -7,10 +7,16 @@
  */
 
 import { GatewayError } from '../core/errors.ts'
+import { joinInTurns } from '../wire/join-in-turns.ts'
 import type { PullResult, PullSource } from '../core/flow.ts'
 import type { UpstreamBody } from '../providers/provider.ts'
 
 const highWaterMark = 64 * 1024
+/** Larger bodies are put together in turns of the event loop. */
+const largeBytes = 4 * 1024 * 1024
+
+/** A small body in one piece, a large one in those that arrived. */
+type BufferedBody = readonly Buffer[]
 
 export interface BodySource {
   readonly pause: () => void
@@ -37,7 +43,7 @@ export class BodyQueue implements UpstreamBody, PullSource<Uint8Array> {
   #error: unknown
   #waiting: Waiter<Result> | undefined
   /** Set while all of the body is waited for. */
-  #buffering: Waiter<Buffer> & { readonly maxBytes: number } | undefined
+  #buffering: Waiter<BufferedBody> & { readonly maxBytes: number } | undefined
 
   constructor (source: BodySource) {
     this.#source = source
@@ -67,7 +73,7 @@ export class BodyQueue implements UpstreamBody, PullSource<Uint8Array> {
     this.#ended = true
     this.#waiting?.resolve(done)
     this.#waiting = undefined
-    this.#buffering?.resolve(this.#takeAll())
+    this.#buffering?.resolve(this.#takeBody())
     this.#buffering = undefined
   }
 
@@ -112,15 +118,25 @@ export class BodyQueue implements UpstreamBody, PullSource<Uint8Array> {
   }
 
   /** Waits once for all of it: reading it piece by piece costs three promises for each. */
-  buffer (maxBytes: number): Promise<Buffer> {
-    return new Promise((resolve, reject) => {
+  async buffer (maxBytes: number): Promise<Buffer> {
+    const body = await new Promise<BufferedBody>((resolve, reject) => {
       const buffering = { maxBytes, resolve, reject }
       if (this.#sizeBytes > maxBytes) return this.#refuse(buffering)
       if (this.#error !== undefined) return reject(this.#error)
-      if (this.#ended) return resolve(this.#takeAll())
+      if (this.#ended) return resolve(this.#takeBody())
       this.#buffering = buffering
       this.#unpause()
     })
+    const [first] = body
+    return body.length === 1 && first !== undefined ? first : await joinInTurns(body)
+  }
+
+  #takeBody (): BufferedBody {
+    if (this.#sizeBytes < largeBytes) return [this.#takeAll()]
+    const pieces = this.#pieces
+    this.#pieces = []
+    this.#sizeBytes = 0
+    return pieces
   }
 
   #takeAll (): Buffer {
@@ -137,7 +153,7 @@ export class BodyQueue implements UpstreamBody, PullSource<Uint8Array> {
     if (!this.#ended) this.#source.resume()
   }
 
-  #refuse ({ reject }: Waiter<Buffer>): void {
+  #refuse ({ reject }: Waiter<BufferedBody>): void {
     this.#buffering = undefined
     this.cancel()
     reject(tooLarge())

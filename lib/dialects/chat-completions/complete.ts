@@ -32,13 +32,13 @@ export function foldedCompletion (head: AnswerHead, batches: Batches): Completio
  * of 2.5. Returns `undefined` for any other.
  */
 function textCompletion (head: AnswerHead, batches: Batches): Completion | undefined {
-  const choices: CompletionChoice[] = []
+  const choices = new Map<number, CompletionChoice>()
   let usage: CompletionUsage | undefined
   const choiceOf = (index: number): CompletionChoice => {
-    const known = choices.find(choice => choice.index === index)
+    const known = choices.get(index)
     if (known !== undefined) return known
     const choice: CompletionChoice = { index, message: { role: 'assistant', content: '', refusal: null }, logprobs: null, finish_reason: null }
-    choices.push(choice)
+    choices.set(index, choice)
     return choice
   }
   for (const { events } of batches) {
@@ -63,14 +63,13 @@ function textCompletion (head: AnswerHead, batches: Batches): Completion | undef
       }
     }
   }
-  if (choices.length === 0) return undefined
-  choices.sort((a, b) => a.index - b.index)
+  if (choices.size === 0) return undefined
   return {
     id: head.id,
     object: 'chat.completion',
     created: head.createdSeconds,
     model: head.model,
-    choices,
+    choices: [...choices.values()].toSorted((a, b) => a.index - b.index),
     ...reportedFields(head),
     ...usage !== undefined && { usage }
   }

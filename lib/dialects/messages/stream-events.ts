@@ -24,6 +24,8 @@ type Delta = Extract<MessagesStreamEvent, { type: 'content_block_delta' }>['delt
 
 interface OpenCall { readonly type: 'tool_use', readonly call: number, text: string }
 
+type CallPiece = ChatEvent & { readonly type: 'tool-call-delta' | 'tool-call-end' }
+
 type OpenBlock = { readonly type: 'text' | 'thinking' } | OpenCall
 
 const charactersPerToken = 4
@@ -34,8 +36,10 @@ export class StreamEvents {
   #into: MessagesStreamEvent[] = []
   #index = -1
   #open: OpenBlock | undefined
-  /** Events for later blocks, in order. */
+  /** Events for later blocks, in order, but for the pieces of calls. */
   #waiting: ChatEvent[] = []
+  /** Pieces of calls that wait, by their call. */
+  readonly #pieces = new Map<number, CallPiece[]>()
   readonly #closedCalls = new Set<number>()
   /** True when the arguments of a closed call are no JSON object. */
   #broken = false
@@ -124,8 +128,8 @@ export class StreamEvents {
       case 'tool-call-delta':
       case 'tool-call-end':
         if (this.#open?.type === 'tool_use' && this.#open.call === event.call) return this.#readCall(event, this.#open)
-        if (this.#closedCalls.has(event.call)) return
-        break
+        if (this.#open?.type === 'tool_use' && !this.#closedCalls.has(event.call)) this.#keepPiece(event)
+        return
       default:
     }
     if (this.#open?.type === 'tool_use') {
@@ -162,12 +166,16 @@ export class StreamEvents {
     }
   }
 
-  #readCall (event: ChatEvent & { readonly type: 'tool-call-delta' | 'tool-call-end' }, open: OpenCall): void {
-    if (event.type === 'tool-call-end') return this.#closeCall(open)
-    if (event.text === '') return
-    open.text += event.text
-    this.#characters += event.text.length
-    this.#delta({ type: 'input_json_delta', partial_json: event.text })
+  #readCall (event: CallPiece, open: OpenCall): void {
+    if (event.type === 'tool-call-end') this.#closeCall(open)
+    else this.#addArguments(event.text, open)
+  }
+
+  #addArguments (text: string, open: OpenCall): void {
+    if (text === '') return
+    open.text += text
+    this.#characters += text.length
+    this.#delta({ type: 'input_json_delta', partial_json: text })
   }
 
   #addText (text: string): void {
@@ -209,14 +217,48 @@ export class StreamEvents {
     })
   }
 
-  /** Closes the open call, and goes on with what waited for it, which may open another. */
-  #closeCall ({ call, text }: OpenCall): void {
+  #keepPiece (piece: CallPiece): void {
+    const pieces = this.#pieces.get(piece.call)
+    if (pieces === undefined) this.#pieces.set(piece.call, [piece])
+    else pieces.push(piece)
+  }
+
+  /** Closes the open call, and goes on with what waited for it, which may open others: each event waits once. */
+  #closeCall (open: OpenCall): void {
+    this.#endCall(open)
+    const waiting = this.#waiting
+    this.#waiting = []
+    let at = 0
+    while (at < waiting.length) {
+      const event = waiting[at++]
+      if (event !== undefined) this.#readBlock(event)
+      if (this.#openCall === undefined) continue
+      this.#readPieces(this.#openCall)
+      const call = this.#openCall
+      if (call === undefined) continue
+      if (at === waiting.length || call.text === '' || !isObjectText(call.text)) break
+      this.#endCall(call)
+    }
+    this.#waiting = waiting.slice(at)
+  }
+
+  get #openCall (): OpenCall | undefined {
+    return this.#open?.type === 'tool_use' ? this.#open : undefined
+  }
+
+  #readPieces (open: OpenCall): void {
+    const pieces = this.#pieces.get(open.call) ?? []
+    this.#pieces.delete(open.call)
+    for (const piece of pieces) {
+      if (piece.type === 'tool-call-end') return this.#endCall(open)
+      this.#addArguments(piece.text, open)
+    }
+  }
+
+  #endCall ({ call, text }: OpenCall): void {
     this.#broken ||= !isObjectText(text)
     this.#closedCalls.add(call)
     this.#close()
-    const waiting = this.#waiting
-    this.#waiting = []
-    for (const event of waiting) this.#read(event)
   }
 
   /** @param open absent for a block that is complete as it starts */

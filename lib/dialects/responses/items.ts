@@ -130,14 +130,14 @@ class Reader {
     const turn = this.#currentTurn()
     const parts = typeof content === 'string' ? [{ type: 'text' as const, text: content }] : content.map(assistantPart(path))
     const said = parts.filter(part => part.type !== 'text' || part.text !== '')
-    if (said.length > 0) turn.content = [...turn.content ?? [], ...said]
+    if (said.length > 0) (turn.content ??= []).push(...said)
     return turn
   }
 
   #reasoning ({ summary, encrypted_content: sealed }: ReasoningItem): Message {
     const turn = this.#currentTurn()
     const state = typeof sealed === 'string' ? openReasoning(sealed) : undefined
-    if (state?.blocks !== undefined) turn.thinking_blocks = [...turn.thinking_blocks ?? [], ...state.blocks]
+    if (state?.blocks !== undefined) (turn.thinking_blocks ??= []).push(...state.blocks)
     if (state?.callFields !== undefined) this.#callFields = state.callFields
     const text = (summary ?? []).map(part => part.text).join('\n\n')
     if (text !== '') turn.reasoning_content = turn.reasoning_content === undefined ? text : `${turn.reasoning_content}\n\n${text}`
@@ -148,7 +148,8 @@ class Reader {
     const turn = this.#currentTurn()
     const call: ToolCall = { ...this.#callFields, id, type: 'function', function: { name, arguments: text } }
     this.#callFields = {}
-    turn.tool_calls = [...turn.tool_calls ?? [], call]
+    const calls = turn.tool_calls ??= []
+    calls.push(call)
     this.#openCalls.set(id, index)
     return turn
   }
