@@ -166,7 +166,7 @@ t.test('the service\'s own client: complete, streamed, tools with keys in snake 
   t.match(await client.models.retrieve(model), { id: model, provider_info: { status: 'enabled' } })
 
   await throws(t, client.chat.completions.create({ model, messages: [{ role: 'user', content: 'limit me' }] }), Dedalus.RateLimitError)
-  await throws(t, client.chat.completions.create({ model: 'nobody/x', messages: [{ role: 'user', content: 'x' }] }), Dedalus.NotFoundError)
+  await throws(t, client.chat.completions.create({ model: 'missing/x', messages: [{ role: 'user', content: 'x' }] }), Dedalus.NotFoundError)
   await throws(t, client.chat.completions.create({ model, messages: [{ role: 'user', content: 'x' }], temperature: 9 }), Dedalus.UnprocessableEntityError)
 
   const broken = await fakeUpstream({ headers: eventStream, pieces: chatFrames(['a', 'b']).slice(0, 3) })

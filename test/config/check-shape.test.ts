@@ -129,7 +129,7 @@ t.test('what is wrong with one item of a list hides nothing of the others', asyn
   - {name: c, key: env:A, endpoints: [chat, 5, chatt], expires_at: 2030-13-01}
   - {name: c, key: env:B, models: [5, gpt-*]}
 routes:
-  r: [5, {}, r, openai/gpt-5, nobody/x]`, { A: 'a', B: 'b' }), [
+  r: [5, {}, r, openai/gpt-5, missing/x]`, { A: 'a', B: 'b' }), [
     'headgate.yaml:2:5  keys[0].name  is missing',
     'headgate.yaml:2:6  keys[0].nmae  unknown entry; did you mean keys[0].name?',
     'headgate.yaml:3:5  keys[1].key  is missing',

@@ -7,10 +7,10 @@ t.test('a program of one\'s own runs the complete gateway, with keys of its own'
   const ask = async (key: string): Promise<Response> => await fetch(`${url}/v1/chat/completions`, {
     method: 'POST',
     headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
-    body: JSON.stringify({ model: 'sandbox/echo', messages: 'Is anybody there?' })
+    body: JSON.stringify({ model: 'sandbox/echo', messages: 'Is anyone there?' })
   })
   t.equal((await ask('wrong')).status, 401)
   const answer = await ask('secret')
   t.equal(answer.status, 200)
-  t.match(await answer.json(), { model: 'sandbox/echo', choices: [{ message: { content: /anybody/ } }] })
+  t.match(await answer.json(), { model: 'sandbox/echo', choices: [{ message: { content: /anyone/ } }] })
 })

@@ -172,6 +172,6 @@ t.test('results of tool calls go back to the provider that made the calls, also 
   }
   t.equal(await routeOf({ messages: [...first.messages, calls, result] }), 'two/m: wrote_history')
   t.equal(await routeOf({}), 'one/m: first_choice', 'a conversation without them begins anywhere')
-  const other = { ...calls, tool_calls: [{ ...calls.tool_calls[0], id: 'call_of_nobody' }] }
-  t.equal(await routeOf({ messages: [...first.messages, other, { ...result, tool_call_id: 'call_of_nobody' }] }), 'one/m: first_choice')
+  const other = { ...calls, tool_calls: [{ ...calls.tool_calls[0], id: 'call_of_none' }] }
+  t.equal(await routeOf({ messages: [...first.messages, other, { ...result, tool_call_id: 'call_of_none' }] }), 'one/m: first_choice')
 })

@@ -189,7 +189,7 @@ t.test('a dry run reports all of this, after the same checks, without a request 
   })
   t.match((await ask({ model: 'shared' }, dry)).body, { requested: 'shared', candidates: [{ reason: 'weight=1' }, { reason: 'weight=0' }] })
   t.match((await ask({ ...both, agent_attributes: { complexity: 0.5 } }, dry)).body, { candidates: [{ score: 0.5, reason: 'score=0.50' }, {}] })
-  t.match(await ask({ model: 'nobody/gpt-5' }, dry), { status: 404, body: { error: { code: 'model_not_found' } } })
+  t.match(await ask({ model: 'missing/gpt-5' }, dry), { status: 404, body: { error: { code: 'model_not_found' } } })
   t.equal((await ask({ ...both, messages: 5 }, dry)).status, 422)
   t.equal((await ask(both, { headers: { ...dry.headers, authorization: 'Bearer wrong' } })).status, 401)
   for (const value of ['1', 'yes', 'on', 'TRUE']) t.equal((await ask(both, { headers: { 'x-headgate-dry-run': value } })).body['object'], 'route.decision', value)

@@ -223,7 +223,7 @@ t.test('however a call ends, nothing stays reserved', async t => {
 
 t.test('what is refused before a provider is called is not counted', async t => {
   const { ask, api, limiter } = await start(t, { requestsPerMinute: 1 }, { pieces: [chatAnswer('x')] })
-  for (const body of [{ model: 'nobody/x' }, { messages: 5 }]) t.ok((await ask(body)).status >= 400)
+  for (const body of [{ model: 'missing/x' }, { messages: 5 }]) t.ok((await ask(body)).status >= 400)
   for (const path of ['/v1/models', '/health']) t.equal((await api.get(path, { headers })).status, 200)
   t.equal((await ask({}, { headers: { ...headers, 'x-headgate-dry-run': 'true' } })).status, 200, 'a dry run sends no request')
   t.same(await statuses([ask(), ask()]), { 200: 1, 429: 1 })

@@ -11,7 +11,7 @@ t.test('what is sent where', async t => {
         { url: crm.url, name: 'crm', credentials: { inner: 'c2VhbGVk' }, headers: { 'X-Team': 'a', Host: 'evil' }, authorization: 'token' },
         { url: other.url, name: 'other' }
       ],
-      credentials: [{ connection_name: 'crm', values: { key: 'AbC', on: true } }, { connection_name: 'nobody', values: { a: 'b' } }]
+      credentials: [{ connection_name: 'crm', values: { key: 'AbC', on: true } }, { connection_name: 'missing', values: { a: 'b' } }]
     })
     t.strictSame(tools.errors, {})
     const sent = crm.headers[0]

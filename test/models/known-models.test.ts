@@ -35,7 +35,7 @@ t.test('what the operator says of a model changes that, and leaves the rest', as
 
 t.test('an alias is no model, and a model of no provider is refused', async t => {
   t.equal(collect({ models: [modelSettings('smart', { alias: 'openai/gpt-5' })] }).has('smart'), false)
-  t.throws(() => collect({ models: [modelSettings('nobody/x')] }), { message: 'models: "nobody/x" does not start with the id of a provider and a slash.' })
+  t.throws(() => collect({ models: [modelSettings('missing/x')] }), { message: 'models: "missing/x" does not start with the id of a provider and a slash.' })
 })
 
 t.test('a snapshot has what its model has, under its own name and day', async t => {

@@ -117,7 +117,7 @@ t.test('the examples compile in a strict project of their own', async t => {
 t.test('the examples run', async t => {
   const [code, out] = await run('node', 'out/own-stage.js')
   t.equal(code, 0)
-  t.match(out, /^data: \{.*"content":" ANYBODY"/m)
+  t.match(out, /^data: \{.*"content":" ANYONE"/m)
   for (const name of ['embedded-gateway', 'own-provider', 'guard']) await started(t, 'node', `out/${name}.js`)
 })
 

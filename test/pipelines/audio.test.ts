@@ -493,7 +493,7 @@ t.test('the official clients speak and listen', async t => {
 
 t.test('the sandbox speaks in files that players can read, as long as the text takes', async t => {
   const api = await testGateway(t, { providers: [{ ...providerSettings('sandbox', 'sandbox'), options: { words_per_second: 0 } }] })
-  const input = 'A sentence of words, spoken by nobody. '.repeat(10).trim()
+  const input = 'A sentence of words, spoken by no one. '.repeat(10).trim()
   const expected = input.length / 15
   for (const [format, mediaType] of [
     ['wav', 'audio/wav'], ['pcm', 'audio/pcm'], ['mp3', 'audio/mpeg'], ['aac', 'audio/aac'], ['flac', 'audio/flac'], ['opus', 'audio/opus']

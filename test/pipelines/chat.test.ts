@@ -430,7 +430,7 @@ t.test('a gateway that closes lets calls end, refuses new ones and then ends wha
   t.match(await waiting.text(), /event: error\n.*shutting_down/)
 })
 
-t.test('a new configuration holds from the next call on, and no call is dropped', async t => {
+t.test('a new configuration applies from the next call on, and no call is dropped', async t => {
   const { api, upstream } = await start(t, answering(['old']))
   const other = await fakeUpstream(answering(['new']))
   t.teardown(other.close)
@@ -474,7 +474,7 @@ t.test('the caller\'s own provider key is used and its refusal is theirs to see'
   const refused = await api.post(path, question, { headers: { 'x-provider-key': 'sk-mine' } })
   t.equal(refused.status, 401)
   t.match(await json(refused), { error: { type: 'authentication_error', code: 'invalid_provider_key' } })
-  t.equal((await api.post(path, question, { headers: { 'x-provider-key': 'k', 'x-provider': 'nobody' } })).status, 400)
+  t.equal((await api.post(path, question, { headers: { 'x-provider-key': 'k', 'x-provider': 'missing' } })).status, 400)
 })
 
 t.test('a caller\'s own key that is refused under status 200 is refused to the caller', async t => {

@@ -131,7 +131,7 @@ t.test('what no model, or not this one, takes is refused with its parameter', as
   await row({ model: 'openai/text-embedding-ada-002', dimensions: 256 }, 400, 'unsupported_parameter', 'dimensions')
   await row({ model: 'text-embedding-ada-002', dimensions: 256 }, 400, 'unsupported_parameter', 'dimensions')
   await row({ model: 'openai/text-embedding-3-large' }, 404, 'model_not_found', 'model')
-  await row({ model: 'nobody/embedding' }, 404, 'model_not_found', 'model')
+  await row({ model: 'missing/embedding' }, 404, 'model_not_found', 'model')
   await row({ model: 'text-embedding-4-small' }, 404, 'model_not_found', 'model', /text-embedding-3-small/)
   await row({ model: 'google/text-embedding-004' }, 404, 'model_not_found', 'model')
   for (const input of [
@@ -465,7 +465,7 @@ t.test('the official clients, in front of a provider that others wrote', async t
   const packed = await client.embeddings.create({ model, input: 'hello', encoding_format: 'base64' })
   t.equal(packed.data[0]?.embedding, base64(vectors))
   await throws(t, client.embeddings.create({ model, input: [] }), OpenAI.UnprocessableEntityError)
-  await throws(t, client.embeddings.create({ model: 'nobody/x', input: 'x' }), OpenAI.NotFoundError)
+  await throws(t, client.embeddings.create({ model: 'missing/x', input: 'x' }), OpenAI.NotFoundError)
   await t.rejects(client.embeddings.create({ model, input: ['x', ''] }), { status: 400, code: 'invalid_value', param: 'input' })
 
   const own = new Dedalus({ baseURL: api.url, apiKey: testKey, environment: null as unknown as 'development', maxRetries: 0 })

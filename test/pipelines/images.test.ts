@@ -415,5 +415,5 @@ t.test('official clients get their images', async t => {
   t.match(await dedalus.images.createVariation({ model, image, n: 1 }), { data: [{ b64_json: String }] })
 
   await t.rejects(openai.images.generate({ ...request, n: 99 }), { message: /^422 / })
-  await t.rejects(dedalus.images.generate({ ...request, model: 'nobody/x' }), { message: /^404 / })
+  await t.rejects(dedalus.images.generate({ ...request, model: 'missing/x' }), { message: /^404 / })
 })

@@ -142,7 +142,7 @@ t.test('one model', async t => {
 
   t.test('is 404 when nothing is known of it or the key may not use it', async t => {
     const missing = { status: 404, code: 'model_not_found', param: 'model' }
-    for (const model of ['openai/gpt-5', 'eu/gpt-5:beta', '', 'nobody/x']) {
+    for (const model of ['openai/gpt-5', 'eu/gpt-5:beta', '', 'missing/x']) {
       await t.rejects(retrieve(call('all', { model })), missing, model)
     }
     await t.rejects(retrieve(call('google', { model: 'eu/gpt-5' })), missing)

@@ -241,7 +241,7 @@ t.test('no model gets more than it takes', async t => {
   row(['claude-opus-4-20250514', 'claude-opus-4-1-20250805'], 32_000, 'enabled', true)
   row(['claude-3-5-sonnet-20241022'], 8192, 'not', true)
   row(['claude-3-opus-20240229', 'claude-instant-1.2'], 4096, 'not', true)
-  row(['somebody-elses-model'], 200_000, 'enabled', true)
+  row(['another-vendors-model'], 200_000, 'enabled', true)
 })
 
 t.test('the tier that served an answer has the name of our API', async t => {
@@ -257,7 +257,7 @@ t.test('ids of tool calls become legal, stay the same, and never meet', async t 
   fc.assert(fc.property(fc.string(), fc.string(), (a, b) => {
     t.match(toolUseId(a), /^[a-zA-Z0-9_-]+$/)
     t.equal(toolUseId(a) === toolUseId(b), a === b)
-    // An id that looks like one of ours is somebody else's too.
+    // An id that looks like one of ours is another vendor's too.
     t.not(toolUseId(toolUseId(`${a}:`)), toolUseId(`${a}:`))
   }))
 })

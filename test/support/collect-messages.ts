@@ -1,60 +1,79 @@
 /**
- * Collects the sentences that callers and operators may see from compiled code: every text of three words
- * or more, and every argument of an error, whatever its length. Expressions in templates stay as written.
+ * Collects the sentences that callers and operators may see from compiled code: every text of two words or more, and
+ * whatever an error, a log line or a line of output says, of one word too. Expressions in templates stay as written.
  */
 
 import { readdirSync, readFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
-import { parse, type AnyNode, type Expression, type SpreadElement, type TemplateLiteral } from 'acorn'
-
-/** Leaves out what the simulator invents. */
-const skippedFolders = /^lib\/sandbox\/|^lib\/public\//
-const skippedTags = new Set(['sql'])
+import { parse, type AnyNode, type CallExpression, type Expression, type NewExpression, type TemplateLiteral } from 'acorn'
 
 /** Returns the messages by folder, each once and sorted. */
-export function collectMessages (build: string, folders: readonly string[]): Map<string, string[]> {
+export function collectMessages (root: string, folders: readonly string[]): Map<string, string[]> {
   const byFolder = new Map<string, Set<string>>()
   for (const folder of folders) {
-    for (const file of readdirSync(join(build, folder), { recursive: true, encoding: 'utf8' })) {
+    for (const file of readdirSync(join(root, folder), { recursive: true, encoding: 'utf8' })) {
       const path = join(folder, file)
-      if (!path.endsWith('.js') || skippedFolders.test(path)) continue
+      if (!/\.m?js$/.test(path)) continue
       const messages = byFolder.get(dirname(path)) ?? new Set()
       byFolder.set(dirname(path), messages)
-      for (const message of messagesIn(readFileSync(join(build, path), 'utf8'))) messages.add(message)
+      for (const message of messagesIn(readFileSync(join(root, path), 'utf8'))) messages.add(message)
     }
   }
   return new Map([...byFolder].filter(([, messages]) => messages.size > 0).toSorted(([a], [b]) => a < b ? -1 : 1)
     .map(([folder, messages]) => [folder, [...messages].toSorted()]))
 }
 
-function messagesIn (source: string): string[] {
+/** @param source a module of JavaScript */
+export function messagesIn (source: string): string[] {
   const found: string[] = []
-  const visit = (node: AnyNode): void => {
-    if (node.type === 'ImportDeclaration' || node.type === 'ExportNamedDeclaration' && node.source != null) return
-    if (node.type === 'TaggedTemplateExpression' && node.tag.type === 'Identifier' && skippedTags.has(node.tag.name)) return
-    if (node.type === 'NewExpression' && node.callee.type === 'Identifier' && /(?:Error|Failure)$/.test(node.callee.name)) {
-      found.push(...node.arguments.flatMap(argument => textOf(argument, source) ?? []).filter(text => / /.test(text)))
-    }
+  const visit = (node: AnyNode, said: boolean): void => {
+    if (isImport(node) || node.type === 'TaggedTemplateExpression') return // tags are SQL
     const text = textOf(node, source)
-    if (text !== undefined && isSentence(text) && !isSql(text)) found.push(text)
+    if (text !== undefined && (said ? /[a-z]{2}/i.test(text) : isSentence(text)) && !isSql(text) && !isFrame(text)) found.push(text)
     if (text !== undefined && node.type === 'BinaryExpression') return
-    for (const child of childrenOf(node)) visit(child)
+    const spoken = new Set<unknown>(node.type === 'CallExpression' || node.type === 'NewExpression' ? spokenArguments(node) : [])
+    for (const child of childrenOf(node)) visit(child, spoken.has(child) || (said && passesOn(node)))
   }
-  visit(parse(source, { ecmaVersion: 'latest', sourceType: 'module' }))
+  visit(parse(source, { ecmaVersion: 'latest', sourceType: 'module' }), false)
   return found
 }
 
-/** Recognises three words or more, those of expressions aside. */
+function isImport ({ type, ...node }: AnyNode): boolean {
+  return type === 'ImportDeclaration' || (type.startsWith('Export') && 'source' in node && node.source != null)
+}
+
+/** Returns the arguments that are shown as they are: of an error (not its code), of a log line, of a line of output. */
+function spokenArguments ({ type, callee, arguments: given }: CallExpression | NewExpression): unknown[] {
+  if (type === 'NewExpression') return callee.type === 'Identifier' && /(?:Error|Failure|Refusal)$/.test(callee.name) ? given.slice(callee.name === 'GatewayError' ? 1 : 0) : []
+  if (callee.type === 'Identifier') return /^(?:out|notice|print)$/.test(callee.name) ? given : []
+  if (callee.type !== 'MemberExpression' || !('name' in callee.property)) return []
+  const [object, method] = [callee.object, callee.property.name]
+  const owner = 'property' in object && 'name' in object.property ? object.property.name : 'name' in object ? object.name : ''
+  const isOutput = /^(?:out|notice)$/.test(method) || /^(?:console|terminal)$/.test(owner) || (method === 'write' && /^std(?:out|err)$/.test(owner))
+  return isOutput || (/log$/i.test(owner) && /^(?:trace|debug|info|warn|error|fatal)$/.test(method)) ? given : []
+}
+
+/** Recognises what a text may be chosen by or composed of without being something else. */
+function passesOn ({ type }: AnyNode): boolean {
+  return type === 'ConditionalExpression' || type === 'LogicalExpression' || type === 'ArrayExpression'
+}
+
+/** Recognises two words or more, those of expressions aside. */
 function isSentence (written: string): boolean {
   const text = written.replaceAll(/\$\{[^}]*\}/g, '{}')
-  return /(?:^|\s)[\w`"'$({-]\S*\s+\S+\s+\S*[a-z]/i.test(text) && /[a-z]{3}/.test(text)
+  return /(?:^|[\s`"'(])[a-z][\w'-]*[`"',.:;)]*\s+\S*[a-z{]/i.test(text) && /[a-z]{3}/.test(text)
 }
 
 function isSql (text: string): boolean {
-  return /^\s*(?:create|alter|insert|select|pragma|begin|drop)\b[^]*(?:\b(?:table|into|from|column)\b|_mode|timeout|rollback)/.test(text)
+  return /^\s*(?:create (?:table|unique|index)|alter table|insert (?:or|into)|select\b|update \w+ set|delete from|pragma|begin|commit|rollback|drop (?:table|index))\b(?! a model)/.test(text)
 }
 
-function textOf (node: AnyNode | Expression | SpreadElement, source: string): string | undefined {
+/** Recognises lines of an event stream, headers, addresses with their method, and media types with parameters. */
+function isFrame (text: string): boolean {
+  return /(?:^|\n)(?:data|event): |^: |^(?:content-\w+|connection|x-request-id): |^no-cache|^Bearer \$|^[A-Z]+ \/|^[a-z]+\/[\w.+-]+;/.test(text)
+}
+
+function textOf (node: AnyNode | Expression, source: string): string | undefined {
   if (node.type === 'BinaryExpression') {
     const parts = node.operator !== '+' || node.left.type === 'PrivateIdentifier' ? [] : [textOf(node.left, source), textOf(node.right, source)]
     return parts.length === 2 && parts.every(part => part !== undefined) ? parts.join('') : undefined

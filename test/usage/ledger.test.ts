@@ -110,7 +110,7 @@ t.test('every end of a call is one row', async t => {
   }))
   await t.test('a refusal before the provider', async t => await row(t, {}, {
     outcome: 'error', status: 404, error_code: 'model_not_found', attempts: 0, cost_nano_usd: 0, model: null, provider: null, ...unknown
-  }, { ...question, model: 'nobody/x' }))
+  }, { ...question, model: 'missing/x' }))
   await t.test('a request of the wrong shape', async t => await row(t, {}, {
     outcome: 'error', status: 422, error_code: 'invalid_value', attempts: 0, requested_model: null
   }, { messages: 5 }))
