@@ -111,7 +111,7 @@ function takeLock () {
     }
     const holder = Number(readIfThere(lock) || process.pid)
     if (!isRunning(holder)) rmSync(lock, { force: true })
-    else if (!logged) say(`waiting for another set-up (process ${holder})`)
+    else if (!logged) say(`waiting for another setup (process ${holder})`)
     Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 100)
   }
 }

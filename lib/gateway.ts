@@ -189,7 +189,7 @@ export async function createGateway (settings: Settings, given: GatewayParts): P
       return answer
     },
     keepMs: () => services.settings.deferred.keepMs,
-    onFailure: error => log.error({ error: String(error) }, 'deferred completion or its store failed')
+    onFailure: error => log.error({ error: String(error) }, 'failed to run or store a deferred completion')
   })
   const expiring = setInterval(() => {
     responseStore?.expire(Date.now()).catch((error: unknown) => log.error({ error: String(error) }, 'failed to delete expired responses'))

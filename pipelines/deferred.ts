@@ -32,7 +32,7 @@ export const retrieveDeferredDocs: Docs = {
 export const cancelDeferredDocs: Docs = {
   operationId: 'cancel-deferred-completion',
   group: 'Chat',
-  summary: 'Cancel a deferred call that this gateway runs itself and that is not done.',
+  summary: 'Cancel a deferred call that this gateway runs itself and that is not complete.',
   answers: [{ description: 'The call is cancelled.', schema: DeferredCancelled }],
   errors: ['deferred_completion_not_found'],
   routed: true
@@ -58,7 +58,7 @@ function cancel ({ deferrals, settings }: Pick<Services, 'deferrals' | 'settings
   return async (call: AuthedCall): Promise<DeferredCancelled> => {
     if (deferrals === undefined) throw notFound()
     const { id } = openTicket(call, deferrals, settings.deferred.keepMs)
-    if (!await deferrals.store.cancel(id)) throw notFound('The call cannot be cancelled: it is done, cancelled, or at the provider.')
+    if (!await deferrals.store.cancel(id)) throw notFound('The call cannot be cancelled: it is complete, already cancelled, or runs at the provider.')
     deferrals.events.emit('cancelled', id)
     return { request_id: call.params['request_id'] ?? '', status: 'cancelled' }
   }

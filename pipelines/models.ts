@@ -21,7 +21,7 @@ import type { Docs } from './docs.ts'
 const headers = { 'request-id': 'The id of the call, for Anthropic\'s clients.' }
 
 function forAnthropic (description: string): string {
-  return `${description} With the header \`anthropic-version\`, as Anthropic's API has it.`
+  return `${description} With the header \`anthropic-version\`, the answer has the form of Anthropic's API.`
 }
 
 export const listModelsDocs: Docs = {
@@ -35,7 +35,7 @@ export const listModelsDocs: Docs = {
 export const retrieveModelDocs: Docs = {
   operationId: 'model',
   group: 'Models',
-  summary: 'Describe one model. Its id may hold slashes, as they are or encoded.',
+  summary: 'Describe one model. Its id may contain slashes, encoded or not.',
   answers: [{ description: forAnthropic('The model.'), schema: Type.Union([Model, MessagesModel]) }],
   headers,
   errors: ['model_not_found']

@@ -26,7 +26,7 @@ export const speechDocs: Docs = {
   request: { schema: SpeechRequest },
   answers: [
     { description: 'The audio, as it is generated.', mediaType: 'audio/*' },
-    { description: 'With `stream_format` sse, pieces of it.', mediaType: 'text/event-stream', schema: SpeechStreamEvent }
+    { description: 'With `stream_format: sse`, the audio in pieces.', mediaType: 'text/event-stream', schema: SpeechStreamEvent }
   ],
   errors: ['unsupported_parameter', ...fromProvider],
   dryRun: RouteDecision

@@ -41,7 +41,7 @@ export const cancelResponseDocs: Docs = {
 export const deleteResponseDocs: Docs = {
   ...common,
   operationId: 'deleteResponse',
-  summary: 'Delete a stored response. Responses that continue it still can be continued.',
+  summary: 'Delete a stored response. Responses that continue it can still be continued.',
   answers: [{ description: 'The response is deleted.', schema: DeletedResponse }]
 }
 
@@ -49,7 +49,7 @@ export const listInputItemsDocs: Docs = {
   ...common,
   operationId: 'listInputItems',
   errors: ['invalid_value', 'not_found', 'context_length_exceeded'],
-  summary: 'List the items that a stored response was made of, those of the conversation before it included.',
+  summary: 'List the items that a stored response was made of, including those of the conversation before it.',
   query: {
     limit: { description: 'Number of items, from 1 to 100. Default: 20.', type: 'integer' },
     order: { description: '`asc` or `desc`, the order of the conversation or the newest first. Default: `desc`.', type: 'string' },

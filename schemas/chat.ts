@@ -43,7 +43,7 @@ const prompt = {
     description: 'The conversation so far; a string is one user message.'
   }),
   input: Nullable(Type.Union([Type.String(), Type.Array(Message)]), {
-    description: 'The conversation in the words of the Responses API; read when `messages` is left out.'
+    description: 'The conversation in the format of the Responses API; used when `messages` is left out.'
   }),
   instructions: Nullable(SystemPrompt, {
     description: 'The system prompt; replaces every other one, including system messages.'
@@ -125,7 +125,7 @@ const output = {
     include_tool_events: Nullable(Type.Boolean(), {
       default: false, description: 'Also send events for tool calls that run on the server.'
     })
-  }), { description: 'Has a meaning only with `stream`; ignored without.' }),
+  }), { description: 'Applies only with `stream`; ignored otherwise.' }),
   response_format: Nullable(ResponseFormat, {
     description: 'Free text, any JSON, or JSON of a given schema. Not every provider can.'
   }),
@@ -275,14 +275,14 @@ export const ModelSettings = Type.Object({
 export const ModelWithSettings = Type.Object({
   model: Type.String({ minLength: 1 }),
   settings: Nullable(ModelSettings)
-}, { description: 'A model and the defaults that hold when it is the one that answers.' })
+}, { description: 'A model, with defaults that apply when it is the one that is used.' })
 
 export const ModelChoice = Type.Union([Type.String({ minLength: 1 }), ModelWithSettings])
 export type ModelChoice = Static<typeof ModelChoice>
 
 export const ChatRequest = Type.Object({
   model: Type.Union([ModelChoice, Type.Array(ModelChoice, { minItems: 1 })], {
-    description: 'A model by its id, or several in order of preference; the first that answers is used.'
+    description: 'A model by its id, or several in order of preference; the first that succeeds is used.'
   }),
   ...prompt,
   ...sampling,

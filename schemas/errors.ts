@@ -5,7 +5,7 @@ import { AnyObject, OneOf } from './nullable.ts'
 
 export const ErrorBody = Type.Object({
   error: Type.Object({
-    message: Type.String({ description: 'A sentence for a person.' }),
+    message: Type.String({ description: 'A human-readable message.' }),
     type: OneOf([
       'invalid_request_error', 'authentication_error', 'rate_limit_error', 'server_error'
     ]),
@@ -21,7 +21,7 @@ export const ValidationErrorBody = Type.Object({
       description: 'Where: `["body", "messages", 0, "role"]`.'
     }),
     msg: Type.String(),
-    type: Type.String({ description: 'A word for a program, such as `missing` or `string_type`.' }),
+    type: Type.String({ description: 'A machine-readable reason, such as `missing` or `string_type`.' }),
     input: Type.Optional(Type.Unknown({ description: 'The value at fault, shortened.' })),
     ctx: Type.Optional(AnyObject)
   }))

@@ -65,8 +65,8 @@ export const MessagesErrorBody = Type.Object({
   type: Type.Literal('error'),
   error: Type.Object({
     type: OneOf([...messagesErrorTypes]),
-    message: Type.String({ description: 'A sentence for a person.' }),
-    details: Type.Optional(Type.Object({ error_code: Type.String({ description: 'A word for a program.' }) }))
+    message: Type.String({ description: 'A human-readable message.' }),
+    details: Type.Optional(Type.Object({ error_code: Type.String({ description: 'A machine-readable reason.' }) }))
   }),
   request_id: Type.String({ description: 'The id of the call, as in the header `request-id`.' })
 }, { additionalProperties: false, description: 'Description of the error.' })
@@ -129,5 +129,5 @@ export const MessagesModelList = Type.Object({
   has_more: Type.Boolean(),
   first_id: nullable(Type.String()),
   last_id: nullable(Type.String())
-}, { description: 'A page of models. Ask with `limit`, and `after_id` or `before_id`.' })
+}, { description: 'A page of models. Set `limit`, and `after_id` or `before_id`.' })
 export type MessagesModelList = Static<typeof MessagesModelList>

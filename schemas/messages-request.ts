@@ -161,7 +161,7 @@ const sampling = { minimum: 0, maximum: 1 } satisfies Parameters<typeof Type.Num
 
 export const MessagesRequest = Type.Object({
   ...prompt,
-  max_tokens: Type.Integer({ minimum: 0, description: 'Most tokens of the answer; 0 warms a cache and answers nothing.' }),
+  max_tokens: Type.Integer({ minimum: 0, description: 'Maximum number of tokens of the answer; 0 warms a cache and generates nothing.' }),
   stream: Nullable(Type.Boolean()),
   stop_sequences: Nullable(Type.Array(Type.String())),
   temperature: Nullable(Type.Number(sampling)),
@@ -170,5 +170,5 @@ export const MessagesRequest = Type.Object({
   metadata: Nullable(Type.Object({ user_id: Nullable(Type.String({ maxLength: 512 })) })),
   service_tier: Nullable(OneOf(['auto', 'standard_only'])),
   container: Nullable(Type.Unknown())
-} satisfies Record<string, TSchema>, { description: 'Asks for the next message of a conversation, in the words of Anthropic\'s API.' })
+} satisfies Record<string, TSchema>, { description: 'Asks for the next message of a conversation, in the format of Anthropic\'s API.' })
 export type MessagesRequest = WithoutNulls<Static<typeof MessagesRequest>>

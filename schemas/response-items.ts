@@ -197,7 +197,7 @@ export const OutputItem = Type.Union([
     type: Type.Literal('reasoning'),
     status: itemStatus,
     summary: Type.Array(Type.Object({ type: Type.Literal('summary_text'), text: Type.String() })),
-    encrypted_content: Type.Optional(Type.String({ description: 'What the provider needs back. Send it back unchanged.' }))
+    encrypted_content: Type.Optional(Type.String({ description: 'State of the provider. Send it back unchanged.' }))
   }),
   Type.Object({
     id: Type.String(),

@@ -97,13 +97,13 @@ export const ResponsesRequest = Type.Object({
   previous_response_id: Nullable(Type.String(), { description: 'A stored response that this one continues.' }),
   conversation: Nullable(Type.Unknown(), { description: 'Refused: conversations are not kept.' }),
   prompt: Nullable(AnyObject, { description: 'Refused: prompts are not kept.' }),
-  background: Nullable(Type.Boolean(), { default: false, description: 'Answer at once, and let the work go on.' }),
+  background: Nullable(Type.Boolean(), { default: false, description: 'Return at once and run in the background. Not available.' }),
   store: Nullable(Type.Boolean(), { default: true, description: 'Keep the response, so that it can be fetched and continued.' }),
   include: Nullable(Type.Array(OneOf([...includable])), { description: 'Further data of the answer.' }),
   max_output_tokens: Nullable(Type.Integer({ minimum: 1 }), {
-    description: 'Most tokens the model may write, reasoning included.'
+    description: 'Maximum number of tokens the model may write, reasoning included.'
   }),
-  max_tool_calls: Nullable(Type.Integer({ minimum: 1 }), { description: 'Most calls of tools that Headgate executes.' }),
+  max_tool_calls: Nullable(Type.Integer({ minimum: 1 }), { description: 'Maximum number of calls of tools that Headgate executes.' }),
   parallel_tool_calls: Nullable(Type.Boolean(), { default: true }),
   temperature: chat.temperature,
   top_p: chat.top_p,

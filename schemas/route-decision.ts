@@ -13,15 +13,15 @@ export const RouteCandidate = Type.Object({
   terms: Type.Optional(Type.Array(Type.Object({
     attribute: Type.String(),
     required: Type.Number({ description: 'For `cost`, this is 1 − cost.' }),
-    actual: Type.Optional(Type.Number({ description: 'Absent while it is not known: half of what is required counts.' })),
+    actual: Type.Optional(Type.Number({ description: 'Absent while it is not known; half of what is required is assumed then.' })),
     weight: Type.Number(),
     share: Type.Number({ description: 'Its contribution to the score.' })
-  }), { description: 'What the score is made of.' })),
+  }), { description: 'The parts of the score.' })),
   expected_cost_usd: Type.Optional(Type.Number({
     minimum: 0, description: 'Cost of the estimated prompt and of `max_completion_tokens`, or 1,000 tokens, if its price is known.'
   })),
   state: OneOf(['ready', 'rate_limited', 'circuit_open', 'unsuitable'], {
-    description: '`rate_limited`: its provider wants a pause. `circuit_open`: it has failed too often. Both ' +
+    description: '`rate_limited`: its provider limits requests at the moment. `circuit_open`: it has failed too often. Both ' +
       'are tried after all others. `unsuitable`: it is not tried, because it ' +
       'does not serve this endpoint or for the reason given.'
   }),
@@ -29,7 +29,7 @@ export const RouteCandidate = Type.Object({
     ready: Type.Integer({ minimum: 0, description: 'Those that are not cooling down.' }), total: Type.Integer({ minimum: 2 })
   }, { description: 'Keys of the gateway at the provider, where it has several.' })),
   until: Type.Optional(Type.String({ format: 'date-time', description: 'End of the cooldown, if known.' })),
-  reason: Type.String({ description: 'What gave it its place, or why it is not tried, as in `x-headgate-route`.' })
+  reason: Type.String({ description: 'The reason for its rank, or for not being tried, as in `x-headgate-route`.' })
 })
 export type RouteCandidate = Static<typeof RouteCandidate>
 

@@ -9,7 +9,7 @@ export type SpeechFormat = Static<typeof SpeechFormat>
 
 export const SpeechRequest = Type.Object({
   model: Type.Union([ModelChoice, Type.Array(ModelChoice, { minItems: 1 })], {
-    description: 'The model that speaks, or a list of them: the first that can answers.'
+    description: 'The model that speaks, or several in order of preference.'
   }),
   input: Type.String({ minLength: 1, maxLength: 4096, description: 'The text to speak.' }),
   voice: Type.String({ minLength: 1, maxLength: 256, description: 'The voice; each provider has its own.' }),
@@ -17,7 +17,7 @@ export const SpeechRequest = Type.Object({
     description: 'Instructions for the voice. The models tts-1 and tts-1-hd ignore them.'
   }),
   response_format: Nullable(SpeechFormat, {
-    default: 'mp3', description: 'pcm is 24,000 samples a second, 16 bit, little-endian, one channel, no header.'
+    default: 'mp3', description: '`pcm`: 24,000 samples a second, 16 bit, little-endian, one channel, no header.'
   }),
   speed: Nullable(Type.Number({ minimum: 0.25, maximum: 4 }), { default: 1 }),
   stream_format: Nullable(OneOf(['audio', 'sse']), {

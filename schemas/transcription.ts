@@ -11,7 +11,7 @@ export type TranscriptFormat = Static<typeof TranscriptFormat>
 export const audioForm = {
   file: FormFile('The recording: mp3, mp4, mpeg, mpga, m4a, wav or webm, up to 25 MB.'),
   model: Type.Array(Type.String({ minLength: 1 }), {
-    minItems: 1, maxItems: 32, description: 'The model that listens, or several: the first that can answers.'
+    minItems: 1, maxItems: 32, description: 'The model that transcribes, or several in order of preference.'
   }),
   prompt: Nullable(Type.String(), { description: 'Example text with the expected style and names.' }),
   response_format: Nullable(TranscriptFormat, { default: 'json' }),
@@ -35,7 +35,7 @@ export const TranscriptionRequest = Type.Object({
     description: 'The language that is spoken, in ISO 639-1: it makes the answer better and faster.'
   }),
   include: Nullable(Type.Array(OneOf(['logprobs'])), {
-    description: 'Additional fields of the answer; needs a model that supports them, and the format json.'
+    description: 'Additional fields of the answer. Requires a model that supports them and the format `json`.'
   }),
   timestamp_granularities: Nullable(Type.Array(OneOf(['word', 'segment'])), {
     description: 'Granularity of timestamps; requires `verbose_json`. Default: segments.'
@@ -78,7 +78,7 @@ export const TranscriptSegment = Type.Object({
   text: Type.String(),
   tokens: Type.Array(Type.Integer()),
   temperature: Type.Number(),
-  avg_logprob: Type.Number({ description: 'Below -1: the text is doubtful.' }),
+  avg_logprob: Type.Number({ description: 'Below -1: the text is unreliable.' }),
   compression_ratio: Type.Number({ description: 'Above 2.4: the text repeats itself.' }),
   no_speech_prob: Type.Number({ description: 'Near 1, with a low avg_logprob: silence.' })
 })

@@ -8,7 +8,7 @@ import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
 import { codes } from '../lib/core/errors.ts'
-import { collectMessages } from './support/collect-messages.ts'
+import { collectMessages, messagesIn } from './support/collect-messages.ts'
 
 const build = join(import.meta.dirname, '..')
 const snapshot = join(build, '../test/messages.snapshot.txt')
@@ -28,4 +28,15 @@ t.test('every sentence is one that was reviewed', async t => {
   const now = new Set(text.split('\n'))
   t.strictSame([...now].filter(line => !reviewed.has(line)), [], 'not reviewed yet')
   t.strictSame([...reviewed].filter(line => !now.has(line)), [], 'no longer there')
+})
+
+t.test('errors, log lines and output are found, of one word too; statements, frames and codes are not', async t => {
+  t.strictSame(messagesIn(`
+    throw new GatewayError('invalid_value', { message: \`\${name} is invalid.\` })
+    throw new TypeError('aborted')
+    options.log.warn({ code: 'other' }, 'reloaded')
+    terminal.out(ok ? 'Ready.' : name + ' failed')
+    process.stderr.write('stopped')
+    run('select id from keys where id = ?', 'data: {"a": 1}', 'text/plain; charset=utf-8', 'plain', \`\${a} \${b}\`)
+  `), ['${name} is invalid.', 'aborted', 'reloaded', 'Ready.', ' failed', 'stopped'])
 })

@@ -16,7 +16,7 @@ export function toTranscript (batches: readonly TranscriptBatch[]): WrittenTrans
       if (event.type === 'transcript-end') return writeTranscript(event.transcript, call.request)
     }
   }
-  throw new GatewayError('upstream_invalid_response', { cause: 'no transcript' })
+  throw new GatewayError('upstream_invalid_response', { cause: 'the response has no transcript' })
 }
 
 /** Writes JSON, a text or subtitles, each under its own media type. */

@@ -27,7 +27,7 @@ export function chatSettings (given: Readonly<Record<string, unknown>>): Record<
   } = Object.fromEntries(entries.filter(([name]) => known.has(name)))
   if (settings['top_logprobs'] !== undefined && settings['logprobs'] !== true) {
     throw new GatewayError('invalid_value', {
-      message: '`top_logprobs` of the settings of a model needs `logprobs` to be true there.', param: 'model.settings.top_logprobs'
+      message: '`top_logprobs` in the settings of a model requires `logprobs` to be true there.', param: 'model.settings.top_logprobs'
     })
   }
   if (stop !== undefined) settings['stop'] ??= stop

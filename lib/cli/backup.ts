@@ -23,7 +23,7 @@ Running gateways write usage records to the store twice a second; those of the l
     const { values: { config: file }, positionals: [name, ...others] } = parseArgs({
       args: [...args], allowPositionals: true, options: { config: { type: 'string', short: 'c' } }
     })
-    if (name === undefined || others.length > 0) throw new CommandError('name one file to write the copy to', { exitCode: 2 })
+    if (name === undefined || others.length > 0) throw new CommandError('the file to write the copy to is required', { exitCode: 2 })
     const { server } = loadSettings({ ...terminal, file })
     const source = databasePath(server.dataDir)
     // Opening the store would create it.

@@ -70,7 +70,7 @@ function configuration (sources: ConfigSources): Finding {
 function fileLimit ({ server }: Settings): Finding {
   const { limit, wanted, low } = openFiles(server)
   const about = 'open files'
-  if (limit === undefined) return { about, state: 'ok', text: 'this system does not say how many a process may have' }
+  if (limit === undefined) return { about, state: 'ok', text: 'this system does not report its limit' }
   if (!low) return { about, state: 'ok', text: `at most ${limit}` }
   return { about, state: 'note', text: `at most ${limit}; server.max_client_connections needs ${wanted}: raise the limit, or lower it` }
 }

@@ -74,7 +74,7 @@ function checkHeaders (path: Path, headers: Readonly<Record<string, string>>, re
   const seen = new Set<string>()
   for (const given of Object.keys(headers)) {
     const name = given.toLowerCase()
-    if (connectionHeaders.has(name)) report.add([...path, given], 'belongs to the connection', { part: 'name' })
+    if (connectionHeaders.has(name)) report.add([...path, given], 'is a header of the connection and cannot be set', { part: 'name' })
     else if (seen.has(name)) report.add([...path, given], 'is a duplicate', { part: 'name' })
     seen.add(name)
   }
@@ -88,7 +88,7 @@ function checkToolServers ({ mcp_servers: servers, tools }: Config, report: Repo
     const path = ['mcp_servers', slug]
     checkHeaders([...path, 'headers'], headers, report)
     if (url === undefined && command === undefined) {
-      report.add(path, 'needs a url or a command', { part: 'name', unless: [...path, 'url'] })
+      report.add(path, 'requires a url or a command', { part: 'name', unless: [...path, 'url'] })
     } else if (url !== undefined && command !== undefined) {
       report.add([...path, 'command'], 'not together with url', { part: 'name' })
     } else if (url !== undefined) {
@@ -151,7 +151,7 @@ function checkKeys (config: Config, report: Report): void {
     for (const [position, slug] of mcpServers.entries()) checkServerScope(['keys', index, 'mcp_servers', position], slug, config, report)
     const expiresAtMs = expiresAt === undefined ? Infinity : parseIsoDate(expiresAt)
     if (Number.isNaN(expiresAtMs)) report.add(['keys', index, 'expires_at'], 'is not a date')
-    else if (expiresAtMs <= Date.now()) report.warn(['keys', index, 'expires_at'], 'has passed')
+    else if (expiresAtMs <= Date.now()) report.warn(['keys', index, 'expires_at'], 'is in the past')
   }
 }
 

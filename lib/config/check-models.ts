@@ -42,7 +42,7 @@ export function checkModels (config: Config, known: KnownNames, report: Report):
       continue
     }
     checkCapabilities(path, changes.capabilities, report)
-    const message = 'needs the prefix of a provider, or an alias'
+    const message = 'requires the prefix of a provider, or an alias'
     if (id.includes('/')) names.checkProvider(path, id, report, 'name')
     else report.add(path, message, { part: 'name', unless: [...path, 'alias'] })
   }
@@ -86,7 +86,7 @@ function checkSettings (path: Path, given: Readonly<Record<string, unknown>>, re
     report.add([...path, name], 'cannot be set for one model of a route', { part: 'name', suggestion: nearestWord(name, Object.keys(ModelSettings.properties)) })
   }
   for (const { loc, msg } of explain(ModelSettings, given, { loc: [] })) {
-    report.add([...path, ...loc], `is not what a request could have: ${msg}`)
+    report.add([...path, ...loc], `is not valid in a request: ${msg}`)
   }
   if (given['top_logprobs'] !== undefined && given['logprobs'] !== true) report.add([...path, 'top_logprobs'], 'only together with logprobs: true')
 }

@@ -116,7 +116,7 @@ export const codes = {
     status: 499, type: 'server_error', message: 'The client closed the connection.'
   },
   internal_error: {
-    status: 500, type: 'server_error', message: 'Headgate failed to handle the request.'
+    status: 500, type: 'server_error', message: 'Headgate could not handle the request because of an internal error.'
   },
   upstream_error: {
     status: 502, type: 'server_error', message: 'The provider failed to answer.', fault: 'transient'
@@ -151,7 +151,7 @@ export const codes = {
   deferred_result_lost: {
     status: 502,
     type: 'server_error',
-    message: 'The provider delivered the deferred result, but it was lost on the way.'
+    message: 'The provider delivered the deferred result, but the gateway did not receive it.'
   },
   upstream_overloaded: {
     status: 503, type: 'server_error', message: 'The provider is overloaded.', fault: 'transient'

@@ -46,8 +46,8 @@ export function embeddingsInput (call: ValidCall<EmbeddingsRequest>): ValidCall<
 /** Says why vectors are not left to whichever model can make them. */
 export function severalModels (): GatewayError {
   return new GatewayError('invalid_value', {
-    message: 'Name one model: every model has a space of its own, so vectors of another that ' +
-      'stepped in could not be compared with those you have.',
+    message: 'Send one model: embeddings of different models cannot be compared, ' +
+      'so another model cannot replace it.',
     param: 'model'
   })
 }

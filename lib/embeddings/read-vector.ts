@@ -25,7 +25,7 @@ export function readVector (json: Buffer, wanted: VectorForm): Vector {
     const vector: Vector = { form: 'base64', json: unescaped(json) }
     if (isFloats(vector.json) && (wanted === 'base64' || isFinite(vector.json))) return vector
   }
-  throw new GatewayError('upstream_invalid_response', { cause: 'a broken vector' })
+  throw new GatewayError('upstream_invalid_response', { cause: 'a vector is neither a list of numbers nor base64 of 32-bit floats' })
 }
 
 /**
@@ -48,7 +48,7 @@ function numbersIn (json: Buffer): number[] {
     throw new GatewayError('upstream_invalid_response', { cause })
   }
   if (numbers.every(number => Number.isFinite(Math.fround(number)))) return numbers
-  throw new GatewayError('upstream_invalid_response', { cause: 'a number too large for a vector' })
+  throw new GatewayError('upstream_invalid_response', { cause: 'a number exceeds the range of 32-bit floats' })
 }
 
 /** Encodes numbers as little-endian 32-bit floats in base64. */

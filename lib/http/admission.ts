@@ -62,7 +62,7 @@ export class Admission {
       const isFull = calls.used >= calls.total
       const limit = isFull ? calls.total : calls.maxOf(keyId)
       throw new GatewayError('overloaded', {
-        message: isFull ? undefined : `This API key has ${limit} open calls, the most for one key at present. Try again.`,
+        message: isFull ? undefined : `This API key has reached its share of ${limit} open calls. Try again later.`,
         rateLimits: { 'x-ratelimit-limit-requests': String(limit) }
       })
     }
@@ -129,7 +129,7 @@ class ShareReservation implements Reservation {
       throw new GatewayError('file_too_large', { message: `The body needs more ${this.#what} than one API key may use.` })
     }
     throw new GatewayError('overloaded', {
-      message: `The gateway has no ${this.#what} left for this body. Try again.`
+      message: `The gateway is out of ${this.#what} for request bodies. Try again later.`
     })
   }
 

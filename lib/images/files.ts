@@ -47,7 +47,7 @@ export function pngSize (head: Uint8Array): { readonly width: number, readonly h
 export function checkImageFile (file: UploadedFile, param: string, { files }: Pick<ImageFamily, 'files'>): void {
   const kind = imageKind(file.head)
   if (kind === undefined) {
-    throw new GatewayError('unsupported_format', { message: `\`${param}\` is neither PNG nor JPEG nor WebP.`, param })
+    throw new GatewayError('unsupported_format', { message: `\`${param}\` must be a PNG, JPEG or WebP image.`, param })
   }
   if (files !== 'square_png') return
   const size = pngSize(file.head)

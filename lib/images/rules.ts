@@ -70,7 +70,7 @@ export function needsNewestFamily (request: ImageParameters): boolean {
  */
 export function checkImageRules (request: ImageParameters, family: ImageFamily, task: ImageTask, model: string): void {
   if (!family.tasks.includes(task)) {
-    throw new GatewayError('unsupported_parameter', { message: `${model} cannot do this; it is for ${family.tasks.join(', ')}.`, param: 'model' })
+    throw new GatewayError('unsupported_parameter', { message: `${model} does not support this endpoint. Its tasks are ${family.tasks.join(', ')}.`, param: 'model' })
   }
   for (const field of family.unsupported) {
     if (isSet(request[field as keyof ImageParameters])) { // a name of the catalogue or the configuration
@@ -79,11 +79,11 @@ export function checkImageRules (request: ImageParameters, family: ImageFamily, 
   }
   const { prompt = '', n = 1, size, quality } = request
   if (isLonger(prompt, family.maxPromptCharacters)) {
-    throw invalid('prompt', `${model} takes prompts of at most ${family.maxPromptCharacters} characters.`)
+    throw invalid('prompt', `${model} accepts prompts of at most ${family.maxPromptCharacters} characters.`)
   }
-  if (n > family.maxImages) throw invalid('n', `${model} makes at most ${family.maxImages} per request.`)
+  if (n > family.maxImages) throw invalid('n', `${model} makes at most ${family.maxImages} images per request.`)
   if (fileCount(request) > family.maxFiles) {
-    throw invalid('image', `${model} takes at most ${family.maxFiles} image to change.`)
+    throw invalid('image', `${model} accepts at most ${family.maxFiles} image to edit.`)
   }
   checkOneOf('size', size, family.sizes, model)
   checkOneOf('quality', quality, family.qualities, model)
@@ -112,17 +112,17 @@ function checkOneOf (
   param: string, value: string | undefined, allowed: readonly string[] | undefined, model: string
 ): void {
   if (value === undefined || allowed === undefined || allowed.includes(value)) return
-  throw invalid(param, `${model} allows ${allowed.map(word => `\`${word}\``).join(', ')} as \`${param}\`.`)
+  throw invalid(param, `For ${model}, \`${param}\` must be one of ${allowed.map(word => `\`${word}\``).join(', ')}.`)
 }
 
 function checkOutput (request: ImageParameters): void {
   const { output_format: format = 'png', output_compression: compression, background } = request
   if (background === 'transparent' && format === 'jpeg') {
-    throw invalid('background', 'A transparent background needs `output_format` png or webp.')
+    throw invalid('background', 'A transparent background requires `output_format` to be `png` or `webp`.')
   }
   // 100 is what a request without the field has anyway, whatever the format.
   if (compression !== undefined && compression !== 100 && format === 'png') {
-    throw invalid('output_compression', 'Compression needs `output_format` webp or jpeg.')
+    throw invalid('output_compression', '`output_compression` requires `output_format` to be `webp` or `jpeg`.')
   }
 }
 

@@ -41,7 +41,7 @@ export async function readPages (
   const { signal, keyId = '' } = sending
   if (!isPdf) return [await semaphore.run(keyId, async () => await recognise(bytes, programs, signal), signal)]
   const texts = await pageTexts(bytes, keyId, signal)
-  if (texts === undefined) throw new UnreadableDocument('The PDF cannot be read.')
+  if (texts === undefined) throw new UnreadableDocument('The PDF cannot be read. Send one that is neither encrypted nor damaged.')
   if (texts.length > maxPages) throw new UnreadableDocument(`The document has more than ${maxPages} pages.`)
   const bare = texts.flatMap((text, index) => text.trim() === '' ? [index] : [])
   if (bare.length === 0 || programs.tesseract === undefined || programs.pdftoppm === undefined) return texts
@@ -92,6 +92,6 @@ async function recognise (image: Buffer, { tesseract }: LocalPrograms, signal: C
     return text.toString().replaceAll('\f', '').trim()
   } catch (error) {
     if (signal.aborted) throw signal.reason
-    throw new UnreadableDocument('The image cannot be read.', { cause: error })
+    throw new UnreadableDocument('The image cannot be read. Send a PNG, JPEG or WebP image that is not damaged.', { cause: error })
   }
 }

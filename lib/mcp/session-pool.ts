@@ -123,8 +123,8 @@ export class SessionPool {
   #addSession (keyId: string): void {
     const { maxPerKey } = this.#options
     if (this.#countOf(keyId) >= maxPerKey && !this.#dropIdle(entry => entry.keyId === keyId)) {
-      throw new ToolServerFailure('connect', `This API key has ${maxPerKey} tool sessions open, the maximum.`, {
-        recommendation: 'Try again when other calls have ended.'
+      throw new ToolServerFailure('connect', `This API key has ${maxPerKey} open tool sessions, the maximum.`, {
+        recommendation: 'Try again after other calls have ended.'
       })
     }
     this.#perKey.set(keyId, this.#countOf(keyId) + 1)

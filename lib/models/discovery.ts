@@ -73,7 +73,7 @@ export async function listModels (
   })
   if (answer.status !== 200) {
     answer.body.cancel()
-    throw new Error(`The model list of ${provider.id} came with status ${answer.status}.`)
+    throw new Error(`The model list of ${provider.id} failed with status ${answer.status}.`)
   }
   const body: unknown = JSON.parse((await answer.body.buffer(maxListBytes)).toString())
   const entries: ModelEntry[] = []

@@ -15,6 +15,6 @@ export function listenError (cause: unknown, { host, port }: Address, advice: st
 const reasons: ReadonlyMap<string, string> = new Map([
   ['EADDRINUSE', 'the port is in use'],
   ['EACCES', 'permission denied'],
-  ['EADDRNOTAVAIL', 'this machine does not have that address'],
+  ['EADDRNOTAVAIL', 'the address is not available on this machine'],
   ['ENOTFOUND', 'unknown host']
 ])

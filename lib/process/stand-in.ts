@@ -38,10 +38,10 @@ export class StandIn {
       try {
         await listen(server, at)
         if (this.#server !== server) end(server)
-        else this.#log.warn({ port: at.port }, 'no worker listens; answering 503')
+        else this.#log.warn({ port: at.port }, 'no worker is listening; answering 503')
         return
       } catch (error) {
-        if (attempt === maxRetries - 1) this.#log.error({ cause: loggableError(error) }, 'cannot answer while no worker listens')
+        if (attempt === maxRetries - 1) this.#log.error({ cause: loggableError(error) }, 'failed to answer while no worker was listening')
         await new Promise(resolve => { setTimeout(resolve, retryMs) })
       }
     }

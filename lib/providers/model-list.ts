@@ -25,7 +25,7 @@ export interface ModelList {
  */
 export function listIn (body: unknown, name: string): JsonObject[] {
   const list = isObject(body) ? body[name] : undefined
-  if (!Array.isArray(list)) throw new Error(`The answer holds no list "${name}".`)
+  if (!Array.isArray(list)) throw new Error(`The answer has no list "${name}".`)
   return list.filter(isObject)
 }
 

@@ -126,7 +126,7 @@ export class CallAttempts<A extends Closable> {
 
   #requestTo (route: Route): RouteRequest<A> {
     const request = this.#requests.get(route)
-    if (request === undefined) throw new TypeError(`${route.modelId} is not one that can be called`)
+    if (request === undefined) throw new TypeError(`${route.modelId} cannot be called`)
     return request
   }
 }

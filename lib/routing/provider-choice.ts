@@ -98,7 +98,7 @@ export function checkOneProvider (routes: readonly Route[]): void {
   const [first] = routes
   if (routes.every(({ providerId }) => providerId === first?.providerId)) return
   throw new GatewayError('invalid_value', {
-    message: 'X-Provider-Key is for one provider, and these models belong to several.',
+    message: 'X-Provider-Key applies to one provider, but these models belong to several.',
     param: 'model'
   })
 }

@@ -79,7 +79,7 @@ export class RetryBudget {
     return true
   }
 
-  /** Milliseconds for which the provider does not want to be called, from now on. */
+  /** Milliseconds for which the provider limits requests, from now on. */
   get cooldownMs (): number {
     return this.#notBeforeMs === 0 ? 0 : Math.max(0, this.#notBeforeMs - this.#now())
   }

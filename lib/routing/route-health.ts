@@ -1,5 +1,5 @@
 /**
- * Holds what this process knows of the providers behind its own credentials: which want a pause, which
+ * Holds what this process knows of the providers behind its own credentials: which limit requests, which
  * models fail, how soon they answer. All endpoints share one; every process has its own.
  */
 
@@ -17,7 +17,7 @@ const maxBreakers = 1000
 
 /** The reason why a route is tried after others, and for how many milliseconds. */
 export interface Cooldown {
-  /** The provider wants a pause, or the circuit of the model is open. */
+  /** The provider limits requests, or the circuit of the model is open. */
   readonly reason: 'rate_limited' | 'circuit_open'
   readonly forMs: number
 }

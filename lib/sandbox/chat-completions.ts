@@ -21,7 +21,7 @@ export async function chatCompletions (request: UpstreamRequest, options: Sandbo
   const model = body.model.replace(/^sandbox\//, '')
   const character = characters.get(model)
   if (character === undefined) {
-    throw new Refusal(404, `The model '${model}' does not exist. There are: ${[...characters.keys()].join(', ')}.`, {
+    throw new Refusal(404, `The model '${model}' does not exist. Available models: ${[...characters.keys()].join(', ')}.`, {
       code: 'model_not_found', param: 'model'
     })
   }

@@ -37,7 +37,7 @@ export async function embeddings (
   const { model, input, encoding_format: form, dimensions = embeddingModel.dimensions } = await readBody(request)
   const name = model.replace(/^sandbox\//, '')
   if (name !== embeddingModel.name) {
-    throw new Refusal(404, `The model '${name}' makes no embeddings. There is: ${embeddingModel.name}.`, {
+    throw new Refusal(404, `The model '${name}' makes no embeddings. Available model: ${embeddingModel.name}.`, {
       code: 'model_not_found', param: 'model'
     })
   }

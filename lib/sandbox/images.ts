@@ -31,7 +31,7 @@ async function imagesScript (request: UpstreamRequest, { wordsPerSecond }: Sandb
   const body = await readImageBody(request)
   const model = body.model.replace(/^sandbox\//, '')
   if (model !== imageModel) {
-    throw new Refusal(404, `The model '${model}' does not exist. There is: ${imageModel}.`, { code: 'model_not_found', param: 'model' })
+    throw new Refusal(404, `The model '${model}' does not exist. Available model: ${imageModel}.`, { code: 'model_not_found', param: 'model' })
   }
   const directives = readDirectives(body.text, model, 1)
   const text = withoutDirectives(body.text)

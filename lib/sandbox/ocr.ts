@@ -23,7 +23,7 @@ export async function readDocuments (
 ): Promise<Script> {
   const { model, url } = await readBody(body)
   if (model.replace(/^sandbox\//, '') !== ocrModel) {
-    throw new Refusal(404, `The model '${model}' does not exist. There is: ${ocrModel}.`, { code: 'model_not_found', param: 'model' })
+    throw new Refusal(404, `The model '${model}' does not exist. Available model: ${ocrModel}.`, { code: 'model_not_found', param: 'model' })
   }
   const count = await pagesOf(url, sending)
   const seed = createHash('sha256').update(String(url.length)).update(url.slice(0, hashedLength)).update(url.slice(-hashedLength)).digest().readUInt32BE()

@@ -24,7 +24,7 @@ export async function speak (request: UpstreamRequest, options: SandboxOptions):
   const body = JSON.parse((await bufferBody(request.body)).toString()) as SpeechBody
   const model = body.model.replace(/^sandbox\//, '')
   if (model !== speechModel) {
-    throw new Refusal(404, `The model '${model}' does not exist. There is: ${speechModel}.`, { code: 'model_not_found', param: 'model' })
+    throw new Refusal(404, `The model '${model}' does not exist. Available model: ${speechModel}.`, { code: 'model_not_found', param: 'model' })
   }
   const { input, response_format: format = 'mp3', speed = 1 } = body
   const directives = readDirectives(input, model, 1)

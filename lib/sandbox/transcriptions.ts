@@ -41,10 +41,10 @@ async function listen (request: UpstreamRequest, options: SandboxOptions, toEngl
   }
   const model = text('model').replace(/^sandbox\//, '')
   if (model !== transcriptionModel) {
-    throw new Refusal(404, `The model '${model}' does not exist. There is: ${transcriptionModel}.`, { code: 'model_not_found', param: 'model' })
+    throw new Refusal(404, `The model '${model}' does not exist. Available model: ${transcriptionModel}.`, { code: 'model_not_found', param: 'model' })
   }
   const file = form.get('file')
-  if (file === null || typeof file === 'string') throw new Refusal(400, 'There is no file.', { param: 'file' })
+  if (file === null || typeof file === 'string') throw new Refusal(400, 'The form has no file.', { param: 'file' })
   const bytes = Buffer.from(await file.arrayBuffer())
   const directives = readDirectives(text('prompt'), model, 1)
   const heard = hear(file.name, bytes, toEnglish ? 'english' : text('language'))
@@ -60,7 +60,7 @@ async function formOf ({ body, headers }: UpstreamRequest): Promise<FormData> {
   try {
     return await new Response(await bufferBody(body), { headers: { ...headers } }).formData()
   } catch {
-    throw new Refusal(400, 'The body is no form.', { code: 'invalid_form' })
+    throw new Refusal(400, 'The body is not a form.', { code: 'invalid_form' })
   }
 }
 

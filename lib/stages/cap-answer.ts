@@ -19,7 +19,7 @@ export function capAnswer ({ models }: Pick<Services, 'models'>): PassThroughSta
     if (answer === undefined || answer.bound <= answer.affordable) return call
     if (answer.affordable < answer.min) {
       throw new GatewayError('insufficient_quota', {
-        message: 'What is left of the budget of this API key is too small for this call.'
+        message: 'The remaining budget of this API key is too small for this call.'
       })
     }
     const { max_tokens: _, ...rest } = call.request

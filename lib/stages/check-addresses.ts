@@ -100,7 +100,7 @@ async function checkEach (addresses: readonly NamedAddress[], allowed: AllowedAd
     if (allowed.admitsName(host, port, protocol)) continue
     const found = names.get(host) ?? resolve(host)
     names.set(host, found)
-    if (names.size > maxNames) throw refused(param, `is at one host more than the ${maxNames} that one request may name`)
+    if (names.size > maxNames) throw refused(param, `exceeds the ${maxNames} hosts that one request may name`)
     const resolved = await found.catch(() => [])
     if (resolved.length === 0) throw refused(param, 'cannot be resolved')
     const isAllowed = (address: string): boolean => isPublicAddress(address) || allowed.admit(host, port, protocol, address)

@@ -71,7 +71,7 @@ async function deferOrPass (
     if (typeof event.result !== 'string') throw await completionAtOnce({ call, route, events: event.result.completion }, finish)
     throw receipt(deferrals.tickets.seal(ticketOf(call, route, provider, event.result)), route.modelId)
   }
-  throw new GatewayError('upstream_invalid_response', { cause: 'no request_id' })
+  throw new GatewayError('upstream_invalid_response', { cause: 'the response has no request_id' })
 }
 
 /** Answers as the call would have done without `deferred`. */
@@ -85,7 +85,7 @@ async function checkKept ({ key }: RoutedChatCall, { store }: Deferrals, maxByte
   if (await store.keptBytes(key.id) < maxBytes) return
   throw new GatewayError('insufficient_quota', {
     status: 429,
-    message: `The deferred completions kept for this key take ${maxBytes} bytes or more. There is room again when the oldest expire.`
+    message: `The deferred completions kept for this key take ${maxBytes} bytes or more. Space becomes available when the oldest expire.`
   })
 }
 

@@ -111,7 +111,7 @@ function connectorFor (timeoutMs: number): buildConnector.connector {
 /** Another model may answer instead; the provider is not to blame, and another attempt would wait in the same line. */
 function tooManyWaiting (): GatewayError {
   return new GatewayError('overloaded', {
-    message: 'Too many calls wait for this provider. Try again.',
+    message: 'Too many calls are waiting for this provider. Try again later.',
     fault: 'model'
   })
 }

@@ -123,14 +123,14 @@ const dryRunHeader: Json = {
   in: 'header',
   required: false,
   description: 'With `true` no request is sent to a provider: the answer is 200 and a `RouteDecision` with the models that ' +
-    'would be used, in which order, and why. After a call, the header `x-headgate-route` of the answer has it.',
+    'would be used, in which order, and why. After a call, the header `x-headgate-route` of the answer says so.',
   schema: { type: 'string', enum: ['true', 'false'] }
 }
 
 /** The headers by which a caller narrows and orders the models of a call (`lib/routing/preferences`). */
 const preferenceHeaders: Json[] = [
-  ['X-Headgate-Only', 'Providers or models, separated by commas: no other one of the models of the request is used.', 'string'],
-  ['X-Headgate-Order', 'Providers or models, separated by commas: those of the request that are used first, in this order.', 'string'],
+  ['X-Headgate-Only', 'Providers or models, separated by commas: only these of the request are used.', 'string'],
+  ['X-Headgate-Order', 'Providers or models, separated by commas: these of the request are tried first, in this order.', 'string'],
   ['X-Headgate-Max-Price', 'USD per million tokens, with three input tokens for each output token: no model above it is used, and none without a known price.', 'number']
 ].map(([name = '', description = '', type = '']) => ({ name, in: 'header', required: false, description, schema: { type } }))
 
@@ -138,7 +138,7 @@ const preferenceHeaders: Json[] = [
 const limitHeaders: { [key: string]: Json } = Object.fromEntries(['requests', 'tokens'].flatMap(what => [
   [`x-ratelimit-limit-${what}`, { description: `Limit of ${what} per minute for this key.`, schema: { type: 'integer' } }],
   [`x-ratelimit-remaining-${what}`, { description: `Remaining ${what}.`, schema: { type: 'integer' } }],
-  [`x-ratelimit-reset-${what}`, { description: 'Time until the limit is completely available: `20ms`, `1.5s`, `6m0s`.', schema: { type: 'string' } }]
+  [`x-ratelimit-reset-${what}`, { description: 'Time until the full limit is available again: `20ms`, `1.5s`, `6m0s`.', schema: { type: 'string' } }]
 ]))
 const retryAfter: { [key: string]: Json } = {
   'retry-after': { description: 'Seconds to wait before a retry, 1 to 60.', schema: { type: 'integer' } }

@@ -42,9 +42,9 @@ t.test('addresses and headers that no request can have are refused', async t => 
 mcp_servers:
   a/b: {url: 'http://x', headers: {transfer-encoding: env:A}}
 tools: {registry_url: 'http://x:99999'}`, { A: 'a' }), [
-    'headgate.yaml:2:37  providers.openai.headers.Connection  belongs to the connection',
+    'headgate.yaml:2:37  providers.openai.headers.Connection  is a header of the connection and cannot be set',
     'headgate.yaml:2:56  providers.openai.headers.x-team  is a duplicate',
-    'headgate.yaml:4:36  mcp_servers["a/b"].headers.transfer-encoding  belongs to the connection',
+    'headgate.yaml:4:36  mcp_servers["a/b"].headers.transfer-encoding  is a header of the connection and cannot be set',
     'headgate.yaml:5:23  tools.registry_url  is not a valid URL'
   ])
 })

@@ -19,7 +19,7 @@ routes:
 keys:
   - {name: x, key: env:K, models: ['*', gpu/*, opnai/*, gpt-*, openai/gpt-*, t, vlm/x]}`, { K: 'k' }), [
     'headgate.yaml:3:14  models.a.alias  refers back to itself',
-    'headgate.yaml:4:3  models.fast  needs the prefix of a provider, or an alias',
+    'headgate.yaml:4:3  models.fast  requires the prefix of a provider, or an alias',
     'headgate.yaml:5:18  models.wrong.alias  must be text',
     'headgate.yaml:6:32  models.named.display_name  not together with alias',
     'headgate.yaml:6:52  models.named.price  not together with alias',
@@ -56,7 +56,7 @@ keys: [{name: a, key: env:K, expires_at: 2020-01-01, models: [anthropic/of-my-ow
     'headgate.yaml:5:30  routes.all[1]  warning: is not in the catalogue; its provider may know it; did you mean sandbox/echo?',
     'headgate.yaml:5:76  routes.none  warning: refers only to disabled providers',
     'headgate.yaml:5:103  routes.off  warning: refers only to disabled providers',
-    'headgate.yaml:6:42  keys[0].expires_at  warning: has passed',
+    'headgate.yaml:6:42  keys[0].expires_at  warning: is in the past',
     'headgate.yaml:6:63  keys[0].models[0]  warning: is not in the catalogue; its provider may know it'
   ]
   t.same(formatWarnings(warnings), expected)
@@ -78,6 +78,6 @@ routes: {fast: {models: [{model: sandbox/chat, settings: ${settings}}]}}
   ])
   t.match(lines(t, file('{messages: hi}')), [/models\[0\].settings.messages {2}cannot be set for one model of a route/])
   t.match(lines(t, file('{temprature: 1}')), [/settings.temprature {2}cannot be set.*temperature/])
-  t.match(lines(t, file('{temperature: 3}')), [/settings.temperature {2}is not what a request could have/])
+  t.match(lines(t, file('{temperature: 3}')), [/settings.temperature {2}is not valid in a request/])
   t.match(lines(t, file('{top_logprobs: 3}')), [/settings.top_logprobs {2}only together with logprobs/])
 })

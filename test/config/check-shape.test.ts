@@ -51,7 +51,7 @@ tools: 5
     'headgate.yaml:20:3  routes.fast  is also the name of a model',
     'headgate.yaml:21:3  routes.empty  must not be an empty list',
     'headgate.yaml:23:3  mcp_servers.tickets  a tool server is named `org/name`',
-    'headgate.yaml:24:3  mcp_servers["a/b"]  needs a url or a command',
+    'headgate.yaml:24:3  mcp_servers["a/b"]  requires a url or a command',
     'headgate.yaml:25:26  mcp_servers["a/c"].command  not together with url',
     'headgate.yaml:26:26  mcp_servers["a/d"].args  only together with command',
     'headgate.yaml:27:21  mcp_servers["a/e"].headers  only together with url',
@@ -103,7 +103,7 @@ t.test('a problem says its parts separately', async t => {
     'headgate.yaml:5:7  routes.c[0]  refers back to itself'
   ])
   t.same(lines(t, 'models:\n  fast: {hidden: true}\n  brisk: {alias: fast}'), [
-    'headgate.yaml:2:3  models.fast  needs the prefix of a provider, or an alias'
+    'headgate.yaml:2:3  models.fast  requires the prefix of a provider, or an alias'
   ])
   t.same(lines(t, `providers:
   sandbox: {options: {words_per_second: fast}}

@@ -39,7 +39,7 @@ mcp_servers: {a/b: {command: x, env: {T: env:CANARY}}}`
     'headgate.yaml:1:23  keys[0].key  the variable named here is not set'
   ], 'a secret put behind `env:` by mistake is not shown either')
   t.match(lines(t, yaml, { CANARY: `${canary}\r\nx-injected: 1` }), [
-    'headgate.yaml:1:31  providers.openai.api_key  the variable CANARY holds more than one line'
+    'headgate.yaml:1:31  providers.openai.api_key  the variable CANARY contains more than one line'
   ])
   t.same(ids(load(t, 'providers: {openai: {enabled: false, api_key: env:NOT_SET}}')), ['sandbox'],
     'a provider that is off needs no secret')

@@ -104,6 +104,6 @@ t.test('what is not ours becomes an internal error that says nothing of it', asy
   const made = asGatewayError(secret)
   t.equal(made.cause, secret)
   t.strictSame(made.toBody(), {
-    error: { message: 'Headgate failed to handle the request.', type: 'server_error', code: 'internal_error', param: null }
+    error: { message: 'Headgate could not handle the request because of an internal error.', type: 'server_error', code: 'internal_error', param: null }
   })
 })

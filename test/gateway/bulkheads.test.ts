@@ -27,7 +27,7 @@ t.test('a key that floods a provider that never answers takes nothing from other
   const bodies = await Promise.all(refused.map(async response => await response.text()))
   t.same(new Set(refused.map(({ status }) => status)), new Set([503]))
   t.ok(refused.every(({ headers }) => headers.get('retry-after') === '1' && headers.get('x-ratelimit-remaining-requests') === '0'))
-  t.ok(bodies.includes('{"error":{"message":"Too many calls wait for this provider. Try again.","type":"server_error","code":"overloaded","param":null}}'))
+  t.ok(bodies.includes('{"error":{"message":"Too many calls are waiting for this provider. Try again later.","type":"server_error","code":"overloaded","param":null}}'))
   t.equal(stuck.requests.length, 4)
   for (let count = 0; count < 5; count++) {
     t.equal((await api.post(path, { model: 'mistral/mistral-large-latest', messages: 'hi' }, other)).status, 200)
@@ -53,7 +53,7 @@ t.test('a key has its share of open calls, and another key the rest', async t =>
   await until(() => stuck.requests.length === 4, 'four calls at the provider')
   const response = await api.post(path, { model: 'sandbox/echo', messages: 'hi' })
   t.equal(response.status, 503)
-  t.match(await response.json(), { error: { code: 'overloaded', message: /^This API key has 4 open calls/ } })
+  t.match(await response.json(), { error: { code: 'overloaded', message: /^This API key has reached its share of 4 open calls/ } })
   t.equal(response.headers.get('x-ratelimit-limit-requests'), '4')
   t.equal((await api.post(path, { model: 'sandbox/echo', messages: 'hi' }, other)).status, 200)
 })

@@ -97,7 +97,7 @@ t.test('streams that are cut off count against their model', async t => {
   t.match(await ask(both), { route: /^openai\/gpt-5: circuit_open/ })
 })
 
-t.test('a provider that wants a pause is skipped on all endpoints, with every retry setting', async t => {
+t.test('a provider that limits requests is skipped on all endpoints, with every retry setting', async t => {
   const { openai, answer, ask, api } = await start(t)
   answer({ status: 429, headers: { 'retry-after': '30' }, pieces: ['{}'] })
   t.equal((await api.post('/v1/embeddings', { model: 'openai/text-embedding-3-small', input: 'x' })).status, 429)

@@ -24,7 +24,7 @@ t.test('a key that has its share of open calls is refused more, and others are n
   const calls = [admission.enter('a'), admission.enter('a')]
   t.same(refusal(() => admission.enter('a')), [
     503,
-    body('This API key has 2 open calls, the most for one key at present. Try again.'),
+    body('This API key has reached its share of 2 open calls. Try again later.'),
     { ...headers, 'x-ratelimit-limit-requests': '2' }
   ])
   calls.push(admission.enter('b'), admission.enter('c'))
@@ -45,8 +45,8 @@ t.test('a call gives back the memory and disk it took, also what arrives after i
   call.memory.take(100)
   call.disk.take(50)
   t.same(admission.inUse, { memoryBytes: 500, diskBytes: 50 })
-  t.same(refusal(() => other.memory.take(1)), [503, body('The gateway has no memory left for this body. Try again.'), headers])
-  t.same(refusal(() => other.disk.take(1)), [503, body('The gateway has no disk space left for this body. Try again.'), headers])
+  t.same(refusal(() => other.memory.take(1)), [503, body('The gateway is out of memory for request bodies. Try again later.'), headers])
+  t.same(refusal(() => other.disk.take(1)), [503, body('The gateway is out of disk space for request bodies. Try again later.'), headers])
   call.leave()
   call.memory.take(300)
   t.same(admission.inUse, { memoryBytes: 0, diskBytes: 0 })

@@ -107,7 +107,7 @@ t.test('an unexpected error is 500 without its words, which stay in the record',
   const { url, ended } = await serve(t)
   const response = await fetch(`${url}/broken`)
   t.equal(response.status, 500)
-  t.same(await response.json(), refusal('Headgate failed to handle the request.', 'internal_error', 'server_error'))
+  t.same(await response.json(), refusal('Headgate could not handle the request because of an internal error.', 'internal_error', 'server_error'))
   await until(() => ended.length === 1, 'the call to end')
   t.match(ended[0]?.record, { outcome: 'error', errorCode: 'internal_error', cause: new Error('private') })
 })

@@ -104,7 +104,7 @@ const asks: readonly Ask[] = [
   { title: 'a text for an image', path: vary, body: form({ model: 'sandbox/painter', image: Buffer.from('text') }) },
   { title: 'an answer', path: '/v1/audio/speech', body: { ...speech, response_format: 'wav' } },
   { title: 'a stream', path: '/v1/audio/speech', body: { ...speech, response_format: 'wav', stream_format: 'sse' } },
-  { title: 'no text', path: '/v1/audio/speech', body: { ...speech, input: '' } },
+  { title: 'the response has no text', path: '/v1/audio/speech', body: { ...speech, input: '' } },
   ...['json', 'text', 'srt', 'vtt', 'verbose_json'].map(format => ({ title: `an answer as ${format}`, path: transcribe, body: form({ model: 'sandbox/listener', file: wav, response_format: format }) })),
   { title: 'a stream', path: transcribe, body: form({ model: 'sandbox/listener', file: wav, stream: 'true' }) },
   { title: 'a text for a recording', path: transcribe, body: form({ model: 'sandbox/listener', file: Buffer.from('text') }) },

@@ -37,7 +37,7 @@ t.test('a family takes any of the three, or square PNGs below 4 MB', async t => 
   t.doesNotThrow(check(jpeg, 'any'))
   t.doesNotThrow(check(png(1, 2), 'any', 50_000_000))
   t.doesNotThrow(check(png(8, 8), 'square_png', 4 * 1024 * 1024 - 1))
-  t.throws(check(Buffer.from('GIF89a'), 'any'), { code: 'unsupported_format', param: 'image', message: '`image` is neither PNG nor JPEG nor WebP.' })
+  t.throws(check(Buffer.from('GIF89a'), 'any'), { code: 'unsupported_format', param: 'image', message: '`image` must be a PNG, JPEG or WebP image.' })
   t.throws(check(jpeg, 'square_png'), { code: 'unsupported_format', message: '`image` must be a PNG.' })
   t.throws(check(png(8, 9), 'square_png'), { code: 'invalid_value', message: '`image` must be square, not 8x9.' })
   t.throws(check(png(8, 8), 'square_png', 4 * 1024 * 1024), { code: 'file_too_large', message: '`image` must be smaller than 4 MB.' })

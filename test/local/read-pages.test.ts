@@ -25,7 +25,7 @@ t.test('a page without a layer stays empty where there is no program', async t =
 })
 
 t.test('what is no PDF, has too many pages or is too large a picture is refused', async t => {
-  await t.rejects(readPages(Buffer.from('no pdf'), true, found, { signal }), new UnreadableDocument('The PDF cannot be read.'))
+  await t.rejects(readPages(Buffer.from('no pdf'), true, found, { signal }), new UnreadableDocument('The PDF cannot be read. Send one that is neither encrypted nor damaged.'))
   await t.rejects(readPages(textPdf(Array.from({ length: 1001 }, () => ['x'])), true, found, { signal }), new UnreadableDocument('The document has more than 1000 pages.'))
   const huge = Buffer.from('89504e470d0a1a0a0000000d49484452000186a0000186a0', 'hex')
   await t.rejects(readPages(huge, false, { tesseract: '/nowhere' }, { signal }), new UnreadableDocument('The image is too large.'))
@@ -35,7 +35,7 @@ t.test('pictures are recognised, alone or as pages, and nothing is left on disk'
   t.match((await readPages(await picture('-png'), false, found, { signal })).join(), /Recognise me/)
   t.match((await readPages(scannedPdf(await picture('-jpeg'), 1632, 2112), true, found, { signal })).join(), /Recognise me/)
   t.same(readdirSync(tmpdir()).filter(name => name.startsWith('headgate-ocr-')), [])
-  await t.rejects(readPages(Buffer.from('no image'), false, found, { signal }), new UnreadableDocument('The image cannot be read.'))
+  await t.rejects(readPages(Buffer.from('no image'), false, found, { signal }), new UnreadableDocument('The image cannot be read. Send a PNG, JPEG or WebP image that is not damaged.'))
 })
 
 t.test('a caller who leaves ends the recognition with its own reason', { skip }, async t => {

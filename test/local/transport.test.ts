@@ -21,7 +21,7 @@ t.test('a document is read in the dialect of Mistral', async t => {
 
 t.test('what cannot be read, or is not there, is refused in its words', async t => {
   t.strictSame(await answer('/ocr', { document: { document_url: 'data:application/pdf;base64,AAAA' } }), [
-    400, 'application/json', { object: 'error', message: 'The PDF cannot be read.', type: 'invalid_document' }
+    400, 'application/json', { object: 'error', message: 'The PDF cannot be read. Send one that is neither encrypted nor damaged.', type: 'invalid_document' }
   ])
   t.strictSame(await answer('/ocr', {}), [400, 'application/json', { message: 'The request has no document.' }])
   t.strictSame(await answer('/chat/completions', {}), [404, 'application/json', { message: 'Not found.', code: 'not_found' }])

@@ -90,7 +90,7 @@ t.test('sessions', async t => {
     const stuck = open(servers, { mcp_servers: entries }, { signal: leaving.signal }).catch(() => 'left')
     await until(() => hanging.counts['initialize'] === 32, '32 sessions being opened')
     t.match((await open(servers, { mcp_servers: { url: good.url, name: 'mine' } })).errors, {
-      mine: { code: 'connect', message: 'This API key has 32 tool sessions open, the maximum.' }
+      mine: { code: 'connect', message: 'This API key has 32 open tool sessions, the maximum.' }
     })
     t.strictSame((await open(servers, { mcp_servers: good.url }, { key: { id: 'another' } })).errors, {})
     leaving.abort()

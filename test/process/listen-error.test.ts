@@ -3,7 +3,7 @@ import { listenError } from '../../lib/process/listen-error.ts'
 
 t.test('the address, the reason and what to do about it are said', async t => {
   const rows = [
-    [{ code: 'EADDRINUSE' }, 'the port is in use'], [{ code: 'EACCES' }, 'permission denied'], [{ code: 'EADDRNOTAVAIL' }, 'this machine does not have that address'],
+    [{ code: 'EADDRINUSE' }, 'the port is in use'], [{ code: 'EACCES' }, 'permission denied'], [{ code: 'EADDRNOTAVAIL' }, 'the address is not available on this machine'],
     [{ code: 'ENOTFOUND' }, 'unknown host'], [{ code: 'EOTHER' }, 'listen failed']
   ] as const
   for (const [properties, reason] of rows) {

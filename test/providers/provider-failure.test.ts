@@ -54,7 +54,7 @@ t.test('what was thrown otherwise keeps its meaning and loses its secrets', asyn
 
 t.test('a reader states the failure it found, or that the response cannot be read', async t => {
   t.throws(() => throwFailure({ kind: 'quota' }, 'x'), { name: 'ProviderFailure', failure: { kind: 'quota' } })
-  t.throws(() => throwFailure(undefined, 'no choices'), { code: 'upstream_invalid_response', cause: 'no choices' })
+  t.throws(() => throwFailure(undefined, 'the response has no choices'), { code: 'upstream_invalid_response', cause: 'the response has no choices' })
   t.match(invalidResponse('why'), { code: 'upstream_invalid_response', cause: 'why' })
   t.same([aboutInput({ kind: 'context_length', param: 'messages' }), aboutInput({ kind: 'error', param: 'n' })], [{ kind: 'context_length', param: 'input' }, { kind: 'error', param: 'n' }])
 })

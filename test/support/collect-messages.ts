@@ -29,7 +29,7 @@ export function messagesIn (source: string): string[] {
   const visit = (node: AnyNode, said: boolean): void => {
     if (isImport(node) || node.type === 'TaggedTemplateExpression') return // tags are SQL
     const text = textOf(node, source)
-    if (text !== undefined && (said ? /[a-z]{2}/i.test(text) : isSentence(text)) && !isSql(text) && !isFrame(text)) found.push(text)
+    if (text !== undefined && (said ? /[a-z]{2}/i.test(withoutExpressions(text)) : isSentence(text)) && !isSql(text) && !isFrame(text)) found.push(text)
     if (text !== undefined && node.type === 'BinaryExpression') return
     const spoken = new Set<unknown>(node.type === 'CallExpression' || node.type === 'NewExpression' ? spokenArguments(node) : [])
     for (const child of childrenOf(node)) visit(child, spoken.has(child) || (said && passesOn(node)))
@@ -60,17 +60,22 @@ function passesOn ({ type }: AnyNode): boolean {
 
 /** Recognises two words or more, those of expressions aside. */
 function isSentence (written: string): boolean {
-  const text = written.replaceAll(/\$\{[^}]*\}/g, '{}')
+  const text = withoutExpressions(written)
   return /(?:^|[\s`"'(])[a-z][\w'-]*[`"',.:;)]*\s+\S*[a-z{]/i.test(text) && /[a-z]{3}/.test(text)
 }
 
-function isSql (text: string): boolean {
-  return /^\s*(?:create (?:table|unique|index)|alter table|insert (?:or|into)|select\b|update \w+ set|delete from|pragma|begin|commit|rollback|drop (?:table|index))\b(?! a model)/.test(text)
+function withoutExpressions (text: string): string {
+  return text.replaceAll(/\$\{[^}]*\}/g, '{}')
 }
 
-/** Recognises lines of an event stream, headers, addresses with their method, and media types with parameters. */
+/** Recognises SQL, and parts of it where it is composed. */
+function isSql (text: string): boolean {
+  return /^\s*(?:create (?:table|unique|index)|alter table|insert (?:or|into)|select\b|update \w+ set|delete from|pragma|begin|commit|rollback|drop (?:table|index)|vacuum into|\w+ as \w+$|chain\()/.test(text)
+}
+
+/** Recognises lines of an event stream, headers, addresses with their method, media types with parameters, and code. */
 function isFrame (text: string): boolean {
-  return /(?:^|\n)(?:data|event): |^: |^(?:content-\w+|connection|x-request-id): |^no-cache|^Bearer \$|^[A-Z]+ \/|^[a-z]+\/[\w.+-]+;/.test(text)
+  return /(?:^|\n)(?:data|event): |^: |^(?:content-\w+|connection|x-request-id): |^no-cache|^Bearer \$|^[A-Z]+ \/|^[a-z]+\/[\w.+-]+;|^import |^new URL/.test(text)
 }
 
 function textOf (node: AnyNode | Expression, source: string): string | undefined {

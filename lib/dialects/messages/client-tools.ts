@@ -44,7 +44,7 @@ const memory: Definition = {
     properties: {
       command: { type: 'string', enum: ['view', 'create', 'str_replace', 'insert', 'delete', 'rename'] },
       ...edits,
-      old_path: text('For `rename`: the present path.'),
+      old_path: text('For `rename`: the current path.'),
       new_path: text('For `rename`: the new path.')
     },
     required: ['command']

@@ -63,7 +63,7 @@ export class MessageFold {
 
   /** @throws TypeError for a stream that has not ended */
   result (): MessagesAnswer {
-    if (this.#message === undefined || this.#end === undefined) throw new TypeError('the stream has no end')
+    if (this.#message === undefined || this.#end === undefined) throw new TypeError('the stream did not end with message_stop')
     return { ...this.#message, content: this.#content, ...this.#end }
   }
 

@@ -96,7 +96,7 @@ export class StreamEvents {
     this.#close()
     // Cut short, a call stays as it is: clients know it by the reason for the end.
     if (this.#broken && this.#reason !== 'length') {
-      throw new GatewayError('upstream_invalid_response', { cause: 'the arguments of a tool call are no JSON object' })
+      throw new GatewayError('upstream_invalid_response', { cause: 'the arguments of a tool call are not a JSON object' })
     }
     const { promptTokens = 0 } = this.#start.head
     this.#into.push({

@@ -250,7 +250,7 @@ function userPart (part: MessagePart | InputPart, path: string): UserPart {
 
 function textPart (part: MessagePart, path: string): TextPart {
   if (part.type === 'input_text' || part.type === 'output_text') return { type: 'text', text: part.text }
-  throw invalid(`${path}.type`, 'System and developer messages hold text only.')
+  throw invalid(`${path}.type`, 'System and developer messages may contain only text.')
 }
 
 function assistantPart (path: string) {
@@ -260,7 +260,7 @@ function assistantPart (path: string) {
       case 'input_text':
         return { type: 'text', text: part.text }
       case 'refusal': return { type: 'refusal', refusal: part.refusal }
-      default: throw invalid(`${path}.content[${index}].type`, 'Messages of the assistant hold text and refusals only.')
+      default: throw invalid(`${path}.content[${index}].type`, 'Assistant messages may contain only text and refusals.')
     }
   }
 }

@@ -17,7 +17,7 @@ import type { WireAnswer } from './wire.ts'
 export function readResponse (body: unknown, { request }: Ask<ChatInput>): ChatEvent[] {
   const wire: WireAnswer = objectOf(body) ?? {}
   if (wire.type === 'error') throw new ProviderFailure(inBandError(wire))
-  if (!Array.isArray(wire.content)) throw invalidResponse('no content')
+  if (!Array.isArray(wire.content)) throw invalidResponse('the response has no content')
   const reader = new ResponseReader(offersFunctionsOnly(request))
   const events: ChatEvent[] = []
   reader.start(wire, events)

@@ -45,7 +45,7 @@ class ChatStream implements StreamReader<ChatEvent> {
     if (name === 'error') throw new ProviderFailure(inBandError(parsed(data) ?? {}))
     if (name !== undefined && !knownEvents.has(name)) return
     const event: WireStreamEvent | undefined = parsed(data)
-    if (event === undefined) throw invalidResponse('no JSON object')
+    if (event === undefined) throw invalidResponse('an event is not a JSON object')
     switch (event.type ?? name) {
       case 'message_start':
         this.#start(event, into)
@@ -80,7 +80,7 @@ class ChatStream implements StreamReader<ChatEvent> {
   #start (event: WireStreamEvent, into: ChatEvent[]): void {
     const message = objectOf(event.message) ?? {}
     if (!this.#started) this.#reader.start(message, into)
-    else if (message['id'] !== this.#messageId) throw invalidResponse('second message_start')
+    else if (message['id'] !== this.#messageId) throw invalidResponse('a second message_start event')
     this.#started = true
     this.#messageId = message['id']
   }

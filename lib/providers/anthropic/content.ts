@@ -69,7 +69,7 @@ function imageBlock ({ image_url: { url } }: ImagePart, param: string): ImageBlo
   const mediaType = imageTypes.get(image?.mediaType ?? '')
   if (image === undefined || mediaType === undefined) {
     throw new GatewayError('invalid_value', {
-      message: 'An image is an http(s) URL, or a base64 data URL of a JPEG, PNG, GIF or WebP image.', param
+      message: 'An image must be an http(s) URL, or a base64 data URL of a JPEG, PNG, GIF or WebP image.', param
     })
   }
   return { type: 'image', source: { type: 'base64', media_type: mediaType, data: image.data } }
@@ -90,7 +90,7 @@ function fileBlock ({ file }: FilePart, param: string): ImageBlock | DocumentBlo
   const source = given === undefined ? undefined : documentSource(given)
   if (source === undefined) {
     throw new GatewayError('invalid_value', {
-      message: 'A file is a PDF, a text or an image, as base64 or as a base64 data URL.', param: `${param}.file_data`
+      message: 'A file must be a PDF, a text or an image, in base64 or as a base64 data URL.', param: `${param}.file_data`
     })
   }
   return { type: 'document', source, ...typeof filename === 'string' && filename !== '' && { title: filename } }

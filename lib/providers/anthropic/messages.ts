@@ -144,7 +144,7 @@ class Turns {
   #answer (by: ResultKey, param: string, blocks: ContentBlock[]): void {
     if (this.#calls.answer(by, blocks.length === 0 ? undefined : shortest(blocks))) return
     throw new GatewayError('invalid_value', {
-      message: 'A tool message must answer a tool call of the assistant message before it.', param
+      message: 'A tool message must respond to a tool call of the assistant message before it.', param
     })
   }
 

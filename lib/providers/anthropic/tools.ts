@@ -71,7 +71,7 @@ function requestFunctions ({ tools = [], functions = [] }: ChatInput): WireTool[
 function wireTool ({ name, description, parameters }: FunctionDefinition, param: string): WireTool {
   if (!legalName.test(name)) {
     throw new GatewayError('invalid_value', {
-      message: 'A tool name is 1 to 128 letters, digits, underscores and hyphens.', param
+      message: 'A tool name must be 1 to 128 letters, digits, underscores and hyphens.', param
     })
   }
   return {

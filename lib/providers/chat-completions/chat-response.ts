@@ -18,11 +18,11 @@ export function readResponse (body: unknown, { request }: Ask<ChatInput>): ChatE
   if (wire === undefined) throw invalidResponse(typeof body)
   const failure = inBandError(wire, false)
   if (failure !== undefined) throw new ProviderFailure(failure)
-  if (!Array.isArray(wire['choices'])) throw invalidResponse('no choices')
+  if (!Array.isArray(wire['choices'])) throw invalidResponse('the response has no choices')
   const reader = new ResponseReader(request)
   const events: ChatEvent[] = []
   reader.read(wire, events)
-  if (!reader.anyChoice) throw invalidResponse('no choices')
+  if (!reader.anyChoice) throw invalidResponse('the response has no choices')
   reader.end(events)
   return offersFunctionsOnly(request) ? asFunctionCall(events) : events
 }

@@ -37,7 +37,7 @@ export function finishReasonOf (value: unknown): FinishReason | undefined {
   const reason = reasons.get(value) ?? reasons.get(value.toLowerCase())
   if (reason !== undefined) return reason
   if (failures.has(value.toLowerCase())) {
-    throw new GatewayError('upstream_stream_interrupted', { cause: `finish_reason ${value}` })
+    throw new GatewayError('upstream_stream_interrupted', { cause: `the finish_reason is ${value}` })
   }
   return 'stop'
 }

@@ -59,7 +59,7 @@ function checkImages (parts: readonly unknown[], message: number): void {
     const url: unknown = Reflect.get(Object(Reflect.get(Object(part), 'image_url')), 'url')
     if (typeof url === 'string' && !/^(?:https?:\/\/|data:image\/)/i.test(url)) {
       throw new GatewayError('invalid_value', {
-        message: 'An image is an https: or http: URL, or a data: URL with an image media type.',
+        message: 'An image must be an https: or http: URL, or a data: URL with an image media type.',
         param: `messages[${message}].content[${index}].image_url.url`
       })
     }

@@ -21,7 +21,7 @@ export function readResponse (body: unknown, ask: Ask<ChatInput>): ChatEvent[] {
   const reader = new ResponseReader(ask.request)
   const events: ChatEvent[] = []
   reader.read(wire, events)
-  if (!reader.any) throw invalidResponse('no candidates')
+  if (!reader.any) throw invalidResponse('the response has no candidates')
   reader.end(events)
   return events
 }

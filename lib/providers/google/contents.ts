@@ -169,7 +169,7 @@ class Turns {
 
   #answer (by: { readonly id: string } | { readonly name: string }, output: string, param: string): void {
     if (this.#open.answer(by, output)) return
-    throw new GatewayError('invalid_value', { message: 'No call of the message before has this id or name.', param })
+    throw new GatewayError('invalid_value', { message: 'No call in the preceding message has this id or name.', param })
   }
 
   #add (role: 'user' | 'model', parts: Part[]): void {

@@ -127,5 +127,5 @@ function eventsOf (vectors: readonly Vector[], tokens: number | undefined): Embe
 
 /** Some servers put an error under status 200. */
 function refuse (bytes: Buffer): never {
-  throwFailure(inBandError(objectOf(new JsonCursor(bytes).parse()) ?? {}), 'no vectors')
+  throwFailure(inBandError(objectOf(new JsonCursor(bytes).parse()) ?? {}), 'the response has no vectors')
 }

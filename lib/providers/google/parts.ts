@@ -51,7 +51,7 @@ function imagePart (url: string, param: string): Part {
   if (inline !== undefined) return inline
   if (!/^https?:\/\//i.test(url) || !URL.canParse(url)) {
     throw new GatewayError('invalid_value', {
-      message: 'An image is an http: or https: URL, or a data: URL in base64.', param
+      message: 'An image must be an http: or https: URL, or a data: URL in base64.', param
     })
   }
   // The provider fetches it: the gateway opens no address a caller names.

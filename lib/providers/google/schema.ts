@@ -32,7 +32,7 @@ export class Steps {
     this.#left -= count
     if (this.#left >= 0) return
     throw new GatewayError('invalid_value', {
-      message: `The schemas of the functions come to more than ${maxSteps} keywords. Use fewer or smaller ones.`, param
+      message: `The schemas of the functions have more than ${maxSteps} keywords. Use fewer or smaller ones.`, param
     })
   }
 }

@@ -63,8 +63,8 @@ function declarationsOf (request: ChatInput): FunctionDeclaration[] {
 function declarationOf ({ name, description, parameters }: FunctionDefinition, param: string, steps: Steps): FunctionDeclaration {
   if (!/^[A-Za-z_][\w.:-]{0,127}$/.test(name)) {
     throw new GatewayError('invalid_value', {
-      message: 'A function name of this model starts with a letter or an underscore, then letters, ' +
-        'digits and _ . : - follow; at most 128 characters.',
+      message: 'For this model, a function name must begin with a letter or an underscore, contain only letters, ' +
+        'digits and _ . : -, and have at most 128 characters.',
       param: `${param}.name`
     })
   }

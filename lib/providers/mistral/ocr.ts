@@ -60,7 +60,7 @@ function bodyText (model: string, type: 'document_url' | 'image_url', url: strin
 /** Returns the pages in order, counted from 0 whatever the provider counts from. */
 function readPages (body: unknown): Array<ResultEvent<OcrPages>> {
   const pages = objectOf(body)?.['pages']
-  if (!Array.isArray(pages)) throw invalidResponse('no pages')
+  if (!Array.isArray(pages)) throw invalidResponse('the response has no pages')
   const read = pages.map((value, position) => {
     const page = objectOf(value) ?? {}
     const { index, markdown } = page

@@ -91,5 +91,5 @@ function inOrder (items: readonly Item[], count: number): Vector[] {
 
 /** Some servers put an error under status 200. */
 function refuse (bytes: Buffer): never {
-  throwFailure(inBandError(objectOf(new JsonCursor(bytes).parse()) ?? {}, false), 'no vectors')
+  throwFailure(inBandError(objectOf(new JsonCursor(bytes).parse()) ?? {}, false), 'the response has no vectors')
 }

@@ -23,7 +23,7 @@ export function readImageResponse (body: unknown): ImageEvent[] {
   if (failure !== undefined) throw new ProviderFailure(failure)
   const { created, data } = answer
   if (!Array.isArray(data) && created === undefined) {
-    throw invalidResponse('neither data nor created')
+    throw invalidResponse('the response has neither data nor created')
   }
   const about: Record<string, unknown> = {}
   for (const field of aboutFields) {

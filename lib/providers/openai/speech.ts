@@ -63,7 +63,7 @@ function readAudio (head: UpstreamHead, ask: Ask<SpeechInput>): BodyReader<Speec
 
 /** Rejects JSON under status 200: it is an error, or at least no audio. */
 function refuseJson (body: unknown): never {
-  throwFailure(inBandError(objectOf(body) ?? {}, false), 'no sound')
+  throwFailure(inBandError(objectOf(body) ?? {}, false), 'the response has no sound')
 }
 
 function readStream (): StreamReader<SpeechEvent> {

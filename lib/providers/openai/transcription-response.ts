@@ -27,7 +27,7 @@ export function readTranscript (body: unknown): TranscriptEvent[] {
   const response = objectOf(body) ?? {}
   const failure = inBandError(response, false)
   if (failure !== undefined) throw new ProviderFailure(failure)
-  if (typeof response['text'] !== 'string') throw invalidResponse('no text')
+  if (typeof response['text'] !== 'string') throw invalidResponse('the response has no text')
   return [{ type: 'transcript-end', transcript: transcriptOf(response, response['text']) }]
 }
 

@@ -77,7 +77,7 @@ function formatFor (ask: Ask<RecordingInput>): TranscriptFormat {
   if (formats.includes(format)) return format
   const source = sources[format]
   if (source !== undefined && formats.includes(source)) return source
-  throw unsupported(ask, 'response_format', `answer in ${format}`)
+  throw unsupported(ask, 'response_format', `write the format ${format}`)
 }
 
 /** Formats that are written out of another. */

@@ -19,6 +19,6 @@ export function parseObject (data: string): Record<string, unknown> {
     throw invalidResponse(cause)
   }
   const object = objectOf(value)
-  if (object === undefined) throw invalidResponse('not an object')
+  if (object === undefined) throw invalidResponse('the response is not an object')
   return object
 }

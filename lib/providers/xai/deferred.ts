@@ -35,5 +35,5 @@ function readReceipt (body: unknown, ask: Ask<ChatInput>): Array<ResultEvent<Def
   const id = receipt?.['request_id']
   if (typeof id === 'string' && plainId.test(id)) return [{ type: 'result', result: id }]
   if (Array.isArray(receipt?.['choices'])) return [{ type: 'result', result: { completion: readResponse(body, ask) } }]
-  return throwFailure(flatError(body), 'no request_id')
+  return throwFailure(flatError(body), 'the response has no request_id')
 }

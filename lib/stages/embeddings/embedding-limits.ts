@@ -52,7 +52,7 @@ async function refusalOf (
   const { supportsDimensions, tokensPerInput: perInput, tokensPerRequest: perRequest } = traits?.embeddings ?? {}
   if (request.dimensions !== undefined && supportsDimensions === false) {
     return new GatewayError('unsupported_parameter', {
-      message: `The vectors of \`${modelId}\` have one length; \`dimensions\` is for later models.`, param: 'dimensions'
+      message: `The vectors of \`${modelId}\` have one length. Leave out \`dimensions\`.`, param: 'dimensions'
     })
   }
   if (perInput === undefined || perRequest === undefined) return undefined
@@ -70,7 +70,7 @@ async function refusalOf (
 
 function tooLong (excess: Excess, { perInput, perRequest }: TokenLimits): GatewayError {
   const message = excess.what === 'input'
-    ? `The input at index ${excess.index} is longer than the ${perInput} tokens this model takes.`
-    : `The inputs are longer than the ${perRequest} tokens one request may hold.`
+    ? `The input at index ${excess.index} is longer than the ${perInput} tokens this model accepts.`
+    : `The inputs are longer than the ${perRequest} tokens one request may contain.`
   return new GatewayError('context_length_exceeded', { message, param: 'input' })
 }

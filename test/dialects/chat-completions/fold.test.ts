@@ -218,7 +218,7 @@ t.test('an error after the first batch is the last message, after what was read 
   }
   const text = (await collect(sseEncode()(broken()))).join('')
   t.match(text, /"content":"a"/)
-  t.ok(text.endsWith('event: error\ndata: {"error":{"message":"Headgate failed to handle the request.","type":"server_error","code":"internal_error","param":null}}\n\n'))
+  t.ok(text.endsWith('event: error\ndata: {"error":{"message":"Headgate could not handle the request because of an internal error.","type":"server_error","code":"internal_error","param":null}}\n\n'))
   t.notMatch(text, /DONE|secret|"finish_reason":"/)
   const early = async function * (): AsyncGenerator<Batch<ChatInput, ChatEvent>> {
     throw new Error('too early')
