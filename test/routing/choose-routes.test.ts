@@ -147,8 +147,8 @@ t.test('a key of the caller', async t => {
     const error = {
       code: 'unknown_provider', status: 400, param: 'X-Provider', message: /: anthropic, google, openai\./
     }
-    await t.rejects(route('openai/gpt-5', { headers: { ...own, 'x-provider': 'nobody' } }), error)
-    await t.rejects(route('nobody/x', { headers: own }), error)
+    await t.rejects(route('openai/gpt-5', { headers: { ...own, 'x-provider': 'missing' } }), error)
+    await t.rejects(route('missing/x', { headers: own }), error)
     await t.rejects(route('x', { headers: own }), error)
     const url = { ...own, 'x-provider': 'http://127.0.0.1:1/' }
     await t.rejects(route('openai/gpt-5', { headers: url }), error)
