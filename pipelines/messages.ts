@@ -28,7 +28,7 @@ const headers: Docs['headers'] = {
   'request-id': 'The id of the call, as `x-request-id`.',
   ...Object.fromEntries(['requests', 'tokens'].flatMap(unit => [
     [`anthropic-ratelimit-${unit}-limit`, `Limit of ${unit} per minute for this key.`],
-    [`anthropic-ratelimit-${unit}-remaining`, 'What is left of it.'],
+    [`anthropic-ratelimit-${unit}-remaining`, 'Remaining amount.'],
     [`anthropic-ratelimit-${unit}-reset`, 'Time at which all of it is available again (RFC 3339).']
   ]))
 }
@@ -36,7 +36,7 @@ const headers: Docs['headers'] = {
 export const messagesDocs: Docs = {
   operationId: 'messages',
   group: 'Messages',
-  summary: 'Create a message, in the words of Anthropic\'s API.',
+  summary: 'Create a message, in the format of Anthropic\'s API.',
   request: { schema: MessagesRequest },
   answers: [
     { description: 'The message.', schema: MessagesAnswer },
@@ -59,7 +59,7 @@ export function messages (services: Services, options: ConversationOptions = {})
 export const countTokensDocs: Docs = {
   operationId: 'countTokens',
   group: 'Messages',
-  summary: 'Count the tokens of a prompt, in the words of Anthropic\'s API.',
+  summary: 'Count the tokens of a prompt, in the format of Anthropic\'s API.',
   routed: true,
   request: { schema: CountTokensRequest },
   answers: [{ description: 'The count: that of the provider, or an estimate that is rather too high.', schema: TokenCount }],

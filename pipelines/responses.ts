@@ -42,7 +42,7 @@ export const countInputTokensDocs: Docs = {
   group: 'Responses',
   summary: 'Count the tokens of the input of a response.',
   request: { schema: ResponsesRequest },
-  answers: [{ description: 'The count: an estimate that is rather too high.', schema: InputTokens }],
+  answers: [{ description: 'The count; where it is an estimate, one on the high side.', schema: InputTokens }],
   errorBody: ErrorBody,
   headers: { 'x-headgate-token-count': '`estimate`: the provider was not called.' },
   errors: ['invalid_value', 'unsupported_parameter', 'unsupported_value', 'context_length_exceeded', 'model_not_found', 'unknown_provider']

@@ -54,8 +54,9 @@ function spokenArguments ({ type, callee, arguments: given }: CallExpression | N
 }
 
 /** Recognises what a text may be chosen by or composed of without being something else. */
-function passesOn ({ type }: AnyNode): boolean {
-  return type === 'ConditionalExpression' || type === 'LogicalExpression' || type === 'ArrayExpression'
+function passesOn (node: AnyNode): boolean {
+  return node.type === 'ConditionalExpression' || node.type === 'LogicalExpression' || node.type === 'ArrayExpression' ||
+    (node.type === 'BinaryExpression' && node.operator === '+')
 }
 
 /** Recognises two words or more, those of expressions aside. */
