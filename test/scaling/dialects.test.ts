@@ -86,7 +86,7 @@ t.test('requests of the Responses API become conversations in linear time', asyn
 const head: AnswerHead = { type: 'response-start', id: '1', model: 'm', createdSeconds: 1 }
 const messagesContext: MessagesContext = { request: { model: 'one/m', messages: [] }, hidesThinking: false, toolNames: new Map(), untranslatable: undefined, direct: { routes: new Set() } }
 
-/** What these dialects make blocks and items of. */
+/** Names the parts of an answer that become blocks and items. */
 const blocks = new Set(['texts', 'thinking blocks', 'annotations', 'calls', 'arguments of a call', 'results of tools'])
 
 function answersScale<C> (dialect: string, { encode, complete }: AnswerDialect<C>, startOf: () => AnswerStart<C>): void {

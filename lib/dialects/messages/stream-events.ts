@@ -37,7 +37,8 @@ export class StreamEvents {
   #index = -1
   #open: OpenBlock | undefined
   /** Events for later blocks, in order, but for the pieces of calls. */
-  #waiting: ChatEvent[] = []
+  readonly #waiting: ChatEvent[] = []
+  #waitingAt = 0
   /** Pieces of calls that wait, by their call. */
   readonly #pieces = new Map<number, CallPiece[]>()
   readonly #closedCalls = new Set<number>()
@@ -135,7 +136,7 @@ export class StreamEvents {
     if (this.#open?.type === 'tool_use') {
       if (!isBlockEvent(event)) return
       // No arguments yet: they may still come.
-      if (this.#waiting.length > 0 || this.#open.text === '' || !isObjectText(this.#open.text)) {
+      if (this.#isWaiting || this.#open.text === '' || !isObjectText(this.#open.text)) {
         this.#waiting.push(event)
         return
       }
@@ -226,20 +227,20 @@ export class StreamEvents {
   /** Closes the open call, and goes on with what waited for it, which may open others: each event waits once. */
   #closeCall (open: OpenCall): void {
     this.#endCall(open)
-    const waiting = this.#waiting
-    this.#waiting = []
-    let at = 0
-    while (at < waiting.length) {
-      const event = waiting[at++]
+    while (this.#isWaiting) {
+      const event = this.#waiting[this.#waitingAt++]
       if (event !== undefined) this.#readBlock(event)
       if (this.#openCall === undefined) continue
       this.#readPieces(this.#openCall)
       const call = this.#openCall
       if (call === undefined) continue
-      if (at === waiting.length || call.text === '' || !isObjectText(call.text)) break
+      if (!this.#isWaiting || call.text === '' || !isObjectText(call.text)) return
       this.#endCall(call)
     }
-    this.#waiting = waiting.slice(at)
+  }
+
+  get #isWaiting (): boolean {
+    return this.#waitingAt < this.#waiting.length
   }
 
   get #openCall (): OpenCall | undefined {
