@@ -171,11 +171,13 @@ export class ResponseStore implements ResponseArchive {
     const found = new Map<string, StoredItem>()
     if (ids.length === 0) return found
     const wanted = new Set(ids)
-    const rows = await this.#use(async () => await this.#query.selectFrom('responses').select(['response', 'input'])
-      .where('expires_at_ms', '>', Date.now())
-      .where('id', 'in', query => query.selectFrom('response_items').select('response_id')
-        .where('key_id', '=', keyId).where('item_id', 'in', [...wanted])).execute())
-    for (const row of rows) {
+    let bytes = 0
+    for (const holder of await this.#holders(keyId, [...wanted])) {
+      bytes += holder.size_bytes
+      if (bytes > this.#options().maxBytes) throw tooLong('input', 'The items that `input` refers to are too long.')
+      const row = await this.#use(async () => await this.#query.selectFrom('responses').select(['response', 'input'])
+        .where('id', '=', holder.id).where('expires_at_ms', '>', Date.now()).executeTakeFirst())
+      if (row === undefined) continue
       for (const item of [...inputOf(row), ...outputOf(row)]) {
         if (wanted.has(item.id)) found.set(item.id, item)
       }
@@ -210,9 +212,23 @@ export class ResponseStore implements ResponseArchive {
 
   async #noteItems (keyId: string, responseId: string, ids: readonly string[]): Promise<void> {
     if (ids.length === 0) return
-    const rows = ids.map(id => ({ key_id: keyId, item_id: id, response_id: responseId }))
-    await this.#use(async () => await this.#query.insertInto('response_items').values(rows)
-      .onConflict(conflict => conflict.columns(['key_id', 'item_id']).doNothing()).execute())
+    for (const part of parts(ids)) {
+      const rows = part.map(id => ({ key_id: keyId, item_id: id, response_id: responseId }))
+      await this.#use(async () => await this.#query.insertInto('response_items').values(rows)
+        .onConflict(conflict => conflict.columns(['key_id', 'item_id']).doNothing()).execute())
+    }
+  }
+
+  /** Returns the responses that hold these items, without their texts. */
+  async #holders (keyId: string, itemIds: readonly string[]) {
+    const holders = new Map<string, Pick<ResponseRow, 'id' | 'size_bytes'>>()
+    for (const part of parts(itemIds)) {
+      const rows = await this.#use(async () => await this.#query.selectFrom('responses').select(['id', 'size_bytes'])
+        .where('id', 'in', query => query.selectFrom('response_items').select('response_id')
+          .where('key_id', '=', keyId).where('item_id', 'in', part)).execute())
+      for (const row of rows) holders.set(row.id, row)
+    }
+    return holders.values()
   }
 
   /** Hides the oldest responses of a key until the rest is within the bound; sums are made once in a while only. */
@@ -279,8 +295,15 @@ function outputOf (row: Pick<ResponseRow, 'response'>): StoredItem[] {
   return responseOf(row).output
 }
 
-function tooLong (): GatewayError {
-  return new GatewayError('context_length_exceeded', {
-    param: 'previous_response_id', message: 'The conversation that `previous_response_id` continues is too long.'
-  })
+/** Values of one statement: databases bound their number. */
+const maxValues = 1000
+
+function * parts (ids: readonly string[]): Generator<string[]> {
+  for (let start = 0; start < ids.length; start += maxValues) yield ids.slice(start, start + maxValues)
+}
+
+function tooLong (
+  param = 'previous_response_id', message = 'The conversation that `previous_response_id` continues is too long.'
+): GatewayError {
+  return new GatewayError('context_length_exceeded', { param, message })
 }

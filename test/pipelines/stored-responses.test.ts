@@ -311,3 +311,47 @@ interface Answer {
   readonly id: string
   readonly output: ReadonlyArray<Record<string, unknown>>
 }
+
+t.test('another process with the same store streams and cancels what runs here', async t => {
+  const { client, database, url } = await start(t, frames(['Hel', 'lo']))
+  const other = await gateway(t, database, url)
+  const queued = await client.responses.create({ model, input: 'x', background: true, stream: true })
+  let id = ''
+  for await (const event of queued) {
+    if (event.type !== 'response.created') continue
+    ({ id } = event.response)
+    break
+  }
+  const events = streamEvents(await (await other.api.get(`/v1/responses/${id}?stream=true`)).text())
+  events.forEach(({ sequence_number: number }, index) => t.equal(number, index))
+  t.match(events.at(-1), { type: 'response.completed', response: { output: [{ content: [{ text: 'Hello' }] }] } })
+
+  const stalled = await start(t, { ...frames(['Hel']), pieces: chatFrames(['Hel']).slice(0, 2), then: 'stall' })
+  const second = await gateway(t, stalled.database, stalled.url)
+  const running = await stalled.client.responses.create({ model, input: 'x', background: true })
+  t.match(await second.client.responses.cancel(running.id), { status: 'cancelled' })
+  t.match(await stalled.client.responses.retrieve(running.id), { status: 'cancelled' })
+})
+
+t.test('hostile ids, queries and items are refused, and never a 5xx', async t => {
+  const { api } = await start(t)
+  const words = ['%00', '%F0%9F%98%80', 'a'.repeat(5000), '%22', '__proto__', '..%2F..', '%', '-1']
+  for (const word of words) {
+    for (const rest of ['', '/input_items', '/input_items?limit=1e1&after=x', '?stream=true&starting_after=-1']) {
+      const { status } = await api.get(`/v1/responses/${word}${rest}`)
+      t.ok(status >= 400 && status < 500, `${word.slice(0, 20)}${rest}: ${status}`)
+    }
+    t.equal((await api.post(`/v1/responses/${word}/cancel`, '')).status < 500, true)
+  }
+  const strange = ['', '\0', '\ud800', 'a'.repeat(100_000), '__proto__', '" or 1=1 --']
+  for (const id of strange) {
+    for (const body of [
+      { previous_response_id: id }, { previous_response_id: id, input: [] }, { input: [{ type: 'item_reference', id }] }, { input: [{ id }] },
+      { input: [{ type: 'reasoning', id, summary: [] }] }, { input: [{ type: 'mcp_approval_request', id, server_label: id, name: id, arguments: id }, { type: 'mcp_approval_response', approval_request_id: id, approve: true }] },
+      { input: [{ type: 'mcp_call', id, server_label: id, name: id, arguments: id, approval_request_id: id }] }
+    ]) {
+      const { status } = await api.post('/v1/responses', { model, input: 'x', ...body })
+      t.ok(status < 500, `${JSON.stringify(body).slice(0, 80)}: ${status}`)
+    }
+  }
+})

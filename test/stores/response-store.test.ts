@@ -44,6 +44,16 @@ t.test('conversations that are too long are refused before they are read', async
   await t.rejects(store.continuation('key-1', 'c'), { code: 'context_length_exceeded' })
 })
 
+t.test('thousands of items are noted and found again, unless they are too long together', async t => {
+  const { store, keep } = await open(t, { maxItems: 10_000, maxBytes: 2_000_000 })
+  const ids = Array.from({ length: 2500 }, (_, index) => `item-${index}`)
+  await keep('a', ids.map(id => item(id)))
+  t.equal((await store.items('key-1', ids)).size, 2500)
+  await keep('b', [item('long', 'x'.repeat(1_900_000))])
+  await t.rejects(store.items('key-1', ['item-1', 'long']), { code: 'context_length_exceeded', param: 'input' })
+  t.equal((await store.items('key-1', ['long'])).size, 1)
+})
+
 t.test('a conversation expires as one, and is hidden from the moment on', async t => {
   const { store, keep, left, database } = await open(t)
   const first = await keep('a', [item('1')])
