@@ -49,6 +49,10 @@ const commands: ReadonlyMap<string, Entry> = new Map<string, Entry>([
     summary: 'check the installation and every provider',
     load: async () => (await import('./doctor.ts')).doctor
   }],
+  ['connect', {
+    summary: 'settings of Claude Code, Codex and OpenCode for this gateway',
+    load: async () => (await import('./connect-client.ts')).connectClient
+  }],
   ['tools', {
     summary: 'list and call the tools of an MCP server',
     load: async () => (await import('./tools.ts')).tools

@@ -1,0 +1,111 @@
+/** The settings by which programs of others use this gateway. None holds a key: all read it from the environment. */
+
+import { homedir } from 'node:os'
+import { join } from 'node:path'
+import { isObject, objectOf, type JsonObject } from '../json/guards.ts'
+
+export interface Gateway {
+  /** Without `/v1` and without a slash at its end. */
+  readonly url: string
+  readonly model: string
+  /** For titles and other small tasks. */
+  readonly smallModel: string
+}
+
+export interface ClientSettings {
+  /** The file that the program reads. */
+  readonly file: string
+  /** Returns the settings as the content of an otherwise empty file. */
+  readonly print: (gateway: Gateway) => string
+  /** Returns the content of a file with these settings and all others that it had; `undefined` when they contradict or it cannot be read. */
+  readonly merge: (content: string, gateway: Gateway) => string | undefined
+}
+
+/** The variable in which programs find the key. */
+export const keyVariable = 'HEADGATE_API_KEY'
+
+type Environment = Readonly<Record<string, string | undefined>>
+
+/** Returns the settings of a program by its name. */
+export function clientSettings (env: Environment): ReadonlyMap<string, ClientSettings> {
+  const home = env['HOME'] ?? homedir()
+  return new Map([
+    ['claude-code', json(join(env['CLAUDE_CONFIG_DIR'] ?? join(home, '.claude'), 'settings.json'), claudeCode)],
+    ['codex', { file: join(env['CODEX_HOME'] ?? join(home, '.codex'), 'config.toml'), print: codex, merge: mergeCodex }],
+    ['opencode', json(join(env['XDG_CONFIG_HOME'] ?? join(home, '.config'), 'opencode', 'opencode.json'), opencode)]
+  ])
+}
+
+function json (file: string, values: (gateway: Gateway) => JsonObject): ClientSettings {
+  return {
+    file,
+    print: gateway => printed(values(gateway)),
+    merge: (content, gateway) => {
+      const existing = parsed(content)
+      return existing && printed(merged(existing, values(gateway)))
+    }
+  }
+}
+
+function claudeCode ({ url, model, smallModel }: Gateway): JsonObject {
+  return {
+    apiKeyHelper: `printenv ${keyVariable}`,
+    env: { ANTHROPIC_BASE_URL: url, ANTHROPIC_MODEL: model, ANTHROPIC_DEFAULT_HAIKU_MODEL: smallModel }
+  }
+}
+
+function opencode ({ url, model, smallModel }: Gateway): JsonObject {
+  return {
+    $schema: 'https://opencode.ai/config.json',
+    provider: {
+      headgate: {
+        npm: '@ai-sdk/openai-compatible',
+        name: 'Headgate',
+        options: { baseURL: `${url}/v1`, apiKey: `{env:${keyVariable}}` },
+        models: { [model]: {}, [smallModel]: {} }
+      }
+    },
+    model: `headgate/${model}`,
+    small_model: `headgate/${smallModel}`
+  }
+}
+
+function codex (gateway: Gateway): string {
+  return `${codexDefaults(gateway)}\n${codexProvider(gateway)}`
+}
+
+/** A key of TOML belongs to the table before it, so these come first. */
+function codexDefaults ({ model }: Gateway): string {
+  return `model = ${JSON.stringify(model)}\nmodel_provider = "headgate"\n`
+}
+
+function codexProvider ({ url }: Gateway): string {
+  return `[model_providers.headgate]\nname = "Headgate"\nbase_url = ${JSON.stringify(`${url}/v1`)}\nenv_key = "${keyVariable}"\nwire_api = "responses"\n`
+}
+
+function mergeCodex (content: string, gateway: Gateway): string | undefined {
+  const isSet = /^\s*\[model_providers\.headgate\]/m.test(content) || /^\s*(?:model|model_provider)\s*=/m.test(content.split(/^\s*\[/m, 1)[0] ?? '')
+  return isSet ? undefined : `${codexDefaults(gateway)}${content.trimEnd()}\n\n${codexProvider(gateway)}`
+}
+
+function printed (value: JsonObject): string {
+  return `${JSON.stringify(value, null, 2)}\n`
+}
+
+function parsed (content: string): JsonObject | undefined {
+  if (content.trim() === '') return {}
+  try {
+    return objectOf(JSON.parse(content))
+  } catch {
+    return undefined // with comments, or cut
+  }
+}
+
+function merged (existing: JsonObject, values: JsonObject): JsonObject {
+  const result = { ...existing }
+  for (const [name, value] of Object.entries(values)) {
+    const there = result[name]
+    result[name] = isObject(there) && isObject(value) ? merged(there, value) : value
+  }
+  return result
+}

@@ -1,0 +1,85 @@
+/** `headgate connect`: the settings by which Claude Code, Codex and OpenCode use this gateway. */
+
+import { constants } from 'node:fs'
+import { copyFile, mkdir, readFile, writeFile } from 'node:fs/promises'
+import { dirname, resolve } from 'node:path'
+import { parseArgs } from 'node:util'
+import { CommandError } from '../process/terminal.ts'
+import { withoutTrailingSlashes } from '../text/without-trailing-slashes.ts'
+import { clientSettings, keyVariable } from './client-settings.ts'
+import type { Command } from './command.ts'
+
+export const connectClient: Command = {
+  usage: `Usage: headgate connect claude-code|codex|opencode [--url URL] [--model MODEL] [--small-model MODEL] [--write]
+
+Prints the settings that the program needs to use this gateway, and where they belong. None holds a key: the program
+reads it from ${keyVariable}.
+
+  --url URL            default: http://127.0.0.1:8080
+  --model MODEL        any model, route or alias; default: sandbox/echo, which tries the connection
+  --small-model MODEL  for titles and other small tasks; default: the same
+  --write              puts them into the file, beside what it has; a copy of the file is kept
+  --file FILE          another file than the one that the program reads`,
+
+  run: async (args, terminal) => {
+    const { positionals: [client, ...others], values } = parseArgs({
+      args: [...args],
+      allowPositionals: true,
+      options: {
+        url: { type: 'string', default: 'http://127.0.0.1:8080' },
+        model: { type: 'string', default: 'sandbox/echo' },
+        'small-model': { type: 'string' },
+        write: { type: 'boolean', default: false },
+        file: { type: 'string' }
+      }
+    })
+    const known = clientSettings(terminal.env)
+    const settings = known.get(client ?? '')
+    if (settings === undefined || others.length > 0) throw new CommandError(`name one of ${[...known.keys()].join(', ')}`, { exitCode: 2 })
+    if (!/^https?:\/\/[^\s/]/.test(values.url)) throw new CommandError('--url must start with http:// or https://', { exitCode: 2 })
+    const gateway = {
+      url: withoutTrailingSlashes(values.url).replace(/\/v1$/, ''), model: values.model, smallModel: values['small-model'] ?? values.model
+    }
+    const file = values.file === undefined ? settings.file : resolve(terminal.cwd, values.file)
+    if (!values.write) {
+      terminal.notice(`# ${file}`)
+      terminal.out(settings.print(gateway).trimEnd())
+    } else {
+      const existing = await contentOf(file)
+      const content = existing === undefined ? settings.print(gateway) : settings.merge(existing, gateway)
+      if (content === undefined) throw new CommandError(`${file} has such settings already, or cannot be read. Without --write they are printed, to be added by hand.`)
+      const copy = existing === undefined ? undefined : await copyOf(file)
+      await mkdir(dirname(file), { recursive: true })
+      await writeFile(file, content, { mode: 0o600 })
+      terminal.out(copy === undefined ? `Written: ${file}` : `Written: ${file}. Before: ${copy}`)
+    }
+    terminal.notice(`# The program reads the key from ${keyVariable}.`)
+    return 0
+  }
+}
+
+async function contentOf (file: string): Promise<string | undefined> {
+  try {
+    return await readFile(file, 'utf8')
+  } catch (error) {
+    if (hasCode(error, 'ENOENT')) return undefined
+    throw error
+  }
+}
+
+/** Copies a file to the first free name beside it, and returns that. */
+async function copyOf (file: string): Promise<string> {
+  for (let number = 1; ; number++) {
+    const copy = number === 1 ? `${file}.backup` : `${file}.backup-${number}`
+    try {
+      await copyFile(file, copy, constants.COPYFILE_EXCL)
+      return copy
+    } catch (error) {
+      if (!hasCode(error, 'EEXIST')) throw error
+    }
+  }
+}
+
+function hasCode (error: unknown, code: string): boolean {
+  return error instanceof Error && 'code' in error && error.code === code
+}
