@@ -13,7 +13,7 @@ export interface RequestedAttributes {
   readonly agent?: Attributes | undefined
 }
 
-/** The abilities of a model on which a translation depends; an absent one is not known. */
+/** The capabilities of a model on which a translation depends; an absent one is not known. */
 export type Traits = CamelCased<ModelTraits>
 
 /** The price of a model. Absent is not known, which is not free. */

@@ -1,4 +1,4 @@
-/** Names of model snapshots: `gpt-4o-2024-08-06` is one of `gpt-4o`, and has its price and its abilities. */
+/** Names of model snapshots: `gpt-4o-2024-08-06` is one of `gpt-4o`, and has its price and its capabilities. */
 
 /** Day, month and day, or the newest of all: as OpenAI, Anthropic and others append them. */
 const snapshot = /[-@](?:(\d{4})-?(0[1-9]|1[0-2])-?(0[1-9]|[12]\d|3[01])|(?:0[1-9]|1[0-2])(?:0[1-9]|[12]\d|3[01])|latest)$/

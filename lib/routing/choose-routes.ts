@@ -46,7 +46,7 @@ export interface ChooseRoutesOptions<R> {
   readonly settings?: (values: Readonly<Record<string, unknown>>) => Readonly<Record<string, unknown>>
   /** Reads the attributes by which several models are ordered. Default: none. */
   readonly attributes?: (request: R) => RequestedAttributes
-  /** The abilities a model must have; read where there are several to choose from. Default: nothing. */
+  /** The capabilities a model must have; read where there are several to choose from. Default: nothing. */
   readonly requirements?: (request: R) => Requirements
 }
 

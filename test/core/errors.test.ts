@@ -77,7 +77,7 @@ t.test('a 429 or 503 says when to come back: as the provider said, else in a sec
   })
 })
 
-t.test('a header keeps clients from retrying in vain', async t => {
+t.test('a header keeps clients from retrying what cannot succeed', async t => {
   const vain = all.filter(code => new GatewayError(code).headers()['x-should-retry'] === 'false')
   t.same(vain.toSorted(), [
     'deferred_result_lost', 'insufficient_quota', 'internal_error', 'request_timeout', 'timeout',

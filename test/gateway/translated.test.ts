@@ -73,7 +73,7 @@ interface Row {
   readonly status: number
   readonly error: { readonly type: string, readonly code: string, readonly param?: string, readonly message?: string | RegExp }
   readonly after?: string
-  /** False where the answer says that trying again is in vain. */
+  /** False where the answer says that trying again cannot help. */
   readonly retry?: false
 }
 

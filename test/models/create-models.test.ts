@@ -48,7 +48,7 @@ t.test('routes', async t => {
     t.same(both.routes('llama'), [])
   })
 
-  t.test('a snapshot has the price, the abilities and the status of its model', async t => {
+  t.test('a snapshot has the price, the capabilities and the status of its model', async t => {
     const models = createModels(settings({ models: [modelSettings('openai/gpt-4.1', { status: 'disabled' })] }), openai)
     t.match(models.find('openai/gpt-4o-2024-08-06'), {
       ...models.find('openai/gpt-4o'), id: 'openai/gpt-4o-2024-08-06', model: 'gpt-4o-2024-08-06', createdAt: '2024-08-06T00:00:00Z'

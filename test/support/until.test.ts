@@ -7,7 +7,7 @@ t.test('a condition that holds ends the wait', async t => {
   t.equal(turns, 3)
 })
 
-t.test('a wait in vain ends at its deadline and says what it waited for', async t => {
+t.test('a wait for nothing ends at its deadline and says what it waited for', async t => {
   await t.rejects(until(() => false, 'the moon', 20), { message: 'waited 20 ms for the moon' })
 })
 
