@@ -45,7 +45,7 @@ t.test('conversations that are too long are refused before they are read', async
 })
 
 t.test('thousands of items are noted and found again, unless they are too long together', async t => {
-  const { store, keep } = await open(t, { maxItems: 10_000, maxBytes: 2_000_000 })
+  const { store, keep } = await open(t, { maxItems: 10_000, maxBytes: 2_000_000, maxBytesPerKey: 10_000_000 })
   const ids = Array.from({ length: 2500 }, (_, index) => `item-${index}`)
   await keep('a', ids.map(id => item(id)))
   t.equal((await store.items('key-1', ids)).size, 2500)
