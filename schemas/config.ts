@@ -210,12 +210,12 @@ export const ProviderConfig = Closed({
 export type ProviderConfig = Static<typeof ProviderConfig>
 
 export const ModelConfig = Closed({
-  alias: Type.Optional(Text('Another model or route this name stands for; alone in its entry.')),
+  alias: Type.Optional(Text('Another model or route this name stands for. Must be the only field of its entry.')),
   hidden: Type.Boolean({ default: false, description: 'Usable, but not listed.' }),
   status: Type.Optional(OneOf(['enabled', 'disabled', 'preview', 'deprecated'], {
     description: 'A disabled model is not found; the others are usable.'
   })),
-  display_name: Type.Optional(Text('For people.')),
+  display_name: Type.Optional(Text('A human-readable name.')),
   description: Type.Optional(Text('One or two sentences.')),
   capabilities: Type.Optional(Type.Record(
     Type.String(),
@@ -330,8 +330,8 @@ export const KeyConfig = Closed({
   })),
   expires_at: Type.Optional(Type.String({
     pattern: '^\\d{4}-\\d{2}-\\d{2}(T\\d{2}:\\d{2}(:\\d{2})?(Z|[+-]\\d{2}:\\d{2}))?$',
-    patternErrorMessage: 'must be a day (2030-12-31) or a moment (2030-12-31T18:00:00Z)',
-    description: 'A day, which counts from its first second in UTC, or a moment.'
+    patternErrorMessage: 'must be a date (2030-12-31) or a time (2030-12-31T18:00:00Z)',
+    description: 'A date, from its first second in UTC, or a time.'
   })),
   limits: Type.Optional(KeyLimitsConfig)
 }, { description: 'A key callers present to this gateway.' })
@@ -484,7 +484,7 @@ export const Config = Closed({
   catalogue: Type.Optional(Text('A file of models, relative to this one, of the shape of `lib/models/catalogue.json`: its models replace those ' +
     'of the built-in catalogue that have the same id, and are added to the others; its families are matched first.')),
   models: Named(ModelConfig, 'By id, with the provider prefix; or by any name, for an alias, which may have wildcards: `claude-*`.'),
-  routes: Named(RouteConfig, 'Names for lists of models that are tried until one answers: a list, or a map of ' +
+  routes: Named(RouteConfig, 'Names for lists of models that are tried until one succeeds: a list, or a map of ' +
     '`models` and the `strategy` that orders them.'),
   mcp_servers: Named(ToolServerConfig, 'Tool servers callers may name, by `org/name`.', {
     pattern: '^[A-Za-z0-9_-]+/[A-Za-z0-9_-]+$',
