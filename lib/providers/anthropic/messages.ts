@@ -9,7 +9,7 @@
 import { GatewayError } from '../../core/errors.ts'
 import { objectOf, nonEmptyText } from '../../json/guards.ts'
 import { contentBlocks, shortest, textBlocks } from './content.ts'
-import { functionCallId, toolUseId } from './tool-use-id.ts'
+import { functionCallId, toolUseId } from './tool-call-id.ts'
 import type { AssistantMessage, Message } from '../../../schemas/messages.ts'
 import type {
   AssistantBlock, ContentBlock, TextBlock, ThinkingBlock, ToolResultBlock, ToolUseBlock, UserBlock, WireMessage

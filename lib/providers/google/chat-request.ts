@@ -2,7 +2,7 @@
 
 import { GatewayError } from '../../core/errors.ts'
 import { chatTraits } from './chat-traits.ts'
-import { conversationOf } from './contents.ts'
+import { conversationOf } from './messages.ts'
 import { generationConfigOf } from './generation-config.ts'
 import { toolingOf } from './tools.ts'
 import { jsonBody } from '../json-body.ts'

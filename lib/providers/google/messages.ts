@@ -4,8 +4,8 @@
  */
 
 import { GatewayError } from '../../core/errors.ts'
-import { argumentsOf, functionCallPart } from './function-call.ts'
-import { partOf, textPart } from './parts.ts'
+import { argumentsOf, functionCallPart } from './tool-calls.ts'
+import { partOf, textPart } from './content.ts'
 import type { ChatTraits } from './chat-traits.ts'
 import type { Content, Part } from './wire.ts'
 import type { AssistantMessage, Message } from '../../../schemas/messages.ts'
