@@ -7,23 +7,16 @@
 import { providerKinds, providerLabels, type ProviderKind, type ProviderLabel } from '../../schemas/providers.ts'
 import type { ProviderTraits } from '../core/provider-traits.ts'
 import type { Quirks } from '../core/quirks.ts'
-import { anthropicChat, anthropicHeaders, anthropicTokenCount } from './anthropic/index.ts'
+import { anthropicAdapters, anthropicHeaders } from './anthropic/index.ts'
 import { anthropicModels } from './anthropic/model-list.ts'
-import { azureOpenaiChat, azureOpenaiHeaders } from './azure-openai/index.ts'
+import { azureOpenaiAdapters, azureOpenaiHeaders } from './azure-openai/index.ts'
 import { rejectDocumentUrls } from './reject-document-urls.ts'
 import { bearer, chatCompletions } from './chat-completions/index.ts'
-import { googleEmbeddings } from './google/embeddings.ts'
-import { googleImages } from './google/images.ts'
-import { googleChat, googleHeaders } from './google/index.ts'
+import { googleAdapters, googleHeaders } from './google/index.ts'
 import { googleModels } from './google/model-list.ts'
-import { mistralOcr } from './mistral/ocr.ts'
-import { openaiEmbeddings } from './openai/embeddings.ts'
-import { openaiImageEdits, openaiImageVariations } from './openai/image-edits.ts'
-import { openaiImages } from './openai/images.ts'
-import { openaiSpeech } from './openai/speech.ts'
-import { openaiTranscription, openaiTranslation } from './openai/transcription.ts'
-import { xaiDeferred } from './xai/deferred.ts'
-import { xaiChat } from './xai/index.ts'
+import { mistralAdapters } from './mistral/index.ts'
+import { openaiAdapters } from './openai/index.ts'
+import { xaiAdapters } from './xai/index.ts'
 import type { ModelList } from './model-list.ts'
 import type { Adapters } from './provider.ts'
 
@@ -61,14 +54,14 @@ export const otherUpstreamApi = 'openai-compatible'
 export const simulatorId: ProviderKind = 'sandbox'
 
 
-/** A server of the chat-completions dialect, with nothing but chat and embeddings for sure. */
-const compatible: Adapters = { chat: chatCompletions, embeddings: openaiEmbeddings }
+const { embeddings, images, speech, transcription, translation } = openaiAdapters
+const { ocr } = mistralAdapters
 
-/** The image API; a server that does not have it answers with an error. */
-const imageApi: Adapters = { images: openaiImages, imageEdits: openaiImageEdits, imageVariations: openaiImageVariations }
+/** A server of the chat-completions dialect, with nothing but chat and embeddings for sure. */
+const compatible: Adapters = { chat: chatCompletions, embeddings }
 
 /** OpenAI's API for sound, which others have copied as they did its chat. */
-const audio: Adapters = { speech: openaiSpeech, transcription: openaiTranscription, translation: openaiTranslation }
+const audio: Adapters = { speech, transcription, translation }
 
 /** Fields that servers without a notion of OpenAI's account features refuse or ignore. */
 const accountFields = [
@@ -94,7 +87,7 @@ export const kinds: Readonly<Record<ProviderKind, Kind>> = {
     baseUrl: 'https://api.openai.com/v1',
     upstreamApi: 'openai/chat/completions',
     credential: bearer,
-    adapters: { ...compatible, ...audio, ...imageApi },
+    adapters: openaiAdapters,
     quirks: { tokenLimitField: 'max_completion_tokens', obfuscation: true, legacyFunctions: true },
     traits: { historyMarks: ['stored_audio'], systemAnywhere: true, prefill: false, callerFields: true }
   },
@@ -105,7 +98,7 @@ export const kinds: Readonly<Record<ProviderKind, Kind>> = {
     ownNames: /^claude-[\w.-]+$/,
     modelList: anthropicModels,
     credential: anthropicHeaders,
-    adapters: { chat: anthropicChat, tokenCount: anthropicTokenCount },
+    adapters: anthropicAdapters,
     traits: { historyMarks: ['signed_thinking'], callerFields: true, cacheMarks: true, thinking: true, maxStops: Infinity }
   },
   google: {
@@ -114,7 +107,7 @@ export const kinds: Readonly<Record<ProviderKind, Kind>> = {
     upstreamApi: 'google/generateContent',
     modelList: googleModels,
     credential: googleHeaders,
-    adapters: { chat: googleChat, embeddings: googleEmbeddings, images: googleImages },
+    adapters: googleAdapters,
     traits: { historyMarks: ['thought_signature'], systemParts: true, thinking: true, automaticFunctionCalling: true }
   },
   xai: {
@@ -122,7 +115,7 @@ export const kinds: Readonly<Record<ProviderKind, Kind>> = {
     baseUrl: 'https://api.x.ai/v1',
     upstreamApi: 'xai/chat/completions',
     credential: bearer,
-    adapters: { chat: xaiChat, deferred: xaiDeferred, images: openaiImages },
+    adapters: { ...xaiAdapters, images },
     quirks: { omit: xaiUnsupportedFields, customTools: false },
     traits: { systemAnywhere: true, prefill: false }
   },
@@ -130,7 +123,7 @@ export const kinds: Readonly<Record<ProviderKind, Kind>> = {
     variables: ['MISTRAL'],
     baseUrl: 'https://api.mistral.ai/v1',
     credential: bearer,
-    adapters: { ...compatible, ocr: mistralOcr },
+    adapters: { ...mistralAdapters, embeddings },
     quirks: {
       tokenLimitField: 'max_tokens',
       omit: [...accountFields, 'logit_bias', 'logprobs', 'top_logprobs', 'user'],
@@ -186,7 +179,7 @@ export const kinds: Readonly<Record<ProviderKind, Kind>> = {
   'openai-compatible': {
     listModels: true,
     credential: bearer,
-    adapters: { ...compatible, ...audio, ...imageApi },
+    adapters: openaiAdapters,
     quirks: { tokenLimitField: 'max_tokens', customTools: false },
     traits: { network: 'by_address' }
   },
@@ -252,12 +245,12 @@ export const kinds: Readonly<Record<ProviderKind, Kind>> = {
   together: {
     baseUrl: 'https://api.together.ai/v1',
     credential: bearer,
-    adapters: { ...compatible, ...audio, ...imageApi },
+    adapters: openaiAdapters,
     quirks: { ...selfHosted, extraFields: ['top_k'], base64Embeddings: false }
   },
   'azure-openai': {
     credential: azureOpenaiHeaders,
-    adapters: ({ api_version: version }) => ({ chat: azureOpenaiChat(typeof version === 'string' ? version : undefined) }),
+    adapters: azureOpenaiAdapters,
     quirks: {
       tokenLimitField: 'max_completion_tokens',
       omit: ['service_tier', 'safety_identifier'],
@@ -269,7 +262,7 @@ export const kinds: Readonly<Record<ProviderKind, Kind>> = {
   sandbox: {
     baseUrl: 'sandbox:',
     credential: bearer,
-    adapters: { ...compatible, ...audio, ...imageApi, ocr: mistralOcr },
+    adapters: { ...openaiAdapters, ocr },
     quirks: { tokenLimitField: 'max_completion_tokens', legacyFunctions: true },
     traits: { systemAnywhere: true },
     inProcess: 'simulator'
@@ -277,7 +270,7 @@ export const kinds: Readonly<Record<ProviderKind, Kind>> = {
   local: {
     baseUrl: 'local:',
     credential: () => ({}),
-    adapters: { speech: openaiSpeech, ocr: { ...mistralOcr, request: ask => mistralOcr.request(rejectDocumentUrls(ask)) } },
+    adapters: { speech, ocr: { ...ocr, request: ask => ocr.request(rejectDocumentUrls(ask)) } },
     inProcess: 'programs'
   }
 }

@@ -5,7 +5,7 @@ import t from 'tap'
 import { toCompletion } from '../../lib/dialects/chat-completions/complete.ts'
 import { GatewayError } from '../../lib/core/errors.ts'
 import { anthropicChat, anthropicHeaders } from '../../lib/providers/anthropic/index.ts'
-import { toolUseId } from '../../lib/providers/anthropic/tool-call-id.ts'
+import { toolCallIdOf } from '../../lib/providers/anthropic/tool-call-id.ts'
 import { families } from '../../lib/models/catalogue.ts'
 import { familyTraits } from '../../lib/models/traits.ts'
 import { errorOf, readResponse, readerOf, streamOf } from '../support/adapters.ts'
@@ -253,12 +253,12 @@ t.test('the tier that served an answer has the name of our API', async t => {
 })
 
 t.test('ids of tool calls become legal, stay the same, and never meet', async t => {
-  t.equal(toolUseId('toolu_01-A'), 'toolu_01-A')
+  t.equal(toolCallIdOf('toolu_01-A'), 'toolu_01-A')
   fc.assert(fc.property(fc.string(), fc.string(), (a, b) => {
-    t.match(toolUseId(a), /^[a-zA-Z0-9_-]+$/)
-    t.equal(toolUseId(a) === toolUseId(b), a === b)
+    t.match(toolCallIdOf(a), /^[a-zA-Z0-9_-]+$/)
+    t.equal(toolCallIdOf(a) === toolCallIdOf(b), a === b)
     // An id that looks like one of ours is another vendor's too.
-    t.not(toolUseId(toolUseId(`${a}:`)), toolUseId(`${a}:`))
+    t.not(toolCallIdOf(toolCallIdOf(`${a}:`)), toolCallIdOf(`${a}:`))
   }))
 })
 

@@ -9,7 +9,7 @@
 import { GatewayError } from '../../core/errors.ts'
 import { objectOf, nonEmptyText } from '../../json/guards.ts'
 import { contentBlocks, shortest, textBlocks } from './content.ts'
-import { functionCallId, toolUseId } from './tool-call-id.ts'
+import { functionCallId, toolCallIdOf } from './tool-call-id.ts'
 import type { AssistantMessage, Message } from '../../../schemas/messages.ts'
 import type {
   AssistantBlock, ContentBlock, TextBlock, ThinkingBlock, ToolResultBlock, ToolUseBlock, UserBlock, WireMessage
@@ -101,7 +101,7 @@ class Turns {
         this.#addAssistant(message, param)
         break
       case 'tool':
-        this.#answer({ id: toolUseId(message.tool_call_id) }, `${param}.tool_call_id`, contentBlocks(message.content, `${param}.content`))
+        this.#answer({ id: toolCallIdOf(message.tool_call_id) }, `${param}.tool_call_id`, contentBlocks(message.content, `${param}.content`))
         break
       case 'function':
         this.#answer({ name: message.name }, `${param}.name`, textBlocks(message.content))
@@ -202,7 +202,7 @@ function toolUses ({ tool_calls: calls }: AssistantMessage, param: string): Tool
         message: 'Only function tools are supported.', param: `${place}.type`
       })
     }
-    return toolUse(toolUseId(call.id), call.function, `${place}.function`, `${place}.id`)
+    return toolUse(toolCallIdOf(call.id), call.function, `${place}.function`, `${place}.id`)
   })
 }
 

@@ -6,7 +6,7 @@ const ours = /^hg[cf]_/
  * Returns the id of a tool call as the provider accepts it: the same id in every turn, and different ids
  * stay different. Legal ids go through as they are.
  */
-export function toolUseId (id: string): string {
+export function toolCallIdOf (id: string): string {
   return legal.test(id) && !ours.test(id) ? id : `hgc_${Buffer.from(id).toString('base64url')}`
 }
 

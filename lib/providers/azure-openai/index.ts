@@ -8,7 +8,7 @@
 import { chatCompletions } from '../chat-completions/index.ts'
 import type { ChatInput } from '../../chat/input.ts'
 import type { ChatEvent } from '../../core/events.ts'
-import type { Adapter } from '../provider.ts'
+import type { Adapter, Adapters } from '../provider.ts'
 
 /** @param apiVersion addresses deployments one by one; without it the unversioned API is used */
 export function azureOpenaiChat (apiVersion?: string): Adapter<ChatInput, ChatEvent> {
@@ -23,6 +23,11 @@ export function azureOpenaiChat (apiVersion?: string): Adapter<ChatInput, ChatEv
       return { ...request, path }
     }
   }
+}
+
+/** @param options of the provider in the configuration, such as `api_version` */
+export function azureOpenaiAdapters ({ api_version: version }: Readonly<Record<string, unknown>>): Adapters {
+  return { chat: azureOpenaiChat(typeof version === 'string' ? version : undefined) }
 }
 
 /** Returns the credential: a key of the resource. */

@@ -6,7 +6,7 @@
 import { GatewayError } from '../../core/errors.ts'
 import { repairSchemaKeywords } from '../../chat/schema-keywords.ts'
 import { functionsAsTools } from '../../chat/legacy-functions.ts'
-import { cleanMessages } from './messages.ts'
+import { wireConversation } from './messages.ts'
 import type { ChatInput } from '../../chat/input.ts'
 import type { FunctionDefinition, Tool } from '../../../schemas/tools.ts'
 import type { Ask, UpstreamRequest } from '../provider.ts'
@@ -43,7 +43,7 @@ export function chatBody (given: Ask<ChatInput>): Record<string, unknown> {
   refuseAudio(request, quirks)
   const body: Record<string, unknown> = {
     model: route.model,
-    messages: cleanMessages(request.messages, quirks)
+    messages: wireConversation(request.messages, quirks)
   }
   for (const field of forwarded) {
     if (request[field] !== undefined) body[field] = request[field]

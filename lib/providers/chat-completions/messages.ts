@@ -19,7 +19,7 @@ const knownFields: Readonly<Record<Message['role'], readonly string[]>> = {
 }
 
 /** @throws GatewayError `invalid_value` for an image address that no provider may be sent to */
-export function cleanMessages (messages: readonly Message[], quirks: Quirks): readonly Message[] {
+export function wireConversation (messages: readonly Message[], quirks: Quirks): readonly Message[] {
   return messages.map((message, index) => {
     if (message.role === 'user' && typeof message.content !== 'string') checkImages(message.content, index)
     const cleaned = withTypedCalls(clean(message, quirks))

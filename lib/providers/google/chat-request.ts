@@ -2,9 +2,9 @@
 
 import { GatewayError } from '../../core/errors.ts'
 import { chatTraits } from './chat-traits.ts'
-import { conversationOf } from './messages.ts'
+import { wireConversation } from './messages.ts'
 import { generationConfigOf } from './generation-config.ts'
-import { toolingOf } from './tools.ts'
+import { toolFields } from './tools.ts'
 import { jsonBody } from '../json-body.ts'
 import type { GenerateContentRequest, ServiceTier } from './wire.ts'
 import type { ChatInput } from '../../chat/input.ts'
@@ -45,8 +45,8 @@ function chatBody ({ request, route }: Ask<ChatInput>): GenerateContentRequest {
   const generationConfig = generationConfigOf(request, traits)
   const tier = request.service_tier === undefined ? undefined : tiers[request.service_tier]
   return {
-    ...conversationOf(request.messages, traits),
-    ...toolingOf(request),
+    ...wireConversation(request.messages, traits),
+    ...toolFields(request),
     ...request.safety_settings !== undefined && { safetySettings: request.safety_settings },
     ...Object.keys(generationConfig).length > 0 && { generationConfig },
     ...request.cached_content !== undefined && { cachedContent: request.cached_content },

@@ -30,37 +30,6 @@ export const googleEmbeddings: Adapter<EmbeddingsRequest, EmbeddingsEvent> = {
   join
 }
 
-function split (ask: Ask<EmbeddingsRequest>): Array<Ask<EmbeddingsRequest>> {
-  const texts = textsOf(ask)
-  const parts: Array<Ask<EmbeddingsRequest>> = []
-  for (let at = 0; at < texts.length; at += maxBatch) {
-    parts.push({ ...ask, request: { ...ask.request, input: texts.slice(at, at + maxBatch) } })
-  }
-  return parts
-}
-
-/** Returns all vectors in order; a sum of tokens only when every part reported its own. */
-function join (parts: number): Join<EmbeddingsEvent> {
-  const lists: Array<readonly Vector[]> = []
-  let tokens = 0
-  let reports = 0
-  return {
-    read: (part, events) => {
-      for (const event of events) {
-        if (event.type === 'embeddings') {
-          lists[part] = event.vectors
-        } else {
-          tokens += event.usage.promptTokens
-          reports++
-        }
-      }
-    },
-    end: into => {
-      for (const event of eventsOf(lists.flat(), reports === parts ? tokens : undefined)) into.push(event)
-    }
-  }
-}
-
 /** `user` has no place here; base64 is made by the gateway. */
 function embeddingsRequest (ask: Ask<EmbeddingsRequest>): UpstreamRequest {
   const { request: { dimensions }, route } = ask
@@ -128,4 +97,35 @@ function eventsOf (vectors: readonly Vector[], tokens: number | undefined): Embe
 /** Some servers put an error under status 200. */
 function refuse (bytes: Buffer): never {
   throwFailure(inBandError(objectOf(new JsonCursor(bytes).parse()) ?? {}), 'the response has no vectors')
+}
+
+function split (ask: Ask<EmbeddingsRequest>): Array<Ask<EmbeddingsRequest>> {
+  const texts = textsOf(ask)
+  const parts: Array<Ask<EmbeddingsRequest>> = []
+  for (let at = 0; at < texts.length; at += maxBatch) {
+    parts.push({ ...ask, request: { ...ask.request, input: texts.slice(at, at + maxBatch) } })
+  }
+  return parts
+}
+
+/** Returns all vectors in order; a sum of tokens only when every part reported its own. */
+function join (parts: number): Join<EmbeddingsEvent> {
+  const lists: Array<readonly Vector[]> = []
+  let tokens = 0
+  let reports = 0
+  return {
+    read: (part, events) => {
+      for (const event of events) {
+        if (event.type === 'embeddings') {
+          lists[part] = event.vectors
+        } else {
+          tokens += event.usage.promptTokens
+          reports++
+        }
+      }
+    },
+    end: into => {
+      for (const event of eventsOf(lists.flat(), reports === parts ? tokens : undefined)) into.push(event)
+    }
+  }
 }

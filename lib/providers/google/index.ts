@@ -8,10 +8,12 @@ import { splitChoices } from '../split-choices.ts'
 import { chatRequest, maxChoices } from './chat-request.ts'
 import { readResponse } from './chat-response.ts'
 import { readStream } from './chat-stream.ts'
+import { googleEmbeddings } from './embeddings.ts'
 import { readError } from './errors.ts'
+import { googleImages } from './images.ts'
 import type { ChatInput } from '../../chat/input.ts'
 import type { ChatEvent } from '../../core/events.ts'
-import type { Adapter } from '../provider.ts'
+import type { Adapter, Adapters } from '../provider.ts'
 
 export const googleChat: Adapter<ChatInput, ChatEvent> = {
   request: chatRequest,
@@ -19,6 +21,8 @@ export const googleChat: Adapter<ChatInput, ChatEvent> = {
   error: readError,
   split: ask => splitChoices(ask, maxChoices(ask))
 }
+
+export const googleAdapters = { chat: googleChat, embeddings: googleEmbeddings, images: googleImages } satisfies Adapters
 
 /** Returns the credential: a header, because addresses end up in logs. */
 export function googleHeaders (key: string): Record<string, string> {

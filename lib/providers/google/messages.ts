@@ -22,7 +22,7 @@ const lostSignature = 'skip_thought_signature_validator'
  * @throws GatewayError `invalid_value` for a conversation that is empty, a tool call without its
  *   result or a result without its call; `unsupported_parameter` for parts the provider cannot take
  */
-export function conversationOf (messages: readonly Message[], traits: ChatTraits): Conversation {
+export function wireConversation (messages: readonly Message[], traits: ChatTraits): Conversation {
   const turns = new Turns()
   for (const [index, message] of messages.entries()) turns.read(message, `messages[${index}]`)
   turns.settle()

@@ -9,7 +9,7 @@ import type { FunctionDeclaration, Tool, ToolConfig } from './wire.ts'
 import type { FunctionDefinition, ToolChoice } from '../../../schemas/tools.ts'
 import type { ChatInput } from '../../chat/input.ts'
 
-export interface Tooling {
+export interface ToolFields {
   readonly tools?: readonly Tool[]
   readonly toolConfig?: ToolConfig
 }
@@ -27,7 +27,7 @@ interface Choice {
  * @throws GatewayError `unsupported_parameter` for custom tools, `invalid_value` for names the
  *   provider refuses and for a choice of tools that are not there
  */
-export function toolingOf (request: ChatInput): Tooling {
+export function toolFields (request: ChatInput): ToolFields {
   const declarations = declarationsOf(request)
   const own = request.tool_config === undefined ? undefined : camelKeys(request.tool_config)
   if (declarations.length === 0) return own === undefined ? {} : { toolConfig: own }

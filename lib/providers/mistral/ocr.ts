@@ -8,18 +8,18 @@
  */
 
 import { yieldFairly } from '../../async/yield-fairly.ts'
-import { readError } from '../chat-completions/errors.ts'
-import { invalidResponse, type Failure } from '../provider-failure.ts'
-import { objectOf, nonEmptyText } from '../../json/guards.ts'
+import { invalidResponse } from '../provider-failure.ts'
+import { objectOf } from '../../json/guards.ts'
+import { readError } from './errors.ts'
 import type { ResultEvent } from '../../core/events.ts'
 import type { OcrPages, OcrInput } from '../../ocr/input.ts'
-import type { Adapter, Ask, UpstreamFailure, UpstreamRequest } from '../provider.ts'
+import type { Adapter, Ask, UpstreamRequest } from '../provider.ts'
 import { jsonHeaders } from '../json-headers.ts'
 
 export const mistralOcr: Adapter<OcrInput, ResultEvent<OcrPages>> = {
   request: ocrRequest,
   read: () => ({ as: 'json', read: readPages }),
-  error: readOcrError
+  error: readError
 }
 
 /** Bytes per piece of base64; a multiple of three, so that pieces can be put together. */
@@ -68,26 +68,4 @@ function readPages (body: unknown): Array<ResultEvent<OcrPages>> {
   })
   const inOrder = read.toSorted((a, b) => a.index - b.index)
   return [{ type: 'result', result: { pages: inOrder.map(({ markdown }, index) => ({ index, markdown })) } }]
-}
-
-/**
- * A refusal of the request that this adapter wrote is our fault, unless it is about the document.
- * Its `input` repeats the entire request and is never looked at.
- */
-function readOcrError (failure: UpstreamFailure): Failure {
-  const { status, body } = failure
-  const said = objectOf(body) ?? {}
-  const message = nonEmptyText(said['message']) ?? nonEmptyText(objectOf(said['message'])?.['detail']) ?? ''
-  if (status === 400 && /image\/\w{1,40} is not supported/i.test(message)) {
-    return { kind: 'invalid_format', param: 'document', cause: { status, words: message } }
-  }
-  if (status === 422) {
-    const detail = Array.isArray(said['detail']) ? said['detail'] : []
-    const aboutDocument = detail.some(row => JSON.stringify(objectOf(row)?.['loc'] ?? '').includes('document'))
-    return aboutDocument || detail.length === 0
-      ? { kind: 'invalid_document', param: 'document', cause: { status } }
-      : { kind: 'rejected', cause: { status } }
-  }
-  const fact = readError({ ...failure, body: { message, type: said['type'], code: said['code'] } })
-  return fact.kind === 'invalid_request' ? { ...fact, kind: 'invalid_document', param: 'document' } : fact
 }

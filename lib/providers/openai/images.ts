@@ -17,11 +17,6 @@ const forwarded = [
   'prompt', 'n', 'size', 'style', 'response_format', 'output_format', 'background', 'moderation', 'user'
 ] as const satisfies ReadonlyArray<keyof ImageRequest>
 
-/** Reads the responses of all paths of the image API. */
-export function readImages (_head: UpstreamHead, ask: Ask<{ readonly n?: number }>): BodyReader<ImageEvent> {
-  return jsonOrSse(ask, readImageResponse, readImageStream)
-}
-
 export const openaiImages: Adapter<ImageRequest, ImageEvent> = {
   request: imageRequest,
   read: readImages,
@@ -60,4 +55,9 @@ export function pick<T extends object> (from: T, fields: ReadonlyArray<keyof T>)
     if (from[field] !== undefined) picked[field] = from[field]
   }
   return picked
+}
+
+/** Reads the responses of all paths of the image API. */
+export function readImages (_head: UpstreamHead, ask: Ask<{ readonly n?: number }>): BodyReader<ImageEvent> {
+  return jsonOrSse(ask, readImageResponse, readImageStream)
 }

@@ -2,13 +2,14 @@
 
 import { chatCompletions } from '../chat-completions/index.ts'
 import { jsonOrSse } from '../json-or-sse.ts'
-import { readError } from './errors.ts'
 import { chatRequest } from './chat-request.ts'
 import { readResponse } from './chat-response.ts'
 import { readStream } from './chat-stream.ts'
+import { xaiDeferred } from './deferred.ts'
+import { readError } from './errors.ts'
 import type { ChatInput } from '../../chat/input.ts'
 import type { ChatEvent } from '../../core/events.ts'
-import type { Adapter } from '../provider.ts'
+import type { Adapter, Adapters } from '../provider.ts'
 
 export const xaiChat: Adapter<ChatInput, ChatEvent> = {
   ...chatCompletions,
@@ -16,3 +17,5 @@ export const xaiChat: Adapter<ChatInput, ChatEvent> = {
   read: (_head, ask) => jsonOrSse(ask, readResponse, readStream),
   error: readError
 }
+
+export const xaiAdapters = { chat: xaiChat, deferred: xaiDeferred } satisfies Adapters

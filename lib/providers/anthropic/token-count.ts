@@ -1,0 +1,29 @@
+/** The count of the tokens of a prompt, by the model itself. */
+
+import { numberOf, objectOf } from '../../json/guards.ts'
+import { invalidResponse } from '../provider-failure.ts'
+import { messagesRequest } from './chat-request.ts'
+import { directFailure, directRequest } from './pass-through.ts'
+import type { ChatInput } from '../../chat/input.ts'
+import type { DirectRequest } from '../../core/direct-request.ts'
+import type { ResultEvent } from '../../core/events.ts'
+import type { Adapter, Ask } from '../provider.ts'
+
+export const anthropicTokenCount: Adapter<ChatInput, ResultEvent<number>> = {
+  direct: 'messages',
+  request: ask => directRequest(ask.direct ?? translatedCount(ask), '/v1/messages/count_tokens', false),
+  read: () => ({ as: 'json', read: value => [{ type: 'result', result: countIn(value) }] }),
+  error: directFailure
+}
+
+/** A request of a caller who speaks another dialect, without what only an answer needs. */
+function translatedCount (ask: Ask<ChatInput>): DirectRequest {
+  const { model, messages, system, tools, tool_choice: choice, thinking } = messagesRequest(ask)
+  return { dialect: 'messages', body: JSON.stringify({ model, messages, system, tools, tool_choice: choice, thinking }), headers: {}, query: '' }
+}
+
+function countIn (value: unknown): number {
+  const count = numberOf(objectOf(value)?.['input_tokens'])
+  if (count === undefined) throw invalidResponse('no count')
+  return count
+}

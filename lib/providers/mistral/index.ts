@@ -1,0 +1,7 @@
+/** Mistral: the chat-completions dialect, and an API that reads documents. */
+
+import { chatCompletions } from '../chat-completions/index.ts'
+import { mistralOcr } from './ocr.ts'
+import type { Adapters } from '../provider.ts'
+
+export const mistralAdapters = { chat: chatCompletions, ocr: mistralOcr } satisfies Adapters

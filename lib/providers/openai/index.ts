@@ -1,0 +1,20 @@
+/** OpenAI: the chat-completions dialect, and APIs for media that other servers have copied. */
+
+import { chatCompletions } from '../chat-completions/index.ts'
+import { openaiEmbeddings } from './embeddings.ts'
+import { openaiImageEdits, openaiImageVariations } from './image-edits.ts'
+import { openaiImages } from './images.ts'
+import { openaiSpeech } from './speech.ts'
+import { openaiTranscription, openaiTranslation } from './transcription.ts'
+import type { Adapters } from '../provider.ts'
+
+export const openaiAdapters = {
+  chat: chatCompletions,
+  embeddings: openaiEmbeddings,
+  images: openaiImages,
+  imageEdits: openaiImageEdits,
+  imageVariations: openaiImageVariations,
+  speech: openaiSpeech,
+  transcription: openaiTranscription,
+  translation: openaiTranslation
+} satisfies Adapters
