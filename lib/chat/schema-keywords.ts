@@ -1,3 +1,5 @@
+import { isObject } from '../json/guards.ts'
+
 /**
  * JSON Schema keywords as callers meant them.
  *
@@ -68,10 +70,6 @@ function repairSchema (value: unknown): unknown {
     return items.every((item, index) => item === value[index]) ? value : items
   }
   return isObject(value) ? repairSchemaKeywords(value) : value
-}
-
-function isObject (value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
 function snakeCase (keyword: string): string {

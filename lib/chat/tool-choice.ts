@@ -1,5 +1,6 @@
 /** Reads and changes the tool choice of a request for the tool loop. */
 
+import { property } from '../json/guards.ts'
 import type { ToolChoice } from '../../schemas/tools.ts'
 import type { ChatInput } from './input.ts'
 
@@ -64,7 +65,7 @@ function relaxed (choice: ToolChoice): ToolChoice {
 function relaxedConfig (config: Record<string, unknown>): Record<string, unknown> {
   return Object.fromEntries(Object.entries(config).map(([name, value]) => {
     const isCalling = name === 'function_calling_config' || name === 'functionCallingConfig'
-    const forces = isCalling && typeof value === 'object' && value !== null && 'mode' in value && value.mode === 'ANY'
+    const forces = isCalling && property(value, 'mode') === 'ANY'
     return [name, forces ? { mode: 'AUTO' } : value]
   }))
 }

@@ -1,5 +1,6 @@
 /** One turn of a model: its events as the message the next turn has to begin with. */
 
+import { objectOf } from '../json/guards.ts'
 import type { AssistantMessage, ToolCall } from '../../schemas/messages.ts'
 import type { ChatEvent, ExtraFields, FinishReason, ThinkingBlock } from '../core/events.ts'
 import type { Usage } from '../core/usage.ts'
@@ -100,9 +101,7 @@ function asToolCall ({ id, name, arguments: args, argumentsText, extra }: TurnTo
 function asArguments (text: string): TurnToolCall['arguments'] {
   if (text.trim() === '') return {}
   try {
-    const value: unknown = JSON.parse(text)
-    // A JSON object has string keys, whatever is in it.
-    return typeof value === 'object' && value !== null && !Array.isArray(value) ? value as Record<string, unknown> : undefined
+    return objectOf(JSON.parse(text))
   } catch {
     return undefined // the model gets an error in place of a result
   }

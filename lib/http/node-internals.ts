@@ -5,6 +5,7 @@
  * of Node or Koa works differently; what to do without it stands there too.
  */
 
+import { property } from '../json/guards.ts'
 import { Server as NetServer } from 'node:net'
 import Koa, { type Context } from 'koa'
 import { asGatewayError } from '../core/errors.ts'
@@ -72,8 +73,7 @@ export function stopAccepting (server: Server): Promise<void> {
 
 /** Returns whether an answer has begun on a connection: none can follow it. Node's own handler of `clientError` looks there as well. */
 export function hasBegunAnswer (socket: Duplex): boolean {
-  const response: unknown = Reflect.get(socket, '_httpMessage')
-  return typeof response === 'object' && response !== null && Reflect.get(response, 'headersSent') === true
+  return property(property(socket, '_httpMessage'), 'headersSent') === true
 }
 
 /**

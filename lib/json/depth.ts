@@ -1,3 +1,5 @@
+import { isContainer } from './guards.ts'
+
 /** Levels that are walked by recursion, which makes no lists; most bodies have fewer. */
 const maxRecursion = 64
 
@@ -31,7 +33,8 @@ function isDeeperByLevel (value: object, levels: number): boolean {
     if (depth >= levels) return true
     const next: object[] = []
     for (const container of level) {
-      // `for in` over an array makes a string of every index: 50 MB of numbers took 25 s.
+      // `for in` over an array makes a string of every index: 50 MB of numbers took 25 s. Strings are no containers:
+      // `Object.values` makes one value of each character, and 20 MB took ten seconds.
       for (const child of Array.isArray(container) ? container : Object.values(container)) {
         if (isContainer(child)) next.push(child)
       }
@@ -39,12 +42,4 @@ function isDeeperByLevel (value: object, levels: number): boolean {
     level = next
   }
   return false
-}
-
-/**
- * Recognises objects and arrays. `Object.values` of a string makes one value of each character, and 20 MB
- * took ten seconds.
- */
-function isContainer (value: unknown): value is object {
-  return typeof value === 'object' && value !== null
 }

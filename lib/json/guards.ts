@@ -7,12 +7,22 @@ export type JsonObject = Record<string, unknown>
 
 /** Returns true for an object that is no list and not null. */
 export function isObject (value: unknown): value is JsonObject {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
+  return isContainer(value) && !Array.isArray(value)
+}
+
+/** Returns true for what holds other values: an object or a list. */
+export function isContainer (value: unknown): value is object {
+  return typeof value === 'object' && value !== null
 }
 
 /** Returns the value as an object to read from, or `undefined`. */
 export function objectOf (value: unknown): JsonObject | undefined {
   return isObject(value) ? value : undefined
+}
+
+/** Returns a member of a value that may be an object, an error or a list; `undefined` of anything else. */
+export function property (value: unknown, name: string): unknown {
+  return isContainer(value) ? Reflect.get(value, name) : undefined
 }
 
 /** Returns the value as a text that is not empty, or `undefined`. */

@@ -1,5 +1,6 @@
 /** Estimates the tokens of a request cheaply: for reservations, and for answers that were cut off. */
 
+import { isContainer } from '../json/guards.ts'
 import { estimateTokens } from '../embeddings/measure-tokens.ts'
 import { charactersPerToken, type Units, type Usage } from '../core/usage.ts'
 import type { ChatInput } from '../chat/input.ts'
@@ -70,7 +71,7 @@ export function estimateEmbeddings ({ input }: EmbeddingsRequest): Estimate {
 /** Sums the tokens of all strings in a value. */
 function tokensIn (value: unknown): number {
   if (typeof value === 'string') return isMedia(value) ? mediaTokens : textTokens(value)
-  if (typeof value !== 'object' || value === null) return 0
+  if (!isContainer(value)) return 0
   let tokens = 0
   for (const part of Object.values(value)) tokens += tokensIn(part)
   return tokens
@@ -84,7 +85,7 @@ export function textTokens (text: string): number {
 
 /** Returns true for a value that holds a cache mark anywhere. */
 function marksCache (value: unknown): boolean {
-  if (typeof value !== 'object' || value === null) return false
+  if (!isContainer(value)) return false
   return 'cache_control' in value || Object.values(value).some(marksCache)
 }
 

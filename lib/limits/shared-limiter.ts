@@ -3,6 +3,7 @@
  * IPC channel. Only calls of limited keys do so; one message each way, some tens of microseconds.
  */
 
+import { isObject } from '../json/guards.ts'
 import { sendMessage, type IpcChannel } from '../async/ipc.ts'
 import { GatewayError } from '../core/errors.ts'
 import type { ActualUsage, LimitDecision, ReservationRequest } from './counters.ts'
@@ -56,5 +57,5 @@ export function answerLimitMessages (worker: IpcChannel<Message>, limiter: Local
 }
 
 function isMessage (message: unknown): message is Message {
-  return typeof message === 'object' && message !== null && 'limits' in message
+  return isObject(message) && 'limits' in message
 }

@@ -3,6 +3,7 @@
  * server's own words are not repeated; they may hold anything.
  */
 
+import { isContainer, property } from '../json/guards.ts'
 import { addressRefused, answerTooLarge } from './guarded-fetch.ts'
 import type { ToolServerError } from '../core/events.ts'
 
@@ -123,12 +124,8 @@ function adviceFor (status: number): string {
 
 /** Yields the error, its cause, the cause of that and so on; for an aggregate all of its errors. */
 function * causes (error: unknown, depth = 0): Generator {
-  if (typeof error !== 'object' || error === null || depth > 8) return
+  if (!isContainer(error) || depth > 8) return
   yield error
   if (error instanceof AggregateError) for (const one of error.errors) yield * causes(one, depth + 1)
   yield * causes(property(error, 'cause') ?? property(property(error, 'data'), 'cause'), depth + 1)
-}
-
-function property (value: unknown, name: string): unknown {
-  return typeof value === 'object' && value !== null ? Reflect.get(value, name) : undefined
 }

@@ -7,6 +7,7 @@
  * @see https://github.com/modelcontextprotocol/registry/blob/main/docs/reference/api/openapi.yaml
  */
 
+import { property } from '../json/guards.ts'
 import type { Dispatcher } from 'undici'
 import { ExpiringMap } from '../async/expiring-map.ts'
 import { ToolServerFailure } from './failure.ts'
@@ -61,7 +62,7 @@ export function createRegistry (baseUrl: string, dispatcher: () => Dispatcher): 
 
   async function fullName (slug: string, signal: AbortSignal): Promise<string | undefined> {
     const listed = await ask(`/servers?search=${encodeURIComponent(slug)}&version=latest&limit=100`, signal)
-    const names = list(field(listed, 'servers')).map(entry => String(field(serverOf(entry), 'name')))
+    const names = list(property(listed, 'servers')).map(entry => String(property(serverOf(entry), 'name')))
     if (names.includes(slug)) return slug
     const candidates = [...new Set(names.filter(name => name.endsWith(`.${slug}`)))]
     if (candidates.length < 2) return candidates[0]
@@ -102,31 +103,27 @@ export function notFound (slug: string, version?: string): ToolServerFailure {
 }
 
 function remoteOf (answer: unknown, slug: string): RegisteredServer {
-  const remotes = list(field(serverOf(answer), 'remotes'))
+  const remotes = list(property(serverOf(answer), 'remotes'))
   const remote = remotes.find(entry => typeOf(entry) === 'streamable-http') ?? remotes.find(entry => typeOf(entry) === 'sse')
-  const url = field(remote, 'url')
+  const url = property(remote, 'url')
   if (typeof url !== 'string' || !/^https?:\/\//.test(url) || url.includes('{')) {
     throw new ToolServerFailure('resolve', `The tool server \`${slug}\` has no remote endpoint.`, {
       recommendation: 'Run it yourself and send its URL, or ask the operator to configure it.'
     })
   }
-  const requiredHeaders = list(field(remote, 'headers'))
-    .filter(header => field(header, 'isRequired') === true && typeof field(header, 'value') !== 'string')
-    .map(header => String(field(header, 'name')))
+  const requiredHeaders = list(property(remote, 'headers'))
+    .filter(header => property(header, 'isRequired') === true && typeof property(header, 'value') !== 'string')
+    .map(header => String(property(header, 'name')))
   return { url, requiredHeaders }
 }
 
 /** Unwraps the server, which newer registries wrap in `{ server, _meta }`. */
 function serverOf (entry: unknown): unknown {
-  return field(entry, 'server') ?? entry
+  return property(entry, 'server') ?? entry
 }
 
 function typeOf (remote: unknown): unknown {
-  return field(remote, 'type') ?? field(remote, 'transport_type')
-}
-
-function field (value: unknown, name: string): unknown {
-  return typeof value === 'object' && value !== null ? Reflect.get(value, name) : undefined
+  return property(remote, 'type') ?? property(remote, 'transport_type')
 }
 
 function list (value: unknown): unknown[] {

@@ -6,6 +6,7 @@
  * file is checked when it is read, because a mistyped price is a wrong bill that goes unnoticed.
  */
 
+import { property } from '../json/guards.ts'
 import { Check } from 'typebox/schema'
 import { Catalogue, capabilityNames, type CatalogueModel } from '../../schemas/catalogue.ts'
 import data from './catalogue.json' with { type: 'json' }
@@ -88,10 +89,8 @@ function firstError (data: unknown): Error {
 function describe (data: unknown, path: string): string {
   const index = /^\/models\/(\d+)/.exec(path)?.[1]
   if (index === undefined) return path === '' ? 'the file' : path
-  const models: unknown = typeof data === 'object' && data !== null && 'models' in data ? data.models : []
-  const entry: unknown = Array.isArray(models) ? models[Number(index)] : undefined
-  const id = typeof entry === 'object' && entry !== null && 'id' in entry ? String(entry.id) : 'no id'
-  return `${path} (${id})`
+  const id = property(property(property(data, 'models'), index), 'id')
+  return `${path} (${id === undefined ? 'no id' : String(id)})`
 }
 
 function toEntry (model: CatalogueModel): ModelEntry {

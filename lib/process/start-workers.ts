@@ -1,5 +1,6 @@
 /** Forks the workers, replaces those that exit or hang, and stops them in time. */
 
+import { property } from '../json/guards.ts'
 import cluster, { type Worker } from 'node:cluster'
 import type { Address } from '../http/listen.ts'
 import type { ServerSettings } from '../core/settings.ts'
@@ -132,7 +133,6 @@ function killWorkers (): void {
 }
 
 function failureIn (message: unknown): string | undefined {
-  return typeof message === 'object' && message !== null && 'failure' in message
-    ? String(message.failure)
-    : undefined
+  const failure = property(message, 'failure')
+  return failure === undefined ? undefined : String(failure)
 }

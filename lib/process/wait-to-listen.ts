@@ -3,6 +3,7 @@
  * the gateway has had from the start (`server.port: 0` would give another one).
  */
 
+import { isObject } from '../json/guards.ts'
 import { sendMessage, type IpcChannel } from '../async/ipc.ts'
 
 type Message =
@@ -28,5 +29,5 @@ export function allowListening (worker: IpcChannel<Message>, freePort: () => num
 }
 
 function isMessage (message: unknown): message is Message {
-  return typeof message === 'object' && message !== null && 'listen' in message
+  return isObject(message) && 'listen' in message
 }

@@ -1,6 +1,7 @@
 /** A chat request as it reaches the sandbox: the dialect's fields that it honours. */
 
 import { readJsonBody } from './read-json-body.ts'
+import { isObject } from '../json/guards.ts'
 import { Refusal } from './refusal.ts'
 import type { ChatInput } from '../chat/input.ts'
 import type { UpstreamRequest } from '../providers/provider.ts'
@@ -24,7 +25,5 @@ export async function readChatBody ({ body }: UpstreamRequest): Promise<ChatBody
 
 // The adapter writes this body out of a request that was validated, so its outline is enough.
 function isChat (value: unknown): value is ChatBody {
-  return typeof value === 'object' && value !== null &&
-    'model' in value && typeof value.model === 'string' &&
-    'messages' in value && Array.isArray(value.messages)
+  return isObject(value) && typeof value['model'] === 'string' && Array.isArray(value['messages'])
 }

@@ -5,6 +5,7 @@ import { base64Of } from '../embeddings/read-vector.ts'
 import { inputsOf } from '../embeddings/input.ts'
 import { readJsonBody } from './read-json-body.ts'
 import { yieldFairly } from '../async/yield-fairly.ts'
+import { isObject } from '../json/guards.ts'
 import { applyDirectives } from './apply-directives.ts'
 import { readDirectives, withoutDirectives } from './directives.ts'
 import { embeddingModel } from './sandbox-models.ts'
@@ -90,7 +91,7 @@ function normalised (vector: readonly number[]): number[] {
 
 async function readBody ({ body }: UpstreamRequest): Promise<EmbeddingsBody> {
   const value = await readJsonBody(body)
-  if (typeof value !== 'object' || value === null || !('input' in value) || !('model' in value)) {
+  if (!isObject(value) || !('input' in value) || !('model' in value)) {
     throw new Refusal(400, 'The body needs a model and an input.', { param: 'input' })
   }
   return value as EmbeddingsBody // the adapter writes it out of a request that was validated

@@ -8,7 +8,7 @@
 
 import { numberFor } from './number-for.ts'
 import { stringFor } from './string-for.ts'
-import { numberOf, objectOf } from '../json/guards.ts'
+import { numberOf, objectOf, property } from '../json/guards.ts'
 import type { Schema } from './schema.ts'
 import { Refusal } from './refusal.ts'
 import type { Hints } from './hints.ts'
@@ -223,7 +223,7 @@ function resolved (root: unknown, ref: string): unknown {
   let at = root
   for (const part of ref.slice(1).split('/').slice(1)) {
     const key = part.replaceAll('~1', '/').replaceAll('~0', '~')
-    at = typeof at === 'object' && at !== null && Object.hasOwn(at, key) ? Reflect.get(at, key) : undefined
+    at = Object.hasOwn(Object(at), key) ? property(at, key) : undefined
   }
   return at
 }

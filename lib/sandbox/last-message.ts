@@ -1,5 +1,6 @@
 /** Reads a conversation the way the sandbox understands one: who said what, and how far we are. */
 
+import { nonEmptyText, property } from '../json/guards.ts'
 import { withoutDirectives } from './directives.ts'
 import type { Message } from '../../schemas/messages.ts'
 
@@ -66,19 +67,16 @@ function showsResults ({ role, content }: Message, before: Message | undefined):
 export function contentText (content: unknown): string {
   if (typeof content === 'string') return content
   if (!Array.isArray(content)) return ''
-  return content.map(part => isPart(part) && typeof part.text === 'string' ? part.text : '').join('')
-}
-
-function isPart (value: unknown): value is { readonly type?: unknown, readonly text?: unknown } {
-  return typeof value === 'object' && value !== null
+  return content.map(part => nonEmptyText(property(part, 'text')) ?? '').join('')
 }
 
 function attachmentsOf (content: unknown): string[] {
   if (!Array.isArray(content)) return []
   const counts = new Map<string, number>()
   for (const part of content) {
-    if (!isPart(part) || typeof part.type !== 'string' || part.type === 'text') continue
-    counts.set(part.type, (counts.get(part.type) ?? 0) + 1)
+    const type = nonEmptyText(property(part, 'type'))
+    if (type === undefined || type === 'text') continue
+    counts.set(type, (counts.get(type) ?? 0) + 1)
   }
   return [...counts].map(([type, count]) => `${count} ${type}`)
 }

@@ -6,6 +6,7 @@
  * are called in parallel. `tool_choice` and `parallel_tool_calls` are obeyed.
  */
 
+import { nonEmptyText, property } from '../json/guards.ts'
 import { hintsIn } from './hints.ts'
 import { jsonFromSchema } from './json-from-schema.ts'
 import { Refusal } from './refusal.ts'
@@ -69,8 +70,7 @@ export function planCalls (body: ChatBody, original: Question, rounds: number): 
 
 /** Returns true when the request forces this very tool: OpenAI then ends with `stop`, not `tool_calls`. */
 export function forcesOneTool ({ tool_choice: choice }: ChatBody): boolean {
-  return typeof choice === 'object' && choice !== null && 'type' in choice &&
-    (choice.type === 'function' || choice.type === 'custom')
+  return ['function', 'custom'].includes(String(property(choice, 'type')))
 }
 
 function together (planned: PlannedCall[], turn: number, rounds: number): PlannedCall[] {
@@ -105,8 +105,7 @@ function choiceOf ({ tool_choice: choice, function_call: legacy }: ChatBody): Ch
 
 function allowedName (tool: Readonly<Record<string, unknown>>): string {
   const inner = tool['function'] ?? tool['custom'] ?? tool
-  const name: unknown = typeof inner === 'object' && inner !== null ? Reflect.get(inner, 'name') : undefined
-  return typeof name === 'string' ? name : ''
+  return nonEmptyText(property(inner, 'name')) ?? ''
 }
 
 /** Returns the tools the question names, in its order; the same call is made once. */

@@ -3,6 +3,7 @@
  * scraped itself.
  */
 
+import { isObject } from '../json/guards.ts'
 import { sendMessage, type IpcChannel } from '../async/ipc.ts'
 import { mergeFamilies, type Family } from './metric-families.ts'
 import { withTimeout } from '../async/with-timeout.ts'
@@ -69,5 +70,5 @@ export class SharedMetrics {
 }
 
 function isMessage (message: unknown): message is Message {
-  return typeof message === 'object' && message !== null && 'metrics' in message
+  return isObject(message) && 'metrics' in message
 }

@@ -1,5 +1,6 @@
 /** Reads out of the events of one answer what it used, into the record of its call. */
 
+import { property } from '../json/guards.ts'
 import { isOutput, noteOutput, noteUsage, type CallRecord } from '../core/record.ts'
 import type { Transcript } from '../core/events.ts'
 import type { Usage } from '../core/usage.ts'
@@ -104,5 +105,5 @@ export class UsageMeter {
 }
 
 function hasPages (result: unknown): result is { readonly pages: readonly unknown[] } {
-  return typeof result === 'object' && result !== null && 'pages' in result && Array.isArray(result.pages)
+  return Array.isArray(property(result, 'pages'))
 }

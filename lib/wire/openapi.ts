@@ -5,6 +5,7 @@
  * @see https://spec.openapis.org/oas/v3.1.1
  */
 
+import { isObject } from '../json/guards.ts'
 import type { TSchema } from 'typebox'
 import { codes, type ErrorCode } from '../core/errors.ts'
 import { ErrorBody, ValidationErrorBody } from '../../schemas/errors.ts'
@@ -295,9 +296,7 @@ function print (value: unknown, names: Names): Json {
 /** Returns the same, but for the schema itself, which stands here under its name. */
 function inner (value: unknown, names: Names): Json {
   if (Array.isArray(value)) return value.map(item => print(item, names))
-  if (typeof value === 'object' && value !== null) {
-    return mapValues(value, item => print(item, names))
-  }
+  if (isObject(value)) return mapValues(value, item => print(item, names))
   // Schemas are JSON; what TypeBox keeps beside it is not enumerable.
   return value as Json
 }

@@ -1,5 +1,7 @@
+import { readFileSync, readdirSync } from 'node:fs'
+import { join } from 'node:path'
 import t from 'tap'
-import { isObject, numberOf, objectOf, objectsOf, nonEmptyText } from '../../lib/json/guards.ts'
+import { isObject, numberOf, objectOf, objectsOf, nonEmptyText, property } from '../../lib/json/guards.ts'
 
 t.test('an object is neither null nor a list', async t => {
   t.equal(isObject({}), true)
@@ -22,4 +24,19 @@ t.test('a text is not empty, a number is finite', async t => {
 t.test('the objects of a list keep their order, and what is no list has none', async t => {
   t.same(objectsOf([{ a: 1 }, null, 'text', [{}], { b: 2 }]), [{ a: 1 }, { b: 2 }])
   for (const value of [undefined, null, {}, 'text']) t.same(objectsOf(value), [])
+})
+
+t.test('a member is read of anything that may have one', async t => {
+  t.equal(property({ a: 1 }, 'a'), 1)
+  t.equal(property(new Error('no'), 'message'), 'no')
+  t.equal(property([4, 5], '1'), 5)
+  for (const value of [undefined, null, 'text', 1]) t.equal(property(value, 'length'), undefined)
+})
+
+t.test('no other file has guards of its own', async t => {
+  const root = join(import.meta.dirname, '../../..')
+  const own = ['lib', 'pipelines', 'schemas'].flatMap(folder =>
+    readdirSync(join(root, folder), { recursive: true, encoding: 'utf8' }).filter(name => name.endsWith('.ts')).map(name => join(folder, name)))
+    .filter(file => /typeof [\w.]+ === 'object' && [\w.]+ !== null|!== 'object' \|\| [\w.]+ === null/.test(readFileSync(join(root, file), 'utf8')))
+  t.same(own, ['lib/json/guards.ts'])
 })

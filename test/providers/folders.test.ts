@@ -68,7 +68,7 @@ function declaredIn ({ body }: Program): Declared[] {
 function adaptersIn (program: Program): ObjectExpression[] {
   const found: ObjectExpression[] = []
   full(program, node => {
-    if (node.type === 'ObjectExpression' && ['request', 'error'].every(name => memberNames(node as ObjectExpression).includes(name))) found.push(node as ObjectExpression) // by its type
+    if (node.type === 'ObjectExpression' && ['request', 'error'].every(name => memberNames(node).includes(name))) found.push(node)
   })
   return found
 }
@@ -123,7 +123,7 @@ t.test('adapters say in one order what they do, and their functions follow in it
 
 function functionsIn (node: Parameters<typeof full>[0]): Set<string> {
   const names = new Set<string>()
-  full(node, inner => { if (inner.type === 'Identifier' && 'name' in inner) names.add(String(inner.name)) })
+  full(node, inner => { if (inner.type === 'Identifier' && 'name' in inner) names.add(inner.name) })
   return names
 }
 
