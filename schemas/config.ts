@@ -253,7 +253,7 @@ const WeightedModel = Closed({
 })
 type WeightedModel = Static<typeof WeightedModel>
 
-const RouteModels = Closed({
+export const RouteMapConfig = Closed({
   models: Type.Array(Type.Unsafe<string | WeightedModel>({ ...WeightedModel, type: ['string', 'object'], minLength: 1 }), {
     minItems: 1, description: 'Models, aliases or routes, or maps of one with its weight and settings.'
   }),
@@ -265,10 +265,11 @@ const RouteModels = Closed({
       'the other request aborted. For at most one call in 20. Default: never.'
   }))
 })
+export type RouteMapConfig = Static<typeof RouteMapConfig>
 
 /** Not a union: for one mistake, every member of it would report an error. */
-export const RouteConfig = Type.Unsafe<string[] | Static<typeof RouteModels>>({
-  ...RouteModels, type: ['array', 'object'], items: Text('A model id, an alias or another route.'), minItems: 1
+export const RouteConfig = Type.Unsafe<string[] | RouteMapConfig>({
+  ...RouteMapConfig, type: ['array', 'object'], items: Text('A model id, an alias or another route.'), minItems: 1
 })
 export type RouteConfig = Static<typeof RouteConfig>
 

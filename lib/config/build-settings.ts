@@ -4,7 +4,9 @@ import { Type } from 'typebox'
 import { hash } from 'node:crypto'
 import { availableParallelism } from 'node:os'
 import { resolve } from 'node:path'
-import { Config, KeyConfig, ModelConfig, ProviderConfig, ToolServerConfig, type RouteConfig } from '../../schemas/config.ts'
+import {
+  Config, KeyConfig, ModelConfig, ProviderConfig, RouteMapConfig, ToolServerConfig, type RouteConfig
+} from '../../schemas/config.ts'
 import { providerLabels } from '../../schemas/providers.ts'
 import { withoutTrailingSlashes } from '../text/without-trailing-slashes.ts'
 import { Secret } from '../core/secret.ts'
@@ -82,11 +84,11 @@ function route (name: string, entry: RouteConfig): RouteSettings {
   const targets = routeTargets(name, entry)
   const weights = targets.flatMap(({ id, weight }) => weight === undefined ? [] : [[id, weight] as const])
   const defaults = targets.flatMap(({ id, settings }) => settings === undefined ? [] : [[id, chatSettings(settings)] as const])
+  const options = Array.isArray(entry) ? {} : camelCased(RouteMapConfig, entry)
   return {
+    ...options,
     name,
     models: targets.map(({ id }) => id),
-    ...!Array.isArray(entry) && { strategy: entry.strategy },
-    ...!Array.isArray(entry) && entry.hedge_after_ms !== undefined && { hedgeAfterMs: entry.hedge_after_ms },
     ...weights.length > 0 && { weights: Object.fromEntries(weights) },
     ...defaults.length > 0 && { defaults: Object.fromEntries(defaults) }
   }

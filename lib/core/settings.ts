@@ -6,7 +6,7 @@
  */
 
 import type {
-  Config, KeyConfig, ModelConfig, ProviderConfig, RouteStrategy, ToolServerConfig
+  Config, KeyConfig, ModelConfig, ProviderConfig, RouteMapConfig, ToolServerConfig
 } from '../../schemas/config.ts'
 import type { Catalogue } from '../../schemas/catalogue.ts'
 import type { ProviderKind } from '../../schemas/providers.ts'
@@ -48,16 +48,15 @@ export interface CatalogueSettings extends Catalogue {
   readonly file: string
 }
 
-/** One entry of `routes:`: a name for a list of models, tried until one answers. */
-export interface RouteSettings {
+/**
+ * One entry of `routes:`: a name for a list of models, tried until one answers. A list without a map around it has
+ * defaults for all of its fields.
+ */
+export interface RouteSettings extends Partial<Omit<CamelCased<RouteMapConfig>, 'models'>> {
   readonly name: string
   readonly models: readonly string[]
-  /** Default `in_order`. */
-  readonly strategy?: RouteStrategy
   /** By name as listed in `models`, for `weighted`. Default: 1 each. */
   readonly weights?: Readonly<Record<string, number>>
-  /** Milliseconds after which the next model is started as well. Default: never. */
-  readonly hedgeAfterMs?: number
   /** By name as listed in `models`: fields of a chat request that does not have them. */
   readonly defaults?: Readonly<Record<string, Readonly<Record<string, unknown>>>>
 }

@@ -1,6 +1,6 @@
 /** Forks the workers, replaces those that exit or hang, and stops them in time. */
 
-import { property } from '../json/guards.ts'
+import { nonEmptyText, property } from '../json/guards.ts'
 import cluster, { type Worker } from 'node:cluster'
 import type { Address } from '../http/listen.ts'
 import type { ServerSettings } from '../core/settings.ts'
@@ -133,6 +133,5 @@ function killWorkers (): void {
 }
 
 function failureIn (message: unknown): string | undefined {
-  const failure = property(message, 'failure')
-  return failure === undefined ? undefined : String(failure)
+  return nonEmptyText(property(message, 'failure'))
 }

@@ -5,7 +5,7 @@ import { base64Of } from '../embeddings/read-vector.ts'
 import { inputsOf } from '../embeddings/input.ts'
 import { readJsonBody } from './read-json-body.ts'
 import { yieldFairly } from '../async/yield-fairly.ts'
-import { isObject } from '../json/guards.ts'
+import { property } from '../json/guards.ts'
 import { applyDirectives } from './apply-directives.ts'
 import { readDirectives, withoutDirectives } from './directives.ts'
 import { embeddingModel } from './sandbox-models.ts'
@@ -91,7 +91,7 @@ function normalised (vector: readonly number[]): number[] {
 
 async function readBody ({ body }: UpstreamRequest): Promise<EmbeddingsBody> {
   const value = await readJsonBody(body)
-  if (!isObject(value) || !('input' in value) || !('model' in value)) {
+  if (property(value, 'input') === undefined || property(value, 'model') === undefined) {
     throw new Refusal(400, 'The body needs a model and an input.', { param: 'input' })
   }
   return value as EmbeddingsBody // the adapter writes it out of a request that was validated
