@@ -2,11 +2,11 @@
 
 import { toImages } from '../lib/images/complete.ts'
 import { checkImageFile } from '../lib/images/files.ts'
-import { needsNewestFamily, type ImageParameters } from '../lib/images/rules.ts'
 import { estimateImages } from '../lib/limits/estimate-units.ts'
 import { streamOrJson } from '../lib/replies/stream-or-json.ts'
 import { auth } from '../lib/stages/auth.ts'
 import { dryRun } from '../lib/stages/dry-run.ts'
+import { defaultImageModel } from '../lib/stages/images/default-image-model.ts'
 import { imageFrames } from '../lib/stages/images/image-frames.ts'
 import { imageRules, type ImageRulesOptions } from '../lib/stages/images/image-rules.ts'
 import { limits } from '../lib/stages/limits.ts'
@@ -59,8 +59,6 @@ export const imageVariationsDocs: Docs = {
   dryRun: RouteDecision
 }
 
-const oldest = 'openai/dall-e-2'
-const newest = 'openai/gpt-image-1'
 /** One event holds a complete image, and a complete answer up to ten of them. */
 const imageBytes = 64 * 1024 * 1024
 
@@ -91,11 +89,10 @@ function imagePipeline<C extends 'images' | 'imageEdits' | 'imageVariations'> (
   services: Services, capability: C, input: Stage<AuthedCall, ValidCall<RequestOf<C>>>, rules: ImageRulesOptions<RequestOf<C>>
 ): Handler<Call> {
   const { eventBytes, answerBytes } = services.settings.limits
-  const defaultModel = rules.task === 'variation' ? () => oldest : newestIfNeeded
   return pipeline(
     auth(services),
     input,
-    routeModel(services, { defaultModel }),
+    routeModel(services, { defaultModel: defaultImageModel(services, rules.task) }),
     imageRules(rules),
     dryRun(services, capability),
     limits(services, { estimate: estimateImages }),
@@ -105,9 +102,4 @@ function imagePipeline<C extends 'images' | 'imageEdits' | 'imageVariations'> (
     recordUsage(),
     streamOrJson({ streamed: imageFrames(rules.task === 'generation' ? 'image_generation' : 'image_edit'), complete: toImages })
   )
-}
-
-/** A request that names no model and asks for what only the newest can do means that one. */
-function newestIfNeeded (request: ImageParameters): string {
-  return needsNewestFamily(request) ? newest : oldest
 }

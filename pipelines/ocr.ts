@@ -4,6 +4,7 @@ import { extend, type Call, type RoutedCall } from '../lib/core/call.ts'
 import { GatewayError } from '../lib/core/errors.ts'
 import { map } from '../lib/core/stage.ts'
 import { estimateDocument, maxPages } from '../lib/limits/estimate-units.ts'
+import { defaultModels } from '../lib/models/default-models.ts'
 import { readDocument } from '../lib/ocr/document.ts'
 import { countPages } from '../lib/ocr/pdf.ts'
 import { jsonReply } from '../lib/replies/json.ts'
@@ -37,14 +38,14 @@ export const ocrDocs: Docs = {
 }
 
 const limitMs = 120_000
-const defaultModel = (): string => 'mistral/mistral-ocr-latest'
 
 export function ocr (services: Services): Handler<Call> {
+  const [{ id: defaultModel }] = defaultModels(services.settings, 'ocr')
   return pipeline(
     auth(services),
     validate(OcrRequest),
     deadline(limitMs),
-    routeModel(services, { defaultModel }),
+    routeModel(services, { defaultModel: () => defaultModel }),
     dryRun(services, 'ocr'),
     map(documentReader(services.settings.limits.documentBytes)),
     map(countedPages),

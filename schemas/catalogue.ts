@@ -47,7 +47,17 @@ export const ModelFamily = Type.Object({
 }, { additionalProperties: false })
 export type ModelFamily = Static<typeof ModelFamily>
 
+const ModelIds = Type.Array(Type.String({ minLength: 1 }), { minItems: 1 })
+
+/** By endpoint, the models for requests that name none. */
+export const DefaultModels = Type.Object({
+  images: Type.Optional(ModelIds),
+  ocr: Type.Optional(ModelIds)
+}, { additionalProperties: false, description: 'Models for requests that name none: the first that has the parameters of the request, else the first.' })
+export type DefaultModels = Static<typeof DefaultModels>
+
 export const Catalogue = Type.Object({
+  defaults: Type.Optional(DefaultModels),
   families: Type.Array(ModelFamily),
   models: Type.Array(CatalogueModel)
 }, { additionalProperties: false })

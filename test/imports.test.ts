@@ -100,11 +100,11 @@ const internal = imports.filter(({ from, to }) => ours.test(from) && ours.test(t
 /** Files that do the same job in several folders. */
 const roles = [
   'chat-request', 'chat-response', 'chat-stream', 'chat-traits', 'complete', 'content', 'encode', 'errors', 'finish-reason', 'index', 'input', 'messages',
-  'model-list', 'response-reader', 'rules', 'schema', 'sizes', 'thinking', 'tool-call-id', 'tools', 'transport', 'usage', 'wire'
+  'model-list', 'response-reader', 'rules', 'schema', 'sizes', 'thinking', 'tool-call-id', 'tool-calls', 'tools', 'transport', 'usage', 'wire'
 ]
 
 /** The words that a provider and a command of ours are called after: the capability, the thing. */
-const subjects = ['embeddings', 'images', 'keys', 'ocr', 'route', 'speech']
+const subjects = ['embeddings', 'images', 'keys', 'ocr', 'route', 'speech', 'token-count']
 
 const roleNames = new Set([...roles, ...subjects])
 

@@ -28,11 +28,6 @@ export interface ImageParameters {
   readonly partial_images?: number
 }
 
-/** Parameters that only the newest family knows. */
-const newestOnly = [
-  'output_format', 'output_compression', 'stream', 'partial_images', 'moderation', 'background', 'input_fidelity'
-] as const
-
 /** The requests an image model accepts, with defaults that forbid nothing. */
 export interface ImageFamily extends Required<Omit<ImageTraits, 'sizes' | 'qualities'>> {
   /** Absent: any. */
@@ -55,11 +50,11 @@ export function familyOf (traits: ImageTraits | undefined): ImageFamily {
   return traits === undefined ? anyImageFamily : { ...anyImageFamily, ...traits }
 }
 
-/** Returns true when the newest family must be meant, because no other understands the request. */
-export function needsNewestFamily (request: ImageParameters): boolean {
-  const { quality = '', size = '' } = request
-  return fileCount(request) > 1 || newestOnly.some(field => isSet(request[field])) ||
-    ['high', 'medium', 'low'].includes(quality) || ['1536x1024', '1024x1536', 'auto'].includes(size)
+/** Returns true when a family has the task and every parameter of a request, whatever their lengths and numbers. */
+export function hasParameters ({ tasks, unsupported, sizes, qualities, maxFiles }: ImageFamily, request: ImageParameters, task: ImageTask): boolean {
+  const { size, quality } = request
+  return tasks.includes(task) && fileCount(request) <= maxFiles && isOneOf(size, sizes) && isOneOf(quality, qualities) &&
+    !unsupported.some(field => isSet(request[field as keyof ImageParameters])) // a name of the catalogue or the configuration
 }
 
 /**
@@ -111,8 +106,12 @@ function isLonger (text: string, limit: number): boolean {
 function checkOneOf (
   param: string, value: string | undefined, allowed: readonly string[] | undefined, model: string
 ): void {
-  if (value === undefined || allowed === undefined || allowed.includes(value)) return
+  if (allowed === undefined || isOneOf(value, allowed)) return
   throw invalid(param, `For ${model}, \`${param}\` must be one of ${allowed.map(word => `\`${word}\``).join(', ')}.`)
+}
+
+function isOneOf (value: string | undefined, allowed: readonly string[] | undefined): boolean {
+  return value === undefined || allowed === undefined || allowed.includes(value)
 }
 
 function checkOutput (request: ImageParameters): void {

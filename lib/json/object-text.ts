@@ -3,6 +3,8 @@
  * else stays as it was written: the order of keys, `1.0`, spaces, unknown fields.
  */
 
+import { isContainer } from './guards.ts'
+
 const quote = 0x22
 const comma = 0x2c
 const colon = 0x3a
@@ -100,11 +102,11 @@ export function countKeys (value: unknown): number {
   const open: unknown[] = [value]
   while (open.length > 0) {
     const container = open.pop()
-    if (typeof container !== 'object' || container === null) continue
+    if (!isContainer(container)) continue
     const isList = Array.isArray(container)
     const children: readonly unknown[] = isList ? container : Object.values(container)
     if (!isList) keys += children.length
-    for (const child of children) if (typeof child === 'object' && child !== null) open.push(child)
+    for (const child of children) if (isContainer(child)) open.push(child)
   }
   return keys
 }

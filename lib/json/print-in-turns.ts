@@ -5,6 +5,7 @@
  * text as bytes takes as long again. Here it gets small values and runs of small members.
  */
 
+import { isContainer } from './guards.ts'
 import { yieldFairly } from '../async/yield-fairly.ts'
 
 /** Values and keys that are printed at once; `charactersPerNode` characters of a string weigh as much as a value. */
@@ -73,7 +74,7 @@ function * objectParts (object: object): Generator<string, void, undefined> {
 /** Counts values and keys, up to `most`. */
 function nodesIn (value: unknown, most: number): number {
   if (typeof value === 'string') return 1 + value.length / charactersPerNode
-  if (typeof value !== 'object' || value === null) return 1
+  if (!isContainer(value)) return 1
   let nodes = 1
   if (Array.isArray(value)) {
     for (let index = 0; index < value.length && nodes < most; index++) nodes += nodesIn(value[index], most - nodes)

@@ -6,9 +6,9 @@
  * file is checked when it is read, because a mistyped price is a wrong bill that goes unnoticed.
  */
 
-import { property } from '../json/guards.ts'
+import { nonEmptyText, property } from '../json/guards.ts'
 import { Check } from 'typebox/schema'
-import { Catalogue, capabilityNames, type CatalogueModel } from '../../schemas/catalogue.ts'
+import { Catalogue, capabilityNames, type CatalogueModel, type DefaultModels } from '../../schemas/catalogue.ts'
 import data from './catalogue.json' with { type: 'json' }
 import type { ProviderKind } from '../../schemas/providers.ts'
 import { ModelTraits } from '../../schemas/traits.ts'
@@ -27,15 +27,17 @@ export interface ModelFamily {
 }
 
 export interface CatalogueEntries {
+  /** Models for requests that name none, by endpoint. */
+  readonly defaults: DefaultModels
   readonly models: readonly ModelEntry[]
   /** The first that matches counts. */
   readonly families: readonly ModelFamily[]
 }
 
 /** Checked once, when the process starts. */
-export const { models: catalogue, families } = readCatalogue(data)
+const builtIn = readCatalogue(data)
 
-const builtIn: CatalogueEntries = { models: catalogue, families }
+export const { models: catalogue, families } = builtIn
 
 /** Entries by the catalogue of the operator: an index is built from them again and again. */
 const merged = new WeakMap<Catalogue, CatalogueEntries>()
@@ -45,9 +47,10 @@ export function catalogueOf ({ catalogue: own }: Pick<Settings, 'catalogue'>): C
   if (own === undefined) return builtIn
   const known = merged.get(own)
   if (known !== undefined) return known
-  const { models, families } = entriesOf(own)
+  const { defaults, models, families } = entriesOf(own)
   const replaced = new Set(models.map(({ id }) => id))
   const entries = {
+    defaults: { ...builtIn.defaults, ...defaults },
     models: [...models, ...builtIn.models.filter(({ id }) => !replaced.has(id))],
     families: [...families, ...builtIn.families]
   }
@@ -70,8 +73,9 @@ export function readCatalogue (data: unknown): CatalogueEntries {
   return entriesOf(data)
 }
 
-function entriesOf ({ models, families }: Catalogue): CatalogueEntries {
+function entriesOf ({ defaults = {}, models, families }: Catalogue): CatalogueEntries {
   return {
+    defaults,
     models: models.map(toEntry),
     families: families.map(({ kinds, match, traits }) => ({ kinds, match: new RegExp(match), traits: camelCased(ModelTraits, traits) }))
   }
@@ -89,8 +93,8 @@ function firstError (data: unknown): Error {
 function describe (data: unknown, path: string): string {
   const index = /^\/models\/(\d+)/.exec(path)?.[1]
   if (index === undefined) return path === '' ? 'the file' : path
-  const id = property(property(property(data, 'models'), index), 'id')
-  return `${path} (${id === undefined ? 'no id' : String(id)})`
+  const id = nonEmptyText(property(property(property(data, 'models'), index), 'id'))
+  return `${path} (${id ?? 'no id'})`
 }
 
 function toEntry (model: CatalogueModel): ModelEntry {

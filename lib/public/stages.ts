@@ -34,6 +34,7 @@ export { sseEncode } from '../stages/sse-encode.ts'
 
 export { embeddingsInput } from '../embeddings/input.ts'
 export { embeddingLimits } from '../stages/embeddings/embedding-limits.ts'
+export { defaultImageModel } from '../stages/images/default-image-model.ts'
 export { imageRules } from '../stages/images/image-rules.ts'
 export { imageFrames } from '../stages/images/image-frames.ts'
 export { fetchDeferred } from '../stages/deferred/fetch-deferred.ts'

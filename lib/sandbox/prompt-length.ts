@@ -1,3 +1,4 @@
+import { isContainer } from '../json/guards.ts'
 import { Refusal } from './refusal.ts'
 import { inputTokenLimit } from './sandbox-models.ts'
 import type { ChatBody } from './chat-body.ts'
@@ -26,7 +27,7 @@ const mediaFields = new Set(['url', 'data', 'file_data', 'image_url'])
 /** Adds up the lengths of all strings and keys. */
 function charactersIn (value: unknown): number {
   if (typeof value === 'string') return value.length
-  if (typeof value !== 'object' || value === null) return 1
+  if (!isContainer(value)) return 1
   let count = 2
   if (Array.isArray(value)) for (const member of value) count += charactersIn(member)
   else {

@@ -1,4 +1,4 @@
-/** Keeps the folders of providers alike, so that whoever has read one knows where things are in the next. */
+/** Keeps the folders of providers alike: a reader of one knows where things are in the next. */
 
 import { existsSync, readFileSync, readdirSync } from 'node:fs'
 import { basename, join } from 'node:path'

@@ -6,6 +6,7 @@ import t from 'tap'
 import { providerKinds, type ProviderKind } from '../../schemas/providers.ts'
 import { kinds } from '../../lib/providers/kinds.ts'
 import { createProvider } from '../../lib/providers/index.ts'
+import { catalogue } from '../../lib/models/catalogue.ts'
 import { Secret } from '../../lib/core/secret.ts'
 import { readResponse, readerOf, streamOf } from '../support/adapters.ts'
 import { provider, providerSettings } from '../support/settings.ts'
@@ -152,17 +153,18 @@ t.test('ids of tool calls fit the server that is strict about them, and still ma
   t.same(sentMessages.slice(1).map(message => message.tool_call_id), ids)
 })
 
-t.test('a kind is named where it is declared, and in its own folder', async t => {
+t.test('a kind is named where it is declared and in its own folder, a model in the catalogue', async t => {
   const root = join(import.meta.dirname, '../../..')
   const places = ['build/lib', 'build/pipelines', 'build/schemas'].flatMap(folder =>
     readdirSync(join(root, folder), { recursive: true, encoding: 'utf8' }).filter(name => name.endsWith('.js')).map(name => join(folder, name)))
+  const names = new Set<string>(providerKinds)
   const declarations = new Set(['build/lib/providers/kinds.js', 'build/schemas/providers.js'])
   const named = places.filter(place => !declarations.has(place)).flatMap(place => {
     const found: string[] = []
     full(parse(readFileSync(join(root, place), 'utf8'), { ecmaVersion: 'latest', sourceType: 'module' }), node => {
       if (!('value' in node) || typeof node.value !== 'string') return
       const { value } = node
-      if (providerKinds.some(kind => kind === value) && !place.split('/').includes(value)) found.push(`${place}: ${value}`)
+      if ((names.has(value) || catalogue.some(({ id }) => id === value)) && !place.split('/').includes(value)) found.push(`${place}: ${value}`)
     })
     return found
   })
