@@ -46,7 +46,7 @@ const texts = new Map(
   ['lib', 'pipelines', 'schemas', 'test', 'bench', 'examples', 'docs', '.ci'].flatMap(folder =>
     readdirSync(join(root, folder), { recursive: true, encoding: 'utf8' }).map(name => join(folder, name)))
     .concat('README.md', 'CHANGELOG.md', 'CONTRIBUTING.md', 'SECURITY.md', 'headgate.example.yaml', '.env.example', 'package.json')
-    .filter(name => /\.(?:ts|mjs|md|yaml|example)$|^\.ci\/run$|^package\.json$/.test(name) && !name.includes('fixtures/'))
+    .filter(name => /\.(?:ts|mjs|py|md|yaml|example)$|^\.ci\/run$|^package\.json$/.test(name) && !name.includes('fixtures/'))
     .map(name => [name, readFileSync(join(root, name), 'utf8')] as const)
 )
 

@@ -85,7 +85,7 @@ def errors():
     ask = lambda content="hello", model="sandbox/echo", **more: client.chat.completions.create(model=model, messages=[{"role": "user", "content": content}], **more)
     wrong = Dedalus(base_url=url, api_key="wrong", max_retries=0)
     raises(dedalus_labs.AuthenticationError, wrong.models.list)
-    raises(dedalus_labs.NotFoundError, ask, model="nobody/x")
+    raises(dedalus_labs.NotFoundError, ask, model="missing/x")
     raises(dedalus_labs.UnprocessableEntityError, ask, temperature=9)
     raises(dedalus_labs.RateLimitError, ask, "limit me", "openai/gpt-5")
     raises(dedalus_labs.InternalServerError, ask, "[sandbox: status=500]")

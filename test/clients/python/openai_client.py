@@ -143,7 +143,7 @@ def errors():
     ask = lambda content="hello", model="sandbox/echo", **more: client.chat.completions.create(model=model, messages=[{"role": "user", "content": content}], **more)
     wrong = OpenAI(base_url=f"{url}/v1", api_key="wrong", max_retries=0)
     assert raises(openai.AuthenticationError, wrong.models.list).code == "invalid_api_key"
-    assert raises(openai.NotFoundError, ask, model="nobody/x").code == "model_not_found"
+    assert raises(openai.NotFoundError, ask, model="missing/x").code == "model_not_found"
     raises(openai.UnprocessableEntityError, ask, temperature=9)
     assert raises(openai.RateLimitError, ask, "limit me", "openai/gpt-5").code == "rate_limit_exceeded"
     raises(openai.InternalServerError, ask, "[sandbox: status=500]")
