@@ -62,7 +62,8 @@ export function buildIndex (
   const routeTo = (providerId: string, model: string): Route | undefined => {
     const modelId = `${providerId}/${model}`
     const entry = find(modelId)
-    if (entry?.status === 'disabled' || disabled.has(modelId) || hasLoneSurrogate(model)) return undefined
+    // JSON can hold a lone surrogate, and no URL.
+    if (entry?.status === 'disabled' || disabled.has(modelId) || !model.isWellFormed()) return undefined
     return entry === undefined ? withTraits({ providerId, model, modelId }, familyTraits(families, kinds.get(providerId), model)) : routeOf(entry)
   }
   /** Returns the provider whose models alone have names like this one, also those the catalogue does not know yet. */
@@ -137,11 +138,6 @@ function resolveAliases (
   }
   for (const name of steps.keys()) follow(name)
   return found
-}
-
-/** Returns true for a name with a lone surrogate, which JSON can hold and no URL. */
-function hasLoneSurrogate (name: string): boolean {
-  return /\p{Surrogate}/u.test(name)
 }
 
 /** Returns the route to a known model. */

@@ -122,7 +122,7 @@ t.test('hasBegunAnswer sees the answer of a connection once its head is sent', a
 })
 
 // Otherwise: a plain Koa, which is right and slower.
-t.test('BareKoa runs its middleware through handleRequest, and answers nothing itself', async t => {
+t.test('KoaWithoutResponseHandling runs its middleware through handleRequest, and answers nothing itself', async t => {
   const app = new KoaWithoutResponseHandling()
   let runs = 0
   let finish: (response: ServerResponse) => void = () => undefined
