@@ -1,0 +1,58 @@
+import t from 'tap'
+import { readItems } from '../../../lib/dialects/responses/items.ts'
+import { sealReasoning } from '../../../lib/dialects/responses/reasoning-state.ts'
+import { SentNames } from '../../../lib/dialects/responses/sent-names.ts'
+import type { InputItem } from '../../../schemas/response-items.ts'
+
+const read = (items: readonly InputItem[], earlier?: readonly InputItem[]): unknown => readItems(items, new SentNames(), earlier).messages
+const call = (id: string): InputItem => ({ type: 'function_call', call_id: id, name: 'look', arguments: '{}' })
+const output = (id: string, text: string): InputItem => ({ type: 'function_call_output', call_id: id, output: text })
+const said = (text: string): InputItem => ({ type: 'message', role: 'assistant', content: text })
+
+t.test('neighbouring items of the model are one message, results follow it', async t => {
+  t.strictSame(read([{ role: 'user', content: 'hi' }, said('Let me see.'), call('a'), call('b'), output('b', '2'), output('a', '1'), said('Done.')]), [
+    { role: 'user', content: 'hi' },
+    {
+      role: 'assistant',
+      content: [{ type: 'text', text: 'Let me see.' }],
+      tool_calls: ['a', 'b'].map(id => ({ id, type: 'function', function: { name: 'look', arguments: '{}' } }))
+    },
+    { role: 'tool', tool_call_id: 'b', content: '2' },
+    { role: 'tool', tool_call_id: 'a', content: '1' },
+    { role: 'assistant', content: [{ type: 'text', text: 'Done.' }] }
+  ])
+})
+
+t.test('reasoning goes back to the turn it belongs to', async t => {
+  const block = { type: 'thinking', thinking: 'hm', signature: 's' } as const
+  const sealed = sealReasoning({ model: 'one/m', blocks: [block], callFields: { extra: 1 } })
+  t.match(read([{ type: 'reasoning', summary: [{ type: 'summary_text', text: 'a' }, { type: 'summary_text', text: 'b' }], encrypted_content: sealed }, call('a'), output('a', '1')]), [
+    { role: 'assistant', reasoning_content: 'a\n\nb', thinking_blocks: [block], tool_calls: [{ id: 'a', extra: 1 }] }, {}
+  ])
+})
+
+t.test('images of results come behind all results', async t => {
+  const image: InputItem = { type: 'function_call_output', call_id: 'a', output: [{ type: 'input_image', image_url: 'https://a.example/b.png' }] }
+  t.match(read([call('a'), call('b'), image, output('b', '2')]), [
+    { role: 'assistant' }, { role: 'tool', tool_call_id: 'a', content: [] }, { role: 'tool', tool_call_id: 'b' },
+    { role: 'user', content: [{ type: 'text', text: 'Result of the tool call a:' }, { type: 'image_url', image_url: { url: 'https://a.example/b.png' } }] }
+  ])
+})
+
+t.test('a call without its result, and a result without its call, are refused with their places', async t => {
+  t.throws(() => read([{ role: 'user', content: 'hi' }, call('a')]), { code: 'invalid_value', message: /function call a \(`input\[1\]`\)/ })
+  t.throws(() => read([output('a', '1')]), { code: 'invalid_value', message: /call_id a \(`input\[0\]`\)/ })
+  t.match(read([output('a', '1')], [call('a')]), [{ role: 'assistant' }, { role: 'tool', tool_call_id: 'a' }], 'the call may be in the conversation that is continued')
+})
+
+t.test('parts that no other provider takes are refused', async t => {
+  const rows: ReadonlyArray<readonly [InputItem, string]> = [
+    [{ role: 'user', content: [{ type: 'input_image', file_id: 'f' }] }, 'input[0].content[0].file_id'],
+    [{ role: 'user', content: [{ type: 'input_file', file_url: 'https://a.example/b.pdf' }] }, 'input[0].content[0].file_url'],
+    [{ role: 'system', content: [{ type: 'input_image', image_url: 'https://a.example/b.png' }] }, 'input[0].content[0].type']
+  ]
+  for (const [item, param] of rows) t.match(t.throws(() => read([item])), { param })
+  t.match(read([{ role: 'user', content: [{ type: 'input_file', file_data: 'JVBE', filename: 'a.pdf' }] }]), [
+    { content: [{ type: 'file', file: { file_data: 'data:application/pdf;base64,JVBE', filename: 'a.pdf' } }] }
+  ])
+})

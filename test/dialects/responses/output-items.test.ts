@@ -1,0 +1,48 @@
+import t from 'tap'
+import { OutputItems } from '../../../lib/dialects/responses/output-items.ts'
+import { SentNames } from '../../../lib/dialects/responses/sent-names.ts'
+import type { ChatEvent } from '../../../lib/core/events.ts'
+
+function items (events: readonly ChatEvent[], names = new SentNames()): { readonly done: readonly unknown[], readonly types: readonly string[], readonly end: unknown } {
+  const types: string[] = []
+  const all = new OutputItems({ event: ({ type }: { readonly type: string }) => { types.push(type) }, text: () => { types.push('text') } }, { names, model: 'one/m', logprobs: false })
+  for (const event of events) all.add(event)
+  const end = all.end()
+  return { done: all.done, types, end }
+}
+
+const says = (text: string): ChatEvent => ({ type: 'text-delta', choice: 0, text })
+const stop: ChatEvent = { type: 'choice-end', choice: 0, reason: 'stop' }
+
+t.test('text, reasoning and calls are items, in the order in which they begin', async t => {
+  const names = new SentNames()
+  names.add({ name: 'look', kind: 'function' })
+  const { done } = items([
+    { type: 'reasoning-delta', choice: 0, text: 'hm' }, says('Let me see.'),
+    { type: 'tool-call-start', choice: 0, call: 0, kind: 'function', id: 'a', name: 'look' },
+    { type: 'tool-call-delta', choice: 0, call: 0, kind: 'function', text: '{}' },
+    { type: 'tool-call-end', choice: 0, call: 0 },
+    { type: 'choice-end', choice: 0, reason: 'tool_calls' }
+  ], names)
+  t.match(done, [
+    { type: 'reasoning', summary: [{ type: 'summary_text', text: 'hm' }] },
+    { type: 'message', content: [{ type: 'output_text', text: 'Let me see.' }] },
+    { type: 'function_call', call_id: 'a', name: 'look', arguments: '{}' }
+  ])
+})
+
+t.test('a refusal is a part of its message', async t => {
+  t.match(items([{ type: 'refusal-delta', choice: 0, text: 'No.' }, stop]).done, [{ type: 'message', content: [{ type: 'refusal', refusal: 'No.' }] }])
+})
+
+t.test('every item that is added is done, the last one at the end', async t => {
+  const { types } = items([says('a'), says('b'), stop])
+  t.equal(types.filter(type => type === 'response.output_item.added').length, 1)
+  t.equal(types.at(-1), 'response.output_item.done')
+})
+
+t.test('an answer without an end is complete, one that was cut or filtered is not', async t => {
+  t.match(items([says('a')]).end, { status: 'completed' })
+  t.match(items([says('a'), { type: 'choice-end', choice: 0, reason: 'length' }]).end, { status: 'incomplete', reason: 'max_output_tokens' })
+  t.match(items([says('a'), { type: 'choice-end', choice: 0, reason: 'content_filter' }]).end, { status: 'incomplete', reason: 'content_filter' })
+})

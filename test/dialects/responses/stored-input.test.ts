@@ -1,0 +1,42 @@
+import t from 'tap'
+import { isReference, readStored, shortened } from '../../../lib/dialects/responses/stored-input.ts'
+import type { ResponseArchive, StoredItem } from '../../../lib/dialects/responses/archive.ts'
+import type { ResponsesRequest } from '../../../schemas/responses.ts'
+
+const item: StoredItem = { id: 'msg_1', type: 'message', role: 'user', content: 'hi' }
+const lookups: unknown[] = []
+const archive: ResponseArchive = {
+  keeps: true,
+  continuation: async (keyId, id) => id === 'resp_1' && keyId === 'key' ? { id, rootId: id, items: [item] } : undefined,
+  items: async (_keyId, ids) => {
+    lookups.push(ids)
+    return new Map(ids.includes('msg_1') ? [['msg_1', item]] : [])
+  },
+  keep: async () => undefined
+}
+const request = (parts: Partial<ResponsesRequest>): ResponsesRequest => ({ model: 'one/m', input: 'hi', ...parts })
+
+t.test('a request that takes nothing from the store does not wait for it', async t => {
+  t.equal(readStored(request({}), 'key', archive), undefined)
+  t.equal(readStored(request({ input: [{ id: 'msg_1', type: 'message', role: 'user', content: 'hi' }] }), 'key', archive), undefined)
+  t.strictSame(lookups, [])
+})
+
+t.test('references are looked up, and reasoning without its state', async t => {
+  const input: ResponsesRequest['input'] = [{ type: 'item_reference', id: 'msg_1' }, { type: 'reasoning', id: 'rs_1', summary: [] }, { type: 'reasoning', id: 'rs_2', summary: [], encrypted_content: 'x' }]
+  t.strictSame((await readStored(request({ input }), 'key', archive))?.items, new Map([['msg_1', item]]))
+  t.strictSame(lookups.splice(0), [['msg_1', 'rs_1']])
+})
+
+t.test('a response is continued by the key that made it; for others it is not there', async t => {
+  t.match(await readStored(request({ previous_response_id: 'resp_1' }), 'key', archive), { continuation: { rootId: 'resp_1', items: [item] } })
+  for (const [key, kept] of [['other', archive], ['key', undefined]] as const) {
+    await t.rejects(async () => { await readStored(request({ previous_response_id: 'resp_1' }), key, kept) }, { code: 'invalid_value', param: 'previous_response_id', shownCode: 'previous_response_not_found' })
+  }
+})
+
+t.test('a reference may come without its type, and a long id is shortened', async t => {
+  t.ok(isReference({ id: 'msg_1' } as never)) // as callers write it
+  t.notOk(isReference(item))
+  t.equal(shortened('a'.repeat(100)), `${'a'.repeat(80)}…`)
+})

@@ -1,0 +1,50 @@
+import t from 'tap'
+import { SentNames } from '../../../lib/dialects/responses/sent-names.ts'
+import { readToolChoice, readTools, type ReadTools } from '../../../lib/dialects/responses/tools.ts'
+import type { ResponsesTool } from '../../../schemas/responses.ts'
+
+const read = (tools: readonly ResponsesTool[]): ReadTools => readTools(tools, new SentNames(), 'tools')
+
+t.test('functions stay, free-form tools become functions with one text', async t => {
+  const { tools } = read([
+    { type: 'function', name: 'look', description: 'Looks.', parameters: { type: 'object' }, strict: true },
+    { type: 'custom', name: 'patch', description: 'Patches.', format: { type: 'grammar', syntax: 'lark', definition: 'start: "x"' } }
+  ])
+  t.match(tools, [
+    { type: 'function', function: { name: 'look', description: 'Looks.', parameters: { type: 'object' }, strict: true } },
+    { function: { name: 'patch', description: 'Patches.\n\nThe input must match this lark grammar:\nstart: "x"', parameters: { required: ['input'] } } }
+  ])
+})
+
+t.test('tools of a namespace are offered one by one; those that only OpenAI runs are left out', async t => {
+  const { tools, hosted } = read([
+    { type: 'namespace', name: 'files', tools: [{ type: 'function', name: 'read' }, { type: 'custom', name: 'patch' }] } as never, // one of the open union
+    { type: 'web_search' } as never
+  ])
+  t.equal(tools.length, 2)
+  t.equal(hosted, true)
+  t.equal(read([]).hosted, false)
+})
+
+t.test('an MCP server needs an address, and calls that need no approval', async t => {
+  const server = { type: 'mcp', server_label: 'mine', server_url: 'https://a.example/mcp', require_approval: 'never' } as const
+  t.strictSame(read([{ ...server, authorization: 'token', allowed_tools: { tool_names: ['echo'] } }]).servers, [
+    { name: 'mine', url: 'https://a.example/mcp', authorization: 'Bearer token', allowed_tools: ['echo'] }
+  ])
+  const { server_url: _, ...elsewhere } = server
+  t.throws(() => read([elsewhere]), { code: 'unsupported_value', param: 'tools[0].server_url' })
+  t.throws(() => read([{ ...server, require_approval: 'always' }]), { code: 'unsupported_value', param: 'tools[0].require_approval' })
+})
+
+t.test('a choice names tools as they are sent', async t => {
+  const names = new SentNames()
+  readTools([{ type: 'function', name: 'look' }], names, 'tools')
+  t.equal(readToolChoice('required', names), 'required')
+  t.strictSame(readToolChoice({ type: 'function', name: 'look' }, names), { type: 'function', function: { name: 'look' } })
+  t.strictSame(readToolChoice({ type: 'mcp', server_label: 'mine' }, names), 'required')
+  t.strictSame(readToolChoice({ type: 'mcp', server_label: 'mine', name: 'echo' }, names), { server_label: 'mine', name: 'echo' })
+  t.strictSame(readToolChoice({ type: 'allowed_tools', mode: 'auto', tools: [{ type: 'function', name: 'look' }] }, names), {
+    type: 'allowed_tools', allowed_tools: { mode: 'auto', tools: [{ type: 'function', function: { name: 'look' } }] }
+  })
+  t.throws(() => readToolChoice({ type: 'web_search_preview' }, names), { code: 'unsupported_value', param: 'tool_choice' })
+})
