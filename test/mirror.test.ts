@@ -1,4 +1,7 @@
-/** Keeps `test/` a mirror of `lib/`: what a file does is found where the mirror says. */
+/**
+ * Keeps `test/` a mirror of `lib/` and `pipelines/`, both ways: what a file does is found where the mirror says, and what a
+ * test at such a place is about is a file.
+ */
 
 import { existsSync, readFileSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
@@ -6,36 +9,19 @@ import t from 'tap'
 
 const root = join(import.meta.dirname, '../..')
 
-/**
- * Folders whose files are parts of one thing, which is tested as one: from recorded answers or from outside, with
- * the test where it is. A file of such a folder may have a test of its own beside it.
- */
-const testedAsOne: Readonly<Record<string, readonly [test: string, reason: string]>> = {
-  'dialects/responses': ['dialects/responses/input', 'a dialect: requests in, and what `encode` makes of the answers'],
-  'providers/anthropic': ['providers/anthropic', 'an adapter: recorded responses in, events out'],
-  'providers/azure-openai': ['providers/kinds', 'the chat-completions adapter at other paths'],
-  'providers/chat-completions': ['providers/chat-completions', 'an adapter: recorded responses in, events out'],
-  'providers/google': ['providers/google', 'an adapter: recorded responses in, events out'],
-  'providers/mistral': ['pipelines/ocr', 'the one adapter for documents'],
-  'providers/openai': ['pipelines/audio', 'adapters for media: forms and bytes as a fake provider sees and sends them, here and in pipelines/images'],
-  'providers/xai': ['providers/xai', 'an adapter: recorded responses in, events out'],
-  sandbox: ['sandbox/sandbox', 'a simulator: what it answers is what counts']
-}
+type Reasons = Readonly<Record<string, readonly [test: string, reason: string]>>
 
-/** Files that are tested elsewhere. */
-const elsewhere: Readonly<Record<string, readonly [test: string, reason: string]>> = {
+/** Files that only put parts together or name them, or that run in a process or thread of their own. */
+const elsewhere: Reasons = {
   'cli/run-start': ['cli/start', 'the command, as the bundle has it'],
   'core/large-string': ['json/extract-large-strings', 'holds bytes and does nothing'],
   'create-services': ['gateway/routing', 'puts all services together'],
   'deferred/background-runs': ['pipelines/stored-responses', 'needs a store, a provider and a caller'],
   'deferred/detached-call': ['deferred/answer-task', 'runs the tasks that are tested there'],
   'deferred/fetch-completion': ['pipelines/deferred', 'needs a provider that defers, a store and two processes'],
-  'dialects/messages/index': ['gateway/messages', 'names the parts of the dialect'],
   'dialects/chat-completions/index': ['pipelines/chat', 'names the parts of the dialect'],
-  'stages/background': ['pipelines/stored-responses', 'needs a store, a provider and a caller'],
-  'dialects/messages/direct-frames': ['dialects/messages/direct', 'prints what that test reads'],
-  'providers/is-direct': ['gateway/messages', 'one comparison: what providers get shows it'],
-  'stages/check-direct-scope': ['gateway/messages', 'needs a provider that speaks the dialect: what providers get shows it'],
+  'dialects/messages/index': ['pipelines/messages', 'names the parts of the dialect'],
+  'dialects/responses/index': ['pipelines/responses', 'names the parts of the dialect'],
   'embeddings/count-tokens': ['embeddings/measure-tokens', 'counts what could not be measured: one rule in two files'],
   'embeddings/token-worker': ['embeddings/token-counter', 'the thread of the counter'],
   gateway: ['gateway/failures', 'the gateway: each file of test/gateway and test/pipelines'],
@@ -43,32 +29,88 @@ const elsewhere: Readonly<Record<string, readonly [test: string, reason: string]
   'json/read-long-string': ['json/parse-in-turns', 'reads the long strings of the parser'],
   main: ['cli/start', 'starts a process'],
   'mcp/load-undici': ['mcp/agents', 'a require'],
+  'pipelines/conversation': ['pipelines/chat', 'the stages that chat, messages and responses have in common: their tests'],
   'process/compile-cache': ['process/start-bundle', 'a function of newer versions of Node.js'],
   'process/primary': ['process/start-workers', 'a process with workers']
 }
 
-const names = readdirSync(join(root, 'lib'), { recursive: true, encoding: 'utf8' })
-  .filter(name => name.endsWith('.ts') && !name.endsWith('.d.ts')).map(name => name.slice(0, -'.ts'.length))
+/**
+ * Folders with small pure parts of one thing. Parts with rules of their own have tests beside it; the others are seen in
+ * what the thing makes of recorded bytes.
+ */
+const parts: Reasons = {
+  'providers/anthropic': ['providers/anthropic', 'an adapter: recorded responses in, events out'],
+  'providers/azure-openai': ['providers/kinds', 'the chat-completions adapter at other paths'],
+  'providers/chat-completions': ['providers/chat-completions', 'an adapter: recorded responses in, events out'],
+  'providers/google': ['providers/google', 'an adapter: recorded responses in, events out'],
+  'providers/mistral': ['pipelines/ocr', 'the one adapter for documents'],
+  'providers/openai': ['pipelines/recordings', 'adapters for media: forms and bytes as a fake provider sees and sends them, here, in pipelines/speech and pipelines/images'],
+  'providers/xai': ['providers/xai', 'an adapter: recorded responses in, events out'],
+  sandbox: ['sandbox/answer', 'a simulator: what it answers, and that its adapter reads it']
+}
+
+/** Folders of tests about what no single file does. */
+const subjects: ReadonlySet<string> = new Set(['bench', 'clients', 'contract', 'docs', 'examples', 'fuzz', 'gateway', 'package', 'scaling', 'support'])
+
+/** Tests of several files at once, beside those of each. */
+const together: Readonly<Record<string, string>> = {
+  'cli/locked-store': 'every command that writes, while another process does',
+  'config/example': 'the example of a configuration',
+  'http/openapi-conformance': 'answers of every endpoint, against the served document',
+  'http/rights': 'who may call which endpoint',
+  'http/wire-bodies': 'the bodies of every endpoint',
+  'limits/limits': 'the limits of a key, through a gateway',
+  'limits/money': 'what calls cost, and what a budget allows',
+  'providers/anthropic': 'an adapter, from recorded responses',
+  'providers/chat-completions': 'an adapter, from recorded responses',
+  'providers/fold': 'streams of every adapter fold to their complete answers',
+  'providers/folders': 'the names and the order of files of every adapter',
+  'providers/google': 'an adapter, from recorded responses',
+  'providers/work': 'the work of every adapter grows no faster than its input',
+  'providers/xai': 'an adapter, from recorded responses',
+  'routing/promise': 'a call is answered when any of its models can',
+  'upstream/accepted': 'what a provider has accepted is not sent again'
+}
+
+function modules (folder: string): string[] {
+  return readdirSync(join(root, folder), { recursive: true, encoding: 'utf8' }).filter(name => name.endsWith('.ts') && !name.endsWith('.d.ts')).map(name => name.slice(0, -'.ts'.length))
+}
+
+const names = [...modules('lib'), ...modules('pipelines').map(name => `pipelines/${name}`)]
+const tests = modules('test').filter(name => name.endsWith('.test')).map(name => name.slice(0, -'.test'.length))
 
 /** Returns true for a module that runs something: types leave nothing behind, and tables no function. */
 function behaves (name: string): boolean {
-  const program = readFileSync(join(import.meta.dirname, `../lib/${name}.js`), 'utf8').replaceAll(/\/\*[^]*?\*\/|^\s*\/\/.*$/gm, '')
+  const place = name.startsWith('pipelines/') ? name : `lib/${name}`
+  const program = readFileSync(join(import.meta.dirname, `../${place}.js`), 'utf8').replaceAll(/\/\*[^]*?\*\/|^\s*\/\/.*$/gm, '')
   return /=>|\bfunction\b|\bclass\b/.test(program)
 }
 
 const isTested = (name: string): boolean => existsSync(join(root, 'test', `${name}.test.ts`))
 const folderOf = (name: string): string => name.slice(0, Math.max(0, name.lastIndexOf('/')))
+const isPart = (name: string): boolean => parts[folderOf(name)] !== undefined
+const isAboutOne = (test: string): boolean => test.includes('/') && !subjects.has(test.split('/', 1)[0] ?? '')
 
 const untested = names.filter(name => !isTested(name) && behaves(name))
 
 t.test('every file that does something has a test at its place in the mirror', async t => {
   t.ok(names.length > 300, `${names.length} files`)
-  const open = untested.filter(name => elsewhere[name] === undefined && testedAsOne[folderOf(name)] === undefined)
-  t.same(open.map(name => `lib/${name}.ts has no test/${name}.test.ts`), [])
+  const open = untested.filter(name => elsewhere[name] === undefined && !isPart(name))
+  t.same(open.map(name => `${name}.ts has no test/${name}.test.ts`), [])
+})
+
+t.test('every test at such a place is about a file', async t => {
+  const orphans = tests.filter(test => isAboutOne(test) && !names.includes(test) && together[test] === undefined)
+  t.same(orphans.map(test => `test/${test}.test.ts has no ${test}.ts`), [])
+})
+
+t.test('stages, sinks and the HTTP edge have tests of their own, without exception', async t => {
+  t.same(Object.keys(elsewhere).filter(name => /^(?:stages|replies|http)\//.test(name)), [])
 })
 
 t.test('every exception is needed, and its test is there', async t => {
-  t.same(Object.keys(elsewhere).filter(name => !untested.includes(name)), [], 'exceptions to remove from this test')
-  t.same(Object.keys(testedAsOne).filter(folder => !untested.some(name => folderOf(name) === folder)), [], 'folders to remove from this test')
-  t.same([...Object.values(elsewhere), ...Object.values(testedAsOne)].filter(([test]) => !isTested(test)).map(([test]) => test), [])
+  t.same(Object.keys(elsewhere).filter(name => !untested.includes(name)), [], 'files to remove from this test')
+  t.same(Object.keys(parts).filter(folder => !untested.some(name => folderOf(name) === folder)), [], 'folders to remove from this test')
+  t.same(Object.keys(together).filter(test => !tests.includes(test) || names.includes(test)), [], 'tests to remove from this test')
+  t.same([...Object.values(elsewhere), ...Object.values(parts)].filter(([test]) => !isTested(test)).map(([test]) => test), [])
 })

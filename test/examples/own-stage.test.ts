@@ -1,3 +1,5 @@
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
 import t from 'tap'
 import { askLoudly } from '../../examples/own-stage.ts'
 import { textOf } from '../../lib/public/testing.ts'
@@ -15,4 +17,12 @@ t.test('a stage of your own between two of ours changes streamed and complete an
   t.match(text, /IS ANYONE THERE\?/)
   t.equal(text, text.toUpperCase())
   t.equal(streamedText(await textOf(await askLoudly('is anyone there?', true))), text)
+})
+
+t.test('a pipeline of your own around the sandbox takes at most 15 lines, beside its stage', async t => {
+  const text = readFileSync(join(import.meta.dirname, '../../../examples/own-stage.ts'), 'utf8')
+  const around = text.replaceAll(/\/\*\*[^]*?\*\/\n/g, '').replace(/^export function shout[^]*?^\}\n/m, '')
+  t.notMatch(around, /function shout/)
+  const lines = around.split('\n').filter(line => line.trim() !== '')
+  t.ok(lines.length <= 15, `${lines.length} lines`)
 })

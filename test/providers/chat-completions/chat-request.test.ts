@@ -1,0 +1,31 @@
+import t from 'tap'
+import type { ChatInput } from '../../../lib/chat/input.ts'
+import { body, refusal } from '../../support/chat-completions.ts'
+
+t.test('the upstream body is built from an allow-list', async t => {
+  const messages = [{ role: 'user' as const, content: 'hi' }]
+  t.same(body({}), { model: 'm', messages }, 'nothing is invented')
+  const others = {
+    mcp_servers: ['a/b'], thinking: { type: 'disabled' as const }, top_k: 3, generation_config: {}, safety_settings: [],
+    tool_config: {}, search_parameters: {}, deferred: true, guardrails: [], max_turns: 3, agent_attributes: {},
+    automatic_tool_execution: false, credentials: [], cached_content: 'x', safe_prompt: true
+  }
+  t.same(body(others), { model: 'm', messages }, 'fields of others stay here')
+  t.same(body({ ...others, unheard: 1 } as Partial<ChatInput>), { model: 'm', messages }, 'and so do unknown ones')
+  t.match(body({ safe_prompt: true }, { extraFields: ['safe_prompt'] }), { safe_prompt: true })
+  t.match(body({ max_tokens: 5 }), { max_tokens: 5 })
+  t.match(body({ max_tokens: 5 }, { tokenLimitField: 'max_completion_tokens' }), { max_completion_tokens: 5, max_tokens: undefined })
+  t.match(body({ max_tokens: 5, max_completion_tokens: 7 }, { tokenLimitField: 'max_tokens' }), { max_tokens: 7 })
+  t.match(body({ stop: [], tools: [], tool_choice: 'auto', parallel_tool_calls: false, functions: [], function_call: 'auto' }), {
+    stop: undefined, tools: undefined, tool_choice: undefined, parallel_tool_calls: undefined, functions: undefined, function_call: undefined
+  }, 'what means nothing is left out')
+  t.match(body({ tools: [{ function: { name: 'f' } }], tool_choice: 'required' }), {
+    tools: [{ type: 'function', function: { name: 'f' } }], tool_choice: 'required'
+  })
+  t.match(refusal(() => body({ tools: [{ type: 'custom', custom: { name: 'x' } }] }, { customTools: false })), { status: 400, param: 'tools[0].type' })
+  t.match(body({ reasoning_effort: 'low' }, { reasoningEffort: 'object' }), { reasoning: { effort: 'low' } })
+  t.match(body({ user: 'u', seed: 1 }, { omit: ['seed'] }), { user: 'u', seed: undefined })
+  t.same(body({}, {}, true)['stream_options'], { include_usage: true }, 'usage is always requested')
+  t.same(body({}, { obfuscation: true }, true)['stream_options'], { include_usage: true, include_obfuscation: false })
+  t.equal(body({}, { streamUsage: false }, true)['stream_options'], undefined)
+})

@@ -1,0 +1,22 @@
+import t from 'tap'
+import { chatCompletions } from '../../../lib/providers/chat-completions/index.ts'
+import { GatewayError } from '../../../lib/core/errors.ts'
+import { streamOf } from '../../support/adapters.ts'
+import { readEvents } from '../../support/read-events.ts'
+import { ask, streamed, text } from '../../support/chat-completions.ts'
+
+t.test('a stream that stops before its finish reason is an error, with or without [DONE]', async t => {
+  const chunk = { id: '1', choices: [{ index: 0, delta: { content: 'half' }, finish_reason: null }] }
+  for (const end of ['', 'data: [DONE]\n\n', 'data: {"id":"1","choi']) {
+    const bytes = Buffer.from(`data: ${JSON.stringify(chunk)}\n\n${end}`)
+    t.throws(() => readEvents([bytes], streamOf(chatCompletions, ask())), GatewayError, JSON.stringify(end))
+  }
+  const done = Buffer.from(`data: ${JSON.stringify(chunk)}\n\ndata: [DONE] \n\n`)
+  t.match(readEvents([done], streamOf(chatCompletions, ask({}, { lenientFinish: true }))).at(-1), { type: 'choice-end' })
+})
+
+t.test('a chunk under a name of its own is a chunk; other names are passed over', async t => {
+  t.same(streamed(`event: completion.chunk\n${text}`), streamed(text))
+  t.same(streamed(`event: ping\ndata: {"type":"ping"}\n\nevent: note\ndata: words\n\n${text}`), streamed(text))
+  t.throws(() => streamed('event: chunk\ndata: {"error":{"message":"no","code":503}}\n\n'), { code: 'upstream_overloaded' })
+})

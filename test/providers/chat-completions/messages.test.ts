@@ -1,0 +1,28 @@
+import t from 'tap'
+import type { UserMessage } from '../../../schemas/messages.ts'
+import { body, refusal, streamed, text } from '../../support/chat-completions.ts'
+
+t.test('history is sent without what other providers put into it', async t => {
+  const history = [
+    { role: 'assistant' as const, content: null, refusal: null, reasoning_content: 'hm', thinking_blocks: [{}], tool_calls: [{ id: 'a', function: { name: 'f', arguments: '{}' } }] },
+    { role: 'tool' as const, content: 'ok', tool_call_id: 'a' }
+  ]
+  t.same(body({ messages: history })['messages'], [
+    { role: 'assistant', content: null, tool_calls: [{ id: 'a', type: 'function', function: { name: 'f', arguments: '{}' } }] },
+    { role: 'tool', content: 'ok', tool_call_id: 'a' }
+  ])
+  t.match(body({ messages: history }, { keepInHistory: ['reasoning_content'] })['messages'], [{ reasoning_content: 'hm' }])
+  const image = (url: string): UserMessage => ({ role: 'user', content: [{ type: 'image_url', image_url: { url } }] })
+  for (const url of ['file:///etc/passwd', 'ftp://x/y', '/etc/passwd', 'data:text/html;base64,AA']) {
+    t.match(refusal(() => body({ messages: [image(url)] })), { status: 400, param: 'messages[0].content[0].image_url.url' }, url)
+  }
+  t.ok(body({ messages: [image('https://example.com/a.png'), image('data:image/png;base64,AA')] }))
+})
+
+t.test('messages that hold nothing are passed over, and a quoted end is an end', async t => {
+  const expected = streamed(text)
+  for (const nothing of ['null', '42', '[]', '""', '', '"ping"', 'true']) {
+    t.same(streamed(`data: ${nothing}\n\n${text}data: ${nothing}\n\n`), expected, nothing)
+  }
+  t.same(streamed(`${text}data: "[DONE]"\n\ndata: {"error":"late"}\n\n`), expected)
+})

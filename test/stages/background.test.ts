@@ -1,0 +1,60 @@
+import t from 'tap'
+import { EarlyReply } from '../../lib/core/early-reply.ts'
+import { GatewayError } from '../../lib/core/errors.ts'
+import { once } from '../../lib/core/stage.ts'
+import { textOf } from '../../lib/public/testing.ts'
+import { background } from '../../lib/stages/background.ts'
+import { responsesCall } from '../support/responses.ts'
+import { collect, route } from '../support/stages.ts'
+import type { BackgroundWork } from '../../lib/deferred/background-runs.ts'
+import type { RoutedChatCall } from '../../lib/chat/input.ts'
+import type { Services } from '../../lib/services.ts'
+
+const begun: BackgroundWork[] = []
+const services = {
+  backgroundRuns: {
+    begin: async (work: BackgroundWork) => { begun.push(work) },
+    stream: async function * () { yield 'event: response.created\n\n' }
+  }
+} as unknown as Services // no more of them is used before the work runs
+
+function call (parts: Parameters<typeof responsesCall>[0]): RoutedChatCall {
+  const input = responsesCall(parts)
+  return { ...input, routes: [route], context: { ...input.context, kept: (response: unknown) => ({ response, input: [], itemIds: [] }) } }
+}
+
+const answer = async (): Promise<never> => { throw new Error('answered at once') }
+
+async function ended (given: RoutedChatCall): Promise<EarlyReply> {
+  const thrown: unknown = await collect(background(services, answer)(once(given))).catch((error: unknown) => error)
+  if (!(thrown instanceof EarlyReply)) throw new Error('the call went on')
+  return thrown
+}
+
+t.test('a call whose answer is awaited goes on', async t => {
+  const now = call({})
+  t.same(await collect(background(services, answer)(once(now))), [now])
+  const without = call({ background: true })
+  t.same(await collect(background({} as Services, answer)(once(without))), [without], 'and one where nothing runs in the background')
+  t.same(begun, [])
+})
+
+t.test('the caller gets the response as it is queued, and its failure is in it', async t => {
+  const given = call({ background: true })
+  const { reply } = await ended(given)
+  const queued = JSON.parse(await textOf(reply)) as { id: string, status: string }
+  t.match(queued, { status: 'queued', background: true, model: route.modelId, output: [] })
+  t.equal(given.record.deferred, true)
+  const [work] = begun.splice(0)
+  t.match(work?.given, { keyId: 'key', response: { id: queued.id } })
+  t.same(work?.firstFrames, [])
+  t.match(work?.failed(new GatewayError('upstream_timeout')), { id: queued.id, status: 'failed', error: { message: 'The provider did not answer in time.' } })
+})
+
+t.test('a stream begins with the events that queue it', async t => {
+  const { reply } = await ended(call({ background: true, stream: true }))
+  t.match(reply.headers, { 'content-type': /event-stream/ })
+  t.equal(await textOf(reply), 'event: response.created\n\n')
+  const [work] = begun.splice(0)
+  t.match(work?.firstFrames, [/^event: response\.created\n/, /^event: response\.queued\n/])
+})

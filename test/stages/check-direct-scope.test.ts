@@ -1,0 +1,37 @@
+import t from 'tap'
+import { once } from '../../lib/core/stage.ts'
+import { checkDirectScope } from '../../lib/stages/check-direct-scope.ts'
+import { provider } from '../support/settings.ts'
+import { collect, route, routedCall } from '../support/stages.ts'
+import type { ChatInput } from '../../lib/chat/input.ts'
+import type { ApiKey } from '../../lib/core/key.ts'
+import type { Provider } from '../../lib/providers/provider.ts'
+
+const shared = 'messages'
+const other = provider('one')
+const speaking: Provider = { ...other, adapters: { chat: { direct: shared } as never } } // no more of it is read
+
+async function check (given: Provider, names: { readonly models?: readonly string[], readonly toolServers?: boolean }, key: Partial<ApiKey> = {}): Promise<boolean> {
+  const call = routedCall<ChatInput>({ model: 'one/m', messages: [] }, { key: { id: 'k', name: 'k', ...key }, routes: [route] })
+  const { models = [], toolServers = false } = names
+  const stage = checkDirectScope({ providers: new Map([['one', given]]) }, { shared, directScope: () => ({ models, toolServers }) })
+  const [out] = await collect(stage(once(call)))
+  return out === call
+}
+
+t.test('other models that a request in the caller\'s words names must be among those of the key', async t => {
+  t.ok(await check(speaking, { models: ['b'] }))
+  t.ok(await check(speaking, { models: ['b'] }, { models: ['one/*'] }))
+  await t.rejects(check(speaking, { models: ['a', 'b'] }, { models: ['one/a'] }), { code: 'insufficient_permissions', param: 'model', message: /`b`/ })
+})
+
+t.test('tool servers that the provider is to call need a key that may name any', async t => {
+  t.ok(await check(speaking, { toolServers: true }))
+  await t.rejects(check(speaking, { toolServers: true }, { mcpServers: [] }), { code: 'insufficient_permissions', param: 'mcp_servers' })
+})
+
+t.test('a provider that gets a translation brings in neither, and a dialect may have nothing to check', async t => {
+  t.ok(await check(other, { models: ['b'], toolServers: true }, { models: [], mcpServers: [] }))
+  const call = routedCall<ChatInput>({ model: 'one/m', messages: [] })
+  t.equal((await collect(checkDirectScope({ providers: new Map() }, {})(once(call))))[0], call)
+})
