@@ -20,6 +20,7 @@ const elsewhere: Reasons = {
   'deferred/detached-call': ['deferred/answer-task', 'runs the tasks that are tested there'],
   'deferred/fetch-completion': ['pipelines/deferred', 'needs a provider that defers, a store and two processes'],
   'dialects/chat-completions/index': ['pipelines/chat', 'names the parts of the dialect'],
+  'dialects/messages/direct-frames': ['dialects/messages/direct', 'prints what that test reads'],
   'dialects/messages/index': ['pipelines/messages', 'names the parts of the dialect'],
   'dialects/responses/index': ['pipelines/responses', 'names the parts of the dialect'],
   'embeddings/count-tokens': ['embeddings/measure-tokens', 'counts what could not be measured: one rule in two files'],
@@ -64,11 +65,10 @@ const together: Readonly<Record<string, string>> = {
   'providers/anthropic': 'an adapter, from recorded responses',
   'providers/chat-completions': 'an adapter, from recorded responses',
   'providers/fold': 'streams of every adapter fold to their complete answers',
-  'providers/folders': 'the names and the order of files of every adapter',
   'providers/google': 'an adapter, from recorded responses',
   'providers/work': 'the work of every adapter grows no faster than its input',
   'providers/xai': 'an adapter, from recorded responses',
-  'routing/promise': 'a call is answered when any of its models can',
+  'routing/promise': 'a call succeeds when any of its models can',
   'upstream/accepted': 'what a provider has accepted is not sent again'
 }
 

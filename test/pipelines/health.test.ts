@@ -9,7 +9,7 @@ const call = routedCall({})
 const withKey = routedCall({}, { headers: { authorization: 'Bearer good' } })
 const shown = ({ status, body }: Reply): readonly [number, unknown] => [status, typeof body === 'string' ? JSON.parse(body) : body]
 
-t.test('/health tells holders of a key which parts do not work, and everyone where it is public', async t => {
+t.test('/health lists the parts that do not work, for callers with a key or for all where it is public', async t => {
   const parts: string[] = []
   const report = health({ settings: settings(), keys }, { ready: () => true, degraded: () => parts })
   t.strictSame(shown(await report(withKey)), [200, { status: 'ok' }])

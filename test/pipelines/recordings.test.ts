@@ -5,7 +5,7 @@ import { partsOf, wavOf } from '../support/forms.ts'
 import { keptUploads } from '../support/uploads.ts'
 import { providerSettings, settings } from '../support/settings.ts'
 import { until } from '../support/until.ts'
-import { transcriptions, translations, sound, wav, start, json, segment, words, verbose, logprobs, usage } from '../support/audio.ts'
+import { transcriptions, translations, wav, start, json, segment, words, verbose, logprobs, usage } from '../support/audio.ts'
 
 interface FormOptions { readonly name?: string, readonly bytes?: Uint8Array, readonly signal?: AbortSignal }
 

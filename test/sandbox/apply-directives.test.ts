@@ -1,5 +1,5 @@
 import t from 'tap'
-import { timeouts, user, send, complete, message, framesIn, readAll } from '../support/sandbox.ts'
+import { timeouts, user, send, message, framesIn, readAll } from '../support/sandbox.ts'
 
 t.test('a stream fails after the given number of words', async t => {
   const fail = async (order: string, more: object = {}) => {

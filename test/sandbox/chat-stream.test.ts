@@ -1,5 +1,5 @@
 import t from 'tap'
-import { weather, time, query, user, send, textOf, complete, message, framesIn, folded } from '../support/sandbox.ts'
+import { weather, time, query, user, send, textOf, complete, framesIn, folded } from '../support/sandbox.ts'
 import type { Completion, Chunk } from '../support/sandbox.ts'
 
 async function chunks (body: object): Promise<Chunk[]> {

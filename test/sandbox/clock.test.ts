@@ -1,6 +1,6 @@
 import t from 'tap'
 import { sandboxTransport } from '../../lib/sandbox/transport.ts'
-import { timeouts, user, send, complete, message, readAll, timers } from '../support/sandbox.ts'
+import { timeouts, user, send, readAll, timers } from '../support/sandbox.ts'
 
 t.test('words come no faster than the pace, whichever way it is set', async t => {
   // The pauses themselves, by the timeout a pause of that length runs into.

@@ -19,11 +19,13 @@ const services = {
 } as unknown as Services // no more of them is used before the work runs
 
 function call (parts: Parameters<typeof responsesCall>[0]): RoutedChatCall {
-  const input = responsesCall(parts)
-  return { ...input, routes: [route], context: { ...input.context, kept: (response: unknown) => ({ response, input: [], itemIds: [] }) } }
+  const { background: inBackground = false, ...rest } = parts
+  const input = responsesCall(rest)
+  const request = { ...input.context.request, background: inBackground }
+  return { ...input, routes: [route], context: { ...input.context, request, kept: (response: unknown) => ({ response, input: [], itemIds: [] }) } }
 }
 
-const answer = async (): Promise<never> => { throw new Error('answered at once') }
+const answer = async (): Promise<never> => { throw new Error('the answer did not wait') }
 
 async function ended (given: RoutedChatCall): Promise<EarlyReply> {
   const thrown: unknown = await collect(background(services, answer)(once(given))).catch((error: unknown) => error)

@@ -8,7 +8,7 @@ import { errorOf, streamOf } from '../../support/adapters.ts'
 import { readEvents } from '../../support/read-events.ts'
 import type { ChatInput } from '../../../lib/chat/input.ts'
 import type { Quirks } from '../../../lib/core/quirks.ts'
-import { ask, body, refusal, text } from '../../support/chat-completions.ts'
+import { ask,  } from '../../support/chat-completions.ts'
 
 /** The code that a caller reads. */
 function shownCode (error: GatewayError): unknown {

@@ -1,7 +1,7 @@
 import t from 'tap'
 import { chatCompletions } from '../../../lib/providers/chat-completions/index.ts'
 import { readResponse } from '../../support/adapters.ts'
-import { ask, streamed, text } from '../../support/chat-completions.ts'
+import { ask, streamed,  } from '../../support/chat-completions.ts'
 
 t.test('choices are numbered as requested, whatever the server calls them', async t => {
   const choice = (index: unknown): string => JSON.stringify({ id: '1', choices: [{ index, delta: { content: String(index) }, finish_reason: 'stop' }] })

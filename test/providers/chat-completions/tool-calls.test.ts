@@ -2,7 +2,7 @@ import t from 'tap'
 import { chatCompletions } from '../../../lib/providers/chat-completions/index.ts'
 import { readResponse } from '../../support/adapters.ts'
 import type { ChatInput } from '../../../lib/chat/input.ts'
-import { ask, text } from '../../support/chat-completions.ts'
+import { ask,  } from '../../support/chat-completions.ts'
 
 t.test('a deprecated call goes to callers with tools as a tool call', async t => {
   const answer = { choices: [{ message: { content: null, function_call: { name: 'f', arguments: '{}' } }, finish_reason: 'function_call' }] }

@@ -1,7 +1,7 @@
 import t from 'tap'
 import { chatCompletions } from '../../../lib/providers/chat-completions/index.ts'
 import { readResponse } from '../../support/adapters.ts'
-import { ask, text } from '../../support/chat-completions.ts'
+import { ask,  } from '../../support/chat-completions.ts'
 
 t.test('usage that contradicts itself is at least its sum, and numbers may come as text', async t => {
   const usage = (given: object): unknown => readResponse(chatCompletions, { choices: [{ message: { content: 'a' } }], usage: given }, ask()).at(-1)
