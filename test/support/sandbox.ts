@@ -72,7 +72,7 @@ export async function complete (body: object): Promise<Completion> {
   return JSON.parse(await textOf(await send(body)))
 }
 
-/** The only message of a complete answer. */
+/** Returns the only message of a complete answer. */
 export async function message (body: object): Promise<Message> {
   const { choices: [choice] } = await complete(body)
   if (choice === undefined) throw new Error('The answer has no choice.')
@@ -83,7 +83,7 @@ export function framesIn (text: string): string[] {
   return text.split('\n\n').filter(frame => frame !== '').map(frame => frame.replace(/^data: /, ''))
 }
 
-/** An independent fold, after the rules of the dialect. */
+/** Folds chunks after the rules of the dialect, by code of its own. */
 export function folded (list: Chunk[]): Completion {
   const choices: Choice[] = []
   let usage: Usage | null = null

@@ -1,10 +1,11 @@
 import t from 'tap'
+import { Approvals } from '../../../lib/dialects/responses/approvals.ts'
 import { readItems } from '../../../lib/dialects/responses/items.ts'
 import { sealReasoning } from '../../../lib/dialects/responses/reasoning-state.ts'
 import { SentNames } from '../../../lib/dialects/responses/sent-names.ts'
 import type { InputItem } from '../../../schemas/response-items.ts'
 
-const read = (items: readonly InputItem[], earlier?: readonly InputItem[]): unknown => readItems(items, new SentNames(), earlier).messages
+const read = (items: readonly InputItem[], earlier?: readonly InputItem[]): unknown => readItems(items, new SentNames(), new Approvals([]), earlier).messages
 const call = (id: string): InputItem => ({ type: 'function_call', call_id: id, name: 'look', arguments: '{}' })
 const output = (id: string, text: string): InputItem => ({ type: 'function_call_output', call_id: id, output: text })
 const said = (text: string): InputItem => ({ type: 'message', role: 'assistant', content: text })

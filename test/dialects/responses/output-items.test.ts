@@ -1,11 +1,12 @@
 import t from 'tap'
+import { Approvals } from '../../../lib/dialects/responses/approvals.ts'
 import { OutputItems } from '../../../lib/dialects/responses/output-items.ts'
 import { SentNames } from '../../../lib/dialects/responses/sent-names.ts'
 import type { ChatEvent } from '../../../lib/core/events.ts'
 
 function items (events: readonly ChatEvent[], names = new SentNames()): { readonly done: readonly unknown[], readonly types: readonly string[], readonly end: unknown } {
   const types: string[] = []
-  const all = new OutputItems({ event: ({ type }: { readonly type: string }) => { types.push(type) }, text: () => { types.push('text') } }, { names, model: 'one/m', logprobs: false })
+  const all = new OutputItems({ event: ({ type }: { readonly type: string }) => { types.push(type) }, text: () => { types.push('text') } }, { names, approvals: new Approvals([]), listed: new Set(), model: 'one/m', logprobs: false })
   for (const event of events) all.add(event)
   const end = all.end()
   return { done: all.done, types, end }

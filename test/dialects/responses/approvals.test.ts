@@ -1,0 +1,28 @@
+import t from 'tap'
+import { Approvals } from '../../../lib/dialects/responses/approvals.ts'
+import type { McpTool } from '../../../schemas/responses.ts'
+
+const server = (require_approval: McpTool['require_approval'], server_url = 'https://a.example/mcp'): McpTool => ({ type: 'mcp', server_label: 'mine', server_url, require_approval })
+const needed = (rule: McpTool['require_approval']): boolean => new Approvals([server(rule)]).isNeeded('mine', 'echo')
+
+t.test('a call waits unless its server needs no consent, or none for this tool', async t => {
+  t.ok(needed('always'))
+  t.notOk(needed('never'))
+  t.notOk(needed({ never: { tool_names: ['echo'] } }))
+  t.ok(needed({ never: { tool_names: ['other'] } }))
+  t.ok(needed({ never: { tool_names: ['echo'] }, always: { tool_names: ['echo'] } }), 'the stricter rule counts')
+  t.ok(needed({ never: { read_only: true, tool_names: ['echo'] } }), 'what servers say of themselves does not')
+  t.notOk(new Approvals([]).isNeeded('configured', 'echo'), 'servers of the operator need none')
+})
+
+t.test('consent is to one call, at the server as it was declared', async t => {
+  const approvals = new Approvals([server('always')])
+  const id = approvals.idFor('mine', 'echo', '{"x":1}')
+  t.match(id, /^mcpr_[0-9a-f]{32}$/)
+  t.not(id, approvals.idFor('mine', 'echo', '{"x":1}'))
+  t.ok(approvals.isFor(id, 'mine', 'echo', '{"x":1}'))
+  t.notOk(approvals.isFor(id, 'mine', 'echo', '{"x":2}'))
+  t.notOk(approvals.isFor(id, 'mine', 'other', '{"x":1}'))
+  t.notOk(new Approvals([server('always', 'https://b.example/mcp')]).isFor(id, 'mine', 'echo', '{"x":1}'))
+  t.notOk(new Approvals([]).isFor(id, 'mine', 'echo', '{"x":1}'))
+})
