@@ -2,8 +2,8 @@ import t from 'tap'
 import { Approvals } from '../../../lib/dialects/responses/approvals.ts'
 import type { McpTool } from '../../../schemas/responses.ts'
 
-const server = (require_approval: McpTool['require_approval'], server_url = 'https://a.example/mcp'): McpTool => ({ type: 'mcp', server_label: 'mine', server_url, require_approval })
-const needed = (rule: McpTool['require_approval']): boolean => new Approvals([server(rule)]).isNeeded('mine', 'echo')
+const server = (require_approval: NonNullable<McpTool['require_approval']>, server_url = 'https://a.example/mcp'): McpTool => ({ type: 'mcp', server_label: 'mine', server_url, require_approval })
+const needed = (rule: NonNullable<McpTool['require_approval']>): boolean => new Approvals([server(rule)]).isNeeded('mine', 'echo')
 
 t.test('a call waits unless its server needs no consent, or none for this tool', async t => {
   t.ok(needed('always'))
