@@ -65,6 +65,7 @@ const together: Readonly<Record<string, string>> = {
   'providers/anthropic': 'an adapter, from recorded responses',
   'providers/chat-completions': 'an adapter, from recorded responses',
   'providers/fold': 'streams of every adapter fold to their complete answers',
+  'providers/folders': 'the names and the order of files of every adapter',
   'providers/google': 'an adapter, from recorded responses',
   'providers/work': 'the work of every adapter grows no faster than its input',
   'providers/xai': 'an adapter, from recorded responses',
