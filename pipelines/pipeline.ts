@@ -82,6 +82,17 @@ export function pipeline<A, B, C, D, E, F, G, H, I, J, K, L, M, N, O, P, Q, R> (
   h: Stage<H, I>, i: Stage<I, J>, j: Stage<J, K>, k: Stage<K, L>, l: Stage<L, M>, m: Stage<M, N>, n: Stage<N, O>,
   o: Stage<O, P>, p: Stage<P, Q>, q: Stage<Q, R>, sink: Sink<R, Reply>
 ): Handler<A>
+export function pipeline<A, B, C, D, E, F, G, H, I, J, K, L, M, N, O, P, Q, R, S> (
+  a: Stage<A, B>, b: Stage<B, C>, c: Stage<C, D>, d: Stage<D, E>, e: Stage<E, F>, f: Stage<F, G>, g: Stage<G, H>,
+  h: Stage<H, I>, i: Stage<I, J>, j: Stage<J, K>, k: Stage<K, L>, l: Stage<L, M>, m: Stage<M, N>, n: Stage<N, O>,
+  o: Stage<O, P>, p: Stage<P, Q>, q: Stage<Q, R>, r: Stage<R, S>, sink: Sink<S, Reply>
+): Handler<A>
+export function pipeline<A, B, C, D, E, F, G, H, I, J, K, L, M, N, O, P, Q, R, S, T> (
+  a: Stage<A, B>, b: Stage<B, C>, c: Stage<C, D>, d: Stage<D, E>, e: Stage<E, F>, f: Stage<F, G>, g: Stage<G, H>,
+  h: Stage<H, I>, i: Stage<I, J>, j: Stage<J, K>, k: Stage<K, L>, l: Stage<L, M>, m: Stage<M, N>, n: Stage<N, O>,
+  o: Stage<O, P>, p: Stage<P, Q>, q: Stage<Q, R>, r: Stage<R, S>,
+  s: Stage<S, T>, sink: Sink<T, Reply>
+): Handler<A>
 export function pipeline (...list: readonly unknown[]): Handler<unknown> {
   // By the signatures above, which say more than one type for all of them could.
   const stages = fuse(list.slice(0, -1) as Array<Stage<never, unknown>>)

@@ -1,5 +1,5 @@
 import type { FinishReason } from '../../core/events.ts'
-import type { MessagesStopDetails, MessagesStopReason } from '../../../schemas/messages-answer.ts'
+import type { MessagesAnswer, MessagesStopDetails, MessagesStopReason } from '../../../schemas/messages-answer.ts'
 
 /** The facts at the end of an answer. */
 export interface AnswerEnd {
@@ -11,11 +11,8 @@ export interface AnswerEnd {
   readonly callsTools: boolean
 }
 
-export interface WireEnd {
-  readonly stop_reason: MessagesStopReason
-  readonly stop_sequence: string | null
-  readonly stop_details?: MessagesStopDetails
-}
+/** The fields of a message that say how it ended. */
+export type WireEnd = Pick<MessagesAnswer, 'stop_reason' | 'stop_sequence' | 'stop_details'>
 
 /** Returns the end of an answer as this dialect words it. */
 export function wireEnd ({ reason, stopSequence, refusal, callsTools }: AnswerEnd): WireEnd {
