@@ -36,7 +36,7 @@ export const slowConnections: Scenario = {
         const { status } = await world.post('/v1/chat/completions', { model: 'sandbox/echo', messages: 'x' })
         const tookMs = performance.now() - beforeMs
         // A connection that has sent nothing may stay as long as one kept alive between two requests.
-        const closed = kind === 'nothing' || await eventually(() => sockets.size === 0, 30_000)
+        const closed = kind === 'no bytes sent' || await eventually(() => sockets.size === 0, 30_000)
         findings.push(finding(`${kind}: others are served, and it ends`, status === 200 && closed,
           `${count} connections; a call meanwhile ${tookMs.toFixed(0)} ms; ${world.rssMb()} MB`))
         for (const socket of sockets) socket.destroy()

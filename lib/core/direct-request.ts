@@ -4,8 +4,8 @@ export type SharedDialect = 'messages' | 'responses'
 /** A request in the words of its caller, for a provider that reads the same ones. */
 export interface DirectRequest {
   readonly dialect: SharedDialect
-  /** JSON, as it came but for the model and what the gateway has to limit. */
-  readonly body: string
+  /** JSON, as it came but for the model and what the gateway has to limit; a large one is printed anew while it is sent. */
+  readonly body: string | (() => AsyncIterable<Uint8Array>)
   /** Headers of the caller that the provider reads. */
   readonly headers: Readonly<Record<string, string>>
   /** The part of the caller's query that the provider reads, without the question mark; empty: none. */

@@ -3,7 +3,7 @@
 import type { ServerSettings } from '../core/settings.ts'
 
 /** Milliseconds that closing may take beyond the delay and the drain. */
-const closeGraceMs = 1200
+export const closeGraceMs = 1200
 const maxOutputMs = 1000
 
 /** Exits with 1 once a stop has taken longer than its settings allow, whatever hangs. */

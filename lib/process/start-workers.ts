@@ -15,7 +15,7 @@ const minHealthyUptimeMs = 10_000
 const initialRestartMs = 100
 const maxRestartMs = 30_000
 /** The time a worker may take to stop beyond its delay and its drain, before it is killed. */
-const stopGraceMs = 1350
+export const stopGraceMs = 1350
 
 export interface WorkerEvents {
   /** Called for each new worker. */

@@ -1,6 +1,7 @@
 /** An image request as it reaches the sandbox, from JSON or from a form. */
 
 import { bufferBody } from '../wire/buffer-body.ts'
+import { readFormBody } from './read-form-body.ts'
 import { Refusal } from './refusal.ts'
 import type { ImageFormat } from './encode-image.ts'
 import type { UpstreamRequest } from '../providers/provider.ts'
@@ -50,17 +51,16 @@ export async function readImageBody (request: UpstreamRequest): Promise<ImageBod
 }
 
 /** Files as texts of their own, so that other images give other pictures. */
-async function readFields ({ body, headers }: UpstreamRequest): Promise<Map<string, string>> {
-  const bytes = await bufferBody(body)
-  const type = headers['content-type'] ?? ''
+async function readFields (request: UpstreamRequest): Promise<Map<string, string>> {
+  const type = request.headers['content-type'] ?? ''
   try {
     const fields = new Map<string, string>()
     if (!type.startsWith('multipart/')) {
-      const json = JSON.parse(bytes.toString()) as object // written by the adapter
+      const json = JSON.parse((await bufferBody(request.body)).toString()) as object // written by the adapter
       for (const [name, value] of Object.entries(json)) fields.set(name, String(value))
       return fields
     }
-    for (const [name, value] of await new Response(bytes, { headers: { 'content-type': type } }).formData()) {
+    for (const [name, value] of await readFormBody(request)) {
       const text = typeof value === 'string' ? value : Buffer.from(await value.arrayBuffer()).toString('latin1')
       fields.set(name.replace('[]', ''), text)
     }

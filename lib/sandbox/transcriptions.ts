@@ -1,12 +1,12 @@
 /** The paths that listen: a made-up transcript that says what was sent, the same for the same file. */
 
 import { srt, vtt } from '../audio/subtitles.ts'
-import { bufferBody } from '../wire/buffer-body.ts'
 import { applyDirectives } from './apply-directives.ts'
 import { dataOf, done } from './chat-stream.ts'
 import { readDirectives } from './directives.ts'
 import { transcriptionModel } from './sandbox-models.ts'
 import { hash } from './random.ts'
+import { readFormBody } from './read-form-body.ts'
 import { Refusal } from './refusal.ts'
 import { jsonScript, type Script, type Step } from './script.ts'
 import { tokenLogprobs, tokensOf } from './tokens.ts'
@@ -56,9 +56,9 @@ async function listen (request: UpstreamRequest, options: SandboxOptions, toEngl
   return applyDirectives(script, directives, streamed)
 }
 
-async function formOf ({ body, headers }: UpstreamRequest): Promise<FormData> {
+async function formOf (request: UpstreamRequest): Promise<FormData> {
   try {
-    return await new Response(await bufferBody(body), { headers: { ...headers } }).formData()
+    return await readFormBody(request)
   } catch {
     throw new Refusal(400, 'The body is not a form.', { code: 'invalid_form' })
   }

@@ -93,7 +93,7 @@ t.test('an answer that is too long fails while it is read', async t => {
   await t.rejects(get(999), /longer than 999 bytes/)
 })
 
-t.test('an answer that would take too long to parse fails; each message of an event stream is one of its own', async t => {
+t.test('an answer that would take too long to parse fails, of an event stream each message by itself', async t => {
   const message = `[${'1,'.repeat(98)}1]`
   const port = await listen(t, ({ url }, response) => {
     response.writeHead(200, { 'content-type': url === '/stream' ? 'text/event-stream; charset=utf-8' : 'application/json' })

@@ -3,6 +3,9 @@ import { once } from 'node:events'
 import { join } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import t from 'tap'
+import { closeGraceMs } from '../../lib/process/exit.ts'
+import { stopGraceMs } from '../../lib/process/start-workers.ts'
+import { loadSettings } from '../../lib/config/read-settings.ts'
 import { plainNode } from '../support/plain-node.ts'
 import type { Test } from 'tap'
 
@@ -32,4 +35,9 @@ t.test('output that no one reads does not keep a process', async t => {
 t.test('a stop that hangs ends with 1; the clock itself keeps nothing alive', async t => {
   t.same(await once(start(t, 'exit.exitIfStopHangs({ shutdownDelayMs: 0, drainMs: 0 }); setInterval(() => {}, 1000)'), 'exit'), [1, null])
   t.same(await once(start(t, 'exit.exitIfStopHangs({ shutdownDelayMs: 60_000, drainMs: 0 })'), 'exit'), [0, null])
+})
+
+t.test('a stop with the default settings fits the ten seconds that Docker gives it, whatever hangs', async t => {
+  const { server: { shutdownDelayMs, drainMs } } = loadSettings({ env: {}, cwd: t.testdir() })
+  for (const graceMs of [closeGraceMs, stopGraceMs]) t.ok(shutdownDelayMs + drainMs + graceMs < 10_000)
 })

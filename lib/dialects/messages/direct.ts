@@ -6,6 +6,7 @@
 import { GatewayError } from '../../core/errors.ts'
 import { isObject, objectsOf } from '../../json/guards.ts'
 import { countKeys, readObjectText, replaceFields, type ObjectText } from '../../json/object-text.ts'
+import { printInTurns } from '../../json/print-in-turns.ts'
 import { isSealed } from './signature.ts'
 import type { ChatInput } from '../../chat/input.ts'
 import type { RoutedCall } from '../../core/call.ts'
@@ -18,24 +19,35 @@ import type { MessagesContext } from './input.ts'
 /** @throws GatewayError `insufficient_permissions` for what this caller may not ask this provider */
 export function directRequest (call: RoutedCall<ChatInput>, { route }: Pick<FitTarget, 'route'>, context: MessagesContext): DirectRequest {
   const { request, direct } = context
-  const text = call.bodyText?.() ?? JSON.stringify(request)
+  const isLarge = call.record.bodyBytes >= largeBodyBytes
+  const text = isLarge ? undefined : call.bodyText?.() ?? JSON.stringify(request)
   checkStoredObjects(call, request, text)
   direct.routes.add(route)
+  const values = replacedFields(call.request, route, request)
   return {
     dialect: 'messages',
-    body: bodyOf(text, call.request, route, request),
+    body: text === undefined ? () => printInTurns({ ...request, ...values }) : bodyOf(text, values, request),
     headers: sentHeaders(call),
     query: new URLSearchParams(call.query).get('beta') === 'true' ? 'beta=true' : ''
   }
 }
 
-/** Returns the caller's text with what has to be replaced. */
-function bodyOf (text: string, { max_completion_tokens: limit }: ChatInput, { model, settings = {} }: Route, request: CountTokensRequest): string {
-  const values = new Map([['model', JSON.stringify(model)]])
-  if ('max_tokens' in request && limit !== undefined && limit < (request as MessagesRequest).max_tokens) values.set('max_tokens', String(limit))
-  for (const name of settingNames) if (settings[name] !== undefined && !(name in request)) values.set(name, JSON.stringify(settings[name]))
+/** Requests from this size on are printed anew, in turns of the event loop: to look through their text takes one of 0.1 s. */
+const largeBodyBytes = 1024 * 1024
+
+/** Returns the fields that are sent in place of the caller's. */
+function replacedFields ({ max_completion_tokens: limit }: ChatInput, { model, settings = {} }: Route, request: CountTokensRequest): Record<string, unknown> {
+  const values: Record<string, unknown> = { model }
+  if ('max_tokens' in request && limit !== undefined && limit < (request as MessagesRequest).max_tokens) values['max_tokens'] = limit
+  for (const name of settingNames) if (settings[name] !== undefined && !(name in request)) values[name] = settings[name]
   const messages = withoutForeignThinking(request.messages)
-  if (messages !== request.messages) values.set('messages', JSON.stringify(messages))
+  if (messages !== request.messages) values['messages'] = messages
+  return values
+}
+
+/** Returns the caller's text with what has to be replaced. */
+function bodyOf (text: string, fields: Readonly<Record<string, unknown>>, request: CountTokensRequest): string {
+  const values = new Map(Object.entries(fields).map(([name, value]) => [name, JSON.stringify(value)] as const))
   const outline = readObjectText(text)
   // A field that comes twice would be one thing here and perhaps another at the provider.
   if (outline !== undefined && outline.keys === countKeys(request) + nullFields(outline, request)) return replaceFields(text, outline, values)
@@ -90,10 +102,10 @@ function sentHeaders ({ headers, providerKey }: RoutedCall<ChatInput>): Record<s
  * Refuses what is stored in the provider's account: all keys of the gateway share it, so each could reach what belongs
  * to another. A caller with an account of their own may do with it as they like.
  */
-function checkStoredObjects ({ key, providerKey }: RoutedCall<ChatInput>, request: CountTokensRequest, text: string): void {
+function checkStoredObjects ({ key, providerKey }: RoutedCall<ChatInput>, request: CountTokensRequest, text: string | undefined): void {
   if (providerKey !== undefined || key.providerObjects === true) return
   const { container } = request as MessagesRequest // absent from a count
-  if (container === undefined && !mayNameFiles(text) && request.thread === undefined) return
+  if (container === undefined && text !== undefined && !mayNameFiles(text) && request.thread === undefined) return
   const param = request.thread !== undefined ? 'thread' : container !== undefined ? 'container' : namesFile(request) ? 'file_id' : undefined
   if (param === undefined) return
   throw new GatewayError('insufficient_permissions', {

@@ -13,6 +13,7 @@ import { normalise } from '../../../lib/stages/normalise.ts'
 import { sseEncode } from '../../../lib/stages/sse-encode.ts'
 import { messages } from '../../../lib/dialects/messages/index.ts'
 import { readResponse, streamOf } from '../../support/adapters.ts'
+import { bufferBody } from '../../../lib/wire/buffer-body.ts'
 import { readEvents } from '../../support/read-events.ts'
 import { holds } from '../../support/property.ts'
 import { batchesOf, collect, route, routedCall } from '../../support/stages.ts'
@@ -28,8 +29,20 @@ import type { MessagesRequest } from '../../../schemas/messages-request.ts'
 function sentBody (text: string, parts: Partial<ChatInput> = {}): string {
   const request = JSON.parse(text) as MessagesRequest // as if it had been checked
   const { context, request: input } = messagesInput({ ...routedCall(request), bodyText: () => text })
-  return directRequest({ ...routedCall<ChatInput>({ ...input, ...parts }), bodyText: () => text }, { route }, context).body
+  const { body } = directRequest({ ...routedCall<ChatInput>({ ...input, ...parts }), bodyText: () => text }, { route }, context)
+  if (typeof body !== 'string') throw new TypeError('a small request is a text')
+  return body
 }
+
+t.test('a large request is printed anew while it is sent, with all of its fields', async t => {
+  const request = { x_new: { a: 1 }, model: 'mine', max_tokens: 5, messages: [{ role: 'user', content: 'x'.repeat(2_000_000) }] } as unknown as MessagesRequest
+  const { context, request: input } = messagesInput(routedCall(request))
+  const call = routedCall<ChatInput>(input)
+  call.record.bodyBytes = 2_000_000
+  const { body } = directRequest(call, { route }, context)
+  t.type(body, 'function')
+  t.same(JSON.parse((await bufferBody(body)).toString()), { ...request, model: route.model })
+})
 
 t.test('unknown fields, blocks and tools that stand anywhere in a request reach a provider of this dialect', async t => {
   const unknown = fc.dictionary(fc.string({ minLength: 1 }).map(name => `x_${name}`), fc.jsonValue(), { maxKeys: 3 })
