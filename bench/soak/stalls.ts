@@ -242,6 +242,7 @@ async function warmUp (world: World): Promise<void> {
   for (let round = 0; round < 30; round++) {
     for (const [path, start] of seeds) await world.post(path, `{${start}}`)
     for (const model of models) await world.post(chatPath, { model, messages: 'x' })
+    for (const model of ['openai/whisper-1', 'sandbox/listener']) await world.postForm('/v1/audio/transcriptions', form({ model }, ['file', 'a.wav', wav.subarray(0, 1000)]))
   }
 }
 
