@@ -1,6 +1,6 @@
 /**
- * The complete gateway: services, pipelines and the HTTP edge put together. The one place that knows
- * everything, and the entry of the package:
+ * Puts services, pipelines and the HTTP edge together. The one place that knows everything, and the entry of the
+ * package:
  *
  * ```ts
  * const gateway = await createGateway(settings, { keys, log })

@@ -1,5 +1,5 @@
 /**
- * The deprecated `functions` and `function_call`, for providers that know tools only: the request
+ * Translates the deprecated `functions` and `function_call` for providers that know tools only: the request
  * is put into tools, the answer back into a `function_call`.
  */
 

@@ -1,5 +1,5 @@
 /**
- * One spelling out of the three a caller may choose tools in: OpenAI's own, Anthropic's
+ * Makes one spelling of the three in which a caller may choose tools: OpenAI's own, Anthropic's
  * (`{ type: 'any', disable_parallel_tool_use: true }`) and a tool server's (`{ server_label, name }`).
  */
 

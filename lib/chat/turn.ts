@@ -1,4 +1,4 @@
-/** One turn of a model: its events as the message the next turn has to begin with. */
+/** Makes of the events of one turn the message that the next turn has to begin with. */
 
 import { objectOf } from '../json/guards.ts'
 import type { AssistantMessage, ToolCall } from '../../schemas/messages.ts'

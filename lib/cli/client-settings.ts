@@ -1,4 +1,4 @@
-/** The settings by which programs of others use this gateway. None holds a key: all read it from the environment. */
+/** Writes the settings by which other programs use this gateway. None holds a key: all read it from the environment. */
 
 import { homedir } from 'node:os'
 import { join } from 'node:path'

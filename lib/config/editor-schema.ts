@@ -1,4 +1,4 @@
-/** The schema of `headgate.yaml` for editors, which complete and check while one types. */
+/** Makes the schema of `headgate.yaml` for editors, which complete and check as you type. */
 
 import { isObject } from '../json/guards.ts'
 import { Config } from '../../schemas/config.ts'

@@ -1,4 +1,4 @@
-/** The reference page of the configuration, made from its schema: every entry with type, default and description. */
+/** Prints the reference page of the configuration from its schema: every entry with type, default and description. */
 
 import { Config } from '../../schemas/config.ts'
 import { isObject, objectOf, nonEmptyText, type JsonObject } from '../json/guards.ts'

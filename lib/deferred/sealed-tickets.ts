@@ -1,5 +1,5 @@
 /**
- * The id of a deferred completion: everything that is needed to fetch it, sealed with a secret of
+ * Makes and opens the id of a deferred completion: everything that is needed to fetch it, sealed with a secret of
  * the store, so that every process with the same store can serve it and no one else can read or
  * forge one.
  */

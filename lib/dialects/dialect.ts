@@ -1,5 +1,5 @@
 /**
- * A dialect: how callers speak to the gateway. Its request becomes a `ChatInput`, and its answer is made of the
+ * Describes how callers speak to the gateway. The request of a dialect becomes a `ChatInput`, and its answer is made of the
  * events that every provider's answer becomes; all stages in between are the same (`pipelines/conversation`).
  *
  * To add one, see *Where to add what* in `lib/README.md`.

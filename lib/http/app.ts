@@ -1,5 +1,5 @@
 /**
- * The Koa edge: requests become calls, and replies become answers.
+ * Makes calls of requests, and answers of replies: the edge, on Koa.
  *
  * Knows the endpoints it is given and nothing behind them. Koa does not write the answers
  * (`ctx.respond = false`): handing it a stream costs 50 % more per event, and it would

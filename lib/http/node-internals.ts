@@ -1,5 +1,5 @@
 /**
- * Every use of Node and Koa beyond their documented behaviour, in one place.
+ * Uses Node and Koa beyond their documented behaviour: every such use is in this file.
  *
  * Each says why it is worth it. `test/http/node-internals.test.ts` fails for each when a new version
  * of Node or Koa works differently; what to do without it stands there too.

@@ -1,5 +1,5 @@
 /**
- * The text of a JSON object taken apart without parsing its values, so that some of its fields can be replaced while all
+ * Takes the text of a JSON object apart without parsing its values, so that some of its fields can be replaced while all
  * else stays as it was written: the order of keys, `1.0`, spaces, unknown fields.
  */
 

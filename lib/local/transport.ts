@@ -1,5 +1,5 @@
 /**
- * A provider inside the process that reads documents and speaks with the programs of this machine.
+ * Reads documents and speaks with the programs of this machine, as a provider inside the process.
  * It answers in the dialects of Mistral's OCR and of OpenAI's speech, so calls to it pass the same
  * stages as any other.
  */

@@ -1,4 +1,4 @@
-/** The turns of one call whose tools the gateway runs: the model answers, its calls are run, it answers again. */
+/** Runs the turns of a call whose tools the gateway runs: the model answers, its calls are run, it answers again. */
 
 import { startDeadline } from '../async/start-deadline.ts'
 import { once, type Stage } from '../core/stage.ts'

@@ -1,4 +1,4 @@
-/** The requests of a tool loop: the caller's with the tools of its servers, and with the results of each turn. */
+/** Makes the requests of a tool loop: the caller's with the tools of its servers, and with the results of each turn. */
 
 import { namedToolChoice, relaxedChoice } from '../chat/tool-choice.ts'
 import type { ChatInput } from '../chat/input.ts'

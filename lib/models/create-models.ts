@@ -1,5 +1,5 @@
 /**
- * The models service: answers from an index that is built anew whenever what is known changes,
+ * Creates the models service, which answers from an index that is built anew whenever what is known changes,
  * which is at start-up and when a provider's own list has been read.
  */
 

@@ -1,5 +1,5 @@
 /**
- * Every model Headgate knows, each under the provider that serves it.
+ * Gathers every model Headgate knows, each under the provider that serves it.
  *
  * Later sources win over earlier ones: the provider's own list, the catalogue, the models a provider
  * brings along, the configuration. A snapshot (`gpt-4o-2024-08-06`) inherits what is known of its

@@ -1,4 +1,4 @@
-/** A blended price, so that models can be compared. */
+/** Blends prices, so that models can be compared. */
 
 import type { ModelEntry } from '../core/model.ts'
 

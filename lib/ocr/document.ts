@@ -1,5 +1,5 @@
 /**
- * The document of an OCR request: an address for the provider to fetch, or bytes.
+ * Reads the document of an OCR request: an address for the provider to fetch, or bytes.
  *
  * The type of bytes is recognised by their beginning; the media type a caller wrote beside them may say
  * anything. They are decoded in place: there is no second copy.

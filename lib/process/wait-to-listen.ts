@@ -1,5 +1,5 @@
 /**
- * A worker asks its primary before it listens: the primary frees the port, if it answers there itself, and says which one
+ * Has a worker ask its primary before it listens: the primary frees the port, if it answers there itself, and says which one
  * the gateway has had from the start (`server.port: 0` would give another one).
  */
 

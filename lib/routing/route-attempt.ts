@@ -1,6 +1,6 @@
 /**
- * One request to a route in flight. What becomes of it is noted here: in what is known of the route, and in the
- * record of the call.
+ * Follows one request to a route, and notes what becomes of it: in what is known of the route, and in the record of
+ * the call.
  */
 
 import { callerError } from '../providers/provider-failure.ts'

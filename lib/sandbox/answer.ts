@@ -1,5 +1,5 @@
 /**
- * One answer of the sandbox, token by token, before it is written as a stream or complete. Both
+ * Makes one answer of the sandbox, token by token, before it is written as a stream or complete. Both
  * are written from this, so they say the same.
  */
 

@@ -1,4 +1,4 @@
-/** An answer as one `chat.completion` object. */
+/** Prints an answer as one `chat.completion` object. */
 
 import { countCompletion, type AnswerCall, type AnswerChoice, type ChatAnswer } from './answer.ts'
 import { tokenLogprobs, type TokenLogprobs } from './tokens.ts'

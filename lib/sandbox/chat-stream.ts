@@ -1,5 +1,5 @@
 /**
- * An answer as a stream of `chat.completion.chunk` objects: one token a chunk, the choices in
+ * Prints an answer as a stream of `chat.completion.chunk` objects: one token a chunk, the choices in
  * turns, at the pace that was requested.
  */
 

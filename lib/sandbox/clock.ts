@@ -1,5 +1,5 @@
 /**
- * The only timers of the sandbox: one pause at a time, for one answer.
+ * Paces an answer of the sandbox, one pause at a time: its only timers.
  *
  * A pause listens to the signal only while it lasts, so an answer that is dropped without being
  * read leaves neither a timer nor a listener behind.

@@ -1,4 +1,4 @@
-/** The image paths: real image files of the size that was requested, painted out of the prompt. */
+/** Answers the image paths, with real image files of the size that was requested, painted out of the prompt. */
 
 import { applyDirectives } from './apply-directives.ts'
 import { readDirectives, withoutDirectives } from './directives.ts'

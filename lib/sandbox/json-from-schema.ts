@@ -1,5 +1,5 @@
 /**
- * A value that validates against a JSON schema, always the same one for the same schema.
+ * Makes a value that validates against a JSON schema, always the same one for the same schema.
  *
  * Knows types, `enum`, `const`, `default`, ranges, lengths, `pattern`, `format`, objects, arrays,
  * `$ref` inside the document, `allOf`, and takes the first branch of `anyOf` and `oneOf`. Rules

@@ -1,4 +1,4 @@
-/** A number within the limits of a schema. */
+/** Makes a number between the bounds of a schema. */
 
 import { numberOf } from '../json/guards.ts'
 import type { Schema } from './schema.ts'

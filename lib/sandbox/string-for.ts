@@ -1,4 +1,4 @@
-/** A string of the pattern, format and length a schema asks for. */
+/** Makes a string of the pattern, format and length a schema asks for. */
 
 import { numberOf } from '../json/guards.ts'
 import type { Schema } from './schema.ts'

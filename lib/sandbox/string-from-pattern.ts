@@ -1,5 +1,5 @@
 /**
- * A short string that matches a regular expression, for the expressions people put into schemas:
+ * Makes a short string that matches a regular expression, for the expressions people put into schemas:
  * literals, classes, groups, alternatives and quantifiers.
  */
 

@@ -1,4 +1,4 @@
-/** The paths that listen: a made-up transcript that says what was sent, the same for the same file. */
+/** Answers the paths that listen, with a made-up transcript that says what was sent: the same for the same file. */
 
 import { srt, vtt } from '../audio/subtitles.ts'
 import { applyDirectives } from './apply-directives.ts'

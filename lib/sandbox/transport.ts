@@ -1,6 +1,6 @@
 /**
- * A provider inside the process: answers like one that speaks the chat-completions dialect, and
- * never touches the network.
+ * Answers inside the process like a provider that speaks the chat-completions dialect, and never touches
+ * the network.
  *
  * It is a transport and nothing more, so a call to it passes the same stages and the same adapter
  * as a call to any other provider, and its answers arrive as bytes that have to be read.

@@ -1,5 +1,5 @@
 /**
- * The file of the store, as seen from outside of SQLite.
+ * Looks after the file of the store, from outside of SQLite.
  *
  * Nothing here opens a file that exists. On POSIX systems closing any descriptor of a file drops all
  * locks that the process has on it, those of SQLite included: another program that opens and closes

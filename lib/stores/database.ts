@@ -1,5 +1,5 @@
 /**
- * The embedded store: SQLite in one file of the data directory, opened through Kysely.
+ * Opens the embedded store: SQLite in one file of the data directory, through Kysely.
  *
  * Several processes may have it open at once: readers never wait, writers wait for each other.
  * Times are Unix milliseconds. Values bound here are strings, finite numbers, `null` and bytes

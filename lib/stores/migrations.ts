@@ -1,5 +1,5 @@
 /**
- * The schema of the store, as the numbered steps that produce it.
+ * Builds the schema of the store, in numbered steps.
  *
  * Forward only: a released step is never changed, a later one corrects it. But for `without rowid`
  * the SQL keeps to what PostgreSQL accepts as well.

@@ -1,5 +1,5 @@
 /**
- * One request to one provider, up to the point where its response is real: the head, and for
+ * Makes one request to one provider, up to the point where its response is real: the head, and for
  * streams the first output a caller could see. Until then a failure can become another attempt or a
  * proper status.
  */

@@ -1,5 +1,5 @@
 /**
- * The only HTTP client to providers.
+ * Sends requests to providers: the only HTTP client that does.
  *
  * undici's client, driven through `dispatch`: the body is read by events and handed
  * on with back-pressure, which costs about four fifths of `request` and a sixth of `fetch`.

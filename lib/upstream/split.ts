@@ -1,5 +1,5 @@
 /**
- * One call in several upstream requests, for providers that take only so much in one
+ * Sends one call as several upstream requests, for providers that take only so much in one
  * (`Adapter.split`): a few at a time, read as one answer (`Adapter.join`).
  *
  * What the parts give comes out in the order it arrives, as soon as it can; a part is not read on

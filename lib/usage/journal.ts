@@ -1,5 +1,5 @@
 /**
- * A file of usage rows that are not in the database yet, one line of JSON each. What is in it
+ * Keeps the usage rows that are not in the database yet in a file, one line of JSON each. What is in it
  * survives `kill -9` and running out of memory: `importJournals` reads it at the next start.
  *
  * All lines of one turn of the event loop are appended with one write. Nothing is synced to the

@@ -1,5 +1,5 @@
 /**
- * The usage ledger: a row for each call, written to the database in batches in the background.
+ * Writes the usage ledger, a row for each call, to the database in batches in the background.
  *
  * Until a row is in the database it is in the journal as well, from before the last byte of the
  * answer left: what a caller has an answer to is stored, even if this process is killed. The

@@ -1,4 +1,4 @@
-/** A call as a row of the usage ledger. */
+/** Makes a row of the usage ledger of a call. */
 
 import { rowId } from '../text/ids.ts'
 import { steadyNow } from '../async/steady-clock.ts'

@@ -1,5 +1,5 @@
 /**
- * The fields of a multipart form as the values a schema describes: a form knows only texts and
+ * Makes of the fields of a multipart form the values a schema describes: a form knows only texts and
  * files, so numbers, booleans and lists are read out of texts here.
  */
 

@@ -1,6 +1,5 @@
 /**
- * An OpenAPI 3.1 document made of the schemas that check the calls, so that the two cannot
- * disagree.
+ * Makes an OpenAPI 3.1 document of the schemas that check the calls, so that the two cannot disagree.
  *
  * @see https://spec.openapis.org/oas/v3.1.1
  */

@@ -1,5 +1,5 @@
 /**
- * The one mapping from events to the wire: `chat.completion.chunk` objects.
+ * Maps events to the wire, to `chat.completion.chunk` objects: the only mapping there is.
  *
  * Streams print these objects and complete answers are folded from them, so the two cannot disagree.
  */

@@ -1,6 +1,6 @@
 /**
- * One conversation out of `messages`, `input`, `instructions`, `system`, `system_instruction`,
- * and one spelling out of each pair of aliases and of each way to choose tools.
+ * Makes one conversation of `messages`, `input`, `instructions`, `system`, `system_instruction`,
+ * and one spelling of each pair of aliases and of each way to choose tools.
  *
  * `instructions` replaces every other system prompt. Without it `system` goes first, then every
  * system and developer message stays where it is: none is lost. `system_instruction` is read

@@ -1,5 +1,5 @@
 /**
- * The messages of a request as chat messages: system prompts keep their places, results of tools come directly
+ * Makes chat messages of the messages of a request: system prompts keep their places, results of tools come directly
  * behind the calls, pictures in results behind all of them, since most providers take only text in a result.
  */
 

@@ -1,4 +1,4 @@
-/** A request of the Messages API as the conversation that all stages and adapters work on. */
+/** Makes a request of the Messages API the conversation that all stages and adapters work on. */
 
 import { createHash } from 'node:crypto'
 import { extend, type ValidCall } from '../../core/call.ts'

@@ -1,4 +1,4 @@
-/** The models of the gateway as Anthropic's models API lists them. */
+/** Lists the models of the gateway as Anthropic's models API does. */
 
 import type { Model } from '../../../schemas/models.ts'
 import type { MessagesModel, MessagesModelList } from '../../../schemas/messages-answer.ts'

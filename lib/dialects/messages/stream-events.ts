@@ -1,6 +1,6 @@
 /**
- * The one mapping from chat events to the events of a stream of this dialect, which `encode` prints and `complete`
- * folds.
+ * Maps chat events to the events of a stream of this dialect, which `encode` prints and `complete` folds: the only
+ * mapping there is.
  *
  * Blocks come one after the other and never overlap, so what arrives for another block while the arguments of a
  * tool call are not complete waits for them.

@@ -1,4 +1,4 @@
-/** The tools of a request as functions that any provider can be offered. */
+/** Makes the tools of a request functions that any provider can be offered. */
 
 import { GatewayError } from '../../core/errors.ts'
 import { clientTool } from './client-tools.ts'

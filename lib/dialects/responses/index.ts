@@ -1,4 +1,4 @@
-/** The Responses API of OpenAI: items in, items out. */
+/** Puts together the dialect of OpenAI's Responses API: items in, items out. */
 
 import { ResponsesRequest } from '../../../schemas/responses.ts'
 import { toResponse } from './complete.ts'

@@ -1,4 +1,4 @@
-/** One page of the items that a stored response was made of. */
+/** Lists one page of the items that a stored response was made of. */
 
 import { GatewayError } from '../../core/errors.ts'
 import type { StoredItem } from './archive.ts'

@@ -1,4 +1,4 @@
-/** A request of the Responses API to the input that all stages work on. */
+/** Makes a request of the Responses API the input that all stages work on. */
 
 import { GatewayError } from '../../core/errors.ts'
 import { isObject } from '../../json/guards.ts'

@@ -1,6 +1,6 @@
 /**
- * The one mapping from events to the items of a response. Streams print what happens to each item, complete answers hold
- * the finished items, so the two cannot disagree.
+ * Maps events to the items of a response, for both kinds of answer: streams print what happens to each item, complete
+ * answers hold the finished items, so the two cannot disagree.
  *
  * Items are written one after the other: providers may write several calls at once, so an item that begins while
  * another is open waits in line until that one is done.

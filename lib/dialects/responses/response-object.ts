@@ -1,4 +1,4 @@
-/** The `response` object around the items of an answer. */
+/** Makes the `response` object around the items of an answer. */
 
 import type { JsonObject } from '../../json/guards.ts'
 import type { AnswerStart } from '../dialect.ts'

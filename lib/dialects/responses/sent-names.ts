@@ -1,5 +1,5 @@
 /**
- * The names of a caller's tools at the provider. Providers know functions only: a tool of a namespace becomes
+ * Names a caller's tools at the provider. Providers know functions only: a tool of a namespace becomes
  * `namespace__name`, and a tool with free-form input a function with one argument, `input`.
  */
 

@@ -1,5 +1,5 @@
 /**
- * The upstream body, built by allow-list: the server refuses a request over any field it does not
+ * Builds the upstream body by allow-list: the server refuses a request over any field it does not
  * know. Fields that only tune and have no counterpart here are left out; those that would change
  * what the caller gets are refused.
  */

@@ -1,5 +1,5 @@
 /**
- * A conversation in the provider's form: system prompt apart, user and assistant alternating, tool
+ * Writes a conversation in the provider's form: system prompt apart, user and assistant alternating, tool
  * results in front of the user turn that follows the calls.
  *
  * The server refuses a call without its result, a result without its call, and results anywhere

@@ -1,4 +1,4 @@
-/** The count of the tokens of a prompt, by the model itself. */
+/** Has the tokens of a prompt counted by the provider. */
 
 import { numberOf, objectOf } from '../../json/guards.ts'
 import { invalidResponse } from '../provider-failure.ts'

@@ -1,5 +1,5 @@
 /**
- * The upstream body, built by allow-list: what is not named here never leaves the gateway, so no
+ * Builds the upstream body by allow-list: what is not named here never leaves the gateway, so no
  * provider sees another's parameters. Absent stays absent.
  */
 

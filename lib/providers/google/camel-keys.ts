@@ -1,5 +1,5 @@
 /**
- * One spelling for the provider's own objects.
+ * Writes the provider's own objects in one spelling.
  *
  * Callers write them in camelCase, as the provider documents them, or in snake_case, because their
  * client converts every key of a body. The provider takes both, but not both for one field.

@@ -1,4 +1,4 @@
-/** A chat request for `generateContent`, built by allow-list: what is not named here stays here. */
+/** Builds a chat request for `generateContent` by allow-list: what is not named here stays here. */
 
 import { GatewayError } from '../../core/errors.ts'
 import { chatTraits } from './chat-traits.ts'

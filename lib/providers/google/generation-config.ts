@@ -1,4 +1,4 @@
-/** The generation config: translated from the common fields, then the caller's own keys on top. */
+/** Builds the generation config: the common fields translated, then the caller's own keys on top. */
 
 import { camelKeys } from './camel-keys.ts'
 import type { ChatTraits } from './chat-traits.ts'

@@ -1,5 +1,5 @@
 /**
- * The conversation as Gemini wants it: two roles that alternate, no empty parts, and after every
+ * Writes the conversation as Gemini wants it: two roles that alternate, no empty parts, and after every
  * content with function calls one content with exactly their responses, in the order of the calls.
  */
 

@@ -1,5 +1,5 @@
 /**
- * The two paths of the image API that take files: forms there, the same answers back.
+ * Translates for the two paths of the image API that take files: forms there, the same answers back.
  *
  * @see https://platform.openai.com/docs/api-reference/images/createEdit
  */

@@ -1,4 +1,4 @@
-/** The event streams of speech and transcription: objects with a `type`, one of which is the last. */
+/** Reads the event streams of speech and transcription: objects with a `type`, one of which is the last. */
 
 import { GatewayError } from '../../core/errors.ts'
 import { inBandError } from '../chat-completions/errors.ts'

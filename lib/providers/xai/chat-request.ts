@@ -1,5 +1,5 @@
 /**
- * The upstream body: the dialect's, with what xAI takes otherwise. Fields that only tune and that
+ * Builds the upstream body: the dialect's, with what xAI takes otherwise. Fields that only tune and that
  * it does not know are left out (`providers/kinds`); those that would change what the caller gets
  * are refused.
  */
