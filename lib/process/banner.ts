@@ -14,11 +14,11 @@ export interface BannerFacts {
   readonly key?: string | undefined
 }
 
-/** Returns lines that can be pasted into a shell, once `$HEADGATE_KEY` is set where it is used. */
+/** Returns lines that can be pasted into a shell, once `$HEADGATE_API_KEY` is set where it is used. */
 export function banner ({ address, providers, models, key }: BannerFacts): string {
   const url = urlOf(address)
   const model = exampleModel(providers, models)
-  const bearer = key ?? '$HEADGATE_KEY'
+  const bearer = key ?? '$HEADGATE_API_KEY'
   const curl = (options: string, request: object): string =>
     `  curl ${options}${url}/v1/chat/completions -H "Authorization: Bearer ${bearer}"` +
     ` -H "Content-Type: application/json" -d '${JSON.stringify(request)}'`
@@ -32,7 +32,7 @@ export function banner ({ address, providers, models, key }: BannerFacts): strin
     ...key === undefined ? lostKeyNotice : [keyNotice(key)],
     '',
     ...providers.length === 0 ? [] : [
-      key === undefined ? 'Try it with one of your keys in HEADGATE_KEY:' : 'Try it:',
+      key === undefined ? 'Try it with one of your keys in HEADGATE_API_KEY:' : 'Try it:',
       '',
       curl('', { model, messages: hello }),
       '',

@@ -37,7 +37,7 @@ t.test('the first start creates a key, prints it once and shows how to try it', 
   t.notMatch(JSON.stringify(log), key)
 
   const second = await startGateway(t, directory)
-  await second.line(/Bearer \$HEADGATE_KEY"/)
+  await second.line(/Bearer \$HEADGATE_API_KEY"/)
   await second.line(/^ {2}npx headgate keys create --name NAME$/)
   t.match(await ask(second.url, key), { status: 200 }, 'the key is still good')
   second.child.kill('SIGINT')

@@ -23,8 +23,8 @@ t.test('a gateway with the simulator shows how to try it with the new key', asyn
 t.test('without a new key it says how to make one, and the commands take that of the environment', async t => {
   const text = banner({ address, providers: [providerSettings('sandbox', 'sandbox')], models: none })
   t.match(text, '  npx headgate keys create --name NAME')
-  t.match(text, 'Try it with one of your keys in HEADGATE_KEY:')
-  t.match(text, 'Bearer $HEADGATE_KEY"')
+  t.match(text, 'Try it with one of your keys in HEADGATE_API_KEY:')
+  t.match(text, 'Bearer $HEADGATE_API_KEY"')
 })
 
 t.test('the example asks a model that chats and calls tools, if one is known', async t => {
