@@ -458,7 +458,7 @@ const DeferredConfig = Section({
     description: 'Run deferred calls in the gateway for providers that cannot defer. When off, such calls are completed at once.'
   }),
   keep_ms: Milliseconds(day, 'Time a deferred answer is kept.', 30 * day),
-  max_pending: Count(1000, 'Maximum number of pending deferred calls. A key may use at most half of the remaining capacity.', 100_000),
+  max_pending: Count(1000, 'Maximum number of pending deferred calls, and of responses that run in the background, per process. A key may use at most half of the remaining capacity.', 100_000),
   max_bytes_per_key: Bytes(256 * mebibyte, 'Maximum size of the calls and answers kept for one key; further calls are refused until some expire.')
 }, 'Deferred completions.')
 

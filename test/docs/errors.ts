@@ -65,8 +65,8 @@ const advice: Readonly<Record<ErrorCode, Advice>> = {
     action: 'Wait for the next budget period or until stored completions expire, or ask the operator to raise the budget.'
   },
   not_found: {
-    when: 'No endpoint has this path.',
-    action: 'Check the path. All endpoints are listed in `/openapi.json`.'
+    when: 'No endpoint has this path, or no stored response has this id: it is unknown, deleted, expired or of another key.',
+    action: 'Check the path and the id. All endpoints are listed in `/openapi.json`.'
   },
   model_not_found: {
     when: 'The model does not exist, is disabled, or the key may not use it.',
@@ -137,7 +137,7 @@ const advice: Readonly<Record<ErrorCode, Advice>> = {
     action: 'Retry after the seconds in `retry-after`.'
   },
   overloaded: {
-    when: 'The gateway is busy, the key already uses its share of it, or too many calls wait for the provider.',
+    when: 'The gateway is busy, the key already uses its share of it, too many calls wait for the provider, or the store is not available.',
     action: 'Retry after the seconds in `retry-after`.'
   },
   shutting_down: {
@@ -184,7 +184,11 @@ A request whose fields are missing or have wrong types or ranges gets 422 and up
 { "detail": [{ "loc": ["body", "messages", 0, "role"], "msg": "Field required", "type": "missing" }] }
 \`\`\`
 
-After a stream has begun, an error is its last message: \`event: error\` with the same body as \`data\`.
+The Responses and the Messages API have the errors of OpenAI and Anthropic instead: 400 in place of 422, and for Messages
+\`{"type": "error", "error": {"type", "message", "details": {"error_code"}}}\`.
+
+After a stream has begun, an error is its last message: \`event: error\` with the same body as \`data\`; \`response.failed\` in
+the Responses API.
 
 \`retry-after\` is sent with every 429 and 503. \`x-should-retry: false\` is sent where a retry cannot help.
 `

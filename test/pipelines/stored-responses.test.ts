@@ -45,7 +45,7 @@ const user = (content: string) => ({ role: 'user', content })
 const storedUser = (text: string) => user([{ type: 'text', text }] as never)
 const assistant = (text: string) => ({ role: 'assistant', content: [{ type: 'text', text }] })
 
-t.test('a response is kept, complete and streamed, until it is deleted; other keys never see it', async t => {
+t.test('a response is kept, complete and streamed, until it is deleted, and other keys never see it', async t => {
   const { api, client } = await start(t)
   const complete = await client.responses.create({ model, input: 'Hello', tools: [{ type: 'mcp', server_label: 'a', server_url: 'https://a.example', authorization: 'canary', require_approval: 'never' }], tool_choice: 'none' })
   t.equal(Reflect.get(complete, 'store'), true)
