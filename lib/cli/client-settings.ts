@@ -84,7 +84,10 @@ function codexProvider ({ url }: Gateway): string {
 }
 
 function mergeCodex (content: string, gateway: Gateway): string | undefined {
-  const isSet = /^\s*\[model_providers\.headgate\]/m.test(content) || /^\s*(?:model|model_provider)\s*=/m.test(content.split(/^\s*\[/m, 1)[0] ?? '')
+  const lines = content.split('\n').map(line => line.trimStart())
+  const firstTable = lines.findIndex(line => line.startsWith('['))
+  const defaults = firstTable === -1 ? lines : lines.slice(0, firstTable)
+  const isSet = lines.some(line => line.startsWith('[model_providers.headgate]')) || defaults.some(line => /^(?:model|model_provider) {0,20}=/.test(line))
   return isSet ? undefined : `${codexDefaults(gateway)}${content.trimEnd()}\n\n${codexProvider(gateway)}`
 }
 

@@ -42,5 +42,5 @@ t.test('a backup overwrites nothing, creates no store, and says why it failed', 
   writeFileSync(join(empty, 'kept'), 'text')
   t.match(await backup(empty, 'kept'), { code: 1, error: /kept exists already; name a new file/ })
   t.match(await backup(empty, 'none/copy.db'), { code: 1, error: /cannot write \S+copy.db: ENOENT/ })
-  t.match(await backup(empty), { code: 2, error: /name one file/ })
+  t.match(await backup(empty), { code: 2, error: /the file to write the copy to is required/ })
 })

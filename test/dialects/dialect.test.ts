@@ -8,5 +8,5 @@ t.test('an answer starts with the first event of its first batch, and with what 
   const call = routedCall<ChatInput>({ model: 'one/m', messages: [] }, { context: { echo: true } })
   const head: ChatEvent = { type: 'response-start', id: 'chatcmpl-1', model: 'one/m', createdSeconds: 7 }
   const start = answerStart({ call, route, events: [head, { type: 'choice-end', choice: 0, reason: 'stop' }] })
-  t.strictSame(start, { head, call, context: { echo: true } })
+  t.strictSame(start, { head, call, route, context: { echo: true } })
 })

@@ -333,7 +333,7 @@ t.test('the gateway defers for providers that cannot, and keeps no request it ha
   t.notOk('deferred' in Object(upstream.requests[0]?.json))
   const late = await fetched(api, id, { method: 'DELETE' })
   t.equal(late.status, 404, 'what is done cannot be cancelled')
-  t.match(await json(late), { error: { message: /^The call cannot be cancelled: it is done/ } })
+  t.match(await json(late), { error: { message: /^The call cannot be cancelled: it is complete/ } })
 })
 
 t.test('a deferred call that fails has its error as answer', async t => {

@@ -66,7 +66,7 @@ t.test('while all workers are down callers get 503 at the same address, until on
     }
   }
   for (const pid of await childrenOf(gateway.child.pid ?? 0)) process.kill(pid, 'SIGKILL')
-  await gateway.line(/no worker listens; answering 503/)
+  await gateway.line(/no worker is listening; answering 503/)
   const readyMs = performance.now()
   while (found.at(-1)?.status !== 200 && performance.now() - readyMs < 20_000) await look()
   t.equal(found.at(-1)?.status, 200)
@@ -83,7 +83,7 @@ t.test('a stop while all workers are down ends', async t => {
   const directory = t.testdir({ 'headgate.yaml': 'providers: {sandbox: {}}\n' })
   const gateway = await startGateway(t, directory, { ...env, HEADGATE_WORKERS: '2' })
   for (const pid of await childrenOf(gateway.child.pid ?? 0)) process.kill(pid, 'SIGKILL')
-  await gateway.line(/no worker listens; answering 503/)
+  await gateway.line(/no worker is listening; answering 503/)
   gateway.child.kill('SIGTERM')
   t.match(await gateway.ended, { code: 0 })
 })

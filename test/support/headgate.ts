@@ -49,21 +49,32 @@ export function launch (
   return {
     child,
     ended,
-    line: async pattern => await Promise.race([
-      new Promise<RegExpExecArray>(resolve => {
-        const look = (): void => {
-          const found = [...lines, ...errors].map(line => pattern.exec(line)).find(match => match !== null)
-          if (found === undefined) return
-          waiting.delete(look)
-          resolve(found)
-        }
-        waiting.add(look)
-        look()
-      }),
-      ended.then(end => { throw new Error(`ended before ${pattern}: ${JSON.stringify(end)}`) })
-    ])
+    line: async pattern => {
+      let timer: NodeJS.Timeout | undefined
+      try {
+        return await Promise.race([
+          new Promise<RegExpExecArray>((resolve, reject) => {
+            const look = (): void => {
+              const found = [...lines, ...errors].map(line => pattern.exec(line)).find(match => match !== null)
+              if (found === undefined) return
+              waiting.delete(look)
+              resolve(found)
+            }
+            timer = setTimeout(() => { reject(new Error(`no line ${pattern} in ${lineMs} ms: ${JSON.stringify([...lines, ...errors])}`)) }, lineMs)
+            waiting.add(look)
+            look()
+          }),
+          ended.then(end => { throw new Error(`ended before ${pattern}: ${JSON.stringify(end)}`) })
+        ])
+      } finally {
+        clearTimeout(timer)
+      }
+    }
   }
 }
+
+/** The longest wait for a line of output: a start on a busy machine takes seconds. */
+const lineMs = 60_000
 
 /** Starts a gateway on a free port, and the key it made for its first start. */
 export async function startGateway (t: Test, cwd: string, env: Record<string, string> = {}, args: readonly string[] = []) {
