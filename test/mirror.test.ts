@@ -44,7 +44,6 @@ const parts: Reasons = {
   'providers/azure-openai': ['providers/kinds', 'the chat-completions adapter at other paths'],
   'providers/chat-completions': ['providers/chat-completions', 'an adapter: recorded responses in, events out'],
   'providers/google': ['providers/google', 'an adapter: recorded responses in, events out'],
-  'providers/mistral': ['pipelines/ocr', 'the one adapter for documents'],
   'providers/openai': ['pipelines/recordings', 'adapters for media: forms and bytes as a fake provider sees and sends them, here, in pipelines/speech and pipelines/images'],
   'providers/xai': ['providers/xai', 'an adapter: recorded responses in, events out'],
   sandbox: ['sandbox/answer', 'a simulator: what it answers, and that its adapter reads it']

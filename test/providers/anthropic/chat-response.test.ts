@@ -1,0 +1,13 @@
+import t from 'tap'
+import { anthropicChat } from '../../../lib/providers/anthropic/index.ts'
+import { readResponse, streamOf } from '../../support/adapters.ts'
+import { readEvents } from '../../support/read-events.ts'
+import { ask } from '../../support/anthropic-answers.ts'
+
+t.test('an answer that is none is refused', async t => {
+  for (const answer of [null, 'text', [], {}, { type: 'message' }, { content: 'text' }]) {
+    t.throws(() => readResponse(anthropicChat, answer, ask()), { code: 'upstream_invalid_response', status: 502 })
+  }
+  t.throws(() => readResponse(anthropicChat, { type: 'error', error: { type: 'overloaded_error' } }, ask()), { code: 'upstream_overloaded' })
+  t.throws(() => readEvents([Buffer.from('data: <html>\n\n')], streamOf(anthropicChat, ask())), { code: 'upstream_invalid_response' })
+})

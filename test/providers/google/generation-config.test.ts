@@ -1,0 +1,47 @@
+import t from 'tap'
+import { googleBody } from '../../support/google.ts'
+import type { ChatInput } from '../../../lib/chat/input.ts'
+
+t.test('settings become a generation config, and the caller\'s own keys win one by one', async t => {
+  const config = (request: Partial<ChatInput>, model?: string): unknown => googleBody(request, model).generationConfig
+  t.same(config({
+    max_tokens: 5, max_completion_tokens: 7, temperature: 2, top_p: 0, top_k: 4, stop: ['a', ''], seed: 2 ** 32 + 5, n: 3,
+    logprobs: true, top_logprobs: 2
+  }), {
+    maxOutputTokens: 7, temperature: 2, topP: 0, topK: 4, stopSequences: ['a'], seed: 5, candidateCount: 3,
+    responseLogprobs: true, logprobs: 2
+  })
+  t.same(config({ top_k: 0 }), undefined, 'no limit is not a limit of zero')
+  t.same(config({ presence_penalty: 1 }, 'gemini-2.0-flash'), { presencePenalty: 1 })
+  t.same(config({ presence_penalty: 1 }, 'gemini-2.5-pro'), undefined, 'it would be refused there')
+  t.same(config({
+    temperature: 0.5, top_p: 0.1,
+    generation_config: {
+      top_p: 0.9, max_output_tokens: 3, maxOutputTokens: 4, topK: null, brand_new_key: { inner_key: 1 },
+      response_json_schema: {
+        type: 'object', required: ['city_name'], property_ordering: ['city_name'],
+        properties: { city_name: { any_of: [{ enum: [{ a_b: 1 }] }] }, enum: { min_items: 1 } }
+      }
+    }
+  }), {
+    temperature: 0.5, topP: 0.9, maxOutputTokens: 4, brandNewKey: { innerKey: 1 },
+    responseJsonSchema: {
+      type: 'object', required: ['city_name'], propertyOrdering: ['city_name'],
+      properties: { city_name: { anyOf: [{ enum: [{ a_b: 1 }] }] }, enum: { minItems: 1 } }
+    }
+  })
+})
+
+t.test('reasoning effort is a budget, a level or nothing, by the model', async t => {
+  const thinking = (model: string, effort: NonNullable<ChatInput['reasoning_effort']>, own?: object): unknown =>
+    googleBody({ reasoning_effort: effort, ...own && { generation_config: { ...own } } }, model).generationConfig?.thinkingConfig
+  t.same(thinking('gemini-2.5-flash', 'low'), { includeThoughts: true, thinkingBudget: 1024 })
+  t.same(thinking('gemini-2.5-pro', 'high'), { includeThoughts: true, thinkingBudget: 24576 })
+  t.same(thinking('gemini-2.5-flash', 'none'), { includeThoughts: false, thinkingBudget: 0 })
+  t.same(thinking('gemini-2.5-pro', 'none'), undefined, 'it cannot be switched off there')
+  t.same(thinking('gemini-3-pro-preview', 'xhigh'), { includeThoughts: true, thinkingLevel: 'HIGH' })
+  t.same(thinking('gemini-4-argon', 'minimal'), { includeThoughts: true, thinkingLevel: 'LOW' })
+  t.same(thinking('gemini-flash-latest', 'medium'), { includeThoughts: true, thinkingLevel: 'MEDIUM' })
+  t.same(thinking('gemini-2.0-flash', 'high'), undefined)
+  t.same(thinking('gemini-3-flash', 'high', { thinking_config: { thinking_budget: 9 } }), { thinkingBudget: 9 })
+})

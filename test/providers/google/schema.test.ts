@@ -1,0 +1,42 @@
+import t from 'tap'
+import { googleBody } from '../../support/google.ts'
+
+t.test('parameters are said in the keywords the provider takes', async t => {
+  const schema = (parameters: object): unknown =>
+    googleBody({ tools: [{ function: { name: 'f', parameters: { ...parameters } } }] }).tools?.[0]?.functionDeclarations[0]?.parametersJsonSchema
+  t.same(schema({}), undefined)
+  t.same(schema({ type: 'object', properties: {}, additionalProperties: false }), undefined, 'no parameters at all')
+  t.same(schema({
+    $schema: 'http://json-schema.org/draft-07/schema#', type: ['OBJECT', 'null'], additional_properties: false, required: ['cityName', 'const'],
+    properties: {
+      city_name: { type: 'string', min_length: 1, pattern: 'x' },
+      const: { const: 1 },
+      $schema: { type: 'array' },
+      pair: { type: 'array', items: [{ type: 'string' }, true], min_items: 2 },
+      any: { any_of: [{ type: 'null' }, { $ref: '#/definitions/Pier', title: 'dropped', description: 'd' }] },
+      pier: { description: 'where', allOf: [{ $ref: '#/definitions/pier' }] },
+      both: { allOf: [{ properties: { a: { type: 'string' } }, required: ['a'] }, { $ref: '#/$defs/Pier' }], required: ['b'] }
+    },
+    definitions: { Pier: { type: 'object', properties: { b: { type: 'number', exclusiveMinimum: 1 }, next: { $ref: '#/definitions/Pier' } } } }
+  }), {
+    type: 'object', additionalProperties: false, required: ['city_name', 'const'],
+    properties: {
+      city_name: { type: 'string' },
+      const: { enum: [1] },
+      $schema: { type: 'array', items: {} },
+      pair: { type: 'array', prefixItems: [{ type: 'string' }, {}], minItems: 2 },
+      any: { anyOf: [{ type: 'null' }, { $ref: '#/$defs/Pier', description: 'd' }] },
+      pier: { $ref: '#/$defs/Pier', description: 'where' },
+      both: {
+        type: 'object', required: ['b', 'a'],
+        properties: { b: { type: 'number' }, next: { $ref: '#/$defs/Pier' }, a: { type: 'string' } }
+      }
+    },
+    $defs: { Pier: { type: 'object', properties: { b: { type: 'number' }, next: { $ref: '#/$defs/Pier' } } } }
+  })
+  t.match(schema({ $ref: '#/$defs/Root', $defs: { Root: { properties: { self: { $ref: '#/$defs/Root' } } } } }),
+    { type: 'object', properties: { self: { $ref: '#/$defs/Root' } }, $defs: { Root: {} } }, 'a root that is only a reference')
+  const endless = { allOf: [{ $ref: '#/$defs/Loop' }, { properties: { a: { type: 'string' } } }] }
+  t.match(schema({ ...endless, $defs: { Loop: endless } }), { type: 'object', properties: { a: { type: 'string' } } },
+    'a schema that contains itself comes to an end')
+})

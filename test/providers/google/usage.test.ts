@@ -1,0 +1,9 @@
+import t from 'tap'
+import { usageOf } from '../../../lib/providers/google/usage.ts'
+
+t.test('thoughts are part of the answer, results of tools part of the prompt, and odd counts are zero', async t => {
+  t.same(usageOf({ promptTokenCount: 5, toolUsePromptTokenCount: 2, candidatesTokenCount: 3, thoughtsTokenCount: 4, cachedContentTokenCount: 1 }), {
+    promptTokens: 7, completionTokens: 7, totalTokens: 14, cachedTokens: 1, reasoningTokens: 4
+  })
+  t.same(usageOf({ promptTokenCount: -5 }), { promptTokens: 0, completionTokens: 0, totalTokens: 0 })
+})

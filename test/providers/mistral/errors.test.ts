@@ -1,0 +1,19 @@
+import t from 'tap'
+import { readError } from '../../../lib/providers/mistral/errors.ts'
+
+t.test('a refusal is about the document, or about what the adapter wrote', async t => {
+  const row = (status: number, body: unknown, expected: object): void => {
+    t.match(readError({ status, headers: {}, body }), expected, JSON.stringify(body))
+  }
+  row(400, { message: 'image/bmp is not supported' }, { kind: 'invalid_format', param: 'document' })
+  row(400, { message: 'Could not fetch the file' }, { kind: 'invalid_document', param: 'document' })
+  row(422, { detail: [{ loc: ['body', 'document', 'document_url'] }] }, { kind: 'invalid_document', param: 'document' })
+  row(422, { detail: [] }, { kind: 'invalid_document', param: 'document' })
+  row(422, { detail: [null, { loc: ['body', 'pages'] }] }, { kind: 'rejected' })
+  row(429, { message: 'slow down' }, { kind: 'rate_limit' })
+})
+
+t.test('the request that a refusal repeats is not kept', async t => {
+  const detail = [{ loc: ['body', 'document'], input: 'data:application/pdf;base64,c2VjcmV0' }]
+  t.notMatch(JSON.stringify(readError({ status: 422, headers: {}, body: { detail } })), /c2VjcmV0/)
+})

@@ -1,0 +1,32 @@
+import t from 'tap'
+import { mistralOcr } from '../../../lib/providers/mistral/ocr.ts'
+import { readResponse } from '../../support/adapters.ts'
+import type { OcrInput } from '../../../lib/ocr/input.ts'
+import type { Ask } from '../../../lib/providers/provider.ts'
+
+const ask: Ask<OcrInput> = {
+  request: { model: 'mistral/m', document: { kind: 'address', url: 'https://e.example/a', isImage: false } },
+  route: { providerId: 'mistral', model: 'm', modelId: 'mistral/m' },
+  quirks: {},
+  streamed: false
+}
+
+t.test('pages come in order and are counted from 0, whatever the provider counts from', async t => {
+  const read = (...pages: unknown[]): unknown => readResponse(mistralOcr, { pages }, ask)
+  const expected = [{ type: 'result', result: { pages: [{ index: 0, markdown: 'a' }, { index: 1, markdown: 'b' }] } }]
+  t.same(read({ index: 2, markdown: 'b' }, { index: 1, markdown: 'a' }), expected)
+  t.same(read({ markdown: 'a' }, { markdown: 'b' }), expected, 'as they stand, where none has a number')
+  t.match(read(null, { markdown: 5 }), [{ result: { pages: [{ index: 0, markdown: '' }, { index: 1, markdown: '' }] } }])
+  for (const body of [null, 'text', {}, { pages: {} }]) {
+    t.throws(() => readResponse(mistralOcr, body, ask), { code: 'upstream_invalid_response' }, JSON.stringify(body))
+  }
+})
+
+t.test('an address is sent as what it is said to be', async t => {
+  const body = (asImage?: boolean): unknown => {
+    const request = { ...ask.request, ...asImage !== undefined && { asImage } }
+    return JSON.parse(String(mistralOcr.request({ ...ask, request }).body))
+  }
+  t.match(body(), { model: 'm', document: { type: 'document_url', document_url: 'https://e.example/a' } })
+  t.match(body(true), { document: { type: 'image_url', image_url: 'https://e.example/a' } })
+})
