@@ -11,6 +11,7 @@ import { join } from 'node:path'
 import { Kysely, SqliteDialect } from 'kysely'
 import { createPrivately, fileId } from './database-file.ts'
 import { migrate } from './migrations.ts'
+import { retryWhenLocked } from './retry-when-locked.ts'
 import { StatementCache, type Statement } from './statement-cache.ts'
 import { StoreError } from './store-error.ts'
 import type { DatabaseSyncInstance } from '@photostructure/sqlite'
@@ -69,8 +70,8 @@ export async function openDatabase (
   let openedId: string | undefined
   try {
     createPrivately(path)
-    file = new DatabaseSync(path, { timeout: busyTimeoutMs })
-    prepareFile(file)
+    // Two processes that turn the write-ahead log on at the same moment: SQLite refuses one of them at once, whatever its timeout.
+    file = await retryWhenLocked(async () => prepared(new DatabaseSync(path, { timeout: busyTimeoutMs })), busyTimeoutMs)
     openedId = fileId(path)
   } catch (error) {
     throw new StoreError(path, error)
@@ -104,12 +105,13 @@ export async function openDatabase (
   }
 }
 
-function prepareFile (file: DatabaseSyncInstance): void {
+function prepared (file: DatabaseSyncInstance): DatabaseSyncInstance {
   try {
     // NORMAL with a write-ahead log: a power cut may lose the last commits, never the file.
     // Deleted rows are overwritten: they contained prompts of deferred calls.
     file.exec('pragma journal_mode = wal; pragma synchronous = normal; pragma foreign_keys = on; pragma secure_delete = on')
     migrate(file)
+    return file
   } catch (error) {
     file.close()
     throw error

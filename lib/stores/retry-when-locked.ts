@@ -6,16 +6,16 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 
 const retryMs = 20
-const maxWaitMs = 5000
+const normalWaitMs = 5000
 
 /**
- * Runs `work`, and repeats it while the store is locked, for up to 5 seconds; the process goes on
- * in between.
+ * Runs `work`, and repeats it while the store is locked; the process goes on in between.
  *
  * @param work one statement, or several of which each may be repeated
+ * @param maxWaitMs milliseconds after which it is not repeated any more. Default 5,000
  * @throws the errors of `work`; the last one when the store stays locked
  */
-export async function retryWhenLocked<T> (work: () => Promise<T>): Promise<T> {
+export async function retryWhenLocked<T> (work: () => Promise<T>, maxWaitMs = normalWaitMs): Promise<T> {
   const deadlineMs = performance.now() + maxWaitMs
   for (;;) {
     try {

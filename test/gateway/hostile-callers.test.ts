@@ -11,7 +11,7 @@ import { readErrorBody } from '../../lib/upstream/error-body.ts'
 import { testGateway, upstreamAt, type TestGateway } from '../support/gateway.ts'
 import { raw, requestText, rest } from '../support/raw.ts'
 import { settings } from '../support/settings.ts'
-import { until } from '../support/until.ts'
+import { eventually, until } from '../support/until.ts'
 import { chatAnswer, chatFrames, eventStream, fakeUpstream, type FakeUpstream, type Script } from '../support/upstream.ts'
 import type { AddressInfo } from 'node:net'
 import type { Test } from 'tap'
@@ -134,6 +134,22 @@ t.test('a large answer that has begun arrives completely although the gateway cl
   const [answerHead = '', body = ''] = text.split('\r\n\r\n', 2)
   t.equal(body.length, Number(/content-length: (\d+)/.exec(answerHead)?.[1]))
   t.equal(api.lines[0]?.['outcome'], 'ok')
+})
+
+t.test('a connection beyond the limit is closed at once, and there is room again when another one ends', async t => {
+  const { api } = await start(t, { pieces: [chatAnswer('a')] }, {}, { server: { ...settings().server, maxClientConnections: 2 } })
+  const text = requestText(JSON.stringify(question))
+  const [first, second, third] = [await raw(t, api.url), await raw(t, api.url), await raw(t, api.url)]
+  third.write(text)
+  t.equal(await rest(third), '', 'the one too many gets no answer')
+  second.write(text)
+  await once(second, 'data')
+  first.destroy()
+  await eventually(async () => {
+    const next = await raw(t, api.url)
+    next.write(requestText(JSON.stringify(question), ['connection: close']))
+    return await rest(next)
+  }, answer => answer.startsWith('HTTP/1.1 200'), 'an answer on a new connection')
 })
 
 t.test('a call over a connection that was open before the gateway began to close is served', async t => {
