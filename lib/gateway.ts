@@ -71,7 +71,7 @@ export interface Gateway {
 export interface GatewayParts {
   readonly keys: Keys
   readonly log: Log
-  /** The store of deferred completions; it stays open until after `close`, and waits for no lock from now on. */
+  /** The store of deferred completions and of responses; it stays open until after `close`, and waits for no lock from now on. */
   readonly database?: Database
   /** The store of usage rows: a connection of its own that waits for no lock, open until after `close`. */
   readonly usageDatabase?: Database

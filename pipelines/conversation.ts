@@ -35,7 +35,10 @@ export interface ConversationOptions {
    * model is chosen yet. Deferred calls pass it as well, before they are deferred. Default: none.
    */
   readonly afterRules?: Stage<ValidCall<ChatInput>>
-  /** A stage before the request is sent: the routes are known, and what the call may use is reserved. Default: none. */
+  /**
+   * A stage before the request is sent: the routes are known, and what the call may use is reserved. Deferred
+   * calls do not pass it: a guard belongs in `afterRules`. Default: none.
+   */
   readonly beforeAnswer?: Stage<RoutedChatCall>
 }
 
@@ -67,7 +70,10 @@ export function conversation<S extends TSchema, C> (
   )
 }
 
-/** Answers calls that have passed everything up to the limits before, which wait for capacity instead of being refused. */
+/**
+ * Answers calls that were accepted and counted as a request before. Tokens and budget are reserved anew: a call waits for
+ * tokens, and fails when the budget is used up.
+ */
 export function resumedConversation<C> (services: Services, dialect: AnswerDialect<C>): Handler<RoutedCall<ChatInput>> {
   return pipeline(
     limits(services, { estimate: estimateChat, waitForCapacity: true }),

@@ -43,7 +43,7 @@ export const readyzDocs: Docs = {
 export interface ProcessState {
   /** True from the moment calls are accepted until shutting down begins. */
   readonly ready: () => boolean
-  /** Names the parts that do not work while calls go on: `keys`, `ledger`. */
+  /** Names the parts that do not work while calls go on: `keys`, `ledger`, `store`. */
   readonly degraded?: () => readonly string[]
 }
 

@@ -1,4 +1,7 @@
-/** Stored responses: fetching and deleting one, and listing what it was made of. They are made by `responses`. */
+/**
+ * Stored responses: fetching, cancelling and deleting one, taking up its stream, and listing what it was made of. They are
+ * made by `responses`.
+ */
 
 import { GatewayError } from '../lib/core/errors.ts'
 import { inputItemPage } from '../lib/dialects/responses/input-item-list.ts'

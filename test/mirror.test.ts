@@ -16,7 +16,6 @@ const elsewhere: Reasons = {
   'cli/run-start': ['cli/start', 'the command, as the bundle has it'],
   'core/large-string': ['json/extract-large-strings', 'holds bytes and does nothing'],
   'create-services': ['gateway/routing', 'puts all services together'],
-  'deferred/background-runs': ['pipelines/stored-responses', 'needs a store, a provider and a caller'],
   'deferred/detached-call': ['deferred/answer-task', 'runs the tasks that are tested there'],
   'deferred/fetch-completion': ['pipelines/deferred', 'needs a provider that defers, a store and two processes'],
   'dialects/chat-completions/index': ['pipelines/chat', 'names the parts of the dialect'],

@@ -44,6 +44,8 @@ interface Running {
   readonly frames: string[]
   /** The number of frames that are in the store. */
   stored: number
+  /** The last write, which the next one waits for. */
+  written: Promise<void>
   changed: PromiseWithResolvers
 }
 
@@ -98,7 +100,7 @@ export class BackgroundRuns {
     if (this.#running.size + own >= this.#options.maxRunning()) {
       throw new GatewayError('overloaded', { message: 'Too many responses run in the background. Try again later.' })
     }
-    const running: Running = { keyId, controller: new AbortController(), frames: [...work.firstFrames], stored: 0, changed: promise() }
+    const running: Running = { keyId, controller: new AbortController(), frames: [...work.firstFrames], stored: 0, written: Promise.resolve(), changed: promise() }
     this.#running.set(id, running)
     try {
       await this.#store.begin(work.given, this.#lease())
@@ -180,12 +182,19 @@ export class BackgroundRuns {
     running.changed = promise()
   }
 
+  /** Stores the frames that are not stored yet: one write at a time, so that what failed is part of the next. */
   async #write (id: string, running: Running): Promise<void> {
-    const { stored: from, frames } = running
-    const added = frames.slice(from)
-    if (added.length === 0) return
-    running.stored = frames.length
-    await this.#store.addFrames(id, from, added)
+    const before = running.written
+    const write = async (): Promise<void> => {
+      await before.catch(() => undefined) // the one that failed has reported it
+      const { stored: from, frames } = running
+      const added = frames.slice(from)
+      if (added.length === 0) return
+      await this.#store.addFrames(id, from, added)
+      running.stored = from + added.length
+    }
+    running.written = write()
+    await running.written
   }
 
   async #look (): Promise<void> {

@@ -75,7 +75,7 @@ function mayRun ({ keys }: DetachedServices, { key, record }: AuthedCall): boole
   return known !== undefined && known.endpoints?.includes(record.endpoint) !== false
 }
 
-/** The call was admitted by all limits before; what it uses shows only now. */
+/** The call was counted as a request when it was accepted; tokens and budget are reserved when it runs. */
 function callOf (endpoint: EndpointName, { id, key, routes }: AdmittedCall, { keys, settings }: DetachedServices, signal: AbortSignal): AuthedCall {
   const record = new CallRecord(endpoint)
   record.keyId = key.id

@@ -20,13 +20,14 @@ export function checkDirectScope<C> (
   if (directScope === undefined) return map(call => call)
   return map(call => {
     const { key, routes } = call
-    const route = routes.find(({ providerId }) => isDirect(providers.get(providerId), shared))
-    if (route === undefined) return call
+    const direct = routes.filter(({ providerId }) => isDirect(providers.get(providerId), shared))
+    if (direct.length === 0) return call
     const { models, toolServers } = directScope(call.context as C) // by the `input` of the same dialect
     if (toolServers && !mayNameUrls(key)) {
       throw new GatewayError('insufficient_permissions', { message: 'This API key may not use MCP servers by URL.', param: 'mcp_servers' })
     }
-    const refused = models.find(model => !mayUseModel(key, `${route.providerId}/${model}`))
+    // A later attempt may send the same words to another provider of the dialect.
+    const refused = models.find(model => direct.some(({ providerId }) => !mayUseModel(key, `${providerId}/${model}`)))
     if (refused === undefined) return call
     throw new GatewayError('insufficient_permissions', { message: `This API key may not use the model \`${refused.slice(0, 100)}\`.`, param: 'model' })
   })

@@ -131,7 +131,7 @@ export class ResponseStore implements ResponseArchive {
   async addFrames (responseId: string, from: number, frames: readonly string[]): Promise<void> {
     const row = { response_id: responseId, sequence_number: from, frame: frames.join('') }
     await this.#use(async () => await this.#query.insertInto('response_events').values(row)
-      .onConflict(conflict => conflict.columns(['response_id', 'sequence_number']).doNothing()).execute())
+      .onConflict(conflict => conflict.columns(['response_id', 'sequence_number']).doUpdateSet({ frame: row.frame })).execute())
   }
 
   /** Returns the frames of the stream of a response; none for one that has no stream. @throws GatewayError `overloaded` */

@@ -29,7 +29,7 @@ const advice: Readonly<Record<ErrorCode, Advice>> = {
     action: 'Change the parameter that `param` names, as `message` says.'
   },
   unsupported_value: {
-    when: 'A parameter has a value that no provider other than OpenAI could take, such as a tool that OpenAI runs itself.',
+    when: 'A parameter has a value that would need an API that only OpenAI has, such as a tool that OpenAI runs itself.',
     action: 'Change the parameter that `param` names, as `message` says.'
   },
   unsupported_parameter: {

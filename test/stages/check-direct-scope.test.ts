@@ -25,6 +25,14 @@ t.test('other models that a request in the caller\'s words names must be among t
   await t.rejects(check(speaking, { models: ['a', 'b'] }, { models: ['one/a'] }), { code: 'insufficient_permissions', param: 'model', message: /`b`/ })
 })
 
+t.test('every provider that may get the words counts, not the first one only', async t => {
+  const routes = [route, { ...route, providerId: 'two', modelId: 'two/m' }] as const
+  const call = routedCall<ChatInput>({ model: 'one/m', messages: [] }, { key: { id: 'k', name: 'k', models: ['one/*', 'two/m'] }, routes })
+  const providers = new Map([['one', speaking], ['two', { ...speaking, id: 'two' }]])
+  const stage = checkDirectScope({ providers }, { shared, directScope: () => ({ models: ['b'], toolServers: false }) })
+  await t.rejects(collect(stage(once(call))), { code: 'insufficient_permissions', param: 'model', message: /`b`/ })
+})
+
 t.test('tool servers that the provider is to call need a key that may name any', async t => {
   t.ok(await check(speaking, { toolServers: true }))
   await t.rejects(check(speaking, { toolServers: true }, { mcpServers: [] }), { code: 'insufficient_permissions', param: 'mcp_servers' })

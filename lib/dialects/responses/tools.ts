@@ -128,7 +128,7 @@ export function readToolChoice (choice: ResponsesToolChoice, names: SentNames): 
     return typeof name === 'string' ? { server_label: choice.server_label, name } : 'required'
   }
   if ('name' in choice) return { type: 'function', function: { name: names.sent(choice.name, choice.namespace) } }
-  throw unsupported('tool_choice', `The tool \`${choice.type}\` is run by OpenAI only and is not available with this model.`)
+  throw unsupported('tool_choice', `The tool \`${choice.type}\` is run by OpenAI itself and is not available through this gateway.`)
 }
 
 function allowedTool (tool: Record<string, unknown>, names: SentNames): Record<string, unknown> {

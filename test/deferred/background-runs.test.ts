@@ -1,0 +1,42 @@
+import t from 'tap'
+import { BackgroundRuns } from '../../lib/deferred/background-runs.ts'
+import { openDatabase } from '../../lib/stores/database.ts'
+import { ResponseStore } from '../../lib/stores/response-store.ts'
+import { startedResponse } from '../../lib/dialects/responses/response-object.ts'
+import { responsesStart } from '../support/responses.ts'
+import { until } from '../support/until.ts'
+
+const frame = (number: number): string => `event: response.test\ndata: {"number":${number}}\n\n`
+
+t.test('frames that could not be stored are stored with the next ones', async t => {
+  const database = await openDatabase(t.testdir())
+  t.teardown(database.close)
+  const store = new ResponseStore(database, () => ({ keeps: true, keepMs: 60_000, maxBytesPerKey: 1_000_000, maxItems: 100, maxBytes: 1_000_000 }))
+  const addFrames = store.addFrames.bind(store)
+  let writes = 0
+  t.intercept(store, 'addFrames', {
+    value: async (...args: Parameters<typeof addFrames>) => {
+      if (writes++ === 1) throw new Error('the store is locked')
+      await addFrames(...args)
+    }
+  })
+  const failures: unknown[] = []
+  const runs = new BackgroundRuns(store, {
+    events: { onStart: () => undefined, onEnd: () => undefined }, maxRunning: () => 10, onFailure: error => failures.push(error)
+  })
+  const response = { ...startedResponse(responsesStart()), id: 'resp_1', status: 'queued' as const }
+  await runs.begin({
+    given: { keyId: 'key-1', response, input: [], itemIds: [] },
+    firstFrames: [frame(0)],
+    failed: () => ({ ...response, status: 'failed' }),
+    run: async (_signal, write) => {
+      write(frame(1))
+      await until(() => failures.length === 1, 'a write that failed')
+      write(frame(2))
+      await runs.update({ ...response, status: 'completed' })
+    }
+  })
+  await runs.whenIdle()
+  t.same(await store.frames('resp_1'), [0, 1, 2].map(frame))
+  t.match(failures, [{ message: 'the store is locked' }])
+})
