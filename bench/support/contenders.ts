@@ -145,6 +145,8 @@ function portkeyHeaders (upstreamPort: number): Record<string, string> {
 /** As in production: keys, limits, validation, usage and the log are on, all with their defaults. */
 function headgateConfiguration (port: number, upstreamPort: number, workers: number): string {
   return JSON.stringify({
+    // All callers have one key, and some lanes have 10,000 of them.
+    limits: { open_calls: 20_000, max_share_per_key: 1 },
     server: { port, workers, data_dir: join(scratch, `data-${port}`) },
     providers: {
       mock: {

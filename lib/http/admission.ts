@@ -21,7 +21,7 @@ export interface AdmissionLimits {
 
 /** Bytes that a call holds, of one kind. */
 export interface Reservation {
-  /** True when so many bytes more could be taken with half of the budget left for others. */
+  /** True when half of the budget, and half of what the key may hold, would be left after so many bytes more. */
   readonly isCheap: (bytes: number) => boolean
   /** @throws GatewayError `overloaded`; `file_too_large` for more than there can ever be for one key */
   readonly take: (bytes: number) => void
@@ -115,7 +115,7 @@ class ShareReservation implements Reservation {
   }
 
   isCheap (bytes: number): boolean {
-    return this.#budget.used + bytes <= this.#budget.total / 2 && bytes <= this.#budget.maxOf(this.#keyId) / 2
+    return this.#budget.leavesHalf(this.#keyId, bytes)
   }
 
   take (bytes: number): void {

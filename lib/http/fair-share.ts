@@ -41,6 +41,11 @@ export class FairShare {
     return Math.max(1, Math.floor(this.#total * this.#share))
   }
 
+  /** Returns true when half of everything, and half of what this owner may hold, would still be free with so much more. */
+  leavesHalf (owner: string, amount: number): boolean {
+    return this.#used + amount <= this.#total / 2 && this.#of(owner) + amount <= this.maxOf(owner) / 2
+  }
+
   /** Takes all of the amount, or nothing and returns false. */
   take (owner: string, amount: number): boolean {
     const amountOfOwner = this.#of(owner)

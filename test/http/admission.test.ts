@@ -58,8 +58,12 @@ t.test('a body that could never fit is too large, and no other call is waited fo
 })
 
 t.test('what leaves half of a key\'s share is cheap', async t => {
-  const call = new Admission(limits).enter('a')
+  const admission = new Admission(limits)
+  const call = admission.enter('a')
   t.same([call.memory.isCheap(250), call.memory.isCheap(251)], [true, false])
+  const more = admission.enter('b')
+  more.memory.take(200)
+  t.same([call.memory.isCheap(200), more.memory.isCheap(51)], [true, false], 'what a key holds in all its calls counts')
 })
 
 t.test('without a setting, bodies may take a quarter of the heap', async t => {
