@@ -129,11 +129,11 @@ export async function createGateway (settings: Settings, given: GatewayParts): P
   database?.stopWaiting()
   const deferrals = database === undefined ? undefined : await openDeferrals(database)
   const responseStore = database === undefined ? undefined : new ResponseStore(database, () => storeOptions(services.settings))
-  const deferredCalls = new Set<Call>()
+  const detachedCalls = new Set<Call>()
   const detached: CallEvents = {
-    onStart: call => deferredCalls.add(call),
+    onStart: call => detachedCalls.add(call),
     onEnd: call => {
-      deferredCalls.delete(call)
+      detachedCalls.delete(call)
       onEnd(call)
     }
   }
@@ -180,7 +180,7 @@ export async function createGateway (settings: Settings, given: GatewayParts): P
   const recording = setInterval(() => {
     if (ledger === undefined) return
     app.visitCalls(call => recorder.recordInFlight(call))
-    for (const call of deferredCalls) recorder.recordInFlight(call)
+    for (const call of detachedCalls) recorder.recordInFlight(call)
   }, recordEveryMs).unref()
   const tasks = deferrals === undefined ? undefined : new TaskRunner(deferrals, {
     run: async (task, signal) => {

@@ -3,7 +3,7 @@
  *
  * Every provider's answer, streamed or complete, becomes these events, and every answer of ours is
  * made from them (`dialects`). `choice` is the choice index, `call` the index of a tool call
- * within its choice. Names are `noun-verb`; an answer holds, in this order per choice:
+ * within its choice. Names are `noun-verb`; after `normalise` an answer holds, in this order per choice:
  * `response-start` once, deltas, `choice-end` once per choice, `usage` at most once and last.
  */
 

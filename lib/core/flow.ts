@@ -70,7 +70,7 @@ export class Flow<Out> implements AsyncIterableIterator<Out, undefined>, PullSou
     this.#value = value
   }
 
-  /** Adds steps; `undefined` where values no longer come as they were put in. */
+  /** Adds steps; `undefined` once a source or a transformer was added. */
   mapped<T> (steps: readonly Step[]): Flow<T> | undefined {
     if (this.#open !== undefined || this.#transformers.length > 0 || this.#begun) return undefined
     this.#steps = this.#steps.length === 0 ? steps : [...this.#steps, ...steps]

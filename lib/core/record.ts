@@ -127,10 +127,10 @@ export class CallRecord {
   limitHeaders: Readonly<Record<string, string>> | undefined = undefined
   /** The id of its reservation, to be settled with what it used. */
   reservation: number | undefined = undefined
-  /** The amount reserved of a budget with `strict` limits, in billionths of a dollar: the call must not cost more. */
-  reservedNanoUsd: number | undefined = undefined
+  /** The most that the call may cost, in billionths of a dollar, where its key has a budget with `strict` limits. */
+  maxCostNanoUsd: number | undefined = undefined
   /** The amount reserved of the budget of its key, in billionths of a dollar. */
-  budgetedNanoUsd: number | undefined = undefined
+  reservedNanoUsd: number | undefined = undefined
   /** The charge for a receipt until its answer is fetched. */
   chargedNanoUsd: number | undefined = undefined
   /** The charge for the receipt of a fetched answer, which the real cost replaces. */

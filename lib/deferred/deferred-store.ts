@@ -11,17 +11,13 @@ import { retryWhenLocked } from '../stores/retry-when-locked.ts'
 import { storeUser, type UseStore } from '../stores/use-store.ts'
 import type { Kysely } from 'kysely'
 import type { Database } from '../stores/database.ts'
+import type { Lease } from '../stores/lease.ts'
 import type { DeferredRow, Tables } from '../stores/tables.ts'
 
 export interface StoredAnswer {
   readonly status: number
   /** JSON. */
   readonly body: string
-}
-
-export interface Lease {
-  readonly owner: string
-  readonly untilMs: number
 }
 
 /** A row and the key it belongs to. */

@@ -17,7 +17,7 @@ export interface DetachedServices {
 }
 
 /** The facts of a call that was admitted before. */
-export interface AdmittedCall {
+export interface AcceptedCall {
   readonly id: string
   readonly key: ApiKey
   readonly routes: readonly Route[]
@@ -39,7 +39,7 @@ const keyCheckMs = 1000
  * @throws the reason of the signal when it was aborted; GatewayError for every other failure, which is on record then
  */
 export async function runDetached<T extends { readonly status: number }> (
-  services: DetachedServices, endpoint: EndpointName, admitted: AdmittedCall, signal: AbortSignal, events: CallEvents, work: (call: AuthedCall) => Promise<T>
+  services: DetachedServices, endpoint: EndpointName, admitted: AcceptedCall, signal: AbortSignal, events: CallEvents, work: (call: AuthedCall) => Promise<T>
 ): Promise<T> {
   const revoked = new AbortController()
   const clock = startDeadline(services.settings.limits.callMs, AbortSignal.any([signal, revoked.signal]), new GatewayError('timeout'))
@@ -76,7 +76,7 @@ function mayRun ({ keys }: DetachedServices, { key, record }: AuthedCall): boole
 }
 
 /** The call was counted as a request when it was accepted; tokens and budget are reserved when it runs. */
-function callOf (endpoint: EndpointName, { id, key, routes }: AdmittedCall, { keys, settings }: DetachedServices, signal: AbortSignal): AuthedCall {
+function callOf (endpoint: EndpointName, { id, key, routes }: AcceptedCall, { keys, settings }: DetachedServices, signal: AbortSignal): AuthedCall {
   const record = new CallRecord(endpoint)
   record.keyId = key.id
   record.requestedModel = routes.map(route => route.modelId).join(', ')

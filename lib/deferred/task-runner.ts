@@ -8,7 +8,8 @@
 
 import { GatewayError } from '../core/errors.ts'
 import type { Deferrals } from './deferrals.ts'
-import type { Lease, LeasedTask, StoredAnswer } from './deferred-store.ts'
+import type { LeasedTask, StoredAnswer } from './deferred-store.ts'
+import type { Lease } from '../stores/lease.ts'
 
 export interface TaskRunnerOptions {
   /** @throws the signal's reason when it was aborted; every other failure is an answer */

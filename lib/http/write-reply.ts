@@ -17,7 +17,7 @@ export type RecordCall = (call: Call) => Promise<void> | undefined
  * answer never looks like a complete one.
  *
  * @param graceMs how long the last bytes may take to leave once the call's signal has aborted
- * @throws TypeError for headers that cannot be sent, before anything is; the body is returned then
+ * @throws TypeError for headers that cannot be sent, before anything is; `return()` of the body is called then
  */
 export async function writeReply (response: ServerResponse, reply: Reply, call: Call, graceMs = 5000, beforeLastByte?: RecordCall): Promise<void> {
   const { body } = reply

@@ -22,11 +22,11 @@ const million = 1_000_000
 export function affordableTokens (
   { record, request, routes }: Pick<RoutedCall<ChatInput>, 'record' | 'request' | 'routes'>, models: Pick<ModelRegistry, 'find'>
 ): AffordableAnswer | undefined {
-  if (record.reservedNanoUsd === undefined) return undefined
+  if (record.maxCostNanoUsd === undefined) return undefined
   const { maxPrompt = 0, maxCompletion, minCompletion = 1, choices = 1, writesCache } = estimateChat(request)
   const { promptTokens = 0, completionTokens = 0 } = record.usage ?? {}
   const prompt = promptTokens + maxPrompt * choices
-  const left = record.reservedNanoUsd - maxCostOf(routes, models, { prompt, completion: completionTokens, writesCache })
+  const left = record.maxCostNanoUsd - maxCostOf(routes, models, { prompt, completion: completionTokens, writesCache })
   // One token may cost less than a billionth of a dollar.
   const perMillion = maxAnswerCostOf(routes, models, prompt)
   return {

@@ -5,7 +5,7 @@ const headers = {
   'cache-control': 'no-cache, no-transform',
   'x-accel-buffering': 'no'
 }
-/** One comment line: the event that follows is glued to it, so every client reads it. */
+/** A comment without an empty line after it, which some clients take for an empty event. */
 const keepAlive = { text: ': ping\n', everyMs: 15_000 }
 
 /**

@@ -22,7 +22,7 @@ import type { Services } from '../services.ts'
  * @param answer the pipeline that answers a routed call
  * @throws EarlyReply with the response as it is queued, or its stream
  */
-export function background (services: Services, answer: (call: RoutedChatCall) => Promise<Reply>): Stage<RoutedChatCall> {
+export function background (services: Pick<Services, 'backgroundRuns' | 'keys' | 'settings'>, answer: (call: RoutedChatCall) => Promise<Reply>): Stage<RoutedChatCall> {
   const { backgroundRuns: runs } = services
   return map(async call => {
     const context = call.context as ResponsesContext // by the `input` of this dialect

@@ -91,7 +91,7 @@ async function checkKept ({ key }: RoutedChatCall, { store }: Deferrals, maxByte
 
 /** Charges the call what was reserved for it, until the answer is fetched: the provider makes it in any case. */
 function ticketOf (call: RoutedChatCall, { providerId, model, modelId }: Route, provider: Provider, upstreamId: string): DeferredTicket {
-  const { budgetedNanoUsd: chargedNanoUsd } = call.record
+  const { reservedNanoUsd: chargedNanoUsd } = call.record
   call.record.chargedNanoUsd = chargedNanoUsd
   return {
     key: call.key.id,

@@ -59,8 +59,8 @@ export function limits<R = unknown> (
       throw refusal(decision, limits)
     }
     record.reservation = decision.reservation
-    if (budget !== undefined) record.budgetedNanoUsd = decision.nanoUsd
-    if (amounts.minNanoUsd !== undefined) record.reservedNanoUsd = decision.nanoUsd
+    if (budget !== undefined) record.reservedNanoUsd = decision.nanoUsd
+    if (amounts.minNanoUsd !== undefined) record.maxCostNanoUsd = decision.nanoUsd
     return routes.length === call.routes.length ? call : { ...call, routes }
   }
   /** Returns what a call wants of a budget; with `strict` the most it can cost, and the least that is of use. */

@@ -10,6 +10,7 @@ import { GatewayError } from '../core/errors.ts'
 import { splitFrames } from '../wire/sse.ts'
 import { storeUser, type UseStore } from './use-store.ts'
 import type { Database } from './database.ts'
+import type { Lease } from './lease.ts'
 import type { ResponseRow, Tables } from './tables.ts'
 import type { Continuation, ResponseArchive, ResponseToKeep, StoredItem } from '../dialects/responses/archive.ts'
 import type { ResponseObject } from '../../schemas/responses.ts'
@@ -23,12 +24,6 @@ export interface ResponseStoreOptions {
   /** Bounds of a conversation that is read. */
   readonly maxItems: number
   readonly maxBytes: number
-}
-
-/** The claim of a process to the responses that it works on. */
-export interface Lease {
-  readonly owner: string
-  readonly untilMs: number
 }
 
 const inProgress: readonly string[] = ['queued', 'in_progress']

@@ -13,7 +13,7 @@ const priced = models({ input: 1, output: 10, asOf: '2026-01-01' })
 
 function callWith (reserved: number | undefined, parts: Partial<ChatInput> = {}) {
   const call = routedCall({ ...request, ...parts })
-  call.record.reservedNanoUsd = reserved
+  call.record.maxCostNanoUsd = reserved
   return call
 }
 

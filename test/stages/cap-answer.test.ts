@@ -20,7 +20,7 @@ const models: ModelRegistry = {
 /** Returns the request after the stage, with so many billionths of a dollar reserved. */
 async function capped (reserved: number | undefined, parts: Partial<ChatInput>): Promise<Partial<ChatInput> | undefined> {
   const record = new CallRecord('chat')
-  record.reservedNanoUsd = reserved
+  record.maxCostNanoUsd = reserved
   const request: ChatInput = { model: 'one/m', messages: [{ role: 'user', content: 'Hi' }], ...parts }
   const [call] = await collect(capAnswer({ models })(once(routedCall(request, { record }))))
   return call?.request

@@ -11,8 +11,6 @@ export interface ReadTools {
   readonly tools: readonly Tool[]
   readonly servers: readonly ToolServerSpec[]
   readonly approvals: Approvals
-  /** True when tools were left out that only OpenAI runs. */
-  readonly hosted: boolean
 }
 
 /**
@@ -25,7 +23,6 @@ export function readTools (given: readonly ResponsesTool[], names: SentNames, pa
   const tools: Tool[] = []
   const servers: ToolServerSpec[] = []
   const mcp: McpTool[] = []
-  let hosted = false
   for (const [index, tool] of given.entries()) {
     if (isFunction(tool)) tools.push(functionTool(tool, names))
     else if (isCustom(tool)) tools.push(customTool(tool, names))
@@ -37,9 +34,8 @@ export function readTools (given: readonly ResponsesTool[], names: SentNames, pa
       mcp.push(tool)
       servers.push(serverOf(tool, `${path}[${index}]`))
     }
-    else hosted = true
   }
-  return { tools, servers, approvals: new Approvals(mcp), hosted }
+  return { tools, servers, approvals: new Approvals(mcp) }
 }
 
 function isFunction (tool: ResponsesTool): tool is FunctionTool {

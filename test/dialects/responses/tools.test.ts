@@ -17,13 +17,11 @@ t.test('functions stay, free-form tools become functions with one text', async t
 })
 
 t.test('tools of a namespace are offered one by one; those that only OpenAI runs are left out', async t => {
-  const { tools, hosted } = read([
+  const { tools } = read([
     { type: 'namespace', name: 'files', tools: [{ type: 'function', name: 'read' }, { type: 'custom', name: 'patch' }] },
     { type: 'web_search' }
   ])
   t.equal(tools.length, 2)
-  t.equal(hosted, true)
-  t.equal(read([]).hosted, false)
 })
 
 t.test('an MCP server needs an address', async t => {
