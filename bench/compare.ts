@@ -39,6 +39,8 @@ const chosen = contenders.filter(({ name, missing }) => {
   return reason === undefined
 })
 if (tls === undefined) console.log('Without the lanes over TLS: openssl is not installed.')
+/** Long enough for what a start leaves to be collected. */
+const idleMs = 2_000
 const { upstreamPort, mock } = await startMock()
 const load = await startLoad()
 const open = new Set<Started>([mock, load])
@@ -131,9 +133,6 @@ async function compareWarmUps (): Promise<void> {
   results.warm = seconds.get('Headgate')
   console.log(warmTable(seconds))
 }
-
-/** Long enough for what a start leaves to be collected. */
-const idleMs = 2_000
 
 async function compareStarts (): Promise<void> {
   const readyMs = new Map<string, number[]>()

@@ -101,7 +101,7 @@ function headgate (name: string, workers: number, folder?: string): Contender {
     start: async (upstreamPort, options) => {
       const port = await freePort()
       const file = join(scratch, `headgate-${port}.yaml`)
-      writeFileSync(file, headgateConfiguration(port, upstreamPort, workers))
+      writeFileSync(file, headgateConfiguration(port, upstreamPort, workers, folder === undefined))
       return await started(port, bearer, {
         ...node(folder === undefined ? '../../lib/main.js' : pathToFileURL(join(folder, 'build/lib/main.js')).href, ['start', '--config', file], options),
         cores: workers === 1 ? cores.gateway : cores.twoGateways,
@@ -143,10 +143,10 @@ function portkeyHeaders (upstreamPort: number): Record<string, string> {
 }
 
 /** As in production: keys, limits, validation, usage and the log are on, all with their defaults. */
-function headgateConfiguration (port: number, upstreamPort: number, workers: number): string {
+function headgateConfiguration (port: number, upstreamPort: number, workers: number, isCurrent: boolean): string {
   return JSON.stringify({
-    // All callers have one key, and some lanes have 10,000 of them.
-    limits: { open_calls: 20_000, max_share_per_key: 1 },
+    // All callers have one key, and some lanes have 10,000 of them. Earlier versions may not know a setting.
+    ...isCurrent && { limits: { open_calls: 20_000, max_share_per_key: 1 } },
     server: { port, workers, data_dir: join(scratch, `data-${port}`) },
     providers: {
       mock: {
