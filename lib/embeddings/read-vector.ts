@@ -6,10 +6,9 @@
 
 import { GatewayError } from '../core/errors.ts'
 import type { VectorForm, Vector } from '../core/vector.ts'
+import { openList, quote } from '../json/characters.ts'
 
 const floatBytes = 4
-const openList = 0x5b
-const quote = 0x22
 
 /**
  * Makes a vector of one JSON value of an answer.

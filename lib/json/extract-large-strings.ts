@@ -8,9 +8,8 @@
 
 import { randomUUID } from 'node:crypto'
 import { LargeString } from '../core/large-string.ts'
+import { backslash, quote } from './characters.ts'
 
-const quote = 0x22
-const backslash = 0x5c
 const slash = 0x2f
 
 export class LargeStringExtractor {

@@ -5,10 +5,10 @@
  * several times the memory.
  *
  * ```ts
- * const outline = new JsonOutline(bytes)
- * for (const key of outline.keys()) {
- *   if (key === 'usage') usage = outline.parse()
- *   else outline.skip()
+ * const cursor = new JsonCursor(bytes)
+ * for (const key of cursor.keys()) {
+ *   if (key === 'usage') usage = cursor.parse()
+ *   else cursor.skip()
  * }
  * ```
  *
@@ -20,16 +20,9 @@
  */
 
 import { GatewayError } from '../core/errors.ts'
+import { backslash, closeList, closeObject, colon, comma, isSpace, openList, openObject, quote } from './characters.ts'
 
-const quote = 0x22
-const comma = 0x2c
-const colon = 0x3a
-const openList = 0x5b
-const backslash = 0x5c
-const closeList = 0x5d
 const letterN = 0x6e
-const openObject = 0x7b
-const closeObject = 0x7d
 
 /** @throws GatewayError `upstream_invalid_response`, from every method, where the text is not JSON */
 export class JsonCursor {
@@ -160,10 +153,6 @@ export class JsonCursor {
   #invalid (): GatewayError {
     return new GatewayError('upstream_invalid_response', { cause: `not JSON at byte ${this.#at}` })
   }
-}
-
-function isSpace (byte: number | undefined): boolean {
-  return byte === 0x20 || byte === 0x0a || byte === 0x0d || byte === 0x09
 }
 
 /** Numbers, `true`, `false`, `null`. */

@@ -4,15 +4,7 @@
  */
 
 import { isContainer } from './guards.ts'
-
-const quote = 0x22
-const comma = 0x2c
-const colon = 0x3a
-const openList = 0x5b
-const backslash = 0x5c
-const closeList = 0x5d
-const openObject = 0x7b
-const closeObject = 0x7d
+import { backslash, closeList, closeObject, colon, comma, isSpace, openList, openObject, quote } from './characters.ts'
 
 /** The place of a value in a text. */
 export interface TextRange {
@@ -132,8 +124,4 @@ function nextOf (text: string, at: number): number {
 function withoutSpace (text: string, end: number): number {
   while (isSpace(text.charCodeAt(end - 1))) end--
   return end
-}
-
-function isSpace (code: number): boolean {
-  return code === 0x20 || code === 0x0a || code === 0x0d || code === 0x09
 }

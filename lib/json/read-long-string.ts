@@ -1,6 +1,6 @@
 import { yieldFairly } from '../async/yield-fairly.ts'
+import { backslash } from './characters.ts'
 
-const backslash = 0x5c
 const letterU = 0x75
 
 /**

@@ -6,12 +6,7 @@
  * bytes at a time.
  */
 
-const quote = 0x22
-const backslash = 0x5c
-const comma = 0x2c
-const colon = 0x3a
-const openBracket = 0x5b
-const openBrace = 0x7b
+import { backslash, colon, comma, openList, openObject, quote } from './characters.ts'
 
 /**
  * A key, text, object or list takes a parser about as long as that many numbers: 500,000 numbers are
@@ -57,7 +52,7 @@ export class ValueCounter {
         this.#openBytes = 0
         at = this.#skipString(piece, at)
       } else if (byte === comma || byte === colon) this.count++
-      else if (byte === openBracket || byte === openBrace) {
+      else if (byte === openList || byte === openObject) {
         this.count++
         this.#structures++
       }

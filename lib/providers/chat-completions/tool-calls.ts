@@ -12,6 +12,7 @@ import { invalidResponse } from '../provider-failure.ts'
 import { objectOf, nonEmptyText } from '../../json/guards.ts'
 import type { WireToolCall } from './wire.ts'
 import type { ChatEvent, ExtraFields } from '../../core/events.ts'
+import { backslash, closeList, closeObject, openList, openObject, quote } from '../../json/characters.ts'
 
 type Kind = 'function' | 'custom'
 
@@ -159,13 +160,6 @@ function note (among: Candidates, open: OpenCall): void {
   among.last = open
   if (open.wireId !== undefined && !among.byId.has(open.wireId)) among.byId.set(open.wireId, open)
 }
-
-const quote = 0x22
-const backslash = 0x5c
-const openList = 0x5b
-const closeList = 0x5d
-const openObject = 0x7b
-const closeObject = 0x7d
 
 /**
  * Follows the brackets of arguments piece by piece, so that they are parsed when they may be

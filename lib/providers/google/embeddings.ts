@@ -58,15 +58,15 @@ function textsOf ({ request: { input } }: Ask<EmbeddingsRequest>): string[] {
 }
 
 function readResponse (bytes: Buffer, ask: Ask<EmbeddingsRequest>): EmbeddingsEvent[] {
-  const outline = new JsonCursor(bytes)
+  const cursor = new JsonCursor(bytes)
   let vectors: Vector[] = []
   let usage: unknown
-  for (const key of outline.keys()) {
-    if (key === 'embeddings' && !outline.isNull) vectors = readVectors(outline, ask)
-    else if (key === 'usageMetadata') usage = outline.parse()
-    else outline.skip()
+  for (const key of cursor.keys()) {
+    if (key === 'embeddings' && !cursor.isNull) vectors = readVectors(cursor, ask)
+    else if (key === 'usageMetadata') usage = cursor.parse()
+    else cursor.skip()
   }
-  outline.end()
+  cursor.end()
   if (vectors.length === 0) refuse(bytes)
   const count = textsOf(ask).length
   if (vectors.length !== count) throw invalidResponse(`${vectors.length} vectors for ${count} inputs`)
@@ -74,12 +74,12 @@ function readResponse (bytes: Buffer, ask: Ask<EmbeddingsRequest>): EmbeddingsEv
   return eventsOf(vectors, typeof tokens === 'number' ? tokens : undefined)
 }
 
-function readVectors (outline: JsonCursor, { request }: Ask<EmbeddingsRequest>): Vector[] {
+function readVectors (cursor: JsonCursor, { request }: Ask<EmbeddingsRequest>): Vector[] {
   const vectors: Vector[] = []
-  for (const index of outline.items()) {
-    for (const key of outline.keys()) {
-      if (key === 'values') vectors[index] = readVector(outline.take(), request.encoding_format ?? 'float')
-      else outline.skip()
+  for (const index of cursor.items()) {
+    for (const key of cursor.keys()) {
+      if (key === 'values') vectors[index] = readVector(cursor.take(), request.encoding_format ?? 'float')
+      else cursor.skip()
     }
     if (vectors[index] === undefined) throw invalidResponse(`no vector for input ${index}`)
   }

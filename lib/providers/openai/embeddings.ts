@@ -45,30 +45,30 @@ interface Item { index: number | undefined, vector: Vector }
 /** Returns one `embeddings` event with a vector per input, in their order; then `usage`, if reported. */
 function readResponse (bytes: Buffer, { request }: Ask<EmbeddingsRequest>): EmbeddingsEvent[] {
   const wanted = request.encoding_format ?? 'float'
-  const outline = new JsonCursor(bytes)
+  const cursor = new JsonCursor(bytes)
   let items: Item[] = []
   let usage: unknown
-  for (const key of outline.keys()) {
-    if (key === 'data' && !outline.isNull) items = readItems(outline, wanted)
-    else if (key === 'usage') usage = outline.parse()
-    else outline.skip()
+  for (const key of cursor.keys()) {
+    if (key === 'data' && !cursor.isNull) items = readItems(cursor, wanted)
+    else if (key === 'usage') usage = cursor.parse()
+    else cursor.skip()
   }
-  outline.end()
+  cursor.end()
   if (items.length === 0) refuse(bytes)
   const vectors = inOrder(items, countInputs(request.input))
   const reported = usageOf(usage)
   return [{ type: 'embeddings', vectors }, ...(reported === undefined ? [] : [{ type: 'usage' as const, usage: reported }])]
 }
 
-function readItems (outline: JsonCursor, wanted: VectorForm): Item[] {
+function readItems (cursor: JsonCursor, wanted: VectorForm): Item[] {
   const items: Item[] = []
-  for (const _ of outline.items()) {
+  for (const _ of cursor.items()) {
     let index: unknown
     let vector: Vector | undefined
-    for (const key of outline.keys()) {
-      if (key === 'index') index = outline.parse()
-      else if (key === 'embedding') vector = readVector(outline.take(), wanted)
-      else outline.skip()
+    for (const key of cursor.keys()) {
+      if (key === 'index') index = cursor.parse()
+      else if (key === 'embedding') vector = readVector(cursor.take(), wanted)
+      else cursor.skip()
     }
     if (vector === undefined) throw invalidResponse('an item without a vector')
     items.push({ index: typeof index === 'number' ? index : undefined, vector })
