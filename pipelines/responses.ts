@@ -7,7 +7,7 @@ import { responsesDialect } from '../lib/dialects/responses/index.ts'
 import { estimateChat } from '../lib/limits/estimate.ts'
 import { replyWith } from '../lib/replies/reply-with.ts'
 import { auth } from '../lib/stages/auth.ts'
-import { background } from '../lib/stages/background.ts'
+import { answerInBackground } from '../lib/stages/responses/answer-in-background.ts'
 import { routeModel } from '../lib/stages/route-model.ts'
 import { validate } from '../lib/stages/validate.ts'
 import { ErrorBody } from '../schemas/errors.ts'
@@ -60,7 +60,7 @@ export const compactDocs: Docs = {
 /** Serves POST /v1/responses. */
 export function responses (services: Services, options: ConversationOptions = {}): Handler<Call> {
   const dialect = responsesDialect(services.responseStore)
-  const inBackground = background(services, resumedConversation(services, dialect))
+  const inBackground = answerInBackground(services, resumedConversation(services, dialect))
   return conversation(services, dialect, { ...options, beforeAnswer: options.beforeAnswer === undefined ? inBackground : chain(options.beforeAnswer, inBackground) })
 }
 

@@ -99,7 +99,7 @@ const internal = imports.filter(({ from, to }) => ours.test(from) && ours.test(t
 
 /** Files that do the same job in several folders. */
 const roles = [
-  'chat-request', 'chat-response', 'chat-stream', 'chat-traits', 'complete', 'content', 'encode', 'errors', 'finish-reason', 'index', 'input', 'messages',
+  'chat-request', 'chat-response', 'chat-stream', 'chat-traits', 'complete', 'content', 'direct', 'encode', 'errors', 'finish-reason', 'index', 'input', 'messages',
   'model-list', 'response-reader', 'rules', 'schema', 'sizes', 'thinking', 'tool-call-id', 'tool-calls', 'tools', 'transport', 'usage', 'wire'
 ]
 

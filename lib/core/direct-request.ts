@@ -1,9 +1,9 @@
 /** The dialects that callers and providers both speak, so that requests and answers may pass as they are. */
-export type SharedDialect = 'messages' | 'responses'
+export type DirectDialect = 'messages' | 'responses'
 
 /** A request in the words of its caller, for a provider that reads the same ones. */
 export interface DirectRequest {
-  readonly dialect: SharedDialect
+  readonly dialect: DirectDialect
   /** JSON, as it came but for the model and what the gateway has to limit; a large one is printed anew while it is sent. */
   readonly body: string | (() => AsyncIterable<Uint8Array>)
   /** Headers of the caller that the provider reads. */
@@ -21,7 +21,7 @@ export interface FittedRequest<R = unknown> {
 
 /** An error in the words of a provider, for callers who speak its dialect: clients act on the wording. */
 export interface OriginalError {
-  readonly dialect: SharedDialect
+  readonly dialect: DirectDialect
   readonly status: number
   readonly body: string
 }

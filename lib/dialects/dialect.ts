@@ -10,7 +10,7 @@ import type { WithoutNulls } from '../../schemas/nullable.ts'
 import type { ChatCall, ChatInput } from '../chat/input.ts'
 import type { Batch } from '../core/batch.ts'
 import type { Call, RoutedCall, ValidCall } from '../core/call.ts'
-import type { DirectRequest, DirectScope, SharedDialect } from '../core/direct-request.ts'
+import type { DirectDialect, DirectRequest, DirectScope } from '../core/direct-request.ts'
 import type { GatewayError } from '../core/errors.ts'
 import type { ChatEvent, ResponseStart } from '../core/events.ts'
 import type { ModelEntry } from '../core/model.ts'
@@ -49,9 +49,9 @@ export interface Dialect<S extends TSchema = TSchema, C = unknown> extends Answe
    * @param call with the request as it is about to be sent: it may be limited further than the caller's
    * @throws GatewayError for what this caller may not ask this provider
    */
-  readonly direct?: (call: RoutedCall<ChatInput>, target: FitTarget, context: C) => DirectRequest
+  readonly directRequest?: (call: RoutedCall<ChatInput>, target: FitTarget, context: C) => DirectRequest
   /** The name by which providers say that they speak it. */
-  readonly shared?: SharedDialect
+  readonly directDialect?: DirectDialect
   /** Returns what a direct request names beside its model, which the key must be allowed to use. Default: nothing. */
   readonly directScope?: (context: C) => DirectScope
 }

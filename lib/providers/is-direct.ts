@@ -1,7 +1,7 @@
-import type { SharedDialect } from '../core/direct-request.ts'
+import type { DirectDialect } from '../core/direct-request.ts'
 import type { Provider } from './provider.ts'
 
 /** Returns true for a provider that gets requests in the caller's own words. */
-export function isDirect (provider: Provider | undefined, dialect: SharedDialect | undefined, capability: 'chat' | 'tokenCount' = 'chat'): boolean {
-  return dialect !== undefined && provider?.adapters[capability]?.direct === dialect
+export function isDirect (provider: Provider | undefined, dialect: DirectDialect | undefined, capability: 'chat' | 'tokenCount' = 'chat'): boolean {
+  return dialect !== undefined && provider?.adapters[capability]?.directDialect === dialect
 }

@@ -8,7 +8,7 @@
 
 import type { EventSourceMessage } from 'eventsource-parser'
 import type { CallSignal } from '../core/call-signal.ts'
-import type { DirectRequest, SharedDialect } from '../core/direct-request.ts'
+import type { DirectDialect, DirectRequest } from '../core/direct-request.ts'
 import type { Route } from '../core/route.ts'
 import type { Secret } from '../core/secret.ts'
 import type {
@@ -77,7 +77,7 @@ export type BodyReader<E> =
 
 export interface Adapter<R, E> {
   /** The dialect of callers that it sends on as it is (`Ask.direct`). Default: every request is translated. */
-  readonly direct?: SharedDialect
+  readonly directDialect?: DirectDialect
   /** @throws GatewayError for requests this provider cannot serve, before anything is sent. */
   readonly request: (ask: Ask<R>) => UpstreamRequest
   /** Decides by the head of a successful response how its body is read. */

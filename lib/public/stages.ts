@@ -23,7 +23,7 @@ export { embeddingsUsage, estimateChat, estimateEmbeddings } from '../limits/est
 export { capAnswer } from '../stages/cap-answer.ts'
 export { checkAddresses } from '../stages/check-addresses.ts'
 export { fitRoutes } from '../stages/fit-routes.ts'
-export { background } from '../stages/background.ts'
+export { answerInBackground } from '../stages/responses/answer-in-background.ts'
 export { defer } from '../stages/defer.ts'
 export { deadline } from '../stages/deadline.ts'
 export { providerCall } from '../stages/provider-call.ts'

@@ -13,11 +13,11 @@ import type { Services } from '../services.ts'
  * @throws EarlyReply with the empty answer of the dialect
  */
 export function answerEmpty<C> (
-  { providers }: Pick<Services, 'providers'>, { empty, shared }: Pick<Dialect<never, C>, 'empty' | 'shared'>
+  { providers }: Pick<Services, 'providers'>, { empty, directDialect }: Pick<Dialect<never, C>, 'empty' | 'directDialect'>
 ): Stage<RoutedCall<ChatInput>> {
   if (empty === undefined) return map(call => call)
   return map(call => {
-    if (call.request.max_completion_tokens !== 0 || call.routes.some(({ providerId }) => isDirect(providers.get(providerId), shared))) return call
+    if (call.request.max_completion_tokens !== 0 || call.routes.some(({ providerId }) => isDirect(providers.get(providerId), directDialect))) return call
     throw new EarlyReply(empty({ ...call, context: call.context as C })) // by the `input` of the same dialect
   })
 }

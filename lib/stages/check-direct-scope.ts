@@ -15,12 +15,12 @@ import type { Services } from '../services.ts'
  * @throws GatewayError `insufficient_permissions`
  */
 export function checkDirectScope<C> (
-  { providers }: Pick<Services, 'providers'>, { directScope, shared }: Pick<Dialect<never, C>, 'directScope' | 'shared'>
+  { providers }: Pick<Services, 'providers'>, { directScope, directDialect }: Pick<Dialect<never, C>, 'directScope' | 'directDialect'>
 ): Stage<RoutedCall<ChatInput>> {
   if (directScope === undefined) return map(call => call)
   return map(call => {
     const { key, routes } = call
-    const direct = routes.filter(({ providerId }) => isDirect(providers.get(providerId), shared))
+    const direct = routes.filter(({ providerId }) => isDirect(providers.get(providerId), directDialect))
     if (direct.length === 0) return call
     const { models, toolServers } = directScope(call.context as C) // by the `input` of the same dialect
     if (toolServers && !mayNameUrls(key)) {

@@ -12,10 +12,11 @@ import type { Services } from '../services.ts'
  * speaks the dialect itself gets the caller's own words.
  */
 export function fitRoutes<C> (
-  { models, providers }: Pick<Services, 'models' | 'providers'>, { fit, direct, shared }: Pick<Dialect<never, C>, 'fit' | 'direct' | 'shared'>,
+  { models, providers }: Pick<Services, 'models' | 'providers'>,
+  { fit, directRequest, directDialect }: Pick<Dialect<never, C>, 'fit' | 'directRequest' | 'directDialect'>,
   capability: 'chat' | 'tokenCount' = 'chat'
 ): Stage<RoutedCall<ChatInput>> {
-  if (fit === undefined && direct === undefined) return map(call => call)
+  if (fit === undefined && directRequest === undefined) return map(call => call)
   return map(call => {
     const context = call.context as C // by the `input` of the same dialect
     return extend(call, {
@@ -23,8 +24,8 @@ export function fitRoutes<C> (
         const request = given as ChatInput // of this call, perhaps with other limits
         const provider = providers.get(route.providerId)
         const target = { route, provider: provider?.traits ?? {}, model: models.find(route.modelId) }
-        if (direct !== undefined && isDirect(provider, shared, capability)) {
-          return { request, direct: direct(extend(call, { request }), target, context) }
+        if (directRequest !== undefined && isDirect(provider, directDialect, capability)) {
+          return { request, direct: directRequest(extend(call, { request }), target, context) }
         }
         return { request: fit?.(request, target, context) ?? request }
       }

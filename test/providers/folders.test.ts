@@ -39,14 +39,14 @@ const capabilities = new Set([
 
 /** Files for what one provider alone has. */
 const particular: Readonly<Record<string, readonly string[]>> = {
-  anthropic: ['cache-control', 'pass-through'],
+  anthropic: ['cache-control', 'direct'],
   'chat-completions': ['text-template'],
   google: ['camel-keys', 'generation-config', 'logprobs', 'schema'],
   openai: ['typed-stream']
 }
 
 /** The members of an adapter in their order, and their functions in the same. */
-const members = ['direct', 'request', 'read', 'error', 'split', 'join', 'fetch']
+const members = ['directDialect', 'request', 'read', 'error', 'split', 'join', 'fetch']
 
 const files = folders.flatMap(folder => readdirSync(join(providers, folder)).filter(name => name.endsWith('.js')).map(name => ({
   folder, name: basename(name, '.js'), program: parse(readFileSync(join(providers, folder, name), 'utf8'), { ecmaVersion: 'latest', sourceType: 'module' })

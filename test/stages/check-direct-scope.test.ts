@@ -7,14 +7,14 @@ import type { ChatInput } from '../../lib/chat/input.ts'
 import type { ApiKey } from '../../lib/core/key.ts'
 import type { Provider } from '../../lib/providers/provider.ts'
 
-const shared = 'messages'
+const directDialect = 'messages'
 const other = provider('one')
-const speaking: Provider = { ...other, adapters: { chat: { direct: shared } as never } } // no more of it is read
+const speaking: Provider = { ...other, adapters: { chat: { directDialect } as never } } // no more of it is read
 
 async function check (given: Provider, names: { readonly models?: readonly string[], readonly toolServers?: boolean }, key: Partial<ApiKey> = {}): Promise<boolean> {
   const call = routedCall<ChatInput>({ model: 'one/m', messages: [] }, { key: { id: 'k', name: 'k', ...key }, routes: [route] })
   const { models = [], toolServers = false } = names
-  const stage = checkDirectScope({ providers: new Map([['one', given]]) }, { shared, directScope: () => ({ models, toolServers }) })
+  const stage = checkDirectScope({ providers: new Map([['one', given]]) }, { directDialect, directScope: () => ({ models, toolServers }) })
   const [out] = await collect(stage(once(call)))
   return out === call
 }
@@ -29,7 +29,7 @@ t.test('every provider that may get the words counts, not the first one only', a
   const routes = [route, { ...route, providerId: 'two', modelId: 'two/m' }] as const
   const call = routedCall<ChatInput>({ model: 'one/m', messages: [] }, { key: { id: 'k', name: 'k', models: ['one/*', 'two/m'] }, routes })
   const providers = new Map([['one', speaking], ['two', { ...speaking, id: 'two' }]])
-  const stage = checkDirectScope({ providers }, { shared, directScope: () => ({ models: ['b'], toolServers: false }) })
+  const stage = checkDirectScope({ providers }, { directDialect, directScope: () => ({ models: ['b'], toolServers: false }) })
   await t.rejects(collect(stage(once(call))), { code: 'insufficient_permissions', param: 'model', message: /`b`/ })
 })
 

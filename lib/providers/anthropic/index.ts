@@ -6,14 +6,14 @@ import { chatRequest } from './chat-request.ts'
 import { readResponse } from './chat-response.ts'
 import { readStream } from './chat-stream.ts'
 import { readError } from './errors.ts'
-import { directFailure, directReader, directRequest } from './pass-through.ts'
+import { directFailure, directReader, directRequest } from './direct.ts'
 import { anthropicTokenCount } from './token-count.ts'
 import type { ChatInput } from '../../chat/input.ts'
 import type { ChatEvent } from '../../core/events.ts'
 import type { Adapter, Adapters } from '../provider.ts'
 
 export const anthropicChat: Adapter<ChatInput, ChatEvent> = {
-  direct: 'messages',
+  directDialect: 'messages',
   request: ask => ask.direct === undefined ? chatRequest(ask) : directRequest(ask.direct, '/v1/messages', ask.streamed),
   read: (_head, ask) => ask.direct === undefined ? jsonOrSse(ask, readResponse, readStream) : directReader(ask),
   error: (failure, ask) => ask.direct === undefined ? readError(failure) : directFailure(failure),

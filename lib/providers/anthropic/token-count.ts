@@ -3,14 +3,14 @@
 import { numberOf, objectOf } from '../../json/guards.ts'
 import { invalidResponse } from '../provider-failure.ts'
 import { messagesRequest } from './chat-request.ts'
-import { directFailure, directRequest } from './pass-through.ts'
+import { directFailure, directRequest } from './direct.ts'
 import type { ChatInput } from '../../chat/input.ts'
 import type { DirectRequest } from '../../core/direct-request.ts'
 import type { ResultEvent } from '../../core/events.ts'
 import type { Adapter, Ask } from '../provider.ts'
 
 export const anthropicTokenCount: Adapter<ChatInput, ResultEvent<number>> = {
-  direct: 'messages',
+  directDialect: 'messages',
   request: ask => directRequest(ask.direct ?? translatedCount(ask), '/v1/messages/count_tokens', false),
   read: () => ({ as: 'json', read: value => [{ type: 'result', result: countIn(value) }] }),
   error: directFailure

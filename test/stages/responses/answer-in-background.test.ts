@@ -1,14 +1,14 @@
 import t from 'tap'
-import { EarlyReply } from '../../lib/core/early-reply.ts'
-import { GatewayError } from '../../lib/core/errors.ts'
-import { once } from '../../lib/core/stage.ts'
-import { textOf } from '../../lib/public/testing.ts'
-import { background } from '../../lib/stages/background.ts'
-import { responsesCall } from '../support/responses.ts'
-import { collect, route } from '../support/stages.ts'
-import type { BackgroundWork } from '../../lib/deferred/background-runs.ts'
-import type { RoutedChatCall } from '../../lib/chat/input.ts'
-import type { Services } from '../../lib/services.ts'
+import { EarlyReply } from '../../../lib/core/early-reply.ts'
+import { GatewayError } from '../../../lib/core/errors.ts'
+import { once } from '../../../lib/core/stage.ts'
+import { textOf } from '../../../lib/public/testing.ts'
+import { answerInBackground } from '../../../lib/stages/responses/answer-in-background.ts'
+import { responsesCall } from '../../support/responses.ts'
+import { collect, route } from '../../support/stages.ts'
+import type { BackgroundWork } from '../../../lib/deferred/background-runs.ts'
+import type { RoutedChatCall } from '../../../lib/chat/input.ts'
+import type { Services } from '../../../lib/services.ts'
 
 const begun: BackgroundWork[] = []
 const services = {
@@ -28,16 +28,16 @@ function call (parts: Parameters<typeof responsesCall>[0]): RoutedChatCall {
 const answer = async (): Promise<never> => { throw new Error('the answer did not wait') }
 
 async function ended (given: RoutedChatCall): Promise<EarlyReply> {
-  const thrown: unknown = await collect(background(services, answer)(once(given))).catch((error: unknown) => error)
+  const thrown: unknown = await collect(answerInBackground(services, answer)(once(given))).catch((error: unknown) => error)
   if (!(thrown instanceof EarlyReply)) throw new Error('the call went on')
   return thrown
 }
 
 t.test('a call whose answer is awaited goes on', async t => {
   const now = call({})
-  t.same(await collect(background(services, answer)(once(now))), [now])
+  t.same(await collect(answerInBackground(services, answer)(once(now))), [now])
   const without = call({ background: true })
-  t.same(await collect(background({} as Services, answer)(once(without))), [without], 'and one where nothing runs in the background')
+  t.same(await collect(answerInBackground({} as Services, answer)(once(without))), [without], 'and one where nothing runs in the background')
   t.same(begun, [])
 })
 

@@ -1,20 +1,20 @@
 /** Responses that are made in the background: the caller gets them as they are queued, and fetches them later. */
 
-import { asGatewayError } from '../core/errors.ts'
-import { EarlyReply } from '../core/early-reply.ts'
-import { map, type Stage } from '../core/stage.ts'
-import { nowSeconds } from '../core/now-seconds.ts'
-import { toJsonReply, type Reply } from '../core/reply.ts'
-import { runDetached } from '../deferred/detached-call.ts'
-import { failedCode } from '../dialects/responses/errors.ts'
-import { startedResponse } from '../dialects/responses/response-object.ts'
-import { eventStream } from '../replies/event-stream.ts'
-import { sseEvent } from '../wire/sse.ts'
-import type { RoutedChatCall } from '../chat/input.ts'
-import type { ResponsesContext } from '../dialects/responses/input.ts'
-import type { BackgroundRuns } from '../deferred/background-runs.ts'
-import type { ResponseObject } from '../../schemas/responses.ts'
-import type { Services } from '../services.ts'
+import { asGatewayError } from '../../core/errors.ts'
+import { EarlyReply } from '../../core/early-reply.ts'
+import { map, type Stage } from '../../core/stage.ts'
+import { nowSeconds } from '../../core/now-seconds.ts'
+import { toJsonReply, type Reply } from '../../core/reply.ts'
+import { runDetached } from '../../deferred/detached-call.ts'
+import { failedCode } from '../../dialects/responses/errors.ts'
+import { startedResponse } from '../../dialects/responses/response-object.ts'
+import { eventStream } from '../../replies/event-stream.ts'
+import { sseEvent } from '../../wire/sse.ts'
+import type { RoutedChatCall } from '../../chat/input.ts'
+import type { ResponsesContext } from '../../dialects/responses/input.ts'
+import type { BackgroundRuns } from '../../deferred/background-runs.ts'
+import type { ResponseObject } from '../../../schemas/responses.ts'
+import type { Services } from '../../services.ts'
 
 /**
  * Lets a call through, unless its answer is to be made in the background.
@@ -22,7 +22,7 @@ import type { Services } from '../services.ts'
  * @param answer the pipeline that answers a routed call
  * @throws EarlyReply with the response as it is queued, or its stream
  */
-export function background (services: Pick<Services, 'backgroundRuns' | 'keys' | 'settings'>, answer: (call: RoutedChatCall) => Promise<Reply>): Stage<RoutedChatCall> {
+export function answerInBackground (services: Pick<Services, 'backgroundRuns' | 'keys' | 'settings'>, answer: (call: RoutedChatCall) => Promise<Reply>): Stage<RoutedChatCall> {
   const { backgroundRuns: runs } = services
   return map(async call => {
     const context = call.context as ResponsesContext // by the `input` of this dialect
