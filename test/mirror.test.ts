@@ -39,6 +39,7 @@ const elsewhere: Reasons = {
  * what the thing makes of recorded bytes.
  */
 const parts: Reasons = {
+  'dialects/responses/output': ['dialects/responses/output-items', 'the items of an answer: events in, items and their events out'],
   'providers/anthropic': ['providers/anthropic', 'an adapter: recorded responses in, events out'],
   'providers/azure-openai': ['providers/kinds', 'the chat-completions adapter at other paths'],
   'providers/chat-completions': ['providers/chat-completions', 'an adapter: recorded responses in, events out'],

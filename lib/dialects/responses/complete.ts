@@ -1,5 +1,6 @@
-import { OutputItems, type ItemListener } from './output-items.ts'
+import { OutputItems } from './output-items.ts'
 import { responseUsage, startedResponse } from './response-object.ts'
+import type { ItemListener } from './output/open-item.ts'
 import type { AnswerStart, ChatBatch } from '../dialect.ts'
 import type { ResponsesContext } from './input.ts'
 import type { ResponseObject } from '../../../schemas/responses.ts'

@@ -1,9 +1,10 @@
 /** Chat events to the frames of a streamed response. */
 
 import { failedCode } from './errors.ts'
-import { OutputItems, type ItemListener, type TextPlace, type WireEvent } from './output-items.ts'
+import { OutputItems } from './output-items.ts'
 import { responseUsage, startedResponse } from './response-object.ts'
 import { endOfStream, sseEvent } from '../../wire/sse.ts'
+import type { ItemListener, TextPlace, WireEvent } from './output/open-item.ts'
 import type { AnswerStart } from '../dialect.ts'
 import type { KeepResponse, ResponsesContext } from './input.ts'
 import type { GatewayError } from '../../core/errors.ts'

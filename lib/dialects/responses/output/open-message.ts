@@ -1,0 +1,88 @@
+import { isObject } from '../../../json/guards.ts'
+import { itemId } from '../item-ids.ts'
+import { OpenItem, type TextPlace } from './open-item.ts'
+import type { OutputItem, OutputPart } from '../../../../schemas/response-items.ts'
+
+type Message = Extract<OutputItem, { type: 'message' }>
+
+/** Writes a message: its parts, each begun by what is written to it. */
+export class OpenMessage extends OpenItem {
+  readonly id = itemId('msg')
+  readonly #parts: OutputPart[] = []
+  #place: TextPlace | undefined
+
+  write (kind: OutputPart['type'], text: string, logprobs: readonly unknown[]): void {
+    this.step(() => {
+      const part = this.#part(kind)
+      if (part.type === 'output_text') {
+        part.text += text
+        if (logprobs.length > 0) part.logprobs.push(...logprobs as Array<Record<string, unknown>>)
+        this.listener.text(this.#placeOf(), text, logprobs)
+      } else {
+        part.refusal += text
+        this.event('response.refusal.delta', { content_index: this.#parts.length - 1, delta: text })
+      }
+    })
+  }
+
+  annotate (annotations: readonly unknown[]): void {
+    this.step(() => {
+      const part = this.#part('output_text')
+      if (part.type !== 'output_text') return
+      for (const annotation of annotations.map(flatAnnotation)) {
+        this.event('response.output_text.annotation.added', {
+          content_index: this.#parts.length - 1, annotation_index: part.annotations.length, annotation
+        })
+        part.annotations.push(annotation)
+      }
+    })
+  }
+
+  protected opening (): Message {
+    return { id: this.id, type: 'message', status: 'in_progress', role: 'assistant', content: [] }
+  }
+
+  protected close (): void {
+    this.#closePart()
+  }
+
+  protected complete (): Message {
+    return { id: this.id, type: 'message', status: this.status, role: 'assistant', content: this.#parts }
+  }
+
+  /** Returns the open part, a new one when it is of another kind. */
+  #part (kind: OutputPart['type']): OutputPart {
+    const last = this.#parts.at(-1)
+    if (last?.type === kind) return last
+    this.#closePart()
+    this.#parts.push(emptyPart(kind))
+    this.#place = undefined
+    const part = emptyPart(kind)
+    this.event('response.content_part.added', { content_index: this.#parts.length - 1, part })
+    return this.#parts.at(-1) ?? part
+  }
+
+  #closePart (): void {
+    const part = this.#parts.at(-1)
+    if (part === undefined) return
+    const place = { content_index: this.#parts.length - 1 }
+    if (part.type === 'output_text') this.event('response.output_text.done', { ...place, text: part.text, logprobs: part.logprobs })
+    else this.event('response.refusal.done', { ...place, refusal: part.refusal })
+    this.event('response.content_part.done', { ...place, part })
+  }
+
+  #placeOf (): TextPlace {
+    return this.#place ??= { item_id: this.id, output_index: this.outputIndex, content_index: this.#parts.length - 1 }
+  }
+}
+
+function emptyPart (kind: OutputPart['type']): OutputPart {
+  return kind === 'output_text' ? { type: kind, text: '', annotations: [], logprobs: [] } : { type: kind, refusal: '' }
+}
+
+/** Chat completions have `{ type: 'url_citation', url_citation: { … } }`, this API the fields side by side. */
+function flatAnnotation (annotation: unknown): Record<string, unknown> {
+  if (!isObject(annotation)) return { type: 'url_citation', url: '', title: '', start_index: 0, end_index: 0 }
+  const { type, url_citation: citation, ...rest } = annotation
+  return isObject(citation) ? { type, start_index: 0, end_index: 0, title: '', url: '', ...citation, ...rest } : annotation
+}

@@ -1,0 +1,50 @@
+import { itemId } from '../item-ids.ts'
+import { sealReasoning } from '../reasoning-state.ts'
+import { OpenItem } from './open-item.ts'
+import type { OutputItem } from '../../../../schemas/response-items.ts'
+
+type Reasoning = Extract<OutputItem, { type: 'reasoning' }>
+
+/** Writes reasoning: one summary, and the state that comes with it. */
+export class OpenReasoning extends OpenItem {
+  readonly id = itemId('rs')
+  #text = ''
+  #sealed: string | undefined
+
+  get isEmpty (): boolean {
+    return this.#text === ''
+  }
+
+  write (text: string): void {
+    const isFirst = this.isEmpty
+    this.#text += text
+    this.step(() => {
+      if (isFirst) this.event('response.reasoning_summary_part.added', { summary_index: 0, part: { type: 'summary_text', text: '' } })
+      this.event('response.reasoning_summary_text.delta', { summary_index: 0, delta: text })
+    })
+  }
+
+  seal (state: Parameters<typeof sealReasoning>[0]): void {
+    this.#sealed = sealReasoning(state)
+  }
+
+  protected opening (): Reasoning {
+    return { id: this.id, type: 'reasoning', status: 'in_progress', summary: [] }
+  }
+
+  protected close (): void {
+    if (this.isEmpty) return
+    this.event('response.reasoning_summary_text.done', { summary_index: 0, text: this.#text })
+    this.event('response.reasoning_summary_part.done', { summary_index: 0, part: { type: 'summary_text', text: this.#text } })
+  }
+
+  protected complete (): Reasoning {
+    return {
+      id: this.id,
+      type: 'reasoning',
+      status: this.status,
+      summary: this.isEmpty ? [] : [{ type: 'summary_text', text: this.#text }],
+      ...this.#sealed !== undefined && { encrypted_content: this.#sealed }
+    }
+  }
+}
