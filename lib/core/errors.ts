@@ -15,6 +15,8 @@ export type ErrorType = ErrorBody['error']['type']
 export type FaultKind =
   /** Nothing another attempt could change: the request itself is at fault. */
   | 'caller'
+  /** This provider cannot do what the request needs; another of the list might. */
+  | 'unsupported'
   /** The request is too long for this model; another model of the list may take it. */
   | 'context_length'
   /** This provider does not have the model; another of the list may be had. */
@@ -57,7 +59,7 @@ export const codes = {
     status: 400, type: 'invalid_request_error', message: 'This model does not support this value.'
   },
   unsupported_parameter: {
-    status: 400, type: 'invalid_request_error', message: 'This model does not support this parameter.'
+    status: 400, type: 'invalid_request_error', message: 'This model does not support this parameter.', fault: 'unsupported'
   },
   context_length_exceeded: {
     status: 400,
@@ -244,11 +246,6 @@ export class GatewayError extends Error {
   /** The code as callers see it: the provider's own where that is more use to them. */
   get shownCode (): string {
     return this.#shownCode ?? this.code
-  }
-
-  /** True when this provider cannot do it, but another one might. */
-  get isUnsupported (): boolean {
-    return this.code === 'unsupported_parameter'
   }
 
   /** Returns the JSON body of the answer. */

@@ -110,7 +110,7 @@ async function fetchOnce (
   const body = await readErrorBody(answer)
   if (isGone(answer.status, body)) return await gone()
   const failure = errorOf(fetch, answer, body)
-  if (failure.fault === 'caller') {
+  if (failure.fault === 'caller' || failure.fault === 'unsupported') {
     refund(fetch)
     return await fail(failure, call, keep)
   }

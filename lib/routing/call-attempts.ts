@@ -108,7 +108,7 @@ export class CallAttempts<A extends Closable> {
     const again = this.#plan.reconnect(error)
     if (again !== undefined) return again
     attempt.failed(error)
-    if (error.fault === 'caller' && !error.isUnsupported) throw error
+    if (error.fault === 'caller') throw error
     const next = this.#plan.next(error)
     if (next === undefined) throw error
     return next

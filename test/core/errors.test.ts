@@ -86,7 +86,7 @@ t.test('a header keeps clients from retrying what cannot succeed', async t => {
 })
 
 t.test('another provider may do what one cannot', async t => {
-  t.same(all.filter(code => new GatewayError(code).isUnsupported), ['unsupported_parameter'])
+  t.same(all.filter(code => new GatewayError(code).fault === 'unsupported'), ['unsupported_parameter'])
 })
 
 t.test('a body of the wrong shape gets the list of faults alone', async t => {

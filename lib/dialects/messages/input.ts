@@ -95,8 +95,7 @@ function threadRefusal ({ request: { thread }, key, headers }: ValidCall<CountTo
   const refusal = new GatewayError('unsupported_parameter', {
     message: 'thread: conversations are not kept here. Send all messages.',
     param: 'thread',
-    shownCode: 'thread_unsupported_request',
-    fault: 'caller'
+    shownCode: 'thread_unsupported_request'
   })
   if (key.providerObjects !== true && headers['x-provider-key'] === undefined) throw refusal
   return refusal
