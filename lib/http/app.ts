@@ -12,6 +12,7 @@ import { chatCompletionsErrors } from '../dialects/chat-completions/errors.ts'
 import { noteError } from '../core/record.ts'
 import { Admission, type AdmissionLimits } from './admission.ts'
 import { KoaWithoutResponseHandling } from './node-internals.ts'
+import { notFound } from './not-found.ts'
 import { OpenCallEntry, OpenCalls } from './open-calls.ts'
 import { Pipelining } from './pipelining.ts'
 import { readCall, type EdgeLimits } from './read-call.ts'
@@ -152,7 +153,7 @@ export function createApp (options: AppOptions): App {
   app.use(async context => {
     const methods = new Set(router.match(context.path, context.method).path.flatMap(layer => layer.methods))
     if (methods.size > 0) context.res.setHeader('allow', [...methods].join(', '))
-    await respond(context, methods.size === 0 ? new GatewayError('not_found') : wrongMethod(context.req))
+    await respond(context, methods.size === 0 ? notFound(context.path) : wrongMethod(context.req))
   })
   app.silent = true
   const callback = app.callback()
