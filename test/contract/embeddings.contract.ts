@@ -4,14 +4,13 @@
  */
 
 import { embeddingsReply } from '../../lib/replies/embeddings-reply.ts'
-import { CallRecord } from '../../lib/core/record.ts'
 import { googleEmbeddings } from '../../lib/providers/google/embeddings.ts'
 import { openaiEmbeddings } from '../../lib/providers/openai/embeddings.ts'
 import { once } from '../../lib/core/stage.ts'
 import { readBytes } from '../support/adapters.ts'
 import { description } from '../support/description.ts'
+import { routedCall } from '../support/stages.ts'
 import type { Route } from '../../lib/core/route.ts'
-import type { RoutedCall } from '../../lib/core/call.ts'
 import type { Ask } from '../../lib/providers/provider.ts'
 import type { EmbeddingsRequest } from '../../schemas/embeddings.ts'
 
@@ -48,18 +47,7 @@ if (openai !== undefined && gemini !== undefined) {
     readBytes(googleEmbeddings, Buffer.from('{"embeddings":[{"values":[1,2]},{"values":[3]}]}'), askOf(request))
   ]
   for (const events of answers) {
-    const call: RoutedCall<EmbeddingsRequest> = {
-      id: 'c',
-      headers: {},
-      params: {},
-      body: async () => request,
-      signal: new AbortController().signal,
-      receivedAtMs: 0,
-      record: new CallRecord('embeddings'),
-      key: { id: 'k', name: 'k' },
-      request,
-      routes: [route]
-    }
+    const call = routedCall(request, { routes: [route] })
     const { body } = await embeddingsReply()(once({ call, route, events }))
     openai.check('CreateEmbeddingResponse', body instanceof Uint8Array ? JSON.parse(Buffer.from(body).toString()) : undefined, 'the answer')
   }

@@ -2,12 +2,11 @@ import { createServer } from 'node:http'
 import { once } from 'node:events'
 import { connect } from 'node:net'
 import t from 'tap'
-import { CallRecord } from '../../lib/core/record.ts'
 import { writeReply } from '../../lib/http/write-reply.ts'
 import { eventStream } from '../../lib/replies/event-stream.ts'
 import { sseReader } from '../../lib/wire/sse.ts'
+import { receivedCall } from '../support/stages.ts'
 import type { AddressInfo } from 'node:net'
-import type { Call } from '../../lib/core/call.ts'
 import type { Reply } from '../../lib/core/reply.ts'
 import type { Test } from 'tap'
 
@@ -19,15 +18,7 @@ async function responseTo (t: Test, reply: Reply): Promise<Response> {
 
 /** A server that has only this reply. */
 async function serving (t: Test, reply: Reply): Promise<AddressInfo> {
-  const call: Call = {
-    id: 'call_1',
-    headers: {},
-    params: {},
-    body: async () => ({}),
-    signal: new AbortController().signal,
-    receivedAtMs: performance.now(),
-    record: new CallRecord('chat')
-  }
+  const call = receivedCall({})
   const server = createServer((_request, response) => {
     writeReply(response, reply, call).catch(() => undefined) // the caller sees the cut
   })

@@ -11,6 +11,7 @@ import type { Reply } from '../../lib/core/reply.ts'
 import { health, livez, readyz } from '../../pipelines/health.ts'
 import { listModels, retrieveModel } from '../../pipelines/models.ts'
 import { modelSettings, providerSettings, settings } from '../support/settings.ts'
+import { receivedCall } from '../support/stages.ts'
 
 const apiKeys: Record<string, ApiKey> = {
   all: { id: 'all', name: 'all' }, google: { id: 'google', name: 'google', models: ['google/*'] }, fast: { id: 'fast', name: 'fast', models: ['fast'] }
@@ -39,15 +40,11 @@ const list = listModels(services)
 const retrieve = retrieveModel(services)
 
 function call (key: string | undefined, params: Record<string, string> = {}): Call {
-  return {
-    id: 'call-1',
+  return receivedCall({
     headers: key === undefined ? {} : { authorization: `Bearer ${key}` },
     params,
-    body: async () => undefined,
-    signal: new AbortController().signal,
-    receivedAtMs: 0,
     record: new CallRecord('models')
-  }
+  })
 }
 
 function json ({ body }: Reply): unknown {

@@ -1,10 +1,10 @@
 import t from 'tap'
 import type { ApiKey } from '../../lib/core/key.ts'
 import type { ValidCall } from '../../lib/core/call.ts'
-import { CallRecord } from '../../lib/core/record.ts'
 import { createModels } from '../../lib/models/create-models.ts'
 import { chooseRoutes, type ChooseRoutesOptions, type ChosenRoutes, type ModelRequest } from '../../lib/routing/choose-routes.ts'
 import { modelSettings, provider, settings } from '../support/settings.ts'
+import { receivedCall } from '../support/stages.ts'
 
 /** OpenAI and Google may be used; Anthropic serves only callers with a key of their own. */
 const providers = new Map([
@@ -24,17 +24,11 @@ interface Given {
 }
 
 async function route (model: ModelRequest['model'], given: Given = {}): Promise<ChosenRoutes & ValidCall<ModelRequest>> {
-  const call: ValidCall<ModelRequest> = {
-    id: 'call-1',
+  const call: ValidCall<ModelRequest> = receivedCall({
     headers: given.headers ?? {},
-    params: {},
-    body: async () => undefined,
-    signal: new AbortController().signal,
-    receivedAtMs: 0,
-    record: new CallRecord('chat'),
     key: { id: 'k', name: 'k', ...given.key },
     request: model === undefined ? {} : { model }
-  }
+  })
   return { ...call, ...chooseRoutes(call, { models, providers, settings: settings() }, { settings: requested => requested, ...given.options }) }
 }
 

@@ -6,15 +6,14 @@
 import { createHash } from 'node:crypto'
 import t from 'tap'
 import { chatCompletions } from '../../lib/providers/chat-completions/index.ts'
-import { CallRecord } from '../../lib/core/record.ts'
 import { GatewayError, asGatewayError } from '../../lib/core/errors.ts'
 import { once } from '../../lib/core/stage.ts'
 import { providerCall } from '../../lib/stages/provider-call.ts'
 import { RouteHealth } from '../../lib/routing/route-health.ts'
 import { chatAnswer } from '../support/upstream.ts'
 import { provider, settings } from '../support/settings.ts'
+import { routedCall } from '../support/stages.ts'
 import type { ChatInput } from '../../lib/chat/input.ts'
-import type { RoutedCall } from '../../lib/core/call.ts'
 import type { Route } from '../../lib/core/route.ts'
 import type { Provider, UpstreamResponse } from '../../lib/providers/provider.ts'
 
@@ -69,18 +68,8 @@ function simulate (shares: readonly number[], now?: () => number): Simulation {
     requests: () => requests,
     failed: () => failed,
     ask: async index => {
-      const call: RoutedCall<ChatInput> = {
-        id: `call-${index}`,
-        headers: {},
-        params: {},
-        body: async () => undefined,
-        signal: new AbortController().signal,
-        receivedAtMs: 0,
-        record: new CallRecord('chat'),
-        key: { id: 'k', name: 'k' },
-        request: { model: first.modelId, messages: [{ role: 'user', content: 'hi' }], user: String(index) },
-        routes: [first, ...others]
-      }
+      const request: ChatInput = { model: first.modelId, messages: [{ role: 'user', content: 'hi' }], user: String(index) }
+      const call = routedCall(request, { id: `call-${index}`, routes: [first, ...others] })
       try {
         for await (const _ of stage(once(call))) return true
         return false

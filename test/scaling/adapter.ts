@@ -3,28 +3,15 @@ import { dimensions } from './chat-bodies.ts'
 import { scalesWith } from '../support/scaling.ts'
 import { checkChatRules } from '../../lib/chat/rules.ts'
 import { chatInput } from '../../lib/dialects/chat-completions/input.ts'
-import { CallRecord } from '../../lib/core/record.ts'
 import { createProvider } from '../../lib/providers/index.ts'
 import { providerSettings } from '../support/settings.ts'
+import { routedCall } from '../support/stages.ts'
 import type { ChatInput } from '../../lib/chat/input.ts'
-import type { ChatRequest } from '../../schemas/chat.ts'
 import type { ProviderKind } from '../../schemas/providers.ts'
-import type { ValidCall } from '../../lib/core/call.ts'
 
 /** Returns the input of the adapters for a body, by the same steps as in the pipeline. */
 export function inputOf (body: object): ChatInput {
-  const call: ValidCall<ChatRequest> = {
-    id: '1',
-    headers: {},
-    params: {},
-    body: async () => undefined,
-    signal: new AbortController().signal,
-    receivedAtMs: 0,
-    record: new CallRecord('chat'),
-    key: { id: 'k', name: 'k' },
-    request: { model: 'm', ...body }
-  }
-  return checkChatRules(chatInput(call)).request
+  return checkChatRules(chatInput(routedCall({ model: 'm', ...body }))).request
 }
 
 /** Doubles each dimension of a chat request for the adapter of one kind. */

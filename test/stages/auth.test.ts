@@ -3,6 +3,7 @@ import { CallRecord } from '../../lib/core/record.ts'
 import { asGatewayError, GatewayError } from '../../lib/core/errors.ts'
 import { once } from '../../lib/core/stage.ts'
 import { auth, type AuthOptions } from '../../lib/stages/auth.ts'
+import { receivedCall } from '../support/stages.ts'
 import type { ApiKey } from '../../lib/core/key.ts'
 import type { AuthedCall, Call } from '../../lib/core/call.ts'
 import type { Keys } from '../../lib/keys/keys.ts'
@@ -16,15 +17,11 @@ const known = new Map<string, ApiKey>([
 const keys: Keys = { check: presented => known.get(presented) }
 
 function callWith (headers: Call['headers'], endpoint = 'chat'): Call {
-  return {
-    id: 'call_1',
+  return receivedCall({
     headers,
-    params: {},
     body: async () => await Promise.reject(new Error('the body was read')),
-    signal: new AbortController().signal,
-    receivedAtMs: 0,
     record: new CallRecord(endpoint)
-  }
+  })
 }
 
 async function authed (call: Call, options?: AuthOptions): Promise<AuthedCall> {

@@ -1,5 +1,4 @@
 import t, { type Test } from 'tap'
-import { CallRecord } from '../../lib/core/record.ts'
 import { createToolServers, type OpenTools, type ToolServers } from '../../lib/mcp/tool-servers.ts'
 import { chain, once } from '../../lib/core/stage.ts'
 import { createModels } from '../../lib/models/create-models.ts'
@@ -8,6 +7,7 @@ import { toolExecute } from '../../lib/stages/tool-execute.ts'
 import type { ToolLimits } from '../../lib/mcp/loop-limits.ts'
 import { kinds } from '../../lib/providers/kinds.ts'
 import { modelSettings, provider, providerSettings, settings } from '../support/settings.ts'
+import { routedCall } from '../support/stages.ts'
 import { startToolServer } from '../support/tool-server.ts'
 import { until } from '../support/until.ts'
 import type { Batch } from '../../lib/core/batch.ts'
@@ -441,19 +441,7 @@ function scripted (turns: ChatEvent[][]): { ask: Stage<RoutedChatCall, ChatBatch
 }
 
 function chatCall (request: Partial<ChatInput>, parts: Partial<RoutedChatCall> = {}): RoutedChatCall {
-  return {
-    id: 'id',
-    headers: {},
-    params: {},
-    body: async () => undefined,
-    signal: new AbortController().signal,
-    receivedAtMs: 0,
-    record: new CallRecord('chat'),
-    key: { id: 'key', name: 'test' },
-    routes: [first, second],
-    request: { model: 'm', messages: [{ role: 'user', content: 'go' }], ...request },
-    ...parts
-  }
+  return routedCall({ model: 'm', messages: [{ role: 'user', content: 'go' }], ...request }, { routes: [first, second], ...parts })
 }
 
 /** The stage over a model whose usage is recorded, with services that know of one model that sees. */

@@ -4,27 +4,18 @@ import { Ajv2019 } from 'ajv/dist/2019.js'
 import t from 'tap'
 import { Type } from 'typebox'
 import type { AuthedCall } from '../../lib/core/call.ts'
-import { CallRecord } from '../../lib/core/record.ts'
 import { ValidationError, type ValidationDetail } from '../../lib/core/errors.ts'
 import { once } from '../../lib/core/stage.ts'
 import { validate } from '../../lib/stages/validate.ts'
 import { explain } from '../../lib/validation/explain.ts'
 import { ChatRequest } from '../../schemas/chat.ts'
 import { changed } from '../support/schema-values.ts'
+import { receivedCall } from '../support/stages.ts'
 
 const validChat = validate(ChatRequest)
 
 function callWith (body: unknown): AuthedCall {
-  return {
-    id: 'call-1',
-    headers: {},
-    params: {},
-    body: async () => body,
-    signal: new AbortController().signal,
-    receivedAtMs: 0,
-    record: new CallRecord('chat'),
-    key: { id: 'key-1', name: 'test' }
-  }
+  return receivedCall({ body: async () => body, key: { id: 'key-1', name: 'test' } })
 }
 
 async function requestOf (body: unknown): Promise<unknown> {

@@ -3,23 +3,17 @@
 import { responsesInput, type ResponsesContext } from '../../lib/dialects/responses/input.ts'
 import { CallRecord } from '../../lib/core/record.ts'
 import { CallCancellation } from '../../lib/async/cancellation.ts'
+import { routedCall } from './stages.ts'
 import type { AnswerStart, ChatBatch, DialectCall } from '../../lib/dialects/dialect.ts'
 import type { ChatEvent } from '../../lib/core/events.ts'
 import type { ResponsesRequest } from '../../schemas/responses.ts'
 
 /** Returns a call with this request, as `input` gives it to the stages. */
 export function responsesCall (request: Partial<ResponsesRequest>): DialectCall<ResponsesContext> {
-  return responsesInput({
-    id: 'call',
-    headers: {},
-    params: {},
-    body: async () => request,
-    signal: new CallCancellation(),
-    receivedAtMs: 0,
-    record: new CallRecord('responses'),
-    key: { id: 'key', name: 'key' },
-    request: { model: 'openai/gpt-5', input: 'Hi', ...request }
-  })
+  return responsesInput(routedCall(
+    { model: 'openai/gpt-5', input: 'Hi', ...request },
+    { signal: new CallCancellation(), record: new CallRecord('responses') }
+  ))
 }
 
 /** Returns the start of the answer to a request. */

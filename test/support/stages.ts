@@ -2,26 +2,34 @@
 
 import { CallRecord } from '../../lib/core/record.ts'
 import type { Batch } from '../../lib/core/batch.ts'
-import type { RoutedCall } from '../../lib/core/call.ts'
+import type { Call, RoutedCall } from '../../lib/core/call.ts'
 import type { Route } from '../../lib/core/route.ts'
 
 export const route: Route = { providerId: 'one', model: 'm', modelId: 'one/m' }
 
-/** Returns a call as it is after routing. */
-export function routedCall<R> (request: R, parts: Partial<RoutedCall<R>> = {}): RoutedCall<R> {
+/** Returns a call as it comes from a socket. */
+export function receivedCall<Parts extends Partial<Call>> (parts: Parts): Call & Parts {
   return {
     id: 'call-1',
     headers: {},
     params: {},
-    body: async () => request,
+    body: async () => undefined,
     signal: new AbortController().signal,
-    receivedAtMs: 0,
+    receivedAtMs: performance.now(),
     record: new CallRecord('chat'),
+    ...parts
+  }
+}
+
+/** Returns a call as it is after routing. */
+export function routedCall<R> (request: R, parts: Partial<RoutedCall<R>> = {}): RoutedCall<R> {
+  return receivedCall({
+    body: async () => request,
     key: { id: 'key-1', name: 'test' },
     request,
     routes: [route],
     ...parts
-  }
+  })
 }
 
 /** Yields the batches of one answer, one for each list of events; `failure` is thrown after the last. */

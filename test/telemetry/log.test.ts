@@ -4,7 +4,7 @@ import { CallRecord, noteError } from '../../lib/core/record.ts'
 import { GatewayError } from '../../lib/core/errors.ts'
 import { logCall } from '../../lib/telemetry/call-log.ts'
 import { createLog, type Log } from '../../lib/telemetry/log.ts'
-import type { Call } from '../../lib/core/call.ts'
+import { receivedCall } from '../support/stages.ts'
 
 function logged (record: Partial<CallRecord>, level = 'info'): Array<Record<string, unknown>> {
   return linesOf(record, stream => createLog(level, stream))
@@ -13,16 +13,12 @@ function logged (record: Partial<CallRecord>, level = 'info'): Array<Record<stri
 function linesOf (record: Partial<CallRecord>, logTo: (stream: DestinationStream) => Log): Array<Record<string, unknown>> {
   const lines: Array<Record<string, unknown>> = []
   const log = logTo({ write: line => { lines.push(JSON.parse(line)) } })
-  const call: Call = {
+  logCall(log, receivedCall({
     id: 'call_1',
     headers: { authorization: 'Bearer canary-of-a-caller' },
-    params: {},
     body: async () => await Promise.resolve('canary of a body'),
-    signal: new AbortController().signal,
-    receivedAtMs: performance.now(),
     record: Object.assign(new CallRecord('chat'), record)
-  }
-  logCall(log, call)
+  }))
   return lines
 }
 

@@ -16,6 +16,7 @@ import { startToolServer } from '../support/tool-server.ts'
 import { eventually, readUntil, until } from '../support/until.ts'
 import { usageRowOf } from '../support/usage.ts'
 import { chatAnswer, chatFrames, eventStream, fakeUpstream, type Script, type SeenRequest } from '../support/upstream.ts'
+import { receivedCall } from '../support/stages.ts'
 import type { ApiKey } from '../../lib/core/key.ts'
 import type { Call } from '../../lib/core/call.ts'
 import type { ModelEntry } from '../../lib/core/model.ts'
@@ -298,15 +299,7 @@ t.test('a provider that defers is paid for the answer, not for the receipt and n
 
 /** A call that ended, as the ledger hears of it. */
 function ended (parts: Partial<CallRecord> = {}): Call {
-  return {
-    id: 'req_same',
-    headers: {},
-    params: {},
-    body: async () => undefined,
-    signal: new AbortController().signal,
-    receivedAtMs: performance.now(),
-    record: Object.assign(new CallRecord('chat'), { keyId: 'key-1', outcome: 'ok' }, parts)
-  }
+  return receivedCall({ id: 'req_same', record: Object.assign(new CallRecord('chat'), { keyId: 'key-1', outcome: 'ok' }, parts) })
 }
 
 function note (kept: Ledger, call: Call, models: Pick<ModelRegistry, 'find'>): void {

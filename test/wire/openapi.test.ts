@@ -1,25 +1,14 @@
 import { Ajv2019 } from 'ajv/dist/2019.js'
 import t from 'tap'
 import { Type } from 'typebox'
-import type { Call } from '../../lib/core/call.ts'
 import { openApiDocument, type Json } from '../../lib/wire/openapi.ts'
-import { CallRecord } from '../../lib/core/record.ts'
 import { endpointDocs } from '../../pipelines/index.ts'
 import { openApi } from '../../pipelines/openapi.ts'
+import { receivedCall } from '../support/stages.ts'
 
 type Objects = { [key: string]: Json }
 
-const call: Call = {
-  id: 'call-1',
-  headers: {},
-  params: {},
-  body: async () => undefined,
-  signal: new AbortController().signal,
-  receivedAtMs: 0,
-  record: new CallRecord('openapi')
-}
-
-const reply = await openApi(endpointDocs, '1.2.3')(call)
+const reply = await openApi(endpointDocs, '1.2.3')(receivedCall({}))
 const document: unknown = JSON.parse(typeof reply.body === 'string' ? reply.body : '')
 
 /** The value at a JSON pointer; undefined when there is none. */

@@ -3,10 +3,10 @@ import t from 'tap'
 import { ChunkBuilder, type Chunk } from '../../../lib/dialects/chat-completions/chunk.ts'
 import { foldChunks } from '../../../lib/dialects/chat-completions/fold.ts'
 import { toCompletion } from '../../../lib/dialects/chat-completions/complete.ts'
-import { CallRecord } from '../../../lib/core/record.ts'
 import { sseReader } from '../../../lib/wire/sse.ts'
 import { normalise } from '../../../lib/stages/normalise.ts'
 import { sseEncode } from '../../../lib/stages/sse-encode.ts'
+import { routedCall } from '../../support/stages.ts'
 import type { AnswerHead } from '../../../lib/dialects/dialect.ts'
 import type { Batch } from '../../../lib/core/batch.ts'
 import type { ChatEvent } from '../../../lib/core/events.ts'
@@ -19,18 +19,7 @@ type Options = NonNullable<ChatInput['stream_options']>
 
 function batch (events: readonly ChatEvent[], options?: Options): Batch<ChatInput, ChatEvent> {
   return {
-    call: {
-      id: '1',
-      headers: {},
-      params: {},
-      body: async () => ({}),
-      signal: new AbortController().signal,
-      receivedAtMs: 0,
-      record: new CallRecord('chat'),
-      key: { id: 'k', name: 'k' },
-      request: { model: 'x/m', messages: [], stream: true, ...options !== undefined && { stream_options: options } },
-      routes: [route]
-    },
+    call: routedCall({ model: 'x/m', messages: [], stream: true, ...options !== undefined && { stream_options: options } }, { routes: [route] }),
     route,
     events
   }

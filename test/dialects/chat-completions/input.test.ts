@@ -1,27 +1,17 @@
 import t from 'tap'
 import type { ValidCall } from '../../../lib/core/call.ts'
-import { CallRecord } from '../../../lib/core/record.ts'
 import { ValidationError } from '../../../lib/core/errors.ts'
 import { chatInput } from '../../../lib/dialects/chat-completions/input.ts'
 import type { ChatInput } from '../../../lib/chat/input.ts'
 import { checkChatRules } from '../../../lib/chat/rules.ts'
 import { withCallerParamNames } from '../../../lib/providers/caller-param-names.ts'
 import { chatCompletions } from '../../../lib/providers/chat-completions/index.ts'
+import { routedCall } from '../../support/stages.ts'
 import type { ChatRequest } from '../../../schemas/chat.ts'
 import type { Message } from '../../../schemas/messages.ts'
 
 function callWith (request: Partial<ChatRequest>): ValidCall<ChatRequest> {
-  return {
-    id: 'call-1',
-    headers: {},
-    params: {},
-    body: async () => undefined,
-    signal: new AbortController().signal,
-    receivedAtMs: 0,
-    record: new CallRecord('chat'),
-    key: { id: 'key-1', name: 'test' },
-    request: { model: 'openai/gpt-5', ...request }
-  }
+  return routedCall({ model: 'openai/gpt-5', ...request })
 }
 
 function resolved (request: Partial<ChatRequest>): ChatInput {

@@ -1,7 +1,7 @@
 import t from 'tap'
 import { ValidationError } from '../../../lib/core/errors.ts'
 import { chatSizes } from '../../../lib/dialects/chat-completions/sizes.ts'
-import { CallRecord } from '../../../lib/core/record.ts'
+import { routedCall } from '../../support/stages.ts'
 import type { ChatRequest } from '../../../schemas/chat.ts'
 import type { ValidCall } from '../../../lib/core/call.ts'
 
@@ -10,17 +10,7 @@ const text = { type: 'text' as const, text: 'a' }
 const user = { role: 'user' as const, content: 'hi' }
 
 function call (request: Omit<ChatRequest, 'model'>): ValidCall<ChatRequest> {
-  return {
-    id: '1',
-    headers: {},
-    params: {},
-    body: async () => undefined,
-    signal: new AbortController().signal,
-    receivedAtMs: 0,
-    record: new CallRecord('chat'),
-    key: { id: 'k', name: 'k' },
-    request: { model: 'm', ...request }
-  }
+  return routedCall({ model: 'm', ...request })
 }
 
 function refusal (request: Omit<ChatRequest, 'model'>): unknown {
