@@ -295,7 +295,7 @@ export const ToolServerConfig = Closed({
 }, { description: 'A tool server (MCP): remote, or a command run on this machine.' })
 export type ToolServerConfig = Static<typeof ToolServerConfig>
 
-const KeyLimitsConfig = Closed({
+export const KeyLimitsConfig = Closed({
   requests_per_minute: Type.Optional(Type.Integer({ minimum: 1, maximum: 1_000_000, description: 'Calls to providers per minute; a full minute\'s amount may be used at once.' })),
   tokens_per_minute: Type.Optional(Type.Integer({ minimum: 1, maximum: 1_000_000_000, description: 'Tokens per minute, prompt and completion together.' })),
   concurrent_calls: Type.Optional(Type.Integer({ minimum: 1, maximum: 1_000_000, description: 'Concurrent calls.' })),

@@ -1,0 +1,95 @@
+/** Calls: the list of them, one in full, and those that end now. No prompt and no answer is in here. */
+
+import { Type, type Static } from 'typebox'
+import { Milliseconds, OrNull, Page, pageQuery, type QueryParameter } from './common.ts'
+import { usageFilters } from './usage.ts'
+
+const Text = OrNull(Type.String())
+const Count = OrNull(Type.Integer())
+
+export const CallSummary = Type.Object({
+  id: Type.String({ description: 'Of the usage record.' }),
+  request_id: Type.String({ description: '`x-request-id` of the answer.' }),
+  at_ms: Milliseconds,
+  key_id: Type.String(),
+  key_name: Text,
+  project_id: Type.String(),
+  endpoint: Type.String(),
+  requested_model: Text,
+  model: Text,
+  provider: Text,
+  outcome: Type.String({ description: '`ok`, `error`, `client_closed` or `interrupted`.' }),
+  status: Count,
+  error_code: Text,
+  streamed: Type.Boolean(),
+  attempts: Type.Integer(),
+  prompt_tokens: Count,
+  completion_tokens: Count,
+  cost_usd: OrNull(Type.Number(), '`null`: no price is known.'),
+  estimated: Type.Boolean(),
+  duration_ms: Type.Integer(),
+  first_byte_ms: Count
+})
+export type CallSummary = Static<typeof CallSummary>
+
+export const CallPage = Page(CallSummary)
+export type CallPage = Static<typeof CallPage>
+
+/** One step of a call. */
+export const TimelineEntry = Type.Object({
+  event: Type.String({ description: '`received`, `attempt_failed`, `route_skipped`, `first_byte`, `tool_call`, `end`, …' }),
+  after_ms: OrNull(Type.Number(), 'Milliseconds since the call was received, where known.'),
+  duration_ms: OrNull(Type.Number()),
+  model: Text,
+  provider: Text,
+  reason: OrNull(Type.String(), 'As in `x-headgate-route`.'),
+  tool: Text
+})
+export type TimelineEntry = Static<typeof TimelineEntry>
+
+export const CallDetail = Type.Object({
+  ...CallSummary.properties,
+  turns: Count,
+  cached_tokens: Count,
+  cache_write_tokens: Count,
+  reasoning_tokens: Count,
+  searches: Count,
+  pages: Count,
+  audio_ms: Count,
+  characters: Count,
+  images: Count,
+  image_size: Text,
+  image_quality: Text,
+  own_provider_key: Type.Boolean(),
+  overhead_ms: OrNull(Type.Number(), 'Time that the gateway itself took.'),
+  upstream_wait_ms: OrNull(Type.Number()),
+  upstream_request_id: Text,
+  timeline: Type.Array(TimelineEntry)
+})
+export type CallDetail = Static<typeof CallDetail>
+
+/** One message of GET /admin/v1/live-calls. */
+export const LiveCalls = Type.Object({
+  calls: Type.Array(CallSummary, { description: 'Calls that have ended since the message before, the oldest first.' }),
+  skipped: Type.Boolean({ description: 'True when there were more than the stream carries.' })
+})
+export type LiveCalls = Static<typeof LiveCalls>
+
+const callFilters = {
+  ...usageFilters,
+  outcome: { description: 'Only these outcomes: `ok`, `error`, `client_closed`, `interrupted`.', type: 'string' },
+  status: { description: 'Only these statuses.', type: 'string' },
+  error: { description: 'Only these error codes.', type: 'string' },
+  streamed: { description: '`true` or `false`.', type: 'boolean' },
+  search: { description: 'Part of a request id, model, key name or error code.', type: 'string' },
+  min_cost_usd: { description: 'Calls that cost at least this.', type: 'string' },
+  min_duration_ms: { description: 'Calls that took at least this long.', type: 'integer' }
+} as const satisfies Record<string, QueryParameter>
+
+export const callQuery = {
+  from_ms: { description: 'First millisecond.', type: 'integer' },
+  until_ms: { description: 'Default: now.', type: 'integer' },
+  ...callFilters,
+  ...pageQuery
+} as const satisfies Record<string, QueryParameter>
+export const liveQuery = callFilters

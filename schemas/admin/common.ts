@@ -1,0 +1,73 @@
+/**
+ * The building blocks of the admin API, `/admin/v1`.
+ *
+ * Times are Unix milliseconds (`_ms`), money is USD. A change says only what is to change: a field that is absent stays as it
+ * is, `null` removes it.
+ */
+
+import { Type, type Static, type TObject, type TProperties, type TSchema } from 'typebox'
+import { OneOf } from '../nullable.ts'
+
+/** Returns the body of a request: an unknown field is an error, not a silent nothing. */
+export function Request<T extends TProperties> (properties: T, description?: string): TObject<T> {
+  return Type.Object(properties, { additionalProperties: false, ...description !== undefined && { description } })
+}
+
+/** Returns a field that is always there, with `null` for nothing. */
+export function OrNull<T extends TSchema> (schema: T, description?: string) {
+  return Type.Union([schema, Type.Null()], { ...description !== undefined && { description } })
+}
+
+/** Returns a field of a change: absent leaves it as it is, `null` removes it. */
+export function Change<T extends TSchema> (schema: T) {
+  return Type.Optional(Type.Union([schema, Type.Null()]))
+}
+
+/** Returns one page of a list, the newest entries first unless the route says otherwise. */
+export function Page<T extends TSchema> (entry: T) {
+  return Type.Object({
+    object: Type.Literal('list'),
+    data: Type.Array(entry),
+    next_cursor: OrNull(Type.String(), 'Send it as `cursor` for the next page; `null` on the last one.')
+  })
+}
+
+export const Milliseconds = Type.Integer({ minimum: 0, description: 'Unix time in milliseconds.' })
+export const Id = Type.String({ minLength: 1, maxLength: 128 })
+/** A name that people read. */
+export const Name = Type.String({ minLength: 1, maxLength: 100, pattern: '\\S' })
+export const Email = Type.String({ minLength: 3, maxLength: 254, pattern: '^[^\\s@<>"]+@[^\\s@<>"]+$', description: 'Compared without regard to case.' })
+export const Password = Type.String({ minLength: 12, maxLength: 256, description: 'At least 12 characters, and not a common password.' })
+
+/** The roles of users, the mightiest first. Owners and admins see every project, the others those they are members of. */
+export const roleNames = ['owner', 'admin', 'member', 'viewer'] as const
+export const Role = OneOf([...roleNames])
+export type Role = Static<typeof Role>
+
+/** Each part of the admin API has a scope to read and one to change, for admin keys. */
+const parts = ['users', 'projects', 'keys', 'usage', 'calls', 'models', 'configuration', 'audit'] as const
+export const scopeNames = parts.flatMap(part => [`${part}:read`, `${part}:write`] as const)
+export const Scope = OneOf([...scopeNames])
+export type Scope = Static<typeof Scope>
+
+/** The answer where there is nothing to say. */
+export const Done = Type.Object({ done: Type.Literal(true) })
+export type Done = Static<typeof Done>
+
+/** The answer to a request that deleted or revoked something. */
+export const Deleted = Type.Object({ id: Type.String(), deleted: Type.Literal(true) })
+export type Deleted = Static<typeof Deleted>
+
+/** A link that works once. The token is in its fragment, which browsers do not send. */
+export const OneTimeLink = Type.Object({
+  url: Type.String({ description: 'Shown once. `…/dashboard/#/link/TOKEN`, or `#/invitation/TOKEN`.' }),
+  expires_at_ms: Milliseconds
+})
+export type OneTimeLink = Static<typeof OneTimeLink>
+
+/** Parameters of the query, as strings; `limit` and `cursor` are those of every list. */
+export interface QueryParameter { readonly description: string, readonly type: 'string' | 'integer' | 'boolean' }
+export const pageQuery = {
+  limit: { description: 'Number of entries, from 1 to 200. Default: 50.', type: 'integer' },
+  cursor: { description: '`next_cursor` of the page before.', type: 'string' }
+} as const satisfies Record<string, QueryParameter>

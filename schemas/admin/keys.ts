@@ -1,0 +1,91 @@
+/** Keys of callers, and keys of the admin API itself. */
+
+import { Type, type Static } from 'typebox'
+import { KeyLimitsConfig } from '../config.ts'
+import { OneOf } from '../nullable.ts'
+import { Change, Id, Milliseconds, Name, OrNull, Request, Role, Scope } from './common.ts'
+
+const Endpoints = Type.Array(Type.String({ minLength: 1, maxLength: 64 }), { maxItems: 50, description: 'Endpoints: `chat`, `embeddings`, …' })
+const Models = Type.Array(Type.String({ minLength: 1, maxLength: 200 }), { maxItems: 500, description: 'Model ids, or patterns such as `openai/*`.' })
+const ToolServers = Type.Array(Type.String({ minLength: 1, maxLength: 200 }), { maxItems: 500, description: 'Tool servers, `org/name`; `*` for all.' })
+
+export const Key = Type.Object({
+  id: Id,
+  name: Type.String(),
+  project_id: Id,
+  source: OneOf(['store', 'configuration'], { description: 'Keys of the configuration are changed there.' }),
+  status: OneOf(['active', 'expired', 'revoked']),
+  hint: OrNull(Type.String(), 'Its first and last characters: `hg_ab…xyz`. `null` for keys of earlier versions and of the configuration.'),
+  endpoints: OrNull(Endpoints, '`null`: all.'),
+  models: OrNull(Models, '`null`: all.'),
+  mcp_servers: OrNull(ToolServers, '`null`: all.'),
+  mcp_urls: Type.Boolean({ description: 'True: its calls may name tool servers by URL.' }),
+  limits: OrNull(KeyLimitsConfig, '`null`: those of `limits.default_key_limits`.'),
+  spent_usd: OrNull(Type.Number(), 'In the current period of its budget; `null` without a budget.'),
+  created_by: OrNull(Type.String(), 'Name of the user.'),
+  created_at_ms: OrNull(Milliseconds),
+  expires_at_ms: OrNull(Milliseconds),
+  revoked_at_ms: OrNull(Milliseconds),
+  last_used_at_ms: OrNull(Milliseconds)
+})
+export type Key = Static<typeof Key>
+
+const scope = { endpoints: Endpoints, models: Models, mcp_servers: ToolServers, mcp_urls: Type.Boolean(), limits: KeyLimitsConfig, expires_at_ms: Milliseconds }
+
+export const NewKey = Request({
+  name: Name,
+  project_id: Type.Optional(Type.Union([Id], { description: 'Default: `default`.' })),
+  ...Type.Partial(Type.Object(scope)).properties
+})
+export type NewKey = Static<typeof NewKey>
+
+/** The text of the key is in this answer and nowhere else. */
+export const CreatedKey = Type.Object({ key: Key, secret: Type.String({ description: 'Shown once.' }) })
+export type CreatedKey = Static<typeof CreatedKey>
+
+export const KeyChange = Request({
+  name: Type.Optional(Name),
+  endpoints: Change(Endpoints),
+  models: Change(Models),
+  mcp_servers: Change(ToolServers),
+  mcp_urls: Change(Type.Boolean()),
+  limits: Change(KeyLimitsConfig),
+  expires_at_ms: Change(Milliseconds)
+})
+export type KeyChange = Static<typeof KeyChange>
+
+/** A new text for the key, which keeps its id, its limits and what it has spent. */
+export const KeyRotation = Request({
+  overlap_ms: Type.Integer({ minimum: 0, maximum: 30 * 86_400_000, default: 0, description: 'Time for which the old text works as well.' })
+})
+export type KeyRotation = Static<typeof KeyRotation>
+
+/** A key of the playground: for calls that the page makes itself. */
+export const PlaygroundKeyRequest = Request({ project_id: Id })
+export type PlaygroundKeyRequest = Static<typeof PlaygroundKeyRequest>
+export const PlaygroundKey = Type.Object({ key_id: Id, secret: Type.String(), expires_at_ms: Milliseconds })
+export type PlaygroundKey = Static<typeof PlaygroundKey>
+
+/** A key of the admin API. It acts with a role, within its scopes. */
+export const AdminKey = Type.Object({
+  id: Id,
+  name: Type.String(),
+  role: Role,
+  scopes: OrNull(Type.Array(Scope), '`null`: all that the role may do.'),
+  created_by: OrNull(Type.String()),
+  created_at_ms: Milliseconds,
+  expires_at_ms: OrNull(Milliseconds),
+  last_used_at_ms: OrNull(Milliseconds)
+})
+export type AdminKey = Static<typeof AdminKey>
+
+export const NewAdminKey = Request({
+  name: Name,
+  role: Type.Optional(Role),
+  scopes: Type.Optional(Type.Array(Scope, { minItems: 1, maxItems: 32 })),
+  expires_at_ms: Type.Optional(Milliseconds)
+})
+export type NewAdminKey = Static<typeof NewAdminKey>
+
+export const CreatedAdminKey = Type.Object({ key: AdminKey, secret: Type.String({ description: 'Shown once.' }) })
+export type CreatedAdminKey = Static<typeof CreatedAdminKey>

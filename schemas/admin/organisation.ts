@@ -1,0 +1,73 @@
+/** Users, invitations and projects. */
+
+import { Type, type Static } from 'typebox'
+import { KeyLimitsConfig } from '../config.ts'
+import { Change, Email, Id, Milliseconds, Name, OrNull, Request, Role } from './common.ts'
+
+export const User = Type.Object({
+  id: Id,
+  name: Type.String(),
+  email: OrNull(Type.String()),
+  role: Role,
+  disabled: Type.Boolean(),
+  has_password: Type.Boolean(),
+  passkeys: Type.Integer(),
+  projects: Type.Array(Id, { description: 'The projects that the user is a member of. Owners and admins see all.' }),
+  created_at_ms: Milliseconds,
+  last_seen_at_ms: OrNull(Milliseconds)
+})
+export type User = Static<typeof User>
+
+/** Only owners make owners, and change them. The last owner stays one. */
+export const UserChange = Request({ name: Type.Optional(Name), email: Type.Optional(Email), role: Type.Optional(Role), disabled: Type.Optional(Type.Boolean()) })
+export type UserChange = Static<typeof UserChange>
+
+export const Invitation = Type.Object({
+  id: Id,
+  email: OrNull(Type.String()),
+  role: Role,
+  projects: Type.Array(Id),
+  invited_by: Type.String({ description: 'Name of the user.' }),
+  created_at_ms: Milliseconds,
+  expires_at_ms: Milliseconds
+})
+export type Invitation = Static<typeof Invitation>
+
+export const NewInvitation = Request({
+  role: Role,
+  email: Type.Optional(Type.Union([Email], { description: 'Only this address may accept it. Default: the link is enough.' })),
+  projects: Type.Optional(Type.Array(Id, { maxItems: 100 }))
+})
+export type NewInvitation = Static<typeof NewInvitation>
+
+export const CreatedInvitation = Type.Object({
+  invitation: Invitation, url: Type.String({ description: 'Shown once: send it to the person.' })
+})
+export type CreatedInvitation = Static<typeof CreatedInvitation>
+
+const Models = Type.Array(Type.String({ minLength: 1, maxLength: 200 }), { maxItems: 500, description: 'Model ids, or patterns such as `openai/*`.' })
+
+export const Project = Type.Object({
+  id: Id,
+  name: Type.String(),
+  models: OrNull(Models, 'The only models that its keys may use; `null`: all.'),
+  limits: OrNull(KeyLimitsConfig, 'Of all its keys together; `null`: none.'),
+  keys: Type.Integer({ description: 'Number of active keys.' }),
+  members: Type.Integer(),
+  spent_usd: OrNull(Type.Number(), 'In the current period of its budget; `null` without a budget.'),
+  created_at_ms: Milliseconds,
+  archived_at_ms: OrNull(Milliseconds)
+})
+export type Project = Static<typeof Project>
+
+export const NewProject = Request({ name: Name, models: Type.Optional(Models), limits: Type.Optional(KeyLimitsConfig) })
+export type NewProject = Static<typeof NewProject>
+
+export const ProjectChange = Request({ name: Type.Optional(Name), models: Change(Models), limits: Change(KeyLimitsConfig) })
+export type ProjectChange = Static<typeof ProjectChange>
+
+export const Member = Type.Object({ user_id: Id, name: Type.String(), email: OrNull(Type.String()), role: Role, added_at_ms: Milliseconds })
+export type Member = Static<typeof Member>
+
+export const NewMember = Request({ user_id: Id })
+export type NewMember = Static<typeof NewMember>

@@ -1,0 +1,92 @@
+/** Sums over calls: totals and series, by project, key, model, provider or endpoint. */
+
+import { Type, type Static } from 'typebox'
+import { OneOf } from '../nullable.ts'
+import { Milliseconds, OrNull, type QueryParameter } from './common.ts'
+
+export const groupingNames = ['project', 'key', 'model', 'provider', 'endpoint'] as const
+
+const Counted = Type.Integer({ minimum: 0 })
+const counts = {
+  calls: Counted,
+  errors: Type.Integer({ minimum: 0, description: 'Calls that ended with an error, a refusal included, or with their process.' }),
+  cancelled: Type.Integer({ minimum: 0, description: 'Calls whose client disconnected.' }),
+  prompt_tokens: Counted,
+  completion_tokens: Counted,
+  cached_tokens: Type.Integer({ minimum: 0, description: 'Part of `prompt_tokens`.' }),
+  reasoning_tokens: Type.Integer({ minimum: 0, description: 'Part of `completion_tokens`.' }),
+  images: Counted,
+  audio_seconds: Type.Number({ minimum: 0 }),
+  pages: Counted,
+  cost_usd: Type.Number({ description: 'Of calls with a known price.' })
+}
+
+/** Percentiles in milliseconds, from mergeable histograms: within 10 %. */
+export const Percentiles = Type.Object({ p50: Type.Number(), p95: Type.Number(), p99: Type.Number() })
+export type Percentiles = Static<typeof Percentiles>
+
+export const UsageTotals = Type.Object({
+  ...counts,
+  estimated_calls: Type.Integer({ minimum: 0, description: 'Calls whose cost is an estimate: mark the amount.' }),
+  unpriced_calls: Type.Integer({ minimum: 0, description: 'Calls of unknown cost: their model has no price.' }),
+  latency_ms: OrNull(Percentiles, 'Duration of complete calls; `null` where none was measured.'),
+  first_byte_ms: OrNull(Percentiles, 'Time to the first byte of the answer, of a stream to its first token.')
+})
+export type UsageTotals = Static<typeof UsageTotals>
+
+const Series = Type.Array(OrNull(Type.Number()))
+
+/** One list for each measure, with an entry for each of `at_ms` of the answer. */
+export const UsageSeries = Type.Object({
+  calls: Series,
+  errors: Series,
+  prompt_tokens: Series,
+  completion_tokens: Series,
+  cost_usd: Series,
+  latency_p50_ms: Series,
+  latency_p95_ms: Series,
+  latency_p99_ms: Series,
+  first_byte_p50_ms: Series,
+  first_byte_p95_ms: Series
+})
+export type UsageSeries = Static<typeof UsageSeries>
+
+export const UsageGroup = Type.Object({
+  id: OrNull(Type.String(), 'Id of the project, key or provider; the model or endpoint. `null`: not known, or the rest.'),
+  name: Type.String({ description: 'For people. May hold any text: show it as text.' }),
+  totals: UsageTotals,
+  series: UsageSeries
+})
+export type UsageGroup = Static<typeof UsageGroup>
+
+/** GET /admin/v1/usage */
+export const Usage = Type.Object({
+  from_ms: Milliseconds,
+  until_ms: Milliseconds,
+  bucket: OneOf(['hour', 'day']),
+  at_ms: Type.Array(Milliseconds, { description: 'Begin of each bucket, in UTC.' }),
+  totals: UsageTotals,
+  series: UsageSeries,
+  previous: OrNull(Type.Object({ totals: UsageTotals, series: UsageSeries }), 'With `compare`: the period of the same length before.'),
+  group_by: OrNull(OneOf([...groupingNames])),
+  groups: Type.Array(UsageGroup, { description: 'With `group_by`: the highest cost first, then the most calls; at most 50, and the rest as one.' })
+})
+export type Usage = Static<typeof Usage>
+
+/** Filters are lists with commas. */
+export const usageFilters = {
+  project: { description: 'Only these projects.', type: 'string' },
+  key: { description: 'Only these keys, by id.', type: 'string' },
+  model: { description: 'Only these models.', type: 'string' },
+  provider: { description: 'Only these providers.', type: 'string' },
+  endpoint: { description: 'Only these endpoints.', type: 'string' }
+} as const satisfies Record<string, QueryParameter>
+
+export const usageQuery = {
+  from_ms: { description: 'First millisecond. Default: 24 hours before `until_ms`.', type: 'integer' },
+  until_ms: { description: 'Default: now.', type: 'integer' },
+  bucket: { description: '`hour` or `day`. Default: `hour` for up to 7 days.', type: 'string' },
+  group_by: { description: '`project`, `key`, `model`, `provider` or `endpoint`.', type: 'string' },
+  compare: { description: 'With `true`, also the period before.', type: 'boolean' },
+  ...usageFilters
+} as const satisfies Record<string, QueryParameter>
