@@ -38,7 +38,7 @@ export interface AdminRouteSpec {
   readonly query?: Readonly<Record<string, QueryParameter>>
   readonly request?: TSchema
   readonly answer: TSchema
-  /** Of the answer. Default: JSON. Of an event stream the schema is that of one message. */
+  /** Media type of the answer. Default: JSON. For an event stream, `answer` is one message. */
   readonly mediaType?: 'text/csv' | 'text/event-stream'
 }
 
