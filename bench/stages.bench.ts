@@ -21,7 +21,7 @@ import type { ChatEvent } from '../lib/core/events.ts'
 import type { Scenario } from './support/scenario.ts'
 
 const key = { id: 'key-bench', name: 'bench' }
-const settings = benchSettings(0, 1)
+const settings = benchSettings()
 const models = createModels(settings, new Set(['mock']))
 const providers = new Map(settings.providers.map(entry => [
   entry.id, createProvider(entry, { send: async () => await Promise.reject(new Error('nothing is sent')) })

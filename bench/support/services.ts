@@ -20,7 +20,7 @@ const key = { id: 'key-bench', name: 'bench' }
  * @param provider what it is, where that matters
  */
 export function servicesTo (pieces: readonly Buffer[], provider: Partial<ProviderSettings> = {}): Services {
-  const all = benchSettings(0, 1)
+  const all = benchSettings()
   const settings = { ...all, providers: all.providers.map(entry => ({ ...entry, ...provider })) }
   const transport: Transport = {
     send: async () => await Promise.resolve({
