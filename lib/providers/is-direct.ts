@@ -3,5 +3,5 @@ import type { Provider } from './provider.ts'
 
 /** Returns true for a provider that gets requests in the caller's own words. */
 export function isDirect (provider: Provider | undefined, dialect: DirectDialect | undefined, capability: 'chat' | 'tokenCount' = 'chat'): boolean {
-  return dialect !== undefined && provider?.adapters[capability]?.directDialect === dialect
+  return dialect !== undefined && provider?.adapters[capability]?.directDialects?.includes(dialect) === true
 }

@@ -76,8 +76,8 @@ export type BodyReader<E> =
   | { readonly as: 'sse', readonly reader: StreamReader<E>, readonly json: (value: unknown) => E[] }
 
 export interface Adapter<R, E> {
-  /** The dialect of callers that it sends on as it is (`Ask.direct`). Default: every request is translated. */
-  readonly directDialect?: DirectDialect
+  /** The dialects of callers that it sends on as they are (`Ask.direct`). Default: every request is translated. */
+  readonly directDialects?: readonly DirectDialect[]
   /** @throws GatewayError for requests this provider cannot serve, before anything is sent. */
   readonly request: (ask: Ask<R>) => UpstreamRequest
   /** Decides by the head of a successful response how its body is read. */

@@ -46,7 +46,7 @@ const particular: Readonly<Record<string, readonly string[]>> = {
 }
 
 /** The members of an adapter in their order, and their functions in the same. */
-const members = ['directDialect', 'request', 'read', 'error', 'split', 'join', 'fetch']
+const members = ['directDialects', 'request', 'read', 'error', 'split', 'join', 'fetch']
 
 const files = folders.flatMap(folder => readdirSync(join(providers, folder)).filter(name => name.endsWith('.js')).map(name => ({
   folder, name: basename(name, '.js'), program: parse(readFileSync(join(providers, folder, name), 'utf8'), { ecmaVersion: 'latest', sourceType: 'module' })

@@ -3,7 +3,7 @@ import { isDirect } from '../../lib/providers/is-direct.ts'
 import { provider } from '../support/settings.ts'
 import type { Provider } from '../../lib/providers/provider.ts'
 
-const direct: Provider = { ...provider('one'), adapters: { chat: { directDialect: 'messages' } as never } } // no more of it is read
+const direct: Provider = { ...provider('one'), adapters: { chat: { directDialects: ['messages'] } as never } } // no more of it is read
 
 t.test('a provider gets the caller\'s own words where it speaks the same dialect, for that capability', async t => {
   t.ok(isDirect(direct, 'messages'))

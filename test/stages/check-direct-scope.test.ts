@@ -9,7 +9,7 @@ import type { Provider } from '../../lib/providers/provider.ts'
 
 const directDialect = 'messages'
 const other = provider('one')
-const speaking: Provider = { ...other, adapters: { chat: { directDialect } as never } } // no more of it is read
+const speaking: Provider = { ...other, adapters: { chat: { directDialects: [directDialect] } as never } } // no more of it is read
 
 async function check (given: Provider, names: { readonly models?: readonly string[], readonly toolServers?: boolean }, key: Partial<ApiKey> = {}): Promise<boolean> {
   const call = routedCall<ChatInput>({ model: 'one/m', messages: [] }, { key: { id: 'k', name: 'k', ...key }, routes: [route] })

@@ -1,12 +1,8 @@
-/**
- * Requests for providers that speak this dialect themselves: the caller's own text, with as little of it replaced as
- * correctness allows. Anything printed anew could void a cached prompt, and unknown fields would be lost.
- */
+/** Requests for providers that speak this dialect themselves: the caller's own text, with as little of it replaced as correctness allows. */
 
 import { GatewayError } from '../../core/errors.ts'
 import { isObject, objectsOf } from '../../json/guards.ts'
-import { countKeys, readObjectText, replaceFields, type ObjectText } from '../../json/object-text.ts'
-import { printInTurns } from '../../json/print-in-turns.ts'
+import { callerText, directBody } from '../direct-body.ts'
 import { isSealed } from './signature.ts'
 import type { ChatInput } from '../../chat/input.ts'
 import type { RoutedCall } from '../../core/call.ts'
@@ -19,21 +15,16 @@ import type { MessagesContext } from './input.ts'
 /** @throws GatewayError `insufficient_permissions` for what this caller may not ask this provider */
 export function directRequest (call: RoutedCall<ChatInput>, { route }: Pick<FitTarget, 'route'>, context: MessagesContext): DirectRequest {
   const { request, direct } = context
-  const isLarge = call.record.bodyBytes >= largeBodyBytes
-  const text = isLarge ? undefined : call.bodyText?.() ?? JSON.stringify(request)
+  const text = callerText(call, request)
   checkStoredObjects(call, request, text)
   direct.routes.add(route)
-  const values = replacedFields(call.request, route, request)
   return {
     dialect: 'messages',
-    body: text === undefined ? () => printInTurns({ ...request, ...values }) : bodyOf(text, values, request),
+    body: directBody(text, request, replacedFields(call.request, route, request)),
     headers: sentHeaders(call),
     query: new URLSearchParams(call.query).get('beta') === 'true' ? 'beta=true' : ''
   }
 }
-
-/** Requests from this size on are printed anew, in turns of the event loop: to look through their text takes one of 0.1 s. */
-const largeBodyBytes = 1024 * 1024
 
 /** Returns the fields that are sent in place of the caller's. */
 function replacedFields ({ max_completion_tokens: limit }: ChatInput, { model, settings = {} }: Route, request: CountTokensRequest): Record<string, unknown> {
@@ -43,25 +34,6 @@ function replacedFields ({ max_completion_tokens: limit }: ChatInput, { model, s
   const messages = withoutForeignThinking(request.messages)
   if (messages !== request.messages) values['messages'] = messages
   return values
-}
-
-/** Returns the caller's text with what has to be replaced. */
-function bodyOf (text: string, fields: Readonly<Record<string, unknown>>, request: CountTokensRequest): string {
-  const values = new Map(Object.entries(fields).map(([name, value]) => [name, JSON.stringify(value)] as const))
-  const outline = readObjectText(text)
-  // A field that comes twice would be one thing here and perhaps another at the provider.
-  if (outline !== undefined && outline.keys === countKeys(request) + nullFields(outline, request)) return replaceFields(text, outline, values)
-  const printed = JSON.stringify(request)
-  return replaceFields(printed, readObjectText(printed) ?? unreadable(), values)
-}
-
-/** Counts the fields that are absent from a checked request because they were null. */
-function nullFields ({ fields }: ObjectText, request: CountTokensRequest): number {
-  return fields.size - Object.keys(request).length
-}
-
-function unreadable (): never {
-  throw new TypeError('a printed request is an object')
 }
 
 /** Settings of a route that are fields of this API as well. */

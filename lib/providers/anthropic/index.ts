@@ -13,7 +13,7 @@ import type { ChatEvent } from '../../core/events.ts'
 import type { Adapter, Adapters } from '../provider.ts'
 
 export const anthropicChat: Adapter<ChatInput, ChatEvent> = {
-  directDialect: 'messages',
+  directDialects: ['messages'],
   request: ask => ask.direct === undefined ? chatRequest(ask) : directRequest(ask.direct, '/v1/messages', ask.streamed),
   read: (_head, ask) => ask.direct === undefined ? jsonOrSse(ask, readResponse, readStream) : directReader(ask),
   error: (failure, ask) => ask.direct === undefined ? readError(failure) : directFailure(failure),

@@ -10,7 +10,7 @@ import type { ResultEvent } from '../../core/events.ts'
 import type { Adapter, Ask } from '../provider.ts'
 
 export const anthropicTokenCount: Adapter<ChatInput, ResultEvent<number>> = {
-  directDialect: 'messages',
+  directDialects: ['messages'],
   request: ask => directRequest(ask.direct ?? translatedCount(ask), '/v1/messages/count_tokens', false),
   read: () => ({ as: 'json', read: value => [{ type: 'result', result: countIn(value) }] }),
   error: directFailure

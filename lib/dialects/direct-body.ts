@@ -1,0 +1,39 @@
+/**
+ * Makes a request for a provider that speaks the dialect of the caller: the caller's own text, in which some fields have
+ * other values. Anything printed anew could void a cached prompt, and unknown fields would be lost.
+ */
+
+import { countKeys, readObjectText, replaceFields, type ObjectText } from '../json/object-text.ts'
+import { printInTurns } from '../json/print-in-turns.ts'
+import type { RoutedCall } from '../core/call.ts'
+import type { DirectRequest } from '../core/direct-request.ts'
+
+/** Requests from this size on are printed anew, in turns of the event loop: to look through their text takes one of 0.1 s. */
+const largeBodyBytes = 1024 * 1024
+
+/** Returns the request as its caller wrote it; `undefined` for one that is too large to be looked through. */
+export function callerText ({ record, bodyText }: Pick<RoutedCall<unknown>, 'record' | 'bodyText'>, request: object): string | undefined {
+  return record.bodyBytes >= largeBodyBytes ? undefined : bodyText?.() ?? JSON.stringify(request)
+}
+
+/**
+ * Returns the body of a direct request.
+ *
+ * @param text of `callerText`
+ * @param request the same, checked
+ * @param values replace those of its fields; a field that is `undefined` here is left out
+ */
+export function directBody (text: string | undefined, request: object, values: Readonly<Record<string, unknown>>): DirectRequest['body'] {
+  if (text === undefined) return () => printInTurns({ ...request, ...values })
+  const outline = readObjectText(text)
+  // A field that comes twice would be one thing here and perhaps another at the provider.
+  const isSame = outline !== undefined && outline.keys === countKeys(request) + nullFields(outline, request)
+  const omits = Object.entries(values).some(([name, value]) => value === undefined && (name in request || outline?.fields.has(name) === true))
+  if (!isSame || omits) return JSON.stringify({ ...request, ...values })
+  return replaceFields(text, outline, new Map(Object.entries(values).flatMap(([name, value]) => value === undefined ? [] : [[name, JSON.stringify(value)]])))
+}
+
+/** Counts the fields that are absent from a checked request because they were null. */
+function nullFields ({ fields }: ObjectText, request: object): number {
+  return fields.size - Object.keys(request).length
+}
