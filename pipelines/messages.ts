@@ -1,6 +1,6 @@
 /** Serves Anthropic's Messages API, whichever provider answers: messages, and counts of their tokens. */
 
-import { chain, flatMap, map, once, type Stage } from '../lib/core/stage.ts'
+import { map } from '../lib/core/stage.ts'
 import { toJsonReply } from '../lib/core/reply.ts'
 import { countOf } from '../lib/dialects/messages/token-count.ts'
 import { messages as dialect } from '../lib/dialects/messages/index.ts'
@@ -9,8 +9,7 @@ import { messagesSizes } from '../lib/dialects/messages/sizes.ts'
 import { estimateChat } from '../lib/limits/estimate.ts'
 import { replyWith } from '../lib/replies/reply-with.ts'
 import { auth } from '../lib/stages/auth.ts'
-import { fitRoutes } from '../lib/stages/fit-routes.ts'
-import { providerCall } from '../lib/stages/provider-call.ts'
+import { countPrompt } from '../lib/stages/count-prompt.ts'
 import { routeModel } from '../lib/stages/route-model.ts'
 import { validate } from '../lib/stages/validate.ts'
 import { MessagesAnswer, MessagesErrorBody, MessagesStreamEvent, TokenCount } from '../schemas/messages-answer.ts'
@@ -18,8 +17,7 @@ import { CountTokensRequest, MessagesRequest } from '../schemas/messages-request
 import { RouteDecision } from '../schemas/route-decision.ts'
 import { conversation, type ConversationOptions } from './conversation.ts'
 import { fromProvider, type Docs } from './docs.ts'
-import type { ChatInput } from '../lib/chat/input.ts'
-import type { Call, RoutedCall } from '../lib/core/call.ts'
+import type { Call } from '../lib/core/call.ts'
 import type { Services } from '../lib/services.ts'
 import { pipeline, type Handler } from './pipeline.ts'
 
@@ -70,31 +68,16 @@ export const countTokensDocs: Docs = {
 
 /** Serves POST /v1/messages/count_tokens. Nothing counts against limits: clients ask by the dozen, and providers count for free. */
 export function countTokens (services: Services): Handler<Call> {
-  const { providers } = services
-  const estimate: Stage<RoutedCall<ChatInput>, CountedTokens> = map(({ id, request }) => ({
-    id, by: 'estimate', count: countOf(estimateChat(request).prompt, request)
-  }))
-  const ask: Stage<RoutedCall<ChatInput>, CountedTokens> = chain(
-    chain(fitRoutes(services, dialect, 'tokenCount'), providerCall(services, 'tokenCount')),
-    map(({ call: { id }, events }) => ({ id, by: 'provider', count: { input_tokens: events[0]?.result ?? 0 } }))
-  )
   return pipeline(
     auth(services, dialect),
     validate(CountTokensRequest),
     map(messagesSizes(services.settings.limits)),
     map(countTokensInput),
     routeModel(services),
-    flatMap((call: RoutedCall<ChatInput>) =>
-      (providers.get(call.routes[0].providerId)?.adapters.tokenCount === undefined ? estimate : ask)(once(call))),
-    replyWith(async ({ id, by, count }) => {
-      const reply = toJsonReply(count)
+    countPrompt(services, dialect, request => countOf(estimateChat(request).prompt, request)),
+    replyWith(async ({ id, by, tokens }) => {
+      const reply = toJsonReply({ input_tokens: tokens } satisfies TokenCount)
       return { ...reply, headers: { ...reply.headers, 'request-id': id, 'x-headgate-token-count': by } }
     })
   )
-}
-
-interface CountedTokens {
-  readonly id: string
-  readonly by: 'provider' | 'estimate'
-  readonly count: TokenCount
 }

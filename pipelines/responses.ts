@@ -8,6 +8,7 @@ import { estimateChat } from '../lib/limits/estimate.ts'
 import { replyWith } from '../lib/replies/reply-with.ts'
 import { auth } from '../lib/stages/auth.ts'
 import { answerInBackground } from '../lib/stages/responses/answer-in-background.ts'
+import { countPrompt } from '../lib/stages/count-prompt.ts'
 import { routeModel } from '../lib/stages/route-model.ts'
 import { validate } from '../lib/stages/validate.ts'
 import { ErrorBody } from '../schemas/errors.ts'
@@ -44,7 +45,7 @@ export const countInputTokensDocs: Docs = {
   request: { schema: ResponsesRequest },
   answers: [{ description: 'The count; where it is an estimate, one on the high side.', schema: InputTokens }],
   errorBody: ErrorBody,
-  headers: { 'x-headgate-token-count': '`estimate`: the provider was not called.' },
+  headers: { 'x-headgate-token-count': '`provider`, or `estimate` where the provider does not count.' },
   errors: ['invalid_value', 'unsupported_parameter', 'unsupported_value', 'context_length_exceeded', 'model_not_found', 'unknown_provider']
 }
 
@@ -64,7 +65,7 @@ export function responses (services: Services, options: ConversationOptions = {}
   return conversation(services, dialect, { ...options, beforeAnswer: options.beforeAnswer === undefined ? inBackground : chain(options.beforeAnswer, inBackground) })
 }
 
-/** Serves POST /v1/responses/input_tokens. No provider is called, and nothing counts against limits. */
+/** Serves POST /v1/responses/input_tokens. Nothing counts against limits, as providers count for free. */
 export function countInputTokens (services: Services): Handler<Call> {
   const dialect = responsesDialect(services.responseStore)
   return pipeline(
@@ -73,9 +74,10 @@ export function countInputTokens (services: Services): Handler<Call> {
     map(dialect.sizes(services.settings.limits)),
     map(dialect.input),
     routeModel(services),
-    replyWith(async ({ request }) => {
-      const reply = toJsonReply({ object: 'response.input_tokens', input_tokens: estimateChat(request).prompt } satisfies InputTokens)
-      return { ...reply, headers: { ...reply.headers, 'x-headgate-token-count': 'estimate' } }
+    countPrompt(services, dialect, request => estimateChat(request).prompt),
+    replyWith(async ({ by, tokens }) => {
+      const reply = toJsonReply({ object: 'response.input_tokens', input_tokens: tokens } satisfies InputTokens)
+      return { ...reply, headers: { ...reply.headers, 'x-headgate-token-count': by } }
     })
   )
 }

@@ -11,6 +11,7 @@ import { readStream } from './chat-stream.ts'
 import { googleEmbeddings } from './embeddings.ts'
 import { readError } from './errors.ts'
 import { googleImages } from './images.ts'
+import { googleTokenCount } from './token-count.ts'
 import type { ChatInput } from '../../chat/input.ts'
 import type { ChatEvent } from '../../core/events.ts'
 import type { Adapter, Adapters } from '../provider.ts'
@@ -22,7 +23,7 @@ export const googleChat: Adapter<ChatInput, ChatEvent> = {
   split: ask => splitChoices(ask, maxChoices(ask))
 }
 
-export const googleAdapters = { chat: googleChat, embeddings: googleEmbeddings, images: googleImages } satisfies Adapters
+export const googleAdapters = { chat: googleChat, embeddings: googleEmbeddings, images: googleImages, tokenCount: googleTokenCount } satisfies Adapters
 
 /** Returns the credential: a header, because addresses end up in logs. */
 export function googleHeaders (key: string): Record<string, string> {

@@ -18,6 +18,10 @@ export interface GenerateContentRequest {
   serviceTier?: ServiceTier
 }
 
+export interface CountTokensRequest {
+  generateContentRequest: GenerateContentRequest & { model: string }
+}
+
 export interface Content {
   /** Absent on a system instruction. */
   role?: 'user' | 'model'

@@ -1,0 +1,45 @@
+/** Has the tokens of a prompt counted by the provider. */
+
+import { numberOf, objectOf } from '../../json/guards.ts'
+import { jsonBody } from '../json-body.ts'
+import { jsonHeaders } from '../json-headers.ts'
+import { throwFailure } from '../provider-failure.ts'
+import { chatTraits } from './chat-traits.ts'
+import { inBandError, readError } from './errors.ts'
+import { wireConversation } from './messages.ts'
+import { toolFields } from './tools.ts'
+import type { ChatInput } from '../../chat/input.ts'
+import type { ResultEvent } from '../../core/events.ts'
+import type { Adapter, Ask, UpstreamRequest } from '../provider.ts'
+import type { CountTokensRequest } from './wire.ts'
+
+/** @see https://ai.google.dev/api/tokens */
+export const googleTokenCount: Adapter<ChatInput, ResultEvent<number>> = {
+  request: countRequest,
+  read: () => ({ as: 'json', read: value => [{ type: 'result', result: countIn(value) }] }),
+  error: readError
+}
+
+/** Only as part of a request to generate do the system prompt and the tools count. */
+function countRequest (ask: Ask<ChatInput>): UpstreamRequest {
+  const { request, route } = ask
+  const body: CountTokensRequest = {
+    generateContentRequest: {
+      model: `models/${route.model}`,
+      ...wireConversation(request.messages, chatTraits(route)),
+      ...toolFields(request),
+      ...request.cached_content !== undefined && { cachedContent: request.cached_content }
+    }
+  }
+  return {
+    method: 'POST',
+    path: `/v1beta/models/${encodeURIComponent(route.model)}:countTokens`,
+    headers: jsonHeaders,
+    body: jsonBody(body, ask)
+  }
+}
+
+function countIn (value: unknown): number {
+  const wire = objectOf(value) ?? {}
+  return numberOf(wire['totalTokens']) ?? throwFailure(inBandError(wire), 'no count')
+}

@@ -1,0 +1,51 @@
+import { startDeadline } from '../async/start-deadline.ts'
+import { extend, type RoutedCall } from '../core/call.ts'
+import { GatewayError } from '../core/errors.ts'
+import { chain, map, once, type Stage } from '../core/stage.ts'
+import { isDirect } from '../providers/is-direct.ts'
+import { fitRoutes } from './fit-routes.ts'
+import { providerCall, type ProviderCallServices } from './provider-call.ts'
+import type { ChatInput } from '../chat/input.ts'
+import type { Dialect } from '../dialects/dialect.ts'
+import type { Services } from '../services.ts'
+
+export interface CountedPrompt {
+  /** The id of the call. */
+  readonly id: string
+  readonly by: 'provider' | 'estimate'
+  readonly tokens: number
+}
+
+/**
+ * Counts the tokens of each call's prompt: by the provider of its first route where that counts, else by an estimate. A
+ * provider that fails or takes longer than `maxMs` leaves it to the estimate as well, unless it speaks the caller's
+ * dialect: its error is an answer then.
+ *
+ * @param maxMs clients wait for a count before they send the prompt: an estimate in time is worth more than a late count
+ * @throws GatewayError the failure of a provider that speaks the caller's dialect
+ */
+export function countPrompt<C> (
+  services: ProviderCallServices & Pick<Services, 'models'>, dialect: Pick<Dialect<never, C>, 'fit' | 'directRequest' | 'directDialect'>,
+  estimate: (request: ChatInput) => number, maxMs = 5000
+): Stage<RoutedCall<ChatInput>, CountedPrompt> {
+  const count = chain(fitRoutes(services, dialect, 'tokenCount'), providerCall(services, 'tokenCount'))
+  const countBy = async (call: RoutedCall<ChatInput>): Promise<CountedPrompt> => {
+    for await (const { events: [event] } of count(once(call))) if (event !== undefined) return { id: call.id, by: 'provider', tokens: event.result }
+    throw new GatewayError('upstream_invalid_response', { cause: 'no count' })
+  }
+  return map(async call => {
+    const provider = services.providers.get(call.routes[0].providerId)
+    if (isDirect(provider, dialect.directDialect, 'tokenCount')) return await countBy(call)
+    const estimated = { id: call.id, by: 'estimate', tokens: estimate(call.request) } as const
+    if (provider?.adapters.tokenCount === undefined) return estimated
+    const { signal, end } = startDeadline(maxMs, call.signal, new GatewayError('upstream_timeout'))
+    try {
+      return await countBy(extend(call, { signal }))
+    } catch {
+      call.signal.throwIfAborted()
+      return estimated // the attempts in the record say why
+    } finally {
+      end()
+    }
+  })
+}
