@@ -16,8 +16,10 @@ export interface ChatInput extends Omit<ChatRequest, Alias> {
   readonly messages: readonly Message[]
   /** The origin of the messages, so that errors can name the caller's field. */
   readonly originalInput?: OriginalInput
-  /** Default: no call waits, and the tools of servers are not reported. */
+  /** Default: no call waits, the tools of servers are not reported, and those of their calls that were not run are shown as calls of functions. */
   readonly toolApproval?: ToolApproval
+  /** Calls of server tools that may be run. Default: those of `max_turns` turns. */
+  readonly max_tool_calls?: number
 }
 
 /** Consent of the caller to calls of server tools. */

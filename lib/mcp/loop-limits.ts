@@ -24,12 +24,21 @@ export interface LoopState {
 export class LoopLimits {
   readonly #limits: ToolLimits
   readonly #maxTurns: number
+  #callsLeft: number
   /** The number of times each call was made, by name and arguments. */
   readonly #made = new Map<string, number>()
 
-  constructor (limits: ToolLimits, request: Pick<ChatInput, 'max_turns'>) {
+  constructor (limits: ToolLimits, request: Pick<ChatInput, 'max_turns' | 'max_tool_calls'>) {
     this.#limits = limits
     this.#maxTurns = request.max_turns ?? defaultTurns
+    this.#callsLeft = request.max_tool_calls ?? Infinity
+  }
+
+  /** Returns how many of these calls the request allows to run, beside those of earlier turns. */
+  admit (calls: number): number {
+    const admitted = Math.min(calls, this.#callsLeft)
+    this.#callsLeft -= admitted
+    return admitted
   }
 
   isLastTurn (turn: number): boolean {

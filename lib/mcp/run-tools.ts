@@ -15,6 +15,8 @@ export interface RunOptions {
   /** True when the caller requested progress events. */
   readonly emitProgress: boolean
   readonly seesImages: boolean
+  /** The first so many calls are run; the others get a result that says why they are not. */
+  readonly maxCalls: number
 }
 
 /**
@@ -23,12 +25,14 @@ export interface RunOptions {
  * cancelled at their server.
  */
 export async function * runTools (
-  calls: readonly TurnToolCall[], open: OpenTools, { signal, emitProgress, seesImages }: RunOptions
+  calls: readonly TurnToolCall[], open: OpenTools, { signal, emitProgress, seesImages, maxCalls }: RunOptions
 ): AsyncGenerator<ChatEvent[], FinishedToolCall[]> {
   const buffer = new EventBuffer()
   const options = { signal, seesImages }
   const emit = emitProgress ? (fields: ToolEvent) => buffer.push(fields) : undefined
-  const running = Promise.all(calls.map(async call => await runOne(call, open, options, emit))).finally(() => buffer.end())
+  const runOrRefuse = async (call: TurnToolCall, index: number): Promise<FinishedToolCall> =>
+    index < maxCalls ? await runOne(call, open, options, emit) : { call, outcome: notRun(call, open, 'The request allows no more calls of tools.') }
+  const running = Promise.all(calls.map(runOrRefuse)).finally(() => buffer.end())
   running.catch(() => undefined) // it is awaited below, unless the caller leaves before that
   for (;;) {
     const events = await buffer.next()
@@ -65,10 +69,10 @@ class EventBuffer {
 async function runOne (
   call: TurnToolCall, open: OpenTools, options: ToolCallOptions, emit?: (fields: ToolEvent) => void
 ): Promise<FinishedToolCall> {
-  const offered = open.offered.find(({ name }) => name === call.name)
+  const offered = offeredTool(call, open)
   const facts = { id: call.id, name: offered?.tool.name ?? call.name, server_name: offered?.serverName ?? null }
   emit?.({ type: 'tool-start', ...facts })
-  const outcome = await outcomeOf(call, offered, open, emit === undefined ? options : {
+  const outcome = await outcomeOf(call, open, emit === undefined ? options : {
     ...options,
     onProgress: ({ progress, total, message }) => emit({ type: 'tool-progress', ...facts, progress, total, message })
   })
@@ -78,25 +82,30 @@ async function runOne (
   return { call, outcome }
 }
 
-async function outcomeOf (
-  { name, arguments: args }: TurnToolCall, offered: OfferedTool | undefined, open: OpenTools, options: ToolCallOptions
-): Promise<ToolOutcome | undefined> {
-  if (args === undefined) return notRun(name, offered, 'The arguments must be a JSON object.')
+async function outcomeOf (call: TurnToolCall, open: OpenTools, options: ToolCallOptions): Promise<ToolOutcome | undefined> {
+  if (call.arguments === undefined) return notRun(call, open, 'The arguments must be a JSON object.')
   try {
-    return await open.call(name, args, options)
+    return await open.call(call.name, call.arguments, options)
   } catch (error) {
     if (options.signal.aborted) return undefined
     throw error
   }
 }
 
-function notRun (name: string, offered: OfferedTool | undefined, message: string): ToolOutcome {
+/** Returns the tool that a call names, if it is one that was offered. */
+export function offeredTool ({ name }: TurnToolCall, { offered }: OpenTools): OfferedTool | undefined {
+  return offered.find(tool => tool.name === name)
+}
+
+/** Returns the outcome of a call that is not run, with the reason. */
+export function notRun (call: TurnToolCall, open: OpenTools, message: string): ToolOutcome {
+  const offered = offeredTool(call, open)
   return {
     text: `The tool was not called: ${message}`,
     result: {
-      toolName: offered?.tool.name ?? name,
+      toolName: offered?.tool.name ?? call.name,
       serverName: offered?.serverName ?? '',
-      arguments: {},
+      arguments: call.arguments ?? {},
       isError: true,
       result: message
     }

@@ -8,14 +8,14 @@ import { addUsage, type Usage } from '../core/usage.ts'
 import { ToolCallFilter } from '../chat/tool-call-filter.ts'
 import { Turn, type TurnToolCall } from '../chat/turn.ts'
 import { LoopLimits, type StopReason, type ToolLimits } from './loop-limits.ts'
-import { runTools, type FinishedToolCall } from './run-tools.ts'
+import { notRun, offeredTool, runTools, type FinishedToolCall } from './run-tools.ts'
 import { isObject, type JsonObject } from '../json/guards.ts'
 import { ownFunctions, withApproved, withResults, withTools } from './turn-requests.ts'
 import type { ChatInput, RoutedChatCall, ToolApproval } from '../chat/input.ts'
 import type { ChatBatch } from '../dialects/dialect.ts'
 import type { ChatEvent, ListedServerTool, ToolServerError } from '../core/events.ts'
 import type { Route } from '../core/route.ts'
-import type { OfferedTool, OpenTools } from './tool-servers.ts'
+import type { OpenTools } from './tool-servers.ts'
 
 /** Answers one turn. */
 export type AnswerTurn = Stage<RoutedChatCall, ChatBatch>
@@ -73,7 +73,7 @@ export class ToolLoop {
     }
     for (let number = 1; ; number++) {
       const isLast = this.#limits.isLastTurn(number)
-      const filter = new ToolCallFilter(name => !isLast && this.#isServerTool(name), precedingText)
+      const filter = new ToolCallFilter(name => (toolApproval !== undefined || !isLast) && this.#isServerTool(name), precedingText)
       const turn = new Turn()
       this.#call.record.turns = number
       const { request } = turnCall
@@ -92,11 +92,13 @@ export class ToolLoop {
       let stop: StopReason | undefined = this.#limits.stopReason(calls, {
         turn: number, outOfTime: this.#clock.passed(), tokens: this.#usage?.totalTokens ?? 0, canAffordTurn: () => this.#canAffordTurn(turnCall)
       })
+      let pending = stop === undefined ? [] : calls
       const waiting = stop === undefined ? calls.filter(call => this.#needsApproval(call)) : []
       if (calls.length > 0 && stop === undefined) {
         const ran = yield * this.#run(calls.filter(call => !waiting.includes(call)), route)
         if (this.#call.signal.aborted) throw this.#call.signal.reason
-        if (ran.some(({ outcome }) => outcome === undefined)) stop = 'deadline'
+        pending = ran.flatMap(({ call, outcome }) => outcome === undefined ? [call] : [])
+        if (pending.length > 0) stop = 'deadline'
         else if (filter.callsShown === 0 && waiting.length === 0) {
           const next = nextTurn(turnCall, route, withResults(turnCall.request, turn.message(), ran))
           if (this.#canAffordTurn(next)) {
@@ -107,7 +109,7 @@ export class ToolLoop {
           stop = 'budget' // the results are too long for what is left
         }
       }
-      yield { call: this.#call, route, events: this.#ending(filter, stop, number, waiting.map(call => this.#approvalOf(call))) }
+      yield { call: this.#call, route, events: this.#ending(filter, { stop, turns: number, waiting, pending }) }
       return
     }
   }
@@ -122,7 +124,8 @@ export class ToolLoop {
     const emitProgress = stream === true && options?.include_tool_events === true
     const startedAtMs = performance.now()
     const seesImages = this.#imageCharacters < maxImageCharacters && this.#seesImages(route)
-    const running = runTools(calls, this.#open, { signal: this.#clock.signal, emitProgress, seesImages })
+    const maxCalls = this.#limits.admit(calls.length)
+    const running = runTools(calls, this.#open, { signal: this.#clock.signal, emitProgress, seesImages, maxCalls })
     for (;;) {
       const step = await running.next()
       if (step.done !== true) {
@@ -141,18 +144,14 @@ export class ToolLoop {
     }
   }
 
-  #needsApproval ({ name }: TurnToolCall): boolean {
-    const offered = this.#offered(name)
+  #needsApproval (call: TurnToolCall): boolean {
+    const offered = offeredTool(call, this.#open)
     return offered !== undefined && this.#call.request.toolApproval?.isNeeded(offered.serverName, offered.tool.name) === true
   }
 
   #approvalOf (call: TurnToolCall): ChatEvent {
-    const { serverName = '', tool = { name: call.name } } = this.#offered(call.name) ?? {}
+    const { serverName = '', tool = { name: call.name } } = offeredTool(call, this.#open) ?? {}
     return { type: 'tool-approval-needed', serverName, toolName: tool.name, arguments: call.arguments ?? {} }
-  }
-
-  #offered (name: string): OfferedTool | undefined {
-    return this.#open.offered.find(offered => offered.name === name)
   }
 
   /** Returns the tools of each server. */
@@ -185,19 +184,35 @@ export class ToolLoop {
     }
   }
 
-  #ending (filter: ToolCallFilter, stop: StopReason | undefined, turns: number, approvals: readonly ChatEvent[]): ChatEvent[] {
+  #ending (filter: ToolCallFilter, { stop, turns, waiting, pending }: LoopEnd): ChatEvent[] {
     const stopped: ChatEvent[] = stop === undefined
       ? []
-      : [...filter.withheldCalls(), { type: 'extra', scope: 'answer', fields: { tool_loop_stopped: { reason: stop, turns } } }]
+      : [...this.#shownPending(filter, pending, stop), { type: 'extra', scope: 'answer', fields: { tool_loop_stopped: { reason: stop, turns } } }]
     return [
       ...filter.withheldThinking(),
       ...stopped,
-      ...approvals,
+      ...waiting.map(call => this.#approvalOf(call)),
       ...failureReport(this.#errors),
       ...filter.choiceEnds(),
       ...(this.#usage === undefined ? [] : [{ type: 'usage', usage: this.#usage } as const])
     ]
   }
+
+  /** Returns what the caller sees of calls that are not run: the calls, or where server tools are reported their results. */
+  #shownPending (filter: ToolCallFilter, calls: readonly TurnToolCall[], stop: StopReason): readonly ChatEvent[] {
+    if (this.#call.request.toolApproval === undefined) return filter.withheldCalls()
+    return calls.map(call => ({ type: 'tool-result', result: notRun(call, this.#open, `The answer ended before it (${stop}).`).result }))
+  }
+}
+
+/** The end of a loop, and the calls of its last turn that were not run. */
+interface LoopEnd {
+  readonly stop: StopReason | undefined
+  readonly turns: number
+  /** Calls that wait for consent. */
+  readonly waiting: readonly TurnToolCall[]
+  /** Calls that the loop stopped for. */
+  readonly pending: readonly TurnToolCall[]
 }
 
 /** Adds what the caller gets to see before the first words of the model. */

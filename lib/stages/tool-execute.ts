@@ -7,7 +7,8 @@
  * calls of the caller's own functions end the answer with `tool_calls`, after the server calls of
  * the same turn have been run and reported. An answer that ends although server calls are pending
  * shows those calls, and says why in `tool_loop_stopped`: `max_turns`, `deadline`,
- * `tokens`, `budget`, `calls_per_turn` or `repeated_call`.
+ * `tokens`, `budget`, `calls_per_turn` or `repeated_call`. In dialects that report server tools they are results with
+ * that reason.
  */
 
 import { standardSignal } from '../async/cancellation.ts'
@@ -41,7 +42,7 @@ export function toolExecute (services: ToolServices, ask: AnswerTurn): AnswerTur
   const options: LoopOptions = { limits: settings.tools, seesImages: imageViewers(services), canAffordTurn: turnsWithin(models) }
   return flatMap(call => {
     const { request } = call
-    if (!namesServers(request) || forbidsTools(request)) return ask(once(call))
+    if (!namesServers(request) || (forbidsTools(request) && !hasApprovedCalls(request))) return ask(once(call))
     return runsTools(call, services) ? answerWithTools(call, tools, ask, options) : offerTools(call, tools, ask)
   })
 }
@@ -61,6 +62,11 @@ function imageViewers ({ models, providers }: ToolServices): LoopOptions['seesIm
 
 function namesServers ({ mcp_servers: servers }: ChatInput): boolean {
   return servers !== undefined && !(Array.isArray(servers) && servers.length === 0)
+}
+
+/** Returns whether the caller has consented to calls of an earlier answer: they are run also where the model may make no new ones. */
+function hasApprovedCalls ({ toolApproval }: ChatInput): boolean {
+  return toolApproval !== undefined && toolApproval.approved.length > 0
 }
 
 function runsTools ({ request, routes }: RoutedChatCall, { providers }: Pick<ToolServices, 'providers'>): boolean {

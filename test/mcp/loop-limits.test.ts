@@ -33,3 +33,9 @@ t.test('ten turns are what a loop gets that does not say', async t => {
   const loop = new LoopLimits(limits, {})
   t.same([9, 10, 11].map(turn => loop.isLastTurn(turn)), [false, true, false])
 })
+
+t.test('calls are admitted up to the limit of the request, over all turns', async t => {
+  const loop = new LoopLimits(limits, { max_tool_calls: 3 })
+  t.same([2, 2, 1].map(calls => loop.admit(calls)), [2, 1, 0])
+  t.equal(new LoopLimits(limits, {}).admit(100), 100)
+})

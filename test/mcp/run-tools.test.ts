@@ -15,7 +15,7 @@ function servers (answer: OpenTools['call']): OpenTools {
 }
 
 async function run (calls: TurnToolCall[], open: OpenTools, options: Partial<RunOptions> = {}) {
-  const running = runTools(calls, open, { signal: new AbortController().signal, emitProgress: false, seesImages: false, ...options })
+  const running = runTools(calls, open, { signal: new AbortController().signal, emitProgress: false, seesImages: false, maxCalls: Infinity, ...options })
   const events: unknown[] = []
   for (;;) {
     const step = await running.next()

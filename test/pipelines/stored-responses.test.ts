@@ -252,17 +252,21 @@ t.test('work that lost its process ends as failed, and what it had written can s
   t.match(await store?.find('key-1', id), { status: 'failed', error: { message: 'gone' } }, 'its process, which lives after all, changes nothing any more')
 })
 
+const withTools: Partial<Settings> = { tools: { ...settings().tools, connectMs: 10_000, callMs: 10_000, loopMs: 20_000, allowedHosts: ['127.0.0.1'] } }
+
+/** An answer that calls `echo` with each of these messages. */
+function callsEcho (...said: readonly string[]): Script {
+  const calls = said.map((message, index) => ({ id: `call_${index}`, type: 'function', function: { name: 'echo', arguments: JSON.stringify({ message }) } }))
+  return { pieces: [JSON.stringify({
+    id: 'x', object: 'chat.completion', created: 1, model: 'm',
+    choices: [{ index: 0, message: { role: 'assistant', content: null, tool_calls: calls }, finish_reason: 'tool_calls' }],
+    usage: { prompt_tokens: 1, completion_tokens: 1, total_tokens: 2 }
+  })] }
+}
+
 t.test('a call of an MCP tool waits for consent, which is consent to that call only', async t => {
   const server = await startToolServer(t)
-  const call = { id: 'call_1', type: 'function', function: { name: 'echo', arguments: '{"message":"hi"}' } }
-  const { api, histories } = await start(t, ({ text }) => {
-    const isDone = text.includes('"role":"tool"')
-    return isDone ? { pieces: [chatAnswer('done')] } : { pieces: [JSON.stringify({
-      id: 'x', object: 'chat.completion', created: 1, model: 'm',
-      choices: [{ index: 0, message: { role: 'assistant', content: null, tool_calls: [call] }, finish_reason: 'tool_calls' }],
-      usage: { prompt_tokens: 1, completion_tokens: 1, total_tokens: 2 }
-    })] }
-  }, { tools: { ...settings().tools, connectMs: 10_000, callMs: 10_000, loopMs: 20_000, allowedHosts: ['127.0.0.1'] } })
+  const { api, histories } = await start(t, ({ text }) => text.includes('"role":"tool"') ? { pieces: [chatAnswer('done')] } : callsEcho('hi'), withTools)
   const tools = [{ type: 'mcp', server_label: 'mine', server_url: server.url, allowed_tools: ['echo', 'fail'] }]
   const ask = async (body: object): Promise<Answer> => await (await api.post('/v1/responses', { model, tools, ...body })).json() as Answer
 
@@ -287,6 +291,12 @@ t.test('a call of an MCP tool waits for consent, which is consent to that call o
   t.match(third.output, [{ type: 'message' }])
   t.equal(server.counts['tools/call'], 1, 'a consent counts once')
 
+  const again = await ask({ input: 'Use echo.' })
+  const granted = { ...consent, approval_request_id: again.output[1]?.['id'] }
+  const last = await ask({ previous_response_id: again.id, input: [granted], tool_choice: 'none' })
+  t.match(last.output, [{ type: 'mcp_call', status: 'completed' }, { type: 'message' }], 'what was consented to is run also where no new call may be made')
+  t.equal(server.counts['tools/call'], 2)
+
   const replayed = [{ role: 'user', content: 'Use echo.' }, ...first.output]
   const denied = await ask({ store: false, input: [...replayed, { ...consent, approve: false, reason: 'Too risky.' }] })
   t.match(denied.output, [{ type: 'message' }])
@@ -301,10 +311,42 @@ t.test('a call of an MCP tool waits for consent, which is consent to that call o
     t.equal(refused.status, 400)
     t.match(await refused.json(), { error: { type: 'invalid_request_error', param: 'input' } })
   }
-  t.equal(server.counts['tools/call'], 1)
+  t.equal(server.counts['tools/call'], 2)
 
   const rules = [{ never: { tool_names: ['echo'] } }, 'never'].map(rule => [{ ...tools[0], require_approval: rule }])
   for (const free of rules) t.match((await ask({ input: 'Use echo.', tools: free })).output, [{ type: 'mcp_list_tools' }, { type: 'mcp_call', status: 'completed' }, { type: 'message' }])
+})
+
+t.test('as many calls of MCP tools are run as the request allows, however many turns they are in', async t => {
+  const server = await startToolServer(t)
+  const { api, histories } = await start(t, (_, number) => number < 2 ? callsEcho(`${number}a`, `${number}b`) : { pieces: [chatAnswer('done')] }, withTools)
+  const tools = [{ type: 'mcp', server_label: 'mine', server_url: server.url, require_approval: 'never' }]
+  const answer = await api.post('/v1/responses', { model, tools, input: 'Use echo.', max_tool_calls: 3 })
+  t.match((await answer.json() as Answer).output, [
+    { type: 'mcp_list_tools' }, { arguments: '{"message":"0a"}', status: 'completed' }, { arguments: '{"message":"0b"}', status: 'completed' },
+    { arguments: '{"message":"1a"}', status: 'completed' },
+    { type: 'mcp_call', arguments: '{"message":"1b"}', status: 'failed', output: null, error: { content: [{ text: 'The request allows no more calls of tools.' }] } },
+    { type: 'message', content: [{ text: 'done' }] }
+  ])
+  t.equal(server.counts['tools/call'], 3)
+  t.match((histories().at(-1) as unknown[]).at(-1), { role: 'tool', content: /^The tool was not called: / })
+})
+
+t.test('calls of MCP tools that a limit of the loop keeps from running are shown as failed', async t => {
+  const server = await startToolServer(t)
+  const { api, histories } = await start(t, (_, number) => callsEcho(`call ${number}`), withTools)
+  const tools = [{ type: 'mcp', server_label: 'mine', server_url: server.url, require_approval: 'never' }]
+  const request = { model, tools, input: 'Use echo.', max_turns: 2 }
+  const answer = await (await api.post('/v1/responses', request)).json() as Answer
+  const pending = { type: 'mcp_call', server_label: 'mine', name: 'echo', status: 'failed', error: { content: [{ text: /^The answer ended before it \(max_turns\)/ }] } }
+  t.match(answer, { status: 'completed', output: [{ type: 'mcp_list_tools' }, { type: 'mcp_call', status: 'completed' }, pending] })
+  t.equal(answer.output.length, 3)
+  t.equal(server.counts['tools/call'], 1)
+  await api.post('/v1/responses', { ...request, previous_response_id: answer.id, input: 'Go on.' })
+  t.match((histories().at(-2) as unknown[]).at(-2), { role: 'tool', content: /max_turns/ }, 'the next request can go on from it')
+  const streamed = streamEvents(await (await api.post('/v1/responses', { ...request, stream: true })).text())
+  t.match(streamed.at(-1), { response: { output: [{}, {}, pending] } })
+  t.notOk(streamed.some(({ type }) => type.includes('function_call')))
 })
 
 interface Answer {

@@ -154,7 +154,9 @@ function settingsOf (request: ResponsesRequest): Partial<ChatInput> {
     safety_identifier: request.safety_identifier,
     user: request.user,
     credentials: request.credentials,
-    max_turns: request.max_tool_calls === undefined ? request.max_turns : Math.min(request.max_tool_calls + 1, request.max_turns ?? 100, 100),
+    max_tool_calls: request.max_tool_calls,
+    // One turn for each call at most, one whose calls are refused, and the answer.
+    max_turns: request.max_tool_calls === undefined ? request.max_turns : Math.min(request.max_tool_calls + 2, request.max_turns ?? 100, 100),
     model_attributes: request.model_attributes,
     agent_attributes: request.agent_attributes
   })
