@@ -60,7 +60,7 @@ const deferredPath = '/v1/chat/deferred-completion/:request_id'
 const responsePath = '/v1/responses/:response_id'
 
 const table: readonly EndpointRow[] = [
-  { ...post, name: 'chat', path: '/v1/chat/completions', docs: chatDocs, pipeline: chat },
+  { ...post, keepsText: true, name: 'chat', path: '/v1/chat/completions', docs: chatDocs, pipeline: chat },
   { ...post, keepsText: true, name: 'messages', path: '/v1/messages', docs: messagesDocs, pipeline: messages },
   { ...post, keepsText: true, name: 'messages', path: '/v1/messages/count_tokens', docs: countTokensDocs, pipeline: countTokens },
   { ...post, name: 'responses', path: '/v1/responses', docs: responsesDocs, pipeline: responses },

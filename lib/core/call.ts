@@ -5,6 +5,7 @@
  * does not compile: `Call` → `AuthedCall` → `ValidCall<R>` → `RoutedCall<R>`.
  */
 
+import type { CallerBody } from './caller-body.ts'
 import type { CallSignal } from './call-signal.ts'
 import type { FittedRequest } from './direct-request.ts'
 import type { CallRecord } from './record.ts'
@@ -32,6 +33,8 @@ export interface Call {
   readonly body: () => Promise<unknown>
   /** Returns the body as the text that it came as. Only for endpoints with `keepsText`, once the body is read. */
   readonly bodyText?: () => string | undefined
+  /** Returns the body with its bytes, under the same conditions; none for a large one. */
+  readonly callerBody?: () => CallerBody | undefined
   /**
    * The long strings of the body, by the placeholder that the body holds in their place. Only for
    * endpoints with `largeStringBytes`; filled when the body is read.

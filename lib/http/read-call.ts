@@ -7,6 +7,7 @@ import { CallRecord } from '../core/record.ts'
 import { GatewayError } from '../core/errors.ts'
 import { requestId } from '../text/ids.ts'
 import { LargeStringExtractor } from '../json/extract-large-strings.ts'
+import { ParsedText } from '../json/parsed-text.ts'
 import { closeWaitingResponse, waitsForConnection } from './node-internals.ts'
 import { readForm, type OpenForm } from './read-form.ts'
 import { readJson } from './read-json.ts'
@@ -83,6 +84,7 @@ export function readCall (
   const record = new CallRecord(name)
   let admitted: AdmittedCall | undefined
   let bodyPieces: readonly Buffer[] | undefined
+  let bodyValue: unknown
   const readBody = (): Promise<unknown> => {
     const { memory, disk } = admitted = admission.enter(record.keyId ?? '')
     if (waits) response.writeContinue()
@@ -101,7 +103,12 @@ export function readCall (
       record,
       ...largeField !== undefined && { largeField },
       ...largeStrings !== undefined && { largeStrings },
-      ...keepsText && { onBytes: (pieces: readonly Buffer[]) => { bodyPieces = pieces } }
+      ...keepsText && {
+        onParsed: (pieces: readonly Buffer[], value: unknown) => {
+          bodyPieces = pieces
+          bodyValue = value
+        }
+      }
     })
   }
   const call: Call = {
@@ -119,7 +126,10 @@ export function readCall (
     signal,
     receivedAtMs: performance.now(),
     record,
-    ...keepsText && { bodyText: () => bodyPieces && Buffer.concat(bodyPieces).toString() },
+    ...keepsText && {
+      bodyText: () => bodyPieces && Buffer.concat(bodyPieces).toString(),
+      callerBody: () => bodyPieces && ParsedText.of(bodyValue, bodyPieces)
+    },
     ...largeStrings !== undefined && { largeStrings: largeStrings.largeStrings }
   }
   return {

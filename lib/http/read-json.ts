@@ -7,7 +7,7 @@
 import { GatewayError } from '../core/errors.ts'
 import { formatMegabytes } from '../text/format-megabytes.ts'
 import { yieldFairly } from '../async/yield-fairly.ts'
-import { ValueCounter } from '../json/value-counter.ts'
+import { ValueCounter, maxParseCost } from '../json/value-counter.ts'
 import { inflater, type Inflater } from '../wire/inflater.ts'
 import { parseBody } from './parse-body.ts'
 import type { IncomingMessage } from 'node:http'
@@ -20,8 +20,6 @@ import type { LargeStringExtractor } from '../json/extract-large-strings.ts'
 const bytesPerTurn = 64 * 1024
 /** Strings from this length on are media in base64 or documents: `maxBytes` bounds them, `maxTextBytes` all else. */
 const largeStringBytes = 64 * 1024
-/** Smaller bodies are not counted unless memory is short. */
-const uncountedBytes = 16 * 1024
 /** Memory of one value or key once parsed: distinct keys of large objects take most. */
 const valueBytes = 128
 /** A larger body that was compressed further than this is made to fill memory, not to save time. */
@@ -44,8 +42,8 @@ export interface JsonLimits {
   readonly memory: Reservation
   /** Notes the size of the body. */
   readonly record?: Pick<CallRecord, 'bodyBytes'>
-  /** Is given the bytes of the body, decompressed; its parser may not be done with them yet. */
-  readonly onBytes?: (pieces: readonly Buffer[]) => void
+  /** Is given the bytes of the body, decompressed, and what they were parsed into; a large body may not be parsed yet. */
+  readonly onParsed?: (pieces: readonly Buffer[], value: unknown) => void
   /** Takes the long strings out of the body; a placeholder is left for each. */
   readonly largeStrings?: LargeStringExtractor
 }
@@ -154,9 +152,9 @@ class BodyReader {
       this.#reject(error)
       return
     }
-    const { record, onBytes } = this.#limits
+    const { record, onParsed } = this.#limits
     if (record !== undefined) record.bodyBytes = this.#sizeBytes
-    onBytes?.(this.#pieces)
+    onParsed?.(this.#pieces, value)
     this.#settle()
     this.#resolve(value)
   }
@@ -178,7 +176,7 @@ class BodyReader {
     // Twice: as bytes, and as the text that is parsed. Long strings that are taken out stay bytes.
     limits.memory.take(limits.largeStrings === undefined ? 2 * piece.length : piece.length)
     if (this.#counter === undefined) {
-      if (limits.largeStrings === undefined && sizeBytes <= uncountedBytes) return
+      if (limits.largeStrings === undefined && isWithinLimits(sizeBytes, limits)) return
       this.#counter = counted(this.#pieces)
     }
     const counter = this.#counter
@@ -228,6 +226,11 @@ function ignoreLateError (): void {
 
 function tooLarge (maxBytes: number, param?: string): GatewayError {
   return new GatewayError('file_too_large', { message: `The body is larger than ${formatMegabytes(maxBytes)}.`, param })
+}
+
+/** Returns true for a body that need not be counted, unless memory is short: whatever is in it, it has neither long strings nor too many values. */
+function isWithinLimits (sizeBytes: number, { maxValues }: JsonLimits): boolean {
+  return sizeBytes <= largeStringBytes && maxParseCost(sizeBytes) <= maxValues
 }
 
 function tooManyValues ({ maxValues }: JsonLimits): GatewayError {

@@ -10,6 +10,8 @@ import { backslash, closeList, closeObject, colon, comma, isSpace, openList, ope
 export interface TextRange {
   readonly start: number
   readonly end: number
+  /** The number of keys in all objects of the value. */
+  readonly keys: number
 }
 
 export interface ObjectText {
@@ -31,10 +33,11 @@ export function readObjectText (text: string): ObjectText | undefined {
   let depth = 0
   let name: string | undefined
   let start = 0
+  let keysBefore = 0
   const endField = (end: number): boolean => {
     if (name === undefined) return true
     if (fields.has(name)) return false
-    fields.set(name, { start, end: withoutSpace(text, end) })
+    fields.set(name, { start, end: withoutSpace(text, end), keys: keys - keysBefore })
     name = undefined
     return true
   }
@@ -50,6 +53,7 @@ export function readObjectText (text: string): ObjectText | undefined {
           if (depth === 1) {
             name = keyOf(text.slice(at, end))
             start = nextOf(text, after + 1)
+            keysBefore = keys
           }
         }
         at = end - 1

@@ -14,6 +14,11 @@ import { backslash, colon, comma, openList, openObject, quote } from './characte
  */
 const structureWeight = 8
 
+/** Returns the highest cost that a text of so many bytes can have. */
+export function maxParseCost (sizeBytes: number): number {
+  return 1 + structureWeight * sizeBytes
+}
+
 export class ValueCounter {
   /** Values and keys so far, and one for the text itself. */
   count = 1

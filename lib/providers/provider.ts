@@ -7,6 +7,7 @@
  */
 
 import type { EventSourceMessage } from 'eventsource-parser'
+import type { CallerBody } from '../core/caller-body.ts'
 import type { CallSignal } from '../core/call-signal.ts'
 import type { DirectDialect, DirectRequest } from '../core/direct-request.ts'
 import type { Route } from '../core/route.ts'
@@ -37,8 +38,10 @@ export interface Ask<R> {
   readonly streamed: boolean
   /** True for a request of a megabyte and more: its body is printed while it is sent. */
   readonly isLarge?: boolean
+  /** The caller's body and its bytes, where they are kept. */
+  readonly callerBody?: CallerBody | undefined
   /** The request in the caller's words, where this provider speaks them: sent in place of `request`. */
-  readonly direct?: DirectRequest
+  readonly direct?: DirectRequest | undefined
 }
 
 /** One HTTP request to a provider, without its address and its credential. */

@@ -113,8 +113,11 @@ const largeBodyBytes = 1024 * 1024
 /** Merges the route's settings into the request, which wins. */
 function adapterInput<R extends { readonly stream?: boolean | undefined }> (call: RoutedCall<R>, route: Route, { quirks }: Provider): Ask<R> {
   const { request: given, direct } = fitted(call, route)
-  const { bodyBytes } = call.record
   const request = route.settings === undefined ? given : { ...route.settings, ...given }
-  const ask = { request, route, quirks, streamed: request.stream === true, ...direct !== undefined && { direct } }
-  return bodyBytes < largeBodyBytes ? ask : { ...ask, isLarge: true }
+  return {
+    request, route, quirks, direct,
+    streamed: request.stream === true,
+    isLarge: call.record.bodyBytes >= largeBodyBytes,
+    callerBody: call.callerBody?.()
+  }
 }

@@ -127,6 +127,16 @@ t.test('keys are checked before anything else', async t => {
   t.equal(upstream.requests.length, 1)
 })
 
+t.test('what the provider gets unchanged it gets as the caller wrote it', async t => {
+  const { upstream, api } = await start(t, answering(['ok']))
+  const messages = '[ {"role":"user","content":"gr\\u00fc\u00dfe \u{1F680}"} ]'
+  const tools = '[{"type":"function","function":{"name":"f","parameters":{"type":"object","maximum":1.0}}}]'
+  await api.post(path, `{"model":"openai/gpt-5","messages":${messages},"tools":${tools},"unheard":[1],"user":null}`)
+  t.equal(upstream.requests[0]?.text, `{"model":"gpt-5","messages":${messages},"tools":${tools}}`)
+  await api.post(path, '{"model":"openai/gpt-5","messages":[{"role":"user","role":"user","content":"a","unheard":1}]}')
+  t.equal(upstream.requests[1]?.text, '{"model":"gpt-5","messages":[{"role":"user","content":"a"}]}', 'what may be read in two ways is printed')
+})
+
 t.test('bodies that are no request are refused with a status of their own', async t => {
   const { upstream, api } = await start(t, answering(['x']), {}, { limits: { ...settings().limits, jsonBodyBytes: 2000, jsonDepth: 8 } })
   const row = async (body: string, status: number, expected: object, headers: Record<string, string> = {}): Promise<void> => {

@@ -6,6 +6,7 @@
 import { GatewayError } from '../../core/errors.ts'
 import { repairSchemaKeywords } from '../../chat/schema-keywords.ts'
 import { functionsAsTools } from '../../chat/legacy-functions.ts'
+import { mapSame } from '../../json/map-same.ts'
 import { wireConversation } from './messages.ts'
 import type { ChatInput } from '../../chat/input.ts'
 import type { FunctionDefinition, Tool } from '../../../schemas/tools.ts'
@@ -97,7 +98,7 @@ function addReasoningEffort (body: Record<string, unknown>, { request, quirks }:
 
 function addTools (body: Record<string, unknown>, { request, quirks }: Ask<ChatInput>): void {
   const { tools, functions } = request
-  if (functions !== undefined && functions.length > 0) body['functions'] = functions.map(repaired)
+  if (functions !== undefined && functions.length > 0) body['functions'] = mapSame(functions, repaired)
   else delete body['function_call']
   if (tools === undefined || tools.length === 0) return
   const custom = tools.findIndex(tool => tool.type === 'custom')
@@ -106,7 +107,7 @@ function addTools (body: Record<string, unknown>, { request, quirks }: Ask<ChatI
       message: 'Only function tools are supported.', param: `tools[${custom}].type`
     })
   }
-  body['tools'] = tools.map(wireTool)
+  body['tools'] = mapSame(tools, wireTool)
   if (request.tool_choice !== undefined) body['tool_choice'] = request.tool_choice
   if (request.parallel_tool_calls !== undefined) body['parallel_tool_calls'] = request.parallel_tool_calls
 }

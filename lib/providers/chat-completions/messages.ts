@@ -5,6 +5,7 @@
  */
 
 import { GatewayError } from '../../core/errors.ts'
+import { mapSame } from '../../json/map-same.ts'
 import { withToolCallIds } from './tool-call-id.ts'
 import type { Message } from '../../../schemas/messages.ts'
 import type { Quirks } from '../../core/quirks.ts'
@@ -18,9 +19,13 @@ const knownFields: Readonly<Record<Message['role'], readonly string[]>> = {
   function: ['role', 'content', 'name']
 }
 
-/** @throws GatewayError `invalid_value` for an image address that no provider may be sent to */
+/**
+ * Returns the same list when none of its messages changes.
+ *
+ * @throws GatewayError `invalid_value` for an image address that no provider may be sent to
+ */
 export function wireConversation (messages: readonly Message[], quirks: Quirks): readonly Message[] {
-  return messages.map((message, index) => {
+  return mapSame(messages, (message, index) => {
     if (message.role === 'user' && typeof message.content !== 'string') checkImages(message.content, index)
     const cleaned = withTypedCalls(clean(message, quirks))
     return quirks.toolCallIdLength === undefined ? cleaned : withToolCallIds(cleaned, quirks.toolCallIdLength)

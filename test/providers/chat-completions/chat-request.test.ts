@@ -1,6 +1,10 @@
+import fc from 'fast-check'
 import t from 'tap'
+import { ParsedText } from '../../../lib/json/parsed-text.ts'
+import { chatCompletions } from '../../../lib/providers/chat-completions/index.ts'
 import type { ChatInput } from '../../../lib/chat/input.ts'
-import { body, refusal } from '../../support/chat-completions.ts'
+import { ask, body, refusal } from '../../support/chat-completions.ts'
+import { holds } from '../../support/property.ts'
 
 t.test('the upstream body is built from an allow-list', async t => {
   const messages = [{ role: 'user' as const, content: 'hi' }]
@@ -28,4 +32,18 @@ t.test('the upstream body is built from an allow-list', async t => {
   t.same(body({}, {}, true)['stream_options'], { include_usage: true }, 'usage is always requested')
   t.same(body({}, { obfuscation: true }, true)['stream_options'], { include_usage: true, include_obfuscation: false })
   t.equal(body({}, { streamUsage: false }, true)['stream_options'], undefined)
+})
+
+t.test('a request made of the bytes of its caller says what a printed one says', async t => {
+  const text = fc.string({ unit: 'binary' })
+  const message = fc.record({ role: fc.constantFrom('user', 'assistant', 'system'), content: text, name: fc.option(text), unheard: fc.jsonValue() }, { requiredKeys: ['role', 'content'] })
+  const tool = fc.record({ type: fc.constant('function'), function: fc.record({ name: text, parameters: fc.dictionary(fc.constantFrom('type', 'any_of'), fc.jsonValue()) }) }, { requiredKeys: ['function'] })
+  const requests = fc.record({ messages: fc.array(message), tools: fc.array(tool), stop: fc.array(text), metadata: fc.dictionary(text, text), user: text, unheard: fc.jsonValue() }, { requiredKeys: ['messages'] })
+  holds(t, fc.property(requests, fc.constantFrom({}, { toolCallIdLength: 9 }, { omit: ['metadata'], rename: { stop: 'ends' } }), (given, quirks) => {
+    const bytes = Buffer.from(JSON.stringify(given, undefined, 1))
+    const request = JSON.parse(bytes.toString()) as Partial<ChatInput>
+    const printed = ask(request, quirks, true)
+    const { body } = chatCompletions.request({ ...printed, callerBody: ParsedText.of(request, [bytes]) })
+    return JSON.stringify(JSON.parse(Buffer.from(body as Uint8Array).toString())) === chatCompletions.request(printed).body
+  }), { numRuns: 200 })
 })

@@ -1,0 +1,59 @@
+import type { CallerBody } from '../core/caller-body.ts'
+import { isContainer, isObject, type JsonObject } from './guards.ts'
+import { countKeys, readObjectText, type ObjectText, type TextRange } from './object-text.ts'
+
+/**
+ * Keeps a JSON object with the bytes that it was parsed from.
+ *
+ * Most of a request is sent on as it came. A list or an object in it that still is the very one that was parsed needs no
+ * printing: to print and encode 33 KB of messages takes 66 µs, to find them in the bytes and copy them 30; of 1 KB
+ * either takes 3 (Node.js 20).
+ */
+export class ParsedText implements CallerBody {
+  readonly #value: JsonObject
+  readonly #bytes: Buffer
+
+  private constructor (value: JsonObject, bytes: Buffer) {
+    this.#value = value
+    this.#bytes = bytes
+  }
+
+  /** @param pieces UTF-8, as it was parsed into `value` */
+  static of (value: unknown, pieces: readonly Buffer[]): ParsedText | undefined {
+    if (!isObject(value)) return undefined
+    const [first] = pieces
+    return new ParsedText(value, pieces.length === 1 && first !== undefined ? first : Buffer.concat(pieces))
+  }
+
+  /** Prints an object: what it shares with the parsed one in the bytes that it came as. */
+  print (object: object): string | Uint8Array {
+    const fields = Object.entries(object)
+    const outline = fields.some(([name, value]) => this.#isShared(name, value)) ? readObjectText(this.#bytes.toString('latin1')) : undefined
+    if (outline === undefined) return JSON.stringify(object)
+    const pieces: Uint8Array[] = []
+    let text = ''
+    for (const [name, value] of fields) {
+      if (value === undefined) continue
+      text += `${text === '' && pieces.length === 0 ? '{' : ','}${JSON.stringify(name)}:`
+      const range = this.#isShared(name, value) ? unambiguous(outline, name, value) : undefined
+      if (range === undefined) {
+        text += JSON.stringify(value)
+      } else {
+        pieces.push(Buffer.from(text), this.#bytes.subarray(range.start, range.end))
+        text = ''
+      }
+    }
+    pieces.push(Buffer.from(`${text}}`))
+    return Buffer.concat(pieces)
+  }
+
+  #isShared (name: string, value: unknown): boolean {
+    return isContainer(value) && value === this.#value[name]
+  }
+}
+
+/** Returns where the value of a field is; `undefined` for one with a key that comes twice, of which another parser may take the first. */
+function unambiguous ({ fields }: ObjectText, name: string, value: unknown): TextRange | undefined {
+  const range = fields.get(name)
+  return range?.keys === countKeys(value) ? range : undefined
+}

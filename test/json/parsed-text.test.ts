@@ -1,0 +1,40 @@
+import t from 'tap'
+import fc from 'fast-check'
+import { ParsedText } from '../../lib/json/parsed-text.ts'
+import { holds } from '../support/property.ts'
+
+function parsed (text: string): { value: Record<string, unknown>, print: (object: object) => string } {
+  const value = JSON.parse(text) as Record<string, unknown>
+  const bytes = Buffer.from(text)
+  const source = ParsedText.of(value, [bytes.subarray(0, 9), bytes.subarray(9)])
+  return { value, print: object => String(source === undefined ? undefined : Buffer.from(source.print(object))) }
+}
+
+t.test('lists and objects of the caller are sent as they came, all else is printed', async t => {
+  const { value, print } = parsed('{"model":"a", "messages": [ {"content":"\\u00fcber \u{1F680}", "n":1.0} ], "stop":["x"], "n":1.0}')
+  t.equal(
+    print({ model: 'größe', messages: value['messages'], none: undefined, stop: ['x'], n: value['n'] }),
+    '{"model":"größe","messages":[ {"content":"\\u00fcber \u{1F680}", "n":1.0} ],"stop":["x"],"n":1}'
+  )
+  t.equal(print({ messages: value['messages'] }), '{"messages":[ {"content":"\\u00fcber \u{1F680}", "n":1.0} ]}', 'the first field')
+  t.equal(print({ other: value['messages'] }), '{"other":[{"content":"über \u{1F680}","n":1}]}', 'under another name')
+  t.equal(print({}), '{}')
+})
+
+t.test('what another parser might read differently is printed', async t => {
+  const twice = parsed('{"messages":[{"role":"user","role":"system"}],"tools":[{"a": 1}]}')
+  t.equal(print(twice), '{"messages":[{"role":"system"}],"tools":[{"a": 1}]}', 'a key that comes twice inside')
+  t.equal(print(parsed('{"messages":[ 1],"messages":[ 2]}')), '{"messages":[2]}', 'a field that comes twice')
+  function print ({ value, print }: ReturnType<typeof parsed>): string {
+    return print({ ...value })
+  }
+})
+
+t.test('any object: what is printed is what a printer would print', async t => {
+  const objects = fc.dictionary(fc.string({ unit: 'binary' }), fc.jsonValue({ stringUnit: 'binary' }))
+  holds(t, fc.property(objects, objects, fc.constantFrom(undefined, 1), (given, others, indent) => {
+    const { value, print } = parsed(JSON.stringify(given, undefined, indent))
+    const sent = { ...others, ...value }
+    return JSON.stringify(JSON.parse(print(sent))) === JSON.stringify(sent)
+  }), { numRuns: 200 })
+})
