@@ -5,7 +5,7 @@
  * counted; of the latter, one in sixteen and every one of another length is read in full.
  */
 
-import { isObject } from '../../lib/json/guards.ts'
+import { callerDialects, type CallerDialect, type CallerDialectName } from './caller-dialects.ts'
 import { media } from './media.ts'
 
 export interface Expected {
@@ -13,7 +13,9 @@ export interface Expected {
   readonly frames: number
   /** The text of all deltas; absent for one that says when it was written. */
   readonly text?: string
-  /** The name of what was requested, when it is no chat completion. */
+  /** The dialect of the answer. Default: chat completions */
+  readonly dialect?: CallerDialectName
+  /** The name of what was requested, when it is no conversation. */
   readonly media?: string
 }
 
@@ -24,11 +26,13 @@ export class AnswerCheck {
   /** True when the text of its events is the time at which they were written. */
   readonly stamped: boolean
   readonly #expected: Expected
+  readonly #dialect: CallerDialect
   #sample: Buffer | undefined
   #answers = 0
 
   constructor (expected: Expected) {
     this.#expected = expected
+    this.#dialect = callerDialects[expected.dialect ?? 'chat']
     this.stamped = expected.text === undefined && expected.media === undefined
   }
 
@@ -52,30 +56,28 @@ export class AnswerCheck {
     const text = name === undefined ? body.toString() : ''
     if (name !== undefined) media.find(medium => medium.name === name)?.check(body)
     else if (frames === 0) {
-      if (contentOf(text, 'message') !== expected) throw new Error(`another answer came: ${text.slice(0, 300)}`)
+      if (this.#textOf(text, false) !== expected) throw new Error(`another answer came: ${text.slice(0, 300)}`)
     } else {
       const found = text.split(frameEnd).filter(frame => frame !== '')
       if (found.length !== frames) throw new Error(`${frames} frames were sent, ${found.length} came`)
-      if (found.pop() !== 'data: [DONE]') throw new Error('the stream does not end with [DONE]')
-      const said = found.map(frame => contentOf(frame.slice('data: '.length), 'delta')).join('')
+      if (!this.#dialect.lastFrame.test(found.at(-1) ?? '')) throw new Error(`the stream does not end: ${found.at(-1)}`)
+      const said = found.map(frame => this.#textOf(dataOf(frame), true)).join('')
       if (expected !== undefined && said !== expected) throw new Error(`another text came: ${said.slice(0, 300)}`)
     }
     this.#sample = body
   }
+
+  #textOf (json: string, streamed: boolean): string {
+    return json === '[DONE]' ? '' : this.#dialect.textOf(JSON.parse(json), streamed)
+  }
+}
+
+function dataOf (frame: string): string {
+  return frame.slice(frame.indexOf('data: ') + 'data: '.length)
 }
 
 function countFrames (body: Buffer): number {
   let count = 0
   for (let at = body.indexOf(frameEnd); at !== -1; at = body.indexOf(frameEnd, at + 2)) count++
   return count
-}
-
-/** `choices[0].<place>.content` of an answer or a chunk; empty text where there is none. */
-function contentOf (json: string, place: 'message' | 'delta'): string {
-  const answer: unknown = JSON.parse(json)
-  const choices = isObject(answer) ? answer['choices'] : undefined
-  if (!Array.isArray(choices)) throw new Error(`not an answer: ${json.slice(0, 300)}`)
-  const choice: unknown = choices[0]
-  const holder = isObject(choice) ? choice[place] : undefined
-  return isObject(holder) && typeof holder['content'] === 'string' ? holder['content'] : ''
 }

@@ -1,6 +1,7 @@
 /** Lists what is measured: shapes of load, each named by what it looks like. */
 
 import { eventCount, frameCount, letterTexts, requestBody, texts, completeText, type BodySize } from './answers.ts'
+import { callerDialects, type CallerDialectName } from './caller-dialects.ts'
 import { media, type Media } from './media.ts'
 import { maxOpenFiles } from './processes.ts'
 import type { Expected } from './answer-check.ts'
@@ -66,6 +67,19 @@ function translated (provider: 'anthropic' | 'google'): Lane[] {
   ]
 }
 
+/** Requests of another dialect than chat completions; contenders that do not translate take no part. */
+function spoken (dialect: CallerDialectName, provider: 'openai' | 'anthropic', frames: number = callerDialects[dialect].frames): Lane[] {
+  const { path, body } = callerDialects[dialect]
+  const common = { path, only: ['Headgate', 'Headgate before'] }
+  const model = provider === 'openai' ? 'mock' : provider
+  return [
+    { ...json('1 KB', 32), ...common, name: `${dialect}: JSON from ${provider}, 32 callers`, body: body('json', '1 KB', false, model), expected: { ...completeExpected, dialect } },
+    stream(`${dialect}: 200 events from ${provider}, 8 per write, 8 callers`, 'eights', 8, {
+      ...common, body: body('eights', '1 KB', true, model), expected: { ...streamExpected, frames, dialect }
+    })
+  ]
+}
+
 /** The pipe reaches the provider over TLS for callers who send this; a gateway by the name of the model. */
 const overTls = { headers: { 'x-upstream': 'tls' }, only: ['bare pipe', 'Headgate', 'Headgate before'] }
 
@@ -95,6 +109,11 @@ export const lanes: readonly Lane[] = [
   }),
   ...translated('anthropic'),
   ...translated('google'),
+  // Anthropic sends no ping in these streams, and its frames are passed on as they are.
+  ...spoken('messages', 'anthropic', callerDialects.messages.frames - 1),
+  ...spoken('messages', 'openai'),
+  ...spoken('responses', 'openai'),
+  ...spoken('responses', 'anthropic'),
   stream('200 events, all at once, 8 callers', 'chunks', 8),
   stream('200 events, one per write, paced 5 ms, 16 callers', 'paced-5', 16, {
     expected: stamped(eventCount), quick: true

@@ -13,6 +13,7 @@ import {
 } from './answers.ts'
 import { dialects } from './dialects.ts'
 import { media } from './media.ts'
+import { completeResponse, responsePieces } from './responses.ts'
 
 const endlessBytes = 64 * 1024 * 1024
 
@@ -26,9 +27,12 @@ const atOnce = Buffer.from(streamHead + streamPieces(1).map(chunk).join('') + bo
 const eights = writes(streamPieces(8))
 const letters = writes(streamPieces(8, letterTexts))
 /** Answers of other dialects, by what their paths hold. */
-const foreign = dialects.filter(({ kind }) => kind === 'anthropic' || kind === 'google').map(({ kind, complete, pieces }) => ({
-  path: kind === 'anthropic' ? '/messages' : 'enerateContent', json: jsonAnswer(complete), eights: writes(pieces(8))
-}))
+const foreign = [
+  ...dialects.filter(({ kind }) => kind === 'anthropic' || kind === 'google').map(({ kind, complete, pieces }) => ({
+    path: kind === 'anthropic' ? '/messages' : 'enerateContent', json: jsonAnswer(complete), eights: writes(pieces(8))
+  })),
+  { path: '/responses', json: jsonAnswer(completeResponse), eights: writes(responsePieces(8)) }
+]
 const large = media.map(({ path, answer: { contentType, body } }) => ({
   path,
   bytes: Buffer.concat([Buffer.from(`HTTP/1.1 200 OK\r\ncontent-type: ${contentType}\r\ncontent-length: ${body.length}\r\n\r\n`), body])

@@ -27,6 +27,7 @@ interface Target {
 const gateway = 'Headgate'
 const many = slowStreams.at(-1)?.name ?? ''
 const openai = { json: 'JSON, 1 KB body, 32 callers', eights: '200 events, 8 per write, 8 callers' }
+const chatLanes = { openai, anthropic: { json: 'JSON from anthropic, 32 callers', eights: '200 events from anthropic, 8 per write, 8 callers' } }
 
 const targets: readonly Target[] = [
   { what: 'JSON 1 KB, 32 callers, × bare pipe', atMost: 1.2, of: ratio(openai.json) },
@@ -46,6 +47,10 @@ const targets: readonly Target[] = [
   ...(['anthropic', 'google'] as const).flatMap((provider): Target[] => [
     { what: `JSON from ${provider}, × that of OpenAI`, atMost: 1.5, of: against(`JSON from ${provider}, 32 callers`, openai.json) },
     { what: `event from ${provider}, × that of OpenAI`, atMost: 1.5, of: against(`200 events from ${provider}, 8 per write, 8 callers`, openai.eights) }
+  ]),
+  ...([['messages', 'anthropic', 1], ['messages', 'openai', 1.5], ['responses', 'openai', 1.5], ['responses', 'anthropic', 1.5]] as const).flatMap(([dialect, provider, atMost]): Target[] => [
+    { what: `${dialect}: JSON from ${provider}, × that of chat`, atMost, of: against(`${dialect}: JSON from ${provider}, 32 callers`, chatLanes[provider].json) },
+    { what: `${dialect}: event from ${provider}, × that of chat`, atMost, of: against(`${dialect}: 200 events from ${provider}, 8 per write, 8 callers`, chatLanes[provider].eights) }
   ]),
   { what: 'first byte added, ms, p50', atMost: 0.5, of: added(({ firstByte }) => firstByte.p50) },
   { what: 'first byte added, ms, p99', atMost: 3, of: added(({ firstByte }) => firstByte.p99) },

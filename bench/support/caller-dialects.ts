@@ -1,0 +1,71 @@
+/** Lists the dialects of callers: their requests, and the places where answers have text. */
+
+import { eventCount, frameCount, requestBody, type BodySize } from './answers.ts'
+import { objectsOf, property } from '../../lib/json/guards.ts'
+
+export interface CallerDialect {
+  readonly path: string
+  /** Returns a request whose answer has the given shape; a model of `mock` is one of OpenAI's. */
+  readonly body: (shape: string, size: BodySize, streamed: boolean, provider?: string) => string
+  /** Frames of a stream of 200 texts that the gateway prints. */
+  readonly frames: number
+  readonly lastFrame: RegExp
+  /** Returns the text of a complete answer, or of one event; the empty text where there is none. */
+  readonly textOf: (value: unknown, streamed: boolean) => string
+}
+
+export type CallerDialectName = keyof typeof callerDialects
+
+export const callerDialects = {
+  chat: {
+    path: '/v1/chat/completions',
+    body: requestBody,
+    frames: frameCount(eventCount),
+    lastFrame: /^data: \[DONE\]$/,
+    textOf: (value, streamed) => {
+      const [choice] = objectsOf(property(value, 'choices'))
+      return stringOf(property(choice?.[streamed ? 'delta' : 'message'], 'content'))
+    }
+  },
+  messages: {
+    path: '/v1/messages',
+    body: (...given) => {
+      const { model, messages, stream, max_tokens } = chatRequest(...given)
+      const [system, ...turns] = messages
+      return JSON.stringify({ model, max_tokens, ...stream && { stream }, system: system?.content, messages: turns, temperature: 0.7 })
+    },
+    frames: eventCount + 6,
+    lastFrame: /^event: message_stop\n/,
+    textOf: (value, streamed) => streamed
+      ? stringOf(property(property(value, 'delta'), 'text'))
+      : objectsOf(property(value, 'content')).map(block => stringOf(block['text'])).join('')
+  },
+  responses: {
+    path: '/v1/responses',
+    body: (...given) => {
+      const { model, messages, stream, max_tokens } = chatRequest(...given)
+      const [system, ...input] = messages
+      return JSON.stringify({ model, input, instructions: system?.content, ...stream && { stream }, store: false, temperature: 0.7, max_output_tokens: max_tokens })
+    },
+    frames: eventCount + 9,
+    lastFrame: /^data: \[DONE\]$/,
+    textOf: (value, streamed) => streamed
+      ? stringOf(property(value, 'delta'))
+      : objectsOf(property(value, 'output')).flatMap(({ content }) => objectsOf(content)).map(part => stringOf(part['text'])).join('')
+  }
+} as const satisfies Record<string, CallerDialect>
+
+interface ChatBody {
+  readonly model: string
+  readonly messages: ReadonlyArray<{ readonly role: string, readonly content: string }>
+  readonly stream?: boolean
+  readonly max_tokens: number
+}
+
+function chatRequest (...given: Parameters<CallerDialect['body']>): ChatBody {
+  return JSON.parse(requestBody(...given)) as ChatBody // printed by us
+}
+
+function stringOf (value: unknown): string {
+  return typeof value === 'string' ? value : ''
+}
