@@ -16,6 +16,8 @@ export interface ChatInput extends Omit<ChatRequest, Alias> {
   readonly messages: readonly Message[]
   /** The origin of the messages, so that errors can name the caller's field. */
   readonly originalInput?: OriginalInput
+  /** The caller's names of fields that this form has other names for. */
+  readonly callerNames?: Readonly<Record<string, string>>
   /** Default: no call waits, the tools of servers are not reported, and those of their calls that were not run are shown as calls of functions. */
   readonly toolApproval?: ToolApproval
   /** Calls of server tools that may be run. Default: those of `max_turns` turns. */

@@ -22,6 +22,8 @@ export interface ProviderTraits {
   readonly cacheMarks?: boolean
   /** True when it reads `thinking` and every effort; others know `reasoning_effort` at most. */
   readonly thinking?: boolean
+  /** The field that says which form the answer must have. Default: `response_format`. */
+  readonly answerFormat?: 'generation_config'
   /** The most stop sequences of a request. Default: 4. */
   readonly maxStops?: number
   /** True when it knows `disable_automatic_function_calling`, which leaves tool calls to the caller. */

@@ -24,7 +24,7 @@ export function withCallerParamNames (adapter: ChatAdapter): ChatAdapter {
       } catch (error) {
         if (!(error instanceof GatewayError) || error.param === null) throw error
         const param = writtenParam(error.param, ask)
-        throw param === error.param ? error : error.with({ param })
+        throw param === error.param ? error : error.with({ param, message: error.message.replaceAll(`\`${error.param}\``, `\`${param}\``) })
       }
     },
     error: (response, ask) => {
@@ -45,6 +45,9 @@ function writtenParam (param: string, { request, quirks }: Ask<ChatInput>): stri
 }
 
 function writtenField (field: string, request: ChatInput, renamed: Readonly<Record<string, string>> = {}): string {
+  const [name = field] = field.split(/[.[]/, 1)
+  const written = request.callerNames?.[name]
+  if (written !== undefined) return written
   if (field === 'max_completion_tokens' && request.max_completion_tokens === undefined && request.max_tokens !== undefined) {
     return 'max_tokens'
   }

@@ -108,7 +108,7 @@ export const kinds: Readonly<Record<ProviderKind, Kind>> = {
     modelList: googleModels,
     credential: googleHeaders,
     adapters: googleAdapters,
-    traits: { historyMarks: ['thought_signature'], systemParts: true, thinking: true, automaticFunctionCalling: true }
+    traits: { historyMarks: ['thought_signature'], systemParts: true, thinking: true, answerFormat: 'generation_config', automaticFunctionCalling: true }
   },
   xai: {
     variables: ['XAI'],

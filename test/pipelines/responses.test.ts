@@ -90,6 +90,18 @@ t.test('the client parses structured output', async t => {
   t.type(Reflect.get(Object(parsed), 'city'), 'string')
 })
 
+t.test('Gemini gets the form of the answer in its own field, and a provider that has none refuses the caller\'s', async t => {
+  const upstream = await fakeUpstream({ pieces: ['{"candidates":[{"content":{"role":"model","parts":[{"text":"{}"}]},"finishReason":"STOP","index":0}]}'] })
+  t.teardown(upstream.close)
+  const api = await testGateway(t, { providers: [upstreamAt(upstream.url, 'google', 'google'), upstreamAt(upstream.url, 'anthropic', 'anthropic')] })
+  const schema = { type: 'object', properties: { my_city: { type: 'string' } } }
+  const request = { input: 'Where?', text: { format: { type: 'json_schema', name: 'place', schema } } }
+  t.equal((await api.post('/v1/responses', { model: 'google/gemini-2.5-flash', ...request })).status, 200)
+  t.match((await upstream.request(0)).json, { generationConfig: { responseMimeType: 'application/json', responseJsonSchema: schema } })
+  const refused = await api.post('/v1/responses', { model: 'anthropic/claude-sonnet-4-5', ...request })
+  t.match([refused.status, await refused.json()], [400, { error: { param: 'text.format', message: 'This provider does not support `text.format`.' } }])
+})
+
 t.test('a free-form tool is called as one, through a provider that knows functions only', async t => {
   const call = { id: 'call_1', type: 'function', function: { name: 'run', arguments: '{"input":"ls -l"}' } }
   const { api, provider } = await upstream(t, { pieces: [JSON.stringify({

@@ -39,5 +39,6 @@ t.test('a field has the name under which the caller sent it', async t => {
   t.equal(paramOf('max_tokens', { max_completion_tokens: 5 }), 'max_completion_tokens')
   t.equal(paramOf('max_tokens', { max_tokens: 5, max_completion_tokens: 5 }), 'max_tokens')
   t.equal(paramOf('theirs', {}, { ours: 'theirs' }), 'ours')
+  t.equal(paramOf('response_format.json_schema', { callerNames: { response_format: 'text.format' } }), 'text.format')
   t.equal(paramOf('temperature', {}), 'temperature')
 })

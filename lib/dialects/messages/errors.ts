@@ -73,7 +73,13 @@ function typeOf (failure: GatewayError): MessagesErrorType {
 function messageOf (failure: GatewayError, { record }: Call): string {
   if (failure instanceof ValidationError) return failure.detail.map(({ loc, msg }) => `${loc.slice(1).join('.')}: ${msg}`).join('; ')
   const words = wordings[failure.code]
-  return words === undefined ? failure.message : words(failure, record)
+  return words === undefined ? withField(failure) : words(failure, record)
+}
+
+/** Begins a message with the field that it is about: this dialect has no other place for it. */
+function withField ({ status, param, message }: GatewayError): string {
+  const [field = ''] = param?.split('[', 1) ?? []
+  return status !== 400 || field === '' || message.startsWith(field) ? message : `${field}: ${message}`
 }
 
 /** Words that clients look for. */

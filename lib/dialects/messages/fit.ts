@@ -3,6 +3,7 @@
  * to every model: an effort to models that do not think, more tokens than a model can write, system messages half-way.
  */
 
+import { withOwnFormat } from '../../chat/own-format.ts'
 import { GatewayError } from '../../core/errors.ts'
 import type { ChatInput } from '../../chat/input.ts'
 import type { ProviderTraits } from '../../core/provider-traits.ts'
@@ -20,7 +21,7 @@ export function fitRequest (request: ChatInput, { route, provider, model }: FitT
   if (untranslatable !== undefined) throw untranslatable
   if (request.max_completion_tokens === 0) throw new GatewayError('unsupported_parameter', { message: 'max_tokens: this model has no cache to warm. Ask for at least one token.', param: 'max_tokens' })
   checkPrefill(request, provider)
-  const fitted: Mutable<ChatInput> = { ...request }
+  const fitted: Mutable<ChatInput> = { ...withOwnFormat(request, provider) }
   const limit = model?.capabilities['output_token_limit']
   if (typeof limit === 'number') fitted.max_completion_tokens = Math.min(limit, request.max_completion_tokens ?? limit)
   fitThinking(fitted, provider, model?.capabilities['thinking'])

@@ -75,6 +75,7 @@ function promptOf (call: ValidCall<CountTokensRequest>): { readonly base: ChatIn
     base: {
       model: request.model,
       messages,
+      callerNames,
       ...thinkingOf(request),
       ...formatOf(output?.format),
       ...tools.length > 0 && { tools: [...tools] },
@@ -82,6 +83,11 @@ function promptOf (call: ValidCall<CountTokensRequest>): { readonly base: ChatIn
       ...parallel === false && tools.length > 0 && { parallel_tool_calls: false }
     }
   }
+}
+
+/** The caller's names of fields, for errors of providers. */
+const callerNames = {
+  response_format: 'output_config.format', reasoning_effort: 'output_config.effort', max_completion_tokens: 'max_tokens', stop: 'stop_sequences'
 }
 
 /**

@@ -1,6 +1,7 @@
 /** Puts together the dialect of OpenAI's Responses API: items in, items out. */
 
 import { ResponsesRequest } from '../../../schemas/responses.ts'
+import { withOwnFormat } from '../../chat/own-format.ts'
 import { toResponse } from './complete.ts'
 import { encodeResponse } from './encode.ts'
 import { responsesErrors } from './errors.ts'
@@ -16,6 +17,7 @@ export function responsesDialect (archive?: ResponseArchive): Dialect<typeof Res
     schema: ResponsesRequest,
     sizes: responsesSizes,
     input: call => readStored(call.request, call.key.id, archive)?.then(stored => responsesInput(call, archive, stored)) ?? responsesInput(call, archive),
+    fit: (request, { provider }) => withOwnFormat(request, provider),
     encode: encodeResponse,
     complete: (start, batches) => {
       const response = toResponse(start, batches)

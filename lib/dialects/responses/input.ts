@@ -1,18 +1,20 @@
 /** Makes a request of the Responses API the input that all stages work on. */
 
-import { GatewayError } from '../../core/errors.ts'
-import { isObject } from '../../json/guards.ts'
+import { GatewayError, ValidationError } from '../../core/errors.ts'
+import { compileCheck } from '../../validation/compile-check.ts'
+import { explain } from '../../validation/explain.ts'
 import type { Approvals } from './approvals.ts'
 import { identified, itemId } from './item-ids.ts'
 import { readItems } from './items.ts'
 import { SentNames } from './sent-names.ts'
 import { isReference, nothingStored, type StoredInput } from './stored-input.ts'
 import { readToolChoice, readTools } from './tools.ts'
+import { ResponsesTool } from '../../../schemas/responses.ts'
 import type { ChatInput } from '../../chat/input.ts'
 import type { ValidCall } from '../../core/call.ts'
 import type { DialectCall } from '../dialect.ts'
 import type { InputItem } from '../../../schemas/response-items.ts'
-import type { ResponseObject, ResponsesRequest, ResponsesTool } from '../../../schemas/responses.ts'
+import type { ResponseObject, ResponsesRequest } from '../../../schemas/responses.ts'
 import type { ResponseArchive, ResponseToKeep } from './archive.ts'
 import type { Message } from '../../../schemas/messages.ts'
 
@@ -61,6 +63,7 @@ export function responsesInput (
     model: request.model,
     messages: [...system, ...messages],
     originalInput: { field: 'input', messages: byItem, systemPromptField: 'instructions' },
+    callerNames,
     ...declared.tools.length > 0 && { tools: [...declared.tools] },
     ...servers !== undefined && {
       mcp_servers: servers,
@@ -83,6 +86,12 @@ export function responsesInput (
     }
   }
   return { ...call, request: input, context: { id: itemId('resp'), request, names, approvals: declared.approvals, listed, kept, ...keep !== undefined && { keep } } }
+}
+
+/** The caller's names of fields, for errors of providers. */
+const callerNames = {
+  response_format: 'text.format', verbosity: 'text.verbosity', reasoning_effort: 'reasoning.effort', max_completion_tokens: 'max_output_tokens',
+  max_tokens: 'max_output_tokens', logprobs: 'include'
 }
 
 /** Refuses what would need state that is not kept here. */
@@ -115,16 +124,18 @@ function withStored (item: InputItem, stored: StoredInput['items']): InputItem {
   return 'type' in item && item.type === 'reasoning' && 'type' in found && found.type === 'reasoning' ? found : item
 }
 
-/** Returns the tools that items bring along. */
+/** Returns the tools that items bring along. @throws ValidationError for one that would be wrong in `tools` as well */
 function additionalTools (items: readonly InputItem[]): ResponsesTool[] {
-  return items.flatMap(item => 'tools' in item && item.type === 'additional_tools' ? item.tools.filter(isTool) : [])
+  return items.flatMap((item, index) => {
+    if (!('tools' in item) || item.type !== 'additional_tools') return []
+    return item.tools.map((tool, position) => {
+      if (!isTool(tool)) throw new ValidationError(explain(ResponsesTool, tool, { loc: ['body', 'input', index, 'tools', position] }))
+      return tool as ResponsesTool // just checked
+    })
+  })
 }
 
-function isTool (tool: unknown): tool is ResponsesTool {
-  if (!isObject(tool) || typeof tool['type'] !== 'string') return false
-  if (tool['type'] === 'namespace') return Array.isArray(tool['tools']) && tool['tools'].every(isTool)
-  return tool['type'] !== 'function' && tool['type'] !== 'custom' ? true : typeof tool['name'] === 'string'
-}
+const isTool = compileCheck(ResponsesTool)
 
 /** Without any tool there is no choice: providers refuse one. */
 function hasTools (tools: readonly unknown[], servers: ChatInput['mcp_servers']): boolean {
@@ -145,7 +156,7 @@ function settingsOf (request: ResponsesRequest): Partial<ChatInput> {
     parallel_tool_calls: request.parallel_tool_calls === false ? false : undefined,
     logprobs: logprobs ? true : undefined,
     top_logprobs: logprobs ? topLogprobs : undefined,
-    response_format: format === undefined ? undefined : formatOf(format),
+    response_format: format === undefined || format.type === 'text' ? undefined : formatOf(format),
     verbosity,
     reasoning_effort: effort === 'max' ? 'xhigh' : effort,
     service_tier: tier === 'fast' || tier === 'ultrafast' ? 'priority' : tier,

@@ -32,6 +32,13 @@ t.test('reasons are listed with their places', async t => {
   t.equal(errorBody(failure, call).error.message, 'messages.0.role: Field required; max_tokens: Too small')
 })
 
+t.test('the field that is wrong comes first', async t => {
+  const message = (param: string, message: string): string => errorBody(new GatewayError('unsupported_parameter', { param, message }), call).error.message
+  t.equal(message('output_config.format', 'Not here.'), 'output_config.format: Not here.')
+  t.equal(message('messages[3].content[1].image_url.url', 'No image.'), 'messages: No image.', 'places are those of the conversation that was made of it')
+  t.equal(message('tools', 'tools.3: Input tag'), 'tools.3: Input tag')
+})
+
 t.test('the words that clients look for', async t => {
   const known = routedCall({})
   known.record.requestedModel = 'one/none'

@@ -28,10 +28,18 @@ t.test('every field that providers know is in the words of chat completions', as
     model: 'openai/gpt-5',
     messages: [{ role: 'system', content: 'Be brief.' }, { role: 'user', content: 'Hi' }],
     originalInput: { field: 'input', messages: [{ role: 'user', content: 'Hi' }], systemPromptField: 'instructions' },
+    callerNames: {
+      response_format: 'text.format', verbosity: 'text.verbosity', reasoning_effort: 'reasoning.effort',
+      max_completion_tokens: 'max_output_tokens', max_tokens: 'max_output_tokens', logprobs: 'include'
+    },
     stream: true, max_completion_tokens: 16, temperature: 0, top_p: 0.5, parallel_tool_calls: false, logprobs: true, top_logprobs: 2,
     response_format: { type: 'json_schema', json_schema: { name: 'answer', schema: { type: 'object' }, strict: true } },
     verbosity: 'low', reasoning_effort: 'xhigh', service_tier: 'priority', prompt_cache_key: 'k', safety_identifier: 's', user: 'u', max_tool_calls: 3, max_turns: 5
   })
+})
+
+t.test('plain text is what every provider writes: no field says so', async t => {
+  t.notOk('response_format' in inputOf({ input: 'Hi', text: { format: { type: 'text' } } }))
 })
 
 t.test('items of one turn of the model are one message, and results follow it', async t => {
