@@ -78,10 +78,12 @@ const ReasoningItem = Type.Object({
 }, { description: 'Reasoning of an earlier answer, given back unchanged.' })
 export type ReasoningItem = Static<typeof ReasoningItem>
 
-const ItemReference = Type.Object({
+/** The type leaves out `role`: what has one is a message. */
+const ItemReference = Type.Unsafe<{ readonly type?: 'item_reference' | null, readonly id: string }>(Type.Object({
   type: Nullable(Type.Literal('item_reference')),
-  id: Type.String({ minLength: 1 })
-}, { description: 'An item of a stored response, by its id.' })
+  id: Type.String({ minLength: 1 }),
+  role: Type.Optional(Type.Never())
+}, { description: 'An item of a stored response, by its id.' }))
 
 const AdditionalTools = Type.Object({
   type: Type.Literal('additional_tools'),

@@ -42,6 +42,7 @@ export function explain (
 function check (schema: JsonSchema, value: unknown, found: Findings): void {
   if (schema.allOf !== undefined) for (const part of schema.allOf) check(part, value, found)
   if (schema.anyOf !== undefined) checkUnion(schema.anyOf, value, found)
+  else if (schema.not !== undefined) found.add('extra_forbidden', 'Extra inputs are not permitted', value)
   else if (!fits(schema, value)) wrongType(schema, value, found)
   else if (literals(schema) !== undefined) checkLiteral(schema, value, found)
   else if (isObject(value)) checkObject(schema, value, found)
@@ -138,7 +139,8 @@ function checkTagged (
   )
 }
 
-function checkNearest (branches: readonly JsonSchema[], value: unknown, found: Findings): void {
+function checkNearest (all: readonly JsonSchema[], value: unknown, found: Findings): void {
+  const branches = all.length < 2 ? all : all.filter(branch => !forbids(branch, value))
   const [only, ...others] = branches
   if (only !== undefined && others.length === 0) return check(only, value, found)
   let nearest: Findings | undefined
@@ -149,6 +151,11 @@ function checkNearest (branches: readonly JsonSchema[], value: unknown, found: F
     if (nearest === undefined || trial.details.length < nearest.details.length) nearest = trial
   }
   if (nearest !== undefined) found.take(nearest)
+}
+
+/** A branch that forbids a field is not meant where the field is. */
+function forbids ({ properties = {} }: JsonSchema, value: unknown): boolean {
+  return isObject(value) && Object.entries(properties).some(([name, { not }]) => not !== undefined && Object.hasOwn(value, name))
 }
 
 function accepts (branch: JsonSchema, value: unknown, found: Findings): boolean {

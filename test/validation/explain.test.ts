@@ -69,3 +69,13 @@ t.test('of branches without a tag the one with the fewest faults is meant', asyn
   ])
   t.strictSame(explain(Pair, { a: 1 }), [{ loc: ['body', 'd'], msg: 'Field required', type: 'missing' }])
 })
+
+t.test('a branch that forbids a field is not meant where the field is', async t => {
+  const Item = Type.Union([
+    Type.Object({ type: Type.Optional(Type.Literal('message')), role: Type.String(), content: Type.Array(Type.String()) }),
+    Type.Object({ type: Type.Optional(Type.Literal('reference')), id: Type.String(), role: Type.Optional(Type.Never()) })
+  ])
+  t.strictSame(explain(Item, { id: 'a', role: 'user', content: [1, 2] }).map(({ loc }) => loc), [['body', 'content', 0], ['body', 'content', 1]])
+  t.strictSame(explain(Item, { id: 1 }), [{ loc: ['body', 'id'], msg: 'Input should be a valid string', type: 'string_type', input: 1 }])
+  t.match(explain(Type.Object({ gone: Type.Optional(Type.Never()) }), { gone: 1 }), [{ loc: ['body', 'gone'], type: 'extra_forbidden' }])
+})

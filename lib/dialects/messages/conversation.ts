@@ -145,10 +145,10 @@ class ConversationReader {
           break
         case 'tool_use':
           calls.push({
+            ...fields, // from outside: they take the place of nothing
             id: providerToolId(block.id),
             type: 'function',
-            function: { name: shortToolName(block.name), arguments: JSON.stringify(block.input) },
-            ...fields
+            function: { name: shortToolName(block.name), arguments: JSON.stringify(block.input) }
           })
           fields = undefined
           break

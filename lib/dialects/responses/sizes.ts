@@ -1,5 +1,6 @@
 import { tooLong } from '../../validation/too-long.ts'
 import type { ResponsesRequest } from '../../../schemas/responses.ts'
+import type { InputItem } from '../../../schemas/response-items.ts'
 import type { ChatSizes } from '../dialect.ts'
 import type { ValidCall } from '../../core/call.ts'
 
@@ -18,17 +19,17 @@ export function responsesSizes (
     return call
   }
 
-  function checkItems (input: readonly object[]): void {
+  function checkItems (input: readonly InputItem[]): void {
     if (input.length > chatMessages) throw tooLong(['input'], input.length, chatMessages)
     let parts = 0
     for (const [index, item] of input.entries()) {
       for (const field of ['content', 'output', 'summary'] as const) {
-        const list = (item as Record<string, unknown>)[field]
+        const list = (item as { readonly [field in typeof field]?: unknown })[field]
         if (!Array.isArray(list)) continue
         parts += list.length
         if (parts > chatParts) throw tooLong(['input', index, field], parts, chatParts)
       }
-      if ('tools' in item && Array.isArray(item.tools)) checkTools(['input', index, 'tools'], item.tools)
+      if ('tools' in item && item.type === 'additional_tools') checkTools(['input', index, 'tools'], item.tools)
     }
   }
 
