@@ -44,10 +44,18 @@ const { metafile } = await build({
   // Packages in CommonJS ask for modules of Node.js.
   banner: { js: "import { createRequire as createRequireOfBundle } from 'node:module'\nconst require = createRequireOfBundle(import.meta.url)" },
   legalComments: 'none',
+  // Names stay, for stack traces; lines stay short enough to find a column in.
+  minifyWhitespace: true,
+  minifySyntax: true,
+  lineLimit: 120,
   logLevel: 'error',
   metafile: true,
   plugins: [ownPlaces]
 })
+
+// One letter beyond Latin-1 has V8 keep the source with two bytes a character: 2 MB of memory more.
+const beyondLatin1 = /[^\0-\xff]/.exec(readFileSync(outfile, 'utf8'))
+if (beyondLatin1 !== null) throw new Error(`the bundle contains ${JSON.stringify(beyondLatin1[0])}: write it as an escape`)
 
 const packages = new Set(Object.keys(metafile.inputs).flatMap(path => /^.*node_modules\/(?:@[^/]+\/)?[^/]+/.exec(path) ?? []))
 writeFileSync(join(root, 'build/THIRD-PARTY-LICENSES.txt'), [...packages].toSorted().map(license).join(`\n${'-'.repeat(80)}\n\n`))

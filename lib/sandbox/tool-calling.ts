@@ -153,7 +153,7 @@ function callAt (tool: Tool, question: Question, from: number): PlannedCall {
   const given = rest.slice(prefix.length)
   const { kind, name } = tool
   if (given.startsWith('{')) return { kind, name, text: balanced(given) }
-  const quoted = /^["“]([^"”]*)["”]/.exec(given)?.[1]
+  const quoted = /^["\u201c]([^"\u201d]*)["\u201d]/.exec(given)?.[1]
   if (kind === 'custom' && quoted !== undefined) return { kind, name, text: quoted }
   return synthesised(tool, question)
 }

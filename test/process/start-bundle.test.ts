@@ -96,7 +96,7 @@ const notAtStart = [
   ...Number(process.versions.node.split('.')[0]) < 24 ? [/NativeModule internal\/deps\/undici/] : []
 ])
 
-for (const [name, entry, most] of [['bundle', main, 20], ['modules', modules, 1_450]] as const) {
+for (const [name, entry, most] of [['bundle', main, 20], ['modules', modules, 1_500]] as const) {
   t.test(`a start from the ${name} loads what the first chat call needs, and no more`, async t => {
     const loaded = await loadedScripts(t, entry)
     const files = loaded.filter(url => url.startsWith('file:'))
