@@ -156,7 +156,7 @@ export class OutputItems {
   #reasoning (): OpenReasoning {
     const last = this.#line.at(-1)
     if (last instanceof OpenReasoning) return last
-    const reasoning = new OpenReasoning(this.#listener)
+    const reasoning = new OpenReasoning(this.#listener, { model: this.#options.model })
     this.#begin(reasoning)
     return reasoning
   }

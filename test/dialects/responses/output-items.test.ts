@@ -1,6 +1,7 @@
 import t from 'tap'
 import { Approvals } from '../../../lib/dialects/responses/approvals.ts'
 import { OutputItems } from '../../../lib/dialects/responses/output-items.ts'
+import { sealReasoning } from '../../../lib/dialects/responses/reasoning-state.ts'
 import { SentNames } from '../../../lib/dialects/responses/sent-names.ts'
 import type { ChatEvent } from '../../../lib/core/events.ts'
 
@@ -30,6 +31,11 @@ t.test('text, reasoning and calls are items, in the order in which they begin', 
     { type: 'message', content: [{ type: 'output_text', text: 'Let me see.' }] },
     { type: 'function_call', call_id: 'a', name: 'look', arguments: '{}' }
   ])
+})
+
+t.test('reasoning that its provider keeps no state of can be sent back as well', async t => {
+  const { done: [reasoning] } = items([{ type: 'reasoning-delta', choice: 0, text: 'hm' }, says('Yes.'), stop])
+  t.equal(Reflect.get(Object(reasoning), 'encrypted_content'), sealReasoning({ model: 'one/m' }))
 })
 
 t.test('a refusal is a part of its message', async t => {

@@ -1,6 +1,6 @@
 import { itemId } from '../item-ids.ts'
-import { sealReasoning } from '../reasoning-state.ts'
-import { OpenItem } from './open-item.ts'
+import { sealReasoning, type ReasoningState } from '../reasoning-state.ts'
+import { OpenItem, type ItemListener } from './open-item.ts'
 import type { OutputItem } from '../../../../schemas/response-items.ts'
 
 type Reasoning = Extract<OutputItem, { type: 'reasoning' }>
@@ -9,7 +9,13 @@ type Reasoning = Extract<OutputItem, { type: 'reasoning' }>
 export class OpenReasoning extends OpenItem {
   readonly id = itemId('rs')
   #text = ''
-  #sealed: string | undefined
+  #sealed: string
+
+  /** @param state without which some clients do not send it back; a provider may add to it */
+  constructor (listener: ItemListener, state: ReasoningState) {
+    super(listener)
+    this.#sealed = sealReasoning(state)
+  }
 
   get isEmpty (): boolean {
     return this.#text === ''
@@ -24,7 +30,7 @@ export class OpenReasoning extends OpenItem {
     })
   }
 
-  seal (state: Parameters<typeof sealReasoning>[0]): void {
+  seal (state: ReasoningState): void {
     this.#sealed = sealReasoning(state)
   }
 
@@ -44,7 +50,7 @@ export class OpenReasoning extends OpenItem {
       type: 'reasoning',
       status: this.status,
       summary: this.isEmpty ? [] : [{ type: 'summary_text', text: this.#text }],
-      ...this.#sealed !== undefined && { encrypted_content: this.#sealed }
+      encrypted_content: this.#sealed
     }
   }
 }
