@@ -147,6 +147,9 @@ const QuirksConfig = Section({
   tool_images: Type.Optional(Type.Boolean({
     description: 'False when images from tools cannot be shown to its models: the server takes no user message after tool messages.'
   })),
+  responses_api: Type.Optional(Type.Boolean({
+    description: 'True when the server has `POST /responses`: requests of that dialect are sent on as they are. Default: true for OpenAI and Azure.'
+  })),
   base64_embeddings: Type.Optional(Type.Boolean({
     description: 'False when the server does not know base64 embeddings; the gateway encodes them.'
   }))

@@ -39,6 +39,7 @@ export const ModelTraits = Type.Object({
   system_instruction: Flag('False: the system prompt goes in front of the first user message.'),
   penalties: Flag('Takes `frequency_penalty` and `presence_penalty`.'),
   thought_signatures: Flag('Tool calls of the history must carry the signature they came with.'),
+  responses_only: Flag('Served by `POST /responses` of its provider and nothing else: requests of other dialects are translated.'),
   max_choices: Count('Choices of one upstream request; more are requested in parallel.'),
   embeddings: Section({
     dimensions: Count('Numbers of one vector, unless the call asks for fewer.'),

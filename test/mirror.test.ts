@@ -45,6 +45,7 @@ const parts: Reasons = {
   'providers/chat-completions': ['providers/chat-completions', 'an adapter: recorded responses in, events out'],
   'providers/google': ['providers/google', 'an adapter: recorded responses in, events out'],
   'providers/openai': ['pipelines/recordings', 'adapters for media: forms and bytes as a fake provider sees and sends them, here, in pipelines/speech and pipelines/images'],
+  'providers/responses': ['providers/responses', 'an adapter: recorded responses in, events out'],
   'providers/xai': ['providers/xai', 'an adapter: recorded responses in, events out'],
   sandbox: ['sandbox/answer', 'a simulator: what it answers, and that its adapter reads it']
 }
@@ -66,6 +67,7 @@ const together: Readonly<Record<string, string>> = {
   'providers/fold': 'streams of every adapter fold to their complete answers',
   'providers/folders': 'the names and the order of files of every adapter',
   'providers/google': 'an adapter, from recorded responses',
+  'providers/responses': 'an adapter, from recorded responses',
   'providers/work': 'the work of every adapter grows no faster than its input',
   'providers/xai': 'an adapter, from recorded responses',
   'routing/promise': 'a call succeeds when any of its models can',

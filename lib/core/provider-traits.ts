@@ -1,5 +1,5 @@
 /** Parts of a history that only the provider that made them can check or continue. */
-export type HistoryMark = 'signed_thinking' | 'thought_signature' | 'stored_audio'
+export type HistoryMark = 'signed_thinking' | 'thought_signature' | 'stored_audio' | 'reasoning_item'
 
 /**
  * Facts about the API of a provider that steps outside its adapters depend on. Data, set by the kind of provider in

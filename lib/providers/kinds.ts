@@ -11,7 +11,7 @@ import { anthropicAdapters, anthropicHeaders } from './anthropic/index.ts'
 import { anthropicModels } from './anthropic/model-list.ts'
 import { azureOpenaiAdapters, azureOpenaiHeaders } from './azure-openai/index.ts'
 import { rejectDocumentUrls } from './reject-document-urls.ts'
-import { bearer, chatCompletions } from './chat-completions/index.ts'
+import { bearer } from './chat-completions/index.ts'
 import { googleAdapters, googleHeaders } from './google/index.ts'
 import { googleModels } from './google/model-list.ts'
 import { mistralAdapters } from './mistral/index.ts'
@@ -54,11 +54,11 @@ export const otherUpstreamApi = 'openai-compatible'
 export const simulatorId: ProviderKind = 'sandbox'
 
 
-const { embeddings, images, speech, transcription, translation } = openaiAdapters
+const { chat, embeddings, images, speech, transcription, translation } = openaiAdapters
 const { ocr } = mistralAdapters
 
 /** A server of the chat-completions dialect, with nothing but chat and embeddings for sure. */
-const compatible: Adapters = { chat: chatCompletions, embeddings }
+const compatible: Adapters = { chat, embeddings }
 
 /** OpenAI's API for sound, which others have copied as they did its chat. */
 const audio: Adapters = { speech, transcription, translation }
@@ -88,8 +88,8 @@ export const kinds: Readonly<Record<ProviderKind, Kind>> = {
     upstreamApi: 'openai/chat/completions',
     credential: bearer,
     adapters: openaiAdapters,
-    quirks: { tokenLimitField: 'max_completion_tokens', obfuscation: true, legacyFunctions: true },
-    traits: { historyMarks: ['stored_audio'], systemAnywhere: true, prefill: false, callerFields: true }
+    quirks: { tokenLimitField: 'max_completion_tokens', obfuscation: true, legacyFunctions: true, responsesApi: true },
+    traits: { historyMarks: ['stored_audio', 'reasoning_item'], systemAnywhere: true, prefill: false, callerFields: true }
   },
   anthropic: {
     variables: ['ANTHROPIC'],
@@ -254,9 +254,10 @@ export const kinds: Readonly<Record<ProviderKind, Kind>> = {
     quirks: {
       tokenLimitField: 'max_completion_tokens',
       omit: ['service_tier', 'safety_identifier'],
-      legacyFunctions: true
+      legacyFunctions: true,
+      responsesApi: true
     },
-    traits: { historyMarks: ['stored_audio'], systemAnywhere: true, prefill: false, callerFields: true },
+    traits: { historyMarks: ['stored_audio', 'reasoning_item'], systemAnywhere: true, prefill: false, callerFields: true },
     options: ['api_version']
   },
   sandbox: {

@@ -3,6 +3,7 @@
  * be able to. Unknown capabilities count as present, and a model without an alternative is never skipped.
  */
 
+import { toReasoningItem } from '../chat/reasoning-item.ts'
 import { thoughtSignature } from '../chat/thought-signature.ts'
 import { estimateChat } from '../limits/estimate.ts'
 import type { ChatInput } from '../chat/input.ts'
@@ -41,7 +42,10 @@ export function chatRequirements (request: ChatInput): Requirements {
       }
     }
     if (message.role !== 'assistant') continue
-    if (message.thinking_blocks?.some(isSigned) === true) history.add('signed_thinking')
+    for (const block of message.thinking_blocks ?? []) {
+      if (toReasoningItem(block) !== undefined) history.add('reasoning_item')
+      else if (isSigned(block)) history.add('signed_thinking')
+    }
     if (message.tool_calls?.some(call => thoughtSignature(call) !== undefined) === true) history.add('thought_signature')
     // The sound itself stays at the provider.
     if (message.audio !== undefined && message.audio !== null) history.add('stored_audio')

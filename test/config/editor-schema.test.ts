@@ -42,6 +42,7 @@ t.test('the file knows every kind and every quirk code knows', async t => {
     rename: 'rename',
     toolCallIdLength: 'tool_call_id_length',
     toolImages: 'tool_images',
+    responsesApi: 'responses_api',
     base64Embeddings: 'base64_embeddings'
   }
   const entry = Config.properties.providers.patternProperties['^.*$']

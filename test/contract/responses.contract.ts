@@ -1,6 +1,6 @@
-/** Holds what callers of the Responses API get, and what their clients were seen to send, against the API's description. */
+/** Holds what callers of the Responses API get, what their clients were seen to send, and what is sent to providers of it, against the API's description. */
 
-import { readFileSync } from 'node:fs'
+import { readFileSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { Ajv2019 } from 'ajv/dist/2019.js'
 import t from 'tap'
@@ -9,6 +9,8 @@ import { encodeResponse } from '../../lib/dialects/responses/encode.ts'
 import { ResponsesRequest } from '../../schemas/responses.ts'
 import { description } from '../support/description.ts'
 import { batchesOf, responsesStart, streamEvents } from '../support/responses.ts'
+import { fixtures, responsesBody } from '../support/responses-api.ts'
+import type { ChatInput } from '../../lib/chat/input.ts'
 import type { ChatEvent } from '../../lib/core/events.ts'
 
 const choice = 0
@@ -64,4 +66,13 @@ if (api !== undefined) {
   const recorded = JSON.parse(readFileSync(path, 'utf8')) as Array<{ name: string, body: unknown }>
   const accepts = new Ajv2019({ strict: false }).compile(ResponsesRequest)
   for (const { name, body } of recorded) t.ok(accepts(body), name, { errors: accepts.errors })
+
+  const requests = JSON.parse(readFileSync(join(fixtures, 'requests.json'), 'utf8')) as Array<{ name: string, request: Partial<ChatInput> }> // ours
+  for (const { name, request } of requests) {
+    for (const streamed of [false, true]) api.check('CreateResponse', responsesBody(request, streamed), `request: ${name}`)
+  }
+  // Of a type that the description does not know.
+  for (const name of readdirSync(fixtures).filter(name => name.endsWith('.sse') && name !== 'new-events.sse')) {
+    for (const event of streamEvents(readFileSync(join(fixtures, name), 'utf8'))) t.ok(isEvent(event), `recorded: ${name}`, { errors: isEvent.errors, event })
+  }
 }

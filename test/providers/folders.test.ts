@@ -41,6 +41,7 @@ const capabilities = new Set([
 const particular: Readonly<Record<string, readonly string[]>> = {
   anthropic: ['cache-control', 'direct'],
   'chat-completions': ['text-template'],
+  responses: ['direct'],
   google: ['camel-keys', 'generation-config', 'logprobs', 'schema'],
   openai: ['typed-stream']
 }
@@ -86,7 +87,7 @@ t.test('files of one role have one name in every folder', async t => {
 })
 
 t.test('every folder has an index with its adapters', async t => {
-  for (const folder of folders.filter(name => name !== 'chat-completions')) {
+  for (const folder of folders.filter(name => name !== 'chat-completions' && name !== 'responses')) {
     const text = readFileSync(join(providers, folder, 'index.js'), 'utf8')
     const name = folder.replaceAll(/-(\w)/g, (_, letter: string) => letter.toUpperCase())
     t.match(text, new RegExp(`export (?:const|function) ${name}Adapters\\b`), folder)

@@ -1,5 +1,6 @@
 /** Requests for providers that speak this dialect themselves: the caller's own text, with as little of it replaced as correctness allows. */
 
+import { toReasoningItem } from '../../chat/reasoning-item.ts'
 import { GatewayError } from '../../core/errors.ts'
 import { isObject, objectsOf } from '../../json/guards.ts'
 import { callerText, directBody } from '../direct-body.ts'
@@ -53,6 +54,7 @@ function withoutForeignThinking (messages: readonly MessagesMessage[]): readonly
 }
 
 function isForeign (block: Exclude<MessagesMessage['content'], string>[number]): boolean {
+  if (toReasoningItem(block) !== undefined) return true
   if (block.type !== 'thinking') return false
   const { signature } = block
   return typeof signature !== 'string' || signature === '' || isSealed(signature)

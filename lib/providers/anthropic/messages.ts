@@ -6,6 +6,7 @@
  * but there, in words about ids the caller never saw; so it is checked here, by the caller's names.
  */
 
+import { toReasoningItem } from '../../chat/reasoning-item.ts'
 import { GatewayError } from '../../core/errors.ts'
 import { objectOf, nonEmptyText } from '../../json/guards.ts'
 import { contentBlocks, shortest, textBlocks } from './content.ts'
@@ -233,6 +234,7 @@ function inputOf (text: string, param: string): Record<string, unknown> {
 /** Returns only what the server signed: it refuses thinking that others could have written. */
 function thinkingBlocks ({ thinking_blocks: blocks }: AssistantMessage): ThinkingBlock[] {
   return (blocks ?? []).flatMap((block): ThinkingBlock[] => {
+    if (toReasoningItem(block) !== undefined) return []
     const signature = nonEmptyText(block['signature'])
     const data = nonEmptyText(block['data'])
     if (block['type'] === 'thinking' && signature !== undefined) {

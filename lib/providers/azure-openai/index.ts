@@ -6,6 +6,7 @@
  */
 
 import { chatCompletions } from '../chat-completions/index.ts'
+import { withResponses } from '../responses/index.ts'
 import type { ChatInput } from '../../chat/input.ts'
 import type { ChatEvent } from '../../core/events.ts'
 import type { Adapter, Adapters } from '../provider.ts'
@@ -13,16 +14,21 @@ import type { Adapter, Adapters } from '../provider.ts'
 /** @param apiVersion addresses deployments one by one; without it the unversioned API is used */
 export function azureOpenaiChat (apiVersion?: string): Adapter<ChatInput, ChatEvent> {
   return {
-    ...chatCompletions,
+    ...azureChat,
     request: ask => {
-      const request = chatCompletions.request(ask)
-      const path = apiVersion === undefined
-        ? `/openai/v1${request.path}`
-        : `/openai/deployments/${encodeURIComponent(ask.route.model)}${request.path}` +
-          `?api-version=${encodeURIComponent(apiVersion)}`
-      return { ...request, path }
+      const request = azureChat.request(ask)
+      return { ...request, path: pathOf(request.path, ask.route.model, apiVersion) }
     }
   }
+}
+
+const azureChat = withResponses(chatCompletions)
+
+function pathOf (path: string, deployment: string, apiVersion: string | undefined): string {
+  if (apiVersion === undefined) return `/openai/v1${path}`
+  // The body of a response names the deployment.
+  const place = path === '/responses' ? path : `/deployments/${encodeURIComponent(deployment)}${path}`
+  return `/openai${place}?api-version=${encodeURIComponent(apiVersion)}`
 }
 
 /** @param options of the provider in the configuration, such as `api_version` */

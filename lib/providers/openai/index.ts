@@ -1,6 +1,7 @@
-/** OpenAI: the chat-completions dialect, and APIs for media that other servers have copied. */
+/** OpenAI: two APIs for chat, and those for media, all of which other servers have copied. */
 
 import { chatCompletions } from '../chat-completions/index.ts'
+import { withResponses } from '../responses/index.ts'
 import { openaiEmbeddings } from './embeddings.ts'
 import { openaiImageEdits, openaiImageVariations } from './image-edits.ts'
 import { openaiImages } from './images.ts'
@@ -9,7 +10,7 @@ import { openaiTranscription, openaiTranslation } from './transcription.ts'
 import type { Adapters } from '../provider.ts'
 
 export const openaiAdapters = {
-  chat: chatCompletions,
+  chat: withResponses(chatCompletions),
   embeddings: openaiEmbeddings,
   images: openaiImages,
   imageEdits: openaiImageEdits,

@@ -1,0 +1,81 @@
+/**
+ * Builds the body of a request by allow-list. Fields that only tune and have no counterpart here are left out; those that
+ * would change what the caller gets are refused.
+ */
+
+import { functionsAsTools } from '../../chat/legacy-functions.ts'
+import { GatewayError } from '../../core/errors.ts'
+import { jsonBody } from '../json-body.ts'
+import { jsonHeaders } from '../json-headers.ts'
+import { wireConversation } from './messages.ts'
+import { toolFields } from './tools.ts'
+import type { ChatInput } from '../../chat/input.ts'
+import type { Ask, UpstreamRequest } from '../provider.ts'
+import type { ResponsesBody } from './wire.ts'
+
+const streamHeaders = { 'content-type': 'application/json', accept: 'text/event-stream' }
+
+/** Fields whose value is sent as the caller sent it. */
+const forwarded = [
+  'temperature', 'top_p', 'top_logprobs', 'metadata', 'user', 'safety_identifier', 'prompt_cache_key', 'prompt_cache_retention'
+] as const satisfies ReadonlyArray<keyof ChatInput>
+
+/** @throws GatewayError for what this API cannot take, with the parameter's name */
+export function chatRequest (ask: Ask<ChatInput>): UpstreamRequest {
+  return {
+    method: 'POST',
+    path: '/responses',
+    headers: ask.streamed ? streamHeaders : jsonHeaders,
+    body: jsonBody(responsesBody(ask), ask)
+  }
+}
+
+/** Nothing is kept at the provider: reasoning travels with the conversation. */
+function responsesBody ({ request: given, route, quirks, streamed }: Ask<ChatInput>): ResponsesBody {
+  const request = functionsAsTools(given)
+  refuseUnsupported(request)
+  const { max_completion_tokens: total, max_tokens: legacy, service_tier: tier } = request
+  const limit = total ?? legacy
+  const body: ResponsesBody = {
+    model: route.model,
+    input: wireConversation(request.messages),
+    store: request.store === true,
+    include: ['reasoning.encrypted_content', ...request.logprobs === true ? ['message.output_text.logprobs'] : []],
+    ...limit !== undefined && { max_output_tokens: limit },
+    ...reasoningField(request),
+    ...textField(request),
+    ...toolFields(request),
+    ...tier !== undefined && { service_tier: tier === 'standard_only' ? 'default' : tier },
+    ...streamed && { stream: true, stream_options: { include_obfuscation: false } }
+  }
+  for (const field of forwarded) if (request[field] !== undefined) body[field] = request[field]
+  for (const field of quirks.omit ?? []) delete body[field] // our own object, just made
+  return body
+}
+
+function refuseUnsupported ({ stop = [], audio, modalities }: ChatInput): void {
+  if (audio !== undefined || modalities?.includes('audio') === true) {
+    throw unsupported(audio === undefined ? 'modalities' : 'audio', 'This model does not answer with audio.')
+  }
+  if (stop.length > 0) throw unsupported('stop', 'This model does not support `stop`.')
+}
+
+function unsupported (param: string, message: string): GatewayError {
+  return new GatewayError('unsupported_parameter', { message, param })
+}
+
+/** A summary is requested where the caller wants to read the thinking: some accounts may not request any. */
+function reasoningField ({ reasoning_effort: effort, thinking }: ChatInput): Pick<ResponsesBody, 'reasoning'> {
+  const wantsText = thinking !== undefined && thinking.type !== 'disabled'
+  if (effort === undefined && !wantsText) return {}
+  return { reasoning: { ...effort !== undefined && { effort }, ...wantsText && { summary: 'auto' } } }
+}
+
+function textField ({ response_format: format, verbosity }: ChatInput): Pick<ResponsesBody, 'text'> {
+  if (format === undefined && verbosity === undefined) return {}
+  return { text: { ...format !== undefined && { format: flatFormat(format) }, ...verbosity !== undefined && { verbosity } } }
+}
+
+function flatFormat (format: NonNullable<ChatInput['response_format']>): Record<string, unknown> {
+  return format.type === 'json_schema' ? { type: format.type, ...format.json_schema } : { type: format.type }
+}

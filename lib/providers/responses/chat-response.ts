@@ -1,0 +1,38 @@
+import { offersFunctionsOnly } from '../../chat/legacy-functions.ts'
+import { objectOf, objectsOf } from '../../json/guards.ts'
+import { invalidResponse } from '../provider-failure.ts'
+import { failedResponse } from './errors.ts'
+import { ResponseReader } from './response-reader.ts'
+import type { ChatEvent } from '../../core/events.ts'
+import type { ChatInput } from '../../chat/input.ts'
+import type { Ask } from '../provider.ts'
+import type { WireResponse } from './wire.ts'
+
+/**
+ * Reads a complete response into events: `response-start` first, `usage` last.
+ *
+ * @throws ProviderFailure for a response that failed
+ * @throws GatewayError `upstream_invalid_response` for one without output
+ */
+export function readResponse (body: unknown, { request }: Ask<ChatInput>): ChatEvent[] {
+  const response = checkedResponse(body)
+  const reader = new ResponseReader(offersFunctionsOnly(request))
+  const events: ChatEvent[] = []
+  reader.start(response, events)
+  for (const [index, item] of objectsOf(response.output).entries()) {
+    reader.startItem(index, item, events)
+    reader.endItem(index, item, events)
+  }
+  reader.finish(response)
+  reader.end(events)
+  return events
+}
+
+/** Returns a response that has not failed. */
+export function checkedResponse (body: unknown): WireResponse & { readonly output: readonly unknown[] } {
+  const response: WireResponse = objectOf(body) ?? {}
+  const { error, status, output } = response
+  if (status === 'failed' || status === 'cancelled' || (error !== undefined && error !== null)) throw failedResponse(error)
+  if (!Array.isArray(output)) throw invalidResponse('the response has no output')
+  return { ...response, output }
+}

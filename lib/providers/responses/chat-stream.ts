@@ -1,0 +1,97 @@
+/** Reads one event stream of the Responses API; keeps the state of one response. */
+
+import { offersFunctionsOnly } from '../../chat/legacy-functions.ts'
+import { GatewayError } from '../../core/errors.ts'
+import { objectOf } from '../../json/guards.ts'
+import { parseBounded } from '../../json/parse-bounded.ts'
+import { invalidResponse } from '../provider-failure.ts'
+import { failedResponse } from './errors.ts'
+import { ResponseReader } from './response-reader.ts'
+import type { EventSourceMessage } from 'eventsource-parser'
+import type { ChatEvent } from '../../core/events.ts'
+import type { ChatInput } from '../../chat/input.ts'
+import type { Ask, StreamReader } from '../provider.ts'
+import type { WireStreamEvent } from './wire.ts'
+
+/**
+ * Reads the messages of one stream. `response-start` comes first; the finish of the choice and the usage come last, with the
+ * event that ends the response. Events yet to be invented give nothing.
+ *
+ * @throws ProviderFailure for `response.failed` and `error`
+ * @throws GatewayError `upstream_invalid_response` for what is no JSON; `upstream_stream_interrupted` from `end` when no event
+ *   ended the response
+ * @see https://developers.openai.com/api/reference/resources/responses/streaming-events
+ */
+export function readStream ({ request }: Ask<ChatInput>): StreamReader<ChatEvent> {
+  return new ChatStream(offersFunctionsOnly(request))
+}
+
+class ChatStream implements StreamReader<ChatEvent> {
+  readonly #reader: ResponseReader
+  #started = false
+  done = false
+
+  constructor (legacy: boolean) {
+    this.#reader = new ResponseReader(legacy)
+  }
+
+  read ({ data }: EventSourceMessage, into: ChatEvent[]): void {
+    const event = wireEvent(data)
+    if (event === undefined) return
+    const { output_index: index, delta } = event
+    switch (event.type) {
+      case 'response.created':
+        if (!this.#started) this.#reader.start(objectOf(event.response) ?? {}, into)
+        this.#started = true
+        break
+      case 'response.output_item.added':
+        this.#reader.startItem(index, objectOf(event.item) ?? {}, into)
+        break
+      case 'response.output_text.delta':
+        this.#reader.addText(index, 'text-delta', delta, event.logprobs, into)
+        break
+      case 'response.refusal.delta':
+        this.#reader.addText(index, 'refusal-delta', delta, undefined, into)
+        break
+      case 'response.reasoning_summary_text.delta':
+      case 'response.reasoning_text.delta':
+        this.#reader.addReasoning(index, event.summary_index, delta, into)
+        break
+      case 'response.function_call_arguments.delta':
+      case 'response.custom_tool_call_input.delta':
+        this.#reader.addToCall(index, delta, into)
+        break
+      case 'response.output_item.done':
+        this.#reader.endItem(index, objectOf(event.item) ?? {}, into)
+        break
+      case 'response.completed':
+      case 'response.incomplete':
+        this.done = true
+        this.#reader.finish(objectOf(event.response) ?? {})
+        this.#reader.end(into)
+        break
+      case 'response.failed':
+      case 'response.cancelled':
+        throw failedResponse(objectOf(event.response)?.['error'])
+      case 'error':
+        throw failedResponse(objectOf(Reflect.get(event, 'error')) ?? event)
+    }
+  }
+
+  end (): void {
+    throw new GatewayError('upstream_stream_interrupted')
+  }
+}
+
+/** Returns an event; `undefined` for the mark that some servers end a stream with. @throws GatewayError `upstream_invalid_response` */
+export function wireEvent (data: string): WireStreamEvent | undefined {
+  if (data.trim() === '[DONE]') return undefined
+  let event: Record<string, unknown> | undefined
+  try {
+    event = objectOf(parseBounded(data))
+  } catch (cause) {
+    throw invalidResponse(cause)
+  }
+  if (event === undefined) throw invalidResponse('an event is not a JSON object')
+  return event
+}

@@ -1,0 +1,40 @@
+/** Content of messages, part by part. */
+
+import { GatewayError } from '../../core/errors.ts'
+import type { AssistantMessage, FilePart, UserPart } from '../../../schemas/messages.ts'
+import type { InputPart } from './wire.ts'
+
+/**
+ * Returns the content of a message that the model reads.
+ *
+ * @param param where it stands in the request: `messages[0].content`
+ * @throws GatewayError `unsupported_parameter` for sound
+ */
+export function inputContent (content: string | readonly UserPart[], param: string): string | InputPart[] {
+  return typeof content === 'string' ? content : content.map((part, index) => inputPart(part, `${param}[${index}]`))
+}
+
+/** Returns what the model has written: parts of an answer are taken only with the ids that they have at the provider. */
+export function answerText ({ content, refusal }: AssistantMessage): string {
+  const parts = typeof content === 'string' ? [content] : (content ?? []).map(part => part.type === 'refusal' ? part.refusal : part.text)
+  return [...parts, refusal ?? ''].join('')
+}
+
+function inputPart (part: UserPart, param: string): InputPart {
+  switch (part.type) {
+    case 'text': return { type: 'input_text', text: part.text }
+    case 'image_url': return { type: 'input_image', image_url: part.image_url.url, detail: part.image_url.detail ?? 'auto' }
+    case 'file': return filePart(part)
+    case 'input_audio':
+  }
+  throw new GatewayError('unsupported_parameter', { message: 'This model does not support audio input.', param })
+}
+
+function filePart ({ file: { file_data: data, file_id: id, filename } }: FilePart): InputPart {
+  return {
+    type: 'input_file',
+    ...typeof data === 'string' && { file_data: data },
+    ...typeof id === 'string' && { file_id: id },
+    ...typeof filename === 'string' && { filename }
+  }
+}

@@ -1,0 +1,115 @@
+/**
+ * Requests that come in the words of this API, and their answers: both travel as they are. What the gateway has to know of an
+ * answer (its usage, its tool calls, its end) is read on the side.
+ */
+
+import { GatewayError } from '../../core/errors.ts'
+import { nonEmptyText, objectOf, objectsOf } from '../../json/guards.ts'
+import { checkedResponse, readResponse } from './chat-response.ts'
+import { readStream, wireEvent } from './chat-stream.ts'
+import { failedResponse } from './errors.ts'
+import { finishReasonOf } from './finish-reason.ts'
+import { usageOf } from './usage.ts'
+import type { EventSourceMessage } from 'eventsource-parser'
+import type { ChatInput } from '../../chat/input.ts'
+import type { DirectRequest } from '../../core/direct-request.ts'
+import type { ChatEvent } from '../../core/events.ts'
+import type { Ask, BodyReader, StreamReader, UpstreamRequest } from '../provider.ts'
+import type { WireItem, WireResponse } from './wire.ts'
+
+export function directRequest ({ body, headers }: DirectRequest, streamed: boolean): UpstreamRequest {
+  return {
+    method: 'POST',
+    path: '/responses',
+    headers: { 'content-type': 'application/json', accept: streamed ? 'text/event-stream' : 'application/json', ...headers },
+    body
+  }
+}
+
+/** Reads an answer for its caller. One in the other form than was requested is read as that of any caller. */
+export function directReader (ask: Ask<ChatInput>): BodyReader<ChatEvent> {
+  return ask.streamed
+    ? { as: 'sse', reader: new DirectStream(), json: value => readResponse(value, ask) }
+    : { as: 'json', read: readDirect, sse: () => readStream(ask) }
+}
+
+function readDirect (value: unknown, bytes?: Buffer): ChatEvent[] {
+  const response = checkedResponse(value)
+  const facts = new AnswerFacts()
+  const events: ChatEvent[] = [{ type: 'response-start' }]
+  for (const item of objectsOf(response.output)) facts.noteItem(item, events)
+  const json = bytes?.toString() ?? JSON.stringify(value)
+  events.push({ type: 'direct-answer', json, characters: json.length })
+  facts.end(response, events)
+  return events
+}
+
+/** The facts of an answer that the gateway counts and routes by. */
+class AnswerFacts {
+  #calls = 0
+
+  /** Later turns go to the provider that made the call. */
+  noteItem ({ type, call_id: id, name }: WireItem, into: ChatEvent[]): void {
+    if ((type !== 'function_call' && type !== 'custom_tool_call') || typeof id !== 'string' || typeof name !== 'string') return
+    into.push({ type: 'tool-call-start', choice: 0, call: this.#calls++, id, name, kind: 'function' })
+  }
+
+  end (response: WireResponse, into: ChatEvent[]): void {
+    into.push({ type: 'choice-end', choice: 0, reason: finishReasonOf(response, this.#calls === 0 ? 'none' : 'tools') })
+    noteUsage(response, into)
+  }
+}
+
+function noteUsage (response: WireResponse, into: ChatEvent[]): void {
+  const usage = usageOf(response.usage)
+  if (usage !== undefined) into.push({ type: 'usage', usage })
+}
+
+/** Events in which a caller sees no output yet. */
+const heads: ReadonlySet<unknown> = new Set([
+  'response.created', 'response.queued', 'response.in_progress', 'response.output_item.added', 'response.content_part.added', 'keepalive'
+])
+
+class DirectStream implements StreamReader<ChatEvent> {
+  readonly #facts = new AnswerFacts()
+  #started = false
+  done = false
+
+  read ({ event: name, data }: EventSourceMessage, into: ChatEvent[]): void {
+    if (name?.endsWith('.delta') === true) {
+      into.push({ type: 'direct-frame', name, json: data, characters: deltaLength(data) })
+      return
+    }
+    const event = wireEvent(data)
+    if (event === undefined) return
+    const type = nonEmptyText(event.type) ?? name
+    const response: WireResponse = objectOf(event.response) ?? {}
+    if (!this.#started) into.push({ type: 'response-start' })
+    this.#started = true
+    switch (type) {
+      case 'response.failed':
+      case 'response.cancelled':
+        noteUsage(response, into)
+        throw failedResponse(response.error)
+      case 'error':
+        throw failedResponse(objectOf(Reflect.get(event, 'error')) ?? event)
+      case 'response.output_item.added':
+        this.#facts.noteItem(objectOf(event.item) ?? {}, into)
+    }
+    into.push({ type: 'direct-frame', name: type, json: data, ...heads.has(type) && { isHead: true } })
+    if (type !== 'response.completed' && type !== 'response.incomplete') return
+    this.done = true
+    this.#facts.end(response, into)
+  }
+
+  end (): void {
+    throw new GatewayError('upstream_stream_interrupted')
+  }
+}
+
+/** Returns about how much text is in a delta, which is padded at random. */
+function deltaLength (data: string): number {
+  const field = '"delta":"'
+  const start = data.indexOf(field)
+  return start === -1 ? 0 : Math.max(0, data.indexOf('"', start + field.length) - start - field.length)
+}

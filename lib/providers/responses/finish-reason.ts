@@ -1,0 +1,14 @@
+import { property } from '../../json/guards.ts'
+import type { FinishReason } from '../../core/events.ts'
+import type { WireResponse } from './wire.ts'
+
+/**
+ * Returns why a response ended. One that calls tools is `completed` as any other.
+ *
+ * @param calls what it called: tools, the deprecated function, nothing
+ */
+export function finishReasonOf ({ status, incomplete_details: details }: WireResponse, calls: 'tools' | 'legacy' | 'none'): FinishReason {
+  if (status === 'incomplete') return property(details, 'reason') === 'content_filter' ? 'content_filter' : 'length'
+  if (calls === 'none') return 'stop'
+  return calls === 'legacy' ? 'function_call' : 'tool_calls'
+}

@@ -1,0 +1,38 @@
+/** OpenAI's Responses API as it is at a provider: chat for models that nothing else serves, and requests of callers who speak it. */
+
+import { jsonOrSse } from '../json-or-sse.ts'
+import { splitChoices } from '../split-choices.ts'
+import { chatRequest } from './chat-request.ts'
+import { readResponse } from './chat-response.ts'
+import { readStream } from './chat-stream.ts'
+import { directReader, directRequest } from './direct.ts'
+import { readDirectError, readError } from './errors.ts'
+import type { ChatInput } from '../../chat/input.ts'
+import type { ChatEvent } from '../../core/events.ts'
+import type { Adapter, Ask } from '../provider.ts'
+
+type ChatAdapter = Adapter<ChatInput, ChatEvent>
+
+const responses: ChatAdapter = {
+  directDialects: ['responses'],
+  request: ask => ask.direct === undefined ? chatRequest(ask) : directRequest(ask.direct, ask.streamed),
+  read: (_head, ask) => ask.direct === undefined ? jsonOrSse(ask, readResponse, readStream) : directReader(ask),
+  error: (failure, ask) => ask.direct === undefined ? readError(failure) : readDirectError(failure),
+  split: ask => splitChoices(ask, 1)
+}
+
+/**
+ * Returns the adapter of a server that has this API beside chat completions: it gets the requests of callers who speak it,
+ * and chat with models that are not served otherwise.
+ */
+export function withResponses (chat: ChatAdapter): ChatAdapter {
+  const adapterOf = ({ direct, route }: Pick<Ask<ChatInput>, 'direct' | 'route'>): ChatAdapter =>
+    direct?.dialect === 'responses' || (direct === undefined && route.traits?.responsesOnly === true) ? responses : chat
+  return {
+    directDialects: [...chat.directDialects ?? [], 'responses'],
+    request: ask => adapterOf(ask).request(ask),
+    read: (head, ask) => adapterOf(ask).read(head, ask),
+    error: (failure, ask) => adapterOf(ask).error(failure, ask),
+    split: ask => adapterOf(ask).split?.(ask) ?? [ask]
+  }
+}

@@ -1,0 +1,74 @@
+/** OpenAI's Responses API: what is sent, and of what is received only the fields that are read, all of them optional and of any type. */
+
+export interface WireResponse {
+  status?: unknown
+  error?: unknown
+  incomplete_details?: unknown
+  output?: unknown
+  service_tier?: unknown
+  usage?: unknown
+}
+
+export interface WireItem {
+  id?: unknown
+  type?: unknown
+  content?: unknown
+  summary?: unknown
+  encrypted_content?: unknown
+  call_id?: unknown
+  name?: unknown
+  /** Of a function call. */
+  arguments?: unknown
+  /** Of a call with free-form input. */
+  input?: unknown
+}
+
+export interface WirePart {
+  type?: unknown
+  text?: unknown
+  refusal?: unknown
+  annotations?: unknown
+  logprobs?: unknown
+}
+
+export interface WireStreamEvent {
+  type?: unknown
+  response?: unknown
+  output_index?: unknown
+  summary_index?: unknown
+  item?: unknown
+  delta?: unknown
+  logprobs?: unknown
+}
+
+export type InputPart =
+  | { type: 'input_text', text: string }
+  | { type: 'input_image', image_url: string, detail: string }
+  | { type: 'input_file', file_data?: string, file_id?: string, filename?: string }
+
+export type InputItem =
+  | { type: 'message', role: 'system' | 'developer' | 'user' | 'assistant', content: string | InputPart[] }
+  | { type: 'reasoning', id: string, summary: Array<{ type: 'summary_text', text: string }>, encrypted_content: string }
+  | { type: 'function_call', call_id: string, name: string, arguments: string }
+  | { type: 'custom_tool_call', call_id: string, name: string, input: string }
+  | { type: 'function_call_output' | 'custom_tool_call_output', call_id: string, output: string }
+
+export type WireTool = Readonly<Record<string, unknown>> & { readonly type: string }
+
+/** The body of a request, but for fields that are sent as the caller sent them. */
+export interface ResponsesBody {
+  model: string
+  input: InputItem[]
+  store: boolean
+  include: string[]
+  stream?: true
+  stream_options?: { include_obfuscation: false }
+  max_output_tokens?: number
+  reasoning?: { effort?: string, summary?: 'auto' }
+  text?: { format?: Record<string, unknown>, verbosity?: string }
+  tools?: WireTool[]
+  tool_choice?: unknown
+  parallel_tool_calls?: boolean
+  service_tier?: string
+  [forwarded: string]: unknown
+}

@@ -1,0 +1,78 @@
+import { readFileSync, readdirSync } from 'node:fs'
+import { join } from 'node:path'
+import t from 'tap'
+import { toCompletion } from '../../lib/dialects/chat-completions/complete.ts'
+import { openaiAdapters } from '../../lib/providers/openai/index.ts'
+import { readResponse, streamOf } from '../support/adapters.ts'
+import { cut, cutSizes } from '../support/cuts.ts'
+import { readEvents } from '../support/read-events.ts'
+import { fixtures, responsesAsk } from '../support/responses-api.ts'
+import type { ChatEvent } from '../../lib/core/events.ts'
+
+const { chat } = openaiAdapters
+const names = readdirSync(fixtures).filter(name => name.endsWith('.sse')).map(name => name.slice(0, -'.sse'.length))
+
+function recorded (file: string): unknown {
+  return JSON.parse(readFileSync(join(fixtures, file), 'utf8'))
+}
+
+function folded (events: readonly ChatEvent[]): unknown {
+  const [, ...rest] = events
+  return JSON.parse(JSON.stringify(toCompletion([{ events: [{ type: 'response-start', id: 'chatcmpl-1', model: 'x/m', createdSeconds: 1 }, ...rest] }])))
+}
+
+t.test('every recorded stream gives its events, however its bytes are cut', async t => {
+  t.ok(names.length >= 7)
+  for (const name of names) {
+    const bytes = readFileSync(join(fixtures, `${name}.sse`))
+    const expected = recorded(`${name}.events.json`)
+    for (const size of cutSizes) t.same(readEvents(cut(bytes, size), streamOf(chat, responsesAsk())), expected, `${name} ${size}`)
+  }
+})
+
+t.test('the same response in one piece says the same', async t => {
+  for (const name of names) {
+    const streamed = recorded(`${name}.events.json`) as ChatEvent[] // as compared above
+    t.same(folded(readResponse(chat, recorded(`${name}.json`), responsesAsk())), folded(streamed), name)
+  }
+})
+
+t.test('a stream without the event that ends a response was cut', async t => {
+  for (const name of names) {
+    const text = readFileSync(join(fixtures, `${name}.sse`), 'utf8')
+    const cutOff = text.slice(0, text.lastIndexOf('event: '))
+    t.throws(() => readEvents([Buffer.from(cutOff)], streamOf(chat, responsesAsk())), { code: 'upstream_stream_interrupted' }, name)
+  }
+})
+
+t.test('what failed half-way is an error, in either of its two forms', async t => {
+  const rows: Array<[object, string]> = [
+    [{ type: 'response.failed', response: { status: 'failed', error: { code: 'server_error', message: 'Sorry.' } } }, 'upstream_error'],
+    [{ type: 'response.failed', response: { status: 'failed', error: { code: 'rate_limit_exceeded', message: 'Slow down.' } } }, 'rate_limit_exceeded'],
+    [{ type: 'response.failed', response: { status: 'failed', error: { code: 'invalid_prompt', message: 'No.' } } }, 'upstream_invalid_request'],
+    [{ type: 'error', code: 'server_is_overloaded', message: 'Busy.' }, 'upstream_overloaded'],
+    [{ type: 'error', error: { type: 'invalid_request_error', code: 'context_length_exceeded', message: 'Too long.' } }, 'context_length_exceeded']
+  ]
+  for (const [event, code] of rows) {
+    t.throws(() => readEvents([Buffer.from(`data: ${JSON.stringify(event)}\n\n`)], streamOf(chat, responsesAsk())), { code })
+  }
+  t.throws(() => readResponse(chat, { status: 'failed', output: [], error: { code: 'server_error', message: 'Sorry.' } }, responsesAsk()), { code: 'upstream_error' })
+  t.throws(() => readResponse(chat, { id: 'resp_1' }, responsesAsk()), { code: 'upstream_invalid_response' })
+})
+
+t.test('deprecated functions get one deprecated call', async t => {
+  const ask = responsesAsk({ functions: [{ name: 'now' }] })
+  const events = readResponse(chat, recorded('summary-calls.json'), ask)
+  t.same(events.filter(({ type }) => type.startsWith('tool-call') || type === 'choice-end'), [
+    { type: 'tool-call-start', choice: 0, call: 0, id: '', name: 'ferry_times', kind: 'legacy' },
+    { type: 'tool-call-delta', choice: 0, call: 0, text: '{"pier":"A"}', kind: 'legacy' },
+    { type: 'tool-call-end', choice: 0, call: 0 },
+    { type: 'choice-end', choice: 0, reason: 'function_call' }
+  ])
+})
+
+t.test('requests to other models of the same provider are chat completions', async t => {
+  const ask = responsesAsk()
+  t.equal(chat.request({ ...ask, route: { ...ask.route, traits: undefined } }).path, '/chat/completions')
+  t.equal(chat.split?.({ ...ask, request: { ...ask.request, n: 3 } }).length, 3)
+})
