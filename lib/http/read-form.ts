@@ -1,9 +1,9 @@
 /**
  * Reads a multipart form within limits: fields as texts, files onto disk as they arrive.
  *
- * koa-body and the parser under it are loaded with the first form. They get a stream of ours in
- * place of the request, which counts what passes and ends with the call: the parser itself notices
- * neither a deadline nor a body that never ends.
+ * koa-body and formidable under it are loaded with the first form. They get a stream of ours in
+ * place of the request, which counts what passes and ends with the call, because they notice
+ * neither a deadline nor a body that never ends, and a parser of ours.
  */
 
 import { createReadStream } from 'node:fs'
@@ -12,6 +12,7 @@ import { Transform, type TransformCallback } from 'node:stream'
 import { asGatewayError, GatewayError, ValidationError } from '../core/errors.ts'
 import { formatMegabytes } from '../text/format-megabytes.ts'
 import { yieldFairly } from '../async/yield-fairly.ts'
+import { formParserPlugin } from './form-parser.ts'
 import { createUploadDirectory, removeUploadDirectory } from './upload-directory.ts'
 import type { Reservation } from './admission.ts'
 import type { IncomingMessage } from 'node:http'
@@ -61,18 +62,22 @@ interface NamedFile {
  * @throws ValidationError (422) for an empty file
  */
 export async function readForm (request: IncomingMessage, limits: FormLimits): Promise<OpenForm> {
-  checkHeaders(request)
+  const boundary = boundaryOf(request)
   const directory = await createUploadDirectory()
   const remove = async (): Promise<void> => await removeUploadDirectory(directory)
   try {
-    return { form: await parse(request, directory, limits), remove }
+    return { form: await parse(request, boundary, directory, limits), remove }
   } catch (error) {
     await remove()
     throw limits.signal.aborted ? limits.signal.reason : error
   }
 }
 
-function checkHeaders ({ headers }: IncomingMessage): void {
+/** Longer ones are not allowed. @see https://www.rfc-editor.org/rfc/rfc2046#section-5.1.1 */
+const maxBoundaryLength = 70
+
+/** Returns the boundary of the form once its headers are such that it can be read. */
+function boundaryOf ({ headers }: IncomingMessage): string {
   const contentType = headers['content-type'] ?? ''
   const encoding = headers['content-encoding'] ?? 'identity'
   if (!/^multipart\/form-data\s*(;|$)/i.test(contentType)) {
@@ -81,12 +86,13 @@ function checkHeaders ({ headers }: IncomingMessage): void {
   if (encoding.trim().toLowerCase() !== 'identity') {
     throw new GatewayError('unsupported_media_type', { message: 'The content encoding of the body is not supported.' })
   }
-  if (!/;\s*boundary=("[^"]+"|[^\s;"]+)/i.test(contentType)) {
-    throw malformed('The content type of the form has no boundary.')
-  }
+  const boundary = /;\s*boundary=(?:"([^"]+)"|([^\s;"]+))/i.exec(contentType)?.slice(1).find(text => text !== undefined)
+  if (boundary === undefined) throw malformed('The content type of the form has no boundary.')
+  if (boundary.length > maxBoundaryLength) throw malformed(`The boundary of the form is longer than ${maxBoundaryLength} characters.`)
+  return boundary
 }
 
-async function parse (request: IncomingMessage, directory: string, limits: FormLimits): Promise<UploadForm> {
+async function parse (request: IncomingMessage, boundary: string, directory: string, limits: FormLimits): Promise<UploadForm> {
   const { koaBody } = await import('koa-body')
   const { signal } = limits
   if (signal.aborted) throw signal.reason
@@ -101,6 +107,7 @@ async function parse (request: IncomingMessage, directory: string, limits: FormL
     text: false,
     urlencoded: false,
     formidable: {
+      enabledPlugins: [formParserPlugin(boundary, maxFields + maxFiles, tooManyParts)],
       uploadDir: directory,
       maxFields,
       maxFieldsSize: fieldBytes,
@@ -137,8 +144,12 @@ async function parse (request: IncomingMessage, directory: string, limits: FormL
   return await formOf(context.request.body as UploadForm['fields'], files)
 }
 
-/** A socket would hand over two megabytes in a turn of the event loop, which the parser reads for 50 ms. */
+/** A socket would hand over two megabytes in a turn of the event loop. */
 const bytesPerTurn = 256 * 1024
+/** The cost of a piece beside its bytes, each of which may come in a chunk of its own. */
+const bytesPerPiece = 256
+/** Smaller pieces are put together: a write to disk for each byte would take 40 µs for it. */
+const minPieceBytes = 16 * 1024
 
 /** The request body, passed on piece by piece and cut off above a limit. */
 class BoundedBody extends Transform {
@@ -148,6 +159,8 @@ class BoundedBody extends Transform {
   readonly #disk: Reservation
   #bytesLeft: number
   #unpausedBytes = 0
+  #pieces: Buffer[] = []
+  #gatheredBytes = 0
 
   constructor (request: IncomingMessage, maxBytes: number, disk: Reservation) {
     super()
@@ -165,10 +178,25 @@ class BoundedBody extends Transform {
     } catch (error) {
       return done(asGatewayError(error))
     }
-    this.#unpausedBytes += bytes.length
-    if (this.#unpausedBytes < bytesPerTurn) return done(null, bytes)
+    this.#pieces.push(bytes)
+    this.#gatheredBytes += bytes.length
+    if (this.#gatheredBytes >= minPieceBytes) this.#passOn()
+    this.#unpausedBytes += bytes.length + bytesPerPiece
+    if (this.#unpausedBytes < bytesPerTurn) return done()
     this.#unpausedBytes = 0
-    void yieldFairly().then(() => done(null, bytes))
+    void yieldFairly().then(() => done())
+  }
+
+  override _flush (done: TransformCallback): void {
+    this.#passOn()
+    done()
+  }
+
+  #passOn (): void {
+    const pieces = this.#pieces
+    this.push(pieces.length === 1 ? pieces[0] : Buffer.concat(pieces))
+    this.#pieces = []
+    this.#gatheredBytes = 0
   }
 }
 
@@ -186,10 +214,14 @@ function explained (error: unknown, field: string | undefined, { maxBytes }: For
       : new GatewayError('file_too_large', { message: `The file is larger than ${formatMegabytes(maxBytes)}.`, param: field })
   }
   if (tooMany.has(Number(code))) {
-    return malformed(`A form may have up to ${maxFields} fields and ${maxFiles} files.`)
+    return tooManyParts()
   }
   if (broken.has(Number(code))) return malformed('The body is not a well-formed multipart form.')
   return error
+}
+
+function tooManyParts (): GatewayError {
+  return malformed(`A form may have up to ${maxFields} fields and ${maxFiles} files.`)
 }
 
 function malformed (message: string): GatewayError {

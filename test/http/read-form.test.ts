@@ -118,6 +118,29 @@ t.test('a part with a file name is a file, any other a field, whatever its type 
   await remove()
 })
 
+t.test('parts may say how they are encoded, as some clients do', async t => {
+  const { url, next } = await reader(t)
+  const encoded = (name: string, encoding: string): string => `Content-Disposition: form-data; name="${name}"\r\nContent-Transfer-Encoding: ${encoding}`
+  await send(url, written([
+    [encoded('a', '8bit'), 'ü'], [encoded('b', '7bit'), 'x'], [encoded('c', 'binary'), 'y'], [encoded('d', 'base64'), 'aGVs\r\nbG8='],
+    ['Content-Disposition: form-data; name="file"; filename="a.bin"\r\nContent-Transfer-Encoding: base64', 'AAECAw==']
+  ]))
+  const { form, remove } = await next() as OpenForm
+  t.same(form.fields, { a: 'ü', b: 'x', c: 'y', d: 'hello' })
+  t.same(form.files['file']?.[0]?.head, Buffer.from([0, 1, 2, 3]))
+  await remove()
+})
+
+t.test('a body that comes one byte a chunk is read as any other', async t => {
+  const { url, next } = await reader(t)
+  const request = httpRequest(url, { method: 'POST', headers: { 'content-type': type } })
+  for (const byte of Buffer.from(written([['Content-Disposition: form-data; name="a"', 'ü\r\n--xy']]))) request.write(Buffer.of(byte))
+  request.end()
+  const { form, remove } = await next() as OpenForm
+  t.same(form.fields, { a: 'ü\r\n--xy' })
+  await remove()
+})
+
 t.test('forms that cannot be taken leave nothing behind', async t => {
   const { url, next } = await reader(t)
   const field = ['Content-Disposition: form-data; name="a"', 'b'] as const
@@ -137,7 +160,10 @@ t.test('forms that cannot be taken leave nothing behind', async t => {
     ['a large file', written([field, file('photo', 'x'.repeat(100_001))]), { status: 413, code: 'file_too_large', param: 'photo', message: /larger than 0.1 MB/ }],
     ['large files', written([file('first', 'x'.repeat(60_000)), file('second', 'x'.repeat(60_000))]), { status: 413, code: 'file_too_large', param: 'second' }],
     ['a large field', written([[field[0], 'x'.repeat(1_050_000)]]), { status: 413, code: 'file_too_large', param: null }],
-    ['a header without end', `--${boundary}\r\nX-Long: ${'x'.repeat(2_000_000)}`, { status: 413, code: 'file_too_large' }]
+    ['a header without end', `--${boundary}\r\nX-Long: ${'x'.repeat(2_000_000)}`, { status: 400, code: 'invalid_value', message: /4096 bytes of headers/ }],
+    ['a head with too many headers', written([[`${field[0]}\r\n${'A:b\r\n'.repeat(20)}C:d`, 'b']]), { status: 400, code: 'invalid_value', message: /16 headers/ }],
+    ['too many parts without a name', written(Array.from({ length: 20_000 }, () => ['X: y', 'z'] as const)), { status: 400, code: 'invalid_value', message: /100 fields/ }],
+    ['a long boundary', written([field]), { status: 400, code: 'invalid_value', message: /70 characters/ }, `multipart/form-data; boundary=${'b'.repeat(71)}`]
   ]
   for (const [name, body, expected, contentType = type] of rows) {
     const status = await send(url, body, contentType)
