@@ -17,6 +17,7 @@ import { httpTransport } from './upstream/http-transport.ts'
 import type { BackgroundRuns } from './deferred/background-runs.ts'
 import type { Deferrals } from './deferred/deferrals.ts'
 import type { Keys } from './keys/keys.ts'
+import type { RecordAnswer } from './core/call.ts'
 import type { Provider } from './providers/provider.ts'
 import type { ResponseStore } from './stores/response-store.ts'
 import type { Services } from './services.ts'
@@ -40,6 +41,7 @@ export interface ServiceParts {
   readonly deferrals?: Deferrals
   readonly responseStore?: ResponseStore
   readonly backgroundRuns?: BackgroundRuns
+  readonly recordAnswer?: RecordAnswer
   /** Providers in addition to those of the settings, whose ids they may replace. */
   readonly providers?: readonly Provider[]
   /** False: the model lists of providers are not read. Default true. */
@@ -50,7 +52,7 @@ export interface ServiceParts {
 
 /** Creates the services of a configuration: everything that holds sockets or state. */
 export function createServices (settings: Settings, parts: ServiceParts): OwnedServices {
-  const { keys, log, limiter = new LocalLimiter(), ready, degraded, deferrals, responseStore, backgroundRuns, providers: extraProviders = [], discoverModels = true, previous } = parts
+  const { keys, log, limiter = new LocalLimiter(), ready, degraded, deferrals, responseStore, backgroundRuns, recordAnswer, providers: extraProviders = [], discoverModels = true, previous } = parts
   const closing: Array<() => Promise<void>> = []
   const lifetime = new AbortController()
   const abandoned = new AbandonedAnswers()
@@ -105,6 +107,7 @@ export function createServices (settings: Settings, parts: ServiceParts): OwnedS
     ...deferrals !== undefined && { deferrals },
     ...responseStore !== undefined && { responseStore },
     ...backgroundRuns !== undefined && { backgroundRuns },
+    ...recordAnswer !== undefined && { recordAnswer },
     tokenCounter: tokens,
     limiter,
     ready,

@@ -135,6 +135,7 @@ export async function createGateway (settings: Settings, given: GatewayParts): P
     onEnd: call => {
       detachedCalls.delete(call)
       onEnd(call)
+      ledger?.flushJournal() // before anyone can fetch the answer
     }
   }
   const backgroundRuns = responseStore === undefined ? undefined : new BackgroundRuns(responseStore, {
@@ -142,14 +143,14 @@ export async function createGateway (settings: Settings, given: GatewayParts): P
     maxRunning: () => services.settings.deferred.maxPending,
     onFailure: error => log.error({ error: String(error) }, 'background response or its store failed')
   })
+  const recorder = new CallRecorder({ ledger, limiter, models: () => services.models })
   const parts = {
     keys, log, limiter, ready, degraded, providers, ...deferrals !== undefined && { deferrals }, ...responseStore !== undefined && { responseStore },
-    ...backgroundRuns !== undefined && { backgroundRuns }
+    ...backgroundRuns !== undefined && { backgroundRuns }, recordAnswer: (call: Call) => recorder.recordBeforeLastByte(call)
   }
   let services: OwnedServices = createServices(settings, parts)
   let endpoints: readonly Endpoint[] = endpointsFor(services)
 
-  const recorder = new CallRecorder({ ledger, limiter, models: () => services.models })
   const onEnd = (call: Call): void => {
     const safely = <T>(observe: () => T): T | undefined => {
       try {
@@ -183,11 +184,7 @@ export async function createGateway (settings: Settings, given: GatewayParts): P
     for (const call of detachedCalls) recorder.recordInFlight(call)
   }, recordEveryMs).unref()
   const tasks = deferrals === undefined ? undefined : new TaskRunner(deferrals, {
-    run: async (task, signal) => {
-      const answer = await createTaskAnswerer(services, deferredChat(services), detached)(task, signal)
-      ledger?.flushJournal() // stored before anyone can fetch it
-      return answer
-    },
+    run: async (task, signal) => await createTaskAnswerer(services, deferredChat(services), detached)(task, signal),
     keepMs: () => services.settings.deferred.keepMs,
     onFailure: error => log.error({ error: String(error) }, 'failed to run or store a deferred completion')
   })

@@ -6,6 +6,7 @@ import type { Limiter } from './limits/limiter.ts'
 import type { ToolServers } from './mcp/tool-servers.ts'
 import type { ModelRegistry } from './models/model-registry.ts'
 import type { Providers } from './providers/provider.ts'
+import type { RecordAnswer } from './core/call.ts'
 import type { Settings } from './core/settings.ts'
 import type { BackgroundRuns } from './deferred/background-runs.ts'
 import type { Deferrals } from './deferred/deferrals.ts'
@@ -26,6 +27,8 @@ export interface Services {
   /** Absent without a store: no response is kept then. */
   readonly responseStore?: ResponseStore
   readonly backgroundRuns?: BackgroundRuns
+  /** Absent where calls are not recorded. */
+  readonly recordAnswer?: RecordAnswer
   readonly tokenCounter: TokenCounter
   readonly limiter: Limiter
   /** False while the process is shutting down. */

@@ -60,7 +60,7 @@ export const compactDocs: Docs = {
 
 /** Serves POST /v1/responses. */
 export function responses (services: Services, options: ConversationOptions = {}): Handler<Call> {
-  const dialect = responsesDialect(services.responseStore)
+  const dialect = responsesDialect(services.responseStore, services.recordAnswer)
   const inBackground = answerInBackground(services, resumedConversation(services, dialect))
   return conversation(services, dialect, { ...options, beforeAnswer: options.beforeAnswer === undefined ? inBackground : chain(options.beforeAnswer, inBackground) })
 }

@@ -85,3 +85,6 @@ export interface RoutedCall<R> extends ValidCall<R> {
 export function extend<C extends object, F extends object> (call: C, fields: F): Omit<C, keyof F> & F {
   return Object.assign({}, call, fields)
 }
+
+/** Journals a call before its caller can have the complete answer, which waits for the result. */
+export type RecordAnswer = (call: Call) => Promise<void> | undefined

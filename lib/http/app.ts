@@ -16,10 +16,10 @@ import { notFound } from './not-found.ts'
 import { OpenCallEntry, OpenCalls } from './open-calls.ts'
 import { Pipelining } from './pipelining.ts'
 import { readCall, type EdgeLimits } from './read-call.ts'
-import { writeReply, type RecordCall } from './write-reply.ts'
+import { writeReply } from './write-reply.ts'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Context } from 'koa'
-import type { Call } from '../core/call.ts'
+import type { Call, RecordAnswer } from '../core/call.ts'
 import type { Endpoint } from '../core/endpoint.ts'
 import type { Reply } from '../core/reply.ts'
 
@@ -43,7 +43,7 @@ export interface AppOptions {
   /** True once no new calls should come over connections that are kept alive. */
   readonly draining: () => boolean
   /** Called with each call whose answer is complete but for its last byte, which waits for the result. */
-  readonly beforeLastByte?: RecordCall
+  readonly beforeLastByte?: RecordAnswer
   /** Called with the error when uploaded files of a call could not be deleted. */
   readonly onUploadDeleteFailed?: (error: unknown) => void
   /** Called after each call, once its answer is written or abandoned and its record is complete. */

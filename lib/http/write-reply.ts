@@ -5,11 +5,8 @@ import { endInOneWrite, writeChunk } from './node-internals.ts'
 import type { ServerResponse } from 'node:http'
 import { pulling } from '../core/flow.ts'
 import type { CallSignal } from '../core/call-signal.ts'
-import type { Call } from '../core/call.ts'
+import type { Call, RecordAnswer } from '../core/call.ts'
 import type { Reply } from '../core/reply.ts'
-
-/** Journals a call before its caller can have the complete answer. */
-export type RecordCall = (call: Call) => Promise<void> | undefined
 
 /**
  * Writes a reply. A complete body is sent with its length; an iterable with back-pressure, one
@@ -19,7 +16,7 @@ export type RecordCall = (call: Call) => Promise<void> | undefined
  * @param graceMs how long the last bytes may take to leave once the call's signal has aborted
  * @throws TypeError for headers that cannot be sent, before anything is; `return()` of the body is called then
  */
-export async function writeReply (response: ServerResponse, reply: Reply, call: Call, graceMs = 5000, beforeLastByte?: RecordCall): Promise<void> {
+export async function writeReply (response: ServerResponse, reply: Reply, call: Call, graceMs = 5000, beforeLastByte?: RecordAnswer): Promise<void> {
   const { body } = reply
   const { record, receivedAtMs } = call
   record.status = reply.status
@@ -65,7 +62,7 @@ function printable (text: string): string {
 }
 
 async function writeStream (
-  response: ServerResponse, body: AsyncIterable<string | Uint8Array>, { keepAlive }: Reply, call: Call, beforeLastByte?: RecordCall
+  response: ServerResponse, body: AsyncIterable<string | Uint8Array>, { keepAlive }: Reply, call: Call, beforeLastByte?: RecordAnswer
 ): Promise<void> {
   const timer = keepAlive === undefined
     ? undefined

@@ -132,6 +132,46 @@ t.test('an answer is on record before its last byte', async t => {
   }
 })
 
+t.test('an answer is on record before it can be fetched', async t => {
+  const directory = t.testdir()
+  const journal = (): string => readdirSync(directory).filter(name => name.endsWith('.jsonl')).map(name => readFileSync(join(directory, name), 'utf8')).join('')
+  /** One for each statement that stored the answer: true where the journal had the row of the call. */
+  const wasOnRecord: boolean[] = []
+  const database = await open(t, directory)
+  const query = database.query.withPlugin({
+    transformQuery: ({ node }) => {
+      const statement = JSON.stringify(node)
+      const isAnswer = /^(?:Insert|Update)/.test(node.kind) && statement.includes('fetched later') && /\W(?:completed|stop)\W/.test(statement)
+      if (isAnswer) wasOnRecord.push(/"outcome":"ok".*"completion_tokens":1/.test(journal()))
+      return node
+    },
+    transformResult: async ({ result }) => result
+  })
+  const upstream = await fakeUpstream(({ json }) => Reflect.get(Object(json), 'stream') === true
+    ? { headers: eventStream, pieces: chatFrames(['fetched later']) }
+    : { pieces: [chatAnswer('fetched later')] })
+  t.teardown(upstream.close)
+  const calls: ReadonlyArray<readonly [path: string, body: object]> = [
+    ['/v1/chat/completions', { ...question, deferred: true }],
+    ['/v1/responses', { model: question.model, input: 'hi', background: true }],
+    ['/v1/responses', { model: question.model, input: 'hi', background: true, stream: true }],
+    ['/v1/responses', { model: question.model, input: 'hi' }],
+    ['/v1/responses', { model: question.model, input: 'hi', stream: true }]
+  ]
+  for (const [path, body] of calls) {
+    const api = await testGateway(t, {
+      providers: [upstreamAt(`${upstream.url}/v1`)], deferred: { forAllProviders: true, keepMs: 60_000, maxPending: 10, maxBytesPerKey: 1_000_000 }
+    }, {}, { database: { ...database, query }, usageDatabase: database })
+    wasOnRecord.length = 0
+    const reply = await api.post(path, body)
+    t.equal(reply.status, 200)
+    await reply.text()
+    await until(() => wasOnRecord.length > 0, 'the answer in the store')
+    t.notOk(wasOnRecord.includes(false), JSON.stringify(body))
+    await api.gateway.close()
+  }
+})
+
 t.test('kill -9 loses no call that its caller has the answer of', async t => {
   const directory = t.testdir()
   const env = { HEADGATE_API_KEYS: 'a key' }

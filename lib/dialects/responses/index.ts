@@ -7,16 +7,25 @@ import { encodeResponse } from './encode.ts'
 import { responsesErrors } from './errors.ts'
 import { responsesInput, type ResponsesContext } from './input.ts'
 import { responsesSizes } from './sizes.ts'
-import { readStored } from './stored-input.ts'
+import { readStored, type StoredInput } from './stored-input.ts'
 import type { ResponseArchive } from './archive.ts'
-import type { Dialect } from '../dialect.ts'
+import type { Dialect, DialectCall } from '../dialect.ts'
+import type { RecordAnswer } from '../../core/call.ts'
 
-/** Makes the dialect. @param archive keeps responses; without it nothing is stored */
-export function responsesDialect (archive?: ResponseArchive): Dialect<typeof ResponsesRequest, ResponsesContext> {
+/**
+ * Makes the dialect.
+ *
+ * @param archive keeps responses; without it nothing is stored
+ * @param recordAnswer is called before a response is stored: from then on its caller can fetch it
+ */
+export function responsesDialect (archive?: ResponseArchive, recordAnswer?: RecordAnswer): Dialect<typeof ResponsesRequest, ResponsesContext> {
   return {
     schema: ResponsesRequest,
     sizes: responsesSizes,
-    input: call => readStored(call.request, call.key.id, archive)?.then(stored => responsesInput(call, archive, stored)) ?? responsesInput(call, archive),
+    input: call => {
+      const input = (stored?: StoredInput): DialectCall<ResponsesContext> => responsesInput(call, { archive, recordAnswer, stored })
+      return readStored(call.request, call.key.id, archive)?.then(input) ?? input()
+    },
     fit: (request, { provider }) => withOwnFormat(request, provider),
     encode: encodeResponse,
     complete: (start, batches) => {

@@ -11,7 +11,7 @@ import { isReference, nothingStored, type StoredInput } from './stored-input.ts'
 import { readToolChoice, readTools } from './tools.ts'
 import { ResponsesTool } from '../../../schemas/responses.ts'
 import type { ChatInput } from '../../chat/input.ts'
-import type { ValidCall } from '../../core/call.ts'
+import type { RecordAnswer, ValidCall } from '../../core/call.ts'
 import type { DialectCall } from '../dialect.ts'
 import type { InputItem } from '../../../schemas/response-items.ts'
 import type { ResponseObject, ResponsesRequest } from '../../../schemas/responses.ts'
@@ -38,12 +38,19 @@ export interface ResponsesContext {
 /** Stores a response before its end is sent. @returns the response as its caller gets it: one that could not be stored says so */
 export type KeepResponse = (response: ResponseObject) => Promise<ResponseObject>
 
+export interface ResponsesInputOptions {
+  /** Keeps the response. Absent where nothing is stored. */
+  readonly archive?: ResponseArchive | undefined
+  readonly recordAnswer?: RecordAnswer | undefined
+  /** The parts of stored responses that the request takes up. */
+  readonly stored?: StoredInput | undefined
+}
+
 /**
- * @param stored what the request takes from stored responses
  * @throws GatewayError `invalid_value`, `unsupported_value`, `unsupported_parameter` with the parameter at fault
  */
 export function responsesInput (
-  call: ValidCall<ResponsesRequest>, archive?: ResponseArchive, stored: StoredInput = nothingStored
+  call: ValidCall<ResponsesRequest>, { archive, recordAnswer, stored = nothingStored }: ResponsesInputOptions = {}
 ): DialectCall<ResponsesContext> {
   const { request, key, record } = call
   refuseStatefulFields(request, archive)
@@ -77,6 +84,7 @@ export function responsesInput (
     return { response, input, itemIds: [...made, ...response.output.map(({ id }) => id)], ...continuation !== undefined && { previous: continuation } }
   }
   const keep: KeepResponse | undefined = archive?.keeps !== true || request.store === false ? undefined : async response => {
+    await recordAnswer?.(call)
     try {
       await archive.keep({ keyId: key.id, ...kept(response) })
       return response

@@ -11,7 +11,7 @@ import { startedResponse } from '../../dialects/responses/response-object.ts'
 import { eventStream } from '../../replies/event-stream.ts'
 import { sseEvent } from '../../wire/sse.ts'
 import type { RoutedChatCall } from '../../chat/input.ts'
-import type { ResponsesContext } from '../../dialects/responses/input.ts'
+import type { KeepResponse, ResponsesContext } from '../../dialects/responses/input.ts'
 import type { BackgroundRuns } from '../../deferred/background-runs.ts'
 import type { ResponseObject } from '../../../schemas/responses.ts'
 import type { Services } from '../../services.ts'
@@ -22,7 +22,7 @@ import type { Services } from '../../services.ts'
  * @param answer the pipeline that answers a routed call
  * @throws EarlyReply with the response as it is queued, or its stream
  */
-export function answerInBackground (services: Pick<Services, 'backgroundRuns' | 'keys' | 'settings'>, answer: (call: RoutedChatCall) => Promise<Reply>): Stage<RoutedChatCall> {
+export function answerInBackground (services: Pick<Services, 'backgroundRuns' | 'keys' | 'recordAnswer' | 'settings'>, answer: (call: RoutedChatCall) => Promise<Reply>): Stage<RoutedChatCall> {
   const { backgroundRuns: runs } = services
   return map(async call => {
     const context = call.context as ResponsesContext // by the `input` of this dialect
@@ -36,7 +36,7 @@ export function answerInBackground (services: Pick<Services, 'backgroundRuns' | 
       failed: error => failedResponse(queued, error),
       run: async (signal, write) => {
         await runDetached(services, 'responses', call, signal, runs.events, async detached => {
-          const own: ResponsesContext = { ...context, queued, keep: keepIn(runs) }
+          const own: ResponsesContext = { ...context, queued, keep: keepIn(runs, async () => await services.recordAnswer?.(detached)) }
           return await written(await answer({ ...call, ...detached, context: own }), write)
         })
       }
@@ -51,8 +51,10 @@ function queuedResponse (call: RoutedChatCall, context: ResponsesContext): Respo
   return { ...started, status: 'queued' }
 }
 
-function keepIn (runs: BackgroundRuns): NonNullable<ResponsesContext['keep']> {
+/** @param record puts the call on record, before its response can be fetched */
+function keepIn (runs: BackgroundRuns, record: () => Promise<void>): KeepResponse {
   return async response => {
+    await record()
     await runs.update(response)
     return response
   }
