@@ -188,7 +188,7 @@ export const ProviderConfig = Closed({
   retries: Type.Integer({
     minimum: 0,
     maximum: 10,
-    default: 2,
+    default: 3,
     description: 'Further attempts at the same model after a transient failure, before the first byte.'
   }),
   on_disconnect: OneOf(['abort', 'drain'], {

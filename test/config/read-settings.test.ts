@@ -71,7 +71,7 @@ t.test('without a file and an environment everything has its default', async t =
         idleBytesMs: 120_000,
         idleEventsMs: 300_000
       },
-      retries: 2,
+      retries: 3,
       onDisconnect: 'abort',
       maxWaitingCalls: 1024,
       maxWaitingMs: 10_000,
@@ -124,7 +124,7 @@ t.test('a key in the environment switches its provider on', async t => {
     const env = { [`${prefix}_API_KEY`]: 'secret' }
     const settings = loadSettings({ env, cwd })
     t.same(ids(settings), [id])
-    t.match(provider(settings, id), { kind: id, baseUrl, retries: 2 })
+    t.match(provider(settings, id), { kind: id, baseUrl, retries: 3 })
     t.equal(provider(settings, id).apiKey?.reveal(), 'secret')
     const moved = loadSettings({ env: { ...env, [`${prefix}_BASE_URL`]: 'http://127.0.0.1:1/x/' }, cwd })
     t.equal(provider(moved, id).baseUrl, 'http://127.0.0.1:1/x')

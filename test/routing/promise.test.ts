@@ -41,7 +41,7 @@ function simulate (shares: readonly number[], now?: () => number): Simulation {
     const attempts = new Map<string, number>()
     return [id, {
       ...provider(id),
-      retries: 2,
+      retries: 3,
       adapters: { chat: chatCompletions },
       transport: {
         send: async ({ body }) => {
@@ -107,7 +107,8 @@ async function share (simulation: Simulation, calls: number, atOnce: number, fro
 t.test('two providers that answer 70 % of attempts answer 99.9 % of calls, with no request that no failure needs', async t => {
   const simulation = simulate([0.7, 0.7])
   const succeeded = await share(simulation, 10_000, 200)
-  t.ok(succeeded >= 0.999, `${succeeded} of calls succeed`)
+  // Of 100,000 calls 6.6 are expected to fail in four attempts at each.
+  t.ok(succeeded >= 0.9995, `${succeeded} of calls succeed`)
   const needed = 10_000 + simulation.failed()
   t.ok(simulation.requests() <= needed * 1.1, `${simulation.requests()} requests, ${needed} needed`)
   t.ok(simulation.requests() > 10_000 * 1.3, 'failures were there')
