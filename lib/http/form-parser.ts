@@ -39,11 +39,12 @@ export function formParserPlugin (boundary: string, maxParts: number, tooMany: (
   return typedForm => {
     const form = typedForm as unknown as ExtensibleForm
     form.type = 'multipart'
+    // oxlint-disable-next-line no-underscore-dangle -- the name that formidable's plugins use
     form._parser = new FormParser(boundary, maxParts, tooMany, {
       onPart: part => form.onPart(part),
       onEnd: () => {
         form.ended = true
-        form._maybeEnd()
+        form._maybeEnd() // oxlint-disable-line no-underscore-dangle -- likewise
       }
     })
   }

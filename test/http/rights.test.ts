@@ -1,9 +1,10 @@
 /** A key's models are checked against the model that will be called, however the call names it. */
 
-import t from 'tap'
+import t, { type Test } from 'tap'
 import { encodePng } from '../../lib/sandbox/png.ts'
 import { paint } from '../../lib/sandbox/paint.ts'
 import { wavOf } from '../support/forms.ts'
+import { openDatabase, type Database } from '../../lib/stores/database.ts'
 import { testGateway, testKey, upstreamAt } from '../support/gateway.ts'
 import { createEndpoints } from '../../pipelines/index.ts'
 import { modelSettings } from '../support/settings.ts'
@@ -53,6 +54,12 @@ t.test('every endpoint that takes a body is in this table', async t => {
   t.same(paths.toSorted(), endpoints.map(({ path }) => `/v1/${path}`).toSorted())
 })
 
+async function openStore (t: Test): Promise<Database> {
+  const database = await openDatabase(t.testdir())
+  t.teardown(database.close)
+  return database
+}
+
 interface Attempt {
   readonly model: unknown
   readonly headers?: Readonly<Record<string, string>>
@@ -64,20 +71,20 @@ for (const { path, allowed, forbidden, body, file, answer, isSent = true } of en
     t.teardown(upstream.close)
     const owner = path === 'ocr' ? 'mistral' : path.startsWith('messages') ? 'anthropic' : 'openai'
     const other = owner === 'openai' ? 'mistral' : 'openai'
-    const [good, bad] = [`${owner}/${allowed}`, `${owner}/${forbidden}`]
+    const [good, bad, off] = [`${owner}/${allowed}`, `${owner}/${forbidden}`, `${owner}/off`]
     const api = await testGateway(t, {
       providers: [
         upstreamAt(`${upstream.url}/v1`, owner, owner), upstreamAt(`${upstream.url}/v1`, other, other),
         upstreamAt(`${upstream.url}/v1`, 'twin', owner)
       ],
-      models: [modelSettings('nick', { alias: bad }), modelSettings(`${owner}/nick`, { alias: `twin/${allowed}` })],
+      models: [modelSettings(off, { status: 'disabled' }), modelSettings('nick', { alias: bad }), modelSettings(`${owner}/nick`, { alias: `twin/${allowed}` })],
       routes: [{ name: 'both', models: [good, bad] }, { name: 'bad', models: [bad] }],
       deferred: { forAllProviders: true, keepMs: 60_000, maxPending: 10, maxBytesPerKey: 1_000_000 }
     }, {
       one: { id: 'key-2', name: 'one model', models: [good] },
       provider: { id: 'key-3', name: 'one provider', models: [`${owner}/*`] },
       route: { id: 'key-4', name: 'a route by its name', models: ['bad'] }
-    })
+    }, { ...path === 'responses' && { database: await openStore(t) } })
     const send = async (key: string, { model, headers = {} }: Attempt, more: object = {}): Promise<number> => {
       const fields = { ...body, model, ...more }
       if (file === undefined) return (await api.post(`/v1/${path}`, fields, { headers: { authorization: `Bearer ${key}`, ...headers } })).status
@@ -108,6 +115,19 @@ for (const { path, allowed, forbidden, body, file, answer, isSent = true } of en
       t.equal(await send(key, attempt), 403, how)
       t.same(calledModels(), [], `${how}: no provider is called`)
     }
+    const elsewhere: ReadonlyArray<readonly [how: string, key: string, attempt: Attempt]> = [
+      ['in a list, in whatever place', 'one', { model: [good, bad] }],
+      ['in a list, first', 'one', { model: [bad, good] }],
+      ['with settings', 'one', { model: { model: bad, settings: {} } }],
+      ['a snapshot of a model that the operator disabled', 'provider', { model: `${off}-2025-08-07` }],
+      ['a snapshot of such a model, by header', testKey, { model: good, headers: { 'x-provider': owner, 'x-provider-model': 'off-2025-08-07' } }]
+    ]
+    for (const [how, key, attempt] of elsewhere) {
+      const status = await send(key, attempt)
+      t.ok([400, 403, 404, 422].includes(status), `${how}: ${status}`)
+      t.same(calledModels(), [], `${how}: no provider is called`)
+    }
+    if (path === 'responses') t.equal(await send('one', { model: bad }, { background: true, store: true }), 403, 'in the background')
     if (path === 'chat/completions') {
       const byHeader = { model: good, headers: { 'x-provider': owner, 'x-provider-model': forbidden } }
       t.equal(await send('one', { model: [good, bad] }), 403, 'in a list')
