@@ -243,7 +243,10 @@ export async function createGateway (settings: Settings, given: GatewayParts): P
       server.on('error', error => log.error({ error }, 'server failed to accept a connection'))
       tasks?.start()
       backgroundRuns?.start()
-      setTimeout(warmUp, warmUpAfterMs).unref()
+      setTimeout(() => {
+        warmUp()
+        services.toolServers.warmUp().catch((error: unknown) => log.error({ error }, 'failed to load the client of tool servers'))
+      }, warmUpAfterMs).unref()
       return address
     },
 

@@ -3,12 +3,14 @@
  * does not support it, or with a child process for the operator's commands. The protocol version is
  * negotiated, from the newest revision down to 2024-11-05.
  *
- * The client library takes a tenth of a second to load, so it is loaded for the first session.
+ * The client library takes a tenth of a second to load, so that is left to the first session, or to `loadClient`.
  */
 
 import { startDeadline } from '../async/start-deadline.ts'
+import { yieldFairly } from '../async/yield-fairly.ts'
 import { version } from '../text/version.ts'
 import { httpStatus, timedOut } from './failure.ts'
+import { loadUndici } from './load-undici.ts'
 import { Session } from './session.ts'
 import { sessionFetch } from './session-fetch.ts'
 import type {
@@ -17,6 +19,13 @@ import type {
 import type { Secret } from '../core/secret.ts'
 import type { Agents } from './agents.ts'
 import type { LocalServer, RemoteServer, ToolServerTarget } from './tool-server-target.ts'
+
+/** Loads what sessions need, in two turns of the event loop: the first session would wait for it, and other calls with it. */
+export async function loadClient (): Promise<void> {
+  loadUndici()
+  await yieldFairly()
+  await import('@modelcontextprotocol/client')
+}
 
 export interface ConnectOptions {
   readonly agents: Agents

@@ -12,7 +12,7 @@
 import { startDeadline } from '../async/start-deadline.ts'
 import { createAgents } from './agents.ts'
 import { abortable } from '../async/abortable.ts'
-import { createConnect, type Connect } from './connect.ts'
+import { createConnect, loadClient, type Connect } from './connect.ts'
 import { asFailure, timedOut, ToolServerFailure, type Phase } from './failure.ts'
 import { createRegistry } from './registry.ts'
 import { createResolve, type Resolve } from './resolve.ts'
@@ -29,6 +29,8 @@ import type { CallToolResult, Progress, ServerTool } from './session.ts'
 import type { ToolServerTarget } from './tool-server-target.ts'
 
 export interface ToolServers {
+  /** Loads what the first session needs, where the operator has configured servers. */
+  readonly warmUp: () => Promise<void>
   /**
    * Resolves, connects and lists the servers of a request concurrently, under one deadline. Failures
    * are in `errors`. Rejects with the signal's reason, or before anything is connected with GatewayError
@@ -91,7 +93,7 @@ const minAnswerBytes = 16 * 1024 * 1024
 
 type ToolServersSettings = Pick<Settings, 'toolServers'> & { readonly tools: ToolSettings }
 
-/** Creates the service; it connects, loads and starts nothing before the first call that names a server. */
+/** Creates the service; it connects and starts nothing before the first call that names a server. */
 export function createToolServers (settings: ToolServersSettings): ToolServers {
   const { tools } = settings
   const agents = createAgents(tools)
@@ -104,6 +106,9 @@ export function createToolServers (settings: ToolServersSettings): ToolServers {
   const registry = tools.registryUrl === undefined ? undefined : createRegistry(tools.registryUrl, agents.open)
   const resolve = createResolve(settings.toolServers, registry)
   return {
+    warmUp: async () => {
+      if (settings.toolServers.length > 0) await loadClient()
+    },
     open: async options => await openTools(options, tools, resolve, pools),
     close: async () => {
       await Promise.all([pools.command.close(), pools.remote.close()])

@@ -1,6 +1,6 @@
 import { utimesSync } from 'node:fs'
 import { join } from 'node:path'
-import t, { type Test } from 'tap'
+import t from 'tap'
 import { startBundle } from '../../lib/process/start-bundle.ts'
 import { wavOf } from '../support/forms.ts'
 import { launch, main } from '../support/headgate.ts'
@@ -98,7 +98,11 @@ const notAtStart = [
 
 for (const [name, entry, most] of [['bundle', main, 20], ['modules', modules, 1_500]] as const) {
   t.test(`a start from the ${name} loads what the first chat call needs, and no more`, async t => {
-    const loaded = await loadedScripts(t, entry)
+    const running = launch(t, ['start'], t.testdir(), env, listing(entry))
+    const [, url = ''] = await running.line(/^Headgate listens on (\S+)$/)
+    const { status } = await answerOf(url, { path: '/v1/chat/completions', body: { model: 'sandbox/echo', messages: 'Hello' } })
+    t.equal(status, 200)
+    const loaded = await loadedScripts(running)
     const files = loaded.filter(url => url.startsWith('file:'))
     t.ok(files.length <= most, `${files.length} files`)
     t.ok(loaded.some(url => url.includes('node_modules/@photostructure/sqlite')), 'the list is one')
@@ -106,13 +110,21 @@ for (const [name, entry, most] of [['bundle', main, 20], ['modules', modules, 1_
   })
 }
 
-/** Returns what a gateway without a configuration file has loaded when it has served one chat call. */
-async function loadedScripts (t: Test, entry: string): Promise<readonly string[]> {
-  const list = join(import.meta.dirname, '../support/list-scripts.js')
-  const running = launch(t, ['start'], t.testdir(), env, ['--import', list, entry])
-  const [, url = ''] = await running.line(/^Headgate listens on (\S+)$/)
-  const { status } = await answerOf(url, { path: '/v1/chat/completions', body: { model: 'sandbox/echo', messages: 'Hello' } })
-  t.equal(status, 200)
+t.test('where tool servers are configured, their client is loaded after the start, before a call waits for it', async t => {
+  const directory = t.testdir({ 'headgate.yaml': 'mcp_servers: {test/tools: {url: "http://127.0.0.1:9/mcp"}}' })
+  const running = launch(t, ['start'], directory, env, listing(main))
+  await running.line(/^Headgate listens on (\S+)$/)
+  const asking = setInterval(() => running.child.kill('SIGUSR2'), 100)
+  t.teardown(() => clearInterval(asking))
+  t.ok(await running.line(/^loaded .*\/node_modules\/undici\/index\.js.*\/node_modules\/@modelcontextprotocol\/client\//))
+})
+
+/** Arguments of Node for a gateway that lists what it has loaded when it is told to. */
+function listing (entry: string): string[] {
+  return ['--import', join(import.meta.dirname, '../support/list-scripts.js'), entry]
+}
+
+async function loadedScripts (running: ReturnType<typeof launch>): Promise<readonly string[]> {
   running.child.kill('SIGUSR2')
   const [, loaded = ''] = await running.line(/^loaded (.*)$/)
   return JSON.parse(loaded) as readonly string[]

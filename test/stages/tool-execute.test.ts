@@ -26,6 +26,7 @@ const start: ChatEvent = { type: 'response-start' }
 const ownTool = named('mine_own')
 
 const noTools: ToolServers = {
+  warmUp: async () => {},
   open: async (): Promise<OpenTools> => { throw new Error('no tools were requested') },
   close: async () => {}
 }
