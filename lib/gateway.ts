@@ -120,11 +120,11 @@ export async function createGateway (settings: Settings, given: GatewayParts): P
   let draining = false
   const ready = (): boolean => !draining
   const ledger = usageDatabase === undefined ? undefined : new Ledger(usageDatabase, { log, retention: () => services.settings.usage })
-  const storesIntact = (): boolean => usageDatabase?.storeFileIntact() !== false && database?.storeFileIntact() !== false
+  const storeReachable = (): boolean => usageDatabase?.isReachable() !== false && database?.isReachable() !== false
   const degraded = (): string[] => [
     ...given.degraded?.() ?? [],
     ...ledger?.degraded === true ? ['ledger'] : [],
-    ...storesIntact() ? [] : ['store']
+    ...storeReachable() ? [] : ['store']
   ]
   database?.stopWaiting()
   const deferrals = database === undefined ? undefined : await openDeferrals(database)

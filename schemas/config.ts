@@ -474,6 +474,15 @@ const ResponsesConfig = Section({
   max_bytes_per_key: Bytes(256 * mebibyte, 'Maximum size of the responses kept for one key; the oldest are deleted first.')
 }, 'Stored responses of the Responses API.')
 
+const StoreConfig = Section({
+  url: Type.Optional(Secret('Address of a PostgreSQL database (`postgres://user:password@host/name`) that several gateways share. ' +
+    'Default: SQLite in `server.data_dir`.')),
+  pool_size: Count(10, 'Maximum number of connections to PostgreSQL, per process; usage records have two more.', 1000),
+  connect_ms: Milliseconds(5000, 'Longest wait for a connection to PostgreSQL.'),
+  statement_ms: Milliseconds(10_000, 'Longest duration of a query of PostgreSQL.'),
+  keys_stale_ms: Milliseconds(day, 'How long keys of the store stay valid while it cannot be read; calls with them are refused with 503 after that.', 30 * day)
+}, 'Where keys, usage records, deferred answers and stored responses are. Changes need a restart.')
+
 const UsageConfig = Section({
   keep_days: Count(90, 'Days that usage records are kept.', 3650),
   keep_rows: Count(1_000_000, 'Maximum number of usage records; the oldest are deleted first.', 1_000_000_000)
@@ -499,6 +508,7 @@ export const Config = Closed({
   tools: ToolsConfig,
   server: ServerConfig,
   metrics: Type.Optional(MetricsConfig),
+  store: StoreConfig,
   usage: UsageConfig,
   deferred: DeferredConfig,
   responses: ResponsesConfig

@@ -61,6 +61,7 @@ const owners: Readonly<Record<string, RegExp>> = {
   '@photostructure/sqlite': /^lib\/stores\//,
   '@modelcontextprotocol/client': /^lib\/mcp\//,
   'gpt-tokenizer': /^lib\/embeddings\/count-tokens/,
+  pg: /^lib\/stores\/postgres\//,
   yaml: /^lib\/config\//
 }
 
@@ -99,7 +100,8 @@ const internal = imports.filter(({ from, to }) => ours.test(from) && ours.test(t
 
 /** Files that do the same job in several folders. */
 const roles = [
-  'chat-request', 'chat-response', 'chat-stream', 'chat-traits', 'complete', 'content', 'direct', 'encode', 'errors', 'finish-reason', 'index', 'input', 'messages',
+  'chat-request', 'chat-response', 'chat-stream', 'chat-traits', 'complete', 'content', 'direct', 'encode', 'errors', 'finish-reason', 'index', 'input', 'insert-usage',
+  'messages', 'migrate', 'open', 'prune-usage',
   'model-list', 'response-reader', 'rules', 'schema', 'sizes', 'thinking', 'tool-call-id', 'tool-calls', 'tools', 'transport', 'usage', 'wire'
 ]
 

@@ -30,6 +30,7 @@ const elsewhere: Reasons = {
   main: ['cli/start', 'starts a process'],
   'mcp/load-undici': ['mcp/agents', 'a require'],
   'pipelines/conversation': ['pipelines/chat', 'the stages that chat, messages and responses have in common: their tests'],
+  'stores/open-database': ['stores/postgres', 'chooses an engine'],
   'process/compile-cache': ['process/start-bundle', 'a function of newer versions of Node.js'],
   'process/primary': ['process/start-workers', 'a process with workers']
 }
@@ -47,6 +48,8 @@ const parts: Reasons = {
   'providers/openai': ['pipelines/recordings', 'adapters for media: forms and bytes as a fake provider sees and sends them, here, in pipelines/speech and pipelines/images'],
   'providers/responses': ['providers/responses', 'an adapter: recorded responses in, events out'],
   'providers/xai': ['providers/xai', 'an adapter: recorded responses in, events out'],
+  'stores/postgres': ['stores/postgres', 'an engine of the store: what it does in its own way; the rest is in every test of the store'],
+  'stores/sqlite': ['stores/database', 'as above'],
   sandbox: ['sandbox/answer', 'a simulator: what it answers, and that its adapter reads it']
 }
 
@@ -71,7 +74,10 @@ const together: Readonly<Record<string, string>> = {
   'providers/work': 'the work of every adapter grows no faster than its input',
   'providers/xai': 'an adapter, from recorded responses',
   'routing/promise': 'a call succeeds when any of its models can',
-  'upstream/accepted': 'what a provider has accepted is not sent again'
+  'upstream/accepted': 'what a provider has accepted is not sent again',
+  'stores/insert-usage': 'both engines of the store',
+  'stores/postgres': 'one engine of the store, on a server',
+  'stores/prune-usage': 'as above'
 }
 
 function modules (folder: string): string[] {

@@ -4,7 +4,8 @@ import { existsSync, rmSync } from 'node:fs'
 import { resolve } from 'node:path'
 import { parseArgs } from 'node:util'
 import { loadSettings } from '../config/read-settings.ts'
-import { databasePath, openDatabase } from '../stores/database.ts'
+import { openDatabase } from '../stores/open-database.ts'
+import { databasePath } from '../stores/sqlite/database-file.ts'
 import { CommandError } from '../process/terminal.ts'
 import type { Command } from './command.ts'
 
@@ -24,7 +25,8 @@ Running gateways write usage records to the store twice a second; those of the l
       args: [...args], allowPositionals: true, options: { config: { type: 'string', short: 'c' } }
     })
     if (name === undefined || others.length > 0) throw new CommandError('the file to write the copy to is required', { exitCode: 2 })
-    const { server } = loadSettings({ ...terminal, file })
+    const { server, store } = loadSettings({ ...terminal, file })
+    if (store.url !== undefined) throw new CommandError('the store is in PostgreSQL; copy it with pg_dump, which comes with PostgreSQL')
     const source = databasePath(server.dataDir)
     // Opening the store would create it.
     if (!existsSync(source)) throw new CommandError(`there is no store at ${source}`)

@@ -10,7 +10,8 @@ import { listModels } from '../models/discovery.ts'
 import { createLookupServices } from '../create-services.ts'
 import { openFiles } from '../process/open-files.ts'
 import { localPrograms } from '../local/programs.ts'
-import { databasePath, openDatabase } from '../stores/database.ts'
+import { openDatabase } from '../stores/open-database.ts'
+import { databasePath } from '../stores/sqlite/database-file.ts'
 import { describeError } from '../text/describe-error.ts'
 import { createLog } from '../telemetry/log.ts'
 import { withTimeout } from '../async/with-timeout.ts'
@@ -76,24 +77,25 @@ function fileLimit ({ server }: Settings): Finding {
 }
 
 /** Checks the store without creating one. */
-async function store ({ server: { dataDir }, keys: configured }: Settings): Promise<Finding[]> {
+async function store (settings: Settings): Promise<Finding[]> {
+  const { server: { dataDir }, store: { url }, keys: configured } = settings
   const path = databasePath(dataDir)
   try {
-    if (!existsSync(path)) {
+    if (url === undefined && !existsSync(path)) {
       accessSync(nearestFolder(dataDir), constants.W_OK)
       return [
         { about: 'store', state: 'ok', text: `${path} will be created` },
         keyFinding(configured.length, 'the first start creates one')
       ]
     }
-    const database = await openDatabase(dataDir)
+    const database = await openDatabase(settings)
     try {
-      database.checkWritable()
+      await database.checkWritable()
       const keys = await openKeyStore(database, configured)
       keys.close()
       const active = (await keys.list()).filter(({ status }) => status === 'active').length
       return [
-        { about: 'store', state: 'ok', text: `${path} is writable` },
+        { about: 'store', state: 'ok', text: `${database.name} is writable` },
         keyFinding(active, 'create one with "headgate keys create"')
       ]
     } finally {

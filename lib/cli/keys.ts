@@ -8,7 +8,8 @@ import { openKeyStore, type KeyStore, type ListedKey } from '../keys/key-store.t
 import { budgetPeriods, type Budget, type KeyLimits } from '../core/key.ts'
 import { isServerPattern, mayNameUrls } from '../mcp/tool-scope.ts'
 import { nearestWord } from '../text/nearest-word.ts'
-import { databasePath, openDatabase } from '../stores/database.ts'
+import { openDatabase } from '../stores/open-database.ts'
+import { databasePath } from '../stores/sqlite/database-file.ts'
 import { CommandError, type ExitCode, type Terminal } from '../process/terminal.ts'
 import type { Command } from './command.ts'
 import { parseDate } from './parse-date.ts'
@@ -41,7 +42,7 @@ export const keys: Command = {
        headgate keys revoke ID|NAME
 
 A key is printed once, when it is created; only its digest is stored. A running gateway that uses the
-same store accepts it within two seconds.
+same store accepts it within a second.
 
   --name NAME                name in logs and lists
   --endpoints NAME,…         endpoints the key may call (see below); default: all
@@ -72,11 +73,11 @@ Endpoints: ${endpointNames.join(', ')}`,
       throw new CommandError(action === '' ? hint : `unknown action "${action}"; ${hint}`, { exitCode: 2 })
     }
     const perform = prepare(values, rest)
-    const { server, keys: configured } = loadSettings({ ...terminal, file: values.config })
-    const path = databasePath(server.dataDir)
-    const isNew = !existsSync(path)
-    const database = await openDatabase(server.dataDir)
-    const store = await openKeyStore(database, configured)
+    const settings = loadSettings({ ...terminal, file: values.config })
+    const path = databasePath(settings.server.dataDir)
+    const isNew = settings.store.url === undefined && !existsSync(path)
+    const database = await openDatabase(settings)
+    const store = await openKeyStore(database, settings.keys)
     try {
       return await perform(store, terminal, { path, isNew })
     } finally {

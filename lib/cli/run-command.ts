@@ -46,7 +46,7 @@ function explain (error: unknown, name: string, terminal: Terminal): ExitCode {
     terminal.error(`headgate ${name}: ${error.message}`)
     return error.exitCode
   }
-  if (isDatabaseError(error)) {
+  if (isDatabaseError(error) && !(error instanceof StoreError)) {
     const advice = /locked|busy/i.test(error.message) ? ' Try again once no other program uses it.' : ''
     terminal.error(`headgate ${name}: the store cannot be used: ${error.message}.${advice}`)
     return 1

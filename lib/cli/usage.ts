@@ -3,7 +3,7 @@
 import { parseArgs } from 'node:util'
 import { loadSettings } from '../config/read-settings.ts'
 import { nearestWord } from '../text/nearest-word.ts'
-import { openDatabase } from '../stores/database.ts'
+import { openDatabase } from '../stores/open-database.ts'
 import { groupings, usageTotals, type Grouping, type Sums, type Total } from '../usage/totals.ts'
 import { CommandError } from '../process/terminal.ts'
 import type { Command } from './command.ts'
@@ -37,8 +37,7 @@ CANCELLED calls ended because the client disconnected.
       throw new CommandError(`--since must be a date (2025-11-01) or a duration (7d, 12h), not "${since}"`, { exitCode: 2 })
     }
     const groups = by.split(',').map(groupingOf)
-    const { server } = loadSettings({ ...terminal, file: config })
-    const database = await openDatabase(server.dataDir)
+    const database = await openDatabase(loadSettings({ ...terminal, file: config }))
     try {
       const totals = await usageTotals(database.query, sinceMs, groups)
       if (json) out(JSON.stringify(totals.map(({ group, sums }) => ({ ...group, ...sums })), null, 2))

@@ -2,12 +2,13 @@
  * Stores gateway keys: those of the configuration and those created with `headgate keys`.
  *
  * Only SHA-256 digests are stored, never the keys. All active digests are in memory, so that `check` never
- * waits; the store is polled once a second for keys that another process created or revoked. Polling is one
- * query over a small table, works on any database and any file system, and costs a running gateway some 30 µs a
+ * waits; the store is polled twice a second for keys that another process created or revoked. Polling is one
+ * query over a small table, works on any database and any file system, and costs a running gateway some 60 µs a
  * second, where a watch on the file would wake up for every unrelated write.
  */
 
 import { hash, randomBytes, timingSafeEqual } from 'node:crypto'
+import { GatewayError } from '../core/errors.ts'
 import type { ApiKey, KeyLimits } from '../core/key.ts'
 import type { KeySettings } from '../core/settings.ts'
 import type { Database } from '../stores/database.ts'
@@ -60,8 +61,10 @@ export interface KeyStore extends Required<Keys> {
 }
 
 export interface KeyStoreOptions {
-  /** Milliseconds between two polls. Default 1000. */
+  /** Milliseconds between two polls. Default 500. */
   readonly pollMs?: number
+  /** Milliseconds for which keys stay valid while the store cannot be read. Default: for ever. */
+  readonly staleMs?: number
   /** Called for the first poll that fails after one that succeeded; the loaded keys stay valid. */
   readonly onFailure?: (error: unknown) => void
 }
@@ -93,7 +96,7 @@ type Entries = ReadonlyMap<string, Entry>
 export async function openKeyStore (
   database: Database,
   configured: readonly KeySettings[],
-  { pollMs: everyMs = 1_000, onFailure = () => {} }: KeyStoreOptions = {}
+  { pollMs: everyMs = 500, staleMs = Infinity, onFailure = () => {} }: KeyStoreOptions = {}
 ): Promise<KeyStore> {
   const { query } = database
   let fromConfiguration = entriesOf(configured.map(fromSettings))
@@ -132,11 +135,21 @@ export async function openKeyStore (
 
   await refresh()
   let stale = false
+  let readMs = performance.now()
+  /** One poll at a time, however slow the store is. */
+  let polling = false
   const timer = setInterval(() => {
-    poll().then(() => { stale = false }, (error: unknown) => {
+    if (polling) return
+    polling = true
+    poll().then(() => {
+      stale = false
+      readMs = performance.now()
+    }, (error: unknown) => {
       if (!stale) onFailure(error)
       stale = true
-    })
+      // From then on each key is looked at again.
+      if (performance.now() - readMs > staleMs) accepted.clear()
+    }).finally(() => { polling = false })
   }, everyMs).unref()
 
   return {
@@ -147,6 +160,7 @@ export async function openKeyStore (
       const entry = fromConfiguration.get(text) ?? fromStore.get(text)
       // Compares the digest in constant time as well, which the map does not.
       if (entry === undefined || !timingSafeEqual(Buffer.from(text, 'base64'), entry.digest)) return undefined
+      if (stale && performance.now() - readMs > staleMs && !fromConfiguration.has(text)) throw unreadable()
       if (isExpired(entry.key)) return undefined
       if (accepted.size >= maxAccepted) accepted.clear()
       accepted.set(presented, entry.key)
@@ -207,6 +221,11 @@ export async function openKeyStore (
     refresh,
     close: () => clearInterval(timer)
   }
+}
+
+/** Returns the error for a key that may have been revoked long ago. */
+function unreadable (): GatewayError {
+  return new GatewayError('overloaded', { message: 'Keys cannot be checked at the moment. Try again later.', retryAfterSeconds: 5 })
 }
 
 function digestOf (text: string): string {

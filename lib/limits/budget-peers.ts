@@ -16,8 +16,8 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { dayOf } from '../usage/day.ts'
 import { processName, processStartMs, processState } from '../async/process-name.ts'
-import type { Database } from '../stores/database.ts'
-import type { Statement } from '../stores/statement-cache.ts'
+import type { SqliteDatabase } from '../stores/database.ts'
+import type { Statement } from '../stores/sqlite/statement-cache.ts'
 
 /** An amount that a gateway has reserved for open calls, or spent and not recorded yet. */
 export interface Holding {
@@ -83,7 +83,7 @@ interface RecentSpending extends Holding {
 }
 
 export class BudgetPeers {
-  readonly #database: Pick<Database, 'write'>
+  readonly #database: Pick<SqliteDatabase, 'write'>
   readonly #options: Required<BudgetPeersOptions>
   readonly #id = processName()
   #timer: NodeJS.Timeout | undefined
@@ -94,7 +94,7 @@ export class BudgetPeers {
   #lookedAtMs = -Infinity
   #recent: RecentSpending[] = []
 
-  constructor (database: Pick<Database, 'write'>, options: BudgetPeersOptions) {
+  constructor (database: Pick<SqliteDatabase, 'write'>, options: BudgetPeersOptions) {
     this.#database = database
     this.#options = { beatMs: defaultBeatMs, hasUnrecorded: () => false, ...options }
   }

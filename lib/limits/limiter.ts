@@ -1,12 +1,11 @@
 /** Decides on calls of limited keys: with the counters of this process, or those of another. */
 
-import { dirname } from 'node:path'
 import { steadyNow } from '../async/steady-clock.ts'
 import { loggableError } from '../text/describe-error.ts'
 import { hasAbandonedJournal } from '../usage/journal-name.ts'
 import { spendingOf } from '../usage/spending.ts'
 import { LimitCounters, type ActualUsage, type LimitDecision, type ReservationRequest } from './counters.ts'
-import type { Database } from '../stores/database.ts'
+import { isSqlite, type Database, type SqliteDatabase } from '../stores/database.ts'
 import type { Log } from '../telemetry/log.ts'
 import { BudgetPeers } from './budget-peers.ts'
 import { retryWhenLocked } from '../stores/retry-when-locked.ts'
@@ -33,7 +32,7 @@ export interface LocalLimiterOptions {
   readonly onFailure?: (error: unknown) => void
   readonly now?: () => number
   /** The store that other gateways may use as well. Default: budgets are this gateway's alone. */
-  readonly shared?: Pick<Database, 'write'> | undefined
+  readonly shared?: Pick<SqliteDatabase, 'write'> | undefined
   /** Returns true while usage records of processes that have exited wait to be stored. Default: none do. */
   readonly hasUnrecorded?: (() => boolean) | undefined
   /** Milliseconds between two signs of life to other gateways. Default 1000. */
@@ -141,11 +140,14 @@ interface Reading {
   pending: Promise<void> | undefined
 }
 
-/** Creates a limiter that reads spending from the usage ledger; without one it starts from zero. */
-export function createLimiter (usageDatabase: Pick<Database, 'query' | 'write' | 'path'> | undefined, log: Log): LocalLimiter {
+/**
+ * Creates a limiter that reads spending from the usage ledger; without one it starts from zero. Gateways on one PostgreSQL
+ * learn what others have spent from their records, once a second.
+ */
+export function createLimiter (usageDatabase: Database | undefined, log: Log): LocalLimiter {
   return new LocalLimiter({
-    shared: usageDatabase,
-    hasUnrecorded: usageDatabase && (() => hasAbandonedJournal(dirname(usageDatabase.path))),
+    shared: usageDatabase !== undefined && isSqlite(usageDatabase) ? usageDatabase : undefined,
+    hasUnrecorded: usageDatabase && (() => hasAbandonedJournal(usageDatabase.directory)),
     readSpending: usageDatabase === undefined ? undefined : async (...stretch) => await spendingOf(usageDatabase.query, ...stretch),
     onFailure: error => log.error({ cause: loggableError(error) }, 'failed to read past spending; budgets count only calls since start')
   })

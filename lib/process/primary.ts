@@ -7,7 +7,8 @@ import { openKeyStore } from '../keys/key-store.ts'
 import { createLimiter } from '../limits/limiter.ts'
 import { answerLimitMessages } from '../limits/shared-limiter.ts'
 import { createLookupServices, type OwnedServices } from '../create-services.ts'
-import { openDatabase, type Database } from '../stores/database.ts'
+import { openDatabase } from '../stores/open-database.ts'
+import type { Database } from '../stores/database.ts'
 import { mergeFamilies } from '../telemetry/metric-families.ts'
 import { createLog, flushed, type Log } from '../telemetry/log.ts'
 import { ProcessMetrics } from '../telemetry/process-metrics.ts'
@@ -22,7 +23,7 @@ import { startWorkers } from './start-workers.ts'
 
 /** Runs the workers until a signal ends them. */
 export async function runPrimary ({ settings, log }: ServeOptions, terminal: Terminal): Promise<ExitCode> {
-  const database = await openDatabase(settings.server.dataDir)
+  const database = await openDatabase(settings)
   try {
     await runWorkersWith(database, settings, log, terminal)
   } finally {

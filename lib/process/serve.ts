@@ -1,11 +1,10 @@
 /** Runs one process that answers calls: store, keys, gateway and the watch on the configuration. */
 
-import { isDeepStrictEqual } from 'node:util'
 import { formatProblems, formatWarnings, type Problem } from '../config/problems.ts'
 import { watchSettings, type SettingsWatch } from '../config/watch-settings.ts'
 import { createGateway, type Gateway } from '../gateway.ts'
 import { openKeyStore, type KeyStore } from '../keys/key-store.ts'
-import { openDatabase } from '../stores/database.ts'
+import { openDatabase } from '../stores/open-database.ts'
 import { loggableError } from '../text/describe-error.ts'
 import { Metrics } from '../telemetry/metrics.ts'
 import { Secret } from '../core/secret.ts'
@@ -56,14 +55,15 @@ export async function serve (
     for (const end of closing.splice(0).toReversed()) await end()
   }
   try {
-    const database = await openDatabase(settings.server.dataDir)
+    const database = await openDatabase(settings)
     closing.push(database.close)
     const keys = await openKeyStore(database, settings.keys, {
+      staleMs: settings.store.keysStaleMs,
       onFailure: error => log.warn({ cause: loggableError(error) }, 'store unreadable; continuing with the keys already loaded')
     })
     closing.push(keys.close)
     const key = await prepare?.(keys)
-    const usageDatabase = await openDatabase(settings.server.dataDir, { busyTimeoutMs: 0 })
+    const usageDatabase = await openDatabase(settings, { busyTimeoutMs: 0, maxConnections: 2 })
     closing.push(usageDatabase.close)
     const metrics = settings.metrics === undefined ? undefined : new Metrics(() => gateway)
     const gateway: Gateway = await createGateway(settings, {
@@ -190,7 +190,8 @@ function restartOnlyChanges (running: Settings, wanted: Settings): string[] {
   const changed = Object.entries(restartOnly).filter(([name]) => (
     differ(Reflect.get(running.server, name), Reflect.get(wanted.server, name))
   )).map(([, entry]) => entry)
-  return isDeepStrictEqual(running.metrics, wanted.metrics) ? changed : [...changed, 'metrics']
+  const sections = (['metrics', 'store'] as const).filter(name => differ(running[name], wanted[name]))
+  return [...changed, ...sections]
 }
 
 /** Logs uncaught exceptions and unhandled rejections; from here on no input may end the process. */

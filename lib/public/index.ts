@@ -7,7 +7,7 @@
 
 export { createGateway } from '../gateway.ts'
 export { createLog } from '../telemetry/log.ts'
-export { openDatabase } from '../stores/database.ts'
+export { openDatabase } from '../stores/open-database.ts'
 export { openKeyStore } from '../keys/key-store.ts'
 export { GatewayError, ValidationError } from '../core/errors.ts'
 export { Secret } from '../core/secret.ts'

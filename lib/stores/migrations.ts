@@ -1,15 +1,21 @@
 /**
  * Builds the schema of the store, in numbered steps.
  *
- * Forward only: a released step is never changed, a later one corrects it. But for `without rowid`
- * the SQL keeps to what PostgreSQL accepts as well.
+ * Forward only: a released step is never changed, a later one corrects it. Each step holds on SQLite and on PostgreSQL:
+ *
+ * - Columns are `text` or `bigint`, without `autoincrement`, `json`, `boolean` or times of the database: booleans are 0 or 1,
+ *   times Unix milliseconds, and what has a shape of its own is JSON in a `text`.
+ * - `without rowid` may end a table; it is left out on PostgreSQL. Partial indexes, `references … on delete cascade`,
+ *   `alter table … add column` and `insert … select` are the same on both.
+ * - Columns of `usage` are added by `alter table`, as in step 8: on PostgreSQL that reaches every partition.
+ * - A step that cannot be written for both says in `postgres` what differs.
  */
 
-import type { DatabaseSyncInstance } from '@photostructure/sqlite'
-
-interface Migration {
+export interface Migration {
   readonly number: number
   readonly sql: string
+  /** Returns what PostgreSQL runs instead. */
+  readonly postgres?: (sql: string) => string
 }
 
 export const migrations: readonly Migration[] = [
@@ -151,7 +157,9 @@ export const migrations: readonly Migration[] = [
           select key_id, day_ms, cost_nano_usd as cost from pruned_usage
         ) as costs group by key_id, day_ms;
       drop table pruned_usage;
-      alter table deferred add column attempts bigint not null default 0`
+      alter table deferred add column attempts bigint not null default 0`,
+    // A partition for each month, which `insertUsage` makes. No store on PostgreSQL is older than this step: no row is moved.
+    postgres: sql => sql.replace('without rowid', 'partition by range (at_ms)')
   },
   {
     number: 7,
@@ -215,39 +223,12 @@ export const migrations: readonly Migration[] = [
   }
 ]
 
-/**
- * Applies the steps that a file lacks, all or none. Of several processes that start at once the
- * first applies them while the others wait.
- *
- * @throws Error for a file that a newer version has changed, and those of SQLite
- */
-export function migrate (file: DatabaseSyncInstance, steps: readonly Migration[] = migrations): void {
-  const newest = steps.at(-1)?.number ?? 0
-  const found = lastStep(file)
-  if (found > newest) throw new Error(`it was created by a newer version (step ${found} of ${newest})`)
-  if (found === newest) return
-  file.exec('begin immediate')
-  try {
-    file.exec('create table if not exists migrations (number bigint primary key, applied_at_ms bigint not null)')
-    // Read again: another process may have applied them in the meantime.
-    const done = lastStep(file)
-    const insert = file.prepare('insert into migrations (number, applied_at_ms) values (?, ?)')
-    for (const { number, sql } of steps) {
-      if (number <= done) continue
-      file.exec(sql)
-      insert.run(number, Date.now())
-    }
-    file.exec('commit')
-  } catch (error) {
-    file.exec('rollback')
-    throw error
-  }
+/** Returns the number of the last step of a program. */
+export function lastNumber (steps: readonly Migration[]): number {
+  return steps.at(-1)?.number ?? 0
 }
 
-/** Returns the number of the last step applied; 0 for a new file. */
-function lastStep (file: DatabaseSyncInstance): number {
-  const known = file.prepare("select 1 from sqlite_master where type = 'table' and name = 'migrations'").get()
-  if (known === undefined) return 0
-  const row = file.prepare('select max(number) as number from migrations').get()
-  return Number(row?.['number'] ?? 0)
+/** Returns the error of a store that this program does not know how to read. */
+export function newerVersion (found: number, newest: number): Error {
+  return new Error(`it was created by a newer version (step ${found} of ${newest})`)
 }

@@ -1,15 +1,11 @@
 import { readdir, rm } from 'node:fs/promises'
-import { dirname, join } from 'node:path'
+import { join } from 'node:path'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { retryWhenLocked } from '../stores/retry-when-locked.ts'
-import { insertUsage } from './insert-usage.ts'
 import { isAbandoned } from './journal-name.ts'
 import { linesFromEnd } from './lines-from-end.ts'
 import type { Database } from '../stores/database.ts'
 import type { UsageRow } from '../stores/tables.ts'
-
-/** Rows of a step: about a millisecond. */
-const stepRows = 200
 
 export interface ImportEvents {
   readonly onImported: (file: string, rows: number) => void
@@ -20,8 +16,8 @@ export interface ImportEvents {
  * Writes the rows of journals that earlier processes left behind into the database, and deletes those
  * files. Each row is written once, however many processes try at the same time.
  */
-export async function importJournals (database: Pick<Database, 'path' | 'write'>, events: ImportEvents): Promise<void> {
-  const directory = dirname(database.path)
+export async function importJournals (database: Pick<Database, 'directory' | 'insertUsage' | 'maxBatchRows'>, events: ImportEvents): Promise<void> {
+  const { directory } = database
   const names = await readdir(directory).catch(() => []) // a directory that is gone holds none
   for (const name of names) {
     const path = join(directory, name)
@@ -37,14 +33,15 @@ export async function importJournals (database: Pick<Database, 'path' | 'write'>
  * @returns false when it could not be done; the file stays then
  */
 export async function importJournal (
-  database: Pick<Database, 'write'>, path: string, { onImported, onFailure }: ImportEvents, isOpen: (id: string) => boolean = () => false
+  database: Pick<Database, 'insertUsage' | 'maxBatchRows'>, path: string, { onImported, onFailure }: ImportEvents, isOpen: (id: string) => boolean = () => false
 ): Promise<boolean> {
+  const { insertUsage, maxBatchRows } = database
   let imported = 0
   try {
     for await (const lines of linesFromEnd(path)) {
       const rows = lines.flatMap(line => parseRow(line) ?? []).filter(({ id }) => !isOpen(id))
-      for (let at = 0; at < rows.length; at += stepRows) {
-        imported += await retryWhenLocked(async () => insertUsage(database, rows.slice(at, at + stepRows)))
+      for (let at = 0; at < rows.length; at += maxBatchRows) {
+        imported += await retryWhenLocked(async () => await insertUsage(rows.slice(at, at + maxBatchRows)))
         await nextTurn()
       }
     }

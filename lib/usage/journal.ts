@@ -8,7 +8,7 @@
 
 import { closeSync, fstatSync, futimesSync, openSync, renameSync, rmSync, writeSync } from 'node:fs'
 import { dirname } from 'node:path'
-import { createDirectory } from '../stores/database-file.ts'
+import { createDirectory } from '../stores/sqlite/database-file.ts'
 
 /** Lines of one write: half a megabyte. */
 const linesPerWrite = 1000
@@ -24,6 +24,7 @@ export class Journal {
   #error: unknown
   #failedMs = -Infinity
   #lastLineIncomplete = false
+  #size = 0
 
   /** @param path of a file that is made with the first line */
   constructor (path: string) {
@@ -38,6 +39,11 @@ export class Journal {
   /** Lines that are not in the file. */
   get unwritten (): number {
     return this.#lines.length
+  }
+
+  /** Bytes of the file. */
+  get size (): number {
+    return this.#size
   }
 
   /** Appends a line at the end of this turn of the event loop; resolves when that is done or has failed. */
@@ -68,8 +74,9 @@ export class Journal {
 
   /** Replaces all content. Until the new file is complete the old one stays, and is written to. */
   replace (lines: readonly string[]): void {
-    const [old, torn] = [this.#file, this.#lastLineIncomplete]
+    const [old, torn, size] = [this.#file, this.#lastLineIncomplete, this.#size]
     this.#lines = [...lines]
+    this.#size = 0
     this.#lastLineIncomplete = false
     try {
       if (lines.length === 0) rmSync(this.path, { force: true })
@@ -80,6 +87,7 @@ export class Journal {
       this.#lines = [...lines]
       this.#file = old
       this.#lastLineIncomplete = torn
+      this.#size = size
       this.#failed(error)
     }
   }
@@ -101,6 +109,7 @@ export class Journal {
     if (this.#file === undefined) return
     closeSync(this.#file)
     this.#file = undefined
+    this.#size = 0
     renameSync(this.path, path)
   }
 
@@ -135,6 +144,7 @@ export class Journal {
     } finally {
       const complete = written === bytes.length ? lines.length : linesIn(bytes.subarray(0, written)) - Number(this.#lastLineIncomplete && written > 0)
       this.#lines.splice(0, complete)
+      this.#size += written
       if (written > 0) this.#lastLineIncomplete = bytes[written - 1] !== newline
     }
   }

@@ -6,15 +6,13 @@
  * database is a connection of its own that does not wait for locks: waiting would block every call.
  */
 
-import { dirname, join } from 'node:path'
+import { join } from 'node:path'
 import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promises'
 import { loggableError } from '../text/describe-error.ts'
 import { importJournal, importJournals, type ImportEvents } from './import-journals.ts'
-import { insertUsage } from './insert-usage.ts'
 import { Journal } from './journal.ts'
 import { finishedJournalName, journalName } from './journal-name.ts'
-import { pruneUsage, type Retention } from './prune.ts'
-import type { Database } from '../stores/database.ts'
+import type { Database, Retention } from '../stores/database.ts'
 import type { UsageRow } from '../stores/tables.ts'
 import type { Log } from '../telemetry/log.ts'
 
@@ -29,8 +27,6 @@ export interface LedgerOptions {
   readonly maxWaiting?: number
 }
 
-/** Rows of one transaction: about a millisecond. */
-const transactionRows = 200
 /** Another process may be writing. Failures after these are failures of the database. */
 const failuresBeforeLogging = 5
 const initialRetryMs = 20
@@ -40,6 +36,8 @@ const importEveryMs = 30_000
 const checkEveryMs = 1000
 /** Emptying a journal while calls end replaces it by another file, 0.1 ms: not after every batch. */
 const emptyEveryMs = 250
+/** Bytes of a journal that is shortened while rows wait: a second of the busiest process. */
+const longJournalBytes = 8 * 1024 * 1024
 
 export class Ledger {
   readonly #database: Database
@@ -62,7 +60,7 @@ export class Ledger {
   constructor (database: Database, options: LedgerOptions) {
     this.#database = database
     this.#options = { batchRows: 200, everyMs: 500, maxWaiting: 100_000, ...options }
-    this.#journal = new Journal(join(dirname(database.path), journalName()))
+    this.#journal = new Journal(join(database.directory, journalName()))
     this.#timers = [
       setInterval(() => { void this.prune() }, pruneEveryMs).unref(),
       setInterval(() => { void this.importJournals() }, importEveryMs).unref(),
@@ -149,7 +147,7 @@ export class Ledger {
   /** Deletes rows that are older, or more, than the settings keep. */
   async prune (): Promise<void> {
     try {
-      await pruneUsage(this.#database.query, this.#options.retention(), Date.now())
+      await this.#database.pruneUsage(this.#options.retention(), Date.now())
     } catch (error) {
       this.#options.log.warn({ cause: loggableError(error) }, 'failed to delete old usage rows')
     }
@@ -180,10 +178,12 @@ export class Ledger {
     try {
       while (this.#waiting.length > 0) {
         if (!this.#database.storeFileIntact()) throw new Error('the file of the store was deleted or replaced')
-        const rows = this.#waiting.slice(0, transactionRows)
-        insertUsage(this.#database, rows)
+        const rows = this.#waiting.slice(0, this.#database.maxBatchRows)
+        await this.#database.insertUsage(rows)
         this.#waiting.splice(0, rows.length)
-        if (this.#waiting.length > 0) await nextTurn()
+        if (this.#waiting.length === 0) break
+        this.#shortenJournal()
+        await nextTurn()
       }
     } catch (error) {
       this.#failed(error)
@@ -212,12 +212,18 @@ export class Ledger {
     this.#journal.replace(linesOf(this.#journaled.values()))
   }
 
+  /** Takes from the journal what is in the database while calls never leave a moment without a row that waits. */
+  #shortenJournal (): void {
+    if (this.#overflow > 0 || this.#journal.size < longJournalBytes || this.#waiting.length > this.#database.maxBatchRows) return
+    this.#journal.replace(linesOf([...this.#waiting, ...this.#journaled.values()]))
+  }
+
   /**
    * Imports the rows that are in the journal only, from a file of their own while calls go on. Until that is made,
    * the journal stays as it is: replacing it would lose them.
    */
   #importOverflow (): void {
-    const path = join(dirname(this.#database.path), journalName())
+    const path = join(this.#database.directory, journalName())
     try {
       this.#journal.flush()
       if (this.#journal.error !== undefined) throw this.#journal.error
@@ -246,7 +252,7 @@ export class Ledger {
 
   #leaveForNextStart (): void {
     const { log } = this.#options
-    const file = join(dirname(this.#database.path), finishedJournalName())
+    const file = join(this.#database.directory, finishedJournalName())
     let unwritten = this.#waiting.length
     try {
       if (this.#journal.isDeleted()) this.#journal.replace(linesOf(this.#waiting))

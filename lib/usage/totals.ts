@@ -45,7 +45,7 @@ export async function usageTotals (query: Kysely<Tables>, sinceMs: number, by: r
       ...summed.map(name => sql<number>`coalesce(sum(${sql.ref(name)}), 0)`.as(name))
     ])
     .groupBy(by.map(grouping => columns[grouping]))
-    .orderBy(by.includes('day') ? columns.day : sql`cost_nano_usd desc, calls desc`)
+    .orderBy(by.includes('day') ? columns.day : sql`cost_nano_usd desc, calls desc, ${sql.join(by.map(grouping => sql`${columns[grouping]} nulls last`))}`)
     .execute()
   const names = by.includes('key') ? await keyNames(query) : new Map<string, string>()
   return rows.map(row => {

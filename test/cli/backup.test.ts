@@ -2,8 +2,9 @@ import { statSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import t from 'tap'
 import { run } from '../../lib/cli/run.ts'
-import { openDatabase, type Database } from '../../lib/stores/database.ts'
-import { insertUsage } from '../../lib/usage/insert-usage.ts'
+import { openDatabase } from '../../lib/stores/open-database.ts'
+import type { SqliteDatabase } from '../../lib/stores/database.ts'
+import { insertUsage } from '../../lib/stores/sqlite/insert-usage.ts'
 import { usageRowOf } from '../support/usage.ts'
 import type { Test } from 'tap'
 
@@ -16,7 +17,7 @@ async function backup (cwd: string, ...args: readonly string[]) {
   return { code, out: out.join('\n'), error: error.join('\n') }
 }
 
-async function open (t: Test, directory: string): Promise<Database> {
+async function open (t: Test, directory: string): Promise<SqliteDatabase> {
   const database = await openDatabase(directory)
   t.teardown(database.close)
   return database

@@ -1,7 +1,7 @@
 import { join } from 'node:path'
 import t from 'tap'
 import { run } from '../../lib/cli/run.ts'
-import { openDatabase } from '../../lib/stores/database.ts'
+import { openDatabase } from '../../lib/stores/open-database.ts'
 
 t.test('a command that the store does not let write says so in a sentence', async t => {
   const directory = t.testdir()

@@ -1,16 +1,14 @@
-import t from 'tap'
 import { BackgroundRuns } from '../../lib/deferred/background-runs.ts'
-import { openDatabase } from '../../lib/stores/database.ts'
 import { ResponseStore } from '../../lib/stores/response-store.ts'
 import { startedResponse } from '../../lib/dialects/responses/response-object.ts'
 import { responsesStart } from '../support/responses.ts'
 import { until } from '../support/until.ts'
+import { storeTest } from '../support/stores.ts'
 
 const frame = (number: number): string => `event: response.test\ndata: {"number":${number}}\n\n`
 
-t.test('frames that could not be stored are stored with the next ones', async t => {
-  const database = await openDatabase(t.testdir())
-  t.teardown(database.close)
+storeTest('frames that could not be stored are stored with the next ones', async (t, open) => {
+  const database = await open()
   const store = new ResponseStore(database, () => ({ keeps: true, keepMs: 60_000, maxBytesPerKey: 1_000_000, maxItems: 100, maxBytes: 1_000_000 }))
   const addFrames = store.addFrames.bind(store)
   let writes = 0

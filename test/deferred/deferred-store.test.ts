@@ -1,27 +1,21 @@
 import { renameSync } from 'node:fs'
 import t from 'tap'
 import { DeferredStore } from '../../lib/deferred/deferred-store.ts'
-import { openDatabase } from '../../lib/stores/database.ts'
-import type { Test } from 'tap'
-
-async function open (t: Test): Promise<{ readonly store: DeferredStore, readonly path: string }> {
-  const database = await openDatabase(t.testdir())
-  t.teardown(database.close)
-  return { store: new DeferredStore(database), path: database.path }
-}
+import { openDatabase } from '../../lib/stores/open-database.ts'
+import { storeTest } from '../support/stores.ts'
 
 const row = { id: 'a', keyId: 'key-1' }
 const later = 1_000_000
 
-t.test('all processes have one secret', async t => {
-  const { store } = await open(t)
+storeTest('all processes have one secret', async (t, open) => {
+  const store = new DeferredStore(await open())
   const [one, two] = await Promise.all([store.secret(), store.secret()])
   t.equal(one.length, 32)
   t.same(one, two)
 })
 
-t.test('a completion is fetched by one process at a time, and again only when that has died', async t => {
-  const { store } = await open(t)
+storeTest('a completion is fetched by one process at a time, and again only when that has died', async (t, open) => {
+  const store = new DeferredStore(await open())
   t.equal(await store.claim(row, { owner: 'one', untilMs: 100 }, later, 0), 'first')
   t.equal(await store.claim(row, { owner: 'two', untilMs: 200 }, later, 99), undefined)
   t.equal(await store.claim(row, { owner: 'two', untilMs: 200 }, later, 100), 'again')
@@ -32,8 +26,8 @@ t.test('a completion is fetched by one process at a time, and again only when th
   t.equal(await store.claim(row, { owner: 'one', untilMs: later }, later, later - 1), undefined)
 })
 
-t.test('one that was not there yet is forgotten; one with an unknown result is tried again', async t => {
-  const { store } = await open(t)
+storeTest('one that was not there yet is forgotten; one with an unknown result is tried again', async (t, open) => {
+  const store = new DeferredStore(await open())
   await store.claim(row, { owner: 'one', untilMs: 100 }, later, 0)
   await store.forget('a', 'two')
   t.ok(await store.find('a', 0), 'only by its owner')
@@ -43,8 +37,8 @@ t.test('one that was not there yet is forgotten; one with an unknown result is t
   t.equal(await store.find('a', 0), undefined)
 })
 
-t.test('a task waits, is leased, renewed, given back and done', async t => {
-  const { store } = await open(t)
+storeTest('a task waits, is leased, renewed, given back and done', async (t, open) => {
+  const store = new DeferredStore(await open())
   t.equal(await store.add({ ...row, task: '{}' }, later, 10), true)
   t.strictSame(await store.take({ owner: 'one', untilMs: 100 }, 0), { id: 'a', task: '{}', attempts: 1 })
   t.equal(await store.take({ owner: 'two', untilMs: 100 }, 99), undefined)
@@ -58,8 +52,8 @@ t.test('a task waits, is leased, renewed, given back and done', async t => {
   t.equal(await store.take({ owner: 'one', untilMs: 500 }, later - 1), undefined)
 })
 
-t.test('a task that was cancelled or has expired is not run', async t => {
-  const { store } = await open(t)
+storeTest('a task that was cancelled or has expired is not run', async (t, open) => {
+  const store = new DeferredStore(await open())
   await store.add({ ...row, task: '{}' }, 100, 10)
   t.equal(await store.take({ owner: 'one', untilMs: 500 }, 100), undefined)
   t.equal(await store.cancel('a'), true)
@@ -72,8 +66,8 @@ t.test('a task that was cancelled or has expired is not run', async t => {
   t.equal(await store.find('a', 0), undefined)
 })
 
-t.test('of the places a key takes half of those that others leave free', async t => {
-  const { store } = await open(t)
+storeTest('of the places a key takes half of those that others leave free', async (t, open) => {
+  const store = new DeferredStore(await open())
   const add = async (keyId: string, from: number): Promise<number> => {
     let added = 0
     while (added < 100 && await store.add({ id: `${keyId}-${from + added}`, keyId, task: '{}' }, later, 8)) added++
@@ -84,8 +78,8 @@ t.test('of the places a key takes half of those that others leave free', async t
   t.equal(await add('three', 0), 1)
 })
 
-t.test('the bytes of a key are those of its tasks and answers', async t => {
-  const { store } = await open(t)
+storeTest('the bytes of a key are those of its tasks and answers', async (t, open) => {
+  const store = new DeferredStore(await open())
   t.equal(await store.keptBytes('key-1'), 0)
   await store.add({ ...row, task: 'ää' }, later, 10)
   await store.add({ id: 'b', keyId: 'key-2', task: 'xxx' }, later, 10)
@@ -96,7 +90,10 @@ t.test('the bytes of a key are those of its tasks and answers', async t => {
 })
 
 t.test('a store whose file is gone refuses with when to come back', async t => {
-  const { store, path } = await open(t)
+  const database = await openDatabase(t.testdir())
+  t.teardown(database.close)
+  const { path } = database
+  const store = new DeferredStore(database)
   renameSync(path, `${path}.gone`)
   await t.rejects(store.find('a', 0), { code: 'overloaded', retryAfterSeconds: 5, message: 'Deferred completions are temporarily unavailable. Try again later.' })
 })

@@ -1,17 +1,16 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
-import t from 'tap'
 import { openDeferrals } from '../../lib/deferred/deferrals.ts'
 import { TaskRunner } from '../../lib/deferred/task-runner.ts'
-import { openDatabase, type Database } from '../../lib/stores/database.ts'
+import { storeTest } from '../support/stores.ts'
+import type { Database } from '../../lib/stores/database.ts'
 import type { DeferredRow } from '../../lib/stores/tables.ts'
 
 async function rowOf ({ query }: Database): Promise<DeferredRow> {
   return await query.selectFrom('deferred').selectAll().executeTakeFirstOrThrow()
 }
 
-t.test('a task that two processes did not survive fails, and is not run again', async t => {
-  const database = await openDatabase(t.testdir())
-  t.teardown(database.close)
+storeTest('a task that two processes did not survive fails, and is not run again', async (t, open) => {
+  const database = await open()
   const { store } = await openDeferrals(database)
   await store.add({ id: 'a', keyId: 'key-1', task: '{}' }, Date.now() + 60_000, 10)
   // Two processes take it and die: their leases run out.
@@ -36,9 +35,8 @@ t.test('a task that two processes did not survive fails, and is not run again', 
   t.match(row, { state: 'done', status: 500, task: null, body: /stopped twice while running this completion/ })
 })
 
-t.test('a task that a stopping process gives back has not been tried', async t => {
-  const database = await openDatabase(t.testdir())
-  t.teardown(database.close)
+storeTest('a task that a stopping process gives back has not been tried', async (t, open) => {
+  const database = await open()
   const { store } = await openDeferrals(database)
   await store.add({ id: 'a', keyId: 'key-1', task: '{}' }, Date.now() + 60_000, 10)
   for (let restart = 0; restart < 5; restart++) {

@@ -3,12 +3,16 @@ import { once } from 'node:events'
 import { readFileSync, readdirSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import t, { type Test } from 'tap'
+import { GatewayError } from '../../lib/core/errors.ts'
 import { Secret } from '../../lib/core/secret.ts'
 import { environmentKeys } from '../../lib/config/build-settings.ts'
 import { openKeyStore, type KeyStore } from '../../lib/keys/key-store.ts'
-import { databasePath, openDatabase, type Database } from '../../lib/stores/database.ts'
+import { databasePath } from '../../lib/stores/sqlite/database-file.ts'
+import type { Database } from '../../lib/stores/database.ts'
+import { openDatabase } from '../../lib/stores/open-database.ts'
 import { migrations } from '../../lib/stores/migrations.ts'
 import { until } from '../support/until.ts'
+import { storeTest, type OpenStore } from '../support/stores.ts'
 import type { KeySettings } from '../../lib/core/settings.ts'
 
 interface Opened {
@@ -17,9 +21,9 @@ interface Opened {
 }
 
 async function open (
-  t: Test, dataDir = t.testdir(), configured: readonly KeySettings[] = [], everyMs = 60_000
+  t: Test, openStore: OpenStore, configured: readonly KeySettings[] = [], everyMs = 60_000
 ): Promise<Opened> {
-  const database = await openDatabase(dataDir)
+  const database = await openStore()
   const keys = await openKeyStore(database, configured, { pollMs: everyMs })
   t.teardown(async () => {
     keys.close()
@@ -28,8 +32,8 @@ async function open (
   return { database, keys }
 }
 
-t.test('a created key is valid, with its scopes', async t => {
-  const { keys } = await open(t)
+storeTest('a created key is valid, with its scopes', async (t, openStore) => {
+  const { keys } = await open(t, openStore)
   const { id, key } = await keys.create({
     name: 'ci', endpoints: ['chat'], models: ['openai/*'], expiresAtMs: Date.now() + 60_000
   })
@@ -41,16 +45,16 @@ t.test('a created key is valid, with its scopes', async t => {
   t.equal(keys.find('all'), undefined, 'a name is no id')
 })
 
-t.test('a key keeps which tool servers it may use', async t => {
-  const { keys } = await open(t)
+storeTest('a key keeps which tool servers it may use', async (t, openStore) => {
+  const { keys } = await open(t, openStore)
   for (const scope of [{ mcpServers: ['acme/tickets'], mcpUrls: true }, { mcpServers: [] }, { mcpUrls: false }]) {
     const { id, key } = await keys.create({ name: JSON.stringify(scope), ...scope })
     t.same(keys.check(key), { id, name: JSON.stringify(scope), ...scope })
   }
 })
 
-t.test('missing, wrong, revoked and expired keys look alike', async t => {
-  const { keys } = await open(t)
+storeTest('missing, wrong, revoked and expired keys look alike', async (t, openStore) => {
+  const { keys } = await open(t, openStore)
   const past = await keys.create({ name: 'past', expiresAtMs: Date.now() - 1 })
   const gone = await keys.create({ name: 'gone' })
   t.equal((await keys.revoke('gone'))?.id, gone.id)
@@ -60,8 +64,8 @@ t.test('missing, wrong, revoked and expired keys look alike', async t => {
   }
 })
 
-t.test('a key ends at its moment, not when the store is read next', async t => {
-  const { keys } = await open(t)
+storeTest('a key ends at its moment, not when the store is read next', async (t, openStore) => {
+  const { keys } = await open(t, openStore)
   const clock = t.intercept(Date, 'now', { value: () => 1_000 })
   t.teardown(() => clock.restore())
   const { key } = await keys.create({ name: 'short', expiresAtMs: 2_000 })
@@ -70,13 +74,13 @@ t.test('a key ends at its moment, not when the store is read next', async t => {
   t.equal(keys.check(key), undefined)
 })
 
-t.test('configured keys hold as they are, spaces and all', async t => {
+storeTest('configured keys hold as they are, spaces and all', async (t, openStore) => {
   const configured: KeySettings[] = [
     { name: 'team', key: new Secret('two words, ünïcode') },
     { name: 'old', key: new Secret('old'), expiresAtMs: 1 },
     { name: 'narrow', key: new Secret('narrow'), endpoints: [], models: ['sandbox/*'] }
   ]
-  const { keys } = await open(t, t.testdir(), configured)
+  const { keys } = await open(t, openStore, configured)
   t.match(keys.check('two words, ünïcode'), { id: 'configured:team', name: 'team' })
   t.equal(keys.check('old'), undefined)
   t.same(keys.check('narrow')?.endpoints, [], 'an empty scope allows nothing, and is not "all"')
@@ -87,8 +91,8 @@ t.test('configured keys hold as they are, spaces and all', async t => {
   t.match(keys.check('new'), { name: 'new' })
 })
 
-t.test('the list describes every key, revoked ones too, and never contains one', async t => {
-  const { keys } = await open(t, t.testdir(), [{ name: 'team', key: new Secret('team-key') }])
+storeTest('the list describes every key, revoked ones too, and never contains one', async (t, openStore) => {
+  const { keys } = await open(t, openStore, [{ name: 'team', key: new Secret('team-key') }])
   const a = await keys.create({ name: 'a' })
   await keys.create({ name: 'b', expiresAtMs: 1 })
   await keys.revoke(a.id)
@@ -104,16 +108,15 @@ t.test('the list describes every key, revoked ones too, and never contains one',
   t.equal(await keys.revoke('team'), undefined, 'a configured key is revoked in the configuration')
 })
 
-t.test('the name of an active key cannot be used again', async t => {
-  const { keys } = await open(t)
+storeTest('the name of an active key cannot be used again', async (t, openStore) => {
+  const { keys } = await open(t, openStore)
   const first = await keys.create({ name: 'ci' })
   await t.rejects(keys.create({ name: 'ci' }), { message: 'a key named "ci" already exists' })
   t.ok(keys.check(first.key), 'the first one is still good')
 })
 
-t.test('nothing on disk holds a key', async t => {
-  const dataDir = t.testdir()
-  const { keys } = await open(t, dataDir, [{ name: 'team', key: new Secret('canary-of-the-team') }])
+storeTest('nothing on disk holds a key', async (t, openStore) => {
+  const { keys, database: { directory: dataDir } } = await open(t, openStore, [{ name: 'team', key: new Secret('canary-of-the-team') }])
   const { key } = await keys.create({ name: 'ci' })
   for (const file of readdirSync(dataDir)) {
     const bytes = readFileSync(join(dataDir, file))
@@ -121,18 +124,36 @@ t.test('nothing on disk holds a key', async t => {
   }
 })
 
-t.test('what another process makes and revokes is seen without a restart', async t => {
-  const dataDir = t.testdir()
-  const here = await open(t, dataDir, [], 5)
-  const there = await open(t, dataDir)
+storeTest('what another process makes and revokes is seen without a restart', async (t, openStore) => {
+  const here = await open(t, openStore, [], 5)
+  const there = await open(t, openStore)
   const { key } = await there.keys.create({ name: 'made elsewhere' })
   await until(() => here.keys.check(key) !== undefined, 'the new key to be known')
   await there.keys.revoke('made elsewhere')
   await until(() => here.keys.check(key) === undefined, 'the revoked key to be unknown')
 })
 
-t.test('keys stay valid while the store cannot be read, and the failure is reported', async t => {
-  const database = await openDatabase(t.testdir())
+storeTest('keys of the store stay valid for a while when it cannot be read any more, and are refused for the moment after that', async (t, openStore) => {
+  const database = await openStore()
+  const keys = await openKeyStore(database, [{ name: 'team', key: new Secret('team-key') }], { pollMs: 5, staleMs: 50 })
+  t.teardown(keys.close)
+  const { key } = await keys.create({ name: 'ci' })
+  t.ok(keys.check(key))
+  await database.close()
+  await until(() => keys.isStale(), 'the store to be missed')
+  await until(() => {
+    try {
+      return keys.check(key) === undefined
+    } catch (error) {
+      return error instanceof GatewayError && error.code === 'overloaded'
+    }
+  }, 'the key to be refused')
+  t.ok(keys.check('team-key'), 'keys of the configuration are known in any case')
+  t.equal(keys.check('wrong'), undefined)
+})
+
+storeTest('keys stay valid while the store cannot be read, and the failure is reported', async (t, openStore) => {
+  const database = await openStore()
   const failures: unknown[] = []
   const keys = await openKeyStore(database, [], { pollMs: 5, onFailure: error => failures.push(error) })
   const { key } = await keys.create({ name: 'ci' })
@@ -152,7 +173,7 @@ t.test('the store is made for its owner only, and kept between two openings', as
   for (const file of readdirSync(dataDir)) t.equal(statSync(join(dataDir, file)).mode & 0o777, 0o600, file)
   first.checkWritable()
   await first.close()
-  const { keys } = await open(t, dataDir)
+  const { keys } = await open(t, async () => await openDatabase(dataDir))
   t.ok(keys.check(key))
 })
 
@@ -165,20 +186,19 @@ t.test('a store that cannot be used is refused with its path and a reason', asyn
   await t.rejects(openDatabase('/proc/headgate/store'), { name: 'StoreError' }, 'a place where nothing can be made')
 })
 
-t.test('a store that a newer version has changed is left alone', async t => {
-  const dataDir = t.testdir()
-  const database = await openDatabase(dataDir)
+storeTest('a store that a newer version has changed is left alone', async (t, openStore) => {
+  const database = await openStore()
   const { sql } = await import('kysely')
   const newest = migrations.at(-1)?.number ?? 0
   await sql`insert into migrations (number, applied_at_ms) values (${newest + 1}, 0)`.execute(database.query)
   await database.close()
-  await t.rejects(openDatabase(dataDir), {
+  await t.rejects(openStore(), {
     message: new RegExp(`created by a newer version \\(step ${newest + 1} of ${newest}\\)`)
   })
 })
 
 t.test('values without a column type are refused instead of being stored as null', async t => {
-  const { database } = await open(t)
+  const { database } = await open(t, async () => await openDatabase(t.testdir()))
   const { sql } = await import('kysely')
   await t.rejects(sql`select ${new Date()} as moment`.execute(database.query), TypeError)
   await t.rejects(sql`select ${NaN} as number`.execute(database.query), TypeError)
@@ -188,7 +208,7 @@ t.test('values without a column type are refused instead of being stored as null
 
 t.test('several processes may make the store at the same moment', async t => {
   const directory = t.testdir({
-    'open.mjs': `import { openDatabase } from ${JSON.stringify(String(new URL('../../lib/stores/database.js', import.meta.url)))}
+    'open.mjs': `import { openDatabase } from ${JSON.stringify(String(new URL('../../lib/stores/open-database.js', import.meta.url)))}
       process.once('message', async dataDir => {
         const database = await openDatabase(dataDir)
         await database.close()
@@ -203,9 +223,9 @@ t.test('several processes may make the store at the same moment', async t => {
   t.same((await Promise.all(ends)).map(([code]: unknown[]) => code), [0, 0, 0])
 })
 
-t.test('a key of the environment keeps its identity when another one is removed', async t => {
+storeTest('a key of the environment keeps its identity when another one is removed', async (t, openStore) => {
   const idOf = async (list: string, presented: string): Promise<string | undefined> => {
-    const { keys } = await open(t, t.testdir(), environmentKeys(list))
+    const { keys } = await open(t, openStore, environmentKeys(list))
     return keys.check(presented)?.id
   }
   const bob = await idOf('alice,bob', 'bob')

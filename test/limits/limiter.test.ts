@@ -1,8 +1,9 @@
 import t from 'tap'
 import { SteadyClock } from '../../lib/async/steady-clock.ts'
 import { LocalLimiter, type LocalLimiterOptions } from '../../lib/limits/limiter.ts'
-import { openDatabase, type Database } from '../../lib/stores/database.ts'
-import { insertUsage } from '../../lib/usage/insert-usage.ts'
+import { openDatabase } from '../../lib/stores/open-database.ts'
+import type { SqliteDatabase } from '../../lib/stores/database.ts'
+import { insertUsage } from '../../lib/stores/sqlite/insert-usage.ts'
 import { spendingOf } from '../../lib/usage/spending.ts'
 import { usageRowOf } from '../support/usage.ts'
 import type { ReservationRequest } from '../../lib/limits/counters.ts'
@@ -11,7 +12,7 @@ const day = 24 * 60 * 60 * 1000
 const call: ReservationRequest = { keyId: 'key-1', limits: { budget: { usd: 1e-6, per: 'day' } }, tokens: 0, nanoUsd: 100 } // 1,000 billionths
 
 /** A gateway's limiter on a store, whose calls cost what they reserved. */
-function gatewayOn (database: Database, options: LocalLimiterOptions = {}, now: () => number = Date.now) {
+function gatewayOn (database: SqliteDatabase, options: LocalLimiterOptions = {}, now: () => number = Date.now) {
   let number = 0
   const prefix = Math.random().toString(36)
   const limiter = new LocalLimiter({

@@ -13,7 +13,8 @@ import { openDeferrals } from '../../lib/deferred/deferrals.ts'
 import { DeferredStore } from '../../lib/deferred/deferred-store.ts'
 import { TaskRunner } from '../../lib/deferred/task-runner.ts'
 import { digest } from '../../lib/deferred/sealed-tickets.ts'
-import { openDatabase, type Database } from '../../lib/stores/database.ts'
+import { openDatabase } from '../../lib/stores/open-database.ts'
+import type { SqliteDatabase } from '../../lib/stores/database.ts'
 import type { Keys } from '../../lib/keys/keys.ts'
 import type { ProviderSettings, Settings } from '../../lib/core/settings.ts'
 import type { Test } from 'tap'
@@ -22,16 +23,16 @@ const path = '/v1/chat/completions'
 const question = { model: 'xai/grok-4.6', messages: 'canary-question', deferred: true }
 const otherKey = 'another key'
 
-interface Place { readonly database: Database, readonly api: TestGateway }
+interface Place { readonly database: SqliteDatabase, readonly api: TestGateway }
 
-async function store (t: Test): Promise<Database> {
+async function store (t: Test): Promise<SqliteDatabase> {
   const database = await openDatabase(t.testdir())
   t.teardown(database.close)
   return database
 }
 
 async function gateway (
-  t: Test, upstream: FakeUpstream, database: Database, parts: Partial<Settings> = {}, provider: Partial<ProviderSettings> = {}, keys?: Keys
+  t: Test, upstream: FakeUpstream, database: SqliteDatabase, parts: Partial<Settings> = {}, provider: Partial<ProviderSettings> = {}, keys?: Keys
 ): Promise<TestGateway> {
   return await testGateway(t, {
     providers: [

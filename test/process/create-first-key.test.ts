@@ -1,7 +1,7 @@
 import t from 'tap'
 import { openKeyStore, type KeyStore } from '../../lib/keys/key-store.ts'
 import { createFirstKey } from '../../lib/process/create-first-key.ts'
-import { openDatabase } from '../../lib/stores/database.ts'
+import { openDatabase } from '../../lib/stores/open-database.ts'
 import type { Test } from 'tap'
 
 async function keyStore (t: Test, directory = t.testdir()): Promise<KeyStore> {

@@ -2,14 +2,17 @@ import { execFileSync, spawnSync } from 'node:child_process'
 import { existsSync, readFileSync, readdirSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import t from 'tap'
-import { databasePath, openDatabase, type Database } from '../../lib/stores/database.ts'
-import { migrate, migrations } from '../../lib/stores/migrations.ts'
-import { insertUsage } from '../../lib/usage/insert-usage.ts'
+import { openDatabase } from '../../lib/stores/open-database.ts'
+import { databasePath } from '../../lib/stores/sqlite/database-file.ts'
+import type { SqliteDatabase } from '../../lib/stores/database.ts'
+import { migrations } from '../../lib/stores/migrations.ts'
+import { migrate } from '../../lib/stores/sqlite/migrate.ts'
+import { insertUsage } from '../../lib/stores/sqlite/insert-usage.ts'
 import { spendingOf } from '../../lib/usage/spending.ts'
 import { usageRowOf } from '../support/usage.ts'
 import type { Test } from 'tap'
 
-async function open (t: Test, directory: string): Promise<Database> {
+async function open (t: Test, directory: string): Promise<SqliteDatabase> {
   const database = await openDatabase(directory)
   t.teardown(database.close)
   return database
@@ -23,7 +26,7 @@ function countByPython (path: string): string {
 
 const noPython = spawnSync('python3', ['-c', 'import sqlite3']).status !== 0 && 'no Python with SQLite'
 
-async function countOf ({ query }: Database): Promise<number> {
+async function countOf ({ query }: SqliteDatabase): Promise<number> {
   return (await query.selectFrom('usage').select('id').execute()).length
 }
 

@@ -1,6 +1,7 @@
 import { DatabaseSync } from '@photostructure/sqlite'
 import t from 'tap'
-import { migrate, migrations } from '../../lib/stores/migrations.ts'
+import { migrations } from '../../lib/stores/migrations.ts'
+import { migrate } from '../../lib/stores/sqlite/migrate.ts'
 import type { Test } from 'tap'
 
 function open (t: Test): InstanceType<typeof DatabaseSync> {

@@ -1,16 +1,13 @@
-import t from 'tap'
-import { openDatabase } from '../../lib/stores/database.ts'
 import { ResponseStore, type ResponseStoreOptions } from '../../lib/stores/response-store.ts'
 import { startedResponse } from '../../lib/dialects/responses/response-object.ts'
 import { responsesStart } from '../support/responses.ts'
-import type { Test } from 'tap'
+import { storeTest, type OpenStore } from '../support/stores.ts'
 import type { EarlierResponse, StoredItem } from '../../lib/dialects/responses/archive.ts'
 
 const item = (id: string, text = id): StoredItem => ({ type: 'message', id, role: 'user', content: [{ type: 'input_text', text }] })
 
-async function open (t: Test, options: Partial<ResponseStoreOptions> = {}) {
-  const database = await openDatabase(t.testdir())
-  t.teardown(database.close)
+async function open (openStore: OpenStore, options: Partial<ResponseStoreOptions> = {}) {
+  const database = await openStore()
   const store = new ResponseStore(database, () => ({ keeps: true, keepMs: 60_000, maxBytesPerKey: 1_000_000, maxItems: 100, maxBytes: 1_000_000, ...options }))
   const keep = async (id: string, input: readonly StoredItem[], previous?: EarlierResponse, keyId = 'key-1'): Promise<EarlierResponse> => {
     const response = { ...startedResponse(responsesStart()), id, status: 'completed' as const }
@@ -21,8 +18,8 @@ async function open (t: Test, options: Partial<ResponseStoreOptions> = {}) {
   return { database, store, keep, left }
 }
 
-t.test('a conversation is read from its first response on, however it branches', async t => {
-  const { store, keep } = await open(t)
+storeTest('a conversation is read from its first response on, however it branches', async (t, openStore) => {
+  const { store, keep } = await open(openStore)
   const first = await keep('a', [item('1'), item('2')])
   const second = await keep('b', [item('3')], first)
   await keep('c', [item('4')], second)
@@ -34,8 +31,8 @@ t.test('a conversation is read from its first response on, however it branches',
   t.equal((await store.items('key-2', ['3'])).size, 0)
 })
 
-t.test('conversations that are too long are refused before they are read', async t => {
-  const { store, keep } = await open(t, { maxItems: 2 })
+storeTest('conversations that are too long are refused before they are read', async (t, openStore) => {
+  const { store, keep } = await open(openStore, { maxItems: 2 })
   const first = await keep('a', [item('1'), item('2')])
   t.ok(await store.continuation('key-1', 'a'))
   const second = await keep('b', [item('3')], first)
@@ -44,8 +41,8 @@ t.test('conversations that are too long are refused before they are read', async
   await t.rejects(store.continuation('key-1', 'c'), { code: 'context_length_exceeded' })
 })
 
-t.test('thousands of items are noted and found again, unless they are too long together', async t => {
-  const { store, keep } = await open(t, { maxItems: 10_000, maxBytes: 2_000_000, maxBytesPerKey: 10_000_000 })
+storeTest('thousands of items are noted and found again, unless they are too long together', async (t, openStore) => {
+  const { store, keep } = await open(openStore, { maxItems: 10_000, maxBytes: 2_000_000, maxBytesPerKey: 10_000_000 })
   const ids = Array.from({ length: 2500 }, (_, index) => `item-${index}`)
   await keep('a', ids.map(id => item(id)))
   t.equal((await store.items('key-1', ids)).size, 2500)
@@ -54,8 +51,8 @@ t.test('thousands of items are noted and found again, unless they are too long t
   t.equal((await store.items('key-1', ['long'])).size, 1)
 })
 
-t.test('a conversation expires as one, and is hidden from the moment on', async t => {
-  const { store, keep, left, database } = await open(t)
+storeTest('a conversation expires as one, and is hidden from the moment on', async (t, openStore) => {
+  const { store, keep, left, database } = await open(openStore)
   const first = await keep('a', [item('1')])
   await keep('b', [item('2')], first)
   await keep('x', [item('3')])
@@ -71,8 +68,8 @@ t.test('a conversation expires as one, and is hidden from the moment on', async 
   t.same(await left(), [])
 })
 
-t.test('deleting the last of a conversation deletes those before it that were deleted earlier', async t => {
-  const { store, keep, left } = await open(t)
+storeTest('deleting the last of a conversation deletes those before it that were deleted earlier', async (t, openStore) => {
+  const { store, keep, left } = await open(openStore)
   const first = await keep('a', [item('1')])
   const second = await keep('b', [item('2')], first)
   await keep('c', [item('3')], second)
@@ -84,8 +81,8 @@ t.test('deleting the last of a conversation deletes those before it that were de
   t.same(await left(), ['a'])
 })
 
-t.test('a key has room for so many bytes: the oldest responses go first', async t => {
-  const { store, keep, left } = await open(t, { maxBytesPerKey: 100_000 })
+storeTest('a key has room for so many bytes: the oldest responses go first', async (t, openStore) => {
+  const { store, keep, left } = await open(openStore, { maxBytesPerKey: 100_000 })
   await keep('other', [item('o', 'x'.repeat(50_000))], undefined, 'key-2')
   for (let number = 10; number < 60; number++) await keep(`r${number}`, [item(`${number}`, 'x'.repeat(9_000))])
   const ids = await left()

@@ -1,7 +1,7 @@
 import t from 'tap'
-import { openDatabase } from '../../lib/stores/database.ts'
+import { openDatabase } from '../../lib/stores/open-database.ts'
 import { retryWhenLocked } from '../../lib/stores/retry-when-locked.ts'
-import { insertUsage } from '../../lib/usage/insert-usage.ts'
+import { insertUsage } from '../../lib/stores/sqlite/insert-usage.ts'
 import { usageRowOf } from '../support/usage.ts'
 
 t.test('work waits for a lock of others, and is done once', async t => {

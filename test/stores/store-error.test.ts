@@ -1,5 +1,5 @@
 import t from 'tap'
-import { openDatabase } from '../../lib/stores/database.ts'
+import { openDatabase } from '../../lib/stores/open-database.ts'
 import { isDatabaseError, StoreError } from '../../lib/stores/store-error.ts'
 
 t.test('the message names the file and the reason', async t => {

@@ -1,7 +1,7 @@
 import { openDeferrals, type Deferrals } from '../../lib/deferred/deferrals.ts'
 import { credentialDigest } from '../../lib/deferred/open-ticket.ts'
 import { createProvider } from '../../lib/providers/index.ts'
-import { openDatabase } from '../../lib/stores/database.ts'
+import { openDatabase } from '../../lib/stores/open-database.ts'
 import { nowSeconds } from '../../lib/core/now-seconds.ts'
 import { providerSettings, settings } from './settings.ts'
 import { routedCall } from './stages.ts'

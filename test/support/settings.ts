@@ -63,6 +63,7 @@ export function settings (parts: Partial<Settings> = {}): Settings {
     routes: [],
     toolServers: [],
     keys: [],
+    store: { poolSize: 10, connectMs: 5_000, statementMs: 10_000, keysStaleMs: 86_400_000 },
     usage: { keepDays: 90, keepRows: 1_000_000 },
     deferred: { forAllProviders: false, keepMs: 1_000, maxPending: 10, maxBytesPerKey: 1_000_000 },
     responses: { store: true, keepMs: 60_000, maxBytesPerKey: 1_000_000 },

@@ -1,6 +1,6 @@
 /** A gateway that keeps responses. */
 
-import { openDatabase } from '../../lib/stores/database.ts'
+import { openDatabase } from '../../lib/stores/open-database.ts'
 import { testGateway, type TestGateway } from './gateway.ts'
 import type { Settings } from '../../lib/core/settings.ts'
 import type { Test } from 'tap'

@@ -1,17 +1,16 @@
 import t from 'tap'
 import { CallRecord } from '../../lib/core/record.ts'
 import { LocalLimiter } from '../../lib/limits/limiter.ts'
-import { openDatabase } from '../../lib/stores/database.ts'
 import { createLog } from '../../lib/telemetry/log.ts'
 import { CallRecorder } from '../../lib/usage/call-recorder.ts'
 import { Ledger } from '../../lib/usage/ledger.ts'
 import { routedCall } from '../support/stages.ts'
+import { storeTest, type OpenStore } from '../support/stores.ts'
 import type { Test } from 'tap'
 import type { UsageRow } from '../../lib/stores/tables.ts'
 
-async function start (t: Test) {
-  const database = await openDatabase(t.testdir())
-  t.teardown(database.close)
+async function start (t: Test, open: OpenStore) {
+  const database = await open()
   const ledger = new Ledger(database, { log: createLog('silent'), retention: () => ({ keepDays: 1, keepRows: 100 }), everyMs: 3_600_000 })
   t.teardown(async () => await ledger.close())
   const limiter = new LocalLimiter()
@@ -31,16 +30,16 @@ function call (parts: Partial<CallRecord> = {}) {
   return routedCall({}, { record: Object.assign(new CallRecord('chat'), { keyId: 'key-1', status: 200, outcome: 'ok', usage }, parts) })
 }
 
-t.test('a call is on record before its last byte, and is one row when it has ended', async t => {
-  const { recorder, rows } = await start(t)
+storeTest('a call is on record before its last byte, and is one row when it has ended', async (t, open) => {
+  const { recorder, rows } = await start(t, open)
   const ended = call()
   await recorder.recordBeforeLastByte(ended)
   recorder.end(ended)
   t.match(await rows(), [{ call_id: 'call-1', outcome: 'ok', status: 200 }])
 })
 
-t.test('a call that ended otherwise after all is the same row, corrected', async t => {
-  const { recorder, rows } = await start(t)
+storeTest('a call that ended otherwise after all is the same row, corrected', async (t, open) => {
+  const { recorder, rows } = await start(t, open)
   const left = call()
   await recorder.recordBeforeLastByte(left)
   Object.assign(left.record, { outcome: 'client_closed', status: 499 })
@@ -48,8 +47,8 @@ t.test('a call that ended otherwise after all is the same row, corrected', async
   t.match((await rows()).map(({ outcome, status }) => [outcome, status]), [['client_closed', 499]])
 })
 
-t.test('a call without a valid key leaves no row', async t => {
-  const { recorder, rows } = await start(t)
+storeTest('a call without a valid key leaves no row', async (t, open) => {
+  const { recorder, rows } = await start(t, open)
   t.equal(recorder.recordBeforeLastByte(call({ keyId: undefined })), undefined)
   t.equal(recorder.end(call({ keyId: undefined })), undefined)
   t.same(await rows(), [])

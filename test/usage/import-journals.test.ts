@@ -1,17 +1,19 @@
-import { readdirSync } from 'node:fs'
-import t from 'tap'
-import { openDatabase } from '../../lib/stores/database.ts'
+import { mkdirSync, readdirSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { importJournals } from '../../lib/usage/import-journals.ts'
 import { usageRowOf } from '../support/usage.ts'
+import { storeTest, type OpenStore } from '../support/stores.ts'
 import type { UsageRow } from '../../lib/stores/tables.ts'
-import type { Test } from 'tap'
 
 const lines = (...rows: UsageRow[]): string => rows.map(row => `${JSON.stringify(row)}\n`).join('')
 
-async function importFrom (t: Test, files: Record<string, string | Record<string, never>>) {
-  const directory = t.testdir(files)
-  const database = await openDatabase(directory)
-  t.teardown(database.close)
+async function importFrom (open: OpenStore, files: Record<string, string | undefined>) {
+  const database = await open()
+  const { directory } = database
+  for (const [name, text] of Object.entries(files)) {
+    if (text === undefined) mkdirSync(join(directory, name))
+    else writeFileSync(join(directory, name), text)
+  }
   const events: unknown[] = []
   await importJournals(database, {
     onImported: (file, rows) => { events.push([file.slice(directory.length + 1), rows]) },
@@ -21,27 +23,27 @@ async function importFrom (t: Test, files: Record<string, string | Record<string
   return { events, rows: rows.map(({ id, status }) => [id, status]), left: readdirSync(directory).filter(name => name.endsWith('.jsonl')) }
 }
 
-t.test('rows of journals that were left behind are written, and the files deleted', async t => {
-  const result = await importFrom(t, { 'usage-a.jsonl': lines(usageRowOf(1), usageRowOf(2)), 'usage-b.jsonl': lines(usageRowOf(2), usageRowOf(3)) })
+storeTest('rows of journals that were left behind are written, and the files deleted', async (t, open) => {
+  const result = await importFrom(open, { 'usage-a.jsonl': lines(usageRowOf(1), usageRowOf(2)), 'usage-b.jsonl': lines(usageRowOf(2), usageRowOf(3)) })
   t.same(result.rows, [['row-1', 200], ['row-2', 200], ['row-3', 200]])
   t.same(result.events, [['usage-a.jsonl', 2], ['usage-b.jsonl', 1]])
   t.same(result.left, [])
 })
 
-t.test('of two lines of a call the second counts, and a line that was cut off says nothing', async t => {
-  const { rows, left } = await importFrom(t, { 'usage-a.jsonl': `${lines(usageRowOf(1), usageRowOf(1, { status: 499 }))}{"id":"row-2","call` })
+storeTest('of two lines of a call the second counts, and a line that was cut off says nothing', async (t, open) => {
+  const { rows, left } = await importFrom(open, { 'usage-a.jsonl': `${lines(usageRowOf(1), usageRowOf(1, { status: 499 }))}{"id":"row-2","call` })
   t.same(rows, [['row-1', 499]])
   t.same(left, [])
 })
 
-t.test('more rows than one step takes are written', async t => {
-  const { events } = await importFrom(t, { 'usage-a.jsonl': lines(...Array.from({ length: 450 }, (_, number) => usageRowOf(number))) })
+storeTest('more rows than one step takes are written', async (t, open) => {
+  const { events } = await importFrom(open, { 'usage-a.jsonl': lines(...Array.from({ length: 450 }, (_, number) => usageRowOf(number))) })
   t.same(events, [['usage-a.jsonl', 450]])
 })
 
-t.test('an empty journal is deleted without a word; one that cannot be read or written stays and is reported', async t => {
-  const bad = { ...usageRowOf(1), endpoint: { a: 1 } }
-  const { events, left } = await importFrom(t, { 'usage-empty.jsonl': '', 'usage-folder.jsonl': {}, 'usage-wrong.jsonl': `${JSON.stringify(bad)}\n` })
+storeTest('an empty journal is deleted without a word; one that cannot be read or written stays and is reported', async (t, open) => {
+  const bad = { ...usageRowOf(1), endpoint: null }
+  const { events, left } = await importFrom(open, { 'usage-empty.jsonl': '', 'usage-folder.jsonl': undefined, 'usage-wrong.jsonl': `${JSON.stringify(bad)}\n` })
   t.same(events, [['usage-folder.jsonl', 'failed'], ['usage-wrong.jsonl', 'failed']])
   t.same(left, ['usage-folder.jsonl', 'usage-wrong.jsonl'])
 })

@@ -1,7 +1,8 @@
 import { lstatSync, readFileSync, readdirSync, renameSync, rmSync, statSync, symlinkSync, utimesSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
-import { openDatabase, type Database } from '../../lib/stores/database.ts'
+import { openDatabase } from '../../lib/stores/open-database.ts'
+import type { SqliteDatabase } from '../../lib/stores/database.ts'
 import { createLog } from '../../lib/telemetry/log.ts'
 import { importJournals } from '../../lib/usage/import-journals.ts'
 import { isAbandoned, journalName } from '../../lib/usage/journal-name.ts'
@@ -17,13 +18,13 @@ import type { Test } from 'tap'
 
 const question = { model: 'openai/gpt-5', messages: 'hi' }
 
-async function open (t: Test, directory: string): Promise<Database> {
+async function open (t: Test, directory: string): Promise<SqliteDatabase> {
   const database = await openDatabase(directory, { busyTimeoutMs: 0 })
   t.teardown(database.close)
   return database
 }
 
-async function countOf ({ query }: Database): Promise<number> {
+async function countOf ({ query }: SqliteDatabase): Promise<number> {
   return (await query.selectFrom('usage').select('id').execute()).length
 }
 

@@ -1,7 +1,7 @@
 import { appendFileSync, truncateSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
-import { openDatabase } from '../../lib/stores/database.ts'
+import { openDatabase } from '../../lib/stores/open-database.ts'
 import { importJournals } from '../../lib/usage/import-journals.ts'
 import { linesFromEnd } from '../../lib/usage/lines-from-end.ts'
 import { usageRowOf } from '../support/usage.ts'

@@ -1,19 +1,15 @@
-import t from 'tap'
-import { openDatabase } from '../../lib/stores/database.ts'
-import { insertUsage } from '../../lib/usage/insert-usage.ts'
 import { usageTotals } from '../../lib/usage/totals.ts'
 import { usageRowOf } from '../support/usage.ts'
+import { storeTest } from '../support/stores.ts'
 
-t.test('totals are sums by whatever is requested, names of keys in place of their ids', async t => {
-  const database = await openDatabase(t.testdir())
-  t.teardown(database.close)
-  const { query } = database
+storeTest('totals are sums by whatever is requested, names of keys in place of their ids', async (t, open) => {
+  const { query, insertUsage } = await open()
   await query.insertInto('keys').values({
     id: 'key-1', name: 'website', digest: 'x', endpoints: null, models: null, created_at_ms: 1, expires_at_ms: null, revoked_at_ms: 2
   }).execute()
   const atMs = Date.UTC(2025, 10, 21)
   const used = { at_ms: atMs, prompt_tokens: 1, completion_tokens: 2, cached_tokens: 3, reasoning_tokens: 4, pages: 5, audio_ms: 6, characters: 7, images: 8, cache_write_tokens: 9, searches: 10 }
-  insertUsage(database, [
+  await insertUsage([
     usageRowOf(1, { ...used, model: 'a/1', provider: 'a', cost_nano_usd: 3000 }),
     usageRowOf(2, { ...used, model: 'a/1', provider: 'a', cost_nano_usd: 3000, key_id: 'configured:ci', outcome: 'client_closed', estimated: 1 }),
     usageRowOf(3, { ...used, model: 'b/1', provider: 'b', cost_nano_usd: null, estimated: 1 }),

@@ -2,13 +2,9 @@
 
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { Kysely } from 'kysely'
-import { dayMs } from './day.ts'
-import type { Tables } from '../stores/tables.ts'
-
-export interface Retention {
-  readonly keepDays: number
-  readonly keepRows: number
-}
+import { dayMs } from '../../usage/day.ts'
+import type { Retention } from '../database.ts'
+import type { Tables } from '../tables.ts'
 
 /** Rows of a step: some milliseconds. */
 const stepRows = 500

@@ -1,27 +1,17 @@
-import { dayOf } from './day.ts'
-import type { Database } from '../stores/database.ts'
-import type { UsageRow } from '../stores/tables.ts'
+import { dayOf } from '../../usage/day.ts'
+import { usageColumns, type UsageColumn } from '../usage-columns.ts'
+import type { SqliteDatabase } from '../database.ts'
+import type { UsageRow } from '../tables.ts'
 
-const columns = [
-  'id', 'call_id', 'at_ms', 'key_id', 'endpoint', 'requested_model', 'model', 'provider', 'outcome', 'status', 'error_code',
-  'streamed', 'attempts', 'turns', 'prompt_tokens', 'completion_tokens', 'cached_tokens', 'reasoning_tokens', 'estimated',
-  'pages', 'audio_ms', 'characters', 'images', 'cost_nano_usd', 'own_provider_key', 'duration_ms', 'first_byte_ms',
-  'cache_write_tokens', 'searches', 'image_size', 'image_quality'
-] as const satisfies ReadonlyArray<keyof UsageRow>
-
-type Column = typeof columns[number]
-
-/** Fails to compile when a column of the table is missing above. */
-type Missing = Exclude<keyof UsageRow, Column>
-const insertInto = (names: readonly Column[]): [Missing] extends [never] ? string : never =>
+const insertInto = (names: readonly UsageColumn[]): string =>
   `insert into usage (${names.join(', ')}) values (${names.map(() => '?').join(', ')}) on conflict (at_ms, id) do nothing`
 
 /** Columns without a value in most rows, which are left out there: to bind 21 values takes 1 µs less than to bind 31. */
-const rareColumns: readonly Column[] = [
+const rareColumns: readonly UsageColumn[] = [
   'error_code', 'turns', 'pages', 'audio_ms', 'characters', 'images', 'cache_write_tokens', 'searches', 'image_size', 'image_quality'
 ]
-const usualColumns = columns.filter(column => !rareColumns.includes(column))
-const insertRow = insertInto(columns)
+const usualColumns = usageColumns.filter(column => !rareColumns.includes(column))
+const insertRow = insertInto(usageColumns)
 const insertUsualRow = insertInto(usualColumns)
 
 const addSpending = `insert into spending (key_id, day_ms, cost_nano_usd) values (?, ?, ?)
@@ -36,14 +26,14 @@ const addSpending = `insert into spending (key_id, day_ms, cost_nano_usd) values
  *
  * @returns how many rows were not there
  */
-export function insertUsage (database: Pick<Database, 'write'>, rows: readonly UsageRow[]): number {
+export function insertUsage (database: Pick<SqliteDatabase, 'write'>, rows: readonly UsageRow[]): number {
   return database.write(prepare => {
     const [insert, insertUsual] = [prepare(insertRow), prepare(insertUsualRow)]
     let inserted = 0
     const costs = new Map<string, Map<number, number>>()
     for (const row of rows) {
       const isUsual = rareColumns.every(column => row[column] === null)
-      const { changes } = isUsual ? insertUsual.run(...valuesOf(row, usualColumns)) : insert.run(...valuesOf(row, columns))
+      const { changes } = isUsual ? insertUsual.run(...valuesOf(row, usualColumns)) : insert.run(...valuesOf(row, usageColumns))
       const { key_id: keyId, at_ms: atMs, cost_nano_usd: cost } = row
       if (changes > 0) inserted++
       if (changes === 0 || cost === null || cost === 0) continue
@@ -59,6 +49,6 @@ export function insertUsage (database: Pick<Database, 'write'>, rows: readonly U
 }
 
 /** Lists the values of some columns. A row of an earlier version lacks later ones. */
-function valuesOf (row: UsageRow, names: readonly Column[]): Array<string | number | null> {
+function valuesOf (row: UsageRow, names: readonly UsageColumn[]): Array<string | number | null> {
   return names.map(name => row[name] ?? null)
 }

@@ -1,6 +1,6 @@
 import { DatabaseSync } from '@photostructure/sqlite'
 import t from 'tap'
-import { StatementCache } from '../../lib/stores/statement-cache.ts'
+import { StatementCache } from '../../../lib/stores/sqlite/statement-cache.ts'
 import type { Test } from 'tap'
 
 function start (t: Test): { readonly file: InstanceType<typeof DatabaseSync>, readonly cache: StatementCache } {

@@ -9,7 +9,12 @@
  */
 
 import { closeSync, existsSync, mkdirSync, openSync, statSync } from 'node:fs'
-import { dirname } from 'node:path'
+import { dirname, join } from 'node:path'
+
+/** Returns the file of the store in a data directory. */
+export function databasePath (dataDir: string): string {
+  return join(dataDir, 'headgate.db')
+}
 
 /** Creates an empty file, and its directory, for their owner only; `-wal` and `-shm` take over its mode. */
 export function createPrivately (path: string): void {

@@ -1,7 +1,7 @@
 import { existsSync, renameSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import t from 'tap'
-import { createDirectory, createPrivately, fileId } from '../../lib/stores/database-file.ts'
+import { createDirectory, createPrivately, fileId } from '../../../lib/stores/sqlite/database-file.ts'
 
 const modeOf = (path: string): number => statSync(path).mode & 0o777
 

@@ -1,0 +1,21 @@
+import type { PoolClient } from 'pg'
+
+/** The advisory lock of those that change the schema: https://www.postgresql.org/docs/15/explicit-locking.html#ADVISORY-LOCKS */
+const schemaLock = 7_403_651
+
+/**
+ * Runs `work` in one transaction, while no other gateway on the database changes the schema. It has no time limit: to wait for
+ * another gateway, and a step over a large table, may take longer than any query of a call.
+ */
+export async function locked<T> (client: Pick<PoolClient, 'query'>, work: () => Promise<T>): Promise<T> {
+  await client.query('begin; set local statement_timeout = 0')
+  try {
+    await client.query(`select pg_advisory_xact_lock(${schemaLock})`)
+    const result = await work()
+    await client.query('commit')
+    return result
+  } catch (error) {
+    await client.query('rollback').catch(() => undefined) // the connection may be what failed; the error is the one above
+    throw error
+  }
+}

@@ -1,0 +1,110 @@
+/** Opens a store in PostgreSQL, which several gateways share, through Kysely. */
+
+import { Kysely, PostgresDialect } from 'kysely'
+import { StoreError } from '../store-error.ts'
+import { serverConnections } from './server-connections.ts'
+import { insertUsage } from './insert-usage.ts'
+import { migrate } from './migrate.ts'
+import { Partitions } from './partitions.ts'
+import { pruneUsage } from './prune-usage.ts'
+import { serverClock } from './server-clock.ts'
+import type { Secret } from '../../core/secret.ts'
+import type { Database, DatabaseOptions, StorePlace } from '../database.ts'
+import type { Tables } from '../tables.ts'
+
+export type PostgresPlace = StorePlace['store'] & { readonly url: Secret }
+
+/** Milliseconds after which a query that PostgreSQL should have ended is given up: the connection stalls. */
+const stalledMs = 1000
+
+/**
+ * Opens the store. Its tables are migrated first.
+ *
+ * @throws StoreError
+ */
+export async function openPostgres (
+  dataDir: string, { url, poolSize, connectMs, statementMs }: PostgresPlace, { maxConnections = poolSize }: DatabaseOptions = {}
+): Promise<Database> {
+  const server = readAddress(url)
+  const { Pool, types } = await import('pg')
+  const pool = new Pool({
+    connectionString: url.reveal(),
+    ...server.needsTls && { ssl: true },
+    application_name: 'headgate',
+    max: maxConnections,
+    connectionTimeoutMillis: connectMs,
+    statement_timeout: statementMs,
+    query_timeout: statementMs + stalledMs,
+    keepAlive: true,
+    types: { getTypeParser: (type, format) => integerTypes.has(type) ? readInteger : types.getTypeParser(type, format) }
+  })
+  const { name } = server
+  const connected = serverConnections(pool, name)
+  try {
+    await connected.use(migrate)
+    const clock = await serverClock(connected)
+    const query = new Kysely<Tables>({ dialect: new PostgresDialect({ pool: connected }) })
+    const partitions = new Partitions(connected)
+    return {
+      name,
+      directory: dataDir,
+      query,
+      now: clock.now,
+      skipLocked: claimed => claimed.forUpdate().skipLocked(),
+      maxBatchRows: 1000,
+      insertUsage: async rows => await insertUsage(connected, partitions, rows),
+      pruneUsage: async (retention, nowMs) => await pruneUsage(partitions, retention, nowMs),
+      isReachable: connected.isReachable,
+      storeFileIntact: () => true,
+      stopWaiting: () => undefined, // no query blocks the process
+      checkWritable: async () => await checkWritable(query, name),
+      close: async () => {
+        clock.stop()
+        await query.destroy()
+        if (!pool.ended) await pool.end() // Kysely ends only what it has used
+      }
+    }
+  } catch (error) {
+    await pool.end()
+    throw error instanceof StoreError ? error : new StoreError(name, error)
+  }
+}
+
+async function checkWritable (query: Kysely<Tables>, name: string): Promise<void> {
+  try {
+    await query.updateTable('keys').set({ name: '' }).where('id', '=', '').execute() // there is no such key
+  } catch (error) {
+    throw error instanceof StoreError ? error : new StoreError(name, error)
+  }
+}
+
+interface Address {
+  /** Without user, password and options. */
+  readonly name: string
+  /** True where the connection leaves this machine, unless the address itself says how it is secured. */
+  readonly needsTls: boolean
+}
+
+/** Hosts of this machine. */
+const local = /^(?:|localhost|127\.\d+\.\d+\.\d+|\[::1\])$/
+
+/** @throws StoreError */
+function readAddress (url: Secret): Address {
+  const text = url.reveal()
+  if (!/^postgres(?:ql)?:\/\//.test(text) || !URL.canParse(text)) {
+    throw new StoreError('of `store.url`', 'it is not an address such as postgres://user:password@host/name')
+  }
+  const { host, hostname, pathname, searchParams } = new URL(text)
+  const isSaid = ['ssl', 'sslmode', 'host'].some(option => searchParams.has(option))
+  return { name: `postgres://${host}${pathname}`, needsTls: !isSaid && !local.test(hostname) }
+}
+
+/** `bigint` and `numeric`, the type of its sums. */
+const integerTypes: ReadonlySet<number> = new Set([20, 1700])
+
+/** @throws RangeError as SQLite does: no sum is read that is not exact */
+function readInteger (text: string): number {
+  const value = Number(text)
+  if (!Number.isSafeInteger(value)) throw new RangeError(`the number ${text} is out of range`)
+  return value
+}

@@ -1,0 +1,71 @@
+/** The partitions of the usage ledger: one for each month, made with its first row. */
+
+import { locked } from './lock.ts'
+import type { ServerConnections } from './server-connections.ts'
+
+export interface Partition {
+  readonly name: string
+  readonly fromMs: number
+  readonly endMs: number
+  /** An estimate of PostgreSQL. */
+  readonly rows: number
+}
+
+const form = /^usage_(\d{4,6})_(\d{2})$/
+
+export class Partitions {
+  readonly #server: Pick<ServerConnections, 'use'>
+  readonly #made = new Set<number>()
+
+  constructor (server: Pick<ServerConnections, 'use'>) {
+    this.#server = server
+  }
+
+  /** Makes the partitions of these moments, unless they are there. */
+  async make (moments: Iterable<number>): Promise<void> {
+    for (const fromMs of new Set(Array.from(moments, ms => monthOf(ms)))) {
+      if (this.#made.has(fromMs)) continue
+      await this.#server.use(async client => await locked(client, async () => {
+        await client.query(`create table if not exists ${nameOf(fromMs)} partition of usage for values from (${fromMs}) to (${monthOf(fromMs, 1)})`)
+      }))
+      this.#made.add(fromMs)
+    }
+  }
+
+  /** Notes that another gateway may have dropped some. */
+  forget (): void {
+    this.#made.clear()
+  }
+
+  /** Lists the partitions, the newest first. */
+  async list (): Promise<Partition[]> {
+    const { rows } = await this.#server.use(async client => await client.query<{ name: string, rows: number }>(
+      `select relname as name, greatest(reltuples, 0)::bigint as rows
+       from pg_inherits join pg_class on pg_class.oid = inhrelid where inhparent = 'usage'::regclass`
+    ))
+    return rows.flatMap(({ name, rows: count }) => {
+      const [, year, month] = form.exec(name) ?? []
+      const fromMs = Date.UTC(Number(year), Number(month) - 1)
+      return Number.isNaN(fromMs) ? [] : [{ name, fromMs, endMs: monthOf(fromMs, 1), rows: count }]
+    }).toSorted((a, b) => b.fromMs - a.fromMs)
+  }
+
+  /** Drops a partition. Gives up after a second: while it waits for a long query, every query after it waits as well. */
+  async drop (name: string): Promise<void> {
+    await this.#server.use(async client => await locked(client, async () => {
+      await client.query(`set local lock_timeout = '1s'; drop table if exists ${name}`)
+    }))
+    this.forget()
+  }
+}
+
+/** Returns the first millisecond of the month of a moment, or of one after it. */
+function monthOf (ms: number, later = 0): number {
+  const date = new Date(ms)
+  return Date.UTC(date.getUTCFullYear(), date.getUTCMonth() + later)
+}
+
+function nameOf (fromMs: number): string {
+  const date = new Date(fromMs)
+  return `usage_${date.getUTCFullYear()}_${String(date.getUTCMonth() + 1).padStart(2, '0')}`
+}

@@ -1,0 +1,75 @@
+/** ServerConnections to PostgreSQL, as Kysely takes them: one that failed is not used again. */
+
+import { StoreError } from '../store-error.ts'
+import type { Pool, PoolClient } from 'pg'
+import type { PostgresPool, PostgresPoolClient } from 'kysely'
+
+export interface ServerConnections extends PostgresPool {
+  /** Runs `work` with one connection. */
+  readonly use: <T>(work: (client: PoolClient) => Promise<T>) => Promise<T>
+  /** Returns false from a failure to reach the server to the next success. */
+  readonly isReachable: () => boolean
+}
+
+/** @param name of the store, in errors */
+export function serverConnections (pool: Pool, name: string): ServerConnections {
+  let reachable = true
+  const noted = async <T>(work: () => Promise<T>): Promise<T> => {
+    try {
+      const result = await work()
+      reachable = true
+      return result
+    } catch (error) {
+      if (isRefusal(error)) throw error
+      reachable = false
+      throw new StoreError(name, error)
+    }
+  }
+  // An idle connection has broken; the next query shows whether the server is away.
+  pool.on('error', () => { reachable = false })
+
+  const connect = async (): Promise<PoolClient> => await noted(async () => await pool.connect())
+  return {
+    connect: async () => {
+      const client = await connect()
+      let failed = false
+      const query = async (sql: string, values: readonly unknown[]) => {
+        try {
+          return await noted(async () => await client.query(sql, values.map(storable)))
+        } catch (error) {
+          // A query that timed out may still be running: what is sent after it on this connection would wait for it.
+          failed ||= !isRefusal(error)
+          throw error
+        }
+      }
+      // Kysely streams over a second form of `query`, which nothing here uses.
+      return { query, release: () => client.release(failed) } as unknown as PostgresPoolClient
+    },
+    use: async work => {
+      const client = await connect()
+      let failed = true
+      try {
+        const result = await noted(async () => await work(client))
+        failed = false
+        return result
+      } catch (error) {
+        failed = !isRefusal(error)
+        throw error
+      } finally {
+        client.release(failed)
+      }
+    },
+    isReachable: () => reachable,
+    end: async () => await pool.end()
+  }
+}
+
+/** Replaces what no text of PostgreSQL can hold. */
+function storable (value: unknown): unknown {
+  return typeof value === 'string' && value.includes('\0') ? value.replaceAll('\0', '\uFFFD') : value
+}
+
+/** Returns true for an error with which the server answers a query and keeps the connection, and for a value that cannot be read. */
+function isRefusal (error: unknown): boolean {
+  return error instanceof RangeError || (error instanceof Error && 'severity' in error && error.severity === 'ERROR')
+}

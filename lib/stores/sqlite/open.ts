@@ -1,0 +1,121 @@
+/**
+ * Opens the embedded store: SQLite in one file of the data directory, through Kysely.
+ *
+ * Several processes may have it open at once: readers never wait, writers wait for each other.
+ * Values bound here are strings, finite numbers, `null` and bytes only: the driver silently turns
+ * other objects into `null`.
+ */
+
+import { closeSync, openSync } from 'node:fs'
+import { Kysely, SqliteDialect } from 'kysely'
+import { retryWhenLocked } from '../retry-when-locked.ts'
+import { StoreError } from '../store-error.ts'
+import { createPrivately, databasePath, fileId } from './database-file.ts'
+import { insertUsage } from './insert-usage.ts'
+import { migrate } from './migrate.ts'
+import { pruneUsage } from './prune-usage.ts'
+import { StatementCache } from './statement-cache.ts'
+import type { DatabaseSyncInstance } from '@photostructure/sqlite'
+import type { DatabaseOptions, SqliteDatabase } from '../database.ts'
+import type { Tables } from '../tables.ts'
+
+/** Milliseconds that a close waits for the writes of other processes. */
+const closeTimeoutMs = 1000
+
+/**
+ * Opens the store, creating what is missing: the directory and the file, both for their owner only.
+ * Migrates its tables first.
+ *
+ * The native library is loaded here and not with this module: it takes 20 ms, and half of the commands never open the store.
+ *
+ * @throws StoreError
+ */
+export async function openSqlite (dataDir: string, { busyTimeoutMs = 5_000 }: DatabaseOptions = {}): Promise<SqliteDatabase> {
+  const path = databasePath(dataDir)
+  const { DatabaseSync } = await import('@photostructure/sqlite')
+  let file: DatabaseSyncInstance
+  let openedId: string | undefined
+  try {
+    createPrivately(path)
+    // Two processes that turn the write-ahead log on at the same moment: SQLite refuses one of them at once, whatever its timeout.
+    file = await retryWhenLocked(async () => prepared(new DatabaseSync(path, { timeout: busyTimeoutMs })), busyTimeoutMs)
+    openedId = fileId(path)
+  } catch (error) {
+    throw new StoreError(path, error)
+  }
+  const statements = new StatementCache(file)
+  const query = new Kysely<Tables>({ dialect: new SqliteDialect({ database: statements.forKysely() }) })
+  const isInPlace = (): boolean => openedId !== undefined && fileId(path) === openedId
+  const write: SqliteDatabase['write'] = work => inTransaction(file, () => work(sql => statements.prepare(sql)))
+  return {
+    path,
+    name: path,
+    directory: dataDir,
+    query,
+    now: Date.now,
+    skipLocked: claimed => claimed, // writers wait for each other
+    write,
+    maxBatchRows: 200, // about a millisecond, in which the process does nothing else
+    insertUsage: async rows => insertUsage({ write }, rows),
+    pruneUsage: async (retention, nowMs) => await pruneUsage(query, retention, nowMs),
+    isReachable: isInPlace,
+    checkWritable: async () => {
+      try {
+        file.exec('begin immediate; rollback')
+      } catch (error) {
+        throw new StoreError(path, error)
+      }
+    },
+    storeFileIntact: isInPlace,
+    stopWaiting: () => file.exec('pragma busy_timeout = 0'),
+    copyTo: target => {
+      closeSync(openSync(target, 'wx', 0o600)) // SQLite takes an empty file, and would make one that all may read
+      file.prepare('vacuum into ?').run(target)
+    },
+    close: async () => {
+      if (file.isOpen && isInPlace()) checkpoint(file)
+      await query.destroy()
+      // Kysely closes only what it has used.
+      if (file.isOpen) file.close()
+    }
+  }
+}
+
+function prepared (file: DatabaseSyncInstance): DatabaseSyncInstance {
+  try {
+    // NORMAL with a write-ahead log: a power cut may lose the last commits, never the file.
+    // Deleted rows are overwritten: they contained prompts of deferred calls.
+    file.exec('pragma journal_mode = wal; pragma synchronous = normal; pragma foreign_keys = on; pragma secure_delete = on')
+    migrate(file)
+    return file
+  } catch (error) {
+    file.close()
+    throw error
+  }
+}
+
+function inTransaction<T> (file: DatabaseSyncInstance, work: () => T): T {
+  file.exec('begin immediate')
+  try {
+    const result = work()
+    file.exec('commit')
+    return result
+  } catch (error) {
+    // A full disk has rolled back already.
+    if (file.isTransaction) file.exec('rollback')
+    throw error
+  }
+}
+
+/**
+ * Moves the write-ahead log into the file and empties it. SQLite does so by itself only when the last
+ * connection is really closed, which prepared statements put off until they are collected as garbage.
+ */
+function checkpoint (file: DatabaseSyncInstance): boolean {
+  try {
+    file.exec(`pragma busy_timeout = ${closeTimeoutMs}; pragma wal_checkpoint(truncate)`)
+    return true
+  } catch {
+    return false // on a full or read-only disk everything stays in the log, where the next start finds it
+  }
+}

@@ -1,0 +1,106 @@
+import t from 'tap'
+import { Secret } from '../../lib/core/secret.ts'
+import { openDatabase } from '../../lib/stores/open-database.ts'
+import { dayMs } from '../../lib/usage/day.ts'
+import { spendingOf } from '../../lib/usage/spending.ts'
+import { noPostgres, postgresPlace } from '../support/stores.ts'
+import { usageRowOf } from '../support/usage.ts'
+import type { Test } from 'tap'
+import type { Database, StorePlace } from '../../lib/stores/database.ts'
+
+const march = Date.UTC(2026, 2, 10)
+const month = 31 * dayMs
+
+async function open (t: Test, place: StorePlace): Promise<Database> {
+  const database = await openDatabase(place)
+  t.teardown(database.close)
+  return database
+}
+
+/** Returns the partitions of the usage ledger that hold rows. */
+async function filled ({ query }: Database): Promise<string[]> {
+  const { sql } = await import('kysely')
+  const { rows } = await sql<{ name: string }>`select distinct tableoid::regclass::text as name from usage order by name`.execute(query)
+  return rows.map(({ name }) => name)
+}
+
+t.test('a store in PostgreSQL', { skip: noPostgres }, async t => {
+  await t.test('gateways that start at the same moment make the schema once', async t => {
+    const place = await postgresPlace(t)
+    const databases = await Promise.all([1, 2, 3].map(async () => await open(t, place)))
+    for (const { query } of databases) t.same(await query.selectFrom('keys').selectAll().execute(), [])
+  })
+
+  await t.test('rows are in the partition of their month, which gateways make together', async t => {
+    const place = await postgresPlace(t)
+    const [one, two] = [await open(t, place), await open(t, place)]
+    const rows = [0, 1, 2].map(number => usageRowOf(number, { at_ms: march + number * month, cost_nano_usd: 5 }))
+    t.equal((await Promise.all([one.insertUsage(rows), two.insertUsage(rows)])).reduce((sum, count) => sum + count), 3)
+    t.same(await filled(one), ['usage_2026_03', 'usage_2026_04', 'usage_2026_05'])
+    t.equal(await spendingOf(one.query, 'key-1', 0, march + 3 * month), 15)
+  })
+
+  await t.test('old months are dropped as one, also while another gateway writes into them, and what they cost is not forgotten', async t => {
+    const place = await postgresPlace(t)
+    const [one, two] = [await open(t, place), await open(t, place)]
+    const rows = [0, 1, 2].map(number => usageRowOf(number, { at_ms: march + number * month }))
+    await two.insertUsage(rows)
+    await one.pruneUsage({ keepDays: 30, keepRows: 1_000_000 }, march + 2 * month)
+    t.same(await filled(one), ['usage_2026_04', 'usage_2026_05'])
+    await t.rejects(two.insertUsage([usageRowOf(4, { at_ms: march })]), /no partition/)
+    t.equal(await two.insertUsage([usageRowOf(4, { at_ms: march })]), 1, 'and the next attempt makes the month again')
+    t.equal(await spendingOf(one.query, 'key-1', 0, march + 3 * month), 40)
+    const { sql } = await import('kysely')
+    await sql`analyze usage`.execute(one.query)
+    await one.pruneUsage({ keepDays: 3650, keepRows: 1 }, march + 2 * month)
+    t.same(await filled(one), ['usage_2026_05'])
+  })
+
+  await t.test('what no text of PostgreSQL can hold does not keep other rows from being written', async t => {
+    const database = await open(t, await postgresPlace(t))
+    t.equal(await database.insertUsage([usageRowOf(1, { requested_model: 'a\0b\uD800' }), usageRowOf(2)]), 2)
+    const rows = await database.query.selectFrom('usage').select('requested_model').orderBy('id').execute()
+    t.same(rows, [{ requested_model: 'a\uFFFDb\uFFFD' }, { requested_model: null }])
+    t.same(await database.query.selectFrom('responses').select('id').where('id', '=', 'a\0').execute(), [])
+  })
+
+  await t.test('sums that are not exact are an error', async t => {
+    const database = await open(t, await postgresPlace(t))
+    await database.insertUsage([1, 2].map(number => usageRowOf(number, { cost_nano_usd: Number.MAX_SAFE_INTEGER })))
+    await t.rejects(spendingOf(database.query, 'key-1', 0, Date.now()), RangeError)
+  })
+
+  await t.test('a query that takes too long ends, and its connection with it', async t => {
+    const database = await open(t, await postgresPlace(t, { statementMs: 100, poolSize: 1 }))
+    const { sql } = await import('kysely')
+    await t.rejects(sql`select pg_sleep(5)`.execute(database.query), /statement timeout/)
+    t.ok(database.isReachable())
+    await t.rejects(sql`select pg_terminate_backend(pg_backend_pid())`.execute(database.query), { name: 'StoreError' })
+    t.notOk(database.isReachable())
+    t.same(await database.query.selectFrom('keys').selectAll().execute(), [], 'the next query has a connection of its own')
+    t.ok(database.isReachable())
+  })
+
+  await t.test('writability is checked', async t => {
+    const database = await open(t, await postgresPlace(t))
+    await database.checkWritable()
+    await database.close()
+    await t.rejects(database.checkWritable(), { name: 'StoreError' })
+  })
+
+  await t.test('the clock is that of the server', async t => {
+    const database = await open(t, await postgresPlace(t))
+    t.ok(Math.abs(database.now() - Date.now()) < 5000)
+  })
+})
+
+t.test('a PostgreSQL that does not answer, or whose address is none, is named without its password', async t => {
+  const place = (url: string): StorePlace => ({
+    server: { dataDir: t.testdirName }, store: { url: new Secret(url), poolSize: 1, connectMs: 1000, statementMs: 1000, keysStaleMs: 1000 }
+  })
+  await t.rejects(openDatabase(place('postgres://me:secret@127.0.0.1:1/name')), {
+    name: 'StoreError', message: 'The store postgres://127.0.0.1:1/name cannot be used: connect ECONNREFUSED 127.0.0.1:1.'
+  })
+  await t.rejects(openDatabase(place('mysql://me:secret@x/name')), { name: 'StoreError', message: 'The store of `store.url` cannot be used: it is not an address such as postgres://user:password@host/name.' })
+  await t.rejects(openDatabase(place('secret')), { name: 'StoreError', message: /such as postgres/ })
+})

@@ -1,0 +1,64 @@
+/**
+ * Runs tests of what the store holds on SQLite, and on PostgreSQL where `HEADGATE_TEST_POSTGRES` is the address of one:
+ *
+ * ```sh
+ * HEADGATE_TEST_POSTGRES=postgres://postgres@127.0.0.1/postgres npx tap --disable-coverage build/test/stores/*.test.js
+ * ```
+ */
+
+import { randomBytes } from 'node:crypto'
+import t from 'tap'
+import { Secret } from '../../lib/core/secret.ts'
+import { openDatabase } from '../../lib/stores/open-database.ts'
+import { settings } from './settings.ts'
+import type { Test } from 'tap'
+import type { Database, DatabaseOptions, StorePlace } from '../../lib/stores/database.ts'
+
+/** Opens the store of a test, closed after it. Each time it is opened it is the same one. */
+export type OpenStore = (options?: DatabaseOptions) => Promise<Database>
+
+const address = process.env['HEADGATE_TEST_POSTGRES']
+
+/** The reason why tests on PostgreSQL do not run; false where they do. */
+export const noPostgres = address === undefined && 'HEADGATE_TEST_POSTGRES is not the address of a PostgreSQL'
+
+/** Adds a test of one behaviour, once for each engine. */
+export function storeTest (name: string, run: (t: Test, open: OpenStore, place: StorePlace) => Promise<void>): void {
+  void t.test(name, async t => await run(t, ...opening(t, sqlitePlace(t))))
+  void t.test(`${name} (PostgreSQL)`, { skip: noPostgres }, async t => await run(t, ...opening(t, await postgresPlace(t))))
+}
+
+function opening (t: Test, place: StorePlace): [OpenStore, StorePlace] {
+  return [async options => {
+    const database = await openDatabase(place, options)
+    t.teardown(database.close)
+    return database
+  }, place]
+}
+
+function sqlitePlace (t: Test): StorePlace {
+  const { server, store } = settings()
+  return { server: { ...server, dataDir: t.testdir() }, store }
+}
+
+/** Returns a schema of its own, dropped after the test. */
+export async function postgresPlace (t: Test, parts: Partial<StorePlace['store']> = {}): Promise<StorePlace> {
+  const { server, store } = settings()
+  const schema = `test_${randomBytes(8).toString('hex')}`
+  await query(`create schema ${schema}`)
+  t.teardown(async () => await query(`drop schema ${schema} cascade`))
+  const url = new URL(address ?? '')
+  url.searchParams.set('options', `-c search_path=${schema}`)
+  return { server: { ...server, dataDir: t.testdir() }, store: { ...store, url: new Secret(url.href), ...parts } }
+}
+
+async function query (sql: string): Promise<void> {
+  const { Client } = await import('pg') // by those alone that use it
+  const client = new Client(address)
+  await client.connect()
+  try {
+    await client.query(sql)
+  } finally {
+    await client.end()
+  }
+}
