@@ -2,6 +2,7 @@
 
 import { chat, chatDocs } from './chat.ts'
 import { cancelDeferred, cancelDeferredDocs, retrieveDeferred, retrieveDeferredDocs } from './deferred.ts'
+import { completions, completionsDocs } from './completions.ts'
 import { embeddings, embeddingsDocs } from './embeddings.ts'
 import { health, healthDocs, livez, livezDocs, readyz, readyzDocs } from './health.ts'
 import {
@@ -61,6 +62,7 @@ const responsePath = '/v1/responses/:response_id'
 
 const table: readonly EndpointRow[] = [
   { ...post, keepsText: true, name: 'chat', path: '/v1/chat/completions', docs: chatDocs, pipeline: chat },
+  { ...post, name: 'completions', path: '/v1/completions', docs: completionsDocs, pipeline: completions },
   { ...post, keepsText: true, name: 'messages', path: '/v1/messages', docs: messagesDocs, pipeline: messages },
   { ...post, keepsText: true, name: 'messages', path: '/v1/messages/count_tokens', docs: countTokensDocs, pipeline: countTokens },
   { ...post, name: 'responses', path: '/v1/responses', docs: responsesDocs, pipeline: responses },

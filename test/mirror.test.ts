@@ -31,6 +31,7 @@ const elsewhere: Reasons = {
   'mcp/load-undici': ['mcp/agents', 'a require'],
   'pipelines/conversation': ['pipelines/chat', 'the stages that chat, messages and responses have in common: their tests'],
   'stores/open-database': ['stores/postgres', 'chooses an engine'],
+  'providers/prompt-as-message': ['pipelines/completions', 'sends what the chat adapters of every provider send'],
   'process/compile-cache': ['process/start-bundle', 'a function of newer versions of Node.js'],
   'process/primary': ['process/start-workers', 'a process with workers']
 }
@@ -41,6 +42,7 @@ const elsewhere: Reasons = {
  */
 const parts: Reasons = {
   'dialects/responses/output': ['dialects/responses/output-items', 'the items of an answer: events in, items and their events out'],
+  'dialects/text-completions': ['pipelines/completions', 'a dialect of three events: what the official client reads and sends'],
   'providers/anthropic': ['providers/anthropic', 'an adapter: recorded responses in, events out'],
   'providers/azure-openai': ['providers/kinds', 'the chat-completions adapter at other paths'],
   'providers/chat-completions': ['providers/chat-completions', 'an adapter: recorded responses in, events out'],

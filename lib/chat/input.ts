@@ -41,6 +41,17 @@ export interface ApprovedCall {
   readonly argumentsText: string
 }
 
+/** A conversation of one message, which is a text to be completed: as it is for providers with an API for that. */
+export interface TextInput extends ChatInput {
+  readonly text: {
+    readonly prompt: string
+    /** The text after the gap. */
+    readonly suffix?: string
+    /** Repeats the prompt before the completion. Default: false. */
+    readonly echo?: true
+  }
+}
+
 export interface OriginalInput {
   readonly field: 'messages' | 'input'
   readonly messages: readonly Message[]

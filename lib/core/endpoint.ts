@@ -3,7 +3,7 @@ import type { Reply } from './reply.ts'
 
 /** Every name of an endpoint, as scopes of keys may list them; `pipelines/index` has the endpoints. */
 const names = [
-  'chat', 'messages', 'responses', 'embeddings', 'speech', 'transcriptions', 'translations', 'images', 'ocr', 'models',
+  'chat', 'completions', 'messages', 'responses', 'embeddings', 'speech', 'transcriptions', 'translations', 'images', 'ocr', 'models',
   'openapi', 'health', 'livez', 'readyz'
 ] as const
 

@@ -3,7 +3,7 @@
 import { isContainer } from '../json/guards.ts'
 import { estimateTokens } from '../embeddings/measure-tokens.ts'
 import { charactersPerToken, type Units, type Usage } from '../core/usage.ts'
-import type { ChatInput } from '../chat/input.ts'
+import type { ChatInput, TextInput } from '../chat/input.ts'
 import type { EmbeddingsRequest } from '../../schemas/embeddings.ts'
 
 export interface Estimate {
@@ -62,6 +62,12 @@ export function estimateChat (request: ChatInput): Estimate {
     minCompletion: Math.min(maxCompletion ?? Infinity, thinkingTokens + minAnswerTokens),
     writesCache: marksCache(messages) || marksCache(tools)
   }
+}
+
+/** Estimates a text completion: the text after the gap is read as the prompt is. */
+export function estimateText (request: TextInput): Estimate {
+  const { messages, text: { suffix } } = request
+  return estimateChat(suffix === undefined ? request : { ...request, messages: [...messages, { role: 'user', content: suffix }] })
 }
 
 export function estimateEmbeddings ({ input }: EmbeddingsRequest): Estimate {

@@ -3,6 +3,7 @@
 import type { ProviderSettings } from '../core/settings.ts'
 import { withCallerParamNames } from './caller-param-names.ts'
 import { kinds } from './kinds.ts'
+import { promptAsMessage } from './prompt-as-message.ts'
 import type { Provider, Transport } from './provider.ts'
 
 /** @param transport carries requests to this provider */
@@ -23,6 +24,6 @@ export function createProvider (settings: ProviderSettings, transport: Transport
     onDisconnect: settings.onDisconnect,
     quirks: { ...quirks, ...settings.quirks },
     traits,
-    adapters: chat === undefined ? others : { ...others, chat: withCallerParamNames(chat) }
+    adapters: chat === undefined ? others : { textCompletion: promptAsMessage(chat), ...others, chat: withCallerParamNames(chat) }
   }
 }

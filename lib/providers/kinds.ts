@@ -12,10 +12,12 @@ import { anthropicModels } from './anthropic/model-list.ts'
 import { azureOpenaiAdapters, azureOpenaiHeaders } from './azure-openai/index.ts'
 import { rejectDocumentUrls } from './reject-document-urls.ts'
 import { bearer } from './chat-completions/index.ts'
+import { textCompletionAt } from './chat-completions/text-completion.ts'
 import { googleAdapters, googleHeaders } from './google/index.ts'
 import { googleModels } from './google/model-list.ts'
 import { mistralAdapters } from './mistral/index.ts'
 import { openaiAdapters } from './openai/index.ts'
+import { textCompletionOf } from './prompt-as-message.ts'
 import { xaiAdapters } from './xai/index.ts'
 import type { ModelList } from './model-list.ts'
 import type { Adapters } from './provider.ts'
@@ -60,6 +62,11 @@ const { ocr } = mistralAdapters
 /** A server of the chat-completions dialect, with nothing but chat and embeddings for sure. */
 const compatible: Adapters = { chat, embeddings }
 
+const textCompletion = textCompletionAt('/completions')
+
+/** A server that completes texts as well as it chats. */
+const completing: Adapters = { ...compatible, textCompletion }
+
 /** OpenAI's API for sound, which others have copied as they did its chat. */
 const audio: Adapters = { speech, transcription, translation }
 
@@ -87,7 +94,7 @@ export const kinds: Readonly<Record<ProviderKind, Kind>> = {
     baseUrl: 'https://api.openai.com/v1',
     upstreamApi: 'openai/chat/completions',
     credential: bearer,
-    adapters: openaiAdapters,
+    adapters: { ...openaiAdapters, textCompletion: textCompletionOf(/^(?:gpt-3\.5-turbo-instruct|davinci-002|babbage-002)/, textCompletion, chat) },
     quirks: { tokenLimitField: 'max_completion_tokens', obfuscation: true, legacyFunctions: true, responsesApi: true },
     traits: { historyMarks: ['stored_audio', 'reasoning_item'], systemAnywhere: true, prefill: false, callerFields: true }
   },
@@ -123,7 +130,7 @@ export const kinds: Readonly<Record<ProviderKind, Kind>> = {
     variables: ['MISTRAL'],
     baseUrl: 'https://api.mistral.ai/v1',
     credential: bearer,
-    adapters: { ...mistralAdapters, embeddings },
+    adapters: { ...mistralAdapters, embeddings, textCompletion: textCompletionOf(/^codestral/, textCompletionAt('/fim/completions'), mistralAdapters.chat) },
     quirks: {
       tokenLimitField: 'max_tokens',
       omit: [...accountFields, 'logit_bias', 'logprobs', 'top_logprobs', 'user'],
@@ -154,7 +161,7 @@ export const kinds: Readonly<Record<ProviderKind, Kind>> = {
     variables: ['FIREWORKS'],
     baseUrl: 'https://api.fireworks.ai/inference/v1',
     credential: bearer,
-    adapters: compatible,
+    adapters: completing,
     quirks: {
       tokenLimitField: 'max_tokens',
       omit: accountFields,
@@ -179,7 +186,7 @@ export const kinds: Readonly<Record<ProviderKind, Kind>> = {
   'openai-compatible': {
     listModels: true,
     credential: bearer,
-    adapters: openaiAdapters,
+    adapters: { ...openaiAdapters, textCompletion },
     quirks: { tokenLimitField: 'max_tokens', customTools: false },
     traits: { network: 'by_address' }
   },
@@ -187,7 +194,7 @@ export const kinds: Readonly<Record<ProviderKind, Kind>> = {
     baseUrl: 'http://127.0.0.1:11434/v1',
     listModels: true,
     credential: bearer,
-    adapters: compatible,
+    adapters: completing,
     quirks: {
       ...selfHosted,
       omit: [...accountFields, 'logprobs', 'top_logprobs', 'logit_bias', 'parallel_tool_calls'],
@@ -201,7 +208,7 @@ export const kinds: Readonly<Record<ProviderKind, Kind>> = {
     baseUrl: 'http://127.0.0.1:8000/v1',
     listModels: true,
     credential: bearer,
-    adapters: { ...compatible, ...audio },
+    adapters: { ...completing, ...audio },
     quirks: { ...selfHosted, extraFields: ['top_k'] },
     traits: { network: 'internal' }
   },
@@ -209,7 +216,7 @@ export const kinds: Readonly<Record<ProviderKind, Kind>> = {
     baseUrl: 'http://127.0.0.1:30000/v1',
     listModels: true,
     credential: bearer,
-    adapters: compatible,
+    adapters: completing,
     quirks: { ...selfHosted, extraFields: ['top_k'], base64Embeddings: false },
     traits: { network: 'internal' }
   },
@@ -217,7 +224,7 @@ export const kinds: Readonly<Record<ProviderKind, Kind>> = {
     baseUrl: 'http://127.0.0.1:8080/v1',
     listModels: true,
     credential: bearer,
-    adapters: compatible,
+    adapters: completing,
     quirks: { ...selfHosted, multipleChoices: false, extraFields: ['top_k'] },
     traits: { network: 'internal' }
   },
@@ -225,7 +232,7 @@ export const kinds: Readonly<Record<ProviderKind, Kind>> = {
     baseUrl: 'http://127.0.0.1:1234/v1',
     listModels: true,
     credential: bearer,
-    adapters: compatible,
+    adapters: completing,
     quirks: { ...selfHosted, multipleChoices: false, base64Embeddings: false },
     traits: { network: 'internal' }
   },
@@ -245,7 +252,7 @@ export const kinds: Readonly<Record<ProviderKind, Kind>> = {
   together: {
     baseUrl: 'https://api.together.ai/v1',
     credential: bearer,
-    adapters: openaiAdapters,
+    adapters: { ...openaiAdapters, textCompletion },
     quirks: { ...selfHosted, extraFields: ['top_k'], base64Embeddings: false }
   },
   'azure-openai': {

@@ -16,7 +16,7 @@ import type {
   ChatEvent, EmbeddingsEvent, ImageEvent, ResultEvent, SpeechEvent, TranscriptEvent
 } from '../core/events.ts'
 import type { Failure } from './provider-failure.ts'
-import type { ChatInput } from '../chat/input.ts'
+import type { ChatInput, TextInput } from '../chat/input.ts'
 import type { ImageEdit, ImageVariation } from '../images/input.ts'
 import type { OcrPages, OcrInput } from '../ocr/input.ts'
 import type { EmbeddingsRequest } from '../../schemas/embeddings.ts'
@@ -189,6 +189,8 @@ export interface Provider {
 /** The request and the events of each capability, by its name. */
 export interface Capabilities {
   readonly chat: { request: ChatInput, event: ChatEvent }
+  /** The continuation of a text. Providers that only chat get it as a message (`prompt-as-message`). */
+  readonly textCompletion: { request: TextInput, event: ChatEvent }
   /** A chat requested now and produced later: the one event holds the provider's id of the completion. */
   readonly deferred: { request: ChatInput, event: ResultEvent<DeferredReceipt> }
   /** The tokens of a prompt. */

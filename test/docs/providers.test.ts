@@ -13,5 +13,5 @@ t.test('every kind and every model of the catalogue has its row', async t => {
   const rows = providerReference().split('\n').filter(line => line.startsWith('| `')).map(line => /`([^`]+)`/.exec(line)?.[1])
   for (const kind of providerKinds) t.equal(rows.slice(0, providerKinds.length).filter(name => name === kind).length, 1, kind)
   t.same(rows.slice(-catalogue.length), catalogue.map(({ id }) => id))
-  t.match(providerReference(), '| `anthropic` | yes | yes | – | – | – | – | – | – | – | – | – |')
+  t.match(providerReference(), '| `anthropic` | yes | – | yes | – | – | – | – | – | – | – | – | – |')
 })

@@ -8,6 +8,7 @@ import type { Capability } from '../../lib/providers/provider.ts'
 
 const capabilities: Readonly<Record<Capability, string>> = {
   chat: 'Chat',
+  textCompletion: 'Text completions',
   tokenCount: 'Token counts',
   deferred: 'Deferred chat',
   embeddings: 'Embeddings',
@@ -26,7 +27,8 @@ const introduction = `# Providers
 
 An entry under \`providers:\` is of the kind its name says, or \`kind\`. "yes" means that Headgate translates calls of that
 endpoint for the kind; whether a model serves it, its provider decides. With \`deferred.for_all_providers\` the gateway defers chat
-for every provider; "yes" under deferred chat means that the provider itself keeps the completion.
+for every provider; "yes" under deferred chat means that the provider itself keeps the completion. Every kind that chats completes
+texts, with the prompt as a message; "yes" under text completions means an API for it, with \`suffix\` for models that have it.
 
 ## Endpoints
 `

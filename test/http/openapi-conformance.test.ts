@@ -166,6 +166,13 @@ t.test('chat', async () => {
   }
 })
 
+t.test('completions', async () => {
+  for (const stream of [false, true]) {
+    await post('/v1/completions', { model: 'sandbox/echo', prompt: 'Hello there.', n: 2, logprobs: 2, stream, stream_options: { include_usage: true } })
+    await post('/v1/completions', { model: 'sandbox/echo', prompt: 'No. [sandbox: refuse]', stream })
+  }
+})
+
 t.test('responses', async t => {
   const server = await startToolServer(t)
   const tools = [{ type: 'function', name: 'get_weather', parameters: { type: 'object' } }, { type: 'custom', name: 'patch' }]
@@ -302,6 +309,7 @@ t.test('models, health and the document itself', async () => {
 t.test('a dry run answers what the document says', async t => {
   const bodies: Readonly<Record<string, object>> = {
     [chat]: { messages: 'hi', model: ['sandbox/echo', 'openai/gpt-4o', 'sandbox/embedding'] },
+    '/v1/completions': { model: 'sandbox/echo', prompt: 'a' },
     '/v1/messages': { messages: [{ role: 'user', content: 'hi' }], model: 'sandbox/echo', max_tokens: 10 },
     '/v1/responses': { model: 'sandbox/echo', input: 'a' },
     '/v1/embeddings': { model: 'sandbox/embedding', input: 'a' },
@@ -332,6 +340,7 @@ interface Request {
 const messages = [{ role: 'user', content: 'hi' }]
 const requests: readonly Request[] = [
   { path: chat, fields: { messages } },
+  { path: '/v1/completions', fields: { prompt: 'hi' } },
   { path: '/v1/messages', fields: { messages, max_tokens: 10 }, wrongShape: 400 },
   { path: '/v1/messages/count_tokens', fields: { messages }, wrongShape: 400, isRouted: false },
   { path: '/v1/responses', fields: { input: 'hi' }, wrongShape: 400 },
@@ -388,7 +397,7 @@ t.test('so are answers that cannot be read, and a limit of the key', async t => 
   for (const fault of ['garbage', 'cut', 'error']) {
     const text = `x [sandbox: ${fault}]`
     for (const [path, body] of [
-      [chat, { model: 'sandbox/echo', messages: text }], ['/v1/messages', { model: 'sandbox/echo', messages: [{ role: 'user', content: text }], max_tokens: 10 }],
+      [chat, { model: 'sandbox/echo', messages: text }], ['/v1/completions', { model: 'sandbox/echo', prompt: text }], ['/v1/messages', { model: 'sandbox/echo', messages: [{ role: 'user', content: text }], max_tokens: 10 }],
       ['/v1/responses', { model: 'sandbox/echo', input: text }], ['/v1/embeddings', { model: 'sandbox/embedding', input: text }],
       ['/v1/images/generations', { model: 'sandbox/painter', prompt: text }]
     ] as const) t.equal((await post(path, body)).status, 502, `${path} ${fault}`)
@@ -481,6 +490,7 @@ t.test('an error in the middle of a stream is the event that the document speaks
     const asError = /event: error\ndata: \{"error":[^\n]+\}\n\n$/
     for (const [path, fields, last = asError] of [
       [chat, { ...echo, messages: text }],
+      ['/v1/completions', { ...echo, prompt: text }],
       ['/v1/messages', { ...echo, max_tokens: 100, messages: [{ role: 'user', content: text }] }, /event: error\ndata: \{"type":"error","error":[^\n]+\}\n\n$/],
       ['/v1/responses', { ...echo, input: text }, /event: response\.failed\ndata: \{"type":"response\.failed"[^\n]+\}\n\n(data: \[DONE\]\n\n)?$/],
       ['/v1/audio/speech', { model: 'sandbox/speaker', input: text, voice: 'any', stream_format: 'sse' }],

@@ -32,6 +32,7 @@ interface EndpointCase {
 /** Every endpoint that takes a model. Models are names at the provider of the endpoint. */
 const endpoints: readonly EndpointCase[] = [
   { path: 'chat/completions', allowed: 'gpt-4o-mini', forbidden: 'gpt-4o', body: { messages: 'x' }, answer: { pieces: [chatAnswer('x')] } },
+  { path: 'completions', allowed: 'gpt-4o-mini', forbidden: 'gpt-4o', body: { prompt: 'x' }, answer: { pieces: [chatAnswer('x')] } },
   { path: 'messages', allowed: 'claude-haiku-4-5', forbidden: 'claude-opus-4-6', body: { max_tokens: 10, messages: [{ role: 'user', content: 'x' }] }, answer: message },
   { path: 'messages/count_tokens', allowed: 'claude-haiku-4-5', forbidden: 'claude-opus-4-6', body: { messages: [{ role: 'user', content: 'x' }] }, answer: { pieces: ['{"input_tokens":5}'] } },
   { path: 'responses', allowed: 'gpt-4o-mini', forbidden: 'gpt-4o', body: { input: 'x', store: false }, answer: { pieces: [chatAnswer('x')] } },

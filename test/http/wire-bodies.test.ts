@@ -22,7 +22,7 @@ const file = join(import.meta.dirname, '../../../test/http/wire-bodies.snapshot.
 /** A provider whose answers are fixed. */
 function script ({ path, text }: SeenRequest): Script {
   if (text.includes('fail')) return { status: 500, pieces: ['{"error":{"message":"down"}}'] }
-  if (path.endsWith('/chat/completions')) {
+  if (path.endsWith('/completions')) {
     return /"stream":true/.test(text) ? { headers: eventStream, pieces: chatFrames(['Hel', 'lo']) } : { pieces: [chatAnswer('Hello')] }
   }
   return { pieces: ['{}'] }
@@ -70,6 +70,9 @@ const asks: readonly Ask[] = [
   { title: 'a provider that fails', path: chat, body: { ...hello, messages: 'fail' } },
   { title: 'a stream that breaks', path: chat, body: { model: 'sandbox/echo', messages: 'More. [sandbox: cut after=2]', stream: true } },
   { title: 'a dry run', path: chat, body: hello, headers: { 'x-headgate-dry-run': 'true' } },
+  { title: 'an answer', path: '/v1/completions', body: { model: 'mine/m', prompt: 'Say', logprobs: 1 } },
+  { title: 'a stream', path: '/v1/completions', body: { model: 'mine/m', prompt: 'Say', stream: true, stream_options: { include_usage: true } } },
+  { title: 'a text after the gap', path: '/v1/completions', body: { model: 'sandbox/echo', prompt: 'Say', suffix: 'hello' } },
   { title: 'a count', path: '/v1/messages/count_tokens', body: { model: 'mine/m', messages: message.messages } },
   { title: 'an answer', path: '/v1/messages', body: message },
   { title: 'an answer with a call', path: '/v1/messages', body: { ...message, model: 'sandbox/echo', messages: [{ role: 'user', content: 'use get with {"a":1}' }], tools: [{ name: 'get', input_schema: { type: 'object' } }] } },
@@ -125,7 +128,7 @@ const asks: readonly Ask[] = [
 /** Replaces what differs from call to call: ids, times, and base64 too long to read. */
 function settled (text: string): string {
   return text
-    .replaceAll(/\bchatcmpl-[\da-f]{32}\b/g, 'chatcmpl-ID')
+    .replaceAll(/\b((?:chat)?cmpl)-[\da-f]{32}\b/g, '$1-ID')
     .replaceAll(/\b(resp|msg|fc|rs|ctc)_[\w-]{16,}/g, '$1_ID')
     .replaceAll(/\bcall_[\w-]{8,}\b/g, 'call_ID')
     .replaceAll(/"(created|created_at|completed_at)":\d{10}\b/g, '"$1":TIME')

@@ -34,13 +34,13 @@ const parts: Readonly<Record<string, string | undefined>> = {
 /** Capabilities beside chat: a file with its adapter, and where that is long one for what it gets and one for streams. */
 const capabilities = new Set([
   'deferred', 'embeddings', 'images', 'image-edits', 'image-response', 'image-stream', 'ocr', 'speech', 'transcription', 'transcription-response',
-  'transcription-traits', 'token-count'
+  'transcription-traits', 'text-completion', 'token-count'
 ])
 
 /** Files for what one provider alone has. */
 const particular: Readonly<Record<string, readonly string[]>> = {
   anthropic: ['cache-control', 'direct'],
-  'chat-completions': ['text-template'],
+  'chat-completions': ['text-choice', 'text-template'],
   responses: ['direct'],
   google: ['camel-keys', 'generation-config', 'logprobs', 'schema'],
   openai: ['typed-stream']

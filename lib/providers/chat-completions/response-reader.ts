@@ -10,6 +10,7 @@
 
 import { offersFunctionsOnly } from '../../chat/legacy-functions.ts'
 import { finishReasonOf } from './finish-reason.ts'
+import { textDelta, textLogprobs } from './text-choice.ts'
 import { ToolCalls } from './tool-calls.ts'
 import { usageOf } from './usage.ts'
 import { objectOf, nonEmptyText } from '../../json/guards.ts'
@@ -115,7 +116,7 @@ export class ResponseReader {
     const choice = this.#choice(typeof wire.index === 'number' ? wire.index : position)
     if (choice === undefined) return
     const { index } = choice
-    const delta: WireDelta = objectOf(wire.delta) ?? objectOf(wire.message) ?? {}
+    const delta: WireDelta = objectOf(wire.delta) ?? objectOf(wire.message) ?? textDelta(wire)
     const logprobs = logprobsOf(wire.logprobs)
 
     const reasoning = nonEmptyText(delta.reasoning_content) ?? nonEmptyText(delta.reasoning)
@@ -249,7 +250,7 @@ function finalReason ({ finish, toolCalls, legacyCall }: Choice): FinishReason {
 function logprobsOf (value: unknown): Logprobs | undefined {
   const logprobs = objectOf(value)
   if (logprobs === undefined) return undefined
-  const content = logprobs['content']
+  const content = logprobs['content'] ?? textLogprobs(logprobs)
   const refusal = logprobs['refusal']
   if (!Array.isArray(content) && !Array.isArray(refusal)) return undefined
   return {

@@ -24,6 +24,8 @@ export interface WireChoice {
   delta?: unknown
   /** In a complete answer. */
   message?: unknown
+  /** In a text completion, in place of both. */
+  text?: unknown
 }
 
 export interface WireDelta {

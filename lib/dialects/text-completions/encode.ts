@@ -1,0 +1,19 @@
+import { TextChunks } from './text-chunks.ts'
+import { endOfStream, sseData } from '../../wire/sse.ts'
+import type { AnswerStart } from '../dialect.ts'
+import type { ChatEvent } from '../../core/events.ts'
+import type { FramePrinter } from '../../wire/frame-printer.ts'
+
+/** Returns the printer of a streamed text completion. */
+export function encodeText ({ head, call }: AnswerStart): FramePrinter<ChatEvent> {
+  const chunks = new TextChunks(head)
+  const withUsage = call.request.stream_options?.include_usage === true
+  const frameOf = (event: ChatEvent): string => {
+    const chunk = event.type === 'usage' && !withUsage ? undefined : chunks.of(event)
+    return chunk === undefined ? '' : sseData(JSON.stringify(chunk))
+  }
+  return {
+    print: events => events.map(frameOf).join(''),
+    end: () => endOfStream
+  }
+}

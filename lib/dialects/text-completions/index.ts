@@ -1,0 +1,12 @@
+/** Text completions as callers speak them. They have a pipeline of their own: neither tools nor deferral exist here. */
+
+import { chatCompletionsErrors } from '../chat-completions/errors.ts'
+import { completeText } from './complete.ts'
+import { encodeText } from './encode.ts'
+import type { AnswerDialect } from '../dialect.ts'
+
+export const textCompletions: AnswerDialect = {
+  encode: encodeText,
+  complete: completeText,
+  errors: chatCompletionsErrors
+}

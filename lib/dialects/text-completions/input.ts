@@ -1,0 +1,39 @@
+import { extend, type ValidCall } from '../../core/call.ts'
+import { GatewayError } from '../../core/errors.ts'
+import type { TextInput } from '../../chat/input.ts'
+import type { TextCompletionRequest } from '../../../schemas/text-completions.ts'
+
+/** As OpenAI's API has it: without a limit some servers would write until their context is full. */
+const defaultTokens = 16
+
+/**
+ * Makes the prompt one message as well, for models that only chat.
+ *
+ * @throws GatewayError `unsupported_parameter` for several prompts, tokens, and completions beyond those that are returned
+ */
+export function textInput (call: ValidCall<TextCompletionRequest>): ValidCall<TextInput> {
+  const { prompt: given, suffix, echo, logprobs, best_of: bestOf, max_tokens: maxTokens = defaultTokens, ...rest } = call.request
+  const prompt = promptOf(given)
+  if (bestOf !== undefined && bestOf !== (rest.n ?? 1)) throw refused('best_of', '`best_of` must equal `n`: all completions that are made are returned.')
+  return extend(call, {
+    request: {
+      ...rest,
+      messages: [{ role: 'user', content: prompt }],
+      max_tokens: maxTokens,
+      ...logprobs !== undefined && { logprobs: true, top_logprobs: logprobs },
+      text: { prompt, ...suffix !== undefined && suffix !== '' && { suffix }, ...echo === true && { echo } }
+    } satisfies TextInput
+  })
+}
+
+function promptOf (prompt: TextCompletionRequest['prompt']): string {
+  if (typeof prompt === 'string') return prompt
+  if (prompt.length !== 1) throw refused('prompt', 'Send one prompt per request.')
+  const [only] = prompt
+  if (typeof only === 'string') return only
+  throw refused('prompt', 'Send the prompt as text, not as tokens: each model has its own.')
+}
+
+function refused (param: string, message: string): GatewayError {
+  return new GatewayError('unsupported_parameter', { param, message })
+}

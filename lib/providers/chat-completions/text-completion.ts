@@ -1,0 +1,43 @@
+/** Text completions: beside chat on most servers of the dialect, and for filling in the middle at Mistral. */
+
+import { jsonBody } from '../json-body.ts'
+import { jsonHeaders } from '../json-headers.ts'
+import { jsonOrSse } from '../json-or-sse.ts'
+import { aboutPrompt } from '../prompt-as-message.ts'
+import { splitChoices } from '../split-choices.ts'
+import { readResponse } from './chat-response.ts'
+import { readStream } from './chat-stream.ts'
+import { readError } from './errors.ts'
+import type { TextInput } from '../../chat/input.ts'
+import type { ChatEvent } from '../../core/events.ts'
+import type { Adapter, Ask, UpstreamRequest } from '../provider.ts'
+
+/** Fields whose value is sent as the caller sent it. */
+const forwarded = [
+  'temperature', 'top_p', 'presence_penalty', 'frequency_penalty', 'logit_bias', 'seed', 'n', 'stop', 'user'
+] as const satisfies ReadonlyArray<keyof TextInput>
+
+/** @param path of the endpoint */
+export function textCompletionAt (path: string): Adapter<TextInput, ChatEvent> {
+  return {
+    request: ask => textRequest(ask, path),
+    read: (_head, ask) => jsonOrSse(ask, readResponse, readStream),
+    error: failure => aboutPrompt(readError(failure)),
+    split: ask => ask.quirks.multipleChoices === false ? splitChoices(ask, 1) : [ask]
+  }
+}
+
+function textRequest (ask: Ask<TextInput>, path: string): UpstreamRequest {
+  const { request, route, quirks, streamed } = ask
+  const { text, max_tokens: maxTokens, max_completion_tokens: capped, logprobs, top_logprobs: alternatives } = request
+  const body: Record<string, unknown> = {
+    model: route.model,
+    ...text,
+    max_tokens: capped ?? maxTokens,
+    ...Object.fromEntries(forwarded.map(field => [quirks.rename?.[field] ?? field, request[field]])),
+    ...logprobs === true && { logprobs: alternatives },
+    ...streamed && { stream: true, ...quirks.streamUsage !== false && { stream_options: { include_usage: true } } }
+  }
+  for (const field of quirks.omit ?? []) delete body[field] // our own object, just made
+  return { method: 'POST', path, headers: streamed ? { ...jsonHeaders, accept: 'text/event-stream' } : jsonHeaders, body: jsonBody(body, ask) }
+}

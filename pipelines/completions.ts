@@ -1,0 +1,53 @@
+/** Serves POST /v1/completions: a text, and how it goes on, in one piece or as it is written. */
+
+import { chatAttributes, chatSettings } from '../lib/chat/model-settings.ts'
+import { map } from '../lib/core/stage.ts'
+import { textCompletions } from '../lib/dialects/text-completions/index.ts'
+import { textInput } from '../lib/dialects/text-completions/input.ts'
+import { estimateText } from '../lib/limits/estimate.ts'
+import { answerReply } from '../lib/replies/answer-reply.ts'
+import { chatRequirements } from '../lib/routing/requirements.ts'
+import { auth } from '../lib/stages/auth.ts'
+import { capAnswer } from '../lib/stages/cap-answer.ts'
+import { dryRun } from '../lib/stages/dry-run.ts'
+import { limits } from '../lib/stages/limits.ts'
+import { normalise } from '../lib/stages/normalise.ts'
+import { providerCall } from '../lib/stages/provider-call.ts'
+import { recordUsage } from '../lib/stages/record-usage.ts'
+import { routeModel } from '../lib/stages/route-model.ts'
+import { validate } from '../lib/stages/validate.ts'
+import { RouteDecision } from '../schemas/route-decision.ts'
+import { TextCompletion, TextCompletionRequest } from '../schemas/text-completions.ts'
+import { fromProvider, type Docs } from './docs.ts'
+import type { Call } from '../lib/core/call.ts'
+import type { Services } from '../lib/services.ts'
+import { pipeline, type Handler } from './pipeline.ts'
+
+export const completionsDocs: Docs = {
+  operationId: 'completions',
+  group: 'Completions',
+  summary: 'Complete a text, or fill in its middle.',
+  request: { schema: TextCompletionRequest },
+  answers: [
+    { description: 'The completions.', schema: TextCompletion },
+    { description: 'With `stream`, the completions in chunks.', mediaType: 'text/event-stream', schema: TextCompletion }
+  ],
+  errors: ['invalid_value', 'unsupported_parameter', ...fromProvider],
+  dryRun: RouteDecision
+}
+
+export function completions (services: Services): Handler<Call> {
+  return pipeline(
+    auth(services),
+    validate(TextCompletionRequest),
+    map(textInput),
+    routeModel(services, { settings: chatSettings, attributes: chatAttributes, requirements: chatRequirements }),
+    dryRun(services, 'textCompletion', { estimate: estimateText }),
+    limits(services, { estimate: estimateText }),
+    capAnswer(services),
+    providerCall(services, 'textCompletion'),
+    recordUsage(),
+    normalise(),
+    answerReply(textCompletions)
+  )
+}
