@@ -10,6 +10,7 @@ const layers: Readonly<Record<string, number>> = {
   'lib/core': 1,
   'lib/async': 1,
   'lib/text': 1,
+  'lib/dashboard/page': 1, // a program of its own, in the browser
   'lib/json': 1,
   'lib/net': 1,
   'lib/wire': 2,
@@ -47,6 +48,9 @@ const layers: Readonly<Record<string, number>> = {
   'lib/main.ts': 11
 }
 
+/** The page of the dashboard: the browser runs it, the gateway only serves it. */
+const page = /^lib\/dashboard\/page\//
+
 /** Packages that belong to one place. */
 const owners: Readonly<Record<string, RegExp>> = {
   koa: /^lib\/http\//,
@@ -54,7 +58,7 @@ const owners: Readonly<Record<string, RegExp>> = {
   'koa-body': /^lib\/http\//,
   ajv: /^lib\/(?:validation\/load-ajv|config\/(?:check-shape|read-catalogue))/,
   'it-pipe': /^(?:pipelines|lib\/public)\//,
-  typebox: /^(?:schemas|pipelines|lib\/(?:dialects|stages|validation|config|models))\/|^lib\/wire\/openapi\.ts$/,
+  typebox: /^(?:schemas|pipelines|lib\/(?:dashboard\/page|dialects|stages|validation|config|models))\/|^lib\/wire\/openapi\.ts$/,
   undici: /^lib\/(?:upstream|mcp)\//,
   pino: /^lib\/telemetry\//,
   kysely: /^lib\/(?:stores|keys|deferred|usage)\//,
@@ -62,6 +66,9 @@ const owners: Readonly<Record<string, RegExp>> = {
   '@modelcontextprotocol/client': /^lib\/mcp\//,
   'gpt-tokenizer': /^lib\/embeddings\/count-tokens/,
   pg: /^lib\/stores\/postgres\//,
+  preact: page,
+  '@preact/signals': page,
+  uplot: page,
   yaml: /^lib\/config\//
 }
 
@@ -69,7 +76,7 @@ interface Import { readonly from: string, readonly to: string, readonly typeOnly
 
 const files = ['lib', 'pipelines', 'schemas', 'examples'].flatMap(folder =>
   readdirSync(join(root, folder), { recursive: true, encoding: 'utf8' })
-    .filter(name => name.endsWith('.ts'))
+    .filter(name => /\.tsx?$/.test(name))
     .map(name => join(folder, name)))
 
 const imports: readonly Import[] = files.flatMap(from => {
@@ -82,7 +89,7 @@ const imports: readonly Import[] = files.flatMap(from => {
 })
 
 function placeOf (path: string): string {
-  return /^(?:schemas|pipelines|lib\/[^/]+)/.exec(path)?.[0] ?? path
+  return /^(?:schemas|pipelines|lib\/dashboard\/page|lib\/[^/]+)/.exec(path)?.[0] ?? path
 }
 
 function layerOf (path: string): number {
@@ -165,6 +172,11 @@ t.test('core imports nothing but core and types of schemas', async t => {
   t.same(printed(other), [])
 })
 
+t.test('the page of the dashboard and the gateway share nothing but types of schemas', async t => {
+  const shared = internal.filter(({ from, to, typeOnly }) => page.test(from) ? !page.test(to) && !(typeOnly && to.startsWith('schemas/')) : page.test(to))
+  t.same(printed(shared), [])
+})
+
 t.test('a package is imported where it belongs', async t => {
   const astray = imports.filter(({ from, to }) => {
     const name = to.startsWith('@') ? to.split('/', 2).join('/') : to.split('/', 1)[0] ?? ''
@@ -183,7 +195,7 @@ t.test('a provider knows no other provider', async t => {
 })
 
 t.test('two files of one name do the same job', async t => {
-  const byName = grouped(files.filter(file => file.startsWith('lib/')).map(file => ({ from: basename(file, '.ts'), to: file, typeOnly: false })))
+  const byName = grouped(files.filter(file => file.startsWith('lib/') && !page.test(file)).map(file => ({ from: basename(file, '.ts'), to: file, typeOnly: false })))
   const twice = [...byName].filter(([name, list]) => list.length > 1 && !roleNames.has(name))
   t.same(twice.map(([, list]) => list.map(({ to }) => to)), [], 'rename one, or list the name of its role in this test')
   t.same([...roleNames].filter(name => (byName.get(name)?.length ?? 0) < 2), [], 'roles of this test that have one file or none')
@@ -193,7 +205,7 @@ t.test('the environment is read in one place', async t => {
   const reading = files.filter(file => (
     /\bprocess\.env\b/.test(readFileSync(join(root, file), 'utf8').replace(/^\s*(?:\/?\*|\/\/).*$/gm, ''))
   ))
-  t.same(reading.filter(file => !/^(?:examples\/|lib\/main\.ts|lib\/(?:process|cli)\/)/.test(file)), [])
+  t.same(reading.filter(file => !page.test(file) && !/^(?:examples\/|lib\/main\.ts|lib\/(?:process|cli)\/)/.test(file)), [])
 })
 
 t.test('packages are pinned to one version each, and nothing of ours runs when they are installed', async t => {

@@ -46,7 +46,7 @@ const texts = new Map(
   ['lib', 'pipelines', 'schemas', 'test', 'bench', 'examples', 'docs', '.ci'].flatMap(folder =>
     readdirSync(join(root, folder), { recursive: true, encoding: 'utf8' }).map(name => join(folder, name)))
     .concat('README.md', 'CHANGELOG.md', 'CONTRIBUTING.md', 'SECURITY.md', 'headgate.example.yaml', '.env.example', 'package.json')
-    .filter(name => /\.(?:ts|mjs|py|md|yaml|example)$|^\.ci\/run$|^package\.json$/.test(name) && !name.includes('fixtures/'))
+    .filter(name => /\.(?:tsx?|mjs|py|md|yaml|example)$|^\.ci\/run$|^package\.json$/.test(name) && !name.includes('fixtures/'))
     .map(name => [name, readFileSync(join(root, name), 'utf8')] as const)
 )
 
@@ -68,7 +68,7 @@ t.test('names, comments and documents use the words of the field', async t => {
 
 interface Doc { readonly place: string, readonly text: string, readonly of: string }
 
-const docs: readonly Doc[] = [...texts].filter(([file]) => file.endsWith('.ts')).flatMap(([file, text]) =>
+const docs: readonly Doc[] = [...texts].filter(([file]) => /\.tsx?$/.test(file)).flatMap(([file, text]) =>
   [...text.matchAll(/\/\*\*((?:[^*]|\*(?!\/))*)\*\/\n(.*)/g)].map(({ 1: body = '', 2: of = '', index }) => ({
     place: `${file}:${text.slice(0, index).split('\n').length}`, text: body.replaceAll(/\n\s*\*/g, ' ').trim(), of
   })))
@@ -89,6 +89,6 @@ t.test('the doc comment of an exported function begins with a verb', async t => 
 t.test('an optional field is written in one way', async t => {
   // `...value !== undefined && { value }`, see lib/README.md
   const other = /\.\.\.\(.*(?:\? \{\} :|: \{\}\)|&& \{.*\}\),?$)/
-  const lines = [...texts].filter(([file]) => file.endsWith('.ts')).flatMap(([file, text]) => text.split('\n').map(line => `${file}: ${line}`))
+  const lines = [...texts].filter(([file]) => /\.tsx?$/.test(file)).flatMap(([file, text]) => text.split('\n').map(line => `${file}: ${line}`))
   t.same(lines.filter(line => other.test(line)), [])
 })

@@ -1,0 +1,45 @@
+/** Numbers as people read them. */
+
+const integer = new Intl.NumberFormat('en', { maximumFractionDigits: 0 })
+const compact = new Intl.NumberFormat('en', { notation: 'compact', maximumFractionDigits: 1 })
+const percent = new Intl.NumberFormat('en', { style: 'percent', maximumFractionDigits: 1 })
+
+/** Prints `12,345`. */
+export function count (value: number): string {
+  return integer.format(value)
+}
+
+/** Prints `12.3K`, for places where the exact number is elsewhere. */
+export function shortCount (value: number): string {
+  return value < 10_000 ? integer.format(value) : compact.format(value)
+}
+
+/** Prints `$1.20` or `$0.0042`: amounts below a cent keep two digits that say something. */
+export function dollars (usd: number): string {
+  if (usd === 0) return '$0.00'
+  const digits = Math.abs(usd) >= 0.1 ? 2 : Math.min(8, 1 - Math.floor(Math.log10(Math.abs(usd))))
+  return `${usd < 0 ? '−' : ''}$${Math.abs(usd).toLocaleString('en', { minimumFractionDigits: 2, maximumFractionDigits: digits })}`
+}
+
+/** Prints `$0.0042`: as many digits for each, so that amounts in a column can be compared. */
+export function exactDollars (usd: number): string {
+  return `$${usd.toFixed(usd > 0 && usd < 0.0001 ? 6 : 4)}`
+}
+
+/** Prints `4.2%`. */
+export function share (value: number): string {
+  return percent.format(value)
+}
+
+/** Prints `840 ms`, `1.2 s` or `3 min 4 s`. */
+export function duration (ms: number): string {
+  if (ms < 1) return '<1 ms'
+  if (ms < 1000) return `${Math.round(ms)} ms`
+  if (ms < 60_000) return `${(ms / 1000).toFixed(ms < 10_000 ? 2 : 1)} s`
+  return `${Math.floor(ms / 60_000)} min ${Math.round(ms % 60_000 / 1000)} s`
+}
+
+/** Prints `1 key` or `2 keys`. */
+export function plural (number: number, one: string, many = `${one}s`): string {
+  return `${count(number)} ${number === 1 ? one : many}`
+}

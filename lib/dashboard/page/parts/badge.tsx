@@ -1,0 +1,9 @@
+/** A state in a word: the colour repeats it, and is never all there is. */
+
+import type { ComponentChildren, JSX } from 'preact'
+
+export type Tone = 'neutral' | 'good' | 'warn' | 'bad' | 'accent'
+
+export function Badge ({ tone = 'neutral', bare = false, children }: { readonly tone?: Tone, readonly bare?: boolean, readonly children: ComponentChildren }): JSX.Element {
+  return <span class={`badge ${tone}${bare ? ' bare' : ''}`}>{children}</span>
+}

@@ -1,0 +1,20 @@
+/** The properties of a chart. */
+
+export interface ChartSeries {
+  readonly label: string
+  readonly values: ReadonlyArray<number | null>
+  /** One of the colours of series, from 1; `before` is drawn as a dashed line in grey. */
+  readonly colour: 1 | 2 | 3 | 4 | 5 | 6 | 'before'
+}
+
+export interface ChartProps {
+  /** Says what is drawn, for those who do not see it. */
+  readonly label: string
+  /** Begin of each bucket, in Unix milliseconds. */
+  readonly atMs: readonly number[]
+  readonly bucket: 'hour' | 'day'
+  readonly series: readonly ChartSeries[]
+  readonly kind: 'bars' | 'lines'
+  readonly format: (value: number) => string
+  readonly onZoom?: (fromMs: number, untilMs: number) => void
+}

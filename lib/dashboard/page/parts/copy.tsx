@@ -1,0 +1,36 @@
+/** Copies a text, and shows for a moment that it did. */
+
+import { useSignal } from '@preact/signals'
+import type { JSX } from 'preact'
+import { Button } from './button.tsx'
+import { toast } from './toast.tsx'
+
+export interface CopyProps {
+  readonly text: string
+  /** Says what is copied. */
+  readonly label: string
+  /** Shown on the button; an icon alone without it. */
+  readonly children?: string
+}
+
+export function Copy ({ text, label, children }: CopyProps): JSX.Element {
+  const copied = useSignal(false)
+  const copy = async (): Promise<void> => {
+    await writeText(text)
+    copied.value = true
+    toast('Copied')
+    setTimeout(() => { copied.value = false }, 1500)
+  }
+  return <Button small kind={children === undefined ? 'plain' : 'primary'} icon={copied.value ? 'check' : 'copy'} label={label} onClick={() => void copy()}>{children}</Button>
+}
+
+/** Copies over plain HTTP as well, where browsers have no clipboard for scripts but by a selection. */
+async function writeText (text: string): Promise<void> {
+  if (isSecureContext) return navigator.clipboard.writeText(text)
+  const area = document.createElement('textarea')
+  area.value = text
+  ;(document.querySelector('dialog[open]') ?? document.body).append(area)
+  area.select()
+  document.execCommand('copy')
+  area.remove()
+}

@@ -1,0 +1,31 @@
+/** Models, endpoints and tool servers by name, for suggestions. Loaded once, when a form first asks. */
+
+import { signal } from '@preact/signals'
+import { api, type Answer } from '../api/client.ts'
+import { may } from './session.ts'
+
+export type CatalogueEntry = Answer<'GET /admin/v1/models'>['data'][number]
+
+export const catalogue = signal<readonly CatalogueEntry[]>([])
+export const toolServers = signal<readonly string[]>([])
+
+/** The endpoints that keys may be limited to. */
+export const endpointNames: readonly string[] = ['chat', 'messages', 'responses', 'embeddings', 'speech', 'transcriptions', 'translations', 'images', 'ocr', 'models']
+
+let loaded = false
+
+/** Suggestions are a help: without them every name can still be typed. */
+export async function loadCatalogue (): Promise<void> {
+  if (loaded) return
+  loaded = true
+  const [models, servers] = await Promise.allSettled([api('GET /admin/v1/models'), may('member') ? api('GET /admin/v1/tool-servers') : { data: [] }])
+  if (models.status === 'fulfilled') catalogue.value = models.value.data
+  else loaded = false
+  if (servers.status === 'fulfilled') toolServers.value = servers.value.data.map(({ slug }) => slug)
+}
+
+/** Returns the patterns and ids that a list of models may hold. */
+export function modelPatterns (): readonly string[] {
+  const providers = new Set(catalogue.value.filter(({ kind }) => kind === 'model').map(({ id }) => `${id.split('/', 1)[0] ?? ''}/*`))
+  return [...providers, ...catalogue.value.map(({ id }) => id)]
+}

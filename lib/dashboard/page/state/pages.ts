@@ -1,0 +1,35 @@
+/** Loads a list page by page: the first when what it depends on changes, the next when the reader wants it. */
+
+import { useRef } from 'preact/hooks'
+import { useAction } from './action.ts'
+import { useResource, type Resource } from './resource.ts'
+
+interface PageOf<T> { readonly data: readonly T[], readonly next_cursor: string | null }
+
+export interface Pages<T> extends Omit<Resource<PageOf<T>>, 'data' | 'set'> {
+  /** Absent while the first page loads. */
+  readonly rows: readonly T[] | undefined
+  /** Absent on the last page. */
+  readonly more: (() => void) | undefined
+  /** Changes rows in place, after one was changed or removed. */
+  readonly update: (change: (rows: readonly T[]) => readonly T[]) => void
+}
+
+export function usePages<T> (key: string, load: (cursor: string | undefined, signal?: AbortSignal) => Promise<PageOf<T>>): Pages<T> {
+  const { data, set, ...first } = useResource(key, signal => load(undefined, signal))
+  const { run } = useAction()
+  const latest = useRef(data)
+  latest.current = data
+  return {
+    ...first,
+    rows: data?.data,
+    update: change => { if (data !== undefined) set({ ...data, data: change(data.data) }) },
+    more: data === undefined || data.next_cursor === null
+      ? undefined
+      : () => void run(async () => {
+        const next = await load(data.next_cursor ?? undefined)
+        // Another filter was chosen meanwhile.
+        if (latest.current === data) set({ ...next, data: [...data.data, ...next.data] })
+      })
+  }
+}
