@@ -1,6 +1,6 @@
 /**
  * Makes `build/start.js` of the compiled modules: `headgate start` and the packages that every start needs, in
- * one file. Packages that few calls need stay packages, and are loaded when one does.
+ * one file. Packages that few calls need stay packages, and are loaded when one does. Then the page of the dashboard.
  *
  * Beside it `build/THIRD-PARTY-LICENSES.txt`, the licenses of the packages inside.
  */
@@ -9,6 +9,7 @@ import { readFileSync, readdirSync, writeFileSync } from 'node:fs'
 import { dirname, join, relative } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { build } from 'esbuild'
+import { bundlePage } from './bundle-page.mjs'
 
 const root = dirname(dirname(fileURLToPath(import.meta.url)))
 const outfile = join(root, 'build/start.js')
@@ -57,7 +58,8 @@ const { metafile } = await build({
 const beyondLatin1 = /[^\0-\xff]/.exec(readFileSync(outfile, 'utf8'))
 if (beyondLatin1 !== null) throw new Error(`the bundle contains ${JSON.stringify(beyondLatin1[0])}: write it as an escape`)
 
-const packages = new Set(Object.keys(metafile.inputs).flatMap(path => /^.*node_modules\/(?:@[^/]+\/)?[^/]+/.exec(path) ?? []))
+const inputs = [...Object.keys(metafile.inputs), ...await bundlePage(root)]
+const packages = new Set(inputs.flatMap(path => /^.*node_modules\/(?:@[^/]+\/)?[^/]+/.exec(path) ?? []))
 writeFileSync(join(root, 'build/THIRD-PARTY-LICENSES.txt'), [...packages].toSorted().map(license).join(`\n${'-'.repeat(80)}\n\n`))
 
 function license (directory) {

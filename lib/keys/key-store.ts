@@ -25,8 +25,6 @@ export interface NewKey {
   readonly mcpServers?: readonly string[] | undefined
   /** Absent means true for a key that may use all MCP servers, else false. */
   readonly mcpUrls?: boolean | undefined
-  /** True: it may use what is stored in the gateway's accounts at providers. Default: false. */
-  readonly providerObjects?: boolean | undefined
   /** Unix time in milliseconds; absent means never. */
   readonly expiresAtMs?: number | undefined
   /** Limits; absent means the default. */
@@ -176,7 +174,7 @@ export async function openKeyStore (
       return undefined
     },
 
-    create: async ({ name, endpoints, models, mcpServers, mcpUrls, providerObjects = false, expiresAtMs, limits }) => {
+    create: async ({ name, endpoints, models, mcpServers, mcpUrls, expiresAtMs, limits }) => {
       const taken = [...fromConfiguration.values()].some(({ key }) => key.name === name)
       if (taken) throw new DuplicateKeyNameError(name)
       const id = `key_${randomBytes(8).toString('hex')}`
@@ -189,7 +187,6 @@ export async function openKeyStore (
         models: listText(models),
         mcp_servers: listText(mcpServers),
         mcp_urls: mcpUrls === undefined ? null : Number(mcpUrls),
-        provider_objects: Number(providerObjects),
         limits: limits === undefined ? null : JSON.stringify(limits),
         created_at_ms: Date.now(),
         expires_at_ms: expiresAtMs ?? null,
@@ -248,7 +245,7 @@ function fromSettings ({ key, name, ...scope }: KeySettings): readonly [string, 
 }
 
 function fromRow (row: KeyRow): ApiKey {
-  const { id, name, endpoints, models, mcp_servers: mcpServers, mcp_urls: mcpUrls, provider_objects: objects, limits, expires_at_ms: expiresAtMs } = row
+  const { id, name, endpoints, models, mcp_servers: mcpServers, mcp_urls: mcpUrls, limits, expires_at_ms: expiresAtMs } = row
   return {
     id,
     name,
@@ -256,7 +253,6 @@ function fromRow (row: KeyRow): ApiKey {
     ...models !== null && { models: parseList(models) },
     ...mcpServers !== null && { mcpServers: parseList(mcpServers) },
     ...mcpUrls !== null && { mcpUrls: mcpUrls === 1 },
-    ...objects === 1 && { providerObjects: true },
     ...limits !== null && { limits: JSON.parse(limits) as KeyLimits }, // written by us
     ...expiresAtMs !== null && { expiresAtMs }
   }

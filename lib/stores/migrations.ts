@@ -220,10 +220,6 @@ export const migrations: readonly Migration[] = [
         frame text not null,
         primary key (response_id, sequence_number)
       )`
-  },
-  {
-    number: 11,
-    sql: 'alter table keys add column provider_objects bigint'
   }
 ]
 

@@ -14,8 +14,6 @@ export interface KeyRow {
   readonly mcp_servers: string | null
   /** 0 or 1; `null` means 1 for a key that may use all MCP servers, else 0. */
   readonly mcp_urls: number | null
-  /** 1 for a key that may use files, containers and threads in the gateway's accounts at providers; else 0 or `null`. */
-  readonly provider_objects: number | null
   /** JSON of its `KeyLimits`; `null` means the default ones. */
   readonly limits: string | null
   readonly created_at_ms: number

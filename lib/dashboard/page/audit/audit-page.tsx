@@ -1,0 +1,72 @@
+/** The audit log: who did what, and what it changed. */
+
+import { useSignal } from '@preact/signals'
+import type { JSX } from 'preact'
+import { api, type Answer } from '../api/client.ts'
+import { dateTime } from '../format/time.ts'
+import { Dialog } from '../parts/dialog.tsx'
+import { Empty } from '../parts/empty.tsx'
+import { Facts } from '../parts/facts.tsx'
+import { Moment } from '../parts/moment.tsx'
+import { More } from '../parts/more.tsx'
+import { Failure } from '../parts/notice.tsx'
+import { Page } from '../parts/page.tsx'
+import { PlainSelect } from '../parts/select.tsx'
+import { Table, type Column } from '../parts/table.tsx'
+import { usePages } from '../state/pages.ts'
+import { query, setQuery } from '../state/router.ts'
+
+type Entry = Answer<'GET /admin/v1/audit'>['data'][number]
+
+const kinds = [
+  { value: '', label: 'All acts' }, { value: 'key', label: 'Keys' }, { value: 'project', label: 'Projects' }, { value: 'user', label: 'Users' },
+  { value: 'invitation', label: 'Invitations' }, { value: 'session', label: 'Sessions' }, { value: 'configuration', label: 'Configuration' }
+]
+
+const columns: ReadonlyArray<Column<Entry>> = [
+  { title: 'Time', cell: entry => <Moment at={entry.at_ms} /> },
+  { title: 'Who', cell: entry => <><span class='medium'>{entry.actor}</span>{entry.address !== null && <span class='sub mono'>{entry.address}</span>}</> },
+  { title: 'Did', cell: entry => <code>{entry.action}</code> },
+  { title: 'To', cell: entry => entry.subject === null ? <span class='faint'>–</span> : <><span class='clip'>{entry.subject_name ?? entry.subject}</span>{entry.subject_name !== null && <span class='sub mono'>{entry.subject}</span>}</> },
+  { title: 'Change', cell: entry => <span class='faint clip wide'>{changedFields(entry).join(', ')}</span> }
+]
+
+export function AuditPage (): JSX.Element {
+  const action = query.value.get('action') ?? ''
+  const shown = useSignal<Entry | undefined>(undefined)
+  const { rows, more, error, loading, reload } = usePages(action, (cursor, signal) => api('GET /admin/v1/audit', { query: { action, cursor }, ...signal !== undefined && { signal } }))
+  return (
+    <Page title='Audit log' subtitle='Every administrative act, by the page, the API or the command line.'>
+      <div class='filters'><PlainSelect name='Kind of act' value={action} choices={kinds} onChange={value => setQuery({ action: value })} /></div>
+      <Failure error={error} retry={() => void reload()} />
+      {error === undefined && (
+        <section class='card'>
+          <Table label='Audit log' columns={columns} rows={rows} id={entry => entry.id} stale={loading && rows !== undefined} onOpen={entry => { shown.value = entry }} empty={<Empty icon='audit' title='Nothing of this kind yet' />} />
+          <More onClick={more} />
+        </section>
+      )}
+      {shown.value !== undefined && <EntryDialog entry={shown.value} onClose={() => { shown.value = undefined }} />}
+    </Page>
+  )
+}
+
+function changedFields ({ before, after }: Entry): readonly string[] {
+  return [...new Set([...Object.keys(before ?? {}), ...Object.keys(after ?? {})])]
+}
+
+function EntryDialog ({ entry, onClose }: { readonly entry: Entry, readonly onClose: () => void }): JSX.Element {
+  return (
+    <Dialog title={entry.action} subtitle={`${entry.actor}, ${dateTime(entry.at_ms)}`} onClose={onClose} wide>
+      <Facts facts={[['Subject', entry.subject_name ?? entry.subject], ['Id', entry.subject === null ? null : <code>{entry.subject}</code>], ['Address', entry.address]]} />
+      {changedFields(entry).map(field => (
+        <div class='stack tight' key={field}>
+          <h3>{field}</h3>
+          <div class='diff'>
+            {entry.before !== null && field in entry.before && <div class='removed'>{JSON.stringify(entry.before[field], null, 2)}</div>}
+            {entry.after !== null && field in entry.after && <div class='added'>{JSON.stringify(entry.after[field], null, 2)}</div>}
+          </div>
+        </div>
+      ))}
+    </Dialog>
+  )
+}

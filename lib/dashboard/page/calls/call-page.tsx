@@ -1,0 +1,77 @@
+/** One call in full. */
+
+import type { JSX } from 'preact'
+import { api, type Answer } from '../api/client.ts'
+import { count, duration, plural } from '../format/numbers.ts'
+import { dateTime } from '../format/time.ts'
+import { Card } from '../parts/card.tsx'
+import { Copy } from '../parts/copy.tsx'
+import { Facts, type Fact } from '../parts/facts.tsx'
+import { Failure } from '../parts/notice.tsx'
+import { Page } from '../parts/page.tsx'
+import { SkeletonLines } from '../parts/skeleton.tsx'
+import { projectName } from '../state/names.ts'
+import { useResource } from '../state/resource.ts'
+import { at } from '../state/router.ts'
+import { Cost } from './cost.tsx'
+import { Outcome } from './outcome.tsx'
+import { Timeline } from './timeline.tsx'
+
+type Call = Answer<'GET /admin/v1/calls/:call_id'>
+
+export function CallPage ({ id }: { readonly id: string }): JSX.Element {
+  const { data: call, error, reload } = useResource(id, signal => api('GET /admin/v1/calls/:call_id', { at: { call_id: id }, signal }))
+  return (
+    <Page
+      title={call === undefined ? 'Call' : call.model ?? call.requested_model ?? call.endpoint} back={{ place: '/calls', label: 'Calls' }}
+      subtitle={call !== undefined && <span class='row'><Outcome {...call} /><span>{dateTime(call.at_ms)}</span></span>}
+    >
+      <Failure error={error} retry={() => void reload()} />
+      {call === undefined ? error === undefined && <div class='call-grid'><Card title='Timeline'><SkeletonLines lines={8} /></Card><Card title='Call'><SkeletonLines lines={8} /></Card></div> : (
+        <div class='call-grid'>
+          <Card title='Timeline' subtitle={`${duration(call.duration_ms)} in total`}><Timeline call={call} /></Card>
+          <div class='stack'>
+            <Card title='Call'><Facts facts={callFacts(call)} /></Card>
+            <Card title='Usage'><Facts facts={usageFacts(call)} /></Card>
+          </div>
+        </div>
+      )}
+    </Page>
+  )
+}
+
+function callFacts (call: Call): readonly Fact[] {
+  const { requested_model, model, provider, upstream_request_id, overhead_ms, upstream_wait_ms, first_byte_ms } = call
+  return [
+    ['Request id', <span class='row still'><code class='break'>{call.request_id}</code><Copy text={call.request_id} label='Copy request id' /></span>],
+    ['Endpoint', `${call.endpoint}${call.streamed ? ', streamed' : ''}`],
+    ['Key', <a href={at(`/keys/${encodeURIComponent(call.key_id)}`)}>{call.key_name ?? call.key_id}</a>],
+    ['Project', projectName(call.project_id)],
+    ['Requested', requested_model],
+    ['Served by', model === null ? null : `${model}${provider === null || model.startsWith(`${provider}/`) ? '' : ` at ${provider}`}`],
+    ['Attempts', String(call.attempts)],
+    ['First token', first_byte_ms === null ? null : duration(first_byte_ms)],
+    ['Provider took', upstream_wait_ms === null ? null : `${duration(upstream_wait_ms)} to its first byte`],
+    ['Gateway took', overhead_ms === null ? null : duration(overhead_ms)],
+    ['Provider’s id', upstream_request_id === null ? null : <code>{upstream_request_id}</code>],
+    ['Provider key', call.own_provider_key ? 'the caller’s own' : null]
+  ]
+}
+
+function usageFacts (call: Call): readonly Fact[] {
+  const tokens = (value: number | null): string | null => value === null ? null : count(value)
+  return [
+    ['Cost', <Cost usd={call.cost_usd} estimated={call.estimated} />],
+    ['Prompt tokens', tokens(call.prompt_tokens)],
+    ['… from a cache', tokens(call.cached_tokens)],
+    ['… into a cache', tokens(call.cache_write_tokens)],
+    ['Completion tokens', tokens(call.completion_tokens)],
+    ['… for reasoning', tokens(call.reasoning_tokens)],
+    ['Turns', tokens(call.turns)],
+    ['Searches', tokens(call.searches)],
+    ['Pages', tokens(call.pages)],
+    ['Audio', call.audio_ms === null ? null : duration(call.audio_ms)],
+    ['Characters', tokens(call.characters)],
+    ['Images', call.images === null ? null : [plural(call.images, 'image'), call.image_size, call.image_quality].filter(part => part !== null).join(', ')]
+  ]
+}

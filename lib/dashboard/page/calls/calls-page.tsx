@@ -1,0 +1,68 @@
+/** The list of calls: filtered and page by page, or live. */
+
+import { useSignal } from '@preact/signals'
+import type { JSX } from 'preact'
+import { api } from '../api/client.ts'
+import { Button } from '../parts/button.tsx'
+import { Empty } from '../parts/empty.tsx'
+import { More } from '../parts/more.tsx'
+import { Failure, Notice } from '../parts/notice.tsx'
+import { Page } from '../parts/page.tsx'
+import { Table } from '../parts/table.tsx'
+import { usePages } from '../state/pages.ts'
+import { at, navigate, query } from '../state/router.ts'
+import { CallsFilters } from './calls-filters.tsx'
+import { columns } from './columns.tsx'
+import { clearFilters, currentFilters, fromMs } from './filters.ts'
+import { useLiveCalls, type LiveTail } from './live.ts'
+import type { CallSummary } from './outcome.tsx'
+
+export function CallsPage (): JSX.Element {
+  const live = useSignal(false)
+  const filters = currentFilters()
+  const { rows, more, error, loading, reload } = usePages(query.value.toString(), (cursor, signal) => api('GET /admin/v1/calls', {
+    query: { ...filters, from_ms: fromMs(), cursor }, ...signal !== undefined && { signal }
+  }))
+  const tail = useLiveCalls(live.value, filters)
+  const filtered = query.value.size > 0
+  return (
+    <Page
+      title='Calls' wide subtitle='Every call with its tokens, its cost and how it went. Prompts and answers are not kept.'
+      actions={!live.value && <Button icon='refresh' label='Load again' busy={loading} onClick={() => void reload()} />}
+    >
+      <CallsFilters live={live.value} onLive={on => { live.value = on }} />
+      {live.value ? <Live tail={tail} /> : (
+        <>
+          <Failure error={error} retry={() => void reload()} />
+          {(error === undefined || rows !== undefined) && (
+            <section class='card'>
+              <CallTable
+                rows={rows} stale={loading && rows !== undefined}
+                empty={filtered
+                  ? <Empty icon='search' title='No call matches' actions={<Button onClick={clearFilters}>Clear filters</Button>} />
+                  : <Empty icon='calls' title='No calls in the last 24 hours' actions={<Button icon='play' href={at('/playground')}>Open the playground</Button>}>Calls appear here as soon as they end.</Empty>}
+              />
+              <More onClick={more} />
+            </section>
+          )}
+        </>
+      )}
+    </Page>
+  )
+}
+
+function Live ({ tail }: { readonly tail: LiveTail }): JSX.Element {
+  return (
+    <div class='stack tight'>
+      {tail.skipped && <Notice tone='warn'>There are more calls than the live view shows. Use filters to see fewer.</Notice>}
+      {tail.state === 'lost' && <Notice tone='bad'>The gateway closed the connection. Stop, and follow again.</Notice>}
+      <section class='card live'>
+        <CallTable rows={tail.calls} stale={tail.state === 'lost'} empty={<Empty icon='clock' title={tail.state === 'connecting' ? 'Connecting …' : 'Waiting for calls'}>Calls appear here at the moment they end.</Empty>} />
+      </section>
+    </div>
+  )
+}
+
+function CallTable ({ rows, stale, empty }: { readonly rows: readonly CallSummary[] | undefined, readonly stale: boolean, readonly empty: JSX.Element }): JSX.Element {
+  return <Table label='Calls' columns={columns} rows={rows} id={call => call.id} stale={stale} empty={empty} onOpen={call => navigate(`/calls/${encodeURIComponent(call.id)}`)} />
+}

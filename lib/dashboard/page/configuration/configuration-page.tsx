@@ -1,0 +1,58 @@
+/** The configuration in effect, its file, and what reloads of it changed. */
+
+import type { JSX } from 'preact'
+import { api, type Answer } from '../api/client.ts'
+import { Card } from '../parts/card.tsx'
+import { Empty } from '../parts/empty.tsx'
+import { Moment } from '../parts/moment.tsx'
+import { Failure } from '../parts/notice.tsx'
+import { Page } from '../parts/page.tsx'
+import { SkeletonLines } from '../parts/skeleton.tsx'
+import { Table } from '../parts/table.tsx'
+import { currentTab, Tabs } from '../parts/tabs.tsx'
+import { useResource } from '../state/resource.ts'
+import { Editor } from './editor.tsx'
+import { Entries } from './entries.tsx'
+import { Problems } from './problems.tsx'
+
+type Configuration = Answer<'GET /admin/v1/configuration'>
+
+const tabs = [{ value: 'entries', label: 'In effect' }, { value: 'file', label: 'File' }, { value: 'reloads', label: 'Reloads' }]
+
+export function ConfigurationPage (): JSX.Element {
+  const { data, error, reload, set } = useResource('configuration', signal => api('GET /admin/v1/configuration', { signal }))
+  return (
+    <Page title='Configuration' subtitle='What the gateway runs with. Secrets are shown as the variables that hold them.'>
+      <div class='stack'>
+        <Failure error={error} retry={() => void reload()} />
+        <Problems problems={data?.warnings ?? []} tone='warn' />
+        {error === undefined && <Tabs label='Configuration' choices={tabs} />}
+        {error === undefined && <div>{content(data, set)}</div>}
+      </div>
+    </Page>
+  )
+}
+
+function content (data: Configuration | undefined, set: (configuration: Configuration) => void): JSX.Element {
+  const tab = currentTab(tabs)
+  if (tab === 'entries') return <Entries entries={data?.entries} />
+  if (data === undefined) return <Card><SkeletonLines lines={8} /></Card>
+  if (tab === 'reloads') return <Reloads reloads={data.reloads} />
+  if (data.text !== null) return <Editor key={data.revision} configuration={data} onSaved={set} />
+  return <section class='card'><Empty icon='settings' title='There is no file'>The gateway runs with the environment and its defaults. Copy headgate.example.yaml to headgate.yaml to begin one.</Empty></section>
+}
+
+function Reloads ({ reloads }: Pick<Configuration, 'reloads'>): JSX.Element {
+  return (
+    <section class='card'>
+      <Table
+        label='Reloads' rows={reloads} id={({ at_ms }) => String(at_ms)} empty={<Empty icon='refresh' title='Not reloaded since the start'>A changed file is taken over without a restart.</Empty>}
+        columns={[
+          { title: 'Time', cell: ({ at_ms }) => <Moment at={at_ms} /> },
+          { title: 'Changed', cell: ({ changed }) => <code class='break'>{changed.join(', ')}</code> },
+          { title: 'Needs a restart', cell: ({ needs_restart }) => needs_restart.length === 0 ? <span class='faint'>nothing</span> : <code class='break'>{needs_restart.join(', ')}</code> }
+        ]}
+      />
+    </section>
+  )
+}

@@ -1,0 +1,78 @@
+/** Ready lines that make a first call with a key. */
+
+export interface Example { readonly id: string, readonly label: string, readonly text: string }
+
+/** @param url the address of the gateway, without a slash at its end. */
+export function examples (url: string, key: string, model: string): readonly Example[] {
+  return [
+    {
+      id: 'curl',
+      label: 'curl',
+      text: `curl ${url}/v1/chat/completions \\
+  -H "Authorization: Bearer ${key}" \\
+  -H "Content-Type: application/json" \\
+  -d '{"model": "${model}", "messages": [{"role": "user", "content": "Hello"}]}'`
+    },
+    {
+      id: 'python',
+      label: 'Python',
+      text: `from openai import OpenAI
+
+client = OpenAI(base_url="${url}/v1", api_key="${key}")
+completion = client.chat.completions.create(
+    model="${model}",
+    messages=[{"role": "user", "content": "Hello"}],
+)
+print(completion.choices[0].message.content)`
+    },
+    {
+      id: 'dedalus',
+      label: 'dedalus_labs',
+      text: `from dedalus_labs import Dedalus
+
+client = Dedalus(base_url="${url}", api_key="${key}")
+completion = client.chat.completions.create(
+    model="${model}",
+    messages=[{"role": "user", "content": "Hello"}],
+)
+print(completion.choices[0].message.content)`
+    },
+    {
+      id: 'typescript',
+      label: 'TypeScript',
+      text: `import OpenAI from 'openai'
+
+const client = new OpenAI({ baseURL: '${url}/v1', apiKey: '${key}' })
+const completion = await client.chat.completions.create({
+  model: '${model}',
+  messages: [{ role: 'user', content: 'Hello' }]
+})
+console.log(completion.choices[0]?.message.content)`
+    },
+    {
+      id: 'claude-code',
+      label: 'Claude Code',
+      text: `export ANTHROPIC_BASE_URL=${url}
+export ANTHROPIC_AUTH_TOKEN=${key}
+export ANTHROPIC_MODEL=${model}
+claude`
+    },
+    {
+      id: 'codex',
+      label: 'Codex',
+      text: `# ~/.codex/config.toml
+model = "${model}"
+model_provider = "headgate"
+
+[model_providers.headgate]
+name = "Headgate"
+base_url = "${url}/v1"
+env_key = "HEADGATE_API_KEY"
+wire_api = "responses"
+
+# in the shell
+export HEADGATE_API_KEY=${key}
+codex`
+    }
+  ]
+}

@@ -1,0 +1,18 @@
+/** The spent part of a budget. */
+
+import type { JSX } from 'preact'
+import { dollars } from '../format/numbers.ts'
+import { Meter } from '../parts/meter.tsx'
+import type { Limits } from './limits-draft.ts'
+import { periods } from './limits-fields.tsx'
+
+export function Spend ({ limits, spent }: { readonly limits: Limits | null, readonly spent: number | null }): JSX.Element {
+  const budget = limits?.budget
+  if (budget === undefined || spent === null) return <span class='faint'>No budget</span>
+  const period = periods.find(({ value }) => value === (budget.per ?? 'month'))?.label ?? ''
+  return (
+    <Meter label={`${dollars(spent)} spent of ${dollars(budget.usd)} ${period}`} value={spent} max={budget.usd}>
+      <span>{dollars(spent)}</span><span class='faint'>{dollars(budget.usd)} {period}</span>
+    </Meter>
+  )
+}

@@ -1,0 +1,39 @@
+/** The invitations that are open. */
+
+import type { JSX } from 'preact'
+import { api, type Answer } from '../api/client.ts'
+import { Button } from '../parts/button.tsx'
+import { Card } from '../parts/card.tsx'
+import { Failure } from '../parts/notice.tsx'
+import { Moment } from '../parts/moment.tsx'
+import { Table } from '../parts/table.tsx'
+import { date } from '../format/time.ts'
+import { useAction } from '../state/action.ts'
+
+type Invitation = Answer<'GET /admin/v1/invitations'>['data'][number]
+
+export function InvitationsCard ({ invitations, onWithdrawn }: { readonly invitations: readonly Invitation[], readonly onWithdrawn: (id: string) => void }): JSX.Element | null {
+  const { run, busy, error } = useAction()
+  if (invitations.length === 0) return null
+  const withdraw = (id: string): void => {
+    void run(async () => {
+      await api('DELETE /admin/v1/invitations/:invitation_id', { at: { invitation_id: id } })
+      onWithdrawn(id)
+    })
+  }
+  return (
+    <Card title='Open invitations' flush>
+      <Failure error={error} />
+      <Table
+        label='Open invitations' compact rows={invitations} id={({ id }) => id} empty={null}
+        columns={[
+          { title: 'For', cell: ({ email }) => email ?? 'anyone with the link' },
+          { title: 'Role', cell: ({ role }) => role },
+          { title: 'Invited', cell: ({ created_at_ms, invited_by }) => <><Moment at={created_at_ms} /> by {invited_by}</> },
+          { title: 'Until', cell: ({ expires_at_ms }) => date(expires_at_ms) },
+          { title: 'Withdraw', actions: true, cell: ({ id }) => <Button small kind='plain' busy={busy} onClick={() => withdraw(id)}>Withdraw</Button> }
+        ]}
+      />
+    </Card>
+  )
+}

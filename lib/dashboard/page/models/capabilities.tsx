@@ -1,0 +1,13 @@
+/** The capabilities of a model, in words. */
+
+import type { JSX } from 'preact'
+import type { CatalogueEntry } from '../state/catalogue.ts'
+
+const names: Readonly<Record<string, string>> = {
+  vision: 'images in', image_generation: 'images out', audio: 'audio', tools: 'tools', structured_output: 'JSON schema', thinking: 'thinking'
+}
+
+export function Capabilities ({ model }: { readonly model: CatalogueEntry }): JSX.Element {
+  const list = Object.entries(names).filter(([name]) => model.capabilities[name] === true)
+  return list.length === 0 ? <span class='faint'>–</span> : <span class='faint clip wide' title={list.map(([, label]) => label).join(', ')}>{list.map(([, label]) => label).join(', ')}</span>
+}

@@ -1,0 +1,57 @@
+/** The catalogue: models, routes and aliases. */
+
+import { useSignal } from '@preact/signals'
+import type { JSX } from 'preact'
+import { api } from '../api/client.ts'
+import { shortCount } from '../format/numbers.ts'
+import { Badge, type Tone } from '../parts/badge.tsx'
+import { Button } from '../parts/button.tsx'
+import { Empty } from '../parts/empty.tsx'
+import { Failure } from '../parts/notice.tsx'
+import { Search } from '../parts/search.tsx'
+import { Segments } from '../parts/segments.tsx'
+import { Table, type Column } from '../parts/table.tsx'
+import type { CatalogueEntry } from '../state/catalogue.ts'
+import { useResource } from '../state/resource.ts'
+import { at } from '../state/router.ts'
+import { may } from '../state/session.ts'
+import { Capabilities } from './capabilities.tsx'
+import { PriceText } from './price-text.tsx'
+
+const kinds = [{ value: 'all', label: 'All' }, { value: 'model', label: 'Models' }, { value: 'route', label: 'Routes' }, { value: 'alias', label: 'Aliases' }]
+const tones: Readonly<Record<string, Tone>> = { enabled: 'good', preview: 'accent', deprecated: 'warn', disabled: 'neutral' }
+
+const columns: ReadonlyArray<Column<CatalogueEntry>> = [
+  {
+    title: 'Model',
+    cell: ({ id, display_name, kind, targets }) => (
+      <><strong class='medium break'>{display_name === '' ? id : display_name}</strong><span class='sub mono break'>{kind === 'model' ? id : `${id} → ${targets.join(', ')}`}</span></>
+    )
+  },
+  { title: 'Provider', cell: ({ kind, provider_id }) => kind === 'model' ? provider_id : <Badge bare>{kind}</Badge> },
+  { title: 'Can', cell: model => <Capabilities model={model} /> },
+  { title: 'Context', number: true, cell: ({ capabilities }) => typeof capabilities.input_token_limit === 'number' ? shortCount(capabilities.input_token_limit) : '–' },
+  { title: 'Price per 1M tokens', number: true, cell: ({ price, kind }) => kind === 'model' ? <PriceText price={price} /> : <span class='faint'>that of its model</span> },
+  { title: 'Status', cell: ({ status, circuit }) => circuit === 'open' ? <Badge tone='bad'>circuit open</Badge> : <Badge tone={tones[status] ?? 'neutral'}>{status}</Badge> },
+  { title: 'Try', actions: true, cell: ({ id, status, capabilities, kind }) => may('member') && status !== 'disabled' && (kind !== 'model' || capabilities.text === true) && <Button small kind='plain' icon='play' href={at(`/playground?model=${encodeURIComponent(id)}`)}>Try</Button> }
+]
+
+export function ModelList (): JSX.Element {
+  const { data, error, reload } = useResource('models', signal => api('GET /admin/v1/models', { signal }))
+  const search = useSignal('')
+  const kind = useSignal('all')
+  const wanted = search.value.toLowerCase()
+  const shown = data?.data.filter(entry => (
+    (kind.value === 'all' || entry.kind === kind.value) && `${entry.id} ${entry.display_name}`.toLowerCase().includes(wanted)
+  ))
+  return (
+    <>
+      <div class='filters'>
+        <Search label='Search models' value='' onSearch={text => { search.value = text }} />
+        <Segments label='Kind' value={kind.value} choices={kinds} onChange={value => { kind.value = value }} />
+      </div>
+      <Failure error={error} retry={() => void reload()} />
+      {error === undefined && <section class='card'><Table label='Models' columns={columns} rows={shown} id={({ id }) => id} empty={<Empty icon='models' title='No model matches' />} /></section>}
+    </>
+  )
+}

@@ -1,0 +1,59 @@
+/** Makes a project, or changes one. */
+
+import { useSignal } from '@preact/signals'
+import type { JSX } from 'preact'
+import { useEffect } from 'preact/hooks'
+import { api, type Answer } from '../api/client.ts'
+import { draftLimits, limitsOf } from '../limits/limits-draft.ts'
+import { LimitsFields } from '../limits/limits-fields.tsx'
+import { Button } from '../parts/button.tsx'
+import { Dialog } from '../parts/dialog.tsx'
+import { Input } from '../parts/input.tsx'
+import { Failure } from '../parts/notice.tsx'
+import { TagInput } from '../parts/tag-input.tsx'
+import { useAction } from '../state/action.ts'
+import { loadCatalogue, modelPatterns } from '../state/catalogue.ts'
+
+type Project = Answer<'GET /admin/v1/projects/:project_id'>
+
+export interface ProjectDialogProps {
+  /** Absent for a new one. */
+  readonly project?: Project
+  readonly onClose: () => void
+  readonly onSaved: (project: Project) => void
+}
+
+export function ProjectDialog ({ project, onClose, onSaved }: ProjectDialogProps): JSX.Element {
+  useEffect(() => { void loadCatalogue() }, [])
+  const name = useSignal(project?.name ?? '')
+  const models = useSignal<readonly string[]>(project?.models ?? [])
+  const limits = useSignal(draftLimits(project?.limits ?? null))
+  const { run, busy, error } = useAction()
+  const save = (): void => {
+    void run(async () => {
+      onSaved(project === undefined ? await create() : await change(project))
+      onClose()
+    })
+  }
+  const create = async (): Promise<Project> => {
+    const limited = limitsOf(limits.value)
+    return api('POST /admin/v1/projects', { body: { name: name.value.trim(), ...models.value.length > 0 && { models: [...models.value] }, ...limited !== null && { limits: limited } } })
+  }
+  const change = async ({ id, limits: former }: Project): Promise<Project> => api('POST /admin/v1/projects/:project_id', {
+    at: { project_id: id }, body: { name: name.value.trim(), models: models.value.length === 0 ? null : [...models.value], limits: limitsOf(limits.value, former) }
+  })
+  return (
+    <Dialog
+      title={project === undefined ? 'Create a project' : 'Edit project'} subtitle='Its limits hold for all its keys together.' onClose={onClose} onSubmit={save} wide
+      footer={<><Button onClick={onClose}>Cancel</Button><Button kind='primary' type='submit' busy={busy} disabled={name.value.trim() === ''}>{project === undefined ? 'Create project' : 'Save'}</Button></>}
+    >
+      <Input label='Name' value={name.value} onInput={value => { name.value = value }} error={error?.fields.name} placeholder='Support assistant' required autofocus maxLength={100} autocomplete='off' />
+      <LimitsFields draft={limits.value} onChange={next => { limits.value = next }} error={error} />
+      <TagInput
+        label='Models' optional values={models.value} onChange={values => { models.value = values }} suggestions={modelPatterns()} placeholder='All models'
+        hint='Ids, or patterns such as openai/*.' error={error?.fields.models}
+      />
+      <Failure error={error} />
+    </Dialog>
+  )
+}

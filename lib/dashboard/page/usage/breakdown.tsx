@@ -1,0 +1,53 @@
+/** The groups of the period in a table, the most expensive first. */
+
+import type { JSX } from 'preact'
+import { count, dollars, duration, share, shortCount } from '../format/numbers.ts'
+import { Card } from '../parts/card.tsx'
+import { Empty } from '../parts/empty.tsx'
+import { PlainSelect, type Choice } from '../parts/select.tsx'
+import { Table, type Column } from '../parts/table.tsx'
+import { groupColour, type Usage } from './measures.ts'
+
+type Group = Usage['groups'][number]
+
+export const groupings: readonly Choice[] = [
+  { value: 'model', label: 'Model' }, { value: 'key', label: 'Key' }, { value: 'project', label: 'Project' }, { value: 'provider', label: 'Provider' }, { value: 'endpoint', label: 'Endpoint' }
+]
+
+export interface BreakdownProps {
+  readonly usage: Usage | undefined
+  readonly group: string
+  readonly onGroup: (group: string) => void
+}
+
+export function Breakdown ({ usage, group, onGroup }: BreakdownProps): JSX.Element {
+  const total = usage?.totals.cost_usd ?? 0
+  const columns: ReadonlyArray<Column<Group>> = [
+    {
+      title: groupings.find(({ value }) => value === group)?.label ?? '',
+      cell: ({ name, id }) => <span class='row still'><span class={`swatch s${groupColour(usage?.groups.findIndex(other => other.id === id) ?? 0)}`} /><span class='break'>{name}</span></span>
+    },
+    { title: 'Calls', number: true, cell: ({ totals }) => count(totals.calls) },
+    { title: 'Errors', number: true, cell: ({ totals }) => totals.errors === 0 ? <span class='faint'>0</span> : `${count(totals.errors)} (${share(totals.errors / totals.calls)})` },
+    { title: 'Tokens', number: true, cell: ({ totals }) => shortCount(totals.prompt_tokens + totals.completion_tokens) },
+    { title: 'p50', number: true, cell: ({ totals }) => totals.latency_ms === null ? '–' : duration(totals.latency_ms.p50) },
+    { title: 'p95', number: true, cell: ({ totals }) => totals.latency_ms === null ? '–' : duration(totals.latency_ms.p95) },
+    { title: 'First token', number: true, cell: ({ totals }) => totals.first_byte_ms === null ? '–' : duration(totals.first_byte_ms.p50) },
+    { title: 'Spend', number: true, cell: ({ totals }) => <Amount totals={totals} /> },
+    { title: 'Share', number: true, cell: ({ totals }) => total === 0 ? '–' : share(totals.cost_usd / total) }
+  ]
+  return (
+    <Card title='Breakdown' flush actions={<PlainSelect name='Group by' small value={group} choices={groupings} onChange={onGroup} />}>
+      <Table label='Breakdown' compact columns={columns} rows={usage?.groups} id={({ id, name }) => id ?? name} empty={<Empty icon='overview' title='No calls in this period' />} />
+    </Card>
+  )
+}
+
+/** Marks what is not exact: estimates, and calls without a price. */
+function Amount ({ totals: { cost_usd, estimated_calls, unpriced_calls } }: { readonly totals: Group['totals'] }): JSX.Element {
+  const notes = [
+    ...estimated_calls > 0 ? [`${count(estimated_calls)} calls are estimates`] : [],
+    ...unpriced_calls > 0 ? [`${count(unpriced_calls)} calls have no known price`] : []
+  ].join('; ')
+  return notes === '' ? <>{dollars(cost_usd)}</> : <abbr title={notes}>{estimated_calls > 0 ? '≈ ' : ''}{dollars(cost_usd)}{unpriced_calls > 0 ? ' +' : ''}<span class='visually-hidden'> ({notes})</span></abbr>
+}

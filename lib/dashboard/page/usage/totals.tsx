@@ -1,0 +1,63 @@
+/** The numbers of the period, and how they changed against the one before. */
+
+import type { JSX } from 'preact'
+import { dollars, duration, share, shortCount } from '../format/numbers.ts'
+import type { Usage } from './measures.ts'
+
+type Totals = Usage['totals']
+
+interface Stat {
+  readonly label: string
+  readonly show: (totals: Totals) => string
+  /** Its number, for the comparison; absent where it is not known. */
+  readonly value: (totals: Totals) => number | undefined
+  /** True where more is worse. */
+  readonly worse?: boolean
+}
+
+const stats: readonly Stat[] = [
+  { label: 'Spend', value: totals => totals.cost_usd, show: ({ cost_usd, estimated_calls }) => `${estimated_calls > 0 ? '≈ ' : ''}${dollars(cost_usd)}` },
+  { label: 'Calls', value: totals => totals.calls, show: totals => shortCount(totals.calls) },
+  { label: 'Error rate', value: errorRate, show: totals => share(errorRate(totals)), worse: true },
+  { label: 'Tokens', value: tokens, show: totals => shortCount(tokens(totals)) },
+  { label: 'Latency, p95', value: totals => totals.latency_ms?.p95, show: ({ latency_ms }) => latency_ms === null ? '–' : duration(latency_ms.p95), worse: true },
+  { label: 'First token, p50', value: totals => totals.first_byte_ms?.p50, show: ({ first_byte_ms }) => first_byte_ms === null ? '–' : duration(first_byte_ms.p50), worse: true }
+]
+
+export function Totals ({ usage }: { readonly usage: Usage }): JSX.Element {
+  return (
+    <dl class='card stats'>
+      {stats.map(({ label, show, value, worse = false }) => (
+        <div class='stat' key={label}>
+          <dt>{label}</dt>
+          <dd>{show(usage.totals)}</dd>
+          <dd class='change'>{usage.previous !== null && <Change now={value(usage.totals)} before={value(usage.previous.totals)} shown={show(usage.previous.totals)} worse={worse} />}</dd>
+        </div>
+      ))}
+    </dl>
+  )
+}
+
+interface ChangeProps {
+  readonly now: number | undefined
+  readonly before: number | undefined
+  /** The value before, as it is shown. */
+  readonly shown: string
+  readonly worse: boolean
+}
+
+function Change ({ now, before, shown, worse }: ChangeProps): JSX.Element {
+  if (now === undefined || before === undefined || before === 0) return <>No period before</>
+  const change = (now - before) / before
+  if (Math.abs(change) < 0.005) return <>No change</>
+  const tone = worse ? (change > 0 ? 'down' : 'up') : ''
+  return <span title='Against the period before'><span class={tone}>{change > 0 ? '↑' : '↓'} {share(Math.abs(change))}</span> from {shown}</span>
+}
+
+function errorRate ({ calls, errors }: Totals): number {
+  return calls === 0 ? 0 : errors / calls
+}
+
+function tokens ({ prompt_tokens, completion_tokens }: Totals): number {
+  return prompt_tokens + completion_tokens
+}

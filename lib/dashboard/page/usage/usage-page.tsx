@@ -1,0 +1,71 @@
+/** The overview: what was called, what it cost and how fast it was. */
+
+import type { JSX } from 'preact'
+import { addressOf, api } from '../api/client.ts'
+import { date } from '../format/time.ts'
+import { Button } from '../parts/button.tsx'
+import { Empty } from '../parts/empty.tsx'
+import { Failure } from '../parts/notice.tsx'
+import { Page } from '../parts/page.tsx'
+import { Segments } from '../parts/segments.tsx'
+import { PlainSelect } from '../parts/select.tsx'
+import { SkeletonLines } from '../parts/skeleton.tsx'
+import { projectChoices } from '../state/names.ts'
+import { useResource } from '../state/resource.ts'
+import { at, query, setQuery } from '../state/router.ts'
+import { may } from '../state/session.ts'
+import { Breakdown, groupings } from './breakdown.tsx'
+import { MeasureCard } from './measure-card.tsx'
+import { measures } from './measures.ts'
+import { choosePeriod, currentPeriod, periodChoices } from './period.ts'
+import { Totals } from './totals.tsx'
+
+export function UsagePage (): JSX.Element {
+  const period = currentPeriod()
+  const project = query.value.get('project') ?? ''
+  const group = groupings.find(({ value }) => value === query.value.get('group'))?.value ?? 'model'
+  const split = query.value.get('split') === 'group'
+  const parameters = { from_ms: period.fromMs, until_ms: period.untilMs, compare: true, group_by: group, project }
+  const { data, error, loading, reload } = useResource(query.value.toString(), signal => api('GET /admin/v1/usage', { query: parameters, signal }))
+  const range = period.name === 'custom' ? [{ value: 'custom', label: `${date(period.fromMs)} – ${date(period.untilMs)}` }] : []
+  return (
+    <Page
+      title='Overview' wide
+      actions={(
+        <>
+          {projectChoices().length > 1 && <PlainSelect name='Project' value={project} choices={[{ value: '', label: 'All projects' }, ...projectChoices()]} onChange={value => setQuery({ project: value })} />}
+          <Segments label='Period' value={period.name} choices={[...periodChoices, ...range]} onChange={choosePeriod} />
+          <Button icon='download' href={addressOf('/admin/v1/usage.csv', {}, parameters)} label='Download as CSV'>CSV</Button>
+        </>
+      )}
+    >
+      <Failure error={error} retry={() => void reload()} />
+      {data?.totals.calls === 0 && data.previous?.totals.calls !== 0 ? <NothingYet /> : (
+        <div class={`stack${loading && data !== undefined ? ' stale' : ''}`}>
+          {data === undefined ? <div class='card stats'><div class='stat'><SkeletonLines lines={3} /></div></div> : <Totals usage={data} />}
+          <div class='row end'>
+            <Segments
+              label='Charts show' value={split ? 'group' : 'all'} onChange={value => setQuery({ split: value === 'group' ? value : undefined })}
+              choices={[{ value: 'all', label: 'Compared with before' }, { value: 'group', label: `By ${group}` }]}
+            />
+          </div>
+          <div class='grid two'>{measures.map(measure => <MeasureCard key={measure.title} measure={measure} usage={data} byGroup={split} />)}</div>
+          <Breakdown usage={data} group={group} onGroup={value => setQuery({ group: value === 'model' ? undefined : value })} />
+        </div>
+      )}
+    </Page>
+  )
+}
+
+function NothingYet (): JSX.Element {
+  return (
+    <section class='card'>
+      <Empty
+        icon='overview' title='No calls in this period'
+        actions={may('member') && <><Button kind='primary' icon='plus' href={at('/keys?new')}>Create key</Button><Button icon='play' href={at('/playground')}>Open the playground</Button></>}
+      >
+        Create a key, point a program at the gateway, and what it calls, uses and costs appears here.
+      </Empty>
+    </section>
+  )
+}
