@@ -56,7 +56,7 @@ const ThinkingBlock = Type.Object({
 const RedactedThinkingBlock = Type.Object({ type: Type.Literal('redacted_thinking'), data: Type.String() })
 
 const ToolUseBlock = Type.Object({
-  type: Type.Literal('tool_use'), id: legalId, name: Type.String({ minLength: 1 }), input: AnyObject, ...cached
+  type: Type.Literal('tool_use'), id: legalId, name: Type.String(), input: AnyObject, ...cached
 }, { description: 'A tool call of an earlier answer.' })
 
 const ToolReferenceBlock = Type.Object({

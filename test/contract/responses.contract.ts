@@ -3,10 +3,12 @@
 import { readFileSync, readdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { Ajv2019 } from 'ajv/dist/2019.js'
+import fc from 'fast-check'
 import t from 'tap'
 import { toResponse } from '../../lib/dialects/responses/complete.ts'
 import { encodeResponse } from '../../lib/dialects/responses/encode.ts'
 import { ResponsesRequest } from '../../schemas/responses.ts'
+import { anyAnswer } from '../dialects/responses/any-answer.ts'
 import { description } from '../support/description.ts'
 import { batchesOf, responsesStart, streamEvents } from '../support/responses.ts'
 import { fixtures, responsesBody } from '../support/responses-api.ts'
@@ -62,6 +64,17 @@ if (api !== undefined) {
       t.ok(isEvent(event), `${name}: ${event.type}`, { errors: isEvent.errors, event })
     }
   }
+  t.test('every answer, and every event of its stream, is one of the API', async () => {
+    fc.assert(fc.property(anyAnswer, events => {
+      const start = responsesStart(request)
+      const value: unknown = JSON.parse(JSON.stringify(toResponse(start, batchesOf(start, events))))
+      if (!isResponse(value)) throw new Error(JSON.stringify([isResponse.errors, value]))
+      const printer = encodeResponse(responsesStart({ ...request, stream: true }))
+      for (const event of streamEvents(printer.print(events) + printer.end())) {
+        if (!isEvent(event)) throw new Error(JSON.stringify([isEvent.errors, event]))
+      }
+    }), { numRuns: 200 })
+  })
   const path = join(import.meta.dirname, '../../../../shared/dialects/codex-0.169-requests.json')
   const recorded = JSON.parse(readFileSync(path, 'utf8')) as Array<{ name: string, body: unknown }>
   const accepts = new Ajv2019({ strict: false }).compile(ResponsesRequest)

@@ -2,22 +2,13 @@ import fc from 'fast-check'
 import t from 'tap'
 import { Compile } from 'typebox/compile'
 import { GatewayError } from '../../../lib/core/errors.ts'
+import { anyAnswer, choice, text, thought, signed, start, piece, stop, end, usage } from './any-answer.ts'
 import { complete, folded, framesOf, orderFaults, streamed } from './answer.ts'
 import { MessagesAnswer, MessagesStreamEvent } from '../../../schemas/messages-answer.ts'
 import type { ChatEvent } from '../../../lib/core/events.ts'
 
 const isEvent = Compile(MessagesStreamEvent)
 const isAnswer = Compile(MessagesAnswer)
-
-const choice = 0
-const text = (text: string): ChatEvent => ({ type: 'text-delta', choice, text })
-const thought = (text: string): ChatEvent => ({ type: 'reasoning-delta', choice, text })
-const signed = (thinking: string, signature: string): ChatEvent => ({ type: 'thinking-block', choice, block: { type: 'thinking', thinking, signature } })
-const start = (call: number, id = `call_${call}`, name = `tool_${call}`, more: object = {}): ChatEvent => ({ type: 'tool-call-start', choice, call, id, name, kind: 'function', ...more })
-const piece = (call: number, text: string): ChatEvent => ({ type: 'tool-call-delta', choice, call, text, kind: 'function' })
-const stop = (call: number): ChatEvent => ({ type: 'tool-call-end', choice, call })
-const end = (reason: 'stop' | 'tool_calls' | 'length' | 'content_filter' = 'stop', more: object = {}): ChatEvent => ({ type: 'choice-end', choice, reason, ...more })
-const usage: ChatEvent = { type: 'usage', usage: { promptTokens: 20, completionTokens: 5, totalTokens: 25, cachedTokens: 8, cacheWriteTokens: 2, reasoningTokens: 3 } }
 
 t.test('an answer is a message_start, blocks one after the other, and an end', async t => {
   const stream = await streamed([[thought('hm'), signed('hm', 'sig')], [text('a'), text('"b\n')], [start(0), piece(0, '{"x"'), piece(0, ':1}'), stop(0), end('tool_calls'), usage]])
@@ -98,44 +89,6 @@ t.test('a failure half-way is the last event, and nothing is closed', async t =>
   const events = framesOf(await streamed([[text('a')]], {}, new GatewayError('upstream_overloaded')))
   t.same(events.map(({ type }) => type), ['message_start', 'ping', 'content_block_start', 'content_block_delta', 'error'])
   t.match(events.at(-1), { error: { type: 'overloaded_error', details: { error_code: 'upstream_overloaded' } }, request_id: 'call-1' })
-})
-
-const anyText = fc.oneof(fc.string(), fc.constant(''))
-/** Calls whose pieces make an object, mixed with each other and with everything else. */
-const anyEvent: fc.Arbitrary<ChatEvent> = fc.oneof(
-  anyText.map(text),
-  anyText.map(thought),
-  anyText.map((text): ChatEvent => ({ type: 'refusal-delta', choice, text })),
-  fc.tuple(anyText, anyText).map(([thinking, signature]) => signed(thinking, signature)),
-  fc.string().map((data): ChatEvent => ({ type: 'thinking-block', choice, block: { type: 'redacted_thinking', data } })),
-  fc.string().map((title): ChatEvent => ({ type: 'annotation-delta', choice, annotations: [title] })),
-  fc.constant<ChatEvent>({ type: 'extra', scope: 'answer', fields: { x: 1 } }),
-  fc.constant<ChatEvent>({ type: 'text-delta', choice: 1, text: 'another choice' })
-)
-
-const anyAnswer = fc.tuple(
-  fc.array(fc.record({ input: fc.dictionary(fc.string(), fc.jsonValue()), cut: fc.nat(8), ends: fc.boolean(), extra: fc.boolean() }), { maxLength: 4 }),
-  fc.array(anyEvent, { maxLength: 12 }),
-  fc.infiniteStream(fc.nat()),
-  fc.constantFrom<ChatEvent>(end(), end('tool_calls'), end('length'), end('content_filter'), end('stop', { stopSequence: 'x' })),
-  fc.option(fc.constant(usage)),
-  fc.boolean()
-).map(([calls, others, order, ending, used, hidesThinking]) => {
-  const lists = calls.map(({ input, cut, ends, extra }, index): ChatEvent[] => {
-    const json = JSON.stringify(input)
-    return [
-      start(index, `call ${index}`, `tool_${index}`, extra ? { extra: { sealed: index } } : {}),
-      piece(index, json.slice(0, cut)), piece(index, json.slice(cut)), ...ends ? [stop(index)] : []
-    ]
-  })
-  const queues = [...lists, others].map(list => [...list])
-  const events: ChatEvent[] = []
-  for (const number of order) {
-    const left = queues.filter(queue => queue.length > 0)
-    if (left.length === 0) break
-    events.push(...left[number % left.length]?.splice(0, 1) ?? [])
-  }
-  return { calls, events: [...events, ending, ...used === null ? [] : [used]], hidesThinking }
 })
 
 t.test('whatever comes, the stream is in order, valid, and folds to the answer in one piece', async () => {

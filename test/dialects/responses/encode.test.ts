@@ -5,38 +5,8 @@ import { encodeResponse } from '../../../lib/dialects/responses/encode.ts'
 import { GatewayError } from '../../../lib/core/errors.ts'
 import { holds } from '../../support/property.ts'
 import { batchesOf, responsesStart, streamEvents, type StreamEvent } from '../../support/responses.ts'
+import { anyAnswer, usage } from './any-answer.ts'
 import type { ChatEvent } from '../../../lib/core/events.ts'
-
-const text = fc.string({ unit: 'binary', maxLength: 8 })
-const choice = fc.constant(0)
-const usage: ChatEvent = { type: 'usage', usage: { promptTokens: 3, completionTokens: 2, totalTokens: 5, cachedTokens: 1 } }
-
-const delta: fc.Arbitrary<ChatEvent> = fc.oneof(
-  { weight: 6, arbitrary: fc.record({ type: fc.constant('text-delta' as const), choice, text }) },
-  fc.record({ type: fc.constant('reasoning-delta' as const), choice, text }),
-  fc.record({ type: fc.constant('refusal-delta' as const), choice, text }),
-  fc.record({ type: fc.constant('thinking-block' as const), choice, block: fc.record({ type: fc.constant('thinking' as const), thinking: text, signature: text }) }),
-  fc.record({ type: fc.constant('annotation-delta' as const), choice, annotations: fc.array(fc.record({ url: text }), { minLength: 1, maxLength: 2 }) }),
-  fc.record({ type: fc.constant('tool-result' as const), result: fc.record({ toolName: text, serverName: text, arguments: fc.constant({}), isError: fc.boolean(), result: text }) }),
-  fc.record({ type: fc.constant('tools-listed' as const), serverName: text, tools: fc.array(fc.record({ name: text, inputSchema: fc.constant({}) }), { maxLength: 2 }) }),
-  fc.record({ type: fc.constant('tool-approval-needed' as const), serverName: text, toolName: text, arguments: fc.constant({}) }),
-  fc.record({ type: fc.constant('tool-servers-failed' as const), errors: fc.dictionary(fc.stringMatching(/^[a-z]{1,3}$/), fc.record({ message: text })) })
-)
-
-/** Calls whose pieces come in any order, as providers that write several at once send them. */
-const calls: fc.Arbitrary<ChatEvent[]> = fc.array(
-  fc.record({ name: fc.constantFrom('a', 'b'), pieces: fc.array(text, { maxLength: 3 }), ends: fc.boolean(), signed: fc.boolean() }), { maxLength: 3 }
-).chain(list => {
-  const starts = list.map(({ name, signed }, call): ChatEvent => ({
-    type: 'tool-call-start', choice: 0, call, id: `call_${call}`, name, kind: 'function', ...signed && { extra: { signature: 's' } }
-  }))
-  const pieces = list.flatMap(({ pieces: texts }, call) => texts.map((piece): ChatEvent => ({ type: 'tool-call-delta', choice: 0, call, text: piece, kind: 'function' })))
-  const ends = list.flatMap(({ ends: given }, call): ChatEvent[] => given ? [{ type: 'tool-call-end', choice: 0, call }] : [])
-  return fc.shuffledSubarray(pieces, { minLength: pieces.length }).map(shuffled => [...starts, ...shuffled, ...ends])
-})
-
-const answer = fc.tuple(fc.array(delta, { maxLength: 6 }), calls, fc.array(delta, { maxLength: 3 }), fc.constantFrom('stop', 'tool_calls', 'length', 'content_filter'))
-  .map(([before, middle, after, reason]): ChatEvent[] => [...before, ...middle, ...after, { type: 'choice-end', choice: 0, reason }, usage])
 
 function streamed (events: readonly ChatEvent[], perBatch = 1): string {
   const printer = encodeResponse(responsesStart({ stream: true }))
@@ -56,7 +26,7 @@ function plainIds (value: unknown): unknown {
 }
 
 t.test('events come in the order that clients rely on, whatever the provider sends', async t => {
-  holds(t, fc.property(answer, fc.integer({ min: 1, max: 4 }), (events, perBatch) => {
+  holds(t, fc.property(anyAnswer, fc.integer({ min: 1, max: 4 }), (events, perBatch) => {
     const out = streamed(events, perBatch)
     if (!out.endsWith('\n\ndata: [DONE]\n\n')) throw new Error('no end')
     const list = streamEvents(out)
@@ -104,7 +74,7 @@ function checkItems (list: readonly StreamEvent[]): unknown[] {
 }
 
 t.test('a complete answer is what its stream ends with', async t => {
-  holds(t, fc.property(answer, events => {
+  holds(t, fc.property(anyAnswer, events => {
     const last = streamEvents(streamed(events)).at(-1)
     const start = responsesStart()
     const complete = toResponse(start, batchesOf(start, events))

@@ -53,3 +53,12 @@ t.test('an answer without an end is complete, one that was cut or filtered is no
   t.match(items([says('a'), { type: 'choice-end', choice: 0, reason: 'length' }]).end, { status: 'incomplete', reason: 'max_output_tokens' })
   t.match(items([says('a'), { type: 'choice-end', choice: 0, reason: 'content_filter' }]).end, { status: 'incomplete', reason: 'content_filter' })
 })
+
+t.test('pages that are cited have every field; other annotations are left out', async t => {
+  const annotations = [{ type: 'url_citation', url_citation: { url: 'https://a.example', end_index: 2 } }, { type: 'of_the_future', a: 1 }, 'text', { url: 'https://b.example', title: 'B' }]
+  t.match(items([says('Hi'), { type: 'annotation-delta', choice: 0, annotations }, stop]).done, [{ content: [{ annotations: [
+    { type: 'url_citation', url: 'https://a.example', title: '', start_index: 0, end_index: 2 },
+    { type: 'url_citation', url: 'https://b.example', title: 'B', start_index: 0, end_index: 0 }
+  ] }] }])
+  t.same(items([{ type: 'annotation-delta', choice: 0, annotations: [1] }, stop]).done, [])
+})

@@ -1,4 +1,4 @@
-import { isObject } from '../../../json/guards.ts'
+import { nonEmptyText, numberOf, objectOf } from '../../../json/guards.ts'
 import { itemId } from '../item-ids.ts'
 import { OpenItem, type TextPlace } from './open-item.ts'
 import type { OutputItem, OutputPart } from '../../../../schemas/response-items.ts'
@@ -25,11 +25,13 @@ export class OpenMessage extends OpenItem {
     })
   }
 
-  annotate (annotations: readonly unknown[]): void {
+  annotate (given: readonly unknown[]): void {
+    const annotations = given.flatMap(citation)
+    if (annotations.length === 0) return
     this.step(() => {
       const part = this.#part('output_text')
       if (part.type !== 'output_text') return
-      for (const annotation of annotations.map(flatAnnotation)) {
+      for (const annotation of annotations) {
         this.event('response.output_text.annotation.added', {
           content_index: this.#parts.length - 1, annotation_index: part.annotations.length, annotation
         })
@@ -80,9 +82,18 @@ function emptyPart (kind: OutputPart['type']): OutputPart {
   return kind === 'output_text' ? { type: kind, text: '', annotations: [], logprobs: [] } : { type: kind, refusal: '' }
 }
 
-/** Chat completions have `{ type: 'url_citation', url_citation: { … } }`, this API the fields side by side. */
-function flatAnnotation (annotation: unknown): Record<string, unknown> {
-  if (!isObject(annotation)) return { type: 'url_citation', url: '', title: '', start_index: 0, end_index: 0 }
-  const { type, url_citation: citation, ...rest } = annotation
-  return isObject(citation) ? { type, start_index: 0, end_index: 0, title: '', url: '', ...citation, ...rest } : annotation
+/**
+ * Returns an annotation as this API has it. Chat completions have `{ type: 'url_citation', url_citation: { … } }`, this API the
+ * fields side by side; clients check each of them, so what cites no page is left out.
+ */
+function citation (annotation: unknown): Array<Record<string, unknown>> {
+  const { url_citation: nested, ...own } = objectOf(annotation) ?? {}
+  const fields = { ...own, ...objectOf(nested) }
+  const { url, title, start_index: start, end_index: end } = fields
+  if (typeof url !== 'string') return []
+  return [{ ...fields, type: 'url_citation', url, title: nonEmptyText(title) ?? '', start_index: indexOf(start), end_index: indexOf(end) }]
+}
+
+function indexOf (value: unknown): number {
+  return Math.max(0, Math.trunc(numberOf(value) ?? 0))
 }
