@@ -28,9 +28,13 @@ export function directBody (text: string | undefined, request: object, values: R
   const outline = readObjectText(text)
   // A field that comes twice would be one thing here and perhaps another at the provider.
   const isSame = outline !== undefined && outline.keys === countKeys(request) + nullFields(outline, request)
-  const omits = Object.entries(values).some(([name, value]) => value === undefined && (name in request || outline?.fields.has(name) === true))
-  if (!isSame || omits) return JSON.stringify({ ...request, ...values })
-  return replaceFields(text, outline, new Map(Object.entries(values).flatMap(([name, value]) => value === undefined ? [] : [[name, JSON.stringify(value)]])))
+  const replaced = new Map<string, string>()
+  let omits = false
+  for (const [name, value] of Object.entries(values)) {
+    if (value === undefined) omits ||= name in request || outline?.fields.has(name) === true
+    else replaced.set(name, JSON.stringify(value))
+  }
+  return isSame && !omits ? replaceFields(text, outline, replaced) : JSON.stringify({ ...request, ...values })
 }
 
 /** Counts the fields that are absent from a checked request because they were null. */

@@ -127,7 +127,7 @@ export function readCall (
     receivedAtMs: performance.now(),
     record,
     ...keepsText && {
-      bodyText: () => bodyPieces && Buffer.concat(bodyPieces).toString(),
+      bodyText: () => bodyPieces && textOf(bodyPieces),
       callerBody: () => bodyPieces && ParsedText.of(bodyValue, bodyPieces)
     },
     ...largeStrings !== undefined && { largeStrings: largeStrings.largeStrings }
@@ -143,6 +143,11 @@ export function readCall (
       else void upload.remove().catch((error: unknown) => onUploadDeleteFailed?.(error)).finally(() => admitted?.leave())
     }
   }
+}
+
+function textOf (pieces: readonly Buffer[]): string {
+  const [only] = pieces
+  return (pieces.length === 1 && only !== undefined ? only : Buffer.concat(pieces)).toString()
 }
 
 function queryOf ({ url = '' }: IncomingMessage): string {

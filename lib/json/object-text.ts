@@ -75,17 +75,14 @@ export function readObjectText (text: string): ObjectText | undefined {
 /** Returns the text with other values in some of its fields; those it does not have come first. */
 export function replaceFields (text: string, { fields }: ObjectText, values: ReadonlyMap<string, string>): string {
   let added = ''
-  const found: Array<TextRange & { readonly value: string }> = []
-  for (const [name, value] of values) {
-    const range = fields.get(name)
-    if (range === undefined) added += `${JSON.stringify(name)}:${value},`
-    else found.push({ ...range, value })
-  }
+  for (const [name, value] of values) if (!fields.has(name)) added += `${JSON.stringify(name)}:${value},`
   const opening = text.indexOf('{') + 1
-  if (added !== '' && fields.size === 0) added = added.slice(0, -1)
-  let result = text.slice(0, opening) + added
+  let result = text.slice(0, opening) + (fields.size === 0 ? added.slice(0, -1) : added)
   let from = opening
-  for (const { start, end, value } of found.toSorted((a, b) => a.start - b.start)) {
+  // In the order of the text, as they were found.
+  for (const [name, { start, end }] of fields) {
+    const value = values.get(name)
+    if (value === undefined) continue
     result += text.slice(from, start) + value
     from = end
   }

@@ -40,7 +40,11 @@ class Normaliser implements Transformer<ChatBatch, ChatBatch> {
     this.#last = batch
     if (!isFirst && batch.events.length > 0 && isOnlyText(batch.events)) return batch
     const events = this.#read(batch.events)
-    if (isFirst) events.unshift(startOf(batch.events[0], batch.route, this.#estimate?.(batch.call.request).prompt))
+    if (isFirst) {
+      // What is passed through begins with the provider's own count.
+      const promptTokens = events.some(isDirect) ? undefined : this.#estimate?.(batch.call.request).prompt
+      events.unshift(startOf(batch.events[0], batch.route, promptTokens))
+    }
     return events.length === 0 ? undefined : { call: batch.call, route: batch.route, events }
   }
 
@@ -69,6 +73,10 @@ class Normaliser implements Transformer<ChatBatch, ChatBatch> {
     }
     return passed
   }
+}
+
+function isDirect ({ type }: ChatEvent): boolean {
+  return type === 'direct-answer' || type === 'direct-frame'
 }
 
 /** The common batch of a stream goes through as it is. */

@@ -1,6 +1,7 @@
 /** The benchmarks themselves: a fast wrong answer must fail them, and they must not rot. */
 
 import t from 'tap'
+import { scenarios as callers } from '../../bench/dialects.bench.ts'
 import { scenarios as endpoints } from '../../bench/endpoints.bench.ts'
 import { scenarios as pipelines } from '../../bench/pipelines.bench.ts'
 import { scenarios as providers } from '../../bench/providers.bench.ts'
@@ -13,7 +14,7 @@ import { lanes } from '../../bench/support/lanes.ts'
 import { measureLane, startLoad, startMock } from '../../bench/support/measure-lane.ts'
 import { median, percentile } from '../../bench/support/statistics.ts'
 
-const all = [...pipelines, ...providers, ...endpoints, ...stages, ...streams]
+const all = [...pipelines, ...providers, ...callers, ...endpoints, ...stages, ...streams]
 
 t.test('every micro benchmark gives the result it checks for', async t => {
   for (const { name, run, check } of all) {

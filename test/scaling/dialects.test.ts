@@ -84,7 +84,7 @@ t.test('requests of the Responses API become conversations in linear time', asyn
 })
 
 const head: AnswerHead = { type: 'response-start', id: '1', model: 'm', createdSeconds: 1 }
-const messagesContext: MessagesContext = { request: { model: 'one/m', messages: [] }, hidesThinking: false, toolNames: new Map(), untranslatable: undefined, direct: { routes: new Set() } }
+const messagesContext: MessagesContext = { request: { model: 'one/m', messages: [] }, keyId: 'key', hidesThinking: false, toolNames: new Map(), untranslatable: undefined, direct: { routes: new Set() } }
 
 /** Names the parts of an answer that become blocks and items. */
 const blocks = new Set(['texts', 'thinking blocks', 'annotations', 'calls', 'arguments of a call', 'results of tools'])

@@ -23,7 +23,7 @@ export function directRequest (call: RoutedCall<ChatInput>, { route }: Pick<FitT
     dialect: 'messages',
     body: directBody(text, request, replacedFields(call.request, route, request)),
     headers: sentHeaders(call),
-    query: new URLSearchParams(call.query).get('beta') === 'true' ? 'beta=true' : ''
+    query: /(?:^|&)beta=true(?:&|$)/.test(call.query ?? '') ? 'beta=true' : ''
   }
 }
 

@@ -5,6 +5,7 @@
 
 import { withOwnFormat } from '../../chat/own-format.ts'
 import { GatewayError } from '../../core/errors.ts'
+import { callerFields } from './caller-fields.ts'
 import type { ChatInput } from '../../chat/input.ts'
 import type { ProviderTraits } from '../../core/provider-traits.ts'
 import type { Message, UserPart } from '../../../schemas/messages.ts'
@@ -17,8 +18,8 @@ type Mutable<T> = { -readonly [K in keyof T]: T[K] }
 const usualMaxStops = 4
 
 /** @throws GatewayError `unsupported_parameter` for what this provider cannot do */
-export function fitRequest (request: ChatInput, { route, provider, model }: FitTarget, { untranslatable }: MessagesContext): ChatInput {
-  if (untranslatable !== undefined) throw untranslatable
+export function fitRequest (request: ChatInput, { route, provider, model }: FitTarget, context: MessagesContext): ChatInput {
+  if (context.untranslatable !== undefined) throw context.untranslatable
   if (request.max_completion_tokens === 0) throw new GatewayError('unsupported_parameter', { message: 'max_tokens: this model has no cache to warm. Ask for at least one token.', param: 'max_tokens' })
   checkPrefill(request, provider)
   const fitted: Mutable<ChatInput> = { ...withOwnFormat(request, provider) }
@@ -29,10 +30,7 @@ export function fitRequest (request: ChatInput, { route, provider, model }: FitT
     delete fitted.temperature
     delete fitted.top_p
   }
-  if (provider.callerFields !== true) {
-    delete fitted.prompt_cache_key
-    delete fitted.safety_identifier
-  }
+  if (provider.callerFields === true) Object.assign(fitted, callerFields(context))
   if (Array.isArray(request.stop)) fitted.stop = request.stop.slice(0, provider.maxStops ?? usualMaxStops)
   const messages = provider.systemAnywhere === true ? request.messages : withReminders(request.messages)
   fitted.messages = provider.cacheMarks === true ? messages : messages.map(message => withoutMarks(message, provider))

@@ -1,6 +1,5 @@
 /** Makes a request of the Messages API the conversation that all stages and adapters work on. */
 
-import { createHash } from 'node:crypto'
 import { extend, type ValidCall } from '../../core/call.ts'
 import { GatewayError } from '../../core/errors.ts'
 import { isObject } from '../../json/guards.ts'
@@ -17,6 +16,7 @@ import type { DialectCall } from '../dialect.ts'
 export interface MessagesContext {
   /** The request as it came. */
   readonly request: CountTokensRequest
+  readonly keyId: string
   /** True when the caller wants thinking without its text. */
   readonly hidesThinking: boolean
   /** The names of tools as the caller wrote them, by those that providers were given. */
@@ -36,23 +36,19 @@ export interface MessagesContext {
 export function messagesInput (call: ValidCall<MessagesRequest>): DialectCall<MessagesContext> {
   const { request } = call
   const { base, context } = promptOf(call)
-  const { max_tokens: maxTokens, stream, stop_sequences: stop, temperature, top_p: topP, top_k: topK, metadata, service_tier: tier } = request
-  const userId = metadata?.user_id ?? ''
+  const { max_tokens: maxTokens, stream, stop_sequences: stop, temperature, top_p: topP, top_k: topK, service_tier: tier } = request
+  // Spreading `base` in front of other fields costs 3 µs.
   return extend(call, {
     context,
-    request: {
-      ...base,
+    request: Object.assign({}, base, {
       max_completion_tokens: maxTokens,
-      prompt_cache_key: hash(JSON.stringify([call.key.id, request.system ?? ''])),
       ...stream === true && { stream },
       ...stop !== undefined && { stop },
       ...temperature !== undefined && { temperature },
       ...topP !== undefined && { top_p: topP },
       ...topK !== undefined && { top_k: topK },
-      // The caller's own text names devices and accounts, and may be longer than OpenAI's 64 characters.
-      ...userId !== '' && { safety_identifier: hash(userId) },
       ...tier === 'standard_only' && { service_tier: tier }
-    }
+    } satisfies Partial<ChatInput>)
   })
 }
 
@@ -71,7 +67,7 @@ function promptOf (call: ValidCall<CountTokensRequest>): { readonly base: ChatIn
   const { choice, parallel } = toolChoiceOf(request.tool_choice)
   const { thinking, output_config: output } = request
   return {
-    context: { request, hidesThinking: thinking?.display === 'omitted', toolNames: names, untranslatable, direct: { routes: new Set() } },
+    context: { request, keyId: call.key.id, hidesThinking: thinking?.display === 'omitted', toolNames: names, untranslatable, direct: { routes: new Set() } },
     base: {
       model: request.model,
       messages,
@@ -121,8 +117,4 @@ function anthropicOnly (param: string): GatewayError {
 function formatOf (format: NonNullable<CountTokensRequest['output_config']>['format']): Pick<ChatInput, 'response_format'> {
   if (format?.type !== 'json_schema' || !isObject(format.schema)) return {}
   return { response_format: { type: 'json_schema', json_schema: { name: 'output', schema: format.schema, strict: isStrict(format.schema) } } }
-}
-
-function hash (text: string): string {
-  return createHash('sha256').update(text).digest('hex')
 }

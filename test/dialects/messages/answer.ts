@@ -13,7 +13,7 @@ import type { MessagesContext } from '../../../lib/dialects/messages/input.ts'
 import type { MessagesAnswer, MessagesStreamEvent } from '../../../schemas/messages-answer.ts'
 
 const plain: MessagesContext = {
-  request: { model: 'one/m', messages: [] }, hidesThinking: false, toolNames: new Map(), untranslatable: undefined, direct: { routes: new Set() }
+  request: { model: 'one/m', messages: [] }, keyId: 'key', hidesThinking: false, toolNames: new Map(), untranslatable: undefined, direct: { routes: new Set() }
 }
 
 export function callWith (context: Partial<MessagesContext> = {}): RoutedCall<ChatInput> {
