@@ -25,7 +25,7 @@ const columns: ReadonlyArray<Column<CatalogueEntry>> = [
   {
     title: 'Model',
     cell: ({ id, display_name, kind, targets }) => (
-      <><strong class='medium break'>{display_name === '' ? id : display_name}</strong><span class='sub mono break'>{kind === 'model' ? id : `${id} → ${targets.join(', ')}`}</span></>
+      <><strong class='medium clip wide'>{display_name === '' ? id : display_name}</strong><span class='sub mono clip wide'>{kind === 'model' ? id : `${id} → ${targets.join(', ')}`}</span></>
     )
   },
   { title: 'Provider', cell: ({ kind, provider_id }) => kind === 'model' ? provider_id : <Badge bare>{kind}</Badge> },

@@ -23,10 +23,10 @@ export function Shell (): JSX.Element {
     <>
       <a class='skip' href='#content' onClick={skip}>Skip to the content</a>
       <div class='shell'>
-        <div class='topbar'>
+        <header class='topbar'>
           <Button kind='plain' icon='menu' label='Menu' onClick={() => { open.value = true }} />
           <a class='brand' href={at('/')}><Mark />Headgate</a>
-        </div>
+        </header>
         {open.value && <div class='scrim' onClick={() => { open.value = false }} />}
         <Sidebar open={open.value} />
         <main id='content' tabIndex={-1}>

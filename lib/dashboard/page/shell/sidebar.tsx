@@ -11,9 +11,9 @@ import { menu } from './pages.ts'
 
 export function Sidebar ({ open }: { readonly open: boolean }): JSX.Element {
   return (
-    <div class={open ? 'sidebar open' : 'sidebar'}>
+    <nav class={open ? 'sidebar open' : 'sidebar'} aria-label='Main'>
       <a class='brand' href={at('/')}><Mark />Headgate</a>
-      <nav aria-label='Main'>
+      <div>
         {menu.map(({ title = '', places }) => {
           const allowed = places.filter(({ role }) => may(role))
           return allowed.length > 0 && (
@@ -25,9 +25,9 @@ export function Sidebar ({ open }: { readonly open: boolean }): JSX.Element {
             </div>
           )
         })}
-      </nav>
+      </div>
       <Who />
-    </div>
+    </nav>
   )
 }
 
@@ -45,7 +45,8 @@ function Who (): JSX.Element {
   return (
     <div class='sidebar-end'>
       <div class='row still'>
-        <a class='who grow' href={at('/profile')} aria-label={`Your account: ${user.name}`}>
+        <a class='who grow' href={at('/profile')}>
+          <span class='visually-hidden'>Your account: </span>
           <span class='avatar' aria-hidden='true'>{initials(user.name)}</span>
           <div class='small'><div class='truncate'>{user.name}</div><div class='faint'>{user.role}</div></div>
         </a>
