@@ -11,6 +11,7 @@
 import { createServer } from 'node:http'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { deferredChat } from '../pipelines/chat.ts'
+import { dashboardEndpoints } from '../pipelines/dashboard.ts'
 import { createEndpoints } from '../pipelines/index.ts'
 import { openDeferrals } from './deferred/deferrals.ts'
 import { createTaskAnswerer } from './deferred/answer-task.ts'
@@ -87,7 +88,7 @@ export interface GatewayParts {
   readonly degraded?: () => readonly string[]
   /**
    * Creates the endpoints, at the start and after each change of the configuration: the same paths
-   * in the same order for any services. Default: `createEndpoints`, every endpoint of the API.
+   * in the same order for any services. Default: `createEndpoints`, every endpoint of the API, and the page of the dashboard.
    */
   readonly endpoints?: (services: Services) => readonly Endpoint[]
   /** Providers in addition to those of the settings, which they replace where the ids are the same. They stay open after `close`. */
@@ -126,7 +127,7 @@ export async function createGateway (settings: Settings, given: GatewayParts): P
   const { keys, keyStore, log, database, usageDatabase, observers = [], providers = [] } = given
   const ownLimiter = given.limiter === undefined ? createLimiter(usageDatabase, log) : undefined
   const limiter = given.limiter ?? ownLimiter ?? createLimiter(undefined, log)
-  const endpointsFor = given.endpoints ?? createEndpoints
+  const endpointsFor = given.endpoints ?? ((services: Services) => [...createEndpoints(services), ...dashboardEndpoints()])
   let draining = false
   const ready = (): boolean => !draining
   const ledger = usageDatabase === undefined ? undefined : new Ledger(usageDatabase, { log, retention: () => services.settings.usage })

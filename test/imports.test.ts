@@ -36,6 +36,7 @@ const layers: Readonly<Record<string, number>> = {
   'lib/mcp': 4,
   'lib/telemetry': 4,
   'lib/config': 4,
+  'lib/dashboard': 4,
   'lib/services.ts': 5,
   'lib/stages': 6,
   'lib/replies': 6,

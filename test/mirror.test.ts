@@ -31,6 +31,7 @@ const elsewhere: Reasons = {
   'keys/stored-keys': ['pipelines/admin/keys', 'the keys of the store as the admin API shows and changes them'],
   main: ['cli/start', 'starts a process'],
   'mcp/load-undici': ['mcp/agents', 'a require'],
+  'pipelines/dashboard': ['dashboard/page-files', 'serves what is tested there'],
   'pipelines/conversation': ['pipelines/chat', 'the stages that chat, messages and responses have in common: their tests'],
   'stores/open-database': ['stores/postgres', 'chooses an engine'],
   'providers/prompt-as-message': ['pipelines/completions', 'sends what the chat adapters of every provider send'],

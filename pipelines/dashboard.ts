@@ -1,0 +1,32 @@
+/** Serves the page of the dashboard below `/dashboard/`. It needs no key: what it shows comes from the admin API, which needs a session. */
+
+import type { Call } from '../lib/core/call.ts'
+import type { Endpoint } from '../lib/core/endpoint.ts'
+import type { PageFiles } from '../lib/dashboard/page-files.ts'
+import { GatewayError } from '../lib/core/errors.ts'
+import type { Reply } from '../lib/core/reply.ts'
+
+const get = { name: 'dashboard', method: 'GET', body: 'none', maxBodyBytes: 0 } as const
+
+const toPage: Reply = { status: 302, headers: { location: '/dashboard/' }, body: '' }
+
+/** Returns the endpoints of the page, which are for browsers and in no description of the API. */
+export function dashboardEndpoints (): readonly Endpoint[] {
+  const file = pageFile()
+  return [
+    { ...get, path: '/', handle: async () => toPage },
+    { ...get, path: '/dashboard', handle: file },
+    { ...get, path: '/dashboard/*path', handle: file }
+  ]
+}
+
+/** Loads what reads the files with the first request of one. */
+function pageFile (): Endpoint['handle'] {
+  let files: Promise<PageFiles> | undefined
+  return async ({ params, headers }: Call) => {
+    files ??= import('../lib/dashboard/page-files.ts').then(({ PageFiles }) => new PageFiles())
+    const file = await (await files).find(params['path'] ?? '', String(headers['accept-encoding'] ?? ''))
+    if (file === undefined) throw new GatewayError('not_found')
+    return file
+  }
+}
