@@ -91,7 +91,7 @@ const imports: readonly Import[] = files.flatMap(from => {
 })
 
 function placeOf (path: string): string {
-  return /^(?:schemas|pipelines|lib\/dashboard\/page|lib\/[^/]+)/.exec(path)?.[0] ?? path
+  return /^(?:schemas|pipelines|lib\/dashboard\/page(?=\/)|lib\/[^/]+)/.exec(path)?.[0] ?? path
 }
 
 function layerOf (path: string): number {
