@@ -1,6 +1,8 @@
 /** Makes a request of the Responses API the input that all stages work on. */
 
 import { GatewayError, ValidationError } from '../../core/errors.ts'
+import { maxStoredBytes } from '../../core/max-stored-bytes.ts'
+import { formatMegabytes } from '../../text/format-megabytes.ts'
 import { compileCheck } from '../../validation/compile-check.ts'
 import { explain } from '../../validation/explain.ts'
 import type { Approvals } from './approvals.ts'
@@ -53,7 +55,8 @@ export function responsesInput (
   call: ValidCall<ResponsesRequest>, { archive, recordAnswer, stored = nothingStored }: ResponsesInputOptions = {}
 ): DialectCall<ResponsesContext> {
   const { request, key, record } = call
-  refuseStatefulFields(request, archive)
+  const isLarge = record.bodyBytes > maxStoredBytes
+  refuseStatefulFields(request, archive, isLarge)
   const names = new SentNames()
   const { continuation } = stored
   const items = itemsOf(request, stored)
@@ -83,7 +86,8 @@ export function responsesInput (
     const { items: input, made } = identified(items)
     return { response, input, itemIds: [...made, ...response.output.map(({ id }) => id)], ...continuation !== undefined && { previous: continuation } }
   }
-  const keep: KeepResponse | undefined = archive?.keeps !== true || request.store === false ? undefined : async response => {
+  const keep: KeepResponse | undefined = archive?.keeps !== true || request.store === false || isLarge ? undefined : async response => {
+    if ((record.outputCharacters ?? 0) > maxStoredBytes) return { ...response, store: false }
     await recordAnswer?.(call)
     try {
       await archive.keep({ keyId: key.id, ...kept(response) })
@@ -103,7 +107,7 @@ const callerNames = {
 }
 
 /** Refuses what would need state that is not kept here. */
-function refuseStatefulFields (request: ResponsesRequest, archive: ResponseArchive | undefined): void {
+function refuseStatefulFields (request: ResponsesRequest, archive: ResponseArchive | undefined, isLarge: boolean): void {
   for (const name of ['conversation', 'prompt'] as const) {
     if (request[name] !== undefined) {
       throw new GatewayError('unsupported_parameter', { param: name, message: `\`${name}\` is not available. Send the entire conversation as \`input\`.` })
@@ -113,6 +117,9 @@ function refuseStatefulFields (request: ResponsesRequest, archive: ResponseArchi
   if (request.store === false) throw new GatewayError('invalid_value', { param: 'background', message: '`background` needs `store`.' })
   if (archive?.keeps !== true) {
     throw new GatewayError('unsupported_parameter', { param: 'background', message: '`background` is not available: responses are not stored here.' })
+  }
+  if (isLarge) {
+    throw new GatewayError('file_too_large', { param: 'background', message: `The body of a response in the background may have up to ${formatMegabytes(maxStoredBytes)}.` })
   }
 }
 
