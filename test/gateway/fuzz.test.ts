@@ -4,6 +4,7 @@ import t from 'tap'
 import { encodePng } from '../../lib/sandbox/png.ts'
 import { paint } from '../../lib/sandbox/paint.ts'
 import { wavOf } from '../support/forms.ts'
+import { createEndpoints } from '../../pipelines/index.ts'
 import { testGateway, testKey } from '../support/gateway.ts'
 import { providerSettings } from '../support/settings.ts'
 import { storingGateway } from '../support/storing-gateway.ts'
@@ -34,7 +35,7 @@ interface Endpoint {
   readonly required: readonly string[]
   /** Names of others that may be anything. */
   readonly odd?: readonly string[]
-  /** Where the body is a form: its file, and the bytes that are allowed. */
+  /** The file of a body that is a form, with bytes that are allowed. */
   readonly file?: readonly [field: string, bytes: Buffer]
   readonly numRuns: number
 }
@@ -113,6 +114,16 @@ const endpoints: readonly Endpoint[] = [
       metadata
     }
   },
+  {
+    path: '/v1/completions',
+    numRuns: 50,
+    required: ['model', 'prompt'],
+    odd: ['suffix', 'best_of', 'echo'],
+    fields: {
+      model: chatModel, prompt: fc.oneof(limited, fc.array(limited, { maxLength: 3 })), stream: fc.boolean(), n: fc.integer({ min: 1, max: 2 }),
+      max_tokens: fc.integer({ min: 1, max: 20 }), temperature, stop: limited, logprobs: fc.integer({ min: 0, max: 5 })
+    }
+  },
   { path: '/v1/responses/input_tokens', numRuns: 20, required: ['model', 'input'], fields: { model: chatModel, input: fc.string(), instructions: fc.string() } },
   {
     path: '/v1/embeddings',
@@ -151,6 +162,13 @@ const endpoints: readonly Endpoint[] = [
   { path: '/v1/audio/transcriptions', numRuns: 30, required: ['model'], odd: ['stream', 'include', 'chunking_strategy', 'timestamp_granularities'], fields: { ...heard, language: fc.constantFrom('de', 'en') }, file: ['file', wavOf(0.2)] },
   { path: '/v1/audio/translations', numRuns: 20, required: ['model'], fields: heard, file: ['file', wavOf(0.2)] }
 ]
+
+t.test('every endpoint that takes a body is sent arbitrary ones', async t => {
+  const { gateway } = await testGateway(t, { providers: [sandbox] })
+  const bodiless = new Set(['/v1/responses/compact', '/v1/responses/:response_id/cancel'])
+  const paths = createEndpoints(gateway.services).filter(({ method, path }) => method === 'POST' && !bodiless.has(path)).map(({ path }) => path)
+  t.same(endpoints.map(({ path }) => path).toSorted(), paths.toSorted())
+})
 
 /** A right request, or one in which a field or two are anything at all. */
 function requestOf ({ fields, required, odd = [] }: Endpoint): fc.Arbitrary<Record<string, unknown>> {
