@@ -49,17 +49,8 @@ export interface Call {
   readonly signal: CallSignal
   /** `performance.now()` at acceptance. */
   readonly receivedAtMs: number
-  /** The connection it came over. Only for endpoints with `readsConnection`. */
-  readonly connection?: Connection
   /** The facts known of the call so far, for the log and the usage ledger: the one mutable part. */
   readonly record: CallRecord
-}
-
-export interface Connection {
-  /** The other end of it, which may be a proxy. */
-  readonly address: string | undefined
-  /** True for TLS that ends here. */
-  readonly encrypted: boolean
 }
 
 export interface AuthedCall extends Call {
@@ -70,6 +61,8 @@ export interface ValidCall<R> extends AuthedCall {
   readonly request: R
   /** Set and read by the dialect of the caller: what it needs of its own request to write the answer. */
   readonly context?: unknown
+  /** True when streamed text may come as `text-run`: no stage needs to read it, and the dialect of the caller prints it. */
+  readonly printsTextRuns?: boolean
 }
 
 export interface RoutedCall<R> extends ValidCall<R> {

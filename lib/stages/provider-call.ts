@@ -118,6 +118,7 @@ function adapterInput<R extends { readonly stream?: boolean | undefined }> (call
     request, route, quirks, direct,
     streamed: request.stream === true,
     isLarge: call.record.bodyBytes >= largeBodyBytes,
+    textRuns: call.printsTextRuns === true,
     callerBody: call.callerBody?.()
   }
 }
